@@ -1,0 +1,121 @@
+# Orrery. `make help` lists the targets. One Makefile, no recursion but for another MODE.
+#
+#   make MODE=release|debug|asan|o0|o3  CC=gcc|clang     objects go to build/<mode>[-clang]; a flag change rebuilds
+
+MODE ?= release
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+
+B := build/$(MODE)$(if $(findstring clang,$(CC)),-clang)
+
+FLAGS_release := -O2 -g
+FLAGS_debug   := -O0 -g3 -DORRERY_DEBUG
+FLAGS_asan    := -O1 -g -DORRERY_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+FLAGS_o0      := -O0 -g
+FLAGS_o3      := -O3 -g
+ifeq ($(FLAGS_$(MODE)),)
+$(error MODE must be one of release debug asan o0 o3, got '$(MODE)')
+endif
+
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wdouble-promotion -Wmissing-prototypes -Wstrict-prototypes
+STRICT := $(if $(CI)$(WERROR),-Werror)
+GIT_COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+PREFIX ?= /usr/local
+
+CPPFLAGS += -I. -I$(B) -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE
+ALL_CFLAGS := -std=c17 $(WARN) $(STRICT) $(FLAGS_$(MODE)) -ffp-contract=off -fno-math-errno -pthread $(CPPFLAGS) $(CFLAGS)
+LDLIBS := -lsqlite3 -lgsl -lgslcblas -lcsv -lcjson -lz -lm -lpthread
+
+LIB_SRC  := $(wildcard sim/core/*.c sim/catalog/*.c sim/world/*.c sim/store/*.c models/*.c \
+              policies/*.c policies/*/*.c traces/*.c traces/*/*.c analysis/*.c)
+CLI_SRC  := $(filter-out sim/cli/main.c,$(wildcard sim/cli/*.c))
+SUITES   := $(wildcard tests/unit/*.c tests/property/*.c tests/oracle/*.c)
+HARNESS  := $(wildcard tests/*.c)
+BENCHES  := $(wildcard tests/bench/*.c)
+
+obj = $(patsubst %.c,$(B)/%.o,$(1))
+LIB := $(B)/liborrery.a
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+## make            build build/orrery
+all: build/orrery
+
+build/orrery: $(B)/orrery
+	@ln -sf $(MODE)$(if $(findstring clang,$(CC)),-clang)/orrery $@
+
+$(B)/orrery: $(call obj,sim/cli/main.c $(CLI_SRC)) $(LIB)
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(LIB): $(call obj,$(LIB_SRC))
+	@rm -f $@
+	@ar rcs $@ $^
+
+$(B)/%.o: %.c $(B)/flags | build/deps.ok
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+# Rewritten only when compiler or flags change, so that a change rebuilds everything and nothing else does.
+$(B)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(ALL_CFLAGS)' | cmp -s - $@ || echo '$(CC) $(ALL_CFLAGS)' > $@
+FORCE:
+
+## make deps       install what is missing (as root), else print the one command to type
+deps build/deps.ok:
+	@mkdir -p build
+	@.ci/deps && touch build/deps.ok
+
+## make run        simulate a sample LLM service: summary on the terminal, rows in results.db
+run: build/orrery
+	@rm -f results.db
+	build/orrery run configs/scenarios/quickstart.json -o results.db
+
+# The test runner holds every suite; the list is made from the file names (tests/unit/calendar.c has suite_calendar).
+$(B)/tests/suites.inc: $(SUITES) Makefile
+	@mkdir -p $(@D)
+	@printf '%s\n' $(foreach s,$(basename $(notdir $(SUITES))),'SUITE($(s))') > $@
+$(call obj,$(HARNESS)): $(B)/tests/suites.inc
+
+$(B)/tests/run: $(call obj,$(HARNESS) $(SUITES) $(CLI_SRC)) $(LIB)
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ -lcunit $(LDLIBS)
+
+## make test       unit, property, oracle, golden, cli and lint tests under ASan and UBSan; T=name runs the ones so named
+test:
+	@$(MAKE) --no-print-directory MODE=asan WERROR=1 run-tests
+run-tests: $(B)/tests/run $(B)/orrery
+	@ORRERY=$(B)/orrery BUILD=$(B) ASAN_OPTIONS=detect_leaks=1 $(B)/tests/run $(T)
+
+## make bench      one JSON line per benchmark (FULL=1 for the whole table)
+bench: $(patsubst tests/bench/%.c,$(B)/bench/%,$(BENCHES)) build/orrery
+	@tests/bench/run.sh $(B)/bench $(FULL)
+$(B)/bench/%: $(B)/tests/bench/%.o $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+## make lint       include directions, function and file sizes, clang-tidy where it is installed
+lint:
+	@for check in tests/lint/*.sh; do echo "== $$check"; $$check || exit 1; done
+
+## make install    PREFIX/bin/orrery and PREFIX/share/orrery
+install: build/orrery
+	install -D build/orrery $(DESTDIR)$(PREFIX)/bin/orrery
+	mkdir -p $(DESTDIR)$(PREFIX)/share/orrery/traces
+	cp -r configs $(DESTDIR)$(PREFIX)/share/orrery/
+	cp -r traces/samples $(DESTDIR)$(PREFIX)/share/orrery/traces/
+
+## make clean      remove build/
+clean:
+	rm -rf build
+
+## make help       this list
+help:
+	@sed -n 's/^## //p' Makefile
+
+-include $(shell find build -name '*.d' 2>/dev/null)
+
+.PHONY: all deps run test run-tests bench lint install clean help FORCE
+.SECONDARY:

@@ -1,0 +1,84 @@
+/* The clock and the dispatch loop of one simulation.
+ *
+ * An event is a 32-byte record: time, order, handler, owner. Events fire in the total order (time, priority, owner id,
+ * owner's own counter), which does not depend on how many events anybody else has fired. The handler gets the owner, a
+ * small struct embedded in the entity that the event belongs to (replica, job, source ...), so firing touches no memory
+ * but the entity's own.
+ *
+ * An owner has at most one *armed* event: arming again replaces it, disarming drops it, both in O(1). A plain scheduled
+ * event always fires. An entity with several independent timers embeds several owners.
+ *
+ * Handlers run to completion, may schedule at any time >= now, and report failure by engine_fail. */
+#ifndef ORRERY_CORE_ENGINE_H
+#define ORRERY_CORE_ENGINE_H
+
+#include "sim/core/err.h"
+#include "sim/core/units.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct engine;
+
+enum { OWNER_ID_BITS = 28, OWNER_COUNTER_BITS = 28, EVENT_PRIORITY_BITS = 8 };
+
+struct owner {
+    uint32_t id;     /* unique in the simulation, < 2^28; breaks ties */
+    uint32_t issued; /* events scheduled so far, modulo 2^28 */
+    uint32_t armed;  /* counter of the armed event, 0 when none is */
+};
+
+static inline void owner_init(struct owner *owner, uint32_t id)
+{
+    *owner = (struct owner){.id = id};
+}
+
+/* The entity in which an owner is embedded. */
+#define OWNER_ENTITY(owner_pointer, type, member) ((type *)(void *)((char *)(owner_pointer) - offsetof(type, member)))
+
+typedef void (*event_fn)(struct engine *engine, struct owner *owner, sim_ns now);
+
+enum queue_kind { QUEUE_CALENDAR, QUEUE_HEAP };
+
+struct engine_options {
+    enum queue_kind queue;
+    sim_ns until;                       /* events after this time do not fire; 0: no limit */
+    uint64_t stall_events;              /* watchdog: events in a row without engine_progress; 0: the default, 50 million */
+    const volatile sig_atomic_t *interrupt; /* the loop stops soon after this becomes non-zero; may be NULL */
+    void *context;                      /* what engine_context returns: the world */
+    void (*look)(void *context, sim_ns now, uint64_t events); /* called about every 65,536 events; may be NULL */
+};
+
+struct engine_stats {
+    uint64_t fired;    /* events dispatched */
+    uint64_t dropped;  /* records whose event was re-armed or disarmed before its time */
+    uint64_t peak_records, peak_queue_bytes;
+};
+
+struct engine *engine_create(const struct engine_options *options); /* NULL when out of memory */
+void engine_destroy(struct engine *engine);
+
+void *engine_context(const struct engine *engine);
+sim_ns engine_now(const struct engine *engine);
+
+/* Schedules an event that will fire at time_ns >= now. Lower priority numbers fire first among equal times. */
+void engine_schedule(struct engine *engine, sim_ns time_ns, unsigned priority, event_fn handler, struct owner *owner);
+
+/* Arms the owner's one cancellable event, instead of the one that is armed, if any. When it fires, the owner is no
+ * longer armed. */
+void engine_arm(struct engine *engine, sim_ns time_ns, unsigned priority, event_fn handler, struct owner *owner);
+void engine_disarm(struct engine *engine, struct owner *owner);
+
+/* Dispatches until the queue is empty, `until` is reached, engine_stop or engine_fail is called, the interrupt flag is
+ * set, or the watchdog finds no progress. Returns 0, the code given to engine_fail, SIM_E_INTERRUPTED, SIM_E_STALLED
+ * (with the time and the owner that kept firing in `diag`), or SIM_E_NOMEM. May be called again after engine_stop. */
+int engine_run(struct engine *engine, struct diag *diag);
+
+void engine_stop(struct engine *engine);
+void engine_fail(struct engine *engine, int code); /* the first code is kept */
+void engine_progress(struct engine *engine);       /* work was done: the watchdog starts again */
+
+struct engine_stats engine_stats(const struct engine *engine);
+
+#endif

@@ -1,0 +1,20 @@
+/* XXH3-128 of a stream of bytes, for provenance: configs, traces, results. The same on every machine. */
+#ifndef ORRERY_CORE_HASH_H
+#define ORRERY_CORE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { HASH_HEX_CHARS = 33 }; /* 32 hex digits and the terminator */
+
+struct hash;
+
+struct hash *hash_create(void); /* NULL when out of memory */
+void hash_destroy(struct hash *hash);
+void hash_bytes(struct hash *hash, const void *bytes, size_t n);
+void hash_text(struct hash *hash, const char *text); /* with its length, so that "ab","c" differs from "a","bc" */
+void hash_i64(struct hash *hash, int64_t value);     /* little-endian, 8 bytes */
+void hash_f64(struct hash *hash, double value);      /* its bits; -0 as 0, every NaN alike */
+void hash_hex(const struct hash *hash, char hex[HASH_HEX_CHARS]);
+
+#endif

@@ -1,0 +1,172 @@
+#include "sim/core/mem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ARENA_CHUNK_BYTES = 16 * 1024, ALIGN_BYTES = 16, FIRST_SLAB_RECORDS = 64, MAX_SLAB_RECORDS = 8192 };
+
+/* Allocations that still succeed on this thread before the injected fault; negative: no fault. Not simulation state. */
+static _Thread_local long allocations_left = -1;
+
+void mem_fail_after(long n)
+{
+    allocations_left = n;
+}
+
+void mem_fail_never(void)
+{
+    allocations_left = -1;
+}
+
+static int must_fail(void)
+{
+    if (__builtin_expect(allocations_left < 0, 1)) return 0;
+    if (allocations_left == 0) return 1;
+    allocations_left--;
+    return 0;
+}
+
+void *mem_alloc(size_t bytes)
+{
+    return must_fail() ? NULL : malloc(bytes ? bytes : 1);
+}
+
+void *mem_zalloc(size_t count, size_t bytes_each)
+{
+    return must_fail() ? NULL : calloc(count ? count : 1, bytes_each ? bytes_each : 1);
+}
+
+void *mem_realloc(void *block, size_t bytes)
+{
+    return must_fail() ? NULL : realloc(block, bytes ? bytes : 1);
+}
+
+void mem_free(void *block)
+{
+    free(block);
+}
+
+char *mem_strdup(const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *copy = mem_alloc(bytes);
+    if (copy != NULL) memcpy(copy, text, bytes);
+    return copy;
+}
+
+/* Every slab and chunk starts with a pointer to the one before it, padded to keep what follows aligned. */
+struct link {
+    _Alignas(ALIGN_BYTES) struct link *before;
+};
+
+static void free_links(void *last)
+{
+    for (struct link *link = last, *before; link != NULL; link = before) {
+        before = link->before;
+        mem_free(link);
+    }
+}
+
+static size_t round_up(size_t bytes, size_t to)
+{
+    return (bytes + to - 1) / to * to;
+}
+
+void pool_init(struct pool *pool, size_t record_bytes)
+{
+    *pool = (struct pool){.record_bytes = round_up(record_bytes < sizeof(void *) ? sizeof(void *) : record_bytes,
+                                                   ALIGN_BYTES)};
+}
+
+void pool_fini(struct pool *pool)
+{
+    free_links(pool->slabs);
+    pool_init(pool, pool->record_bytes);
+}
+
+/* Slabs grow with the pool, so that a small run stays small and a large one allocates rarely. */
+static int pool_grow(struct pool *pool)
+{
+    size_t n = pool->n_slab_records;
+    if (n < FIRST_SLAB_RECORDS) n = FIRST_SLAB_RECORDS;
+    if (n > MAX_SLAB_RECORDS) n = MAX_SLAB_RECORDS;
+    struct link *slab = mem_alloc(sizeof *slab + n * pool->record_bytes);
+    if (slab == NULL) return -1;
+    slab->before = pool->slabs;
+    pool->slabs = slab;
+    pool->n_slab_records += n;
+    char *records = (char *)(slab + 1);
+    for (size_t i = n; i-- > 0;) {
+        void *record = records + i * pool->record_bytes;
+        memcpy(record, &pool->free_list, sizeof(void *));
+        pool->free_list = record;
+    }
+    return 0;
+}
+
+void *pool_take(struct pool *pool)
+{
+    if (pool->free_list == NULL && pool_grow(pool) != 0) return NULL;
+    void *record = pool->free_list;
+    memcpy(&pool->free_list, record, sizeof(void *));
+    pool->n_live++;
+    return record;
+}
+
+void pool_give(struct pool *pool, void *record)
+{
+    memcpy(record, &pool->free_list, sizeof(void *));
+    pool->free_list = record;
+    pool->n_live--;
+}
+
+void arena_init(struct arena *arena)
+{
+    *arena = (struct arena){0};
+}
+
+void arena_fini(struct arena *arena)
+{
+    free_links(arena->chunks);
+    arena_init(arena);
+}
+
+void *arena_alloc(struct arena *arena, size_t bytes)
+{
+    bytes = round_up(bytes ? bytes : 1, ALIGN_BYTES);
+    if (bytes > arena->left_bytes) {
+        size_t chunk_bytes = bytes > ARENA_CHUNK_BYTES ? bytes : ARENA_CHUNK_BYTES;
+        struct link *chunk = mem_alloc(sizeof *chunk + chunk_bytes);
+        if (chunk == NULL) return NULL;
+        chunk->before = arena->chunks;
+        arena->chunks = chunk;
+        arena->next = (char *)(chunk + 1);
+        arena->left_bytes = chunk_bytes;
+    }
+    void *block = arena->next;
+    arena->next += bytes;
+    arena->left_bytes -= bytes;
+    return memset(block, 0, bytes);
+}
+
+char *arena_strdup(struct arena *arena, const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *copy = arena_alloc(arena, bytes);
+    return copy != NULL ? memcpy(copy, text, bytes) : NULL;
+}
+
+char *arena_printf(struct arena *arena, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, args);
+    char *text = length < 0 ? NULL : arena_alloc(arena, (size_t)length + 1);
+    if (text != NULL) vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    va_end(args);
+    return text;
+}

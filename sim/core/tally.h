@@ -1,0 +1,60 @@
+/* Streaming statistics: mean and variance, time-weighted mean, and a log-bucketed histogram. Nothing is stored per value
+ * and the result does not depend on the order in which equal values came. */
+#ifndef ORRERY_CORE_TALLY_H
+#define ORRERY_CORE_TALLY_H
+
+#include "sim/core/units.h"
+
+#include <stdint.h>
+
+/* Count, mean, variance, extremes (Welford 1962; merge: Chan, Golub and LeVeque 1979). */
+struct tally {
+    uint64_t count;
+    double mean, m2, min, max, sum; /* sum is compensated (Neumaier 1974) */
+    double sum_error;
+};
+
+void tally_init(struct tally *tally);
+void tally_add(struct tally *tally, double value);
+void tally_merge(struct tally *into, const struct tally *from);
+double tally_sum(const struct tally *tally);
+double tally_variance(const struct tally *tally); /* unbiased; 0 below two values */
+
+/* The integral over time of a step function, exact for integer values: 128-bit sum of value * ns. */
+struct level {
+    sim_ns start_ns, since_ns;
+    int64_t value, max;
+    __int128 integral; /* value * ns up to since_ns */
+};
+
+void level_init(struct level *level, sim_ns now, int64_t value);
+void level_set(struct level *level, sim_ns now, int64_t value);
+double level_mean(const struct level *level, sim_ns now);     /* over [start, now]; the value when that is empty */
+double level_integral_s(const struct level *level, sim_ns now); /* value * seconds */
+
+/* Histogram of non-negative values with 1024 buckets per power of two: a quantile is off by less than 0.1 %.
+ * Zero has a bucket of its own; values below 2^-40 count as zero, above 2^60 as 2^60. Negative and NaN: SIM_REQUIRE. */
+struct histogram {
+    uint64_t count;
+    uint64_t zeros;
+    uint64_t **octaves; /* 100 octaves of 1024 counters, allocated on first use */
+};
+
+int histogram_init(struct histogram *histogram); /* 0 or SIM_E_NOMEM */
+void histogram_fini(struct histogram *histogram);
+int histogram_add(struct histogram *histogram, double value, uint64_t weight); /* 0 or SIM_E_NOMEM */
+
+/* Adds the n values first, first + step, ... (each `weight` times) in time proportional to the buckets they cross. The
+ * counts are exactly those of n calls of histogram_add with first + (double)i * step. */
+int histogram_add_series(struct histogram *histogram, double first, double step, uint64_t n, uint64_t weight);
+int histogram_merge(struct histogram *into, const struct histogram *from);
+
+/* The q-quantile, 0 <= q <= 1: the middle of the bucket that holds the value of rank ceil(q * count) (1-based, at least
+ * 1). 0 when empty. */
+double histogram_quantile(const struct histogram *histogram, double q);
+
+/* Visits the non-empty buckets from low to high: lower <= value < upper. */
+void histogram_each(const struct histogram *histogram,
+                    void (*visit)(void *context, double lower, double upper, uint64_t count), void *context);
+
+#endif

@@ -1,0 +1,57 @@
+/* Quantities and their units.
+ *
+ * Time in the simulator is `sim_ns`, whole nanoseconds since the start of the run (292 years of range). Models compute
+ * in double seconds; the world rounds once, half to even. In a config every quantity with a dimension is a string with
+ * a unit ("80GiB", "15ms", "$2.49/h", "2.04TB/s", "700W"); SI prefixes are powers of 10, IEC prefixes powers of 2. */
+#ifndef ORRERY_CORE_UNITS_H
+#define ORRERY_CORE_UNITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef int64_t sim_ns;
+
+#define SIM_NS_PER_S INT64_C(1000000000)
+#define SIM_NS_MAX INT64_MAX
+
+/* Seconds to nanoseconds, rounded half to even; saturates at +-SIM_NS_MAX. NaN gives SIM_NS_MAX. */
+sim_ns sim_ns_from_s(double seconds);
+static inline double sim_s_from_ns(sim_ns ns)
+{
+    return (double)ns / 1e9;
+}
+
+/* The dimension of a quantity, with the SI unit it is stored in. X(name, SI unit, example) */
+#define UNIT_DIMS(X)                                                                                                   \
+    X(UNIT_NONE, "", "0.9")                                                                                            \
+    X(UNIT_TIME, "s", "15ms")                                                                                          \
+    X(UNIT_BYTES, "B", "80GiB")                                                                                        \
+    X(UNIT_BYTES_PER_S, "B/s", "2.04TB/s")                                                                             \
+    X(UNIT_FLOP_PER_S, "FLOP/s", "312TFLOP/s")                                                                         \
+    X(UNIT_POWER, "W", "700W")                                                                                         \
+    X(UNIT_ENERGY, "J", "3.6MJ")                                                                                       \
+    X(UNIT_MONEY, "$", "$1.50")                                                                                        \
+    X(UNIT_MONEY_PER_H, "$/h", "$2.49/h")                                                                              \
+    X(UNIT_FREQUENCY, "Hz", "1.41GHz")                                                                                 \
+    X(UNIT_RATE, "1/s", "5.5/s")
+
+enum unit_dim {
+#define UNIT_DIM_ENUM(name, si, example) name,
+    UNIT_DIMS(UNIT_DIM_ENUM)
+#undef UNIT_DIM_ENUM
+    UNIT_DIM_COUNT
+};
+
+const char *unit_si_name(enum unit_dim dim); /* "B/s" */
+const char *unit_example(enum unit_dim dim); /* "2.04TB/s" */
+
+/* Parses "<number><unit>" (blanks between are allowed) of the given dimension into SI units. UNIT_NONE takes a bare
+ * number. Accepted: ns us ms s min h d; B kB MB GB TB PB KiB MiB GiB TiB PiB, each also "/s"; FLOP/s .. EFLOP/s (also
+ * spelled FLOPS); W kW MW; J kJ MJ GJ Wh kWh; $N and $N/h; Hz kHz MHz GHz; N/s N/min N/h.
+ * Returns 0, or SIM_E_CONFIG with a static text in *why ("needs a unit", "unknown unit", "not a number", ...). */
+int unit_parse(const char *text, enum unit_dim dim, double *value_si, const char **why);
+
+/* Writes the shortest text that unit_parse reads back to the same double ("80GiB", "15ms"). Returns its length. */
+int unit_format(double value_si, enum unit_dim dim, char *buffer, size_t buffer_bytes);
+
+#endif
