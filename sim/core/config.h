@@ -1,0 +1,122 @@
+/* Configuration: JSON documents bound to C structs by tables of fields.
+ *
+ * One table of `struct config_field` gives parsing, defaults, ranges, --set, did-you-mean, --dump-config, `explain` and
+ * the schema. Documents are strict JSON plus // comments; every value knows file:line:col. `"extends": ["a.json", ...]`
+ * merges other documents below this one (objects merge key by key, everything else is replaced); paths are relative to
+ * the file they stand in, in --set to the current directory. Order: defaults < extends < file < --set.
+ *
+ * All problems of a document are reported in one pass, into the caller's diag. */
+#ifndef ORRERY_CORE_CONFIG_H
+#define ORRERY_CORE_CONFIG_H
+
+#include "sim/core/err.h"
+#include "sim/core/mem.h"
+#include "sim/core/text.h"
+#include "sim/core/units.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum config_kind {
+    CONFIG_BOOL,     /* bool */
+    CONFIG_INT,      /* int64_t; numbers only, no fraction, exact to 2^53 (beyond: as a string of digits) */
+    CONFIG_REAL,     /* double, a bare number */
+    CONFIG_QUANTITY, /* double in the SI unit of `dim`; a string with a unit, a bare number is an error with a hint */
+    CONFIG_TIME,     /* sim_ns; like CONFIG_QUANTITY of UNIT_TIME */
+    CONFIG_TEXT,     /* const char * */
+    CONFIG_PATH,     /* const char *, made relative to the current directory; existence is not checked here */
+    CONFIG_CHOICE,   /* int, index into `choices` */
+    CONFIG_SECTION,  /* struct embedded at `offset`, by `fields` */
+    CONFIG_MAP,      /* struct config_list of sections, each {const char *name; ...}: the first member gets the key */
+    CONFIG_LIST,     /* struct config_list of sections by `fields`, or of scalars by the single field in `fields` with
+                        name NULL; elem_bytes each */
+    CONFIG_VARIANT   /* struct config_variant: a section whose `tag` key ("policy", "format", "kind") names an
+                        alternative of `family`, which brings its own fields */
+};
+
+enum config_flags {
+    CONFIG_REQUIRED = 1, /* no default: absence is an error */
+    CONFIG_OPTIONAL = 2, /* no default: absence leaves zero, NULL or NAN (REAL, QUANTITY), and is not dumped */
+    CONFIG_SOURCED = 4,  /* may be written {"value": V, "source": "...", "sure": "datasheet|measured|derived|paper|
+                            memory|guess"}; the scalar's origin is kept for `explain` and the catalog's listings */
+    CONFIG_SHORT = 8     /* VARIANT only: a bare string "fifo" stands for {"policy": "fifo"} */
+};
+
+struct config_field {
+    const char *name;
+    enum config_kind kind;
+    unsigned flags;
+    size_t offset;
+    enum unit_dim dim;         /* QUANTITY */
+    const char *value;         /* default, as it would stand in JSON without quotes ("10min", "true", "vllm-v0") */
+    double min, max;           /* inclusive, SI; both 0: no limit. For TEXT: of the length */
+    const char *const *choices; /* CHOICE: NULL-terminated */
+    const struct config_field *fields; /* SECTION, MAP, LIST; tables end with a zero field */
+    size_t elem_bytes;         /* MAP, LIST */
+    const char *family, *tag;  /* VARIANT: for example "batching", "policy" */
+    const char *help;          /* one line; for explain, schema and docs */
+};
+
+struct config_list {
+    size_t n;
+    void *items; /* n * elem_bytes, in the arena of the binding, in document order */
+};
+
+/* An alternative of a family: a policy, a trace format, a cost model. */
+struct config_alternative {
+    const char *name, *summary;
+    const struct config_field *fields; /* of its parameters; may be NULL */
+    size_t params_bytes;
+    const void *entry; /* what the user of the binding wants back: the policy, the reader ... */
+};
+
+struct config_variant {
+    const char *name;
+    const void *entry;  /* of the alternative */
+    void *params;       /* params_bytes, bound by its fields; in the arena */
+};
+
+/* Where the alternatives come from: the roof fills it in, so core never names a policy. */
+struct config_families {
+    /* The index-th alternative of a family, in listing order. Returns false past the last one. */
+    bool (*alternative)(const void *context, const char *family, size_t index, struct config_alternative *out);
+    const void *context;
+};
+
+/* A merged document. */
+struct config;
+
+/* Loads a document and everything it extends. Returns 0, SIM_E_IO, SIM_E_CONFIG or SIM_E_NOMEM. */
+int config_load(const char *path, struct config **config, struct diag *diag);
+
+/* The same from memory; `name` stands for the file in messages, `directory` is what its relative paths start from. */
+int config_parse(const char *name, const char *directory, const char *text, size_t bytes, struct config **config,
+                 struct diag *diag);
+void config_destroy(struct config *config);
+
+/* Applies one "a.b.c=value" (list items by index: "a.0.b"). The value is JSON; what is not JSON is taken as a string.
+ * Intermediate objects are made. Whether the path exists is found out by config_bind. */
+int config_set(struct config *config, const char *assignment, struct diag *diag);
+
+/* Fills `out` (zeroed first by this function, `bytes` long) from the document. Text and lists go to `arena`. Unknown keys, wrong types,
+ * missing units, values out of range, missing required fields: all reported, with did-you-mean. */
+int config_bind(const struct config *config, const struct config_field *fields, const struct config_families *families,
+                struct arena *arena, void *out, size_t bytes, struct diag *diag);
+
+/* "file:line:col" (or "--set a.b") of the value at a dotted path, for findings made after binding; the nearest parent
+ * that is in the document when the value is a default; never NULL. Lives as long as the config. */
+const char *config_where(const struct config *config, const char *dotted_path);
+
+/* Writes the bound struct as a complete JSON document: parsing it binds to the same struct, bit for bit. */
+int config_dump(const struct config_field *fields, const struct config_families *families, const void *bound,
+                struct text *json);
+
+/* Writes one line per value: path, value with unit, where it came from (file:line:col, --set, default), its help. */
+int config_explain(const struct config *config, const struct config_field *fields,
+                   const struct config_families *families, const void *bound, struct text *lines);
+
+/* Writes the JSON Schema (draft 2020-12) of a table. */
+int config_schema(const struct config_field *fields, const struct config_families *families, struct text *json);
+
+#endif

@@ -1,0 +1,36 @@
+/* A growing text buffer, and JSON output on top of it. */
+#ifndef ORRERY_CORE_TEXT_H
+#define ORRERY_CORE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Always terminated once something was added. When memory runs out, `failed` is set and later additions do nothing, so
+ * that a writer checks once, at the end. */
+struct text {
+    char *chars; /* NULL while empty */
+    size_t length, capacity;
+    bool failed;
+};
+
+void text_init(struct text *text);
+void text_fini(struct text *text);
+void text_add(struct text *text, const char *chars);
+void text_add_bytes(struct text *text, const char *bytes, size_t n);
+void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A JSON string with quotes and escapes; invalid UTF-8 bytes become U+FFFD. NULL is written as null. */
+void text_json_string(struct text *text, const char *chars);
+
+/* The shortest decimal that reads back as the same double; null for NaN and infinities. Integers have no ".0". */
+void text_json_number(struct text *text, double value);
+
+/* Edit distance (Levenshtein, with transpositions), for did-you-mean. */
+size_t text_distance(const char *a, const char *b);
+
+/* The candidate nearest to `word`, or NULL when none is near enough to suggest (distance <= 1/3 of the length, at least
+ * 1). The first of equals. */
+const char *text_nearest(const char *word, const char *const *candidates, size_t n);
+
+#endif
