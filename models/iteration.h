@@ -1,0 +1,36 @@
+/* What one iteration of an LLM engine costs: the border between the serving world and the cost models.
+ *
+ * A model is a pure function of the work in a batch. For a batch that only decodes it also says how the duration grows:
+ * iteration i of an unchanged batch lasts first_s + i * slope_s, for i < until. So the world can advance a whole run of
+ * iterations in one event. */
+#ifndef ORRERY_MODELS_ITERATION_H
+#define ORRERY_MODELS_ITERATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The work of one iteration on one replica. A prefill chunk of n tokens on top of p tokens already processed counts n in
+ * prefill_tokens, p in prefill_context_tokens and n^2 + 2 n p in prefill_pairs (twice its query-key pairs). A decoding
+ * sequence that has processed c tokens (prompt and generated, the newest included) counts c in decode_context_tokens. */
+struct iteration_work {
+    int64_t prefill_sequences, decode_sequences;
+    int64_t prefill_tokens, prefill_context_tokens;
+    int64_t decode_context_tokens;
+    double prefill_pairs;
+};
+
+struct iteration_cost {
+    double first_s, slope_s;
+    int64_t until;     /* >= 1; 1 whenever the batch holds prefill; INT64_MAX: for ever */
+    bool extrapolated; /* asked outside the range the model was fitted on */
+};
+
+/* A cost model bound to one kind of replica (GPU, LLM, parallelism). `model` is what it was built from. */
+struct iteration_model {
+    const char *kind; /* "roofline", "affine", "table" */
+    const void *model;
+    void (*cost)(const void *model, const struct iteration_work *work, struct iteration_cost *cost);
+    bool calibrated;
+};
+
+#endif

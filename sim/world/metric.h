@@ -1,0 +1,31 @@
+/* The dictionary of metrics: one line per name with unit, direction, definition and the vLLM metric it equals. Everything
+ * that a run reports as a number is listed here, and nothing else can be emitted. */
+#ifndef ORRERY_WORLD_METRIC_H
+#define ORRERY_WORLD_METRIC_H
+
+#include "sim/core/tally.h"
+#include "sim/world/sink.h"
+
+#include <stddef.h>
+
+enum metric_direction { METRIC_NEUTRAL, METRIC_LOWER, METRIC_HIGHER }; /* which is better */
+
+struct metric_def {
+    const char *name, *unit;
+    enum metric_direction direction;
+    const char *definition;
+    const char *vllm; /* name of the same metric in vLLM, or NULL */
+};
+
+/* The dictionary, ended by a zero entry. */
+extern const struct metric_def metric_dictionary[];
+const struct metric_def *metric_find(const char *name); /* NULL when unknown */
+
+/* Emits one row. An unknown name is our bug. NAN values are left out. Returns the sink's answer. */
+int metric_emit(const struct sink *sink, const char *name, double value);
+
+/* Emits NAME.mean, .p50, .p90, .p99 and .max; nothing when the histogram is empty. */
+int metric_emit_distribution(const struct sink *sink, const char *name, const struct tally *tally,
+                             const struct histogram *histogram);
+
+#endif

@@ -1,0 +1,71 @@
+/* What policies may ask for. A plan is a delta, so a call costs what it changes; the world validates and applies it. An
+ * impossible action ends the run with SIM_E_POLICY and names policy, action and reason. Reasons are static texts and go to
+ * the decision table. */
+#ifndef ORRERY_WORLD_PLAN_H
+#define ORRERY_WORLD_PLAN_H
+
+#include "sim/world/view.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* --- The next iteration of a replica --- */
+
+struct batch_prefill {
+    const struct request_view *request; /* waiting or prefilling */
+    int32_t tokens;                     /* 1 .. what is left of its prompt */
+};
+
+struct batch_eviction {
+    const struct request_view *request; /* decoding: loses its blocks, comes back to the head of the queue */
+    const char *reason;
+};
+
+/* The world hands over an empty plan; arrays have room for `capacity` entries. */
+struct batch_plan {
+    struct batch_prefill *prefills;
+    struct batch_eviction *evictions; /* applied in order, before the prefills */
+    int32_t n_prefills, n_evictions, capacity;
+    bool decode;               /* whether all decoding sequences get a token in this iteration */
+    bool recheck_on_arrival;   /* the choice stands only until the next arrival at this replica */
+    int64_t keep_free_blocks;  /* ... and only while this many blocks stay free after each iteration's growth */
+};
+
+static inline bool batch_plan_full(const struct batch_plan *plan)
+{
+    return plan->n_prefills == plan->capacity;
+}
+
+/* Processes `tokens` of the request's prompt in the next iteration; a waiting request gets the blocks of its whole prompt. */
+static inline void batch_plan_prefill(struct batch_plan *plan, const struct request_view *request, int32_t tokens)
+{
+    plan->prefills[plan->n_prefills++] = (struct batch_prefill){request, tokens};
+}
+
+static inline void batch_plan_evict(struct batch_plan *plan, const struct request_view *request, const char *reason)
+{
+    plan->evictions[plan->n_evictions++] = (struct batch_eviction){request, reason};
+}
+
+/* --- Jobs --- */
+
+struct job_plan; /* made by the world around one decide() call */
+
+/* Starts or resumes a pending job if the placer finds room, given the actions before it in this plan. Returns whether it
+ * did. */
+bool job_plan_start(struct job_plan *plan, const struct job_view *job, const char *reason);
+
+/* Takes a running job off its GPUs; what it has executed is kept. */
+void job_plan_preempt(struct job_plan *plan, const struct job_view *job, const char *reason);
+
+/* Asks for another decide() at this time, if nothing happens before; the earliest wish of a plan counts. */
+void job_plan_wake_at(struct job_plan *plan, sim_ns time_ns);
+
+/* --- Where a job's GPUs are --- */
+
+struct placement {
+    int32_t *nodes, *gpus; /* [capacity]: gpus[i] GPUs on node nodes[i] */
+    int32_t n, capacity;
+};
+
+#endif

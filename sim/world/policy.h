@@ -1,0 +1,88 @@
+/* The policy interfaces: every policy has the same header, every family its own decision. A view in, a decision out.
+ *
+ * A policy is one file in policies/<family>/ that defines one const struct, listed once in policies/list.h. It keeps no state
+ * outside the `state` the world hands it. */
+#ifndef ORRERY_WORLD_POLICY_H
+#define ORRERY_WORLD_POLICY_H
+
+#include "sim/core/config.h"
+#include "sim/core/err.h"
+#include "sim/world/plan.h"
+#include "sim/world/view.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { POLICY_ABI = 1 };
+
+/* X(enum, name of the family in configs and listings) */
+#define POLICY_FAMILIES(X)                                                                                             \
+    X(POLICY_BATCHING, "batching")                                                                                     \
+    X(POLICY_ROUTING, "routing")                                                                                       \
+    X(POLICY_SCHEDULER, "scheduler")                                                                                   \
+    X(POLICY_PLACEMENT, "placement")
+
+enum policy_family {
+#define POLICY_FAMILY_ENUM(id, name) id,
+    POLICY_FAMILIES(POLICY_FAMILY_ENUM)
+#undef POLICY_FAMILY_ENUM
+    POLICY_FAMILY_COUNT
+};
+
+/* Knowledge that no real system has; a policy that uses it says so, and the run records it. */
+enum policy_oracle { ORACLE_DURATION = 1u << 0, ORACLE_OUTPUT_LENGTH = 1u << 1 };
+
+struct policy {
+    uint32_t abi, size;                   /* POLICY_ABI, size of the family's struct: append-only */
+    enum policy_family family;
+    const char *name, *summary, *source;  /* "sjf", one line, the paper or system */
+    uint32_t oracle;
+    const struct config_field *params;    /* what a scenario may set; NULL: nothing */
+    size_t params_bytes;
+    size_t state_bytes;                   /* the world allocates, zeroes and frees it */
+    int (*init)(void *state, const void *params, struct diag *diag); /* may be NULL */
+    void (*fini)(void *state);                                       /* may be NULL */
+};
+
+/* The next iteration of a replica, and how long the choice stands. Returns 0 or a negative code. An empty plan (nothing
+ * prefilled, nothing decoded) leaves the replica idle until the next arrival. */
+struct batcher {
+    struct policy policy;
+    int (*compose)(void *state, const struct replica_view *view, struct batch_plan *plan);
+};
+
+/* The replica a request goes to: 0 .. n_replicas - 1. */
+struct router {
+    struct policy policy;
+    int (*route)(void *state, const struct fleet_view *view, const struct request_view *request);
+};
+
+enum job_event { JOB_EVENT_SUBMIT, JOB_EVENT_START, JOB_EVENT_PREEMPT, JOB_EVENT_FINISH };
+
+struct job_note {
+    enum job_event event;
+    const struct job_view *job;
+};
+
+/* Which jobs run. `notify` keeps the scheduler's own index up to date and is called for every change, also for those of
+ * its own plans; `decide` is called once per moment in which something changed, after all of that moment's changes. */
+struct scheduler {
+    struct policy policy;
+    size_t job_bytes; /* of the scheduler's own state per job (job_view_slot) */
+    void (*notify)(void *state, const struct cluster_view *view, const struct job_note *note);
+    int (*decide)(void *state, const struct cluster_view *view, struct job_plan *plan);
+};
+
+/* Which GPUs a job gets: fills `placement` and returns 1, or 0 when there is no room now. */
+struct placer {
+    struct policy policy;
+    int (*place)(void *state, const struct cluster_view *view, const struct job_view *job, struct placement *placement);
+};
+
+/* The list of all policies that the roof knows. */
+struct policy_table {
+    size_t n;
+    const struct policy *const *policies;
+};
+
+#endif

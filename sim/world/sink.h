@@ -1,0 +1,73 @@
+/* The stream of rows that a run emits. The store turns it into tables; tests count it. All times in seconds from the start of
+ * the run, quantities in SI. Texts are borrowed for the call. NAN stands for "does not apply" and becomes NULL. */
+#ifndef ORRERY_WORLD_SINK_H
+#define ORRERY_WORLD_SINK_H
+
+#include <stdint.h>
+
+struct request_row {
+    int64_t id;
+    const char *service;
+    double arrival_s;
+    int64_t prompt_tokens, output_tokens; /* output: generated so far when not finished */
+    int64_t replica;                      /* -1: none */
+    double queue_s;                       /* arrival to first scheduled */
+    double ttft_s, tpot_s, e2e_s;         /* TPOT: (finish - first token) / (output tokens - 1); NAN for one token */
+    double max_gap_s;                     /* longest time between two of its tokens */
+    int64_t preemptions, cached_tokens;
+    const char *status;                   /* "finished", "rejected", "unfinished" */
+};
+
+struct job_row {
+    int64_t id;
+    double submit_s, start_s, end_s; /* first start; NAN when it never happened */
+    int64_t gpus;
+    double gpu_s;  /* GPU-seconds held */
+    double jct_s;  /* end - submit */
+    int64_t preemptions, restarts;
+    double lost_gpu_s;
+    const char *status; /* "finished", "rejected", "unfinished" */
+};
+
+struct sample_row {
+    const char *series, *entity;
+    double t_s, value;
+};
+
+struct histogram_row {
+    const char *name;
+    double lower, upper; /* lower <= value < upper */
+    int64_t count;
+};
+
+struct decision_row {
+    double t_s;
+    const char *policy, *action;
+    int64_t subject; /* id of the job or request */
+    const char *reason;
+};
+
+struct warning_row {
+    double t_s;
+    const char *code, *text;
+    int64_t count;
+};
+
+struct metric_row {
+    const char *name, *unit;
+    double value;
+};
+
+/* Every function returns 0 or a negative code, which ends the run. A NULL member: such rows are not wanted. */
+struct sink {
+    void *context;
+    int (*request)(void *context, const struct request_row *row);
+    int (*job)(void *context, const struct job_row *row);
+    int (*sample)(void *context, const struct sample_row *row);
+    int (*histogram)(void *context, const struct histogram_row *row);
+    int (*decision)(void *context, const struct decision_row *row);
+    int (*warning)(void *context, const struct warning_row *row);
+    int (*metric)(void *context, const struct metric_row *row);
+};
+
+#endif

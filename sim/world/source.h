@@ -1,0 +1,74 @@
+/* The stream of records that a run consumes. Every trace reader and generator is one of these; the world pulls one
+ * record at a time, so memory does not grow with the length of a trace.
+ *
+ * Times are relative to the start of the run and never run backwards: a reader of a format that is not sorted sorts. */
+#ifndef ORRERY_WORLD_SOURCE_H
+#define ORRERY_WORLD_SOURCE_H
+
+#include "sim/core/config.h"
+#include "sim/core/err.h"
+#include "sim/core/units.h"
+
+#include <stdint.h>
+
+struct request_record {
+    int64_t id;          /* 0-based row of the trace, before thinning: the same request under every transform */
+    sim_ns arrival_ns;
+    int32_t prompt_tokens; /* >= 1 */
+    int32_t output_tokens; /* >= 1: the first one comes out of the prefill */
+    int32_t n_prefix_blocks;
+    const uint64_t *prefix_blocks; /* hash ids of the prompt's blocks, valid until the next record; NULL when unknown */
+};
+
+struct job_record {
+    int64_t id;           /* as in the trace when it is a number, else the 0-based row */
+    sim_ns submit_ns;
+    sim_ns duration_ns;   /* run time on the GPUs asked for, >= 0 */
+    sim_ns estimate_ns;   /* what the user said it would take; the duration when unknown */
+    int32_t gpus;         /* >= 0; 0: a CPU job */
+    int32_t nodes;        /* asked for; 0: free choice */
+    int32_t gpu_milli;    /* share of one GPU in 1/1000 when gpus == 1; else 1000 */
+    const char *group;    /* virtual cluster, partition or type; interned for the life of the source; "" when unknown */
+    const char *user;
+};
+
+/* Where a source is in its file, for messages and progress. */
+struct source_place {
+    int64_t row;
+    double done_frac; /* of the bytes read; 0 when unknown */
+};
+
+/* next: 1 with a record, 0 at the end, or a negative code with file:line:col in the diag. */
+struct request_source {
+    int (*next)(struct request_source *source, struct request_record *record, struct diag *diag);
+    struct source_place (*place)(const struct request_source *source);
+    void (*close)(struct request_source *source);
+};
+
+struct job_source {
+    int (*next)(struct job_source *source, struct job_record *record, struct diag *diag);
+    struct source_place (*place)(const struct job_source *source);
+    void (*close)(struct job_source *source);
+};
+
+struct source_options {
+    uint64_t seed;
+    uint32_t run;
+    const char *stream;  /* name of the service or "jobs": keys the random streams of transforms and generators */
+    const char *where;   /* config path of the trace section, for findings about its parameters */
+};
+
+/* A trace format or generator, as the roof lists it: the family "request-trace" or "job-trace", tag "format". Exactly one
+ * of the two open functions is set. Every alternative's parameters start with the transforms they share (window, rate
+ * scale, thinning, clipping, jitter), so that a scenario writes them beside the format's own. */
+struct trace_format {
+    const char *name, *summary, *source;
+    const struct config_field *params;
+    size_t params_bytes;
+    int (*open_requests)(const void *params, const struct source_options *options, struct request_source **source,
+                         struct diag *diag);
+    int (*open_jobs)(const void *params, const struct source_options *options, struct job_source **source,
+                     struct diag *diag);
+};
+
+#endif

@@ -1,0 +1,99 @@
+/* What policies see: read-only aggregates and ordered cursors, never copies. Nothing here can be changed by a policy, and
+ * nothing here is knowledge that a real system does not have, but for the functions marked as oracle, which a policy must
+ * declare (policy.h) and which are recorded with the run. */
+#ifndef ORRERY_WORLD_VIEW_H
+#define ORRERY_WORLD_VIEW_H
+
+#include "sim/core/units.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* --- LLM serving --- */
+
+enum request_state { REQUEST_WAITING, REQUEST_PREFILLING, REQUEST_DECODING, REQUEST_FINISHED, REQUEST_REJECTED };
+
+struct request_view {
+    int64_t id;
+    sim_ns arrival_ns;
+    int32_t prompt_tokens;    /* to be prefilled: after a recompute preemption also what had been generated */
+    int32_t prefilled_tokens; /* of these, processed so far */
+    int32_t preemptions;
+    enum request_state state;
+    const struct request_view *next; /* behind it in its queue (waiting, prefilling) or batch (decoding); or NULL */
+    const struct request_view *prev;
+};
+
+/* One replica at a boundary between two iterations. */
+struct replica_view {
+    sim_ns now_ns;
+    int64_t block_tokens, total_blocks, free_blocks;
+    int64_t n_waiting, n_prefilling, n_decoding;
+    int64_t decode_context_tokens;  /* over the decoding sequences */
+    int64_t growing;                /* decoding sequences that take a new block in the next iteration */
+    const struct request_view *waiting;       /* head: next to be served; preempted ones come back to the head */
+    const struct request_view *prefilling;    /* prompts processed in part, oldest first */
+    const struct request_view *oldest_decoding, *youngest_decoding; /* in the order in which they joined */
+    int64_t decode_step;            /* for replica_view_* below */
+};
+
+static inline int64_t blocks_for_tokens(const struct replica_view *view, int64_t tokens)
+{
+    return (tokens + view->block_tokens - 1) / view->block_tokens;
+}
+
+/* Whether a decoding sequence takes a new KV block in the next iteration. */
+bool replica_view_grows(const struct replica_view *view, const struct request_view *request);
+
+/* KV blocks that a decoding or prefilling sequence holds. */
+int64_t replica_view_blocks(const struct replica_view *view, const struct request_view *request);
+
+/* What a router sees of each replica. */
+struct replica_load {
+    int64_t outstanding;  /* requests routed there and not finished */
+    int64_t waiting;      /* of these, not yet in the batch */
+};
+
+struct fleet_view {
+    sim_ns now_ns;
+    int32_t n_replicas;
+    const struct replica_load *loads; /* [n_replicas] */
+};
+
+/* --- Jobs on a cluster --- */
+
+enum job_state { JOB_PENDING, JOB_RUNNING, JOB_FINISHED, JOB_REJECTED };
+
+struct job_view {
+    int64_t id;
+    int64_t sequence;   /* order of submission, from 0 */
+    sim_ns submit_ns;
+    sim_ns estimate_ns; /* run time that the user stated */
+    int32_t gpus;
+    int32_t nodes;      /* asked for; 0: free choice */
+    enum job_state state;
+    int32_t preemptions;
+};
+
+/* The cluster while a scheduler decides; `free_gpus` follows the actions of the plan being made. */
+struct cluster_view {
+    sim_ns now_ns;
+    int64_t total_gpus, free_gpus; /* INT64_MAX: unlimited */
+    int32_t n_nodes, gpus_per_node;
+    const int32_t *node_free_gpus; /* [n_nodes]; NULL when GPUs are only counted */
+    int64_t n_pending, n_running;
+};
+
+/* Time the job has run so far, preempted stretches included, up to now. */
+sim_ns job_view_executed_ns(const struct cluster_view *view, const struct job_view *job);
+
+/* When a running job will end by its estimate: start of its present stretch + estimate - executed before; never < now. */
+sim_ns job_view_estimated_end_ns(const struct cluster_view *view, const struct job_view *job);
+
+/* Oracle (ORACLE_DURATION): true run time left. */
+sim_ns job_view_remaining_ns(const struct cluster_view *view, const struct job_view *job);
+
+/* The scheduler's own bytes for this job (struct scheduler, job_bytes), zeroed when the job is submitted. */
+void *job_view_slot(const struct job_view *job);
+
+#endif
