@@ -1,0 +1,26 @@
+/* The table of all policies, and the same as alternatives of the configuration's families ("scheduler", "batching" ...).
+ * Policy files include it so that the compiler compares their definition with its declaration here. */
+#ifndef ORRERY_POLICIES_REGISTRY_H
+#define ORRERY_POLICIES_REGISTRY_H
+
+#include "sim/core/config.h"
+#include "sim/world/policy.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define POLICY(family_struct, symbol) extern const struct family_struct symbol;
+#include "policies/list.h"
+#undef POLICY
+
+/* All policies, in the order of list.h. */
+struct policy_table policy_registry(void);
+
+/* The policy of this family and name, or NULL. */
+const struct policy *policy_find(enum policy_family family, const char *name);
+
+/* A callback for struct config_families: the index-th policy of the family of this name; `entry` is its struct policy,
+ * the first member of the family's struct. Returns false past the last one and for names that are no policy family. */
+bool policy_alternative(const void *context, const char *family, size_t index, struct config_alternative *out);
+
+#endif
