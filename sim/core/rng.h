@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 struct rng {
-    uint32_t key[2];
-    uint32_t counter[4]; /* counter[0..1]: block number; counter[2..3]: the stream */
+    uint32_t key[2];     /* seed and run */
+    uint32_t counter[4]; /* counter[0..1]: block number; counter[2..3]: name and index */
     uint32_t block[4];
     uint32_t left; /* words of the block not yet used */
 };
@@ -23,12 +23,16 @@ void rng_init(struct rng *rng, uint64_t seed, uint32_t run, const char *name, ui
 
 uint32_t rng_u32(struct rng *rng);
 uint64_t rng_u64(struct rng *rng);
-double rng_uniform(struct rng *rng);                     /* in (0, 1): never 0 nor 1, 53 bits */
-uint64_t rng_below(struct rng *rng, uint64_t n);         /* in [0, n), unbiased; n > 0 */
+double rng_uniform(struct rng *rng);             /* in (0, 1): never 0 nor 1; the middles of 2^52 equal cells */
+uint64_t rng_below(struct rng *rng, uint64_t n); /* in [0, n), unbiased; n > 0 */
 double rng_exponential(struct rng *rng, double mean);
 
-/* For GSL's distributions: a gsl_rng that draws from `rng`, which must outlive it. NULL when out of memory. */
-gsl_rng *rng_gsl(struct rng *rng);
+/* For GSL's distributions: a gsl_rng that draws from `rng` itself, which must outlive it. Nothing to free:
+ *
+ *     gsl_rng gsl = rng_gsl(&rng);
+ *     double service_s = gsl_ran_gamma(&gsl, shape, scale_s);
+ */
+gsl_rng rng_gsl(struct rng *rng);
 extern const gsl_rng_type *const rng_gsl_type;
 
 #endif

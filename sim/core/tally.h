@@ -20,20 +20,23 @@ void tally_merge(struct tally *into, const struct tally *from);
 double tally_sum(const struct tally *tally);
 double tally_variance(const struct tally *tally); /* unbiased; 0 below two values */
 
+__extension__ typedef __int128 tally_int128;
+
 /* The integral over time of a step function, exact for integer values: 128-bit sum of value * ns. */
 struct level {
     sim_ns start_ns, since_ns;
-    int64_t value, max;
-    __int128 integral; /* value * ns up to since_ns */
+    int64_t value, max;    /* max: of all values ever set, however briefly */
+    tally_int128 integral; /* value * ns up to since_ns */
 };
 
 void level_init(struct level *level, sim_ns now, int64_t value);
-void level_set(struct level *level, sim_ns now, int64_t value);
-double level_mean(const struct level *level, sim_ns now);     /* over [start, now]; the value when that is empty */
-double level_integral_s(const struct level *level, sim_ns now); /* value * seconds */
+void level_set(struct level *level, sim_ns now, int64_t value); /* now: not before the last call's */
+double level_mean(const struct level *level, sim_ns now);       /* over [start, now]; the value when that is empty */
+double level_integral_s(const struct level *level, sim_ns now); /* value * seconds; exact where whole and < 2^53 */
 
 /* Histogram of non-negative values with 1024 buckets per power of two: a quantile is off by less than 0.1 %.
- * Zero has a bucket of its own; values below 2^-40 count as zero, above 2^60 as 2^60. Negative and NaN: SIM_REQUIRE. */
+ * Zero has a bucket of its own; values below 2^-40 count as zero, those of 2^60 and more in the highest bucket. Negative
+ * and NaN: SIM_REQUIRE. After SIM_E_NOMEM the histogram is valid, but what was being added may be in it in part. */
 struct histogram {
     uint64_t count;
     uint64_t zeros;
@@ -45,7 +48,8 @@ void histogram_fini(struct histogram *histogram);
 int histogram_add(struct histogram *histogram, double value, uint64_t weight); /* 0 or SIM_E_NOMEM */
 
 /* Adds the n values first, first + step, ... (each `weight` times) in time proportional to the buckets they cross. The
- * counts are exactly those of n calls of histogram_add with first + (double)i * step. */
+ * counts are exactly those of n calls of histogram_add with first + (double)i * step. The step is finite and may be
+ * negative or zero; n < 2^63. */
 int histogram_add_series(struct histogram *histogram, double first, double step, uint64_t n, uint64_t weight);
 int histogram_merge(struct histogram *into, const struct histogram *from);
 

@@ -1,0 +1,246 @@
+#include "sim/core/tally.h"
+
+#include "sim/core/check.h"
+#include "sim/core/err.h"
+#include "sim/core/mem.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+void tally_init(struct tally *tally)
+{
+    *tally = (struct tally){.count = 0};
+}
+
+static void add_to_sum(struct tally *tally, double value)
+{
+    double sum = tally->sum + value;
+    bool value_is_smaller = fabs(tally->sum) >= fabs(value);
+    tally->sum_error += value_is_smaller ? (tally->sum - sum) + value : (value - sum) + tally->sum;
+    tally->sum = sum;
+}
+
+void tally_add(struct tally *tally, double value)
+{
+    if (tally->count == 0 || value < tally->min) tally->min = value;
+    if (tally->count == 0 || value > tally->max) tally->max = value;
+    tally->count++;
+    double delta = value - tally->mean;
+    tally->mean += delta / (double)tally->count;
+    tally->m2 += delta * (value - tally->mean);
+    add_to_sum(tally, value);
+}
+
+void tally_merge(struct tally *into, const struct tally *from)
+{
+    if (from->count == 0) return;
+    if (into->count == 0) {
+        *into = *from;
+        return;
+    }
+    double n_into = (double)into->count, n_from = (double)from->count, n = n_into + n_from;
+    double delta = from->mean - into->mean;
+    into->mean += delta * (n_from / n);
+    into->m2 += from->m2 + delta * delta * (n_into / n * n_from);
+    into->min = fmin(into->min, from->min);
+    into->max = fmax(into->max, from->max);
+    into->count += from->count;
+    add_to_sum(into, from->sum);
+    add_to_sum(into, from->sum_error);
+}
+
+double tally_sum(const struct tally *tally)
+{
+    return tally->sum + tally->sum_error;
+}
+
+double tally_variance(const struct tally *tally)
+{
+    return tally->count < 2 ? 0.0 : tally->m2 / (double)(tally->count - 1);
+}
+
+void level_init(struct level *level, sim_ns now, int64_t value)
+{
+    *level = (struct level){.start_ns = now, .since_ns = now, .value = value, .max = value};
+}
+
+static tally_int128 integral_at(const struct level *level, sim_ns now)
+{
+    SIM_REQUIRE(now >= level->since_ns);
+    return level->integral + (tally_int128)level->value * ((tally_int128)now - level->since_ns);
+}
+
+void level_set(struct level *level, sim_ns now, int64_t value)
+{
+    level->integral = integral_at(level, now);
+    level->since_ns = now;
+    level->value = value;
+    if (value > level->max) level->max = value;
+}
+
+double level_mean(const struct level *level, sim_ns now)
+{
+    if (now == level->start_ns) return (double)level->value;
+    return (double)integral_at(level, now) / (double)((tally_int128)now - level->start_ns);
+}
+
+double level_integral_s(const struct level *level, sim_ns now)
+{
+    tally_int128 integral = integral_at(level, now);
+    return (double)(integral / SIM_NS_PER_S) + (double)(integral % SIM_NS_PER_S) / 1e9;
+}
+
+enum { OCTAVES = 100, BUCKETS = 1024, MANTISSA_SHIFT = 52 - 10, ZERO_BUCKET = -1, TOP_BUCKET = OCTAVES * BUCKETS - 1 };
+
+#define LOWEST 0x1p-40  /* lower edge of bucket 0 */
+#define HIGHEST 0x1p+60 /* upper edge of the highest bucket */
+
+/* Exponent and upper ten mantissa bits of a positive double: a number that grows with the value. */
+static int64_t bucket_bits(double value)
+{
+    int64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits >> MANTISSA_SHIFT;
+}
+
+static int bucket_of(double value)
+{
+    SIM_REQUIRE(value >= 0);
+    if (value < LOWEST) return ZERO_BUCKET;
+    return value < HIGHEST ? (int)(bucket_bits(value) - bucket_bits(LOWEST)) : TOP_BUCKET;
+}
+
+static double bucket_lower(int bucket)
+{
+    double value;
+    int64_t bits = (bucket + bucket_bits(LOWEST)) << MANTISSA_SHIFT;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+int histogram_init(struct histogram *histogram)
+{
+    *histogram = (struct histogram){.octaves = mem_zalloc(OCTAVES, sizeof *histogram->octaves)};
+    return histogram->octaves == NULL ? SIM_E_NOMEM : 0;
+}
+
+void histogram_fini(struct histogram *histogram)
+{
+    for (int octave = 0; histogram->octaves != NULL && octave < OCTAVES; octave++) mem_free(histogram->octaves[octave]);
+    mem_free(histogram->octaves);
+    *histogram = (struct histogram){.octaves = NULL};
+}
+
+static int add_to_bucket(struct histogram *histogram, int bucket, uint64_t weight)
+{
+    if (weight == 0) return 0;
+    uint64_t *counter = &histogram->zeros;
+    if (bucket != ZERO_BUCKET) {
+        uint64_t **octave = &histogram->octaves[bucket / BUCKETS];
+        if (*octave == NULL) *octave = mem_zalloc(BUCKETS, sizeof **octave);
+        if (*octave == NULL) return SIM_E_NOMEM;
+        counter = &(*octave)[bucket % BUCKETS];
+    }
+    *counter += weight;
+    histogram->count += weight;
+    return 0;
+}
+
+int histogram_add(struct histogram *histogram, double value, uint64_t weight)
+{
+    return add_to_bucket(histogram, bucket_of(value), weight);
+}
+
+/* first, first + step, ...: computed with rounding, these values still never turn back. */
+struct series {
+    double first, step;
+};
+
+static double series_value(const struct series *series, uint64_t i)
+{
+    return series->first + (double)i * series->step;
+}
+
+/* The first index whose value lies past the edge, where that of `in` does not and that of `out` does. The closed form
+ * gives a guess; rounding may have moved the true crossing, so search from there: in steps that double, then by halves. */
+static uint64_t series_crossing(const struct series *series, double edge, uint64_t in, uint64_t out)
+{
+    bool rising = series->step > 0;
+    double closed_form = ceil((edge - series->first) / series->step);
+    uint64_t probe = closed_form < (double)out ? (closed_form > (double)in ? (uint64_t)closed_form : in) : out;
+    for (uint64_t stride = 1;; stride *= 2) {
+        bool past = rising == (series_value(series, probe) >= edge);
+        if (past) out = probe;
+        else in = probe;
+        if (out - in <= stride) break;
+        probe = past ? out - stride : in + stride;
+    }
+    while (out - in > 1) {
+        uint64_t middle = in + (out - in) / 2;
+        if (rising == (series_value(series, middle) >= edge)) out = middle;
+        else in = middle;
+    }
+    return out;
+}
+
+int histogram_add_series(struct histogram *histogram, double first, double step, uint64_t n, uint64_t weight)
+{
+    if (n == 0) return 0;
+    struct series series = {first, step};
+    SIM_REQUIRE(n <= INT64_MAX && isfinite(step));
+    int bucket = bucket_of(first), last_bucket = bucket_of(series_value(&series, n - 1));
+    for (uint64_t begin = 0, end; begin < n; begin = end) {
+        end = n;
+        if (bucket != last_bucket) {
+            double edge = bucket_lower(step > 0 ? bucket + 1 : bucket);
+            end = series_crossing(&series, edge, begin, n - 1);
+        }
+        if (add_to_bucket(histogram, bucket, (end - begin) * weight) != 0) return SIM_E_NOMEM;
+        if (end < n) bucket = bucket_of(series_value(&series, end));
+    }
+    return 0;
+}
+
+int histogram_merge(struct histogram *into, const struct histogram *from)
+{
+    for (int bucket = 0; bucket <= TOP_BUCKET; bucket++) {
+        const uint64_t *octave = from->octaves[bucket / BUCKETS];
+        if (octave == NULL) bucket += BUCKETS - 1;
+        else if (add_to_bucket(into, bucket, octave[bucket % BUCKETS]) != 0) return SIM_E_NOMEM;
+    }
+    return add_to_bucket(into, ZERO_BUCKET, from->zeros);
+}
+
+double histogram_quantile(const struct histogram *histogram, double q)
+{
+    SIM_REQUIRE(q >= 0 && q <= 1);
+    double rank = fmax(ceil(q * (double)histogram->count), 1);
+    uint64_t seen = histogram->zeros;
+    if ((double)seen >= rank) return 0.0;
+    double middle = 0.0;
+    for (int octave = 0; octave < OCTAVES; octave++) {
+        const uint64_t *counters = histogram->octaves[octave];
+        for (int i = 0; counters != NULL && i < BUCKETS; i++) {
+            if (counters[i] == 0) continue;
+            int bucket = octave * BUCKETS + i;
+            middle = (bucket_lower(bucket) + bucket_lower(bucket + 1)) / 2;
+            seen += counters[i];
+            if ((double)seen >= rank) return middle;
+        }
+    }
+    return middle;
+}
+
+void histogram_each(const struct histogram *histogram,
+                    void (*visit)(void *context, double lower, double upper, uint64_t count), void *context)
+{
+    if (histogram->zeros > 0) visit(context, 0.0, LOWEST, histogram->zeros);
+    for (int octave = 0; octave < OCTAVES; octave++) {
+        const uint64_t *counters = histogram->octaves[octave];
+        for (int i = 0; counters != NULL && i < BUCKETS; i++) {
+            int bucket = octave * BUCKETS + i;
+            if (counters[i] > 0) visit(context, bucket_lower(bucket), bucket_lower(bucket + 1), counters[i]);
+        }
+    }
+}

@@ -1,0 +1,261 @@
+/* One table of units serves parsing and formatting. Powers of ten are applied to the decimal text, before it becomes a
+ * double, so that "2.04TB/s" is exactly the double 2.04e12. */
+#include "sim/core/units.h"
+
+#include "sim/core/err.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+sim_ns sim_ns_from_s(double seconds)
+{
+    double ns = seconds * 1e9;
+    if (!(ns < 0x1p63)) return SIM_NS_MAX;
+    if (ns <= -0x1p63) return -SIM_NS_MAX;
+    return llrint(ns);
+}
+
+const char *unit_si_name(enum unit_dim dim)
+{
+    static const char *const names[] = {
+#define UNIT_SI(name, si, example) si,
+        UNIT_DIMS(UNIT_SI)
+#undef UNIT_SI
+    };
+    return names[dim];
+}
+
+const char *unit_example(enum unit_dim dim)
+{
+    static const char *const examples[] = {
+#define UNIT_EXAMPLE(name, si, example) example,
+        UNIT_DIMS(UNIT_EXAMPLE)
+#undef UNIT_EXAMPLE
+    };
+    return examples[dim];
+}
+
+/* One unit is 10^exp10 * times / per in SI. */
+struct unit {
+    enum unit_dim dim;
+    const char *before, *after; /* what stands before and after the number */
+    int exp10;
+    double times, per;
+    bool written; /* else only read */
+};
+
+#define DECIMAL(dim, after, exp10) {dim, "", after, exp10, 1, 1, true}
+#define TIMES(dim, after, times) {dim, "", after, 0, times, 1, true}
+#define PER(dim, after, per) {dim, "", after, 0, 1, per, true}
+#define DOLLAR(dim, after) {dim, "$", after, 0, 1, 1, true}
+#define READ_ONLY(dim, after, exp10) {dim, "", after, exp10, 1, 1, false}
+
+#define BYTE_UNITS(dim, tail)                                                                                          \
+    DECIMAL(dim, "B" tail, 0), DECIMAL(dim, "kB" tail, 3), DECIMAL(dim, "MB" tail, 6), DECIMAL(dim, "GB" tail, 9),     \
+        DECIMAL(dim, "TB" tail, 12), DECIMAL(dim, "PB" tail, 15), TIMES(dim, "KiB" tail, 0x1p10),                      \
+        TIMES(dim, "MiB" tail, 0x1p20), TIMES(dim, "GiB" tail, 0x1p30), TIMES(dim, "TiB" tail, 0x1p40),                \
+        TIMES(dim, "PiB" tail, 0x1p50)
+
+#define FLOP_UNITS(row, flop)                                                                                          \
+    row(UNIT_FLOP_PER_S, flop, 0), row(UNIT_FLOP_PER_S, "k" flop, 3), row(UNIT_FLOP_PER_S, "M" flop, 6),               \
+        row(UNIT_FLOP_PER_S, "G" flop, 9), row(UNIT_FLOP_PER_S, "T" flop, 12), row(UNIT_FLOP_PER_S, "P" flop, 15),     \
+        row(UNIT_FLOP_PER_S, "E" flop, 18)
+
+/* The SI unit of a dimension comes first: of two texts of equal length the earlier unit's is written. */
+static const struct unit units[] = {
+    DECIMAL(UNIT_NONE, "", 0),
+    DECIMAL(UNIT_TIME, "s", 0),
+    DECIMAL(UNIT_TIME, "ms", -3),
+    DECIMAL(UNIT_TIME, "us", -6),
+    DECIMAL(UNIT_TIME, "ns", -9),
+    TIMES(UNIT_TIME, "min", 60),
+    TIMES(UNIT_TIME, "h", 3600),
+    TIMES(UNIT_TIME, "d", 86400),
+    BYTE_UNITS(UNIT_BYTES, ""),
+    BYTE_UNITS(UNIT_BYTES_PER_S, "/s"),
+    FLOP_UNITS(DECIMAL, "FLOP/s"),
+    FLOP_UNITS(READ_ONLY, "FLOPS"),
+    DECIMAL(UNIT_POWER, "W", 0),
+    DECIMAL(UNIT_POWER, "kW", 3),
+    DECIMAL(UNIT_POWER, "MW", 6),
+    DECIMAL(UNIT_ENERGY, "J", 0),
+    DECIMAL(UNIT_ENERGY, "kJ", 3),
+    DECIMAL(UNIT_ENERGY, "MJ", 6),
+    DECIMAL(UNIT_ENERGY, "GJ", 9),
+    TIMES(UNIT_ENERGY, "Wh", 3600),
+    TIMES(UNIT_ENERGY, "kWh", 3.6e6),
+    DOLLAR(UNIT_MONEY, ""),
+    DOLLAR(UNIT_MONEY_PER_H, "/h"),
+    DECIMAL(UNIT_FREQUENCY, "Hz", 0),
+    DECIMAL(UNIT_FREQUENCY, "kHz", 3),
+    DECIMAL(UNIT_FREQUENCY, "MHz", 6),
+    DECIMAL(UNIT_FREQUENCY, "GHz", 9),
+    DECIMAL(UNIT_RATE, "/s", 0),
+    PER(UNIT_RATE, "/min", 60),
+    PER(UNIT_RATE, "/h", 3600),
+};
+
+enum { N_UNITS = sizeof units / sizeof units[0], NUMBER_CHARS = 128, MAX_EXP10 = 9999 };
+
+/* A quantity taken apart: [-] [$] mantissa [e exponent] unit. */
+struct quantity {
+    bool negative;
+    char before[2];
+    char mantissa[NUMBER_CHARS];
+    int exp10;
+    const char *after;
+};
+
+static const char *skip_blanks(const char *text)
+{
+    return text + strspn(text, " \t");
+}
+
+static const char *skip_digits(const char *text)
+{
+    return text + strspn(text, "0123456789");
+}
+
+/* Reads the exponent at `text`, if there is one ("e3", "E-12"; but "EFLOP/s" is a unit). Returns where it ends. */
+static const char *read_exponent(const char *text, int *exp10)
+{
+    *exp10 = 0;
+    if (*text != 'e' && *text != 'E') return text;
+    const char *digits = text + 1 + (text[1] == '-' || text[1] == '+');
+    const char *end = skip_digits(digits);
+    if (end == digits) return text;
+    for (const char *c = digits; c < end; c++) {
+        if (*exp10 < MAX_EXP10) *exp10 = *exp10 * 10 + (*c - '0');
+    }
+    if (text[1] == '-') *exp10 = -*exp10;
+    return end;
+}
+
+/* Returns 0, or -1 when `text` does not begin as a quantity. */
+static int take_apart(const char *text, struct quantity *quantity)
+{
+    *quantity = (struct quantity){.negative = *text == '-'};
+    if (*text == '-') text++;
+    if (*text == '$') {
+        quantity->before[0] = *text;
+        text = skip_blanks(text + 1);
+    }
+    const char *end = skip_digits(text);
+    if (end == text) return -1;
+    if (*end == '.') {
+        const char *point = end;
+        end = skip_digits(point + 1);
+        if (end == point + 1) return -1;
+    }
+    size_t n = (size_t)(end - text);
+    if (n >= sizeof quantity->mantissa) return -1;
+    memcpy(quantity->mantissa, text, n);
+    quantity->after = skip_blanks(read_exponent(end, &quantity->exp10));
+    return 0;
+}
+
+/* The one way from decimal text to SI, for parsing and for proving a text that was formatted. */
+static double scale(const char *mantissa, int exp10, const struct unit *unit)
+{
+    char number[NUMBER_CHARS + 16];
+    snprintf(number, sizeof number, "%se%d", mantissa, exp10 + unit->exp10);
+    return strtod(number, NULL) * unit->times / unit->per;
+}
+
+static const char *explain_unit(const struct quantity *quantity, enum unit_dim dim)
+{
+    bool bare = quantity->before[0] == '\0' && quantity->after[0] == '\0';
+    if (bare) return "needs a unit";
+    if (dim == UNIT_NONE) return "takes no unit";
+    for (size_t i = 0; i < N_UNITS; i++) {
+        if (strcmp(units[i].before, quantity->before) != 0) continue;
+        if (units[i].dim == dim && strcasecmp(units[i].after, quantity->after) == 0)
+            return "has a unit in the wrong case";
+        if (strcmp(units[i].after, quantity->after) == 0) return "has a unit of another kind";
+    }
+    return "has an unknown unit";
+}
+
+int unit_parse(const char *text, enum unit_dim dim, double *value_si, const char **why)
+{
+    struct quantity quantity;
+    *why = "is not a number";
+    if (take_apart(text, &quantity) != 0) return SIM_E_CONFIG;
+    const struct unit *unit = units;
+    while (unit < units + N_UNITS && (unit->dim != dim || strcmp(unit->before, quantity.before) != 0 ||
+                                      strcmp(unit->after, quantity.after) != 0))
+        unit++;
+    if (unit == units + N_UNITS) {
+        *why = explain_unit(&quantity, dim);
+        return SIM_E_CONFIG;
+    }
+    double value = scale(quantity.mantissa, quantity.exp10, unit);
+    if (!isfinite(value)) {
+        *why = "is out of range";
+        return SIM_E_CONFIG;
+    }
+    *value_si = quantity.negative ? -value : value;
+    *why = "";
+    return 0;
+}
+
+/* The fewest significant digits d.ddd and the exponent that give back exactly `si` when read in `unit`. Returns the
+ * number of digits, or 0 when no 17 digits do. */
+static int shortest_digits(double si, const struct unit *unit, char digits[32], int *exp10)
+{
+    struct unit plain = *unit; /* without its power of ten: that only moves the exponent */
+    plain.exp10 = 0;
+    for (int n = 1; n <= 17; n++) {
+        char text[40];
+        snprintf(text, sizeof text, "%.*e", n - 1, si * unit->per / unit->times);
+        char *e = strchr(text, 'e');
+        if (e == NULL) return 0;
+        *exp10 = atoi(e + 1);
+        *e = '\0';
+        if (scale(text, *exp10, &plain) != si) continue;
+        *exp10 -= unit->exp10;
+        digits[0] = text[0];
+        if (n > 1) memcpy(digits + 1, text + 2, (size_t)n - 1);
+        digits[n] = '\0';
+        return n;
+    }
+    return 0;
+}
+
+/* Writes the n digits d.ddd * 10^exp10 plainly where that is readable, else with an exponent. Returns the length. */
+static int write_number(const char *digits, int n, int exp10, char *text, size_t text_bytes)
+{
+    enum { MAX_PLAIN = 15, MIN_PLAIN = -4 };
+    if (exp10 > MAX_PLAIN || exp10 < MIN_PLAIN)
+        return snprintf(text, text_bytes, "%.1s%s%se%d", digits, n > 1 ? "." : "", digits + 1, exp10);
+    if (exp10 < 0) return snprintf(text, text_bytes, "0.%.*s%s", -exp10 - 1, "000000", digits);
+    if (n <= exp10 + 1) return snprintf(text, text_bytes, "%s%.*s", digits, exp10 + 1 - n, "0000000000000000");
+    return snprintf(text, text_bytes, "%.*s.%s", exp10 + 1, digits, digits + exp10 + 1);
+}
+
+int unit_format(double value_si, enum unit_dim dim, char *buffer, size_t buffer_bytes)
+{
+    if (!isfinite(value_si)) return snprintf(buffer, buffer_bytes, "%f", value_si);
+    char best[64] = "";
+    int best_cost = INT32_MAX;
+    for (size_t i = 0; i < N_UNITS; i++) {
+        if (units[i].dim != dim || !units[i].written) continue;
+        char digits[32], number[48], text[64];
+        int exp10;
+        int n = shortest_digits(fabs(value_si), &units[i], digits, &exp10);
+        if (n == 0) continue;
+        write_number(digits, n, exp10, number, sizeof number);
+        const char *sign = signbit(value_si) ? "-" : "";
+        int cost = snprintf(text, sizeof text, "%s%s%s%s", sign, units[i].before, number, units[i].after);
+        if (strchr(number, 'e') != NULL) cost += (int)sizeof text;
+        if (cost >= best_cost) continue;
+        best_cost = cost;
+        memcpy(best, text, sizeof best);
+    }
+    return snprintf(buffer, buffer_bytes, "%s", best);
+}
