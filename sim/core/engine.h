@@ -8,6 +8,12 @@
  * An owner has at most one *armed* event: arming again replaces it, disarming drops it, both in O(1). A plain scheduled
  * event always fires. An entity with several independent timers embeds several owners.
  *
+ * Where owners live: a replaced or disarmed event leaves a dead record, which is looked at when its time comes. So an
+ * owner that was ever armed stays readable until engine_destroy: it lies in an arena or in a `struct pool`, not in a
+ * block of its own that is freed. Its entity may be given back to the pool as soon as no event of it is pending (it
+ * has fired, or was disarmed), and taken again for an entity of the same type; owner_init with an id that no owner had
+ * before keeps the dead records of the old entity dead.
+ *
  * Handlers run to completion, may schedule at any time >= now, and report failure by engine_fail. */
 #ifndef ORRERY_CORE_ENGINE_H
 #define ORRERY_CORE_ENGINE_H
@@ -17,6 +23,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct engine;
@@ -24,11 +31,12 @@ struct engine;
 enum { OWNER_ID_BITS = 28, OWNER_COUNTER_BITS = 28, EVENT_PRIORITY_BITS = 8 };
 
 struct owner {
-    uint32_t id;     /* unique in the simulation, < 2^28; breaks ties */
-    uint32_t issued; /* events scheduled so far, modulo 2^28 */
+    uint32_t id;     /* unique in the simulation, < 2^28, never used again; breaks ties */
+    uint32_t issued; /* counter of the latest event; starts over at 1 after 2^28 - 1 */
     uint32_t armed;  /* counter of the armed event, 0 when none is */
 };
 
+/* For an owner of which no event is pending. */
 static inline void owner_init(struct owner *owner, uint32_t id)
 {
     *owner = (struct owner){.id = id};
@@ -62,7 +70,8 @@ void engine_destroy(struct engine *engine);
 void *engine_context(const struct engine *engine);
 sim_ns engine_now(const struct engine *engine);
 
-/* Schedules an event that will fire at time_ns >= now. Lower priority numbers fire first among equal times. */
+/* Schedules an event that will fire at time_ns >= now. Priorities are 0 to 255; lower ones fire first among equal times.
+ * Like engine_arm, it fails the engine with SIM_E_NOMEM when memory runs out. */
 void engine_schedule(struct engine *engine, sim_ns time_ns, unsigned priority, event_fn handler, struct owner *owner);
 
 /* Arms the owner's one cancellable event, instead of the one that is armed, if any. When it fires, the owner is no
@@ -70,12 +79,13 @@ void engine_schedule(struct engine *engine, sim_ns time_ns, unsigned priority, e
 void engine_arm(struct engine *engine, sim_ns time_ns, unsigned priority, event_fn handler, struct owner *owner);
 void engine_disarm(struct engine *engine, struct owner *owner);
 
-/* Dispatches until the queue is empty, `until` is reached, engine_stop or engine_fail is called, the interrupt flag is
- * set, or the watchdog finds no progress. Returns 0, the code given to engine_fail, SIM_E_INTERRUPTED, SIM_E_STALLED
- * (with the time and the owner that kept firing in `diag`), or SIM_E_NOMEM. May be called again after engine_stop. */
+/* Dispatches until the queue is empty, `until` is reached (the clock then shows `until`), engine_stop or engine_fail is
+ * called, the interrupt flag is set, or the watchdog finds no progress. Returns 0, the code given to engine_fail,
+ * SIM_E_INTERRUPTED, SIM_E_STALLED (with the time and the owner that fired last in `diag`), or SIM_E_NOMEM. May be called
+ * again, and then goes on where it ended; but after engine_fail it only returns the code. */
 int engine_run(struct engine *engine, struct diag *diag);
 
-void engine_stop(struct engine *engine);
+void engine_stop(struct engine *engine); /* ends the engine_run in progress after this event */
 void engine_fail(struct engine *engine, int code); /* the first code is kept */
 void engine_progress(struct engine *engine);       /* work was done: the watchdog starts again */
 

@@ -1,0 +1,200 @@
+#include "sim/core/engine.h"
+
+#include "sim/core/check.h"
+#include "sim/core/eventq.h"
+#include "sim/core/mem.h"
+
+enum {
+    LOOK_EVENTS = 65536,
+    STALL_EVENTS = 50 * 1000 * 1000,
+    SPARE_DEAD_RECORDS = 4096, /* dead records that are kept beside as many as live ones */
+    COUNTER_END = 1 << OWNER_COUNTER_BITS,
+};
+
+struct engine {
+    sim_ns now;
+    bool halted; /* engine_stop or engine_fail was called */
+    int code;    /* the first code given to engine_fail */
+    struct eventq queue;
+    uint64_t n_records, n_dead; /* pending records, and those among them whose event was armed anew or disarmed */
+    uint64_t progress_at;       /* events fired when work was last done */
+    uint64_t check_at;          /* events fired when `check` is due */
+    struct engine_stats stats;
+    struct engine_options options;
+};
+
+static const volatile sig_atomic_t never_interrupted = 0;
+
+struct engine *engine_create(const struct engine_options *options)
+{
+    struct engine *engine = mem_zalloc(1, sizeof *engine);
+    if (engine == NULL) return NULL;
+    engine->options = *options;
+    if (engine->options.until == 0) engine->options.until = SIM_NS_MAX;
+    if (engine->options.stall_events == 0) engine->options.stall_events = STALL_EVENTS;
+    if (engine->options.interrupt == NULL) engine->options.interrupt = &never_interrupted;
+    if (eventq_init(&engine->queue, options->queue) != 0) {
+        engine_destroy(engine);
+        return NULL;
+    }
+    return engine;
+}
+
+void engine_destroy(struct engine *engine)
+{
+    if (engine == NULL) return;
+    eventq_fini(&engine->queue);
+    mem_free(engine);
+}
+
+void *engine_context(const struct engine *engine)
+{
+    return engine->options.context;
+}
+
+sim_ns engine_now(const struct engine *engine)
+{
+    return engine->now;
+}
+
+void engine_stop(struct engine *engine)
+{
+    engine->halted = true;
+}
+
+void engine_fail(struct engine *engine, int code)
+{
+    if (engine->code == 0) engine->code = code;
+    engine->halted = true;
+}
+
+void engine_progress(struct engine *engine)
+{
+    engine->progress_at = engine->stats.fired;
+}
+
+struct engine_stats engine_stats(const struct engine *engine)
+{
+    struct engine_stats stats = engine->stats;
+    stats.peak_queue_bytes = eventq_bytes(&engine->queue); /* queues only grow */
+    return stats;
+}
+
+static void compact(struct engine *engine)
+{
+    size_t n = eventq_compact(&engine->queue);
+    engine->n_records -= n;
+    engine->n_dead -= n;
+    engine->stats.dropped += n;
+}
+
+/* Numbers an event of the owner. No dead record of the last round of numbers may meet the ones of this round. */
+static uint32_t next_counter(struct engine *engine, struct owner *owner)
+{
+    if (++owner->issued >= COUNTER_END) {
+        compact(engine);
+        owner->issued = 1;
+    }
+    return owner->issued;
+}
+
+static void push(struct engine *engine, sim_ns time_ns, unsigned priority, event_fn handler, struct owner *owner,
+                 unsigned armed)
+{
+    SIM_REQUIRE(time_ns >= engine->now);
+    SIM_REQUIRE((priority >> EVENT_PRIORITY_BITS | owner->id >> OWNER_ID_BITS) == 0);
+    uint64_t order = (uint64_t)priority << (OWNER_ID_BITS + OWNER_COUNTER_BITS) |
+                     (uint64_t)owner->id << OWNER_COUNTER_BITS | owner->issued;
+    struct event event = {(uint64_t)time_ns, order, handler, (uintptr_t)owner | armed};
+    if (eventq_push(&engine->queue, event) != 0) {
+        engine_fail(engine, SIM_E_NOMEM);
+        return;
+    }
+    if (++engine->n_records > engine->stats.peak_records) engine->stats.peak_records = engine->n_records;
+}
+
+void engine_schedule(struct engine *engine, sim_ns time_ns, unsigned priority, event_fn handler, struct owner *owner)
+{
+    next_counter(engine, owner);
+    push(engine, time_ns, priority, handler, owner, 0);
+}
+
+void engine_arm(struct engine *engine, sim_ns time_ns, unsigned priority, event_fn handler, struct owner *owner)
+{
+    engine_disarm(engine, owner);
+    uint32_t counter = next_counter(engine, owner);
+    push(engine, time_ns, priority, handler, owner, 1);
+    owner->armed = counter;
+}
+
+/* A record armed in the last round of numbers must not stay as a dead one until its number comes again. */
+void engine_disarm(struct engine *engine, struct owner *owner)
+{
+    if (owner->armed == 0) return;
+    bool last_round = owner->armed > owner->issued;
+    owner->armed = 0;
+    engine->n_dead++;
+    if (last_round || engine->n_dead > engine->n_records - engine->n_dead + SPARE_DEAD_RECORDS) compact(engine);
+}
+
+/* What is due now and then: a look from outside, and the watchdog. */
+static int check(struct engine *engine, const struct owner *last, struct diag *diag)
+{
+    uint64_t fired = engine->stats.fired, stall_events = engine->options.stall_events;
+    if (fired - engine->progress_at >= stall_events)
+        return diag_error(diag, SIM_E_STALLED, NULL, "a policy or a retry goes round in circles",
+                          "no progress in %llu events up to %.15g s; the last one was of owner %u",
+                          (unsigned long long)stall_events, sim_s_from_ns(engine->now), last->id);
+    if (fired % LOOK_EVENTS == 0 && engine->options.look != NULL)
+        engine->options.look(engine->options.context, engine->now, fired);
+    uint64_t look_at = (fired / LOOK_EVENTS + 1) * LOOK_EVENTS, stalled_at = engine->progress_at + stall_events;
+    engine->check_at = look_at < stalled_at ? look_at : stalled_at;
+    return 0;
+}
+
+static int run_end(struct engine *engine, int code, struct diag *diag)
+{
+    if (code == SIM_E_INTERRUPTED)
+        return diag_error(diag, code, NULL, NULL, "interrupted at %.15g s", sim_s_from_ns(engine->now));
+    if (code == SIM_E_NOMEM)
+        return diag_error(diag, code, NULL, NULL, "out of memory at %.15g s with %llu events pending",
+                          sim_s_from_ns(engine->now), (unsigned long long)(engine->n_records - engine->n_dead));
+    return code;
+}
+
+int engine_run(struct engine *engine, struct diag *diag)
+{
+    uint64_t until = (uint64_t)engine->options.until;
+    engine->halted = engine->code != 0;
+    while (!engine->halted) {
+        if (*engine->options.interrupt) return run_end(engine, SIM_E_INTERRUPTED, diag);
+        const struct event *next;
+        int found = eventq_peek(&engine->queue, &next);
+        if (found < 0) engine_fail(engine, found);
+        if (found <= 0) break;
+        if (next->time > until) {
+            engine->now = engine->options.until;
+            break;
+        }
+        struct event event = *next;
+        struct owner *owner = event_owner(&event);
+        eventq_drop(&engine->queue);
+        engine->n_records--;
+        if (event_is_armed(&event)) {
+            if (event_is_dead(&event)) {
+                engine->n_dead--;
+                engine->stats.dropped++;
+                continue;
+            }
+            owner->armed = 0;
+        }
+        engine->now = (sim_ns)event.time;
+        engine->stats.fired++;
+        event.handler(engine, owner, engine->now);
+        if (engine->stats.fired >= engine->check_at) {
+            int code = check(engine, owner, diag);
+            if (code != 0) return code;
+        }
+    }
+    return run_end(engine, engine->code, diag);
+}

@@ -1,0 +1,52 @@
+/* The record of one event: 32 bytes, all that ordering and dispatch need.
+ *
+ * Its key is 128 bits long: the time, then priority, owner id and owner's counter, so that a comparison of two keys is
+ * the total order of the simulation and no two pending events are equal. The queues move records about as four 8-byte
+ * words, the size they are written with: a wider load right after would have to wait for the stores. */
+#ifndef ORRERY_CORE_EVENT_H
+#define ORRERY_CORE_EVENT_H
+
+#include "sim/core/engine.h"
+
+struct event {
+    uint64_t time;  /* ns, never negative */
+    uint64_t order; /* priority, owner id, owner's counter: 8 + 28 + 28 bits */
+    event_fn handler;
+    uintptr_t owner; /* address; the lowest bit says that the event was armed, and so may be dead */
+};
+
+_Static_assert(sizeof(struct event) == 32, "an event record is half a cache line");
+
+__extension__ typedef unsigned __int128 event_key;
+
+static inline event_key event_key_of(const struct event *event)
+{
+    return (event_key)event->time << 64 | event->order;
+}
+
+static inline bool event_before(const struct event *a, const struct event *b)
+{
+    return event_key_of(a) < event_key_of(b);
+}
+
+static inline struct owner *event_owner(const struct event *event)
+{
+    return (struct owner *)(event->owner & ~(uintptr_t)1);
+}
+
+static inline bool event_is_armed(const struct event *event)
+{
+    return event->owner & 1;
+}
+
+/* Whether an armed event was armed anew or disarmed since. The id is compared as well, because the memory of an entity
+ * that is gone may belong to another one by now (engine.h). */
+static inline bool event_is_dead(const struct event *event)
+{
+    if (!event_is_armed(event)) return false;
+    const struct owner *owner = event_owner(event);
+    uint64_t identity = (uint64_t)owner->id << OWNER_COUNTER_BITS | owner->armed;
+    return (event->order & ((UINT64_C(1) << (OWNER_ID_BITS + OWNER_COUNTER_BITS)) - 1)) != identity;
+}
+
+#endif
