@@ -4,7 +4,7 @@
 
 #include "sim/core/err.h"
 
-#include <ctype.h>
+#include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -66,7 +66,7 @@ struct unit {
         row(UNIT_FLOP_PER_S, "G" flop, 9), row(UNIT_FLOP_PER_S, "T" flop, 12), row(UNIT_FLOP_PER_S, "P" flop, 15),     \
         row(UNIT_FLOP_PER_S, "E" flop, 18)
 
-/* The SI unit of a dimension comes first: of two texts of equal length the earlier unit's is written. */
+/* The SI unit of a dimension comes first: of equally good texts the earlier unit's is written. */
 static const struct unit units[] = {
     DECIMAL(UNIT_NONE, "", 0),
     DECIMAL(UNIT_TIME, "s", 0),
@@ -136,8 +136,8 @@ static const char *read_exponent(const char *text, int *exp10)
     return end;
 }
 
-/* Returns 0, or -1 when `text` does not begin as a quantity. */
-static int take_apart(const char *text, struct quantity *quantity)
+/* Returns NULL, or what is wrong with the number. */
+static const char *take_apart(const char *text, struct quantity *quantity)
 {
     *quantity = (struct quantity){.negative = *text == '-'};
     if (*text == '-') text++;
@@ -146,17 +146,17 @@ static int take_apart(const char *text, struct quantity *quantity)
         text = skip_blanks(text + 1);
     }
     const char *end = skip_digits(text);
-    if (end == text) return -1;
+    if (end == text) return "is not a number";
     if (*end == '.') {
         const char *point = end;
         end = skip_digits(point + 1);
-        if (end == point + 1) return -1;
+        if (end == point + 1) return "is not a number";
     }
     size_t n = (size_t)(end - text);
-    if (n >= sizeof quantity->mantissa) return -1;
+    if (n >= sizeof quantity->mantissa) return "has too many digits";
     memcpy(quantity->mantissa, text, n);
     quantity->after = skip_blanks(read_exponent(end, &quantity->exp10));
-    return 0;
+    return NULL;
 }
 
 /* The one way from decimal text to SI, for parsing and for proving a text that was formatted. */
@@ -181,16 +181,23 @@ static const char *explain_unit(const struct quantity *quantity, enum unit_dim d
     return "has an unknown unit";
 }
 
+static const struct unit *find_unit(const struct quantity *quantity, enum unit_dim dim)
+{
+    for (size_t i = 0; i < N_UNITS; i++) {
+        if (units[i].dim == dim && strcmp(units[i].before, quantity->before) == 0 &&
+            strcmp(units[i].after, quantity->after) == 0)
+            return &units[i];
+    }
+    return NULL;
+}
+
 int unit_parse(const char *text, enum unit_dim dim, double *value_si, const char **why)
 {
     struct quantity quantity;
-    *why = "is not a number";
-    if (take_apart(text, &quantity) != 0) return SIM_E_CONFIG;
-    const struct unit *unit = units;
-    while (unit < units + N_UNITS && (unit->dim != dim || strcmp(unit->before, quantity.before) != 0 ||
-                                      strcmp(unit->after, quantity.after) != 0))
-        unit++;
-    if (unit == units + N_UNITS) {
+    *why = take_apart(text, &quantity);
+    if (*why != NULL) return SIM_E_CONFIG;
+    const struct unit *unit = find_unit(&quantity, dim);
+    if (unit == NULL) {
         *why = explain_unit(&quantity, dim);
         return SIM_E_CONFIG;
     }
@@ -200,7 +207,6 @@ int unit_parse(const char *text, enum unit_dim dim, double *value_si, const char
         return SIM_E_CONFIG;
     }
     *value_si = quantity.negative ? -value : value;
-    *why = "";
     return 0;
 }
 
@@ -227,22 +233,33 @@ static int shortest_digits(double si, const struct unit *unit, char digits[32], 
     return 0;
 }
 
-/* Writes the n digits d.ddd * 10^exp10 plainly where that is readable, else with an exponent. Returns the length. */
-static int write_number(const char *digits, int n, int exp10, char *text, size_t text_bytes)
+/* Writes the n digits d.ddd * 10^exp10 plainly where that is readable, else with an exponent. */
+static void write_number(const char *digits, int n, int exp10, char *text, size_t text_bytes)
 {
     enum { MAX_PLAIN = 15, MIN_PLAIN = -4 };
     if (exp10 > MAX_PLAIN || exp10 < MIN_PLAIN)
-        return snprintf(text, text_bytes, "%.1s%s%se%d", digits, n > 1 ? "." : "", digits + 1, exp10);
-    if (exp10 < 0) return snprintf(text, text_bytes, "0.%.*s%s", -exp10 - 1, "000000", digits);
-    if (n <= exp10 + 1) return snprintf(text, text_bytes, "%s%.*s", digits, exp10 + 1 - n, "0000000000000000");
-    return snprintf(text, text_bytes, "%.*s.%s", exp10 + 1, digits, digits + exp10 + 1);
+        snprintf(text, text_bytes, "%.1s%s%se%d", digits, n > 1 ? "." : "", digits + 1, exp10);
+    else if (exp10 < 0)
+        snprintf(text, text_bytes, "0.%.*s%s", -exp10 - 1, "000000", digits);
+    else if (n <= exp10 + 1)
+        snprintf(text, text_bytes, "%s%.*s", digits, exp10 + 1 - n, "0000000000000000");
+    else
+        snprintf(text, text_bytes, "%.*s.%s", exp10 + 1, digits, digits + exp10 + 1);
+}
+
+/* Plain numbers before exponents, short texts before long ones, 2.04TB/s before 2040GB/s. */
+static int cost_of(int chars, const char *number, int exp10)
+{
+    enum { EXPONENT_COST = 1000 };
+    bool one_to_999 = exp10 >= 0 && exp10 <= 2;
+    return 2 * chars + (one_to_999 ? 0 : 1) + (strchr(number, 'e') != NULL ? EXPONENT_COST : 0);
 }
 
 int unit_format(double value_si, enum unit_dim dim, char *buffer, size_t buffer_bytes)
 {
     if (!isfinite(value_si)) return snprintf(buffer, buffer_bytes, "%f", value_si);
     char best[64] = "";
-    int best_cost = INT32_MAX;
+    int best_cost = INT_MAX;
     for (size_t i = 0; i < N_UNITS; i++) {
         if (units[i].dim != dim || !units[i].written) continue;
         char digits[32], number[48], text[64];
@@ -251,8 +268,8 @@ int unit_format(double value_si, enum unit_dim dim, char *buffer, size_t buffer_
         if (n == 0) continue;
         write_number(digits, n, exp10, number, sizeof number);
         const char *sign = signbit(value_si) ? "-" : "";
-        int cost = snprintf(text, sizeof text, "%s%s%s%s", sign, units[i].before, number, units[i].after);
-        if (strchr(number, 'e') != NULL) cost += (int)sizeof text;
+        int chars = snprintf(text, sizeof text, "%s%s%s%s", sign, units[i].before, number, units[i].after);
+        int cost = cost_of(chars, number, exp10);
         if (cost >= best_cost) continue;
         best_cost = cost;
         memcpy(best, text, sizeof best);
