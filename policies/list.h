@@ -2,8 +2,11 @@
  * this file defines POLICY first; registry.h turns it into declarations, registry.c into the table. */
 
 /* batching */
+POLICY(batcher, batching_vllm_v0)
 
 /* routing */
+POLICY(router, routing_round_robin)
+POLICY(router, routing_least_outstanding)
 
 /* scheduler */
 

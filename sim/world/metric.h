@@ -17,6 +17,16 @@ struct metric_def {
     const char *vllm; /* name of the same metric in vLLM, or NULL */
 };
 
+/* What is known of a distribution: moments and a histogram, which every keep mode takes its percentiles from. */
+struct distribution {
+    struct tally tally;
+    struct histogram histogram;
+};
+
+int distribution_init(struct distribution *distribution); /* 0 or SIM_E_NOMEM */
+void distribution_fini(struct distribution *distribution);
+int distribution_add(struct distribution *distribution, double value); /* value >= 0; 0 or SIM_E_NOMEM */
+
 /* The dictionary, ended by a zero entry. */
 extern const struct metric_def metric_dictionary[];
 const struct metric_def *metric_find(const char *name); /* NULL when unknown */
@@ -24,8 +34,7 @@ const struct metric_def *metric_find(const char *name); /* NULL when unknown */
 /* Emits one row. An unknown name is our bug. NAN values are left out. Returns the sink's answer. */
 int metric_emit(const struct sink *sink, const char *name, double value);
 
-/* Emits NAME.mean, .p50, .p90, .p99 and .max; nothing when the histogram is empty. */
-int metric_emit_distribution(const struct sink *sink, const char *name, const struct tally *tally,
-                             const struct histogram *histogram);
+/* Emits NAME.mean, .p50, .p90, .p99 and .max; nothing when the distribution is empty. */
+int metric_emit_distribution(const struct sink *sink, const char *name, const struct distribution *distribution);
 
 #endif

@@ -21,25 +21,41 @@ struct batch_eviction {
     const char *reason;
 };
 
-/* The world hands over an empty plan; arrays have room for `capacity` entries. */
-struct batch_plan {
-    struct batch_prefill *prefills;
-    struct batch_eviction *evictions; /* applied in order, before the prefills */
-    int32_t n_prefills, n_evictions, capacity;
-    bool decode;               /* whether all decoding sequences get a token in this iteration */
-    bool recheck_on_arrival;   /* the choice stands only until the next arrival at this replica */
-    int64_t keep_free_blocks;  /* ... and only while this many blocks stay free after each iteration's growth */
+struct batch_rejection {
+    const struct request_view *request; /* waiting: leaves the system unserved */
+    const char *reason;
 };
 
+/* The world hands over an empty plan; arrays have room for `capacity` entries each. Applied in order: rejections,
+ * evictions, prefills. */
+struct batch_plan {
+    struct batch_prefill *prefills;
+    struct batch_eviction *evictions;
+    struct batch_rejection *rejections;
+    int32_t n_prefills, n_evictions, n_rejections, capacity;
+    bool decode;               /* whether all decoding sequences get a token in this iteration */
+    /* How long the choice to decode stands. It ends at the latest when a sequence finishes. */
+    bool recheck_on_arrival;   /* until the next arrival at this replica */
+    int64_t keep_free_blocks;  /* while this many blocks stay free after each iteration's growth */
+    int64_t iterations;        /* for so many iterations; INT64_MAX, as handed over: no limit */
+};
+
+/* Whether any of the arrays has no room left: nothing more may be added in this plan. */
 static inline bool batch_plan_full(const struct batch_plan *plan)
 {
-    return plan->n_prefills == plan->capacity;
+    return plan->n_prefills == plan->capacity || plan->n_evictions == plan->capacity ||
+           plan->n_rejections == plan->capacity;
 }
 
 /* Processes `tokens` of the request's prompt in the next iteration; a waiting request gets the blocks of its whole prompt. */
 static inline void batch_plan_prefill(struct batch_plan *plan, const struct request_view *request, int32_t tokens)
 {
     plan->prefills[plan->n_prefills++] = (struct batch_prefill){request, tokens};
+}
+
+static inline void batch_plan_reject(struct batch_plan *plan, const struct request_view *request, const char *reason)
+{
+    plan->rejections[plan->n_rejections++] = (struct batch_rejection){request, reason};
 }
 
 static inline void batch_plan_evict(struct batch_plan *plan, const struct request_view *request, const char *reason)

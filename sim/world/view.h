@@ -28,13 +28,14 @@ struct request_view {
 struct replica_view {
     sim_ns now_ns;
     int64_t block_tokens, total_blocks, free_blocks;
+    int64_t max_context_tokens;     /* of the LLM */
     int64_t n_waiting, n_prefilling, n_decoding;
     int64_t decode_context_tokens;  /* over the decoding sequences */
     int64_t growing;                /* decoding sequences that take a new block in the next iteration */
     const struct request_view *waiting;       /* head: next to be served; preempted ones come back to the head */
     const struct request_view *prefilling;    /* prompts processed in part, oldest first */
     const struct request_view *oldest_decoding, *youngest_decoding; /* in the order in which they joined */
-    int64_t decode_step;            /* for replica_view_* below */
+    int64_t decode_step;            /* decode iterations so far */
 };
 
 static inline int64_t blocks_for_tokens(const struct replica_view *view, int64_t tokens)

@@ -1,0 +1,113 @@
+/* Continuous batching as in vLLM v0 (Kwon et al., SOSP 2023; vLLM 0.2 to 0.6 without chunked prefill): prefill first,
+ * first come first served, paged KV blocks, preemption by recomputation.
+ *
+ * The head of the queue is admitted while its prompt leaves the watermark of blocks free and sequence and token budgets
+ * hold. If any was admitted the iteration is prefill only; otherwise everything running decodes one token. A decoding
+ * sequence needs one free block to go on, even where its last block has room (vLLM's own simple rule); when there is none,
+ * the latest arrival is preempted. A prompt that can never be admitted is rejected, as vLLM does. */
+#include "policies/registry.h"
+
+struct vllm_v0_params {
+    int64_t max_sequences, max_batched_tokens;
+    double watermark;
+    bool padded;
+};
+
+static const struct config_field vllm_v0_fields[] = {
+    {.name = "max_sequences", .kind = CONFIG_INT, .offset = offsetof(struct vllm_v0_params, max_sequences),
+     .value = "256", .min = 1, .max = 65536, .help = "sequences in the batch at most"},
+    {.name = "max_batched_tokens", .kind = CONFIG_INT, .offset = offsetof(struct vllm_v0_params, max_batched_tokens),
+     .value = "0", .min = 0, .max = 1e9,
+     .help = "prompt tokens of one prefill at most; 0: the LLM's context, at least 2048"},
+    {.name = "watermark", .kind = CONFIG_REAL, .offset = offsetof(struct vllm_v0_params, watermark), .value = "0.01",
+     .min = 0, .max = 1, .help = "share of the KV blocks that an admission leaves free"},
+    {.name = "padded", .kind = CONFIG_BOOL, .offset = offsetof(struct vllm_v0_params, padded), .value = "false",
+     .help = "count prompts of a prefill at the length of the longest (vLLM before 0.3)"},
+    {0}};
+
+struct vllm_v0 {
+    struct vllm_v0_params params;
+};
+
+static int vllm_v0_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    ((struct vllm_v0 *)state)->params = *(const struct vllm_v0_params *)params;
+    return 0;
+}
+
+static int64_t token_budget(const struct vllm_v0_params *params, const struct replica_view *view)
+{
+    if (params->max_batched_tokens > 0) return params->max_batched_tokens;
+    return view->max_context_tokens > 2048 ? view->max_context_tokens : 2048;
+}
+
+/* Admits from the head of the queue; stops at the first request that does not fit. Returns whether one is left over. */
+static bool admit_from_head(const struct vllm_v0_params *params, const struct replica_view *view,
+                            struct batch_plan *plan)
+{
+    int64_t budget = token_budget(params, view), watermark = (int64_t)(params->watermark * (double)view->total_blocks);
+    int64_t free_blocks = view->free_blocks, longest = 0, total = 0;
+    for (const struct request_view *head = view->waiting; head != NULL; head = head->next) {
+        int64_t prompt = head->prompt_tokens, blocks = blocks_for_tokens(view, prompt);
+        if (batch_plan_full(plan)) return true;
+        if (prompt > budget || blocks + watermark > view->total_blocks) {
+            batch_plan_reject(plan, head, prompt > budget ? "prompt exceeds the token budget"
+                                                          : "prompt exceeds the KV cache");
+            continue;
+        }
+        if (prompt > longest) longest = prompt;
+        total += prompt;
+        int64_t n = plan->n_prefills + 1;
+        if (free_blocks - blocks < watermark || (params->padded ? n * longest : total) > budget ||
+            view->n_decoding + n > params->max_sequences)
+            return true;
+        free_blocks -= blocks;
+        batch_plan_prefill(plan, head, head->prompt_tokens);
+    }
+    return false;
+}
+
+/* Goes through the running sequences, oldest first, and preempts from the youngest end whenever no block is free. Returns
+ * whether any sequence is left. */
+static bool preempt_for_blocks(const struct replica_view *view, struct batch_plan *plan)
+{
+    int64_t free_blocks = view->free_blocks;
+    const struct request_view *youngest = view->youngest_decoding;
+    for (const struct request_view *member = view->oldest_decoding;; member = member->next) {
+        while (free_blocks < 1) {
+            batch_plan_evict(plan, youngest, "no free KV block");
+            if (youngest == member) return member->prev != NULL;
+            free_blocks += replica_view_blocks(view, youngest);
+            youngest = youngest->prev;
+        }
+        if (replica_view_grows(view, member)) free_blocks--;
+        if (member == youngest) return true;
+    }
+}
+
+static int vllm_v0_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    const struct vllm_v0 *batcher = state;
+    bool left_over = admit_from_head(&batcher->params, view, plan);
+    if (plan->n_prefills > 0 || view->n_decoding == 0) return 0;
+    plan->keep_free_blocks = 1;
+    plan->decode = view->free_blocks - view->growing >= 1 || preempt_for_blocks(view, plan);
+    plan->recheck_on_arrival = !left_over;
+    if (plan->n_evictions > 0) plan->iterations = 1; /* whoever was preempted asks to come back at once */
+    return 0;
+}
+
+const struct batcher batching_vllm_v0 = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct batcher),
+               .family = POLICY_BATCHING,
+               .name = "vllm-v0",
+               .summary = "prefill first, continuous batching, paged KV, preemption by recomputation",
+               .source = "Kwon et al., SOSP 2023; vLLM 0.2",
+               .params = vllm_v0_fields,
+               .params_bytes = sizeof(struct vllm_v0_params),
+               .state_bytes = sizeof(struct vllm_v0),
+               .init = vllm_v0_init},
+    .compose = vllm_v0_compose,
+};

@@ -1,0 +1,74 @@
+#include "sim/world/metric.h"
+
+#include "sim/core/check.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define METRIC(name, unit, direction, definition, vllm) {name, unit, direction, definition, vllm},
+#define METRIC_DISTRIBUTION(name, unit, direction, definition, vllm)                                                   \
+    {name ".mean", unit, direction, "mean " definition, vllm},                                                         \
+        {name ".p50", unit, direction, "median " definition, vllm},                                                    \
+        {name ".p90", unit, direction, "90th percentile of the " definition, vllm},                                    \
+        {name ".p99", unit, direction, "99th percentile of the " definition, vllm},                                    \
+        {name ".max", unit, direction, "longest " definition, vllm},
+
+const struct metric_def metric_dictionary[] = {
+#include "sim/world/metrics_requests.inc"
+#include "sim/world/metrics_jobs.inc"
+    {0}};
+
+const struct metric_def *metric_find(const char *name)
+{
+    for (const struct metric_def *def = metric_dictionary; def->name != NULL; def++)
+        if (strcmp(def->name, name) == 0) return def;
+    return NULL;
+}
+
+int metric_emit(const struct sink *sink, const char *name, double value)
+{
+    const struct metric_def *def = metric_find(name);
+    if (def == NULL) SIM_BUG("metric '%s' is not in the dictionary", name);
+    if (sink->metric == NULL || isnan(value)) return 0;
+    struct metric_row row = {.name = def->name, .unit = def->unit, .value = value};
+    return sink->metric(sink->context, &row);
+}
+
+int metric_emit_distribution(const struct sink *sink, const char *name, const struct distribution *distribution)
+{
+    const struct histogram *histogram = &distribution->histogram;
+    if (histogram->count == 0) return 0;
+    const struct {
+        const char *suffix;
+        double value;
+    } parts[] = {{".mean", distribution->tally.mean},
+                 {".p50", histogram_quantile(histogram, 0.50)},
+                 {".p90", histogram_quantile(histogram, 0.90)},
+                 {".p99", histogram_quantile(histogram, 0.99)},
+                 {".max", distribution->tally.max}};
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < sizeof parts / sizeof *parts; i++) {
+        char full[128];
+        snprintf(full, sizeof full, "%s%s", name, parts[i].suffix);
+        code = metric_emit(sink, full, parts[i].value);
+    }
+    return code;
+}
+
+int distribution_init(struct distribution *distribution)
+{
+    tally_init(&distribution->tally);
+    return histogram_init(&distribution->histogram);
+}
+
+void distribution_fini(struct distribution *distribution)
+{
+    histogram_fini(&distribution->histogram);
+}
+
+int distribution_add(struct distribution *distribution, double value)
+{
+    tally_add(&distribution->tally, value);
+    return histogram_add(&distribution->histogram, value, 1);
+}

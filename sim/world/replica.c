@@ -1,0 +1,290 @@
+#include "sim/world/replica.h"
+
+#include "sim/core/check.h"
+#include "sim/core/mem.h"
+#include "sim/world/priority.h"
+#include "sim/world/replica_batch.h"
+
+#include <string.h>
+
+enum { MIN_PLAN_ENTRIES = 64 };
+
+static void replica_boundary(struct engine *engine, struct owner *owner, sim_ns now);
+
+/* --- A run of identical decode iterations --- */
+
+static int64_t min_i64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The boundary at which the run ends, were it not for an arrival. */
+static int64_t decode_run_end(const struct replica *replica)
+{
+    int64_t finish = finish_order_next_step(&replica->finishing) - replica->step;
+    int64_t kv = kvcache_steps_until_short(&replica->kv, replica->step, replica->plan.keep_free_blocks);
+    int64_t left = min_i64(min_i64(finish, kv), replica->plan_end_step - replica->step);
+    return min_i64(left + replica->run_steps, replica->run_until);
+}
+
+static void decode_run_arm(struct replica *replica)
+{
+    int64_t boundary = replica->env->single_step ? replica->run_steps + 1 : replica->run_end;
+    engine_arm(replica->env->engine, run_clock_boundary_ns(&replica->clock, boundary), PRIORITY_REPLICA,
+               replica_boundary, &replica->owner);
+}
+
+static void decode_run_go_on(struct replica *replica)
+{
+    replica->state = REPLICA_DECODE;
+    replica->recheck = false;
+    replica->run_end = decode_run_end(replica);
+    decode_run_arm(replica);
+}
+
+static int decode_run_start(struct replica *replica, sim_ns now)
+{
+    struct iteration_work work = {.decode_sequences = replica->decoding.n,
+                                  .decode_context_tokens = replica->context_tokens};
+    struct iteration_cost cost;
+    int code = replica_cost(replica, &work, &cost);
+    if (code != 0) return code;
+    replica->clock = (struct run_clock){now, cost.first_s * 1e9, cost.slope_s * 1e9};
+    replica->run_steps = replica->run_counted = 0;
+    replica->run_until = cost.until;
+    replica->run_extrapolated = cost.extrapolated;
+    decode_run_go_on(replica);
+    return 0;
+}
+
+static void decode_run_advance(struct replica *replica, int64_t boundary)
+{
+    int64_t n = boundary - replica->run_steps;
+    kvcache_take(&replica->kv, kvcache_growth_over(&replica->kv, replica->step, n));
+    replica->step += n;
+    replica->context_tokens += n * replica->decoding.n;
+    replica->run_steps = boundary;
+}
+
+static bool someone_finishes(const struct replica *replica)
+{
+    return finish_order_next_step(&replica->finishing) <= replica->step;
+}
+
+/* Whether the batcher's choice has ended, evaluated on the state as it is; run_end foretells it. */
+static bool choice_is_over(const struct replica *replica)
+{
+    const struct kvcache *kv = &replica->kv;
+    return replica->recheck || someone_finishes(replica) || replica->step == replica->plan_end_step ||
+           kv->free_blocks - kvcache_growth(kv, replica->step) < replica->plan.keep_free_blocks;
+}
+
+static int decode_run_account(struct replica *replica)
+{
+    int64_t n = replica->run_steps - replica->run_counted;
+    if (n == 0) return 0;
+    sim_ns begin = run_clock_boundary_ns(&replica->clock, replica->run_counted);
+    sim_ns end = run_clock_boundary_ns(&replica->clock, replica->run_steps);
+    replica->counts.decode_iterations += n;
+    replica->counts.decode_tokens += n * replica->decoding.n;
+    replica->counts.busy_ns += end - begin;
+    if (replica->run_extrapolated) replica->counts.extrapolated_ns += end - begin;
+    int code = replica_count_gaps(replica, replica->run_counted, n);
+    replica->run_counted = replica->run_steps;
+    return code;
+}
+
+/* --- An iteration with prefill --- */
+
+static int prefill_start(struct replica *replica, sim_ns now)
+{
+    struct iteration_work work = replica_admit_prefills(replica, now);
+    struct iteration_cost cost;
+    int code = replica_cost(replica, &work, &cost);
+    if (code != 0) return code;
+    replica->clock = (struct run_clock){now, cost.first_s * 1e9, 0};
+    replica->run_steps = replica->run_counted = 0;
+    replica->run_extrapolated = cost.extrapolated;
+    replica->state = REPLICA_PREFILL;
+    engine_arm(replica->env->engine, run_clock_boundary_ns(&replica->clock, 1), PRIORITY_REPLICA, replica_boundary,
+               &replica->owner);
+    return 0;
+}
+
+static int prefill_end(struct replica *replica, sim_ns now)
+{
+    sim_ns lasted = now - replica->clock.anchor_ns;
+    replica->counts.prefill_iterations++;
+    replica->counts.busy_ns += lasted;
+    if (replica->run_extrapolated) replica->counts.extrapolated_ns += lasted;
+    int code = 0;
+    if (replica->plan.decode && replica->decoding.n > 0) {
+        replica->step++;
+        replica->context_tokens += replica->decoding.n;
+        replica->counts.decode_tokens += replica->decoding.n;
+        replica->run_steps = 1;
+        code = replica_count_gaps(replica, 0, 1);
+    }
+    return code != 0 ? code : replica_complete_prefills(replica, now);
+}
+
+/* --- Decisions --- */
+
+static void replica_refresh_view(struct replica *replica, sim_ns now)
+{
+    struct replica_view *view = &replica->view;
+    view->now_ns = now;
+    view->free_blocks = replica->kv.free_blocks;
+    view->n_waiting = replica->waiting.n;
+    view->n_prefilling = replica->prefilling.n;
+    view->n_decoding = replica->decoding.n;
+    view->decode_context_tokens = replica->context_tokens;
+    view->growing = kvcache_growth(&replica->kv, replica->step);
+    view->waiting = replica->waiting.n ? &replica->waiting.head->view : NULL;
+    view->prefilling = replica->prefilling.n ? &replica->prefilling.head->view : NULL;
+    view->oldest_decoding = replica->decoding.n ? &replica->decoding.head->view : NULL;
+    view->youngest_decoding = replica->decoding.n ? &replica->decoding.tail->view : NULL;
+    view->decode_step = replica->step;
+}
+
+static int array_reserve(void *array, size_t n, size_t bytes_each)
+{
+    void *grown, *old;
+    memcpy(&old, array, sizeof old);
+    if ((grown = mem_realloc(old, n * bytes_each)) == NULL) return SIM_E_NOMEM;
+    memcpy(array, &grown, sizeof grown);
+    return 0;
+}
+
+/* Room for n entries of each kind: every member of the batch may have to be evicted in one plan. */
+static int plan_reserve(struct batch_plan *plan, int64_t n)
+{
+    if (n <= plan->capacity) return 0;
+    n += n / 2;
+    if (array_reserve(&plan->prefills, (size_t)n, sizeof *plan->prefills) != 0 ||
+        array_reserve(&plan->evictions, (size_t)n, sizeof *plan->evictions) != 0 ||
+        array_reserve(&plan->rejections, (size_t)n, sizeof *plan->rejections) != 0)
+        return SIM_E_NOMEM;
+    plan->capacity = (int32_t)n;
+    return 0;
+}
+
+/* Asks the batcher and starts what it wants. `same_run`: batch and cost are those of the run under way. */
+static int replica_decide(struct replica *replica, sim_ns now, bool same_run)
+{
+    struct batch_plan *plan = &replica->plan;
+    replica->state = REPLICA_IDLE;
+    if (replica->waiting.n + replica->prefilling.n + replica->decoding.n == 0) return 0;
+    if (plan_reserve(plan, replica->decoding.n + 1) != 0) return SIM_E_NOMEM;
+    replica_refresh_view(replica, now);
+    plan->n_prefills = plan->n_evictions = plan->n_rejections = 0;
+    plan->decode = plan->recheck_on_arrival = false;
+    plan->keep_free_blocks = 0;
+    plan->iterations = INT64_MAX;
+    replica->plan_number++;
+    int code = replica->env->batcher->compose(replica->batcher_state, &replica->view, plan);
+    if (code == 0) code = replica_check_plan(replica, now);
+    if (code == 0) code = replica_apply_departures(replica, now);
+    if (code != 0) return code;
+    replica->plan_end_step = plan->iterations < INT64_MAX ? replica->step + plan->iterations : INT64_MAX;
+    if (plan->n_prefills > 0) return prefill_start(replica, now);
+    if (!plan->decode || replica->decoding.n == 0) return 0;
+    if (!same_run || plan->n_evictions > 0) return decode_run_start(replica, now);
+    decode_run_go_on(replica);
+    return 0;
+}
+
+/* The run is over: members whose last token came leave, and the batcher decides, unless only the cost regime changed. */
+static int decode_run_close(struct replica *replica, sim_ns now)
+{
+    int code = decode_run_account(replica);
+    if (code != 0) return code;
+    if (!choice_is_over(replica)) return decode_run_start(replica, now);
+    bool same_run = !someone_finishes(replica) && replica->run_steps < replica->run_until;
+    code = replica_finish_due(replica, now);
+    return code != 0 ? code : replica_decide(replica, now, same_run);
+}
+
+static int replica_step(struct replica *replica, sim_ns now)
+{
+    if (replica->state == REPLICA_DECODE) {
+        decode_run_advance(replica, replica->env->single_step ? replica->run_steps + 1 : replica->run_end);
+        bool over = choice_is_over(replica) || replica->run_steps == replica->run_until;
+        SIM_REQUIRE(over == (replica->run_steps == replica->run_end));
+        if (over) return decode_run_close(replica, now);
+        decode_run_arm(replica);
+        return 0;
+    }
+    if (replica->state == REPLICA_PREFILL) {
+        int code = prefill_end(replica, now);
+        if (code == 0) code = replica_finish_due(replica, now);
+        if (code != 0) return code;
+    }
+    return replica_decide(replica, now, false);
+}
+
+static void replica_boundary(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    int code = replica_step(OWNER_ENTITY(owner, struct replica, owner), now);
+    if (code != 0) engine_fail(engine, code);
+}
+
+void replica_enqueue(struct replica *replica, struct request *request, sim_ns now)
+{
+    request_list_push_back(&replica->waiting, request);
+    replica->load->outstanding++;
+    replica->load->waiting++;
+    if (replica->state == REPLICA_IDLE) {
+        replica->state = REPLICA_WOKEN;
+        engine_arm(replica->env->engine, now, PRIORITY_REPLICA, replica_boundary, &replica->owner);
+    } else if (replica->state == REPLICA_DECODE && replica->plan.recheck_on_arrival && !replica->recheck) {
+        int64_t boundary = run_clock_first_boundary(&replica->clock, now);
+        if (boundary <= replica->run_steps) boundary = replica->run_steps + 1;
+        replica->recheck = true;
+        if (boundary > replica->run_end) return;
+        replica->run_end = boundary;
+        decode_run_arm(replica);
+    }
+}
+
+int replica_settle(struct replica *replica, sim_ns now)
+{
+    if (replica->state != REPLICA_DECODE) return 0;
+    int64_t boundary = run_clock_first_boundary(&replica->clock, now);
+    if (run_clock_boundary_ns(&replica->clock, boundary) > now) boundary--;
+    if (boundary > replica->run_steps) decode_run_advance(replica, boundary);
+    return decode_run_account(replica);
+}
+
+int replica_init(struct replica *replica, const struct replica_env *env, int32_t index, uint32_t owner_id,
+                 int64_t block_tokens, int64_t total_blocks, const void *params, struct replica_load *load)
+{
+    const struct policy *policy = &env->batcher->policy;
+    *replica = (struct replica){.env = env, .index = index, .load = load, .last_token_ns = TIME_UNSET};
+    owner_init(&replica->owner, owner_id);
+    finish_order_init(&replica->finishing);
+    token_gaps_init(&replica->gaps);
+    replica->view.block_tokens = block_tokens;
+    replica->view.total_blocks = total_blocks;
+    replica->view.max_context_tokens = env->max_context_tokens;
+
+    replica->batcher_state = mem_zalloc(1, policy->state_bytes);
+    int code = kvcache_init(&replica->kv, block_tokens, total_blocks);
+    if (code != 0 || replica->batcher_state == NULL || plan_reserve(&replica->plan, MIN_PLAN_ENTRIES) != 0)
+        return SIM_E_NOMEM;
+    return policy->init != NULL ? policy->init(replica->batcher_state, params, env->diag) : 0;
+}
+
+void replica_fini(struct replica *replica)
+{
+    if (replica->env == NULL) return;
+    const struct policy *policy = &replica->env->batcher->policy;
+    if (replica->batcher_state != NULL && policy->fini != NULL) policy->fini(replica->batcher_state);
+    mem_free(replica->batcher_state);
+    mem_free(replica->plan.prefills);
+    mem_free(replica->plan.evictions);
+    mem_free(replica->plan.rejections);
+    kvcache_fini(&replica->kv);
+    finish_order_fini(&replica->finishing);
+    token_gaps_fini(&replica->gaps);
+}

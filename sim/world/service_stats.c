@@ -1,0 +1,161 @@
+#include "sim/world/service_stats.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { N_DISTRIBUTIONS = 5 };
+
+struct named_distribution {
+    const char *name;
+    size_t offset;
+};
+
+static const struct named_distribution distributions[N_DISTRIBUTIONS] = {
+    {"request.queue_s", offsetof(struct service_stats, queue_s)},
+    {"request.ttft_s", offsetof(struct service_stats, ttft_s)},
+    {"request.tpot_s", offsetof(struct service_stats, tpot_s)},
+    {"request.e2e_s", offsetof(struct service_stats, e2e_s)},
+    {"request.max_gap_s", offsetof(struct service_stats, max_gap_s)},
+};
+
+static struct distribution *distribution_of(struct service_stats *stats, int i)
+{
+    return (struct distribution *)(void *)((char *)stats + distributions[i].offset);
+}
+
+static const struct distribution *distribution_in(const struct service_stats *stats, int i)
+{
+    return (const struct distribution *)(const void *)((const char *)stats + distributions[i].offset);
+}
+
+int service_stats_init(struct service_stats *stats)
+{
+    memset(stats, 0, sizeof *stats);
+    int code = histogram_init(&stats->token_gap_s);
+    for (int i = 0; i < N_DISTRIBUTIONS; i++)
+        if (distribution_init(distribution_of(stats, i)) != 0) code = SIM_E_NOMEM;
+    return code;
+}
+
+void service_stats_fini(struct service_stats *stats)
+{
+    histogram_fini(&stats->token_gap_s);
+    for (int i = 0; i < N_DISTRIBUTIONS; i++) distribution_fini(distribution_of(stats, i));
+}
+
+static void add_counts(struct replica_counts *into, const struct replica_counts *from)
+{
+    into->prefill_iterations += from->prefill_iterations;
+    into->decode_iterations += from->decode_iterations;
+    into->decode_tokens += from->decode_tokens;
+    into->preemptions += from->preemptions;
+    into->busy_ns += from->busy_ns;
+    into->extrapolated_ns += from->extrapolated_ns;
+}
+
+int service_stats_merge(struct service_stats *into, const struct service_stats *from)
+{
+    into->arrived += from->arrived;
+    into->finished += from->finished;
+    into->rejected += from->rejected;
+    into->unfinished += from->unfinished;
+    into->prompt_tokens += from->prompt_tokens;
+    into->output_tokens += from->output_tokens;
+    into->preemptions += from->preemptions;
+    into->replicas += from->replicas;
+    if (from->last_token_ns > into->last_token_ns) into->last_token_ns = from->last_token_ns;
+    if (from->kv_peak_frac > into->kv_peak_frac) into->kv_peak_frac = from->kv_peak_frac;
+    add_counts(&into->work, &from->work);
+    int code = histogram_merge(&into->token_gap_s, &from->token_gap_s);
+    for (int i = 0; i < N_DISTRIBUTIONS && code == 0; i++) {
+        tally_merge(&distribution_of(into, i)->tally, &distribution_in(from, i)->tally);
+        code = histogram_merge(&distribution_of(into, i)->histogram, &distribution_in(from, i)->histogram);
+    }
+    return code;
+}
+
+int service_stats_add_finished(struct service_stats *stats, const struct request *request, sim_ns now)
+{
+    sim_ns arrival = request->view.arrival_ns, first = request->first_token_ns;
+    stats->finished++;
+    stats->prompt_tokens += request->prompt_tokens;
+    stats->output_tokens += request->output_tokens;
+    stats->preemptions += request->view.preemptions;
+    if (now > stats->last_token_ns) stats->last_token_ns = now;
+    int code = distribution_add(&stats->queue_s, sim_s_from_ns(request->scheduled_ns - arrival));
+    if (code == 0) code = distribution_add(&stats->ttft_s, sim_s_from_ns(first - arrival));
+    if (code == 0) code = distribution_add(&stats->e2e_s, sim_s_from_ns(now - arrival));
+    if (code != 0 || request->output_tokens < 2) return code;
+    code = distribution_add(&stats->tpot_s, sim_s_from_ns(now - first) / (request->output_tokens - 1));
+    return code != 0 ? code : distribution_add(&stats->max_gap_s, sim_s_from_ns(request->max_gap_ns));
+}
+
+void service_stats_add_replica(struct service_stats *stats, const struct replica *replica)
+{
+    const struct kvcache *kv = &replica->kv;
+    double peak_frac = (double)(kv->total_blocks - kv->min_free_blocks) / (double)kv->total_blocks;
+    if (peak_frac > stats->kv_peak_frac) stats->kv_peak_frac = peak_frac;
+    stats->replicas++;
+    add_counts(&stats->work, &replica->counts);
+}
+
+static double ratio(double a, double b)
+{
+    return b > 0 ? a / b : (double)NAN;
+}
+
+static int emit_counts(const struct service_stats *stats, const struct sink *sink)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } counts[] = {
+        {"request.arrived", stats->arrived},
+        {"request.finished", stats->finished},
+        {"request.rejected", stats->rejected},
+        {"request.unfinished", stats->unfinished},
+        {"request.prompt_tokens.sum", stats->prompt_tokens},
+        {"request.output_tokens.sum", stats->output_tokens},
+        {"request.preemptions.sum", stats->preemptions},
+        {"replica.iterations.sum", stats->work.prefill_iterations + stats->work.decode_iterations},
+        {"replica.prefill_iterations.sum", stats->work.prefill_iterations},
+    };
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < sizeof counts / sizeof *counts; i++)
+        code = metric_emit(sink, counts[i].name, (double)counts[i].value);
+    return code;
+}
+
+static int emit_rates(const struct service_stats *stats, const struct sink *sink, sim_ns warmup_ns, sim_ns end_ns)
+{
+    const struct replica_counts *work = &stats->work;
+    double span_s = sim_s_from_ns(stats->last_token_ns - warmup_ns);
+    double iterations = (double)(work->prefill_iterations + work->decode_iterations);
+    const struct {
+        const char *name;
+        double value;
+    } rates[] = {
+        {"service.requests_per_s", ratio((double)stats->finished, span_s)},
+        {"service.output_tokens_per_s", ratio((double)stats->output_tokens, span_s)},
+        {"replica.decode_batch.mean", ratio((double)work->decode_tokens, iterations)},
+        {"replica.busy_frac", ratio((double)work->busy_ns, (double)end_ns * (double)stats->replicas)},
+        {"replica.kv_peak_frac", stats->kv_peak_frac},
+        {"model.extrapolated_frac", ratio((double)work->extrapolated_ns, (double)work->busy_ns)},
+    };
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < sizeof rates / sizeof *rates; i++)
+        code = metric_emit(sink, rates[i].name, rates[i].value);
+    return code;
+}
+
+int service_stats_emit(const struct service_stats *stats, const struct sink *sink, sim_ns warmup_ns, sim_ns end_ns)
+{
+    int code = emit_counts(stats, sink);
+    for (int i = 0; i < N_DISTRIBUTIONS && code == 0; i++)
+        code = metric_emit_distribution(sink, distributions[i].name, distribution_in(stats, i));
+    if (code == 0 && stats->token_gap_s.count > 0) {
+        code = metric_emit(sink, "token.gap_s.p50", histogram_quantile(&stats->token_gap_s, 0.50));
+        if (code == 0) code = metric_emit(sink, "token.gap_s.p99", histogram_quantile(&stats->token_gap_s, 0.99));
+    }
+    return code != 0 ? code : emit_rates(stats, sink, warmup_ns, end_ns);
+}

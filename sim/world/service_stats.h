@@ -1,0 +1,33 @@
+/* What a service counts: every request that arrived after the warm-up, and the work of its replicas. */
+#ifndef ORRERY_WORLD_SERVICE_STATS_H
+#define ORRERY_WORLD_SERVICE_STATS_H
+
+#include "sim/world/metric.h"
+#include "sim/world/replica.h"
+#include "sim/world/sink.h"
+
+struct service_stats {
+    int64_t arrived, finished, rejected, unfinished;
+    int64_t prompt_tokens, output_tokens, preemptions; /* of finished requests */
+    sim_ns last_token_ns;                              /* of the last request that finished; 0 before */
+    struct distribution queue_s, ttft_s, tpot_s, e2e_s, max_gap_s;
+    struct histogram token_gap_s;
+    struct replica_counts work; /* summed over replicas at the end */
+    int64_t replicas;
+    double kv_peak_frac;
+};
+
+int service_stats_init(struct service_stats *stats); /* 0 or SIM_E_NOMEM */
+void service_stats_fini(struct service_stats *stats);
+int service_stats_merge(struct service_stats *into, const struct service_stats *from); /* 0 or SIM_E_NOMEM */
+
+/* A request has finished. */
+int service_stats_add_finished(struct service_stats *stats, const struct request *request, sim_ns now);
+
+/* A replica's work, at the end. */
+void service_stats_add_replica(struct service_stats *stats, const struct replica *replica);
+
+/* Emits every request.*, token.*, service.*, replica.* and model.* metric. */
+int service_stats_emit(const struct service_stats *stats, const struct sink *sink, sim_ns warmup_ns, sim_ns end_ns);
+
+#endif
