@@ -20,7 +20,7 @@
 
 enum config_kind {
     CONFIG_BOOL,     /* bool */
-    CONFIG_INT,      /* int64_t; numbers only, no fraction, exact to 2^53 (beyond: as a string of digits) */
+    CONFIG_INT,      /* int64_t; a number without fraction; beyond 2^53, which other tools round, also as a string */
     CONFIG_REAL,     /* double, a bare number */
     CONFIG_QUANTITY, /* double in the SI unit of `dim`; a string with a unit, a bare number is an error with a hint */
     CONFIG_TIME,     /* sim_ns; like CONFIG_QUANTITY of UNIT_TIME */
@@ -37,10 +37,13 @@ enum config_kind {
 
 enum config_flags {
     CONFIG_REQUIRED = 1, /* no default: absence is an error */
-    CONFIG_OPTIONAL = 2, /* no default: absence leaves zero, NULL or NAN (REAL, QUANTITY), and is not dumped */
+    CONFIG_OPTIONAL = 2, /* no default: absence leaves zero, NULL or NAN (REAL, QUANTITY), and is not dumped. Holds for
+                            every scalar and VARIANT without `value` that is not required; a SECTION without it gets
+                            the defaults of its fields, a LIST or MAP is empty */
     CONFIG_SOURCED = 4,  /* may be written {"value": V, "source": "...", "sure": "datasheet|measured|derived|paper|
                             memory|guess"}; the scalar's origin is kept for `explain` and the catalog's listings */
-    CONFIG_SHORT = 8     /* VARIANT only: a bare string "fifo" stands for {"policy": "fifo"} */
+    CONFIG_SHORT = 8     /* VARIANT only: a bare string "fifo" stands for {"policy": "fifo"}, and parameters may be
+                            laid over it by a later document or --set */
 };
 
 struct config_field {
@@ -49,10 +52,11 @@ struct config_field {
     unsigned flags;
     size_t offset;
     enum unit_dim dim;         /* QUANTITY */
-    const char *value;         /* default, as it would stand in JSON without quotes ("10min", "true", "vllm-v0") */
-    double min, max;           /* inclusive, SI; both 0: no limit. For TEXT: of the length */
+    const char *value;         /* default, as it stands in JSON, strings without quotes ("10min", "true", "[1]") */
+    double min, max;           /* inclusive, SI; both 0: no limit; max below min: no upper limit; DBL_MIN: above 0. Of
+                                  the length for TEXT, of the number of items for LIST and MAP */
     const char *const *choices; /* CHOICE: NULL-terminated */
-    const struct config_field *fields; /* SECTION, MAP, LIST; tables end with a zero field */
+    const struct config_field *fields; /* SECTION, MAP, LIST; tables end with a zero field; MAP of scalars as LIST */
     size_t elem_bytes;         /* MAP, LIST */
     const char *family, *tag;  /* VARIANT: for example "batching", "policy" */
     const char *help;          /* one line; for explain, schema and docs */
@@ -87,36 +91,56 @@ struct config_families {
 /* A merged document. */
 struct config;
 
-/* Loads a document and everything it extends. Returns 0, SIM_E_IO, SIM_E_CONFIG or SIM_E_NOMEM. */
+/* Loads a document and everything it extends. Returns 0, SIM_E_IO, SIM_E_CONFIG or SIM_E_NOMEM; *config is NULL after
+ * an error. A "$schema" member at the top is left to editors. */
 int config_load(const char *path, struct config **config, struct diag *diag);
+
+/* The same, looking for relative files, those of "extends" too, also in `roots`: directories up to a NULL. What stands
+ * beside the document goes first. */
+int config_load_within(const char *path, const char *const *roots, struct config **config, struct diag *diag);
 
 /* The same from memory; `name` stands for the file in messages, `directory` is what its relative paths start from. */
 int config_parse(const char *name, const char *directory, const char *text, size_t bytes, struct config **config,
                  struct diag *diag);
 void config_destroy(struct config *config);
 
-/* Applies one "a.b.c=value" (list items by index: "a.0.b"). The value is JSON; what is not JSON is taken as a string.
- * Intermediate objects are made. Whether the path exists is found out by config_bind. */
+/* Applies one "a.b.c=value" (list items by index: "a.0.b"), as a document laid over this one would: objects merge, null
+ * removes. The value is JSON; what is not JSON is taken as a string, unless it begins with a brace, bracket or quote.
+ * Intermediate objects are made. Whether the path exists is found out by config_bind. Returns 0, SIM_E_CONFIG or
+ * SIM_E_NOMEM. */
 int config_set(struct config *config, const char *assignment, struct diag *diag);
 
-/* Fills `out` (zeroed first by this function, `bytes` long) from the document. Text and lists go to `arena`. Unknown keys, wrong types,
- * missing units, values out of range, missing required fields: all reported, with did-you-mean. */
+/* Fills `out` (zeroed first by this function, `bytes` long) from the document. Text and lists go to `arena`. Unknown
+ * keys, wrong types, missing units, values out of range, missing required fields: all reported, with did-you-mean. A
+ * null counts as absent. Returns 0, SIM_E_CONFIG or SIM_E_NOMEM. */
 int config_bind(const struct config *config, const struct config_field *fields, const struct config_families *families,
                 struct arena *arena, void *out, size_t bytes, struct diag *diag);
 
 /* "file:line:col" (or "--set a.b") of the value at a dotted path, for findings made after binding; the nearest parent
- * that is in the document when the value is a default; never NULL. Lives as long as the config. */
+ * that is in the document when the value is a default; never NULL. Lives as long as the config, which it may grow: not
+ * for several threads at once. */
 const char *config_where(const struct config *config, const char *dotted_path);
 
-/* Writes the bound struct as a complete JSON document: parsing it binds to the same struct, bit for bit. */
+/* What a CONFIG_SOURCED value says about itself; NULL where it does not. */
+struct config_origin {
+    const char *source, *sure; /* "NVIDIA A100 datasheet, 2021", "datasheet" */
+};
+
+/* The origin of the value at a dotted path. Returns false when it was not written with one. */
+bool config_origin(const struct config *config, const char *dotted_path, struct config_origin *origin);
+
+/* Writes the bound struct as a complete JSON document: parsing it with directory "." binds to the same struct, bit for
+ * bit. Returns 0 or SIM_E_NOMEM, like all writers here. */
 int config_dump(const struct config_field *fields, const struct config_families *families, const void *bound,
                 struct text *json);
 
-/* Writes one line per value: path, value with unit, where it came from (file:line:col, --set, default), its help. */
+/* Writes one line per value: path, value with unit, where it came from (file:line:col, --set, default), its help, and
+ * the origin of a sourced one. */
 int config_explain(const struct config *config, const struct config_field *fields,
                    const struct config_families *families, const void *bound, struct text *lines);
 
-/* Writes the JSON Schema (draft 2020-12) of a table. */
+/* Writes the JSON Schema (draft 2020-12) of a table, for a document that stands alone: one that extends another may
+ * leave out what the schema requires. */
 int config_schema(const struct config_field *fields, const struct config_families *families, struct text *json);
 
 #endif

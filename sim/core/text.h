@@ -20,13 +20,17 @@ void text_add(struct text *text, const char *chars);
 void text_add_bytes(struct text *text, const char *bytes, size_t n);
 void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Bytes (1 to 4) of the UTF-8 character that starts at `bytes`, 0 when there is no valid one within `left` bytes. */
+size_t text_utf8_length(const char *bytes, size_t left);
+
 /* A JSON string with quotes and escapes; invalid UTF-8 bytes become U+FFFD. NULL is written as null. */
 void text_json_string(struct text *text, const char *chars);
 
 /* The shortest decimal that reads back as the same double; null for NaN and infinities. Integers have no ".0". */
 void text_json_number(struct text *text, double value);
 
-/* Edit distance (Levenshtein, with transpositions), for did-you-mean. */
+/* Edit distance (Levenshtein, with transpositions of neighbours), for did-you-mean. Words over 64 bytes differ by the
+ * length of the longer one unless they are equal. */
 size_t text_distance(const char *a, const char *b);
 
 /* The candidate nearest to `word`, or NULL when none is near enough to suggest (distance <= 1/3 of the length, at least

@@ -1,0 +1,17 @@
+/* File paths as text: nothing here looks at the file system. Results are in the arena, NULL when out of memory. */
+#ifndef ORRERY_CORE_PATH_H
+#define ORRERY_CORE_PATH_H
+
+#include "sim/core/mem.h"
+
+/* Removes ".", "name/.." and doubled slashes: "configs/scenarios/../../traces/x" becomes "traces/x", nothing ".".
+ * A ".." that leaves the start stays; above the root directory it is dropped. */
+char *path_normalise(struct arena *arena, const char *path);
+
+/* A path as seen from `directory`, normalised; an absolute one stays absolute. */
+char *path_join(struct arena *arena, const char *directory, const char *path);
+
+/* The directory part: "configs" of "configs/a.json", "." of "a.json", "/" of "/a.json". */
+char *path_directory(struct arena *arena, const char *path);
+
+#endif

@@ -1,0 +1,183 @@
+#include "sim/core/text.h"
+
+#include "sim/core/mem.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_CAPACITY = 256, WORD_MAX = 64 };
+
+void text_init(struct text *text)
+{
+    *text = (struct text){0};
+}
+
+void text_fini(struct text *text)
+{
+    mem_free(text->chars);
+    text_init(text);
+}
+
+/* Makes room for `extra` more characters and the terminator. */
+static bool text_reserve(struct text *text, size_t extra)
+{
+    if (text->failed) return false;
+    size_t needed = text->length + extra + 1;
+    if (needed <= text->capacity) return true;
+    size_t capacity = text->capacity ? text->capacity : FIRST_CAPACITY;
+    while (capacity < needed) capacity *= 2;
+    char *chars = mem_realloc(text->chars, capacity);
+    if (chars == NULL) {
+        text->failed = true;
+        return false;
+    }
+    text->chars = chars;
+    text->capacity = capacity;
+    return true;
+}
+
+void text_add_bytes(struct text *text, const char *bytes, size_t n)
+{
+    if (!text_reserve(text, n)) return;
+    if (n > 0) memcpy(text->chars + text->length, bytes, n);
+    text->length += n;
+    text->chars[text->length] = 0;
+}
+
+void text_add(struct text *text, const char *chars)
+{
+    text_add_bytes(text, chars, strlen(chars));
+}
+
+void text_printf(struct text *text, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, args);
+    if (length >= 0 && text_reserve(text, (size_t)length)) {
+        vsnprintf(text->chars + text->length, (size_t)length + 1, format, again);
+        text->length += (size_t)length;
+    }
+    va_end(again);
+    va_end(args);
+}
+
+/* Lead bytes C0, C1 and F5 up never occur; the second byte excludes overlong forms, surrogates and above U+10FFFF. */
+size_t text_utf8_length(const char *bytes, size_t left)
+{
+    const unsigned char *c = (const unsigned char *)bytes;
+    if (left == 0) return 0;
+    if (c[0] < 0x80) return 1;
+    if (c[0] < 0xc2 || c[0] > 0xf4) return 0;
+    size_t n = c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
+    if (left < n) return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((c[i] & 0xc0) != 0x80) return 0;
+    if ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f)) return 0;
+    if ((c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] > 0x8f)) return 0;
+    return n;
+}
+
+static void add_escaped(struct text *text, unsigned char c)
+{
+    switch (c) {
+    case '"': text_add(text, "\\\""); break;
+    case '\\': text_add(text, "\\\\"); break;
+    case '\n': text_add(text, "\\n"); break;
+    case '\r': text_add(text, "\\r"); break;
+    case '\t': text_add(text, "\\t"); break;
+    default:
+        if (c < 0x20 || c == 0x7f)
+            text_printf(text, "\\u%04x", c);
+        else
+            text_add_bytes(text, (const char *)&c, 1);
+    }
+}
+
+void text_json_string(struct text *text, const char *chars)
+{
+    if (chars == NULL) {
+        text_add(text, "null");
+        return;
+    }
+    text_add(text, "\"");
+    for (size_t left = strlen(chars); left > 0;) {
+        size_t n = text_utf8_length(chars, left);
+        if (n == 1)
+            add_escaped(text, (unsigned char)*chars);
+        else if (n > 1)
+            text_add_bytes(text, chars, n);
+        else
+            text_add(text, "\xef\xbf\xbd");
+        chars += n > 0 ? n : 1;
+        left -= n > 0 ? n : 1;
+    }
+    text_add(text, "\"");
+}
+
+/* Fifteen digits survive the way through a normal double, so a shorter decimal shows up there with its zeros trimmed;
+ * subnormal numbers carry fewer digits. */
+static void format_shortest(double value, char *buffer, size_t buffer_bytes)
+{
+    for (int digits = fabs(value) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
+        snprintf(buffer, buffer_bytes, "%.*g", digits, value);
+        if (strtod(buffer, NULL) == value) return;
+    }
+}
+
+void text_json_number(struct text *text, double value)
+{
+    char buffer[40] = "null";
+    if (isfinite(value)) {
+        if (fabs(value) < 1e15 && value == floor(value))
+            snprintf(buffer, sizeof buffer, "%.0f", value);
+        else
+            format_shortest(value, buffer, sizeof buffer);
+    }
+    text_add(text, buffer);
+}
+
+static size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The optimal string alignment distance. A transposition looks two rows back, so three rows are kept. */
+size_t text_distance(const char *a, const char *b)
+{
+    size_t na = strlen(a), nb = strlen(b);
+    if (na > WORD_MAX || nb > WORD_MAX) return strcmp(a, b) == 0 ? 0 : (na > nb ? na : nb);
+
+    size_t rows[3][WORD_MAX + 1];
+    for (size_t j = 0; j <= nb; j++) rows[0][j] = j;
+    for (size_t i = 1; i <= na; i++) {
+        size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *above2 = rows[(i + 1) % 3];
+        row[0] = i;
+        for (size_t j = 1; j <= nb; j++) {
+            size_t replaced = above[j - 1] + (a[i - 1] != b[j - 1]);
+            row[j] = min_size(replaced, min_size(above[j], row[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = min_size(row[j], above2[j - 2] + 1);
+        }
+    }
+    return rows[na % 3][nb];
+}
+
+const char *text_nearest(const char *word, const char *const *candidates, size_t n)
+{
+    size_t limit = strlen(word) / 3;
+    if (limit == 0) limit = 1;
+    const char *nearest = NULL;
+    for (size_t i = 0; i < n; i++) {
+        size_t distance = text_distance(word, candidates[i]);
+        if (distance > limit || (nearest != NULL && distance == limit)) continue;
+        nearest = candidates[i];
+        limit = distance;
+    }
+    return nearest;
+}
