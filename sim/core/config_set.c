@@ -96,7 +96,7 @@ static struct json_node *wrap_member(struct setting *setting, const char *path, 
 static int fail_index(struct setting *setting, const struct json_node *list, const char *rest)
 {
     return diag_error(setting->diag, SIM_E_CONFIG, setting->source->name, "items count from 0",
-                      "the list has %zu items, none is '%.*s'", list->n, (int)strcspn(rest, "."), rest);
+                      "no item '%.*s' in a list of %zu", (int)strcspn(rest, "."), rest, list->n);
 }
 
 static int apply(struct setting *setting, const char *path, const char *value_text)

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A document loaded from text, with its --set, and bound. */
@@ -28,12 +29,17 @@ static void format_messages(void)
     }
 }
 
-/* Parses, applies the settings (NULL-terminated, or NULL), binds. The findings of all three steps are in `messages`. */
-static int bind(const char *text, const char *const *settings)
+/* Parses, applies the settings (NULL-terminated, or NULL), binds. The findings of all three steps are in `messages`. In
+ * the document, ' stands for ". */
+static int bind(const char *quoted, const char *const *settings)
 {
+    char text[2048];
+    size_t n = strlen(quoted);
+    if (n >= sizeof text) abort();
+    for (size_t i = 0; i <= n; i++) text[i] = quoted[i] == '\'' ? '"' : quoted[i];
     arena_init(&bound.arena);
     diag_init(&bound.diag);
-    bound.code = config_parse("t.json", "configs/scenarios", text, strlen(text), &bound.config, &bound.diag);
+    bound.code = config_parse("t.json", "configs/scenarios", text, n, &bound.config, &bound.diag);
     for (; bound.code == 0 && settings != NULL && *settings != NULL; settings++)
         bound.code = config_set(bound.config, *settings, &bound.diag);
     if (bound.code == 0)
@@ -59,7 +65,7 @@ static void check_messages(const char *text, const char *expected)
 /* Messages after one --set on a document that is right. */
 static void check_setting(const char *setting, const char *expected)
 {
-    static const char text[] = "{\"memory\": \"80GiB\", \"racks\": [{\"height\": 1}], \"services\": {\"chat-3.1\": {}}}";
+    static const char text[] = "{'memory': '80GiB', 'racks': [{'height': 1}], 'services': {'chat-3.1': {}}}";
     const char *settings[] = {setting, NULL};
     bind(text, settings);
     CHECK_EQ_STR(bound.messages, expected);
@@ -69,7 +75,7 @@ static void check_setting(const char *setting, const char *expected)
 static void defaults_fill_what_is_absent(void)
 {
     const struct site *site = &bound.site;
-    MUST(bind("{\"memory\": \"80GiB\"}", NULL) == 0);
+    MUST(bind("{'memory': '80GiB'}", NULL) == 0);
     CHECK(site->title == NULL && site->trace == NULL);
     CHECK(site->strict);
     CHECK_EQ_INT(site->nodes, 4);
@@ -91,15 +97,15 @@ static void defaults_fill_what_is_absent(void)
 static void every_kind_is_read(void)
 {
     const struct site *site = &bound.site;
-    bind("{\"title\": \"caf\xc3\xa9\", \"strict\": false, \"nodes\": 1e2, \"seed\": \"-9223372036854775808\",\n"
-         " \"load\": -1.5, \"memory\": {\"value\": \"40GB\", \"source\": \"sheet\", \"sure\": \"datasheet\"},\n"
-         " \"price\": \"$2.49/h\", \"scale\": 0.25, \"until\": \"1.5h\", \"trace\": \"../../traces/x.csv\",\n"
-         " \"mode\": \"fast\", \"power\": {\"budget\": \"1MW\", \"idle\": 0.1}, \"slo\": {\"ttft\": \"1s\"},\n"
-         " \"services\": {\"chat-3.1\": {\"replicas\": 8, \"batching\": {\"policy\": \"static\"}, \"slo\": {}},\n"
-         "   \"code\": {\"batching\": {\"max_sequences\": 9}, \"window\": [\"0s\", \"123456789012345678ns\"]}},\n"
-         " \"racks\": [{\"height\": 42, \"label\": \"a\", \"nodes\": [\"n0\", \"n1\"]}, {\"height\": 2}],\n"
-         " \"weights\": [], \"shares\": {\"a\": 0.5}, \"renting\": {\"policy\": \"spot\", \"bid\": \"$1/h\"},\n"
-         " \"probing\": \"vllm-v0\"}",
+    bind("{'title': 'caf\xc3\xa9', 'strict': false, 'nodes': 1e2, 'seed': '-9223372036854775808',\n"
+         " 'load': -1.5, 'memory': {'value': '40GB', 'source': 'sheet', 'sure': 'datasheet'},\n"
+         " 'price': '$2.49/h', 'scale': 0.25, 'until': '1.5h', 'trace': '../../traces/x.csv',\n"
+         " 'mode': 'fast', 'power': {'budget': '1MW', 'idle': 0.1}, 'slo': {'ttft': '1s'},\n"
+         " 'services': {'chat-3.1': {'replicas': 8, 'batching': {'policy': 'static'}, 'slo': {}},\n"
+         "   'code': {'batching': {'max_sequences': 9}, 'window': ['0s', '123456789012345678ns']}},\n"
+         " 'racks': [{'height': 42, 'label': 'a', 'nodes': ['n0', 'n1']}, {'height': 2}],\n"
+         " 'weights': [], 'shares': {'a': 0.5}, 'renting': {'policy': 'spot', 'bid': '$1/h'},\n"
+         " 'probing': 'vllm-v0'}",
          NULL);
     CHECK_EQ_STR(bound.messages, "");
     MUST(bound.code == 0);
@@ -142,40 +148,41 @@ static void every_kind_is_read(void)
 
 static void unknown_keys_are_named(void)
 {
-    check_messages("{\"memory\": \"1GB\",\n \"power\": {\"bugdet\": \"1MW\"}}",
+    check_messages("{'memory': '1GB',\n 'power': {'bugdet': '1MW'}}",
                    "t.json:2:12: error: unknown key 'bugdet' in 'power'; did you mean 'budget'?");
-    check_messages("{\"memory\": \"1GB\", \"extra\": null, \"services\": {\"chat\": {\"slo\": {\"x\": 1}}}}",
-                   "t.json:1:19: error: unknown key 'extra'; known: 'title', 'strict', 'nodes', 'seed', 'load', 'memory', "
-                   "'price', 'scale', 'until', 'warmup', 'trace', 'mode', 'power', 'slo', 'services', 'racks', 'weights', "
-                   "'shares', 'renting', 'probing'\n"
-                   "t.json:1:63: error: unknown key 'x' in 'services.chat.slo'; known: 'ttft', 'tpot'");
-    check_messages("{\"memory\": \"1GB\", \"racks\": [{\"height\": 1}, {\"hieght\": 1}]}",
-                   "t.json:1:47: error: unknown key 'hieght' in 'racks.1'; did you mean 'height'?\n"
-                   "t.json:1:46: error: missing 'height' in 'racks.1'; expected a whole number");
-    check_messages("{\"memory\": \"1GB\", \"probing\": {\"policy\": \"vllm-v0\", \"max_seqs\": 1}}",
-                   "t.json:1:53: error: unknown key 'max_seqs' in 'probing'; known: 'max_sequences', 'watermark', 'policy'");
-    check_messages("{\"memory\": {\"value\": \"1GB\", \"sourc\": \"x\"}}",
+    check_messages("{'memory': '1GB', 'extra': null, 'services': {'chat': {'slo': {'x': 1}}}}",
+                   "t.json:1:19: error: unknown key 'extra'; known: 'title', 'strict', 'nodes', 'seed', 'load', "
+                   "'memory', 'price', 'scale', 'until', 'warmup', 'trace', 'mode', 'power', 'slo', 'services', "
+                   "'racks', 'weights', 'shares', 'renting', 'probing'\n"
+                   "t.json:1:64: error: unknown key 'x' in 'services.chat.slo'; known: 'ttft', 'tpot'");
+    check_messages("{'memory': '1GB', 'racks': [{'height': 1}, {'hieght': 1}]}",
+                   "t.json:1:45: error: unknown key 'hieght' in 'racks.1'; did you mean 'height'?\n"
+                   "t.json:1:44: error: missing 'height' in 'racks.1'; expected a whole number");
+    check_messages("{'memory': '1GB', 'probing': {'policy': 'vllm-v0', 'max_seqs': 1}}",
+                   "t.json:1:52: error: unknown key 'max_seqs' in 'probing'; known: 'max_sequences', 'watermark', "
+                   "'policy'");
+    check_messages("{'memory': {'value': '1GB', 'sourc': 'x'}}",
                    "t.json:1:29: error: unknown key 'sourc' in 'memory'; did you mean 'source'?");
 }
 
 static void missing_fields_are_named(void)
 {
     check_messages("\n {}", "t.json:2:2: error: missing 'memory'; expected a quantity such as \"80GiB\"");
-    check_messages("{\"memory\": null}", "t.json:1:12: error: missing 'memory'; expected a quantity such as \"80GiB\"");
-    check_messages("{\"memory\": {\"source\": \"x\"}}", "t.json:1:12: error: missing 'value' in 'memory'");
-    check_messages("{\"memory\": \"1GB\", \"racks\": [{}]}",
-                   "t.json:1:28: error: missing 'height' in 'racks.0'; expected a whole number");
-    check_messages("{\"memory\": \"1GB\", \"renting\": {\"policy\": \"spot\"}}",
+    check_messages("{'memory': null}", "t.json:1:12: error: missing 'memory'; expected a quantity such as \"80GiB\"");
+    check_messages("{'memory': {'source': 'x'}}", "t.json:1:12: error: missing 'value' in 'memory'");
+    check_messages("{'memory': '1GB', 'racks': [{}]}",
+                   "t.json:1:29: error: missing 'height' in 'racks.0'; expected a whole number");
+    check_messages("{'memory': '1GB', 'renting': {'policy': 'spot'}}",
                    "t.json:1:30: error: missing 'bid' in 'renting'; expected a quantity such as \"$2.49/h\"");
-    check_messages("{\"memory\": \"1GB\", \"probing\": {}}",
+    check_messages("{'memory': '1GB', 'probing': {}}",
                    "t.json:1:30: error: missing 'policy' in 'probing'; expected the name of a batching policy");
 }
 
 static void wrong_types_are_told(void)
 {
-    check_messages("{\"memory\": true,\n\"title\": 1,\n\"strict\": 1,\n\"nodes\": \"four\",\n\"load\": \"0.5\",\n"
-                   "\"until\": {},\n\"mode\": 3,\n\"power\": [],\n\"services\": \"chat\",\n\"racks\": {},\n"
-                   "\"weights\": [null],\n\"renting\": \"spot\",\n\"probing\": {\"policy\": 3},\n\"seed\": 1.5}",
+    check_messages("{'memory': true,\n'title': 1,\n'strict': 1,\n'nodes': 'four',\n'load': '0.5',\n"
+                   "'until': {},\n'mode': 3,\n'power': [],\n'services': 'chat',\n'racks': {},\n"
+                   "'weights': [null],\n'renting': 'spot',\n'probing': {'policy': 3},\n'seed': 1.5}",
                    "t.json:1:12: error: 'memory' must be a quantity such as \"80GiB\", got true\n"
                    "t.json:2:10: error: 'title' must be a string, got 1\n"
                    "t.json:3:11: error: 'strict' must be true or false, got 1\n"
@@ -190,7 +197,7 @@ static void wrong_types_are_told(void)
                    "t.json:12:12: error: 'renting' must be an object with \"policy\", got \"spot\"\n"
                    "t.json:13:23: error: 'policy' must be a string, got 3\n"
                    "t.json:14:9: error: 'seed' must be a whole number, got 1.5");
-    check_messages("{\"memory\": \"1GB\", \"racks\": [3], \"services\": {\"a\": 3}, \"seed\": \"12\", \"trace\": \"\"}",
+    check_messages("{'memory': '1GB', 'racks': [3], 'services': {'a': 3}, 'seed': '12', 'trace': ''}",
                    "t.json:1:29: error: 'racks.0' must be an object, got 3\n"
                    "t.json:1:51: error: 'a' must be an object, got 3\n"
                    "t.json:1:63: error: 'seed' must be a whole number, got \"12\"\n"
@@ -199,29 +206,30 @@ static void wrong_types_are_told(void)
 
 static void quantities_need_units(void)
 {
-    check_messages("{\"memory\": 80}", "t.json:1:12: error: 'memory' needs a unit, got 80; write \"80GB\" or \"80GiB\"");
-    check_messages("{\"memory\": \"80\"}",
+    check_messages("{'memory': 80}", "t.json:1:12: error: 'memory' needs a unit, got 80; write \"80GB\" or \"80GiB\"");
+    check_messages("{'memory': '80'}",
                    "t.json:1:12: error: 'memory' needs a unit, got \"80\"; write \"80GB\" or \"80GiB\"");
-    check_messages("{\"memory\": \"1GB\", \"until\": 3, \"price\": 2.5, \"power\": {\"budget\": 700}}",
+    check_messages("{'memory': '1GB', 'until': 3, 'price': 2.5, 'power': {'budget': 700}}",
                    "t.json:1:28: error: 'until' needs a unit, got 3; write \"3s\" or \"3ms\"\n"
                    "t.json:1:40: error: 'price' needs a unit, got 2.5; write \"$2.5/h\"\n"
                    "t.json:1:65: error: 'budget' needs a unit, got 700; write \"700W\" or \"700kW\"");
-    check_messages("{\"memory\": \"80GX\"}",
+    check_messages("{'memory': '80GX'}",
                    "t.json:1:12: error: 'memory' has an unknown unit, got \"80GX\"; write it like \"80GiB\"");
-    check_messages("{\"memory\": \"80s\"}",
+    check_messages("{'memory': '80s'}",
                    "t.json:1:12: error: 'memory' has a unit of another kind, got \"80s\"; write it like \"80GiB\"");
-    check_messages("{\"memory\": \"much\"}",
+    check_messages("{'memory': 'much'}",
                    "t.json:1:12: error: 'memory' is not a number, got \"much\"; write it like \"80GiB\"");
-    check_messages("{\"memory\": \"1GB\", \"until\": \"4000000d\"}", "t.json:1:28: error: 'until' is longer than 292 years");
+    check_messages("{'memory': '1GB', 'until': '4000000d'}",
+                   "t.json:1:28: error: 'until' is longer than 292 years");
 }
 
 static void ranges_are_told_in_the_unit_of_the_field(void)
 {
-    check_messages("{\"memory\": \"1GB\", \"nodes\": 0, \"power\": {\"budget\": \"20MW\", \"idle\": 2},\n"
-                   " \"slo\": {\"ttft\": \"0s\", \"tpot\": \"1min\"},\n"
-                   " \"services\": {\"a\": {\"replicas\": 513, \"window\": [\"1s\"]}},\n"
-                   " \"racks\": [{\"height\": 1, \"nodes\": [\"\", \"123456789\"]}],\n"
-                   " \"probing\": {\"policy\": \"vllm-v0\", \"watermark\": 0.51}}",
+    check_messages("{'memory': '1GB', 'nodes': 0, 'power': {'budget': '20MW', 'idle': 2},\n"
+                   " 'slo': {'ttft': '0s', 'tpot': '1min'},\n"
+                   " 'services': {'a': {'replicas': 513, 'window': ['1s']}},\n"
+                   " 'racks': [{'height': 1, 'nodes': ['', '123456789']}],\n"
+                   " 'probing': {'policy': 'vllm-v0', 'watermark': 0.51}}",
                    "t.json:1:28: error: 'nodes' must be at least 1, got 0\n"
                    "t.json:1:51: error: 'budget' must be between \"1kW\" and \"10MW\", got \"20MW\"\n"
                    "t.json:1:67: error: 'idle' must be between 0 and 1, got 2\n"
@@ -229,23 +237,23 @@ static void ranges_are_told_in_the_unit_of_the_field(void)
                    "t.json:2:32: error: 'tpot' must be between \"0s\" and \"10s\", got \"1min\"\n"
                    "t.json:3:33: error: 'replicas' must be between 1 and 512, got 513\n"
                    "t.json:3:48: error: 'window' must have 2 items, got 1\n"
-                   "t.json:4:37: error: 'nodes.0' must have between 1 and 8 characters, got 0\n"
-                   "t.json:4:41: error: 'nodes.1' must have between 1 and 8 characters, got 9\n"
-                   "t.json:5:49: error: 'watermark' must be between 0 and 0.5, got 0.51");
+                   "t.json:4:36: error: 'nodes.0' must have between 1 and 8 characters, got 0\n"
+                   "t.json:4:40: error: 'nodes.1' must have between 1 and 8 characters, got 9\n"
+                   "t.json:5:48: error: 'watermark' must be between 0 and 0.5, got 0.51");
 }
 
 static void unknown_words_get_a_suggestion(void)
 {
-    check_messages("{\"memory\": \"1GB\", \"mode\": \"exakt\"}",
+    check_messages("{'memory': '1GB', 'mode': 'exakt'}",
                    "t.json:1:27: error: unknown mode 'exakt'; did you mean 'exact'?");
-    check_messages("{\"memory\": \"1GB\", \"probing\": \"vlm-v0\", \"services\": {\"a\": {\"batching\": {\"policy\": "
-                   "\"orca\", \"size\": 3}}}}",
+    check_messages("{'memory': '1GB', 'probing': 'vlm-v0', 'services': {'a': {'batching': {'policy': "
+                   "'orca', 'size': 3}}}}",
                    "t.json:1:30: error: unknown batching policy 'vlm-v0'; did you mean 'vllm-v0'?\n"
-                   "t.json:1:83: error: unknown batching policy 'orca'; known: 'vllm-v0', 'static'");
-    check_messages("{\"memory\": {\"value\": \"1GB\", \"sure\": \"maybe\"}}",
+                   "t.json:1:82: error: unknown batching policy 'orca'; known: 'vllm-v0', 'static'");
+    check_messages("{'memory': {'value': '1GB', 'sure': 'maybe'}}",
                    "t.json:1:37: error: unknown sure 'maybe'; known: 'datasheet', 'measured', 'derived', 'paper', "
                    "'memory', 'guess'");
-    check_messages("{\"memory\": \"1GB\", \"services\": {\"my chat\": {}}}",
+    check_messages("{'memory': '1GB', 'services': {'my chat': {}}}",
                    "t.json:1:32: error: the name 'my chat' may hold only letters, digits, '_', '.' and '-'");
 }
 
@@ -258,8 +266,8 @@ static void settings_go_over_the_document(void)
                               "probing.max_sequences=3"};
     const char *list[16] = {NULL};
     memcpy(list, settings, sizeof settings);
-    bind("{\"memory\": \"1GB\", \"load\": 3, \"probing\": \"vllm-v0\", \"racks\": [{\"height\": 1}],\n"
-         " \"services\": {\"chat-3.1\": {\"replicas\": 8, \"batching\": {\"max_sequences\": 1}}}}", list);
+    bind("{'memory': '1GB', 'load': 3, 'probing': 'vllm-v0', 'racks': [{'height': 1}],\n"
+         " 'services': {'chat-3.1': {'replicas': 8, 'batching': {'max_sequences': 1}}}}", list);
     CHECK_EQ_STR(bound.messages, "");
     MUST(bound.code == 0);
     CHECK_EQ_INT(bound.site.nodes, 7);
@@ -283,13 +291,15 @@ static void settings_go_over_the_document(void)
 static void settings_are_checked_like_documents(void)
 {
     check_setting("nodes=0", "--set nodes: error: 'nodes' must be at least 1, got 0");
-    check_setting("power.bugdet=1MW", "--set power.bugdet: error: unknown key 'bugdet' in 'power'; did you mean 'budget'?");
+    check_setting("power.bugdet=1MW",
+                  "--set power.bugdet: error: unknown key 'bugdet' in 'power'; did you mean 'budget'?");
     check_setting("pwoer.budget=1MW", "--set pwoer.budget: error: unknown key 'pwoer'; did you mean 'power'?");
     check_setting("memory=80", "--set memory: error: 'memory' needs a unit, got 80; write \"80GB\" or \"80GiB\"");
     check_setting("nodes=07", "--set nodes: error: 'nodes' must be a whole number, got \"07\"");
     check_setting("nodes=5//3", "--set nodes: error: 'nodes' must be a whole number, got \"5//3\"");
-    check_setting("racks.1.height=1", "--set racks.1.height: error: the list has 1 items, none is '1'; items count from 0");
-    check_setting("racks.x=1", "--set racks.x: error: the list has 1 items, none is 'x'; items count from 0");
+    check_setting("racks.1.height=1",
+                  "--set racks.1.height: error: no item '1' in a list of 1; items count from 0");
+    check_setting("racks.x=1", "--set racks.x: error: no item 'x' in a list of 1; items count from 0");
     check_setting("services.new={\"replicas\": 1,}",
                   "--set services.new: error: expected a key, got '}'; remove the comma before it");
     check_setting("nodes", "--set nodes: error: not an assignment; write a.b=value");
@@ -305,11 +315,11 @@ static void settings_are_checked_like_documents(void)
 static void values_tell_where_they_stand(void)
 {
     struct config_origin origin;
-    MUST(bind("{\"memory\": {\"value\": \"1GB\", \"source\": \"the sheet\", \"sure\": \"paper\"},\n"
-              " \"power\": {\"budget\": \"5kW\"}, \"racks\": [{\"height\": 1}, {\"height\": 2}]}", NULL) == 0);
+    MUST(bind("{'memory': {'value': '1GB', 'source': 'the sheet', 'sure': 'paper'},\n"
+              " 'power': {'budget': '5kW'}, 'racks': [{'height': 1}, {'height': 2}]}", NULL) == 0);
     CHECK_EQ_STR(config_where(bound.config, "power.budget"), "t.json:2:22");
     CHECK_EQ_STR(config_where(bound.config, "power.idle"), "t.json:2:11");
-    CHECK_EQ_STR(config_where(bound.config, "racks.1.height"), "t.json:2:70");
+    CHECK_EQ_STR(config_where(bound.config, "racks.1.height"), "t.json:2:66");
     CHECK_EQ_STR(config_where(bound.config, "racks.7.height"), "t.json:2:39");
     CHECK_EQ_STR(config_where(bound.config, "services.chat"), "t.json:1:1");
     CHECK_EQ_STR(config_where(bound.config, ""), "t.json:1:1");
@@ -323,9 +333,9 @@ static void values_tell_where_they_stand(void)
 
 static void all_findings_are_counted(void)
 {
-    char text[1024] = "{\"memory\": \"1GB\"";
+    char text[1024] = "{'memory': '1GB'";
     for (int i = 0; i < 30; i++)
-        snprintf(text + strlen(text), sizeof text - strlen(text), ", \"unknown_%d\": 1", i);
+        snprintf(text + strlen(text), sizeof text - strlen(text), ", 'unknown_%d': 1", i);
     strcat(text, "}");
     CHECK_EQ_INT(bind(text, NULL), SIM_E_CONFIG);
     CHECK_EQ_INT(bound.diag.n_errors, 30);

@@ -42,15 +42,16 @@ static void every_value_knows_its_place(void)
     CHECK_EQ_INT(list->n, 2);
     check_place(list->first, "t.json:3:11");
     check_place(json_member(list->last, "x"), "t.json:3:21");
-    check_place(json_member(root, "end"), "t.json:3:36");
-    CHECK_EQ_STR(json_key_where(json_member(root, "end"), buffer, sizeof buffer), "t.json:3:28");
+    check_place(json_member(root, "end"), "t.json:3:37");
+    CHECK_EQ_STR(json_key_where(json_member(root, "end"), buffer, sizeof buffer), "t.json:3:29");
     arena_fini(&arena);
 }
 
 static void values_are_decoded(void)
 {
     struct arena arena;
-    struct json_node *root = parse(&arena, "[-0, 1e3, 9007199254740993, \"a\\n\\u00e9\\ud83d\\ude00//\", false, null, \"\"]");
+    struct json_node *root =
+        parse(&arena, "[-0, 1e3, 9007199254740993, \"a\\n\\u00e9\\ud83d\\ude00//\", false, null, \"\"]");
     MUST(root != NULL && root->n == 7);
     const struct json_node *item = root->first;
     CHECK(item->kind == JSON_NUMBER && item->number == 0 && strcmp(item->text, "-0") == 0);
@@ -80,7 +81,8 @@ static void values_are_shown_short(void)
 {
     struct arena arena;
     char buffer[128];
-    struct json_node *root = parse(&arena, "[{}, [], 8e1, \"a\", \"0123456789012345678901234567890123456789\xc3\xa9\"]");
+    struct json_node *root =
+        parse(&arena, "[{}, [], 8e1, \"a\", \"0123456789012345678901234567890123456789\xc3\xa9\"]");
     static const char *const shown[] = {"an object", "a list", "8e1", "\"a\"",
                                         "\"0123456789012345678901234567890123456789...\""};
     size_t i = 0;
