@@ -1,0 +1,39 @@
+/* A scenario: the site, what arrives there, and by which policies it runs. Bound from a config document by the tables of
+ * each room. */
+#ifndef ORRERY_WORLD_SCENARIO_H
+#define ORRERY_WORLD_SCENARIO_H
+
+#include "sim/core/config.h"
+#include "sim/world/cluster.h"
+#include "sim/world/jobs.h"
+#include "sim/world/service.h"
+
+enum keep { KEEP_ROWS, KEEP_METRICS };
+
+struct scenario {
+    const char *name;
+    struct cluster_config cluster;
+    struct config_list services; /* struct service_config */
+    struct jobs_config jobs;     /* trace.entry is NULL when there are none */
+    int64_t seed;
+    sim_ns warmup_ns, until_ns;  /* until 0: to the end */
+    int keep;                    /* enum keep */
+};
+
+extern const struct config_field scenario_fields[];
+
+/* Binds and checks what no single field can say: something must arrive, warm-up comes before the end. Returns 0 or a
+ * negative code with findings. */
+int scenario_bind(const struct config *config, const struct config_families *families, struct arena *arena,
+                  struct scenario *scenario, struct diag *diag);
+
+static inline const struct service_config *scenario_service(const struct scenario *scenario, size_t i)
+{
+    return (const struct service_config *)scenario->services.items + i;
+}
+
+/* The policies in force, one "path=name" each, separated by blanks; and the oracle knowledge that they use. */
+void scenario_policies(const struct scenario *scenario, struct text *text);
+uint32_t scenario_oracle(const struct scenario *scenario);
+
+#endif

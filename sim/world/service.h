@@ -1,0 +1,71 @@
+/* An LLM service: a fleet of replicas of one LLM behind a router, fed by a stream of requests. */
+#ifndef ORRERY_WORLD_SERVICE_H
+#define ORRERY_WORLD_SERVICE_H
+
+#include "models/hardware.h"
+#include "sim/catalog/catalog.h"
+#include "sim/core/config.h"
+#include "sim/core/engine.h"
+#include "sim/world/cluster.h"
+#include "sim/world/sink.h"
+#include "sim/world/source.h"
+
+struct kv_config {
+    int64_t block_tokens;
+    int64_t blocks;       /* per replica; 0: from the GPU's memory */
+    double memory_margin; /* share of the GPU's memory kept free */
+};
+
+/* A section of "services". Texts live in the arena of the binding. */
+struct service_config {
+    const char *name; /* its key */
+    const char *llm;  /* of the catalog, or the path of a Hugging Face config.json */
+    int64_t tensor_parallel, pipeline_parallel, replicas;
+    struct config_variant batching, routing, cost, trace;
+    struct kv_config kv;
+};
+
+extern const struct config_field service_config_fields[];
+
+struct service;
+
+/* What a service needs from the world around it. The pointers outlive it. */
+struct service_env {
+    struct engine *engine;
+    struct diag *diag;
+    struct cluster *cluster;
+    const struct catalog *catalog;
+    const struct gpu_spec *gpu;
+    const struct config *config;  /* for the places of findings */
+    const struct sink *sink;
+    struct arena *arena;
+    uint32_t *next_owner_id;
+    uint64_t seed;
+    uint32_t run;
+    sim_ns warmup_ns;
+    bool single_step;
+};
+
+/* Takes the GPUs, builds the cost model, opens the trace. Returns 0 or a negative code with findings. */
+int service_create(const struct service_config *config, const struct service_env *env, struct service **service);
+void service_destroy(struct service *service);
+
+/* Schedules the first arrival. */
+int service_start(struct service *service);
+
+/* After the engine stopped at `now`: rows of unfinished requests in order of id, and warnings. */
+int service_finish(struct service *service, sim_ns now);
+
+/* Requests in the system. */
+int64_t service_outstanding(const struct service *service);
+
+/* How much of its trace the service has read, 0 .. 1. */
+double service_done_frac(const struct service *service);
+
+/* Emits the metrics of all services together. */
+int services_emit_metrics(struct service *const *services, size_t n, const struct sink *sink, sim_ns now);
+
+/* Share of the replicas' busy time costed outside the model's range. */
+double services_extrapolated_frac(struct service *const *services, size_t n);
+
+#endif
