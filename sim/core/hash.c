@@ -65,3 +65,11 @@ void hash_hex(const struct hash *hash, char hex[HASH_HEX_CHARS])
     XXH128_hash_t digest = XXH3_128bits_digest(&hash->state);
     snprintf(hex, HASH_HEX_CHARS, "%016" PRIx64 "%016" PRIx64, (uint64_t)digest.high64, (uint64_t)digest.low64);
 }
+
+void hash_sum_add(struct hash_sum *sum, const void *member, size_t bytes)
+{
+    XXH128_hash_t hash = XXH3_128bits(member, bytes);
+    sum->low += hash.low64;
+    sum->high += hash.high64 + (sum->low < hash.low64);
+    sum->n++;
+}

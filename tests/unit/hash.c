@@ -135,6 +135,42 @@ static void no_memory_gives_null(void)
     hash_destroy(NULL);
 }
 
+__extension__ typedef unsigned __int128 uint128;
+
+static bool same_sum(const struct hash_sum *a, const struct hash_sum *b)
+{
+    return a->low == b->low && a->high == b->high && a->n == b->n;
+}
+
+static void sum_ignores_order_and_counts_members(void)
+{
+    static const char *const members[] = {"a", "b", "c", "d", "e"};
+    struct hash_sum forwards = {0}, backwards = {0}, twice = {0};
+    for (int i = 0; i < 5; i++) hash_sum_add(&forwards, members[i], 1);
+    for (int i = 5; i-- > 0;) hash_sum_add(&backwards, members[i], 1);
+    CHECK(same_sum(&forwards, &backwards));
+    hash_sum_add(&forwards, "a", 1);
+    CHECK(!same_sum(&forwards, &backwards));
+    hash_sum_add(&twice, "a", 1);
+    hash_sum_add(&twice, "a", 1);
+    CHECK(twice.low != 0 && twice.high != 0);
+    CHECK_EQ_INT(twice.n, 2);
+}
+
+/* The carry from the low into the high half, by members whose halves are known. */
+static void sum_carries(void)
+{
+    struct hash_sum one = {0}, many = {0};
+    hash_sum_add(&one, "a", 1);
+    uint128 member = (uint128)one.high << 64 | one.low, total = 0;
+    for (int i = 0; i < 9; i++) {
+        hash_sum_add(&many, "a", 1);
+        total += member;
+    }
+    CHECK(many.low == (uint64_t)total);
+    CHECK(many.high == (uint64_t)(total >> 64));
+}
+
 TEST_SUITE(hash)
 {
     TEST(published_hashes_come_back_however_fed);
@@ -143,4 +179,6 @@ TEST_SUITE(hash)
     TEST(integers_are_little_endian_bytes);
     TEST(equal_doubles_hash_alike);
     TEST(no_memory_gives_null);
+    TEST(sum_ignores_order_and_counts_members);
+    TEST(sum_carries);
 }

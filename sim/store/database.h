@@ -1,0 +1,41 @@
+/* An SQLite file and its errors: opening it with checks that say what is wrong, and every failure of SQLite turned into a
+ * finding with the path, what SQLite said, and a hint. */
+#ifndef ORRERY_STORE_DATABASE_H
+#define ORRERY_STORE_DATABASE_H
+
+#include "sim/core/err.h"
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct database {
+    sqlite3 *handle;
+    char *path;
+    bool created; /* the file did not exist before */
+};
+
+/* Opens an existing file for reading, or (create) an existing or new one for writing. In both cases it is a results
+ * database of our schema version afterwards; a file opened for writing is locked: a transaction is open on it.
+ * Returns 0, SIM_E_STORE or SIM_E_NOMEM; then nothing is open, and a file that was created is gone again. */
+int database_open_write(struct database *database, const char *path, int busy_ms, struct diag *diag);
+int database_open_read(struct database *database, const char *path, struct diag *diag);
+
+/* Rolls back what is not committed and closes. With `remove`, a file that was created is removed. */
+void database_close(struct database *database, bool remove);
+
+/* Adds the finding "cannot WHAT: what SQLite said" about the latest call that failed. Returns SIM_E_STORE or SIM_E_NOMEM. */
+int database_error(const struct database *database, const char *what, struct diag *diag);
+
+/* Runs statements without results; `what` they are for goes into the finding. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
+int database_run(const struct database *database, const char *sql, const char *what, struct diag *diag);
+
+/* Takes the first statement of `sql`. The caller ends it with sqlite3_finalize. */
+int database_prepare(const struct database *database, const char *sql, sqlite3_stmt **statement, const char *what,
+                     struct diag *diag);
+
+/* The first column of the first row of a query, 0 when there is none. */
+int database_integer(const struct database *database, const char *sql, int64_t *value, const char *what,
+                     struct diag *diag);
+
+#endif

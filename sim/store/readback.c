@@ -1,0 +1,202 @@
+#include "sim/store/readback.h"
+
+#include "sim/store/database.h"
+#include "sim/store/digest.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A row of any table, as the sink saw it. */
+union any_row {
+    struct request_row request;
+    struct job_row job;
+    struct sample_row sample;
+    struct histogram_row histogram;
+    struct decision_row decision;
+    struct warning_row warning;
+    struct metric_row metric;
+};
+
+static double column_real(sqlite3_stmt *query, int column)
+{
+    return sqlite3_column_type(query, column) == SQLITE_NULL ? (double)NAN : sqlite3_column_double(query, column);
+}
+
+static const char *column_text(sqlite3_stmt *query, int column)
+{
+    const unsigned char *text = sqlite3_column_text(query, column);
+    return text != NULL ? (const char *)text : "";
+}
+
+static int out_of_memory(const char *path, struct diag *diag)
+{
+    return diag_error(diag, SIM_E_NOMEM, path, NULL, "cannot read results: out of memory");
+}
+
+/* Starts a query whose only parameter is the run. */
+static int start_query(const struct database *database, const char *sql, int64_t run_id, sqlite3_stmt **query,
+                       struct diag *diag)
+{
+    int code = database_prepare(database, sql, query, "read results", diag);
+    if (code == 0) sqlite3_bind_int64(*query, 1, run_id);
+    return code;
+}
+
+/* Ends a query: `step` is what its last step said. */
+static int end_query(const struct database *database, sqlite3_stmt *query, int step, struct diag *diag)
+{
+    int code = step == SQLITE_DONE || step == SQLITE_ROW ? 0 : database_error(database, "read results", diag);
+    sqlite3_finalize(query);
+    return code;
+}
+
+/* The order of the texts is that of the query in read_run. */
+static int copy_run(sqlite3_stmt *query, struct arena *arena, struct run_record *run)
+{
+    const char **texts[] = {&run->name,     &run->version, &run->git_commit, &run->scenario, &run->scenario_hash,
+                            &run->trace_hash, &run->policies, &run->oracle,  &run->platform, &run->status,
+                            &run->result_hash};
+    run->id = sqlite3_column_int64(query, 0);
+    run->seed = sqlite3_column_int64(query, 1);
+    run->extrapolated_frac = column_real(query, 2);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        *texts[i] = arena_strdup(arena, column_text(query, 3 + (int)i));
+        if (*texts[i] == NULL) return SIM_E_NOMEM;
+    }
+    return 0;
+}
+
+static int read_run(const struct database *database, int64_t run_id, struct arena *arena, struct run_record *run,
+                    struct diag *diag)
+{
+    static const char sql[] =
+        "SELECT id, seed, extrapolated_frac, name, version, git_commit, scenario, scenario_hash, trace_hash, policies,"
+        " oracle, platform, status, result_hash FROM run WHERE id = coalesce(nullif(?, 0), (SELECT max(id) FROM run))";
+    sqlite3_stmt *query;
+    int code = start_query(database, sql, run_id, &query, diag);
+    if (code != 0) return code;
+    int step = sqlite3_step(query);
+    if (step == SQLITE_ROW && copy_run(query, arena, run) != 0) code = out_of_memory(database->path, diag);
+    if (step == SQLITE_DONE && run_id != 0)
+        code = diag_error(diag, SIM_E_STORE, database->path, "`select id, name, status from run` lists the runs",
+                          "no run %" PRId64, run_id);
+    else if (step == SQLITE_DONE)
+        code = diag_error(diag, SIM_E_STORE, database->path, NULL, "no runs in it");
+    int ended = end_query(database, query, step, diag);
+    return code != 0 ? code : ended;
+}
+
+int results_read_run(const char *path, int64_t run_id, struct arena *arena, struct run_record *run, struct diag *diag)
+{
+    struct database database;
+    int code = database_open_read(&database, path, diag);
+    if (code != 0) return code;
+    code = read_run(&database, run_id, arena, run, diag);
+    database_close(&database, false);
+    return code;
+}
+
+static int count_metrics(const struct database *database, int64_t run_id, size_t *n, struct diag *diag)
+{
+    char sql[80];
+    int64_t count = 0;
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM metric WHERE run_id = %" PRId64, run_id);
+    int code = database_integer(database, sql, &count, "read results", diag);
+    *n = (size_t)count;
+    return code;
+}
+
+static int read_metrics(const struct database *database, int64_t run_id, struct arena *arena,
+                        struct metric_list *metrics, struct diag *diag)
+{
+    sqlite3_stmt *query;
+    size_t n = 0;
+    int step = SQLITE_ROW;
+    int code = count_metrics(database, run_id, &n, diag);
+    if (code != 0) return code;
+    *metrics = (struct metric_list){.rows = arena_alloc(arena, n * sizeof *metrics->rows)};
+    if (metrics->rows == NULL) return out_of_memory(database->path, diag);
+    code = start_query(database, "SELECT name, unit, value FROM metric WHERE run_id = ? ORDER BY name", run_id, &query,
+                       diag);
+    if (code != 0) return code;
+    while (metrics->n < n && code == 0 && (step = sqlite3_step(query)) == SQLITE_ROW) {
+        struct metric_row *row = &metrics->rows[metrics->n++];
+        row->name = arena_strdup(arena, column_text(query, 0));
+        row->unit = arena_strdup(arena, column_text(query, 1));
+        row->value = column_real(query, 2);
+        if (row->name == NULL || row->unit == NULL) code = out_of_memory(database->path, diag);
+    }
+    int ended = end_query(database, query, step, diag);
+    return code != 0 ? code : ended;
+}
+
+int results_read_metrics(const char *path, int64_t run_id, struct arena *arena, struct metric_list *metrics,
+                         struct diag *diag)
+{
+    struct database database;
+    int code = database_open_read(&database, path, diag);
+    if (code != 0) return code;
+    code = read_metrics(&database, run_id, arena, metrics, diag);
+    database_close(&database, false);
+    return code;
+}
+
+/* The row as the sink saw it; its texts live until the next step. */
+static void read_row(sqlite3_stmt *query, const struct table *layout, union any_row *row)
+{
+    for (int i = 0; i < layout->n_columns; i++) {
+        char *value = (char *)row + layout->columns[i].offset;
+        switch (layout->columns[i].kind) {
+        case COLUMN_INTEGER: memcpy(value, &(int64_t){sqlite3_column_int64(query, i + 1)}, sizeof(int64_t)); break;
+        case COLUMN_REAL: memcpy(value, &(double){column_real(query, i + 1)}, sizeof(double)); break;
+        case COLUMN_TEXT: memcpy(value, &(const char *){column_text(query, i + 1)}, sizeof(const char *)); break;
+        }
+    }
+}
+
+static int digest_table(const struct database *database, int64_t run_id, enum table_id table, struct block *block,
+                        struct digest *digest, struct diag *diag)
+{
+    char sql[64];
+    sqlite3_stmt *query;
+    union any_row row;
+    int step;
+    snprintf(sql, sizeof sql, "SELECT * FROM %s WHERE run_id = ?", schema_tables[table].name);
+    int code = start_query(database, sql, run_id, &query, diag);
+    if (code != 0) return code;
+    while ((step = sqlite3_step(query)) == SQLITE_ROW) {
+        read_row(query, &schema_tables[table], &row);
+        block->used = 0;
+        if (block_add(block, table, &row) < 0) {
+            sqlite3_finalize(query);
+            return out_of_memory(database->path, diag);
+        }
+        digest_add(digest, block_at(block, 0));
+    }
+    return end_query(database, query, step, diag);
+}
+
+static int digest_run(const struct database *database, int64_t run_id, char hex[HASH_HEX_CHARS], struct diag *diag)
+{
+    struct block block;
+    struct digest digest = {0};
+    if (block_init(&block) != 0) return out_of_memory(database->path, diag);
+    int code = 0;
+    for (int i = 0; i < TABLE_COUNT && code == 0; i++)
+        code = digest_table(database, run_id, (enum table_id)i, &block, &digest, diag);
+    block_fini(&block);
+    if (code == 0 && digest_hex(&digest, hex) != 0) code = out_of_memory(database->path, diag);
+    return code;
+}
+
+int results_rehash(const char *path, int64_t run_id, char hex[HASH_HEX_CHARS], struct diag *diag)
+{
+    struct database database;
+    int code = database_open_read(&database, path, diag);
+    if (code != 0) return code;
+    code = digest_run(&database, run_id, hex, diag);
+    database_close(&database, false);
+    return code;
+}

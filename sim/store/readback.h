@@ -1,0 +1,35 @@
+/* Reading runs back: what a run was made from, its metrics, and whether the rows in the file still are the ones that were
+ * written. */
+#ifndef ORRERY_STORE_READBACK_H
+#define ORRERY_STORE_READBACK_H
+
+#include "sim/core/mem.h"
+#include "sim/store/results.h"
+
+#include <stddef.h>
+
+struct run_record {
+    int64_t id;
+    const char *name, *version, *git_commit, *scenario, *scenario_hash, *trace_hash, *policies, *oracle, *platform;
+    const char *status, *result_hash; /* a NULL in the file is an empty text here */
+    int64_t seed;
+    double extrapolated_frac; /* NAN: unknown */
+};
+
+struct metric_list {
+    size_t n;
+    struct metric_row *rows; /* in order of their names */
+};
+
+/* Reads one run; run_id 0: the last one. Texts go to the arena. Returns 0, SIM_E_STORE (no such run, too) or
+ * SIM_E_NOMEM. */
+int results_read_run(const char *path, int64_t run_id, struct arena *arena, struct run_record *run, struct diag *diag);
+
+/* Reads the metrics of a run, into the arena. */
+int results_read_metrics(const char *path, int64_t run_id, struct arena *arena, struct metric_list *metrics,
+                         struct diag *diag);
+
+/* Hashes the rows of a run as they are in the file now: the run's result_hash, unless somebody changed them. */
+int results_rehash(const char *path, int64_t run_id, char hex[HASH_HEX_CHARS], struct diag *diag);
+
+#endif

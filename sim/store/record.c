@@ -1,0 +1,95 @@
+#include "sim/store/record.h"
+
+#include "sim/core/err.h"
+#include "sim/core/mem.h"
+
+#include <math.h>
+#include <string.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are hashed in the byte order of the machine");
+
+enum { RECORD_ALIGN_BYTES = 8, RECORD_MAX_BYTES = 1 << 30 };
+
+int block_init(struct block *block)
+{
+    *block = (struct block){.bytes = mem_alloc(BLOCK_BYTES), .capacity = BLOCK_BYTES};
+    return block->bytes != NULL ? 0 : SIM_E_NOMEM;
+}
+
+void block_fini(struct block *block)
+{
+    mem_free(block->bytes);
+    *block = (struct block){0};
+}
+
+static int block_grow(struct block *block)
+{
+    if (block->capacity >= RECORD_MAX_BYTES) return SIM_E_NOMEM;
+    char *bytes = mem_realloc(block->bytes, 2 * block->capacity);
+    if (bytes == NULL) return SIM_E_NOMEM;
+    block->bytes = bytes;
+    block->capacity *= 2;
+    return 0;
+}
+
+/* The value SQLite gives back: it keeps neither the payload of a NaN nor the sign of a zero. */
+static double real_canonical(double value)
+{
+    return value != value ? (double)NAN : value + 0.0;
+}
+
+/* Appends a text at the tail of a record. Returns 0 when there is no room for it. */
+static int text_pack(struct record *record, size_t room, const char *text, union cell *cell)
+{
+    size_t bytes = strlen(text);
+    if (bytes > room - record->bytes) return 0;
+    cell->text = (struct cell_text){record->bytes, (uint32_t)bytes};
+    memcpy((char *)record + record->bytes, text, bytes);
+    record->bytes += (uint32_t)bytes;
+    return 1;
+}
+
+/* Encodes a row at `record`, where `room` bytes are free. Returns 0 when they do not suffice. */
+static int record_pack(struct record *record, size_t room, enum table_id table, const void *row)
+{
+    const struct table *layout = &schema_tables[table];
+    size_t fixed_bytes = sizeof *record + (size_t)layout->n_columns * sizeof *record->cells;
+    if (room < fixed_bytes) return 0;
+    record->table = table;
+    record->bytes = (uint32_t)fixed_bytes;
+    for (int i = 0; i < layout->n_columns; i++) {
+        const void *value = (const char *)row + layout->columns[i].offset;
+        union cell *cell = &record->cells[i];
+        const char *text;
+        switch (layout->columns[i].kind) {
+        case COLUMN_INTEGER: memcpy(&cell->integer, value, sizeof cell->integer); break;
+        case COLUMN_REAL:
+            memcpy(&cell->real, value, sizeof cell->real);
+            cell->real = real_canonical(cell->real);
+            break;
+        case COLUMN_TEXT:
+            memcpy(&text, value, sizeof text);
+            if (!text_pack(record, room, text != NULL ? text : "", cell)) return 0;
+            break;
+        }
+    }
+    size_t padding = -(size_t)record->bytes % RECORD_ALIGN_BYTES;
+    if (padding > room - record->bytes) return 0;
+    memset((char *)record + record->bytes, 0, padding);
+    record->bytes += (uint32_t)padding;
+    return 1;
+}
+
+int block_add(struct block *block, enum table_id table, const void *row)
+{
+    for (;;) {
+        struct record *record = (void *)(block->bytes + block->used);
+        if (record_pack(record, block->capacity - block->used, table, row)) {
+            block->used += record->bytes;
+            return 1;
+        }
+        if (block->used > 0) return 0;
+        int code = block_grow(block);
+        if (code != 0) return code;
+    }
+}

@@ -1,0 +1,51 @@
+/* Rows on their way to the database: records, packed one behind the other into blocks.
+ *
+ * A record is a header, one 8-byte cell per column, and the bytes of its texts, padded with zeros. The encoding is
+ * canonical (one NaN, no -0, texts by value), so two rows are equal exactly when the bytes of their records are, and the
+ * result hash is taken over those bytes. Numbers stand in the byte order of the machine, which must be little-endian. */
+#ifndef ORRERY_STORE_RECORD_H
+#define ORRERY_STORE_RECORD_H
+
+#include "sim/store/schema.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct cell_text {
+    uint32_t offset, bytes; /* from the start of the record; without terminator */
+};
+
+union cell {
+    int64_t integer;
+    double real;
+    struct cell_text text;
+};
+
+struct record {
+    uint32_t bytes; /* of the whole record: the next one starts there */
+    uint32_t table; /* enum table_id */
+    union cell cells[];
+};
+
+/* Bytes per block: small enough to stay in the cache between filling and draining, some 400 request rows. */
+enum { BLOCK_BYTES = 64 * 1024 };
+
+struct block {
+    char *bytes;
+    size_t used, capacity;
+};
+
+int block_init(struct block *block); /* 0 or SIM_E_NOMEM */
+void block_fini(struct block *block);
+
+/* Appends a row (a struct of sink.h that belongs to the table). Returns 1; 0 when the block is full, and the row waits for
+ * an empty one; or SIM_E_NOMEM. An empty block takes a row of any length. */
+int block_add(struct block *block, enum table_id table, const void *row);
+
+/* Walks the records: NULL past the last one. */
+static inline const struct record *block_at(const struct block *block, size_t position)
+{
+    return position < block->used ? (const void *)(block->bytes + position) : NULL;
+}
+
+#endif

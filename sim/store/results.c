@@ -1,0 +1,184 @@
+#include "sim/store/results.h"
+
+#include "sim/core/check.h"
+#include "sim/core/mem.h"
+#include "sim/store/writer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+struct results {
+    struct database database;
+    struct writer writer;
+    bool has_writer;
+    enum results_keep keep;
+    int64_t run_id; /* of the run that is open; 0: none */
+    int64_t n_ended;
+};
+
+int results_open(const char *path, const struct results_options *options, struct results **results, struct diag *diag)
+{
+    struct results *opened = mem_zalloc(1, sizeof *opened);
+    if (opened == NULL) return diag_error(diag, SIM_E_NOMEM, path, NULL, "cannot open results: out of memory");
+    int code = database_open_write(&opened->database, path, options->busy_ms, diag);
+    if (code == 0) {
+        opened->has_writer = true;
+        code = writer_init(&opened->writer, &opened->database, options->writer_thread, diag);
+    }
+    if (code == 0 && options->resume)
+        code = database_run(&opened->database, "DELETE FROM run WHERE status = 'open'", "remove open runs", diag);
+    if (code != 0) {
+        results_close(opened);
+        opened = NULL;
+    }
+    *results = opened;
+    return code;
+}
+
+/* Takes the open run out: its rows with the transaction, its row in `run` with another one. Where even that fails, the run
+ * stays behind as an open one. */
+static void abandon_run(struct results *results)
+{
+    sqlite3 *db = results->database.handle;
+    char sql[96];
+    if (!sqlite3_get_autocommit(db)) sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    snprintf(sql, sizeof sql, "DELETE FROM run WHERE id = %" PRId64 " AND status = 'open'", results->run_id);
+    sqlite3_exec(db, sql, NULL, NULL, NULL);
+    results->run_id = 0;
+}
+
+void results_close(struct results *results)
+{
+    if (results == NULL) return;
+    if (results->has_writer) writer_fini(&results->writer);
+    if (results->run_id != 0) abandon_run(results);
+    database_close(&results->database, results->n_ended == 0);
+    mem_free(results);
+}
+
+static int bind_text(sqlite3_stmt *statement, int index, const char *text)
+{
+    return sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC);
+}
+
+/* Runs a bound statement to its end and finalizes it. */
+static int finish_statement(const struct results *results, sqlite3_stmt *statement, const char *what,
+                            struct diag *diag)
+{
+    int code = sqlite3_step(statement) == SQLITE_DONE ? 0 : database_error(&results->database, what, diag);
+    sqlite3_finalize(statement);
+    return code;
+}
+
+static int insert_run(struct results *results, int64_t run_id, const struct run_info *info, struct diag *diag)
+{
+    static const char sql[] = "INSERT INTO run(id, name, version, git_commit, scenario, scenario_hash, seed, policies, "
+                              "oracle, platform, status) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'open')";
+    const char *const texts[] = {info->name, info->version, info->git_commit, info->scenario, info->scenario_hash};
+    const char *const more_texts[] = {info->policies, info->oracle, info->platform};
+    sqlite3_stmt *insert;
+    int code = database_prepare(&results->database, sql, &insert, "begin a run", diag);
+    if (code != 0) return code;
+    sqlite3_bind_int64(insert, 1, run_id);
+    for (int i = 0; i < 5; i++) bind_text(insert, 2 + i, texts[i]);
+    sqlite3_bind_int64(insert, 7, info->seed);
+    for (int i = 0; i < 3; i++) bind_text(insert, 8 + i, more_texts[i]);
+    return finish_statement(results, insert, "begin a run", diag);
+}
+
+int results_begin_run(struct results *results, const struct run_info *info, int64_t *run_id, struct diag *diag)
+{
+    SIM_REQUIRE(results->run_id == 0);
+    const struct database *database = &results->database;
+    int64_t last = 0;
+    int code = 0;
+    if (sqlite3_get_autocommit(database->handle))
+        code = database_run(database, "BEGIN IMMEDIATE", "begin a run", diag);
+    if (code == 0) code = database_integer(database, "SELECT max(id) FROM run", &last, "begin a run", diag);
+    if (code == 0 && last > 0) code = database_run(database, schema_index_sql, "index the tables", diag);
+    if (code == 0) code = insert_run(results, last + 1, info, diag);
+    if (code == 0) code = database_run(database, "COMMIT; BEGIN IMMEDIATE", "begin a run", diag);
+    if (code != 0) return code;
+    *run_id = results->run_id = last + 1;
+    results->keep = info->keep;
+    writer_start(&results->writer, results->run_id);
+    return 0;
+}
+
+#define SINK_FUNCTION(name, table)                                                                                     \
+    static int put_##name(void *results, const struct name##_row *row)                                                 \
+    {                                                                                                                  \
+        return writer_put(&((struct results *)results)->writer, table, row);                                           \
+    }
+
+SINK_FUNCTION(request, TABLE_REQUEST)
+SINK_FUNCTION(job, TABLE_JOB)
+SINK_FUNCTION(sample, TABLE_SAMPLE)
+SINK_FUNCTION(histogram, TABLE_HISTOGRAM)
+SINK_FUNCTION(decision, TABLE_DECISION)
+SINK_FUNCTION(warning, TABLE_WARNING)
+SINK_FUNCTION(metric, TABLE_METRIC)
+
+struct sink results_sink(struct results *results)
+{
+    struct sink sink = {
+        .context = results, .histogram = put_histogram, .warning = put_warning, .metric = put_metric};
+    if (results->keep == KEEP_ROWS) {
+        sink.request = put_request;
+        sink.job = put_job;
+        sink.sample = put_sample;
+        sink.decision = put_decision;
+    }
+    return sink;
+}
+
+static int update_run(struct results *results, const struct run_end *end, const char *result_hash, struct diag *diag)
+{
+    static const char sql[] =
+        "UPDATE run SET status = ?2, result_hash = ?3, trace_hash = ?4, extrapolated_frac = ?5 WHERE id = ?1";
+    sqlite3_stmt *update;
+    int code = database_prepare(&results->database, sql, &update, "end the run", diag);
+    if (code != 0) return code;
+    sqlite3_bind_int64(update, 1, results->run_id);
+    bind_text(update, 2, end->status);
+    bind_text(update, 3, result_hash);
+    bind_text(update, 4, end->trace_hash);
+    sqlite3_bind_double(update, 5, end->extrapolated_frac);
+    return finish_statement(results, update, "end the run", diag);
+}
+
+static int insert_cost(struct results *results, const struct run_cost *cost, struct diag *diag)
+{
+    sqlite3_stmt *insert;
+    int code = database_prepare(&results->database, "INSERT INTO run_cost VALUES (?, ?, ?, ?, ?, ?)", &insert,
+                                "end the run", diag);
+    if (code != 0) return code;
+    sqlite3_bind_int64(insert, 1, results->run_id);
+    bind_text(insert, 2, cost->started_utc);
+    sqlite3_bind_double(insert, 3, cost->wall_s);
+    sqlite3_bind_double(insert, 4, cost->cpu_s);
+    sqlite3_bind_int64(insert, 5, cost->events);
+    sqlite3_bind_int64(insert, 6, cost->peak_rss_bytes);
+    return finish_statement(results, insert, "end the run", diag);
+}
+
+int results_end_run(struct results *results, const struct run_end *end, char result_hash[HASH_HEX_CHARS],
+                    struct diag *diag)
+{
+    SIM_REQUIRE(results->run_id != 0);
+    int code = writer_finish(&results->writer, diag);
+    if (code == 0) {
+        code = digest_hex(&results->writer.digest, result_hash);
+        if (code != 0) diag_error(diag, code, results->database.path, NULL, "cannot end the run: out of memory");
+    }
+    if (code == 0) code = update_run(results, end, result_hash, diag);
+    if (code == 0) code = insert_cost(results, &end->cost, diag);
+    if (code == 0) code = database_run(&results->database, "COMMIT", "end the run", diag);
+    if (code != 0) {
+        abandon_run(results);
+        return code;
+    }
+    results->run_id = 0;
+    results->n_ended++;
+    return 0;
+}
