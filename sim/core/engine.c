@@ -32,6 +32,7 @@ struct engine *engine_create(const struct engine_options *options)
     engine->options = *options;
     if (engine->options.until == 0) engine->options.until = SIM_NS_MAX;
     if (engine->options.stall_events == 0) engine->options.stall_events = STALL_EVENTS;
+    if (engine->options.look_every == 0) engine->options.look_every = LOOK_EVENTS;
     if (engine->options.interrupt == NULL) engine->options.interrupt = &never_interrupted;
     if (eventq_init(&engine->queue, options->queue) != 0) {
         engine_destroy(engine);
@@ -145,9 +146,10 @@ static int check(struct engine *engine, const struct owner *last, struct diag *d
         return diag_error(diag, SIM_E_STALLED, NULL, "a policy or a retry goes round in circles",
                           "no progress in %llu events up to %.15g s; the last one was of owner %u",
                           (unsigned long long)stall_events, sim_s_from_ns(engine->now), last->id);
-    if (fired % LOOK_EVENTS == 0 && engine->options.look != NULL)
+    if (fired % engine->options.look_every == 0 && engine->options.look != NULL)
         engine->options.look(engine->options.context, engine->now, fired);
-    uint64_t look_at = (fired / LOOK_EVENTS + 1) * LOOK_EVENTS, stalled_at = engine->progress_at + stall_events;
+    uint64_t look_at = (fired / engine->options.look_every + 1) * engine->options.look_every;
+    uint64_t stalled_at = engine->progress_at + stall_events;
     engine->check_at = look_at < stalled_at ? look_at : stalled_at;
     return 0;
 }

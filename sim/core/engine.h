@@ -55,7 +55,8 @@ struct engine_options {
     uint64_t stall_events;              /* watchdog: events in a row without engine_progress; 0: the default, 50 million */
     const volatile sig_atomic_t *interrupt; /* the loop stops soon after this becomes non-zero; may be NULL */
     void *context;                      /* what engine_context returns: the world */
-    void (*look)(void *context, sim_ns now, uint64_t events); /* called about every 65,536 events; may be NULL */
+    void (*look)(void *context, sim_ns now, uint64_t events); /* called between events; may be NULL */
+    uint64_t look_every;                /* events from look to look; 0: 65,536 */
 };
 
 struct engine_stats {

@@ -8,7 +8,7 @@
 #include "sim/world/jobs.h"
 #include "sim/world/service.h"
 
-enum keep { KEEP_ROWS, KEEP_METRICS };
+enum scenario_keep { SCENARIO_KEEP_ROWS, SCENARIO_KEEP_METRICS };
 
 struct scenario {
     const char *name;
@@ -17,7 +17,7 @@ struct scenario {
     struct jobs_config jobs;     /* trace.entry is NULL when there are none */
     int64_t seed;
     sim_ns warmup_ns, until_ns;  /* until 0: to the end */
-    int keep;                    /* enum keep */
+    int keep;                    /* enum scenario_keep */
 };
 
 extern const struct config_field scenario_fields[];
