@@ -1,0 +1,52 @@
+/* What a GPU can do, as its data sheet states it: peaks, capacities, links, power.
+ *
+ * Peaks are dense (no structured sparsity) and assume accumulation in fp32. What a program reaches of them is the
+ * business of the cost models. Bandwidths of links are per direction. */
+#ifndef ORRERY_MODELS_HARDWARE_H
+#define ORRERY_MODELS_HARDWARE_H
+
+#include <stdint.h>
+
+/* X(enum, name in configs, bytes per number) */
+#define NUMBER_FORMATS(X)                                                                                              \
+    X(FORMAT_FP32, "fp32", 4.0)                                                                                        \
+    X(FORMAT_TF32, "tf32", 4.0)                                                                                        \
+    X(FORMAT_FP16, "fp16", 2.0)                                                                                        \
+    X(FORMAT_BF16, "bf16", 2.0)                                                                                        \
+    X(FORMAT_FP8, "fp8", 1.0)                                                                                          \
+    X(FORMAT_INT8, "int8", 1.0)                                                                                        \
+    X(FORMAT_INT4, "int4", 0.5)
+
+enum number_format {
+#define NUMBER_FORMAT_ENUM(id, name, bytes) id,
+    NUMBER_FORMATS(NUMBER_FORMAT_ENUM)
+#undef NUMBER_FORMAT_ENUM
+    FORMAT_COUNT
+};
+
+/* How the GPUs of a node reach each other besides PCIe. */
+enum gpu_fabric { FABRIC_NONE, FABRIC_BRIDGE, FABRIC_MESH, FABRIC_SWITCH };
+
+struct gpu_spec {
+    const char *name, *architecture;
+    double peak_flop_per_s[FORMAT_COUNT]; /* 0: not supported; integer operations count as FLOP */
+    double memory_bytes, memory_bytes_per_s, l2_bytes;
+    int64_t sm_count;
+    double boost_hz, base_hz; /* SM clock; the peaks are at boost; base NAN where unknown */
+    double tdp_w, idle_w;     /* idle without a process on the GPU; NAN where unknown */
+    enum gpu_fabric fabric;
+    int64_t nvlink_gpus;      /* GPUs that reach each other over NVLink, 0 without */
+    double nvlink_bytes_per_s, pcie_bytes_per_s; /* per GPU and direction */
+};
+
+/* Bytes one number takes in memory. */
+double number_format_bytes(enum number_format format);
+
+/* Peak rate of matrix products in a format. A format without units of its own runs in the next wider one that has
+ * (fp8 and int8 in fp16, bf16 and fp16 in fp32); int4 is a storage format and computes in fp16. */
+double gpu_peak_flop_per_s(const struct gpu_spec *gpu, enum number_format format);
+
+/* Bandwidth per direction between `gpus` GPUs of one node: NVLink as long as it connects them all, else PCIe. */
+double gpu_link_bytes_per_s(const struct gpu_spec *gpu, int64_t gpus);
+
+#endif

@@ -1,0 +1,128 @@
+#include "models/transformer.h"
+
+#include <stddef.h>
+
+static int64_t ffn_matrices(const struct llm_spec *llm)
+{
+    return llm->gated_ffn ? 3 : 2;
+}
+
+/* Weights of the attention matrices of one layer. */
+static int64_t attention_weights(const struct llm_spec *llm)
+{
+    return llm->hidden * llm->head_dim * 2 * (llm->q_heads + llm->kv_heads);
+}
+
+static int64_t expert_weights(const struct llm_spec *llm)
+{
+    return ffn_matrices(llm) * llm->hidden * llm->expert_ffn;
+}
+
+/* Weights of the feed-forward matrices of one layer, router included, that are met by a token which `experts` serve. */
+static int64_t ffn_weights(const struct llm_spec *llm, int64_t experts)
+{
+    const int64_t router = llm->experts > 0 ? llm->hidden * llm->experts : 0;
+    return ffn_matrices(llm) * llm->hidden * llm->ffn + router + experts * expert_weights(llm);
+}
+
+static int64_t norm_parameters(const struct llm_spec *llm)
+{
+    return llm->hidden * (llm->norm_bias ? 2 : 1);
+}
+
+/* Norms and biases of one layer. */
+static int64_t layer_vectors(const struct llm_spec *llm)
+{
+    int64_t n = llm->layer_norms * norm_parameters(llm);
+    if (llm->qk_norm) n += 2 * llm->head_dim;
+    if (llm->qkv_bias) n += (llm->q_heads + 2 * llm->kv_heads) * llm->head_dim;
+    if (llm->output_bias) n += llm->hidden;
+    if (llm->ffn_bias) n += (ffn_matrices(llm) - 1) * llm->ffn + llm->hidden;
+    return n;
+}
+
+/* Everything outside the layers but the vocabulary matrices. */
+static int64_t outer_vectors(const struct llm_spec *llm)
+{
+    int64_t n = norm_parameters(llm) + llm->position_embeddings * llm->hidden;
+    if (llm->embedding_norm) n += norm_parameters(llm);
+    if (llm->head_bias) n += llm->vocab;
+    return n;
+}
+
+static int64_t count_parameters(const struct llm_spec *llm, int64_t experts)
+{
+    const int64_t layer = attention_weights(llm) + ffn_weights(llm, experts) + layer_vectors(llm);
+    return llm->layers * layer + (llm->tied_embeddings ? 1 : 2) * llm->vocab * llm->hidden + outer_vectors(llm);
+}
+
+int64_t llm_parameters(const struct llm_spec *llm)
+{
+    return count_parameters(llm, llm->experts);
+}
+
+int64_t llm_active_parameters(const struct llm_spec *llm)
+{
+    return count_parameters(llm, llm->experts > 0 ? llm->experts_per_token : 0);
+}
+
+double llm_weight_bytes(const struct llm_spec *llm)
+{
+    return llm_shard(llm, 1, 1).weight_bytes;
+}
+
+double llm_kv_bytes_per_token(const struct llm_spec *llm)
+{
+    return llm_shard(llm, 1, 1).kv_bytes_per_token;
+}
+
+double llm_flop_per_token(const struct llm_spec *llm, int64_t context_tokens)
+{
+    const int64_t layer = attention_weights(llm) + ffn_weights(llm, llm->experts > 0 ? llm->experts_per_token : 0);
+    const int64_t seen = llm->sliding_window > 0 && llm->sliding_window < context_tokens ? llm->sliding_window
+                                                                                          : context_tokens;
+    const double attention = 4.0 * (double)(llm->layers * llm->q_heads * llm->head_dim) * (double)seen;
+    return 2.0 * (double)(llm->layers * layer + llm->vocab * llm->hidden) + attention;
+}
+
+const char *llm_parallel_problem(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel)
+{
+    if (tensor_parallel < 1 || pipeline_parallel < 1) return "parallelism starts at 1";
+    if (llm->q_heads % tensor_parallel != 0) return "the number of attention heads is not a multiple of it";
+    if (llm->kv_heads % tensor_parallel != 0 && tensor_parallel % llm->kv_heads != 0)
+        return "the number of key-value heads is neither a multiple nor a divisor of it";
+    if (llm->ffn % tensor_parallel != 0 || llm->expert_ffn % tensor_parallel != 0)
+        return "the width of the feed-forward layer is not a multiple of it";
+    if (pipeline_parallel > llm->layers) return "there are fewer layers than pipeline stages";
+    return NULL;
+}
+
+/* Bytes of the vocabulary matrices on one GPU: a stage of a pipeline holds the input embedding or the head. */
+static double shard_vocab_bytes(const struct llm_spec *llm, double vocab, int64_t pipeline_parallel)
+{
+    const int matrices = pipeline_parallel == 1 && !llm->tied_embeddings ? 2 : 1;
+    return matrices * vocab * (double)llm->hidden * number_format_bytes(llm->compute);
+}
+
+struct llm_shard llm_shard(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel)
+{
+    const double tp = (double)tensor_parallel, hidden = (double)llm->hidden, head_dim = (double)llm->head_dim;
+    struct llm_shard shard = {
+        .layers = (llm->layers + pipeline_parallel - 1) / pipeline_parallel,
+        .q_heads = (double)llm->q_heads / tp,
+        .kv_heads = llm->kv_heads < tensor_parallel ? 1.0 : (double)llm->kv_heads / tp,
+        .ffn = (double)llm->ffn / tp,
+        .expert_ffn = (double)llm->expert_ffn / tp,
+        .vocab = (double)llm->vocab / tp,
+    };
+    const double layers = (double)shard.layers;
+    const double router = hidden * (double)llm->experts;
+    const double ffn = (double)ffn_matrices(llm) * hidden * (shard.ffn + (double)llm->experts * shard.expert_ffn);
+    const double matrices = hidden * head_dim * 2.0 * (shard.q_heads + shard.kv_heads) + ffn;
+    const double vectors = layers * ((double)layer_vectors(llm) + router) + (double)outer_vectors(llm);
+    shard.weight_bytes = layers * matrices * number_format_bytes(llm->weights) +
+                         vectors * number_format_bytes(llm->compute) +
+                         shard_vocab_bytes(llm, shard.vocab, pipeline_parallel);
+    shard.kv_bytes_per_token = layers * 2.0 * shard.kv_heads * head_dim * number_format_bytes(llm->kv);
+    return shard;
+}

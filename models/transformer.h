@@ -1,0 +1,61 @@
+/* The shape of a decoder-only transformer, and what follows from it alone: parameters, bytes, floating-point operations.
+ *
+ * Covers multi-head, grouped-query and multi-query attention, gated and plain feed-forward layers, mixtures of experts
+ * (every layer alike), tied embeddings, parallel attention and feed-forward, sliding windows. Leaves out encoders,
+ * cross-attention, multi-latent attention and layers of different kinds. */
+#ifndef ORRERY_MODELS_TRANSFORMER_H
+#define ORRERY_MODELS_TRANSFORMER_H
+
+#include "models/hardware.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct llm_spec {
+    const char *name;
+    int64_t layers, hidden, q_heads, kv_heads, head_dim;
+    int64_t ffn;           /* width of the feed-forward layer; beside experts: of the shared expert, 0 without */
+    int64_t vocab, max_context;
+    int64_t sliding_window; /* tokens a query looks back, in every layer; 0: all */
+    int64_t experts, experts_per_token, expert_ffn; /* per layer; experts 0: dense */
+    bool gated_ffn;        /* gate and up projection (SwiGLU) instead of up alone */
+    bool parallel_block;   /* attention and feed-forward side by side: one all-reduce per layer, not two */
+    bool tied_embeddings;  /* the head shares the input embedding */
+    bool qkv_bias, output_bias, ffn_bias, head_bias, norm_bias;
+    bool qk_norm, embedding_norm;
+    int64_t layer_norms;         /* per layer */
+    int64_t position_embeddings; /* learned positions */
+    enum number_format weights, compute, kv; /* of the layers' matrices; of all else; of the KV cache */
+    int64_t published_parameters;            /* what its publisher counts, 0 unknown: for tests, unused by the models */
+};
+
+/* All parameters, biases and norms included. */
+int64_t llm_parameters(const struct llm_spec *llm);
+
+/* Parameters that one token meets: with experts only experts_per_token of them. */
+int64_t llm_active_parameters(const struct llm_spec *llm);
+
+/* Bytes of all parameters. */
+double llm_weight_bytes(const struct llm_spec *llm);
+
+/* Bytes of keys and values per token over all layers, on one GPU without parallelism. */
+double llm_kv_bytes_per_token(const struct llm_spec *llm);
+
+/* Forward floating-point operations for one more token that attends to `context_tokens` tokens, logits included: two
+ * per weight of the matrices it meets, 4 q_heads head_dim per layer and context token (scores and weighted sum). */
+double llm_flop_per_token(const struct llm_spec *llm, int64_t context_tokens);
+
+/* Why the model cannot be split so, as a static text, or NULL when it can. */
+const char *llm_parallel_problem(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel);
+
+/* What one GPU holds of a model split `tensor_parallel` ways inside each layer (Megatron-LM, Shoeybi et al. 2019) and
+ * `pipeline_parallel` ways between layers; the fullest stage. KV heads are replicated when there are fewer than GPUs. */
+struct llm_shard {
+    int64_t layers;
+    double q_heads, kv_heads, ffn, expert_ffn, vocab; /* fractional where the split is uneven on average */
+    double weight_bytes, kv_bytes_per_token;
+};
+
+struct llm_shard llm_shard(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel);
+
+#endif

@@ -1,0 +1,180 @@
+#include "tests/harness.h"
+
+#include "models/kvcapacity.h"
+#include "models/transformer.h"
+
+#include <string.h>
+
+static const struct llm_spec llama_2_7b = {
+    .layers = 32, .hidden = 4096, .q_heads = 32, .kv_heads = 32, .head_dim = 128, .ffn = 11008, .vocab = 32000,
+    .max_context = 4096, .gated_ffn = true, .layer_norms = 2,
+    .weights = FORMAT_FP16, .compute = FORMAT_FP16, .kv = FORMAT_FP16,
+};
+static const struct llm_spec llama_2_70b = {
+    .layers = 80, .hidden = 8192, .q_heads = 64, .kv_heads = 8, .head_dim = 128, .ffn = 28672, .vocab = 32000,
+    .max_context = 4096, .gated_ffn = true, .layer_norms = 2,
+    .weights = FORMAT_FP16, .compute = FORMAT_FP16, .kv = FORMAT_FP16,
+};
+static const struct llm_spec mixtral_8x7b = {
+    .layers = 32, .hidden = 4096, .q_heads = 32, .kv_heads = 8, .head_dim = 128, .vocab = 32000,
+    .experts = 8, .experts_per_token = 2, .expert_ffn = 14336, .max_context = 32768, .gated_ffn = true,
+    .layer_norms = 2, .weights = FORMAT_BF16, .compute = FORMAT_BF16, .kv = FORMAT_BF16,
+};
+static const struct llm_spec opt_13b = {
+    .layers = 40, .hidden = 5120, .q_heads = 40, .kv_heads = 40, .head_dim = 128, .ffn = 20480, .vocab = 50272,
+    .max_context = 2048, .tied_embeddings = true, .qkv_bias = true, .output_bias = true, .ffn_bias = true,
+    .norm_bias = true, .layer_norms = 2, .position_embeddings = 2050,
+    .weights = FORMAT_FP16, .compute = FORMAT_FP16, .kv = FORMAT_FP16,
+};
+
+/* Counts of the publishers' checkpoints (Hugging Face, safetensors metadata). */
+static void parameters_are_those_of_the_checkpoints(void)
+{
+    CHECK_EQ_INT(llm_parameters(&llama_2_7b), INT64_C(6738415616));
+    CHECK_EQ_INT(llm_parameters(&llama_2_70b), INT64_C(68976648192));
+    CHECK_EQ_INT(llm_parameters(&mixtral_8x7b), INT64_C(46702792704));
+    CHECK_EQ_INT(llm_active_parameters(&llama_2_7b), llm_parameters(&llama_2_7b));
+}
+
+/* Two of eight experts are met: 6 of 8 times 3 h f weights per layer are not. */
+static void a_token_meets_some_of_the_experts(void)
+{
+    const int64_t unmet = INT64_C(32) * 6 * 3 * 4096 * 14336;
+    CHECK_EQ_INT(llm_active_parameters(&mixtral_8x7b), llm_parameters(&mixtral_8x7b) - unmet);
+}
+
+/* InstAttention (HPCA 2025) states 0.78 MB of KV cache per token for OPT-13B in fp16. */
+static void kv_bytes_per_token(void)
+{
+    CHECK_NEAR(llm_kv_bytes_per_token(&opt_13b), 819200.0, 0.0);
+    CHECK_NEAR(llm_kv_bytes_per_token(&llama_2_7b), 524288.0, 0.0);
+    CHECK_NEAR(llm_kv_bytes_per_token(&llama_2_70b), 327680.0, 0.0);
+}
+
+static void kv_heads_are_replicated_when_gpus_outnumber_them(void)
+{
+    CHECK_NEAR(llm_shard(&llama_2_70b, 8, 1).kv_bytes_per_token, 327680.0 / 8, 0.0);
+    CHECK_NEAR(llm_shard(&llama_2_70b, 16, 1).kv_bytes_per_token, 327680.0 / 8, 0.0);
+    CHECK_NEAR(llm_shard(&llama_2_70b, 4, 2).kv_bytes_per_token, 327680.0 / 8, 0.0);
+}
+
+/* 2 FLOP per weight but for the input embedding, which is looked up, and the norms. */
+static void flop_per_token_are_twice_the_weights(void)
+{
+    const struct llm_spec *llm = &llama_2_7b;
+    const int64_t looked_up = llm->vocab * llm->hidden, norms = (2 * llm->layers + 1) * llm->hidden;
+    CHECK_NEAR(llm_flop_per_token(llm, 0), 2.0 * (double)(llm_parameters(llm) - looked_up - norms), 0.0);
+    CHECK_NEAR(llm_flop_per_token(llm, 1000) - llm_flop_per_token(llm, 0), 4.0 * 32 * 4096 * 1000, 0.0);
+}
+
+static void a_window_bounds_attention(void)
+{
+    struct llm_spec windowed = llama_2_7b;
+    windowed.sliding_window = 1024;
+    CHECK(llm_flop_per_token(&windowed, 1024) == llm_flop_per_token(&llama_2_7b, 1024));
+    CHECK(llm_flop_per_token(&windowed, 30000) == llm_flop_per_token(&windowed, 1024));
+}
+
+/* One GPU holds everything; n GPUs hold it together, and n - 1 more copies of norms, biases, router and positions. */
+static void shards_add_up(void)
+{
+    CHECK_NEAR(llm_weight_bytes(&llama_2_7b), 2.0 * 6738415616.0, 0.0);
+    CHECK_NEAR(llm_weight_bytes(&mixtral_8x7b), 2.0 * 46702792704.0, 0.0);
+    CHECK_NEAR(llm_weight_bytes(&opt_13b), 2.0 * 12853473280.0, 0.0);
+    const struct llm_spec *const models[] = {&llama_2_7b, &llama_2_70b, &mixtral_8x7b, &opt_13b};
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        const double whole = llm_weight_bytes(models[i]);
+        const double copy = 2.0 * llm_shard(models[i], 2, 1).weight_bytes - whole;
+        CHECK(copy > 0.0 && copy < 0.002 * whole);
+        for (int64_t tp = 4; tp <= 8; tp *= 2)
+            CHECK_NEAR((double)tp * llm_shard(models[i], tp, 1).weight_bytes, whole + (double)(tp - 1) * copy, 0.0);
+    }
+}
+
+/* The stages of a pipeline hold at least everything together, and no stage more than its layers and the vocabulary. */
+static void stages_add_up(void)
+{
+    const double whole = llm_weight_bytes(&llama_2_70b), vocab = 2.0 * 32000 * 8192;
+    CHECK(4.0 * llm_shard(&llama_2_70b, 1, 4).weight_bytes >= whole);
+    CHECK(llm_shard(&llama_2_70b, 1, 4).weight_bytes <= whole / 4.0 + vocab);
+    CHECK_EQ_INT(llm_shard(&llama_2_70b, 1, 3).layers, 27);
+}
+
+static void impossible_splits_are_named(void)
+{
+    CHECK(llm_parallel_problem(&llama_2_70b, 8, 1) == NULL);
+    CHECK(llm_parallel_problem(&llama_2_70b, 16, 4) == NULL);
+    const char *problem = llm_parallel_problem(&llama_2_70b, 3, 1);
+    CHECK(problem && strstr(problem, "attention heads"));
+    CHECK(llm_parallel_problem(&llama_2_70b, 0, 1) != NULL);
+    problem = llm_parallel_problem(&llama_2_70b, 1, 81);
+    CHECK(problem && strstr(problem, "layers"));
+    struct llm_spec odd = llama_2_70b;
+    odd.kv_heads = 12;
+    problem = llm_parallel_problem(&odd, 8, 1);
+    CHECK(problem && strstr(problem, "key-value"));
+}
+
+static void formats_fall_back_to_wider_units(void)
+{
+    struct gpu_spec gpu = {.peak_flop_per_s = {[FORMAT_FP32] = 1.0}};
+    for (int format = 0; format < FORMAT_COUNT; format++)
+        CHECK(gpu_peak_flop_per_s(&gpu, (enum number_format)format) == 1.0);
+    gpu.peak_flop_per_s[FORMAT_FP16] = 2.0;
+    CHECK(gpu_peak_flop_per_s(&gpu, FORMAT_FP8) == 2.0);
+    CHECK(gpu_peak_flop_per_s(&gpu, FORMAT_BF16) == 1.0);
+    gpu.peak_flop_per_s[FORMAT_FP8] = 4.0;
+    CHECK(gpu_peak_flop_per_s(&gpu, FORMAT_FP8) == 4.0);
+}
+
+static void links_follow_the_fabric(void)
+{
+    const struct gpu_spec gpu = {.nvlink_gpus = 2, .nvlink_bytes_per_s = 56.25e9, .pcie_bytes_per_s = 32e9};
+    CHECK(gpu_link_bytes_per_s(&gpu, 2) == 56.25e9);
+    CHECK(gpu_link_bytes_per_s(&gpu, 4) == 32e9);
+}
+
+/* usable = weights + activations + reserve + blocks * block + rest, with 0 <= rest < block. */
+static void blocks_fill_the_memory(void)
+{
+    const struct gpu_spec gpu = {.memory_bytes = 80.0 * 0x1p30};
+    const struct kv_params params = {.usable_frac = 0.9, .reserve_bytes = 0x1p29, .batch_tokens = 4096,
+                                     .batch_sequences = 256, .block_tokens = 16};
+    for (int64_t tp = 1; tp <= 8; tp *= 2) {
+        const struct kv_capacity kv = kv_capacity(&gpu, &llama_2_7b, tp, 1, &params);
+        const double rest = kv.usable_bytes - kv.weight_bytes - kv.activation_bytes - kv.reserve_bytes -
+                            (double)kv.blocks * kv.block_bytes;
+        CHECK(rest >= 0.0 && rest < kv.block_bytes);
+    }
+    CHECK_EQ_INT(kv_capacity(&gpu, &llama_2_70b, 1, 1, &params).blocks, 0);
+}
+
+/* Llama-3.1-8B on an RTX 4090 (24564 MiB, of which CUDA offers 24080): vLLM 0.19 found 2588 blocks of 16 tokens. */
+static void blocks_are_near_what_vllm_found(void)
+{
+    struct llm_spec llm = llama_2_7b;
+    llm.kv_heads = 8;
+    llm.ffn = 14336;
+    llm.vocab = 128256;
+    const struct gpu_spec gpu = {.memory_bytes = 24080.0 * 0x1p20};
+    const struct kv_params params = {.usable_frac = 0.9, .reserve_bytes = 0x1p29, .batch_tokens = 2048,
+                                     .batch_sequences = 256, .block_tokens = 16};
+    CHECK_NEAR((double)kv_capacity(&gpu, &llm, 1, 1, &params).blocks / 2588.0, 1.0, 0.05);
+}
+
+TEST_SUITE(transformer)
+{
+    TEST(parameters_are_those_of_the_checkpoints);
+    TEST(a_token_meets_some_of_the_experts);
+    TEST(kv_bytes_per_token);
+    TEST(kv_heads_are_replicated_when_gpus_outnumber_them);
+    TEST(flop_per_token_are_twice_the_weights);
+    TEST(a_window_bounds_attention);
+    TEST(shards_add_up);
+    TEST(stages_add_up);
+    TEST(impossible_splits_are_named);
+    TEST(formats_fall_back_to_wider_units);
+    TEST(links_follow_the_fabric);
+    TEST(blocks_fill_the_memory);
+    TEST(blocks_are_near_what_vllm_found);
+}
