@@ -1,0 +1,43 @@
+/* The catalog of GPUs and LLMs: files found by name and read into the models' plain structs.
+ *
+ * A name like "a100-80-sxm" is the file hardware/a100-80-sxm.json or llms/NAME.json below the root; a name that ends in
+ * ".json" is a path. An LLM's file may also be a Hugging Face config.json: it is recognised by its "model_type" or
+ * "architectures". Every value of our own files says where it comes from. */
+#ifndef ORRERY_CATALOG_CATALOG_H
+#define ORRERY_CATALOG_CATALOG_H
+
+#include "models/hardware.h"
+#include "models/transformer.h"
+#include "sim/core/config.h"
+#include "sim/core/err.h"
+#include "sim/core/mem.h"
+
+#include <stddef.h>
+
+struct catalog {
+    const char *root; /* directory, for example "configs" */
+};
+
+/* Tables of the files, for schemas and `explain`; bound to struct gpu_spec and struct llm_spec. */
+extern const struct config_field catalog_gpu_fields[];
+extern const struct config_field catalog_llm_fields[];
+
+/* Reads one entry. `where` is the place that names it, for the finding when there is no such entry, which suggests the
+ * nearest names. Texts of the struct live in `arena`. Returns 0, SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
+int catalog_gpu(const struct catalog *catalog, const char *name, const char *where, struct arena *arena,
+                struct gpu_spec *gpu, struct diag *diag);
+int catalog_llm(const struct catalog *catalog, const char *name, const char *where, struct arena *arena,
+                struct llm_spec *llm, struct diag *diag);
+
+struct catalog_names {
+    size_t n;
+    const char *const *names; /* sorted, in the arena */
+};
+
+/* The names of all entries. Returns 0, SIM_E_IO or SIM_E_NOMEM. */
+int catalog_list_gpus(const struct catalog *catalog, struct arena *arena, struct catalog_names *names,
+                      struct diag *diag);
+int catalog_list_llms(const struct catalog *catalog, struct arena *arena, struct catalog_names *names,
+                      struct diag *diag);
+
+#endif
