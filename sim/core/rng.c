@@ -23,6 +23,7 @@ enum { ROUNDS = 10, BLOCK_WORDS = 4 };
 void philox4x32_10(const uint32_t counter[4], const uint32_t key[2], uint32_t block[4])
 {
     uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3], k0 = key[0], k1 = key[1];
+#pragma GCC unroll 10
     for (int round = 0; round < ROUNDS; round++) {
         uint64_t p0 = (uint64_t)c0 * 0xD2511F53u, p1 = (uint64_t)c2 * 0xCD9E8D57u;
         c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
@@ -59,20 +60,29 @@ void rng_init(struct rng *rng, uint64_t seed, uint32_t run, const char *name, ui
     split(XXH3_64bits(name, strlen(name)) ^ mix(index), rng->counter + 2);
 }
 
+static void next_block(struct rng *rng)
+{
+    philox4x32_10(rng->counter, rng->key, rng->block);
+    if (++rng->counter[0] == 0) rng->counter[1]++;
+    rng->left = BLOCK_WORDS;
+}
+
 uint32_t rng_u32(struct rng *rng)
 {
-    if (rng->left == 0) {
-        philox4x32_10(rng->counter, rng->key, rng->block);
-        if (++rng->counter[0] == 0) rng->counter[1]++;
-        rng->left = BLOCK_WORDS;
-    }
+    if (rng->left == 0) next_block(rng);
     return rng->block[BLOCK_WORDS - rng->left--];
 }
 
 uint64_t rng_u64(struct rng *rng)
 {
-    uint64_t low = rng_u32(rng);
-    return low | (uint64_t)rng_u32(rng) << 32;
+    if (rng->left == 0) next_block(rng);
+    if (rng->left == 1) {
+        uint64_t low = rng_u32(rng);
+        return low | (uint64_t)rng_u32(rng) << 32;
+    }
+    const uint32_t *words = &rng->block[BLOCK_WORDS - rng->left];
+    rng->left -= 2;
+    return words[0] | (uint64_t)words[1] << 32;
 }
 
 double rng_uniform(struct rng *rng)

@@ -163,7 +163,8 @@ static double series_value(const struct series *series, uint64_t i)
 }
 
 /* The first index whose value lies past the edge, where that of `in` does not and that of `out` does. The closed form
- * gives a guess; rounding may have moved the true crossing, so search from there: in steps that double, then by halves. */
+ * gives a guess; rounding may have moved the true crossing, so the search goes on from there in steps that double, and
+ * then by halves. */
 static uint64_t series_crossing(const struct series *series, double edge, uint64_t in, uint64_t out)
 {
     bool rising = series->step > 0;

@@ -1,5 +1,5 @@
-/* Streaming statistics: mean and variance, time-weighted mean, and a log-bucketed histogram. Nothing is stored per value
- * and the result does not depend on the order in which equal values came. */
+/* Streaming statistics: mean and variance, time-weighted mean, and a log-bucketed histogram. Nothing is stored per
+ * value; levels and histograms are exact counts, a tally depends on the order of its values in the last digits only. */
 #ifndef ORRERY_CORE_TALLY_H
 #define ORRERY_CORE_TALLY_H
 
@@ -35,8 +35,8 @@ double level_mean(const struct level *level, sim_ns now);       /* over [start, 
 double level_integral_s(const struct level *level, sim_ns now); /* value * seconds; exact where whole and < 2^53 */
 
 /* Histogram of non-negative values with 1024 buckets per power of two: a quantile is off by less than 0.1 %.
- * Zero has a bucket of its own; values below 2^-40 count as zero, those of 2^60 and more in the highest bucket. Negative
- * and NaN: SIM_REQUIRE. After SIM_E_NOMEM the histogram is valid, but what was being added may be in it in part. */
+ * Zero has a bucket of its own; values below 2^-40 count as zero, those of 2^60 and more in the highest bucket.
+ * Negative and NaN: SIM_REQUIRE. After SIM_E_NOMEM the histogram is valid, but what was added may be in it in part. */
 struct histogram {
     uint64_t count;
     uint64_t zeros;

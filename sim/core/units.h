@@ -50,12 +50,12 @@ const char *unit_example(enum unit_dim dim); /* "2.04TB/s" */
  * spelled FLOPS); W kW MW; J kJ MJ GJ Wh kWh; $N and $N/h; Hz kHz MHz GHz; N/s N/min N/h.
  * The number is decimal ("-1", "0.5", "2e9"; the sign stands before "$"), and the result is the double next to the
  * decimal value wherever the unit is a power of ten or two.
- * Returns 0, or SIM_E_CONFIG with a static text in *why that goes on a sentence ("needs a unit", "is not a number", "has
- * an unknown unit", ...). */
+ * Returns 0, or SIM_E_CONFIG with a static text in *why that goes on a sentence: "needs a unit", "is not a number",
+ * "has an unknown unit" ... */
 int unit_parse(const char *text, enum unit_dim dim, double *value_si, const char **why);
 
 /* Writes the shortest text that unit_parse reads back to the same double ("80GiB", "15ms"), without an exponent where
- * some unit allows. Returns its length, like snprintf. Infinities and NaN are written as such; unit_parse takes neither. */
+ * some unit allows. Returns its length, like snprintf. Infinities and NaN are written too; unit_parse takes neither. */
 int unit_format(double value_si, enum unit_dim dim, char *buffer, size_t buffer_bytes);
 
 #endif

@@ -143,6 +143,12 @@ static void quantiles_count_weights_and_zeros(void)
     histogram_fini(&histogram);
 }
 
+/* The value times a power of two, from 2^lowest to below 2^(lowest + n). */
+static double draw_scaled(struct rng *rng, double value, unsigned n, int lowest)
+{
+    return ldexp(value, (int)rng_below(rng, n) + lowest);
+}
+
 static void merging_is_the_union_in_any_order(void)
 {
     struct rng rng;
@@ -150,8 +156,9 @@ static void merging_is_the_union_in_any_order(void)
     for (int round = 0; round < 20; round++) {
         struct histogram all = fresh(), left = fresh(), right = fresh();
         for (int i = 0; i < 500; i++) {
-            double value = rng_below(&rng, 10) == 0 ? 0 : ldexp(rng_uniform(&rng), (int)rng_below(&rng, 120) - 50);
+            double value = draw_scaled(&rng, rng_uniform(&rng), 120, -50);
             uint64_t weight = rng_below(&rng, 5);
+            if (rng_below(&rng, 10) == 0) value = 0;
             CHECK_EQ_INT(histogram_add(&all, value, weight), 0);
             CHECK_EQ_INT(histogram_add(rng_below(&rng, 2) ? &left : &right, value, weight), 0);
         }
@@ -191,8 +198,8 @@ static void series_are_their_single_values(void)
     rng_init(&rng, 3, 0, "series", 0);
     for (int round = 0; round < 3000; round++) {
         uint64_t n = 1 + rng_below(&rng, 300);
-        double first = ldexp(1 + rng_uniform(&rng), (int)rng_below(&rng, 104) - 42);
-        double step = ldexp(first * rng_uniform(&rng), -(int)rng_below(&rng, 70));
+        double first = draw_scaled(&rng, 1 + rng_uniform(&rng), 104, -42);
+        double step = draw_scaled(&rng, first * rng_uniform(&rng), 70, -69);
         check_series_both_ways(first, step, n);
     }
 }
@@ -204,9 +211,10 @@ static void series_on_edges_are_their_single_values(void)
     struct rng rng;
     rng_init(&rng, 4, 0, "series", 0);
     for (int round = 0; round < 2000; round++) {
-        double unit = ldexp(1, (int)rng_below(&rng, 80) - 52);
+        double unit = draw_scaled(&rng, 1, 80, -52);
         double first = unit * (double)(1024 + rng_below(&rng, 2048));
-        double step = unit * (double)(1 + rng_below(&rng, 8)) / (double)(1 + rng_below(&rng, 8));
+        double step = unit * (double)(1 + rng_below(&rng, 8));
+        step /= (double)(1 + rng_below(&rng, 8));
         first += first * nudges[rng_below(&rng, 5)];
         check_series_both_ways(first, step, 1 + rng_below(&rng, 300));
     }

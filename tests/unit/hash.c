@@ -29,8 +29,8 @@ static void hex_of(const unsigned char *bytes, size_t n, size_t piece, char hex[
     hash_destroy(hash);
 }
 
-/* XXH3-128 of the first n bytes of the buffer, seed 0, from the xxHash project's table of sanity tests, in the canonical
- * byte order that xxhsum prints. The lengths take each path of the algorithm: 0, 1-3, 4-8, 9-16, ... one block, several. */
+/* XXH3-128 of the first n bytes of the buffer, seed 0, from the xxHash project's table of sanity tests, in the byte
+ * order that xxhsum prints. The lengths take each path of the algorithm: 0, 1-3, 4-8, 9-16, ... several blocks. */
 static void published_hashes_come_back_however_fed(void)
 {
     static const struct {

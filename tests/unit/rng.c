@@ -1,6 +1,6 @@
-/* All seeds are fixed. A statistical law is checked on many streams, and its threshold is the two-sided 1e-5 quantile of
- * the statistic: a right generator fails one of these few hundred checks with a chance below one percent, once, when the
- * seeds are chosen; a wrong one fails by far. */
+/* All seeds are fixed, and none was picked. A statistical law is checked on many streams, with the two-sided 1e-5
+ * quantile of the statistic as its threshold: that a right generator fails one of these few hundred checks has a chance
+ * below one percent; a wrong one fails by far. */
 #include "tests/harness.h"
 
 #include "sim/core/rng.h"

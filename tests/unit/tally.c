@@ -120,7 +120,7 @@ static void level_mean_of_no_time_is_the_value(void)
     CHECK(level_mean(&level, 5) == 9 && level_integral_s(&level, 5) == 0);
 }
 
-/* A decade of a large value: 2^58 ns times 2^40 is past 64 bits, and one nanosecond of 1 more would be lost in a double. */
+/* 2^58 ns (nine years) times 2^40 is past 64 bits, and one nanosecond of 1 more would be lost in a double. */
 static void level_is_exact_past_64_bits(void)
 {
     struct level level;
@@ -138,8 +138,9 @@ static void level_is_exact_past_64_bits(void)
 static void level_gives_whole_seconds_exactly(void)
 {
     struct level level;
-    level_init(&level, 0, 7);
-    CHECK(level_integral_s(&level, INT64_C(329020990571428571) * 7) == 7 * 329020990571428571e-9 * 7);
+    level_init(&level, 0, 3);
+    level_set(&level, SIM_NS_PER_S / 3, 5); /* 333,333,333 ns at 3, the rest of seven seconds at 5 */
+    CHECK(level_integral_s(&level, 7 * SIM_NS_PER_S) == (double)INT64_C(34333333334) / 1e9);
     level_init(&level, 0, 123456789);
     CHECK(level_integral_s(&level, 72000000 * SIM_NS_PER_S) == 123456789.0 * 72000000);
 }

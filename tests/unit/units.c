@@ -17,7 +17,8 @@ static void seconds_round_half_to_even(void)
         {0.5e-9, 0},     {-0.5e-9, 0},     {-1.5e-9, -2},     {-2.5e-9, -2},     {0.7e-9, 1},
         {1e-300, 0},     {86400.000000001, INT64_C(86400000000001)},
     };
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) CHECK_EQ_INT(sim_ns_from_s(known[i].seconds), known[i].ns);
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        CHECK_EQ_INT(sim_ns_from_s(known[i].seconds), known[i].ns);
 }
 
 static void seconds_saturate(void)
@@ -36,7 +37,8 @@ static void whole_nanoseconds_survive_a_trip_through_seconds(void)
     struct rng rng;
     rng_init(&rng, 1, 0, "units", 0);
     for (int i = 0; i < 20000; i++) { /* 2^51 ns are 26 days */
-        sim_ns ns = (sim_ns)rng_below(&rng, UINT64_C(1) << (1 + rng_below(&rng, 51)));
+        uint64_t below_ns = UINT64_C(1) << (1 + rng_below(&rng, 51));
+        sim_ns ns = (sim_ns)rng_below(&rng, below_ns);
         CHECK_EQ_INT(sim_ns_from_s(sim_s_from_ns(ns)), ns);
         CHECK_EQ_INT(sim_ns_from_s(sim_s_from_ns(-ns)), -ns);
     }
