@@ -9,5 +9,9 @@ POLICY(router, routing_round_robin)
 POLICY(router, routing_least_outstanding)
 
 /* scheduler */
+POLICY(scheduler, scheduler_fifo)
 
 /* placement */
+POLICY(placer, placement_counted)
+POLICY(placer, placement_first_fit)
+POLICY(placer, placement_consolidated)

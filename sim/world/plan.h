@@ -67,21 +67,29 @@ static inline void batch_plan_evict(struct batch_plan *plan, const struct reques
 
 struct job_plan; /* made by the world around one decide() call */
 
-/* Starts or resumes a pending job if the placer finds room, given the actions before it in this plan. Returns whether it
- * did. */
+/* Starts or resumes a pending job if there is room for all its GPUs, given the actions before it in this plan. Returns
+ * whether it did. A job that was preempted earlier in the same plan first tries the GPUs it had: if they are still free,
+ * both actions are void and it runs on as if nothing had happened. */
 bool job_plan_start(struct job_plan *plan, const struct job_view *job, const char *reason);
 
 /* Takes a running job off its GPUs; what it has executed is kept. */
 void job_plan_preempt(struct job_plan *plan, const struct job_view *job, const char *reason);
 
-/* Asks for another decide() at this time, if nothing happens before; the earliest wish of a plan counts. */
+/* Asks for another decide() at this time (> now), if nothing happens before; the earliest wish of a plan counts. */
 void job_plan_wake_at(struct job_plan *plan, sim_ns time_ns);
 
 /* --- Where a job's GPUs are --- */
 
+/* The world hands over an empty one with room for as many nodes as the job has GPUs, or as there are. */
 struct placement {
     int32_t *nodes, *gpus; /* [capacity]: gpus[i] GPUs on node nodes[i] */
     int32_t n, capacity;
 };
+
+static inline void placement_add(struct placement *placement, int32_t node, int32_t gpus)
+{
+    placement->nodes[placement->n] = node;
+    placement->gpus[placement->n++] = gpus;
+}
 
 #endif

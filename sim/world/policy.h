@@ -10,6 +10,7 @@
 #include "sim/world/plan.h"
 #include "sim/world/view.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -65,17 +66,24 @@ struct job_note {
 };
 
 /* Which jobs run. `notify` keeps the scheduler's own index up to date and is called for every change, also for those of
- * its own plans; `decide` is called once per moment in which something changed, after all of that moment's changes. */
+ * its own plans, as soon as they are made; `decide` is called once per moment in which something changed, after all of
+ * that moment's changes. */
 struct scheduler {
     struct policy policy;
     size_t job_bytes; /* of the scheduler's own state per job (job_view_slot) */
     void (*notify)(void *state, const struct cluster_view *view, const struct job_note *note);
-    int (*decide)(void *state, const struct cluster_view *view, struct job_plan *plan);
+    int (*decide)(void *state, const struct cluster_view *view, struct job_plan *plan); /* 0 or a negative code */
 };
 
-/* Which GPUs a job gets: fills `placement` and returns 1, or 0 when there is no room now. */
+/* Which GPUs a job gets. A placer that only counts leaves both functions NULL: its jobs' GPUs are on no node in
+ * particular. On an unlimited cluster no placer is asked. */
 struct placer {
     struct policy policy;
+    /* Whether the job could be placed on an empty cluster; if not, it is rejected when it is submitted. It never asks for
+     * more than view->total_gpus. NULL: always. */
+    bool (*possible)(void *state, const struct cluster_view *view, const struct job_view *job);
+    /* Fills `placement` with nodes that have the GPUs free and returns 1, or 0 when there is no room now. Called only when
+     * view->free_gpus suffices. */
     int (*place)(void *state, const struct cluster_view *view, const struct job_view *job, struct placement *placement);
 };
 

@@ -11,4 +11,7 @@ enum event_priority {
     PRIORITY_JOB_DECIDE = 40
 };
 
+/* Owner ids from here on are those of jobs, in the order of their submission; everything else has ids below. */
+enum { OWNER_ID_JOBS = 1 << 27 };
+
 #endif

@@ -63,35 +63,46 @@ struct fleet_view {
 
 /* --- Jobs on a cluster --- */
 
+struct cluster;
+
 enum job_state { JOB_PENDING, JOB_RUNNING, JOB_FINISHED, JOB_REJECTED };
 
+/* A job that needs GPUs; schedulers never see those that need none, nor those that were rejected. */
 struct job_view {
     int64_t id;
     int64_t sequence;   /* order of submission, from 0 */
     sim_ns submit_ns;
     sim_ns estimate_ns; /* run time that the user stated */
-    int32_t gpus;
+    int32_t gpus;       /* >= 1 */
     int32_t nodes;      /* asked for; 0: free choice */
     enum job_state state;
     int32_t preemptions;
 };
 
-/* The cluster while a scheduler decides; `free_gpus` follows the actions of the plan being made. */
+/* The cluster as jobs may use it, without what services hold. While a scheduler decides, everything here follows the
+ * actions of the plan being made. */
 struct cluster_view {
     sim_ns now_ns;
     int64_t total_gpus, free_gpus; /* INT64_MAX: unlimited */
-    int32_t n_nodes, gpus_per_node;
-    const int32_t *node_free_gpus; /* [n_nodes]; NULL when GPUs are only counted */
+    int32_t n_nodes, gpus_per_node; /* n_nodes 0: GPUs are only counted */
+    const int32_t *node_free_gpus;  /* [n_nodes]; NULL when GPUs are only counted */
     int64_t n_pending, n_running;
+    const struct cluster *cluster;  /* for cluster_view_* below */
 };
+
+/* The lowest node >= `from` that has `low` to `high` free GPUs (1 <= low <= high <= gpus_per_node), or -1. */
+int32_t cluster_view_next_node(const struct cluster_view *view, int32_t low, int32_t high, int32_t from);
+
+/* The number of nodes with exactly so many free GPUs. */
+int32_t cluster_view_nodes_with(const struct cluster_view *view, int32_t free_gpus);
 
 /* Time the job has run so far, preempted stretches included, up to now. */
 sim_ns job_view_executed_ns(const struct cluster_view *view, const struct job_view *job);
 
-/* When a running job will end by its estimate: start of its present stretch + estimate - executed before; never < now. */
-sim_ns job_view_estimated_end_ns(const struct cluster_view *view, const struct job_view *job);
+/* Run time left by the user's estimate, never negative: a job that runs over its estimate is taken to end now. */
+sim_ns job_view_estimated_remaining_ns(const struct cluster_view *view, const struct job_view *job);
 
-/* Oracle (ORACLE_DURATION): true run time left. */
+/* Oracle (ORACLE_DURATION): true run time left. Asking without having declared it is a policy fault. */
 sim_ns job_view_remaining_ns(const struct cluster_view *view, const struct job_view *job);
 
 /* The scheduler's own bytes for this job (struct scheduler, job_bytes), zeroed when the job is submitted. */

@@ -1,0 +1,11 @@
+/* GPUs are only counted: a job runs whenever enough of them are free, wherever they are. */
+#include "policies/registry.h"
+
+const struct placer placement_counted = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct placer),
+               .family = POLICY_PLACEMENT,
+               .name = "counted",
+               .summary = "any free GPUs, on no node in particular",
+               .source = "Tiresias (NSDI 2019) simulator, scheme count"},
+};

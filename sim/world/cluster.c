@@ -1,0 +1,216 @@
+#include "sim/world/cluster.h"
+
+#include "sim/core/check.h"
+#include "sim/core/err.h"
+#include "sim/world/metric.h"
+
+const struct config_field cluster_config_fields[] = {
+    {.name = "nodes",
+     .kind = CONFIG_INT,
+     .offset = offsetof(struct cluster_config, nodes),
+     .value = "1",
+     .min = 1,
+     .max = 1e7,
+     .help = "number of nodes"},
+    {.name = "gpus_per_node",
+     .kind = CONFIG_INT,
+     .offset = offsetof(struct cluster_config, gpus_per_node),
+     .value = "8",
+     .min = 1,
+     .max = 1024,
+     .help = "GPUs of each node"},
+    {.name = "gpu",
+     .kind = CONFIG_TEXT,
+     .flags = CONFIG_OPTIONAL,
+     .offset = offsetof(struct cluster_config, gpu),
+     .help = "type of the GPUs, a name of the hardware catalog; services need it"},
+    {.name = "unlimited",
+     .kind = CONFIG_BOOL,
+     .offset = offsetof(struct cluster_config, unlimited),
+     .value = "false",
+     .help = "as many GPUs as the jobs ask for: no nodes, nothing waits"},
+    {0},
+};
+
+static int make_nodes(struct cluster *cluster)
+{
+    cluster->node_free_gpus = mem_alloc((size_t)cluster->n_nodes * sizeof *cluster->node_free_gpus);
+    cluster->nodes_by_free = mem_zalloc((size_t)cluster->gpus_per_node + 1, sizeof *cluster->nodes_by_free);
+    if (cluster->node_free_gpus == NULL || cluster->nodes_by_free == NULL) return SIM_E_NOMEM;
+    for (int32_t free = 0; free <= cluster->gpus_per_node; free++) {
+        if (nodeset_init(&cluster->nodes_by_free[free], cluster->n_nodes) < 0) return SIM_E_NOMEM;
+    }
+    for (int32_t node = 0; node < cluster->n_nodes; node++) {
+        cluster->node_free_gpus[node] = cluster->gpus_per_node;
+        nodeset_add(&cluster->nodes_by_free[cluster->gpus_per_node], node);
+    }
+    return 0;
+}
+
+int cluster_create(const struct cluster_config *config, struct cluster **out)
+{
+    struct cluster *cluster = mem_zalloc(1, sizeof *cluster);
+    if (cluster == NULL) return SIM_E_NOMEM;
+    level_init(&cluster->gpus_in_use, 0, 0);
+    pool_init(&cluster->allocations, sizeof(struct allocation));
+    cluster->total_gpus = cluster->free_gpus = INT64_MAX;
+    if (!config->unlimited) {
+        cluster->n_nodes = (int32_t)config->nodes;
+        cluster->gpus_per_node = (int32_t)config->gpus_per_node;
+        cluster->total_gpus = cluster->free_gpus = config->nodes * config->gpus_per_node;
+        if (make_nodes(cluster) < 0) {
+            cluster_destroy(cluster);
+            return SIM_E_NOMEM;
+        }
+    }
+    *out = cluster;
+    return 0;
+}
+
+void cluster_destroy(struct cluster *cluster)
+{
+    if (cluster == NULL) return;
+    for (int32_t free = 0; cluster->nodes_by_free != NULL && free <= cluster->gpus_per_node; free++) {
+        nodeset_fini(&cluster->nodes_by_free[free]);
+    }
+    mem_free(cluster->nodes_by_free);
+    mem_free(cluster->node_free_gpus);
+    pool_fini(&cluster->allocations);
+    mem_free(cluster);
+}
+
+/* Counts GPUs as taken (gpus > 0) or freed (gpus < 0). */
+static void count(struct cluster *cluster, sim_ns now, int64_t gpus)
+{
+    level_set(&cluster->gpus_in_use, now, cluster->gpus_in_use.value + gpus);
+    if (cluster->node_free_gpus != NULL) cluster->free_gpus -= gpus;
+    SIM_REQUIRE(cluster->free_gpus >= 0 && cluster->free_gpus <= cluster->total_gpus);
+}
+
+static void take_on_node(struct cluster *cluster, int32_t node, int32_t gpus)
+{
+    int32_t *free = &cluster->node_free_gpus[node];
+    SIM_REQUIRE(*free - gpus >= 0 && *free - gpus <= cluster->gpus_per_node);
+    nodeset_remove(&cluster->nodes_by_free[*free], node);
+    *free -= gpus;
+    nodeset_add(&cluster->nodes_by_free[*free], node);
+}
+
+int32_t cluster_take_group(struct cluster *cluster, sim_ns now, int32_t gpus)
+{
+    if (gpus > cluster->free_gpus) return -1;
+    for (int32_t free = gpus; free <= cluster->gpus_per_node; free++) {
+        int32_t node = cluster_next_node(cluster, free, free, 0);
+        if (node < 0) continue;
+        take_on_node(cluster, node, gpus);
+        count(cluster, now, gpus);
+        cluster->group_gpus += gpus;
+        return node;
+    }
+    return -1;
+}
+
+void cluster_release_group(struct cluster *cluster, sim_ns now, int32_t node, int32_t gpus)
+{
+    take_on_node(cluster, node, -gpus);
+    count(cluster, now, -gpus);
+    cluster->group_gpus -= gpus;
+}
+
+static bool is_free(const struct cluster *cluster, int32_t node, int32_t gpus)
+{
+    return node >= 0 && node < cluster->n_nodes && gpus > 0 && gpus <= cluster->node_free_gpus[node];
+}
+
+/* Undoes what cluster_take has done so far. */
+static void give_back(struct cluster *cluster, struct allocation *allocation)
+{
+    for (const struct allocation *part = allocation; part != NULL; part = part->next) {
+        take_on_node(cluster, part->node, -part->gpus);
+    }
+    cluster_forget(cluster, allocation);
+}
+
+static int take_parts(struct cluster *cluster, int64_t gpus, const struct placement *placement,
+                      struct allocation **allocation)
+{
+    for (int32_t i = placement->n - 1; i >= 0; i--) {
+        if (!is_free(cluster, placement->nodes[i], placement->gpus[i])) return SIM_E_POLICY;
+        struct allocation *part = pool_take(&cluster->allocations);
+        if (part == NULL) return SIM_E_NOMEM;
+        *part = (struct allocation){.next = *allocation, .node = placement->nodes[i], .gpus = placement->gpus[i]};
+        *allocation = part;
+        take_on_node(cluster, part->node, part->gpus);
+        gpus -= part->gpus;
+    }
+    return gpus == 0 ? 0 : SIM_E_POLICY;
+}
+
+int cluster_take(struct cluster *cluster, sim_ns now, int64_t gpus, const struct placement *placement,
+                 struct allocation **allocation)
+{
+    *allocation = NULL;
+    if (gpus > cluster->free_gpus) return SIM_E_POLICY;
+    int code = placement == NULL ? 0 : take_parts(cluster, gpus, placement, allocation);
+    if (code == 0) {
+        count(cluster, now, gpus);
+    } else {
+        give_back(cluster, *allocation);
+        *allocation = NULL;
+    }
+    return code;
+}
+
+void cluster_release(struct cluster *cluster, sim_ns now, int64_t gpus, const struct allocation *allocation)
+{
+    for (const struct allocation *part = allocation; part != NULL; part = part->next) {
+        take_on_node(cluster, part->node, -part->gpus);
+    }
+    count(cluster, now, -gpus);
+}
+
+bool cluster_retake(struct cluster *cluster, sim_ns now, int64_t gpus, const struct allocation *allocation)
+{
+    if (gpus > cluster->free_gpus) return false;
+    for (const struct allocation *part = allocation; part != NULL; part = part->next) {
+        if (is_free(cluster, part->node, part->gpus)) {
+            take_on_node(cluster, part->node, part->gpus);
+            continue;
+        }
+        for (const struct allocation *taken = allocation; taken != part; taken = taken->next) {
+            take_on_node(cluster, taken->node, -taken->gpus);
+        }
+        return false;
+    }
+    count(cluster, now, gpus);
+    return true;
+}
+
+void cluster_forget(struct cluster *cluster, struct allocation *allocation)
+{
+    while (allocation != NULL) {
+        struct allocation *next = allocation->next;
+        pool_give(&cluster->allocations, allocation);
+        allocation = next;
+    }
+}
+
+int32_t cluster_next_node(const struct cluster *cluster, int32_t low, int32_t high, int32_t from)
+{
+    int32_t lowest = -1;
+    for (int32_t free = low; free <= high; free++) {
+        int32_t node = nodeset_next(&cluster->nodes_by_free[free], from);
+        if (node >= 0 && (lowest < 0 || node < lowest)) lowest = node;
+    }
+    return lowest;
+}
+
+int cluster_emit(const struct cluster *cluster, sim_ns now, const struct sink *sink)
+{
+    double mean = level_mean(&cluster->gpus_in_use, now);
+    int code = metric_emit(sink, "cluster.gpus_in_use.mean", mean);
+    if (code == 0) code = metric_emit(sink, "cluster.gpus_in_use.max", (double)cluster->gpus_in_use.max);
+    if (code < 0 || cluster->n_nodes == 0) return code;
+    code = metric_emit(sink, "cluster.gpus", (double)cluster->total_gpus);
+    return code < 0 ? code : metric_emit(sink, "cluster.gpu_util", mean / (double)cluster->total_gpus);
+}

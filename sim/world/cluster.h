@@ -1,0 +1,73 @@
+/* The GPUs of a site: nodes with equal numbers of GPUs of one type, and how many of them are in use.
+ *
+ * GPUs are held in one of two ways. A tensor-parallel group of a service, or a job that a placer gave nodes, holds GPUs of
+ * particular nodes. A job under counted placement holds a number of GPUs on no node in particular. An unlimited cluster
+ * has as many GPUs as anybody asks for and no nodes.
+ *
+ * Left out so far: sites and racks, several GPU types, which GPU of a node is held, shares of a GPU. */
+#ifndef ORRERY_WORLD_CLUSTER_H
+#define ORRERY_WORLD_CLUSTER_H
+
+#include "sim/core/config.h"
+#include "sim/core/mem.h"
+#include "sim/core/tally.h"
+#include "sim/world/nodeset.h"
+#include "sim/world/plan.h"
+#include "sim/world/sink.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cluster_config {
+    int64_t nodes, gpus_per_node;
+    const char *gpu; /* name in the hardware catalog; NULL when the scenario does not say */
+    bool unlimited;
+};
+
+extern const struct config_field cluster_config_fields[];
+
+/* GPUs that somebody holds on one node; a list when they are on several. */
+struct allocation {
+    struct allocation *next;
+    int32_t node, gpus;
+};
+
+struct cluster {
+    int64_t total_gpus, free_gpus; /* INT64_MAX when unlimited */
+    int64_t group_gpus;            /* of the GPUs in use, those that services hold */
+    int32_t n_nodes, gpus_per_node;
+    int32_t *node_free_gpus;       /* [n_nodes], GPUs held on no node in particular are not taken off; NULL: unlimited */
+    struct nodeset *nodes_by_free; /* [gpus_per_node + 1]: the nodes with exactly so many free GPUs */
+    struct pool allocations;
+    struct level gpus_in_use;
+};
+
+/* Returns 0, or SIM_E_NOMEM. */
+int cluster_create(const struct cluster_config *config, struct cluster **cluster);
+void cluster_destroy(struct cluster *cluster);
+
+/* Takes the GPUs of a tensor-parallel group on one node: the lowest of the nodes with the fewest free GPUs that suffice.
+ * Returns the node, or -1 when no node has so many free. Not for unlimited clusters. */
+int32_t cluster_take_group(struct cluster *cluster, sim_ns now, int32_t gpus);
+void cluster_release_group(struct cluster *cluster, sim_ns now, int32_t node, int32_t gpus);
+
+/* Takes GPUs where a placement says, or (placement NULL) on no node in particular. Returns 0 with the allocation (NULL
+ * without nodes), SIM_E_NOMEM, or SIM_E_POLICY when the placement does not add up to `gpus` or names GPUs that are not
+ * there or not free; then nothing is taken. */
+int cluster_take(struct cluster *cluster, sim_ns now, int64_t gpus, const struct placement *placement,
+                 struct allocation **allocation);
+
+/* Frees the GPUs; the allocation remembers where they were until cluster_forget. */
+void cluster_release(struct cluster *cluster, sim_ns now, int64_t gpus, const struct allocation *allocation);
+
+/* Takes released GPUs again, the very same ones. Returns false, taking none, when they are not all free. */
+bool cluster_retake(struct cluster *cluster, sim_ns now, int64_t gpus, const struct allocation *allocation);
+void cluster_forget(struct cluster *cluster, struct allocation *allocation);
+
+/* The lowest node >= `from` with `low` to `high` free GPUs, or -1. */
+int32_t cluster_next_node(const struct cluster *cluster, int32_t low, int32_t high, int32_t from);
+
+/* Emits the cluster's metrics at the end of the run. Returns 0 or the sink's code. */
+int cluster_emit(const struct cluster *cluster, sim_ns now, const struct sink *sink);
+
+#endif

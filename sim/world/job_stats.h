@@ -1,0 +1,39 @@
+/* What is counted about jobs, and the rows and metrics made of it. */
+#ifndef ORRERY_WORLD_JOB_STATS_H
+#define ORRERY_WORLD_JOB_STATS_H
+
+#include "sim/core/tally.h"
+#include "sim/world/metric.h"
+#include "sim/world/sink.h"
+
+#include <stdint.h>
+
+struct job;
+
+enum job_quantity { JOB_JCT, JOB_QUEUE, JOB_SLOWDOWN, JOB_BOUNDED_SLOWDOWN, JOB_QUANTITIES };
+
+struct job_stats {
+    const struct sink *sink;
+    sim_ns warmup_ns;
+    int64_t n_submitted, n_finished, n_rejected, n_preemptions;
+    sim_ns first_submit_ns, last_finish_ns, first_reject_ns;
+    struct level gpus_in_use; /* by jobs */
+    struct distribution distributions[JOB_QUANTITIES];
+};
+
+int job_stats_init(struct job_stats *stats, const struct sink *sink, sim_ns warmup_ns); /* 0 or SIM_E_NOMEM */
+void job_stats_fini(struct job_stats *stats);
+
+/* What happened to a job. job_stats_finish and job_stats_reject emit its row; they return 0 or a negative code. */
+void job_stats_submit(struct job_stats *stats, const struct job *job);
+void job_stats_hold(struct job_stats *stats, sim_ns now, int64_t gpus); /* takes GPUs, or with gpus < 0 frees them */
+int job_stats_finish(struct job_stats *stats, const struct job *job, sim_ns now);
+int job_stats_reject(struct job_stats *stats, const struct job *job, sim_ns now);
+
+/* The row of a job that is still in the system. */
+int job_stats_unfinished(const struct job_stats *stats, const struct job *job, sim_ns now);
+
+/* Emits warnings and metrics at the end of the run. */
+int job_stats_emit(const struct job_stats *stats, sim_ns now);
+
+#endif

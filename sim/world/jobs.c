@@ -1,0 +1,304 @@
+#include "sim/world/jobs.h"
+
+#include "sim/core/check.h"
+#include "sim/world/job.h"
+#include "sim/world/priority.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const struct config_field jobs_config_fields[] = {
+    {.name = "scheduler",
+     .kind = CONFIG_VARIANT,
+     .flags = CONFIG_SHORT,
+     .offset = offsetof(struct jobs_config, scheduler),
+     .value = "fifo",
+     .family = "scheduler",
+     .tag = "policy",
+     .help = "which jobs run"},
+    {.name = "placement",
+     .kind = CONFIG_VARIANT,
+     .flags = CONFIG_SHORT,
+     .offset = offsetof(struct jobs_config, placement),
+     .value = "consolidated",
+     .family = "placement",
+     .tag = "policy",
+     .help = "which GPUs a job gets"},
+    {.name = "trace",
+     .kind = CONFIG_VARIANT,
+     .flags = CONFIG_REQUIRED,
+     .offset = offsetof(struct jobs_config, trace),
+     .family = "job-trace",
+     .tag = "format",
+     .help = "where the jobs come from"},
+    {0},
+};
+
+void jobs_refresh_view(struct jobs *jobs)
+{
+    const struct cluster *cluster = jobs->cluster;
+    jobs->view.now_ns = engine_now(jobs->engine);
+    jobs->view.free_gpus = cluster->free_gpus;
+    jobs->view.total_gpus = cluster->total_gpus;
+    if (cluster->n_nodes > 0) jobs->view.total_gpus -= cluster->group_gpus;
+}
+
+void jobs_notify(struct jobs *jobs, enum job_event event, const struct job *job)
+{
+    struct job_note note = {.event = event, .job = &job->view};
+    jobs_refresh_view(jobs);
+    jobs->scheduler->notify(jobs->scheduler_state, &jobs->view, &note);
+}
+
+static void on_decide(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    (void)now;
+    struct jobs *jobs = OWNER_ENTITY(owner, struct jobs, decide);
+    jobs->decision_due = false;
+    engine_disarm(engine, &jobs->wake);
+    jobs_refresh_view(jobs);
+    job_plan_begin(jobs);
+    int code = jobs->scheduler->decide(jobs->scheduler_state, &jobs->view, &jobs->plan);
+    int fault = job_plan_end(jobs);
+    if (code < 0 || fault < 0) engine_fail(engine, fault < 0 ? fault : code);
+}
+
+/* One decision per moment, after all of its changes. */
+static void request_decision(struct jobs *jobs)
+{
+    if (jobs->decision_due) return;
+    jobs->decision_due = true;
+    engine_schedule(jobs->engine, engine_now(jobs->engine), PRIORITY_JOB_DECIDE, on_decide, &jobs->decide);
+}
+
+void jobs_on_wake(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    (void)engine, (void)now;
+    request_decision(OWNER_ENTITY(owner, struct jobs, wake));
+}
+
+static void leave(struct jobs *jobs, struct job *job)
+{
+    *(job->prev != NULL ? &job->prev->next : &jobs->oldest) = job->next;
+    *(job->next != NULL ? &job->next->prev : &jobs->youngest) = job->prev;
+    cluster_forget(jobs->cluster, job->allocation);
+    pool_give(&jobs->pool, job);
+}
+
+static void on_finish(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    struct job *job = OWNER_ENTITY(owner, struct job, finish);
+    struct jobs *jobs = job->jobs;
+    job->executed_ns = job_executed_ns(job, now);
+    job->view.state = JOB_FINISHED;
+    SIM_REQUIRE(job->executed_ns == job->duration_ns);
+    if (job->view.gpus > 0) {
+        cluster_release(jobs->cluster, now, job->view.gpus, job->allocation);
+        job_stats_hold(&jobs->stats, now, -job->view.gpus);
+        jobs->view.n_running--;
+        jobs_notify(jobs, JOB_EVENT_FINISH, job);
+        request_decision(jobs);
+    }
+    int code = job_stats_finish(&jobs->stats, job, now);
+    if (code < 0) engine_fail(engine, code);
+    engine_progress(engine);
+    leave(jobs, job);
+}
+
+void job_run(struct job *job, sim_ns now)
+{
+    job->view.state = JOB_RUNNING;
+    job->since_ns = now;
+    if (job->first_start_ns < 0) job->first_start_ns = now;
+    engine_arm(job->jobs->engine, now + job->duration_ns - job->executed_ns, PRIORITY_JOB_FINISH, on_finish, &job->finish);
+}
+
+static bool is_possible(struct jobs *jobs, const struct job_view *job)
+{
+    jobs_refresh_view(jobs);
+    if (job->gpus > jobs->view.total_gpus) return false;
+    return jobs->placer == NULL || jobs->placer->possible == NULL ||
+           jobs->placer->possible(jobs->placer_state, &jobs->view, job);
+}
+
+/* The job of the next record, at the end of the list. */
+static struct job *enter(struct jobs *jobs)
+{
+    struct job *job = pool_take(&jobs->pool);
+    if (job == NULL) return NULL;
+    const struct job_record *record = &jobs->record;
+    memset(job, 0, jobs->pool.record_bytes);
+    job->view = (struct job_view){.id = record->id,
+                                  .sequence = jobs->stats.n_submitted,
+                                  .submit_ns = record->submit_ns,
+                                  .estimate_ns = record->estimate_ns,
+                                  .gpus = record->gpus,
+                                  .nodes = record->nodes,
+                                  .state = JOB_PENDING};
+    job->jobs = jobs;
+    owner_init(&job->finish, OWNER_ID_JOBS + (uint32_t)(job->view.sequence % OWNER_ID_JOBS));
+    job->duration_ns = record->duration_ns;
+    job->first_start_ns = -1;
+    job->prev = jobs->youngest;
+    *(job->prev != NULL ? &job->prev->next : &jobs->oldest) = job;
+    jobs->youngest = job;
+    return job;
+}
+
+static int submit(struct jobs *jobs, sim_ns now)
+{
+    struct job *job = enter(jobs);
+    if (job == NULL) return SIM_E_NOMEM;
+    job_stats_submit(&jobs->stats, job);
+    if (job->view.gpus == 0) {
+        job_run(job, now);
+    } else if (is_possible(jobs, &job->view)) {
+        jobs->view.n_pending++;
+        jobs_notify(jobs, JOB_EVENT_SUBMIT, job);
+        request_decision(jobs);
+    } else {
+        job->view.state = JOB_REJECTED;
+        int code = job_stats_reject(&jobs->stats, job, now);
+        leave(jobs, job);
+        return code;
+    }
+    return 0;
+}
+
+/* Reads the next record. Returns 0 or a negative code. */
+static int pull(struct jobs *jobs)
+{
+    sim_ns before_ns = jobs->record.submit_ns;
+    int found = jobs->source->next(jobs->source, &jobs->record, jobs->diag);
+    if (found < 0) return found;
+    jobs->dry = found == 0;
+    const struct job_record *record = &jobs->record;
+    SIM_REQUIRE(jobs->dry || (record->submit_ns >= before_ns && record->duration_ns >= 0 && record->gpus >= 0));
+    return 0;
+}
+
+static void on_submit(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    struct jobs *jobs = OWNER_ENTITY(owner, struct jobs, submit);
+    int code = 0;
+    while (code == 0 && !jobs->dry && jobs->record.submit_ns == now) {
+        code = submit(jobs, now);
+        if (code == 0) code = pull(jobs);
+    }
+    engine_progress(engine);
+    if (code < 0)
+        engine_fail(engine, code);
+    else if (!jobs->dry)
+        engine_schedule(engine, jobs->record.submit_ns, PRIORITY_JOB_SUBMIT, on_submit, owner);
+}
+
+/* The state of a policy, initialised. Returns 0 or a negative code. */
+static int make_state(const struct policy *policy, const void *params, void **state, struct diag *diag)
+{
+    *state = mem_zalloc(1, policy->state_bytes + 1);
+    if (*state == NULL) return SIM_E_NOMEM;
+    int code = policy->init == NULL ? 0 : policy->init(*state, params, diag);
+    if (code < 0) {
+        mem_free(*state);
+        *state = NULL;
+    }
+    return code;
+}
+
+static void drop_state(const struct policy *policy, void *state)
+{
+    if (state != NULL && policy->fini != NULL) policy->fini(state);
+    mem_free(state);
+}
+
+static int make_policies(struct jobs *jobs, const struct jobs_config *config)
+{
+    const struct placer *placer = config->placement.entry;
+    jobs->scheduler = config->scheduler.entry;
+    pool_init(&jobs->pool, sizeof(struct job) + jobs->scheduler->job_bytes);
+    int code = make_state(&jobs->scheduler->policy, config->scheduler.params, &jobs->scheduler_state, jobs->diag);
+    if (code < 0 || placer->place == NULL || jobs->cluster->n_nodes == 0) return code;
+    jobs->placer = placer;
+    jobs->view.n_nodes = jobs->cluster->n_nodes;
+    jobs->view.gpus_per_node = jobs->cluster->gpus_per_node;
+    jobs->view.node_free_gpus = jobs->cluster->node_free_gpus;
+    jobs->view.cluster = jobs->cluster;
+    return make_state(&placer->policy, config->placement.params, &jobs->placer_state, jobs->diag);
+}
+
+static int open_trace(struct jobs *jobs, const struct jobs_config *config, const struct jobs_options *options)
+{
+    const struct trace_format *format = config->trace.entry;
+    char where[DIAG_WHERE_CHARS];
+    snprintf(where, sizeof where, "%s.trace", options->where);
+    struct source_options source_options = {
+        .seed = options->seed, .run = options->run, .stream = "jobs", .where = where};
+    return format->open_jobs(config->trace.params, &source_options, &jobs->source, jobs->diag);
+}
+
+int jobs_create(struct engine *engine, struct cluster *cluster, const struct jobs_config *config,
+                const struct jobs_options *options, struct jobs **out, struct diag *diag)
+{
+    struct jobs *jobs = mem_zalloc(1, sizeof *jobs);
+    if (jobs == NULL) return SIM_E_NOMEM;
+    jobs->engine = engine;
+    jobs->cluster = cluster;
+    jobs->sink = options->sink;
+    jobs->where = options->where;
+    jobs->diag = diag;
+    owner_init(&jobs->submit, options->first_owner_id);
+    owner_init(&jobs->decide, options->first_owner_id + 1);
+    owner_init(&jobs->wake, options->first_owner_id + 2);
+    int code = job_stats_init(&jobs->stats, options->sink, options->warmup_ns);
+    if (code == 0) code = make_policies(jobs, config);
+    if (code == 0) code = open_trace(jobs, config, options);
+    if (code < 0) {
+        jobs_destroy(jobs);
+        return code;
+    }
+    *out = jobs;
+    return 0;
+}
+
+void jobs_destroy(struct jobs *jobs)
+{
+    if (jobs == NULL) return;
+    if (jobs->source != NULL) jobs->source->close(jobs->source);
+    if (jobs->scheduler != NULL) drop_state(&jobs->scheduler->policy, jobs->scheduler_state);
+    if (jobs->placer != NULL) drop_state(&jobs->placer->policy, jobs->placer_state);
+    for (struct job *job = jobs->oldest; job != NULL; job = job->next) cluster_forget(jobs->cluster, job->allocation);
+    pool_fini(&jobs->pool);
+    job_stats_fini(&jobs->stats);
+    mem_free(jobs->plan.actions);
+    mem_free(jobs->placement.nodes);
+    mem_free(jobs->placement.gpus);
+    mem_free(jobs);
+}
+
+int jobs_start(struct jobs *jobs)
+{
+    int code = pull(jobs);
+    if (code == 0 && !jobs->dry)
+        engine_schedule(jobs->engine, jobs->record.submit_ns, PRIORITY_JOB_SUBMIT, on_submit, &jobs->submit);
+    return code;
+}
+
+int jobs_finish(struct jobs *jobs)
+{
+    int code = 0;
+    sim_ns now = engine_now(jobs->engine);
+    for (const struct job *job = jobs->oldest; code == 0 && job != NULL; job = job->next) {
+        code = job_stats_unfinished(&jobs->stats, job, now);
+    }
+    return code < 0 ? code : job_stats_emit(&jobs->stats, now);
+}
+
+bool jobs_done(const struct jobs *jobs)
+{
+    return jobs->dry && jobs->oldest == NULL;
+}
+
+struct source_place jobs_place(const struct jobs *jobs)
+{
+    return jobs->source->place(jobs->source);
+}

@@ -1,0 +1,62 @@
+/* The jobs of a run: they come out of a trace one at a time, wait, run on their GPUs all together (gang) or not at all,
+ * may be preempted, and finish. A scheduler says which ones run, a placer says where.
+ *
+ * Memory grows with the jobs in the system, not with the trace. A job that needs no GPU runs at once; one that could never
+ * run is rejected. A preempted job keeps what it has executed and loses no time.
+ *
+ * Left out so far: shares of a GPU (a job with a share holds a whole one), cost of restarts, failures. */
+#ifndef ORRERY_WORLD_JOBS_H
+#define ORRERY_WORLD_JOBS_H
+
+#include "sim/core/config.h"
+#include "sim/core/engine.h"
+#include "sim/core/err.h"
+#include "sim/world/cluster.h"
+#include "sim/world/sink.h"
+#include "sim/world/source.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct jobs_config {
+    struct config_variant scheduler; /* its entry is a struct policy of family POLICY_SCHEDULER */
+    struct config_variant placement; /* ... of family POLICY_PLACEMENT */
+    struct config_variant trace;     /* its entry is a struct trace_format with open_jobs */
+};
+
+extern const struct config_field jobs_config_fields[];
+
+enum { JOBS_OWNER_IDS = 3 };
+
+struct jobs_options {
+    const struct sink *sink;
+    uint32_t first_owner_id; /* JOBS_OWNER_IDS of them, below OWNER_ID_JOBS; jobs themselves have ids from there on */
+    uint64_t seed;
+    uint32_t run;
+    sim_ns warmup_ns;        /* jobs submitted before count in no distribution */
+    const char *where;       /* config path of the section, for findings */
+};
+
+struct jobs; /* job.h */
+
+/* Opens the trace and sets up scheduler and placer. Engine, cluster, sink and `diag` must outlive the jobs; `diag` also
+ * gets what is found while the engine runs. Returns 0 or a negative code. */
+int jobs_create(struct engine *engine, struct cluster *cluster, const struct jobs_config *config,
+                const struct jobs_options *options, struct jobs **jobs, struct diag *diag);
+
+/* Not before the engine's last run: its queue may still refer to jobs. */
+void jobs_destroy(struct jobs *jobs);
+
+/* Reads the first job and schedules its submission. Returns 0 or a negative code. */
+int jobs_start(struct jobs *jobs);
+
+/* Emits the rows of the jobs still in the system, warnings and metrics. Returns 0 or the sink's code. */
+int jobs_finish(struct jobs *jobs);
+
+/* Whether the trace is at its end and nothing waits or runs. */
+bool jobs_done(const struct jobs *jobs);
+
+/* Where the trace is, for progress. */
+struct source_place jobs_place(const struct jobs *jobs);
+
+#endif

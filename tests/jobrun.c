@@ -1,0 +1,277 @@
+#include "tests/jobrun.h"
+
+#include "policies/registry.h"
+#include "sim/core/mem.h"
+#include "sim/world/jobs.h"
+#include "sim/world/metric.h"
+#include "tests/harness.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct job_record jobrun_record(int64_t id, double submit_s, double duration_s, int32_t gpus)
+{
+    sim_ns duration_ns = sim_ns_from_s(duration_s);
+    return (struct job_record){.id = id,
+                               .submit_ns = sim_ns_from_s(submit_s),
+                               .duration_ns = duration_ns,
+                               .estimate_ns = duration_ns,
+                               .gpus = gpus,
+                               .gpu_milli = 1000,
+                               .group = "",
+                               .user = ""};
+}
+
+/* --- A trace that is an array --- */
+
+struct array_source {
+    struct job_source source;
+    const struct jobrun_spec *spec;
+    size_t next;
+};
+
+static int array_next(struct job_source *source, struct job_record *record, struct diag *diag)
+{
+    (void)diag;
+    struct array_source *array = (struct array_source *)source;
+    if (array->next == array->spec->n) return 0;
+    *record = array->spec->records[array->next++];
+    return 1;
+}
+
+static struct source_place array_place(const struct job_source *source)
+{
+    return (struct source_place){.row = (int64_t)((const struct array_source *)source)->next};
+}
+
+static void array_close(struct job_source *source)
+{
+    mem_free(source);
+}
+
+static int array_open(const void *params, const struct source_options *options, struct job_source **source,
+                      struct diag *diag)
+{
+    (void)options, (void)diag;
+    struct array_source *array = mem_zalloc(1, sizeof *array);
+    if (array == NULL) return SIM_E_NOMEM;
+    array->source = (struct job_source){.next = array_next, .place = array_place, .close = array_close};
+    array->spec = params;
+    *source = &array->source;
+    return 0;
+}
+
+static const struct trace_format array_format = {.name = "array", .open_jobs = array_open};
+
+/* --- A scheduler that checks another one --- */
+
+struct checker {
+    const struct scheduler *inner;
+    int64_t gpus_in_use, n_pending, n_running;
+    _Alignas(16) char inner_state[];
+};
+
+static int checker_init(void *state, const void *params, struct diag *diag)
+{
+    struct checker *checker = state;
+    checker->inner = params;
+    const struct policy *policy = &checker->inner->policy;
+    return policy->init == NULL ? 0 : policy->init(checker->inner_state, NULL, diag);
+}
+
+static void checker_fini(void *state)
+{
+    struct checker *checker = state;
+    if (checker->inner->policy.fini != NULL) checker->inner->policy.fini(checker->inner_state);
+}
+
+static void check_view(const struct checker *checker, const struct cluster_view *view)
+{
+    bool limited = view->total_gpus < INT64_MAX;
+    CHECK(view->free_gpus >= 0 && view->free_gpus <= view->total_gpus);
+    if (limited) CHECK_EQ_INT(view->free_gpus + checker->gpus_in_use, view->total_gpus);
+    CHECK_EQ_INT(view->n_pending, checker->n_pending);
+    CHECK_EQ_INT(view->n_running, checker->n_running);
+    int64_t free_gpus = 0;
+    for (int32_t node = 0; node < view->n_nodes; node++) free_gpus += view->node_free_gpus[node];
+    if (view->n_nodes > 0) CHECK_EQ_INT(free_gpus, view->free_gpus);
+}
+
+static void checker_notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    static const struct {
+        enum job_state state;
+        int pending, running;
+    } effects[] = {[JOB_EVENT_SUBMIT] = {JOB_PENDING, +1, 0},
+                   [JOB_EVENT_START] = {JOB_RUNNING, -1, +1},
+                   [JOB_EVENT_PREEMPT] = {JOB_PENDING, +1, -1},
+                   [JOB_EVENT_FINISH] = {JOB_FINISHED, 0, -1}};
+    struct checker *checker = state;
+    CHECK_EQ_INT(note->job->state, effects[note->event].state);
+    checker->n_pending += effects[note->event].pending;
+    checker->n_running += effects[note->event].running;
+    checker->gpus_in_use += effects[note->event].running * note->job->gpus;
+    check_view(checker, view);
+    checker->inner->notify(checker->inner_state, view, note);
+}
+
+static int checker_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    struct checker *checker = state;
+    check_view(checker, view);
+    int code = checker->inner->decide(checker->inner_state, view, plan);
+    check_view(checker, view);
+    bool idle = view->free_gpus == view->total_gpus && view->total_gpus < INT64_MAX;
+    CHECK(code < 0 || !idle || view->n_pending == 0);
+    return code;
+}
+
+static struct scheduler checker_of(const struct scheduler *inner)
+{
+    struct scheduler checker = *inner;
+    checker.policy.state_bytes = sizeof(struct checker) + inner->policy.state_bytes;
+    checker.policy.init = checker_init;
+    checker.policy.fini = checker_fini;
+    checker.notify = checker_notify;
+    checker.decide = checker_decide;
+    return checker;
+}
+
+/* --- A sink that keeps everything --- */
+
+static int keep_job(void *context, const struct job_row *row)
+{
+    struct jobrun *run = context;
+    struct jobrun_job *job = &run->jobs[row->id];
+    CHECK(job->status == NULL);
+    int64_t starts = job->starts;
+    *job = (struct jobrun_job){.submit_s = row->submit_s,
+                               .start_s = row->start_s,
+                               .end_s = row->end_s,
+                               .jct_s = row->jct_s,
+                               .gpu_s = row->gpu_s,
+                               .preemptions = row->preemptions,
+                               .starts = starts,
+                               .finish_rank = (int64_t)run->n_rows++,
+                               .status = row->status};
+    return 0;
+}
+
+static int keep_decision(void *context, const struct decision_row *row)
+{
+    struct jobrun *run = context;
+    run->decisions = realloc(run->decisions, (run->n_decisions + 1) * sizeof *run->decisions);
+    run->decisions[run->n_decisions++] = (struct jobrun_decision){row->t_s, row->action, row->reason, row->subject};
+    if (strcmp(row->action, "preempt") != 0) run->jobs[row->subject].starts++;
+    return 0;
+}
+
+static int keep_metric(void *context, const struct metric_row *row)
+{
+    struct jobrun *run = context;
+    if (!CHECK(run->n_metrics < sizeof run->metrics / sizeof run->metrics[0])) return 0;
+    run->metrics[run->n_metrics].name = row->name;
+    run->metrics[run->n_metrics++].value = row->value;
+    return 0;
+}
+
+static int keep_warning(void *context, const struct warning_row *row)
+{
+    (void)row;
+    ((struct jobrun *)context)->n_warnings++;
+    return 0;
+}
+
+/* --- The run --- */
+
+static void sum_up(struct jobrun *run, size_t n)
+{
+    int64_t n_finished = 0;
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (run->jobs[i].status == NULL || strcmp(run->jobs[i].status, "finished") != 0) continue;
+        n_finished++;
+        sum += run->jobs[i].jct_s;
+        run->makespan_s = fmax(run->makespan_s, run->jobs[i].end_s);
+    }
+    run->mean_jct_s = n_finished > 0 ? sum / (double)n_finished : (double)NAN;
+}
+
+static int simulate(struct jobrun *run, struct engine *engine, struct cluster *cluster, const struct jobs_config *config,
+                    const struct jobs_options *options)
+{
+    struct jobs *jobs = NULL;
+    int code = jobs_create(engine, cluster, config, options, &jobs, &run->diag);
+    if (code == 0) code = jobs_start(jobs);
+    if (code == 0) code = engine_run(engine, &run->diag);
+    if (code == 0) code = jobs_finish(jobs);
+    if (code == 0) code = cluster_emit(cluster, engine_now(engine), options->sink);
+    if (code == 0 && cluster->n_nodes > 0 && jobs_done(jobs)) CHECK_EQ_INT(cluster->free_gpus, cluster->total_gpus);
+    jobs_destroy(jobs);
+    return code;
+}
+
+void jobrun_init(struct jobrun *run, const struct jobrun_spec *spec, int expected)
+{
+    *run = (struct jobrun){.jobs = calloc(spec->n + 1, sizeof *run->jobs)};
+    const char *placement = spec->placement == NULL ? "counted" : spec->placement;
+    const struct scheduler *inner =
+        spec->own_scheduler != NULL ? spec->own_scheduler : (const void *)policy_find(POLICY_SCHEDULER, spec->scheduler);
+    const struct placer *placer =
+        spec->own_placer != NULL ? spec->own_placer : (const void *)policy_find(POLICY_PLACEMENT, placement);
+    if (!CHECK(inner != NULL) || !CHECK(placer != NULL)) return;
+    const struct scheduler checker = checker_of(inner);
+    struct jobs_config config = {.scheduler = {.name = inner->policy.name, .entry = &checker, .params = (void *)inner},
+                                 .placement = {.name = placer->policy.name, .entry = placer},
+                                 .trace = {.name = "array", .entry = &array_format, .params = (void *)spec}};
+    struct sink sink = {.context = run,
+                        .job = keep_job,
+                        .decision = keep_decision,
+                        .metric = keep_metric,
+                        .warning = keep_warning};
+    struct jobs_options options = {.sink = &sink, .where = "jobs", .warmup_ns = spec->warmup_ns};
+    struct engine *engine = engine_create(&(struct engine_options){.queue = spec->queue, .until = spec->until});
+    struct cluster *cluster = NULL;
+    diag_init(&run->diag);
+    if (CHECK(engine != NULL) && CHECK_EQ_INT(cluster_create(&spec->cluster, &cluster), 0))
+        run->code = simulate(run, engine, cluster, &config, &options);
+    engine_destroy(engine);
+    cluster_destroy(cluster);
+    CHECK_EQ_INT(run->code, expected);
+    sum_up(run, spec->n);
+}
+
+void jobrun_fini(struct jobrun *run)
+{
+    free(run->jobs);
+    free(run->decisions);
+}
+
+double jobrun_metric(const struct jobrun *run, const char *name)
+{
+    for (size_t i = 0; i < run->n_metrics; i++) {
+        if (strcmp(run->metrics[i].name, name) == 0) return run->metrics[i].value;
+    }
+    return (double)NAN;
+}
+
+static bool same(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+bool jobrun_equal(const struct jobrun *a, const struct jobrun *b, size_t n)
+{
+    bool equal = a->n_rows == b->n_rows && a->n_decisions == b->n_decisions;
+    for (size_t i = 0; equal && i < n; i++) {
+        const struct jobrun_job *x = &a->jobs[i], *y = &b->jobs[i];
+        equal = same(x->start_s, y->start_s) && same(x->end_s, y->end_s) && same(x->gpu_s, y->gpu_s) &&
+                x->preemptions == y->preemptions && x->starts == y->starts && x->finish_rank == y->finish_rank;
+    }
+    for (size_t i = 0; equal && i < a->n_decisions; i++) {
+        equal = same(a->decisions[i].t_s, b->decisions[i].t_s) && a->decisions[i].job == b->decisions[i].job &&
+                strcmp(a->decisions[i].action, b->decisions[i].action) == 0;
+    }
+    return equal;
+}

@@ -1,0 +1,66 @@
+/* Runs a list of jobs on a cluster and keeps what came out, for the tests of schedulers and placers. The scheduler is
+ * wrapped in one that checks, at every change and decision, that GPUs are conserved and that jobs hold all of theirs or
+ * none. */
+#ifndef ORRERY_TESTS_JOBRUN_H
+#define ORRERY_TESTS_JOBRUN_H
+
+#include "sim/core/engine.h"
+#include "sim/core/err.h"
+#include "sim/world/cluster.h"
+#include "sim/world/policy.h"
+#include "sim/world/source.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A record of `gpus` GPUs whose estimate is its run time, in seconds; its id is that of its index in the list. */
+struct job_record jobrun_record(int64_t id, double submit_s, double duration_s, int32_t gpus);
+
+struct jobrun_spec {
+    const struct job_record *records; /* ids are 0 .. n - 1; sorted by submission */
+    size_t n;
+    struct cluster_config cluster;
+    const char *scheduler, *placement; /* names; placement NULL: "counted" */
+    const struct scheduler *own_scheduler; /* instead of a name */
+    const struct placer *own_placer;
+    enum queue_kind queue;
+    sim_ns until, warmup_ns;
+};
+
+struct jobrun_job {
+    double submit_s, start_s, end_s, jct_s, gpu_s; /* NAN: does not apply */
+    int64_t preemptions, starts, finish_rank;      /* starts and resumptions; order of the rows */
+    const char *status;                            /* NULL: no row */
+};
+
+struct jobrun_decision {
+    double t_s;
+    const char *action, *reason;
+    int64_t job;
+};
+
+struct jobrun {
+    int code; /* of engine_run or of what came before */
+    struct diag diag;
+    struct jobrun_job *jobs; /* [n] */
+    size_t n_rows, n_decisions, n_metrics, n_warnings;
+    struct jobrun_decision *decisions;
+    struct {
+        const char *name;
+        double value;
+    } metrics[64];
+    double mean_jct_s, makespan_s; /* over the finished jobs; from time 0 to the last finish */
+};
+
+/* Checks that the run's code is `expected`. Free the result with jobrun_fini. */
+void jobrun_init(struct jobrun *run, const struct jobrun_spec *spec, int expected);
+void jobrun_fini(struct jobrun *run);
+
+/* NAN when there is no such metric. */
+double jobrun_metric(const struct jobrun *run, const char *name);
+
+/* Whether both runs emitted the same rows. */
+bool jobrun_equal(const struct jobrun *a, const struct jobrun *b, size_t n);
+
+#endif

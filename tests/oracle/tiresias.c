@@ -1,0 +1,86 @@
+/* The Tiresias simulator (SymbioticLab/Tiresias) on 400 jobs and 16 nodes of 8 counted GPUs: every job must start, finish,
+ * be preempted and be resumed as there, to the second. tests/fixtures/tiresias holds our input and what it computed. */
+#include "tests/harness.h"
+#include "tests/jobrun.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { JOBS = 400 };
+
+#define FIXTURES "tests/fixtures/tiresias/jobs400"
+
+static void read_jobs(struct job_record *records)
+{
+    FILE *file = fopen(FIXTURES ".csv", "r");
+    if (!CHECK(file != NULL)) return;
+    CHECK(fscanf(file, "%*[^\n]") == 0);
+    for (int i = 0; i < JOBS; i++) {
+        int id, submit_s, gpus, duration_s;
+        CHECK_EQ_INT(fscanf(file, "%d,%d,%d,%d", &id, &submit_s, &gpus, &duration_s), 4);
+        CHECK_EQ_INT(id, i);
+        records[i] = jobrun_record(id, submit_s, duration_s, gpus);
+    }
+    fclose(file);
+}
+
+/* A row of the peer: its executed_time counts from first start to finish, pending_time is JCT - duration. */
+struct peer_row {
+    int time_s, job, gpus, submit_s, start_s, end_s, executed_s, jct_s, duration_s, pending_s, preempts, resumes;
+};
+
+static bool read_row(FILE *file, struct peer_row *row)
+{
+    return fscanf(file, "%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%*d", &row->time_s, &row->job, &row->gpus, &row->submit_s,
+                  &row->start_s, &row->end_s, &row->executed_s, &row->jct_s, &row->duration_s, &row->pending_s,
+                  &row->preempts, &row->resumes) == 12;
+}
+
+static void compare_row(const struct peer_row *row, const struct jobrun_job *job, bool preemptive)
+{
+    CHECK_EQ_STR(job->status, "finished");
+    CHECK(job->start_s == row->start_s);
+    CHECK(job->end_s == row->end_s);
+    CHECK(job->jct_s == row->jct_s);
+    CHECK(job->gpu_s == (double)row->gpus * row->duration_s);
+    CHECK_EQ_INT(job->preemptions, row->preempts);
+    CHECK_EQ_INT(job->starts, preemptive ? row->resumes : 1);
+}
+
+static void compare(const char *scheduler, const char *peer, bool preemptive, double mean_jct_s, double makespan_s,
+                    int64_t preemptions)
+{
+    struct job_record records[JOBS] = {0};
+    read_jobs(records);
+    struct jobrun run;
+    jobrun_init(&run,
+                &(struct jobrun_spec){.records = records,
+                                      .n = JOBS,
+                                      .cluster = {.nodes = 16, .gpus_per_node = 8},
+                                      .scheduler = scheduler},
+                0);
+    char path[256];
+    snprintf(path, sizeof path, FIXTURES "_%s_count_out.csv", peer);
+    FILE *file = fopen(path, "r");
+    if (CHECK(file != NULL)) {
+        CHECK(fscanf(file, "%*[^\n]") == 0);
+        int n = 0;
+        for (struct peer_row row; read_row(file, &row); n++) compare_row(&row, &run.jobs[row.job], preemptive);
+        CHECK_EQ_INT(n, JOBS);
+        fclose(file);
+    }
+    CHECK_NEAR(run.mean_jct_s, mean_jct_s, 1e-9);
+    CHECK(run.makespan_s == makespan_s);
+    CHECK(jobrun_metric(&run, "job.preemptions.sum") == (double)preemptions);
+    jobrun_fini(&run);
+}
+
+static void fifo_is_their_fifo(void)
+{
+    compare("fifo", "fifo", false, 2433.4375, 57722, 0);
+}
+
+TEST_SUITE(tiresias)
+{
+    TEST(fifo_is_their_fifo);
+}
