@@ -1,6 +1,7 @@
 /* Binding: walks the table and the document together, and reports all problems on the way. Members are taken in the
  * order of the document, so that findings come in the order of its lines; then come the fields it leaves out. */
 #include "sim/core/config_scalar.h"
+#include "sim/core/config_table.h"
 #include "sim/core/config_trail.h"
 #include "sim/core/config_tree.h"
 
@@ -90,7 +91,7 @@ static struct json_node *parse_default(struct binding *binding, const struct con
 {
     bool is_json = field->kind == CONFIG_BOOL || field->kind == CONFIG_INT || field->kind == CONFIG_REAL ||
                    (field->kind == CONFIG_QUANTITY && field->dim == UNIT_NONE) ||
-                   (!config_is_scalar(field->kind) && strchr("[{\"", field->value[0]) != NULL);
+                   (!config_is_scalar(field->kind) && field->kind != CONFIG_VARIANT);
     struct json_node *node = NULL;
     if (is_json) {
         int code = json_parse(&binding->scratch, &default_source, field->value, strlen(field->value), &node,
@@ -126,7 +127,7 @@ static void bind_absent(struct binding *binding, const struct config_field *fiel
     } else if (field->value != NULL) {
         trail.node = parse_default(binding, field);
         if (trail.node != NULL) bind_value(binding, field, &trail, out);
-    } else if (field->kind == CONFIG_SECTION && !config_is_optional(field)) {
+    } else if (field->kind == CONFIG_SECTION && !(field->flags & CONFIG_OPTIONAL)) {
         bind_members(binding, field->fields, NULL, &trail, out);
     } else if (config_is_scalar(field->kind)) {
         config_clear_scalar(field, out);
@@ -235,22 +236,12 @@ static const struct json_node *find_tag(struct binding *binding, const struct co
     return NULL;
 }
 
-static bool find_alternative(const struct binding *binding, const char *family, const char *name,
-                             struct config_alternative *found)
-{
-    const struct config_families *families = binding->families;
-    for (size_t i = 0; families != NULL && families->alternative(families->context, family, i, found); i++)
-        if (strcmp(found->name, name) == 0) return true;
-    return false;
-}
-
 static void report_unknown_alternative(struct binding *binding, const struct config_field *field,
                                        const struct json_node *tag)
 {
     const struct config_families *families = binding->families;
     struct config_alternative alternative;
-    size_t n = 0;
-    while (families != NULL && families->alternative(families->context, field->family, n, &alternative)) n++;
+    size_t n = config_count_alternatives(families, field->family);
     const char **known = arena_alloc(&binding->scratch, (n + 1) * sizeof *known);
     if (known == NULL) {
         config_report_nomem(&binding->reading);
@@ -272,7 +263,7 @@ static void bind_variant(struct binding *binding, const struct config_field *fie
     struct config_alternative alternative;
     const struct json_node *tag = find_tag(binding, field, trail, &room);
     if (tag == NULL) return;
-    if (!find_alternative(binding, field->family, tag->text, &alternative)) {
+    if (!config_find_alternative(binding->families, field->family, tag->text, &alternative)) {
         report_unknown_alternative(binding, field, tag);
         return;
     }
@@ -289,11 +280,10 @@ static void bind_variant(struct binding *binding, const struct config_field *fie
 /* Takes {"value": V, "source": ..., "sure": ...} apart. Returns the node of the value, NULL after a report. */
 static const struct json_node *open_sourced(struct binding *binding, const struct config_trail *trail)
 {
-    static const char *const sures[] = {"datasheet", "measured", "derived", "paper", "memory", "guess", NULL};
     static const struct config_field fields[] = {
         {.name = "value", .kind = CONFIG_TEXT},
         {.name = "source", .kind = CONFIG_TEXT, .offset = offsetof(struct config_origin, source)},
-        {.name = "sure", .kind = CONFIG_CHOICE, .choices = sures},
+        {.name = "sure", .kind = CONFIG_CHOICE, .choices = config_sures},
         {0},
     };
     const struct json_node *value = NULL;

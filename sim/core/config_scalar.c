@@ -12,17 +12,6 @@
 /* Above this, neighbouring whole numbers share a double, and other readers of JSON would mix them up. */
 static const int64_t exact_max = (INT64_C(1) << 53) - 1;
 
-bool config_is_scalar(enum config_kind kind)
-{
-    return kind != CONFIG_SECTION && kind != CONFIG_MAP && kind != CONFIG_LIST && kind != CONFIG_VARIANT;
-}
-
-bool config_is_optional(const struct config_field *field)
-{
-    if ((field->flags & CONFIG_REQUIRED) || field->value != NULL) return false;
-    return (field->flags & CONFIG_OPTIONAL) || config_is_scalar(field->kind) || field->kind == CONFIG_VARIANT;
-}
-
 /* Quantities without a dimension are plain numbers. */
 static bool is_plain_number(const struct config_field *field)
 {
@@ -214,21 +203,6 @@ void config_read_scalar(struct config_reading *reading, const struct config_fiel
 void config_clear_scalar(const struct config_field *field, void *out)
 {
     if (field->kind == CONFIG_REAL || field->kind == CONFIG_QUANTITY) *(double *)out = (double)NAN;
-}
-
-bool config_scalar_is_clear(const struct config_field *field, const void *value)
-{
-    switch (field->kind) {
-    case CONFIG_BOOL: return !*(const bool *)value;
-    case CONFIG_INT:
-    case CONFIG_TIME: return *(const int64_t *)value == 0;
-    case CONFIG_REAL:
-    case CONFIG_QUANTITY: return isnan(*(const double *)value);
-    case CONFIG_TEXT:
-    case CONFIG_PATH: return *(const char *const *)value == NULL;
-    case CONFIG_CHOICE: return *(const int *)value == 0;
-    default: return false;
-    }
 }
 
 static void write_int(int64_t value, struct text *json)

@@ -5,18 +5,12 @@
 
 #include "sim/core/config_report.h"
 
-bool config_is_scalar(enum config_kind kind);
-
-/* Whether the document may leave the field out although it has no default. */
-bool config_is_optional(const struct config_field *field);
-
 /* Reads a node that is not null into `out`, or reports what is wrong with it; `name` is what messages call it. */
 void config_read_scalar(struct config_reading *reading, const struct config_field *field, const char *name,
                         const struct json_node *node, void *out);
 
-/* What stands in an optional field that was left out: NAN, or the zero that is there already. */
+/* Puts into an optional field that was left out what stands for that: NAN, or the zero that is there already. */
 void config_clear_scalar(const struct config_field *field, void *out);
-bool config_scalar_is_clear(const struct config_field *field, const void *value);
 
 /* The value as JSON that config_read_scalar turns into the same value. */
 void config_write_scalar(const struct config_field *field, const void *value, struct text *json);
