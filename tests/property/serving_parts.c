@@ -1,0 +1,151 @@
+/* The parts of the serving clock against brute force: block growth by phase, boundary times, longest gaps, order of
+ * finishing. */
+#include "tests/harness.h"
+
+#include "sim/core/mem.h"
+#include "sim/core/rng.h"
+#include "sim/world/finish_order.h"
+#include "sim/world/kvcache.h"
+#include "sim/world/run_clock.h"
+#include "sim/world/token_gaps.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- KV blocks --- */
+
+enum { MAX_SEQUENCES = 12, HORIZON = 400 };
+
+/* Walks step by step and sequence by sequence. Returns the first i >= 1 whose iteration leaves fewer than `keep`. */
+static int64_t walk(const int64_t *contexts, int n, int64_t block_tokens, int64_t free_blocks, int64_t keep,
+                    int64_t *growth)
+{
+    int64_t first_short = INT64_MAX;
+    for (int64_t i = 0; i < HORIZON; i++) {
+        growth[i] = 0;
+        for (int k = 0; k < n; k++) growth[i] += (contexts[k] + i - 1) % block_tokens == 0;
+        free_blocks -= growth[i];
+        if (i >= 1 && free_blocks < keep && first_short == INT64_MAX) first_short = i;
+    }
+    return first_short;
+}
+
+static void block_growth_is_closed_form(void)
+{
+    struct rng rng;
+    rng_init(&rng, 7, 0, "kvcache test", 0);
+    for (int round = 0; round < 3000; round++) {
+        int64_t block_tokens = 1 + (int64_t)rng_below(&rng, 20), step = (int64_t)rng_below(&rng, 1000);
+        int64_t contexts[MAX_SEQUENCES], growth[HORIZON], keep = (int64_t)rng_below(&rng, 4);
+        int n = 1 + (int)rng_below(&rng, MAX_SEQUENCES);
+        struct kvcache kv;
+        MUST(kvcache_init(&kv, block_tokens, 1 + (int64_t)rng_below(&rng, 100)) == 0);
+        for (int k = 0; k < n; k++) kvcache_join(&kv, step, contexts[k] = 2 + (int64_t)rng_below(&rng, 60));
+        int64_t expected = walk(contexts, n, block_tokens, kv.free_blocks, keep, growth);
+        int64_t found = kvcache_steps_until_short(&kv, step, keep);
+        CHECK_EQ_INT(found > HORIZON ? INT64_MAX : found, expected);
+        int64_t sum = 0, from = (int64_t)rng_below(&rng, 50);
+        for (int64_t i = 0; i < 100; i++) {
+            CHECK_EQ_INT(kvcache_growth_over(&kv, step + from, i), sum);
+            sum += growth[from + i];
+        }
+        for (int k = 0; k < n; k++) kvcache_leave(&kv, step + 77, contexts[k] + 77);
+        for (int64_t i = 0; i < block_tokens; i++) CHECK_EQ_INT(kv.phases[i], 0);
+        CHECK_EQ_INT(kvcache_steps_until_short(&kv, step, keep), INT64_MAX);
+        kvcache_fini(&kv);
+    }
+}
+
+/* --- Boundaries --- */
+
+static void boundaries_invert(void)
+{
+    struct rng rng;
+    rng_init(&rng, 11, 0, "clock test", 0);
+    for (int round = 0; round < 20000; round++) {
+        struct run_clock clock = {.anchor_ns = (sim_ns)rng_below(&rng, 1u << 30),
+                                  .first_ns = exp(rng_uniform(&rng) * 18) + 2,
+                                  .slope_ns = rng_below(&rng, 3) ? exp(rng_uniform(&rng) * 12) : 0};
+        int64_t k = 1 + (int64_t)rng_below(&rng, 100000);
+        sim_ns at = run_clock_boundary_ns(&clock, k);
+        CHECK_EQ_INT(run_clock_first_boundary(&clock, at), k);
+        CHECK_EQ_INT(run_clock_first_boundary(&clock, at + 1), k + 1);
+        CHECK_EQ_INT(run_clock_first_boundary(&clock, run_clock_boundary_ns(&clock, k - 1) + 1), k);
+        CHECK_EQ_INT(run_clock_first_boundary(&clock, clock.anchor_ns), 1);
+    }
+}
+
+static void boundaries_add_up_the_iterations(void)
+{
+    struct run_clock clock = {.anchor_ns = 1000, .first_ns = 5e6 + 0.25, .slope_ns = 3.5};
+    double sum = 0;
+    for (int64_t k = 1; k < 1000; k++) {
+        sum += clock.first_ns + (double)(k - 1) * clock.slope_ns;
+        CHECK_EQ_INT(run_clock_boundary_ns(&clock, k), 1000 + llrint(sum));
+    }
+}
+
+/* --- Gaps --- */
+
+static void longest_gaps_are_suffix_maxima(void)
+{
+    enum { STEPS = 300 };
+    struct rng rng;
+    rng_init(&rng, 13, 0, "gaps test", 0);
+    for (int round = 0; round < 50; round++) {
+        struct token_gaps gaps;
+        sim_ns all[STEPS];
+        int64_t kept_from = 0;
+        token_gaps_init(&gaps);
+        for (int64_t step = 0; step < STEPS; step++) {
+            all[step] = 1 + (sim_ns)rng_below(&rng, 1000);
+            MUST(token_gaps_add(&gaps, step, all[step]) == 0);
+            if (rng_below(&rng, 40) == 0) token_gaps_forget_before(&gaps, kept_from = step - 20);
+            int64_t from = kept_from + (int64_t)rng_below(&rng, (uint64_t)(step - kept_from + 2));
+            sim_ns expected = 0;
+            for (int64_t i = from < 0 ? 0 : from; i <= step; i++)
+                if (all[i] > expected) expected = all[i];
+            CHECK_EQ_INT(token_gaps_max_from(&gaps, from), expected);
+        }
+        token_gaps_fini(&gaps);
+    }
+}
+
+/* --- Order of finishing --- */
+
+static void the_first_to_finish_is_the_least(void)
+{
+    enum { MEMBERS = 64 };
+    static struct request requests[MEMBERS];
+    bool in[MEMBERS] = {false};
+    struct finish_order order;
+    struct rng rng;
+    rng_init(&rng, 17, 0, "finish test", 0);
+    finish_order_init(&order);
+    for (int round = 0; round < 20000; round++) {
+        int i = (int)rng_below(&rng, MEMBERS);
+        if (in[i]) {
+            finish_order_remove(&order, &requests[i]);
+        } else {
+            requests[i].view.id = i;
+            requests[i].finish_step = (int64_t)rng_below(&rng, 50);
+            MUST(finish_order_add(&order, &requests[i]) == 0);
+        }
+        in[i] = !in[i];
+        const struct request *least = NULL;
+        for (int k = 0; k < MEMBERS; k++)
+            if (in[k] && (least == NULL || requests[k].finish_step < least->finish_step)) least = &requests[k];
+        CHECK(finish_order_first(&order) == least);
+        CHECK_EQ_INT(finish_order_next_step(&order), least != NULL ? least->finish_step : INT64_MAX);
+    }
+    finish_order_fini(&order);
+}
+
+TEST_SUITE(serving_parts)
+{
+    TEST(block_growth_is_closed_form);
+    TEST(boundaries_invert);
+    TEST(boundaries_add_up_the_iterations);
+    TEST(longest_gaps_are_suffix_maxima);
+    TEST(the_first_to_finish_is_the_least);
+}
