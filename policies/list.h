@@ -10,6 +10,12 @@ POLICY(router, routing_least_outstanding)
 
 /* scheduler */
 POLICY(scheduler, scheduler_fifo)
+POLICY(scheduler, scheduler_fifo_skip)
+POLICY(scheduler, scheduler_easy)
+POLICY(scheduler, scheduler_sjf)
+POLICY(scheduler, scheduler_fewest_gpus)
+POLICY(scheduler, scheduler_srtf)
+POLICY(scheduler, scheduler_srsf)
 
 /* placement */
 POLICY(placer, placement_counted)

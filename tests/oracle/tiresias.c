@@ -80,7 +80,31 @@ static void fifo_is_their_fifo(void)
     compare("fifo", "fifo", false, 2433.4375, 57722, 0);
 }
 
+static void fifo_skip_is_their_fjf(void)
+{
+    compare("fifo-skip", "fjf", false, 2377.0775, 57722, 0);
+}
+
+static void fewest_gpus_is_their_sjf(void)
+{
+    compare("fewest-gpus", "sjf", true, 2360.0125, 57722, 18);
+}
+
+static void srtf_is_their_shortest(void)
+{
+    compare("srtf", "shortest", true, 2384.98, 60908, 125);
+}
+
+static void srsf_is_their_shortest_gpu(void)
+{
+    compare("srsf", "shortest-gpu", true, 2352.745, 57722, 43);
+}
+
 TEST_SUITE(tiresias)
 {
     TEST(fifo_is_their_fifo);
+    TEST(fifo_skip_is_their_fjf);
+    TEST(fewest_gpus_is_their_sjf);
+    TEST(srtf_is_their_shortest);
+    TEST(srsf_is_their_shortest_gpu);
 }

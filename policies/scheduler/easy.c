@@ -1,0 +1,125 @@
+/* EASY backfilling (Lifka 1995): jobs start in the order of their submission. When the first of the queue does not fit, it
+ * gets a reservation for the moment at which, by the users' estimates, enough GPUs are free; a job behind it may start now
+ * if by its estimate it ends before that moment, or if it only needs GPUs that the first one will leave over.
+ *
+ * The reservation counts GPUs, not nodes. A job that runs over its estimate is taken to end now. */
+#include "policies/registry.h"
+#include "policies/scheduler/pending.h"
+
+struct easy {
+    struct pending pending; /* ranked by submission, the span is the estimate */
+    struct ranking running; /* ranked by estimated end */
+    int code;
+};
+
+/* What the first of the queue is promised. */
+struct reservation {
+    sim_ns shadow_ns;   /* when it starts at the latest */
+    int64_t extra_gpus; /* that it leaves over then */
+};
+
+static void easy_fini(void *state)
+{
+    pending_fini(&((struct easy *)state)->pending);
+}
+
+static void easy_notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    struct easy *easy = state;
+    struct ranked *ranked = job_view_slot(note->job);
+    if (note->event == JOB_EVENT_SUBMIT) {
+        *ranked = (struct ranked){.job = note->job,
+                                  .rank = {.first = note->job->sequence},
+                                  .gpus = note->job->gpus,
+                                  .span_ns = note->job->estimate_ns};
+        int code = pending_add(&easy->pending, ranked);
+        if (code < 0) easy->code = code;
+    } else if (note->event == JOB_EVENT_START) {
+        pending_remove(&easy->pending, ranked);
+        ranked->rank = (struct rank){.first = view->now_ns + job_view_estimated_remaining_ns(view, note->job),
+                                     .second = note->job->sequence};
+        ranking_add(&easy->running, ranked);
+    } else if (note->event == JOB_EVENT_FINISH) {
+        ranking_remove(&easy->running, ranked);
+    }
+}
+
+static const struct job_view *first_of_queue(const struct pending *pending)
+{
+    const struct ranked *first = NULL;
+    for (size_t i = 0; i < pending->n; i++) {
+        const struct ranked *candidate = pending->classes[i]->jobs.first;
+        if (candidate != NULL && (first == NULL || rank_before(&candidate->rank, &first->rank))) first = candidate;
+    }
+    return first == NULL ? NULL : first->job;
+}
+
+static struct reservation reserve(const struct easy *easy, const struct cluster_view *view, const struct job_view *job)
+{
+    int64_t spare = view->free_gpus - job->gpus;
+    if (spare >= 0) return (struct reservation){view->now_ns, spare};
+    const struct ranked *last = ranking_reach(&easy->running, -spare);
+    if (last == NULL) return (struct reservation){SIM_NS_MAX, 0};
+    sim_ns shadow_ns = last->rank.first > view->now_ns ? last->rank.first : view->now_ns;
+    struct rank after = {.first = shadow_ns + 1, .second = INT64_MIN};
+    return (struct reservation){shadow_ns, spare + ranking_gpus_before(&easy->running, after)};
+}
+
+/* The oldest job that may start without breaking the promise. */
+static struct ranked *first_that_may(const struct pending *pending, const struct cluster_view *view,
+                                     const struct reservation *promise)
+{
+    struct ranked *best = NULL;
+    for (size_t i = 0; i < pending->n && pending->classes[i]->gpus <= view->free_gpus; i++) {
+        const struct pending_class *class = pending->classes[i];
+        if (!pending_class_is_open(pending, class)) continue;
+        struct ranked *candidate = class->gpus <= promise->extra_gpus
+                                       ? class->jobs.first
+                                       : ranking_first_within(&class->jobs, promise->shadow_ns - view->now_ns);
+        if (candidate != NULL && (best == NULL || rank_before(&candidate->rank, &best->rank))) best = candidate;
+    }
+    return best;
+}
+
+static void backfill(struct easy *easy, const struct cluster_view *view, struct job_plan *plan,
+                     struct reservation *promise)
+{
+    struct ranked *ranked;
+    while ((ranked = first_that_may(&easy->pending, view, promise)) != NULL) {
+        bool ends_before = ranked->span_ns <= promise->shadow_ns - view->now_ns;
+        const char *reason = ends_before ? "backfilled: ends before the reservation" : "backfilled beside the reservation";
+        if (!job_plan_start(plan, ranked->job, reason))
+            pending_class_of(&easy->pending, ranked->job)->refused_in = easy->pending.round;
+        else if (!ends_before)
+            promise->extra_gpus -= ranked->gpus;
+    }
+}
+
+static int easy_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    struct easy *easy = state;
+    struct pending *pending = &easy->pending;
+    const struct job_view *first;
+    pending->round++;
+    while ((first = first_of_queue(pending)) != NULL && job_plan_start(plan, first, "head of the queue")) {
+    }
+    if (first == NULL || view->free_gpus == 0) return easy->code;
+    pending_class_of(pending, first)->refused_in = pending->round;
+    struct reservation promise = reserve(easy, view, first);
+    backfill(easy, view, plan, &promise);
+    return easy->code;
+}
+
+const struct scheduler scheduler_easy = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct scheduler),
+               .family = POLICY_SCHEDULER,
+               .name = "easy",
+               .summary = "in the order of submission, with backfilling around a reservation for the first",
+               .source = "Lifka, The ANL/IBM SP scheduling system (JSSPP 1995)",
+               .state_bytes = sizeof(struct easy),
+               .fini = easy_fini},
+    .job_bytes = sizeof(struct ranked),
+    .notify = easy_notify,
+    .decide = easy_decide,
+};

@@ -1,0 +1,25 @@
+/* Fewest GPUs first, the older of equals first, with preemption: a job's size is the number of GPUs it asks for, which
+ * needs no estimate of its run time. */
+#include "policies/registry.h"
+#include "policies/scheduler/preemptive.h"
+
+static int fewest_gpus_init(void *state, const void *params, struct diag *diag)
+{
+    (void)params, (void)diag;
+    return preemptive_init(state, BY_GPUS);
+}
+
+const struct scheduler scheduler_fewest_gpus = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct scheduler),
+               .family = POLICY_SCHEDULER,
+               .name = "fewest-gpus",
+               .summary = "fewest GPUs first, then oldest; preemptive",
+               .source = "Tiresias (NSDI 2019) simulator, sjf",
+               .state_bytes = sizeof(struct preemptive),
+               .init = fewest_gpus_init,
+               .fini = preemptive_fini},
+    .job_bytes = sizeof(struct preemptive_job),
+    .notify = preemptive_notify,
+    .decide = preemptive_decide,
+};

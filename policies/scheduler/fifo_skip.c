@@ -1,0 +1,29 @@
+/* First in, first out with skipping: jobs start in the order of their submission, but one that does not fit holds nobody
+ * up. Nothing is reserved, so wide jobs may wait for long. */
+#include "policies/registry.h"
+#include "policies/scheduler/skipping.h"
+
+static void fifo_skip_notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    (void)view;
+    skipping_notify(state, note, (struct rank){.first = note->job->sequence});
+}
+
+static int fifo_skip_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    return skipping_decide(state, view, plan, "oldest that fits");
+}
+
+const struct scheduler scheduler_fifo_skip = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct scheduler),
+               .family = POLICY_SCHEDULER,
+               .name = "fifo-skip",
+               .summary = "in the order of submission, skipping what does not fit",
+               .source = "Tiresias (NSDI 2019) simulator, fjf",
+               .state_bytes = sizeof(struct skipping),
+               .fini = skipping_fini},
+    .job_bytes = sizeof(struct ranked),
+    .notify = fifo_skip_notify,
+    .decide = fifo_skip_decide,
+};

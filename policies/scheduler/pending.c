@@ -1,0 +1,68 @@
+#include "policies/scheduler/pending.h"
+
+#include "sim/core/err.h"
+#include "sim/core/mem.h"
+
+#include <string.h>
+
+void pending_fini(struct pending *pending)
+{
+    for (size_t i = 0; i < pending->n; i++) mem_free(pending->classes[i]);
+    mem_free(pending->classes);
+    *pending = (struct pending){0};
+}
+
+/* The index of the first class that is not before (gpus, nodes). */
+static size_t find(const struct pending *pending, int32_t gpus, int32_t nodes)
+{
+    size_t low = 0, high = pending->n;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        const struct pending_class *class = pending->classes[middle];
+        if (class->gpus < gpus || (class->gpus == gpus && class->nodes < nodes))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct pending_class *add_class(struct pending *pending, size_t at, int32_t gpus, int32_t nodes)
+{
+    if (pending->n == pending->capacity) {
+        size_t capacity = pending->capacity * 2 + 8;
+        struct pending_class **classes = mem_realloc(pending->classes, capacity * sizeof *classes);
+        if (classes == NULL) return NULL;
+        pending->classes = classes;
+        pending->capacity = capacity;
+    }
+    struct pending_class *class = mem_zalloc(1, sizeof *class);
+    if (class == NULL) return NULL;
+    class->gpus = gpus;
+    class->nodes = nodes;
+    memmove(&pending->classes[at + 1], &pending->classes[at], (pending->n - at) * sizeof *pending->classes);
+    pending->classes[at] = class;
+    pending->n++;
+    return class;
+}
+
+struct pending_class *pending_class_of(struct pending *pending, const struct job_view *job)
+{
+    size_t at = find(pending, job->gpus, job->nodes);
+    struct pending_class *class = at < pending->n ? pending->classes[at] : NULL;
+    bool found = class != NULL && class->gpus == job->gpus && class->nodes == job->nodes;
+    return found ? class : add_class(pending, at, job->gpus, job->nodes);
+}
+
+int pending_add(struct pending *pending, struct ranked *ranked)
+{
+    struct pending_class *class = pending_class_of(pending, ranked->job);
+    if (class == NULL) return SIM_E_NOMEM;
+    ranking_add(&class->jobs, ranked);
+    return 0;
+}
+
+void pending_remove(struct pending *pending, struct ranked *ranked)
+{
+    ranking_remove(&pending_class_of(pending, ranked->job)->jobs, ranked);
+}

@@ -1,0 +1,290 @@
+#include "policies/scheduler/preemptive.h"
+
+#include "sim/core/err.h"
+#include "sim/core/mem.h"
+
+#include <string.h>
+
+__extension__ typedef __int128 gpu_time; /* GPUs * ns do not fit into 64 bits */
+
+int preemptive_init(void *state, enum preemptive_order order)
+{
+    ((struct preemptive *)state)->order = order;
+    return 0;
+}
+
+void preemptive_fini(void *state)
+{
+    struct preemptive *preemptive = state;
+    pending_fini(&preemptive->pending);
+    mem_free(preemptive->groups);
+    mem_free(preemptive->starts.items);
+    mem_free(preemptive->preemptions.items);
+}
+
+static struct preemptive_job *slot_of(const struct ranked *ranked)
+{
+    return (struct preemptive_job *)(void *)ranked;
+}
+
+static void append(struct preemptive *preemptive, struct ranked_list *list, struct ranked *ranked)
+{
+    if (list->n == list->capacity) {
+        size_t capacity = list->capacity * 2 + 16;
+        struct ranked **items = mem_realloc(list->items, capacity * sizeof(struct ranked *));
+        if (items == NULL) {
+            preemptive->code = SIM_E_NOMEM;
+            return;
+        }
+        list->items = items;
+        list->capacity = capacity;
+    }
+    list->items[list->n++] = ranked;
+}
+
+/* --- The order --- */
+
+static int64_t weight(const struct preemptive *preemptive, int64_t gpus)
+{
+    return preemptive->order == BY_GPU_TIME_LEFT ? gpus : 1;
+}
+
+/* What the order goes by first. */
+static gpu_time value_of_pending(const struct preemptive *preemptive, const struct ranked *ranked)
+{
+    if (preemptive->order == BY_GPUS) return ranked->gpus;
+    return (gpu_time)slot_of(ranked)->remaining_ns * weight(preemptive, ranked->gpus);
+}
+
+/* Whether pending job a comes before b. */
+static bool pending_before(const struct preemptive *preemptive, const struct ranked *a, const struct ranked *b)
+{
+    gpu_time value_a = value_of_pending(preemptive, a), value_b = value_of_pending(preemptive, b);
+    if (value_a != value_b) return value_a < value_b;
+    if (a->rank.second != b->rank.second) return a->rank.second < b->rank.second;
+    return a->rank.third < b->rank.third;
+}
+
+/* Whether running job a, of another group than b, comes before it. On a tie the one with more GPUs has been behind: it
+ * moves faster. */
+static bool running_before(const struct ranked *a, const struct ranked *b, sim_ns now)
+{
+    gpu_time value_a = (gpu_time)(a->rank.first - now) * a->gpus, value_b = (gpu_time)(b->rank.first - now) * b->gpus;
+    return value_a != value_b ? value_a < value_b : a->gpus < b->gpus;
+}
+
+/* The place of a waiting job among its class. Of equal ones, those that wait longer come first; of those that wait since
+ * the same moment, the new ones last. */
+static struct rank pending_rank(struct preemptive *preemptive, const struct preemptive_job *slot)
+{
+    uint64_t sequence = (uint64_t)slot->ranked.job->sequence;
+    if (preemptive->order == BY_GPUS) return (struct rank){0, 0, sequence};
+    uint64_t last = slot->is_new ? UINT64_C(1) << 63 : 0;
+    return (struct rank){slot->remaining_ns, slot->waits_since_ns, last | ++preemptive->n_placed};
+}
+
+/* The place of a job that starts now in its group. Running jobs are ranked by their end, which does not move. Of equal
+ * ones, a job that has been waiting was there first; a new one comes last. */
+static struct rank running_rank(struct preemptive *preemptive, const struct preemptive_job *slot, sim_ns now)
+{
+    uint64_t sequence = (uint64_t)slot->ranked.job->sequence;
+    if (preemptive->order == BY_GPUS) return (struct rank){slot->ranked.gpus, 0, sequence};
+    bool was_waiting = slot->waits_since_ns < now;
+    return (struct rank){now + slot->remaining_ns, was_waiting ? -now : now, ++preemptive->n_placed};
+}
+
+/* The rank in a group up to which running jobs come before this pending one. */
+static struct rank bound_in_group(const struct preemptive *preemptive, const struct running_group *group,
+                                  const struct ranked *ranked, sim_ns now)
+{
+    if (preemptive->order == BY_GPUS) return (struct rank){ranked->gpus, 0, ranked->rank.third};
+    gpu_time value = value_of_pending(preemptive, ranked);
+    int64_t speed = weight(preemptive, group->gpus);
+    bool loses_ties = slot_of(ranked)->waits_since_ns == now;
+    gpu_time end = now + (loses_ties ? value / speed + 1 : (value + speed - 1) / speed);
+    return (struct rank){end < INT64_MAX ? (int64_t)end : INT64_MAX, INT64_MIN, 0};
+}
+
+static int64_t running_gpus_before(const struct preemptive *preemptive, const struct ranked *ranked, sim_ns now)
+{
+    int64_t gpus = 0;
+    for (size_t i = 0; i < preemptive->n_groups; i++) {
+        const struct running_group *group = &preemptive->groups[i];
+        if (group->jobs.root != NULL)
+            gpus += ranking_gpus_before(&group->jobs, bound_in_group(preemptive, group, ranked, now));
+    }
+    return gpus;
+}
+
+/* --- Keeping the rankings --- */
+
+static struct running_group *add_group(struct preemptive *preemptive, size_t at, int32_t gpus)
+{
+    if (preemptive->n_groups == preemptive->groups_capacity) {
+        size_t capacity = preemptive->groups_capacity * 2 + 8;
+        struct running_group *groups = mem_realloc(preemptive->groups, capacity * sizeof *groups);
+        if (groups == NULL) return NULL;
+        preemptive->groups = groups;
+        preemptive->groups_capacity = capacity;
+    }
+    struct running_group *group = &preemptive->groups[at];
+    memmove(group + 1, group, (preemptive->n_groups++ - at) * sizeof *group);
+    *group = (struct running_group){.gpus = gpus};
+    return group;
+}
+
+/* The group of running jobs of this size, made when there is none; NULL when out of memory. */
+static struct running_group *group_of(struct preemptive *preemptive, int64_t job_gpus)
+{
+    int32_t gpus = preemptive->order == BY_GPU_TIME_LEFT ? (int32_t)job_gpus : 0;
+    size_t at = 0;
+    while (at < preemptive->n_groups && preemptive->groups[at].gpus < gpus) at++;
+    bool found = at < preemptive->n_groups && preemptive->groups[at].gpus == gpus;
+    return found ? &preemptive->groups[at] : add_group(preemptive, at, gpus);
+}
+
+static void let_wait(struct preemptive *preemptive, struct preemptive_job *slot)
+{
+    slot->ranked.rank = pending_rank(preemptive, slot);
+    int code = pending_add(&preemptive->pending, &slot->ranked);
+    if (code < 0) preemptive->code = code;
+}
+
+static void let_run(struct preemptive *preemptive, struct preemptive_job *slot, sim_ns now)
+{
+    struct running_group *group = group_of(preemptive, slot->ranked.gpus);
+    if (group == NULL) {
+        preemptive->code = SIM_E_NOMEM;
+        return;
+    }
+    slot->ranked.rank = running_rank(preemptive, slot, now);
+    ranking_add(&group->jobs, &slot->ranked);
+    preemptive->running_gpus += slot->ranked.gpus;
+}
+
+static void take_from_running(struct preemptive *preemptive, struct preemptive_job *slot)
+{
+    ranking_remove(&group_of(preemptive, slot->ranked.gpus)->jobs, &slot->ranked);
+    preemptive->running_gpus -= slot->ranked.gpus;
+}
+
+void preemptive_notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    struct preemptive *preemptive = state;
+    struct preemptive_job *slot = job_view_slot(note->job);
+    if (preemptive->code < 0) return;
+    if (note->event == JOB_EVENT_SUBMIT) {
+        slot->ranked.job = note->job;
+        slot->ranked.gpus = note->job->gpus;
+        slot->is_new = true;
+        slot->waits_since_ns = view->now_ns;
+        if (preemptive->order != BY_GPUS) slot->remaining_ns = job_view_remaining_ns(view, note->job);
+        let_wait(preemptive, slot);
+    } else if (note->event == JOB_EVENT_START) {
+        let_run(preemptive, slot, view->now_ns);
+    } else if (note->event == JOB_EVENT_FINISH) {
+        take_from_running(preemptive, slot);
+    }
+}
+
+/* --- Deciding --- */
+
+/* The first pending job, in the order, that fits behind the running jobs before it and those already chosen, or NULL. It
+ * is the first of its class: for the others even less is left. Each candidate that does not fit also rules out all that
+ * are as wide, being further behind. */
+static struct ranked *first_that_fits(const struct preemptive *preemptive, const struct cluster_view *view)
+{
+    const struct pending *pending = &preemptive->pending;
+    int64_t room = view->total_gpus - preemptive->chosen_gpus, left = room;
+    for (;;) {
+        struct ranked *first = NULL;
+        for (size_t i = 0; i < pending->n && pending->classes[i]->gpus <= left; i++) {
+            const struct pending_class *class = pending->classes[i];
+            if (!pending_class_is_open(pending, class)) continue;
+            if (first == NULL || pending_before(preemptive, class->jobs.first, first)) first = class->jobs.first;
+        }
+        if (first == NULL) return NULL;
+        left = room - running_gpus_before(preemptive, first, view->now_ns);
+        if (first->gpus <= left) return first;
+    }
+}
+
+/* The first running job, in the order, that no longer fits: from the end back to where the excess is used up. */
+static struct ranked *first_in_excess(struct preemptive *preemptive, int64_t excess, sim_ns now)
+{
+    for (size_t i = 0; i < preemptive->n_groups; i++)
+        preemptive->groups[i].tail = ranking_last(&preemptive->groups[i].jobs);
+    for (;;) {
+        struct running_group *last = NULL;
+        for (size_t i = 0; i < preemptive->n_groups; i++) {
+            struct running_group *group = &preemptive->groups[i];
+            if (group->tail != NULL && (last == NULL || running_before(last->tail, group->tail, now))) last = group;
+        }
+        excess -= last->tail->gpus;
+        if (excess <= 0) return last->tail;
+        last->tail = ranking_previous(&last->jobs, last->tail);
+    }
+}
+
+static void choose_start(struct preemptive *preemptive, struct ranked *ranked)
+{
+    pending_remove(&preemptive->pending, ranked);
+    preemptive->chosen_gpus += ranked->gpus;
+    append(preemptive, &preemptive->starts, ranked);
+}
+
+static void choose_preemption(struct preemptive *preemptive, struct ranked *ranked, sim_ns now)
+{
+    struct preemptive_job *slot = slot_of(ranked);
+    take_from_running(preemptive, slot);
+    slot->is_new = false;
+    slot->waits_since_ns = now;
+    if (preemptive->order != BY_GPUS) slot->remaining_ns = ranked->rank.first - now;
+    let_wait(preemptive, slot);
+    append(preemptive, &preemptive->preemptions, ranked);
+}
+
+/* Both kinds of choice go on where the last one was made or behind it, so they end. */
+static void choose(struct preemptive *preemptive, const struct cluster_view *view)
+{
+    preemptive->chosen_gpus = 0;
+    preemptive->starts.n = preemptive->preemptions.n = 0;
+    while (preemptive->code == 0) {
+        struct ranked *fits = first_that_fits(preemptive, view);
+        if (fits != NULL) {
+            choose_start(preemptive, fits);
+            continue;
+        }
+        int64_t excess = preemptive->running_gpus + preemptive->chosen_gpus - view->total_gpus;
+        if (excess <= 0) return;
+        choose_preemption(preemptive, first_in_excess(preemptive, excess, view->now_ns), view->now_ns);
+    }
+}
+
+/* Carries the choice out. When the placer refuses a job, its class is closed for this round, those behind it wait again,
+ * and false comes back: the choice must be made anew without that class. */
+static bool carry_out(struct preemptive *preemptive, struct job_plan *plan)
+{
+    struct pending *pending = &preemptive->pending;
+    const struct ranked_list *starts = &preemptive->starts, *preemptions = &preemptive->preemptions;
+    for (size_t i = 0; i < preemptions->n; i++)
+        job_plan_preempt(plan, preemptions->items[i]->job, "others come before it");
+    size_t n_started = 0;
+    while (n_started < starts->n && job_plan_start(plan, starts->items[n_started]->job, "first in the order")) n_started++;
+    if (n_started == starts->n) return true;
+    pending_class_of(pending, starts->items[n_started]->job)->refused_in = pending->round;
+    for (size_t i = n_started; i < starts->n; i++) pending_add(pending, starts->items[i]);
+    return false;
+}
+
+int preemptive_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    struct preemptive *preemptive = state;
+    preemptive->pending.round++;
+    bool done = false;
+    while (preemptive->code == 0 && !done) {
+        choose(preemptive, view);
+        if (preemptive->code == 0) done = carry_out(preemptive, plan);
+    }
+    return preemptive->code;
+}

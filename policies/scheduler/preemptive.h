@@ -1,0 +1,54 @@
+/* What the preemptive schedulers share: at every decision all jobs, pending and running, are walked in the policy's order,
+ * each takes its GPUs if enough are left and is skipped if not; who is skipped and runs is preempted, who is not and waits
+ * starts. Equal jobs keep the order they had at the decision before; a new job comes after its equals.
+ *
+ * The walk is not made. Between two decisions its result changes only where a job came or left: running jobs only come
+ * nearer to the front, which leaves less for those they pass. So it is enough to look for the first pending job that now
+ * fits behind the running jobs before it, and for the first running job that no longer does, until there is none. Pending
+ * jobs lie in one ranking per class; running ones in one ranking per speed at which they move to the front. */
+#ifndef ORRERY_POLICIES_SCHEDULER_PREEMPTIVE_H
+#define ORRERY_POLICIES_SCHEDULER_PREEMPTIVE_H
+
+#include "policies/scheduler/pending.h"
+#include "sim/world/policy.h"
+
+/* The order: by GPUs alone, by run time left (true one: declare ORACLE_DURATION), or by run time left times GPUs. */
+enum preemptive_order { BY_GPUS, BY_TIME_LEFT, BY_GPU_TIME_LEFT };
+
+struct preemptive_job {
+    struct ranked ranked; /* first */
+    bool is_new;         /* waits since its submission */
+    sim_ns remaining_ns; /* while it waits */
+    sim_ns waits_since_ns;
+};
+
+struct running_group {
+    int32_t gpus; /* of its jobs; 0: of any */
+    struct ranking jobs;
+    struct ranked *tail; /* where a walk from the end has come to */
+};
+
+struct ranked_list {
+    size_t n, capacity;
+    struct ranked **items;
+};
+
+struct preemptive {
+    enum preemptive_order order;
+    struct pending pending;
+    size_t n_groups, groups_capacity;
+    struct running_group *groups; /* fewest GPUs first */
+    int64_t running_gpus;         /* of the jobs in the groups */
+    int64_t chosen_gpus;          /* of the jobs in `starts` */
+    struct ranked_list starts, preemptions; /* of the plan being made */
+    uint64_t n_placed;            /* jobs put into a ranking so far: breaks ties */
+    int code;                     /* SIM_E_NOMEM once something could not be kept */
+};
+
+/* For policies whose state is a struct preemptive and whose state per job is a struct preemptive_job. */
+int preemptive_init(void *state, enum preemptive_order order);
+void preemptive_fini(void *state);
+void preemptive_notify(void *state, const struct cluster_view *view, const struct job_note *note);
+int preemptive_decide(void *state, const struct cluster_view *view, struct job_plan *plan);
+
+#endif

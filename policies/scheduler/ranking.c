@@ -1,0 +1,165 @@
+#include "policies/scheduler/ranking.h"
+
+#include <stddef.h>
+
+/* A bijective mixer (the finaliser of SplitMix64; Steele, Lea and Flood 2014): no two jobs have the same height. */
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+static void sum_up(struct ranked *node)
+{
+    node->gpus_below = node->gpus;
+    node->min_span_below_ns = node->span_ns;
+    for (int side = 0; side < 2; side++) {
+        const struct ranked *child = side ? node->right : node->left;
+        if (child == NULL) continue;
+        node->gpus_below += child->gpus_below;
+        if (child->min_span_below_ns < node->min_span_below_ns) node->min_span_below_ns = child->min_span_below_ns;
+    }
+}
+
+/* Cuts a tree into the nodes before `rank` and the others. */
+static void split(struct ranked *node, const struct rank *rank, struct ranked **before, struct ranked **after)
+{
+    if (node == NULL) {
+        *before = *after = NULL;
+    } else if (rank_before(&node->rank, rank)) {
+        *before = node;
+        split(node->right, rank, &node->right, after);
+        sum_up(node);
+    } else {
+        *after = node;
+        split(node->left, rank, before, &node->left);
+        sum_up(node);
+    }
+}
+
+/* Joins two trees; all of the first are before all of the second. */
+static struct ranked *join(struct ranked *before, struct ranked *after)
+{
+    if (before == NULL) return after;
+    if (after == NULL) return before;
+    struct ranked *root = before->height > after->height ? before : after;
+    if (root == before)
+        root->right = join(before->right, after);
+    else
+        root->left = join(before, after->left);
+    sum_up(root);
+    return root;
+}
+
+static struct ranked *add_below(struct ranked *root, struct ranked *node)
+{
+    if (root == NULL || node->height > root->height) {
+        split(root, &node->rank, &node->left, &node->right);
+        root = node;
+    } else if (rank_before(&node->rank, &root->rank)) {
+        root->left = add_below(root->left, node);
+    } else {
+        root->right = add_below(root->right, node);
+    }
+    sum_up(root);
+    return root;
+}
+
+static struct ranked *remove_below(struct ranked *root, const struct ranked *node)
+{
+    if (root == node) return join(root->left, root->right);
+    if (rank_before(&node->rank, &root->rank))
+        root->left = remove_below(root->left, node);
+    else
+        root->right = remove_below(root->right, node);
+    sum_up(root);
+    return root;
+}
+
+void ranking_add(struct ranking *ranking, struct ranked *ranked)
+{
+    ranked->height = mix((uint64_t)ranked->job->sequence + 1);
+    if (ranking->first == NULL || rank_before(&ranked->rank, &ranking->first->rank)) ranking->first = ranked;
+    ranking->root = add_below(ranking->root, ranked);
+}
+
+void ranking_remove(struct ranking *ranking, struct ranked *ranked)
+{
+    ranking->root = remove_below(ranking->root, ranked);
+    if (ranking->first != ranked) return;
+    ranking->first = ranking->root;
+    while (ranking->first != NULL && ranking->first->left != NULL) ranking->first = ranking->first->left;
+}
+
+static int64_t gpus_below(const struct ranked *node)
+{
+    return node == NULL ? 0 : node->gpus_below;
+}
+
+int64_t ranking_gpus_before(const struct ranking *ranking, struct rank bound)
+{
+    int64_t gpus = 0;
+    const struct ranked *node = ranking->root;
+    while (node != NULL) {
+        if (rank_before(&node->rank, &bound)) {
+            gpus += gpus_below(node->left) + node->gpus;
+            node = node->right;
+        } else {
+            node = node->left;
+        }
+    }
+    return gpus;
+}
+
+struct ranked *ranking_reach(const struct ranking *ranking, int64_t gpus)
+{
+    struct ranked *node = ranking->root;
+    while (node != NULL) {
+        int64_t before = gpus_below(node->left);
+        if (before >= gpus) {
+            node = node->left;
+        } else if (before + node->gpus >= gpus) {
+            return node;
+        } else {
+            gpus -= before + node->gpus;
+            node = node->right;
+        }
+    }
+    return NULL;
+}
+
+struct ranked *ranking_first_within(const struct ranking *ranking, sim_ns span_ns)
+{
+    struct ranked *node = ranking->root;
+    if (node == NULL || node->min_span_below_ns > span_ns) return NULL;
+    for (;;) {
+        if (node->left != NULL && node->left->min_span_below_ns <= span_ns)
+            node = node->left;
+        else if (node->span_ns <= span_ns)
+            return node;
+        else
+            node = node->right;
+    }
+}
+
+struct ranked *ranking_last(const struct ranking *ranking)
+{
+    struct ranked *node = ranking->root;
+    while (node != NULL && node->right != NULL) node = node->right;
+    return node;
+}
+
+struct ranked *ranking_previous(const struct ranking *ranking, const struct ranked *ranked)
+{
+    struct ranked *node = ranking->root, *previous = NULL;
+    while (node != NULL) {
+        if (rank_before(&node->rank, &ranked->rank)) {
+            previous = node;
+            node = node->right;
+        } else {
+            node = node->left;
+        }
+    }
+    return previous;
+}

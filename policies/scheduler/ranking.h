@@ -1,0 +1,56 @@
+/* Jobs in an order, with sums over any first part of it: a treap (Seidel and Aragon 1996) whose nodes lie in the jobs' own
+ * slots and know the GPUs and the shortest run time below them. Everything costs O(log n) expected; the shape comes from
+ * a hash of the job's sequence number, so it is the same in every run. */
+#ifndef ORRERY_POLICIES_SCHEDULER_RANKING_H
+#define ORRERY_POLICIES_SCHEDULER_RANKING_H
+
+#include "sim/world/view.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Compared from first to third. No two jobs of a ranking have the same. */
+struct rank {
+    int64_t first, second;
+    uint64_t third;
+};
+
+static inline bool rank_before(const struct rank *a, const struct rank *b)
+{
+    if (a->first != b->first) return a->first < b->first;
+    if (a->second != b->second) return a->second < b->second;
+    return a->third < b->third;
+}
+
+struct ranked {
+    const struct job_view *job;
+    struct rank rank;
+    int64_t gpus;
+    sim_ns span_ns; /* what ranking_first_within looks at */
+    int64_t gpus_below;
+    sim_ns min_span_below_ns;
+    struct ranked *left, *right;
+    uint64_t height;
+};
+
+struct ranking {
+    struct ranked *root, *first;
+};
+
+/* Adds a job whose `job`, `rank`, `gpus` and `span_ns` are set, and removes one without changing these. */
+void ranking_add(struct ranking *ranking, struct ranked *ranked);
+void ranking_remove(struct ranking *ranking, struct ranked *ranked);
+
+/* GPUs of all jobs ranked before `bound`. */
+int64_t ranking_gpus_before(const struct ranking *ranking, struct rank bound);
+
+/* The first job at which the GPUs from the beginning, its own included, reach `gpus` > 0; NULL when they never do. */
+struct ranked *ranking_reach(const struct ranking *ranking, int64_t gpus);
+
+/* The first job with span_ns <= `span_ns`, or NULL. */
+struct ranked *ranking_first_within(const struct ranking *ranking, sim_ns span_ns);
+
+struct ranked *ranking_last(const struct ranking *ranking);                                   /* NULL when empty */
+struct ranked *ranking_previous(const struct ranking *ranking, const struct ranked *ranked); /* NULL before the first */
+
+#endif

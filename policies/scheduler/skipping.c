@@ -1,0 +1,41 @@
+#include "policies/scheduler/skipping.h"
+
+void skipping_fini(void *state)
+{
+    pending_fini(&((struct skipping *)state)->pending);
+}
+
+void skipping_notify(struct skipping *skipping, const struct job_note *note, struct rank rank)
+{
+    struct ranked *ranked = job_view_slot(note->job);
+    if (note->event == JOB_EVENT_SUBMIT || note->event == JOB_EVENT_PREEMPT) {
+        *ranked = (struct ranked){.job = note->job, .rank = rank, .gpus = note->job->gpus};
+        int code = pending_add(&skipping->pending, ranked);
+        if (code < 0) skipping->code = code;
+    } else if (note->event == JOB_EVENT_START) {
+        pending_remove(&skipping->pending, ranked);
+    }
+}
+
+static struct pending_class *first_that_fits(const struct pending *pending, const struct cluster_view *view)
+{
+    struct pending_class *best = NULL;
+    for (size_t i = 0; i < pending->n && pending->classes[i]->gpus <= view->free_gpus; i++) {
+        struct pending_class *class = pending->classes[i];
+        if (!pending_class_is_open(pending, class)) continue;
+        if (best == NULL || rank_before(&class->jobs.first->rank, &best->jobs.first->rank)) best = class;
+    }
+    return best;
+}
+
+int skipping_decide(struct skipping *skipping, const struct cluster_view *view, struct job_plan *plan,
+                    const char *reason)
+{
+    struct pending *pending = &skipping->pending;
+    pending->round++;
+    struct pending_class *class;
+    while ((class = first_that_fits(pending, view)) != NULL) {
+        if (!job_plan_start(plan, class->jobs.first->job, reason)) class->refused_in = pending->round;
+    }
+    return skipping->code;
+}

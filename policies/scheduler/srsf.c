@@ -1,0 +1,25 @@
+/* Shortest remaining service first, with preemption: the service is the true run time left times the GPUs it takes. */
+#include "policies/registry.h"
+#include "policies/scheduler/preemptive.h"
+
+static int srsf_init(void *state, const void *params, struct diag *diag)
+{
+    (void)params, (void)diag;
+    return preemptive_init(state, BY_GPU_TIME_LEFT);
+}
+
+const struct scheduler scheduler_srsf = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct scheduler),
+               .family = POLICY_SCHEDULER,
+               .name = "srsf",
+               .summary = "least remaining GPU-time first, preemptive; knows the true run times",
+               .source = "Tiresias (NSDI 2019) simulator, shortest-gpu",
+               .oracle = ORACLE_DURATION,
+               .state_bytes = sizeof(struct preemptive),
+               .init = srsf_init,
+               .fini = preemptive_fini},
+    .job_bytes = sizeof(struct preemptive_job),
+    .notify = preemptive_notify,
+    .decide = preemptive_decide,
+};

@@ -1,0 +1,26 @@
+/* Shortest remaining time first, with preemption, by the true run times. On one GPU it has the least mean completion time
+ * of all schedules (Schrage 1968). */
+#include "policies/registry.h"
+#include "policies/scheduler/preemptive.h"
+
+static int srtf_init(void *state, const void *params, struct diag *diag)
+{
+    (void)params, (void)diag;
+    return preemptive_init(state, BY_TIME_LEFT);
+}
+
+const struct scheduler scheduler_srtf = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct scheduler),
+               .family = POLICY_SCHEDULER,
+               .name = "srtf",
+               .summary = "shortest run time left first, preemptive; knows the true run times",
+               .source = "Schrage (1968); Tiresias (NSDI 2019) simulator, shortest",
+               .oracle = ORACLE_DURATION,
+               .state_bytes = sizeof(struct preemptive),
+               .init = srtf_init,
+               .fini = preemptive_fini},
+    .job_bytes = sizeof(struct preemptive_job),
+    .notify = preemptive_notify,
+    .decide = preemptive_decide,
+};
