@@ -140,11 +140,23 @@ static int begin_write(const struct database *database, int busy_ms, struct diag
 {
     int64_t n_tables = 0;
     sqlite3_busy_timeout(database->handle, busy_ms);
-    int code = database_run(database, "PRAGMA page_size = 16384; BEGIN IMMEDIATE", "open results", diag);
+    int code = database_run(database, database->created ? "PRAGMA synchronous = OFF" : "PRAGMA synchronous = FULL",
+                            "open results", diag);
+    if (code == 0) code = database_run(database, "PRAGMA page_size = 16384; BEGIN IMMEDIATE", "open results", diag);
     if (code == 0)
         code = database_integer(database, "SELECT count(*) FROM sqlite_schema", &n_tables, "open results", diag);
     if (code != 0) return code;
     return n_tables == 0 ? create_schema(database, diag) : check_schema(database, diag);
+}
+
+int database_make_durable(const struct database *database, const char *what, struct diag *diag)
+{
+    sqlite3_file *file = NULL;
+    sqlite3_file_control(database->handle, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    if (file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) != SQLITE_OK)
+        return diag_error(diag, SIM_E_STORE, database->path, hint_for(SQLITE_IOERR), "cannot %s: %s", what,
+                          strerror(errno));
+    return database_run(database, "PRAGMA synchronous = FULL", what, diag);
 }
 
 static int copy_path(struct database *database, const char *path, struct diag *diag)

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A row of any table, as the sink saw it. */
@@ -18,6 +19,20 @@ union any_row {
     struct warning_row warning;
     struct metric_row metric;
 };
+
+int results_split_name(const char *name, struct arena *arena, const char **path, int64_t *run_id)
+{
+    enum { MAX_DIGITS = 18 };
+    const char *colon = strrchr(name, ':');
+    size_t n_digits = colon != NULL ? strlen(colon + 1) : 0;
+    bool numbered = n_digits > 0 && n_digits <= MAX_DIGITS && strspn(colon + 1, "0123456789") == n_digits;
+    char *copy = arena_strdup(arena, name);
+    if (copy == NULL) return SIM_E_NOMEM;
+    if (numbered) copy[colon - name] = 0;
+    *run_id = numbered ? strtoll(colon + 1, NULL, 10) : 0;
+    *path = copy;
+    return 0;
+}
 
 static double column_real(sqlite3_stmt *query, int column)
 {

@@ -21,6 +21,10 @@ struct metric_list {
     struct metric_row *rows; /* in order of their names */
 };
 
+/* Takes "results.db:3" apart into path and run id; without a number at the end the run id is 0. The path goes to the arena.
+ * Returns 0 or SIM_E_NOMEM. */
+int results_split_name(const char *name, struct arena *arena, const char **path, int64_t *run_id);
+
 /* Reads one run; run_id 0: the last one. Texts go to the arena. Returns 0, SIM_E_STORE (no such run, too) or
  * SIM_E_NOMEM. */
 int results_read_run(const char *path, int64_t run_id, struct arena *arena, struct run_record *run, struct diag *diag);

@@ -174,6 +174,8 @@ int results_end_run(struct results *results, const struct run_end *end, char res
     if (code == 0) code = update_run(results, end, result_hash, diag);
     if (code == 0) code = insert_cost(results, &end->cost, diag);
     if (code == 0) code = database_run(&results->database, "COMMIT", "end the run", diag);
+    if (code == 0 && results->database.created && results->n_ended == 0)
+        code = database_make_durable(&results->database, "end the run", diag);
     if (code != 0) {
         abandon_run(results);
         return code;

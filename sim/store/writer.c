@@ -113,7 +113,7 @@ int writer_put(struct writer *writer, enum table_id table, const void *row)
 {
     for (;;) {
         int code = atomic_load_explicit(&writer->code, memory_order_relaxed);
-        if (code != 0) return code;
+        if (code != 0 || writer->refused != 0) return code != 0 ? code : writer->refused;
         int added = block_add(ring_filling(&writer->ring), table, row);
         if (added > 0) return 0;
         if (added < 0) return writer->refused = added;

@@ -341,6 +341,47 @@ static void texts_longer_than_a_block_are_stored(void)
     check_no_errors(&diag);
 }
 
+/* Old files stay verifiable: the hash of given rows is part of the file format. */
+static void hash_of_given_rows_stays(void)
+{
+    struct results *results;
+    int64_t run_id;
+    char empty[HASH_HEX_CHARS], hash[HASH_HEX_CHARS];
+    const struct request_row request = {7, "chat", 0.5, 100, 20, 3, 0, 0.25, 0.125, 2.625, 0.125, 0, 16, "finished"};
+    const struct metric_row metric = {"request.count", "1", 1};
+    MUST(results_open(fresh_path(), &inline_writer, &results, NULL) == 0);
+    MUST(results_begin_run(results, &store_run_info, &run_id, NULL) == 0);
+    CHECK_EQ_INT(results_end_run(results, &store_run_end, empty, NULL), 0);
+    MUST(results_begin_run(results, &store_run_info, &run_id, NULL) == 0);
+    struct sink sink = results_sink(results);
+    CHECK_EQ_INT(sink.request(sink.context, &request), 0);
+    CHECK_EQ_INT(sink.metric(sink.context, &metric), 0);
+    CHECK_EQ_INT(results_end_run(results, &store_run_end, hash, NULL), 0);
+    results_close(results);
+    CHECK_EQ_STR(empty, "171dc62f3c3ef4eeec11a5b3737f26f5");
+    CHECK_EQ_STR(hash, "56edd69464e9d6435aea095fc9a6c42c");
+}
+
+static void names_of_runs_are_taken_apart(void)
+{
+    static const struct {
+        const char *name, *path;
+        int64_t run_id;
+    } cases[] = {{"results.db:3", "results.db", 3}, {"results.db", "results.db", 0}, {"a:b/c.db", "a:b/c.db", 0},
+                 {"c:7/x.db:12", "c:7/x.db", 12},   {"x.db:", "x.db:", 0},           {"x.db:1a", "x.db:1a", 0},
+                 {"x:99999999999999999999", "x:99999999999999999999", 0}};
+    struct arena arena;
+    arena_init(&arena);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *path;
+        int64_t run_id;
+        MUST(results_split_name(cases[i].name, &arena, &path, &run_id) == 0);
+        CHECK_EQ_STR(path, cases[i].path);
+        CHECK_EQ_INT(run_id, cases[i].run_id);
+    }
+    arena_fini(&arena);
+}
+
 static void provenance_reads_back(void)
 {
     const char *path = fresh_path();
@@ -391,5 +432,7 @@ TEST_SUITE(store)
     TEST(tampering_changes_the_rehash);
     TEST(keeping_metrics_leaves_the_large_tables_empty);
     TEST(texts_longer_than_a_block_are_stored);
+    TEST(hash_of_given_rows_stays);
+    TEST(names_of_runs_are_taken_apart);
     TEST(provenance_reads_back);
 }

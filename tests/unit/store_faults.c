@@ -126,8 +126,8 @@ static void names_that_sqlite_would_read_otherwise_are_files(void)
     MUST(getcwd(before, sizeof before) != NULL && chdir(folder) == 0);
     CHECK_EQ_INT(store_write_run(":memory:", &writers[0], 10, 1, NULL, NULL), 0);
     CHECK_EQ_INT(store_write_run("file:a?mode=memory", &writers[0], 10, 1, NULL, NULL), 0);
-    CHECK(exists(":memory:"));
-    CHECK(exists("file:a?mode=memory"));
+    CHECK_EQ_STR(store_query("./:memory:", "SELECT count(*) FROM request"), "10");
+    CHECK_EQ_STR(store_query("./file:a?mode=memory", "SELECT count(*) FROM request"), "10");
     CHECK_EQ_INT(chdir(before), 0);
 }
 
@@ -333,6 +333,30 @@ static void a_full_disk_is_reported_and_cleaned_up(void)
     }
 }
 
+/* The next run of the same opening has a chance of its own. */
+static void a_mended_disk_is_written_again(void)
+{
+    for (int i = 0; i < N_WRITERS; i++) {
+        char path[256], hash[HASH_HEX_CHARS];
+        struct results *results;
+        int64_t run_id;
+        make_path(path);
+        MUST(results_open(path, &writers[i], &results, NULL) == 0);
+        for (int run = 0; run < 2; run++) {
+            MUST(results_begin_run(results, &store_run_info, &run_id, NULL) == 0);
+            struct sink sink = results_sink(results);
+            if (run == 0) break_disk(10, -1, ENOSPC);
+            int put = store_put_rows(&sink, 30000, 1);
+            mend_disk();
+            CHECK_EQ_INT(put, run == 0 ? SIM_E_STORE : 0);
+            CHECK_EQ_INT(results_end_run(results, &store_run_end, hash, NULL), run == 0 ? SIM_E_STORE : 0);
+        }
+        results_close(results);
+        CHECK_EQ_STR(store_query(path, "SELECT group_concat(id || status, ' ') FROM run"), "1done");
+        CHECK_EQ_STR(store_query(path, "SELECT count(*) FROM request"), "30000");
+    }
+}
+
 /* Whatever call fails, a new file is either whole or not there, and an old one keeps its run. */
 static void check_file_after(const char *path, int code, bool was_there)
 {
@@ -408,6 +432,35 @@ static void no_failing_allocation_leaves_half_a_database(void)
     }
 }
 
+/* A row for which there is no memory ends the run, even if the world goes on. */
+static void a_row_that_cannot_be_taken_fails_the_run(void)
+{
+    for (int i = 0; i < N_WRITERS; i++) {
+        char path[256], hash[HASH_HEX_CHARS], *reason = malloc(200000);
+        struct results *results;
+        struct diag diag;
+        int64_t run_id;
+        diag_init(&diag);
+        make_path(path);
+        MUST(reason != NULL && results_open(path, &writers[i], &results, &diag) == 0);
+        MUST(results_begin_run(results, &store_run_info, &run_id, &diag) == 0);
+        struct sink sink = results_sink(results);
+        memset(reason, 'x', 199999);
+        reason[199999] = 0;
+        struct decision_row row = {.policy = "p", .action = "a", .reason = reason};
+        mem_fail_after(0);
+        CHECK_EQ_INT(sink.decision(sink.context, &row), SIM_E_NOMEM);
+        mem_fail_never();
+        row.reason = "short";
+        CHECK_EQ_INT(sink.decision(sink.context, &row), SIM_E_NOMEM);
+        CHECK_EQ_INT(results_end_run(results, &store_run_end, hash, &diag), SIM_E_NOMEM);
+        CHECK_EQ_STR(diag.items[0].text, "cannot store rows: out of memory");
+        results_close(results);
+        CHECK(!exists(path));
+        free(reason);
+    }
+}
+
 /* SQLite's own memory, by its limit on the heap. */
 static void sqlite_without_memory_is_reported(void)
 {
@@ -467,8 +520,10 @@ TEST_SUITE(store_faults)
     TEST(missing_runs_and_files_are_named_on_reading);
     TEST(kill_loses_only_the_open_run);
     TEST(a_full_disk_is_reported_and_cleaned_up);
+    TEST(a_mended_disk_is_written_again);
     TEST(no_failing_call_leaves_half_a_database);
     TEST(no_failing_allocation_leaves_half_a_database);
+    TEST(a_row_that_cannot_be_taken_fails_the_run);
     TEST(sqlite_without_memory_is_reported);
     TEST(reading_without_memory_is_reported);
 }
