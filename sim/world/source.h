@@ -9,6 +9,8 @@
 #include "sim/core/err.h"
 #include "sim/core/units.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct request_record {
@@ -38,16 +40,35 @@ struct source_place {
     double done_frac; /* of the bytes read; 0 when unknown */
 };
 
-/* next: 1 with a record, 0 at the end, or a negative code with file:line:col in the diag. */
+/* Something a source left out or changed on the way, counted by reason: a warning of the run. */
+struct source_note {
+    const char *code; /* "failed-request" */
+    const char *text; /* "requests without response tokens left out" */
+    const char *where; /* file:line of the first; may be NULL */
+    int64_t count;
+};
+
+/* next: 1 with a record, 0 at the end, or a negative code with file:line:col in the diag. After SIM_E_DATA the next call
+ * goes on behind the bad row, so that a check can report them all; after any other error the source is at its end.
+ *
+ * note: the index-th note so far; false past the last one. To be asked when the source is dry.
+ *
+ * follow, of closed-loop sources only, else NULL: the request that comes after the end of another one, because its user
+ * has read the answer and thought. 1 with a record that arrives at or after `now_ns`, 0 when this user is done, or a
+ * negative code. To be called once for every request that ends, also of those that follow returned. */
 struct request_source {
     int (*next)(struct request_source *source, struct request_record *record, struct diag *diag);
+    int (*follow)(struct request_source *source, int64_t ended_id, sim_ns now_ns, struct request_record *record,
+                  struct diag *diag);
     struct source_place (*place)(const struct request_source *source);
+    bool (*note)(const struct request_source *source, size_t index, struct source_note *note);
     void (*close)(struct request_source *source);
 };
 
 struct job_source {
     int (*next)(struct job_source *source, struct job_record *record, struct diag *diag);
     struct source_place (*place)(const struct job_source *source);
+    bool (*note)(const struct job_source *source, size_t index, struct source_note *note);
     void (*close)(struct job_source *source);
 };
 
@@ -60,7 +81,8 @@ struct source_options {
 
 /* A trace format or generator, as the roof lists it: the family "request-trace" or "job-trace", tag "format". Exactly one
  * of the two open functions is set. Every alternative's parameters start with the transforms they share (window, rate
- * scale, thinning, clipping, jitter), so that a scenario writes them beside the format's own. */
+ * scale, thinning, clipping, jitter), so that a scenario writes them beside the format's own. `params` and `options` must
+ * outlive the source. */
 struct trace_format {
     const char *name, *summary, *source;
     const struct config_field *params;

@@ -1,0 +1,371 @@
+#include "sim/core/csv.h"
+
+#include "sim/core/lines.h"
+#include "sim/core/mem.h"
+#include "sim/core/text.h"
+
+#include <csv.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FIRST_FIELDS = 32, MAX_QUOTED_LINES = 10000, MAX_NAMES_CHARS = 200 };
+
+struct position {
+    int64_t line;
+    size_t column; /* 1-based */
+};
+
+struct csv {
+    struct lines lines;
+    struct csv_options options;
+    struct csv_field *fields;
+    struct position *positions; /* of the fields of a row that libcsv parsed */
+    size_t n_fields, capacity;
+    int64_t line;          /* where the row starts */
+    const char *line_chars;
+    size_t n_line_chars;
+    bool quoted;           /* libcsv parsed this row */
+    bool row_ended;        /* libcsv has seen its end */
+    bool failed;           /* out of memory in a callback */
+    struct csv_parser parser;
+    struct text text;      /* of the fields of a quoted row */
+    size_t *ends;          /* of each field in text */
+};
+
+static inline bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static int no_memory(const struct csv *csv, struct diag *diag)
+{
+    return diag_error(diag, SIM_E_NOMEM, csv_name(csv), NULL, "out of memory");
+}
+
+static bool reserve_fields(struct csv *csv, size_t n)
+{
+    if (n <= csv->capacity) return true;
+    size_t capacity = csv->capacity ? csv->capacity * 2 : FIRST_FIELDS;
+    struct csv_field *fields = mem_realloc(csv->fields, capacity * sizeof *fields);
+    if (fields != NULL) csv->fields = fields;
+    struct position *positions = mem_realloc(csv->positions, capacity * sizeof *positions);
+    if (positions != NULL) csv->positions = positions;
+    size_t *ends = mem_realloc(csv->ends, capacity * sizeof *ends);
+    if (ends != NULL) csv->ends = ends;
+    if (fields == NULL || positions == NULL || ends == NULL) return false;
+    csv->capacity = capacity;
+    return true;
+}
+
+static int is_row_end(unsigned char c)
+{
+    return c == '\n';
+}
+
+static int start_parser(struct csv *csv, struct diag *diag)
+{
+    if (csv_init(&csv->parser, CSV_STRICT | CSV_STRICT_FINI) != 0) return no_memory(csv, diag);
+    csv_set_delim(&csv->parser, (unsigned char)csv->options.delimiter);
+    csv_set_term_func(&csv->parser, is_row_end);
+    csv_set_realloc_func(&csv->parser, mem_realloc);
+    csv_set_free_func(&csv->parser, mem_free);
+    return 0;
+}
+
+int csv_create(struct input *input, const struct csv_options *options, struct csv **csv, struct diag *diag)
+{
+    struct csv *new = mem_zalloc(1, sizeof *new);
+    if (new == NULL) {
+        int code = diag_error(diag, SIM_E_NOMEM, input_name(input), NULL, "out of memory");
+        input_close(input);
+        return code;
+    }
+    new->options = *options;
+    if (new->options.delimiter == 0) new->options.delimiter = ',';
+    text_init(&new->text);
+    int code = lines_init(&new->lines, input, diag);
+    if (code == 0) code = start_parser(new, diag);
+    if (code == 0 && !reserve_fields(new, 1)) code = no_memory(new, diag);
+    if (code != 0) {
+        csv_destroy(new);
+        return code;
+    }
+    *csv = new;
+    return 0;
+}
+
+void csv_destroy(struct csv *csv)
+{
+    if (csv == NULL) return;
+    csv_free(&csv->parser);
+    text_fini(&csv->text);
+    lines_fini(&csv->lines);
+    mem_free(csv->fields);
+    mem_free(csv->positions);
+    mem_free(csv->ends);
+    mem_free(csv);
+}
+
+/* --- rows without quotes --- */
+
+/* The field between two delimiters, without the blanks around it. A delimiter that is itself a blank never gets here as
+ * part of the field. */
+static inline bool add_field(struct csv *csv, const char *start, const char *end)
+{
+    while (start < end && is_blank(*start)) start++;
+    while (start < end && is_blank(end[-1])) end--;
+    if (csv->n_fields == csv->capacity && !reserve_fields(csv, csv->n_fields + 1)) return false;
+    csv->fields[csv->n_fields++] = (struct csv_field){start, (size_t)(end - start)};
+    return true;
+}
+
+static bool split_delimited(struct csv *csv)
+{
+    const char *at = csv->line_chars, *end = at + csv->n_line_chars, *start = at;
+    char delimiter = csv->options.delimiter;
+    for (; at < end; at++) {
+        if (*at != delimiter) continue;
+        if (!add_field(csv, start, at)) return false;
+        start = at + 1;
+    }
+    return add_field(csv, start, end);
+}
+
+static bool split_blanks(struct csv *csv)
+{
+    const char *at = csv->line_chars, *end = at + csv->n_line_chars;
+    for (;;) {
+        while (at < end && is_blank(*at)) at++;
+        if (at == end) return true;
+        const char *start = at;
+        while (at < end && !is_blank(*at)) at++;
+        if (!add_field(csv, start, at)) return false;
+    }
+}
+
+/* --- rows with quotes --- */
+
+static void take_field(void *chars, size_t n_chars, void *context)
+{
+    struct csv *csv = context;
+    if (csv->failed || !reserve_fields(csv, csv->n_fields + 1)) {
+        csv->failed = true;
+        return;
+    }
+    text_add_bytes(&csv->text, chars, n_chars);
+    csv->ends[csv->n_fields++] = csv->text.length;
+}
+
+static void take_row_end(int terminator, void *context)
+{
+    (void)terminator;
+    ((struct csv *)context)->row_ended = true;
+}
+
+/* Notes where the fields of this line start: libcsv does not say. *n counts them over the lines of a row. */
+static bool note_positions(struct csv *csv, bool *inside, size_t *n)
+{
+    for (size_t i = 0; i < csv->n_line_chars; i++) {
+        char c = csv->line_chars[i];
+        if (c == '"') *inside = !*inside;
+        if (c != csv->options.delimiter || *inside) continue;
+        if (!reserve_fields(csv, *n + 1)) return false;
+        csv->positions[(*n)++] = (struct position){csv->lines.number, i + 2};
+    }
+    return true;
+}
+
+/* A malformed row leaves the parser in the middle of it: start afresh. */
+static int malformed(struct csv *csv, size_t column, struct diag *diag, const char *what, const char *hint)
+{
+    char where[DIAG_WHERE_CHARS];
+    snprintf(where, sizeof where, "%s:%lld:%zu", csv_name(csv), (long long)csv->lines.number, column);
+    csv->n_fields = 0;
+    csv_free(&csv->parser);
+    int code = start_parser(csv, diag);
+    return code != 0 ? code : diag_error(diag, SIM_E_DATA, where, hint, "%s", what);
+}
+
+/* Feeds the present line and its line end. */
+static int parse_line(struct csv *csv, struct diag *diag)
+{
+    size_t n = csv_parse(&csv->parser, csv->line_chars, csv->n_line_chars, take_field, take_row_end, csv);
+    if (n == csv->n_line_chars) csv_parse(&csv->parser, "\n", 1, take_field, take_row_end, csv);
+    if (csv->failed || csv->text.failed || csv_error(&csv->parser) == CSV_ENOMEM) return no_memory(csv, diag);
+    if (csv_error(&csv->parser) == CSV_SUCCESS) return 0;
+    return malformed(csv, n + 1, diag, "quote in the wrong place",
+                     "a field with quotes is quoted as a whole, with \"\" for each quote in it");
+}
+
+static void finish_quoted(struct csv *csv)
+{
+    size_t start = 0;
+    for (size_t i = 0; i < csv->n_fields; i++) {
+        csv->fields[i] = (struct csv_field){csv->text.chars + start, csv->ends[i] - start};
+        start = csv->ends[i];
+    }
+}
+
+static int parse_quoted(struct csv *csv, struct diag *diag)
+{
+    csv->quoted = true;
+    csv->row_ended = false;
+    csv->text.length = 0;
+    bool inside = false;
+    size_t n_positions = 1;
+    csv->positions[0] = (struct position){csv->line, 1};
+    for (int n_lines = 1;; n_lines++) {
+        if (!note_positions(csv, &inside, &n_positions)) return no_memory(csv, diag);
+        int code = parse_line(csv, diag);
+        if (code != 0) return code;
+        if (csv->row_ended) break;
+        code = n_lines < MAX_QUOTED_LINES ? lines_next(&csv->lines, &csv->line_chars, &csv->n_line_chars, diag) : 0;
+        if (code < 0) return code;
+        if (code == 0) {
+            csv->lines.number = csv->line;
+            return malformed(csv, 1, diag, "quoted field has no end", "close it with a quote");
+        }
+    }
+    finish_quoted(csv);
+    return 1;
+}
+
+/* --- rows --- */
+
+static bool is_empty_line(const struct csv *csv)
+{
+    for (size_t i = 0; i < csv->n_line_chars; i++) {
+        if (!is_blank(csv->line_chars[i])) return false;
+    }
+    return true;
+}
+
+int csv_next(struct csv *csv, struct diag *diag)
+{
+    for (;;) {
+        int code = lines_next(&csv->lines, &csv->line_chars, &csv->n_line_chars, diag);
+        if (code <= 0) return code;
+        bool comment = csv->n_line_chars > 0 && csv->options.comment != 0 && *csv->line_chars == csv->options.comment;
+        if (!comment && !is_empty_line(csv)) break;
+    }
+    csv->line = csv->lines.number;
+    csv->n_fields = 0;
+    csv->quoted = false;
+    bool ok = true;
+    switch (csv->options.dialect) {
+    case CSV_DIALECT_DELIMITED:
+        if (memchr(csv->line_chars, '"', csv->n_line_chars) != NULL) return parse_quoted(csv, diag);
+        ok = split_delimited(csv);
+        break;
+    case CSV_DIALECT_BLANKS: ok = split_blanks(csv); break;
+    case CSV_DIALECT_LINES: ok = add_field(csv, csv->line_chars, csv->line_chars + csv->n_line_chars); break;
+    }
+    return ok ? 1 : no_memory(csv, diag);
+}
+
+const struct csv_field *csv_fields(const struct csv *csv)
+{
+    return csv->fields;
+}
+
+size_t csv_n_fields(const struct csv *csv)
+{
+    return csv->n_fields;
+}
+
+const char *csv_name(const struct csv *csv)
+{
+    return input_name(csv->lines.input);
+}
+
+int64_t csv_line(const struct csv *csv)
+{
+    return csv->line;
+}
+
+double csv_done_frac(const struct csv *csv)
+{
+    return input_done_frac(csv->lines.input);
+}
+
+void csv_where(const struct csv *csv, size_t field, char where[DIAG_WHERE_CHARS])
+{
+    struct position position = {csv->line, csv->n_line_chars + 1};
+    if (field < csv->n_fields && csv->quoted) position = csv->positions[field];
+    if (field < csv->n_fields && !csv->quoted) {
+        position.column = (size_t)(csv->fields[field].chars - csv->line_chars) + 1;
+    }
+    snprintf(where, DIAG_WHERE_CHARS, "%s:%lld:%zu", csv_name(csv), (long long)position.line, position.column);
+}
+
+/* --- header --- */
+
+static bool is_named(const struct csv_field *field, const char *name)
+{
+    return strlen(name) == field->n_chars && memcmp(field->chars, name, field->n_chars) == 0;
+}
+
+/* What to do about a column that is not there: the nearest name, else all of them. */
+static int missing_column(struct csv *csv, const char *name, struct diag *diag)
+{
+    char where[DIAG_WHERE_CHARS], hint[DIAG_TEXT_CHARS];
+    struct text names;
+    text_init(&names);
+    const char **candidates = mem_zalloc(csv->n_fields, sizeof *candidates);
+    for (size_t i = 0; i < csv->n_fields; i++) {
+        text_add_bytes(&names, csv->fields[i].chars, csv->fields[i].n_chars);
+        text_add_bytes(&names, "", 1);
+    }
+    if (candidates == NULL || names.failed) {
+        mem_free(candidates);
+        text_fini(&names);
+        return no_memory(csv, diag);
+    }
+    const char *next = names.chars;
+    for (size_t i = 0; i < csv->n_fields; i++, next += strlen(next) + 1) candidates[i] = next;
+    const char *nearest = text_nearest(name, candidates, csv->n_fields);
+    if (nearest != NULL) {
+        snprintf(hint, sizeof hint, "did you mean '%s'?", nearest);
+    } else {
+        for (size_t i = 0; i + 1 < names.length; i++) {
+            if (names.chars[i] == 0) names.chars[i] = ',';
+        }
+        snprintf(hint, sizeof hint, "the columns are %.*s", MAX_NAMES_CHARS, names.chars);
+    }
+    csv_where(csv, 0, where);
+    mem_free(candidates);
+    text_fini(&names);
+    return diag_error(diag, SIM_E_DATA, where, hint, "no column '%s' in the header", name);
+}
+
+static int find_column(struct csv *csv, const struct csv_column *column, int *position, struct diag *diag)
+{
+    *position = -1;
+    for (size_t i = 0; i < csv->n_fields; i++) {
+        if (!is_named(&csv->fields[i], column->name)) continue;
+        if (*position >= 0) {
+            char where[DIAG_WHERE_CHARS];
+            csv_where(csv, i, where);
+            return diag_error(diag, SIM_E_DATA, where, "rename one of them", "column '%s' stands there twice",
+                              column->name);
+        }
+        *position = (int)i;
+    }
+    return *position >= 0 || column->optional ? 0 : missing_column(csv, column->name, diag);
+}
+
+int csv_read_header(struct csv *csv, const struct csv_column *columns, size_t n_columns, int *positions,
+                    struct diag *diag)
+{
+    int result = csv_next(csv, diag);
+    if (result == 0) {
+        return diag_error(diag, SIM_E_DATA, csv_name(csv), NULL, "file is empty; expected a header with the column names");
+    }
+    if (result < 0) return result;
+    result = 0;
+    for (size_t i = 0; i < n_columns; i++) {
+        int code = find_column(csv, &columns[i], &positions[i], diag);
+        if (code != 0) result = code;
+    }
+    return result;
+}

@@ -1,0 +1,141 @@
+/* gzread copies plain files through, so one path serves both kinds. zlib allocates its own window. */
+#include "sim/core/input.h"
+
+#include "sim/core/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { ZLIB_BUFFER_BYTES = 128 * 1024, REASON_CHARS = 128 };
+
+struct input {
+    char *name;
+    gzFile file;         /* NULL: memory */
+    double file_bytes;
+    const char *memory;
+    size_t memory_bytes, memory_at;
+};
+
+static int create(const char *name, struct input **input, struct diag *diag)
+{
+    struct input *new = mem_zalloc(1, sizeof *new);
+    if (new != NULL) new->name = mem_strdup(name);
+    if (new == NULL || new->name == NULL) {
+        mem_free(new);
+        return diag_error(diag, SIM_E_NOMEM, name, NULL, "out of memory");
+    }
+    *input = new;
+    return 0;
+}
+
+static int system_error(struct diag *diag, const char *name, const char *what, int error)
+{
+    char reason[REASON_CHARS];
+    if (strerror_r(error, reason, sizeof reason) != 0) strcpy(reason, "unknown error");
+    return diag_error(diag, SIM_E_IO, name, NULL, "%s: %s", what, reason);
+}
+
+/* Opens a file that is not a directory, and learns its size. */
+static int open_file(const char *path, double *file_bytes, struct diag *diag)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return system_error(diag, path, "cannot open", errno);
+    struct stat status;
+    int error = fstat(fd, &status) != 0 ? errno : S_ISDIR(status.st_mode) ? EISDIR : 0;
+    if (error != 0) {
+        close(fd);
+        return system_error(diag, path, "cannot read", error);
+    }
+    *file_bytes = (double)status.st_size;
+    return fd;
+}
+
+int input_open(const char *path, struct input **input, struct diag *diag)
+{
+    double file_bytes = 0;
+    int fd = open_file(path, &file_bytes, diag);
+    if (fd < 0) return fd;
+    gzFile file = gzdopen(fd, "rb");
+    if (file == NULL) {
+        close(fd);
+        return diag_error(diag, SIM_E_NOMEM, path, NULL, "out of memory");
+    }
+    gzbuffer(file, ZLIB_BUFFER_BYTES);
+    int code = create(path, input, diag);
+    if (code != 0) {
+        gzclose(file);
+        return code;
+    }
+    (*input)->file = file;
+    (*input)->file_bytes = file_bytes;
+    return 0;
+}
+
+int input_open_memory(const char *name, const void *bytes, size_t n_bytes, struct input **input, struct diag *diag)
+{
+    int code = create(name, input, diag);
+    if (code != 0) return code;
+    (*input)->memory = bytes;
+    (*input)->memory_bytes = n_bytes;
+    return 0;
+}
+
+void input_close(struct input *input)
+{
+    if (input == NULL) return;
+    if (input->file != NULL) gzclose(input->file);
+    mem_free(input->name);
+    mem_free(input);
+}
+
+static size_t read_memory(struct input *input, void *buffer, size_t n_bytes)
+{
+    size_t left = input->memory_bytes - input->memory_at, n = n_bytes < left ? n_bytes : left;
+    if (n > 0) memcpy(buffer, input->memory + input->memory_at, n);
+    input->memory_at += n;
+    return n;
+}
+
+/* zlib reports data that end early only beside a normal end of file. */
+static int check_zlib(struct input *input, struct diag *diag)
+{
+    int error = Z_OK;
+    const char *text = gzerror(input->file, &error);
+    if (error == Z_OK || error == Z_STREAM_END) return 0;
+    if (error == Z_ERRNO) return system_error(diag, input->name, "cannot read", errno);
+    if (error == Z_BUF_ERROR) {
+        return diag_error(diag, SIM_E_IO, input->name, "copy or download the file again",
+                          "compressed data end too early");
+    }
+    const char *reason = strstr(text, ": "); /* zlib puts "<fd:N>: " before it */
+    return diag_error(diag, SIM_E_IO, input->name, "copy or download the file again", "compressed data are damaged: %s",
+                      reason != NULL ? reason + 2 : text);
+}
+
+int input_read(struct input *input, void *buffer, size_t n_bytes, size_t *n_read, struct diag *diag)
+{
+    if (input->file == NULL) {
+        *n_read = read_memory(input, buffer, n_bytes);
+        return 0;
+    }
+    int n = gzread(input->file, buffer, (unsigned)n_bytes);
+    *n_read = n > 0 ? (size_t)n : 0;
+    return n > 0 ? 0 : check_zlib(input, diag);
+}
+
+const char *input_name(const struct input *input)
+{
+    return input->name;
+}
+
+double input_done_frac(const struct input *input)
+{
+    if (input->file == NULL) return input->memory_bytes > 0 ? (double)input->memory_at / (double)input->memory_bytes : 0;
+    if (input->file_bytes <= 0) return 0;
+    double done = (double)gzoffset(input->file) / input->file_bytes;
+    return done < 1 ? done : 1;
+}

@@ -1,0 +1,125 @@
+/* Any table of requests: the user names the columns. With the default names it reads what `orrery trace convert` writes:
+ * arrival_s,prompt_tokens,output_tokens and, if known, prefix_blocks (ids separated by blanks).
+ *
+ * Numbers of time count from the file's own zero, calendar times from the first request; "origin" changes that. Requests
+ * with 0 tokens on either side are left out and counted. */
+#include "traces/formats/file_trace.h"
+#include "traces/formats/user_columns.h"
+#include "traces/registry.h"
+
+#include "sim/core/number.h"
+
+#include <string.h>
+
+enum { ARRIVAL, PROMPT, OUTPUT, PREFIX, N_COLUMNS };
+
+struct csv_params {
+    struct trace_file file;
+    struct user_table table;
+    const char *columns[N_COLUMNS];
+};
+
+struct blocks {
+    size_t capacity;
+    uint64_t *ids;
+};
+
+static void destroy_blocks(void *state)
+{
+    struct blocks *blocks = state;
+    mem_free(blocks->ids);
+    mem_free(blocks);
+}
+
+static bool reserve(struct reader *reader, struct blocks *blocks, size_t n)
+{
+    if (n <= blocks->capacity) return true;
+    uint64_t *ids = mem_realloc(blocks->ids, 2 * n * sizeof *ids);
+    if (ids == NULL) {
+        diag_error(&reader->problem, SIM_E_NOMEM, csv_name(reader->csv), NULL, "out of memory");
+        return false;
+    }
+    blocks->ids = ids;
+    blocks->capacity = 2 * n;
+    return true;
+}
+
+/* "17 4 250": the ids of the prompt's blocks. */
+static bool read_prefix(struct reader *reader, struct request_record *request)
+{
+    struct blocks *blocks = reader->format.state;
+    struct csv_field field = reader_text(reader, PREFIX);
+    const char *at = field.chars, *end = at + field.n_chars;
+    size_t n = 0;
+    while (at < end) {
+        const char *blank = memchr(at, ' ', (size_t)(end - at));
+        size_t n_chars = (size_t)((blank != NULL ? blank : end) - at);
+        int64_t id;
+        if (number_i64(at, n_chars, &id) != NUMBER_OK || id < 0) {
+            reader_bad(reader, PREFIX, NULL, "'%s' must be block ids separated by blanks, got '%.*s'",
+                       reader->columns[PREFIX].name, (int)(n_chars < 60 ? n_chars : 60), at);
+            return false;
+        }
+        if (!reserve(reader, blocks, n + 1)) return false;
+        blocks->ids[n++] = (uint64_t)id;
+        at += n_chars + (blank != NULL);
+    }
+    request->prefix_blocks = n > 0 ? blocks->ids : NULL;
+    request->n_prefix_blocks = (int32_t)n;
+    return true;
+}
+
+static enum row_result read_row(struct reader *reader, union trace_record *record)
+{
+    const struct csv_params *params = (const struct csv_params *)reader->file;
+    sim_ns arrival_ns;
+    int64_t prompt, output;
+    if (!reader_time(reader, ARRIVAL, (enum time_unit)params->table.time_unit, &arrival_ns) ||
+        !reader_tokens(reader, PROMPT, &prompt) || !reader_tokens(reader, OUTPUT, &output)) {
+        return ROW_BAD;
+    }
+    enum row_result result = reader_request(reader, record, arrival_ns, prompt, output);
+    return result == ROW_KEPT && !read_prefix(reader, &record->request) ? ROW_BAD : result;
+}
+
+static int open_requests(const void *params, const struct source_options *options, struct request_source **source,
+                         struct diag *diag)
+{
+    static const bool optional[N_COLUMNS] = {[PREFIX] = true};
+    const struct csv_params *csv = params;
+    struct csv_column columns[N_COLUMNS];
+    int positions[N_COLUMNS];
+    struct row_format rows = {.requests = true,
+                              .columns = columns,
+                              .n_columns = N_COLUMNS,
+                              .row = read_row,
+                              .destroy_state = destroy_blocks};
+    int code = user_columns(&csv->table, csv->columns, optional, N_COLUMNS, options->where, columns, positions, &rows,
+                            diag);
+    if (code != 0) return code;
+    rows.state = mem_zalloc(1, sizeof(struct blocks));
+    if (rows.state == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    return file_trace_requests(&rows, &csv->file, options, source, diag);
+}
+
+static const struct config_field column_params[] = {
+    USER_COLUMN(struct csv_params, ARRIVAL, "arrival", "arrival_s", "time of arrival"),
+    USER_COLUMN(struct csv_params, PROMPT, "prompt", "prompt_tokens", "prompt length in tokens"),
+    USER_COLUMN(struct csv_params, OUTPUT, "output", "output_tokens", "output length in tokens"),
+    USER_COLUMN(struct csv_params, PREFIX, "prefix", "prefix_blocks", "ids of the prompt's blocks; may be absent"),
+    {0}};
+
+static const struct config_field params[] = {
+    TRACE_TIME_PARAMS,
+    TRACE_LENGTH_PARAMS,
+    TRACE_FILE_PARAMS("false"),
+    USER_TABLE_PARAMS(struct csv_params),
+    {.name = "columns", .kind = CONFIG_SECTION, .fields = column_params, .help = "which column holds what"},
+    {0}};
+
+const struct trace_format trace_csv = {.name = "csv",
+                                       .summary = "any table of requests, with your own column names",
+                                       .source = "",
+                                       .params = params,
+                                       .params_bytes = sizeof(struct csv_params),
+                                       .open_requests = open_requests};

@@ -1,0 +1,94 @@
+/* Any table of jobs: the user names the columns. With the default names it reads what `orrery trace convert` writes.
+ * Only the submission, duration and GPUs have to be there. Empty fields of the others stand for the 0-based row (job_id),
+ * free choice (nodes), a whole GPU (gpu_milli), the duration (estimate), and no name (group, user).
+ *
+ * Numbers of time count from the file's own zero, calendar times from the first job; "origin" changes that. */
+#include "traces/formats/file_trace.h"
+#include "traces/formats/user_columns.h"
+#include "traces/registry.h"
+
+enum { SUBMIT, DURATION, GPUS, ID, NODES, GPU_MILLI, ESTIMATE, GROUP, USER, N_COLUMNS };
+
+struct csv_jobs_params {
+    struct job_file job_file;
+    struct user_table table;
+    int duration_unit; /* enum time_unit - 1: a duration is no calendar time */
+    const char *columns[N_COLUMNS];
+};
+
+static bool read_optional_i32(struct reader *reader, int column, int32_t min, int32_t *value)
+{
+    return !reader_has(reader, column) || reader_i32(reader, column, min, value);
+}
+
+static bool read_optional(struct reader *reader, const struct csv_jobs_params *params, struct job_record *job)
+{
+    enum time_unit unit = (enum time_unit)(params->duration_unit + 1);
+    if (reader_has(reader, ID) && !reader_i64(reader, ID, 0, INT64_MAX, &job->id)) return false;
+    if (reader_has(reader, ESTIMATE) && !reader_duration(reader, ESTIMATE, unit, &job->estimate_ns)) return false;
+    if (!read_optional_i32(reader, NODES, 0, &job->nodes)) return false;
+    if (!read_optional_i32(reader, GPU_MILLI, 0, &job->gpu_milli)) return false;
+    job->group = reader_intern(reader, GROUP);
+    job->user = reader_intern(reader, USER);
+    return job->group != NULL && job->user != NULL;
+}
+
+static enum row_result read_row(struct reader *reader, union trace_record *record)
+{
+    const struct csv_jobs_params *params = (const struct csv_jobs_params *)reader->file;
+    struct job_record *job = &record->job;
+    *job = (struct job_record){.id = reader->row};
+    if (!reader_time(reader, SUBMIT, (enum time_unit)params->table.time_unit, &job->submit_ns) ||
+        !reader_duration(reader, DURATION, (enum time_unit)(params->duration_unit + 1), &job->duration_ns) ||
+        !reader_i32(reader, GPUS, 0, &job->gpus) || !read_optional(reader, params, job)) {
+        return ROW_BAD;
+    }
+    return file_trace_job(reader, job);
+}
+
+static int open_jobs(const void *params, const struct source_options *options, struct job_source **source,
+                     struct diag *diag)
+{
+    static const bool optional[N_COLUMNS] = {[ID] = true,       [NODES] = true, [GPU_MILLI] = true,
+                                             [ESTIMATE] = true, [GROUP] = true, [USER] = true};
+    const struct csv_jobs_params *jobs = params;
+    struct csv_column columns[N_COLUMNS];
+    int positions[N_COLUMNS];
+    struct row_format rows = {.columns = columns, .n_columns = N_COLUMNS, .row = read_row};
+    int code = user_columns(&jobs->table, jobs->columns, optional, N_COLUMNS, options->where, columns, positions, &rows,
+                            diag);
+    return code != 0 ? code : file_trace_jobs(&rows, &jobs->job_file.file, options, source, diag);
+}
+
+static const struct config_field column_params[] = {
+    USER_COLUMN(struct csv_jobs_params, SUBMIT, "submit", "submit_s", "time of submission"),
+    USER_COLUMN(struct csv_jobs_params, DURATION, "duration", "duration_s", "run time on the GPUs asked for"),
+    USER_COLUMN(struct csv_jobs_params, GPUS, "gpus", "gpus", "GPUs asked for"),
+    USER_COLUMN(struct csv_jobs_params, ID, "id", "job_id", "number of the job"),
+    USER_COLUMN(struct csv_jobs_params, NODES, "nodes", "nodes", "nodes asked for"),
+    USER_COLUMN(struct csv_jobs_params, GPU_MILLI, "gpu_milli", "gpu_milli", "share of the one GPU, in 1/1000"),
+    USER_COLUMN(struct csv_jobs_params, ESTIMATE, "estimate", "estimate_s", "what the user said it would take"),
+    USER_COLUMN(struct csv_jobs_params, GROUP, "group", "group", "virtual cluster, partition or type"),
+    USER_COLUMN(struct csv_jobs_params, USER, "user", "user", "who submitted it"),
+    {0}};
+
+static const struct config_field params[] = {
+    TRACE_TIME_PARAMS,
+    TRACE_FILE_PARAMS("false"),
+    TRACE_JOB_PARAMS,
+    USER_TABLE_PARAMS(struct csv_jobs_params),
+    {.name = "duration_unit",
+     .kind = CONFIG_CHOICE,
+     .offset = offsetof(struct csv_jobs_params, duration_unit),
+     .value = "s",
+     .choices = time_unit_names + 1,
+     .help = "what the numbers of the duration and estimate columns count"},
+    {.name = "columns", .kind = CONFIG_SECTION, .fields = column_params, .help = "which column holds what"},
+    {0}};
+
+const struct trace_format trace_csv_jobs = {.name = "csv-jobs",
+                                            .summary = "any table of jobs, with your own column names",
+                                            .source = "",
+                                            .params = params,
+                                            .params_bytes = sizeof(struct csv_jobs_params),
+                                            .open_jobs = open_jobs};

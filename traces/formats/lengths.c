@@ -1,0 +1,85 @@
+/* Request lengths without times, or with times in seconds, as Vidur has them:
+ * [arrived_at,]num_prefill_tokens,num_decode_tokens. Further columns are not read.
+ *
+ * Arrivals come from the column, counted from the file's own zero, or from an arrival process ("arrival"), which goes
+ * before the column. Rows with 0 tokens on either side are left out and counted. */
+#include "traces/formats/file_trace.h"
+#include "traces/generate/arrival.h"
+#include "traces/registry.h"
+
+enum { ARRIVED_AT, PREFILL_TOKENS, DECODE_TOKENS, N_COLUMNS };
+
+struct lengths_params {
+    struct trace_file file;
+    struct config_variant arrival; /* struct arrival_process, or none */
+};
+
+static enum row_result read_row(struct reader *reader, union trace_record *record)
+{
+    struct arrivals *arrivals = reader->format.state;
+    sim_ns arrival_ns = 0;
+    int64_t prompt, output;
+    if (arrivals == NULL && !reader_time(reader, ARRIVED_AT, TIME_S, &arrival_ns)) return ROW_BAD;
+    if (!reader_tokens(reader, PREFILL_TOKENS, &prompt) || !reader_tokens(reader, DECODE_TOKENS, &output)) {
+        return ROW_BAD;
+    }
+    enum row_result result = reader_request(reader, record, arrival_ns, prompt, output);
+    if (result == ROW_KEPT && arrivals != NULL) record->request.arrival_ns = arrivals_next(arrivals);
+    return result;
+}
+
+static void destroy_state(void *state)
+{
+    arrivals_destroy(state);
+}
+
+static int open_arrivals(const struct config_variant *variant, const struct source_options *options,
+                         struct arrivals **arrivals, struct diag *diag)
+{
+    const struct arrival_process *process = variant->entry;
+    if (process->think != NULL) {
+        return diag_error(diag, SIM_E_CONFIG, options->where, "use \"format\": \"generate\" for a closed loop",
+                          "lengths of a file cannot follow a closed loop");
+    }
+    return arrivals_create(process, variant->params, options, arrivals, diag);
+}
+
+static int open_requests(const void *params, const struct source_options *options, struct request_source **source,
+                         struct diag *diag)
+{
+    const struct lengths_params *lengths = params;
+    bool generated = lengths->arrival.entry != NULL;
+    const struct csv_column columns[N_COLUMNS] = {{.name = "arrived_at", .optional = generated},
+                                                  {.name = "num_prefill_tokens"},
+                                                  {.name = "num_decode_tokens"}};
+    struct row_format rows = {.requests = true,
+                              .columns = columns,
+                              .n_columns = N_COLUMNS,
+                              .row = read_row,
+                              .destroy_state = destroy_state};
+    struct arrivals *arrivals = NULL;
+    int code = generated ? open_arrivals(&lengths->arrival, options, &arrivals, diag) : 0;
+    rows.state = arrivals;
+    return code != 0 ? code : file_trace_requests(&rows, &lengths->file, options, source, diag);
+}
+
+static const struct config_field params[] = {
+    TRACE_TIME_PARAMS,
+    TRACE_LENGTH_PARAMS,
+    TRACE_FILE_PARAMS("false"),
+    {.name = "arrival",
+     .kind = CONFIG_VARIANT,
+     .flags = CONFIG_OPTIONAL,
+     .offset = offsetof(struct lengths_params, arrival),
+     .family = "arrival",
+     .tag = "process",
+     .help = "process that the arrivals come from, instead of the column arrived_at"},
+    {0}};
+
+const struct trace_format trace_lengths = {
+    .name = "lengths",
+    .summary = "prompt and output lengths, with times of arrival or an arrival process",
+    .source = "Agrawal et al., Vidur, MLSys 2024",
+    .params = params,
+    .params_bytes = sizeof(struct lengths_params),
+    .open_requests = open_requests};

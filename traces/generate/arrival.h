@@ -1,0 +1,74 @@
+/* Arrival processes: when requests or jobs come. The family "arrival" of configurations, tag "process".
+ *
+ * A process draws from one random stream of its own, so the lengths of requests do not depend on it. */
+#ifndef ORRERY_TRACES_GENERATE_ARRIVAL_H
+#define ORRERY_TRACES_GENERATE_ARRIVAL_H
+
+#include "sim/core/config.h"
+#include "sim/core/err.h"
+#include "sim/core/rng.h"
+#include "sim/core/units.h"
+#include "sim/world/source.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct arrivals;
+
+struct arrival_process {
+    const char *name, *summary;
+    const struct config_field *params;
+    size_t params_bytes, state_bytes;
+    int (*check)(const void *params, const char *where, struct diag *diag); /* what ranges cannot say; may be NULL */
+    void (*start)(struct arrivals *arrivals);                               /* may be NULL */
+    sim_ns (*next)(struct arrivals *arrivals);                              /* >= arrivals->now_ns */
+    /* Closed loop only, else NULL: the pause of a user before the request that follows `ended_id`. */
+    sim_ns (*think)(const struct arrivals *arrivals, int64_t ended_id);
+};
+
+struct arrivals {
+    const struct arrival_process *process;
+    const void *params;
+    void *state;        /* state_bytes, zeroed */
+    struct rng rng;     /* stream "NAME.arrivals" */
+    gsl_rng gsl;        /* the same, for GSL's distributions */
+    sim_ns now_ns;      /* of the latest arrival */
+    int64_t n;          /* arrivals so far */
+    uint64_t seed;
+    uint32_t run;
+};
+
+/* Parameters, for the named mixes that bring them along. */
+struct modulator { /* a telegraph signal, +1 or -1 for exponential times; its correlation decays as exp(-t / time) */
+    double amplitude_frac;
+    sim_ns time_ns;
+};
+struct modulated_params {
+    double rate_per_s;
+    struct config_list modulators; /* of struct modulator */
+};
+struct diurnal_params {
+    double rate_per_s, amplitude_frac, peak_hour;
+    struct config_list hours, weekdays; /* of double; 24 and 7, or none */
+    double start_hour;
+    int start_day;
+};
+
+extern const struct arrival_process arrival_poisson, arrival_gamma, arrival_fixed, arrival_mmpp, arrival_modulated,
+    arrival_diurnal, arrival_closed;
+
+/* All of them, in listing order, NULL at the end. */
+extern const struct arrival_process *const arrival_processes[];
+
+/* Starts a process at time 0; `params` must outlive it. Returns 0, SIM_E_CONFIG or SIM_E_NOMEM. */
+int arrivals_create(const struct arrival_process *process, const void *params, const struct source_options *options,
+                    struct arrivals **arrivals, struct diag *diag);
+void arrivals_destroy(struct arrivals *arrivals); /* NULL is allowed */
+
+/* The next arrival; never before the one before it. Saturates at SIM_NS_MAX. */
+sim_ns arrivals_next(struct arrivals *arrivals);
+
+/* now_ns + gap_s, saturating. */
+sim_ns arrivals_after(const struct arrivals *arrivals, double gap_s);
+
+#endif

@@ -1,0 +1,241 @@
+/* Processes whose rate jumps: Markov-modulated Poisson (Fischer and Meier-Hellstern, Performance Evaluation 1993), and a
+ * rate with several independent telegraph signals on top, which is one with 2^n states. */
+#include "traces/generate/arrival.h"
+
+#include <math.h>
+
+enum { MAX_MODULATORS = 8 };
+
+/* --- mmpp --- */
+
+struct mmpp_state {
+    double rate_per_s;
+    sim_ns dwell_ns;
+};
+
+struct mmpp_params {
+    struct config_list states;
+};
+
+struct mmpp {
+    size_t now;
+    double at_s, end_s; /* the clock of the process; when the present state ends */
+};
+
+static const struct mmpp_state *mmpp_states(const struct arrivals *arrivals)
+{
+    return ((const struct mmpp_params *)arrivals->params)->states.items;
+}
+
+static size_t mmpp_n(const struct arrivals *arrivals)
+{
+    return ((const struct mmpp_params *)arrivals->params)->states.n;
+}
+
+static void mmpp_enter(struct arrivals *arrivals, size_t state)
+{
+    struct mmpp *mmpp = arrivals->state;
+    mmpp->now = state;
+    mmpp->end_s = mmpp->at_s + rng_exponential(&arrivals->rng, sim_s_from_ns(mmpp_states(arrivals)[state].dwell_ns));
+}
+
+/* Every state leads to each of the others with the same probability, so at a random moment the process is in a state
+ * with a probability proportional to its mean dwell time. */
+static void mmpp_start(struct arrivals *arrivals)
+{
+    const struct mmpp_state *states = mmpp_states(arrivals);
+    double total = 0;
+    for (size_t i = 0; i < mmpp_n(arrivals); i++) total += (double)states[i].dwell_ns;
+    double left = rng_uniform(&arrivals->rng) * total;
+    size_t state = 0;
+    while (state + 1 < mmpp_n(arrivals) && left > (double)states[state].dwell_ns) left -= (double)states[state++].dwell_ns;
+    mmpp_enter(arrivals, state);
+}
+
+static void mmpp_leave(struct arrivals *arrivals)
+{
+    struct mmpp *mmpp = arrivals->state;
+    mmpp->at_s = mmpp->end_s;
+    size_t other = rng_below(&arrivals->rng, mmpp_n(arrivals) - 1);
+    mmpp_enter(arrivals, other + (other >= mmpp->now));
+}
+
+static sim_ns mmpp_next(struct arrivals *arrivals)
+{
+    struct mmpp *mmpp = arrivals->state;
+    for (;;) {
+        double rate_per_s = mmpp_states(arrivals)[mmpp->now].rate_per_s;
+        double gap_s = rate_per_s > 0 ? rng_exponential(&arrivals->rng, 1 / rate_per_s) : (double)INFINITY;
+        if (mmpp->at_s + gap_s <= mmpp->end_s) {
+            mmpp->at_s += gap_s;
+            sim_ns time_ns = sim_ns_from_s(mmpp->at_s);
+            return time_ns > arrivals->now_ns ? time_ns : arrivals->now_ns;
+        }
+        mmpp_leave(arrivals);
+    }
+}
+
+static int mmpp_check(const void *params, const char *where, struct diag *diag)
+{
+    const struct config_list *list = &((const struct mmpp_params *)params)->states;
+    const struct mmpp_state *states = list->items;
+    double most = 0;
+    for (size_t i = 0; i < list->n; i++) most = fmax(most, states[i].rate_per_s);
+    if (list->n >= 2 && most > 0) return 0;
+    return diag_error(diag, SIM_E_CONFIG, where, "write \"states\": [{\"rate\": \"2/s\", \"dwell\": \"60s\"}, ...]",
+                      "\"states\" must be two or more, one of them with a rate above 0");
+}
+
+static const struct config_field mmpp_state_fields[] = {
+    {.name = "rate",
+     .kind = CONFIG_QUANTITY,
+     .flags = CONFIG_REQUIRED,
+     .offset = offsetof(struct mmpp_state, rate_per_s),
+     .dim = UNIT_RATE,
+     .max = 1e9,
+     .help = "arrivals per time in this state"},
+    {.name = "dwell",
+     .kind = CONFIG_TIME,
+     .flags = CONFIG_REQUIRED,
+     .offset = offsetof(struct mmpp_state, dwell_ns),
+     .min = 1e-6,
+     .max = 1e9,
+     .help = "mean time in this state"},
+    {0}};
+
+static const struct config_field mmpp_params[] = {{.name = "states",
+                                                   .kind = CONFIG_LIST,
+                                                   .flags = CONFIG_REQUIRED,
+                                                   .offset = offsetof(struct mmpp_params, states),
+                                                   .fields = mmpp_state_fields,
+                                                   .elem_bytes = sizeof(struct mmpp_state),
+                                                   .help = "after each, any other one follows"},
+                                                  {0}};
+
+const struct arrival_process arrival_mmpp = {.name = "mmpp",
+                                             .summary = "Markov-modulated Poisson: rates that hold for random times",
+                                             .params = mmpp_params,
+                                             .params_bytes = sizeof(struct mmpp_params),
+                                             .state_bytes = sizeof(struct mmpp),
+                                             .check = mmpp_check,
+                                             .start = mmpp_start,
+                                             .next = mmpp_next};
+
+/* --- modulated --- */
+
+struct modulated {
+    double at_s;
+    struct {
+        double sign, end_s;
+    } signals[MAX_MODULATORS];
+};
+
+/* A signal that changes every `dwell` on average has a correlation time of half of that. */
+static double signal_dwell_s(const struct modulator *modulator)
+{
+    return 2 * sim_s_from_ns(modulator->time_ns);
+}
+
+static void modulated_start(struct arrivals *arrivals)
+{
+    const struct modulated_params *params = arrivals->params;
+    const struct modulator *modulators = params->modulators.items;
+    struct modulated *state = arrivals->state;
+    for (size_t i = 0; i < params->modulators.n; i++) {
+        state->signals[i].sign = rng_below(&arrivals->rng, 2) ? 1 : -1;
+        state->signals[i].end_s = rng_exponential(&arrivals->rng, signal_dwell_s(&modulators[i]));
+    }
+}
+
+static double modulated_rate(const struct arrivals *arrivals, double *end_s, size_t *first)
+{
+    const struct modulated_params *params = arrivals->params;
+    const struct modulator *modulators = params->modulators.items;
+    const struct modulated *state = arrivals->state;
+    double level = 1;
+    *end_s = (double)INFINITY;
+    for (size_t i = 0; i < params->modulators.n; i++) {
+        level += modulators[i].amplitude_frac * state->signals[i].sign;
+        if (state->signals[i].end_s >= *end_s) continue;
+        *end_s = state->signals[i].end_s;
+        *first = i;
+    }
+    return params->rate_per_s * level;
+}
+
+static sim_ns modulated_next(struct arrivals *arrivals)
+{
+    const struct modulated_params *params = arrivals->params;
+    const struct modulator *modulators = params->modulators.items;
+    struct modulated *state = arrivals->state;
+    for (;;) {
+        double end_s;
+        size_t first = 0;
+        double rate_per_s = modulated_rate(arrivals, &end_s, &first);
+        double gap_s = rate_per_s > 0 ? rng_exponential(&arrivals->rng, 1 / rate_per_s) : (double)INFINITY;
+        if (state->at_s + gap_s <= end_s) {
+            state->at_s += gap_s;
+            sim_ns time_ns = sim_ns_from_s(state->at_s);
+            return time_ns > arrivals->now_ns ? time_ns : arrivals->now_ns;
+        }
+        state->at_s = end_s;
+        state->signals[first].sign = -state->signals[first].sign;
+        state->signals[first].end_s += rng_exponential(&arrivals->rng, signal_dwell_s(&modulators[first]));
+    }
+}
+
+static int modulated_check(const void *params, const char *where, struct diag *diag)
+{
+    const struct config_list *list = &((const struct modulated_params *)params)->modulators;
+    const struct modulator *modulators = list->items;
+    double sum = 0;
+    for (size_t i = 0; i < list->n; i++) sum += modulators[i].amplitude_frac;
+    if (list->n <= MAX_MODULATORS && sum < 1) return 0;
+    return diag_error(diag, SIM_E_CONFIG, where, "the rate must not fall to 0",
+                      "\"modulators\" must be at most %d, with amplitudes that add up to less than 1, got %g",
+                      MAX_MODULATORS, sum);
+}
+
+static const struct config_field modulator_fields[] = {
+    {.name = "amplitude",
+     .kind = CONFIG_REAL,
+     .flags = CONFIG_REQUIRED,
+     .offset = offsetof(struct modulator, amplitude_frac),
+     .min = 0,
+     .max = 1,
+     .help = "share of the mean rate that comes and goes"},
+    {.name = "time",
+     .kind = CONFIG_TIME,
+     .flags = CONFIG_REQUIRED,
+     .offset = offsetof(struct modulator, time_ns),
+     .min = 1e-6,
+     .max = 1e9,
+     .help = "correlation time"},
+    {0}};
+
+static const struct config_field modulated_params[] = {
+    {.name = "rate",
+     .kind = CONFIG_QUANTITY,
+     .flags = CONFIG_REQUIRED,
+     .offset = offsetof(struct modulated_params, rate_per_s),
+     .dim = UNIT_RATE,
+     .min = 1e-9,
+     .max = 1e9,
+     .help = "mean arrivals per time"},
+    {.name = "modulators",
+     .kind = CONFIG_LIST,
+     .flags = CONFIG_OPTIONAL,
+     .offset = offsetof(struct modulated_params, modulators),
+     .fields = modulator_fields,
+     .elem_bytes = sizeof(struct modulator),
+     .help = "independent swings of the rate, each on its own time scale"},
+    {0}};
+
+const struct arrival_process arrival_modulated = {.name = "modulated",
+                                                  .summary = "a rate with independent swings on several time scales",
+                                                  .params = modulated_params,
+                                                  .params_bytes = sizeof(struct modulated_params),
+                                                  .state_bytes = sizeof(struct modulated),
+                                                  .check = modulated_check,
+                                                  .start = modulated_start,
+                                                  .next = modulated_next};

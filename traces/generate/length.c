@@ -1,0 +1,274 @@
+#include "traces/generate/length.h"
+
+#include <math.h>
+
+const struct length_distribution *const length_distributions[] = {
+    &length_fixed, &length_uniform, &length_lognormal, &length_mixture, &length_empirical, NULL};
+
+int32_t length_draw(const struct length_distribution *distribution, const void *params, struct rng *rng)
+{
+    double tokens = rint(distribution->draw(params, rng));
+    return tokens < 1 ? 1 : tokens > INT32_MAX ? INT32_MAX : (int32_t)tokens;
+}
+
+/* --- fixed --- */
+
+struct fixed_params {
+    int64_t tokens;
+};
+
+static double fixed_draw(const void *params, struct rng *rng)
+{
+    (void)rng;
+    return (double)((const struct fixed_params *)params)->tokens;
+}
+
+#define TOKENS_FIELD(type, member, key, flags_, value_, help_)                                                         \
+    {                                                                                                                  \
+        .name = key, .kind = CONFIG_INT, .flags = flags_, .offset = offsetof(type, member), .value = value_, .min = 1, \
+        .max = INT32_MAX, .help = help_                                                                                \
+    }
+
+static const struct config_field fixed_params[] = {
+    TOKENS_FIELD(struct fixed_params, tokens, "tokens", CONFIG_REQUIRED, NULL, "of every request"), {0}};
+
+const struct length_distribution length_fixed = {.name = "fixed",
+                                                 .summary = "always the same",
+                                                 .params = fixed_params,
+                                                 .params_bytes = sizeof(struct fixed_params),
+                                                 .draw = fixed_draw};
+
+/* --- uniform --- */
+
+struct uniform_params {
+    int64_t min, max;
+};
+
+static double uniform_draw(const void *params, struct rng *rng)
+{
+    const struct uniform_params *uniform = params;
+    return (double)(uniform->min + (int64_t)rng_below(rng, (uint64_t)(uniform->max - uniform->min + 1)));
+}
+
+static int uniform_check(const void *params, const char *where, struct diag *diag)
+{
+    const struct uniform_params *uniform = params;
+    if (uniform->min <= uniform->max) return 0;
+    return diag_error(diag, SIM_E_CONFIG, where, NULL, "\"min\" must not be above \"max\", got %lld and %lld",
+                      (long long)uniform->min, (long long)uniform->max);
+}
+
+static const struct config_field uniform_params[] = {
+    TOKENS_FIELD(struct uniform_params, min, "min", CONFIG_REQUIRED, NULL, "shortest"),
+    TOKENS_FIELD(struct uniform_params, max, "max", CONFIG_REQUIRED, NULL, "longest"),
+    {0}};
+
+const struct length_distribution length_uniform = {.name = "uniform",
+                                                   .summary = "every length from min to max alike",
+                                                   .params = uniform_params,
+                                                   .params_bytes = sizeof(struct uniform_params),
+                                                   .check = uniform_check,
+                                                   .draw = uniform_draw};
+
+/* --- lognormal --- */
+
+struct lognormal_params {
+    double mean_tokens, cv;
+    int64_t min, max;
+};
+
+/* A normal number by Box and Muller (1958): the same on every machine as far as libm is. */
+static double draw_normal(struct rng *rng)
+{
+    double u = rng_uniform(rng), v = rng_uniform(rng);
+    return sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
+}
+
+/* For a mean m and a CV c: sigma^2 = log(1 + c^2), mu = log m - sigma^2 / 2. Lengths outside [min, max] move to the
+ * nearer end. */
+static double lognormal_draw(const void *params, struct rng *rng)
+{
+    const struct lognormal_params *lognormal = params;
+    double variance = log1p(lognormal->cv * lognormal->cv);
+    double tokens = exp(log(lognormal->mean_tokens) - variance / 2 + sqrt(variance) * draw_normal(rng));
+    return fmin(fmax(tokens, (double)lognormal->min), (double)lognormal->max);
+}
+
+static int lognormal_check(const void *params, const char *where, struct diag *diag)
+{
+    const struct lognormal_params *lognormal = params;
+    return uniform_check(&(struct uniform_params){lognormal->min, lognormal->max}, where, diag);
+}
+
+static const struct config_field lognormal_params[] = {
+    {.name = "mean",
+     .kind = CONFIG_REAL,
+     .flags = CONFIG_REQUIRED,
+     .offset = offsetof(struct lognormal_params, mean_tokens),
+     .min = 1,
+     .max = 1e9,
+     .help = "in tokens, before clipping"},
+    {.name = "cv",
+     .kind = CONFIG_REAL,
+     .offset = offsetof(struct lognormal_params, cv),
+     .value = "1",
+     .min = 0,
+     .max = 100,
+     .help = "standard deviation over the mean, before clipping"},
+    TOKENS_FIELD(struct lognormal_params, min, "min", 0, "1", "shorter ones become so long"),
+    TOKENS_FIELD(struct lognormal_params, max, "max", 0, "2147483647", "longer ones become so short"),
+    {0}};
+
+const struct length_distribution length_lognormal = {.name = "lognormal",
+                                                     .summary = "log-normal of a given mean and CV",
+                                                     .params = lognormal_params,
+                                                     .params_bytes = sizeof(struct lognormal_params),
+                                                     .check = lognormal_check,
+                                                     .draw = lognormal_draw};
+
+/* --- mixture --- */
+
+struct component {
+    double weight;
+    struct config_variant length;
+};
+
+struct mixture_params {
+    struct config_list components;
+};
+
+static double total_weight(const struct mixture_params *mixture)
+{
+    const struct component *components = mixture->components.items;
+    double total = 0;
+    for (size_t i = 0; i < mixture->components.n; i++) total += components[i].weight;
+    return total;
+}
+
+static double mixture_draw(const void *params, struct rng *rng)
+{
+    const struct mixture_params *mixture = params;
+    const struct component *component = mixture->components.items;
+    const struct component *last = component + mixture->components.n - 1;
+    double left = rng_uniform(rng) * total_weight(mixture);
+    while (component < last && left > component->weight) left -= component++->weight;
+    const struct length_distribution *distribution = component->length.entry;
+    return distribution->draw(component->length.params, rng);
+}
+
+static int mixture_check(const void *params, const char *where, struct diag *diag)
+{
+    const struct mixture_params *mixture = params;
+    const struct component *components = mixture->components.items;
+    if (mixture->components.n == 0 || total_weight(mixture) <= 0) {
+        return diag_error(diag, SIM_E_CONFIG, where, NULL, "\"components\" must have one or more with a weight above 0");
+    }
+    for (size_t i = 0; i < mixture->components.n; i++) {
+        const struct length_distribution *distribution = components[i].length.entry;
+        int code = distribution->check != NULL ? distribution->check(components[i].length.params, where, diag) : 0;
+        if (code != 0) return code;
+    }
+    return 0;
+}
+
+static const struct config_field component_fields[] = {
+    {.name = "weight",
+     .kind = CONFIG_REAL,
+     .offset = offsetof(struct component, weight),
+     .value = "1",
+     .min = 0,
+     .max = 1e9,
+     .help = "its share, relative to the others"},
+    {.name = "length",
+     .kind = CONFIG_VARIANT,
+     .flags = CONFIG_REQUIRED,
+     .offset = offsetof(struct component, length),
+     .family = "length",
+     .tag = "distribution",
+     .help = "distribution of this component"},
+    {0}};
+
+static const struct config_field mixture_params[] = {{.name = "components",
+                                                      .kind = CONFIG_LIST,
+                                                      .flags = CONFIG_REQUIRED,
+                                                      .offset = offsetof(struct mixture_params, components),
+                                                      .fields = component_fields,
+                                                      .elem_bytes = sizeof(struct component),
+                                                      .help = "one of them is drawn for each length"},
+                                                     {0}};
+
+const struct length_distribution length_mixture = {.name = "mixture",
+                                                   .summary = "one of several distributions, by weight",
+                                                   .params = mixture_params,
+                                                   .params_bytes = sizeof(struct mixture_params),
+                                                   .check = mixture_check,
+                                                   .draw = mixture_draw};
+
+/* --- empirical --- */
+
+double length_quantile(const struct length_point *points, size_t n, double frac)
+{
+    size_t low = 0, high = n - 1; /* the first point at or above frac is in (low, high], unless it is the first of all */
+    if (frac <= points[0].cdf_frac) return points[0].tokens;
+    while (high - low > 1) {
+        size_t middle = (low + high) / 2;
+        if (points[middle].cdf_frac < frac) low = middle;
+        else high = middle;
+    }
+    double span_frac = points[high].cdf_frac - points[low].cdf_frac;
+    double share = span_frac > 0 ? (frac - points[low].cdf_frac) / span_frac : 1;
+    return points[low].tokens + share * (points[high].tokens - points[low].tokens);
+}
+
+/* Rounded up: as many lengths are at most that of a point as its cdf says. */
+static double empirical_draw(const void *params, struct rng *rng)
+{
+    const struct empirical_params *empirical = params;
+    return ceil(length_quantile(empirical->points.items, empirical->points.n, rng_uniform(rng)));
+}
+
+static int empirical_check(const void *params, const char *where, struct diag *diag)
+{
+    const struct config_list *list = &((const struct empirical_params *)params)->points;
+    const struct length_point *points = list->items;
+    bool ok = list->n > 0 && points[list->n - 1].cdf_frac == 1;
+    for (size_t i = 1; i < list->n; i++) {
+        ok = ok && points[i].tokens >= points[i - 1].tokens && points[i].cdf_frac >= points[i - 1].cdf_frac;
+    }
+    if (ok) return 0;
+    return diag_error(diag, SIM_E_CONFIG, where, "write \"points\": [{\"tokens\": 1, \"cdf\": 0}, ...]",
+                      "\"points\" must rise in tokens and cdf, up to a cdf of 1");
+}
+
+static const struct config_field point_fields[] = {
+    {.name = "tokens",
+     .kind = CONFIG_REAL,
+     .flags = CONFIG_REQUIRED,
+     .offset = offsetof(struct length_point, tokens),
+     .min = 1,
+     .max = INT32_MAX,
+     .help = "a length"},
+    {.name = "cdf",
+     .kind = CONFIG_REAL,
+     .flags = CONFIG_REQUIRED,
+     .offset = offsetof(struct length_point, cdf_frac),
+     .min = 0,
+     .max = 1,
+     .help = "share of the lengths that are at most so long"},
+    {0}};
+
+static const struct config_field empirical_params[] = {{.name = "points",
+                                                        .kind = CONFIG_LIST,
+                                                        .flags = CONFIG_REQUIRED,
+                                                        .offset = offsetof(struct empirical_params, points),
+                                                        .fields = point_fields,
+                                                        .elem_bytes = sizeof(struct length_point),
+                                                        .help = "of the distribution function; linear in between"},
+                                                       {0}};
+
+const struct length_distribution length_empirical = {.name = "empirical",
+                                                     .summary = "from points of the distribution function",
+                                                     .params = empirical_params,
+                                                     .params_bytes = sizeof(struct empirical_params),
+                                                     .check = empirical_check,
+                                                     .draw = empirical_draw};

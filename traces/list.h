@@ -1,0 +1,12 @@
+/* Every trace format and generator, one line each: TRACE_FORMAT(symbol). The order is the order of listings. Whoever
+ * includes this file defines TRACE_FORMAT first; registry.h turns it into declarations, registry.c into the table. */
+
+/* requests */
+TRACE_FORMAT(trace_azure_llm)
+TRACE_FORMAT(trace_lengths)
+TRACE_FORMAT(trace_csv)
+TRACE_FORMAT(trace_generate)
+
+/* jobs */
+TRACE_FORMAT(trace_philly)
+TRACE_FORMAT(trace_csv_jobs)

@@ -1,0 +1,341 @@
+#include "traces/reader.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/core/number.h"
+
+#define HASH_NONFATAL_OOM 1
+#define uthash_malloc(bytes) mem_alloc(bytes)
+#define uthash_free(block, bytes) mem_free(block)
+#include <uthash.h>
+
+#define FIX_HINT "correct the row, or let \"allow_bad_rows\" leave such rows out"
+
+enum { MAX_QUOTE_CHARS = 60 };
+
+const char *const time_unit_names[] = {"timestamp", "s", "ms", "us", "ns", "min", "h", "d", NULL};
+
+static const struct {
+    sim_ns ns;
+    const char *plural;
+} units[] = {[TIME_CALENDAR] = {0, ""},
+             [TIME_S] = {SIM_NS_PER_S, "seconds"},
+             [TIME_MS] = {1000000, "milliseconds"},
+             [TIME_US] = {1000, "microseconds"},
+             [TIME_NS] = {1, "nanoseconds"},
+             [TIME_MIN] = {60 * SIM_NS_PER_S, "minutes"},
+             [TIME_H] = {3600 * SIM_NS_PER_S, "hours"},
+             [TIME_D] = {86400 * SIM_NS_PER_S, "days"}};
+
+struct interned {
+    const char *text;
+    UT_hash_handle hh;
+};
+
+/* --- the row in hand --- */
+
+static const char *column_name(const struct reader *reader, int column)
+{
+    return reader->columns[column].name;
+}
+
+/* Notes the problem of the row in hand, at the column when there is one. */
+__attribute__((format(printf, 4, 0))) static void note_problem(struct reader *reader, int column, const char *hint,
+                                                               const char *format, va_list args)
+{
+    char where[DIAG_WHERE_CHARS], text[DIAG_TEXT_CHARS];
+    int position = column >= 0 ? reader->positions[column] : 0;
+    csv_where(reader->csv, position >= 0 ? (size_t)position : 0, where);
+    vsnprintf(text, sizeof text, format, args);
+    diag_error(&reader->problem, SIM_E_DATA, where, hint != NULL ? hint : FIX_HINT, "%s", text);
+}
+
+enum row_result reader_bad(struct reader *reader, int column, const char *hint, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    note_problem(reader, column, hint, format, args);
+    va_end(args);
+    return ROW_BAD;
+}
+
+struct csv_field reader_text(const struct reader *reader, int column)
+{
+    int position = reader->positions[column];
+    if (position < 0 || (size_t)position >= csv_n_fields(reader->csv)) return (struct csv_field){"", 0};
+    return csv_fields(reader->csv)[position];
+}
+
+bool reader_has(const struct reader *reader, int column)
+{
+    static const char *const missing[] = {"NA", "N/A", "NaN", "nan", "NaT", "None", "null", "NULL"};
+    struct csv_field field = reader_text(reader, column);
+    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) {
+        if (strlen(missing[i]) == field.n_chars && memcmp(missing[i], field.chars, field.n_chars) == 0) return false;
+    }
+    return field.n_chars > 0;
+}
+
+/* A field that is not as expected ("a whole number"): absent, empty, or something else. */
+static bool unexpected(struct reader *reader, int column, const char *expected)
+{
+    struct csv_field field = reader_text(reader, column);
+    const char *name = column_name(reader, column);
+    size_t n_fields = csv_n_fields(reader->csv);
+    if (reader->positions[column] >= 0 && (size_t)reader->positions[column] >= n_fields) {
+        reader_bad(reader, column, NULL, "row has %zu field%s, but '%s' is column %d", n_fields,
+                   n_fields == 1 ? "" : "s", name, reader->positions[column] + 1);
+    } else if (field.n_chars == 0) {
+        reader_bad(reader, column, NULL, "'%s' is empty; expected %s", name, expected);
+    } else {
+        int n_shown = field.n_chars < MAX_QUOTE_CHARS ? (int)field.n_chars : MAX_QUOTE_CHARS;
+        reader_bad(reader, column, NULL, "'%s' must be %s, got '%.*s'", name, expected, n_shown, field.chars);
+    }
+    return false;
+}
+
+bool reader_i64(struct reader *reader, int column, int64_t min, int64_t max, int64_t *value)
+{
+    struct csv_field field = reader_text(reader, column);
+    enum number_status status = number_i64(field.chars, field.n_chars, value);
+    if (status == NUMBER_OK && *value >= min && *value <= max) return true;
+    char expected[64] = "a whole number";
+    if (status == NUMBER_OK && *value < min) snprintf(expected, sizeof expected, "at least %" PRId64, min);
+    if (status == NUMBER_OK && *value > max) snprintf(expected, sizeof expected, "at most %" PRId64, max);
+    if (status == NUMBER_RANGE) snprintf(expected, sizeof expected, "a number of at most 18 digits");
+    return unexpected(reader, column, expected);
+}
+
+bool reader_i32(struct reader *reader, int column, int32_t min, int32_t *value)
+{
+    int64_t wide;
+    if (!reader_i64(reader, column, min, INT32_MAX, &wide)) return false;
+    *value = (int32_t)wide;
+    return true;
+}
+
+bool reader_f64(struct reader *reader, int column, double min, double *value)
+{
+    struct csv_field field = reader_text(reader, column);
+    if (number_f64(field.chars, field.n_chars, value) != NUMBER_OK) return unexpected(reader, column, "a number");
+    if (*value >= min) return true;
+    char expected[64];
+    snprintf(expected, sizeof expected, "at least %g", min);
+    return unexpected(reader, column, expected);
+}
+
+bool reader_time(struct reader *reader, int column, enum time_unit unit, sim_ns *value)
+{
+    struct csv_field field = reader_text(reader, column);
+    char expected[80] = "a time such as 2023-11-16 18:15:46.68";
+    enum number_status status;
+    if (unit == TIME_CALENDAR) {
+        status = number_timestamp(field.chars, field.n_chars, value);
+        if (status == NUMBER_RANGE) snprintf(expected, sizeof expected, "between the years 1678 and 2262");
+    } else {
+        status = number_ns(field.chars, field.n_chars, units[unit].ns, value);
+        snprintf(expected, sizeof expected, "a number of %s%s", units[unit].plural,
+                 status == NUMBER_RANGE ? " within 292 years" : "");
+    }
+    return status == NUMBER_OK || unexpected(reader, column, expected);
+}
+
+bool reader_duration(struct reader *reader, int column, enum time_unit unit, sim_ns *value)
+{
+    if (!reader_time(reader, column, unit, value)) return false;
+    return *value >= 0 || unexpected(reader, column, "0 or more");
+}
+
+bool reader_tokens(struct reader *reader, int column, int64_t *tokens)
+{
+    return reader_i64(reader, column, 0, INT32_MAX, tokens);
+}
+
+const char *reader_intern(struct reader *reader, int column)
+{
+    struct csv_field field = reader_text(reader, column);
+    struct interned *found = NULL;
+    HASH_FIND(hh, reader->interned, field.chars, field.n_chars, found);
+    if (found != NULL) return found->text;
+    found = arena_alloc(&reader->arena, sizeof *found);
+    char *text = arena_alloc(&reader->arena, field.n_chars + 1);
+    if (found == NULL || text == NULL) {
+        diag_error(&reader->problem, SIM_E_NOMEM, csv_name(reader->csv), NULL, "out of memory");
+        return NULL;
+    }
+    memcpy(text, field.chars, field.n_chars);
+    found->text = text;
+    HASH_ADD_KEYPTR(hh, reader->interned, found->text, field.n_chars, found);
+    return text;
+}
+
+void reader_note(struct reader *reader, const char *code, const char *text)
+{
+    char *where = notes_count(&reader->notes, code, text);
+    if (where != NULL) csv_where(reader->csv, 0, where);
+}
+
+enum row_result reader_leave_out(struct reader *reader, const char *code, const char *text)
+{
+    reader_note(reader, code, text);
+    return ROW_LEFT_OUT;
+}
+
+enum row_result reader_request(struct reader *reader, union trace_record *record, sim_ns arrival_ns,
+                               int64_t prompt_tokens, int64_t output_tokens)
+{
+    if (prompt_tokens == 0) return reader_leave_out(reader, "no-prompt", "requests without prompt tokens left out");
+    if (output_tokens == 0) return reader_leave_out(reader, "no-output", "requests without output tokens left out");
+    record->request = (struct request_record){.id = reader->row,
+                                              .arrival_ns = arrival_ns,
+                                              .prompt_tokens = (int32_t)prompt_tokens,
+                                              .output_tokens = (int32_t)output_tokens};
+    return ROW_KEPT;
+}
+
+/* --- the rows of a file --- */
+
+/* Hands the problem of the row in hand to the caller, or counts it when bad rows may be left out. Returns 0 to go on. */
+static int give_up_row(struct reader *reader, struct diag *diag)
+{
+    const struct diag_item problem = reader->problem.items[0];
+    diag_init(&reader->problem);
+    if (problem.code == SIM_E_DATA && reader->n_bad < reader->file->allow_bad_rows) {
+        reader->n_bad++;
+        char *where = notes_count(&reader->notes, "bad-row", "rows that cannot be read left out");
+        if (where != NULL) snprintf(where, DIAG_WHERE_CHARS, "%s", problem.where);
+        return 0;
+    }
+    if (problem.code != SIM_E_DATA) reader->ended = true;
+    return diag_error(diag, problem.code, problem.where, problem.hint, "%s", problem.text);
+}
+
+static enum row_result check_order(struct reader *reader, const union trace_record *record)
+{
+    sim_ns back_ns = reader->last_ns - record->any.time_ns;
+    bool first = reader->n_kept == 0;
+    if (reader->file->sort || first || back_ns <= 0) return ROW_KEPT;
+    return reader_bad(reader, 0, "sort the file, or set \"sort\": true", "'%s' runs backwards: %.9g s before the row above",
+                      column_name(reader, 0), sim_s_from_ns(back_ns));
+}
+
+/* Times that count from the file's own zero have to be after it. */
+static enum row_result check_sign(struct reader *reader, const union trace_record *record)
+{
+    if (reader->format.from_first || record->any.time_ns >= 0) return ROW_KEPT;
+    return reader_bad(reader, 0, NULL, "'%s' must be 0 or more, got %.9g s", column_name(reader, 0),
+                      sim_s_from_ns(record->any.time_ns));
+}
+
+static int end_of_file(struct reader *reader, struct diag *diag)
+{
+    bool first_time = !reader->ended;
+    reader->ended = true;
+    if (!first_time || reader->n_kept > 0) return 0;
+    const char *name = csv_name(reader->csv);
+    if (reader->n_rows == 0) return diag_error(diag, SIM_E_DATA, name, NULL, "trace is empty; expected rows of data");
+    return diag_error(diag, SIM_E_DATA, name, reader->notes.n > 0 ? reader->notes.items[0].text : NULL,
+                      "none of the %" PRId64 " rows can be used", reader->n_rows);
+}
+
+static int reader_next(struct stream *stream, union trace_record *record, struct diag *diag)
+{
+    struct reader *reader = (struct reader *)stream;
+    while (!reader->ended) {
+        int code = csv_next(reader->csv, &reader->problem);
+        if (code == 0) break;
+        reader->row = reader->n_rows++;
+        enum row_result result = code == 1 ? reader->format.row(reader, record) : ROW_BAD;
+        if (result == ROW_KEPT) result = check_sign(reader, record);
+        if (result == ROW_KEPT) result = check_order(reader, record);
+        if (result == ROW_KEPT) {
+            reader->last_ns = record->any.time_ns;
+            reader->n_kept++;
+            return 1;
+        }
+        code = result == ROW_BAD ? give_up_row(reader, diag) : 0;
+        if (code != 0) return code;
+    }
+    return end_of_file(reader, diag);
+}
+
+static struct source_place reader_place(const struct stream *stream)
+{
+    const struct reader *reader = (const struct reader *)stream;
+    return (struct source_place){.row = reader->n_rows, .done_frac = csv_done_frac(reader->csv)};
+}
+
+static bool reader_note_at(const struct stream *stream, size_t index, struct source_note *note)
+{
+    return notes_get(&((const struct reader *)stream)->notes, index, note);
+}
+
+static void destroy_state(const struct row_format *format)
+{
+    if (format->destroy_state != NULL) format->destroy_state(format->state);
+}
+
+static void reader_close(struct stream *stream)
+{
+    struct reader *reader = (struct reader *)stream;
+    destroy_state(&reader->format);
+    HASH_CLEAR(hh, reader->interned);
+    arena_fini(&reader->arena);
+    csv_destroy(reader->csv);
+    mem_free(reader);
+}
+
+static const struct stream_ops reader_ops = {
+    .next = reader_next, .place = reader_place, .note = reader_note_at, .close = reader_close};
+
+static int find_columns(struct reader *reader, struct diag *diag)
+{
+    if (!reader->format.no_header) {
+        return csv_read_header(reader->csv, reader->columns, reader->format.n_columns, reader->positions, diag);
+    }
+    const int *positions = reader->format.positions;
+    for (size_t i = 0; i < reader->format.n_columns; i++) reader->positions[i] = positions != NULL ? positions[i] : (int)i;
+    return 0;
+}
+
+int reader_open_input(const struct row_format *format, const struct trace_file *file, struct input *input,
+                      struct stream **stream, struct diag *diag)
+{
+    struct csv *csv;
+    int code = csv_create(input, &format->csv, &csv, diag);
+    if (code != 0) {
+        destroy_state(format);
+        return code;
+    }
+    struct reader *reader = mem_zalloc(1, sizeof *reader);
+    if (reader == NULL) {
+        csv_destroy(csv);
+        destroy_state(format);
+        return diag_error(diag, SIM_E_NOMEM, file->path, NULL, "out of memory");
+    }
+    reader->stream.ops = &reader_ops;
+    reader->format = *format;
+    reader->file = file;
+    reader->csv = csv;
+    memcpy(reader->columns, format->columns, format->n_columns * sizeof *format->columns);
+    arena_init(&reader->arena);
+    code = find_columns(reader, diag);
+    if (code != 0) {
+        reader_close(&reader->stream);
+        return code;
+    }
+    *stream = &reader->stream;
+    return 0;
+}
+
+int reader_open(const struct row_format *format, const struct trace_file *file, struct stream **stream,
+                struct diag *diag)
+{
+    struct input *input;
+    int code = input_open(file->path, &input, diag);
+    if (code == 0) return reader_open_input(format, file, input, stream, diag);
+    destroy_state(format);
+    return code;
+}

@@ -1,0 +1,124 @@
+#include "traces/stream.h"
+
+#include "sim/core/mem.h"
+
+void stream_close(struct stream *stream)
+{
+    if (stream != NULL) stream->ops->close(stream);
+}
+
+/* --- as a source of requests --- */
+
+struct requests {
+    struct request_source source;
+    struct stream *stream;
+};
+
+static struct stream *requests_stream(const struct request_source *source)
+{
+    return ((const struct requests *)source)->stream;
+}
+
+static int requests_next(struct request_source *source, struct request_record *record, struct diag *diag)
+{
+    union trace_record next;
+    int code = stream_next(requests_stream(source), &next, diag);
+    if (code == 1) *record = next.request;
+    return code;
+}
+
+static int requests_follow(struct request_source *source, int64_t ended_id, sim_ns now_ns,
+                           struct request_record *record, struct diag *diag)
+{
+    struct stream *stream = requests_stream(source);
+    union trace_record next;
+    int code = stream->ops->follow(stream, ended_id, now_ns, &next, diag);
+    if (code == 1) *record = next.request;
+    return code;
+}
+
+static struct source_place requests_place(const struct request_source *source)
+{
+    const struct stream *stream = requests_stream(source);
+    return stream->ops->place(stream);
+}
+
+static bool requests_note(const struct request_source *source, size_t index, struct source_note *note)
+{
+    const struct stream *stream = requests_stream(source);
+    return stream->ops->note(stream, index, note);
+}
+
+static void requests_close(struct request_source *source)
+{
+    stream_close(requests_stream(source));
+    mem_free(source);
+}
+
+int stream_to_requests(struct stream *stream, struct request_source **source, struct diag *diag)
+{
+    struct requests *requests = mem_zalloc(1, sizeof *requests);
+    if (requests == NULL) {
+        stream_close(stream);
+        return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    }
+    requests->source = (struct request_source){.next = requests_next,
+                                               .follow = stream->ops->follow != NULL ? requests_follow : NULL,
+                                               .place = requests_place,
+                                               .note = requests_note,
+                                               .close = requests_close};
+    requests->stream = stream;
+    *source = &requests->source;
+    return 0;
+}
+
+/* --- as a source of jobs --- */
+
+struct jobs {
+    struct job_source source;
+    struct stream *stream;
+};
+
+static struct stream *jobs_stream(const struct job_source *source)
+{
+    return ((const struct jobs *)source)->stream;
+}
+
+static int jobs_next(struct job_source *source, struct job_record *record, struct diag *diag)
+{
+    union trace_record next;
+    int code = stream_next(jobs_stream(source), &next, diag);
+    if (code == 1) *record = next.job;
+    return code;
+}
+
+static struct source_place jobs_place(const struct job_source *source)
+{
+    const struct stream *stream = jobs_stream(source);
+    return stream->ops->place(stream);
+}
+
+static bool jobs_note(const struct job_source *source, size_t index, struct source_note *note)
+{
+    const struct stream *stream = jobs_stream(source);
+    return stream->ops->note(stream, index, note);
+}
+
+static void jobs_close(struct job_source *source)
+{
+    stream_close(jobs_stream(source));
+    mem_free(source);
+}
+
+int stream_to_jobs(struct stream *stream, struct job_source **source, struct diag *diag)
+{
+    struct jobs *jobs = mem_zalloc(1, sizeof *jobs);
+    if (jobs == NULL) {
+        stream_close(stream);
+        return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    }
+    jobs->source = (struct job_source){.next = jobs_next, .place = jobs_place, .note = jobs_note, .close = jobs_close};
+    jobs->stream = stream;
+    *source = &jobs->source;
+    return 0;
+}

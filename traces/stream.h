@@ -1,0 +1,59 @@
+/* Inside this room requests and jobs travel alike: every stage from the file to the world is a stream of records that
+ * begin with an id and a time. The last stage turns the stream into one of the world's sources.
+ *
+ *     reader (a format's rows)  ->  order  ->  jitter  ->  transform  ->  source
+ *     generator                 ->             jitter  ->  transform  ->  source */
+#ifndef ORRERY_TRACES_STREAM_H
+#define ORRERY_TRACES_STREAM_H
+
+#include "sim/core/err.h"
+#include "sim/world/source.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { STREAM_NAME_CHARS = 128 }; /* of the names of random streams, "chat.jitter" */
+
+union trace_record {
+    struct {
+        int64_t id;
+        sim_ns time_ns;
+    } any; /* the beginning that both kinds share */
+    struct request_record request;
+    struct job_record job;
+};
+
+_Static_assert(offsetof(struct request_record, id) == 0 && offsetof(struct job_record, id) == 0, "any.id");
+_Static_assert(offsetof(struct request_record, arrival_ns) == sizeof(int64_t), "any.time_ns");
+_Static_assert(offsetof(struct job_record, submit_ns) == sizeof(int64_t), "any.time_ns");
+
+struct stream;
+
+/* As in the world's sources (sim/world/source.h). `follow` may be NULL. */
+struct stream_ops {
+    int (*next)(struct stream *stream, union trace_record *record, struct diag *diag);
+    int (*follow)(struct stream *stream, int64_t ended_id, sim_ns now_ns, union trace_record *record,
+                  struct diag *diag);
+    struct source_place (*place)(const struct stream *stream);
+    bool (*note)(const struct stream *stream, size_t index, struct source_note *note);
+    void (*close)(struct stream *stream);
+};
+
+/* The first member of every stage. A stage owns the stage it reads from and closes it. */
+struct stream {
+    const struct stream_ops *ops;
+};
+
+static inline int stream_next(struct stream *stream, union trace_record *record, struct diag *diag)
+{
+    return stream->ops->next(stream, record, diag);
+}
+
+void stream_close(struct stream *stream); /* NULL is allowed */
+
+/* The end of the line. Both take the stream over, also when they fail. Return 0 or SIM_E_NOMEM. */
+int stream_to_requests(struct stream *stream, struct request_source **source, struct diag *diag);
+int stream_to_jobs(struct stream *stream, struct job_source **source, struct diag *diag);
+
+#endif

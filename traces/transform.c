@@ -1,0 +1,185 @@
+#include "traces/transform.h"
+
+#include "sim/core/mem.h"
+#include "sim/core/rng.h"
+#include "traces/jitter.h"
+#include "traces/notes.h"
+
+#include <math.h>
+#include <stdio.h>
+
+const struct config_field trace_window_item[] = {{.kind = CONFIG_TIME, .min = 0, .max = 9e9}, {0}};
+
+struct transform {
+    struct stream stream;
+    struct stream *inner;
+    struct trace_transform params;
+    sim_ns from_ns, to_ns;
+    bool requests, ended;
+    int64_t n_read, n_given;
+    uint64_t seed;
+    uint32_t run;
+    char name[STREAM_NAME_CHARS];
+    const char *where;
+    struct notes notes;
+};
+
+static sim_ns scaled(const struct transform *transform, sim_ns ns)
+{
+    if (transform->params.rate_scale == 1) return ns;
+    return (sim_ns)rint((double)ns / transform->params.rate_scale);
+}
+
+/* Whether thinning keeps the record: decided by its id alone. */
+static bool is_kept(const struct transform *transform, int64_t id)
+{
+    if (transform->params.thin_frac >= 1) return true;
+    struct rng rng;
+    rng_init(&rng, transform->seed, transform->run, transform->name, (uint64_t)id);
+    return rng_uniform(&rng) < transform->params.thin_frac;
+}
+
+static int32_t at_most(int32_t tokens, int64_t limit)
+{
+    return limit > 0 && tokens > limit ? (int32_t)limit : tokens;
+}
+
+static void clip(struct transform *transform, struct request_record *request)
+{
+    const struct trace_transform *params = &transform->params;
+    int32_t prompt = at_most(request->prompt_tokens, params->max_prompt_tokens);
+    int32_t output = at_most(request->output_tokens, params->max_output_tokens);
+    int64_t over = params->max_total_tokens > 0 ? (int64_t)prompt + output - params->max_total_tokens : 0;
+    if (over > 0) {
+        prompt = over < prompt ? (int32_t)(prompt - over) : 1;
+        output = at_most(output, params->max_total_tokens - prompt);
+    }
+    if (prompt == request->prompt_tokens && output == request->output_tokens) return;
+    notes_count(&transform->notes, "clipped", "requests clipped to the longest prompt, output or total");
+    request->prompt_tokens = prompt;
+    request->output_tokens = output;
+}
+
+static int end_of_trace(struct transform *transform, struct diag *diag)
+{
+    bool first_time = !transform->ended;
+    transform->ended = true;
+    if (!first_time || transform->n_given > 0 || transform->n_read == 0) return 0;
+    return diag_error(diag, SIM_E_CONFIG, transform->where, "widen \"window\", or raise \"thin\"",
+                      "nothing is left of the trace after \"window\" and \"thin\"");
+}
+
+static int transform_next(struct stream *stream, union trace_record *record, struct diag *diag)
+{
+    struct transform *transform = (struct transform *)stream;
+    const struct trace_transform *params = &transform->params;
+    while (!transform->ended && (params->limit == 0 || transform->n_given < params->limit)) {
+        int code = stream_next(transform->inner, record, diag);
+        if (code < 0) return code;
+        if (code == 0) break;
+        transform->n_read++;
+        sim_ns time_ns = record->any.time_ns;
+        if (time_ns >= transform->to_ns) break;
+        if (time_ns < transform->from_ns || !is_kept(transform, record->any.id)) continue;
+        record->any.time_ns = scaled(transform, time_ns - transform->from_ns);
+        if (transform->requests) clip(transform, &record->request);
+        transform->n_given++;
+        return 1;
+    }
+    return end_of_trace(transform, diag);
+}
+
+static int transform_follow(struct stream *stream, int64_t ended_id, sim_ns now_ns, union trace_record *record,
+                            struct diag *diag)
+{
+    struct transform *transform = (struct transform *)stream;
+    int code = transform->inner->ops->follow(transform->inner, ended_id, now_ns, record, diag);
+    if (code == 1) clip(transform, &record->request);
+    return code;
+}
+
+static struct source_place transform_place(const struct stream *stream)
+{
+    const struct transform *transform = (const struct transform *)stream;
+    return transform->inner->ops->place(transform->inner);
+}
+
+static bool transform_note(const struct stream *stream, size_t index, struct source_note *note)
+{
+    const struct transform *transform = (const struct transform *)stream;
+    size_t n = transform->notes.n;
+    if (index < n) return notes_get(&transform->notes, index, note);
+    return transform->inner->ops->note(transform->inner, index - n, note);
+}
+
+static void transform_close(struct stream *stream)
+{
+    struct transform *transform = (struct transform *)stream;
+    stream_close(transform->inner);
+    mem_free(transform);
+}
+
+static const struct stream_ops open_ops = {
+    .next = transform_next, .place = transform_place, .note = transform_note, .close = transform_close};
+static const struct stream_ops closed_ops = {.next = transform_next,
+                                             .follow = transform_follow,
+                                             .place = transform_place,
+                                             .note = transform_note,
+                                             .close = transform_close};
+
+/* The window's two ends; [0, forever) when none is set. */
+static int read_window(struct transform *transform, struct diag *diag)
+{
+    const struct config_list *window = &transform->params.window;
+    const sim_ns *ends = window->items;
+    transform->to_ns = SIM_NS_MAX;
+    if (window->n == 0) return 0;
+    if (ends[0] >= ends[1]) {
+        return diag_error(diag, SIM_E_CONFIG, transform->where, "write \"window\": [\"0s\", \"1h\"]",
+                          "\"window\" must end after it begins");
+    }
+    transform->from_ns = ends[0];
+    transform->to_ns = ends[1];
+    return 0;
+}
+
+/* A closed loop makes its own times: only lengths can be changed from outside. */
+static int check_closed(const struct transform *transform, struct diag *diag)
+{
+    const struct trace_transform *params = &transform->params;
+    bool plain = params->window.n == 0 && params->rate_scale == 1 && params->thin_frac >= 1 && params->jitter_ns == 0 &&
+                 params->limit == 0;
+    if (transform->inner->ops->follow == NULL || plain) return 0;
+    return diag_error(diag, SIM_E_CONFIG, transform->where, "set the number of users, their think time or \"count\"",
+                      "a closed loop cannot be put through window, rate_scale, thin, jitter or limit");
+}
+
+int transform_open(const struct trace_transform *params, const struct source_options *options, bool requests,
+                   struct stream *inner, struct stream **stream, struct diag *diag)
+{
+    if (params->jitter_ns > 0 && inner->ops->follow == NULL) {
+        int code = jitter_open(params->jitter_ns, options, requests, inner, &inner, diag);
+        if (code != 0) return code;
+    }
+    struct transform *transform = mem_zalloc(1, sizeof *transform);
+    if (transform == NULL) {
+        stream_close(inner);
+        return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    }
+    *transform = (struct transform){.stream = {inner->ops->follow != NULL ? &closed_ops : &open_ops},
+                                    .inner = inner,
+                                    .params = *params,
+                                    .requests = requests,
+                                    .seed = options->seed,
+                                    .run = options->run,
+                                    .where = options->where};
+    snprintf(transform->name, sizeof transform->name, "%s.thin", options->stream);
+    int code = read_window(transform, diag);
+    if (code == 0) code = check_closed(transform, diag);
+    if (code != 0) {
+        transform_close(&transform->stream);
+        return code;
+    }
+    *stream = &transform->stream;
+    return 0;
+}

@@ -1,0 +1,92 @@
+/* What every trace can be put through on its way into the world, and the parameters of files.
+ *
+ * Applied in this order, each to what the one before left over; times are those of the trace, 0 at its start:
+ *     jitter       every arrival moves to a random place in its bin of this width, the order stays (Mooncake's stamps
+ *                  are multiples of 3 s: "jitter": "3s")
+ *     window       [from, to): only these arrivals; from becomes 0
+ *     rate_scale   arrival times are divided by it; durations of jobs stay
+ *     thin         keeps this share of the records, chosen by their ids: the same seed keeps the same ones, and a larger
+ *                  share keeps all those of a smaller one
+ *     max_prompt_tokens, max_output_tokens, max_total_tokens
+ *                  clip lengths. The total is brought down at the expense of the prompt, as Vidur does when it replays a
+ *                  trace (at least one prompt token stays; then the output gives way)
+ *     limit        the first so many records */
+#ifndef ORRERY_TRACES_TRANSFORM_H
+#define ORRERY_TRACES_TRANSFORM_H
+
+#include "sim/core/config.h"
+#include "traces/stream.h"
+
+#include <stdint.h>
+
+/* The first member of the parameters of every format and generator. */
+struct trace_transform {
+    struct config_list window; /* of two sim_ns, or empty */
+    double rate_scale, thin_frac;
+    sim_ns jitter_ns;
+    int64_t limit; /* 0: all */
+    int64_t max_prompt_tokens, max_output_tokens, max_total_tokens; /* requests only; 0: no limit */
+};
+
+/* The same of everything that reads a file. */
+struct trace_file {
+    struct trace_transform transform;
+    const char *path;
+    int64_t allow_bad_rows;
+    bool sort;
+};
+
+extern const struct config_field trace_window_item[];
+
+/* One line of a parameter table. */
+#define TRACE_PARAM(type, member, key, kind_, value_, min_, max_, help_)                                               \
+    {                                                                                                                  \
+        .name = key, .kind = kind_, .offset = offsetof(type, member), .value = value_, .min = min_, .max = max_,       \
+        .help = help_                                                                                                  \
+    }
+#define TRACE_TRANSFORM_PARAM(...) TRACE_PARAM(struct trace_transform, __VA_ARGS__)
+
+/* The transforms of every trace; of requests; and what every file has. `sort_default` is "true" for formats whose public
+ * files are not sorted. */
+#define TRACE_TIME_PARAMS                                                                                              \
+    {.name = "window",                                                                                                 \
+     .kind = CONFIG_LIST,                                                                                              \
+     .flags = CONFIG_OPTIONAL,                                                                                         \
+     .offset = offsetof(struct trace_transform, window),                                                               \
+     .fields = trace_window_item,                                                                                      \
+     .elem_bytes = sizeof(sim_ns),                                                                                     \
+     .min = 2,                                                                                                         \
+     .max = 2,                                                                                                         \
+     .help = "[from, to): only arrivals in this part of the trace; from becomes time 0"},                              \
+        TRACE_TRANSFORM_PARAM(rate_scale, "rate_scale", CONFIG_REAL, "1", 1e-6, 1e6,                                   \
+                              "arrivals come this many times as fast"),                                                \
+        TRACE_TRANSFORM_PARAM(thin_frac, "thin", CONFIG_REAL, "1", 1e-9, 1, "share of the records kept, by id"),       \
+        TRACE_TRANSFORM_PARAM(jitter_ns, "jitter", CONFIG_TIME, "0s", 0, 1e9,                                          \
+                              "spread arrivals at random over bins of this width, in order"),                          \
+        TRACE_TRANSFORM_PARAM(limit, "limit", CONFIG_INT, "0", 0, 1e15, "the first so many records; 0: all")
+
+#define TRACE_LENGTH_PARAMS                                                                                            \
+    TRACE_TRANSFORM_PARAM(max_prompt_tokens, "max_prompt_tokens", CONFIG_INT, "0", 0, INT32_MAX,                       \
+                          "longer prompts are clipped; 0: no limit"),                                                  \
+        TRACE_TRANSFORM_PARAM(max_output_tokens, "max_output_tokens", CONFIG_INT, "0", 0, INT32_MAX,                   \
+                              "longer outputs are clipped; 0: no limit"),                                              \
+        TRACE_TRANSFORM_PARAM(max_total_tokens, "max_total_tokens", CONFIG_INT, "0", 0, INT32_MAX,                     \
+                              "prompt plus output; the prompt is clipped to fit; 0: no limit")
+
+#define TRACE_FILE_PARAMS(sort_default)                                                                                \
+    {.name = "path",                                                                                                   \
+     .kind = CONFIG_PATH,                                                                                              \
+     .flags = CONFIG_REQUIRED,                                                                                         \
+     .offset = offsetof(struct trace_file, path),                                                                      \
+     .help = "the file, plain or gzip-compressed"},                                                                    \
+        TRACE_PARAM(struct trace_file, allow_bad_rows, "allow_bad_rows", CONFIG_INT, "0", 0, 1e15,                     \
+                    "leave out up to so many rows that cannot be read, with a warning"),                               \
+        TRACE_PARAM(struct trace_file, sort, "sort", CONFIG_BOOL, sort_default, 0, 0,                                  \
+                    "sort by time in memory; else time that runs backwards is an error")
+
+/* The stages behind a reader or generator; takes `inner` over, also when it fails. Returns 0, SIM_E_CONFIG (a window that
+ * is not [from, to)) or SIM_E_NOMEM. */
+int transform_open(const struct trace_transform *transform, const struct source_options *options, bool requests,
+                   struct stream *inner, struct stream **stream, struct diag *diag);
+
+#endif
