@@ -1,11 +1,8 @@
 #include "tests/store_fixture.h"
 
-#include "sim/store/schema.h"
-
 #include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 const struct run_info store_run_info = {
@@ -171,43 +168,4 @@ const char *store_query(const char *path, const char *sql)
     sqlite3_finalize(query);
     sqlite3_close(db);
     return answer;
-}
-
-/* A real as the hexadecimal of its bits, so that a dump is exact. */
-static void dump_value(FILE *out, sqlite3_stmt *query, int column)
-{
-    double real;
-    int64_t bits;
-    switch (sqlite3_column_type(query, column)) {
-    case SQLITE_NULL: fprintf(out, "null|"); break;
-    case SQLITE_FLOAT:
-        real = sqlite3_column_double(query, column);
-        memcpy(&bits, &real, sizeof bits);
-        fprintf(out, "%016llx|", (unsigned long long)bits);
-        break;
-    default: fprintf(out, "%s|", sqlite3_column_text(query, column));
-    }
-}
-
-char *store_dump(const char *path)
-{
-    char *dump = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&dump, &bytes);
-    sqlite3 *db = NULL;
-    if (out == NULL || sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK) abort();
-    for (int i = 0; i < TABLE_COUNT; i++) {
-        char sql[64];
-        sqlite3_stmt *query;
-        snprintf(sql, sizeof sql, "SELECT * FROM %s", schema_tables[i].name);
-        if (sqlite3_prepare_v2(db, sql, -1, &query, NULL) != SQLITE_OK) abort();
-        while (sqlite3_step(query) == SQLITE_ROW) {
-            for (int k = 0; k < sqlite3_column_count(query); k++) dump_value(out, query, k);
-            fputc('\n', out);
-        }
-        sqlite3_finalize(query);
-    }
-    sqlite3_close(db);
-    fclose(out);
-    return dump;
 }

@@ -24,7 +24,4 @@ int store_write_run(const char *path, const struct results_options *options, int
  * static buffers in turn; "error: ..." when SQLite finds one, "none" without a row. */
 const char *store_query(const char *path, const char *sql);
 
-/* The text of every row of every row table, run ids included, in the order in which they stand in the file. */
-char *store_dump(const char *path);
-
 #endif

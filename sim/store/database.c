@@ -16,7 +16,7 @@ static const char other_file_hint[] = "name another file with -o, or move this o
 static const char *hint_for(int sqlite_code)
 {
     switch (sqlite_code & 0xff) {
-    case SQLITE_FULL: return "free some space, name a file elsewhere with -o, or keep only metrics (--set keep=metrics)";
+    case SQLITE_FULL: return "free some space, name a file elsewhere with -o, or keep less (--set keep=metrics)";
     case SQLITE_BUSY:
     case SQLITE_LOCKED: return "another process is writing to it: wait for that one, or name another file with -o";
     case SQLITE_NOTADB:
@@ -95,8 +95,8 @@ static int create_file(const char *path, bool *created, struct diag *diag)
     return diag_error(diag, SIM_E_STORE, path, hint, "cannot create results: %s", strerror(errno));
 }
 
-/* Opens the connection. A relative path gets "./" in front, so that SQLite sees no name of its own (":memory:", URIs) in
- * it. One thread at a time uses the connection, so SQLite's mutexes are off. */
+/* Opens the connection. A relative path gets "./" in front, so that SQLite sees no name of its own (":memory:",
+ * URIs) in it. One thread at a time uses the connection, so SQLite's mutexes are off. */
 static int connect_file(struct database *database, struct diag *diag)
 {
     const char *path = database->path;

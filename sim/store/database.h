@@ -1,8 +1,8 @@
-/* An SQLite file and its errors: opening it with checks that say what is wrong, and every failure of SQLite turned into a
- * finding with the path, what SQLite said, and a hint.
+/* An SQLite file and its errors: opening it with checks that say what is wrong, and every failure of SQLite turned
+ * into a finding with the path, what SQLite said, and a hint.
  *
- * Commits are safe against the death of the process from the start, and against the loss of power as soon as there is
- * something to lose: a new file is not flushed to the disk before its first run is complete. */
+ * Commits are safe against the death of the process from the start, and against the loss of power as soon as there
+ * is something to lose: a new file is not flushed to the disk before its first run is complete. */
 #ifndef ORRERY_STORE_DATABASE_H
 #define ORRERY_STORE_DATABASE_H
 
@@ -24,14 +24,15 @@ struct database {
 int database_open_write(struct database *database, const char *path, int busy_ms, struct diag *diag);
 int database_open_read(struct database *database, const char *path, struct diag *diag);
 
-/* Flushes a file that was created to the disk, and from now on flushes at every commit, as for a file that existed before.
- * Returns 0 or SIM_E_STORE. */
+/* Flushes a file that was created to the disk, and from now on flushes at every commit, as for a file that existed
+ * before. Returns 0 or SIM_E_STORE. */
 int database_make_durable(const struct database *database, const char *what, struct diag *diag);
 
 /* Rolls back what is not committed and closes. With `remove`, a file that was created is removed. */
 void database_close(struct database *database, bool remove);
 
-/* Adds the finding "cannot WHAT: what SQLite said" about the latest call that failed. Returns SIM_E_STORE or SIM_E_NOMEM. */
+/* Adds the finding "cannot WHAT: what SQLite said" about the latest call that failed. Returns SIM_E_STORE or
+ * SIM_E_NOMEM. */
 int database_error(const struct database *database, const char *what, struct diag *diag);
 
 /* Runs statements without results; `what` they are for goes into the finding. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */

@@ -1,5 +1,5 @@
-/* Reading runs back: what a run was made from, its metrics, and whether the rows in the file still are the ones that were
- * written. */
+/* Reading runs back: what a run was made from, its metrics, and whether the rows in the file still are the ones that
+ * were written. */
 #ifndef ORRERY_STORE_READBACK_H
 #define ORRERY_STORE_READBACK_H
 
@@ -21,8 +21,8 @@ struct metric_list {
     struct metric_row *rows; /* in order of their names */
 };
 
-/* Takes "results.db:3" apart into path and run id; without a number at the end the run id is 0. The path goes to the arena.
- * Returns 0 or SIM_E_NOMEM. */
+/* Takes "results.db:3" apart into path and run id; without a number at the end the run id is 0. The path goes to the
+ * arena. Returns 0 or SIM_E_NOMEM. */
 int results_split_name(const char *name, struct arena *arena, const char **path, int64_t *run_id);
 
 /* Reads one run; run_id 0: the last one. Texts go to the arena. Returns 0, SIM_E_STORE (no such run, too) or

@@ -1,8 +1,9 @@
 /* Rows on their way to the database: records, packed one behind the other into blocks.
  *
  * A record is a header, one 8-byte cell per column, and the bytes of its texts, padded with zeros. The encoding is
- * canonical (one NaN, no -0, texts by value), so two rows are equal exactly when the bytes of their records are, and the
- * result hash is taken over those bytes. Numbers stand in the byte order of the machine, which must be little-endian. */
+ * canonical (one NaN, no -0, texts by value), so two rows are equal exactly when the bytes of their records are, and
+ * the result hash is taken over those bytes. Numbers stand in the byte order of the machine, which must be
+ * little-endian. */
 #ifndef ORRERY_STORE_RECORD_H
 #define ORRERY_STORE_RECORD_H
 
@@ -38,8 +39,8 @@ struct block {
 int block_init(struct block *block); /* 0 or SIM_E_NOMEM */
 void block_fini(struct block *block);
 
-/* Appends a row (a struct of sink.h that belongs to the table). Returns 1; 0 when the block is full, and the row waits for
- * an empty one; or SIM_E_NOMEM. An empty block takes a row of any length. */
+/* Appends a row (a struct of sink.h that belongs to the table). Returns 1; 0 when the block is full, and the row
+ * waits for an empty one; or SIM_E_NOMEM. An empty block takes a row of any length. */
 int block_add(struct block *block, enum table_id table, const void *row);
 
 /* Walks the records: NULL past the last one. */

@@ -35,8 +35,8 @@ int results_open(const char *path, const struct results_options *options, struct
     return code;
 }
 
-/* Takes the open run out: its rows with the transaction, its row in `run` with another one. Where even that fails, the run
- * stays behind as an open one. */
+/* Takes the open run out: its rows with the transaction, its row in `run` with another one. Where even that fails,
+ * the run stays behind as an open one. */
 static void abandon_run(struct results *results)
 {
     sqlite3 *db = results->database.handle;

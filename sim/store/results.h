@@ -1,9 +1,10 @@
 /* A results database being written: runs with their provenance, rows as they come, and a hash over all of them.
  *
- * One run is one transaction. Its row in `run` is committed first, with status 'open'; everything else, and the status it
- * ended with, is committed together at the end. So a process that dies, however it dies, loses the run it was in and nothing
- * else, and nobody ever sees half a run. SQLite's journal stays small, since rows are only appended; the file is locked
- * against other writers while it is open here, and against readers too once the run's rows outgrow SQLite's cache.
+ * One run is one transaction. Its row in `run` is committed first, with status 'open'; everything else, and the
+ * status it ended with, is committed together at the end. So a process that dies, however it dies, loses the run it
+ * was in and nothing else, and nobody ever sees half a run. SQLite's journal stays small, since rows are only
+ * appended; the file is locked against other writers while it is open here, and against readers too once the run's
+ * rows outgrow SQLite's cache.
  *
  * A file that was created here and in which no run was completed is removed when it is closed. */
 #ifndef ORRERY_STORE_RESULTS_H
@@ -51,8 +52,8 @@ struct run_end {
     struct run_cost cost;
 };
 
-/* Creates a file, or opens an existing results database of our schema version to append runs to. Inputs should have been
- * checked before. Returns 0, SIM_E_STORE or SIM_E_NOMEM; then a file that did not exist does not exist. */
+/* Creates a file, or opens an existing results database of our schema version to append runs to. Inputs should have
+ * been checked before. Returns 0, SIM_E_STORE or SIM_E_NOMEM; then a file that did not exist does not exist. */
 int results_open(const char *path, const struct results_options *options, struct results **results, struct diag *diag);
 
 /* Closes. A run that was begun and not ended is taken out again. NULL is allowed. */
@@ -61,12 +62,13 @@ void results_close(struct results *results);
 /* Begins the next run; one at a time. Its id, 1, 2, ..., goes to *run_id. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
 int results_begin_run(struct results *results, const struct run_info *info, int64_t *run_id, struct diag *diag);
 
-/* Where the run's rows go, until it ends. Rows that are not kept have NULL members. After a failure, each row returns the
- * code of it, and results_end_run gives the finding. */
+/* Where the run's rows go, until it ends. Rows that are not kept have NULL members. After a failure, each row
+ * returns the code of it, and results_end_run gives the finding. */
 struct sink results_sink(struct results *results);
 
-/* Ends the run: commits its last rows, its status and its result hash (digest.h), which is also written to `result_hash`.
- * Returns 0, SIM_E_STORE or SIM_E_NOMEM; then nothing of the run is in the file, and the next one may begin. */
+/* Ends the run: commits its last rows, its status and its result hash (digest.h), which is also written to
+ * `result_hash`. Returns 0, SIM_E_STORE or SIM_E_NOMEM; then nothing of the run is in the file, and the next one may
+ * begin. */
 int results_end_run(struct results *results, const struct run_end *end, char result_hash[HASH_HEX_CHARS],
                     struct diag *diag);
 

@@ -1,5 +1,5 @@
-/* A bounded ring of blocks between one thread that fills and one that drains. The filler waits while every block is full,
- * so memory stays the same however slow the disk is. */
+/* A bounded ring of blocks between one thread that fills and one that drains. The filler waits while every block is
+ * full, so memory stays the same however slow the disk is. */
 #ifndef ORRERY_STORE_RING_H
 #define ORRERY_STORE_RING_H
 

@@ -1,5 +1,5 @@
-/* The schema of a results database: its tables in SQL, and how the columns of the row tables are found in the structs of
- * sink.h. A row table has run_id first and then the columns listed here, in the same order. */
+/* The schema of a results database: its tables in SQL, and how the columns of the row tables are found in the
+ * structs of sink.h. A row table has run_id first and then the columns listed here, in the same order. */
 #ifndef ORRERY_STORE_SCHEMA_H
 #define ORRERY_STORE_SCHEMA_H
 

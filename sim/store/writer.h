@@ -1,6 +1,7 @@
-/* Puts rows into the database and hashes them: in a thread of its own behind a ring of blocks, or, inline, in the caller's
- * thread whenever a block is full. Both ways the same rows go in with the same statements in the same order, so the
- * database is the same, byte for byte. While a threaded writer runs, the connection belongs to its thread. */
+/* Puts rows into the database and hashes them: in a thread of its own behind a ring of blocks, or, inline, in the
+ * caller's thread whenever a block is full. Both ways the same rows go in with the same statements in the same
+ * order, so the database is the same, byte for byte. While a threaded writer runs, the connection belongs to its
+ * thread. */
 #ifndef ORRERY_STORE_WRITER_H
 #define ORRERY_STORE_WRITER_H
 

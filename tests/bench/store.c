@@ -1,6 +1,7 @@
 /* Request rows into a results database, against a bare loop: one prepared INSERT per row, bound and stepped, in one
- * transaction, into a table of the same columns in a file of the same settings. Prints one line for each writer: rows per
- * second of CPU time (median of five, alternating with the bare loop), hashing and the final commit included. */
+ * transaction, into a table of the same columns in a file of the same settings. Prints one line for each writer:
+ * rows per second of CPU time (median of five, alternating with the bare loop), hashing and the final commit
+ * included. */
 #include "sim/core/rng.h"
 #include "sim/store/results.h"
 #include "sim/store/schema.h"
@@ -161,7 +162,8 @@ int main(void)
     double bare_s = median(costs[WRITER_BARE].cpu_s);
     for (int kind = WRITER_INLINE; kind < WRITER_COUNT; kind++) {
         double cpu_s = median(costs[kind].cpu_s);
-        printf("{\"bench\":\"store\",\"writer\":\"%s\",\"rows_per_s\":%.0f,\"ratio_to_bare_loop\":%.2f,\"wall_s\":%.3f}\n",
+        printf("{\"bench\":\"store\",\"writer\":\"%s\",\"rows_per_s\":%.0f,\"ratio_to_bare_loop\":%.2f,"
+               "\"wall_s\":%.3f}\n",
                names[kind], N_ROWS / cpu_s, bare_s / cpu_s, median(costs[kind].wall_s));
     }
     return 0;

@@ -47,8 +47,8 @@ static bool same_request(sqlite3_stmt *query, const struct request_row *row)
            sqlite3_column_int64(query, 5) == row->output_tokens && sqlite3_column_int64(query, 6) == row->replica &&
            same_real(query, 7, row->queue_s) && same_real(query, 8, row->ttft_s) && same_real(query, 9, row->tpot_s) &&
            same_real(query, 10, row->e2e_s) && same_real(query, 11, row->max_gap_s) &&
-           sqlite3_column_int64(query, 12) == row->preemptions && sqlite3_column_int64(query, 13) == row->cached_tokens &&
-           same_text(query, 14, row->status);
+           sqlite3_column_int64(query, 12) == row->preemptions &&
+           sqlite3_column_int64(query, 13) == row->cached_tokens && same_text(query, 14, row->status);
 }
 
 static void request_rows_come_back_bit_by_bit(void)
@@ -114,7 +114,21 @@ static void layouts_agree_with_the_tables(void)
     sqlite3_close(db);
 }
 
-static void writer_thread_writes_the_same_rows(void)
+static bool same_file(const char *path, const char *other_path)
+{
+    FILE *file = fopen(path, "rb"), *other = fopen(other_path, "rb");
+    int byte = 0, other_byte = 0;
+    if (file == NULL || other == NULL) return false;
+    while (byte == other_byte && byte != EOF) {
+        byte = getc(file);
+        other_byte = getc(other);
+    }
+    fclose(file);
+    fclose(other);
+    return byte == other_byte;
+}
+
+static void writer_thread_writes_the_same_file(void)
 {
     static const int sizes[] = {0, 1, 50, 401, 20000};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -125,11 +139,8 @@ static void writer_thread_writes_the_same_rows(void)
         snprintf(thread_path, sizeof thread_path, "%s", fresh_path());
         CHECK_EQ_INT(store_write_run(path, &inline_writer, sizes[i], 5, hash, &diag), 0);
         CHECK_EQ_INT(store_write_run(thread_path, &writer_thread, sizes[i], 5, thread_hash, &diag), 0);
-        char *dump = store_dump(path), *thread_dump = store_dump(thread_path);
-        CHECK(strcmp(dump, thread_dump) == 0);
+        CHECK(same_file(path, thread_path));
         CHECK_EQ_STR(thread_hash, hash);
-        free(dump);
-        free(thread_dump);
         check_no_errors(&diag);
     }
 }
@@ -258,7 +269,7 @@ static void several_runs_go_through_one_opening(void)
 static void tampering_changes_the_rehash(void)
 {
     static const char *const changes[] = {
-        "UPDATE request SET ttft_s = ttft_s + 0.001 WHERE id = (SELECT min(id) FROM request WHERE ttft_s BETWEEN 1 AND 99)",
+        "UPDATE request SET ttft_s = 7.5 WHERE id = 100",
         "DELETE FROM request WHERE id = 399",
         "INSERT INTO request SELECT * FROM request WHERE id = 7",
         "UPDATE job SET status = status || ' ' WHERE id = 3",
@@ -425,7 +436,7 @@ TEST_SUITE(store)
 {
     TEST(request_rows_come_back_bit_by_bit);
     TEST(layouts_agree_with_the_tables);
-    TEST(writer_thread_writes_the_same_rows);
+    TEST(writer_thread_writes_the_same_file);
     TEST(result_hash_is_of_the_set_of_rows);
     TEST(runs_are_appended_and_repeat_their_hash);
     TEST(several_runs_go_through_one_opening);
