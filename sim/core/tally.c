@@ -154,7 +154,7 @@ int histogram_add(struct histogram *histogram, double value, uint64_t weight)
 
 /* first, first + step, ...: computed with rounding, these values still never turn back. */
 struct series {
-    double first, step;
+    double first, step, inverse_step;
 };
 
 static double series_value(const struct series *series, uint64_t i)
@@ -162,16 +162,16 @@ static double series_value(const struct series *series, uint64_t i)
     return series->first + (double)i * series->step;
 }
 
-/* The first index whose value lies past the edge, where that of `in` does not and that of `out` does. The closed form
- * gives a guess; rounding may have moved the true crossing, so the search goes on from there in steps that double, and
- * then by halves. */
-static uint64_t series_crossing(const struct series *series, double edge, uint64_t in, uint64_t out)
+static bool series_is_past(const struct series *series, double edge, uint64_t i)
 {
-    bool rising = series->step > 0;
-    double closed_form = ceil((edge - series->first) / series->step);
-    uint64_t probe = closed_form < (double)out ? (closed_form > (double)in ? (uint64_t)closed_form : in) : out;
+    return (series->step > 0) == (series_value(series, i) >= edge);
+}
+
+/* The first index past the edge, in (in, out], by steps from `probe` that double and then by halves. */
+static uint64_t series_search(const struct series *series, double edge, uint64_t in, uint64_t out, uint64_t probe)
+{
     for (uint64_t stride = 1;; stride *= 2) {
-        bool past = rising == (series_value(series, probe) >= edge);
+        bool past = series_is_past(series, edge, probe);
         if (past) out = probe;
         else in = probe;
         if (out - in <= stride) break;
@@ -179,16 +179,26 @@ static uint64_t series_crossing(const struct series *series, double edge, uint64
     }
     while (out - in > 1) {
         uint64_t middle = in + (out - in) / 2;
-        if (rising == (series_value(series, middle) >= edge)) out = middle;
+        if (series_is_past(series, edge, middle)) out = middle;
         else in = middle;
     }
     return out;
 }
 
+/* The first index whose value lies past the edge, where that of `in` does not and that of `out` does. The closed form
+ * gives a guess, which is nearly always right; rounding may have moved the true crossing. */
+static uint64_t series_crossing(const struct series *series, double edge, uint64_t in, uint64_t out)
+{
+    double closed_form = ceil((edge - series->first) * series->inverse_step);
+    uint64_t guess = closed_form < (double)out ? (closed_form > (double)in ? (uint64_t)closed_form : in) : out;
+    if (guess > in && series_is_past(series, edge, guess) && !series_is_past(series, edge, guess - 1)) return guess;
+    return series_search(series, edge, in, out, guess);
+}
+
 int histogram_add_series(struct histogram *histogram, double first, double step, uint64_t n, uint64_t weight)
 {
     if (n == 0) return 0;
-    struct series series = {first, step};
+    struct series series = {first, step, 1 / step};
     SIM_REQUIRE(n <= INT64_MAX && isfinite(step));
     int bucket = bucket_of(first), last_bucket = bucket_of(series_value(&series, n - 1));
     for (uint64_t begin = 0, end; begin < n; begin = end) {
