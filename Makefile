@@ -14,8 +14,9 @@ FLAGS_debug   := -O0 -g3 -DORRERY_DEBUG
 FLAGS_asan    := -O1 -g -DORRERY_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 FLAGS_o0      := -O0 -g
 FLAGS_o3      := -O3 -g
+FLAGS_fuzz    := -O1 -g -DFUZZING -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 ifeq ($(FLAGS_$(MODE)),)
-$(error MODE must be one of release debug asan o0 o3, got '$(MODE)')
+$(error MODE must be one of release debug asan o0 o3 fuzz, got '$(MODE)')
 endif
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wdouble-promotion -Wmissing-prototypes -Wstrict-prototypes
@@ -31,7 +32,8 @@ LIB_SRC  := $(wildcard sim/core/*.c sim/catalog/*.c sim/world/*.c sim/store/*.c 
               policies/*.c policies/*/*.c traces/*.c traces/*/*.c analysis/*.c)
 CLI_SRC  := $(filter-out sim/cli/main.c,$(wildcard sim/cli/*.c))
 SUITES   := $(wildcard tests/unit/*.c tests/property/*.c tests/oracle/*.c)
-HARNESS  := $(wildcard tests/*.c)
+FUZZERS  := $(wildcard tests/fuzz/*.c)
+HARNESS  := $(wildcard tests/*.c) $(FUZZERS)
 BENCHES  := $(wildcard tests/bench/*.c)
 
 obj = $(patsubst %.c,$(B)/%.o,$(1))
@@ -96,6 +98,18 @@ $(B)/bench/%: $(B)/tests/bench/%.o $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+## make fuzz       fuzz each target of tests/fuzz with clang for FUZZ_S=60 seconds
+FUZZ_S ?= 60
+fuzz:
+	@$(MAKE) --no-print-directory MODE=fuzz CC=clang run-fuzz
+run-fuzz: $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(FUZZERS))
+	@for target in $^; do name=$${target##*/}; mkdir -p $(B)/corpus/$$name; \
+	    $$target -max_total_time=$(FUZZ_S) -max_len=4096 -artifact_prefix=$(B)/fuzz/ -print_final_stats=1 \
+	        $(B)/corpus/$$name tests/fuzz/corpus/$$name || exit 1; done
+$(B)/fuzz/%: $(B)/tests/fuzz/%.o $(call obj,$(wildcard tests/*_table.c)) $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
 ## make lint       include directions, function and file sizes, clang-tidy where it is installed
 lint:
 	@for check in tests/lint/*.sh; do echo "== $$check"; $$check || exit 1; done
@@ -117,5 +131,5 @@ help:
 
 -include $(shell find build -name '*.d' 2>/dev/null)
 
-.PHONY: all deps run test run-tests bench lint install clean help FORCE
+.PHONY: all deps run test run-tests bench fuzz run-fuzz lint install clean help FORCE
 .SECONDARY:

@@ -94,8 +94,8 @@ static struct json_node *parse_default(struct binding *binding, const struct con
                    (!config_is_scalar(field->kind) && field->kind != CONFIG_VARIANT);
     struct json_node *node = NULL;
     if (is_json) {
-        int code = json_parse(&binding->scratch, &default_source, field->value, strlen(field->value), &node,
-                              binding->reading.diag);
+        struct diag *diag = binding->reading.code != SIM_E_NOMEM ? binding->reading.diag : NULL;
+        int code = json_parse(&binding->scratch, &default_source, field->value, strlen(field->value), &node, diag);
         if (code != 0) binding->reading.code = code;
         return code == 0 ? node : NULL;
     }

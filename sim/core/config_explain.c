@@ -56,7 +56,7 @@ static void add_row(struct explaining *explaining, const struct config_field *fi
     char path[PATH_CHARS], where[DIAG_WHERE_CHARS] = "default";
     struct config_origin origin;
     const struct json_node *node = open_sourced(field, trail->node, &origin);
-    if (node != NULL) json_where(node, where, sizeof where);
+    if (node != NULL && node->kind != JSON_NULL) json_where(node, where, sizeof where);
     add_column(explaining, 0, config_trail_path(trail, path, sizeof path));
     add_column(explaining, 1, explaining->value.failed ? "" : explaining->value.chars);
     add_column(explaining, 2, where);

@@ -112,9 +112,7 @@ static void read_time(struct config_reading *reading, const struct config_field 
                       const struct json_node *node, sim_ns *out)
 {
     double seconds;
-    if (read_whole_ns(node, out)) {
-        seconds = sim_s_from_ns(*out);
-    } else {
+    if (!read_whole_ns(node, out)) {
         if (!read_quantity(reading, field, name, node, UNIT_TIME, &seconds)) return;
         *out = sim_ns_from_s(seconds);
         if (fabs(seconds) >= (double)SIM_NS_MAX / 1e9) {
@@ -122,7 +120,7 @@ static void read_time(struct config_reading *reading, const struct config_field 
             return;
         }
     }
-    config_check_range(reading, field, name, node, seconds, NULL);
+    config_check_range(reading, field, name, node, sim_s_from_ns(*out), NULL);
 }
 
 /* The text of a string; on the command line also of 7 and true, which JSON takes for something else. NULL after a

@@ -235,7 +235,7 @@ static void write_schema(struct schema *schema, const char *key, const struct co
 static void write_extends(struct json_writer *writer)
 {
     json_write_open(writer, "extends", '{');
-    json_write_string(writer, "description", "documents below this one, relative to it; later ones go over earlier ones");
+    json_write_string(writer, "description", "files below this one, relative to it; later ones go over earlier");
     json_write_open_row(writer, "type", '[');
     json_write_string(writer, NULL, "string");
     json_write_string(writer, NULL, "array");

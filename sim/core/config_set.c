@@ -68,12 +68,14 @@ static struct json_node *make_node(struct setting *setting, enum json_kind kind,
 /* The value is JSON where it reads as such. A bare word, number or not, that JSON would spell otherwise is a string. */
 static int parse_value(struct setting *setting, const char *text, struct json_node **value)
 {
-    bool opens_json = text[0] == '{' || text[0] == '[' || text[0] == '"';
+    const char *start = text + strspn(text, " \t");
+    bool opens_json = *start == '{' || *start == '[' || *start == '"';
     int code = json_parse(&setting->config->arena, setting->source, text, strlen(text), value,
                           opens_json ? setting->diag : NULL);
     if (opens_json) return code;
     if (code == SIM_E_NOMEM) return fail_nomem(setting->diag);
-    if (code == 0 && strcmp((*value)->text, text) == 0) return 0;
+    bool is_word = code == 0 && (*value)->kind <= JSON_NUMBER;
+    if (is_word && strcmp((*value)->text, text) == 0) return 0;
     const char *word = arena_strdup(&setting->config->arena, text);
     *value = word != NULL ? make_node(setting, JSON_STRING, word) : NULL;
     return *value != NULL ? 0 : fail_nomem(setting->diag);

@@ -12,8 +12,8 @@ bool config_is_scalar(enum config_kind kind);
 /* Where the field lies in the struct at `base`. */
 const void *config_value_at(const struct config_field *field, const void *base);
 
-/* Whether the field may be left out and holds what is there when it is: then leaving it out of a document again binds to
- * the same bytes. */
+/* Whether the field may be left out and holds what is there when it is: then leaving it out of a document binds to the
+ * same bytes again. */
 bool config_is_absent(const struct config_field *field, const void *value);
 
 /* Looks for an alternative by its name. `families` may be NULL: then there is none. */

@@ -13,7 +13,7 @@ struct loading {
     struct config *config;
     const char *const *roots; /* directories to look in as well; NULL-terminated, or NULL */
     struct diag *diag;
-    int code; /* of the first error */
+    int code; /* of the first error, or SIM_E_NOMEM */
 };
 
 /* The documents that are being extended, innermost first. */
@@ -25,12 +25,13 @@ struct chain {
 
 static void fail(struct loading *loading, int code)
 {
-    if (loading->code == 0) loading->code = code;
+    if (loading->code == 0 || code == SIM_E_NOMEM) loading->code = code;
 }
 
 static void fail_nomem(struct loading *loading)
 {
-    fail(loading, diag_error(loading->diag, SIM_E_NOMEM, NULL, NULL, "out of memory"));
+    if (loading->code == SIM_E_NOMEM) return;
+    loading->code = diag_error(loading->diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
 }
 
 void config_merge(struct json_node *base, struct json_node *over)
@@ -132,7 +133,7 @@ static struct json_node *merge_extended(struct loading *loading, struct json_nod
     if (extends == NULL || extends->kind == JSON_NULL) return root;
     bool is_list = extends->kind == JSON_LIST;
     const struct json_node *name = is_list ? extends->first : extends;
-    for (; name != NULL; name = is_list ? name->next : NULL) {
+    for (; name != NULL && loading->code != SIM_E_NOMEM; name = is_list ? name->next : NULL) {
         struct json_node *extended = load_extended(loading, name, chain);
         if (merged == NULL)
             merged = extended;

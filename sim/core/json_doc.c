@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOWN_CHARS = 40 };
+enum { SHOWN_CHARS = 40, FIRST_READ_BYTES = 16 << 10, MAX_FILE_BYTES = 64 << 20 };
 
 /* The state of joining cJSON's values with the marks of the scan: both are in document order. */
 struct reading {
@@ -190,31 +190,35 @@ int json_parse(struct arena *arena, const struct json_source *source, const char
     return code;
 }
 
+/* Reads to the end of the file. Returns 0, SIM_E_NOMEM, or SIM_E_IO with errno set. */
+static int read_all(FILE *file, char **chars, size_t *n)
+{
+    for (size_t capacity = FIRST_READ_BYTES; capacity <= MAX_FILE_BYTES; capacity *= 2) {
+        char *grown = mem_realloc(*chars, capacity);
+        if (grown == NULL) return SIM_E_NOMEM;
+        *chars = grown;
+        *n += fread(grown + *n, 1, capacity - 1 - *n, file);
+        if (*n == capacity - 1) continue;
+        grown[*n] = 0;
+        return ferror(file) ? SIM_E_IO : 0;
+    }
+    errno = EFBIG;
+    return SIM_E_IO;
+}
+
 int json_read_file(const char *path, char **text, size_t *bytes)
 {
+    *text = NULL;
+    *bytes = 0;
     FILE *file = fopen(path, "rb");
     if (file == NULL) return SIM_E_IO;
-    size_t capacity = 16384, n = 0;
-    char *chars = NULL;
-    for (;;) {
-        char *grown = mem_realloc(chars, capacity);
-        if (grown == NULL) break;
-        chars = grown;
-        n += fread(chars + n, 1, capacity - 1 - n, file);
-        if (n < capacity - 1) break;
-        capacity *= 2;
-    }
-    int saved = errno, code = ferror(file) ? SIM_E_IO : n < capacity - 1 ? 0 : SIM_E_NOMEM;
+    int code = read_all(file, text, bytes), saved = errno;
     fclose(file);
     errno = saved;
-    if (code != 0) {
-        mem_free(chars);
-        return code;
-    }
-    chars[n] = 0;
-    *text = chars;
-    *bytes = n;
-    return 0;
+    if (code == 0) return 0;
+    mem_free(*text);
+    *text = NULL;
+    return code;
 }
 
 int json_load(struct arena *arena, const char *path, struct json_node **root, struct diag *diag)

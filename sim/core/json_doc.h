@@ -19,6 +19,7 @@ struct json_source {
     bool has_lines;        /* false: places are told by the name alone */
 };
 
+/* The first three are words; as such they are spelled without quotes. */
 enum json_kind { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_LIST, JSON_OBJECT };
 
 struct json_place {
@@ -41,8 +42,8 @@ struct json_node {
 int json_parse(struct arena *arena, const struct json_source *source, const char *text, size_t bytes,
                struct json_node **root, struct diag *diag);
 
-/* Reads a whole file into a terminated text, to be freed with mem_free. Returns 0, SIM_E_NOMEM, or SIM_E_IO with errno
- * set and nothing reported: the caller knows who asked for the file. */
+/* Reads a whole file, of at most 64 MiB, into a terminated text, to be freed with mem_free. Returns 0, SIM_E_NOMEM, or
+ * SIM_E_IO with errno set and nothing reported: the caller knows who asked for the file. */
 int json_read_file(const char *path, char **text, size_t *bytes);
 
 /* Reads and parses a file; its directory is where its relative paths start. */

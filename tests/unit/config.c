@@ -226,15 +226,15 @@ static void quantities_need_units(void)
 static void ranges_are_told_in_the_unit_of_the_field(void)
 {
     check_messages("{'memory': '1GB', 'nodes': 0, 'power': {'budget': '20MW', 'idle': 2},\n"
-                   " 'slo': {'ttft': '0s', 'tpot': '1min'},\n"
+                   " 'slo': {'ttft': '0.1ns', 'tpot': '1min'},\n"
                    " 'services': {'a': {'replicas': 513, 'window': ['1s']}},\n"
                    " 'racks': [{'height': 1, 'nodes': ['', '123456789']}],\n"
                    " 'probing': {'policy': 'vllm-v0', 'watermark': 0.51}}",
                    "t.json:1:28: error: 'nodes' must be at least 1, got 0\n"
                    "t.json:1:51: error: 'budget' must be between \"1kW\" and \"10MW\", got \"20MW\"\n"
                    "t.json:1:67: error: 'idle' must be between 0 and 1, got 2\n"
-                   "t.json:2:18: error: 'ttft' must be above 0, got \"0s\"\n"
-                   "t.json:2:32: error: 'tpot' must be between \"0s\" and \"10s\", got \"1min\"\n"
+                   "t.json:2:18: error: 'ttft' must be above 0, got \"0.1ns\"\n"
+                   "t.json:2:35: error: 'tpot' must be between \"0s\" and \"10s\", got \"1min\"\n"
                    "t.json:3:33: error: 'replicas' must be between 1 and 512, got 513\n"
                    "t.json:3:48: error: 'window' must have 2 items, got 1\n"
                    "t.json:4:36: error: 'nodes.0' must have between 1 and 8 characters, got 0\n"
@@ -307,6 +307,8 @@ static void settings_are_checked_like_documents(void)
     check_setting("a..b=3", "--set a..b: error: not an assignment; write a.b=value");
     check_setting("title=\xff", "--set: error: invalid UTF-8");
     check_setting("title=", "");
+    check_setting("weights= [1]", "");
+    check_setting("title=// a\n{}", "");
     check_setting("services.chat-3.1.replicas=3", "");
     check_setting("services.chat-3.1.replicsa=3", "--set services.chat-3.1.replicsa: error: unknown key 'replicsa' in "
                                                   "'services.chat-3.1'; did you mean 'replicas'?");

@@ -1,0 +1,47 @@
+/* Replays the corpus of every fuzz target. */
+#include "tests/harness.h"
+
+#include "tests/fuzz/fuzz.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+bool fuzz_config(const uint8_t *data, size_t bytes);
+
+static bool replay_file(const char *path, bool (*target)(const uint8_t *, size_t))
+{
+    static uint8_t bytes[1 << 16];
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) return false;
+    size_t n = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    return n < sizeof bytes && target(bytes, n);
+}
+
+static void replay(const char *name, bool (*target)(const uint8_t *, size_t))
+{
+    char path[512];
+    int n = 0;
+    snprintf(path, sizeof path, "tests/fuzz/corpus/%s", name);
+    DIR *directory = opendir(path);
+    MUST(directory != NULL);
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        if (entry->d_name[0] == '.') continue;
+        snprintf(path, sizeof path, "tests/fuzz/corpus/%s/%s", name, entry->d_name);
+        test_check(replay_file(path, target), path, __FILE__, __LINE__);
+        n++;
+    }
+    closedir(directory);
+    CHECK(n > 0);
+}
+
+static void config_corpus(void)
+{
+    replay("config", fuzz_config);
+}
+
+TEST_SUITE(fuzz_corpus)
+{
+    TEST(config_corpus);
+}
