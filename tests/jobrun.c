@@ -230,7 +230,7 @@ void jobrun_init(struct jobrun *run, const struct jobrun_spec *spec, int expecte
                         .decision = keep_decision,
                         .metric = keep_metric,
                         .warning = keep_warning};
-    struct jobs_options options = {.sink = &sink, .where = "jobs", .warmup_ns = spec->warmup_ns};
+    struct jobs_options options = {.sink = &sink, .where = "jobs", .trace_where = "jobs.trace", .warmup_ns = spec->warmup_ns};
     struct engine *engine = engine_create(&(struct engine_options){.queue = spec->queue, .until = spec->until});
     struct cluster *cluster = NULL;
     diag_init(&run->diag);

@@ -46,6 +46,7 @@ struct jobs {
     const struct scheduler *scheduler;
     const struct placer *placer; /* NULL: GPUs are only counted */
     void *scheduler_state, *placer_state;
+    struct source_options source_options;
     struct job_source *source;
     struct job_record record;   /* the next one, when not `dry` */
     bool dry;                   /* the trace is at its end */

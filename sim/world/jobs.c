@@ -4,7 +4,6 @@
 #include "sim/world/job.h"
 #include "sim/world/priority.h"
 
-#include <stdio.h>
 #include <string.h>
 
 const struct config_field jobs_config_fields[] = {
@@ -229,11 +228,9 @@ static int make_policies(struct jobs *jobs, const struct jobs_config *config)
 static int open_trace(struct jobs *jobs, const struct jobs_config *config, const struct jobs_options *options)
 {
     const struct trace_format *format = config->trace.entry;
-    char where[DIAG_WHERE_CHARS];
-    snprintf(where, sizeof where, "%s.trace", options->where);
-    struct source_options source_options = {
-        .seed = options->seed, .run = options->run, .stream = "jobs", .where = where};
-    return format->open_jobs(config->trace.params, &source_options, &jobs->source, jobs->diag);
+    jobs->source_options = (struct source_options){
+        .seed = options->seed, .run = options->run, .stream = "jobs", .where = options->trace_where};
+    return format->open_jobs(config->trace.params, &jobs->source_options, &jobs->source, jobs->diag);
 }
 
 int jobs_create(struct engine *engine, struct cluster *cluster, const struct jobs_config *config,

@@ -34,7 +34,8 @@ struct jobs_options {
     uint64_t seed;
     uint32_t run;
     sim_ns warmup_ns;        /* jobs submitted before count in no distribution */
-    const char *where;       /* config path of the section, for findings */
+    const char *where;       /* place of the section, for findings */
+    const char *trace_where; /* place of its trace */
 };
 
 struct jobs; /* job.h */

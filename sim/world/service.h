@@ -12,8 +12,10 @@
 
 struct kv_config {
     int64_t block_tokens;
-    int64_t blocks;       /* per replica; 0: from the GPU's memory */
-    double memory_margin; /* share of the GPU's memory kept free */
+    int64_t blocks;                 /* per replica; 0: what the GPU's memory leaves */
+    double usable_frac;             /* share of the GPU's memory that the engine may use */
+    double reserve_bytes;           /* of the runtime: context, buffers, graphs */
+    int64_t activation_tokens, activation_sequences; /* largest iteration that activations are kept for */
 };
 
 /* A section of "services". Texts live in the arena of the binding. */
@@ -55,6 +57,9 @@ int service_start(struct service *service);
 
 /* After the engine stopped at `now`: rows of unfinished requests in order of id, and warnings. */
 int service_finish(struct service *service, sim_ns now);
+
+/* Checks the invariants of every replica and that no request was lost (invariant.h). */
+void service_check(const struct service *service, sim_ns now);
 
 /* Requests in the system. */
 int64_t service_outstanding(const struct service *service);

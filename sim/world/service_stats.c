@@ -65,6 +65,7 @@ int service_stats_merge(struct service_stats *into, const struct service_stats *
     into->replicas += from->replicas;
     if (from->last_token_ns > into->last_token_ns) into->last_token_ns = from->last_token_ns;
     if (from->kv_peak_frac > into->kv_peak_frac) into->kv_peak_frac = from->kv_peak_frac;
+    into->in_system_mean += from->in_system_mean;
     add_counts(&into->work, &from->work);
     int code = histogram_merge(&into->token_gap_s, &from->token_gap_s);
     for (int i = 0; i < N_DISTRIBUTIONS && code == 0; i++) {
@@ -137,6 +138,7 @@ static int emit_rates(const struct service_stats *stats, const struct sink *sink
     } rates[] = {
         {"service.requests_per_s", ratio((double)stats->finished, span_s)},
         {"service.output_tokens_per_s", ratio((double)stats->output_tokens, span_s)},
+        {"request.in_system.mean", stats->in_system_mean},
         {"replica.decode_batch.mean", ratio((double)work->decode_tokens, iterations)},
         {"replica.busy_frac", ratio((double)work->busy_ns, (double)end_ns * (double)stats->replicas)},
         {"replica.kv_peak_frac", stats->kv_peak_frac},

@@ -15,6 +15,7 @@ struct service_stats {
     struct replica_counts work; /* summed over replicas at the end */
     int64_t replicas;
     double kv_peak_frac;
+    double in_system_mean; /* requests, over the whole run */
 };
 
 int service_stats_init(struct service_stats *stats); /* 0 or SIM_E_NOMEM */
