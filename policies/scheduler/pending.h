@@ -11,7 +11,8 @@
 struct pending_class {
     int32_t gpus, nodes;
     struct ranking jobs;
-    uint64_t refused_in; /* the last round in which the placer had no room for this class */
+    uint64_t refused_in;   /* the last round in which the placer had no room for this class */
+    int64_t closed_until;  /* for the scheduler's own use */
 };
 
 /* Zero-initialised. */

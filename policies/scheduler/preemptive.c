@@ -20,6 +20,7 @@ void preemptive_fini(void *state)
     mem_free(preemptive->groups);
     mem_free(preemptive->starts.items);
     mem_free(preemptive->preemptions.items);
+    mem_free(preemptive->tail.items);
 }
 
 static struct preemptive_job *slot_of(const struct ranked *ranked)
@@ -143,15 +144,28 @@ static struct running_group *group_of(struct preemptive *preemptive, int64_t job
     return found ? &preemptive->groups[at] : add_group(preemptive, at, gpus);
 }
 
-static void let_wait(struct preemptive *preemptive, struct preemptive_job *slot)
+static void add_to_pending(struct preemptive *preemptive, struct preemptive_job *slot)
 {
-    slot->ranked.rank = pending_rank(preemptive, slot);
+    slot->waits = true;
     int code = pending_add(&preemptive->pending, &slot->ranked);
     if (code < 0) preemptive->code = code;
 }
 
+static void take_from_pending(struct preemptive *preemptive, struct preemptive_job *slot)
+{
+    slot->waits = false;
+    pending_remove(&preemptive->pending, &slot->ranked);
+}
+
+static void let_wait(struct preemptive *preemptive, struct preemptive_job *slot)
+{
+    slot->ranked.rank = pending_rank(preemptive, slot);
+    add_to_pending(preemptive, slot);
+}
+
 static void let_run(struct preemptive *preemptive, struct preemptive_job *slot, sim_ns now)
 {
+    if (slot->waits) take_from_pending(preemptive, slot);
     struct running_group *group = group_of(preemptive, slot->ranked.gpus);
     if (group == NULL) {
         preemptive->code = SIM_E_NOMEM;
@@ -184,10 +198,16 @@ void preemptive_notify(void *state, const struct cluster_view *view, const struc
         let_run(preemptive, slot, view->now_ns);
     } else if (note->event == JOB_EVENT_FINISH) {
         take_from_running(preemptive, slot);
+        preemptive->freed_gpus += slot->ranked.gpus;
     }
 }
 
 /* --- Deciding --- */
+
+static bool is_open(const struct preemptive *preemptive, const struct pending_class *class)
+{
+    return class->jobs.root != NULL && class->closed_until <= preemptive->freed_gpus;
+}
 
 /* The first pending job, in the order, that fits behind the running jobs before it and those already chosen, or NULL. It
  * is the first of its class: for the others even less is left. Each candidate that does not fit also rules out all that
@@ -200,7 +220,7 @@ static struct ranked *first_that_fits(const struct preemptive *preemptive, const
         struct ranked *first = NULL;
         for (size_t i = 0; i < pending->n && pending->classes[i]->gpus <= left; i++) {
             const struct pending_class *class = pending->classes[i];
-            if (!pending_class_is_open(pending, class)) continue;
+            if (!is_open(preemptive, class)) continue;
             if (first == NULL || pending_before(preemptive, class->jobs.first, first)) first = class->jobs.first;
         }
         if (first == NULL) return NULL;
@@ -209,26 +229,41 @@ static struct ranked *first_that_fits(const struct preemptive *preemptive, const
     }
 }
 
-/* The first running job, in the order, that no longer fits: from the end back to where the excess is used up. */
-static struct ranked *first_in_excess(struct preemptive *preemptive, int64_t excess, sim_ns now)
+/* Lists running jobs from the end until they hold `gpus`. */
+static void list_tail(struct preemptive *preemptive, int64_t gpus, sim_ns now)
 {
     for (size_t i = 0; i < preemptive->n_groups; i++)
-        preemptive->groups[i].tail = ranking_last(&preemptive->groups[i].jobs);
-    for (;;) {
-        struct running_group *last = NULL;
+        preemptive->groups[i].last = ranking_last(&preemptive->groups[i].jobs);
+    while (preemptive->tail_gpus < gpus && preemptive->code == 0) {
+        struct running_group *latest = NULL;
         for (size_t i = 0; i < preemptive->n_groups; i++) {
             struct running_group *group = &preemptive->groups[i];
-            if (group->tail != NULL && (last == NULL || running_before(last->tail, group->tail, now))) last = group;
+            if (group->last == NULL) continue;
+            if (latest == NULL || running_before(latest->last, group->last, now)) latest = group;
         }
-        excess -= last->tail->gpus;
-        if (excess <= 0) return last->tail;
-        last->tail = ranking_previous(&last->jobs, last->tail);
+        append(preemptive, &preemptive->tail, latest->last);
+        preemptive->tail_gpus += latest->last->gpus;
+        latest->last = ranking_previous(&latest->jobs, latest->last);
     }
+}
+
+/* Takes the first running job, in the order, that no longer fits off the tail, and with it those before it, which do: the
+ * jobs behind it hold less than the excess. The next one will be behind it, so the tail is listed once per choice. */
+static struct ranked *first_in_excess(struct preemptive *preemptive, int64_t excess, sim_ns now)
+{
+    struct ranked_list *tail = &preemptive->tail;
+    if (tail->n == 0) list_tail(preemptive, excess, now);
+    struct ranked *first = NULL;
+    while (preemptive->tail_gpus >= excess && tail->n > 0) {
+        first = tail->items[--tail->n];
+        preemptive->tail_gpus -= first->gpus;
+    }
+    return first;
 }
 
 static void choose_start(struct preemptive *preemptive, struct ranked *ranked)
 {
-    pending_remove(&preemptive->pending, ranked);
+    take_from_pending(preemptive, slot_of(ranked));
     preemptive->chosen_gpus += ranked->gpus;
     append(preemptive, &preemptive->starts, ranked);
 }
@@ -248,7 +283,8 @@ static void choose_preemption(struct preemptive *preemptive, struct ranked *rank
 static void choose(struct preemptive *preemptive, const struct cluster_view *view)
 {
     preemptive->chosen_gpus = 0;
-    preemptive->starts.n = preemptive->preemptions.n = 0;
+    preemptive->tail_gpus = 0;
+    preemptive->starts.n = preemptive->preemptions.n = preemptive->tail.n = 0;
     while (preemptive->code == 0) {
         struct ranked *fits = first_that_fits(preemptive, view);
         if (fits != NULL) {
@@ -256,25 +292,44 @@ static void choose(struct preemptive *preemptive, const struct cluster_view *vie
             continue;
         }
         int64_t excess = preemptive->running_gpus + preemptive->chosen_gpus - view->total_gpus;
-        if (excess <= 0) return;
-        choose_preemption(preemptive, first_in_excess(preemptive, excess, view->now_ns), view->now_ns);
+        struct ranked *exceeds = excess > 0 ? first_in_excess(preemptive, excess, view->now_ns) : NULL;
+        if (exceeds == NULL) return;
+        choose_preemption(preemptive, exceeds, view->now_ns);
     }
 }
 
-/* Carries the choice out. When the placer refuses a job, its class is closed for this round, those behind it wait again,
- * and false comes back: the choice must be made anew without that class. */
+/* Carries the choice out. When the placer refuses a job, its class is closed, those behind it wait again, and false comes
+ * back: the choice must be made anew without that class. */
 static bool carry_out(struct preemptive *preemptive, struct job_plan *plan)
 {
-    struct pending *pending = &preemptive->pending;
     const struct ranked_list *starts = &preemptive->starts, *preemptions = &preemptive->preemptions;
     for (size_t i = 0; i < preemptions->n; i++)
         job_plan_preempt(plan, preemptions->items[i]->job, "others come before it");
-    size_t n_started = 0;
-    while (n_started < starts->n && job_plan_start(plan, starts->items[n_started]->job, "first in the order")) n_started++;
-    if (n_started == starts->n) return true;
-    pending_class_of(pending, starts->items[n_started]->job)->refused_in = pending->round;
-    for (size_t i = n_started; i < starts->n; i++) pending_add(pending, starts->items[i]);
+    size_t n = 0;
+    while (n < starts->n && job_plan_start(plan, starts->items[n]->job, "fits in its turn")) n++;
+    if (n == starts->n) return true;
+    const struct ranked *refused = starts->items[n];
+    struct pending_class *class = pending_class_of(&preemptive->pending, refused->job);
+    class->refused_in = preemptive->pending.round;
+    class->closed_until = preemptive->freed_gpus + refused->gpus;
+    for (; n < starts->n; n++) add_to_pending(preemptive, slot_of(starts->items[n]));
     return false;
+}
+
+/* Offers the GPUs that are still free to the closed classes. */
+static void offer_rest(struct preemptive *preemptive, const struct cluster_view *view, struct job_plan *plan)
+{
+    struct pending *pending = &preemptive->pending;
+    for (;;) {
+        struct pending_class *first = NULL;
+        for (size_t i = 0; i < pending->n && pending->classes[i]->gpus <= view->free_gpus; i++) {
+            struct pending_class *class = pending->classes[i];
+            if (!pending_class_is_open(pending, class)) continue;
+            if (first == NULL || pending_before(preemptive, class->jobs.first, first->jobs.first)) first = class;
+        }
+        if (first == NULL) return;
+        if (!job_plan_start(plan, first->jobs.first->job, "finds room left over")) first->refused_in = pending->round;
+    }
 }
 
 int preemptive_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
@@ -286,5 +341,6 @@ int preemptive_decide(void *state, const struct cluster_view *view, struct job_p
         choose(preemptive, view);
         if (preemptive->code == 0) done = carry_out(preemptive, plan);
     }
+    if (preemptive->code == 0) offer_rest(preemptive, view, plan);
     return preemptive->code;
 }

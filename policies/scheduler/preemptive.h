@@ -5,7 +5,11 @@
  * The walk is not made. Between two decisions its result changes only where a job came or left: running jobs only come
  * nearer to the front, which leaves less for those they pass. So it is enough to look for the first pending job that now
  * fits behind the running jobs before it, and for the first running job that no longer does, until there is none. Pending
- * jobs lie in one ranking per class; running ones in one ranking per speed at which they move to the front. */
+ * jobs lie in one ranking per class; running ones in one ranking per speed at which they move to the front.
+ *
+ * The walk counts GPUs. When the placer finds no room for a job that fits by count, those preempted for it go on and the
+ * walk leaves out its class until as many GPUs have come free as the job wants; up to then the class only gets what
+ * nobody else takes. Placers that split a job as needed never refuse. */
 #ifndef ORRERY_POLICIES_SCHEDULER_PREEMPTIVE_H
 #define ORRERY_POLICIES_SCHEDULER_PREEMPTIVE_H
 
@@ -17,6 +21,7 @@ enum preemptive_order { BY_GPUS, BY_TIME_LEFT, BY_GPU_TIME_LEFT };
 
 struct preemptive_job {
     struct ranked ranked; /* first */
+    bool waits;          /* is in the ranking of its class */
     bool is_new;         /* waits since its submission */
     sim_ns remaining_ns; /* while it waits */
     sim_ns waits_since_ns;
@@ -25,7 +30,7 @@ struct preemptive_job {
 struct running_group {
     int32_t gpus; /* of its jobs; 0: of any */
     struct ranking jobs;
-    struct ranked *tail; /* where a walk from the end has come to */
+    struct ranked *last; /* of the jobs that a walk from the end has not passed */
 };
 
 struct ranked_list {
@@ -40,7 +45,10 @@ struct preemptive {
     struct running_group *groups; /* fewest GPUs first */
     int64_t running_gpus;         /* of the jobs in the groups */
     int64_t chosen_gpus;          /* of the jobs in `starts` */
+    int64_t freed_gpus;           /* by all jobs that finished */
     struct ranked_list starts, preemptions; /* of the plan being made */
+    struct ranked_list tail;                /* the last running jobs, the very last first */
+    int64_t tail_gpus;
     uint64_t n_placed;            /* jobs put into a ranking so far: breaks ties */
     int code;                     /* SIM_E_NOMEM once something could not be kept */
 };

@@ -1,0 +1,171 @@
+/* Speed of the job half of the world: a million generated jobs on a thousand nodes of eight GPUs, per scheduler. One JSON
+ * line per cell; jobs_per_s counts CPU time, all in: generation, events, decisions, statistics.
+ *
+ * The moderate load keeps the queue short. In overload it grows to 10^5 jobs, where a scheduler that walked through all
+ * pending jobs would crawl. */
+#include "policies/registry.h"
+#include "sim/core/engine.h"
+#include "sim/core/mem.h"
+#include "sim/core/rng.h"
+#include "sim/world/jobs.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static const int32_t sizes[] = {1, 2, 4, 8, 16, 32};
+static const double shares[] = {0.55, 0.15, 0.10, 0.14, 0.04, 0.02}; /* of the jobs */
+
+enum { N_SIZES = sizeof sizes / sizeof sizes[0], NODES = 1000, GPUS_PER_NODE = 8 };
+
+static const double MEAN_RUN_S = 3600;
+
+struct generator {
+    struct job_source source;
+    struct rng rng;
+    int64_t n_left, n_made;
+    double now_s, mean_gap_s;
+};
+
+static int32_t draw_size(struct rng *rng)
+{
+    double u = rng_uniform(rng);
+    int i = 0;
+    while (i < N_SIZES - 1 && u >= shares[i]) u -= shares[i++];
+    return sizes[i];
+}
+
+static int generator_next(struct job_source *source, struct job_record *record, struct diag *diag)
+{
+    (void)diag;
+    struct generator *generator = (struct generator *)source;
+    struct rng *rng = &generator->rng;
+    if (generator->n_left-- == 0) return 0;
+    generator->now_s += rng_exponential(rng, generator->mean_gap_s);
+    sim_ns duration_ns = sim_ns_from_s(rng_exponential(rng, MEAN_RUN_S));
+    double overestimate = 1 + 4 * rng_uniform(rng);
+    *record = (struct job_record){.id = generator->n_made++,
+                                  .submit_ns = sim_ns_from_s(generator->now_s),
+                                  .duration_ns = duration_ns,
+                                  .estimate_ns = (sim_ns)((double)duration_ns * overestimate),
+                                  .gpus = draw_size(rng),
+                                  .gpu_milli = 1000,
+                                  .group = "",
+                                  .user = ""};
+    return 1;
+}
+
+static struct source_place generator_place(const struct job_source *source)
+{
+    return (struct source_place){.row = ((const struct generator *)source)->n_made};
+}
+
+static void generator_close(struct job_source *source)
+{
+    mem_free(source);
+}
+
+struct cell {
+    const char *scheduler, *placement;
+    double load;
+    int64_t jobs;
+};
+
+static int generator_open(const void *params, const struct source_options *options, struct job_source **source,
+                          struct diag *diag)
+{
+    (void)diag;
+    const struct cell *cell = params;
+    struct generator *generator = mem_zalloc(1, sizeof *generator);
+    if (generator == NULL) return SIM_E_NOMEM;
+    double mean_size = 0;
+    for (int i = 0; i < N_SIZES; i++) mean_size += shares[i] * sizes[i];
+    generator->source = (struct job_source){generator_next, generator_place, generator_close};
+    rng_init(&generator->rng, options->seed, 0, "jobs", 0);
+    generator->n_left = cell->jobs;
+    generator->mean_gap_s = MEAN_RUN_S * mean_size / (cell->load * NODES * GPUS_PER_NODE);
+    *source = &generator->source;
+    return 0;
+}
+
+static const struct trace_format generator_format = {.name = "generated", .open_jobs = generator_open};
+
+struct outcome {
+    double jct_s, util;
+};
+
+static int keep_metric(void *context, const struct metric_row *row)
+{
+    struct outcome *outcome = context;
+    if (strcmp(row->name, "job.jct_s.mean") == 0) outcome->jct_s = row->value;
+    if (strcmp(row->name, "cluster.gpu_util") == 0) outcome->util = row->value;
+    return 0;
+}
+
+static double cpu_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static int simulate(const struct cell *cell, struct outcome *outcome, struct engine_stats *stats)
+{
+    struct jobs_config config = {.scheduler = {.entry = policy_find(POLICY_SCHEDULER, cell->scheduler)},
+                                 .placement = {.entry = policy_find(POLICY_PLACEMENT, cell->placement)},
+                                 .trace = {.entry = &generator_format, .params = (void *)(uintptr_t)cell}};
+    struct cluster_config cluster_config = {.nodes = NODES, .gpus_per_node = GPUS_PER_NODE};
+    struct sink sink = {.context = outcome, .metric = keep_metric};
+    struct jobs_options options = {.sink = &sink, .where = "jobs", .seed = 1};
+    struct engine *engine = engine_create(&(struct engine_options){.queue = QUEUE_CALENDAR});
+    struct cluster *cluster = NULL;
+    struct jobs *jobs = NULL;
+    struct diag diag;
+    diag_init(&diag);
+    int code = engine == NULL ? SIM_E_NOMEM : cluster_create(&cluster_config, &cluster);
+    if (code == 0) code = jobs_create(engine, cluster, &config, &options, &jobs, &diag);
+    if (code == 0) code = jobs_start(jobs);
+    if (code == 0) code = engine_run(engine, &diag);
+    if (code == 0) code = jobs_finish(jobs);
+    if (code == 0) code = cluster_emit(cluster, engine_now(engine), &sink);
+    if (code == 0) *stats = engine_stats(engine);
+    engine_destroy(engine);
+    jobs_destroy(jobs);
+    cluster_destroy(cluster);
+    return code;
+}
+
+static int measure(const struct cell *cell)
+{
+    struct outcome outcome = {0};
+    struct engine_stats stats;
+    double start_s = cpu_s();
+    int code = simulate(cell, &outcome, &stats);
+    double spent_s = cpu_s() - start_s;
+    if (code < 0) {
+        fprintf(stderr, "cluster: %s: %s\n", cell->scheduler, sim_err_text(code));
+        return 1;
+    }
+    printf("{\"bench\":\"cluster\",\"scheduler\":\"%s\",\"placement\":\"%s\",\"load\":%g,\"jobs\":%lld,"
+           "\"jobs_per_s\":%.0f,\"events\":%llu,\"mean_jct_s\":%.0f,\"gpu_util\":%.3f}\n",
+           cell->scheduler, cell->placement, cell->load, (long long)cell->jobs, (double)cell->jobs / spent_s,
+           (unsigned long long)stats.fired, outcome.jct_s, outcome.util);
+    fflush(stdout);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct cell cells[] = {
+        {"fifo-skip", "counted", 0.8, 1000000},      {"easy", "counted", 0.8, 1000000},
+        {"srtf", "counted", 0.8, 1000000},           {"srsf", "counted", 0.8, 1000000},
+        {"fifo-skip", "consolidated", 0.8, 1000000}, {"srtf", "consolidated", 0.8, 1000000},
+        {"fifo-skip", "counted", 1.2, 1000000},      {"easy", "counted", 1.2, 1000000},
+        {"srtf", "counted", 1.2, 1000000},           {"srsf", "counted", 1.2, 1000000},
+        {"srtf", "consolidated", 1.2, 200000},
+    };
+    int failed = 0;
+    (void)argc, (void)argv;
+    for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++) failed |= measure(&cells[i]);
+    return failed;
+}
