@@ -1,5 +1,7 @@
 #include "models/affine.h"
 
+#include "models/piece.h"
+
 /* What a phase brings to the batch, as factors of struct affine_terms. */
 struct phase_work {
     int64_t sequences;
@@ -40,10 +42,12 @@ void affine_cost(const void *model, const struct iteration_work *work, struct it
     add_phase(&affine->decode, &decode, affine->stages, &constant_s, &variable);
     const struct affine_terms *terms = divided_terms(&affine->decode, decode.sequences);
     const double context_s = terms->context_token_s / affine->stages + affine->decode.undivided.context_token_s;
+    const struct piece line = piece_line(constant_s + variable, context_s * (double)decode.sequences);
+    const struct piece run = piece_max(line, piece_line(0.0, 0.0));
     *cost = (struct iteration_cost){
-        .first_s = constant_s + variable,
-        .slope_s = context_s * (double)decode.sequences,
-        .until = work->prefill_sequences > 0 ? 1 : INT64_MAX,
+        .first_s = run.now,
+        .slope_s = run.slope,
+        .until = work->prefill_sequences > 0 ? 1 : run.until,
         .extrapolated = false,
     };
 }

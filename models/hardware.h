@@ -29,7 +29,7 @@ enum gpu_fabric { FABRIC_NONE, FABRIC_BRIDGE, FABRIC_MESH, FABRIC_SWITCH };
 
 struct gpu_spec {
     const char *name, *architecture;
-    double peak_flop_per_s[FORMAT_COUNT]; /* 0: not supported; integer operations count as FLOP */
+    double peak_flop_per_s[FORMAT_COUNT]; /* 0 or NAN: none; integer operations count as FLOP */
     double memory_bytes, memory_bytes_per_s, l2_bytes;
     int64_t sm_count;
     double boost_hz, base_hz; /* SM clock; the peaks are at boost; base NAN where unknown */
@@ -42,8 +42,8 @@ struct gpu_spec {
 /* Bytes one number takes in memory. */
 double number_format_bytes(enum number_format format);
 
-/* Peak rate of matrix products in a format. A format without units of its own runs in the next wider one that has
- * (fp8 and int8 in fp16, bf16 and fp16 in fp32); int4 is a storage format and computes in fp16. */
+/* Peak rate of matrix products in a format. A format without units of its own runs where an engine would be told to run
+ * it: fp8, int8, int4 and bf16 in fp16, fp16 in fp32. */
 double gpu_peak_flop_per_s(const struct gpu_spec *gpu, enum number_format format);
 
 /* Bandwidth per direction between `gpus` GPUs of one node: NVLink as long as it connects them all, else PCIe. */

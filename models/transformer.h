@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 struct llm_spec {
-    const char *name;
+    const char *name, *source;
     int64_t layers, hidden, q_heads, kv_heads, head_dim;
     int64_t ffn;           /* width of the feed-forward layer; beside experts: of the shared expert, 0 without */
     int64_t vocab, max_context;

@@ -122,7 +122,7 @@ static void formats_fall_back_to_wider_units(void)
         CHECK(gpu_peak_flop_per_s(&gpu, (enum number_format)format) == 1.0);
     gpu.peak_flop_per_s[FORMAT_FP16] = 2.0;
     CHECK(gpu_peak_flop_per_s(&gpu, FORMAT_FP8) == 2.0);
-    CHECK(gpu_peak_flop_per_s(&gpu, FORMAT_BF16) == 1.0);
+    CHECK(gpu_peak_flop_per_s(&gpu, FORMAT_BF16) == 2.0);
     gpu.peak_flop_per_s[FORMAT_FP8] = 4.0;
     CHECK(gpu_peak_flop_per_s(&gpu, FORMAT_FP8) == 4.0);
 }

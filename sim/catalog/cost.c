@@ -1,0 +1,35 @@
+#include "sim/catalog/cost.h"
+
+#include "sim/catalog/cost_kind.h"
+
+static const struct cost_kind *const kinds[] = {&cost_roofline, &cost_affine, &cost_table};
+
+bool cost_alternative(size_t index, struct config_alternative *alternative)
+{
+    if (index >= sizeof kinds / sizeof *kinds) return false;
+    const struct cost_kind *kind = kinds[index];
+    *alternative = (struct config_alternative){
+        .name = kind->name,
+        .summary = kind->summary,
+        .fields = kind->fields,
+        .params_bytes = kind->params_bytes,
+        .entry = kind,
+    };
+    return true;
+}
+
+int cost_build(const struct config_variant *cost, const struct gpu_spec *gpu, const struct llm_spec *llm,
+               int64_t tensor_parallel, int64_t pipeline_parallel, const char *where, struct arena *arena,
+               struct iteration_model *model, struct diag *diag)
+{
+    const char *problem = llm_parallel_problem(llm, tensor_parallel, pipeline_parallel);
+    if (problem)
+        return diag_error(diag, SIM_E_CONFIG, where, NULL, "cannot split %s over %lld x %lld GPUs: %s", llm->name,
+                          (long long)tensor_parallel, (long long)pipeline_parallel, problem);
+    const struct cost_kind *kind = cost->entry;
+    const struct cost_request request = {gpu, llm, tensor_parallel, pipeline_parallel, where, arena, diag};
+    *model = (struct iteration_model){.kind = kind->name};
+    const int code = kind->build(cost->params, &request, model);
+    if (code == SIM_E_NOMEM) return diag_error(diag, code, where, NULL, "out of memory");
+    return code;
+}

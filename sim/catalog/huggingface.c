@@ -1,0 +1,296 @@
+#include "sim/catalog/huggingface.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A file being read. Findings are collected, so that all of them are reported. */
+struct reading {
+    const struct json_node *root;
+    struct diag *diag;
+    bool failed;
+};
+
+static void report(struct reading *reading, const struct json_node *node, const char *key, const char *problem)
+{
+    char where[DIAG_WHERE_CHARS];
+    json_where(node ? node : reading->root, where, sizeof where);
+    diag_error(reading->diag, SIM_E_CONFIG, where, NULL, "'%s' %s", key, problem);
+    reading->failed = true;
+}
+
+/* The value of a key; null counts as absent. */
+static const struct json_node *find(const struct reading *reading, const char *key)
+{
+    const struct json_node *node = json_member(reading->root, key);
+    return node && node->kind != JSON_NULL ? node : NULL;
+}
+
+/* A whole number; `fallback` where the key is absent, and an error when that is negative. */
+static int64_t read_count(struct reading *reading, const char *key, int64_t fallback)
+{
+    const struct json_node *node = find(reading, key);
+    if (!node) {
+        if (fallback < 0) report(reading, NULL, key, "is missing from the model's config.json");
+        return fallback < 0 ? 1 : fallback;
+    }
+    if (node->kind == JSON_NUMBER && node->number >= 0.0 && node->number < 0x1p40 && node->number == floor(node->number))
+        return (int64_t)node->number;
+    report(reading, node, key, "must be a whole number");
+    return 1;
+}
+
+static int64_t read_required(struct reading *reading, const char *key)
+{
+    return read_count(reading, key, -1);
+}
+
+/* Either of two names for the same thing. */
+static int64_t read_either(struct reading *reading, const char *key, const char *other)
+{
+    return read_required(reading, find(reading, other) ? other : key);
+}
+
+static bool read_flag(struct reading *reading, const char *key, bool fallback)
+{
+    const struct json_node *node = find(reading, key);
+    if (!node) return fallback;
+    if (node->kind == JSON_BOOL) return node->number != 0.0;
+    report(reading, node, key, "must be true or false");
+    return fallback;
+}
+
+static bool has_text(const struct json_node *node, const char *text)
+{
+    return node && node->kind == JSON_STRING && strcmp(node->text, text) == 0;
+}
+
+/* What all decoders of the Llama line share. */
+static void read_llama(struct reading *reading, struct llm_spec *llm)
+{
+    llm->layers = read_required(reading, "num_hidden_layers");
+    llm->hidden = read_required(reading, "hidden_size");
+    llm->q_heads = read_required(reading, "num_attention_heads");
+    llm->kv_heads = read_count(reading, "num_key_value_heads", llm->q_heads);
+    llm->head_dim = read_count(reading, "head_dim", llm->q_heads > 0 ? llm->hidden / llm->q_heads : 0);
+    llm->ffn = read_required(reading, "intermediate_size");
+    llm->vocab = read_required(reading, "vocab_size");
+    llm->max_context = read_required(reading, "max_position_embeddings");
+    llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", false);
+    llm->gated_ffn = true;
+    llm->layer_norms = 2;
+    llm->qkv_bias = llm->output_bias = read_flag(reading, "attention_bias", false);
+    llm->ffn_bias = read_flag(reading, "mlp_bias", false);
+}
+
+static void read_mistral(struct reading *reading, struct llm_spec *llm)
+{
+    read_llama(reading, llm);
+    llm->sliding_window = read_count(reading, "sliding_window", 0);
+}
+
+static void read_mixtral(struct reading *reading, struct llm_spec *llm)
+{
+    read_mistral(reading, llm);
+    llm->experts = read_required(reading, "num_local_experts");
+    llm->experts_per_token = read_required(reading, "num_experts_per_tok");
+    llm->expert_ffn = llm->ffn;
+    llm->ffn = 0;
+}
+
+/* First generation: the feed-forward width counts gate and up together. */
+static void read_qwen(struct reading *reading, struct llm_spec *llm)
+{
+    read_llama(reading, llm);
+    llm->head_dim = read_count(reading, "kv_channels", llm->head_dim);
+    llm->ffn /= 2;
+    llm->qkv_bias = true;
+}
+
+static void read_qwen2(struct reading *reading, struct llm_spec *llm)
+{
+    read_llama(reading, llm);
+    llm->qkv_bias = true;
+    if (read_flag(reading, "use_sliding_window", false)) llm->sliding_window = read_count(reading, "sliding_window", 0);
+}
+
+static void read_qwen3(struct reading *reading, struct llm_spec *llm)
+{
+    read_llama(reading, llm);
+    llm->head_dim = read_count(reading, "head_dim", 128);
+    llm->qk_norm = true;
+    if (read_flag(reading, "use_sliding_window", false)) llm->sliding_window = read_count(reading, "sliding_window", 0);
+}
+
+static void read_qwen3_moe(struct reading *reading, struct llm_spec *llm)
+{
+    read_qwen3(reading, llm);
+    llm->experts = read_required(reading, "num_experts");
+    llm->experts_per_token = read_required(reading, "num_experts_per_tok");
+    llm->expert_ffn = read_required(reading, "moe_intermediate_size");
+    llm->ffn = 0;
+}
+
+static void read_internlm(struct reading *reading, struct llm_spec *llm)
+{
+    read_llama(reading, llm);
+    llm->qkv_bias = llm->output_bias = read_flag(reading, "bias", true);
+}
+
+/* What the decoders of the GPT line share: plain feed-forward of four times the width, LayerNorm, biases. */
+static void set_gpt(struct llm_spec *llm, bool bias)
+{
+    llm->kv_heads = llm->q_heads;
+    llm->head_dim = llm->q_heads > 0 ? llm->hidden / llm->q_heads : 0;
+    llm->layer_norms = 2;
+    llm->norm_bias = true;
+    llm->qkv_bias = llm->output_bias = llm->ffn_bias = bias;
+}
+
+static void read_opt(struct reading *reading, struct llm_spec *llm)
+{
+    llm->layers = read_required(reading, "num_hidden_layers");
+    llm->hidden = read_required(reading, "hidden_size");
+    llm->q_heads = read_required(reading, "num_attention_heads");
+    llm->ffn = read_required(reading, "ffn_dim");
+    llm->vocab = read_required(reading, "vocab_size");
+    llm->max_context = read_required(reading, "max_position_embeddings");
+    llm->position_embeddings = llm->max_context + 2; /* the first two positions stand for padding */
+    llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", true);
+    set_gpt(llm, read_flag(reading, "enable_bias", true));
+    if (read_count(reading, "word_embed_proj_dim", llm->hidden) != llm->hidden)
+        report(reading, find(reading, "word_embed_proj_dim"), "word_embed_proj_dim",
+               "differs from 'hidden_size': projected embeddings are not modelled");
+}
+
+/* Checkpoints hold the head although the configuration class ties it by default. */
+static void read_falcon(struct reading *reading, struct llm_spec *llm)
+{
+    llm->layers = read_either(reading, "num_hidden_layers", "n_layer");
+    llm->hidden = read_required(reading, "hidden_size");
+    llm->q_heads = read_either(reading, "num_attention_heads", "n_head");
+    llm->ffn = read_count(reading, "ffn_hidden_size", 4 * llm->hidden);
+    llm->vocab = read_required(reading, "vocab_size");
+    llm->max_context = read_count(reading, "max_position_embeddings", 2048);
+    llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", false);
+    llm->parallel_block = read_flag(reading, "parallel_attn", true);
+    set_gpt(llm, read_flag(reading, "bias", false));
+    if (read_flag(reading, "new_decoder_architecture", false)) {
+        llm->kv_heads = read_either(reading, "num_kv_heads", "n_head_kv");
+        return;
+    }
+    if (read_flag(reading, "multi_query", true)) llm->kv_heads = 1;
+    if (llm->parallel_block) llm->layer_norms = 1;
+}
+
+static void read_bloom(struct reading *reading, struct llm_spec *llm)
+{
+    llm->layers = read_either(reading, "n_layer", "num_hidden_layers");
+    llm->hidden = read_either(reading, "hidden_size", "n_embed");
+    llm->q_heads = read_either(reading, "n_head", "num_attention_heads");
+    llm->ffn = 4 * llm->hidden;
+    llm->vocab = read_required(reading, "vocab_size");
+    llm->max_context = read_count(reading, "seq_length", 2048);
+    llm->tied_embeddings = read_flag(reading, "tie_word_embeddings", true);
+    llm->embedding_norm = true;
+    set_gpt(llm, true);
+}
+
+static void read_phi(struct reading *reading, struct llm_spec *llm)
+{
+    read_llama(reading, llm);
+    const int64_t kv_heads = llm->kv_heads;
+    set_gpt(llm, true);
+    llm->kv_heads = kv_heads;
+    llm->gated_ffn = false;
+    llm->parallel_block = llm->head_bias = true;
+    llm->layer_norms = 1;
+}
+
+static const struct architecture {
+    const char *model_type, *class_name;
+    void (*read)(struct reading *reading, struct llm_spec *llm);
+} architectures[] = {
+    {"llama", "LlamaForCausalLM", read_llama},
+    {"mistral", "MistralForCausalLM", read_mistral},
+    {"mixtral", "MixtralForCausalLM", read_mixtral},
+    {"qwen", "QWenLMHeadModel", read_qwen},
+    {"qwen2", "Qwen2ForCausalLM", read_qwen2},
+    {"qwen3", "Qwen3ForCausalLM", read_qwen3},
+    {"qwen3_moe", "Qwen3MoeForCausalLM", read_qwen3_moe},
+    {"internlm", "InternLMForCausalLM", read_internlm},
+    {"opt", "OPTForCausalLM", read_opt},
+    {"falcon", "FalconForCausalLM", read_falcon},
+    {"bloom", "BloomForCausalLM", read_bloom},
+    {"phi", "PhiForCausalLM", read_phi},
+    {"Yi", "YiForCausalLM", read_llama},
+    {"RefinedWeb", "RWForCausalLM", read_falcon},
+};
+
+enum { N_ARCHITECTURES = sizeof architectures / sizeof *architectures };
+
+/* By model type, else by the first of the architectures. */
+static const struct architecture *find_architecture(const struct json_node *root)
+{
+    const struct json_node *type = json_member(root, "model_type"), *classes = json_member(root, "architectures");
+    for (size_t i = 0; i < N_ARCHITECTURES; i++)
+        if (has_text(type, architectures[i].model_type)) return &architectures[i];
+    if (!classes || classes->kind != JSON_LIST) return NULL;
+    for (size_t i = 0; i < N_ARCHITECTURES; i++)
+        if (has_text(classes->first, architectures[i].class_name)) return &architectures[i];
+    return NULL;
+}
+
+/* The number format of the checkpoint; 16 bits where it does not say, as engines load it. */
+static enum number_format read_format(const struct reading *reading)
+{
+    const struct json_node *dtype = find(reading, "torch_dtype") ? find(reading, "torch_dtype") : find(reading, "dtype");
+    return has_text(dtype, "bfloat16") ? FORMAT_BF16 : FORMAT_FP16;
+}
+
+static enum number_format read_weight_format(struct reading *reading, enum number_format format)
+{
+    const struct json_node *quantisation = find(reading, "quantization_config");
+    if (!quantisation) return format;
+    const struct json_node *method = json_member(quantisation, "quant_method"), *bits = json_member(quantisation, "bits");
+    const bool by_bits = has_text(method, "awq") || has_text(method, "gptq");
+    const double width = by_bits && bits && bits->kind == JSON_NUMBER ? bits->number : 0.0;
+    if (has_text(method, "fp8")) return FORMAT_FP8;
+    if (width == 4.0) return FORMAT_INT4;
+    if (width == 8.0) return FORMAT_INT8;
+    report(reading, quantisation, "quantization_config", "is of a kind that is not modelled (awq and gptq with 4 or 8 "
+                                                         "bits and fp8 are)");
+    return format;
+}
+
+static int report_architecture(const struct json_node *root, struct diag *diag)
+{
+    const struct json_node *type = json_member(root, "model_type");
+    char where[DIAG_WHERE_CHARS], shown[64], known[DIAG_TEXT_CHARS] = "known are";
+    for (size_t i = 0; i < N_ARCHITECTURES; i++) {
+        const size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s %s", i > 0 ? "," : "", architectures[i].model_type);
+    }
+    json_where(type ? type : root, where, sizeof where);
+    if (!type) return diag_error(diag, SIM_E_CONFIG, where, known, "unknown architectures");
+    return diag_error(diag, SIM_E_CONFIG, where, known, "unknown model type %s", json_show(type, shown, sizeof shown));
+}
+
+bool huggingface_recognises(const struct json_node *root)
+{
+    return json_member(root, "model_type") || json_member(root, "architectures");
+}
+
+int huggingface_read(const struct json_node *root, struct llm_spec *llm, struct diag *diag)
+{
+    const struct architecture *architecture = find_architecture(root);
+    if (!architecture) return report_architecture(root, diag);
+    struct reading reading = {root, diag, false};
+    *llm = (struct llm_spec){.source = "Hugging Face config.json"};
+    architecture->read(&reading, llm);
+    if (!reading.failed && (llm->q_heads < 1 || llm->kv_heads < 1 || llm->layers < 1 || llm->head_dim < 1))
+        report(&reading, NULL, architecture->model_type, "needs at least one layer and one attention head");
+    llm->compute = llm->kv = read_format(&reading);
+    llm->weights = read_weight_format(&reading, llm->compute);
+    return reading.failed ? SIM_E_CONFIG : 0;
+}

@@ -1,0 +1,21 @@
+/* Reads the config.json that comes with a checkpoint on the Hugging Face hub into an LLM's shape.
+ *
+ * Understands the model types llama, mistral, mixtral, qwen (1), qwen2, qwen3, qwen3_moe, opt, falcon, bloom, phi and
+ * internlm, and takes the defaults of their configuration classes for what may be absent. Weights of a quantised checkpoint
+ * (awq and gptq with 4 or 8 bits, fp8) take its format; computing stays in 16 bits. */
+#ifndef ORRERY_CATALOG_HUGGINGFACE_H
+#define ORRERY_CATALOG_HUGGINGFACE_H
+
+#include "models/transformer.h"
+#include "sim/core/err.h"
+#include "sim/core/json_doc.h"
+
+#include <stdbool.h>
+
+/* Whether a document is such a file: it states a model type or architectures. */
+bool huggingface_recognises(const struct json_node *root);
+
+/* Fills `llm` but for its name. All missing fields are reported in one pass. Returns 0 or SIM_E_CONFIG. */
+int huggingface_read(const struct json_node *root, struct llm_spec *llm, struct diag *diag);
+
+#endif
