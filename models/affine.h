@@ -6,8 +6,8 @@
  * sequences on, another set of coefficients holds. A batch of both phases pays the larger constant part once, and the
  * variable parts of both.
  *
- * With stages > 1 it is the cost of one pipeline stage. Costs are what the coefficients say, but never below zero, where
- * some published fits with negative coefficients lead. */
+ * With stages > 1 it is the cost of one pipeline stage. Costs are what the coefficients say, but never below zero,
+ * where some published fits with negative coefficients lead. */
 #ifndef ORRERY_MODELS_AFFINE_H
 #define ORRERY_MODELS_AFFINE_H
 
@@ -29,8 +29,8 @@ struct affine {
     double stages;
 };
 
-/* An iteration_model's cost function; `model` is a struct affine. A decode run stays affine for ever, unless it falls to
- * zero. */
+/* An iteration_model's cost function; `model` is a struct affine. A decode run stays affine for ever, unless it falls
+ * to zero. */
 void affine_cost(const void *model, const struct iteration_work *work, struct iteration_cost *cost);
 
 #endif

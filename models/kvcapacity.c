@@ -2,7 +2,8 @@
 
 #include <math.h>
 
-static double activation_bytes(const struct llm_spec *llm, const struct llm_shard *shard, const struct kv_params *params)
+static double activation_bytes(const struct llm_spec *llm, const struct llm_shard *shard,
+                               const struct kv_params *params)
 {
     const double number_bytes = number_format_bytes(llm->compute);
     const double wide = shard->ffn + (double)llm->experts_per_token * shard->expert_ffn;

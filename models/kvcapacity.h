@@ -1,5 +1,5 @@
 /* How many KV-cache blocks fit on a GPU, beside the weights, the activations of the largest batch and what the runtime
- * keeps for itself: how vLLM sizes its cache (Kwon et al., SOSP 2023), from the model's shape instead of a trial run. */
+ * keeps: how vLLM sizes its cache (Kwon et al., SOSP 2023), from the model's shape instead of a trial run. */
 #ifndef ORRERY_MODELS_KVCAPACITY_H
 #define ORRERY_MODELS_KVCAPACITY_H
 
@@ -20,9 +20,9 @@ struct kv_capacity {
     int64_t blocks; /* 0 when the weights alone do not fit */
 };
 
-/* The activations are those of the widest point of a layer, over batch_tokens: two hidden states, and gate, up and their
- * product in the feed-forward layer; then the logits of batch_sequences, kept once in the model's format and twice in
- * fp32 for sampling. */
+/* The activations are those of the widest point of a layer, over batch_tokens: two hidden states, and gate, up and
+ * their product in the feed-forward layer; then the logits of batch_sequences, kept once in the model's format and
+ * twice in fp32 for sampling. */
 struct kv_capacity kv_capacity(const struct gpu_spec *gpu, const struct llm_spec *llm, int64_t tensor_parallel,
                                int64_t pipeline_parallel, const struct kv_params *params);
 

@@ -172,7 +172,8 @@ static struct piece decode_attention(const struct roofline *roofline, const stru
 {
     const double sequences = (double)work->decode_sequences;
     struct piece context = piece_line((double)work->decode_context_tokens, sequences);
-    if (roofline->window_tokens > 0.0) context = piece_min(context, piece_line(sequences * roofline->window_tokens, 0.0));
+    if (roofline->window_tokens > 0.0)
+        context = piece_min(context, piece_line(sequences * roofline->window_tokens, 0.0));
     const struct piece compute = piece_scale(context, roofline->context_flop_s);
     const struct piece move = piece_add(piece_scale(context, roofline->context_byte_s),
                                         piece_line(sequences * roofline->query_byte_s, 0.0));

@@ -5,12 +5,12 @@
  *             + element-wise operators + all-reduces + layer_s
  *     iteration = max(layers * layer + head, layers * host_layer_s) + iteration_s + sequences * sequence_s
  *
- * The maximum is hard (Williams et al. 2009, "Roofline"). Measured kernels round the corner off, so the model is too fast
- * where computing and moving balance, for 17 to 256 tokens. Left out: tile quantisation, split-K, overlap of collectives
- * with computing, clocks below boost, uneven experts.
+ * The maximum is hard (Williams et al. 2009, "Roofline"). Measured kernels round the corner off, so the model is too
+ * fast where computing and moving balance, for 17 to 256 tokens. Left out: tile quantisation, split-K, overlap of
+ * collectives with computing, clocks below boost, uneven experts.
  *
- * With tensor parallelism the cost is that of one GPU and its all-reduces; with pipeline parallelism that of the fullest
- * stage, sending its activations on included. */
+ * With tensor parallelism the cost is that of one GPU and its all-reduces; with pipeline parallelism that of the
+ * fullest stage, sending its activations on included. */
 #ifndef ORRERY_MODELS_ROOFLINE_H
 #define ORRERY_MODELS_ROOFLINE_H
 

@@ -1,8 +1,8 @@
 /* Iteration cost as measured: a curve of seconds over tokens for iterations with prompts, another for decoding alone.
  *
- * Between two measurements the curve is linear, and beyond both ends the outer segments go on (never below zero), which is
- * flagged as extrapolated. A batch of both kinds costs the prompt curve at all its tokens, times a factor. Context length
- * has no effect. This is the performance model of SplitwiseSim (Patel et al., ISCA 2024). */
+ * Between two measurements the curve is linear, and beyond both ends the outer segments go on (never below zero),
+ * which is flagged as extrapolated. A batch of both kinds costs the prompt curve at all its tokens, times a factor.
+ * Context length has no effect. This is the performance model of SplitwiseSim (Patel et al., ISCA 2024). */
 #ifndef ORRERY_MODELS_TABLE_H
 #define ORRERY_MODELS_TABLE_H
 

@@ -1,4 +1,4 @@
-/* The shape of a decoder-only transformer, and what follows from it alone: parameters, bytes, floating-point operations.
+/* The shape of a decoder-only transformer, and what follows from it alone: parameters, bytes, operations.
  *
  * Covers multi-head, grouped-query and multi-query attention, gated and plain feed-forward layers, mixtures of experts
  * (every layer alike), tied embeddings, parallel attention and feed-forward, sliding windows. Leaves out encoders,
@@ -49,7 +49,7 @@ double llm_flop_per_token(const struct llm_spec *llm, int64_t context_tokens);
 const char *llm_parallel_problem(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel);
 
 /* What one GPU holds of a model split `tensor_parallel` ways inside each layer (Megatron-LM, Shoeybi et al. 2019) and
- * `pipeline_parallel` ways between layers; the fullest stage. KV heads are replicated when there are fewer than GPUs. */
+ * `pipeline_parallel` ways between layers; the fullest stage. KV heads are replicated when GPUs outnumber them. */
 struct llm_shard {
     int64_t layers;
     double q_heads, kv_heads, ffn, expert_ffn, vocab; /* fractional where the split is uneven on average */

@@ -44,8 +44,8 @@ static int compare_names(const void *left, const void *right)
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-/* Counts the entries of a shelf, and keeps the names of up to `max` of them when `names` is not NULL, in the order of the
- * directory. */
+/* Counts the entries of a shelf, and keeps the names of up to `max` of them when `names` is not NULL, in the order of
+ * the directory. */
 static int visit_shelf(DIR *directory, struct arena *arena, const char **names, size_t max, size_t *n)
 {
     *n = 0;
@@ -124,7 +124,8 @@ static int find_file(const struct catalog *catalog, const struct shelf *shelf, c
                      struct arena *arena, const char **path, struct diag *diag)
 {
     const bool is_path = is_json(name);
-    *path = is_path ? arena_strdup(arena, name) : arena_printf(arena, "%s/%s/%s.json", catalog->root, shelf->folder, name);
+    *path = is_path ? arena_strdup(arena, name)
+                    : arena_printf(arena, "%s/%s/%s.json", catalog->root, shelf->folder, name);
     if (!*path) return fail_nomem(diag);
     if (is_path || (strchr(name, '/') == NULL && access(*path, R_OK) == 0)) return 0;
     return report_unknown(catalog, shelf, name, where, arena, diag);

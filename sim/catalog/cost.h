@@ -18,9 +18,9 @@
 /* The index-th kind of the family "cost" (tag "kind"). Returns false past the last one. */
 bool cost_alternative(size_t index, struct config_alternative *alternative);
 
-/* Makes the model that `cost` describes for one replica: a GPU, an LLM, and how it is split. `where` is the place of the
- * variant, for findings. The model lives in `arena`. Returns 0, SIM_E_CONFIG (an impossible split, wrong parameters),
- * SIM_E_IO or SIM_E_DATA (a table that cannot be read), or SIM_E_NOMEM. */
+/* Makes the model that `cost` describes for one replica: a GPU, an LLM, and how it is split. `where` is the place of
+ * the variant, for findings. The model lives in `arena`. Returns 0, SIM_E_CONFIG (an impossible split, wrong
+ * parameters), SIM_E_IO or SIM_E_DATA (a table that cannot be read), or SIM_E_NOMEM. */
 int cost_build(const struct config_variant *cost, const struct gpu_spec *gpu, const struct llm_spec *llm,
                int64_t tensor_parallel, int64_t pipeline_parallel, const char *where, struct arena *arena,
                struct iteration_model *model, struct diag *diag);

@@ -15,8 +15,8 @@ struct table_params {
 static const struct config_field point_fields[] = {
     {.name = "tokens", .kind = CONFIG_REAL, .flags = CONFIG_REQUIRED, POINT(tokens), .min = 0.0, .max = -1.0,
      .help = "tokens in the iteration, one per decoding sequence"},
-    {.name = "time", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED, POINT(seconds), .dim = UNIT_TIME, .min = DBL_MIN,
-     .max = 0.0, .help = "duration of the iteration"},
+    {.name = "time", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED, POINT(seconds), .dim = UNIT_TIME,
+     .min = DBL_MIN, .max = 0.0, .help = "duration of the iteration"},
     {0},
 };
 

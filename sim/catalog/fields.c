@@ -1,4 +1,4 @@
-/* Tables of the catalog's files. Every number may say where it comes from: {"value": V, "source": "...", "sure": "..."}. */
+/* Tables of the catalog's files. A number may say where it comes from: {"value": V, "source": "...", "sure": "..."}. */
 #include "sim/catalog/catalog.h"
 
 #include <float.h>

@@ -34,8 +34,8 @@ static int64_t read_count(struct reading *reading, const char *key, int64_t fall
         if (fallback < 0) report(reading, NULL, key, "is missing from the model's config.json");
         return fallback < 0 ? 1 : fallback;
     }
-    if (node->kind == JSON_NUMBER && node->number >= 0.0 && node->number < 0x1p40 && node->number == floor(node->number))
-        return (int64_t)node->number;
+    const double number = node->kind == JSON_NUMBER ? node->number : -1.0;
+    if (number >= 0.0 && number < 0x1p40 && number == floor(number)) return (int64_t)number;
     report(reading, node, key, "must be a whole number");
     return 1;
 }
@@ -244,15 +244,16 @@ static const struct architecture *find_architecture(const struct json_node *root
 /* The number format of the checkpoint; 16 bits where it does not say, as engines load it. */
 static enum number_format read_format(const struct reading *reading)
 {
-    const struct json_node *dtype = find(reading, "torch_dtype") ? find(reading, "torch_dtype") : find(reading, "dtype");
-    return has_text(dtype, "bfloat16") ? FORMAT_BF16 : FORMAT_FP16;
+    const char *key = find(reading, "torch_dtype") ? "torch_dtype" : "dtype";
+    return has_text(find(reading, key), "bfloat16") ? FORMAT_BF16 : FORMAT_FP16;
 }
 
 static enum number_format read_weight_format(struct reading *reading, enum number_format format)
 {
     const struct json_node *quantisation = find(reading, "quantization_config");
     if (!quantisation) return format;
-    const struct json_node *method = json_member(quantisation, "quant_method"), *bits = json_member(quantisation, "bits");
+    const struct json_node *method = json_member(quantisation, "quant_method");
+    const struct json_node *bits = json_member(quantisation, "bits");
     const bool by_bits = has_text(method, "awq") || has_text(method, "gptq");
     const double width = by_bits && bits && bits->kind == JSON_NUMBER ? bits->number : 0.0;
     if (has_text(method, "fp8")) return FORMAT_FP8;

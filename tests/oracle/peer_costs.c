@@ -94,7 +94,7 @@ static void vidur_large_batches(void)
     check_vidur_case("peers/vidur/burst64.csv", "peers/vidur/case5_vllm_burst64/batches_out.csv.gz", 66);
 }
 
-/* OPT-13B, TP 1, of profiler-a100-80g.distserve.json, with simdistserve's "ray overhead"; the same as in unit/affine. */
+/* OPT-13B, TP 1, of profiler-a100-80g.distserve.json, with simdistserve's "ray overhead"; as in unit/affine. */
 static const struct affine distserve = {
     .prefill = {.small = {.fixed_s = 18.10254647486372e-3, .token_s = 0.1019122572698738e-3,
                           .pair_s = 7.122264314252114e-09},
@@ -200,8 +200,8 @@ static size_t read_splitwise(const char *path, struct table_point *prefill, stru
     return n;
 }
 
-/* The first iterations of token_jsq_r200_nodes.csv: a prompt of 314 tokens alone; one of 563 beside one decoding request;
- * two that decode (left of the table, as its README says); one of 1211 beside two; one of 1852 beside three. */
+/* The first iterations of token_jsq_r200_nodes.csv: a prompt of 314 tokens alone; one of 563 beside one decoding
+ * request; two that decode (left of the table, as its README says); of 1211 beside two; of 1852 beside three. */
 static void splitwise_iterations(void)
 {
     static struct table_point prefill[1024], decode[1024];

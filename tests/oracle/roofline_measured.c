@@ -1,9 +1,10 @@
 /* How far the uncalibrated roofline is from public measurements. The bounds say what to expect of it, on both sides: a
  * change of the defaults that leaves them needs a line in README.
  *
- * Sources, all medians: Mutinifni/splitwise-sim @ 8f99e7dc (vLLM of late 2023, without CUDA graphs), ml-energy/leaderboard
- * @ 0cd52dab (recent vLLM, ITL with a context of about 500), ai-dynamo/aiconfigurator @ 095f58a5 silicon_sample (vLLM
- * 0.12, TPOT; prompts of other requests come in between), microsoft/vidur @ 7d475133 (operators of a layer). */
+ * Sources, all medians: Mutinifni/splitwise-sim @ 8f99e7dc (vLLM of late 2023, without CUDA graphs),
+ * ml-energy/leaderboard @ 0cd52dab (recent vLLM, ITL with a context of about 500), ai-dynamo/aiconfigurator @
+ * 095f58a5 silicon_sample (vLLM 0.12, TPOT; prompts of other requests come in between), microsoft/vidur @ 7d475133
+ * (operators of a layer). */
 #include "tests/harness.h"
 
 #include "tests/cost_fixture.h"
@@ -138,11 +139,12 @@ static double field_of(const char *row, int column)
     return row ? strtod(row, NULL) : (double)NAN;
 }
 
-/* Milliseconds of the matrix products and element-wise operators of a layer, by number of tokens, from Vidur's profile. */
+/* Milliseconds of a layer's matrix products and element-wise operators, from a row of Vidur's profile. */
 static double layer_ms(const char *header, const char *row)
 {
-    static const char *const operators[] = {"input_layernorm", "attn_pre_proj", "attn_rope", "attn_post_proj",
-                                            "post_attention_layernorm", "mlp_up_proj", "mlp_act", "mlp_down_proj", "add"};
+    static const char *const operators[] = {
+        "input_layernorm", "attn_pre_proj", "attn_rope",     "attn_post_proj", "post_attention_layernorm",
+        "mlp_up_proj",     "mlp_act",       "mlp_down_proj", "add"};
     double sum_ms = 0.0;
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
         char column[64];
@@ -163,8 +165,9 @@ static void layers_of_llama_2_7b(void)
     const int tokens_at = find_column(header, "num_tokens"), tp_at = find_column(header, "num_tensor_parallel_workers");
     struct cost_fixture fixture;
     MUST(tokens_at > 0 && tp_at > 0);
-    MUST(cost_fixture_init(&fixture, "{'cost': {'kind': 'roofline', 'iteration_overhead': '0s', 'sequence_overhead': '0s', "
-                                     "'layer_overhead': '33us'}}", "a100-80-sxm", "llama-2-7b", 1, 1) == 0);
+    static const char document[] = "{'cost': {'kind': 'roofline', 'iteration_overhead': '0s', "
+                                   "'sequence_overhead': '0s', 'layer_overhead': '33us'}}";
+    MUST(cost_fixture_init(&fixture, document, "a100-80-sxm", "llama-2-7b", 1, 1) == 0);
     int n = 0;
     while (gzgets(file, row, sizeof row)) {
         const int64_t tokens = (int64_t)field_of(row, tokens_at);

@@ -120,7 +120,7 @@ static void runs_are_exact_until_the_regime_changes(void)
     CHECK(changes > CASES / 20);
 }
 
-/* The same costs written as the formulas stand in roofline.h, operator by operator, with nothing worked out beforehand. */
+/* The same costs as the formulas of roofline.h stand, operator by operator, with nothing worked out beforehand. */
 struct naive {
     const struct gpu_spec *gpu;
     const struct llm_spec *llm;
@@ -276,9 +276,11 @@ static void chunks_have_the_pairs_of_the_whole(void)
         const struct llm_spec llm = random_llm(&rng);
         struct roofline model;
         roofline_init(&model, &gpu, &llm, 1, 1, &params);
-        const int64_t tokens = 2 + (int64_t)rng_below(&rng, 9000), cut = 1 + (int64_t)rng_below(&rng, (uint64_t)tokens - 1);
+        const int64_t tokens = 2 + (int64_t)rng_below(&rng, 9000);
+        const int64_t cut = 1 + (int64_t)rng_below(&rng, (uint64_t)tokens - 1);
         const double a = (double)cut, b = (double)(tokens - cut), all = (double)tokens;
-        const struct iteration_work whole = {.prefill_sequences = 1, .prefill_tokens = tokens, .prefill_pairs = all * all};
+        const struct iteration_work whole = {.prefill_sequences = 1, .prefill_tokens = tokens,
+                                             .prefill_pairs = all * all};
         const struct iteration_work first = {.prefill_sequences = 1, .prefill_tokens = cut, .prefill_pairs = a * a};
         const struct iteration_work second = {.prefill_sequences = 1, .prefill_tokens = tokens - cut,
                                               .prefill_context_tokens = cut, .prefill_pairs = b * b + 2.0 * a * b};

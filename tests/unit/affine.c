@@ -64,7 +64,8 @@ static void vidur_mixed_batch(void)
 static void distserve_measured_events(void)
 {
     const struct affine model = distserve(1.0);
-    const struct iteration_work prefill = {.prefill_sequences = 1, .prefill_tokens = 314, .prefill_pairs = 314.0 * 314.0};
+    const struct iteration_work prefill = {.prefill_sequences = 1, .prefill_tokens = 314,
+                                           .prefill_pairs = 314.0 * 314.0};
     CHECK_NEAR(cost_of(&model, prefill).first_s, 53.836622029932094e-3, 1e-15);
     const struct iteration_work decode = {.decode_sequences = 1, .decode_context_tokens = 315};
     const struct iteration_cost cost = cost_of(&model, decode);

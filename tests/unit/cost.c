@@ -28,7 +28,7 @@ static void check_finding(const char *text, int64_t tensor_parallel, const char 
     unmake();
 }
 
-/* Reading the weights takes 17.2 GB / (2.039 TB/s * 0.75) = 11.3 ms; the rest is overheads, KV cache and collectives. */
+/* Reading the weights takes 17.2 GB / (2.039 TB/s * 0.75) = 11.3 ms; overheads and collectives come on top. */
 static void the_roofline_is_the_default(void)
 {
     MUST(make("{}", 8, 1) == 0);
@@ -85,11 +85,13 @@ static void table_from_a_document(void)
 static void wrong_costs_are_named(void)
 {
     check_finding("{'cost': 'rooflin'}", 8, "did you mean 'roofline'?");
-    check_finding("{'cost': {'kind': 'roofline', 'iteration_overhead': 3}}", 8, "'iteration_overhead' needs a unit, got 3");
+    check_finding("{'cost': {'kind': 'roofline', 'iteration_overhead': 3}}", 8,
+                  "'iteration_overhead' needs a unit, got 3");
     check_finding("{'cost': {'kind': 'roofline', 'attention_compute_efficiency': 1.5}}", 8, "1.5");
     check_finding("{'cost': {'kind': 'roofline', 'projection_compute_efficiency': 0}}", 8, "above 0");
     check_finding("{'cost': {'kind': 'table', 'decode': [{'tokens': 1, 'time': '30ms'}]}}", 8, "'prefill'");
-    check_finding("{'cost': {'kind': 'table', 'prefill': [], 'decode': [{'tokens': 1, 'time': '30ms'}]}}", 8, "prefill");
+    check_finding("{'cost': {'kind': 'table', 'prefill': [], 'decode': [{'tokens': 1, 'time': '30ms'}]}}", 8,
+                  "prefill");
     check_finding("{}", 3, "t.json:1:2: error: cannot split llama-2-70b over 3 x 1 GPUs: the number of attention heads "
                            "is not a multiple of it");
 }

@@ -107,12 +107,15 @@ static void findings_name_the_field(void)
                   "config.json:1:1: error: 'num_hidden_layers' is missing from the model's config.json\n"
                   "config.json:1:1: error: 'intermediate_size' is missing from the model's config.json\n"
                   "config.json:1:1: error: 'vocab_size' is missing");
-    check_finding("{'model_type': 'llama',\n 'hidden_size': 'big'}", "config.json:2:17: error: 'hidden_size' must be a whole");
+    check_finding("{'model_type': 'llama',\n 'hidden_size': 'big'}",
+                  "config.json:2:17: error: 'hidden_size' must be a whole");
     check_finding("{'model_type': 'qwen3_moe', " SHAPE "}", "'num_experts' is missing");
-    check_finding("{'model_type': 'mamba'}", "config.json:1:16: error: unknown model type \"mamba\"; known are llama, ");
+    check_finding("{'model_type': 'mamba'}",
+                  "config.json:1:16: error: unknown model type \"mamba\"; known are llama, ");
     check_finding("{'architectures': ['MambaForCausalLM']}", "unknown architectures");
     check_finding("{'model_type': 'llama', 'tie_word_embeddings': 1, " SHAPE "}", "must be true or false");
-    check_finding("{'model_type': 'opt', 'word_embed_proj_dim': 32, 'ffn_dim': 128, " SHAPE "}", "'word_embed_proj_dim' differs");
+    check_finding("{'model_type': 'opt', 'word_embed_proj_dim': 32, 'ffn_dim': 128, " SHAPE "}",
+                  "'word_embed_proj_dim' differs");
     check_finding("{'model_type': 'llama', 'num_attention_heads': 0, 'num_hidden_layers': 1, 'hidden_size': 8, "
                   "'intermediate_size': 8, 'vocab_size': 8, 'max_position_embeddings': 8}",
                   "needs at least one layer and one attention head");
@@ -131,7 +134,7 @@ static void formats_are_taken_over(void)
         {"{'model_type': 'llama', 'dtype': 'bfloat16', " SHAPE "}", FORMAT_BF16, FORMAT_BF16},
         {"{'model_type': 'llama', 'quantization_config': {'quant_method': 'awq', 'bits': 4}, " SHAPE "}", FORMAT_INT4,
          FORMAT_FP16},
-        {"{'model_type': 'llama', 'torch_dtype': 'bfloat16', 'quantization_config': {'quant_method': 'fp8'}, " SHAPE "}",
+        {"{'model_type': 'llama', 'dtype': 'bfloat16', 'quantization_config': {'quant_method': 'fp8'}, " SHAPE "}",
          FORMAT_FP8, FORMAT_BF16},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

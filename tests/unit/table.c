@@ -26,7 +26,8 @@ static void reduction_forgets_the_order(void)
     for (int i = 0; i < N; i++) shuffled[(i * 77) % N] = points[i];
     const size_t n = table_reduce(points, N), m = table_reduce(shuffled, N);
     MUST(n == m && n == 20);
-    for (size_t i = 0; i < n; i++) CHECK(points[i].tokens == shuffled[i].tokens && points[i].seconds == shuffled[i].seconds);
+    for (size_t i = 0; i < n; i++)
+        CHECK(points[i].tokens == shuffled[i].tokens && points[i].seconds == shuffled[i].seconds);
     CHECK_EQ_INT(table_reduce(points, n), (int64_t)n);
 }
 
