@@ -1,0 +1,78 @@
+#include "sim/world/scenario.h"
+
+#include "sim/world/policy.h"
+
+static const char *const keep_names[] = {"rows", "metrics", NULL};
+
+#define FIELD(name) offsetof(struct scenario, name)
+const struct config_field scenario_fields[] = {
+    {.name = "name", .kind = CONFIG_TEXT, .offset = FIELD(name), .value = "", .help = "title of the run in results"},
+    {.name = "cluster", .kind = CONFIG_SECTION, .offset = FIELD(cluster), .fields = cluster_config_fields,
+     .help = "nodes and their GPUs"},
+    {.name = "services", .kind = CONFIG_MAP, .flags = CONFIG_OPTIONAL, .offset = FIELD(services),
+     .fields = service_config_fields, .elem_bytes = sizeof(struct service_config), .help = "LLM services, by name"},
+    {.name = "jobs", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(jobs),
+     .fields = jobs_config_fields, .help = "training and batch jobs"},
+    {.name = "seed", .kind = CONFIG_INT, .offset = FIELD(seed), .value = "1", .min = 0, .max = 9e15,
+     .help = "of all random streams"},
+    {.name = "warmup", .kind = CONFIG_TIME, .offset = FIELD(warmup_ns), .value = "0s", .min = 0, .max = 9e9,
+     .help = "what arrives before this time is left out of the metrics"},
+    {.name = "until", .kind = CONFIG_TIME, .offset = FIELD(until_ns), .value = "0s", .min = 0, .max = 9e9,
+     .help = "end of the run; 0s: when everything that arrived has finished"},
+    {.name = "keep", .kind = CONFIG_CHOICE, .offset = FIELD(keep), .value = "rows", .choices = keep_names,
+     .help = "rows: one row per request and job; metrics: only sums and percentiles"},
+    {0}};
+#undef FIELD
+
+int scenario_bind(const struct config *config, const struct config_families *families, struct arena *arena,
+                  struct scenario *scenario, struct diag *diag)
+{
+    int code = config_bind(config, scenario_fields, families, arena, scenario, sizeof *scenario, diag);
+    if (code != 0) return code;
+    if (scenario->services.n == 0 && scenario->jobs.trace.entry == NULL)
+        return diag_error(diag, SIM_E_CONFIG, config_where(config, "services"), "add a 'services' or a 'jobs' section",
+                          "nothing arrives in this scenario");
+    if (scenario->until_ns > 0 && scenario->warmup_ns >= scenario->until_ns)
+        return diag_error(diag, SIM_E_CONFIG, config_where(config, "warmup"), NULL,
+                          "the warm-up does not end before 'until'");
+    return 0;
+}
+
+/* Calls `visit` for every policy that the scenario names. */
+static void each_policy(const struct scenario *scenario, void *context,
+                        void (*visit)(void *context, const char *section, const char *key, const struct policy *policy))
+{
+    for (size_t i = 0; i < scenario->services.n; i++) {
+        const struct service_config *service = scenario_service(scenario, i);
+        visit(context, service->name, "batching", service->batching.entry);
+        visit(context, service->name, "routing", service->routing.entry);
+    }
+    if (scenario->jobs.trace.entry == NULL) return;
+    visit(context, "jobs", "scheduler", scenario->jobs.scheduler.entry);
+    visit(context, "jobs", "placement", scenario->jobs.placement.entry);
+}
+
+static void add_policy(void *context, const char *section, const char *key, const struct policy *policy)
+{
+    struct text *text = context;
+    text_printf(text, "%s%s.%s=%s", text->length ? " " : "", section, key, policy->name);
+}
+
+void scenario_policies(const struct scenario *scenario, struct text *text)
+{
+    each_policy(scenario, text, add_policy);
+}
+
+static void add_oracle(void *context, const char *section, const char *key, const struct policy *policy)
+{
+    (void)section;
+    (void)key;
+    *(uint32_t *)context |= policy->oracle;
+}
+
+uint32_t scenario_oracle(const struct scenario *scenario)
+{
+    uint32_t oracle = 0;
+    each_policy(scenario, &oracle, add_oracle);
+    return oracle;
+}

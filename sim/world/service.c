@@ -1,0 +1,176 @@
+/* The life of requests in a service: they arrive, are routed, leave, and may be followed by their user's next one. */
+#include "sim/core/check.h"
+#include "sim/world/priority.h"
+#include "sim/world/service_state.h"
+
+#include <math.h>
+
+/* --- Requests that leave --- */
+
+/* Seconds from the request's arrival to a time that may be unset. */
+static double since_arrival_s(const struct request *request, sim_ns time_ns)
+{
+    return time_ns == TIME_UNSET ? (double)NAN : sim_s_from_ns(time_ns - request->view.arrival_ns);
+}
+
+int service_emit_row(struct service *service, const struct request *request, const char *status, sim_ns now)
+{
+    const struct sink *sink = service->env.sink;
+    if (sink->request == NULL) return 0;
+    bool finished = request->view.state == REQUEST_FINISHED;
+    struct request_row row = {
+        .id = request->view.id,
+        .service = service->config->name,
+        .arrival_s = sim_s_from_ns(request->view.arrival_ns),
+        .prompt_tokens = request->prompt_tokens,
+        .output_tokens = request->generated_tokens,
+        .replica = request->replica,
+        .queue_s = since_arrival_s(request, request->scheduled_ns),
+        .ttft_s = since_arrival_s(request, request->first_token_ns),
+        .tpot_s = finished && request->output_tokens > 1
+                      ? sim_s_from_ns(now - request->first_token_ns) / (request->output_tokens - 1)
+                      : (double)NAN,
+        .e2e_s = since_arrival_s(request, finished ? now : TIME_UNSET),
+        .max_gap_s = request->generated_tokens > 1 ? sim_s_from_ns(request->max_gap_ns) : (double)NAN,
+        .preemptions = request->view.preemptions,
+        .status = status,
+    };
+    return sink->request(sink->context, &row);
+}
+
+static int service_admit(struct service *service, const struct request_record *record);
+
+static void follow_up_arrival(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    (void)now;
+    struct follow_up *follow_up = OWNER_ENTITY(owner, struct follow_up, owner);
+    int code = service_admit(follow_up->service, &follow_up->record);
+    pool_give(&follow_up->service->follow_ups, follow_up);
+    if (code != 0) engine_fail(engine, code);
+}
+
+static int schedule_follow_up(struct service *service, int64_t ended_id, sim_ns now)
+{
+    struct follow_up *follow_up = pool_take(&service->follow_ups);
+    if (follow_up == NULL) return SIM_E_NOMEM;
+    *follow_up = (struct follow_up){.service = service};
+    struct request_source *source = service->source;
+    int got = source->follow(source, ended_id, now, &follow_up->record, service->env.diag);
+    if (got <= 0) {
+        pool_give(&service->follow_ups, follow_up);
+        return got;
+    }
+    follow_up->record.prefix_blocks = NULL; /* borrowed only until the source's next record */
+    follow_up->record.n_prefix_blocks = 0;
+    owner_init(&follow_up->owner, (*service->env.next_owner_id)++);
+    SIM_REQUIRE(*service->env.next_owner_id < OWNER_ID_JOBS);
+    engine_schedule(service->env.engine, follow_up->record.arrival_ns, PRIORITY_ARRIVAL, follow_up_arrival,
+                    &follow_up->owner);
+    return 0;
+}
+
+static void leave_system(struct service *service, const struct request *request, sim_ns now)
+{
+    level_set(&service->in_system, now, service->in_system.value - 1);
+    service->stay_ns += now - request->view.arrival_ns;
+}
+
+/* The request has got its end: counts, its row, its user's next request. */
+static int end_request(struct service *service, struct request *request, sim_ns now)
+{
+    bool finished = request->view.state == REQUEST_FINISHED;
+    int64_t id = request->view.id;
+    int code = 0;
+    if (service_counts(service, request)) {
+        if (finished) code = service_stats_add_finished(&service->stats, request, now);
+        else service->stats.rejected++;
+    }
+    if (code == 0) code = service_emit_row(service, request, finished ? "finished" : "rejected", now);
+    pool_give(&service->requests, request);
+    return code != 0 || service->source->follow == NULL ? code : schedule_follow_up(service, id, now);
+}
+
+int service_on_leave(struct replica *replica, struct request *request, sim_ns now)
+{
+    struct service *service = replica->env->owner;
+    leave_system(service, request, now);
+    return end_request(service, request, now);
+}
+
+int service_on_preempt(struct replica *replica, struct request *request, sim_ns now, const char *reason)
+{
+    const struct service *service = replica->env->owner;
+    const struct sink *sink = service->env.sink;
+    if (sink->decision == NULL) return 0;
+    struct decision_row row = {.t_s = sim_s_from_ns(now), .policy = replica->env->batcher->policy.name,
+                               .action = "preempt", .subject = request->view.id, .reason = reason};
+    return sink->decision(sink->context, &row);
+}
+
+/* --- Requests that arrive --- */
+
+/* Whether the request can be served at all: within the LLM's context and one replica's KV cache. */
+static bool can_be_served(const struct service *service, const struct request *request)
+{
+    int64_t tokens = (int64_t)request->prompt_tokens + request->output_tokens;
+    const struct kvcache *kv = &service->replicas[0].kv;
+    return tokens <= service->replica_env.max_context_tokens && kvcache_blocks(kv, tokens) <= kv->total_blocks;
+}
+
+static int service_route(struct service *service, struct request *request, sim_ns now)
+{
+    struct fleet_view view = {.now_ns = now, .n_replicas = (int32_t)service->config->replicas,
+                              .loads = service->loads};
+    int replica = service->router->route(service->router_state, &view, &request->view);
+    if (replica < 0 || replica >= view.n_replicas)
+        return diag_error(service->env.diag, SIM_E_POLICY, NULL, NULL,
+                          "routing policy '%s' sent request %lld to replica %d of %d at %.9f s",
+                          service->router->policy.name, (long long)request->view.id, replica, view.n_replicas,
+                          sim_s_from_ns(now));
+    request->replica = replica;
+    level_set(&service->in_system, now, service->in_system.value + 1);
+    replica_enqueue(&service->replicas[replica], request, now);
+    return 0;
+}
+
+static int service_admit(struct service *service, const struct request_record *record)
+{
+    struct request *request = pool_take(&service->requests);
+    if (request == NULL) return SIM_E_NOMEM;
+    *request = (struct request){
+        .view = {.id = record->id, .arrival_ns = record->arrival_ns, .prompt_tokens = record->prompt_tokens},
+        .prompt_tokens = record->prompt_tokens,
+        .output_tokens = record->output_tokens,
+        .replica = -1,
+        .scheduled_ns = TIME_UNSET,
+        .first_token_ns = TIME_UNSET,
+    };
+    if (service_counts(service, request)) service->stats.arrived++;
+    if (can_be_served(service, request)) return service_route(service, request, record->arrival_ns);
+    request->view.state = REQUEST_REJECTED;
+    return end_request(service, request, record->arrival_ns);
+}
+
+static void service_arrival(struct engine *engine, struct owner *owner, sim_ns now);
+
+static int service_pull(struct service *service)
+{
+    int got = service->source->next(service->source, &service->next, service->env.diag);
+    if (got <= 0) return got;
+    engine_schedule(service->env.engine, service->next.arrival_ns, PRIORITY_ARRIVAL, service_arrival, &service->owner);
+    return 0;
+}
+
+static void service_arrival(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    (void)now;
+    struct service *service = OWNER_ENTITY(owner, struct service, owner);
+    int code = service_admit(service, &service->next);
+    if (code == 0) code = service_pull(service);
+    if (code != 0) engine_fail(engine, code);
+}
+
+int service_start(struct service *service)
+{
+    return service_pull(service);
+}

@@ -1,0 +1,153 @@
+/* The end of a service: unfinished requests, warnings, metrics, and the laws it must have kept. */
+#include "sim/core/check.h"
+#include "sim/world/invariant.h"
+#include "sim/world/service_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int64_t service_outstanding(const struct service *service)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < service->config->replicas; i++) n += service->loads[i].outstanding;
+    return n;
+}
+
+double service_done_frac(const struct service *service)
+{
+    return service->source->place(service->source).done_frac;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    int64_t x = (*(struct request *const *)a)->view.id, y = (*(struct request *const *)b)->view.id;
+    return x < y ? -1 : x > y;
+}
+
+static size_t collect(const struct request_list *list, struct request **into)
+{
+    size_t n = 0;
+    for (struct request *request = list->head; request != NULL; request = request_of(request->view.next))
+        into[n++] = request;
+    return n;
+}
+
+/* Unfinished requests, with what they had got by `now`. */
+static int emit_unfinished(struct service *service, sim_ns now)
+{
+    size_t n = 0, capacity = (size_t)service_outstanding(service);
+    if (capacity == 0) return 0;
+    struct request **left = mem_alloc(capacity * sizeof *left);
+    if (left == NULL) return SIM_E_NOMEM;
+    for (int64_t i = 0; i < service->config->replicas; i++) {
+        struct replica *replica = &service->replicas[i];
+        n += collect(&replica->waiting, left + n);
+        n += collect(&replica->prefilling, left + n);
+        for (struct request *r = replica->decoding.head; r != NULL; r = request_of(r->view.next)) {
+            r->max_gap_ns = replica_max_gap_ns(replica, r);
+            r->generated_tokens += (int32_t)(replica->step - r->joined_step);
+            left[n++] = r;
+        }
+    }
+    SIM_REQUIRE(n == capacity);
+    qsort(left, n, sizeof *left, compare_ids);
+    int code = 0;
+    for (size_t i = 0; i < n && code == 0; i++) {
+        service->stats.unfinished += service_counts(service, left[i]);
+        code = service_emit_row(service, left[i], "unfinished", now);
+    }
+    mem_free(left);
+    return code;
+}
+
+static int emit_warning(const struct service *service, const char *code, int64_t count, const char *text)
+{
+    const struct sink *sink = service->env.sink;
+    if (count == 0 || sink->warning == NULL) return 0;
+    struct warning_row row = {.t_s = 0, .code = code, .text = text, .count = count};
+    return sink->warning(sink->context, &row);
+}
+
+/* What the trace left out or changed. */
+static int emit_notes(const struct service *service)
+{
+    struct source_note note;
+    int code = 0;
+    for (size_t i = 0; code == 0 && service->source->note(service->source, i, &note); i++) {
+        char text[512];
+        snprintf(text, sizeof text, "service '%s': %s%s%s", service->config->name, note.text,
+                 note.where != NULL ? ", first at " : "", note.where != NULL ? note.where : "");
+        code = emit_warning(service, note.code, note.count, text);
+    }
+    return code;
+}
+
+static int emit_warnings(const struct service *service)
+{
+    char text[512];
+    const struct iteration_model *model = &service->replica_env.model;
+    snprintf(text, sizeof text, "service '%s': requests longer than the context of %s (%lld tokens) or its KV cache",
+             service->config->name, service->llm.name, (long long)service->llm.max_context);
+    int code = emit_warning(service, "REJECTED", service->stats.rejected, text);
+    if (code != 0) return code;
+    snprintf(text, sizeof text, "service '%s': the %s cost of %s on %s is not calibrated", service->config->name,
+             model->kind, service->llm.name, service->env.gpu->name);
+    code = emit_warning(service, "UNCALIBRATED", !model->calibrated, text);
+    return code != 0 ? code : emit_notes(service);
+}
+
+int service_finish(struct service *service, sim_ns now)
+{
+    int code = 0;
+    for (int64_t i = 0; i < service->config->replicas && code == 0; i++) {
+        code = replica_settle(&service->replicas[i], now);
+        service_stats_add_replica(&service->stats, &service->replicas[i]);
+    }
+    service->stats.in_system_mean = level_mean(&service->in_system, now);
+    if (code == 0) code = emit_unfinished(service, now);
+    return code != 0 ? code : emit_warnings(service);
+}
+
+static tally_int128 stay_so_far(const struct request_list *list, sim_ns now)
+{
+    tally_int128 stay_ns = 0;
+    for (const struct request *r = list->head; r != NULL; r = request_of(r->view.next))
+        stay_ns += now - r->view.arrival_ns;
+    return stay_ns;
+}
+
+void service_check(const struct service *service, sim_ns now)
+{
+    int64_t in_replicas = 0;
+    tally_int128 stay_ns = service->stay_ns;
+    for (int64_t i = 0; i < service->config->replicas; i++) {
+        const struct replica *replica = &service->replicas[i];
+        invariant_check_replica(replica);
+        in_replicas += service->loads[i].outstanding;
+        stay_ns += stay_so_far(&replica->waiting, now) + stay_so_far(&replica->prefilling, now) +
+                   stay_so_far(&replica->decoding, now);
+    }
+    invariant_check_requests((int64_t)service->requests.n_live, in_replicas);
+    invariant_check_little(&service->in_system, stay_ns, now);
+}
+
+int services_emit_metrics(struct service *const *services, size_t n, const struct sink *sink, sim_ns now)
+{
+    struct service_stats all;
+    if (n == 0) return 0;
+    int code = service_stats_init(&all);
+    for (size_t i = 0; i < n && code == 0; i++) code = service_stats_merge(&all, &services[i]->stats);
+    if (code == 0) code = service_stats_emit(&all, sink, services[0]->env.warmup_ns, now);
+    service_stats_fini(&all);
+    return code;
+}
+
+double services_extrapolated_frac(struct service *const *services, size_t n)
+{
+    double busy = 0, extrapolated = 0;
+    for (size_t i = 0; i < n; i++) {
+        busy += (double)services[i]->stats.work.busy_ns;
+        extrapolated += (double)services[i]->stats.work.extrapolated_ns;
+    }
+    return busy > 0 ? extrapolated / busy : 0;
+}

@@ -1,0 +1,51 @@
+/* The inside of a service. Only the service_*.c files include this. */
+#ifndef ORRERY_WORLD_SERVICE_STATE_H
+#define ORRERY_WORLD_SERVICE_STATE_H
+
+#include "models/transformer.h"
+#include "sim/core/mem.h"
+#include "sim/core/tally.h"
+#include "sim/world/replica.h"
+#include "sim/world/service.h"
+#include "sim/world/service_stats.h"
+
+struct service {
+    struct owner owner; /* of the next arrival */
+    const struct service_config *config;
+    struct service_env env;
+    struct llm_spec llm;
+    struct replica_env replica_env;
+    struct replica *replicas;
+    struct replica_load *loads;
+    const struct router *router;
+    void *router_state;
+    struct source_options source_options;
+    struct request_source *source;
+    struct request_record next;
+    struct pool requests, follow_ups;
+    struct level in_system;      /* requests */
+    tally_int128 stay_ns;        /* of those that have left */
+    struct service_stats stats;
+};
+
+/* In a closed loop: a request that its user sends after having read and thought. */
+struct follow_up {
+    struct owner owner;
+    struct service *service;
+    struct request_record record;
+};
+
+/* Whether the request came after the warm-up and so counts in the metrics. */
+static inline bool service_counts(const struct service *service, const struct request *request)
+{
+    return request->view.arrival_ns >= service->env.warmup_ns;
+}
+
+/* The callbacks of replica_env. */
+int service_on_leave(struct replica *replica, struct request *request, sim_ns now);
+int service_on_preempt(struct replica *replica, struct request *request, sim_ns now, const char *reason);
+
+/* Writes the request's row, with what it has got by `now`. */
+int service_emit_row(struct service *service, const struct request *request, const char *status, sim_ns now);
+
+#endif

@@ -1,0 +1,198 @@
+#include "sim/world/world.h"
+
+#include "sim/core/mem.h"
+#include "sim/world/invariant.h"
+#include "sim/world/metric.h"
+
+struct world {
+    const struct scenario *scenario;
+    struct world_options options;
+    struct diag *diag;
+    struct sink sink; /* empty until the run begins */
+    struct arena arena;
+    struct engine *engine;
+    struct gpu_spec gpu;
+    struct cluster *cluster;
+    struct service **services;
+    size_t n_services; /* created */
+    struct jobs *jobs;
+    uint32_t next_owner_id;
+};
+
+/* --- Looking in while it runs --- */
+
+static double world_done_frac(const struct world *world)
+{
+    double least = 1;
+    for (size_t i = 0; i < world->n_services; i++) {
+        double done = service_done_frac(world->services[i]);
+        if (done < least) least = done;
+    }
+    if (world->jobs != NULL) {
+        double done = jobs_place(world->jobs).done_frac;
+        if (done < least) least = done;
+    }
+    return least;
+}
+
+static void world_check(const struct world *world)
+{
+    for (size_t i = 0; i < world->n_services; i++) service_check(world->services[i], engine_now(world->engine));
+    invariant_check_cluster(world->cluster);
+}
+
+static void world_look(void *context, sim_ns now, uint64_t events)
+{
+    const struct world *world = context;
+    if (world->options.check) world_check(world);
+    if (world->options.look == NULL) return;
+    struct world_progress progress = {.now_ns = now, .events = events, .done_frac = world_done_frac(world)};
+    world->options.look(world->options.look_context, &progress);
+}
+
+/* --- Building --- */
+
+static int create_services(struct world *world)
+{
+    const struct scenario *scenario = world->scenario;
+    const struct world_options *options = &world->options;
+    if (scenario->services.n == 0) return 0;
+    if (scenario->cluster.gpu == NULL)
+        return diag_error(world->diag, SIM_E_CONFIG, config_where(options->config, "cluster"),
+                          "add \"gpu\": see 'orrery list gpus'", "services need to know the cluster's 'gpu'");
+    int code = catalog_gpu(options->catalog, scenario->cluster.gpu, config_where(options->config, "cluster.gpu"),
+                           &world->arena, &world->gpu, world->diag);
+    if (code != 0) return code;
+    world->services = mem_zalloc(scenario->services.n, sizeof *world->services);
+    if (world->services == NULL) return SIM_E_NOMEM;
+    struct service_env env = {
+        .engine = world->engine,
+        .diag = world->diag,
+        .cluster = world->cluster,
+        .catalog = options->catalog,
+        .gpu = &world->gpu,
+        .config = options->config,
+        .sink = &world->sink,
+        .arena = &world->arena,
+        .next_owner_id = &world->next_owner_id,
+        .seed = (uint64_t)scenario->seed,
+        .run = options->run,
+        .warmup_ns = scenario->warmup_ns,
+        .single_step = options->single_step,
+    };
+    for (size_t i = 0; i < scenario->services.n && code == 0; i++) {
+        code = service_create(scenario_service(scenario, i), &env, &world->services[i]);
+        world->n_services = i + 1;
+    }
+    return code;
+}
+
+static int create_jobs(struct world *world)
+{
+    const struct scenario *scenario = world->scenario;
+    if (scenario->jobs.trace.entry == NULL) return 0;
+    struct jobs_options options = {
+        .sink = &world->sink,
+        .first_owner_id = world->next_owner_id,
+        .seed = (uint64_t)scenario->seed,
+        .run = world->options.run,
+        .warmup_ns = scenario->warmup_ns,
+        .where = "jobs",
+        .trace_where = config_where(world->options.config, "jobs.trace"),
+    };
+    world->next_owner_id += JOBS_OWNER_IDS;
+    return jobs_create(world->engine, world->cluster, &scenario->jobs, &options, &world->jobs, world->diag);
+}
+
+int world_create(const struct scenario *scenario, const struct world_options *options, struct world **out,
+                 struct diag *diag)
+{
+    struct world *world = mem_zalloc(1, sizeof *world);
+    *out = NULL;
+    if (world == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    world->scenario = scenario;
+    world->options = *options;
+    world->diag = diag;
+    arena_init(&world->arena);
+    struct engine_options engine_options = {.queue = options->queue, .until = scenario->until_ns,
+                                            .interrupt = options->interrupt, .context = world, .look = world_look,
+                                            .look_every = options->check ? 1 : 0};
+    world->engine = engine_create(&engine_options);
+    int code = world->engine != NULL ? cluster_create(&scenario->cluster, &world->cluster) : SIM_E_NOMEM;
+    if (code == 0) code = create_services(world);
+    if (code == 0) code = create_jobs(world);
+    if (code == 0) {
+        *out = world;
+        return 0;
+    }
+    if (diag->n_errors == 0) diag_error(diag, code, NULL, NULL, "%s", sim_err_text(code));
+    world_destroy(world);
+    return code;
+}
+
+void world_destroy(struct world *world)
+{
+    if (world == NULL) return;
+    engine_destroy(world->engine);
+    for (size_t i = 0; i < world->n_services; i++) service_destroy(world->services[i]);
+    mem_free(world->services);
+    jobs_destroy(world->jobs);
+    cluster_destroy(world->cluster);
+    arena_fini(&world->arena);
+    mem_free(world);
+}
+
+/* --- Running --- */
+
+static int start_all(struct world *world)
+{
+    int code = 0;
+    for (size_t i = 0; i < world->n_services && code == 0; i++) code = service_start(world->services[i]);
+    return code != 0 || world->jobs == NULL ? code : jobs_start(world->jobs);
+}
+
+/* The queue is empty: whoever is still in the system waits for something that will never come. */
+static int find_stuck(const struct world *world)
+{
+    sim_ns until = world->scenario->until_ns;
+    if (until > 0 && engine_now(world->engine) >= until) return 0;
+    for (size_t i = 0; i < world->n_services; i++) {
+        int64_t left = service_outstanding(world->services[i]);
+        if (left > 0)
+            return diag_error(world->diag, SIM_E_STALLED, NULL, "see the rows with status 'unfinished'",
+                              "%lld requests of service '%s' wait for ever: its batching policy never takes them",
+                              (long long)left, scenario_service(world->scenario, i)->name);
+    }
+    if (world->jobs == NULL || jobs_done(world->jobs)) return 0;
+    return diag_error(world->diag, SIM_E_STALLED, NULL, "see the rows with status 'unfinished'",
+                      "jobs wait for ever: the scheduler never starts them");
+}
+
+/* Rows and metrics of what has happened by now. */
+static int finish_all(struct world *world, sim_ns now)
+{
+    int code = 0;
+    for (size_t i = 0; i < world->n_services && code == 0; i++) code = service_finish(world->services[i], now);
+    if (code == 0) code = services_emit_metrics(world->services, world->n_services, &world->sink, now);
+    if (code == 0 && world->jobs != NULL) code = jobs_finish(world->jobs);
+    return code != 0 ? code : metric_emit(&world->sink, "sim.end_s", sim_s_from_ns(now));
+}
+
+int world_run(struct world *world, const struct sink *sink, struct world_result *result)
+{
+    world->sink = *sink;
+    int code = start_all(world);
+    if (code == 0) code = engine_run(world->engine, world->diag);
+    if (code == 0) code = find_stuck(world);
+    sim_ns now = engine_now(world->engine);
+    if (code == 0 || code == SIM_E_INTERRUPTED || code == SIM_E_STALLED) {
+        world_check(world);
+        int finish_code = finish_all(world, now);
+        if (finish_code != 0) code = finish_code;
+    }
+    *result = (struct world_result){.end_ns = now,
+                                    .extrapolated_frac = services_extrapolated_frac(world->services,
+                                                                                    world->n_services),
+                                    .engine = engine_stats(world->engine)};
+    return code;
+}

@@ -1,0 +1,159 @@
+#include "tests/bed.h"
+
+#include "sim/cli/families.h"
+#include "sim/core/config.h"
+#include "sim/world/world.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Makes room for one more element of an array whose capacity is always a power of two. */
+static void *grow(void *array, size_t n, size_t bytes_each)
+{
+    if (n > 0 && (n & (n - 1)) != 0) return array;
+    array = realloc(array, (n ? 2 * n : 1) * bytes_each);
+    if (array == NULL) abort();
+    return array;
+}
+
+/* One of the texts that a status may be, so that rows can be compared as bytes. */
+static const char *known_status(const char *status)
+{
+    static const char *const known[] = {"finished", "rejected", "unfinished"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(status, known[i]) == 0) return known[i];
+    abort();
+}
+
+static int on_request(void *context, const struct request_row *row)
+{
+    struct bed_rows *rows = context;
+    rows->requests = grow(rows->requests, rows->n_requests, sizeof *rows->requests);
+    struct request_row *copy = &rows->requests[rows->n_requests++];
+    *copy = *row;
+    copy->service = NULL;
+    copy->status = known_status(row->status);
+    return 0;
+}
+
+static int on_job(void *context, const struct job_row *row)
+{
+    struct bed_rows *rows = context;
+    rows->jobs = grow(rows->jobs, rows->n_jobs, sizeof *rows->jobs);
+    rows->jobs[rows->n_jobs] = *row;
+    rows->jobs[rows->n_jobs++].status = known_status(row->status);
+    return 0;
+}
+
+static int on_metric(void *context, const struct metric_row *row)
+{
+    struct bed_rows *rows = context;
+    rows->metrics = grow(rows->metrics, rows->n_metrics, sizeof *rows->metrics);
+    struct bed_metric *metric = &rows->metrics[rows->n_metrics++];
+    memset(metric, 0, sizeof *metric);
+    snprintf(metric->name, sizeof metric->name, "%s", row->name);
+    metric->value = row->value;
+    return 0;
+}
+
+static int on_decision(void *context, const struct decision_row *row)
+{
+    ((struct bed_rows *)context)->n_decisions += row != NULL;
+    return 0;
+}
+
+static int on_warning(void *context, const struct warning_row *row)
+{
+    ((struct bed_rows *)context)->n_warnings += row != NULL;
+    return 0;
+}
+
+static int run_world(const struct config *config, const struct bed_options *options, struct arena *arena,
+                     struct bed_rows *rows)
+{
+    struct catalog catalog = {.root = "configs"};
+    struct scenario scenario;
+    struct world *world;
+    struct config_families families = cli_families();
+    int code = scenario_bind(config, &families, arena, &scenario, &rows->diag);
+    if (code != 0) return code;
+    struct world_options world_options = {.config = config, .catalog = &catalog, .queue = options->queue,
+                                          .single_step = options->single_step, .check = options->check};
+    if ((code = world_create(&scenario, &world_options, &world, &rows->diag)) != 0) return code;
+    struct sink sink = {.context = rows, .request = on_request, .job = on_job, .metric = on_metric,
+                        .decision = on_decision, .warning = on_warning};
+    struct world_result result;
+    code = world_run(world, &sink, &result);
+    rows->end_s = sim_s_from_ns(result.end_ns);
+    rows->engine = result.engine;
+    world_destroy(world);
+    return code;
+}
+
+struct bed_rows *bed_run(const char *scenario, const struct bed_options *options)
+{
+    static const struct bed_options defaults;
+    struct bed_rows *rows = calloc(1, sizeof *rows);
+    if (rows == NULL) abort();
+    if (options == NULL) options = &defaults;
+    diag_init(&rows->diag);
+    struct arena arena;
+    arena_init(&arena);
+    struct config *config = NULL;
+    rows->code = config_parse("scenario", ".", scenario, strlen(scenario), &config, &rows->diag);
+    for (const char *const *set = options->sets; rows->code == 0 && set != NULL && *set != NULL; set++)
+        rows->code = config_set(config, *set, &rows->diag);
+    if (rows->code == 0) rows->code = run_world(config, options, &arena, rows);
+    config_destroy(config);
+    arena_fini(&arena);
+    for (int i = 0; i < rows->diag.n_items; i++) {
+        char text[1024];
+        diag_format(&rows->diag.items[i], text, sizeof text);
+        printf("\n  [%s]", text);
+    }
+    return rows;
+}
+
+void bed_free(struct bed_rows *rows)
+{
+    free(rows->requests);
+    free(rows->jobs);
+    free(rows->metrics);
+    free(rows);
+}
+
+double bed_metric(const struct bed_rows *rows, const char *name)
+{
+    for (size_t i = 0; i < rows->n_metrics; i++)
+        if (strcmp(rows->metrics[i].name, name) == 0) return rows->metrics[i].value;
+    return (double)NAN;
+}
+
+const struct request_row *bed_request(const struct bed_rows *rows, int64_t id)
+{
+    for (size_t i = 0; i < rows->n_requests; i++)
+        if (rows->requests[i].id == id) return &rows->requests[i];
+    return NULL;
+}
+
+const struct job_row *bed_job(const struct bed_rows *rows, int64_t id)
+{
+    for (size_t i = 0; i < rows->n_jobs; i++)
+        if (rows->jobs[i].id == id) return &rows->jobs[i];
+    return NULL;
+}
+
+static bool same_bytes(const void *a, size_t n_a, const void *b, size_t n_b, size_t bytes_each)
+{
+    return n_a == n_b && (n_a == 0 || memcmp(a, b, n_a * bytes_each) == 0);
+}
+
+bool bed_equal(const struct bed_rows *a, const struct bed_rows *b)
+{
+    return a->code == b->code && a->end_s == b->end_s && a->n_decisions == b->n_decisions &&
+           same_bytes(a->requests, a->n_requests, b->requests, b->n_requests, sizeof *a->requests) &&
+           same_bytes(a->jobs, a->n_jobs, b->jobs, b->n_jobs, sizeof *a->jobs) &&
+           same_bytes(a->metrics, a->n_metrics, b->metrics, b->n_metrics, sizeof *a->metrics);
+}

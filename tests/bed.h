@@ -1,0 +1,52 @@
+/* A test bed: runs a scenario given as text, in memory, and keeps every row. */
+#ifndef ORRERY_TESTS_BED_H
+#define ORRERY_TESTS_BED_H
+
+#include "sim/core/engine.h"
+#include "sim/core/err.h"
+#include "sim/world/sink.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct bed_options {
+    enum queue_kind queue;
+    bool single_step, check;
+    const char *const *sets; /* NULL-terminated "a.b=c" */
+};
+
+struct bed_metric {
+    char name[64];
+    double value;
+};
+
+/* Texts of the rows point to static strings or are NULL. */
+struct bed_rows {
+    int code; /* of the run */
+    struct request_row *requests;
+    size_t n_requests;
+    struct job_row *jobs;
+    size_t n_jobs;
+    struct bed_metric *metrics;
+    size_t n_metrics;
+    size_t n_decisions, n_warnings;
+    double end_s;
+    struct engine_stats engine;
+    struct diag diag;
+};
+
+/* Runs; paths in the text are relative to the repository. A failure of any kind is in rows->code and rows->diag. */
+struct bed_rows *bed_run(const char *scenario, const struct bed_options *options);
+void bed_free(struct bed_rows *rows);
+
+/* NAN when there is no such metric. */
+double bed_metric(const struct bed_rows *rows, const char *name);
+
+/* The row of this id, or NULL. */
+const struct request_row *bed_request(const struct bed_rows *rows, int64_t id);
+const struct job_row *bed_job(const struct bed_rows *rows, int64_t id);
+
+/* Whether both runs gave the same rows and metrics, bit for bit. */
+bool bed_equal(const struct bed_rows *a, const struct bed_rows *b);
+
+#endif
