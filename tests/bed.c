@@ -70,6 +70,12 @@ static int on_warning(void *context, const struct warning_row *row)
     return 0;
 }
 
+static int on_histogram(void *context, const struct histogram_row *row)
+{
+    if (strcmp(row->name, "token.gap_s") == 0) ((struct bed_rows *)context)->n_token_gaps += row->count;
+    return row->lower < row->upper ? 0 : SIM_E_STORE;
+}
+
 static int run_world(const struct config *config, const struct bed_options *options, struct arena *arena,
                      struct bed_rows *rows)
 {
@@ -83,7 +89,7 @@ static int run_world(const struct config *config, const struct bed_options *opti
                                           .single_step = options->single_step, .check = options->check};
     if ((code = world_create(&scenario, &world_options, &world, &rows->diag)) != 0) return code;
     struct sink sink = {.context = rows, .request = on_request, .job = on_job, .metric = on_metric,
-                        .decision = on_decision, .warning = on_warning};
+                        .decision = on_decision, .warning = on_warning, .histogram = on_histogram};
     struct world_result result;
     code = world_run(world, &sink, &result);
     rows->end_s = sim_s_from_ns(result.end_ns);

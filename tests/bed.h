@@ -30,6 +30,7 @@ struct bed_rows {
     struct bed_metric *metrics;
     size_t n_metrics;
     size_t n_decisions, n_warnings;
+    int64_t n_token_gaps; /* in the histogram rows */
     double end_s;
     struct engine_stats engine;
     struct diag diag;

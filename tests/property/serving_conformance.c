@@ -74,6 +74,7 @@ static void check_rows(const struct bed_rows *rows)
         CHECK(row->output_tokens == 1 || row->tpot_s <= row->max_gap_s + 1e-9);
         CHECK(row->output_tokens == 1 || row->max_gap_s <= row->e2e_s - row->ttft_s + 1e-9);
     }
+    CHECK_EQ_INT(rows->n_token_gaps, output_tokens - finished); /* as many gaps as tokens after the first */
     CHECK_EQ_INT(bed_metric(rows, "request.finished"), finished);
     CHECK_EQ_INT(bed_metric(rows, "request.arrived"), rows->n_requests);
     CHECK_EQ_INT(bed_metric(rows, "request.prompt_tokens.sum"), prompt_tokens);
