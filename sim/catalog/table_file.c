@@ -14,7 +14,8 @@ static const struct config_field text_fields[] = {{.kind = CONFIG_TEXT, .min = 1
 #define FILE_FIELD(member) .offset = offsetof(struct table_file, member)
 
 const struct config_field table_file_fields[] = {
-    {.name = "path", .kind = CONFIG_PATH, .flags = CONFIG_OPTIONAL, FILE_FIELD(path), .help = "a CSV file with a header"},
+    {.name = "path", .kind = CONFIG_PATH, .flags = CONFIG_OPTIONAL, FILE_FIELD(path),
+     .help = "a CSV file with a header"},
     {.name = "where", .kind = CONFIG_LIST, FILE_FIELD(where), .fields = text_fields, .elem_bytes = sizeof(char *),
      .min = 0, .max = MAX_COLUMNS / 2, .help = "rows to take, as \"column=value\"; all must hold"},
     {.name = "tokens", .kind = CONFIG_LIST, FILE_FIELD(tokens), .fields = text_fields, .elem_bytes = sizeof(char *),
@@ -69,7 +70,8 @@ static int plan_where(const struct table_file *file, const char *where, struct a
         if (!column) return SIM_E_NOMEM;
         char *equals = strchr(column, '=');
         if (!equals)
-            return diag_error(diag, SIM_E_CONFIG, where, "write \"column=value\"", "'where' has no '=' in '%s'", column);
+            return diag_error(diag, SIM_E_CONFIG, where, "write \"column=value\"", "'where' has no '=' in '%s'",
+                              column);
         *equals = 0;
         columns->names[columns->n++].name = column;
         columns->wanted[i] = equals + 1;

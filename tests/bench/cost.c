@@ -1,5 +1,5 @@
-/* Speed of a cost model: seconds of one call, over decode batches of changing size. A serving run calls it a few times per
- * request. One JSON line per model. */
+/* Speed of a cost model: nanoseconds of one call, over decode batches of changing size. A serving run calls it a few
+ * times per request. One JSON line per model. */
 #include "models/affine.h"
 #include "models/roofline.h"
 #include "models/table.h"

@@ -150,7 +150,8 @@ static void wrong_costs_are_named(void)
     check_finding("{'cost': {'kind': 'table', 'decode': [{'tokens': 1, 'time': '30ms'}]}}", 8,
                   "a table cost has no measurements of prompts");
     check_finding("{'cost': {'kind': 'table', 'prefill': [{'tokens': 1, 'time': '30ms'}]}}", 8, "of decoding");
-    check_finding("{'cost': {'kind': 'table', 'prefill': [{'tokens': 1, 'time': '0ms'}]}}", 8, "'time' must be above 0");
+    check_finding("{'cost': {'kind': 'table', 'prefill': [{'tokens': 1, 'time': '0ms'}]}}", 8,
+                  "'time' must be above 0");
     check_finding("{}", 3, "t.json:1:2: error: cannot split llama-2-70b over 3 x 1 GPUs: the number of attention heads "
                            "is not a multiple of it");
 }
