@@ -45,6 +45,12 @@ static struct source_place array_place(const struct job_source *source)
     return (struct source_place){.row = (int64_t)((const struct array_source *)source)->next};
 }
 
+static bool array_note(const struct job_source *source, size_t index, struct source_note *note)
+{
+    (void)source, (void)index, (void)note;
+    return false;
+}
+
 static void array_close(struct job_source *source)
 {
     mem_free(source);
@@ -56,7 +62,7 @@ static int array_open(const void *params, const struct source_options *options, 
     (void)options, (void)diag;
     struct array_source *array = mem_zalloc(1, sizeof *array);
     if (array == NULL) return SIM_E_NOMEM;
-    array->source = (struct job_source){.next = array_next, .place = array_place, .close = array_close};
+    array->source = (struct job_source){.next = array_next, .place = array_place, .note = array_note, .close = array_close};
     array->spec = params;
     *source = &array->source;
     return 0;
