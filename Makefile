@@ -1,6 +1,7 @@
 # Orrery. `make help` lists the targets. One Makefile, no recursion but for another MODE.
 #
 #   make MODE=release|debug|asan|o0|o3  CC=gcc|clang     objects go to build/<mode>[-clang]; a flag change rebuilds
+#   make V=1                                             show the commands
 
 MODE ?= release
 ifeq ($(origin CC),default)
@@ -21,7 +22,7 @@ endif
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wdouble-promotion -Wmissing-prototypes -Wstrict-prototypes
 STRICT := $(if $(CI)$(WERROR),-Werror)
-GIT_COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+GIT_COMMIT := $(shell git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null || echo unknown)
 PREFIX ?= /usr/local
 
 CPPFLAGS += -I. -I$(B) -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE
@@ -39,6 +40,11 @@ BENCHES  := $(wildcard tests/bench/*.c)
 obj = $(patsubst %.c,$(B)/%.o,$(1))
 LIB := $(B)/liborrery.a
 
+Q := $(if $(V),,@)
+note = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2))
+# Rewrites the target with a text when it says something else, so that what depends on it follows a change, not a time.
+keep = @mkdir -p $(@D); echo '$(1)' | cmp -s - $@ || echo '$(1)' > $@
+
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -46,28 +52,40 @@ LIB := $(B)/liborrery.a
 ## make            build build/orrery
 all: build/orrery
 
-build/orrery: $(B)/orrery
-	@ln -sf $(MODE)$(if $(findstring clang,$(CC)),-clang)/orrery $@
+build/orrery: $(B)/orrery FORCE
+	@[ "$$(readlink $@)" = "$(<:build/%=%)" ] || ln -sf $(<:build/%=%) $@
 
 $(B)/orrery: $(call obj,sim/cli/main.c $(CLI_SRC)) $(LIB)
-	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call note,LINK,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(LIB): $(call obj,$(LIB_SRC))
+$(LIB): $(call obj,$(LIB_SRC)) $(B)/sources
+	$(call note,AR,$@)
 	@rm -f $@
-	@ar rcs $@ $^
+	$(Q)ar rcs $@ $(filter %.o,$^)
 
 $(B)/%.o: %.c $(B)/flags | build/deps.ok
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call note,CC,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(DEFINES) -MMD -MP -c -o $@ $<
 
-# Rewritten only when compiler or flags change, so that a change rebuilds everything and nothing else does.
+$(B)/sim/cli/version.o: DEFINES = -DORRERY_COMMIT='"$(GIT_COMMIT)"'
+$(B)/sim/cli/version.o: $(B)/commit
+$(B)/sim/cli/paths.o: DEFINES = -DORRERY_PREFIX='"$(PREFIX)"'
+$(B)/sim/cli/paths.o: $(B)/prefix
+
 $(B)/flags: FORCE
-	@mkdir -p $(@D)
-	@echo '$(CC) $(ALL_CFLAGS)' | cmp -s - $@ || echo '$(CC) $(ALL_CFLAGS)' > $@
+	$(call keep,$(CC) $(ALL_CFLAGS))
+$(B)/sources: FORCE
+	$(call keep,$(LIB_SRC))
+$(B)/commit: FORCE
+	$(call keep,$(GIT_COMMIT))
+$(B)/prefix: FORCE
+	$(call keep,$(PREFIX))
 FORCE:
 
 ## make deps       install what is missing (as root), else print the one command to type
-deps build/deps.ok:
+deps build/deps.ok: .ci/deps
 	@mkdir -p build
 	@.ci/deps && touch build/deps.ok
 
@@ -83,7 +101,8 @@ $(B)/tests/suites.inc: $(SUITES) Makefile
 $(call obj,$(HARNESS)): $(B)/tests/suites.inc
 
 $(B)/tests/run: $(call obj,$(HARNESS) $(SUITES) $(CLI_SRC)) $(LIB)
-	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ -lcunit $(LDLIBS)
+	$(call note,LINK,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ -lcunit $(LDLIBS)
 
 ## make test       unit, property, oracle, golden, cli and lint tests under ASan and UBSan; T=name runs the ones so named
 test:
@@ -96,7 +115,8 @@ bench: $(patsubst tests/bench/%.c,$(B)/bench/%,$(BENCHES)) build/orrery
 	@tests/bench/run.sh $(B)/bench $(FULL)
 $(B)/bench/%: $(B)/tests/bench/%.o $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call note,LINK,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 ## make fuzz       fuzz each target of tests/fuzz with clang for FUZZ_S=60 seconds
 FUZZ_S ?= 60
@@ -112,7 +132,9 @@ $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(call obj,$(wildcard tests/*_table.c)) $(LIB)
 
 ## make lint       include directions, function and file sizes, clang-tidy where it is installed
 lint:
-	@for check in tests/lint/*.sh; do echo "== $$check"; $$check || exit 1; done
+	@for check in tests/lint/*.sh; do \
+	    echo "== $$check"; LINT_ALL=1 sh $$check; status=$$?; [ $$status = 0 ] || [ $$status = 77 ] || exit 1; \
+	done
 
 ## make install    PREFIX/bin/orrery and PREFIX/share/orrery
 install: build/orrery

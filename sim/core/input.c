@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,7 +36,7 @@ static int create(const char *name, struct input **input, struct diag *diag)
 static int system_error(struct diag *diag, const char *name, const char *what, int error)
 {
     char reason[REASON_CHARS];
-    if (strerror_r(error, reason, sizeof reason) != 0) strcpy(reason, "unknown error");
+    if (strerror_r(error, reason, sizeof reason) != 0) snprintf(reason, sizeof reason, "unknown error");
     return diag_error(diag, SIM_E_IO, name, NULL, "%s: %s", what, reason);
 }
 

@@ -33,7 +33,7 @@ char *path_normalise(struct arena *arena, const char *path)
     }
     names[length] = 0;
     if (absolute) out[0] = '/';
-    if (!absolute && length == 0) strcpy(out, ".");
+    if (!absolute && length == 0) memcpy(out, ".", sizeof ".");
     return out;
 }
 

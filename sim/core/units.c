@@ -221,7 +221,7 @@ static int shortest_digits(double si, const struct unit *unit, char digits[32], 
         snprintf(text, sizeof text, "%.*e", n - 1, si * unit->per / unit->times);
         char *e = strchr(text, 'e');
         if (e == NULL) return 0;
-        *exp10 = atoi(e + 1);
+        *exp10 = (int)strtol(e + 1, NULL, 10);
         *e = '\0';
         if (scale(text, *exp10, &plain) != si) continue;
         *exp10 -= unit->exp10;

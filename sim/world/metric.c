@@ -35,17 +35,24 @@ int metric_emit(const struct sink *sink, const char *name, double value)
     return sink->metric(sink->context, &row);
 }
 
+/* A quantile as the histogram tells it, which is exact to a bucket, within what was really seen. */
+static double quantile(const struct distribution *distribution, double q)
+{
+    double value = histogram_quantile(&distribution->histogram, q);
+    if (value < distribution->tally.min) return distribution->tally.min;
+    return value > distribution->tally.max ? distribution->tally.max : value;
+}
+
 int metric_emit_distribution(const struct sink *sink, const char *name, const struct distribution *distribution)
 {
-    const struct histogram *histogram = &distribution->histogram;
-    if (histogram->count == 0) return 0;
+    if (distribution->histogram.count == 0) return 0;
     const struct {
         const char *suffix;
         double value;
     } parts[] = {{".mean", distribution->tally.mean},
-                 {".p50", histogram_quantile(histogram, 0.50)},
-                 {".p90", histogram_quantile(histogram, 0.90)},
-                 {".p99", histogram_quantile(histogram, 0.99)},
+                 {".p50", quantile(distribution, 0.50)},
+                 {".p90", quantile(distribution, 0.90)},
+                 {".p99", quantile(distribution, 0.99)},
                  {".max", distribution->tally.max}};
     int code = 0;
     for (size_t i = 0; code == 0 && i < sizeof parts / sizeof *parts; i++) {
@@ -54,26 +61,6 @@ int metric_emit_distribution(const struct sink *sink, const char *name, const st
         code = metric_emit(sink, full, parts[i].value);
     }
     return code;
-}
-
-struct bucket_visit {
-    const struct sink *sink;
-    const char *name;
-    int code;
-};
-
-static void emit_bucket(void *context, double lower, double upper, uint64_t count)
-{
-    struct bucket_visit *visit = context;
-    struct histogram_row row = {.name = visit->name, .lower = lower, .upper = upper, .count = (int64_t)count};
-    if (visit->code == 0) visit->code = visit->sink->histogram(visit->sink->context, &row);
-}
-
-int metric_emit_histogram(const struct sink *sink, const char *name, const struct histogram *histogram)
-{
-    struct bucket_visit visit = {.sink = sink, .name = name};
-    if (sink->histogram != NULL) histogram_each(histogram, emit_bucket, &visit);
-    return visit.code;
 }
 
 int distribution_init(struct distribution *distribution)

@@ -2,8 +2,8 @@
  *
  * The body returns whether the law it states held for these bytes; a crash or a sanitizer finding is a failure anyway.
  * `make fuzz` builds each with libFuzzer; the test runner replays tests/fuzz/corpus/NAME through the same function. */
-#ifndef ORRERY_TESTS_FUZZ_H
-#define ORRERY_TESTS_FUZZ_H
+#ifndef ORRERY_TESTS_FUZZ_FUZZ_H
+#define ORRERY_TESTS_FUZZ_FUZZ_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,135 @@
+/* Finds the verb, reads its options, runs it, and prints the findings. */
+#include "sim/cli/cli.h"
+#include "sim/cli/version.h"
+#include "sim/core/mem.h"
+
+#include <string.h>
+
+static const struct verb *const verbs[] = {&verb_run, &verb_validate, &verb_explain, &verb_list};
+enum { N_VERBS = sizeof verbs / sizeof *verbs };
+
+static void print_help(FILE *out)
+{
+    fprintf(out, "Orrery simulates GPU datacenters and the LLM work that runs in them.\n\nusage: orrery VERB ...\n\n");
+    for (int i = 0; i < N_VERBS; i++) fprintf(out, "  %-10s%s\n", verbs[i]->name, verbs[i]->summary);
+    fprintf(out, "\n'orrery VERB --help' explains a verb, 'orrery --version' tells the version.\n"
+                 "Exit status: 0 ok, 1 gate not met, 2 usage or config, 3 input data or results file, 4 policy fault,\n"
+                 "5 no progress, 70 our bug, 130 interrupted.\n");
+}
+
+/* Each line of `usage` behind "orrery VERB". */
+static void print_usage(const struct verb *verb, FILE *out)
+{
+    const char *line = verb->usage;
+    for (const char *head = "usage:"; *line != 0; head = "      ") {
+        int n = (int)strcspn(line, "\n");
+        fprintf(out, "%s orrery %s %.*s\n", head, verb->name, n, line);
+        line += n + (line[n] == '\n');
+    }
+}
+
+static int print_verb_help(const struct verb *verb, FILE *out)
+{
+    print_usage(verb, out);
+    fprintf(out, "\n%s\n", verb->summary);
+    struct text help;
+    text_init(&help);
+    options_help(verb->options, &help);
+    if (help.length > 0) fputs(help.chars, out);
+    if (verb->notes != NULL) fprintf(out, "\n%s", verb->notes);
+    int code = help.failed ? SIM_E_NOMEM : 0;
+    text_fini(&help);
+    return code;
+}
+
+static void print_findings(const struct diag *diag, FILE *err)
+{
+    for (int i = 0; i < diag->n_items; i++) {
+        char line[DIAG_WHERE_CHARS + 2 * DIAG_TEXT_CHARS + 32];
+        diag_format(&diag->items[i], line, sizeof line);
+        fprintf(err, "%s\n", line);
+    }
+    int more = diag->n_errors + diag->n_warnings - diag->n_items;
+    if (more > 0) fprintf(err, "and %d more\n", more);
+}
+
+static bool asks_for_help(int argc, char **argv)
+{
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return true;
+    return false;
+}
+
+static int check_count(struct cli *cli, const struct verb *verb, const struct cli_call *call)
+{
+    if (call->n_arguments >= verb->min_arguments && call->n_arguments <= verb->max_arguments) return 0;
+    char hint[128];
+    snprintf(hint, sizeof hint, "usage: orrery %s %.*s", verb->name, (int)strcspn(verb->usage, "\n"), verb->usage);
+    if (call->n_arguments > verb->max_arguments)
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "unexpected argument '%s'",
+                          call->arguments[verb->max_arguments]);
+    return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "'orrery %s' needs an argument", verb->name);
+}
+
+static int run_verb(struct cli *cli, const struct verb *verb, int argc, char **argv)
+{
+    if (asks_for_help(argc, argv)) return print_verb_help(verb, cli->out);
+    void *options = mem_zalloc(1, verb->options_bytes);
+    if (options == NULL) return SIM_E_NOMEM;
+    int n = options_parse(verb->options, argc, argv, options, &cli->diag);
+    int code = n;
+    if (n >= 0) {
+        argv[n] = NULL;
+        struct cli_call call = {.options = options, .n_arguments = n, .arguments = argv};
+        code = check_count(cli, verb, &call);
+        if (code == 0) code = verb->run(cli, &call);
+    }
+    mem_free(options);
+    return code;
+}
+
+int cli_pick(struct cli *cli, const char *what, const char *word, const char *const *words)
+{
+    size_t n = 0;
+    for (; words[n] != NULL; n++)
+        if (strcmp(words[n], word) == 0) return (int)n;
+    const char *nearest = text_nearest(word, words, n);
+    struct text hint;
+    text_init(&hint);
+    if (nearest != NULL) text_printf(&hint, "did you mean '%s'?", nearest);
+    for (size_t i = 0; nearest == NULL && i < n; i++) text_printf(&hint, "%s%s", i ? ", " : "known: ", words[i]);
+    diag_error(&cli->diag, SIM_E_USAGE, NULL, hint.chars, "unknown %s '%s'", what, word);
+    text_fini(&hint);
+    return -1;
+}
+
+static int dispatch(struct cli *cli, int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : "";
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
+        print_help(cli->out);
+        return 0;
+    }
+    if (strcmp(word, "--version") == 0) {
+        fprintf(cli->out, "orrery %s (%s)\n", version_text(), version_commit());
+        return 0;
+    }
+    if (argc < 2) {
+        print_help(cli->err);
+        return SIM_E_USAGE;
+    }
+    const char *names[N_VERBS + 1] = {NULL};
+    for (int i = 0; i < N_VERBS; i++) names[i] = verbs[i]->name;
+    int found = cli_pick(cli, "verb", word, names);
+    return found < 0 ? SIM_E_USAGE : run_verb(cli, verbs[found], argc - 2, argv + 2);
+}
+
+int cli_main(struct cli *cli, int argc, char **argv)
+{
+    int code = dispatch(cli, argc, argv);
+    if ((fflush(cli->out) != 0 || ferror(cli->out)) && code == 0)
+        code = diag_error(&cli->diag, SIM_E_IO, NULL, NULL, "cannot write the result to standard output");
+    print_findings(&cli->diag, cli->err);
+    if (code < 0 && cli->diag.n_errors == 0 && argc > 1) fprintf(cli->err, "error: %s\n", sim_err_text(code));
+    return sim_err_exit_status(code);
+}

@@ -1,0 +1,47 @@
+/* The command line: `orrery VERB ...`, one file per verb.
+ *
+ * A verb writes its result to `out` and returns 0 or a negative code (sim/core/err.h); its findings go to the diag, which
+ * main prints on stderr. So a verb neither exits nor prints diagnostics itself. */
+#ifndef ORRERY_CLI_CLI_H
+#define ORRERY_CLI_CLI_H
+
+#include "sim/cli/options.h"
+#include "sim/core/err.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+
+struct cli {
+    FILE *out, *err; /* the result, deterministic; progress and closing lines */
+    struct diag diag;
+    const volatile sig_atomic_t *interrupt;
+};
+
+/* What stands on the command line behind the verb. */
+struct cli_call {
+    const void *options; /* the struct that the verb's table of options fills in */
+    int n_arguments;
+    char *const *arguments; /* what is no option, NULL-terminated */
+};
+
+struct verb {
+    const char *name, *summary;
+    const char *usage;            /* what follows the name, one line per form */
+    const char *notes;            /* shown below the options, or NULL */
+    const struct option *options; /* ends with a zero option */
+    size_t options_bytes;
+    int min_arguments, max_arguments;
+    int (*run)(struct cli *cli, const struct cli_call *call);
+};
+
+extern const struct verb verb_run, verb_validate, verb_explain, verb_list;
+
+/* Runs `orrery argv[1] argv[2] ...` and returns the exit status. The words of argv may be reordered. */
+int cli_main(struct cli *cli, int argc, char **argv);
+
+/* The word of `words` (ended by NULL) that equals `word`, as its index; -1 with a finding "unknown WHAT 'word'" and
+ * did-you-mean when there is none. */
+int cli_pick(struct cli *cli, const char *what, const char *word, const char *const *words);
+
+#endif

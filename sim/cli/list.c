@@ -1,0 +1,249 @@
+/* orrery list: what a scenario may name, as a table or as JSON. */
+#include "sim/cli/cli.h"
+#include "sim/cli/families.h"
+#include "sim/cli/paths.h"
+#include "sim/cli/table.h"
+#include "sim/core/path.h"
+#include "policies/registry.h"
+#include "sim/catalog/catalog.h"
+#include "sim/world/metric.h"
+#include "traces/registry.h"
+
+#include <math.h>
+#include <string.h>
+
+struct list_options {
+    bool json;
+};
+
+static const struct option list_options[] = {
+    {"Options", "json", 0, OPTION_FLAG, offsetof(struct list_options, json), NULL, NULL, "print a JSON array"}, {0}};
+
+/* A listing being made. */
+struct listing {
+    struct cli *cli;
+    struct arena arena;
+    struct catalog catalog;
+    struct table table;
+};
+
+#define COLUMNS(list, columns) table_init(&(list)->table, columns, sizeof columns / sizeof *columns)
+
+static double giga(double value)
+{
+    return value / 1e9;
+}
+
+static double positive(double value)
+{
+    return value > 0 ? value : (double)NAN;
+}
+
+/* --- The catalog --- */
+
+static void add_gpu(struct table *table, const struct gpu_spec *gpu)
+{
+    table_text(table, gpu->name);
+    table_text(table, gpu->architecture);
+    table_number(table, rint(gpu->memory_bytes / 0x1p30));
+    table_number(table, giga(gpu->memory_bytes_per_s));
+    table_number(table, positive(gpu->peak_flop_per_s[FORMAT_FP16] / 1e12));
+    table_number(table, positive(gpu->peak_flop_per_s[FORMAT_FP8] / 1e12));
+    table_number(table, positive(giga(gpu->nvlink_bytes_per_s)));
+    table_number(table, gpu->tdp_w);
+}
+
+static int list_gpus(struct listing *list)
+{
+    static const struct table_column columns[] = {
+        {"gpu", COLUMN_LEFT, false},           {"architecture", COLUMN_LEFT, false},
+        {"memory_gib", COLUMN_RIGHT, false},   {"memory_gb_per_s", COLUMN_RIGHT, false},
+        {"fp16_tflop_per_s", COLUMN_RIGHT, false}, {"fp8_tflop_per_s", COLUMN_RIGHT, false},
+        {"nvlink_gb_per_s", COLUMN_RIGHT, false},  {"tdp_w", COLUMN_RIGHT, false}};
+    COLUMNS(list, columns);
+    struct catalog_names names;
+    int code = catalog_list_gpus(&list->catalog, &list->arena, &names, &list->cli->diag);
+    for (size_t i = 0; code == 0 && i < names.n; i++) {
+        struct gpu_spec gpu;
+        code = catalog_gpu(&list->catalog, names.names[i], names.names[i], &list->arena, &gpu, &list->cli->diag);
+        if (code == 0) add_gpu(&list->table, &gpu);
+    }
+    return code;
+}
+
+static void add_llm(struct table *table, const struct llm_spec *llm)
+{
+    table_text(table, llm->name);
+    table_number(table, round(giga((double)llm_parameters(llm)) * 100) / 100);
+    table_number(table, round(giga((double)llm_active_parameters(llm)) * 100) / 100);
+    table_number(table, (double)llm->layers);
+    table_number(table, (double)llm->max_context);
+    table_number(table, llm_kv_bytes_per_token(llm));
+    table_number(table, round(giga(llm_weight_bytes(llm)) * 100) / 100);
+}
+
+static int list_llms(struct listing *list)
+{
+    static const struct table_column columns[] = {
+        {"llm", COLUMN_LEFT, false},          {"parameters_1e9", COLUMN_RIGHT, false}, {"active_1e9", COLUMN_RIGHT, false},
+        {"layers", COLUMN_RIGHT, false},      {"max_context", COLUMN_RIGHT, false},    {"kv_bytes_per_token", COLUMN_RIGHT, false},
+        {"weights_gb", COLUMN_RIGHT, false}};
+    COLUMNS(list, columns);
+    struct catalog_names names;
+    int code = catalog_list_llms(&list->catalog, &list->arena, &names, &list->cli->diag);
+    for (size_t i = 0; code == 0 && i < names.n; i++) {
+        struct llm_spec llm;
+        code = catalog_llm(&list->catalog, names.names[i], names.names[i], &list->arena, &llm, &list->cli->diag);
+        if (code == 0) add_llm(&list->table, &llm);
+    }
+    return code;
+}
+
+/* --- The tables of the program --- */
+
+static const char *family_name(enum policy_family family)
+{
+    static const char *const names[] = {
+#define FAMILY_NAME(id, name) [id] = name,
+        POLICY_FAMILIES(FAMILY_NAME)
+#undef FAMILY_NAME
+    };
+    return names[family];
+}
+
+static const char *oracle_name(uint32_t oracle)
+{
+    if (oracle == 0) return NULL;
+    if (oracle == ORACLE_DURATION) return "duration";
+    return oracle == ORACLE_OUTPUT_LENGTH ? "output length" : "duration, output length";
+}
+
+static int list_policies(struct listing *list)
+{
+    static const struct table_column columns[] = {{"family", COLUMN_LEFT, false},
+                                                  {"policy", COLUMN_LEFT, false},
+                                                  {"oracle", COLUMN_LEFT, false},
+                                                  {"summary", COLUMN_LEFT, false},
+                                                  {"source", COLUMN_LEFT, true}};
+    COLUMNS(list, columns);
+    struct policy_table policies = policy_registry();
+    for (size_t i = 0; i < policies.n; i++) {
+        const struct policy *policy = policies.policies[i];
+        table_text(&list->table, family_name(policy->family));
+        table_text(&list->table, policy->name);
+        table_text(&list->table, oracle_name(policy->oracle));
+        table_text(&list->table, policy->summary);
+        table_text(&list->table, policy->source);
+    }
+    return 0;
+}
+
+static int list_formats(struct listing *list)
+{
+    static const struct table_column columns[] = {{"format", COLUMN_LEFT, false},
+                                                  {"records", COLUMN_LEFT, false},
+                                                  {"summary", COLUMN_LEFT, false},
+                                                  {"source", COLUMN_LEFT, true}};
+    COLUMNS(list, columns);
+    for (size_t i = 0; i < trace_format_count(); i++) {
+        const struct trace_format *format = trace_format_at(i);
+        table_text(&list->table, format->name);
+        table_text(&list->table, format->open_requests != NULL ? "requests" : "jobs");
+        table_text(&list->table, format->summary);
+        table_text(&list->table, format->source);
+    }
+    return 0;
+}
+
+static int list_metrics(struct listing *list)
+{
+    static const struct table_column columns[] = {{"metric", COLUMN_LEFT, false},
+                                                  {"unit", COLUMN_LEFT, false},
+                                                  {"better", COLUMN_LEFT, false},
+                                                  {"definition", COLUMN_LEFT, false},
+                                                  {"vllm", COLUMN_LEFT, true}};
+    static const char *const better[] = {[METRIC_NEUTRAL] = NULL, [METRIC_LOWER] = "lower", [METRIC_HIGHER] = "higher"};
+    COLUMNS(list, columns);
+    for (const struct metric_def *def = metric_dictionary; def->name != NULL; def++) {
+        table_text(&list->table, def->name);
+        table_text(&list->table, def->unit);
+        table_text(&list->table, better[def->direction]);
+        table_text(&list->table, def->definition);
+        table_text(&list->table, def->vllm);
+    }
+    return 0;
+}
+
+/* --- Scenarios --- */
+
+/* The first line of a scenario is a comment that says what it shows. */
+static const char *first_comment(struct arena *arena, const char *path)
+{
+    char line[256];
+    FILE *file = fopen(path, "r");
+    if (file == NULL) return NULL;
+    bool found = fgets(line, sizeof line, file) != NULL && strncmp(line, "//", 2) == 0;
+    fclose(file);
+    if (!found) return NULL;
+    const char *text = line + 2 + strspn(line + 2, " ");
+    return arena_printf(arena, "%.*s", (int)strcspn(text, "\r\n"), text);
+}
+
+static int list_scenarios(struct listing *list)
+{
+    static const struct table_column columns[] = {
+        {"scenario", COLUMN_LEFT, false}, {"summary", COLUMN_LEFT, false}, {"path", COLUMN_LEFT, true}};
+    COLUMNS(list, columns);
+    struct scenario_names names;
+    int code = paths_list_scenarios(&list->arena, list->catalog.root, &names);
+    if (code == SIM_E_IO)
+        return diag_error(&list->cli->diag, code, list->catalog.root,
+                          "set ORRERY_DATA to the directory that holds 'configs'", "cannot list the scenarios");
+    for (size_t i = 0; i < names.n && code == 0; i++) {
+        const char *path = arena_printf(&list->arena, "%s/scenarios/%s.json", list->catalog.root, names.names[i]);
+        if (path == NULL) return SIM_E_NOMEM;
+        table_text(&list->table, names.names[i]);
+        table_text(&list->table, first_comment(&list->arena, path));
+        table_text(&list->table, path);
+    }
+    return code;
+}
+
+/* --- The verb --- */
+
+static const struct {
+    const char *name;
+    int (*make)(struct listing *list);
+} listings[] = {{"gpus", list_gpus},       {"llms", list_llms},       {"policies", list_policies},
+                {"formats", list_formats}, {"metrics", list_metrics}, {"scenarios", list_scenarios}};
+enum { N_LISTINGS = sizeof listings / sizeof *listings };
+
+static int list(struct cli *cli, const struct cli_call *call)
+{
+    const struct list_options *options = call->options;
+    const char *names[N_LISTINGS + 1] = {NULL};
+    for (int i = 0; i < N_LISTINGS; i++) names[i] = listings[i].name;
+    int found = cli_pick(cli, "listing", call->arguments[0], names);
+    if (found < 0) return SIM_E_USAGE;
+
+    struct listing list = {.cli = cli};
+    arena_init(&list.arena);
+    const char *data = paths_data(&list.arena);
+    list.catalog.root = data != NULL ? path_join(&list.arena, data, "configs") : NULL;
+    int code = list.catalog.root != NULL ? listings[found].make(&list) : SIM_E_NOMEM;
+    if (code == 0) code = table_write(&list.table, options->json, cli->out);
+    table_fini(&list.table);
+    arena_fini(&list.arena);
+    return code;
+}
+
+const struct verb verb_list = {
+    .name = "list",
+    .summary = "what a scenario may name",
+    .usage = "gpus|llms|policies|formats|metrics|scenarios [--json]",
+    .options = list_options,
+    .options_bytes = sizeof(struct list_options),
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .run = list,
+};

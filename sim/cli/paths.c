@@ -1,0 +1,83 @@
+#include "sim/cli/paths.h"
+
+#include "sim/core/err.h"
+#include "sim/core/path.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef ORRERY_PREFIX
+#define ORRERY_PREFIX "/usr/local"
+#endif
+
+bool paths_is_file(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && !S_ISDIR(status.st_mode);
+}
+
+bool paths_is_directory(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static bool has_configs(struct arena *arena, const char *directory)
+{
+    const char *configs = directory != NULL ? path_join(arena, directory, "configs") : NULL;
+    return configs != NULL && paths_is_directory(configs);
+}
+
+/* A directory as seen from where the executable lies, links followed. NULL when that cannot be found out. */
+static const char *beside_executable(struct arena *arena, const char *relative)
+{
+    char executable[4096];
+    ssize_t n = readlink("/proc/self/exe", executable, sizeof executable - 1);
+    if (n <= 0) return NULL;
+    executable[n] = 0;
+    const char *directory = path_directory(arena, executable);
+    return directory != NULL ? path_join(arena, directory, relative) : NULL;
+}
+
+const char *paths_data(struct arena *arena)
+{
+    const char *data = getenv("ORRERY_DATA");
+    if (data != NULL && *data != 0) return path_normalise(arena, data);
+    if (paths_is_directory("configs")) return ".";
+    static const char *const relatives[] = {"../../", "../share/orrery"}; /* build/release/orrery, PREFIX/bin/orrery */
+    for (size_t i = 0; i < sizeof relatives / sizeof *relatives; i++) {
+        const char *directory = beside_executable(arena, relatives[i]);
+        if (has_configs(arena, directory)) return directory;
+    }
+    return ORRERY_PREFIX "/share/orrery";
+}
+
+static const char extension[] = ".json";
+
+static int is_scenario(const struct dirent *entry)
+{
+    size_t n = strlen(entry->d_name), ending = sizeof extension - 1;
+    return n > ending && strcmp(entry->d_name + n - ending, extension) == 0;
+}
+
+int paths_list_scenarios(struct arena *arena, const char *root, struct scenario_names *names)
+{
+    *names = (struct scenario_names){0};
+    const char *directory = path_join(arena, root, "scenarios");
+    if (directory == NULL) return SIM_E_NOMEM;
+    struct dirent **entries;
+    int n = scandir(directory, &entries, is_scenario, alphasort);
+    if (n < 0) return SIM_E_IO;
+    names->names = arena_alloc(arena, ((size_t)n + 1) * sizeof *names->names);
+    for (int i = 0; i < n; i++) {
+        const char *file = entries[i]->d_name;
+        char *name = arena_printf(arena, "%.*s", (int)(strlen(file) - sizeof extension + 1), file);
+        if (names->names != NULL && name != NULL) names->names[names->n++] = name;
+        free(entries[i]);
+    }
+    free(entries);
+    return names->n == (size_t)n ? 0 : SIM_E_NOMEM;
+}

@@ -1,0 +1,25 @@
+/* Where the configurations lie that come with the program. */
+#ifndef ORRERY_CLI_PATHS_H
+#define ORRERY_CLI_PATHS_H
+
+#include "sim/core/mem.h"
+
+#include <stdbool.h>
+
+/* The directory that holds "configs": $ORRERY_DATA, else the current one, else what belongs to the executable (the source
+ * tree around build/, or ../share/orrery), else PREFIX/share/orrery of the build. In the arena; NULL when out of memory. */
+const char *paths_data(struct arena *arena);
+
+/* The scenarios that come with the program, by name, sorted. */
+struct scenario_names {
+    size_t n;
+    const char **names; /* in the arena */
+};
+
+/* `root` is the directory "configs". Returns 0, SIM_E_IO or SIM_E_NOMEM, and reports nothing. */
+int paths_list_scenarios(struct arena *arena, const char *root, struct scenario_names *names);
+
+bool paths_is_file(const char *path);
+bool paths_is_directory(const char *path);
+
+#endif

@@ -1,0 +1,148 @@
+#include "sim/cli/recording.h"
+
+#include "sim/cli/clock.h"
+#include "sim/cli/version.h"
+#include "sim/world/policy.h"
+
+#include <sys/resource.h>
+#include <time.h>
+
+enum { BUSY_MS = 10000 }; /* how long another process may keep the database to itself */
+
+static int fail_nomem(struct diag *diag)
+{
+    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+}
+
+static int begin(struct recording *recording, const char *path, bool resume, const struct run_info *info,
+                 struct diag *diag)
+{
+    if (path == NULL) return hash_sink_init(&recording->hash_sink, info->keep) == 0 ? 0 : fail_nomem(diag);
+    struct results_options options = {.resume = resume, .writer_thread = true, .busy_ms = BUSY_MS};
+    int code = results_open(path, &options, &recording->results, diag);
+    return code == 0 ? results_begin_run(recording->results, info, &recording->run_id, diag) : code;
+}
+
+static void add_oracle(uint32_t oracle, struct text *text)
+{
+    if (oracle & ORACLE_DURATION) text_add(text, "duration");
+    if (oracle & ORACLE_OUTPUT_LENGTH) text_printf(text, "%soutput-length", text->length > 0 ? " " : "");
+}
+
+static int hash_chars(const struct text *text, char hex[HASH_HEX_CHARS])
+{
+    struct hash *hash = hash_create();
+    if (hash == NULL) return SIM_E_NOMEM;
+    hash_bytes(hash, text->chars, text->length);
+    hash_hex(hash, hex);
+    hash_destroy(hash);
+    return 0;
+}
+
+/* What a run is made from, as texts. */
+struct provenance {
+    struct text scenario, policies, oracle, platform;
+    char scenario_hash[HASH_HEX_CHARS];
+};
+
+static int provenance_init(struct provenance *provenance, const struct setup *setup)
+{
+    text_init(&provenance->scenario);
+    text_init(&provenance->policies);
+    text_init(&provenance->oracle);
+    text_init(&provenance->platform);
+    scenario_policies(&setup->scenario, &provenance->policies);
+    add_oracle(scenario_oracle(&setup->scenario), &provenance->oracle);
+    version_platform(&provenance->platform);
+    if (provenance->policies.failed || provenance->oracle.failed || provenance->platform.failed) return SIM_E_NOMEM;
+    int code = setup_dump(setup, &provenance->scenario);
+    return code == 0 ? hash_chars(&provenance->scenario, provenance->scenario_hash) : code;
+}
+
+static void provenance_fini(struct provenance *provenance)
+{
+    text_fini(&provenance->scenario);
+    text_fini(&provenance->policies);
+    text_fini(&provenance->oracle);
+    text_fini(&provenance->platform);
+}
+
+static const char *chars_of(const struct text *text)
+{
+    return text->chars != NULL ? text->chars : "";
+}
+
+static void note_start(struct recording *recording)
+{
+    time_t now = time(NULL);
+    struct tm utc;
+    strftime(recording->started_utc, sizeof recording->started_utc, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+    recording->started_s = clock_wall_s();
+}
+
+int recording_begin(struct recording *recording, const char *path, bool resume, const struct setup *setup,
+                    struct diag *diag)
+{
+    *recording = (struct recording){0};
+    note_start(recording);
+    int code = setup_hash_files(setup, recording->input_hash, diag);
+    if (code != 0) return code;
+    struct provenance provenance;
+    code = provenance_init(&provenance, setup);
+    if (code == 0) {
+        struct run_info info = {
+            .name = setup->scenario.name,
+            .version = version_text(),
+            .git_commit = version_commit(),
+            .scenario = chars_of(&provenance.scenario),
+            .scenario_hash = provenance.scenario_hash,
+            .seed = setup->scenario.seed,
+            .policies = chars_of(&provenance.policies),
+            .oracle = chars_of(&provenance.oracle),
+            .platform = chars_of(&provenance.platform),
+            .keep = setup->scenario.keep == SCENARIO_KEEP_ROWS ? KEEP_ROWS : KEEP_METRICS,
+        };
+        code = begin(recording, path, resume, &info, diag);
+    } else {
+        fail_nomem(diag);
+    }
+    provenance_fini(&provenance);
+    if (code != 0) recording_close(recording);
+    return code;
+}
+
+struct sink recording_sink(struct recording *recording)
+{
+    return recording->results != NULL ? results_sink(recording->results) : hash_sink(&recording->hash_sink);
+}
+
+static int64_t peak_rss_bytes(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
+}
+
+int recording_end(struct recording *recording, const char *status, double extrapolated_frac, uint64_t events,
+                  char result_hash[HASH_HEX_CHARS], struct diag *diag)
+{
+    if (recording->results == NULL)
+        return hash_sink_hex(&recording->hash_sink, result_hash) == 0 ? 0 : fail_nomem(diag);
+    struct run_end end = {
+        .status = status,
+        .trace_hash = recording->input_hash[0] != 0 ? recording->input_hash : NULL,
+        .extrapolated_frac = extrapolated_frac,
+        .cost = {.started_utc = recording->started_utc,
+                 .wall_s = clock_wall_s() - recording->started_s,
+                 .cpu_s = clock_cpu_s(),
+                 .events = (int64_t)events,
+                 .peak_rss_bytes = peak_rss_bytes()},
+    };
+    return results_end_run(recording->results, &end, result_hash, diag);
+}
+
+void recording_close(struct recording *recording)
+{
+    results_close(recording->results);
+    hash_sink_fini(&recording->hash_sink);
+    recording->results = NULL;
+}

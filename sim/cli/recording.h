@@ -1,0 +1,37 @@
+/* A run being recorded: with its provenance and all rows in a results database, or nowhere. Its result hash comes out
+ * either way. */
+#ifndef ORRERY_CLI_RECORDING_H
+#define ORRERY_CLI_RECORDING_H
+
+#include "sim/cli/setup.h"
+#include "sim/store/hash_sink.h"
+#include "sim/store/results.h"
+
+#include <stdbool.h>
+
+struct recording {
+    struct results *results;    /* NULL: rows are only hashed */
+    struct hash_sink hash_sink; /* then */
+    int64_t run_id;             /* 0 without a database */
+    char input_hash[HASH_HEX_CHARS];
+    char started_utc[32];
+    double started_s;
+};
+
+/* Opens the database (path NULL: none) and begins the run. With `resume`, runs that a killed process left open are removed
+ * first. Returns 0 or a negative code with findings; then there is nothing to close, and no file that was not there
+ * before. */
+int recording_begin(struct recording *recording, const char *path, bool resume, const struct setup *setup,
+                    struct diag *diag);
+
+struct sink recording_sink(struct recording *recording);
+
+/* Ends the run with a status ("done", "interrupted", "stalled"): its rows and its hash are there to stay. Returns 0 or a
+ * negative code with findings. */
+int recording_end(struct recording *recording, const char *status, double extrapolated_frac, uint64_t events,
+                  char result_hash[HASH_HEX_CHARS], struct diag *diag);
+
+/* Closes; a run that was not ended leaves nothing behind. */
+void recording_close(struct recording *recording);
+
+#endif

@@ -1,0 +1,147 @@
+/* orrery run: a scenario, or a run of a results database once more. */
+#include "sim/cli/cli.h"
+#include "sim/cli/setup.h"
+#include "sim/cli/simulate.h"
+#include "sim/cli/version.h"
+#include "sim/store/readback.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+struct run_options {
+    struct option_texts settings;
+    const char *seed, *name, *output, *from;
+    int keep, queue, check;
+    bool json, quiet, dump_config, single_step, strict_domain, resume;
+};
+
+static const char *const keeps[] = {"scenario", "rows", "metrics", NULL};
+static const char *const queues[] = {"calendar", "heap", NULL};
+static const char *const checks[] = {"end", "event", NULL};
+
+#define AT(name) offsetof(struct run_options, name)
+static const struct option run_options[] = {
+    {"What is simulated", "set", 's', OPTION_TEXTS, AT(settings), "KEY=VALUE", NULL,
+     "lay a value over the scenario: services.chat.replicas=4"},
+    {NULL, "seed", 0, OPTION_TEXT, AT(seed), "N", NULL, "seed of all random streams"},
+    {NULL, "name", 0, OPTION_TEXT, AT(name), "TEXT", NULL, "title of the run in the results"},
+    {NULL, "from", 0, OPTION_TEXT, AT(from), "DB:RUN", NULL, "repeat a run of a results database, compare the hash"},
+    {NULL, "dump-config", 0, OPTION_FLAG, AT(dump_config), NULL, NULL, "print the resolved scenario and stop"},
+    {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "DB", NULL,
+     "add the run to this results database (SQLite)"},
+    {NULL, "keep", 0, OPTION_CHOICE, AT(keep), "rows|metrics", keeps, "rows of all requests and jobs, or metrics only"},
+    {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL, "first remove runs that a killed process left open"},
+    {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print one JSON object"},
+    {NULL, "quiet", 'q', OPTION_FLAG, AT(quiet), NULL, NULL, "no progress and no closing line"},
+    {"How it is computed (the result stays the same)", "queue", 0, OPTION_CHOICE, AT(queue), "calendar|heap", queues,
+     "the queue of pending events"},
+    {NULL, "single-step", 0, OPTION_FLAG, AT(single_step), NULL, NULL, "visit every iteration of every replica"},
+    {NULL, "check", 0, OPTION_CHOICE, AT(check), "end|event", checks, "when the invariants are checked"},
+    {NULL, "strict-domain", 0, OPTION_FLAG, AT(strict_domain), NULL, NULL,
+     "exit with 1 when a cost model left the range it was fitted on"},
+    {0}};
+#undef AT
+
+static int dump_config(struct cli *cli, const struct setup *setup)
+{
+    struct text json;
+    text_init(&json);
+    int code = setup_dump(setup, &json);
+    if (code == 0) fputs(json.chars, cli->out);
+    text_fini(&json);
+    return code;
+}
+
+static int run_setup(struct cli *cli, const struct run_options *options, const struct setup *setup,
+                     char result_hash[HASH_HEX_CHARS])
+{
+    if (options->dump_config) return dump_config(cli, setup);
+    struct simulate_options how = {.output = options->output,
+                                   .resume = options->resume,
+                                   .json = options->json,
+                                   .quiet = options->quiet,
+                                   .heap_queue = strcmp(queues[options->queue], "heap") == 0,
+                                   .single_step = options->single_step,
+                                   .check_events = strcmp(checks[options->check], "event") == 0,
+                                   .strict_domain = options->strict_domain};
+    return simulate(cli, &how, setup, result_hash);
+}
+
+static int run_scenario(struct cli *cli, const struct run_options *options, const char *scenario)
+{
+    struct setup setup;
+    char result_hash[HASH_HEX_CHARS];
+    struct setup_options over = {.settings = &options->settings,
+                                 .seed = options->seed,
+                                 .keep = options->keep > 0 ? keeps[options->keep] : NULL,
+                                 .name = options->name};
+    int code = setup_load(&setup, scenario, &over, &cli->diag);
+    if (code == 0) code = run_setup(cli, options, &setup, result_hash);
+    setup_fini(&setup);
+    return code;
+}
+
+static int compare_hashes(struct cli *cli, const struct run_options *options, const struct run_record *record,
+                          const char *result_hash)
+{
+    if (strcmp(record->result_hash, result_hash) == 0) {
+        if (!options->quiet) fprintf(cli->err, "the result hash is that of run %" PRId64 "\n", record->id);
+        return 0;
+    }
+    const char *hint = strcmp(record->git_commit, version_commit()) != 0
+                           ? "the run was made by another version of orrery"
+                           : "traces or catalog files may have changed, or the run did not end";
+    return diag_error(&cli->diag, SIM_E_GATE, options->from, hint, "the result hash is %s, that of run %" PRId64 " is %s",
+                      result_hash, record->id, record->result_hash[0] != 0 ? record->result_hash : "missing");
+}
+
+static int repeat_run(struct cli *cli, const struct run_options *options)
+{
+    struct arena arena;
+    struct run_record record;
+    struct setup setup;
+    char result_hash[HASH_HEX_CHARS];
+    const char *path;
+    int64_t run_id;
+    arena_init(&arena);
+    int code = results_split_name(options->from, &arena, &path, &run_id);
+    if (code == 0) code = results_read_run(path, run_id, &arena, &record, &cli->diag);
+    if (code == 0) {
+        code = setup_load_text(&setup, options->from, record.scenario, &cli->diag);
+        if (code == 0) code = run_setup(cli, options, &setup, result_hash);
+        if (code == 0 && !options->dump_config) code = compare_hashes(cli, options, &record, result_hash);
+        setup_fini(&setup);
+    }
+    arena_fini(&arena);
+    return code;
+}
+
+static int fail_usage(struct cli *cli, const char *hint, const char *text)
+{
+    return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "%s", text);
+}
+
+static int run(struct cli *cli, const struct cli_call *call)
+{
+    const struct run_options *options = call->options;
+    if (options->resume && options->output == NULL)
+        return fail_usage(cli, "name the results database with -o", "'--resume' has nothing to resume");
+    if (options->from == NULL && call->n_arguments == 0)
+        return fail_usage(cli, "usage: orrery run SCENARIO, or --from DB:RUN", "there is no scenario to run");
+    if (options->from == NULL) return run_scenario(cli, options, call->arguments[0]);
+    if (call->n_arguments > 0 || options->settings.n > 0 || options->seed || options->name || options->keep > 0)
+        return fail_usage(cli, "leave out SCENARIO, --set, --seed, --name and --keep",
+                          "'--from' repeats a run exactly as it was");
+    return repeat_run(cli, options);
+}
+
+const struct verb verb_run = {
+    .name = "run",
+    .summary = "simulate a scenario: a summary here, rows into a results database",
+    .usage = "SCENARIO [-o results.db] [options]\n--from results.db:RUN [options]",
+    .notes = "SCENARIO is a file or a name of 'orrery list scenarios'. Without -o nothing is written to disk.\n",
+    .options = run_options,
+    .options_bytes = sizeof(struct run_options),
+    .max_arguments = 1,
+    .run = run,
+};

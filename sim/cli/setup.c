@@ -1,0 +1,198 @@
+#include "sim/cli/setup.h"
+
+#include "sim/cli/families.h"
+#include "sim/cli/paths.h"
+#include "sim/core/path.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static int fail_nomem(struct diag *diag)
+{
+    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+}
+
+/* Returns the directory that holds "configs", NULL when out of memory. */
+static const char *setup_start(struct setup *setup)
+{
+    memset(setup, 0, sizeof *setup);
+    arena_init(&setup->arena);
+    setup->families = cli_families();
+    const char *data = paths_data(&setup->arena);
+    if (data != NULL) setup->catalog.root = path_join(&setup->arena, data, "configs");
+    return setup->catalog.root != NULL ? data : NULL;
+}
+
+static int fail_unknown(struct setup *setup, const char *name, struct diag *diag)
+{
+    struct scenario_names names;
+    const char *nearest = NULL;
+    if (paths_list_scenarios(&setup->arena, setup->catalog.root, &names) == 0)
+        nearest = text_nearest(name, names.names, names.n);
+    char hint[128];
+    if (nearest != NULL)
+        snprintf(hint, sizeof hint, "did you mean '%s'?", nearest);
+    else
+        snprintf(hint, sizeof hint, "name a file, or one of 'orrery list scenarios'");
+    return diag_error(diag, SIM_E_USAGE, NULL, hint, "no scenario '%s'", name);
+}
+
+/* A bare name that is no file here is one of the scenarios that come with the program. */
+static int find_scenario(struct setup *setup, const char *name, const char **path, struct diag *diag)
+{
+    *path = name;
+    if (strpbrk(name, "/.") != NULL || paths_is_file(name)) return 0;
+    *path = arena_printf(&setup->arena, "%s/scenarios/%s.json", setup->catalog.root, name);
+    if (*path == NULL) return fail_nomem(diag);
+    return paths_is_file(*path) ? 0 : fail_unknown(setup, name, diag);
+}
+
+/* Lays "key=value" over the document; a text is quoted, so that it stands for itself, whatever it looks like. */
+static int set_option(struct config *config, const char *key, const char *value, bool is_text, struct diag *diag)
+{
+    if (value == NULL) return 0;
+    struct text assignment;
+    text_init(&assignment);
+    text_printf(&assignment, "%s=", key);
+    if (is_text)
+        text_json_string(&assignment, value);
+    else
+        text_add(&assignment, value);
+    int code = assignment.failed ? fail_nomem(diag) : config_set(config, assignment.chars, diag);
+    text_fini(&assignment);
+    return code;
+}
+
+static int set_options(struct config *config, const struct setup_options *options, struct diag *diag)
+{
+    int code = 0;
+    for (size_t i = 0; options->settings != NULL && i < options->settings->n; i++) {
+        int set_code = config_set(config, options->settings->items[i], diag);
+        if (code == 0) code = set_code;
+    }
+    if (code == 0) code = set_option(config, "seed", options->seed, false, diag);
+    if (code == 0) code = set_option(config, "keep", options->keep, true, diag);
+    if (code == 0) code = set_option(config, "name", options->name, true, diag);
+    return code;
+}
+
+/* A scenario without a title is called like its file. */
+static int name_scenario(struct setup *setup, const char *path)
+{
+    if (setup->scenario.name[0] != 0) return 0;
+    const char *base = strrchr(path, '/');
+    base = base != NULL ? base + 1 : path;
+    setup->scenario.name = arena_printf(&setup->arena, "%.*s", (int)strcspn(base, "."), base);
+    return setup->scenario.name != NULL ? 0 : SIM_E_NOMEM;
+}
+
+static int bind(struct setup *setup, const char *path, struct diag *diag)
+{
+    int code = scenario_bind(setup->config, &setup->families, &setup->arena, &setup->scenario, diag);
+    return code == 0 ? name_scenario(setup, path) : code;
+}
+
+int setup_load(struct setup *setup, const char *scenario, const struct setup_options *options, struct diag *diag)
+{
+    const char *data = setup_start(setup);
+    if (data == NULL) return fail_nomem(diag);
+    const char *const roots[] = {data, NULL};
+    const char *path;
+    int code = find_scenario(setup, scenario, &path, diag);
+    if (code == 0) code = config_load_within(path, roots, &setup->config, diag);
+    if (code == 0) code = set_options(setup->config, options, diag);
+    return code == 0 ? bind(setup, path, diag) : code;
+}
+
+int setup_load_text(struct setup *setup, const char *name, const char *json, struct diag *diag)
+{
+    if (setup_start(setup) == NULL) return fail_nomem(diag);
+    int code = config_parse(name, ".", json, strlen(json), &setup->config, diag);
+    return code == 0 ? bind(setup, name, diag) : code;
+}
+
+void setup_fini(struct setup *setup)
+{
+    config_destroy(setup->config);
+    arena_fini(&setup->arena);
+}
+
+int setup_dump(const struct setup *setup, struct text *json)
+{
+    return config_dump(scenario_fields, &setup->families, &setup->scenario, json);
+}
+
+/* --- The hash of the input files --- */
+
+static int hash_file(struct hash *hash, const char *path, struct diag *diag)
+{
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) return diag_error(diag, SIM_E_IO, path, NULL, "cannot read the file: %s", strerror(errno));
+    char bytes[16384];
+    for (size_t n; (n = fread(bytes, 1, sizeof bytes, file)) > 0;) hash_bytes(hash, bytes, n);
+    int code = ferror(file) ? diag_error(diag, SIM_E_IO, path, NULL, "cannot read the file") : 0;
+    fclose(file);
+    return code;
+}
+
+/* A walk over everything that was bound, for the files that it names. */
+struct file_walk {
+    const struct config_families *families;
+    struct hash *hash;
+    struct diag *diag;
+    int n_files, code;
+};
+
+static void walk_fields(struct file_walk *walk, const struct config_field *fields, const char *bound);
+
+static void walk_variant(struct file_walk *walk, const struct config_field *field, const struct config_variant *variant)
+{
+    struct config_alternative alternative;
+    for (size_t i = 0; variant->name != NULL; i++) {
+        if (!walk->families->alternative(walk->families->context, field->family, i, &alternative)) return;
+        if (strcmp(alternative.name, variant->name) != 0) continue;
+        if (alternative.fields != NULL) walk_fields(walk, alternative.fields, variant->params);
+        return;
+    }
+}
+
+static void walk_list(struct file_walk *walk, const struct config_field *field, const struct config_list *list)
+{
+    if (field->fields[0].name == NULL) return; /* of scalars */
+    for (size_t i = 0; i < list->n; i++)
+        walk_fields(walk, field->fields, (const char *)list->items + i * field->elem_bytes);
+}
+
+static void walk_path(struct file_walk *walk, const char *path)
+{
+    if (path == NULL || walk->code != 0) return;
+    walk->code = hash_file(walk->hash, path, walk->diag);
+    walk->n_files++;
+}
+
+static void walk_fields(struct file_walk *walk, const struct config_field *fields, const char *bound)
+{
+    for (const struct config_field *field = fields; field->name != NULL; field++) {
+        const void *value = bound + field->offset;
+        switch (field->kind) {
+        case CONFIG_PATH: walk_path(walk, *(const char *const *)value); break;
+        case CONFIG_SECTION: walk_fields(walk, field->fields, value); break;
+        case CONFIG_MAP:
+        case CONFIG_LIST: walk_list(walk, field, value); break;
+        case CONFIG_VARIANT: walk_variant(walk, field, value); break;
+        default: break;
+        }
+    }
+}
+
+int setup_hash_files(const struct setup *setup, char hex[HASH_HEX_CHARS], struct diag *diag)
+{
+    struct file_walk walk = {.families = &setup->families, .hash = hash_create(), .diag = diag};
+    if (walk.hash == NULL) return fail_nomem(diag);
+    walk_fields(&walk, scenario_fields, (const char *)&setup->scenario);
+    hash_hex(walk.hash, hex);
+    if (walk.n_files == 0) hex[0] = 0;
+    hash_destroy(walk.hash);
+    return walk.code;
+}

@@ -1,0 +1,40 @@
+/* A scenario on its way to a run: found, loaded, options laid over it, bound, with everything that belongs to it. */
+#ifndef ORRERY_CLI_SETUP_H
+#define ORRERY_CLI_SETUP_H
+
+#include "sim/cli/options.h"
+#include "sim/core/config.h"
+#include "sim/core/hash.h"
+#include "sim/world/scenario.h"
+
+struct setup {
+    struct arena arena;
+    struct config *config;
+    struct config_families families;
+    struct catalog catalog;
+    struct scenario scenario;
+};
+
+/* What the command line lays over the scenario; NULL members change nothing. */
+struct setup_options {
+    const struct option_texts *settings; /* --set, in their order */
+    const char *seed, *keep, *name;
+};
+
+/* Loads a scenario: a path, or the name of one that comes with the program ("quickstart"). Returns 0 or a negative code
+ * with findings. setup_fini may be called in either case. */
+int setup_load(struct setup *setup, const char *scenario, const struct setup_options *options, struct diag *diag);
+
+/* The same from the resolved JSON of an earlier run, which `name` stands for in findings. */
+int setup_load_text(struct setup *setup, const char *name, const char *json, struct diag *diag);
+
+void setup_fini(struct setup *setup);
+
+/* The resolved scenario as JSON, which loads to the same one. Returns 0 or SIM_E_NOMEM. */
+int setup_dump(const struct setup *setup, struct text *json);
+
+/* The hash over the bytes of all files that the scenario names, traces above all, in its order; an empty text when it
+ * names none. Returns 0, SIM_E_IO or SIM_E_NOMEM. */
+int setup_hash_files(const struct setup *setup, char hex[HASH_HEX_CHARS], struct diag *diag);
+
+#endif

@@ -1,0 +1,117 @@
+#include "sim/cli/simulate.h"
+
+#include "sim/cli/clock.h"
+#include "sim/cli/progress.h"
+#include "sim/cli/recording.h"
+#include "sim/cli/summary.h"
+#include "sim/cli/version.h"
+#include "sim/world/world.h"
+
+#include <inttypes.h>
+
+/* A run under way. */
+struct running {
+    struct cli *cli;
+    const struct simulate_options *options;
+    const struct setup *setup;
+    struct world *world;
+    struct recording recording;
+    struct summary summary;
+    struct progress progress;
+    struct world_result result;
+    double started_s;
+};
+
+static int create_world(struct running *running)
+{
+    struct world_options options = {
+        .config = running->setup->config,
+        .catalog = &running->setup->catalog,
+        .queue = running->options->heap_queue ? QUEUE_HEAP : QUEUE_CALENDAR,
+        .single_step = running->options->single_step,
+        .check = running->options->check_events,
+        .interrupt = running->cli->interrupt,
+        .look = progress_look,
+        .look_context = &running->progress,
+    };
+    return world_create(&running->setup->scenario, &options, &running->world, &running->cli->diag);
+}
+
+static void print_closing_line(const struct running *running)
+{
+    FILE *err = running->cli->err;
+    double wall_s = clock_wall_s() - running->started_s;
+    uint64_t events = running->result.engine.fired;
+    fprintf(err, "%" PRIu64 " events in %.2f s, %.2f M events/s", events, wall_s, (double)events / wall_s / 1e6);
+    if (running->recording.run_id > 0)
+        fprintf(err, "; run %" PRId64 " in %s", running->recording.run_id, running->options->output);
+    fputc('\n', err);
+}
+
+static int check_domain(const struct running *running)
+{
+    double share = running->result.extrapolated_frac;
+    if (!running->options->strict_domain || !(share > 0)) return 0;
+    return diag_error(&running->cli->diag, SIM_E_GATE, NULL, "see model.extrapolated_frac in 'orrery list metrics'",
+                      "%.3g %% of the busy time was costed outside the range that the cost model was fitted on",
+                      100 * share);
+}
+
+/* Keeps and prints what a run came to that has ended in order, was interrupted or stalled. */
+static int finish(struct running *running, const char *status, char result_hash[HASH_HEX_CHARS])
+{
+    struct cli *cli = running->cli;
+    int code = recording_end(&running->recording, status, running->result.extrapolated_frac,
+                             running->result.engine.fired, result_hash, &cli->diag);
+    if (code != 0) return code;
+    struct summary_run head = {.version = version_text(),
+                               .scenario = running->setup->scenario.name,
+                               .seed = running->setup->scenario.seed,
+                               .status = status,
+                               .result_hash = result_hash};
+    code = (running->options->json ? summary_print_json : summary_print)(&running->summary, &head, cli->out);
+    if (code == 0 && !running->options->quiet) print_closing_line(running);
+    return code == 0 ? check_domain(running) : code;
+}
+
+/* The status under which a run is kept that ended with this code; NULL when nothing of it is. */
+static const char *kept_status(int code)
+{
+    switch (code) {
+    case 0: return "done";
+    case SIM_E_INTERRUPTED: return "interrupted";
+    case SIM_E_STALLED: return "stalled";
+    case SIM_E_STORE: return "failed"; /* ending it will fail, and say why */
+    default: return NULL;
+    }
+}
+
+static int run_world(struct running *running, char result_hash[HASH_HEX_CHARS])
+{
+    struct sink inner = recording_sink(&running->recording);
+    summary_init(&running->summary, &inner);
+    struct sink sink = summary_sink(&running->summary);
+    int code = world_run(running->world, &sink, &running->result);
+    progress_end(&running->progress);
+    const char *status = kept_status(code);
+    int finish_code = status != NULL ? finish(running, status, result_hash) : 0;
+    summary_fini(&running->summary);
+    return finish_code != 0 ? finish_code : code;
+}
+
+int simulate(struct cli *cli, const struct simulate_options *options, const struct setup *setup,
+             char result_hash[HASH_HEX_CHARS])
+{
+    result_hash[0] = 0;
+    struct running running = {.cli = cli, .options = options, .setup = setup, .started_s = clock_wall_s()};
+    progress_init(&running.progress, cli->err, options->quiet, setup->scenario.until_ns);
+    int code = create_world(&running);
+    if (code != 0) return code;
+    code = recording_begin(&running.recording, options->output, options->resume, setup, &cli->diag);
+    if (code == 0) {
+        code = run_world(&running, result_hash);
+        recording_close(&running.recording);
+    }
+    world_destroy(running.world);
+    return code;
+}

@@ -1,0 +1,24 @@
+/* One run from a bound scenario to its results: builds the world, records its rows, prints the summary.
+ *
+ * Everything that can be checked is checked before a results file comes into being. When the run is interrupted or makes no
+ * progress, its rows up to then are kept under that status; when it fails, nothing is. */
+#ifndef ORRERY_CLI_SIMULATE_H
+#define ORRERY_CLI_SIMULATE_H
+
+#include "sim/cli/cli.h"
+#include "sim/cli/setup.h"
+
+#include <stdbool.h>
+
+struct simulate_options {
+    const char *output; /* results database; NULL: none */
+    bool resume, json, quiet;
+    bool heap_queue, single_step, check_events, strict_domain;
+};
+
+/* Writes the result hash to `result_hash`, an empty text when there is none. Returns 0 or a negative code, with findings
+ * unless the run was interrupted. */
+int simulate(struct cli *cli, const struct simulate_options *options, const struct setup *setup,
+             char result_hash[HASH_HEX_CHARS]);
+
+#endif

@@ -1,0 +1,256 @@
+#include "sim/cli/summary.h"
+
+#include "sim/cli/table.h"
+#include "sim/core/err.h"
+#include "sim/core/json_write.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+void summary_init(struct summary *summary, const struct sink *inner)
+{
+    *summary = (struct summary){.inner = *inner};
+    arena_init(&summary->arena);
+    summary->last_warning = &summary->first_warning;
+}
+
+void summary_fini(struct summary *summary)
+{
+    mem_free(summary->metrics);
+    arena_fini(&summary->arena);
+}
+
+/* --- Catching rows --- */
+
+static int pass_request(void *summary, const struct request_row *row)
+{
+    const struct sink *inner = &((struct summary *)summary)->inner;
+    return inner->request(inner->context, row);
+}
+
+static int pass_job(void *summary, const struct job_row *row)
+{
+    const struct sink *inner = &((struct summary *)summary)->inner;
+    return inner->job(inner->context, row);
+}
+
+static int pass_sample(void *summary, const struct sample_row *row)
+{
+    const struct sink *inner = &((struct summary *)summary)->inner;
+    return inner->sample(inner->context, row);
+}
+
+static int pass_histogram(void *summary, const struct histogram_row *row)
+{
+    const struct sink *inner = &((struct summary *)summary)->inner;
+    return inner->histogram(inner->context, row);
+}
+
+static int pass_decision(void *summary, const struct decision_row *row)
+{
+    const struct sink *inner = &((struct summary *)summary)->inner;
+    return inner->decision(inner->context, row);
+}
+
+static int grow_metrics(struct summary *summary)
+{
+    size_t capacity = summary->capacity > 0 ? 2 * summary->capacity : 64;
+    struct metric_row *metrics = mem_realloc(summary->metrics, capacity * sizeof *metrics);
+    if (metrics == NULL) return SIM_E_NOMEM;
+    summary->metrics = metrics;
+    summary->capacity = capacity;
+    return 0;
+}
+
+static int catch_metric(void *context, const struct metric_row *row)
+{
+    struct summary *summary = context;
+    if (summary->n_metrics == summary->capacity && grow_metrics(summary) != 0) return SIM_E_NOMEM;
+    struct metric_row *kept = &summary->metrics[summary->n_metrics++];
+    *kept = (struct metric_row){.name = arena_strdup(&summary->arena, row->name),
+                                .unit = arena_strdup(&summary->arena, row->unit),
+                                .value = row->value};
+    if (kept->name == NULL || kept->unit == NULL) return SIM_E_NOMEM;
+    return summary->inner.metric(summary->inner.context, row);
+}
+
+static int catch_warning(void *context, const struct warning_row *row)
+{
+    struct summary *summary = context;
+    struct summary_warning *kept = arena_alloc(&summary->arena, sizeof *kept);
+    if (kept == NULL) return SIM_E_NOMEM;
+    kept->row = *row;
+    kept->row.code = arena_strdup(&summary->arena, row->code);
+    kept->row.text = arena_strdup(&summary->arena, row->text);
+    if (kept->row.code == NULL || kept->row.text == NULL) return SIM_E_NOMEM;
+    *summary->last_warning = kept;
+    summary->last_warning = &kept->next;
+    return summary->inner.warning(summary->inner.context, row);
+}
+
+struct sink summary_sink(struct summary *summary)
+{
+    const struct sink *inner = &summary->inner;
+    return (struct sink){
+        .context = summary,
+        .request = inner->request != NULL ? pass_request : NULL,
+        .job = inner->job != NULL ? pass_job : NULL,
+        .sample = inner->sample != NULL ? pass_sample : NULL,
+        .histogram = inner->histogram != NULL ? pass_histogram : NULL,
+        .decision = inner->decision != NULL ? pass_decision : NULL,
+        .metric = catch_metric,
+        .warning = catch_warning,
+    };
+}
+
+/* --- For people --- */
+
+/* Counts and shares have no unit to be shown. */
+static const char *shown_unit(const struct metric_row *metric)
+{
+    return strcmp(metric->unit, "1") != 0 ? metric->unit : NULL;
+}
+
+/* The parts of a distribution (metric_emit_distribution), which make up the columns of the first table. */
+static const char *const parts[] = {"mean", "p50", "p90", "p99", "max"};
+enum { N_PARTS = sizeof parts / sizeof *parts };
+
+/* Bytes of the name of the distribution that a metric belongs to, 0 when it is a single value. */
+static size_t distribution_bytes(const struct metric_row *metric)
+{
+    const char *dot = strrchr(metric->name, '.');
+    for (int i = 0; dot != NULL && i < N_PARTS; i++)
+        if (strcmp(dot + 1, parts[i]) == 0) return (size_t)(dot - metric->name);
+    return 0;
+}
+
+static const struct metric_row *find_part(const struct summary *summary, const char *base, size_t n, const char *part)
+{
+    for (size_t i = 0; i < summary->n_metrics; i++) {
+        const char *name = summary->metrics[i].name;
+        if (strncmp(name, base, n) == 0 && name[n] == '.' && strcmp(name + n + 1, part) == 0)
+            return &summary->metrics[i];
+    }
+    return NULL;
+}
+
+/* Whether at least two parts of it were emitted: a mean alone is a single value. */
+static bool is_distribution(const struct summary *summary, const struct metric_row *metric)
+{
+    size_t n = distribution_bytes(metric);
+    int found = 0;
+    for (int i = 0; n > 0 && i < N_PARTS; i++) found += find_part(summary, metric->name, n, parts[i]) != NULL;
+    return found >= 2;
+}
+
+/* Whether it is the first of its distribution's parts to come. */
+static bool is_first_part(const struct summary *summary, size_t index)
+{
+    size_t n = distribution_bytes(&summary->metrics[index]);
+    for (size_t i = 0; i < index; i++)
+        if (distribution_bytes(&summary->metrics[i]) == n &&
+            strncmp(summary->metrics[i].name, summary->metrics[index].name, n + 1) == 0)
+            return false;
+    return true;
+}
+
+static int print_distributions(const struct summary *summary, FILE *out)
+{
+    static const struct table_column columns[] = {{"metric", COLUMN_LEFT, false}, {"mean", COLUMN_RIGHT, false},
+                                                  {"p50", COLUMN_RIGHT, false},   {"p90", COLUMN_RIGHT, false},
+                                                  {"p99", COLUMN_RIGHT, false},   {"max", COLUMN_RIGHT, false},
+                                                  {"unit", COLUMN_LEFT, false}};
+    struct table table;
+    table_init(&table, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < summary->n_metrics; i++) {
+        const struct metric_row *metric = &summary->metrics[i];
+        if (!is_distribution(summary, metric) || !is_first_part(summary, i)) continue;
+        char name[128];
+        size_t n = distribution_bytes(metric);
+        snprintf(name, sizeof name, "%.*s", (int)n, metric->name);
+        table_text(&table, name);
+        for (int part = 0; part < N_PARTS; part++) {
+            const struct metric_row *found = find_part(summary, metric->name, n, parts[part]);
+            table_number(&table, found != NULL ? found->value : (double)NAN);
+        }
+        table_text(&table, shown_unit(metric));
+    }
+    if (table.n_cells > 0) fputc('\n', out);
+    int code = table.n_cells > 0 ? table_write(&table, false, out) : 0;
+    table_fini(&table);
+    return code;
+}
+
+static int print_values(const struct summary *summary, FILE *out)
+{
+    static const struct table_column columns[] = {
+        {"metric", COLUMN_LEFT, false}, {"value", COLUMN_RIGHT, false}, {"unit", COLUMN_LEFT, false}};
+    struct table table;
+    table_init(&table, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < summary->n_metrics; i++) {
+        const struct metric_row *metric = &summary->metrics[i];
+        if (is_distribution(summary, metric)) continue;
+        table_text(&table, metric->name);
+        table_number(&table, metric->value);
+        table_text(&table, shown_unit(metric));
+    }
+    if (table.n_cells > 0) fputc('\n', out);
+    int code = table.n_cells > 0 ? table_write(&table, false, out) : 0;
+    table_fini(&table);
+    return code;
+}
+
+int summary_print(const struct summary *summary, const struct summary_run *run, FILE *out)
+{
+    fprintf(out, "%s, seed %" PRId64 ": %s\nresult hash %s\n", run->scenario, run->seed, run->status, run->result_hash);
+    int code = print_distributions(summary, out);
+    if (code == 0) code = print_values(summary, out);
+    if (summary->first_warning != NULL) fputc('\n', out);
+    for (const struct summary_warning *warning = summary->first_warning; warning != NULL; warning = warning->next) {
+        fprintf(out, "warning: %s: %s", warning->row.code, warning->row.text);
+        if (warning->row.count > 1) fprintf(out, " (%" PRId64 " times)", warning->row.count);
+        fputc('\n', out);
+    }
+    return code;
+}
+
+/* --- For programs --- */
+
+static void write_warnings(const struct summary *summary, struct json_writer *json)
+{
+    json_write_open(json, "warnings", '[');
+    for (const struct summary_warning *warning = summary->first_warning; warning != NULL; warning = warning->next) {
+        json_write_open_row(json, NULL, '{');
+        json_write_string(json, "code", warning->row.code);
+        json_write_string(json, "text", warning->row.text);
+        json_write_number(json, "count", (double)warning->row.count);
+        json_write_number(json, "t_s", warning->row.t_s);
+        json_write_close(json, '}');
+    }
+    json_write_close(json, ']');
+}
+
+int summary_print_json(const struct summary *summary, const struct summary_run *run, FILE *out)
+{
+    struct text text;
+    struct json_writer json;
+    text_init(&text);
+    json_writer_init(&json, &text);
+    json_write_open(&json, NULL, '{');
+    json_write_string(&json, "version", run->version);
+    json_write_string(&json, "scenario", run->scenario);
+    json_write_number(&json, "seed", (double)run->seed);
+    json_write_string(&json, "status", run->status);
+    json_write_string(&json, "result_hash", run->result_hash);
+    json_write_open(&json, "metrics", '{');
+    for (size_t i = 0; i < summary->n_metrics; i++)
+        json_write_number(&json, summary->metrics[i].name, summary->metrics[i].value);
+    json_write_close(&json, '}');
+    write_warnings(summary, &json);
+    json_write_close(&json, '}');
+    if (!text.failed) fprintf(out, "%s\n", text.chars);
+    int code = text.failed ? SIM_E_NOMEM : 0;
+    text_fini(&text);
+    return code;
+}

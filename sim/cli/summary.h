@@ -1,0 +1,42 @@
+/* What a run has to say in the end: its metrics and warnings, caught on their way to the results. */
+#ifndef ORRERY_CLI_SUMMARY_H
+#define ORRERY_CLI_SUMMARY_H
+
+#include "sim/core/mem.h"
+#include "sim/world/sink.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+struct summary_warning {
+    struct summary_warning *next;
+    struct warning_row row;
+};
+
+/* Lives in one place while its sink is in use. */
+struct summary {
+    struct sink inner; /* where all rows go on to */
+    struct arena arena;
+    size_t n_metrics, capacity;
+    struct metric_row *metrics; /* in the order in which they came */
+    struct summary_warning *first_warning, **last_warning;
+};
+
+/* The head of the report. */
+struct summary_run {
+    const char *version, *scenario, *status;
+    int64_t seed;
+    const char *result_hash;
+};
+
+void summary_init(struct summary *summary, const struct sink *inner);
+void summary_fini(struct summary *summary);
+struct sink summary_sink(struct summary *summary);
+
+/* Write the whole: a line about the run, distributions as a table with a column per quantile, single values as another
+ * one, warnings; or one JSON object. The same run gives the same text. Return 0 or SIM_E_NOMEM. */
+int summary_print(const struct summary *summary, const struct summary_run *run, FILE *out);
+int summary_print_json(const struct summary *summary, const struct summary_run *run, FILE *out);
+
+#endif

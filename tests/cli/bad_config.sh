@@ -1,0 +1,100 @@
+#!/bin/sh
+# Wrong scenarios: each mistake is told with its place, what was expected, and a hint; all of them in one pass.
+. tests/cli/lib.sh
+
+cat >"$T/trace.csv" <<'END'
+TIMESTAMP,ContextTokens,GeneratedTokens
+2024-01-01 00:00:00,100,10
+2024-01-01 00:00:01,200,20
+END
+
+# scenario LINES: a scenario with these lines in its middle.
+scenario() {
+    cat >"$T/s.json" <<END
+{ "cluster": {"gpu": "a100-80-sxm"},
+  "services": {"chat": {"llm": "llama-2-7b",
+                        "trace": {"format": "azure-llm", "path": "trace.csv"}}},
+  $1
+}
+END
+}
+
+# rejected TEXT: running it fails with exactly these findings, and leaves no database.
+rejected() {
+    run 2 run "$T/s.json" -o "$T/x.db"
+    printf '%s\n' "$1" | sed "s|@|$T/s.json|g" >"$T/wanted"
+    err_is <"$T/wanted"
+    [ ! -s "$T/out" ] || complain 'something on standard output'
+    no_file "$T/x.db"
+    run 2 validate "$T/s.json"
+    err_is <"$T/wanted"
+}
+
+scenario '"warmup": "1s"'
+run 0 validate "$T/s.json"
+out_is <<END
+$T/s.json: ok
+END
+
+scenario '"warmpu": "1s"'
+rejected "@:4:3: error: unknown key 'warmpu'; did you mean 'warmup'?"
+scenario '"warmup": 80'
+rejected "@:4:13: error: 'warmup' needs a unit, got 80; write \"80s\" or \"80ms\""
+scenario '"warmup": "80 parsecs"'
+rejected "@:4:13: error: 'warmup' has an unknown unit, got \"80 parsecs\"; write it like \"15ms\""
+scenario '"seed": "many"'
+rejected "@:4:11: error: 'seed' must be a whole number, got \"many\""
+scenario '"seed": -1'
+rejected "@:4:11: error: 'seed' must be between 0 and 9000000000000000, got -1"
+scenario '"seed": 1, "seed": 2'
+rejected "@:4:14: error: duplicate key 'seed'; the one before is at @:4:3"
+scenario '"seed": 1,'
+rejected "@:5:1: error: expected a key, got '}'; remove the comma before it"
+scenario '"keep": "everything"'
+rejected "@:4:11: error: unknown keep 'everything'; known: 'rows', 'metrics'"
+scenario '"cluster": 3'
+rejected "@:4:3: error: duplicate key 'cluster'; the one before is at @:1:3"
+
+# Several at once, in the order of the table.
+cat >"$T/s.json" <<'END'
+{
+  "clustre": {"nodes": 1},
+  "warmup": 80,
+  "services": {"chat": {"llm": 7, "replicas": "four", "kv": {"reserve": 512}, "batching": "vllm-v1",
+                        "trace": {"format": "azure-lmm", "path": "trace.csv"}}}
+}
+END
+rejected "@:2:3: error: unknown key 'clustre'; did you mean 'cluster'?
+@:3:13: error: 'warmup' needs a unit, got 80; write \"80s\" or \"80ms\"
+@:4:32: error: 'llm' must be a string, got 7
+@:4:47: error: 'replicas' must be a whole number, got \"four\"
+@:4:73: error: 'reserve' needs a unit, got 512; write \"512GB\" or \"512GiB\"
+@:4:91: error: unknown batching policy 'vllm-v1'; did you mean 'vllm-v0'?
+@:5:45: error: unknown request-trace format 'azure-lmm'; did you mean 'azure-llm'?"
+
+# Names that the catalog does not know, and splits that cannot be: told where they were set.
+scenario '"until": "10s"'
+refused() { # SETTING TEXT
+    run 2 run "$T/s.json" --set "$1" -o "$T/x.db"
+    err "$2"
+    no_file "$T/x.db"
+}
+refused cluster.gpu=a100-80-xsm "--set cluster.gpu: error: unknown GPU 'a100-80-xsm'; did you mean 'a100-80-sxm'?"
+refused services.chat.llm=lama-2-7b "--set services.chat.llm: error: unknown LLM 'lama-2-7b'; did you mean 'llama-2-7b'?"
+refused services.chat.tensor_parallel=3 'error: cannot split llama-2-7b over 3'
+refused services.chat.replicas=99 "--set services.chat.replicas: error: the cluster has no"
+refused services.chat.cost=rooflin "--set services.chat.cost: error: unknown cost kind 'rooflin'; did you mean 'roofline'?"
+refused services.chat.replcas=2 "--set services.chat.replcas: error: unknown key 'replcas'"
+refused services.chat "--set"
+refused warmup=20s "the warm-up does not end before 'until'"
+
+cat >"$T/s.json" <<'END'
+{"cluster": {"gpu": "a100-80-sxm"}}
+END
+run 2 validate "$T/s.json"
+err "nothing arrives in this scenario; add a 'services' or a 'jobs' section"
+run 3 validate "$T/nowhere.json"
+err_is <<END
+$T/nowhere.json: error: cannot read the file: No such file or directory
+END
+finish

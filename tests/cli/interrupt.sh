@@ -1,0 +1,56 @@
+#!/bin/sh
+# A run that is interrupted keeps what happened until then, under that status; one that is killed leaves no rows, and
+# --resume clears it away.
+. tests/cli/lib.sh
+
+serving 40 10
+run 0 run "$T/serve.json" -o "$T/r.db" --quiet
+cp "$T/serve.json" "$T/short.json"
+serving 100000000 1000
+cp "$T/serve.json" "$T/endless.json"
+
+# until_open N: waits until N runs are in the database, the last of them under way.
+until_open() {
+    i=0
+    while [ "$(sqlite3 "$T/r.db" "select count(*) || max(status = 'open') from run" 2>/dev/null)" != "${1}1" ]; do
+        i=$((i + 1))
+        [ $i -lt 300 ] || { complain 'the run never began'; break; }
+        sleep 0.1
+    done
+}
+
+for signal in INT TERM; do
+    last="orrery run endless.json, then SIG$signal"
+    # A shell without job control starts background processes with SIGINT ignored; this undoes it.
+    "$ORRERY" run "$T/endless.json" -o "$T/$signal.db" --name $signal --quiet >"$T/out" 2>"$T/err" &
+    pid=$!
+    sleep 1
+    kill -s $signal $pid
+    wait $pid
+    equal $? 130 'exit status'
+    out "$signal, seed 1: interrupted"
+    err 'error: interrupted at '
+    sql "$T/$signal.db" 'select status from run' interrupted
+    sql "$T/$signal.db" 'select count(*) > 1000 from request' 1
+    sql "$T/$signal.db" "select count(*) = (select sum(value) from metric where name in ('request.arrived')) from request" 1
+    sql "$T/$signal.db" 'pragma integrity_check' ok
+done
+
+last='orrery run endless.json, then SIGKILL'
+"$ORRERY" run "$T/endless.json" -o "$T/r.db" --quiet >"$T/out" 2>"$T/err" &
+pid=$!
+until_open 2
+kill -s KILL $pid
+wait $pid 2>/dev/null
+equal $? 137 'exit status'
+sql "$T/r.db" 'select id, status from run order by id' '1|done
+2|open'
+sql "$T/r.db" 'select run_id, count(*) from request group by run_id' '1|40'
+run 0 run "$T/short.json" -o "$T/r.db" --resume --quiet
+sql "$T/r.db" 'select id, status from run order by id' '1|done
+2|done'
+sql "$T/r.db" 'select run_id, count(*) from request group by run_id' '1|40
+2|40'
+sql "$T/r.db" 'select count(distinct result_hash) from run' 1
+sql "$T/r.db" 'pragma integrity_check' ok
+finish

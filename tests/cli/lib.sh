@@ -1,0 +1,76 @@
+# For scripts in tests/cli: run the command line, and compare what it says.
+#
+#     run 2 run no-such.json        runs "orrery run no-such.json" and checks that it exits with 2
+#     err 'text'                    standard error holds this text; err_is compares the whole with standard input
+#     out 'text'                    the same of standard output
+#     json '$.seed' 7               the JSON on standard output has this value at this path
+#     sql FILE 'select ...' 7       a query gives this
+#
+# A script ends with `finish`. It runs in the root of the repository; $T is a directory of its own.
+: "${ORRERY:=build/orrery}" "${TEST_TMPDIR:=$(mktemp -d)}"
+T=$TEST_TMPDIR
+failures=0
+last=
+
+complain() {
+    echo "FAILED: $*"
+    echo "  after: $last"
+    failures=$((failures + 1))
+}
+
+run() {
+    want=$1
+    shift
+    last="orrery $*"
+    "$ORRERY" "$@" >"$T/out" 2>"$T/err" </dev/null
+    status=$?
+    [ $status = "$want" ] || { complain "exit status $status, expected $want"; head -5 "$T/err"; }
+}
+
+holds() { # FILE TEXT
+    grep -qF -e "$2" "$1" || { complain "this is not in its output: $2"; sed 's/^/    /' "$1" | head -20; }
+}
+out() { holds "$T/out" "$1"; }
+err() { holds "$T/err" "$1"; }
+
+same() { # FILE, expected text on standard input
+    cat >"$T/expected"
+    diff "$T/expected" "$1" >"$T/difference" || { complain "another output than expected:"; cat "$T/difference"; }
+}
+out_is() { same "$T/out"; }
+err_is() { same "$T/err"; }
+
+equal() { [ "$1" = "$2" ] || complain "${3:-value} is '$1', expected '$2'"; }
+
+json_of() { sqlite3 :memory: "select json_extract(readfile('$1'), '$2')"; }
+json() { equal "$(json_of "$T/out" "$1")" "$2" "$1"; }
+valid_json() { equal "$(sqlite3 :memory: "select json_valid(readfile('$T/out'))")" 1 'valid JSON'; }
+sql() { equal "$(sqlite3 "$1" "$2")" "$3" "$2"; }
+
+# A run that fails leaves no database behind, nor its journal.
+no_file() {
+    for left in "$1" "$1"-journal "$1"-wal "$1"-shm; do
+        [ ! -e "$left" ] || complain "it left $left behind"
+    done
+}
+
+# A scenario of our own with N requests at RATE per second, as $T/serve.json; the rest of it may be given as JSON members.
+serving() { # N RATE [MEMBERS]
+    cat >"$T/serve.json" <<END
+{ "cluster": {"gpu": "a100-80-sxm", "nodes": 2},
+  "services": {"chat": {"llm": "llama-2-7b", "replicas": 4,
+                        "trace": {"format": "generate", "count": $1,
+                                  "arrival": {"process": "poisson", "rate": "$2/s"}}}}${3:+,
+  $3} }
+END
+}
+
+skip() {
+    echo "$*"
+    exit 77
+}
+
+finish() {
+    [ $failures = 0 ] && exit 0
+    exit 1
+}

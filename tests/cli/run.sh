@@ -1,0 +1,77 @@
+#!/bin/sh
+# A run from its scenario to its rows: summary, JSON and database say the same.
+. tests/cli/lib.sh
+
+serving 300 10 '"warmup": "5s"'
+run 0 run "$T/serve.json"
+cp "$T/out" "$T/summary"
+out 'serve, seed 1: done'
+out 'result hash '
+out 'request.ttft_s '
+out 'warning: UNCALIBRATED: '
+grep -qE '^[0-9]+ events in [0-9.]+ s, [0-9.]+ M events/s$' "$T/err" || complain 'the closing line'
+hash=$(sed -n 's/^result hash //p' "$T/out")
+
+# The same to a database; --quiet says nothing on standard error.
+run 0 run "$T/serve.json" -o "$T/r.db" --quiet
+cmp -s "$T/summary" "$T/out" || complain 'another summary with -o'
+[ ! -s "$T/err" ] || complain 'standard error with --quiet'
+sql "$T/r.db" 'select count(*) from request' 300
+sql "$T/r.db" "select name, status, seed, result_hash from run" "serve|done|1|$hash"
+sql "$T/r.db" "select count(*) from run where git_commit is null or platform is null or scenario_hash is null" 0
+sql "$T/r.db" "select policies from run" 'chat.batching=vllm-v0 chat.routing=round-robin'
+sql "$T/r.db" 'select count(*) = 1, min(events) > 0, min(wall_s) >= 0 from run_cost' '1|1|1'
+sql "$T/r.db" "select value from metric where name = 'request.finished'" \
+    "$(sqlite3 "$T/r.db" "select count(*) * 1.0 from request where arrival_s >= 5 and status = 'finished'")"
+
+# As JSON, every metric of the database and nothing else.
+run 0 run "$T/serve.json" --json
+valid_json
+json '$.version' "$("$ORRERY" --version | cut -d' ' -f2)"
+json '$.scenario' serve
+json '$.seed' 1
+json '$.status' done
+json '$.result_hash' "$hash"
+json '$.warnings[#-1].code' UNCALIBRATED
+equal "$(sqlite3 "$T/r.db" "select count(*) from metric m left join json_each(readfile('$T/out'), '\$.metrics') j
+    on j.key = m.name where j.value is not m.value")" 0 'metrics that differ'
+equal "$(sqlite3 "$T/r.db" "select count(*) from json_each(readfile('$T/out'), '\$.metrics')")" \
+    "$(sqlite3 "$T/r.db" 'select count(*) from metric')" 'number of metrics'
+
+# More runs go into the same file.
+run 0 run "$T/serve.json" -o "$T/r.db" --seed 2 --name 'another seed'
+err '; run 2 in '
+out 'another seed, seed 2: done'
+sql "$T/r.db" 'select r.id, name, seed, count(*) from run r join request on run_id = r.id group by r.id order by r.id' \
+    "1|serve|1|300
+2|another seed|2|300"
+sql "$T/r.db" 'select count(distinct result_hash) from run' 2
+
+# Only metrics: the same ones.
+run 0 run "$T/serve.json" -o "$T/m.db" --keep metrics
+sql "$T/m.db" 'select count(*) from request' 0
+sql "$T/m.db" "attach '$T/r.db' as rows; select count(*) from metric m join rows.metric r
+    on r.run_id = 1 and r.name = m.name where r.value is not m.value" 0
+
+# A run of the database again: the hash holds, and is missed when a row was changed.
+run 0 run --from "$T/r.db:2"
+err 'the result hash is that of run 2'
+out 'another seed, seed 2: done'
+run 0 run --from "$T/r.db" --quiet
+[ ! -s "$T/err" ] || complain 'standard error with --quiet'
+sqlite3 "$T/r.db" "update run set result_hash = '00000000000000000000000000000000' where id = 1"
+run 1 run --from "$T/r.db:1"
+err "$T/r.db:1: error: the result hash is $hash, that of run 1 is 00000000000000000000000000000000"
+
+# The resolved scenario runs alike.
+run 0 run "$T/serve.json" --set services.chat.kv.block_tokens=32 --seed 5 --dump-config
+cp "$T/out" "$T/dump.json"
+valid_json
+json '$.services.chat.kv.block_tokens' 32
+run 0 run "$T/serve.json" --set services.chat.kv.block_tokens=32 --seed 5
+cp "$T/out" "$T/first"
+run 0 run "$T/dump.json"
+cmp -s "$T/first" "$T/out" || complain 'the dumped scenario gives another summary'
+run 0 run "$T/dump.json" --dump-config
+cmp -s "$T/dump.json" "$T/out" || complain 'the dumped scenario dumps to another one'
+finish

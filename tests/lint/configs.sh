@@ -1,0 +1,30 @@
+#!/bin/sh
+# Every file in configs/ is JSON with // comments and says first what it is for; every scenario is valid, every GPU and LLM
+# can be listed.
+. tests/cli/lib.sh
+
+for file in $(find configs -name '*.json' | LC_ALL=C sort); do
+    case $file in
+    configs/scenarios/*) run 0 validate "$file" ;;
+    configs/clusters/*)
+        printf '{"extends": ["%s"], "jobs": {"trace": {"format": "csv-jobs", "path": "%s"}}}' \
+            "$PWD/$file" "$T/jobs.csv" >"$T/s.json"
+        echo submit_s,duration_s,gpus >"$T/jobs.csv"
+        run 0 validate "$T/s.json"
+        ;;
+    esac
+    case $file in
+    configs/scenarios/* | configs/clusters/*)
+        case $(head -n 1 "$file") in
+        '// '*) ;;
+        *) complain "$file does not begin with a comment" ;;
+        esac
+        ;;
+    esac
+done
+for kind in gpus:hardware llms:llms; do
+    run 0 list "${kind%%:*}" --json
+    equal "$(sqlite3 :memory: "select json_array_length(readfile('$T/out'))")" \
+        "$(ls "configs/${kind##*:}" | wc -l)" "number of ${kind%%:*}"
+done
+finish
