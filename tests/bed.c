@@ -70,20 +70,43 @@ static int on_warning(void *context, const struct warning_row *row)
     return 0;
 }
 
+static int on_histogram(void *context, const struct histogram_row *row)
+{
+    if (strcmp(row->name, "token.gap_s") == 0) ((struct bed_rows *)context)->n_token_gaps += row->count;
+    return row->lower < row->upper ? 0 : SIM_E_STORE;
+}
+
+/* The listed alternatives behind the one of the options, if any. */
+static bool alternative(const void *context, const char *family, size_t index, struct config_alternative *out)
+{
+    static const char *const names[] = {
+#define FAMILY_NAME(id, name) [id] = name,
+        POLICY_FAMILIES(FAMILY_NAME)
+#undef FAMILY_NAME
+    };
+    const struct policy *policy = context;
+    struct config_families listed = cli_families();
+    bool mine = policy != NULL && strcmp(names[policy->family], family) == 0;
+    if (!mine || index > 0) return listed.alternative(listed.context, family, index - mine, out);
+    *out = (struct config_alternative){.name = policy->name, .summary = policy->summary, .fields = policy->params,
+                                       .params_bytes = policy->params_bytes, .entry = policy};
+    return true;
+}
+
 static int run_world(const struct config *config, const struct bed_options *options, struct arena *arena,
                      struct bed_rows *rows)
 {
     struct catalog catalog = {.root = "configs"};
     struct scenario scenario;
     struct world *world;
-    struct config_families families = cli_families();
+    struct config_families families = {.alternative = alternative, .context = options->policy};
     int code = scenario_bind(config, &families, arena, &scenario, &rows->diag);
     if (code != 0) return code;
     struct world_options world_options = {.config = config, .catalog = &catalog, .queue = options->queue,
                                           .single_step = options->single_step, .check = options->check};
     if ((code = world_create(&scenario, &world_options, &world, &rows->diag)) != 0) return code;
     struct sink sink = {.context = rows, .request = on_request, .job = on_job, .metric = on_metric,
-                        .decision = on_decision, .warning = on_warning};
+                        .decision = on_decision, .warning = on_warning, .histogram = on_histogram};
     struct world_result result;
     code = world_run(world, &sink, &result);
     rows->end_s = sim_s_from_ns(result.end_ns);
@@ -108,7 +131,7 @@ struct bed_rows *bed_run(const char *scenario, const struct bed_options *options
     if (rows->code == 0) rows->code = run_world(config, options, &arena, rows);
     config_destroy(config);
     arena_fini(&arena);
-    for (int i = 0; i < rows->diag.n_items; i++) {
+    for (int i = 0; i < rows->diag.n_items && !options->quiet; i++) {
         char text[1024];
         diag_format(&rows->diag.items[i], text, sizeof text);
         printf("\n  [%s]", text);

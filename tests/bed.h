@@ -4,6 +4,7 @@
 
 #include "sim/core/engine.h"
 #include "sim/core/err.h"
+#include "sim/world/policy.h"
 #include "sim/world/sink.h"
 
 #include <stdbool.h>
@@ -12,7 +13,9 @@
 struct bed_options {
     enum queue_kind queue;
     bool single_step, check;
-    const char *const *sets; /* NULL-terminated "a.b=c" */
+    const char *const *sets;     /* NULL-terminated "a.b=c" */
+    const struct policy *policy; /* one more than those that are listed, by its own name */
+    bool quiet;                  /* findings are expected: do not print them */
 };
 
 struct bed_metric {
@@ -30,6 +33,7 @@ struct bed_rows {
     struct bed_metric *metrics;
     size_t n_metrics;
     size_t n_decisions, n_warnings;
+    int64_t n_token_gaps; /* in the histogram rows */
     double end_s;
     struct engine_stats engine;
     struct diag diag;

@@ -45,6 +45,12 @@ static struct source_place array_place(const struct job_source *source)
     return (struct source_place){.row = (int64_t)((const struct array_source *)source)->next};
 }
 
+static bool array_note(const struct job_source *source, size_t index, struct source_note *note)
+{
+    (void)source, (void)index, (void)note;
+    return false;
+}
+
 static void array_close(struct job_source *source)
 {
     mem_free(source);
@@ -56,7 +62,7 @@ static int array_open(const void *params, const struct source_options *options, 
     (void)options, (void)diag;
     struct array_source *array = mem_zalloc(1, sizeof *array);
     if (array == NULL) return SIM_E_NOMEM;
-    array->source = (struct job_source){.next = array_next, .place = array_place, .close = array_close};
+    array->source = (struct job_source){.next = array_next, .place = array_place, .note = array_note, .close = array_close};
     array->spec = params;
     *source = &array->source;
     return 0;
@@ -66,16 +72,26 @@ static const struct trace_format array_format = {.name = "array", .open_jobs = a
 
 /* --- A scheduler that checks another one --- */
 
+struct checker_params {
+    const struct scheduler *inner;
+    bool needs_no_waste;
+};
+
+enum { CHECKER_MAX_GPUS = 64 };
+
 struct checker {
+    struct checker_params params;
     const struct scheduler *inner;
     int64_t gpus_in_use, n_pending, n_running;
+    int64_t n_pending_of[CHECKER_MAX_GPUS + 1]; /* by GPUs; wider ones count as the widest */
     _Alignas(16) char inner_state[];
 };
 
 static int checker_init(void *state, const void *params, struct diag *diag)
 {
     struct checker *checker = state;
-    checker->inner = params;
+    checker->params = *(const struct checker_params *)params;
+    checker->inner = checker->params.inner;
     const struct policy *policy = &checker->inner->policy;
     return policy->init == NULL ? 0 : policy->init(checker->inner_state, NULL, diag);
 }
@@ -111,6 +127,8 @@ static void checker_notify(void *state, const struct cluster_view *view, const s
     CHECK_EQ_INT(note->job->state, effects[note->event].state);
     checker->n_pending += effects[note->event].pending;
     checker->n_running += effects[note->event].running;
+    int32_t gpus = note->job->gpus < CHECKER_MAX_GPUS ? note->job->gpus : CHECKER_MAX_GPUS;
+    checker->n_pending_of[gpus] += effects[note->event].pending;
     checker->gpus_in_use += effects[note->event].running * note->job->gpus;
     check_view(checker, view);
     checker->inner->notify(checker->inner_state, view, note);
@@ -122,8 +140,11 @@ static int checker_decide(void *state, const struct cluster_view *view, struct j
     check_view(checker, view);
     int code = checker->inner->decide(checker->inner_state, view, plan);
     check_view(checker, view);
+    if (code < 0) return code;
     bool idle = view->free_gpus == view->total_gpus && view->total_gpus < INT64_MAX;
-    CHECK(code < 0 || !idle || view->n_pending == 0);
+    CHECK(!idle || view->n_pending == 0);
+    for (int64_t gpus = 0; checker->params.needs_no_waste && gpus <= view->free_gpus && gpus <= CHECKER_MAX_GPUS; gpus++)
+        CHECK_EQ_INT(checker->n_pending_of[gpus], 0);
     return code;
 }
 
@@ -161,7 +182,8 @@ static int keep_job(void *context, const struct job_row *row)
 static int keep_decision(void *context, const struct decision_row *row)
 {
     struct jobrun *run = context;
-    run->decisions = realloc(run->decisions, (run->n_decisions + 1) * sizeof *run->decisions);
+    if ((run->n_decisions & (run->n_decisions + 1)) == 0)
+        run->decisions = realloc(run->decisions, 2 * (run->n_decisions + 1) * sizeof *run->decisions);
     run->decisions[run->n_decisions++] = (struct jobrun_decision){row->t_s, row->action, row->reason, row->subject};
     if (strcmp(row->action, "preempt") != 0) run->jobs[row->subject].starts++;
     return 0;
@@ -198,23 +220,29 @@ static void sum_up(struct jobrun *run, size_t n)
     run->mean_jct_s = n_finished > 0 ? sum / (double)n_finished : (double)NAN;
 }
 
-static int simulate(struct jobrun *run, struct engine *engine, struct cluster *cluster, const struct jobs_config *config,
+static int simulate(struct jobrun *run, const struct jobrun_spec *spec, const struct jobs_config *config,
                     const struct jobs_options *options)
 {
+    struct engine *engine = engine_create(&(struct engine_options){.queue = spec->queue, .until = spec->until});
+    struct cluster *cluster = NULL;
     struct jobs *jobs = NULL;
-    int code = jobs_create(engine, cluster, config, options, &jobs, &run->diag);
+    int code = engine == NULL ? SIM_E_NOMEM : cluster_create(&spec->cluster, &cluster);
+    if (code == 0) code = jobs_create(engine, cluster, config, options, &jobs, &run->diag);
     if (code == 0) code = jobs_start(jobs);
     if (code == 0) code = engine_run(engine, &run->diag);
     if (code == 0) code = jobs_finish(jobs);
     if (code == 0) code = cluster_emit(cluster, engine_now(engine), options->sink);
     if (code == 0 && cluster->n_nodes > 0 && jobs_done(jobs)) CHECK_EQ_INT(cluster->free_gpus, cluster->total_gpus);
     jobs_destroy(jobs);
+    cluster_destroy(cluster);
+    engine_destroy(engine);
     return code;
 }
 
 void jobrun_init(struct jobrun *run, const struct jobrun_spec *spec, int expected)
 {
     *run = (struct jobrun){.jobs = calloc(spec->n + 1, sizeof *run->jobs)};
+    diag_init(&run->diag);
     const char *placement = spec->placement == NULL ? "counted" : spec->placement;
     const struct scheduler *inner =
         spec->own_scheduler != NULL ? spec->own_scheduler : (const void *)policy_find(POLICY_SCHEDULER, spec->scheduler);
@@ -222,23 +250,21 @@ void jobrun_init(struct jobrun *run, const struct jobrun_spec *spec, int expecte
         spec->own_placer != NULL ? spec->own_placer : (const void *)policy_find(POLICY_PLACEMENT, placement);
     if (!CHECK(inner != NULL) || !CHECK(placer != NULL)) return;
     const struct scheduler checker = checker_of(inner);
-    struct jobs_config config = {.scheduler = {.name = inner->policy.name, .entry = &checker, .params = (void *)inner},
+    struct checker_params params = {.inner = inner, .needs_no_waste = spec->needs_no_waste};
+    struct jobs_config config = {.scheduler = {.name = inner->policy.name, .entry = &checker, .params = &params},
                                  .placement = {.name = placer->policy.name, .entry = placer},
-                                 .trace = {.name = "array", .entry = &array_format, .params = (void *)spec}};
+                                 .trace = {.name = "array", .entry = &array_format, .params = (void *)(uintptr_t)spec}};
     struct sink sink = {.context = run,
                         .job = keep_job,
                         .decision = keep_decision,
                         .metric = keep_metric,
                         .warning = keep_warning};
-    struct jobs_options options = {.sink = &sink, .where = "jobs", .trace_where = "jobs.trace", .warmup_ns = spec->warmup_ns};
-    struct engine *engine = engine_create(&(struct engine_options){.queue = spec->queue, .until = spec->until});
-    struct cluster *cluster = NULL;
-    diag_init(&run->diag);
-    if (CHECK(engine != NULL) && CHECK_EQ_INT(cluster_create(&spec->cluster, &cluster), 0))
-        run->code = simulate(run, engine, cluster, &config, &options);
-    engine_destroy(engine);
-    cluster_destroy(cluster);
-    CHECK_EQ_INT(run->code, expected);
+    struct jobs_options options = {
+        .sink = &sink, .where = "jobs", .trace_where = "jobs.trace", .warmup_ns = spec->warmup_ns};
+    if (spec->fail_after > 0) mem_fail_after(spec->fail_after);
+    run->code = simulate(run, spec, &config, &options);
+    mem_fail_never();
+    if (spec->fail_after == 0) CHECK_EQ_INT(run->code, expected);
     sum_up(run, spec->n);
 }
 

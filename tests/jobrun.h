@@ -26,6 +26,8 @@ struct jobrun_spec {
     const struct placer *own_placer;
     enum queue_kind queue;
     sim_ns until, warmup_ns;
+    bool needs_no_waste; /* checks that no pending job would fit after a decision (counted GPUs, jobs of 64 at most) */
+    long fail_after;     /* > 0: so many allocations succeed, then none; the code is not checked */
 };
 
 struct jobrun_job {

@@ -3,10 +3,17 @@
 
 /* requests */
 TRACE_FORMAT(trace_azure_llm)
+TRACE_FORMAT(trace_burstgpt)
+TRACE_FORMAT(trace_mooncake)
 TRACE_FORMAT(trace_lengths)
 TRACE_FORMAT(trace_csv)
 TRACE_FORMAT(trace_generate)
 
 /* jobs */
 TRACE_FORMAT(trace_philly)
+TRACE_FORMAT(trace_acme)
+TRACE_FORMAT(trace_helios)
+TRACE_FORMAT(trace_openb)
+TRACE_FORMAT(trace_pai)
+TRACE_FORMAT(trace_swf)
 TRACE_FORMAT(trace_csv_jobs)

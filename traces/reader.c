@@ -41,41 +41,59 @@ static const char *column_name(const struct reader *reader, int column)
     return reader->columns[column].name;
 }
 
-/* Notes the problem of the row in hand, at the column when there is one. */
-__attribute__((format(printf, 4, 0))) static void note_problem(struct reader *reader, int column, const char *hint,
-                                                               const char *format, va_list args)
+/* Notes the problem of the row in hand, at an offset into its field. */
+__attribute__((format(printf, 5, 0))) static enum row_result note_problem(struct reader *reader, int position,
+                                                                          size_t offset, const char *hint,
+                                                                          const char *format, va_list args)
 {
     char where[DIAG_WHERE_CHARS], text[DIAG_TEXT_CHARS];
-    int position = column >= 0 ? reader->positions[column] : 0;
-    csv_where(reader->csv, position >= 0 ? (size_t)position : 0, where);
+    csv_where(reader->csv, position >= 0 ? (size_t)position : 0, offset, where);
     vsnprintf(text, sizeof text, format, args);
     diag_error(&reader->problem, SIM_E_DATA, where, hint != NULL ? hint : FIX_HINT, "%s", text);
+    return ROW_BAD;
 }
 
 enum row_result reader_bad(struct reader *reader, int column, const char *hint, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    note_problem(reader, column, hint, format, args);
+    note_problem(reader, reader->positions[column], 0, hint, format, args);
     va_end(args);
     return ROW_BAD;
+}
+
+enum row_result reader_bad_at(struct reader *reader, size_t offset, const char *hint, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    note_problem(reader, 0, offset, hint, format, args);
+    va_end(args);
+    return ROW_BAD;
+}
+
+bool reader_no_memory(struct reader *reader)
+{
+    diag_error(&reader->problem, SIM_E_NOMEM, csv_name(reader->csv), NULL, "out of memory");
+    return false;
 }
 
 struct csv_field reader_text(const struct reader *reader, int column)
 {
     int position = reader->positions[column];
-    if (position < 0 || (size_t)position >= csv_n_fields(reader->csv)) return (struct csv_field){"", 0};
-    return csv_fields(reader->csv)[position];
+    if (position < 0 || (size_t)position >= reader->n_fields) return (struct csv_field){"", 0};
+    return reader->fields[position];
 }
 
 bool reader_has(const struct reader *reader, int column)
 {
     static const char *const missing[] = {"NA", "N/A", "NaN", "nan", "NaT", "None", "null", "NULL"};
     struct csv_field field = reader_text(reader, column);
+    if (field.n_chars == 0) return false;
+    if (*field.chars != 'N' && *field.chars != 'n') return true;
     for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) {
         if (strlen(missing[i]) == field.n_chars && memcmp(missing[i], field.chars, field.n_chars) == 0) return false;
     }
-    return field.n_chars > 0;
+    return true;
 }
 
 /* A field that is not as expected ("a whole number"): absent, empty, or something else. */
@@ -83,10 +101,9 @@ static bool unexpected(struct reader *reader, int column, const char *expected)
 {
     struct csv_field field = reader_text(reader, column);
     const char *name = column_name(reader, column);
-    size_t n_fields = csv_n_fields(reader->csv);
-    if (reader->positions[column] >= 0 && (size_t)reader->positions[column] >= n_fields) {
-        reader_bad(reader, column, NULL, "row has %zu field%s, but '%s' is column %d", n_fields,
-                   n_fields == 1 ? "" : "s", name, reader->positions[column] + 1);
+    if (reader->positions[column] >= 0 && (size_t)reader->positions[column] >= reader->n_fields) {
+        reader_bad(reader, column, NULL, "row has %zu field%s, but '%s' is column %d", reader->n_fields,
+                   reader->n_fields == 1 ? "" : "s", name, reader->positions[column] + 1);
     } else if (field.n_chars == 0) {
         reader_bad(reader, column, NULL, "'%s' is empty; expected %s", name, expected);
     } else {
@@ -106,6 +123,12 @@ bool reader_i64(struct reader *reader, int column, int64_t min, int64_t max, int
     if (status == NUMBER_OK && *value > max) snprintf(expected, sizeof expected, "at most %" PRId64, max);
     if (status == NUMBER_RANGE) snprintf(expected, sizeof expected, "a number of at most 18 digits");
     return unexpected(reader, column, expected);
+}
+
+bool reader_number(const struct reader *reader, int column, int64_t *value)
+{
+    struct csv_field field = reader_text(reader, column);
+    return number_i64(field.chars, field.n_chars, value) == NUMBER_OK && *value >= 0;
 }
 
 bool reader_i32(struct reader *reader, int column, int32_t min, int32_t *value)
@@ -129,17 +152,18 @@ bool reader_f64(struct reader *reader, int column, double min, double *value)
 bool reader_time(struct reader *reader, int column, enum time_unit unit, sim_ns *value)
 {
     struct csv_field field = reader_text(reader, column);
-    char expected[80] = "a time such as 2023-11-16 18:15:46.68";
-    enum number_status status;
+    enum number_status status = unit == TIME_CALENDAR
+                                    ? number_timestamp(field.chars, field.n_chars, value)
+                                    : number_ns(field.chars, field.n_chars, units[unit].ns, value);
+    if (status == NUMBER_OK) return true;
     if (unit == TIME_CALENDAR) {
-        status = number_timestamp(field.chars, field.n_chars, value);
-        if (status == NUMBER_RANGE) snprintf(expected, sizeof expected, "between the years 1678 and 2262");
-    } else {
-        status = number_ns(field.chars, field.n_chars, units[unit].ns, value);
-        snprintf(expected, sizeof expected, "a number of %s%s", units[unit].plural,
-                 status == NUMBER_RANGE ? " within 292 years" : "");
+        return unexpected(reader, column, status == NUMBER_RANGE ? "between the years 1678 and 2262"
+                                                                 : "a time such as 2023-11-16 18:15:46.68");
     }
-    return status == NUMBER_OK || unexpected(reader, column, expected);
+    char expected[64];
+    snprintf(expected, sizeof expected, "a number of %s%s", units[unit].plural,
+             status == NUMBER_RANGE ? " within 292 years" : "");
+    return unexpected(reader, column, expected);
 }
 
 bool reader_duration(struct reader *reader, int column, enum time_unit unit, sim_ns *value)
@@ -153,28 +177,37 @@ bool reader_tokens(struct reader *reader, int column, int64_t *tokens)
     return reader_i64(reader, column, 0, INT32_MAX, tokens);
 }
 
+static const char *intern(struct reader *reader, const struct csv_field *field)
+{
+    struct interned *found = NULL;
+    HASH_FIND(hh, reader->interned, field->chars, field->n_chars, found);
+    if (found != NULL) return found->text;
+    found = arena_alloc(&reader->arena, sizeof *found);
+    char *text = arena_alloc(&reader->arena, field->n_chars + 1);
+    if (found == NULL || text == NULL) {
+        reader_no_memory(reader);
+        return NULL;
+    }
+    memcpy(text, field->chars, field->n_chars);
+    found->text = text;
+    HASH_ADD_KEYPTR(hh, reader->interned, found->text, field->n_chars, found);
+    return text;
+}
+
 const char *reader_intern(struct reader *reader, int column)
 {
     struct csv_field field = reader_text(reader, column);
-    struct interned *found = NULL;
-    HASH_FIND(hh, reader->interned, field.chars, field.n_chars, found);
-    if (found != NULL) return found->text;
-    found = arena_alloc(&reader->arena, sizeof *found);
-    char *text = arena_alloc(&reader->arena, field.n_chars + 1);
-    if (found == NULL || text == NULL) {
-        diag_error(&reader->problem, SIM_E_NOMEM, csv_name(reader->csv), NULL, "out of memory");
-        return NULL;
-    }
-    memcpy(text, field.chars, field.n_chars);
-    found->text = text;
-    HASH_ADD_KEYPTR(hh, reader->interned, found->text, field.n_chars, found);
-    return text;
+    const char **latest = &reader->latest[column];
+    if (field.n_chars == 0) return "";
+    bool same = *latest != NULL && strncmp(*latest, field.chars, field.n_chars) == 0 && (*latest)[field.n_chars] == 0;
+    if (!same) *latest = intern(reader, &field);
+    return *latest;
 }
 
 void reader_note(struct reader *reader, const char *code, const char *text)
 {
     char *where = notes_count(&reader->notes, code, text);
-    if (where != NULL) csv_where(reader->csv, 0, where);
+    if (where != NULL) csv_where(reader->csv, 0, 0, where);
 }
 
 enum row_result reader_leave_out(struct reader *reader, const char *code, const char *text)
@@ -247,6 +280,8 @@ static int reader_next(struct stream *stream, union trace_record *record, struct
         int code = csv_next(reader->csv, &reader->problem);
         if (code == 0) break;
         reader->row = reader->n_rows++;
+        reader->fields = csv_fields(reader->csv);
+        reader->n_fields = csv_n_fields(reader->csv);
         enum row_result result = code == 1 ? reader->format.row(reader, record) : ROW_BAD;
         if (result == ROW_KEPT) result = check_sign(reader, record);
         if (result == ROW_KEPT) result = check_order(reader, record);

@@ -46,6 +46,9 @@ struct reader {
     struct csv *csv;
     struct csv_column columns[READER_MAX_COLUMNS];
     int positions[READER_MAX_COLUMNS]; /* of each column in a row; -1: absent */
+    const struct csv_field *fields;    /* of the row in hand */
+    size_t n_fields;
+    const char *latest[READER_MAX_COLUMNS]; /* interned text of each column: often the next row has the same */
     int64_t row;                       /* 0-based, of the row in hand */
     int64_t n_rows, n_kept, n_bad;
     sim_ns last_ns;
@@ -77,6 +80,9 @@ bool reader_f64(struct reader *reader, int column, double min, double *value);
 bool reader_time(struct reader *reader, int column, enum time_unit unit, sim_ns *value);
 bool reader_duration(struct reader *reader, int column, enum time_unit unit, sim_ns *value); /* >= 0 */
 
+/* Whether the field is a whole number of 0 or more; nothing is noted when it is not. */
+bool reader_number(const struct reader *reader, int column, int64_t *value);
+
 /* The field's text, or an empty one. */
 struct csv_field reader_text(const struct reader *reader, int column);
 
@@ -87,6 +93,13 @@ const char *reader_intern(struct reader *reader, int column);
 /* Notes that the row is bad for a reason of the format's own. */
 enum row_result reader_bad(struct reader *reader, int column, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* The same at an offset into the row, for formats of one column. */
+enum row_result reader_bad_at(struct reader *reader, size_t offset, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Notes that memory ran out. Returns false. */
+bool reader_no_memory(struct reader *reader);
 
 /* Counts the row as left out, or something about it as changed. */
 enum row_result reader_leave_out(struct reader *reader, const char *code, const char *text);

@@ -30,13 +30,18 @@ static bool is_json(const char *name)
     return n > 5 && strcmp(name + n - 5, ".json") == 0;
 }
 
-/* "a100" of "hardware/a100.json". */
+/* "a100" of "hardware/a100.json", and "Yi-34B" of "models/Yi-34B/config.json": checkpoints call all their files alike. */
 static char *entry_name(struct arena *arena, const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    char *name = arena_strdup(arena, slash ? slash + 1 : path);
-    if (name) name[strlen(name) - strlen(".json")] = 0;
-    return name;
+    char *copy = arena_strdup(arena, path);
+    if (!copy) return NULL;
+    copy[strlen(copy) - strlen(".json")] = 0;
+    char *slash = strrchr(copy, '/');
+    if (slash && strcmp(slash + 1, "config") == 0) {
+        *slash = 0;
+        slash = strrchr(copy, '/');
+    }
+    return slash ? slash + 1 : copy;
 }
 
 static int compare_names(const void *left, const void *right)

@@ -1,12 +1,14 @@
 #include "sim/catalog/cost_kind.h"
 
 #include "models/table.h"
+#include "sim/catalog/table_file.h"
 
 #include <float.h>
 #include <string.h>
 
 struct table_params {
     struct config_list prefill, decode; /* struct table_point */
+    struct table_file file;             /* in their place */
     double mixed_factor;
 };
 
@@ -23,10 +25,12 @@ static const struct config_field point_fields[] = {
 #define PARAM(member) .offset = offsetof(struct table_params, member)
 
 static const struct config_field fields[] = {
-    {.name = "prefill", .kind = CONFIG_LIST, .flags = CONFIG_REQUIRED, PARAM(prefill), .fields = point_fields,
-     .elem_bytes = sizeof(struct table_point), .min = 1, .max = 0, .help = "measured iterations with prompts"},
-    {.name = "decode", .kind = CONFIG_LIST, .flags = CONFIG_REQUIRED, PARAM(decode), .fields = point_fields,
-     .elem_bytes = sizeof(struct table_point), .min = 1, .max = 0, .help = "measured iterations that only decode"},
+    {.name = "prefill", .kind = CONFIG_LIST, PARAM(prefill), .fields = point_fields,
+     .elem_bytes = sizeof(struct table_point), .help = "measured iterations with prompts"},
+    {.name = "decode", .kind = CONFIG_LIST, PARAM(decode), .fields = point_fields,
+     .elem_bytes = sizeof(struct table_point), .help = "measured iterations that only decode"},
+    {.name = "file", .kind = CONFIG_SECTION, PARAM(file), .fields = table_file_fields,
+     .help = "measurements of both kinds from a file, in place of 'prefill' and 'decode'"},
     {.name = "mixed_factor", .kind = CONFIG_REAL, PARAM(mixed_factor), .value = "1.1", .min = DBL_MIN, .max = 10.0,
      .help = "what decoding beside prompts multiplies the time of the prompts by"},
     {0},
@@ -42,18 +46,36 @@ static int make_curve(const struct config_list *list, struct arena *arena, struc
     return 0;
 }
 
+static int read_points(const struct table_params *params, const struct cost_request *request, struct table *table)
+{
+    if (params->prefill.n == 0 || params->decode.n == 0)
+        return diag_error(request->diag, SIM_E_CONFIG, request->where,
+                          "give both 'prefill' and 'decode', or the 'path' of a 'file'",
+                          "a table cost has no measurements of %s", params->prefill.n == 0 ? "prompts" : "decoding");
+    const int code = make_curve(&params->prefill, request->arena, &table->prefill);
+    return code == 0 ? make_curve(&params->decode, request->arena, &table->decode) : code;
+}
+
+static int read_measurements(const struct table_params *params, const struct cost_request *request, struct table *table)
+{
+    if (!params->file.path) return read_points(params, request, table);
+    if (params->prefill.n > 0 || params->decode.n > 0)
+        return diag_error(request->diag, SIM_E_CONFIG, request->where, NULL,
+                          "a table cost has its measurements either from a 'file' or from 'prefill' and 'decode'");
+    return table_file_read(&params->file, request->where, request->arena, &table->prefill, &table->decode,
+                           request->diag);
+}
+
 static int build(const void *params, const struct cost_request *request, struct iteration_model *model)
 {
     const struct table_params *given = params;
     struct table *table = arena_alloc(request->arena, sizeof *table);
     if (!table) return SIM_E_NOMEM;
     table->mixed_factor = given->mixed_factor;
-    int code = make_curve(&given->prefill, request->arena, &table->prefill);
-    if (code == 0) code = make_curve(&given->decode, request->arena, &table->decode);
     model->model = table;
     model->cost = table_cost;
     model->calibrated = true;
-    return code;
+    return read_measurements(given, request, table);
 }
 
 const struct cost_kind cost_table = {

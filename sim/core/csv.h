@@ -55,8 +55,9 @@ size_t csv_n_fields(const struct csv *csv);
 int csv_read_header(struct csv *csv, const struct csv_column *columns, size_t n_columns, int *positions,
                     struct diag *diag);
 
-/* Writes "file:line:col" of a field of the row read last; of its end when it has fewer fields. */
-void csv_where(const struct csv *csv, size_t field, char where[DIAG_WHERE_CHARS]);
+/* Writes "file:line:col" of a field of the row read last, `offset` characters into it; of the row's end when it has fewer
+ * fields. */
+void csv_where(const struct csv *csv, size_t field, size_t offset, char where[DIAG_WHERE_CHARS]);
 
 const char *csv_name(const struct csv *csv);
 int64_t csv_line(const struct csv *csv); /* of the start of the row read last */

@@ -35,9 +35,14 @@ enum number_status number_i64(const char *chars, size_t n_chars, int64_t *value)
     if (at == end || !is_digit(*at)) return NUMBER_BAD;
     int64_t sum = 0;
     bool overflow = false;
-    for (; at < end && is_digit(*at); at++) {
-        int64_t digit = negative ? -(*at - '0') : *at - '0';
-        overflow |= __builtin_mul_overflow(sum, 10, &sum) || __builtin_add_overflow(sum, digit, &sum);
+    if (n_chars < MAX_DIGITS) {
+        for (; at < end && is_digit(*at); at++) sum = sum * 10 + (*at - '0');
+        if (negative) sum = -sum;
+    } else {
+        for (; at < end && is_digit(*at); at++) {
+            int64_t digit = negative ? -(*at - '0') : *at - '0';
+            overflow |= __builtin_mul_overflow(sum, 10, &sum) || __builtin_add_overflow(sum, digit, &sum);
+        }
     }
     if (at < end && !is_zero_fraction(at, end)) return NUMBER_BAD;
     *value = sum;
@@ -81,8 +86,31 @@ static bool scan_exponent(const char *at, const char *end, int *exponent)
     return true;
 }
 
+/* "-123.45" with up to 18 digits and no exponent, the form that nearly all numbers have. False for any other text. */
+static inline bool scan_plain(const char *at, const char *end, struct decimal *decimal)
+{
+    bool negative = at < end && *at == '-';
+    at += negative;
+    const char *point = NULL;
+    uint64_t mantissa = 0;
+    if (end - at > MAX_DIGITS - 1 || at == end) return false;
+    for (; at < end; at++) {
+        if (is_digit(*at)) {
+            mantissa = mantissa * 10 + (uint64_t)(*at - '0');
+        } else if (*at == '.' && point == NULL && end - at > 1) {
+            point = at;
+        } else {
+            return false;
+        }
+    }
+    *decimal = (struct decimal){.mantissa = mantissa, .negative = negative};
+    if (point != NULL) decimal->exponent = (int)(point + 1 - end);
+    return true;
+}
+
 static bool scan_decimal(const char *at, const char *end, struct decimal *decimal)
 {
+    if (scan_plain(at, end, decimal)) return true;
     *decimal = (struct decimal){.negative = at < end && *at == '-'};
     at += decimal->negative;
     int n_significant = 0, kept = 0;
@@ -151,7 +179,12 @@ enum number_status number_ns(const char *chars, size_t n_chars, sim_ns unit_ns, 
 {
     struct decimal d;
     if (!scan_decimal(chars, chars + n_chars, &d)) return NUMBER_BAD;
-    uint128 scaled = (uint128)d.mantissa * (uint64_t)unit_ns;
+    uint64_t unit = (uint64_t)unit_ns;
+    if (d.exponent < 0 && d.exponent > -POWERS && !d.inexact && unit % powers_of_10[-d.exponent] == 0) {
+        unit /= powers_of_10[-d.exponent]; /* the usual case: a whole number of nanoseconds */
+        d.exponent = 0;
+    }
+    uint128 scaled = (uint128)d.mantissa * unit;
     if (d.exponent > 0 && scaled > 0) {
         if (d.exponent >= POWERS) return NUMBER_RANGE;
         if (scaled > INT64_MAX / powers_of_10[d.exponent]) return NUMBER_RANGE;

@@ -51,7 +51,6 @@ struct jobs {
     struct job_record record;   /* the next one, when not `dry` */
     bool dry;                   /* the trace is at its end */
     bool decision_due;
-    int64_t n_pulled;
     struct pool pool;
     struct job *oldest, *youngest; /* in the system */
     struct owner submit, decide, wake;

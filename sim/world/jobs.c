@@ -4,6 +4,7 @@
 #include "sim/world/job.h"
 #include "sim/world/priority.h"
 
+#include <math.h>
 #include <string.h>
 
 const struct config_field jobs_config_fields[] = {
@@ -280,9 +281,21 @@ int jobs_start(struct jobs *jobs)
     return code;
 }
 
+/* What the trace has to say about the records it left out or mended. */
+static int emit_notes(const struct jobs *jobs)
+{
+    struct source_note note;
+    int code = 0;
+    for (size_t i = 0; code == 0 && jobs->sink->warning != NULL && jobs->source->note(jobs->source, i, &note); i++) {
+        struct warning_row row = {.t_s = (double)NAN, .code = note.code, .text = note.text, .count = note.count};
+        code = jobs->sink->warning(jobs->sink->context, &row);
+    }
+    return code;
+}
+
 int jobs_finish(struct jobs *jobs)
 {
-    int code = 0;
+    int code = jobs->dry ? emit_notes(jobs) : 0;
     sim_ns now = engine_now(jobs->engine);
     for (const struct job *job = jobs->oldest; code == 0 && job != NULL; job = job->next) {
         code = job_stats_unfinished(&jobs->stats, job, now);

@@ -63,6 +63,26 @@ int metric_emit_distribution(const struct sink *sink, const char *name, const st
     return code;
 }
 
+struct bucket_visit {
+    const struct sink *sink;
+    const char *name;
+    int code;
+};
+
+static void emit_bucket(void *context, double lower, double upper, uint64_t count)
+{
+    struct bucket_visit *visit = context;
+    struct histogram_row row = {.name = visit->name, .lower = lower, .upper = upper, .count = (int64_t)count};
+    if (visit->code == 0) visit->code = visit->sink->histogram(visit->sink->context, &row);
+}
+
+int metric_emit_histogram(const struct sink *sink, const char *name, const struct histogram *histogram)
+{
+    struct bucket_visit visit = {.sink = sink, .name = name};
+    if (sink->histogram != NULL) histogram_each(histogram, emit_bucket, &visit);
+    return visit.code;
+}
+
 int distribution_init(struct distribution *distribution)
 {
     tally_init(&distribution->tally);

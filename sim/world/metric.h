@@ -37,4 +37,7 @@ int metric_emit(const struct sink *sink, const char *name, double value);
 /* Emits NAME.mean, .p50, .p90, .p99 and .max; nothing when the distribution is empty. */
 int metric_emit_distribution(const struct sink *sink, const char *name, const struct distribution *distribution);
 
+/* Emits the non-empty buckets as histogram rows. Returns the sink's answer. */
+int metric_emit_histogram(const struct sink *sink, const char *name, const struct histogram *histogram);
+
 #endif

@@ -187,16 +187,23 @@ static int join_decoding(struct replica *replica, struct request *request)
     return finish_order_add(&replica->finishing, request);
 }
 
+/* From the last token before a preemption to the first one after it. */
+static int count_gap_of_preemption(struct replica *replica, struct request *request, sim_ns now)
+{
+    sim_ns gap_ns = now - request->joined_ns;
+    if (gap_ns > request->max_gap_ns) request->max_gap_ns = gap_ns;
+    return histogram_add(replica->env->token_gap_s, sim_s_from_ns(gap_ns), 1);
+}
+
 /* The prompt is processed and has given a token: the first one, or the next one after a preemption. */
 static int end_prefill(struct replica *replica, struct request *request, sim_ns now)
 {
+    int code = 0;
     request_list_remove(&replica->prefilling, request);
     request->generated_tokens++;
-    if (request->first_token_ns == TIME_UNSET) {
-        request->first_token_ns = now;
-    } else if (now - request->joined_ns > request->max_gap_ns) {
-        request->max_gap_ns = now - request->joined_ns;
-    }
+    if (request->first_token_ns == TIME_UNSET) request->first_token_ns = now;
+    else code = count_gap_of_preemption(replica, request, now);
+    if (code != 0) return code;
     request->joined_ns = now;
     engine_progress(replica->env->engine);
     if (request->generated_tokens < request->output_tokens) return join_decoding(replica, request);

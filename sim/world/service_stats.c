@@ -150,6 +150,15 @@ static int emit_rates(const struct service_stats *stats, const struct sink *sink
     return code;
 }
 
+/* Histograms of what no row tells: gaps between tokens always, the rest when there are no rows. */
+static int emit_histograms(const struct service_stats *stats, const struct sink *sink)
+{
+    int code = metric_emit_histogram(sink, "token.gap_s", &stats->token_gap_s);
+    for (int i = 0; i < N_DISTRIBUTIONS && code == 0 && sink->request == NULL; i++)
+        code = metric_emit_histogram(sink, distributions[i].name, &distribution_in(stats, i)->histogram);
+    return code;
+}
+
 int service_stats_emit(const struct service_stats *stats, const struct sink *sink, sim_ns warmup_ns, sim_ns end_ns)
 {
     int code = emit_counts(stats, sink);
@@ -159,5 +168,6 @@ int service_stats_emit(const struct service_stats *stats, const struct sink *sin
         code = metric_emit(sink, "token.gap_s.p50", histogram_quantile(&stats->token_gap_s, 0.50));
         if (code == 0) code = metric_emit(sink, "token.gap_s.p99", histogram_quantile(&stats->token_gap_s, 0.99));
     }
+    if (code == 0) code = emit_histograms(stats, sink);
     return code != 0 ? code : emit_rates(stats, sink, warmup_ns, end_ns);
 }

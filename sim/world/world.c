@@ -190,6 +190,8 @@ int world_run(struct world *world, const struct sink *sink, struct world_result 
         int finish_code = finish_all(world, now);
         if (finish_code != 0) code = finish_code;
     }
+    if (code != 0 && world->diag->n_errors == 0)
+        diag_error(world->diag, code, NULL, NULL, "%s at %.9f s", sim_err_text(code), sim_s_from_ns(now));
     *result = (struct world_result){.end_ns = now,
                                     .extrapolated_frac = services_extrapolated_frac(world->services,
                                                                                     world->n_services),

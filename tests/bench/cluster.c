@@ -60,6 +60,12 @@ static struct source_place generator_place(const struct job_source *source)
     return (struct source_place){.row = ((const struct generator *)source)->n_made};
 }
 
+static bool generator_note(const struct job_source *source, size_t index, struct source_note *note)
+{
+    (void)source, (void)index, (void)note;
+    return false;
+}
+
 static void generator_close(struct job_source *source)
 {
     mem_free(source);
@@ -80,7 +86,7 @@ static int generator_open(const void *params, const struct source_options *optio
     if (generator == NULL) return SIM_E_NOMEM;
     double mean_size = 0;
     for (int i = 0; i < N_SIZES; i++) mean_size += shares[i] * sizes[i];
-    generator->source = (struct job_source){generator_next, generator_place, generator_close};
+    generator->source = (struct job_source){generator_next, generator_place, generator_note, generator_close};
     rng_init(&generator->rng, options->seed, 0, "jobs", 0);
     generator->n_left = cell->jobs;
     generator->mean_gap_s = MEAN_RUN_S * mean_size / (cell->load * NODES * GPUS_PER_NODE);
@@ -116,7 +122,7 @@ static int simulate(const struct cell *cell, struct outcome *outcome, struct eng
                                  .trace = {.entry = &generator_format, .params = (void *)(uintptr_t)cell}};
     struct cluster_config cluster_config = {.nodes = NODES, .gpus_per_node = GPUS_PER_NODE};
     struct sink sink = {.context = outcome, .metric = keep_metric};
-    struct jobs_options options = {.sink = &sink, .where = "jobs", .seed = 1};
+    struct jobs_options options = {.sink = &sink, .where = "jobs", .trace_where = "jobs.trace", .seed = 1};
     struct engine *engine = engine_create(&(struct engine_options){.queue = QUEUE_CALENDAR});
     struct cluster *cluster = NULL;
     struct jobs *jobs = NULL;

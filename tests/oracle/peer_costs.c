@@ -3,7 +3,7 @@
 #include "tests/harness.h"
 
 #include "models/affine.h"
-#include "models/table.h"
+#include "tests/cost_fixture.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -177,38 +177,20 @@ static void distserve_iterations(void)
     CHECK_EQ_INT(iterations, 2453);
 }
 
-/* The measurements of Llama-2-70B on H100 with TP 8, as SplitwiseSim looks them up: all shapes of the same number of
- * prompt tokens together, prompts and decoding alike. */
-static size_t read_splitwise(const char *path, struct table_point *prefill, struct table_point *decode, size_t max)
-{
-    gzFile file = gzopen(path, "r");
-    if (!file || !gzgets(file, line, sizeof line)) abort();
-    size_t n = 0;
-    while (gzgets(file, line, sizeof line)) {
-        double prompt, batch, prompt_ms, token_ms;
-        int tensor_parallel;
-        char hardware[32];
-        if (sscanf(line, "%*[^,],%31[^,],%lf,%lf,%*[^,],%*[^,],%*[^,],%lf,%lf,%*[^,],%d", hardware, &prompt, &batch,
-                   &prompt_ms, &token_ms, &tensor_parallel) != 6)
-            abort();
-        if (strcmp(hardware, "h100-80gb") != 0 || tensor_parallel != 8) continue;
-        if (n == max) abort();
-        prefill[n] = (struct table_point){prompt * batch, prompt_ms * 1e-3};
-        decode[n++] = (struct table_point){prompt * batch, token_ms * 1e-3};
-    }
-    gzclose(file);
-    return n;
-}
-
-/* The first iterations of token_jsq_r200_nodes.csv: a prompt of 314 tokens alone; one of 563 beside one decoding
- * request; two that decode (left of the table, as its README says); of 1211 beside two; of 1852 beside three. */
+/* SplitwiseSim's table of Llama-2-70B on H100 with TP 8, and the first iterations of token_jsq_r200_nodes.csv: a prompt
+ * of 314 tokens alone; one of 563 beside one decoding request; two that decode (left of the table, as its README says);
+ * a prompt of 1211 beside two; of 1852 beside three. */
 static void splitwise_iterations(void)
 {
-    static struct table_point prefill[1024], decode[1024];
     const char *path = test_shared("llm_end_to_end/splitwise__llama2-70b__latency_and_power.csv");
     if (!path) return;
-    const size_t n = read_splitwise(path, prefill, decode, 1024);
-    const struct table model = {{prefill, table_reduce(prefill, n)}, {decode, table_reduce(decode, n)}, 1.1};
+    char document[1024];
+    snprintf(document, sizeof document,
+             "{'cost': {'kind': 'table', 'file': {'path': '%s', 'where': ['hardware=h100-80gb', 'tensor_parallel=8'], "
+             "'tokens': ['prompt_size', 'batch_size'], 'prefill_time': 'prompt_time', 'decode_time': 'token_time'}}}",
+             path);
+    struct cost_fixture fixture;
+    MUST(cost_fixture_init(&fixture, document, "h100-sxm", "llama-2-70b", 8, 1) == 0);
     static const struct {
         int64_t prompt, decoding;
         double start_s, end_s;
@@ -224,10 +206,11 @@ static void splitwise_iterations(void)
         const struct iteration_work work = {.prefill_sequences = known[i].prompt > 0, .prefill_tokens = known[i].prompt,
                                             .decode_sequences = known[i].decoding};
         struct iteration_cost cost;
-        table_cost(&model, &work, &cost);
+        fixture.model.cost(fixture.model.model, &work, &cost);
         CHECK_NEAR(cost.first_s, known[i].end_s - known[i].start_s, 1e-14);
         CHECK(cost.extrapolated == known[i].extrapolated);
     }
+    cost_fixture_fini(&fixture);
 }
 
 TEST_SUITE(peer_costs)

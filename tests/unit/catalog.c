@@ -218,6 +218,27 @@ static void paths_are_read_as_they_are(void)
     session_end(&session);
 }
 
+/* Wherever memory runs out, the reader says so and leaks nothing. */
+static void running_out_of_memory_is_survived(void)
+{
+    int successes = 0;
+    for (long n = 0; n < 400 && successes == 0; n++) {
+        struct session session;
+        session_begin(&session);
+        struct gpu_spec gpu;
+        struct llm_spec llm;
+        mem_fail_after(n);
+        int code = catalog_gpu(&catalog, "a100-80-sxm", "t", &session.arena, &gpu, &session.diag);
+        if (code == 0) code = catalog_llm(&catalog, "opt-13b", "t", &session.arena, &llm, &session.diag);
+        if (code == 0) code = catalog_gpu(&catalog, "a100-80-smx", "t", &session.arena, &gpu, &session.diag);
+        mem_fail_never();
+        CHECK(code == SIM_E_NOMEM || code == SIM_E_CONFIG);
+        if (code == SIM_E_CONFIG) successes++;
+        session_end(&session);
+    }
+    CHECK_EQ_INT(successes, 1);
+}
+
 TEST_SUITE(catalog)
 {
     TEST(every_gpu_value_is_sourced);
@@ -229,4 +250,5 @@ TEST_SUITE(catalog)
     TEST(unknown_names_get_suggestions);
     TEST(a_missing_catalog_is_named);
     TEST(paths_are_read_as_they_are);
+    TEST(running_out_of_memory_is_survived);
 }

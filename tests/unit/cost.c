@@ -2,6 +2,7 @@
 
 #include "tests/cost_fixture.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static struct cost_fixture made;
@@ -82,6 +83,63 @@ static void table_from_a_document(void)
     unmake();
 }
 
+static const char measured_csv[] = "gpu,batch,length,first,next\n"
+                                   "a100,1,500,60,30\n"
+                                   "a100,2,500,100,\n"
+                                   "a100,1,1000,104,34\n"
+                                   "h100,1,1000,50,20\n"
+                                   "a100,1,2000,200,40\n";
+
+/* Writes `csv` to a file of its own and makes the model that reads it. */
+static int make_from_file(const char *csv, const char *more)
+{
+    char path[512], document[1024];
+    snprintf(path, sizeof path, "%s/measured.csv", test_tmpdir());
+    FILE *file = fopen(path, "w");
+    if (!file) return SIM_E_IO;
+    fputs(csv, file);
+    fclose(file);
+    snprintf(document, sizeof document,
+             "{'cost': {'kind': 'table', 'file': {'path': '%s', 'where': ['gpu=a100'], 'tokens': ['batch', 'length'], "
+             "'prefill_time': 'first', 'decode_time': 'next'%s}}}",
+             path, more);
+    return make(document, 8, 1);
+}
+
+/* Both shapes of 1000 tokens go together, the empty cell is left out, the H100 is not asked for. */
+static void table_from_a_file(void)
+{
+    MUST(make_from_file(measured_csv, "") == 0);
+    CHECK_NEAR(cost_s((struct iteration_work){.prefill_sequences = 1, .prefill_tokens = 1000}), 102e-3, 1e-15);
+    CHECK_NEAR(cost_s((struct iteration_work){.prefill_sequences = 1, .prefill_tokens = 1500}), 151e-3, 1e-15);
+    CHECK_NEAR(cost_s((struct iteration_work){.decode_sequences = 1000}), 34e-3, 1e-15);
+    unmake();
+    MUST(make_from_file(measured_csv, ", 'time_unit': '1us'") == 0);
+    CHECK_NEAR(cost_s((struct iteration_work){.decode_sequences = 1000}), 34e-6, 1e-18);
+    unmake();
+}
+
+static void check_file_finding(const char *csv, int code, const char *expected)
+{
+    CHECK_EQ_INT(make_from_file(csv, ""), code);
+    if (!strstr(made.message, expected)) CHECK_EQ_STR(made.message, expected);
+    unmake();
+}
+
+static void wrong_files_are_named(void)
+{
+    check_file_finding("gpu,batch,first,next\na100,1,2,3\n", SIM_E_DATA, "length");
+    check_file_finding("gpu,batch,length,first,next\na100,1,500,sixty,30\n", SIM_E_DATA,
+                       "measured.csv:2:12: error: column 'first' must hold a number above 0, got 'sixty'");
+    check_file_finding("gpu,batch,length,first,next\na100,1,-5,60,30\n", SIM_E_DATA, "column 'length' must hold");
+    check_file_finding("gpu,batch,length,first,next\nh100,1,500,60,30\n", SIM_E_CONFIG, "no measured iterations in");
+    CHECK_EQ_INT(make("{'cost': {'kind': 'table', 'file': {'path': 'no/such.csv'}}}", 8, 1), SIM_E_IO);
+    unmake();
+    check_finding("{'cost': {'kind': 'table', 'file': {'path': 'x.csv', 'where': ['gpu']}}}", 8, "no '=' in 'gpu'");
+    check_finding("{'cost': {'kind': 'table', 'prefill': [{'tokens': 1, 'time': '1s'}], 'file': {'path': 'x.csv'}}}", 8,
+                  "either from a 'file' or from 'prefill' and 'decode'");
+}
+
 static void wrong_costs_are_named(void)
 {
     check_finding("{'cost': 'rooflin'}", 8, "did you mean 'roofline'?");
@@ -89,11 +147,28 @@ static void wrong_costs_are_named(void)
                   "'iteration_overhead' needs a unit, got 3");
     check_finding("{'cost': {'kind': 'roofline', 'attention_compute_efficiency': 1.5}}", 8, "1.5");
     check_finding("{'cost': {'kind': 'roofline', 'projection_compute_efficiency': 0}}", 8, "above 0");
-    check_finding("{'cost': {'kind': 'table', 'decode': [{'tokens': 1, 'time': '30ms'}]}}", 8, "'prefill'");
-    check_finding("{'cost': {'kind': 'table', 'prefill': [], 'decode': [{'tokens': 1, 'time': '30ms'}]}}", 8,
-                  "prefill");
+    check_finding("{'cost': {'kind': 'table', 'decode': [{'tokens': 1, 'time': '30ms'}]}}", 8,
+                  "a table cost has no measurements of prompts");
+    check_finding("{'cost': {'kind': 'table', 'prefill': [{'tokens': 1, 'time': '30ms'}]}}", 8, "of decoding");
+    check_finding("{'cost': {'kind': 'table', 'prefill': [{'tokens': 1, 'time': '0ms'}]}}", 8,
+                  "'time' must be above 0");
     check_finding("{}", 3, "t.json:1:2: error: cannot split llama-2-70b over 3 x 1 GPUs: the number of attention heads "
                            "is not a multiple of it");
+}
+
+/* Wherever memory runs out, making a model says so and leaks nothing. */
+static void running_out_of_memory_is_survived(void)
+{
+    int code = SIM_E_NOMEM;
+    for (long n = 0; n < 1000 && code != 0; n++) {
+        mem_fail_after(n);
+        code = make_from_file(measured_csv, "");
+        mem_fail_never();
+        CHECK(code == 0 || code == SIM_E_NOMEM);
+        CHECK((code == 0) == (made.message[0] == 0));
+        unmake();
+    }
+    CHECK_EQ_INT(code, 0);
 }
 
 TEST_SUITE(cost)
@@ -102,5 +177,8 @@ TEST_SUITE(cost)
     TEST(parameters_of_the_scenario_count);
     TEST(affine_from_a_document);
     TEST(table_from_a_document);
+    TEST(table_from_a_file);
+    TEST(wrong_files_are_named);
     TEST(wrong_costs_are_named);
+    TEST(running_out_of_memory_is_survived);
 }

@@ -48,6 +48,25 @@ static void published_files_give_the_catalogs_shapes(void)
     }
 }
 
+/* A file that is called config.json, as in a checkpoint, goes by the name of its directory. */
+static void checkpoints_are_named_after_their_directory(void)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/config.json", test_tmpdir());
+    FILE *file = fopen(path, "w");
+    MUST(file);
+    fputs("{\"model_type\": \"llama\", \"num_hidden_layers\": 2, \"hidden_size\": 64, \"num_attention_heads\": 4, "
+          "\"intermediate_size\": 128, \"vocab_size\": 100, \"max_position_embeddings\": 512}", file);
+    fclose(file);
+    struct arena arena;
+    arena_init(&arena);
+    struct llm_spec llm;
+    MUST(read_llm(path, &arena, &llm) == 0);
+    *strrchr(path, '/') = 0;
+    CHECK_EQ_STR(llm.name, strrchr(path, '/') + 1);
+    arena_fini(&arena);
+}
+
 /* Counts of the checkpoints of shapes that the catalog lacks. */
 static void other_shapes_have_the_published_parameters(void)
 {
@@ -157,6 +176,7 @@ static void our_own_files_are_not_mistaken(void)
 TEST_SUITE(huggingface)
 {
     TEST(published_files_give_the_catalogs_shapes);
+    TEST(checkpoints_are_named_after_their_directory);
     TEST(other_shapes_have_the_published_parameters);
     TEST(findings_name_the_field);
     TEST(formats_are_taken_over);

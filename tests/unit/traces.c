@@ -112,7 +112,154 @@ static void any_table_of_requests_can_be_named(void)
     trace_source_close(&trace);
 }
 
+static void burstgpt_failures_are_a_choice(void)
+{
+    const char *path = trace_source_file("burst.csv", "Timestamp,Session ID,Model,Request tokens,Response tokens,Total tokens,"
+                                                      "Log Type\n5,,ChatGPT,472,18,490,Conversation log\n"
+                                                      "45,,GPT-4,1087,0,1087,API log\n1106.0,,ChatGPT,0,0,0,API log\n"
+                                                      "1129,,GPT-4,417,276,693,API log\n");
+    struct trace_source trace;
+    struct request_record r;
+    MUST(trace_source_requests(&trace, 1, "{'format': 'burstgpt', 'path': '%s'}", path) == 0);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
+    CHECK(r.id == 0 && r.arrival_ns == 5 * SIM_NS_PER_S && r.prompt_tokens == 472 && r.output_tokens == 18);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
+    CHECK(r.id == 3 && r.arrival_ns == 1129 * SIM_NS_PER_S);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 0);
+    CHECK_EQ_INT(trace_source_note(&trace, "failed-request"), 1);
+    CHECK_EQ_INT(trace_source_note(&trace, "no-prompt"), 1);
+    trace_source_close(&trace);
+    MUST(trace_source_requests(&trace, 1, "{'format': 'burstgpt', 'path': '%s', 'failed': 'prefill', 'model': 'GPT-4'}",
+                               path) == 0);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
+    CHECK(r.id == 1 && r.prompt_tokens == 1087 && r.output_tokens == 1);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 0);
+    CHECK_EQ_INT(trace_source_note(&trace, "not-chosen"), 2);
+    trace_source_close(&trace);
+}
+
+static void mooncake_lines_become_requests_with_blocks(void)
+{
+    const char *path = trace_source_file(
+        "m.jsonl", "{\"timestamp\": 0, \"input_length\": 6758, \"output_length\": 500, \"hash_ids\": [0, 1, 2]}\n"
+                   "{\"extra\":{\"a\":[1,{}],\"b\":\"}\\\"\"}, \"output_length\":5,\"hash_ids\":[],\"x\":[ ],\"n\":null,"
+                   "\"input_length\":7,\"timestamp\":3000}\r\n"
+                   "{\"timestamp\":3000,\"input_length\":8,\"output_length\":6,\"hash_ids\":[9223372036854775807]}");
+    struct trace_source trace;
+    struct request_record r;
+    MUST(trace_source_requests(&trace, 1, "{'format': 'mooncake', 'path': '%s'}", path) == 0);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
+    CHECK(r.id == 0 && r.arrival_ns == 0 && r.prompt_tokens == 6758 && r.output_tokens == 500);
+    CHECK(r.n_prefix_blocks == 3 && r.prefix_blocks[0] == 0 && r.prefix_blocks[2] == 2);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
+    CHECK(r.id == 1 && r.arrival_ns == 3 * SIM_NS_PER_S && r.prompt_tokens == 7 && r.output_tokens == 5);
+    CHECK(r.n_prefix_blocks == 0 && r.prefix_blocks == NULL);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
+    CHECK(r.n_prefix_blocks == 1 && r.prefix_blocks[0] == (uint64_t)INT64_MAX);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 0);
+    trace_source_close(&trace);
+}
+
 /* --- job formats --- */
+
+static void acme_and_helios_logs_become_jobs(void)
+{
+    const char *acme = trace_source_file(
+        "seren.csv", "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,duration,queue,gpu_time\n"
+                     "dlc1,u1,2,16,64,Pretrain,COMPLETED,2023-03-01 00:10:00+08:00,2023-03-01 00:10:05+08:00,"
+                     "2023-03-01 01:10:05+08:00,3600,5,57600\n"
+                     "7,u2,1,0,8,Other,COMPLETED,2023-03-01 00:00:00+08:00,2023-03-01 00:00:00+08:00,"
+                     "2023-03-01 00:00:30+08:00,,0,0\n"
+                     "9,u2,1,8,8,Evaluation,CANCELLED,2023-03-01 00:00:10+08:00,NaT,2023-03-01 00:00:30+08:00,,20,0\n");
+    struct trace_source trace;
+    struct job_record job;
+    MUST(trace_source_jobs(&trace, 1, "{'format': 'acme', 'path': '%s'}", acme) == 0);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.id == 7 && job.submit_ns == 0 && job.duration_ns == 30 * SIM_NS_PER_S && job.gpus == 0 && job.nodes == 1);
+    CHECK_EQ_STR(job.group, "Other");
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.id == 0 && job.submit_ns == 600 * SIM_NS_PER_S && job.duration_ns == 3600 * SIM_NS_PER_S && job.gpus == 16);
+    CHECK_EQ_STR(job.user, "u1");
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 0);
+    CHECK_EQ_INT(trace_source_note(&trace, "never-started"), 1);
+    trace_source_close(&trace);
+
+    const char *helios = trace_source_file(
+        "earth.csv", "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
+                     "4,uA,vcX,8,8,1,FAILED,2020-04-01 00:00:08,2020-04-01 00:00:09,2020-04-01 00:00:19,10,1\n"
+                     "5,uA,vcX,1,8,1,COMPLETED,2020-04-01 00:00:09,None,None,None,None\n");
+    MUST(trace_source_jobs(&trace, 1, "{'format': 'helios', 'path': '%s'}", helios) == 0);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.id == 4 && job.gpus == 8 && job.duration_ns == 10 * SIM_NS_PER_S && job.nodes == 1);
+    CHECK_EQ_STR(job.group, "vcX");
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 0);
+    CHECK_EQ_INT(trace_source_note(&trace, "never-started"), 1);
+    trace_source_close(&trace);
+}
+
+static void alibaba_tables_become_jobs_with_shares(void)
+{
+    const char *openb = trace_source_file(
+        "pods.csv", "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
+                    "p1,1,1,1,460,,LS,Running,427061,427100,427062\np0,1,1,8,1000,T4,BE,Pending,100,130,\n"
+                    "p2,1,1,0,0,,BE,Failed,500000,500001.0,500000\n");
+    struct trace_source trace;
+    struct job_record job;
+    MUST(trace_source_jobs(&trace, 1, "{'format': 'openb', 'path': '%s', 'cpu_jobs': false}", openb) == 0);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.id == 1 && job.submit_ns == 100 * SIM_NS_PER_S && job.duration_ns == 30 * SIM_NS_PER_S && job.gpus == 8 &&
+          job.gpu_milli == 1000);
+    CHECK_EQ_STR(job.group, "BE");
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.id == 0 && job.duration_ns == 38 * SIM_NS_PER_S && job.gpus == 1 && job.gpu_milli == 460);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 0);
+    CHECK_EQ_INT(trace_source_note(&trace, "never-scheduled"), 1);
+    CHECK_EQ_INT(trace_source_note(&trace, "cpu-job"), 1);
+    trace_source_close(&trace);
+
+    const char *pai = trace_source_file("pai_task_table.csv", "j1,worker,4.0,Terminated,494935.0,495000.0,600.0,29.2,25.0,T4\n"
+                                                              "j2,tensorflow,2.0,Terminated,494930.0,494931.0,600.0,29.2,25.0,T4\n"
+                                                              "j3,ps,3.0,Failed,494940.0,494950.0,600.0,29.2,50.0,MISC\n"
+                                                              "j4,ps,1.0,Waiting,494940.0,,600.0,29.2,,\n"
+                                                              "j5,ps,1.0,Terminated,494950.0,494960.0,600.0,29.2,,\n");
+    MUST(trace_source_jobs(&trace, 1, "{'format': 'pai', 'path': '%s'}", pai) == 0);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.id == 1 && job.submit_ns == 0 && job.duration_ns == SIM_NS_PER_S && job.gpus == 1 && job.gpu_milli == 500);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.id == 0 && job.submit_ns == 5 * SIM_NS_PER_S && job.gpus == 1 && job.gpu_milli == 1000);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.id == 2 && job.gpus == 2 && job.gpu_milli == 1000);
+    CHECK_EQ_STR(job.group, "MISC");
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.id == 4 && job.gpus == 0);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 0);
+    CHECK_EQ_INT(trace_source_note(&trace, "no-run-time"), 1);
+    trace_source_close(&trace);
+}
+
+static void swf_lines_become_jobs(void)
+{
+    const char *swf = trace_source_file("log.swf", "; UnixStartTime: 837504000\n;\n"
+                                                   "  1    0  13  1451 128  -1 -1  64 3600 -1 1  9 1 -1 3 -1 -1 -1\n"
+                                                   "  2   20  -1    -1  16  -1 -1  16   60 -1 5 10 1 -1 3 -1 -1 -1\n"
+                                                   "  3   30   5    10   4  -1 -1  -1   -1 -1 0 10 1 -1 4 -1 -1 -1\n"
+                                                   "  4   30   5    10  -1  -1 -1  -1   -1 -1 0 10 1 -1 4 -1 -1 -1\n");
+    struct trace_source trace;
+    struct job_record job;
+    MUST(trace_source_jobs(&trace, 1, "{'format': 'swf', 'path': '%s'}", swf) == 0);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.id == 1 && job.submit_ns == 0 && job.duration_ns == 1451 * SIM_NS_PER_S && job.gpus == 64 &&
+          job.estimate_ns == 3600 * SIM_NS_PER_S);
+    CHECK_EQ_STR(job.group, "3");
+    CHECK_EQ_STR(job.user, "9");
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.id == 3 && job.submit_ns == 30 * SIM_NS_PER_S && job.gpus == 4 && job.estimate_ns == job.duration_ns);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 0);
+    CHECK_EQ_INT(trace_source_note(&trace, "no-run-time"), 1);
+    CHECK_EQ_INT(trace_source_note(&trace, "no-processors"), 1);
+    trace_source_close(&trace);
+}
 
 static void philly_rows_are_sorted(void)
 {
@@ -211,6 +358,40 @@ static void bad_rows_say_where_and_what_was_expected(void)
     check_azure("", SIM_E_DATA, ": error: trace is empty; expected rows of data");
     check_azure("2023-11-16 18:15:46.5,1,0\n", SIM_E_DATA,
                 ": error: none of the 1 rows can be used; requests without output tokens left out");
+}
+
+/* The first finding of a Mooncake line. */
+static void check_mooncake(const char *line, const char *expected)
+{
+    char message[1024];
+    const char *path = trace_source_file("m.jsonl", line);
+    struct trace_source trace;
+    MUST(trace_source_requests(&trace, 1, "{'format': 'mooncake', 'path': '%s'}", path) == 0);
+    CHECK_EQ_INT(read_requests(&trace).code, SIM_E_DATA);
+    snprintf(message, sizeof message, "%s%s", path, expected);
+    CHECK_EQ_STR(trace.message, message);
+    trace_source_close(&trace);
+}
+
+#define FIX_JSON "; write {\"timestamp\": 0, \"input_length\": 1, \"output_length\": 1, \"hash_ids\": []}"
+
+static void bad_json_lines_say_where_and_what_was_expected(void)
+{
+    check_mooncake("{\"timestamp\": 0, \"input_length\": 6758.5, \"output_length\": 500}",
+                   ":1:34: error: 'input_length' must be a whole number from 0 to 2147483647, got '6758.5'" FIX_JSON);
+    check_mooncake("{\"timestamp\": 0, \"input_length\": -1, \"output_length\": 500}",
+                   ":1:34: error: 'input_length' must be a whole number from 0 to 2147483647, got '-1'" FIX_JSON);
+    check_mooncake("{\"timestamp\": \"0\"}", ":1:15: error: expected a number" FIX_JSON);
+    check_mooncake("{\"timestamp\": 0, \"input_length\": 1}", ":1:1: error: 'output_length' is missing" FIX_JSON);
+    check_mooncake("{\"timestamp\": 0, \"hash_ids\": [1 2]}", ":1:33: error: expected ',' or ']'" FIX_JSON);
+    check_mooncake("{\"timestamp\": 0, \"hash_ids\": [1,]}", ":1:33: error: expected a number" FIX_JSON);
+    check_mooncake("{\"timestamp\": 0, \"hash_ids\": 1}", ":1:30: error: expected '['" FIX_JSON);
+    check_mooncake("{\"timestamp\": 0} x", ":1:18: error: expected the end of the line" FIX_JSON);
+    check_mooncake("{\"timestamp\" 0}", ":1:14: error: expected ':'" FIX_JSON);
+    check_mooncake("{\"timestamp", ":1:12: error: expected the closing quote of a string" FIX_JSON);
+    check_mooncake("timestamp,input_length\n", ":1:1: error: expected '{'" FIX_JSON);
+    check_mooncake("{\"x\": tru}", ":1:7: error: expected a value" FIX_JSON);
+    check_mooncake("{\"x\": [[}", ":1:10: error: expected a value" FIX_JSON);
 }
 
 static void missing_files_and_columns_say_so(void)
@@ -329,6 +510,72 @@ static void philly_trace(void)
     trace_source_close(&trace);
 }
 
+static void mooncake_trace(void)
+{
+    const char *path = test_shared("request_traces/mooncake_fast25_conversation.jsonl");
+    if (path == NULL) return;
+    struct trace_source trace;
+    MUST(trace_source_requests(&trace, 1, "{'format': 'mooncake', 'path': '%s'}", path) == 0);
+    struct totals totals = read_requests(&trace);
+    CHECK_EQ_INT(totals.code, 0);
+    CHECK_EQ_INT(totals.n, 12031);
+    CHECK_EQ_INT(totals.prompt_tokens, 144793823);
+    CHECK_EQ_INT(totals.output_tokens, 4122048);
+    CHECK_EQ_INT(totals.blocks, 288500);
+    CHECK(totals.ordered);
+    trace_source_close(&trace);
+}
+
+static void openb_trace(void)
+{
+    const char *path = test_shared("job_traces/alibaba_openb2023_pods_default.csv");
+    if (path == NULL) return;
+    struct trace_source trace;
+    struct job_record job;
+    int64_t n = 0, gpus = 0, milli = 0, cpu_jobs = 0;
+    MUST(trace_source_jobs(&trace, 1, "{'format': 'openb', 'path': '%s'}", path) == 0);
+    while (trace_source_job(&trace, &job) == 1) {
+        n++;
+        gpus += job.gpus;
+        cpu_jobs += job.gpus == 0;
+        milli += job.gpus == 1 ? job.gpu_milli : 0;
+    }
+    CHECK_EQ_INT(n, 8152);
+    CHECK_EQ_INT(cpu_jobs, 1088);
+    CHECK_EQ_INT(gpus, 7433);
+    CHECK_EQ_INT(milli, 5642800);
+    CHECK_EQ_INT(trace_source_note(&trace, "never-scheduled"), 897);
+    trace_source_close(&trace);
+}
+
+/* Lists of peers, read by the generic formats. */
+static void peer_lists(void)
+{
+    const char *vidur = test_shared("peers/vidur/r200.csv"), *tiresias = test_shared("peers/tiresias/jobs400.csv");
+    if (vidur == NULL || tiresias == NULL) return;
+    struct trace_source trace;
+    MUST(trace_source_requests(&trace, 1,
+                               "{'format': 'csv', 'path': '%s', 'columns': {'arrival': 'arrived_at', 'prompt':"
+                               " 'num_prefill_tokens', 'output': 'num_decode_tokens'}}",
+                               vidur) == 0);
+    struct totals totals = read_requests(&trace);
+    CHECK_EQ_INT(totals.n, 200);
+    CHECK_EQ_INT(totals.first_ns, 209966000);
+    CHECK_EQ_INT(totals.last_ns, 51289930000);
+    trace_source_close(&trace);
+    struct job_record job;
+    int64_t n = 0, gpu_s = 0;
+    MUST(trace_source_jobs(&trace, 1, "{'format': 'csv-jobs', 'path': '%s', 'columns': {'gpus': 'num_gpus'}}",
+                           tiresias) == 0);
+    while (trace_source_job(&trace, &job) == 1) {
+        n++;
+        gpu_s += job.gpus * (job.duration_ns / SIM_NS_PER_S);
+    }
+    CHECK_EQ_INT(n, 400);
+    CHECK_EQ_INT(gpu_s, 3545922);
+    trace_source_close(&trace);
+}
+
 static void length_traces(void)
 {
     const char *path = test_shared("request_traces/arxiv_summarization_lengths_vidur.csv");
@@ -368,15 +615,24 @@ TEST_SUITE(traces)
     TEST(azure_rows_become_requests);
     TEST(lengths_have_their_own_times_or_a_process);
     TEST(any_table_of_requests_can_be_named);
+    TEST(burstgpt_failures_are_a_choice);
+    TEST(mooncake_lines_become_requests_with_blocks);
     TEST(philly_rows_are_sorted);
+    TEST(acme_and_helios_logs_become_jobs);
+    TEST(alibaba_tables_become_jobs_with_shares);
+    TEST(swf_lines_become_jobs);
     TEST(any_table_of_jobs_can_be_named);
     TEST(bad_rows_say_where_and_what_was_expected);
+    TEST(bad_json_lines_say_where_and_what_was_expected);
     TEST(missing_files_and_columns_say_so);
     TEST(bad_rows_can_be_left_out_up_to_a_number);
     TEST(all_bad_rows_can_be_reported_in_one_pass);
     TEST(memory_failures_are_reported_at_every_allocation);
     TEST(azure_conversation_trace);
     TEST(philly_trace);
+    TEST(mooncake_trace);
+    TEST(openb_trace);
+    TEST(peer_lists);
     TEST(length_traces);
     TEST(formats_have_one_open_function_and_unique_names);
 }

@@ -4,6 +4,7 @@
  * Numbers of time count from the file's own zero, calendar times from the first request; "origin" changes that. Requests
  * with 0 tokens on either side are left out and counted. */
 #include "traces/formats/file_trace.h"
+#include "traces/formats/prefix_blocks.h"
 #include "traces/formats/user_columns.h"
 #include "traces/registry.h"
 
@@ -19,38 +20,13 @@ struct csv_params {
     const char *columns[N_COLUMNS];
 };
 
-struct blocks {
-    size_t capacity;
-    uint64_t *ids;
-};
-
-static void destroy_blocks(void *state)
-{
-    struct blocks *blocks = state;
-    mem_free(blocks->ids);
-    mem_free(blocks);
-}
-
-static bool reserve(struct reader *reader, struct blocks *blocks, size_t n)
-{
-    if (n <= blocks->capacity) return true;
-    uint64_t *ids = mem_realloc(blocks->ids, 2 * n * sizeof *ids);
-    if (ids == NULL) {
-        diag_error(&reader->problem, SIM_E_NOMEM, csv_name(reader->csv), NULL, "out of memory");
-        return false;
-    }
-    blocks->ids = ids;
-    blocks->capacity = 2 * n;
-    return true;
-}
-
 /* "17 4 250": the ids of the prompt's blocks. */
 static bool read_prefix(struct reader *reader, struct request_record *request)
 {
-    struct blocks *blocks = reader->format.state;
+    struct prefix_blocks *blocks = reader->format.state;
     struct csv_field field = reader_text(reader, PREFIX);
     const char *at = field.chars, *end = at + field.n_chars;
-    size_t n = 0;
+    blocks->n = 0;
     while (at < end) {
         const char *blank = memchr(at, ' ', (size_t)(end - at));
         size_t n_chars = (size_t)((blank != NULL ? blank : end) - at);
@@ -60,12 +36,10 @@ static bool read_prefix(struct reader *reader, struct request_record *request)
                        reader->columns[PREFIX].name, (int)(n_chars < 60 ? n_chars : 60), at);
             return false;
         }
-        if (!reserve(reader, blocks, n + 1)) return false;
-        blocks->ids[n++] = (uint64_t)id;
+        if (!prefix_blocks_add(blocks, (uint64_t)id)) return reader_no_memory(reader);
         at += n_chars + (blank != NULL);
     }
-    request->prefix_blocks = n > 0 ? blocks->ids : NULL;
-    request->n_prefix_blocks = (int32_t)n;
+    prefix_blocks_give(blocks, request);
     return true;
 }
 
@@ -93,11 +67,11 @@ static int open_requests(const void *params, const struct source_options *option
                               .columns = columns,
                               .n_columns = N_COLUMNS,
                               .row = read_row,
-                              .destroy_state = destroy_blocks};
+                              .destroy_state = prefix_blocks_destroy};
     int code = user_columns(&csv->table, csv->columns, optional, N_COLUMNS, options->where, columns, positions, &rows,
                             diag);
     if (code != 0) return code;
-    rows.state = mem_zalloc(1, sizeof(struct blocks));
+    rows.state = prefix_blocks_create();
     if (rows.state == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
     return file_trace_requests(&rows, &csv->file, options, source, diag);
 }

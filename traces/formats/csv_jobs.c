@@ -1,6 +1,6 @@
 /* Any table of jobs: the user names the columns. With the default names it reads what `orrery trace convert` writes.
- * Only the submission, duration and GPUs have to be there. Empty fields of the others stand for the 0-based row (job_id),
- * free choice (nodes), a whole GPU (gpu_milli), the duration (estimate), and no name (group, user).
+ * Only the submission, duration and GPUs have to be there. Empty fields of the others stand for the 0-based row (job_id,
+ * also where it is no number), free choice (nodes), a whole GPU (gpu_milli), the duration (estimate), no name (group, user).
  *
  * Numbers of time count from the file's own zero, calendar times from the first job; "origin" changes that. */
 #include "traces/formats/file_trace.h"
@@ -24,7 +24,8 @@ static bool read_optional_i32(struct reader *reader, int column, int32_t min, in
 static bool read_optional(struct reader *reader, const struct csv_jobs_params *params, struct job_record *job)
 {
     enum time_unit unit = (enum time_unit)(params->duration_unit + 1);
-    if (reader_has(reader, ID) && !reader_i64(reader, ID, 0, INT64_MAX, &job->id)) return false;
+    int64_t id;
+    if (reader_number(reader, ID, &id)) job->id = id;
     if (reader_has(reader, ESTIMATE) && !reader_duration(reader, ESTIMATE, unit, &job->estimate_ns)) return false;
     if (!read_optional_i32(reader, NODES, 0, &job->nodes)) return false;
     if (!read_optional_i32(reader, GPU_MILLI, 0, &job->gpu_milli)) return false;

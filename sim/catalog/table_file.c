@@ -1,0 +1,187 @@
+#include "sim/catalog/table_file.h"
+
+#include "sim/core/csv.h"
+#include "sim/core/number.h"
+
+#include <float.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum { MAX_COLUMNS = 16 };
+
+static const struct config_field text_fields[] = {{.kind = CONFIG_TEXT, .min = 1, .max = 256}, {0}};
+
+#define FILE_FIELD(member) .offset = offsetof(struct table_file, member)
+
+const struct config_field table_file_fields[] = {
+    {.name = "path", .kind = CONFIG_PATH, .flags = CONFIG_OPTIONAL, FILE_FIELD(path),
+     .help = "a CSV file with a header"},
+    {.name = "where", .kind = CONFIG_LIST, FILE_FIELD(where), .fields = text_fields, .elem_bytes = sizeof(char *),
+     .min = 0, .max = MAX_COLUMNS / 2, .help = "rows to take, as \"column=value\"; all must hold"},
+    {.name = "tokens", .kind = CONFIG_LIST, FILE_FIELD(tokens), .fields = text_fields, .elem_bytes = sizeof(char *),
+     .value = "[\"tokens\"]", .min = 1, .max = 4, .help = "columns whose product is the number of tokens"},
+    {.name = "prefill_time", .kind = CONFIG_TEXT, FILE_FIELD(prefill_time), .value = "prefill_time",
+     .help = "column of the time of iterations with prompts"},
+    {.name = "decode_time", .kind = CONFIG_TEXT, FILE_FIELD(decode_time), .value = "decode_time",
+     .help = "column of the time of iterations that only decode"},
+    {.name = "time_unit", .kind = CONFIG_QUANTITY, FILE_FIELD(unit_s), .dim = UNIT_TIME, .value = "1ms", .min = DBL_MIN,
+     .max = 1e6, .help = "what a time of 1 stands for"},
+    {0},
+};
+
+/* A growing list of points. */
+struct points {
+    struct table_point *items;
+    size_t n, capacity;
+};
+
+/* The columns asked for: first those of `where`, then those of `tokens`, then the two times. */
+struct columns {
+    struct csv_column names[MAX_COLUMNS];
+    int at[MAX_COLUMNS];
+    const char *wanted[MAX_COLUMNS / 2]; /* values of `where` */
+    size_t n_where, n_tokens, n;
+};
+
+static const char *text_item(const struct config_list *list, size_t i)
+{
+    return ((const char *const *)list->items)[i];
+}
+
+static int add_point(struct points *points, double tokens, double seconds)
+{
+    if (points->n == points->capacity) {
+        const size_t capacity = points->capacity ? 2 * points->capacity : 64;
+        struct table_point *items = mem_realloc(points->items, capacity * sizeof *items);
+        if (!items) return SIM_E_NOMEM;
+        points->items = items;
+        points->capacity = capacity;
+    }
+    points->items[points->n++] = (struct table_point){tokens, seconds};
+    return 0;
+}
+
+/* Splits "column=value"; the texts live in the arena. */
+static int plan_where(const struct table_file *file, const char *where, struct arena *arena, struct columns *columns,
+                      struct diag *diag)
+{
+    for (size_t i = 0; i < file->where.n; i++) {
+        char *column = arena_strdup(arena, text_item(&file->where, i));
+        if (!column) return SIM_E_NOMEM;
+        char *equals = strchr(column, '=');
+        if (!equals)
+            return diag_error(diag, SIM_E_CONFIG, where, "write \"column=value\"", "'where' has no '=' in '%s'",
+                              column);
+        *equals = 0;
+        columns->names[columns->n++].name = column;
+        columns->wanted[i] = equals + 1;
+    }
+    columns->n_where = columns->n;
+    return 0;
+}
+
+static int plan_columns(const struct table_file *file, const char *where, struct arena *arena, struct columns *columns,
+                        struct diag *diag)
+{
+    *columns = (struct columns){.n = 0};
+    const int code = plan_where(file, where, arena, columns, diag);
+    if (code != 0) return code;
+    columns->n_tokens = file->tokens.n;
+    for (size_t i = 0; i < file->tokens.n; i++) columns->names[columns->n++].name = text_item(&file->tokens, i);
+    columns->names[columns->n++].name = file->prefill_time;
+    columns->names[columns->n++].name = file->decode_time;
+    return 0;
+}
+
+/* The field of a planned column; an empty one where the row is too short. */
+static struct csv_field field_of(const struct csv *csv, const struct columns *columns, size_t column)
+{
+    const size_t at = (size_t)columns->at[column];
+    return at < csv_n_fields(csv) ? csv_fields(csv)[at] : (struct csv_field){"", 0};
+}
+
+static bool row_matches(const struct csv *csv, const struct columns *columns)
+{
+    for (size_t i = 0; i < columns->n_where; i++) {
+        const struct csv_field field = field_of(csv, columns, i);
+        if (field.n_chars != strlen(columns->wanted[i]) || memcmp(field.chars, columns->wanted[i], field.n_chars) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* A number above zero. */
+static int read_number(const struct csv *csv, const struct columns *columns, size_t column, double *value,
+                       struct diag *diag)
+{
+    const struct csv_field field = field_of(csv, columns, column);
+    if (number_f64(field.chars, field.n_chars, value) == NUMBER_OK && *value > 0.0) return 0;
+    char where[DIAG_WHERE_CHARS];
+    csv_where(csv, (size_t)columns->at[column], where);
+    return diag_error(diag, SIM_E_DATA, where, NULL, "column '%s' must hold a number above 0, got '%.*s'",
+                      columns->names[column].name, (int)(field.n_chars < 40 ? field.n_chars : 40), field.chars);
+}
+
+/* Adds what the row measured to the curves [prefill, decode]. */
+static int read_row(const struct csv *csv, const struct columns *columns, double unit_s, struct points curves[2],
+                    struct diag *diag)
+{
+    double tokens = 1.0, time;
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < columns->n_tokens; i++) {
+        double factor = 1.0;
+        code = read_number(csv, columns, columns->n_where + i, &factor, diag);
+        tokens *= factor;
+    }
+    for (size_t i = 0; code == 0 && i < 2; i++) {
+        const size_t column = columns->n_where + columns->n_tokens + i;
+        if (field_of(csv, columns, column).n_chars == 0) continue;
+        code = read_number(csv, columns, column, &time, diag);
+        if (code == 0) code = add_point(&curves[i], tokens, time * unit_s);
+    }
+    return code;
+}
+
+static int read_rows(struct csv *csv, struct columns *columns, double unit_s, struct points curves[2],
+                     struct diag *diag)
+{
+    int code = csv_read_header(csv, columns->names, columns->n, columns->at, diag);
+    while (code == 0) {
+        const int got = csv_next(csv, diag);
+        if (got <= 0) return got;
+        if (row_matches(csv, columns)) code = read_row(csv, columns, unit_s, curves, diag);
+    }
+    return code;
+}
+
+static int keep_curve(const struct points *points, struct arena *arena, struct table_curve *curve)
+{
+    struct table_point *kept = arena_alloc(arena, points->n * sizeof *kept);
+    if (!kept) return SIM_E_NOMEM;
+    memcpy(kept, points->items, points->n * sizeof *kept);
+    *curve = (struct table_curve){kept, table_reduce(kept, points->n)};
+    return 0;
+}
+
+int table_file_read(const struct table_file *file, const char *where, struct arena *arena, struct table_curve *prefill,
+                    struct table_curve *decode, struct diag *diag)
+{
+    struct columns columns;
+    struct input *input;
+    struct csv *csv;
+    struct points curves[2] = {{0}, {0}};
+    int code = plan_columns(file, where, arena, &columns, diag);
+    if (code == 0) code = input_open(file->path, &input, diag);
+    if (code == 0) code = csv_create(input, &(struct csv_options){0}, &csv, diag);
+    if (code != 0) return code;
+    code = read_rows(csv, &columns, file->unit_s, curves, diag);
+    csv_destroy(csv);
+    if (code == 0 && (curves[0].n == 0 || curves[1].n == 0))
+        code = diag_error(diag, SIM_E_CONFIG, where, "compare 'where' with the rows of the file",
+                          "no measured iterations in '%s'", file->path);
+    if (code == 0) code = keep_curve(&curves[0], arena, prefill);
+    if (code == 0) code = keep_curve(&curves[1], arena, decode);
+    mem_free(curves[0].items);
+    mem_free(curves[1].items);
+    return code;
+}

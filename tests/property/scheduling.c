@@ -1,0 +1,196 @@
+/* Schedulers against the plainest way to write them, closed forms and optima. */
+#include "sim/core/rng.h"
+#include "tests/harness.h"
+#include "tests/jobrun.h"
+#include "tests/naive_cluster.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+static int between(struct rng *rng, int low, int high)
+{
+    return low + (int)rng_below(rng, (uint64_t)(high - low + 1));
+}
+
+/* Short times and few sizes, so that ties, simultaneous events and crossings are frequent. */
+static int draw_jobs(struct rng *rng, struct naive_job *jobs, int n, int total_gpus, bool exact_estimates)
+{
+    int horizon = between(rng, 0, 3 * n), longest = between(rng, 1, 12);
+    int submit = 0;
+    for (int i = 0; i < n; i++) {
+        if (horizon > 0) submit += between(rng, 0, 2 * horizon / n);
+        int run = between(rng, 1, longest);
+        jobs[i] = (struct naive_job){.submit = submit,
+                                     .run = run,
+                                     .estimate = exact_estimates ? run : between(rng, 1, 2 * longest),
+                                     .gpus = between(rng, 1, between(rng, 1, total_gpus))};
+    }
+    return n;
+}
+
+static void run_same(struct jobrun *run, const char *scheduler, const struct naive_job *jobs, int n, int total_gpus)
+{
+    struct job_record records[NAIVE_MAX_JOBS];
+    for (int i = 0; i < n; i++) {
+        records[i] = jobrun_record(i, jobs[i].submit, jobs[i].run, jobs[i].gpus);
+        records[i].estimate_ns = jobs[i].estimate * SIM_NS_PER_S;
+    }
+    jobrun_init(run,
+                &(struct jobrun_spec){.records = records,
+                                      .n = (size_t)n,
+                                      .cluster = {.nodes = total_gpus, .gpus_per_node = 1},
+                                      .scheduler = scheduler},
+                0);
+}
+
+static bool agrees(const struct jobrun_job *job, const struct naive_job *naive)
+{
+    return CHECK_NEAR(job->start_s, naive->start, 0) && CHECK_NEAR(job->end_s, naive->end, 0) &&
+           CHECK_EQ_INT(job->preemptions, naive->preemptions) && CHECK_EQ_INT(job->starts, naive->starts);
+}
+
+static void schedulers_agree_with_naive_ones(void)
+{
+    static const char *const schedulers[] = {"fifo", "fifo-skip", "easy", "sjf", "fewest-gpus", "srtf", "srsf"};
+    for (uint64_t round = 0; round < 400; round++) {
+        struct rng rng;
+        rng_init(&rng, 1, 0, "scheduling", round);
+        struct naive_job jobs[NAIVE_MAX_JOBS];
+        int total_gpus = between(&rng, 1, 12), n = between(&rng, 1, 40);
+        draw_jobs(&rng, jobs, n, total_gpus, false);
+        for (size_t s = 0; s < sizeof schedulers / sizeof schedulers[0]; s++) {
+            struct jobrun run;
+            naive_cluster_run(schedulers[s], jobs, n, total_gpus);
+            run_same(&run, schedulers[s], jobs, n, total_gpus);
+            bool same = true;
+            for (int i = 0; i < n && same; i++) same = agrees(&run.jobs[i], &jobs[i]);
+            jobrun_fini(&run);
+            if (!CHECK(same)) {
+                CU_FAIL("the naive scheduler differs");
+                return;
+            }
+        }
+    }
+}
+
+static void easy_keeps_its_promise_when_estimates_are_exact(void)
+{
+    int n_promised = 0;
+    for (uint64_t round = 0; round < 200; round++) {
+        struct rng rng;
+        rng_init(&rng, 2, 0, "scheduling", round);
+        struct naive_job jobs[NAIVE_MAX_JOBS];
+        int n = draw_jobs(&rng, jobs, 40, 8, true);
+        struct jobrun run;
+        naive_cluster_run("easy", jobs, n, 8);
+        run_same(&run, "easy", jobs, n, 8);
+        for (int i = 0; i < n; i++) {
+            if (jobs[i].promise < 0) continue;
+            n_promised++;
+            CHECK(run.jobs[i].start_s <= jobs[i].promise);
+        }
+        jobrun_fini(&run);
+    }
+    CHECK(n_promised > 1000);
+}
+
+/* Graham's list scheduling: each job starts when it has come and the first of the servers is free. */
+static void fifo_of_single_gpu_jobs_is_list_scheduling(void)
+{
+    enum { N = 500, SERVERS = 7 };
+    struct rng rng;
+    rng_init(&rng, 3, 0, "scheduling", 0);
+    struct job_record records[N];
+    double now_s = 0, free_s[SERVERS] = {0}, expected_s[N];
+    for (int i = 0; i < N; i++) {
+        now_s += between(&rng, 0, 6) * 0.25;
+        records[i] = jobrun_record(i, now_s, between(&rng, 1, 80) * 0.25, 1);
+        int first = 0;
+        for (int k = 1; k < SERVERS; k++) first = free_s[k] < free_s[first] ? k : first;
+        expected_s[i] = fmax(now_s, free_s[first]);
+        free_s[first] = expected_s[i] + sim_s_from_ns(records[i].duration_ns);
+    }
+    for (int i = 0; i < 2; i++) {
+        struct jobrun run;
+        struct jobrun_spec spec = {.records = records,
+                                   .n = N,
+                                   .cluster = {.nodes = SERVERS, .gpus_per_node = 1},
+                                   .scheduler = i == 0 ? "fifo" : "fifo-skip"};
+        jobrun_init(&run, &spec, 0);
+        for (int k = 0; k < N; k++) CHECK(run.jobs[k].start_s == expected_s[k]);
+        jobrun_fini(&run);
+    }
+}
+
+/* The least sum of completion times on one GPU, by trying everything second by second. */
+static int least_sum(const struct naive_job *jobs, int n, int *left, int now)
+{
+    bool done = true, somebody = false;
+    int best = INT_MAX;
+    for (int i = 0; i < n; i++) {
+        if (left[i] == 0) continue;
+        done = false;
+        if (jobs[i].submit > now) continue;
+        somebody = true;
+        left[i]--;
+        int sum = least_sum(jobs, n, left, now + 1) + (left[i] == 0 ? now + 1 : 0);
+        left[i]++;
+        best = sum < best ? sum : best;
+    }
+    if (done) return 0;
+    return somebody ? best : least_sum(jobs, n, left, now + 1);
+}
+
+static void srtf_on_one_gpu_is_optimal(void)
+{
+    for (uint64_t round = 0; round < 60; round++) {
+        struct rng rng;
+        rng_init(&rng, 4, 0, "scheduling", round);
+        struct naive_job jobs[4];
+        int left[4], submits = 0;
+        for (int i = 0; i < 4; i++) {
+            int submit = (i > 0 ? jobs[i - 1].submit : 0) + between(&rng, 0, 2);
+            left[i] = between(&rng, 1, 3);
+            jobs[i] = (struct naive_job){.submit = submit, .run = left[i], .estimate = left[i], .gpus = 1};
+            submits += submit;
+        }
+        int best = least_sum(jobs, 4, left, 0) - submits;
+        struct jobrun run;
+        run_same(&run, "srtf", jobs, 4, 1);
+        CHECK(run.mean_jct_s * 4 == best);
+        jobrun_fini(&run);
+    }
+}
+
+/* Five jobs on four GPUs, worked out by hand. */
+static void five_jobs(void)
+{
+    static const struct {
+        const char *scheduler;
+        double jct_s[5];
+    } cases[] = {{"fifo", {10, 19, 21, 38, 19}}, {"easy", {10, 19, 3, 38, 4}}, {"sjf", {10, 31, 3, 20, 9}}};
+    const struct job_record records[] = {jobrun_record(0, 0, 10, 2), jobrun_record(1, 1, 10, 4),
+                                         jobrun_record(2, 2, 3, 1), jobrun_record(3, 2, 20, 1),
+                                         jobrun_record(4, 3, 2, 2)};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct jobrun run;
+        jobrun_init(&run,
+                    &(struct jobrun_spec){.records = records,
+                                          .n = 5,
+                                          .cluster = {.nodes = 1, .gpus_per_node = 4},
+                                          .scheduler = cases[i].scheduler},
+                    0);
+        for (int k = 0; k < 5; k++) CHECK(run.jobs[k].jct_s == cases[i].jct_s[k]);
+        jobrun_fini(&run);
+    }
+}
+
+TEST_SUITE(scheduling)
+{
+    TEST(schedulers_agree_with_naive_ones);
+    TEST(easy_keeps_its_promise_when_estimates_are_exact);
+    TEST(fifo_of_single_gpu_jobs_is_list_scheduling);
+    TEST(srtf_on_one_gpu_is_optimal);
+    TEST(five_jobs);
+}

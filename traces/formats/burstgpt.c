@@ -1,0 +1,92 @@
+/* BurstGPT: Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type; later releases add columns that are not
+ * read. Times are seconds from the file's own zero, sorted.
+ *
+ * Rows without response tokens are requests that failed. By default they are left out and counted: what they cost the
+ * service is not known. "failed": "prefill" keeps them as requests that end with their first token. Rows without request
+ * tokens are always left out and counted. */
+#include "traces/formats/file_trace.h"
+#include "traces/registry.h"
+
+#include <string.h>
+
+enum { TIMESTAMP, REQUEST_TOKENS, RESPONSE_TOKENS, MODEL, LOG_TYPE, N_COLUMNS };
+enum { FAILED_LEAVE_OUT, FAILED_PREFILL };
+
+struct burstgpt_params {
+    struct trace_file file;
+    int failed;
+    const char *model, *log_type; /* NULL: all */
+};
+
+static const struct csv_column columns[N_COLUMNS] = {{.name = "Timestamp"},
+                                                     {.name = "Request tokens"},
+                                                     {.name = "Response tokens"},
+                                                     {.name = "Model", .optional = true},
+                                                     {.name = "Log Type", .optional = true}};
+
+static bool is_chosen(const struct reader *reader, int column, const char *wanted)
+{
+    struct csv_field field = reader_text(reader, column);
+    return wanted == NULL || (strlen(wanted) == field.n_chars && memcmp(wanted, field.chars, field.n_chars) == 0);
+}
+
+static enum row_result read_row(struct reader *reader, union trace_record *record)
+{
+    const struct burstgpt_params *params = (const struct burstgpt_params *)reader->file;
+    sim_ns arrival_ns;
+    int64_t prompt, output;
+    if (!reader_time(reader, TIMESTAMP, TIME_S, &arrival_ns) || !reader_tokens(reader, REQUEST_TOKENS, &prompt) ||
+        !reader_tokens(reader, RESPONSE_TOKENS, &output)) {
+        return ROW_BAD;
+    }
+    if (!is_chosen(reader, MODEL, params->model) || !is_chosen(reader, LOG_TYPE, params->log_type)) {
+        return reader_leave_out(reader, "not-chosen", "requests of other models or log types left out");
+    }
+    if (output == 0 && prompt > 0) {
+        if (params->failed == FAILED_LEAVE_OUT) {
+            return reader_leave_out(reader, "failed-request", "failed requests (no response tokens) left out");
+        }
+        reader_note(reader, "failed-request", "failed requests (no response tokens) end with their first token");
+        output = 1;
+    }
+    return reader_request(reader, record, arrival_ns, prompt, output);
+}
+
+static const struct row_format rows = {.requests = true, .columns = columns, .n_columns = N_COLUMNS, .row = read_row};
+
+static int open_requests(const void *params, const struct source_options *options, struct request_source **source,
+                         struct diag *diag)
+{
+    return file_trace_requests(&rows, params, options, source, diag);
+}
+
+static const char *const failed_names[] = {"leave-out", "prefill", NULL};
+
+static const struct config_field params[] = {
+    TRACE_TIME_PARAMS,
+    TRACE_LENGTH_PARAMS,
+    TRACE_FILE_PARAMS("false"),
+    {.name = "failed",
+     .kind = CONFIG_CHOICE,
+     .offset = offsetof(struct burstgpt_params, failed),
+     .value = "leave-out",
+     .choices = failed_names,
+     .help = "what becomes of requests without response tokens"},
+    {.name = "model",
+     .kind = CONFIG_TEXT,
+     .flags = CONFIG_OPTIONAL,
+     .offset = offsetof(struct burstgpt_params, model),
+     .help = "only requests of this model, \"ChatGPT\" or \"GPT-4\""},
+    {.name = "log_type",
+     .kind = CONFIG_TEXT,
+     .flags = CONFIG_OPTIONAL,
+     .offset = offsetof(struct burstgpt_params, log_type),
+     .help = "only requests of this kind, \"Conversation log\" or \"API log\""},
+    {0}};
+
+const struct trace_format trace_burstgpt = {.name = "burstgpt",
+                                            .summary = "BurstGPT: ChatGPT and GPT-4 requests of a campus",
+                                            .source = "Wang et al., BurstGPT, KDD 2025",
+                                            .params = params,
+                                            .params_bytes = sizeof(struct burstgpt_params),
+                                            .open_requests = open_requests};

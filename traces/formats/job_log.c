@@ -1,0 +1,55 @@
+#include "traces/formats/job_log.h"
+
+enum { SUBMIT, DURATION, GPUS, START, END, NODES, ID, USER, GROUP, N_COLUMNS };
+
+/* 1 with a run time, 0 when the job never ran, -1 when the row is bad. */
+static int read_duration(struct reader *reader, sim_ns *duration_ns)
+{
+    if (reader_has(reader, DURATION)) return reader_duration(reader, DURATION, TIME_S, duration_ns) ? 1 : -1;
+    if (!reader_has(reader, START) || !reader_has(reader, END)) return 0;
+    sim_ns start_ns, end_ns;
+    if (!reader_time(reader, START, TIME_CALENDAR, &start_ns) || !reader_time(reader, END, TIME_CALENDAR, &end_ns)) {
+        return -1;
+    }
+    *duration_ns = end_ns - start_ns;
+    if (*duration_ns >= 0) return 1;
+    return reader_bad(reader, END, NULL, "'%s' is before '%s'", reader->columns[END].name, reader->columns[START].name);
+}
+
+static bool read_names(struct reader *reader, struct job_record *job)
+{
+    int64_t id;
+    if (reader_number(reader, ID, &id)) job->id = id;
+    job->group = reader_intern(reader, GROUP);
+    job->user = reader_intern(reader, USER);
+    return job->group != NULL && job->user != NULL;
+}
+
+static enum row_result read_row(struct reader *reader, union trace_record *record)
+{
+    struct job_record *job = &record->job;
+    *job = (struct job_record){.id = reader->row};
+    if (!reader_time(reader, SUBMIT, TIME_CALENDAR, &job->submit_ns) || !reader_i32(reader, GPUS, 0, &job->gpus) ||
+        (reader_has(reader, NODES) && !reader_i32(reader, NODES, 0, &job->nodes)) || !read_names(reader, job)) {
+        return ROW_BAD;
+    }
+    int ran = read_duration(reader, &job->duration_ns);
+    if (ran == 0) return reader_leave_out(reader, "never-started", "jobs that never started left out");
+    return ran < 0 ? ROW_BAD : file_trace_job(reader, job);
+}
+
+int job_log_open(const struct job_log_columns *names, const struct job_file *params,
+                 const struct source_options *options, struct job_source **source, struct diag *diag)
+{
+    const struct csv_column columns[N_COLUMNS] = {[SUBMIT] = {.name = names->submit},
+                                                  [DURATION] = {.name = names->duration},
+                                                  [GPUS] = {.name = names->gpus},
+                                                  [START] = {.name = names->start, .optional = true},
+                                                  [END] = {.name = names->end, .optional = true},
+                                                  [NODES] = {.name = names->nodes, .optional = true},
+                                                  [ID] = {.name = names->id, .optional = true},
+                                                  [USER] = {.name = names->user, .optional = true},
+                                                  [GROUP] = {.name = names->group, .optional = true}};
+    const struct row_format rows = {.from_first = true, .columns = columns, .n_columns = N_COLUMNS, .row = read_row};
+    return file_trace_jobs(&rows, &params->file, options, source, diag);
+}

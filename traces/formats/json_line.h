@@ -1,0 +1,31 @@
+/* One flat JSON object on one line, member by member, without building a tree: what traces in JSON Lines need. Integers
+ * are exact over all 64 bits; the values of members that nobody asks for are skipped. */
+#ifndef ORRERY_TRACES_FORMATS_JSON_LINE_H
+#define ORRERY_TRACES_FORMATS_JSON_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct json_line {
+    const char *start, *at, *end;
+    const char *error; /* what was expected at `at`; NULL while all is well */
+};
+
+void json_line_init(struct json_line *line, const char *chars, size_t n_chars);
+
+/* Goes to the next member and points at its key, as written between the quotes. False past the last one, which must be
+ * the end of the line, and on an error. The value of each member has to be read or skipped before the next call. */
+bool json_line_member(struct json_line *line, const char **key, size_t *n_chars);
+
+/* The text of a number, or false with an error. */
+bool json_line_number(struct json_line *line, const char **chars, size_t *n_chars);
+
+/* Steps into an array and over its elements: `first` is set before the first call. True before each element, false past
+ * the last one and on an error. */
+bool json_line_element(struct json_line *line, bool *first);
+
+/* Skips a value of any kind, nested at most 64 deep. */
+bool json_line_skip(struct json_line *line);
+
+#endif

@@ -1,0 +1,23 @@
+/* The ids of the prompt blocks of the row in hand. */
+#ifndef ORRERY_TRACES_FORMATS_PREFIX_BLOCKS_H
+#define ORRERY_TRACES_FORMATS_PREFIX_BLOCKS_H
+
+#include "sim/world/source.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct prefix_blocks {
+    size_t n, capacity;
+    uint64_t *ids;
+};
+
+void *prefix_blocks_create(void); /* NULL when out of memory */
+void prefix_blocks_destroy(void *blocks);
+bool prefix_blocks_add(struct prefix_blocks *blocks, uint64_t id); /* false when out of memory */
+
+/* Lends the ids to a record, until the next row. */
+void prefix_blocks_give(const struct prefix_blocks *blocks, struct request_record *request);
+
+#endif
