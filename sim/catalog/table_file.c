@@ -117,7 +117,7 @@ static int read_number(const struct csv *csv, const struct columns *columns, siz
     const struct csv_field field = field_of(csv, columns, column);
     if (number_f64(field.chars, field.n_chars, value) == NUMBER_OK && *value > 0.0) return 0;
     char where[DIAG_WHERE_CHARS];
-    csv_where(csv, (size_t)columns->at[column], where);
+    csv_where(csv, (size_t)columns->at[column], 0, where);
     return diag_error(diag, SIM_E_DATA, where, NULL, "column '%s' must hold a number above 0, got '%.*s'",
                       columns->names[column].name, (int)(field.n_chars < 40 ? field.n_chars : 40), field.chars);
 }
