@@ -47,6 +47,23 @@ static const struct config_field *find_field(const struct config_field *fields, 
     return NULL;
 }
 
+/* Reports a key of a variant whose alternative was named elsewhere: it was meant for the one that stood here before.
+ * Returns false when that is not the case. */
+static bool report_left_over(struct binding *binding, const char *tag, const struct config_trail *section,
+                             const struct json_node *member)
+{
+    const struct json_node *named = json_member(section->node, tag);
+    if (!is_set(named) || named->source == member->source) return false;
+    char path[PATH_CHARS], where[DIAG_WHERE_CHARS], hint[DIAG_TEXT_CHARS];
+    struct json_node key = *member;
+    key.place = member->key_place;
+    snprintf(hint, sizeof hint, "set it to null, as the %s was changed by %.160s", tag,
+             json_where(named, where, sizeof where));
+    config_report(&binding->reading, &key, hint, "unknown key '%s' in '%s' with %s '%s'", member->key,
+                  config_trail_path(section, path, sizeof path), tag, named->text);
+    return true;
+}
+
 /* `tag` is known as well, when it is not NULL. */
 static void report_unknown_key(struct binding *binding, const struct config_field *fields, const char *tag,
                                const struct config_trail *section, const struct json_node *member)
@@ -62,7 +79,8 @@ static void report_unknown_key(struct binding *binding, const struct config_fiel
     char where[DIAG_WHERE_CHARS], path[PATH_CHARS], after[PATH_CHARS + 8] = "";
     if (*config_trail_path(section, path, sizeof path) != 0) snprintf(after, sizeof after, " in '%s'", path);
     json_key_where(member, where, sizeof where);
-    config_report_unknown(&binding->reading, where, "key", member->key, after, known, n);
+    if (tag == NULL || text_nearest(member->key, known, n) != NULL || !report_left_over(binding, tag, section, member))
+        config_report_unknown(&binding->reading, where, "key", member->key, after, known, n);
 }
 
 /* Fills the struct at `base` from the members of the trail's node; all are absent when that is NULL. `tag` is a member
@@ -75,7 +93,7 @@ static void bind_members(struct binding *binding, const struct config_field *fie
         if (tag != NULL && strcmp(member->key, tag) == 0) continue;
         const struct config_field *field = find_field(fields, member->key);
         struct config_trail trail = {section, member->key, 0, member};
-        if (field == NULL)
+        if (field == NULL && !member->removes)
             report_unknown_key(binding, fields, tag, section, member);
         else if (is_set(member))
             bind_value(binding, field, &trail, field_at(field, base));
@@ -157,10 +175,10 @@ static bool is_name(const char *key)
 
 static void report_name(struct binding *binding, const struct json_node *member)
 {
-    char where[DIAG_WHERE_CHARS];
-    diag_error(binding->reading.diag, SIM_E_CONFIG, json_key_where(member, where, sizeof where), NULL,
-               "the name '%s' may hold only letters, digits, '_', '.' and '-'", member->key);
-    if (binding->reading.code == 0) binding->reading.code = SIM_E_CONFIG;
+    struct json_node key = *member;
+    key.place = member->key_place;
+    config_report(&binding->reading, &key, NULL, "the name '%s' may hold only letters, digits, '_', '.' and '-'",
+                  member->key);
 }
 
 /* Takes room for the elements of a list or map whose number has been counted. */
@@ -229,7 +247,7 @@ static const struct json_node *find_tag(struct binding *binding, const struct co
         return NULL;
     }
     *room = *node;
-    room->text = node->text != NULL && (field->flags & CONFIG_SHORT) ? node->text : field->value;
+    room->text = node->text != NULL ? node->text : field->value;
     if (room->text != NULL) return room;
     snprintf(hint, sizeof hint, "expected the name of a %s %s", field->family, field->tag);
     config_report(&binding->reading, is_set(tag) ? tag : node, hint, "missing '%s' in '%s'", field->tag, name);

@@ -31,14 +31,17 @@ static bool read_digits(const char *digits, int64_t *value)
 static void read_int(struct config_reading *reading, const struct config_field *field, const char *name,
                      const struct json_node *node, int64_t *out)
 {
-    bool is_number = node->kind == JSON_NUMBER, is_digits = node->kind == JSON_STRING || is_number;
-    bool exact = is_digits && read_digits(node->text, out);
-    if (!exact && is_number && node->number == floor(node->number) && fabs(node->number) <= (double)exact_max) {
+    char got[DIAG_TEXT_CHARS / 2];
+    bool is_number = node->kind == JSON_NUMBER, is_whole = is_number && node->number == floor(node->number);
+    bool fits = (is_number || node->kind == JSON_STRING) && read_digits(node->text, out);
+    if (!fits && is_whole && fabs(node->number) < 0x1p63) {
         *out = (int64_t)node->number;
-        exact = true;
+        fits = true;
     }
-    if (exact && (is_number || *out > exact_max || *out < -exact_max))
+    if (fits && (is_number || *out > exact_max || *out < -exact_max))
         config_check_range(reading, field, name, node, (double)*out, NULL);
+    else if (is_whole)
+        config_report(reading, node, NULL, "'%s' must fit in 64 bits, got %s", name, json_show(node, got, sizeof got));
     else
         config_report_type(reading, field, name, node);
 }

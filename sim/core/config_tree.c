@@ -41,6 +41,7 @@ void config_merge(struct json_node *base, struct json_node *over)
     *base = *over;
     base->key = before.key != NULL ? before.key : over->key;
     base->next = before.next;
+    base->removes = over->kind == JSON_NULL;
     if (before.kind == JSON_STRING && over->kind == JSON_OBJECT) base->text = before.text;
     if (!both_objects) return;
 

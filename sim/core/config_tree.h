@@ -12,7 +12,7 @@ struct config {
 
 /* Lays `over` on `base`, in place: objects merge member by member, everything else is replaced. `base` keeps its key
  * and its place among its siblings, and takes the position of `over`. An object laid on a string keeps that string in
- * `text`: it may be the short form of a variant. */
+ * `text`: it may be the short form of a variant. A null laid on something `removes` it, whatever its name. */
 void config_merge(struct json_node *base, struct json_node *over);
 
 /* Follows a dotted path as far as the document goes. Returns the last node reached; `rest` gets what is left of the

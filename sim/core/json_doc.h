@@ -33,6 +33,7 @@ struct json_node {
     const char *key;  /* members of objects; else NULL */
     const char *text; /* STRING: its characters; NULL, BOOL, NUMBER: as spelled; OBJECT: NULL, or see config_merge */
     double number;    /* NUMBER; BOOL: 0 or 1 */
+    bool removes;     /* NULL: it was merged over another value */
     size_t n;         /* LIST, OBJECT: children, linked by `next` in document order */
     struct json_node *first, *last, *next;
 };

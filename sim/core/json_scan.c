@@ -15,7 +15,7 @@ void json_blank_comments(char *text, size_t bytes)
         if (in_string) {
             if (text[i] == '\\' && i + 1 < bytes)
                 i++;
-            else if (text[i] == '"' || text[i] == '\n')
+            else if (text[i] == '"')
                 in_string = false;
         } else if (text[i] == '"') {
             in_string = true;

@@ -65,7 +65,8 @@ static void check_messages(const char *text, const char *expected)
 /* Messages after one --set on a document that is right. */
 static void check_setting(const char *setting, const char *expected)
 {
-    static const char text[] = "{'memory': '80GiB', 'racks': [{'height': 1}], 'services': {'chat-3.1': {}}}";
+    static const char text[] = "{'memory': '80GiB', 'racks': [{'height': 1}], 'services': {'chat-3.1': {}},"
+                               " 'probing': {'policy': 'vllm-v0', 'max_sequences': 3}}";
     const char *settings[] = {setting, NULL};
     bind(text, settings);
     CHECK_EQ_STR(bound.messages, expected);
@@ -97,7 +98,7 @@ static void defaults_fill_what_is_absent(void)
 static void every_kind_is_read(void)
 {
     const struct site *site = &bound.site;
-    bind("{'title': 'caf\xc3\xa9', 'strict': false, 'nodes': 1e2, 'seed': '-9223372036854775808',\n"
+    bind("{'title': 'caf\xc3\xa9', 'strict': false, 'nodes': 1e2, 'seed': -9223372036854775808,\n"
          " 'load': -1.5, 'memory': {'value': '40GB', 'source': 'sheet', 'sure': 'datasheet'},\n"
          " 'price': '$2.49/h', 'scale': 0.25, 'until': '1.5h', 'trace': '../../traces/x.csv',\n"
          " 'mode': 'fast', 'power': {'budget': '1MW', 'idle': 0.1}, 'slo': {'ttft': '1s'},\n"
@@ -202,6 +203,9 @@ static void wrong_types_are_told(void)
                    "t.json:1:51: error: 'a' must be an object, got 3\n"
                    "t.json:1:63: error: 'seed' must be a whole number, got \"12\"\n"
                    "t.json:1:78: error: 'trace' must be a path, got \"\"");
+    check_messages("{'memory': '1GB', 'nodes': 1e300, 'seed': 9223372036854775808}",
+                   "t.json:1:28: error: 'nodes' must fit in 64 bits, got 1e300\n"
+                   "t.json:1:43: error: 'seed' must fit in 64 bits, got 9223372036854775808");
 }
 
 static void quantities_need_units(void)
@@ -288,6 +292,16 @@ static void settings_go_over_the_document(void)
     unbind();
 }
 
+static void settings_take_the_longest_key_that_fits(void)
+{
+    const char *settings[] = {"services.a.b.replicas=2", "services.a.replicas=3", NULL};
+    MUST(bind("{'memory': '1GB', 'services': {'a.b': {}, 'a': {}}}", settings) == 0);
+    const struct site_service *service = bound.site.services.items;
+    CHECK_EQ_INT(service[0].replicas, 2);
+    CHECK_EQ_INT(service[1].replicas, 3);
+    unbind();
+}
+
 static void settings_are_checked_like_documents(void)
 {
     check_setting("nodes=0", "--set nodes: error: 'nodes' must be at least 1, got 0");
@@ -302,6 +316,10 @@ static void settings_are_checked_like_documents(void)
     check_setting("racks.x=1", "--set racks.x: error: no item 'x' in a list of 1; items count from 0");
     check_setting("services.new={\"replicas\": 1,}",
                   "--set services.new: error: expected a key, got '}'; remove the comma before it");
+    check_setting("probing.policy=static",
+                  "t.json:1:110: error: unknown key 'max_sequences' in 'probing' with policy 'static'; set it to null, "
+                  "as the policy was changed by --set probing.policy");
+    check_setting("probing=static", "");
     check_setting("nodes", "--set nodes: error: not an assignment; write a.b=value");
     check_setting("=3", "--set : error: not an assignment; write a.b=value");
     check_setting("a..b=3", "--set a..b: error: not an assignment; write a.b=value");
@@ -356,6 +374,7 @@ TEST_SUITE(config)
     TEST(ranges_are_told_in_the_unit_of_the_field);
     TEST(unknown_words_get_a_suggestion);
     TEST(settings_go_over_the_document);
+    TEST(settings_take_the_longest_key_that_fits);
     TEST(settings_are_checked_like_documents);
     TEST(values_tell_where_they_stand);
     TEST(all_findings_are_counted);

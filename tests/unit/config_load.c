@@ -108,15 +108,33 @@ static void later_documents_go_over_earlier_ones(void)
     unload();
 }
 
+static void extending_nothing_changes_nothing(void)
+{
+    loaded.directory = test_tmpdir();
+    write_file("a.json", "{'memory': '1GB', 'extends': []}");
+    MUST(load("a.json", NULL) == 0);
+    MUST(config_set(loaded.config, "nodes=9", NULL) == 0);
+    MUST(config_bind(loaded.config, site_fields, &site_families, &loaded.arena, &loaded.site, sizeof loaded.site,
+                     NULL) == 0);
+    CHECK_EQ_INT(loaded.site.nodes, 9);
+    unload();
+}
+
 static void parameters_may_be_laid_over_a_short_variant(void)
 {
     loaded.directory = test_tmpdir();
     write_file("base.json", "{'memory': '1GB', 'probing': 'vllm-v0'}");
     write_file("over.json", "{'extends': 'base.json', 'probing': {'max_sequences': 7}}");
-    write_file("other.json", "{'extends': 'over.json', 'probing': 'static'}");
-    MUST(load("over.json", NULL) == 0);
+    write_file("more.json", "{'extends': 'over.json', 'probing': {'watermark': 0.5}}");
+    write_file("other.json", "{'extends': 'more.json', 'probing': 'static'}");
+    MUST(load("more.json", NULL) == 0);
     CHECK_EQ_STR(loaded.site.probing.name, "vllm-v0");
-    CHECK_EQ_INT(((const struct site_vllm *)loaded.site.probing.params)->max_sequences, 7);
+    const struct site_vllm *vllm = loaded.site.probing.params;
+    CHECK(vllm->max_sequences == 7 && vllm->watermark_frac == 0.5);
+    unload();
+    write_file("changed.json", "{'extends': 'over.json', 'probing': {'policy': 'static', 'max_sequences': null}}");
+    MUST(load("changed.json", NULL) == 0);
+    CHECK_EQ_STR(loaded.site.probing.name, "static");
     unload();
     MUST(load("other.json", NULL) == 0);
     CHECK_EQ_STR(loaded.site.probing.name, "static");
@@ -296,6 +314,7 @@ static void memory_may_run_out_while_reporting(void)
 TEST_SUITE(config_load)
 {
     TEST(later_documents_go_over_earlier_ones);
+    TEST(extending_nothing_changes_nothing);
     TEST(parameters_may_be_laid_over_a_short_variant);
     TEST(paths_start_at_the_file_that_names_them);
     TEST(roots_are_looked_through_after_the_directory);

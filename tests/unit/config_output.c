@@ -175,6 +175,9 @@ static void the_schema_is_json_and_tells_the_table(void)
     const cJSON *batching = property(service, (const char *const[]){"batching", NULL});
     CHECK_EQ_INT(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(batching, "oneOf")), 3);
     const cJSON *vllm = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(batching, "oneOf"), 0);
+    CHECK(cJSON_GetObjectItemCaseSensitive(vllm, "required") == NULL);
+    const cJSON *one = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(batching, "oneOf"), 1);
+    CHECK_EQ_INT(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(one, "required")), 1);
     check_word(property(vllm, (const char *const[]){"policy", NULL}), "const", "vllm-v0");
     check_value(property(vllm, (const char *const[]){"max_sequences", NULL}), "default", 256);
     cJSON_Delete(schema);

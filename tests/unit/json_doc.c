@@ -179,12 +179,17 @@ static void every_truncation_is_an_error(void)
 
 static void nesting_has_a_limit(void)
 {
-    char text[2 * JSON_MAX_DEPTH + 8];
+    char text[4 * JSON_MAX_DEPTH];
     struct arena arena;
     memset(text, '[', JSON_MAX_DEPTH);
     memset(text + JSON_MAX_DEPTH, ']', JSON_MAX_DEPTH);
     text[2 * JSON_MAX_DEPTH] = 0;
     CHECK(parse(&arena, text) != NULL);
+    arena_fini(&arena);
+    for (size_t i = 1; i + 3 < sizeof text; i += 3) memcpy(text + i, "[],", 4);
+    memcpy(text + strlen(text) - 1, "]", 2);
+    struct json_node *siblings = parse(&arena, text);
+    CHECK(siblings != NULL && siblings->n > JSON_MAX_DEPTH);
     arena_fini(&arena);
     memset(text, '[', sizeof text);
     check_error(text, sizeof text, "t.json:1:65: error: nested more than 64 levels deep");
