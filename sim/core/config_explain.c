@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { PATH_CHARS = 256, COLUMNS = 3, MAX_WIDTH = 44 };
+enum { PATH_CHARS = 256, COLUMNS = 3, MAX_WIDTH = 56 };
 
 struct explaining {
     const struct config_families *families;
