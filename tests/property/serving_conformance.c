@@ -116,7 +116,7 @@ static void scarce_blocks_do_preempt(void)
 {
     struct bed_rows *rows = run(&situations[4], "vllm-v0", "round-robin", NULL);
     CHECK(bed_metric(rows, "request.preemptions.sum") > 10);
-    CHECK(rows->n_decisions >= bed_metric(rows, "request.preemptions.sum"));
+    CHECK((double)rows->n_decisions >= bed_metric(rows, "request.preemptions.sum"));
     bed_free(rows);
 }
 
