@@ -22,7 +22,7 @@ static int cost_service(struct cli *cli, const struct setup *setup, const struct
     snprintf(llm_path, sizeof llm_path, "services.%s.llm", service->name);
     snprintf(cost_path, sizeof cost_path, "services.%s.cost", service->name);
     *costed = (struct costed){.service = service,
-                              .gpus = (double)(service->tensor_parallel * service->pipeline_parallel)};
+                              .gpus = (double)service->tensor_parallel};
     if (setup->scenario.cluster.gpu == NULL)
         return diag_error(&cli->diag, SIM_E_CONFIG, config_where(config, "cluster"),
                           "add \"gpu\": see 'orrery list gpus'", "services need to know the cluster's 'gpu'");
@@ -33,7 +33,7 @@ static int cost_service(struct cli *cli, const struct setup *setup, const struct
                            &cli->diag);
     if (code == 0)
         code = cost_build(&service->cost, &costed->gpu, &costed->llm, service->tensor_parallel,
-                          service->pipeline_parallel, config_where(config, cost_path), arena, &costed->model,
+                          1, config_where(config, cost_path), arena, &costed->model,
                           &cli->diag);
     return code;
 }

@@ -22,7 +22,7 @@ struct kv_config {
 struct service_config {
     const char *name; /* its key */
     const char *llm;  /* of the catalog, or the path of a Hugging Face config.json */
-    int64_t tensor_parallel, pipeline_parallel, replicas;
+    int64_t tensor_parallel, replicas;
     struct config_variant batching, routing, cost, trace;
     struct kv_config kv;
 };

@@ -3,6 +3,8 @@
 #include "sim/catalog/cost.h"
 #include "sim/world/service_state.h"
 
+enum { PIPELINE_STAGES = 1 }; /* of a replica: its layers are not split */
+
 #define FIELD(name) offsetof(struct service_config, name)
 static const struct config_field kv_fields[] = {
     {.name = "block_tokens", .kind = CONFIG_INT, .offset = offsetof(struct kv_config, block_tokens), .value = "16",
@@ -26,8 +28,6 @@ const struct config_field service_config_fields[] = {
      .help = "LLM of the catalog (orrery list llms), or path of a Hugging Face config.json"},
     {.name = "tensor_parallel", .kind = CONFIG_INT, .offset = FIELD(tensor_parallel), .value = "1", .min = 1,
      .max = 1024, .help = "GPUs that share each layer of a replica; all on one node"},
-    {.name = "pipeline_parallel", .kind = CONFIG_INT, .offset = FIELD(pipeline_parallel), .value = "1", .min = 1,
-     .max = 1, .help = "pipeline stages of a replica"},
     {.name = "replicas", .kind = CONFIG_INT, .offset = FIELD(replicas), .value = "1", .min = 1, .max = 1000000,
      .help = "instances of the LLM"},
     {.name = "batching", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = FIELD(batching),
@@ -56,7 +56,7 @@ static int build_model(struct service *service)
                            env->diag);
     if (code != 0) return code;
     service->replica_env.max_context_tokens = service->llm.max_context;
-    return cost_build(&config->cost, env->gpu, &service->llm, config->tensor_parallel, config->pipeline_parallel,
+    return cost_build(&config->cost, env->gpu, &service->llm, config->tensor_parallel, PIPELINE_STAGES,
                       place_of(service, "cost"), env->arena, &service->replica_env.model, env->diag);
 }
 
@@ -70,7 +70,7 @@ static int count_blocks(struct service *service, int64_t *blocks)
                                .block_tokens = config->kv.block_tokens};
     *blocks = config->kv.blocks;
     if (*blocks > 0) return 0;
-    *blocks = kv_capacity(service->env.gpu, &service->llm, config->tensor_parallel, config->pipeline_parallel, &params)
+    *blocks = kv_capacity(service->env.gpu, &service->llm, config->tensor_parallel, PIPELINE_STAGES, &params)
                   .blocks;
     if (*blocks > 0) return 0;
     return diag_error(service->env.diag, SIM_E_CONFIG, place_of(service, "tensor_parallel"),
