@@ -65,6 +65,25 @@ serving() { # N RATE [MEMBERS]
 END
 }
 
+# Two services and preempted jobs on one cluster, as $T/mixed.json.
+mixed() {
+    cat >"$T/mixed.json" <<'END'
+{ "cluster": {"gpu": "a100-80-sxm", "nodes": 3},
+  "services": {
+    "chat":  {"llm": "llama-2-7b", "replicas": 3, "routing": "least-outstanding", "kv": {"blocks": 300},
+              "batching": {"policy": "vllm-v0", "max_sequences": 32},
+              "trace": {"format": "generate", "count": 800, "max_total_tokens": 4000,
+                        "arrival": {"process": "gamma", "rate": "20/s", "cv": 3}}},
+    "draft": {"llm": "mistral-7b", "replicas": 2,
+              "trace": {"format": "generate", "count": 200, "arrival": {"process": "fixed", "rate": "5/s"}}}},
+  "jobs": {"scheduler": "srtf", "placement": "first-fit",
+           "trace": {"format": "csv-jobs", "path": "jobs.csv"}},
+  "warmup": "2s", "seed": 9 }
+END
+    awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i < 300; i++) print int(i / 3) "," i * 7919 % 97 "," i * 31 % 8 + 1 }' \
+        >"$T/jobs.csv"
+}
+
 skip() {
     echo "$*"
     exit 77
