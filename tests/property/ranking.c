@@ -1,0 +1,143 @@
+/* The ordered structures of the job half against plain arrays: nodeset.c and ranking.c. */
+#include "policies/scheduler/ranking.h"
+#include "sim/core/rng.h"
+#include "sim/world/nodeset.h"
+#include "tests/harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int32_t next_by_search(const bool *members, int32_t n, int32_t from)
+{
+    for (int32_t id = from; id < n; id++) {
+        if (members[id]) return id;
+    }
+    return -1;
+}
+
+static void nodeset_is_a_set(void)
+{
+    static const int32_t sizes[] = {1, 63, 64, 65, 4096, 4097, 20000};
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        int32_t n = sizes[s], n_members = 0;
+        bool *members = calloc((size_t)n, sizeof *members);
+        struct nodeset set;
+        struct rng rng;
+        rng_init(&rng, 1, 0, "nodeset", s);
+        MUST(nodeset_init(&set, n) == 0);
+        for (int step = 0; step < 3000; step++) {
+            int32_t id = (int32_t)rng_below(&rng, (uint64_t)n);
+            if (members[id])
+                nodeset_remove(&set, id);
+            else
+                nodeset_add(&set, id);
+            members[id] = !members[id];
+            n_members += members[id] ? 1 : -1;
+            int32_t from = (int32_t)rng_below(&rng, (uint64_t)n + 1);
+            CHECK_EQ_INT(nodeset_next(&set, from), next_by_search(members, n, from));
+            CHECK_EQ_INT(set.n_members, n_members);
+        }
+        nodeset_fini(&set);
+        free(members);
+    }
+}
+
+enum { N = 120 };
+
+struct item {
+    struct ranked ranked;
+    struct job_view view;
+    bool in;
+};
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct ranked *x = *(const struct ranked *const *)a, *y = *(const struct ranked *const *)b;
+    return rank_before(&x->rank, &y->rank) ? -1 : rank_before(&y->rank, &x->rank);
+}
+
+static int list_in_order(struct item *items, struct ranked **list)
+{
+    int n = 0;
+    for (int i = 0; i < N; i++) {
+        if (items[i].in) list[n++] = &items[i].ranked;
+    }
+    qsort(list, (size_t)n, sizeof(struct ranked *), by_rank);
+    return n;
+}
+
+/* Every question, asked of the ranking and of the sorted list. */
+static void compare(const struct ranking *ranking, struct ranked **list, int n, struct rng *rng)
+{
+    CHECK(ranking->first == (n > 0 ? list[0] : NULL));
+    CHECK(ranking_last(ranking) == (n > 0 ? list[n - 1] : NULL));
+    struct rank bound = {(int64_t)rng_below(rng, 12), (int64_t)rng_below(rng, 3), 0};
+    int64_t before = 0, sum = 0, want = 1 + (int64_t)rng_below(rng, 600);
+    sim_ns span_ns = (sim_ns)rng_below(rng, 60);
+    struct ranked *reach = NULL, *within = NULL;
+    for (int i = 0; i < n; i++) {
+        if (rank_before(&list[i]->rank, &bound)) before += list[i]->gpus;
+        sum += list[i]->gpus;
+        if (reach == NULL && sum >= want) reach = list[i];
+        if (within == NULL && list[i]->span_ns <= span_ns) within = list[i];
+        CHECK(ranking_previous(ranking, list[i]) == (i > 0 ? list[i - 1] : NULL));
+    }
+    CHECK_EQ_INT(ranking_gpus_before(ranking, bound), before);
+    CHECK(ranking_reach(ranking, want) == reach);
+    CHECK(ranking_first_within(ranking, span_ns) == within);
+}
+
+static void ranking_is_a_sorted_list(void)
+{
+    static struct item items[N];
+    struct ranking ranking = {0};
+    struct rng rng;
+    rng_init(&rng, 1, 0, "ranking", 0);
+    for (int step = 0; step < 4000; step++) {
+        int i = (int)rng_below(&rng, N);
+        struct item *item = &items[i];
+        if (item->in) {
+            ranking_remove(&ranking, &item->ranked);
+        } else {
+            item->view.sequence = i;
+            item->ranked.job = &item->view;
+            item->ranked.rank = (struct rank){(int64_t)rng_below(&rng, 10), (int64_t)rng_below(&rng, 3), (uint64_t)i};
+            item->ranked.gpus = 1 + (int64_t)rng_below(&rng, 16);
+            item->ranked.span_ns = (sim_ns)rng_below(&rng, 100);
+            ranking_add(&ranking, &item->ranked);
+        }
+        item->in = !item->in;
+        struct ranked *list[N];
+        compare(&ranking, list, list_in_order(items, list), &rng);
+    }
+}
+
+static int depth(const struct ranked *node)
+{
+    if (node == NULL) return 0;
+    int left = depth(node->left), right = depth(node->right);
+    return 1 + (left > right ? left : right);
+}
+
+/* Jobs that come in order make no chain: 60 levels are more than four times what a balanced tree needs. */
+static void ranking_stays_shallow(void)
+{
+    enum { MANY = 20000 };
+    struct item *items = calloc(MANY, sizeof *items);
+    struct ranking ranking = {0};
+    for (int i = 0; i < MANY; i++) {
+        items[i].view.sequence = i;
+        items[i].ranked.job = &items[i].view;
+        items[i].ranked.rank.first = i;
+        ranking_add(&ranking, &items[i].ranked);
+    }
+    CHECK(depth(ranking.root) < 60);
+    free(items);
+}
+
+TEST_SUITE(ranking)
+{
+    TEST(nodeset_is_a_set);
+    TEST(ranking_is_a_sorted_list);
+    TEST(ranking_stays_shallow);
+}

@@ -1,0 +1,122 @@
+#include "sim/world/cluster.h"
+
+#include "sim/core/err.h"
+#include "tests/harness.h"
+
+#include <string.h>
+
+static struct cluster *make(int64_t nodes, int64_t gpus_per_node)
+{
+    struct cluster *cluster = NULL;
+    CHECK_EQ_INT(cluster_create(&(struct cluster_config){.nodes = nodes, .gpus_per_node = gpus_per_node}, &cluster), 0);
+    return cluster;
+}
+
+static void groups_go_to_the_fullest_node_that_has_room(void)
+{
+    struct cluster *cluster = make(3, 8);
+    CHECK_EQ_INT(cluster_take_group(cluster, 0, 4), 0);
+    CHECK_EQ_INT(cluster_take_group(cluster, 0, 6), 1);
+    CHECK_EQ_INT(cluster_take_group(cluster, 0, 2), 1);
+    CHECK_EQ_INT(cluster_take_group(cluster, 0, 4), 0);
+    CHECK_EQ_INT(cluster_take_group(cluster, 0, 9), -1);
+    CHECK_EQ_INT(cluster_take_group(cluster, 0, 8), 2);
+    CHECK_EQ_INT(cluster_take_group(cluster, 0, 1), -1);
+    CHECK_EQ_INT(cluster->free_gpus, 0);
+    CHECK_EQ_INT(cluster->group_gpus, 24);
+    cluster_release_group(cluster, 10, 1, 6);
+    CHECK_EQ_INT(cluster_take_group(cluster, 10, 5), 1);
+    CHECK_EQ_INT(cluster->free_gpus, 1);
+    cluster_destroy(cluster);
+}
+
+static void counted_gpus_leave_groups_no_room(void)
+{
+    struct cluster *cluster = make(2, 4);
+    struct allocation *none;
+    CHECK_EQ_INT(cluster_take(cluster, 0, 6, NULL, &none), 0);
+    CHECK(none == NULL);
+    CHECK_EQ_INT(cluster_take_group(cluster, 0, 4), -1);
+    CHECK_EQ_INT(cluster_take_group(cluster, 0, 2), 0);
+    CHECK_EQ_INT(cluster_take(cluster, 0, 1, NULL, &none), SIM_E_POLICY);
+    cluster_release(cluster, 0, 6, NULL);
+    CHECK_EQ_INT(cluster->free_gpus, 6);
+    cluster_destroy(cluster);
+}
+
+static void wrong_placements_take_nothing(void)
+{
+    struct cluster *cluster = make(2, 4);
+    static const struct {
+        int32_t nodes[3], gpus[3], n;
+    } wrong[] = {{{0}, {3}, 1},          {{0, 1}, {4, 2}, 2}, {{0, 2}, {4, 1}, 2}, {{-1, 0}, {1, 4}, 2},
+                 {{0, 0}, {3, 2}, 2}, {{0, 1}, {5, 0}, 2}, {{0, 1, 0}, {4, 2, -1}, 3}};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        int32_t nodes[3], gpus[3];
+        memcpy(nodes, wrong[i].nodes, sizeof nodes);
+        memcpy(gpus, wrong[i].gpus, sizeof gpus);
+        struct placement placement = {.nodes = nodes, .gpus = gpus, .n = wrong[i].n, .capacity = 3};
+        struct allocation *allocation;
+        CHECK_EQ_INT(cluster_take(cluster, 0, 5, &placement, &allocation), SIM_E_POLICY);
+        CHECK(allocation == NULL);
+        CHECK_EQ_INT(cluster->free_gpus, 8);
+        CHECK(cluster->node_free_gpus[0] == 4 && cluster->node_free_gpus[1] == 4);
+    }
+    cluster_destroy(cluster);
+}
+
+static void the_same_gpus_can_be_taken_again(void)
+{
+    struct cluster *cluster = make(3, 4);
+    int32_t nodes[] = {0, 2}, gpus[] = {3, 2};
+    struct placement placement = {.nodes = nodes, .gpus = gpus, .n = 2, .capacity = 2};
+    struct allocation *allocation;
+    MUST(cluster_take(cluster, 0, 5, &placement, &allocation) == 0);
+    cluster_release(cluster, 0, 5, allocation);
+    CHECK_EQ_INT(cluster_take_group(cluster, 0, 1), 0);
+    CHECK(cluster_retake(cluster, 0, 5, allocation));
+    CHECK_EQ_INT(cluster->node_free_gpus[0], 0);
+    CHECK_EQ_INT(cluster->node_free_gpus[2], 2);
+    cluster_release(cluster, 0, 5, allocation);
+    int32_t rival = cluster_take_group(cluster, 0, 3);
+    CHECK_EQ_INT(rival, 0);
+    CHECK(!cluster_retake(cluster, 0, 5, allocation));
+    CHECK_EQ_INT(cluster->node_free_gpus[2], 4);
+    CHECK_EQ_INT(cluster->free_gpus, 8);
+    cluster_forget(cluster, allocation);
+    cluster_destroy(cluster);
+}
+
+static void nodes_are_found_by_their_free_gpus(void)
+{
+    struct cluster *cluster = make(130, 2);
+    for (int i = 0; i < 129; i++) cluster_take_group(cluster, 0, 2);
+    CHECK_EQ_INT(cluster_next_node(cluster, 1, 2, 0), 129);
+    cluster_release_group(cluster, 0, 70, 1);
+    CHECK_EQ_INT(cluster_next_node(cluster, 1, 2, 0), 70);
+    CHECK_EQ_INT(cluster_next_node(cluster, 2, 2, 0), 129);
+    CHECK_EQ_INT(cluster_next_node(cluster, 1, 1, 71), -1);
+    cluster_destroy(cluster);
+}
+
+static void unlimited_clusters_only_count(void)
+{
+    struct cluster *cluster = NULL;
+    struct allocation *none;
+    MUST(cluster_create(&(struct cluster_config){.unlimited = true, .nodes = 1, .gpus_per_node = 8}, &cluster) == 0);
+    CHECK_EQ_INT(cluster_take(cluster, 0, INT64_C(1) << 40, NULL, &none), 0);
+    CHECK_EQ_INT(cluster->free_gpus, INT64_MAX);
+    cluster_release(cluster, 2 * SIM_NS_PER_S, INT64_C(1) << 40, none);
+    CHECK(level_integral_s(&cluster->gpus_in_use, 5 * SIM_NS_PER_S) == 0x1p41);
+    cluster_destroy(cluster);
+}
+
+TEST_SUITE(cluster)
+{
+    TEST(groups_go_to_the_fullest_node_that_has_room);
+    TEST(counted_gpus_leave_groups_no_room);
+    TEST(wrong_placements_take_nothing);
+    TEST(the_same_gpus_can_be_taken_again);
+    TEST(nodes_are_found_by_their_free_gpus);
+    TEST(unlimited_clusters_only_count);
+}
