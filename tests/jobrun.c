@@ -33,8 +33,9 @@ struct array_source {
 
 static int array_next(struct job_source *source, struct job_record *record, struct diag *diag)
 {
-    (void)diag;
     struct array_source *array = (struct array_source *)source;
+    if (array->spec->bad_row > 0 && array->next == array->spec->bad_row)
+        return diag_error(diag, SIM_E_DATA, "jobs.csv:7:3", NULL, "not a number");
     if (array->next == array->spec->n) return 0;
     *record = array->spec->records[array->next++];
     return 1;
@@ -74,7 +75,7 @@ static const struct trace_format array_format = {.name = "array", .open_jobs = a
 
 struct checker_params {
     const struct scheduler *inner;
-    bool needs_no_waste;
+    bool needs_progress, needs_no_waste;
 };
 
 enum { CHECKER_MAX_GPUS = 64 };
@@ -109,7 +110,7 @@ static void check_view(const struct checker *checker, const struct cluster_view 
     if (limited) CHECK_EQ_INT(view->free_gpus + checker->gpus_in_use, view->total_gpus);
     CHECK_EQ_INT(view->n_pending, checker->n_pending);
     CHECK_EQ_INT(view->n_running, checker->n_running);
-    int64_t free_gpus = 0;
+    int64_t free_gpus = 0; /* on the nodes */
     for (int32_t node = 0; node < view->n_nodes; node++) free_gpus += view->node_free_gpus[node];
     if (view->n_nodes > 0) CHECK_EQ_INT(free_gpus, view->free_gpus);
 }
@@ -142,7 +143,7 @@ static int checker_decide(void *state, const struct cluster_view *view, struct j
     check_view(checker, view);
     if (code < 0) return code;
     bool idle = view->free_gpus == view->total_gpus && view->total_gpus < INT64_MAX;
-    CHECK(!idle || view->n_pending == 0);
+    CHECK(!idle || view->n_pending == 0 || !checker->params.needs_progress);
     for (int64_t gpus = 0; checker->params.needs_no_waste && gpus <= view->free_gpus && gpus <= CHECKER_MAX_GPUS; gpus++)
         CHECK_EQ_INT(checker->n_pending_of[gpus], 0);
     return code;
@@ -227,12 +228,14 @@ static int simulate(struct jobrun *run, const struct jobrun_spec *spec, const st
     struct cluster *cluster = NULL;
     struct jobs *jobs = NULL;
     int code = engine == NULL ? SIM_E_NOMEM : cluster_create(&spec->cluster, &cluster);
+    if (code == 0 && spec->group_gpus > 0) CHECK_EQ_INT(cluster_take_group(cluster, 0, spec->group_gpus), 0);
     if (code == 0) code = jobs_create(engine, cluster, config, options, &jobs, &run->diag);
     if (code == 0) code = jobs_start(jobs);
     if (code == 0) code = engine_run(engine, &run->diag);
     if (code == 0) code = jobs_finish(jobs);
     if (code == 0) code = cluster_emit(cluster, engine_now(engine), options->sink);
-    if (code == 0 && cluster->n_nodes > 0 && jobs_done(jobs)) CHECK_EQ_INT(cluster->free_gpus, cluster->total_gpus);
+    if (code == 0 && cluster->n_nodes > 0 && jobs_done(jobs))
+        CHECK_EQ_INT(cluster->free_gpus + spec->group_gpus, cluster->total_gpus);
     jobs_destroy(jobs);
     cluster_destroy(cluster);
     engine_destroy(engine);
@@ -250,7 +253,10 @@ void jobrun_init(struct jobrun *run, const struct jobrun_spec *spec, int expecte
         spec->own_placer != NULL ? spec->own_placer : (const void *)policy_find(POLICY_PLACEMENT, placement);
     if (!CHECK(inner != NULL) || !CHECK(placer != NULL)) return;
     const struct scheduler checker = checker_of(inner);
-    struct checker_params params = {.inner = inner, .needs_no_waste = spec->needs_no_waste};
+    bool listed = spec->own_scheduler == NULL && spec->own_placer == NULL;
+    struct checker_params params = {.inner = inner,
+                                    .needs_progress = listed && spec->fail_after == 0,
+                                    .needs_no_waste = spec->needs_no_waste};
     struct jobs_config config = {.scheduler = {.name = inner->policy.name, .entry = &checker, .params = &params},
                                  .placement = {.name = placer->policy.name, .entry = placer},
                                  .trace = {.name = "array", .entry = &array_format, .params = (void *)(uintptr_t)spec}};

@@ -27,6 +27,8 @@ struct jobrun_spec {
     enum queue_kind queue;
     sim_ns until, warmup_ns;
     bool needs_no_waste; /* checks that no pending job would fit after a decision (counted GPUs, jobs of 64 at most) */
+    int32_t group_gpus;  /* that a service holds on one node all the time */
+    size_t bad_row;      /* > 0: the source fails with SIM_E_DATA after so many records */
     long fail_after;     /* > 0: so many allocations succeed, then none; the code is not checked */
 };
 

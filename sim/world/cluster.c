@@ -4,33 +4,18 @@
 #include "sim/core/err.h"
 #include "sim/world/metric.h"
 
+#define FIELD(name) offsetof(struct cluster_config, name)
 const struct config_field cluster_config_fields[] = {
-    {.name = "nodes",
-     .kind = CONFIG_INT,
-     .offset = offsetof(struct cluster_config, nodes),
-     .value = "1",
-     .min = 1,
-     .max = 1e7,
+    {.name = "nodes", .kind = CONFIG_INT, .offset = FIELD(nodes), .value = "1", .min = 1, .max = 1e7,
      .help = "number of nodes"},
-    {.name = "gpus_per_node",
-     .kind = CONFIG_INT,
-     .offset = offsetof(struct cluster_config, gpus_per_node),
-     .value = "8",
-     .min = 1,
-     .max = 1024,
+    {.name = "gpus_per_node", .kind = CONFIG_INT, .offset = FIELD(gpus_per_node), .value = "8", .min = 1, .max = 1024,
      .help = "GPUs of each node"},
-    {.name = "gpu",
-     .kind = CONFIG_TEXT,
-     .flags = CONFIG_OPTIONAL,
-     .offset = offsetof(struct cluster_config, gpu),
+    {.name = "gpu", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL, .offset = FIELD(gpu),
      .help = "type of the GPUs, a name of the hardware catalog; services need it"},
-    {.name = "unlimited",
-     .kind = CONFIG_BOOL,
-     .offset = offsetof(struct cluster_config, unlimited),
-     .value = "false",
+    {.name = "unlimited", .kind = CONFIG_BOOL, .offset = FIELD(unlimited), .value = "false",
      .help = "as many GPUs as the jobs ask for: no nodes, nothing waits"},
-    {0},
-};
+    {0}};
+#undef FIELD
 
 static int make_nodes(struct cluster *cluster)
 {

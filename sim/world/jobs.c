@@ -7,32 +7,16 @@
 #include <math.h>
 #include <string.h>
 
+#define FIELD(name) offsetof(struct jobs_config, name)
 const struct config_field jobs_config_fields[] = {
-    {.name = "scheduler",
-     .kind = CONFIG_VARIANT,
-     .flags = CONFIG_SHORT,
-     .offset = offsetof(struct jobs_config, scheduler),
-     .value = "fifo",
-     .family = "scheduler",
-     .tag = "policy",
-     .help = "which jobs run"},
-    {.name = "placement",
-     .kind = CONFIG_VARIANT,
-     .flags = CONFIG_SHORT,
-     .offset = offsetof(struct jobs_config, placement),
-     .value = "consolidated",
-     .family = "placement",
-     .tag = "policy",
-     .help = "which GPUs a job gets"},
-    {.name = "trace",
-     .kind = CONFIG_VARIANT,
-     .flags = CONFIG_REQUIRED,
-     .offset = offsetof(struct jobs_config, trace),
-     .family = "job-trace",
-     .tag = "format",
-     .help = "where the jobs come from"},
-    {0},
-};
+    {.name = "scheduler", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = FIELD(scheduler), .value = "fifo",
+     .family = "scheduler", .tag = "policy", .help = "which jobs run"},
+    {.name = "placement", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = FIELD(placement),
+     .value = "consolidated", .family = "placement", .tag = "policy", .help = "which GPUs a job gets"},
+    {.name = "trace", .kind = CONFIG_VARIANT, .flags = CONFIG_REQUIRED, .offset = FIELD(trace), .family = "job-trace",
+     .tag = "format", .help = "where the jobs come from"},
+    {0}};
+#undef FIELD
 
 void jobs_refresh_view(struct jobs *jobs)
 {
