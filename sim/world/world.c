@@ -175,6 +175,7 @@ static int finish_all(struct world *world, sim_ns now)
     for (size_t i = 0; i < world->n_services && code == 0; i++) code = service_finish(world->services[i], now);
     if (code == 0) code = services_emit_metrics(world->services, world->n_services, &world->sink, now);
     if (code == 0 && world->jobs != NULL) code = jobs_finish(world->jobs);
+    if (code == 0) code = cluster_emit(world->cluster, now, &world->sink);
     return code != 0 ? code : metric_emit(&world->sink, "sim.end_s", sim_s_from_ns(now));
 }
 
