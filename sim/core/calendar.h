@@ -7,7 +7,8 @@
  * nearest page of that level is looked at. Events at one time thus are split by priority and owner like any others.
  *
  * A page is a pile of sheets of 33 records. Filing and splitting only stream through them, so a million pending events
- * cost little more than a thousand. Only today is kept in order.
+ * cost little more than a thousand. Today is put in order once, when it begins; an event that is pushed for today
+ * later is put among the next ones by insertion, or goes to a small heap of newcomers.
  *
  * The design is that of the ladder queue (Tang, Goh and Thng 2005) with the fixed radix of a radix heap (Ahuja,
  * Mehlhorn, Orlin and Tarjan 1990); Brown's calendar queue (1988), whose vocabulary it keeps, has one level. */
@@ -21,12 +22,11 @@ enum {
     CALENDAR_LEVELS = 16,
     LEVEL_PAGES = 256,
     SHEET_RECORDS = 33, /* makes a sheet 17 cache lines: an odd number, so that sheets spread over the sets of a cache */
-    DAY_RECORDS = 8,    /* a page with more events than this is split */
-    TODAY_RECORDS = 32, /* today with more events than this sends the later half back */
+    TODAY_RECORDS = 1023, /* half of a first-level cache */
 };
 
 struct sheet {
-    _Alignas(64) struct event records[SHEET_RECORDS]; /* filled from the end, so that the first shares its line with `below` */
+    _Alignas(64) struct event records[SHEET_RECORDS]; /* filled from the end: the first shares its line with `below` */
     struct sheet *below;
 };
 
@@ -36,73 +36,89 @@ struct page {
     uint32_t n_sheets;
 };
 
+/* The next event is the last of `today` or the first of `newcomers`. Those on the pages are at `end` or later; a
+ * newcomer may be before `start`, when today began too late for it: a handler may schedule at the current time with a
+ * smaller priority number than its own. */
 struct calendar {
-    event_key start, end;                   /* today's span: start <= key < end */
+    event_key start, end; /* today's span: start <= key < end */
+    size_t n_records;
     unsigned n_today;
-    uint32_t levels_in_use;                 /* one bit per level with a page in use */
-    struct event today[TODAY_RECORDS];      /* the latest first: the next event is the last */
-    struct heap overtaking;                 /* events before `start`; all others are later */
+    uint32_t levels_in_use; /* one bit per level with a page in use */
+    struct heap newcomers;
+    size_t max_newcomers; /* with more, today is torn up */
     struct sheet *free_sheets;
     void *slabs;
     size_t n_slabs;
     uint64_t pages_in_use[CALENDAR_LEVELS][LEVEL_PAGES / 64];
     struct page pages[CALENDAR_LEVELS * LEVEL_PAGES];
+    struct event today[TODAY_RECORDS]; /* the latest first */
 };
 
 struct calendar *calendar_create(void); /* NULL when out of memory */
 void calendar_destroy(struct calendar *calendar);
 
-/* What calendar_push does when the event is for today or earlier, or its page has no room. 0 or SIM_E_NOMEM. */
-int calendar_push_slow(struct calendar *calendar, struct event event);
+/* Puts one more sheet on a page. 0 or SIM_E_NOMEM. */
+int calendar_add_sheet(struct calendar *calendar, unsigned page_number);
 
-/* What calendar_peek does when today is over. 1, 0 or SIM_E_NOMEM. */
+/* What calendar_push does with an event for today or before. The record comes in registers: in memory, it would be read
+ * with wider loads than it was just stored with, which have to wait. 0 or SIM_E_NOMEM. */
+int calendar_push_today(struct calendar *calendar, uint64_t time, uint64_t order, event_fn handler, uintptr_t owner);
+
+/* What calendar_peek does when there are newcomers or today is over. 1, 0 or SIM_E_NOMEM. */
 int calendar_peek_slow(struct calendar *calendar, const struct event **next);
 
 /* Removes every dead record and returns how many there were. */
 size_t calendar_compact(struct calendar *calendar);
 
+/* Memory held, in use or not. */
 size_t calendar_bytes(const struct calendar *calendar);
 
-/* The number of the page on which a key later than today is filed: level * LEVEL_PAGES + the byte of that level. */
+/* The number of the page for an event later than today: level * LEVEL_PAGES + the byte of that level. */
 static inline unsigned calendar_page_number(const struct calendar *calendar, const struct event *event)
 {
     uint64_t time_change = event->time ^ (uint64_t)(calendar->start >> 64);
     uint64_t change = time_change ? time_change : event->order ^ (uint64_t)calendar->start;
     unsigned shift = (63 - (unsigned)__builtin_clzll(change | 1)) / 8 * 8;
-    unsigned level = shift / 8 + (time_change ? 8 : 0);
-    return level * LEVEL_PAGES + (unsigned)((time_change ? event->time : event->order) >> shift & (LEVEL_PAGES - 1));
+    unsigned level = shift / 8 + (time_change ? CALENDAR_LEVELS / 2 : 0);
+    uint64_t word = time_change ? event->time : event->order;
+    return level * LEVEL_PAGES + (unsigned)(word >> shift & (LEVEL_PAGES - 1));
+}
+
+/* Puts an event on a page. 0 or SIM_E_NOMEM. */
+static inline int calendar_file(struct calendar *calendar, unsigned page_number, struct event event)
+{
+    struct page *page = &calendar->pages[page_number];
+    if (page->room == 0 && calendar_add_sheet(calendar, page_number) != 0) return SIM_E_NOMEM;
+    page->top->records[--page->room] = event;
+    return 0;
 }
 
 /* 0 or SIM_E_NOMEM. */
 static inline int calendar_push(struct calendar *calendar, struct event event)
 {
-    if (__builtin_expect(event_key_of(&event) >= calendar->end, 1)) {
-        struct page *page = &calendar->pages[calendar_page_number(calendar, &event)];
-        if (__builtin_expect(page->room > 0, 1)) {
-            page->top->records[--page->room] = event;
-            return 0;
-        }
-    }
-    return calendar_push_slow(calendar, event);
+    calendar->n_records++;
+    if (event_key_of(&event) < calendar->end)
+        return calendar_push_today(calendar, event.time, event.order, event.handler, event.owner);
+    return calendar_file(calendar, calendar_page_number(calendar, &event), event);
 }
 
 /* Points `next` at the earliest event, valid until the next push. 1, 0 when there is none, or SIM_E_NOMEM. */
 static inline int calendar_peek(struct calendar *calendar, const struct event **next)
 {
-    if (__builtin_expect(calendar->n_today > 0 && calendar->overtaking.n == 0, 1)) {
-        *next = &calendar->today[calendar->n_today - 1];
-        return 1;
-    }
-    return calendar_peek_slow(calendar, next);
+    if (__builtin_expect(calendar->n_today == 0 || calendar->newcomers.n > 0, 0))
+        return calendar_peek_slow(calendar, next);
+    *next = &calendar->today[calendar->n_today - 1];
+    return 1;
 }
 
-/* Removes the event that calendar_peek has just found. */
-static inline void calendar_drop(struct calendar *calendar)
+/* Removes the event `next` that calendar_peek has just found. */
+static inline void calendar_drop(struct calendar *calendar, const struct event *next)
 {
-    if (__builtin_expect(calendar->overtaking.n == 0, 1))
-        calendar->n_today--;
+    calendar->n_records--;
+    if (__builtin_expect(next == calendar->newcomers.nodes, 0))
+        heap_drop(&calendar->newcomers);
     else
-        heap_drop(&calendar->overtaking);
+        calendar->n_today--;
 }
 
 #endif

@@ -16,9 +16,9 @@ struct engine {
     bool halted; /* engine_stop or engine_fail was called */
     int code;    /* the first code given to engine_fail */
     struct eventq queue;
-    uint64_t n_records, n_dead; /* pending records, and those among them whose event was armed anew or disarmed */
-    uint64_t progress_at;       /* events fired when work was last done */
-    uint64_t check_at;          /* events fired when `check` is due */
+    size_t n_dead;        /* records in the queue whose event was armed anew or disarmed */
+    uint64_t progress_at; /* events fired when work was last done */
+    uint64_t check_at;    /* events fired when `check` is due */
     struct engine_stats stats;
     struct engine_options options;
 };
@@ -84,7 +84,6 @@ struct engine_stats engine_stats(const struct engine *engine)
 static void compact(struct engine *engine)
 {
     size_t n = eventq_compact(&engine->queue);
-    engine->n_records -= n;
     engine->n_dead -= n;
     engine->stats.dropped += n;
 }
@@ -104,28 +103,25 @@ static void push(struct engine *engine, sim_ns time_ns, unsigned priority, event
 {
     SIM_REQUIRE(time_ns >= engine->now);
     SIM_REQUIRE((priority >> EVENT_PRIORITY_BITS | owner->id >> OWNER_ID_BITS) == 0);
+    uint32_t counter = next_counter(engine, owner);
     uint64_t order = (uint64_t)priority << (OWNER_ID_BITS + OWNER_COUNTER_BITS) |
-                     (uint64_t)owner->id << OWNER_COUNTER_BITS | owner->issued;
+                     (uint64_t)owner->id << OWNER_COUNTER_BITS | counter;
+    if (armed) owner->armed = counter;
     struct event event = {(uint64_t)time_ns, order, handler, (uintptr_t)owner | armed};
-    if (eventq_push(&engine->queue, event) != 0) {
-        engine_fail(engine, SIM_E_NOMEM);
-        return;
-    }
-    if (++engine->n_records > engine->stats.peak_records) engine->stats.peak_records = engine->n_records;
+    if (eventq_push(&engine->queue, event) != 0) engine_fail(engine, SIM_E_NOMEM);
+    size_t n_records = eventq_count(&engine->queue);
+    if (n_records > engine->stats.peak_records) engine->stats.peak_records = n_records;
 }
 
 void engine_schedule(struct engine *engine, sim_ns time_ns, unsigned priority, event_fn handler, struct owner *owner)
 {
-    next_counter(engine, owner);
     push(engine, time_ns, priority, handler, owner, 0);
 }
 
 void engine_arm(struct engine *engine, sim_ns time_ns, unsigned priority, event_fn handler, struct owner *owner)
 {
-    engine_disarm(engine, owner);
-    uint32_t counter = next_counter(engine, owner);
+    if (owner->armed != 0) engine_disarm(engine, owner);
     push(engine, time_ns, priority, handler, owner, 1);
-    owner->armed = counter;
 }
 
 /* A record armed in the last round of numbers must not stay as a dead one until its number comes again. */
@@ -135,32 +131,57 @@ void engine_disarm(struct engine *engine, struct owner *owner)
     bool last_round = owner->armed > owner->issued;
     owner->armed = 0;
     engine->n_dead++;
-    if (last_round || engine->n_dead > engine->n_records - engine->n_dead + SPARE_DEAD_RECORDS) compact(engine);
+    size_t n_live = eventq_count(&engine->queue) - engine->n_dead;
+    if (last_round || engine->n_dead > n_live + SPARE_DEAD_RECORDS) compact(engine);
 }
 
 /* What is due now and then: a look from outside, and the watchdog. */
-static int check(struct engine *engine, const struct owner *last, struct diag *diag)
+static int check(struct engine *engine, uint32_t last_id, struct diag *diag)
 {
-    uint64_t fired = engine->stats.fired, stall_events = engine->options.stall_events;
-    if (fired - engine->progress_at >= stall_events)
+    const struct engine_options *options = &engine->options;
+    uint64_t fired = engine->stats.fired, idle = fired - engine->progress_at;
+    if (idle >= options->stall_events)
         return diag_error(diag, SIM_E_STALLED, NULL, "a policy or a retry goes round in circles",
                           "no progress in %llu events up to %.15g s; the last one was of owner %u",
-                          (unsigned long long)stall_events, sim_s_from_ns(engine->now), last->id);
-    if (fired % engine->options.look_every == 0 && engine->options.look != NULL)
-        engine->options.look(engine->options.context, engine->now, fired);
-    uint64_t look_at = (fired / engine->options.look_every + 1) * engine->options.look_every;
-    uint64_t stalled_at = engine->progress_at + stall_events;
-    engine->check_at = look_at < stalled_at ? look_at : stalled_at;
+                          (unsigned long long)idle, sim_s_from_ns(engine->now), last_id);
+    if (fired % options->look_every == 0 && options->look != NULL) options->look(options->context, engine->now, fired);
+    uint64_t to_look = options->look_every - fired % options->look_every, to_stall = options->stall_events - idle;
+    engine->check_at = fired + (to_look < to_stall ? to_look : to_stall);
     return 0;
 }
 
-static int run_end(struct engine *engine, int code, struct diag *diag)
+/* Points `next` at the earliest event and drops the dead records before it. 1, 0 when there is none, or SIM_E_NOMEM. */
+static inline int find_next(struct engine *engine, const struct event **next)
+{
+    int found;
+    while ((found = eventq_peek(&engine->queue, next)) > 0 && event_is_dead(*next)) {
+        eventq_drop(&engine->queue, *next);
+        engine->n_dead--;
+        engine->stats.dropped++;
+    }
+    return found;
+}
+
+/* Returns the id of the owner, which may be gone after its event. */
+static inline uint32_t fire(struct engine *engine, const struct event *next)
+{
+    struct event event = *next;
+    struct owner *owner = event_owner(&event);
+    eventq_drop(&engine->queue, next);
+    if (event_is_armed(&event)) owner->armed = 0;
+    engine->now = (sim_ns)event.time;
+    engine->stats.fired++;
+    event.handler(engine, owner, engine->now);
+    return event_owner_id(&event);
+}
+
+static int end_run(const struct engine *engine, int code, struct diag *diag)
 {
     if (code == SIM_E_INTERRUPTED)
         return diag_error(diag, code, NULL, NULL, "interrupted at %.15g s", sim_s_from_ns(engine->now));
     if (code == SIM_E_NOMEM)
-        return diag_error(diag, code, NULL, NULL, "out of memory at %.15g s with %llu events pending",
-                          sim_s_from_ns(engine->now), (unsigned long long)(engine->n_records - engine->n_dead));
+        return diag_error(diag, code, NULL, NULL, "out of memory at %.15g s with %zu events pending",
+                          sim_s_from_ns(engine->now), eventq_count(&engine->queue) - engine->n_dead);
     return code;
 }
 
@@ -169,34 +190,20 @@ int engine_run(struct engine *engine, struct diag *diag)
     uint64_t until = (uint64_t)engine->options.until;
     engine->halted = engine->code != 0;
     while (!engine->halted) {
-        if (*engine->options.interrupt) return run_end(engine, SIM_E_INTERRUPTED, diag);
+        if (*engine->options.interrupt) return end_run(engine, SIM_E_INTERRUPTED, diag);
         const struct event *next;
-        int found = eventq_peek(&engine->queue, &next);
+        int found = find_next(engine, &next);
         if (found < 0) engine_fail(engine, found);
         if (found <= 0) break;
         if (next->time > until) {
             engine->now = engine->options.until;
             break;
         }
-        struct event event = *next;
-        struct owner *owner = event_owner(&event);
-        eventq_drop(&engine->queue);
-        engine->n_records--;
-        if (event_is_armed(&event)) {
-            if (event_is_dead(&event)) {
-                engine->n_dead--;
-                engine->stats.dropped++;
-                continue;
-            }
-            owner->armed = 0;
-        }
-        engine->now = (sim_ns)event.time;
-        engine->stats.fired++;
-        event.handler(engine, owner, engine->now);
+        uint32_t id = fire(engine, next);
         if (engine->stats.fired >= engine->check_at) {
-            int code = check(engine, owner, diag);
+            int code = check(engine, id, diag);
             if (code != 0) return code;
         }
     }
-    return run_end(engine, engine->code, diag);
+    return end_run(engine, engine->code, diag);
 }

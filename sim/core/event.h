@@ -1,8 +1,7 @@
 /* The record of one event: 32 bytes, all that ordering and dispatch need.
  *
  * Its key is 128 bits long: the time, then priority, owner id and owner's counter, so that a comparison of two keys is
- * the total order of the simulation and no two pending events are equal. The queues move records about as four 8-byte
- * words, the size they are written with: a wider load right after would have to wait for the stores. */
+ * the total order of the simulation and no two pending events are equal. */
 #ifndef ORRERY_CORE_EVENT_H
 #define ORRERY_CORE_EVENT_H
 
@@ -32,6 +31,11 @@ static inline bool event_before(const struct event *a, const struct event *b)
 static inline struct owner *event_owner(const struct event *event)
 {
     return (struct owner *)(event->owner & ~(uintptr_t)1);
+}
+
+static inline uint32_t event_owner_id(const struct event *event)
+{
+    return (uint32_t)(event->order >> OWNER_COUNTER_BITS) & ((UINT32_C(1) << OWNER_ID_BITS) - 1);
 }
 
 static inline bool event_is_armed(const struct event *event)

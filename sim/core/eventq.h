@@ -41,11 +41,11 @@ static inline int eventq_peek(struct eventq *queue, const struct event **next)
     return queue->heap.n > 0;
 }
 
-/* Removes the event that eventq_peek has just found. */
-static inline void eventq_drop(struct eventq *queue)
+/* Removes the event `next` that eventq_peek has just found. */
+static inline void eventq_drop(struct eventq *queue, const struct event *next)
 {
     if (queue->kind == QUEUE_CALENDAR)
-        calendar_drop(queue->calendar);
+        calendar_drop(queue->calendar, next);
     else
         heap_drop(&queue->heap);
 }
@@ -54,6 +54,12 @@ static inline void eventq_drop(struct eventq *queue)
 static inline size_t eventq_compact(struct eventq *queue)
 {
     return queue->kind == QUEUE_CALENDAR ? calendar_compact(queue->calendar) : heap_compact(&queue->heap);
+}
+
+/* Records in the queue, dead ones included. */
+static inline size_t eventq_count(const struct eventq *queue)
+{
+    return queue->kind == QUEUE_CALENDAR ? queue->calendar->n_records : queue->heap.n;
 }
 
 /* Memory held, in use or not. */

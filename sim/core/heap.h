@@ -9,6 +9,8 @@
 
 #include <stddef.h>
 
+enum { HEAP_ARITY = 4 };
+
 struct heap {
     struct event *nodes; /* node 0 is the root; children of i are 4i + 1 .. 4i + 4 */
     size_t n, capacity;
@@ -18,11 +20,30 @@ struct heap {
 void heap_init(struct heap *heap);
 void heap_fini(struct heap *heap);
 
+/* Makes room for at least one more event. 0 or SIM_E_NOMEM. */
+int heap_grow(struct heap *heap);
+
 /* 0 or SIM_E_NOMEM. */
-int heap_push(struct heap *heap, struct event event);
+static inline int heap_push(struct heap *heap, struct event event)
+{
+    if (heap->n == heap->capacity && heap_grow(heap) != 0) return SIM_E_NOMEM;
+    struct event *nodes = heap->nodes;
+    size_t hole = heap->n++;
+    while (hole > 0) {
+        size_t parent = (hole - 1) / HEAP_ARITY;
+        if (!event_before(&event, &nodes[parent])) break;
+        nodes[hole] = nodes[parent];
+        hole = parent;
+    }
+    nodes[hole] = event;
+    return 0;
+}
 
 /* Removes the earliest event; the heap must not be empty. */
 void heap_drop(struct heap *heap);
+
+/* Makes a heap of the `n` nodes, which are in any order. */
+void heap_order(struct heap *heap);
 
 /* Removes every dead record and returns how many there were. */
 size_t heap_compact(struct heap *heap);

@@ -188,9 +188,21 @@ static void until_body(struct rig *rig)
     run_and_expect(rig, 0, "3");
 }
 
+/* A dead record is not an event for which the clock would go on to `until`. */
+static void dead_after_until_body(struct rig *rig)
+{
+    struct bell bell = bell_of(3, NULL);
+    engine_schedule(rig->engine, 100, 0, ring, &bell.owner);
+    engine_arm(rig->engine, 300, 0, ring, &bell.owner);
+    engine_disarm(rig->engine, &bell.owner);
+    run_and_expect(rig, 0, "3");
+    CHECK_EQ_INT(engine_now(rig->engine), 100);
+}
+
 static void nothing_fires_after_until(void)
 {
     with_each_queue(until_body, (struct engine_options){.until = 250});
+    with_each_queue(dead_after_until_body, (struct engine_options){.until = 250});
 }
 
 static void stop_at_even(struct engine *engine, struct bell *bell)
