@@ -113,7 +113,7 @@ run-tests: $(B)/tests/run $(B)/orrery
 ## make bench      one JSON line per benchmark (FULL=1 for the whole table)
 bench: $(patsubst tests/bench/%.c,$(B)/bench/%,$(BENCHES)) build/orrery
 	@tests/bench/run.sh $(B)/bench $(FULL)
-$(B)/bench/%: $(B)/tests/bench/%.o $(LIB)
+$(B)/bench/%: $(B)/tests/bench/%.o $(call obj,$(wildcard tests/bench/peers/*.c) $(CLI_SRC)) $(LIB)
 	@mkdir -p $(@D)
 	$(call note,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
