@@ -1,5 +1,5 @@
-/* The table of all policies, and the same as alternatives of the configuration's families ("scheduler", "batching" ...).
- * Policy files include it so that the compiler compares their definition with its declaration here. */
+/* The table of all policies, and the same as alternatives of the families of configuration ("scheduler", "batching",
+ * ...). Policy files include it so that the compiler compares their definition with its declaration here. */
 #ifndef ORRERY_POLICIES_REGISTRY_H
 #define ORRERY_POLICIES_REGISTRY_H
 

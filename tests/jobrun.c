@@ -63,7 +63,7 @@ static int array_open(const void *params, const struct source_options *options, 
     (void)options, (void)diag;
     struct array_source *array = mem_zalloc(1, sizeof *array);
     if (array == NULL) return SIM_E_NOMEM;
-    array->source = (struct job_source){.next = array_next, .place = array_place, .note = array_note, .close = array_close};
+    array->source = (struct job_source){array_next, array_place, array_note, array_close};
     array->spec = params;
     *source = &array->source;
     return 0;
@@ -144,9 +144,10 @@ static int checker_decide(void *state, const struct cluster_view *view, struct j
     if (code < 0) return code;
     bool idle = view->free_gpus == view->total_gpus && view->total_gpus < INT64_MAX;
     CHECK(!idle || view->n_pending == 0 || !checker->params.needs_progress);
-    for (int64_t gpus = 0; checker->params.needs_no_waste && gpus <= view->free_gpus && gpus <= CHECKER_MAX_GPUS; gpus++)
+    if (!checker->params.needs_no_waste) return 0;
+    for (int64_t gpus = 0; gpus <= view->free_gpus && gpus <= CHECKER_MAX_GPUS; gpus++)
         CHECK_EQ_INT(checker->n_pending_of[gpus], 0);
-    return code;
+    return 0;
 }
 
 static struct scheduler checker_of(const struct scheduler *inner)
@@ -247,10 +248,10 @@ void jobrun_init(struct jobrun *run, const struct jobrun_spec *spec, int expecte
     *run = (struct jobrun){.jobs = calloc(spec->n + 1, sizeof *run->jobs)};
     diag_init(&run->diag);
     const char *placement = spec->placement == NULL ? "counted" : spec->placement;
-    const struct scheduler *inner =
-        spec->own_scheduler != NULL ? spec->own_scheduler : (const void *)policy_find(POLICY_SCHEDULER, spec->scheduler);
-    const struct placer *placer =
-        spec->own_placer != NULL ? spec->own_placer : (const void *)policy_find(POLICY_PLACEMENT, placement);
+    const struct scheduler *inner = spec->own_scheduler;
+    const struct placer *placer = spec->own_placer;
+    if (inner == NULL) inner = (const void *)policy_find(POLICY_SCHEDULER, spec->scheduler);
+    if (placer == NULL) placer = (const void *)policy_find(POLICY_PLACEMENT, placement);
     if (!CHECK(inner != NULL) || !CHECK(placer != NULL)) return;
     const struct scheduler checker = checker_of(inner);
     bool listed = spec->own_scheduler == NULL && spec->own_placer == NULL;

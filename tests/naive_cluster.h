@@ -1,5 +1,6 @@
-/* The schedulers once more, on counted GPUs and in whole seconds, as plainly as they can be written: at every event the list
- * of all jobs is sorted (stable, the order of the last event kept) and walked. For comparison with the real ones. */
+/* The schedulers once more, on counted GPUs and in whole seconds, as plainly as they can be written: at every event
+ * the list of all jobs is sorted (stable, the order of the last event kept) and walked. For comparison with the real
+ * ones. */
 #ifndef ORRERY_TESTS_NAIVE_CLUSTER_H
 #define ORRERY_TESTS_NAIVE_CLUSTER_H
 

@@ -30,9 +30,9 @@ struct best_fit {
     int32_t free, next;
 };
 
-/* Puts `n` parts on the nodes behind the cursor. Returns whether there were enough, in view of `stop` (exclusive). */
-static int32_t put_parts(const struct cluster_view *view, struct best_fit *cursor, int32_t stop, int32_t n, int32_t gpus,
-                         struct placement *placement)
+/* Puts `n` parts on nodes from the cursor on that have fewer than `stop` free GPUs. Returns how many are left over. */
+static int32_t put_parts(const struct cluster_view *view, struct best_fit *cursor, int32_t stop, int32_t n,
+                         int32_t gpus, struct placement *placement)
 {
     while (n > 0 && cursor->free < stop) {
         int32_t node = cluster_view_next_node(view, cursor->free, cursor->free, cursor->next);

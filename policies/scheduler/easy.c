@@ -1,6 +1,7 @@
-/* EASY backfilling (Lifka 1995): jobs start in the order of their submission. When the first of the queue does not fit, it
- * gets a reservation for the moment at which, by the users' estimates, enough GPUs are free; a job behind it may start now
- * if by its estimate it ends before that moment, or if it only needs GPUs that the first one will leave over.
+/* EASY backfilling (Lifka 1995): jobs start in the order of their submission. When the first of the queue does not
+ * fit, it gets a reservation for the moment at which, by the users' estimates, enough GPUs are free; a job behind it
+ * may start now if by its estimate it ends before that moment, or if it only needs GPUs that the first one will leave
+ * over.
  *
  * The reservation counts GPUs, not nodes. A job that runs over its estimate is taken to end now. */
 #include "policies/registry.h"
@@ -87,7 +88,8 @@ static void backfill(struct easy *easy, const struct cluster_view *view, struct 
     struct ranked *ranked;
     while ((ranked = first_that_may(&easy->pending, view, promise)) != NULL) {
         bool ends_before = ranked->span_ns <= promise->shadow_ns - view->now_ns;
-        const char *reason = ends_before ? "backfilled: ends before the reservation" : "backfilled beside the reservation";
+        const char *reason = ends_before ? "backfilled: ends before the reservation"
+                                         : "backfilled beside the reservation";
         if (!job_plan_start(plan, ranked->job, reason))
             pending_class_of(&easy->pending, ranked->job)->refused_in = easy->pending.round;
         else if (!ends_before)

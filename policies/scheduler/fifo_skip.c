@@ -1,5 +1,5 @@
-/* First in, first out with skipping: jobs start in the order of their submission, but one that does not fit holds nobody
- * up. Nothing is reserved, so wide jobs may wait for long. */
+/* First in, first out with skipping: jobs start in the order of their submission, but one that does not fit holds
+ * nobody up. Nothing is reserved, so wide jobs may wait for long. */
 #include "policies/registry.h"
 #include "policies/scheduler/skipping.h"
 

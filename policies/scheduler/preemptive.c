@@ -74,8 +74,8 @@ static bool running_before(const struct ranked *a, const struct ranked *b, sim_n
     return value_a != value_b ? value_a < value_b : a->gpus < b->gpus;
 }
 
-/* The place of a waiting job among its class. Of equal ones, those that wait longer come first; of those that wait since
- * the same moment, the new ones last. */
+/* The place of a waiting job among its class. Of equal ones, those that wait longer come first; of those that wait
+ * since the same moment, the new ones last. */
 static struct rank pending_rank(struct preemptive *preemptive, const struct preemptive_job *slot)
 {
     uint64_t sequence = (uint64_t)slot->ranked.job->sequence;
@@ -209,9 +209,9 @@ static bool is_open(const struct preemptive *preemptive, const struct pending_cl
     return class->jobs.root != NULL && class->closed_until <= preemptive->freed_gpus;
 }
 
-/* The first pending job, in the order, that fits behind the running jobs before it and those already chosen, or NULL. It
- * is the first of its class: for the others even less is left. Each candidate that does not fit also rules out all that
- * are as wide, being further behind. */
+/* The first pending job, in the order, that fits behind the running jobs before it and those already chosen, or NULL.
+ * It is the first of its class: for the others even less is left. Each candidate that does not fit also rules out all
+ * that are as wide, being further behind. */
 static struct ranked *first_that_fits(const struct preemptive *preemptive, const struct cluster_view *view)
 {
     const struct pending *pending = &preemptive->pending;
@@ -247,8 +247,8 @@ static void list_tail(struct preemptive *preemptive, int64_t gpus, sim_ns now)
     }
 }
 
-/* Takes the first running job, in the order, that no longer fits off the tail, and with it those before it, which do: the
- * jobs behind it hold less than the excess. The next one will be behind it, so the tail is listed once per choice. */
+/* The first running job, in the order, that no longer fits: the jobs behind it hold less than the excess. Leaves only
+ * those on the tail; the next one will be among them, so the tail is listed once per choice. */
 static struct ranked *first_in_excess(struct preemptive *preemptive, int64_t excess, sim_ns now)
 {
     struct ranked_list *tail = &preemptive->tail;
@@ -298,8 +298,8 @@ static void choose(struct preemptive *preemptive, const struct cluster_view *vie
     }
 }
 
-/* Carries the choice out. When the placer refuses a job, its class is closed, those behind it wait again, and false comes
- * back: the choice must be made anew without that class. */
+/* Carries the choice out. When the placer refuses a job, its class is closed, those behind it wait again, and false
+ * comes back: the choice must be made anew without that class. */
 static bool carry_out(struct preemptive *preemptive, struct job_plan *plan)
 {
     const struct ranked_list *starts = &preemptive->starts, *preemptions = &preemptive->preemptions;

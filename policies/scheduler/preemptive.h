@@ -1,15 +1,16 @@
-/* What the preemptive schedulers share: at every decision all jobs, pending and running, are walked in the policy's order,
- * each takes its GPUs if enough are left and is skipped if not; who is skipped and runs is preempted, who is not and waits
- * starts. Equal jobs keep the order they had at the decision before; a new job comes after its equals.
+/* What the preemptive schedulers share: at every decision all jobs, pending and running, are walked in the policy's
+ * order, each takes its GPUs if enough are left and is skipped if not; who is skipped and runs is preempted, who is
+ * not and waits starts. Equal jobs keep the order they had at the decision before; a new job comes after its equals.
  *
  * The walk is not made. Between two decisions its result changes only where a job came or left: running jobs only come
- * nearer to the front, which leaves less for those they pass. So it is enough to look for the first pending job that now
- * fits behind the running jobs before it, and for the first running job that no longer does, until there is none. Pending
- * jobs lie in one ranking per class; running ones in one ranking per speed at which they move to the front.
+ * nearer to the front, which leaves less for those they pass. So it is enough to look for the first pending job that
+ * now fits behind the running jobs before it, and for the first running job that no longer does, until there is none.
+ * Pending jobs lie in one ranking per class; running ones in one ranking per speed at which they move to the front.
  *
- * The walk counts GPUs. When the placer finds no room for a job that fits by count, those preempted for it go on and the
- * walk leaves out its class until as many GPUs have come free as the job wants; up to then the class only gets what
- * nobody else takes. Placers that split a job as needed never refuse. */
+ * The walk counts GPUs. When the placer finds no room for a job that fits by count, the walk is made anew without its
+ * class, so that those preempted for it may go on where they were. The class is left out until as many GPUs have come
+ * free as the job wants; up to then it only gets what nobody else takes. A placer that splits jobs as needed never
+ * refuses. */
 #ifndef ORRERY_POLICIES_SCHEDULER_PREEMPTIVE_H
 #define ORRERY_POLICIES_SCHEDULER_PREEMPTIVE_H
 

@@ -1,6 +1,6 @@
-/* Jobs in an order, with sums over any first part of it: a treap (Seidel and Aragon 1996) whose nodes lie in the jobs' own
- * slots and know the GPUs and the shortest run time below them. Everything costs O(log n) expected; the shape comes from
- * a hash of the job's sequence number, so it is the same in every run. */
+/* Jobs in an order, with sums over any first part of it: a treap (Seidel and Aragon 1996) whose nodes lie in the jobs'
+ * own slots and know the GPUs and the shortest run time below them. Everything costs O(log n) expected; the shape
+ * comes from a hash of the job's sequence number, so it is the same in every run. */
 #ifndef ORRERY_POLICIES_SCHEDULER_RANKING_H
 #define ORRERY_POLICIES_SCHEDULER_RANKING_H
 

@@ -1,5 +1,5 @@
-/* Shortest job first by the run time that users stated (the true one where the trace has no statement), without preemption;
- * skips what does not fit. */
+/* Shortest job first by the run time that users stated (the true one where the trace has no statement), without
+ * preemption; skips what does not fit. */
 #include "policies/registry.h"
 #include "policies/scheduler/skipping.h"
 

@@ -1,5 +1,5 @@
-/* What the schedulers without preemption and reservation share: the first job in the order that fits starts, and jobs that
- * do not fit are skipped. With counted GPUs the result is that of walking through all pending jobs. */
+/* What the schedulers without preemption and reservation share: the first job in the order that fits starts, and jobs
+ * that do not fit are skipped. With counted GPUs the result is that of walking through all pending jobs. */
 #ifndef ORRERY_POLICIES_SCHEDULER_SKIPPING_H
 #define ORRERY_POLICIES_SCHEDULER_SKIPPING_H
 

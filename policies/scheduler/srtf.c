@@ -1,5 +1,5 @@
-/* Shortest remaining time first, with preemption, by the true run times. On one GPU it has the least mean completion time
- * of all schedules (Schrage 1968). */
+/* Shortest remaining time first, with preemption, by the true run times. On one GPU it has the least mean completion
+ * time of all schedules (Schrage 1968). */
 #include "policies/registry.h"
 #include "policies/scheduler/preemptive.h"
 

@@ -1,8 +1,8 @@
 /* The GPUs of a site: nodes with equal numbers of GPUs of one type, and how many of them are in use.
  *
- * GPUs are held in one of two ways. A tensor-parallel group of a service, or a job that a placer gave nodes, holds GPUs of
- * particular nodes. A job under counted placement holds a number of GPUs on no node in particular. An unlimited cluster
- * has as many GPUs as anybody asks for and no nodes.
+ * GPUs are held in one of two ways. A tensor-parallel group of a service, or a job that a placer gave nodes, holds
+ * GPUs of particular nodes. A job under counted placement holds a number of GPUs on no node in particular. An
+ * unlimited cluster has as many GPUs as anybody asks for and no nodes.
  *
  * Left out so far: sites and racks, several GPU types, which GPU of a node is held, shares of a GPU. */
 #ifndef ORRERY_WORLD_CLUSTER_H
@@ -36,7 +36,7 @@ struct cluster {
     int64_t total_gpus, free_gpus; /* INT64_MAX when unlimited */
     int64_t group_gpus;            /* of the GPUs in use, those that services hold */
     int32_t n_nodes, gpus_per_node;
-    int32_t *node_free_gpus;       /* [n_nodes], GPUs held on no node in particular are not taken off; NULL: unlimited */
+    int32_t *node_free_gpus;       /* [n_nodes]; GPUs held on no node are not taken off; NULL: unlimited */
     struct nodeset *nodes_by_free; /* [gpus_per_node + 1]: the nodes with exactly so many free GPUs */
     struct pool allocations;
     struct level gpus_in_use;
@@ -46,8 +46,8 @@ struct cluster {
 int cluster_create(const struct cluster_config *config, struct cluster **cluster);
 void cluster_destroy(struct cluster *cluster);
 
-/* Takes the GPUs of a tensor-parallel group on one node: the lowest of the nodes with the fewest free GPUs that suffice.
- * Returns the node, or -1 when no node has so many free. Not for unlimited clusters. */
+/* Takes the GPUs of a tensor-parallel group on one node: the lowest of the nodes with the fewest free GPUs that
+ * suffice. Returns the node, or -1 when no node has so many free. Not for unlimited clusters. */
 int32_t cluster_take_group(struct cluster *cluster, sim_ns now, int32_t gpus);
 void cluster_release_group(struct cluster *cluster, sim_ns now, int32_t node, int32_t gpus);
 

@@ -83,8 +83,8 @@ void job_run(struct job *job, sim_ns now);
 /* Armed when the scheduler wishes to be woken. */
 void jobs_on_wake(struct engine *engine, struct owner *owner, sim_ns now);
 
-/* Around decide(): an empty plan, and what becomes of it. job_plan_end emits the decisions, arms the wake-up and returns 0
- * or the code of the first fault. */
+/* Around decide(): an empty plan, and what becomes of it. job_plan_end emits the decisions, arms the wake-up and
+ * returns 0 or the code of the first fault. */
 void job_plan_begin(struct jobs *jobs);
 int job_plan_end(struct jobs *jobs);
 

@@ -26,10 +26,10 @@ __attribute__((format(printf, 3, 4))) static void fault(struct jobs *jobs, const
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    snprintf(where, sizeof where, "%s.%s", jobs->where,
-             policy->family == POLICY_SCHEDULER ? "scheduler" : "placement");
-    jobs->plan.code = diag_error(jobs->diag, SIM_E_POLICY, where, NULL, "policy '%s' %s, at %.15g s", policy->name, text,
-                                 sim_s_from_ns(engine_now(jobs->engine)));
+    snprintf(where, sizeof where, "%s.%s", jobs->where, policy->family == POLICY_SCHEDULER ? "scheduler" : "placement");
+    double now_s = sim_s_from_ns(engine_now(jobs->engine));
+    jobs->plan.code = diag_error(jobs->diag, SIM_E_POLICY, where, NULL, "policy '%s' %s, at %.15g s", policy->name,
+                                 text, now_s);
 }
 
 sim_ns job_view_remaining_ns(const struct cluster_view *view, const struct job_view *job)

@@ -94,7 +94,8 @@ void job_run(struct job *job, sim_ns now)
     job->view.state = JOB_RUNNING;
     job->since_ns = now;
     if (job->first_start_ns < 0) job->first_start_ns = now;
-    engine_arm(job->jobs->engine, now + job->duration_ns - job->executed_ns, PRIORITY_JOB_FINISH, on_finish, &job->finish);
+    sim_ns end_ns = now + job->duration_ns - job->executed_ns;
+    engine_arm(job->jobs->engine, end_ns, PRIORITY_JOB_FINISH, on_finish, &job->finish);
 }
 
 static bool is_possible(struct jobs *jobs, const struct job_view *job)

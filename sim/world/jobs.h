@@ -1,8 +1,8 @@
-/* The jobs of a run: they come out of a trace one at a time, wait, run on their GPUs all together (gang) or not at all,
- * may be preempted, and finish. A scheduler says which ones run, a placer says where.
+/* The jobs of a run: they come out of a trace one at a time, wait, run on their GPUs all together (gang) or not at
+ * all, may be preempted, and finish. A scheduler says which ones run, a placer says where.
  *
- * Memory grows with the jobs in the system, not with the trace. A job that needs no GPU runs at once; one that could never
- * run is rejected. A preempted job keeps what it has executed and loses no time.
+ * Memory grows with the jobs in the system, not with the trace. A job that needs no GPU runs at once; one that could
+ * never run is rejected. A preempted job keeps what it has executed and loses no time.
  *
  * Left out so far: shares of a GPU (a job with a share holds a whole one), cost of restarts, failures. */
 #ifndef ORRERY_WORLD_JOBS_H

@@ -68,8 +68,8 @@ static inline void batch_plan_evict(struct batch_plan *plan, const struct reques
 struct job_plan; /* made by the world around one decide() call */
 
 /* Starts or resumes a pending job if there is room for all its GPUs, given the actions before it in this plan. Returns
- * whether it did. A job that was preempted earlier in the same plan first tries the GPUs it had: if they are still free,
- * both actions are void and it runs on as if nothing had happened. */
+ * whether it did. A job that was preempted earlier in the same plan first tries the GPUs it had: if they are still
+ * free, both actions are void and it runs on as if nothing had happened. */
 bool job_plan_start(struct job_plan *plan, const struct job_view *job, const char *reason);
 
 /* Takes a running job off its GPUs; what it has executed is kept. */

@@ -79,11 +79,11 @@ struct scheduler {
  * particular. On an unlimited cluster no placer is asked. */
 struct placer {
     struct policy policy;
-    /* Whether the job could be placed on an empty cluster; if not, it is rejected when it is submitted. It never asks for
-     * more than view->total_gpus. NULL: always. */
+    /* Whether the job could be placed on an empty cluster; if not, it is rejected when it is submitted. It never asks
+     * for more than view->total_gpus. NULL: always. */
     bool (*possible)(void *state, const struct cluster_view *view, const struct job_view *job);
-    /* Fills `placement` with nodes that have the GPUs free and returns 1, or 0 when there is no room now. Called only when
-     * view->free_gpus suffices. */
+    /* Fills `placement` with nodes that have the GPUs free and returns 1, or 0 when there is no room now. Called only
+     * when view->free_gpus suffices. */
     int (*place)(void *state, const struct cluster_view *view, const struct job_view *job, struct placement *placement);
 };
 

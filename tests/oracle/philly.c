@@ -1,5 +1,5 @@
-/* 70,783 jobs of 13 virtual clusters of Microsoft Philly: GPU-seconds are delivered to the last one, and on an unlimited
- * cluster as many GPUs are in use as the trace itself says. */
+/* 70,783 jobs of 13 virtual clusters of Microsoft Philly: GPU-seconds are delivered to the last one, and on an
+ * unlimited cluster as many GPUs are in use as the trace itself says. */
 #include "tests/harness.h"
 #include "tests/jobrun.h"
 #include "tests/trace_source.h"

@@ -1,6 +1,6 @@
-/* What every listed scheduler must do with every listed placer, in small scenarios that have caught schedulers before: all
- * jobs finish after exactly their run time, GPUs are conserved (checked at every change by jobrun.c), and the result is the
- * same for both event queues and in a second run. */
+/* What every listed scheduler must do with every listed placer, in small scenarios that have caught schedulers before:
+ * all jobs finish after exactly their run time, GPUs are conserved (checked at every change by jobrun.c), and the
+ * result is the same for both event queues and in a second run. */
 #include "policies/registry.h"
 #include "sim/core/rng.h"
 #include "tests/harness.h"
