@@ -6,7 +6,7 @@
  * if it holds few events; else it is split over the level of the highest byte in which its events differ, and the
  * nearest page of that level is looked at. Events at one time thus are split by priority and owner like any others.
  *
- * A page is a pile of sheets of 33 records. Filing and splitting only stream through them, so a million pending events
+ * A page is a pile of sheets of 25 records. Filing and splitting only stream through them, so a million pending events
  * cost little more than a thousand. Today is put in order once, when it begins; an event that is pushed for today
  * later is put among the next ones by insertion, or goes to a small heap of newcomers.
  *
@@ -21,7 +21,7 @@
 enum {
     CALENDAR_LEVELS = 16,
     LEVEL_PAGES = 256,
-    SHEET_RECORDS = 33, /* makes a sheet 17 cache lines: an odd number, so that sheets spread over the sets of a cache */
+    SHEET_RECORDS = 25,   /* makes a sheet 13 cache lines: an odd number, to spread sheets over the sets of a cache */
     TODAY_RECORDS = 1023, /* half of a first-level cache */
 };
 
