@@ -42,7 +42,8 @@ static int64_t token_budget(const struct vllm_v0_params *params, const struct re
     return view->max_context_tokens > 2048 ? view->max_context_tokens : 2048;
 }
 
-/* Admits from the head of the queue; stops at the first request that does not fit. Returns whether one is left over. */
+/* Admits from the head of the queue; stops at the first request that does not fit. Returns whether one is left over that
+ * only a change at this replica can let in. */
 static bool admit_from_head(const struct vllm_v0_params *params, const struct replica_view *view,
                             struct batch_plan *plan)
 {
@@ -50,7 +51,10 @@ static bool admit_from_head(const struct vllm_v0_params *params, const struct re
     int64_t free_blocks = view->free_blocks, longest = 0, total = 0;
     for (const struct request_view *head = view->waiting; head != NULL; head = head->next) {
         int64_t prompt = head->prompt_tokens, blocks = blocks_for_tokens(view, prompt);
-        if (batch_plan_full(plan)) return true;
+        if (batch_plan_full(plan)) {
+            plan->iterations = 1; /* the rest of the queue is for the next plan */
+            return true;
+        }
         if (prompt > budget || blocks + watermark > view->total_blocks) {
             batch_plan_reject(plan, head, prompt > budget ? "prompt exceeds the token budget"
                                                           : "prompt exceeds the KV cache");

@@ -37,7 +37,7 @@ static void easy_notify(void *state, const struct cluster_view *view, const stru
         if (code < 0) easy->code = code;
     } else if (note->event == JOB_EVENT_START) {
         pending_remove(&easy->pending, ranked);
-        ranked->rank = (struct rank){.first = view->now_ns + job_view_estimated_remaining_ns(view, note->job),
+        ranked->rank = (struct rank){.first = sim_ns_add(view->now_ns, job_view_estimated_remaining_ns(view, note->job)),
                                      .second = note->job->sequence};
         ranking_add(&easy->running, ranked);
     } else if (note->event == JOB_EVENT_FINISH) {

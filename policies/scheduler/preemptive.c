@@ -91,7 +91,7 @@ static struct rank running_rank(struct preemptive *preemptive, const struct pree
     uint64_t sequence = (uint64_t)slot->ranked.job->sequence;
     if (preemptive->order == BY_GPUS) return (struct rank){slot->ranked.gpus, 0, sequence};
     bool was_waiting = slot->waits_since_ns < now;
-    return (struct rank){now + slot->remaining_ns, was_waiting ? -now : now, ++preemptive->n_placed};
+    return (struct rank){sim_ns_add(now, slot->remaining_ns), was_waiting ? -now : now, ++preemptive->n_placed};
 }
 
 /* The rank in a group up to which running jobs come before this pending one. */

@@ -113,9 +113,7 @@ static const char *family_name(enum policy_family family)
 
 static const char *oracle_name(uint32_t oracle)
 {
-    if (oracle == 0) return NULL;
-    if (oracle == ORACLE_DURATION) return "duration";
-    return oracle == ORACLE_OUTPUT_LENGTH ? "output length" : "duration, output length";
+    return oracle & ORACLE_DURATION ? "duration" : NULL;
 }
 
 static int list_policies(struct listing *list)

@@ -26,7 +26,6 @@ static int begin(struct recording *recording, const char *path, bool resume, con
 static void add_oracle(uint32_t oracle, struct text *text)
 {
     if (oracle & ORACLE_DURATION) text_add(text, "duration");
-    if (oracle & ORACLE_OUTPUT_LENGTH) text_printf(text, "%soutput-length", text->length > 0 ? " " : "");
 }
 
 static int hash_chars(const struct text *text, char hex[HASH_HEX_CHARS])

@@ -16,6 +16,12 @@ typedef int64_t sim_ns;
 
 /* Seconds to nanoseconds, rounded half to even; saturates at +-SIM_NS_MAX. NaN gives SIM_NS_MAX. */
 sim_ns sim_ns_from_s(double seconds);
+/* The sum of two times, at most SIM_NS_MAX. Neither may be negative. */
+static inline sim_ns sim_ns_add(sim_ns a, sim_ns b)
+{
+    return a > SIM_NS_MAX - b ? SIM_NS_MAX : a + b;
+}
+
 static inline double sim_s_from_ns(sim_ns ns)
 {
     return (double)ns / 1e9;

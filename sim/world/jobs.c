@@ -2,6 +2,7 @@
 
 #include "sim/core/check.h"
 #include "sim/world/job.h"
+#include "sim/world/policy_state.h"
 #include "sim/world/priority.h"
 
 #include <math.h>
@@ -94,7 +95,7 @@ void job_run(struct job *job, sim_ns now)
     job->view.state = JOB_RUNNING;
     job->since_ns = now;
     if (job->first_start_ns < 0) job->first_start_ns = now;
-    sim_ns end_ns = now + job->duration_ns - job->executed_ns;
+    sim_ns end_ns = sim_ns_add(now, job->duration_ns - job->executed_ns);
     engine_arm(job->jobs->engine, end_ns, PRIORITY_JOB_FINISH, on_finish, &job->finish);
 }
 
@@ -177,38 +178,21 @@ static void on_submit(struct engine *engine, struct owner *owner, sim_ns now)
         engine_schedule(engine, jobs->record.submit_ns, PRIORITY_JOB_SUBMIT, on_submit, owner);
 }
 
-/* The state of a policy, initialised. Returns 0 or a negative code. */
-static int make_state(const struct policy *policy, const void *params, void **state, struct diag *diag)
-{
-    *state = mem_zalloc(1, policy->state_bytes + 1);
-    if (*state == NULL) return SIM_E_NOMEM;
-    int code = policy->init == NULL ? 0 : policy->init(*state, params, diag);
-    if (code < 0) {
-        mem_free(*state);
-        *state = NULL;
-    }
-    return code;
-}
-
-static void drop_state(const struct policy *policy, void *state)
-{
-    if (state != NULL && policy->fini != NULL) policy->fini(state);
-    mem_free(state);
-}
-
 static int make_policies(struct jobs *jobs, const struct jobs_config *config)
 {
     const struct placer *placer = config->placement.entry;
     jobs->scheduler = config->scheduler.entry;
     pool_init(&jobs->pool, sizeof(struct job) + jobs->scheduler->job_bytes);
-    int code = make_state(&jobs->scheduler->policy, config->scheduler.params, &jobs->scheduler_state, jobs->diag);
+    int code = policy_state_create(&jobs->scheduler->policy, POLICY_SCHEDULER, sizeof *jobs->scheduler,
+                                   config->scheduler.params, &jobs->scheduler_state, jobs->diag);
     if (code < 0 || placer->place == NULL || jobs->cluster->n_nodes == 0) return code;
     jobs->placer = placer;
     jobs->view.n_nodes = jobs->cluster->n_nodes;
     jobs->view.gpus_per_node = jobs->cluster->gpus_per_node;
     jobs->view.node_free_gpus = jobs->cluster->node_free_gpus;
     jobs->view.cluster = jobs->cluster;
-    return make_state(&placer->policy, config->placement.params, &jobs->placer_state, jobs->diag);
+    return policy_state_create(&placer->policy, POLICY_PLACEMENT, sizeof *placer, config->placement.params,
+                               &jobs->placer_state, jobs->diag);
 }
 
 static int open_trace(struct jobs *jobs, const struct jobs_config *config, const struct jobs_options *options)
@@ -247,8 +231,8 @@ void jobs_destroy(struct jobs *jobs)
 {
     if (jobs == NULL) return;
     if (jobs->source != NULL) jobs->source->close(jobs->source);
-    if (jobs->scheduler != NULL) drop_state(&jobs->scheduler->policy, jobs->scheduler_state);
-    if (jobs->placer != NULL) drop_state(&jobs->placer->policy, jobs->placer_state);
+    if (jobs->scheduler != NULL) policy_state_destroy(&jobs->scheduler->policy, jobs->scheduler_state);
+    if (jobs->placer != NULL) policy_state_destroy(&jobs->placer->policy, jobs->placer_state);
     for (struct job *job = jobs->oldest; job != NULL; job = job->next) cluster_forget(jobs->cluster, job->allocation);
     pool_fini(&jobs->pool);
     job_stats_fini(&jobs->stats);
@@ -286,6 +270,11 @@ int jobs_finish(struct jobs *jobs)
         code = job_stats_unfinished(&jobs->stats, job, now);
     }
     return code < 0 ? code : job_stats_emit(&jobs->stats, now);
+}
+
+int64_t jobs_waiting(const struct jobs *jobs)
+{
+    return jobs->view.n_pending;
 }
 
 bool jobs_done(const struct jobs *jobs)

@@ -1,6 +1,6 @@
 /* What policies may ask for. A plan is a delta, so a call costs what it changes; the world validates and applies it. An
- * impossible action ends the run with SIM_E_POLICY and names policy, action and reason. Reasons are static texts and go to
- * the decision table. */
+ * impossible action ends the run with SIM_E_POLICY and names policy, action and reason. Reasons of preemptions, rejections
+ * and starts are static texts and go to the decision table. */
 #ifndef ORRERY_WORLD_PLAN_H
 #define ORRERY_WORLD_PLAN_H
 
@@ -17,7 +17,8 @@ struct batch_prefill {
 };
 
 struct batch_eviction {
-    const struct request_view *request; /* decoding: loses its blocks, comes back to the head of the queue */
+    /* Decoding: loses its blocks, comes back to the head of the queue. A prompt processed in part cannot be evicted. */
+    const struct request_view *request;
     const char *reason;
 };
 
@@ -26,8 +27,8 @@ struct batch_rejection {
     const char *reason;
 };
 
-/* The world hands over an empty plan; arrays have room for `capacity` entries each. Applied in order: rejections,
- * evictions, prefills. */
+/* The world hands over an empty plan; arrays have room for `capacity` entries each, at least one more than there are
+ * decoding sequences. What is added beyond that is counted and refused. Applied in order: rejections, evictions, prefills. */
 struct batch_plan {
     struct batch_prefill *prefills;
     struct batch_eviction *evictions;
@@ -40,27 +41,31 @@ struct batch_plan {
     int64_t iterations;        /* for so many iterations; INT64_MAX, as handed over: no limit */
 };
 
-/* Whether any of the arrays has no room left: nothing more may be added in this plan. */
+/* Whether any of the arrays has no room left: nothing more may be added in this plan. A batcher that stopped for this
+ * asks to be called again after one iteration. */
 static inline bool batch_plan_full(const struct batch_plan *plan)
 {
-    return plan->n_prefills == plan->capacity || plan->n_evictions == plan->capacity ||
-           plan->n_rejections == plan->capacity;
+    return plan->n_prefills >= plan->capacity || plan->n_evictions >= plan->capacity ||
+           plan->n_rejections >= plan->capacity;
 }
 
 /* Processes `tokens` of the request's prompt in the next iteration; a waiting request gets the blocks of its whole prompt. */
 static inline void batch_plan_prefill(struct batch_plan *plan, const struct request_view *request, int32_t tokens)
 {
-    plan->prefills[plan->n_prefills++] = (struct batch_prefill){request, tokens};
+    int32_t i = plan->n_prefills++;
+    if (i < plan->capacity) plan->prefills[i] = (struct batch_prefill){request, tokens};
 }
 
 static inline void batch_plan_reject(struct batch_plan *plan, const struct request_view *request, const char *reason)
 {
-    plan->rejections[plan->n_rejections++] = (struct batch_rejection){request, reason};
+    int32_t i = plan->n_rejections++;
+    if (i < plan->capacity) plan->rejections[i] = (struct batch_rejection){request, reason};
 }
 
 static inline void batch_plan_evict(struct batch_plan *plan, const struct request_view *request, const char *reason)
 {
-    plan->evictions[plan->n_evictions++] = (struct batch_eviction){request, reason};
+    int32_t i = plan->n_evictions++;
+    if (i < plan->capacity) plan->evictions[i] = (struct batch_eviction){request, reason};
 }
 
 /* --- Jobs --- */
@@ -88,8 +93,10 @@ struct placement {
 
 static inline void placement_add(struct placement *placement, int32_t node, int32_t gpus)
 {
-    placement->nodes[placement->n] = node;
-    placement->gpus[placement->n++] = gpus;
+    int32_t i = placement->n++;
+    if (i >= placement->capacity) return;
+    placement->nodes[i] = node;
+    placement->gpus[i] = gpus;
 }
 
 #endif

@@ -31,7 +31,7 @@ enum policy_family {
 };
 
 /* Knowledge that no real system has; a policy that uses it says so, and the run records it. */
-enum policy_oracle { ORACLE_DURATION = 1u << 0, ORACLE_OUTPUT_LENGTH = 1u << 1 };
+enum policy_oracle { ORACLE_DURATION = 1u << 0 };
 
 struct policy {
     uint32_t abi, size;                   /* POLICY_ABI, size of the family's struct: append-only */

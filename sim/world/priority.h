@@ -1,5 +1,6 @@
-/* The order of events at one moment: lower numbers first. What ends comes before what begins, so that a job or request
- * that comes at the moment another one leaves finds the room; decisions come after all changes of their moment. */
+/* The order of events at one moment: lower numbers first. Decisions come after all changes of their moment: a job that is
+ * submitted when another one ends finds its GPUs free, and a request that arrives at a boundary between iterations is seen
+ * by the batcher there. (Its router still counts what leaves at that boundary.) */
 #ifndef ORRERY_WORLD_PRIORITY_H
 #define ORRERY_WORLD_PRIORITY_H
 

@@ -2,6 +2,7 @@
 
 #include "sim/core/check.h"
 #include "sim/core/mem.h"
+#include "sim/world/policy_state.h"
 #include "sim/world/priority.h"
 #include "sim/world/replica_batch.h"
 
@@ -27,11 +28,20 @@ static int64_t decode_run_end(const struct replica *replica)
     return min_i64(left + replica->run_steps, replica->run_until);
 }
 
+static void arm_boundary(struct replica *replica, int64_t boundary)
+{
+    const struct replica_env *env = replica->env;
+    sim_ns at_ns = run_clock_boundary_ns(&replica->clock, boundary);
+    if (at_ns < SIM_NS_MAX) engine_arm(env->engine, at_ns, PRIORITY_REPLICA, replica_boundary, &replica->owner);
+    else
+        engine_fail(env->engine, diag_error(env->diag, SIM_E_CONFIG, NULL, "look at the cost model and the times of the trace",
+                                            "replica %d of service '%s' computes for longer than 292 years",
+                                            replica->index, env->service));
+}
+
 static void decode_run_arm(struct replica *replica)
 {
-    int64_t boundary = replica->env->single_step ? replica->run_steps + 1 : replica->run_end;
-    engine_arm(replica->env->engine, run_clock_boundary_ns(&replica->clock, boundary), PRIORITY_REPLICA,
-               replica_boundary, &replica->owner);
+    arm_boundary(replica, replica->env->single_step ? replica->run_steps + 1 : replica->run_end);
 }
 
 static void decode_run_go_on(struct replica *replica)
@@ -86,6 +96,7 @@ static int decode_run_account(struct replica *replica)
     sim_ns begin = run_clock_boundary_ns(&replica->clock, replica->run_counted);
     sim_ns end = run_clock_boundary_ns(&replica->clock, replica->run_steps);
     replica->counts.decode_iterations += n;
+    replica->counts.decode_steps += n;
     replica->counts.decode_tokens += n * replica->decoding.n;
     replica->counts.busy_ns += end - begin;
     if (replica->run_extrapolated) replica->counts.extrapolated_ns += end - begin;
@@ -106,8 +117,7 @@ static int prefill_start(struct replica *replica, sim_ns now)
     replica->run_steps = replica->run_counted = 0;
     replica->run_extrapolated = cost.extrapolated;
     replica->state = REPLICA_PREFILL;
-    engine_arm(replica->env->engine, run_clock_boundary_ns(&replica->clock, 1), PRIORITY_REPLICA, replica_boundary,
-               &replica->owner);
+    arm_boundary(replica, 1);
     return 0;
 }
 
@@ -120,6 +130,7 @@ static int prefill_end(struct replica *replica, sim_ns now)
     int code = 0;
     if (replica->plan.decode && replica->decoding.n > 0) {
         replica->step++;
+        replica->counts.decode_steps++;
         replica->context_tokens += replica->decoding.n;
         replica->counts.decode_tokens += replica->decoding.n;
         replica->run_steps = 1;
@@ -169,12 +180,10 @@ static int plan_reserve(struct batch_plan *plan, int64_t n)
     return 0;
 }
 
-/* Asks the batcher and starts what it wants. `same_run`: batch and cost are those of the run under way. */
-static int replica_decide(struct replica *replica, sim_ns now, bool same_run)
+/* A plan of the batcher's for the state as it is, with its departures applied. */
+static int replica_plan(struct replica *replica, sim_ns now)
 {
     struct batch_plan *plan = &replica->plan;
-    replica->state = REPLICA_IDLE;
-    if (replica->waiting.n + replica->prefilling.n + replica->decoding.n == 0) return 0;
     if (plan_reserve(plan, replica->decoding.n + 1) != 0) return SIM_E_NOMEM;
     replica_refresh_view(replica, now);
     plan->n_prefills = plan->n_evictions = plan->n_rejections = 0;
@@ -183,13 +192,32 @@ static int replica_decide(struct replica *replica, sim_ns now, bool same_run)
     plan->iterations = INT64_MAX;
     replica->plan_number++;
     int code = replica->env->batcher->compose(replica->batcher_state, &replica->view, plan);
-    if (code == 0) code = replica_check_plan(replica, now);
+    if (code != 0) return policy_failed(&replica->env->batcher->policy, code, now, replica->env->diag);
+    code = replica_check_plan(replica, now);
     if (code == 0) code = replica_apply_departures(replica, now);
-    if (code != 0) return code;
-    replica->plan_end_step = plan->iterations < INT64_MAX ? replica->step + plan->iterations : INT64_MAX;
+    replica->plan_end_step =
+        plan->iterations < INT64_MAX - replica->step ? replica->step + plan->iterations : INT64_MAX;
+    return code;
+}
+
+/* Asks the batcher, again after a plan that only sends requests away, and starts what it wants. `same_run`: batch and cost
+ * are those of the run under way. */
+static int replica_decide(struct replica *replica, sim_ns now, bool same_run)
+{
+    const struct batch_plan *plan = &replica->plan;
+    bool starts, departs;
+    replica->state = REPLICA_IDLE;
+    do {
+        if (replica->waiting.n + replica->prefilling.n + replica->decoding.n == 0) return 0;
+        int code = replica_plan(replica, now);
+        if (code != 0) return code;
+        starts = plan->n_prefills > 0 || (plan->decode && replica->decoding.n > 0);
+        departs = plan->n_evictions + plan->n_rejections > 0;
+        same_run = same_run && plan->n_evictions == 0;
+    } while (departs && !starts);
     if (plan->n_prefills > 0) return prefill_start(replica, now);
-    if (!plan->decode || replica->decoding.n == 0) return 0;
-    if (!same_run || plan->n_evictions > 0) return decode_run_start(replica, now);
+    if (!starts) return 0;
+    if (!same_run) return decode_run_start(replica, now);
     decode_run_go_on(replica);
     return 0;
 }
@@ -239,9 +267,8 @@ void replica_enqueue(struct replica *replica, struct request *request, sim_ns no
         engine_arm(replica->env->engine, now, PRIORITY_REPLICA, replica_boundary, &replica->owner);
     } else if (replica->state == REPLICA_DECODE && replica->plan.recheck_on_arrival && !replica->recheck) {
         int64_t boundary = run_clock_first_boundary(&replica->clock, now);
-        if (boundary <= replica->run_steps) boundary = replica->run_steps + 1;
+        SIM_REQUIRE(boundary > replica->run_steps && boundary <= replica->run_end);
         replica->recheck = true;
-        if (boundary > replica->run_end) return;
         replica->run_end = boundary;
         decode_run_arm(replica);
     }
@@ -249,17 +276,23 @@ void replica_enqueue(struct replica *replica, struct request *request, sim_ns no
 
 int replica_settle(struct replica *replica, sim_ns now)
 {
-    if (replica->state != REPLICA_DECODE) return 0;
-    int64_t boundary = run_clock_first_boundary(&replica->clock, now);
-    if (run_clock_boundary_ns(&replica->clock, boundary) > now) boundary--;
-    if (boundary > replica->run_steps) decode_run_advance(replica, boundary);
-    return decode_run_account(replica);
+    if (replica->state != REPLICA_DECODE && replica->state != REPLICA_PREFILL) return 0;
+    int code = 0;
+    if (replica->state == REPLICA_DECODE) {
+        int64_t boundary = run_clock_first_boundary(&replica->clock, now);
+        if (run_clock_boundary_ns(&replica->clock, boundary) > now) boundary--;
+        if (boundary > replica->run_steps) decode_run_advance(replica, boundary);
+        code = decode_run_account(replica);
+    }
+    sim_ns begun_ns = run_clock_boundary_ns(&replica->clock, replica->run_steps);
+    replica->counts.busy_ns += now - begun_ns;
+    if (replica->run_extrapolated) replica->counts.extrapolated_ns += now - begun_ns;
+    return code;
 }
 
 int replica_init(struct replica *replica, const struct replica_env *env, int32_t index, uint32_t owner_id,
                  int64_t block_tokens, int64_t total_blocks, const void *params, struct replica_load *load)
 {
-    const struct policy *policy = &env->batcher->policy;
     *replica = (struct replica){.env = env, .index = index, .load = load, .last_token_ns = TIME_UNSET};
     owner_init(&replica->owner, owner_id);
     finish_order_init(&replica->finishing);
@@ -268,19 +301,17 @@ int replica_init(struct replica *replica, const struct replica_env *env, int32_t
     replica->view.total_blocks = total_blocks;
     replica->view.max_context_tokens = env->max_context_tokens;
 
-    replica->batcher_state = mem_zalloc(1, policy->state_bytes);
-    int code = kvcache_init(&replica->kv, block_tokens, total_blocks);
-    if (code != 0 || replica->batcher_state == NULL || plan_reserve(&replica->plan, MIN_PLAN_ENTRIES) != 0)
+    if (kvcache_init(&replica->kv, block_tokens, total_blocks) != 0 ||
+        plan_reserve(&replica->plan, MIN_PLAN_ENTRIES) != 0)
         return SIM_E_NOMEM;
-    return policy->init != NULL ? policy->init(replica->batcher_state, params, env->diag) : 0;
+    return policy_state_create(&env->batcher->policy, POLICY_BATCHING, sizeof *env->batcher, params,
+                               &replica->batcher_state, env->diag);
 }
 
 void replica_fini(struct replica *replica)
 {
     if (replica->env == NULL) return;
-    const struct policy *policy = &replica->env->batcher->policy;
-    if (replica->batcher_state != NULL && policy->fini != NULL) policy->fini(replica->batcher_state);
-    mem_free(replica->batcher_state);
+    policy_state_destroy(&replica->env->batcher->policy, replica->batcher_state);
     mem_free(replica->plan.prefills);
     mem_free(replica->plan.evictions);
     mem_free(replica->plan.rejections);

@@ -2,7 +2,8 @@
  *
  * Between two changes of its batch a replica advances a whole run of identical iterations in one event. A run ends at the
  * first of: a member finishes, KV blocks run short, an arrival that the batcher wants to see, a change of cost regime. An
- * iteration with prefill is a run of one. No work is done per token or per member of the batch.
+ * iteration with prefill is a run of one. No work is done per token; per member of the batch only where KV blocks have run
+ * out and the batcher looks for whom to preempt.
  *
  * With `single_step` every boundary is visited and the conditions are evaluated there, step by step; the times come from the
  * same closed form and everything is accounted at the ends of runs, so results are bit-identical. */
@@ -27,20 +28,23 @@ struct replica;
 struct replica_env {
     struct engine *engine;
     struct diag *diag;
+    const char *service;            /* its name, for findings */
     const struct batcher *batcher;
     struct iteration_model model;
     struct histogram *token_gap_s;  /* all times between two tokens of a sequence */
     int64_t max_context_tokens;
     bool single_step;
     void *owner;                    /* the service */
-    int (*on_leave)(struct replica *replica, struct request *request, sim_ns now); /* finished or rejected: its to free */
+    int (*on_finish)(struct replica *replica, struct request *request, sim_ns now); /* the request is its to free */
+    int (*on_reject)(struct replica *replica, struct request *request, sim_ns now, const char *reason); /* likewise */
     int (*on_preempt)(struct replica *replica, struct request *request, sim_ns now, const char *reason);
 };
 
 struct replica_counts {
     int64_t prefill_iterations; /* with or without decoding beside the prefill */
     int64_t decode_iterations;  /* pure */
-    int64_t decode_tokens;      /* sum over iterations of the decoding sequences */
+    int64_t decode_steps;       /* iterations with decoding, beside a prefill or not */
+    int64_t decode_tokens;      /* sum over these of the decoding sequences */
     int64_t preemptions;
     sim_ns busy_ns, extrapolated_ns;
 };
@@ -87,7 +91,8 @@ void replica_fini(struct replica *replica);
 /* A routed request joins the queue. */
 void replica_enqueue(struct replica *replica, struct request *request, sim_ns now);
 
-/* Brings the state of a run under way to the last boundary at or before now: at the end of a simulation. */
+/* Brings the state of a run under way to the last boundary at or before now, and counts the iteration under way as busy up to
+ * now: at the end of a simulation. */
 int replica_settle(struct replica *replica, sim_ns now);
 
 /* The longest gap between two tokens of a decoding request, up to now. */

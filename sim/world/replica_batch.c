@@ -10,8 +10,10 @@ int replica_cost(const struct replica *replica, const struct iteration_work *wor
     model->cost(model->model, work, cost);
     if (isfinite(cost->first_s) && isfinite(cost->slope_s) && cost->first_s >= 1e-9 && cost->until >= 1) return 0;
     return diag_error(replica->env->diag, SIM_E_CONFIG, NULL, "check its parameters",
-                      "cost model '%s' gives %g s for an iteration of %lld prefill tokens and %lld decoding sequences",
-                      model->kind, cost->first_s, (long long)work->prefill_tokens, (long long)work->decode_sequences);
+                      "the %s cost of service '%s' gives %g s, then %g s more each time, for %lld iterations of %lld "
+                      "prefill tokens and %lld decoding sequences",
+                      model->kind, replica->env->service, cost->first_s, cost->slope_s, (long long)cost->until,
+                      (long long)work->prefill_tokens, (long long)work->decode_sequences);
 }
 
 /* Tokens that a decoding request has processed. */
@@ -35,7 +37,8 @@ static int64_t count_first_gaps(struct replica *replica, int64_t first_step, sim
     return n;
 }
 
-/* The gaps within the run after its first boundary: an arithmetic series. */
+/* The gaps within the run after its first boundary: an arithmetic series. The longest is its first or last, within the
+ * nanosecond of rounding. */
 static int count_later_gaps(struct replica *replica, int64_t counted, int64_t n)
 {
     const struct run_clock *clock = &replica->clock;
@@ -89,12 +92,22 @@ static void leave_decoding(struct replica *replica, struct request *request)
     request_list_remove(&replica->decoding, request);
 }
 
-static int leave_replica(struct replica *replica, struct request *request, enum request_state state, sim_ns now)
+static int finish(struct replica *replica, struct request *request, sim_ns now)
 {
-    request->view.state = state;
+    request->view.state = REQUEST_FINISHED;
     replica->load->outstanding--;
     engine_progress(replica->env->engine);
-    return replica->env->on_leave(replica, request, now);
+    return replica->env->on_finish(replica, request, now);
+}
+
+static int reject(struct replica *replica, struct request *request, const char *reason, sim_ns now)
+{
+    request_list_remove(&replica->waiting, request);
+    request->view.state = REQUEST_REJECTED;
+    replica->load->waiting--;
+    replica->load->outstanding--;
+    engine_progress(replica->env->engine);
+    return replica->env->on_reject(replica, request, now, reason);
 }
 
 int replica_finish_due(struct replica *replica, sim_ns now)
@@ -104,7 +117,7 @@ int replica_finish_due(struct replica *replica, sim_ns now)
         struct request *request = finish_order_first(&replica->finishing);
         leave_decoding(replica, request);
         SIM_ASSERT(request->generated_tokens == request->output_tokens);
-        code = leave_replica(replica, request, REQUEST_FINISHED, now);
+        code = finish(replica, request, now);
     }
     return code;
 }
@@ -131,12 +144,8 @@ int replica_apply_departures(struct replica *replica, sim_ns now)
 {
     const struct batch_plan *plan = &replica->plan;
     int code = 0;
-    for (int32_t i = 0; code == 0 && i < plan->n_rejections; i++) {
-        struct request *request = request_of(plan->rejections[i].request);
-        request_list_remove(&replica->waiting, request);
-        replica->load->waiting--;
-        code = leave_replica(replica, request, REQUEST_REJECTED, now);
-    }
+    for (int32_t i = 0; code == 0 && i < plan->n_rejections; i++)
+        code = reject(replica, request_of(plan->rejections[i].request), plan->rejections[i].reason, now);
     for (int32_t i = 0; code == 0 && i < plan->n_evictions; i++)
         code = preempt(replica, request_of(plan->evictions[i].request), plan->evictions[i].reason, now);
     return code;
@@ -208,7 +217,7 @@ static int end_prefill(struct replica *replica, struct request *request, sim_ns 
     engine_progress(replica->env->engine);
     if (request->generated_tokens < request->output_tokens) return join_decoding(replica, request);
     kvcache_give(&replica->kv, kvcache_blocks(&replica->kv, request->view.prompt_tokens));
-    return leave_replica(replica, request, REQUEST_FINISHED, now);
+    return finish(replica, request, now);
 }
 
 int replica_complete_prefills(struct replica *replica, sim_ns now)
@@ -248,20 +257,23 @@ static int plan_fault(const struct replica *replica, sim_ns now, const char *act
                       why);
 }
 
-/* A plan names each request once. Returns whether this is the first time. */
-static bool mark_planned(const struct replica *replica, const struct request_view *request)
+/* A plan names requests of its own replica, and each of them once. */
+static int check_named(const struct replica *replica, sim_ns now, const char *action, const struct request_view *request)
 {
-    bool first = request_of(request)->planned != replica->plan_number;
+    if (request == NULL || request_of(request)->replica != replica->index)
+        return plan_fault(replica, now, action, request == NULL ? -1 : request->id, "it is not a request of this replica");
+    if (request_of(request)->planned == replica->plan_number)
+        return plan_fault(replica, now, action, request->id, "it has named it already");
     request_of(request)->planned = replica->plan_number;
-    return first;
+    return 0;
 }
 
 static int check_rejections(const struct replica *replica, sim_ns now)
 {
     for (int32_t i = 0; i < replica->plan.n_rejections; i++) {
         const struct request_view *request = replica->plan.rejections[i].request;
-        if (!mark_planned(replica, request))
-            return plan_fault(replica, now, "reject", request->id, "it has named it already");
+        int code = check_named(replica, now, "reject", request);
+        if (code != 0) return code;
         if (request->state != REQUEST_WAITING)
             return plan_fault(replica, now, "reject", request->id, "it is not waiting");
     }
@@ -272,8 +284,8 @@ static int check_evictions(const struct replica *replica, sim_ns now, int64_t *f
 {
     for (int32_t i = 0; i < replica->plan.n_evictions; i++) {
         const struct request_view *request = replica->plan.evictions[i].request;
-        if (!mark_planned(replica, request))
-            return plan_fault(replica, now, "evict", request->id, "it has named it already");
+        int code = check_named(replica, now, "evict", request);
+        if (code != 0) return code;
         if (request->state != REQUEST_DECODING)
             return plan_fault(replica, now, "evict", request->id, "it is not decoding");
         *free_blocks += replica_view_blocks(&replica->view, request);
@@ -286,8 +298,8 @@ static int check_prefill(const struct replica *replica, sim_ns now, const struct
                          int64_t *free_blocks)
 {
     const struct request_view *request = prefill->request;
-    if (!mark_planned(replica, request))
-        return plan_fault(replica, now, "prefill", request->id, "it has named it already");
+    int code = check_named(replica, now, "prefill", request);
+    if (code != 0) return code;
     if (request->state != REQUEST_WAITING && request->state != REQUEST_PREFILLING)
         return plan_fault(replica, now, "prefill", request->id, "it is neither waiting nor prefilling");
     if (prefill->tokens < 1 || prefill->tokens > request->prompt_tokens - request->prefilled_tokens)
@@ -297,15 +309,29 @@ static int check_prefill(const struct replica *replica, sim_ns now, const struct
     return 0;
 }
 
+/* What does not depend on any request: sizes, and how long the choice stands. */
+static int check_terms(const struct replica *replica, sim_ns now)
+{
+    const struct batch_plan *plan = &replica->plan;
+    const char *policy = replica->env->batcher->policy.name;
+    if (plan->n_prefills > plan->capacity || plan->n_evictions > plan->capacity || plan->n_rejections > plan->capacity)
+        return diag_error(replica->env->diag, SIM_E_POLICY, NULL, "ask batch_plan_full before adding",
+                          "batching policy '%s' made a plan of more than %d entries of a kind at %.9f s", policy,
+                          plan->capacity, sim_s_from_ns(now));
+    if (plan->iterations < 1 || plan->keep_free_blocks < 0)
+        return diag_error(replica->env->diag, SIM_E_POLICY, NULL, NULL,
+                          "batching policy '%s' says at %.9f s that its choice stands for %lld iterations, while %lld "
+                          "blocks stay free; these must be at least 1 and 0",
+                          policy, sim_s_from_ns(now), (long long)plan->iterations, (long long)plan->keep_free_blocks);
+    return 0;
+}
+
 int replica_check_plan(struct replica *replica, sim_ns now)
 {
     const struct batch_plan *plan = &replica->plan;
     int64_t free_blocks = replica->kv.free_blocks, growth = replica->view.growing;
-    if (plan->iterations < 1)
-        return diag_error(replica->env->diag, SIM_E_POLICY, NULL, NULL,
-                          "batching policy '%s' says at %.9f s that its choice stands for %lld iterations, fewer than 1",
-                          replica->env->batcher->policy.name, sim_s_from_ns(now), (long long)plan->iterations);
-    int code = check_rejections(replica, now);
+    int code = check_terms(replica, now);
+    if (code == 0) code = check_rejections(replica, now);
     if (code == 0) code = check_evictions(replica, now, &free_blocks, &growth);
     if (code == 0 && plan->decode) {
         free_blocks -= growth;

@@ -1,5 +1,5 @@
 /* What happens to the batch of a replica: members join, get tokens, are preempted, finish. The clock (replica.c) says
- * when. Only replica.c includes this. */
+ * when. Only the replica*.c files include this. */
 #ifndef ORRERY_WORLD_REPLICA_BATCH_H
 #define ORRERY_WORLD_REPLICA_BATCH_H
 

@@ -38,9 +38,9 @@ int scenario_bind(const struct config *config, const struct config_families *fam
     return 0;
 }
 
-/* Calls `visit` for every policy that the scenario names. */
+/* Calls `visit` for every policy in force; `service` is NULL for those of jobs. */
 static void each_policy(const struct scenario *scenario, void *context,
-                        void (*visit)(void *context, const char *section, const char *key, const struct policy *policy))
+                        void (*visit)(void *context, const char *service, const char *key, const struct policy *policy))
 {
     for (size_t i = 0; i < scenario->services.n; i++) {
         const struct service_config *service = scenario_service(scenario, i);
@@ -48,14 +48,15 @@ static void each_policy(const struct scenario *scenario, void *context,
         visit(context, service->name, "routing", service->routing.entry);
     }
     if (scenario->jobs.trace.entry == NULL) return;
-    visit(context, "jobs", "scheduler", scenario->jobs.scheduler.entry);
-    visit(context, "jobs", "placement", scenario->jobs.placement.entry);
+    visit(context, NULL, "scheduler", scenario->jobs.scheduler.entry);
+    visit(context, NULL, "placement", scenario->jobs.placement.entry);
 }
 
-static void add_policy(void *context, const char *section, const char *key, const struct policy *policy)
+static void add_policy(void *context, const char *service, const char *key, const struct policy *policy)
 {
     struct text *text = context;
-    text_printf(text, "%s%s.%s=%s", text->length ? " " : "", section, key, policy->name);
+    text_printf(text, "%s%s%s.%s=%s", text->length ? " " : "", service != NULL ? "services." : "jobs",
+                service != NULL ? service : "", key, policy->name);
 }
 
 void scenario_policies(const struct scenario *scenario, struct text *text)
@@ -63,9 +64,9 @@ void scenario_policies(const struct scenario *scenario, struct text *text)
     each_policy(scenario, text, add_policy);
 }
 
-static void add_oracle(void *context, const char *section, const char *key, const struct policy *policy)
+static void add_oracle(void *context, const char *service, const char *key, const struct policy *policy)
 {
-    (void)section;
+    (void)service;
     (void)key;
     *(uint32_t *)context |= policy->oracle;
 }

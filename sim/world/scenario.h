@@ -32,7 +32,7 @@ static inline const struct service_config *scenario_service(const struct scenari
     return (const struct service_config *)scenario->services.items + i;
 }
 
-/* The policies in force, one "path=name" each, separated by blanks; and the oracle knowledge that they use. */
+/* The policies in force, one "services.chat.batching=vllm-v0" each, separated by blanks; and the oracle knowledge that they use. */
 void scenario_policies(const struct scenario *scenario, struct text *text);
 uint32_t scenario_oracle(const struct scenario *scenario);
 

@@ -62,8 +62,9 @@ static int schedule_follow_up(struct service *service, int64_t ended_id, sim_ns 
     }
     follow_up->record.prefix_blocks = NULL; /* borrowed only until the source's next record */
     follow_up->record.n_prefix_blocks = 0;
-    owner_init(&follow_up->owner, (*service->env.next_owner_id)++);
-    SIM_REQUIRE(*service->env.next_owner_id < OWNER_ID_JOBS);
+    /* Strictly later: an arrival at `now` would come after some of this moment's boundaries. */
+    if (follow_up->record.arrival_ns <= now) follow_up->record.arrival_ns = now + 1;
+    owner_init(&follow_up->owner, (*service->env.next_owner_id)++ % OWNER_ID_JOBS);
     engine_schedule(service->env.engine, follow_up->record.arrival_ns, PRIORITY_ARRIVAL, follow_up_arrival,
                     &follow_up->owner);
     return 0;
@@ -81,6 +82,7 @@ static int end_request(struct service *service, struct request *request, sim_ns 
     bool finished = request->view.state == REQUEST_FINISHED;
     int64_t id = request->view.id;
     int code = 0;
+    if (finished && now > service->env.warmup_ns) service_stats_add_output(&service->stats, request, now);
     if (service_counts(service, request)) {
         if (finished) code = service_stats_add_finished(&service->stats, request, now);
         else service->stats.rejected++;
@@ -90,31 +92,47 @@ static int end_request(struct service *service, struct request *request, sim_ns 
     return code != 0 || service->source->follow == NULL ? code : schedule_follow_up(service, id, now);
 }
 
-int service_on_leave(struct replica *replica, struct request *request, sim_ns now)
+static int emit_decision(const struct replica *replica, const struct request *request, const char *action,
+                         const char *reason, sim_ns now)
+{
+    const struct service *service = replica->env->owner;
+    const struct sink *sink = service->env.sink;
+    if (sink->decision == NULL) return 0;
+    struct decision_row row = {.t_s = sim_s_from_ns(now), .policy = replica->env->batcher->policy.name,
+                               .action = action, .subject = request->view.id, .reason = reason};
+    return sink->decision(sink->context, &row);
+}
+
+int service_on_finish(struct replica *replica, struct request *request, sim_ns now)
 {
     struct service *service = replica->env->owner;
     leave_system(service, request, now);
     return end_request(service, request, now);
 }
 
+int service_on_reject(struct replica *replica, struct request *request, sim_ns now, const char *reason)
+{
+    struct service *service = replica->env->owner;
+    if (service->n_refused++ == 0) service->first_refusal = reason;
+    leave_system(service, request, now);
+    int code = emit_decision(replica, request, "reject", reason, now);
+    return code != 0 ? code : end_request(service, request, now);
+}
+
 int service_on_preempt(struct replica *replica, struct request *request, sim_ns now, const char *reason)
 {
-    const struct service *service = replica->env->owner;
-    const struct sink *sink = service->env.sink;
-    if (sink->decision == NULL) return 0;
-    struct decision_row row = {.t_s = sim_s_from_ns(now), .policy = replica->env->batcher->policy.name,
-                               .action = "preempt", .subject = request->view.id, .reason = reason};
-    return sink->decision(sink->context, &row);
+    return emit_decision(replica, request, "preempt", reason, now);
 }
 
 /* --- Requests that arrive --- */
 
-/* Whether the request can be served at all: within the LLM's context and one replica's KV cache. */
+/* Whether the request can be served at all: within the LLM's context and one replica's KV cache. The last token is never
+ * processed, so it needs no room. */
 static bool can_be_served(const struct service *service, const struct request *request)
 {
     int64_t tokens = (int64_t)request->prompt_tokens + request->output_tokens;
     const struct kvcache *kv = &service->replicas[0].kv;
-    return tokens <= service->replica_env.max_context_tokens && kvcache_blocks(kv, tokens) <= kv->total_blocks;
+    return tokens <= service->replica_env.max_context_tokens && kvcache_blocks(kv, tokens - 1) <= kv->total_blocks;
 }
 
 static int service_route(struct service *service, struct request *request, sim_ns now)
@@ -147,6 +165,7 @@ static int service_admit(struct service *service, const struct request_record *r
     };
     if (service_counts(service, request)) service->stats.arrived++;
     if (can_be_served(service, request)) return service_route(service, request, record->arrival_ns);
+    service->n_too_long++;
     request->view.state = REQUEST_REJECTED;
     return end_request(service, request, record->arrival_ns);
 }
@@ -156,6 +175,7 @@ static void service_arrival(struct engine *engine, struct owner *owner, sim_ns n
 static int service_pull(struct service *service)
 {
     int got = service->source->next(service->source, &service->next, service->env.diag);
+    service->dry = got == 0;
     if (got <= 0) return got;
     engine_schedule(service->env.engine, service->next.arrival_ns, PRIORITY_ARRIVAL, service_arrival, &service->owner);
     return 0;

@@ -1,6 +1,7 @@
 /* Making a service from its section of the scenario. */
 #include "models/kvcapacity.h"
 #include "sim/catalog/cost.h"
+#include "sim/world/policy_state.h"
 #include "sim/world/service_state.h"
 
 enum { PIPELINE_STAGES = 1 }; /* of a replica: its layers are not split */
@@ -114,11 +115,8 @@ static int build_router(struct service *service)
 {
     const struct policy *policy = service->config->routing.entry;
     service->router = (const struct router *)(const void *)policy;
-    service->router_state = mem_zalloc(1, policy->state_bytes);
-    if (service->router_state == NULL) return SIM_E_NOMEM;
-    return policy->init == NULL
-               ? 0
-               : policy->init(service->router_state, service->config->routing.params, service->env.diag);
+    return policy_state_create(policy, POLICY_ROUTING, sizeof *service->router, service->config->routing.params,
+                               &service->router_state, service->env.diag);
 }
 
 static int open_trace(struct service *service)
@@ -144,11 +142,13 @@ int service_create(const struct service_config *config, const struct service_env
     service->replica_env = (struct replica_env){
         .engine = env->engine,
         .diag = env->diag,
+        .service = config->name,
         .batcher = config->batching.entry,
         .token_gap_s = &service->stats.token_gap_s,
         .single_step = env->single_step,
         .owner = service,
-        .on_leave = service_on_leave,
+        .on_finish = service_on_finish,
+        .on_reject = service_on_reject,
         .on_preempt = service_on_preempt,
     };
     int code = service_stats_init(&service->stats);
@@ -164,9 +164,7 @@ void service_destroy(struct service *service)
     if (service->source != NULL) service->source->close(service->source);
     for (int64_t i = 0; service->replicas != NULL && i < service->config->replicas; i++)
         replica_fini(&service->replicas[i]);
-    if (service->router_state != NULL && service->router->policy.fini != NULL)
-        service->router->policy.fini(service->router_state);
-    mem_free(service->router_state);
+    if (service->router != NULL) policy_state_destroy(&service->router->policy, service->router_state);
     mem_free(service->replicas);
     mem_free(service->loads);
     service_stats_fini(&service->stats);

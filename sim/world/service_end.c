@@ -85,15 +85,19 @@ static int emit_notes(const struct service *service)
 static int emit_warnings(const struct service *service)
 {
     char text[512];
+    const char *name = service->config->name;
     const struct iteration_model *model = &service->replica_env.model;
-    snprintf(text, sizeof text, "service '%s': requests longer than the context of %s (%lld tokens) or its KV cache",
-             service->config->name, service->llm.name, (long long)service->llm.max_context);
-    int code = emit_warning(service, "REJECTED", service->stats.rejected, text);
+    snprintf(text, sizeof text, "service '%s': requests longer than the context of %s (%lld tokens) or its KV cache", name,
+             service->llm.name, (long long)service->llm.max_context);
+    int code = emit_warning(service, "TOO_LONG", service->n_too_long, text);
     if (code != 0) return code;
-    snprintf(text, sizeof text, "service '%s': the %s cost of %s on %s is not calibrated", service->config->name,
-             model->kind, service->llm.name, service->env.gpu->name);
-    code = emit_warning(service, "UNCALIBRATED", !model->calibrated, text);
-    return code != 0 ? code : emit_notes(service);
+    snprintf(text, sizeof text, "service '%s': requests rejected by batching policy '%s', the first one because: %s", name,
+             service->replica_env.batcher->policy.name, service->n_refused > 0 ? service->first_refusal : "");
+    if ((code = emit_warning(service, "REJECTED", service->n_refused, text)) != 0) return code;
+    snprintf(text, sizeof text, "service '%s': the %s cost of %s on %s is not calibrated", name, model->kind,
+             service->llm.name, service->env.gpu->name);
+    if ((code = emit_warning(service, "UNCALIBRATED", !model->calibrated, text)) != 0) return code;
+    return service->dry ? emit_notes(service) : 0;
 }
 
 int service_finish(struct service *service, sim_ns now)

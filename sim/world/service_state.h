@@ -25,6 +25,10 @@ struct service {
     struct pool requests, follow_ups;
     struct level in_system;      /* requests */
     tally_int128 stay_ns;        /* of those that have left */
+    int64_t n_too_long;          /* never admitted: beyond the LLM's context or the KV cache */
+    int64_t n_refused;           /* by the batching policy */
+    const char *first_refusal;   /* its reason */
+    bool dry;                    /* the trace is at its end */
     struct service_stats stats;
 };
 
@@ -42,7 +46,8 @@ static inline bool service_counts(const struct service *service, const struct re
 }
 
 /* The callbacks of replica_env. */
-int service_on_leave(struct replica *replica, struct request *request, sim_ns now);
+int service_on_finish(struct replica *replica, struct request *request, sim_ns now);
+int service_on_reject(struct replica *replica, struct request *request, sim_ns now, const char *reason);
 int service_on_preempt(struct replica *replica, struct request *request, sim_ns now, const char *reason);
 
 /* Writes the request's row, with what it has got by `now`. */

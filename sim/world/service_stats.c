@@ -47,6 +47,7 @@ static void add_counts(struct replica_counts *into, const struct replica_counts 
 {
     into->prefill_iterations += from->prefill_iterations;
     into->decode_iterations += from->decode_iterations;
+    into->decode_steps += from->decode_steps;
     into->decode_tokens += from->decode_tokens;
     into->preemptions += from->preemptions;
     into->busy_ns += from->busy_ns;
@@ -63,6 +64,8 @@ int service_stats_merge(struct service_stats *into, const struct service_stats *
     into->output_tokens += from->output_tokens;
     into->preemptions += from->preemptions;
     into->replicas += from->replicas;
+    into->late_finished += from->late_finished;
+    into->late_output_tokens += from->late_output_tokens;
     if (from->last_token_ns > into->last_token_ns) into->last_token_ns = from->last_token_ns;
     if (from->kv_peak_frac > into->kv_peak_frac) into->kv_peak_frac = from->kv_peak_frac;
     into->in_system_mean += from->in_system_mean;
@@ -75,6 +78,13 @@ int service_stats_merge(struct service_stats *into, const struct service_stats *
     return code;
 }
 
+void service_stats_add_output(struct service_stats *stats, const struct request *request, sim_ns now)
+{
+    stats->late_finished++;
+    stats->late_output_tokens += request->output_tokens;
+    if (now > stats->last_token_ns) stats->last_token_ns = now;
+}
+
 int service_stats_add_finished(struct service_stats *stats, const struct request *request, sim_ns now)
 {
     sim_ns arrival = request->view.arrival_ns, first = request->first_token_ns;
@@ -82,7 +92,6 @@ int service_stats_add_finished(struct service_stats *stats, const struct request
     stats->prompt_tokens += request->prompt_tokens;
     stats->output_tokens += request->output_tokens;
     stats->preemptions += request->view.preemptions;
-    if (now > stats->last_token_ns) stats->last_token_ns = now;
     int code = distribution_add(&stats->queue_s, sim_s_from_ns(request->scheduled_ns - arrival));
     if (code == 0) code = distribution_add(&stats->ttft_s, sim_s_from_ns(first - arrival));
     if (code == 0) code = distribution_add(&stats->e2e_s, sim_s_from_ns(now - arrival));
@@ -120,6 +129,7 @@ static int emit_counts(const struct service_stats *stats, const struct sink *sin
         {"request.preemptions.sum", stats->preemptions},
         {"replica.iterations.sum", stats->work.prefill_iterations + stats->work.decode_iterations},
         {"replica.prefill_iterations.sum", stats->work.prefill_iterations},
+        {"replica.preemptions.sum", stats->work.preemptions},
     };
     int code = 0;
     for (size_t i = 0; code == 0 && i < sizeof counts / sizeof *counts; i++)
@@ -131,15 +141,14 @@ static int emit_rates(const struct service_stats *stats, const struct sink *sink
 {
     const struct replica_counts *work = &stats->work;
     double span_s = sim_s_from_ns(stats->last_token_ns - warmup_ns);
-    double iterations = (double)(work->prefill_iterations + work->decode_iterations);
     const struct {
         const char *name;
         double value;
     } rates[] = {
-        {"service.requests_per_s", ratio((double)stats->finished, span_s)},
-        {"service.output_tokens_per_s", ratio((double)stats->output_tokens, span_s)},
+        {"service.requests_per_s", ratio((double)stats->late_finished, span_s)},
+        {"service.output_tokens_per_s", ratio((double)stats->late_output_tokens, span_s)},
         {"request.in_system.mean", stats->in_system_mean},
-        {"replica.decode_batch.mean", ratio((double)work->decode_tokens, iterations)},
+        {"replica.decode_batch.mean", ratio((double)work->decode_tokens, (double)work->decode_steps)},
         {"replica.busy_frac", ratio((double)work->busy_ns, (double)end_ns * (double)stats->replicas)},
         {"replica.kv_peak_frac", stats->kv_peak_frac},
         {"model.extrapolated_frac", ratio((double)work->extrapolated_ns, (double)work->busy_ns)},

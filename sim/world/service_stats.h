@@ -1,4 +1,5 @@
-/* What a service counts: every request that arrived after the warm-up, and the work of its replicas. */
+/* What a service counts: every request that arrived after the warm-up, what came out after it, and the work of its replicas
+ * over the whole run. */
 #ifndef ORRERY_WORLD_SERVICE_STATS_H
 #define ORRERY_WORLD_SERVICE_STATS_H
 
@@ -9,7 +10,8 @@
 struct service_stats {
     int64_t arrived, finished, rejected, unfinished;
     int64_t prompt_tokens, output_tokens, preemptions; /* of finished requests */
-    sim_ns last_token_ns;                              /* of the last request that finished; 0 before */
+    int64_t late_finished, late_output_tokens;         /* of requests that finished after the warm-up */
+    sim_ns last_token_ns;                              /* of the last of these; 0 before */
     struct distribution queue_s, ttft_s, tpot_s, e2e_s, max_gap_s;
     struct histogram token_gap_s;
     struct replica_counts work; /* summed over replicas at the end */
@@ -22,8 +24,11 @@ int service_stats_init(struct service_stats *stats); /* 0 or SIM_E_NOMEM */
 void service_stats_fini(struct service_stats *stats);
 int service_stats_merge(struct service_stats *into, const struct service_stats *from); /* 0 or SIM_E_NOMEM */
 
-/* A request has finished. */
+/* A request that arrived after the warm-up has finished. Returns 0 or SIM_E_NOMEM. */
 int service_stats_add_finished(struct service_stats *stats, const struct request *request, sim_ns now);
+
+/* A request has finished after the warm-up. */
+void service_stats_add_output(struct service_stats *stats, const struct request *request, sim_ns now);
 
 /* A replica's work, at the end. */
 void service_stats_add_replica(struct service_stats *stats, const struct replica *replica);

@@ -165,7 +165,8 @@ static int find_stuck(const struct world *world)
     }
     if (world->jobs == NULL || jobs_done(world->jobs)) return 0;
     return diag_error(world->diag, SIM_E_STALLED, NULL, "see the rows with status 'unfinished'",
-                      "jobs wait for ever: the scheduler never starts them");
+                      "%lld jobs wait for ever: the scheduler never starts them, or the placer never finds them room",
+                      (long long)jobs_waiting(world->jobs));
 }
 
 /* Rows and metrics of what has happened by now. */

@@ -23,12 +23,15 @@ struct spec {
 struct outcome {
     sim_ns scheduled_ns, first_ns, end_ns, max_gap_ns;
     int32_t preemptions;
+    bool rejected;
 };
 
 struct load {
     int n;
     struct spec specs[MAX_REQUESTS];
     int64_t blocks, max_sequences, budget;
+    double watermark;
+    bool padded;
 };
 
 /* Durations in whole nanoseconds, growing with context, so that both twins can be exact. */
@@ -56,13 +59,22 @@ struct bed {
     struct histogram gaps;
 };
 
-static int on_leave(struct replica *replica, struct request *request, sim_ns now)
+static int on_finish(struct replica *replica, struct request *request, sim_ns now)
 {
     struct bed *bed = replica->env->owner;
     bed->outcomes[request->view.id] = (struct outcome){request->scheduled_ns, request->first_token_ns, now,
-                                                       request->max_gap_ns, request->view.preemptions};
+                                                       request->max_gap_ns, request->view.preemptions, false};
     bed->left--;
     return 0;
+}
+
+static int on_reject(struct replica *replica, struct request *request, sim_ns now, const char *reason)
+{
+    struct bed *bed = replica->env->owner;
+    bed->outcomes[request->view.id] = (struct outcome){request->scheduled_ns, request->first_token_ns, now,
+                                                       request->max_gap_ns, request->view.preemptions, true};
+    bed->left--;
+    return reason == NULL;
 }
 
 static int on_preempt(struct replica *replica, struct request *request, sim_ns now, const char *reason)
@@ -104,7 +116,8 @@ static void find_batcher_params(const struct load *load, void *params)
         void *at = (char *)params + field->offset;
         if (strcmp(field->name, "max_sequences") == 0) *(int64_t *)at = load->max_sequences;
         if (strcmp(field->name, "max_batched_tokens") == 0) *(int64_t *)at = load->budget;
-        if (strcmp(field->name, "padded") == 0) *(bool *)at = true;
+        if (strcmp(field->name, "padded") == 0) *(bool *)at = load->padded;
+        if (strcmp(field->name, "watermark") == 0) *(double *)at = load->watermark;
     }
 }
 
@@ -120,7 +133,7 @@ static void run_bed(const struct load *load, bool single_step, enum queue_kind q
     struct replica_env env = {.engine = engine, .diag = diag, .batcher = &batching_vllm_v0,
                               .model = {.kind = "test", .cost = test_cost}, .token_gap_s = &bed->gaps,
                               .max_context_tokens = 1 << 20, .single_step = single_step, .owner = bed,
-                              .on_leave = on_leave, .on_preempt = on_preempt};
+                              .on_finish = on_finish, .on_reject = on_reject, .on_preempt = on_preempt};
     find_batcher_params(load, params);
     owner_init(&bed->owner, 0);
     CHECK_EQ_INT(replica_init(&bed->replica, &env, 0, 1, BLOCK_TOKENS, load->blocks, params, &bed->view), 0);
@@ -187,21 +200,35 @@ static void twin_drop_finished(struct twin *twin)
     twin->n_running = n;
 }
 
+static struct twin_request *twin_pop(struct twin *twin)
+{
+    struct twin_request *head = twin->waiting[0];
+    memmove(twin->waiting, twin->waiting + 1, (size_t)--twin->n_waiting * sizeof *twin->waiting);
+    return head;
+}
+
 /* Prompts admitted at this boundary are appended to running; returns how many. */
 static int twin_admit(struct twin *twin, sim_ns now)
 {
-    int admitted = 0, longest = 0;
+    const struct load *load = twin->load;
+    int admitted = 0, longest = 0, sum = 0, watermark = (int)(load->watermark * (double)load->blocks);
     while (twin->n_waiting > 0) {
         struct twin_request *head = twin->waiting[0];
         int need = blocks_of(head->prompt), longer = head->prompt > longest ? head->prompt : longest;
-        if (twin->free_blocks - need < 0 || (int64_t)(admitted + 1) * longer > twin->load->budget ||
-            twin->n_running >= twin->load->max_sequences)
+        if (head->prompt > load->budget || need + watermark > load->blocks) {
+            twin->outcomes[twin_pop(twin)->id].end_ns = now;
+            twin->outcomes[head->id].rejected = true;
+            continue;
+        }
+        int64_t counted = load->padded ? (int64_t)(admitted + 1) * longer : sum + head->prompt;
+        if (twin->free_blocks - need < watermark || counted > load->budget || twin->n_running >= load->max_sequences)
             break;
         longest = longer;
+        sum += head->prompt;
         admitted++;
         twin->free_blocks -= need;
         head->blocks = need;
-        memmove(twin->waiting, twin->waiting + 1, (size_t)--twin->n_waiting * sizeof *twin->waiting);
+        twin_pop(twin);
         twin->running[twin->n_running++] = head;
         if (twin->outcomes[head->id].scheduled_ns == TIME_UNSET) twin->outcomes[head->id].scheduled_ns = now;
     }
@@ -275,7 +302,7 @@ static void run_twin(const struct load *load, struct outcome *outcomes)
     twin->free_blocks = load->blocks;
     for (int i = 0; i < load->n; i++) {
         twin->all[i] = (struct twin_request){.id = i, .prompt = load->specs[i].prompt, .rest = load->specs[i].output};
-        outcomes[i] = (struct outcome){TIME_UNSET, TIME_UNSET, TIME_UNSET, 0, 0};
+        outcomes[i] = (struct outcome){TIME_UNSET, TIME_UNSET, TIME_UNSET, 0, 0, false};
     }
     sim_ns now = 0;
     while (twin->n_arrived < load->n || twin->n_waiting > 0 || twin->n_running > 0) {
@@ -290,14 +317,18 @@ static void run_twin(const struct load *load, struct outcome *outcomes)
 
 /* --- Random loads --- */
 
+/* Every other cache is hardly larger than a request, and its budget smaller than some. */
 static void make_load(struct load *load, uint64_t seed)
 {
     struct rng rng;
     rng_init(&rng, seed, 0, "replica test", 0);
+    bool tiny = seed % 2;
     load->n = 1 + (int)rng_below(&rng, MAX_REQUESTS - 1);
-    load->blocks = 60 + (int64_t)rng_below(&rng, 200);
+    load->blocks = tiny ? 46 + (int64_t)rng_below(&rng, 30) : 60 + (int64_t)rng_below(&rng, 200);
     load->max_sequences = 1 + (int64_t)rng_below(&rng, 40);
-    load->budget = 200 + (int64_t)rng_below(&rng, 600);
+    load->budget = tiny ? 100 + (int64_t)rng_below(&rng, 200) : 200 + (int64_t)rng_below(&rng, 600);
+    load->watermark = rng_below(&rng, 2) ? rng_uniform(&rng) * 0.4 : 0;
+    load->padded = rng_below(&rng, 2);
     double gap_ms = rng_uniform(&rng) * 200;
     sim_ns now = 0;
     for (int i = 0; i < load->n; i++) {
@@ -307,10 +338,16 @@ static void make_load(struct load *load, uint64_t seed)
     }
 }
 
+static bool same_outcome(const struct outcome *a, const struct outcome *b)
+{
+    return a->scheduled_ns == b->scheduled_ns && a->first_ns == b->first_ns && a->end_ns == b->end_ns &&
+           a->max_gap_ns == b->max_gap_ns && a->preemptions == b->preemptions && a->rejected == b->rejected;
+}
+
 static void check_equal(const struct load *load, const struct outcome *a, const struct outcome *b, uint64_t seed)
 {
     for (int i = 0; i < load->n; i++) {
-        if (memcmp(&a[i], &b[i], sizeof *a) == 0) continue;
+        if (same_outcome(&a[i], &b[i])) continue;
         char text[300];
         snprintf(text, sizeof text,
                  "seed %d request %d: scheduled %lld/%lld first %lld/%lld end %lld/%lld gap %lld/%lld preempted %d/%d",
@@ -325,8 +362,8 @@ static void check_equal(const struct load *load, const struct outcome *a, const 
 static void replica_equals_the_naive_twin(void)
 {
     static struct outcome ours[MAX_REQUESTS], theirs[MAX_REQUESTS];
-    int64_t preemptions = 0;
-    for (uint64_t seed = 0; seed < 150; seed++) {
+    int64_t preemptions = 0, rejections = 0;
+    for (uint64_t seed = 0; seed < 240; seed++) {
         struct load load;
         struct run_facts facts;
         make_load(&load, seed);
@@ -337,8 +374,9 @@ static void replica_equals_the_naive_twin(void)
         check_equal(&load, ours, theirs, seed);
         CHECK_EQ_INT(facts.free_blocks, load.blocks);
         preemptions += facts.counts.preemptions;
+        for (int i = 0; i < load.n; i++) rejections += theirs[i].rejected;
     }
-    CHECK(preemptions > 500); /* the loads do exercise the scarce case */
+    CHECK(preemptions > 1000 && rejections > 100); /* the loads do exercise the scarce case */
 }
 
 static void single_steps_change_nothing(void)

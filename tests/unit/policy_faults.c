@@ -122,8 +122,36 @@ static int fails_itself(void *state, const struct replica_view *view, struct bat
     return SIM_E_POLICY;
 }
 
+/* Writes far beyond its plan: as many entries as requests wait, without asking whether there is room. */
+static int never_asks_for_room(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    for (int i = 0; i < 1000; i++) batch_plan_prefill(plan, view->waiting, 1);
+    return 0;
+}
+
+static int names_nobody(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    (void)view;
+    batch_plan_prefill(plan, NULL, 1);
+    return 0;
+}
+
+static int keeps_less_than_nothing(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    (void)view;
+    plan->keep_free_blocks = -1;
+    return 0;
+}
+
 static void batchers_that_ask_for_the_impossible(void)
 {
+    check_batcher(never_asks_for_room, SIM_E_POLICY, "made a plan of more than");
+    check_batcher(names_nobody, SIM_E_POLICY, "but it is not a request of this replica");
+    check_batcher(keeps_less_than_nothing, SIM_E_POLICY, "while -1 blocks stay free");
+
     check_batcher(names_one_twice, SIM_E_POLICY,
                   "batching policy 'faulty' asked to prefill request 0 on replica 0 at 0.000000000 s, but it has named it "
                   "already");
@@ -161,7 +189,7 @@ static void a_batcher_that_fails_ends_the_run(void)
     snprintf(full, sizeof full, scenario, "faulty", "round-robin");
     struct bed_rows *rows = bed_run(full, &(struct bed_options){.policy = &batcher.policy, .quiet = true});
     CHECK_EQ_INT(rows->code, SIM_E_POLICY);
-    CHECK_EQ_STR(rows->diag.items[0].text, "policy fault at 0.000000000 s");
+    CHECK_EQ_STR(rows->diag.items[0].text, "batching policy 'faulty' failed with -7 (policy fault) at 0.000000000 s");
     bed_free(rows);
 }
 
@@ -192,8 +220,20 @@ static void routers_that_leave_the_fleet(void)
     check_fault(&router.policy, SIM_E_POLICY, "routing policy 'faulty' sent request 0 to replica -1 of 2");
 }
 
+static void a_policy_of_another_abi_is_refused(void)
+{
+    struct router router = {.policy = {.abi = POLICY_ABI + 1, .size = sizeof router, .family = POLICY_ROUTING,
+                                       .name = "foreign", .summary = "", .source = ""},
+                            .route = routes_below_zero};
+    check_fault(&router.policy, SIM_E_POLICY, "policy 'foreign' does not fit as a routing policy");
+    router.policy.abi = POLICY_ABI;
+    router.policy.size = 1;
+    check_fault(&router.policy, SIM_E_POLICY, "policy 'foreign' does not fit as a routing policy");
+}
+
 TEST_SUITE(policy_faults)
 {
+    TEST(a_policy_of_another_abi_is_refused);
     TEST(batchers_that_ask_for_the_impossible);
     TEST(a_batcher_that_admits_beyond_the_cache);
     TEST(a_batcher_that_never_takes_anybody_is_found_out);

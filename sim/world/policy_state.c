@@ -1,0 +1,39 @@
+#include "sim/world/policy_state.h"
+
+#include "sim/core/mem.h"
+
+static const char *const family_names[] = {
+#define POLICY_FAMILY_NAME(id, name) [id] = name,
+    POLICY_FAMILIES(POLICY_FAMILY_NAME)
+#undef POLICY_FAMILY_NAME
+};
+
+int policy_state_create(const struct policy *policy, enum policy_family family, size_t size, const void *params,
+                        void **state, struct diag *diag)
+{
+    *state = NULL;
+    if (policy->abi != POLICY_ABI || policy->family != family || policy->size != size)
+        return diag_error(diag, SIM_E_POLICY, NULL, "build it against the headers of this version",
+                          "policy '%s' does not fit as a %s policy: ABI %u, %u bytes, expected ABI %d, %zu bytes",
+                          policy->name, family_names[family], policy->abi, policy->size, POLICY_ABI, size);
+    void *made = mem_zalloc(1, policy->state_bytes);
+    if (made == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    int code = policy->init == NULL ? 0 : policy->init(made, params, diag);
+    if (code == 0) *state = made;
+    else mem_free(made);
+    return code;
+}
+
+void policy_state_destroy(const struct policy *policy, void *state)
+{
+    if (state != NULL && policy->fini != NULL) policy->fini(state);
+    mem_free(state);
+}
+
+int policy_failed(const struct policy *policy, int code, sim_ns now, struct diag *diag)
+{
+    if (code == SIM_E_NOMEM) return diag_error(diag, code, NULL, NULL, "out of memory at %.9f s", sim_s_from_ns(now));
+    if (diag->n_errors > 0) return SIM_E_POLICY;
+    return diag_error(diag, SIM_E_POLICY, NULL, NULL, "%s policy '%s' failed with %d (%s) at %.9f s",
+                      family_names[policy->family], policy->name, code, sim_err_text(code), sim_s_from_ns(now));
+}
