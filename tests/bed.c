@@ -60,19 +60,33 @@ static int on_metric(void *context, const struct metric_row *row)
 
 static int on_decision(void *context, const struct decision_row *row)
 {
-    ((struct bed_rows *)context)->n_decisions += row != NULL;
+    struct bed_rows *rows = context;
+    rows->n_decisions++;
+    hash_f64(rows->hash, row->t_s);
+    hash_text(rows->hash, row->policy);
+    hash_text(rows->hash, row->action);
+    hash_i64(rows->hash, row->subject);
+    hash_text(rows->hash, row->reason);
     return 0;
 }
 
 static int on_warning(void *context, const struct warning_row *row)
 {
-    ((struct bed_rows *)context)->n_warnings += row != NULL;
+    struct bed_rows *rows = context;
+    rows->n_warnings++;
+    hash_text(rows->hash, row->code);
+    hash_text(rows->hash, row->text);
+    hash_i64(rows->hash, row->count);
     return 0;
 }
 
 static int on_histogram(void *context, const struct histogram_row *row)
 {
-    if (strcmp(row->name, "token.gap_s") == 0) ((struct bed_rows *)context)->n_token_gaps += row->count;
+    struct bed_rows *rows = context;
+    if (strcmp(row->name, "token.gap_s") == 0) rows->n_token_gaps += row->count;
+    hash_text(rows->hash, row->name);
+    hash_f64(rows->hash, row->lower);
+    hash_i64(rows->hash, row->count);
     return row->lower < row->upper ? 0 : SIM_E_STORE;
 }
 
@@ -119,7 +133,7 @@ struct bed_rows *bed_run(const char *scenario, const struct bed_options *options
 {
     static const struct bed_options defaults;
     struct bed_rows *rows = calloc(1, sizeof *rows);
-    if (rows == NULL) abort();
+    if (rows == NULL || (rows->hash = hash_create()) == NULL) abort();
     if (options == NULL) options = &defaults;
     diag_init(&rows->diag);
     struct arena arena;
@@ -131,6 +145,8 @@ struct bed_rows *bed_run(const char *scenario, const struct bed_options *options
     if (rows->code == 0) rows->code = run_world(config, options, &arena, rows);
     config_destroy(config);
     arena_fini(&arena);
+    hash_hex(rows->hash, rows->others);
+    hash_destroy(rows->hash);
     for (int i = 0; i < rows->diag.n_items && !options->quiet; i++) {
         char text[1024];
         diag_format(&rows->diag.items[i], text, sizeof text);
@@ -175,7 +191,7 @@ static bool same_bytes(const void *a, size_t n_a, const void *b, size_t n_b, siz
 
 bool bed_equal(const struct bed_rows *a, const struct bed_rows *b)
 {
-    return a->code == b->code && a->end_s == b->end_s && a->n_decisions == b->n_decisions &&
+    return a->code == b->code && a->end_s == b->end_s && strcmp(a->others, b->others) == 0 &&
            same_bytes(a->requests, a->n_requests, b->requests, b->n_requests, sizeof *a->requests) &&
            same_bytes(a->jobs, a->n_jobs, b->jobs, b->n_jobs, sizeof *a->jobs) &&
            same_bytes(a->metrics, a->n_metrics, b->metrics, b->n_metrics, sizeof *a->metrics);

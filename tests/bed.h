@@ -4,6 +4,7 @@
 
 #include "sim/core/engine.h"
 #include "sim/core/err.h"
+#include "sim/core/hash.h"
 #include "sim/world/policy.h"
 #include "sim/world/sink.h"
 
@@ -33,10 +34,12 @@ struct bed_rows {
     struct bed_metric *metrics;
     size_t n_metrics;
     size_t n_decisions, n_warnings;
+    char others[HASH_HEX_CHARS]; /* hash of all decision, warning and histogram rows, in order */
     int64_t n_token_gaps; /* in the histogram rows */
     double end_s;
     struct engine_stats engine;
     struct diag diag;
+    struct hash *hash; /* while it runs */
 };
 
 /* Runs; paths in the text are relative to the repository. A failure of any kind is in rows->code and rows->diag. */

@@ -162,16 +162,19 @@ static double series_value(const struct series *series, uint64_t i)
     return series->first + (double)i * series->step;
 }
 
-static bool series_is_past(const struct series *series, double edge, uint64_t i)
+/* A rising series is past an edge at or above it, a falling one below it. */
+static inline bool series_is_past(const struct series *series, bool rising, double edge, uint64_t i)
 {
-    return (series->step > 0) == (series_value(series, i) >= edge);
+    double value = series_value(series, i);
+    return rising ? value >= edge : value < edge;
 }
 
 /* The first index past the edge, in (in, out], by steps from `probe` that double and then by halves. */
-static uint64_t series_search(const struct series *series, double edge, uint64_t in, uint64_t out, uint64_t probe)
+static uint64_t series_search(const struct series *series, bool rising, double edge, uint64_t in, uint64_t out,
+                              uint64_t probe)
 {
     for (uint64_t stride = 1;; stride *= 2) {
-        bool past = series_is_past(series, edge, probe);
+        bool past = series_is_past(series, rising, edge, probe);
         if (past) out = probe;
         else in = probe;
         if (out - in <= stride) break;
@@ -179,7 +182,7 @@ static uint64_t series_search(const struct series *series, double edge, uint64_t
     }
     while (out - in > 1) {
         uint64_t middle = in + (out - in) / 2;
-        if (series_is_past(series, edge, middle)) out = middle;
+        if (series_is_past(series, rising, edge, middle)) out = middle;
         else in = middle;
     }
     return out;
@@ -187,12 +190,36 @@ static uint64_t series_search(const struct series *series, double edge, uint64_t
 
 /* The first index whose value lies past the edge, where that of `in` does not and that of `out` does. The closed form
  * gives a guess, which is nearly always right; rounding may have moved the true crossing. */
-static uint64_t series_crossing(const struct series *series, double edge, uint64_t in, uint64_t out)
+static inline uint64_t series_crossing(const struct series *series, bool rising, double edge, uint64_t in, uint64_t out)
 {
-    double closed_form = ceil((edge - series->first) * series->inverse_step);
-    uint64_t guess = closed_form < (double)out ? (closed_form > (double)in ? (uint64_t)closed_form : in) : out;
-    if (guess > in && series_is_past(series, edge, guess) && !series_is_past(series, edge, guess - 1)) return guess;
-    return series_search(series, edge, in, out, guess);
+    double after = (edge - series->first) * series->inverse_step + 1;
+    uint64_t guess = after < (double)out ? (after > (double)in ? (uint64_t)after : in) : out;
+    if (guess > in && series_is_past(series, rising, edge, guess) && !series_is_past(series, rising, edge, guess - 1))
+        return guess;
+    return series_search(series, rising, edge, in, out, guess);
+}
+
+/* The edge at which a series leaves the bucket. */
+static inline double edge_ahead(int bucket, bool rising)
+{
+    return bucket_lower(rising ? bucket + 1 : bucket);
+}
+
+/* Bucket after bucket; mostly the next one is the neighbour. */
+static inline int add_series(struct histogram *histogram, const struct series *series, bool rising, uint64_t n,
+                             uint64_t weight)
+{
+    int bucket = bucket_of(series->first), last_bucket = bucket_of(series_value(series, n - 1));
+    uint64_t begin = 0;
+    while (bucket != last_bucket) {
+        uint64_t end = series_crossing(series, rising, edge_ahead(bucket, rising), begin, n - 1);
+        if (add_to_bucket(histogram, bucket, (end - begin) * weight) != 0) return SIM_E_NOMEM;
+        bucket += rising ? 1 : -1;
+        if (bucket < 0 || series_is_past(series, rising, edge_ahead(bucket, rising), end))
+            bucket = bucket_of(series_value(series, end));
+        begin = end;
+    }
+    return add_to_bucket(histogram, bucket, (n - begin) * weight);
 }
 
 int histogram_add_series(struct histogram *histogram, double first, double step, uint64_t n, uint64_t weight)
@@ -200,17 +227,7 @@ int histogram_add_series(struct histogram *histogram, double first, double step,
     if (n == 0) return 0;
     struct series series = {first, step, 1 / step};
     SIM_REQUIRE(n <= INT64_MAX && isfinite(step));
-    int bucket = bucket_of(first), last_bucket = bucket_of(series_value(&series, n - 1));
-    for (uint64_t begin = 0, end; begin < n; begin = end) {
-        end = n;
-        if (bucket != last_bucket) {
-            double edge = bucket_lower(step > 0 ? bucket + 1 : bucket);
-            end = series_crossing(&series, edge, begin, n - 1);
-        }
-        if (add_to_bucket(histogram, bucket, (end - begin) * weight) != 0) return SIM_E_NOMEM;
-        if (end < n) bucket = bucket_of(series_value(&series, end));
-    }
-    return 0;
+    return step > 0 ? add_series(histogram, &series, true, n, weight) : add_series(histogram, &series, false, n, weight);
 }
 
 int histogram_merge(struct histogram *into, const struct histogram *from)
