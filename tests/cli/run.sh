@@ -19,7 +19,7 @@ cmp -s "$T/summary" "$T/out" || complain 'another summary with -o'
 sql "$T/r.db" 'select count(*) from request' 300
 sql "$T/r.db" "select name, status, seed, result_hash from run" "serve|done|1|$hash"
 sql "$T/r.db" "select count(*) from run where git_commit is null or platform is null or scenario_hash is null" 0
-sql "$T/r.db" "select policies from run" 'chat.batching=vllm-v0 chat.routing=round-robin'
+sql "$T/r.db" "select policies from run" 'services.chat.batching=vllm-v0 services.chat.routing=round-robin'
 sql "$T/r.db" 'select count(*) = 1, min(events) > 0, min(wall_s) >= 0 from run_cost' '1|1|1'
 sql "$T/r.db" "select value from metric where name = 'request.finished'" \
     "$(sqlite3 "$T/r.db" "select count(*) * 1.0 from request where arrival_s >= 5 and status = 'finished'")"
