@@ -6,6 +6,7 @@
 #include "sim/world/priority.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define FIELD(name) offsetof(struct jobs_config, name)
@@ -256,7 +257,10 @@ static int emit_notes(const struct jobs *jobs)
     struct source_note note;
     int code = 0;
     for (size_t i = 0; code == 0 && jobs->sink->warning != NULL && jobs->source->note(jobs->source, i, &note); i++) {
-        struct warning_row row = {.t_s = (double)NAN, .code = note.code, .text = note.text, .count = note.count};
+        char text[512];
+        snprintf(text, sizeof text, "jobs: %s%s%s", note.text, note.where != NULL ? ", first at " : "",
+                 note.where != NULL ? note.where : "");
+        struct warning_row row = {.t_s = (double)NAN, .code = note.code, .text = text, .count = note.count};
         code = jobs->sink->warning(jobs->sink->context, &row);
     }
     return code;

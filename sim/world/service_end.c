@@ -3,6 +3,7 @@
 #include "sim/world/invariant.h"
 #include "sim/world/service_state.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -64,7 +65,7 @@ static int emit_warning(const struct service *service, const char *code, int64_t
 {
     const struct sink *sink = service->env.sink;
     if (count == 0 || sink->warning == NULL) return 0;
-    struct warning_row row = {.t_s = 0, .code = code, .text = text, .count = count};
+    struct warning_row row = {.t_s = (double)NAN, .code = code, .text = text, .count = count};
     return sink->warning(sink->context, &row);
 }
 
@@ -89,14 +90,14 @@ static int emit_warnings(const struct service *service)
     const struct iteration_model *model = &service->replica_env.model;
     snprintf(text, sizeof text, "service '%s': requests longer than the context of %s (%lld tokens) or its KV cache", name,
              service->llm.name, (long long)service->llm.max_context);
-    int code = emit_warning(service, "TOO_LONG", service->n_too_long, text);
+    int code = emit_warning(service, "request-too-long", service->n_too_long, text);
     if (code != 0) return code;
     snprintf(text, sizeof text, "service '%s': requests rejected by batching policy '%s', the first one because: %s", name,
              service->replica_env.batcher->policy.name, service->n_refused > 0 ? service->first_refusal : "");
-    if ((code = emit_warning(service, "REJECTED", service->n_refused, text)) != 0) return code;
+    if ((code = emit_warning(service, "request-rejected", service->n_refused, text)) != 0) return code;
     snprintf(text, sizeof text, "service '%s': the %s cost of %s on %s is not calibrated", name, model->kind,
              service->llm.name, service->env.gpu->name);
-    if ((code = emit_warning(service, "UNCALIBRATED", !model->calibrated, text)) != 0) return code;
+    if ((code = emit_warning(service, "uncalibrated", !model->calibrated, text)) != 0) return code;
     return service->dry ? emit_notes(service) : 0;
 }
 

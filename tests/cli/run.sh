@@ -8,7 +8,7 @@ cp "$T/out" "$T/summary"
 out 'serve, seed 1: done'
 out 'result hash '
 out 'request.ttft_s '
-out 'warning: UNCALIBRATED: '
+out 'warning: uncalibrated: '
 grep -qE '^[0-9]+ events in [0-9.]+ s, [0-9.]+ M events/s$' "$T/err" || complain 'the closing line'
 hash=$(sed -n 's/^result hash //p' "$T/out")
 
@@ -32,7 +32,7 @@ json '$.scenario' serve
 json '$.seed' 1
 json '$.status' done
 json '$.result_hash' "$hash"
-json '$.warnings[#-1].code' UNCALIBRATED
+json '$.warnings[#-1].code' uncalibrated
 equal "$(sqlite3 "$T/r.db" "select count(*) from metric m left join json_each(readfile('$T/out'), '\$.metrics') j
     on j.key = m.name where j.value is not m.value")" 0 'metrics that differ'
 equal "$(sqlite3 "$T/r.db" "select count(*) from json_each(readfile('$T/out'), '\$.metrics')")" \
