@@ -11,7 +11,8 @@
 static const struct config_families families = {.alternative = trace_alternative};
 
 static const struct config_field request_fields[] = {
-    {.name = "trace", .kind = CONFIG_VARIANT, .flags = CONFIG_REQUIRED, .family = "request-trace", .tag = "format"}, {0}};
+    {.name = "trace", .kind = CONFIG_VARIANT, .flags = CONFIG_REQUIRED, .family = "request-trace", .tag = "format"},
+    {0}};
 static const struct config_field job_fields[] = {
     {.name = "trace", .kind = CONFIG_VARIANT, .flags = CONFIG_REQUIRED, .family = "job-trace", .tag = "format"}, {0}};
 
@@ -91,6 +92,21 @@ int trace_source_job(struct trace_source *trace, struct job_record *record)
     int code = trace->jobs->next(trace->jobs, record, &trace->diag);
     keep_message(trace);
     return code;
+}
+
+struct trace_totals trace_source_totals(struct trace_source *trace)
+{
+    struct trace_totals totals = {.ordered = true};
+    struct request_record record;
+    while ((totals.code = trace_source_request(trace, &record)) == 1) {
+        if (totals.n++ == 0) totals.first_ns = record.arrival_ns;
+        totals.ordered &= record.arrival_ns >= totals.last_ns;
+        totals.last_ns = record.arrival_ns;
+        totals.prompt_tokens += record.prompt_tokens;
+        totals.output_tokens += record.output_tokens;
+        totals.blocks += record.n_prefix_blocks;
+    }
+    return totals;
 }
 
 int64_t trace_source_note(const struct trace_source *trace, const char *code)

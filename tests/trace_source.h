@@ -5,6 +5,7 @@
 #include "sim/core/config.h"
 #include "sim/world/source.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,16 @@ void trace_source_close(struct trace_source *trace);
 /* The next record: 1, 0, or a code with the message set. */
 int trace_source_request(struct trace_source *trace, struct request_record *record);
 int trace_source_job(struct trace_source *trace, struct job_record *record);
+
+struct trace_totals {
+    int code; /* what the last call returned: 0 at a sound end */
+    int64_t n, prompt_tokens, output_tokens, blocks;
+    sim_ns first_ns, last_ns;
+    bool ordered; /* by time */
+};
+
+/* Reads all requests that are left. */
+struct trace_totals trace_source_totals(struct trace_source *trace);
 
 /* The count of a note of the source; 0 when it has none of this code. */
 int64_t trace_source_note(const struct trace_source *trace, const char *code);

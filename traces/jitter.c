@@ -9,67 +9,75 @@
 struct jitter {
     struct stream stream;
     struct stream *inner;
-    sim_ns bin_ns;
+    sim_ns width_ns;
     uint64_t seed;
     uint32_t run;
     char name[STREAM_NAME_CHARS];
-    struct record_buffer bin, times; /* the bin's records in order; the same with their new times, sorted */
+    struct record_buffer group, times; /* the records of one stamp; as many new times, sorted */
     size_t given;
-    bool ahead, ended; /* `next` holds the first record of the bin to come */
+    bool ahead, ended; /* `next` holds the first record of the group to come */
     union trace_record next;
 };
 
-static sim_ns bin_of(const struct jitter *jitter, const union trace_record *record)
+/* Reads the records of the next stamp, and one more. */
+static int read_group(struct jitter *jitter, struct diag *diag)
 {
-    return record->any.time_ns / jitter->bin_ns; /* times are >= 0 */
-}
-
-/* Adds a record to the bin, and a new time for one of the bin's records. */
-static int add(struct jitter *jitter, const union trace_record *record)
-{
-    struct rng rng;
-    rng_init(&rng, jitter->seed, jitter->run, jitter->name, (uint64_t)record->any.id);
-    sim_ns offset_ns = (sim_ns)(rng_uniform(&rng) * (double)jitter->bin_ns);
-    union trace_record moved = {.any = {record->any.id, bin_of(jitter, record) * jitter->bin_ns + offset_ns}};
-    int code = record_buffer_add(&jitter->bin, record);
-    return code != 0 ? code : record_buffer_add(&jitter->times, &moved);
-}
-
-/* Collects the records of the next bin. One record is read too far and kept in `next`. */
-static int fill(struct jitter *jitter, struct diag *diag)
-{
-    int code = 0;
     while (!jitter->ended) {
         if (!jitter->ahead) {
-            code = stream_next(jitter->inner, &jitter->next, diag);
+            int code = stream_next(jitter->inner, &jitter->next, diag);
             if (code < 0) return code;
-            jitter->ended = code == 0;
             jitter->ahead = code == 1;
-            if (jitter->ended) break;
+            jitter->ended = code == 0;
+            if (jitter->ended) return 0;
         }
-        if (jitter->bin.n > 0 && bin_of(jitter, &jitter->bin.records[0].record) != bin_of(jitter, &jitter->next)) break;
-        code = add(jitter, &jitter->next);
-        if (code != 0) return diag_error(diag, code, NULL, NULL, "out of memory");
+        if (jitter->group.n > 0 && jitter->next.any.time_ns != jitter->group.records[0].record.any.time_ns) return 0;
+        if (record_buffer_add(&jitter->group, &jitter->next) != 0) {
+            return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+        }
         jitter->ahead = false;
     }
-    code = record_buffer_sort(&jitter->times);
+    return 0;
+}
+
+static int draw_times(struct jitter *jitter)
+{
+    for (size_t i = 0; i < jitter->group.n; i++) {
+        union trace_record moved = {.any = jitter->group.records[i].record.any};
+        sim_ns width_ns = jitter->width_ns;
+        if (jitter->ahead && jitter->next.any.time_ns - moved.any.time_ns < width_ns) {
+            width_ns = jitter->next.any.time_ns - moved.any.time_ns;
+        }
+        struct rng rng;
+        rng_init(&rng, jitter->seed, jitter->run, jitter->name, (uint64_t)moved.any.id);
+        moved.any.time_ns += (sim_ns)(rng_uniform(&rng) * (double)width_ns);
+        int code = record_buffer_add(&jitter->times, &moved);
+        if (code != 0) return code;
+    }
+    return record_buffer_sort(&jitter->times);
+}
+
+static int next_group(struct jitter *jitter, struct diag *diag)
+{
+    int code = read_group(jitter, diag);
+    if (code != 0) return code;
+    code = draw_times(jitter);
     return code == 0 ? 0 : diag_error(diag, code, NULL, NULL, "out of memory");
 }
 
 static int jitter_next(struct stream *stream, union trace_record *record, struct diag *diag)
 {
     struct jitter *jitter = (struct jitter *)stream;
-    if (jitter->given > 0 && jitter->given == jitter->bin.n) {
-        record_buffer_clear(&jitter->bin);
+    if (jitter->given > 0 && jitter->given == jitter->group.n) {
+        record_buffer_clear(&jitter->group);
         record_buffer_clear(&jitter->times);
         jitter->given = 0;
     }
     if (jitter->given == 0) {
-        int code = fill(jitter, diag);
+        int code = next_group(jitter, diag);
         if (code != 0) return code;
     }
-    if (jitter->given == jitter->bin.n) return 0;
-    *record = record_buffer_get(&jitter->bin, jitter->given);
+    if (jitter->given == jitter->group.n) return 0;
+    *record = record_buffer_get(&jitter->group, jitter->given);
     record->any.time_ns = jitter->times.records[jitter->given].record.any.time_ns;
     jitter->given++;
     return 1;
@@ -91,7 +99,7 @@ static void jitter_close(struct stream *stream)
 {
     struct jitter *jitter = (struct jitter *)stream;
     stream_close(jitter->inner);
-    record_buffer_fini(&jitter->bin);
+    record_buffer_fini(&jitter->group);
     record_buffer_fini(&jitter->times);
     mem_free(jitter);
 }
@@ -99,7 +107,7 @@ static void jitter_close(struct stream *stream)
 static const struct stream_ops jitter_ops = {
     .next = jitter_next, .place = jitter_place, .note = jitter_note, .close = jitter_close};
 
-int jitter_open(sim_ns bin_ns, const struct source_options *options, bool requests, struct stream *inner,
+int jitter_open(sim_ns width_ns, const struct source_options *options, bool requests, struct stream *inner,
                 struct stream **stream, struct diag *diag)
 {
     struct jitter *jitter = mem_zalloc(1, sizeof *jitter);
@@ -108,9 +116,9 @@ int jitter_open(sim_ns bin_ns, const struct source_options *options, bool reques
         return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
     }
     *jitter = (struct jitter){
-        .stream = {&jitter_ops}, .inner = inner, .bin_ns = bin_ns, .seed = options->seed, .run = options->run};
+        .stream = {&jitter_ops}, .inner = inner, .width_ns = width_ns, .seed = options->seed, .run = options->run};
     snprintf(jitter->name, sizeof jitter->name, "%s.jitter", options->stream);
-    record_buffer_init(&jitter->bin, requests);
+    record_buffer_init(&jitter->group, requests);
     record_buffer_init(&jitter->times, false);
     *stream = &jitter->stream;
     return 0;

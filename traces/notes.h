@@ -19,8 +19,8 @@ struct notes {
     } items[NOTES_MAX];
 };
 
-/* Counts one more of `code`. Both texts must outlive the notes. Returns the buffer for the place of the first of its code,
- * NULL for later ones. */
+/* Counts one more of `code`. Both texts must outlive the notes. Returns the buffer for the place of the first of its
+ * code, NULL for later ones. */
 char *notes_count(struct notes *notes, const char *code, const char *text);
 
 /* The index-th reason, in the order in which they first came up; false past the last one. */

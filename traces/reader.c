@@ -42,9 +42,8 @@ static const char *column_name(const struct reader *reader, int column)
 }
 
 /* Notes the problem of the row in hand, at an offset into its field. */
-__attribute__((format(printf, 5, 0))) static enum row_result note_problem(struct reader *reader, int position,
-                                                                          size_t offset, const char *hint,
-                                                                          const char *format, va_list args)
+__attribute__((format(printf, 5, 0))) static enum row_result
+note_problem(struct reader *reader, int position, size_t offset, const char *hint, const char *format, va_list args)
 {
     char where[DIAG_WHERE_CHARS], text[DIAG_TEXT_CHARS];
     csv_where(reader->csv, position >= 0 ? (size_t)position : 0, offset, where);
@@ -131,10 +130,10 @@ bool reader_number(const struct reader *reader, int column, int64_t *value)
     return number_i64(field.chars, field.n_chars, value) == NUMBER_OK && *value >= 0;
 }
 
-bool reader_i32(struct reader *reader, int column, int32_t min, int32_t *value)
+bool reader_i32(struct reader *reader, int column, int32_t min, int32_t max, int32_t *value)
 {
     int64_t wide;
-    if (!reader_i64(reader, column, min, INT32_MAX, &wide)) return false;
+    if (!reader_i64(reader, column, min, max, &wide)) return false;
     *value = (int32_t)wide;
     return true;
 }
@@ -149,20 +148,24 @@ bool reader_f64(struct reader *reader, int column, double min, double *value)
     return unexpected(reader, column, expected);
 }
 
-bool reader_time(struct reader *reader, int column, enum time_unit unit, sim_ns *value)
+static bool read_calendar(struct reader *reader, int column, sim_ns *value)
 {
     struct csv_field field = reader_text(reader, column);
-    enum number_status status = unit == TIME_CALENDAR
-                                    ? number_timestamp(field.chars, field.n_chars, value)
-                                    : number_ns(field.chars, field.n_chars, units[unit].ns, value);
-    if (status == NUMBER_OK) return true;
-    if (unit == TIME_CALENDAR) {
-        return unexpected(reader, column, status == NUMBER_RANGE ? "between the years 1678 and 2262"
-                                                                 : "a time such as 2023-11-16 18:15:46.68");
-    }
+    enum number_status status = number_timestamp(field.chars, field.n_chars, value);
+    if (status == NUMBER_BAD) return unexpected(reader, column, "a time such as 2023-11-16 18:15:46.68");
+    bool fits = status == NUMBER_OK && *value >= 0 && *value <= READER_MAX_CALENDAR_NS;
+    return fits || unexpected(reader, column, "between the years 1970 and 2116");
+}
+
+bool reader_time(struct reader *reader, int column, enum time_unit unit, sim_ns *value)
+{
+    if (unit == TIME_CALENDAR) return read_calendar(reader, column, value);
+    struct csv_field field = reader_text(reader, column);
+    enum number_status status = number_ns(field.chars, field.n_chars, units[unit].ns, value);
+    if (status == NUMBER_OK && *value >= -READER_MAX_NS && *value <= READER_MAX_NS) return true;
     char expected[64];
     snprintf(expected, sizeof expected, "a number of %s%s", units[unit].plural,
-             status == NUMBER_RANGE ? " within 292 years" : "");
+             status == NUMBER_BAD ? "" : " within 73 years");
     return unexpected(reader, column, expected);
 }
 
@@ -230,7 +233,8 @@ enum row_result reader_request(struct reader *reader, union trace_record *record
 
 /* --- the rows of a file --- */
 
-/* Hands the problem of the row in hand to the caller, or counts it when bad rows may be left out. Returns 0 to go on. */
+/* Hands the problem of the row in hand to the caller, or counts it when bad rows may be left out. Returns 0 to go
+ * on. */
 static int give_up_row(struct reader *reader, struct diag *diag)
 {
     const struct diag_item problem = reader->problem.items[0];
@@ -250,8 +254,9 @@ static enum row_result check_order(struct reader *reader, const union trace_reco
     sim_ns back_ns = reader->last_ns - record->any.time_ns;
     bool first = reader->n_kept == 0;
     if (reader->file->sort || first || back_ns <= 0) return ROW_KEPT;
-    return reader_bad(reader, 0, "sort the file, or set \"sort\": true", "'%s' runs backwards: %.9g s before the row above",
-                      column_name(reader, 0), sim_s_from_ns(back_ns));
+    return reader_bad(reader, 0, "sort the file, or set \"sort\": true",
+                      "'%s' runs backwards: %.9g s before the row above", column_name(reader, 0),
+                      sim_s_from_ns(back_ns));
 }
 
 /* Times that count from the file's own zero have to be after it. */
@@ -331,7 +336,8 @@ static int find_columns(struct reader *reader, struct diag *diag)
         return csv_read_header(reader->csv, reader->columns, reader->format.n_columns, reader->positions, diag);
     }
     const int *positions = reader->format.positions;
-    for (size_t i = 0; i < reader->format.n_columns; i++) reader->positions[i] = positions != NULL ? positions[i] : (int)i;
+    for (size_t i = 0; i < reader->format.n_columns; i++)
+        reader->positions[i] = positions != NULL ? positions[i] : (int)i;
     return 0;
 }
 

@@ -1,8 +1,8 @@
 /* The rows of a trace file as records.
  *
  * A format describes its columns and turns one row into one record; the reader does what all formats have in common:
- * opening, finding the columns, converting fields, saying file:line:col and what was expected, leaving out bad rows when
- * that was allowed, counting what was left out, and checking that time does not run backwards. */
+ * opening, finding the columns, converting fields, saying file:line:col and what was expected, leaving out bad rows
+ * when that was allowed, counting what was left out, and checking that time does not run backwards. */
 #ifndef ORRERY_TRACES_READER_H
 #define ORRERY_TRACES_READER_H
 
@@ -17,6 +17,11 @@
 #include <stdint.h>
 
 enum { READER_MAX_COLUMNS = 16 };
+
+/* Limits of what traces may say, so that no sum of a time and a duration overflows: calendar times from 1970 to 2116,
+ * other times and durations of 73 years. */
+#define READER_MAX_CALENDAR_NS (INT64_MAX / 2)
+#define READER_MAX_NS (INT64_MAX / 4)
 
 struct reader;
 
@@ -35,7 +40,7 @@ struct row_format {
     const struct csv_column *columns; /* the first one is the time by which the trace is sorted */
     size_t n_columns;
     enum row_result (*row)(struct reader *reader, union trace_record *record);
-    void *state;                      /* of the format, for its rows; taken over by the reader, also when it fails */
+    void *state;                        /* of the format, for its rows; taken over by the reader, also when it fails */
     void (*destroy_state)(void *state); /* NULL: there is none */
 };
 
@@ -49,7 +54,7 @@ struct reader {
     const struct csv_field *fields;    /* of the row in hand */
     size_t n_fields;
     const char *latest[READER_MAX_COLUMNS]; /* interned text of each column: often the next row has the same */
-    int64_t row;                       /* 0-based, of the row in hand */
+    int64_t row;                            /* 0-based, of the row in hand */
     int64_t n_rows, n_kept, n_bad;
     sim_ns last_ns;
     bool ended;
@@ -75,7 +80,7 @@ bool reader_has(const struct reader *reader, int column);
 
 /* These return false after noting what is wrong with the field; the row is then to be given up with ROW_BAD. */
 bool reader_i64(struct reader *reader, int column, int64_t min, int64_t max, int64_t *value);
-bool reader_i32(struct reader *reader, int column, int32_t min, int32_t *value);
+bool reader_i32(struct reader *reader, int column, int32_t min, int32_t max, int32_t *value);
 bool reader_f64(struct reader *reader, int column, double min, double *value);
 bool reader_time(struct reader *reader, int column, enum time_unit unit, sim_ns *value);
 bool reader_duration(struct reader *reader, int column, enum time_unit unit, sim_ns *value); /* >= 0 */

@@ -14,7 +14,7 @@ struct record_buffer {
     struct kept_record {
         union trace_record record; /* its prefix_blocks are set by record_buffer_get */
         size_t first_block;
-    } *records;
+    } * records;
     size_t n_blocks, block_capacity;
     uint64_t *blocks;
 };

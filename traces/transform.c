@@ -8,6 +8,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#define MAX_NS (INT64_MAX / 2) /* of stretched times */
+
 const struct config_field trace_window_item[] = {{.kind = CONFIG_TIME, .min = 0, .max = 9e9}, {0}};
 
 struct transform {
@@ -27,7 +29,8 @@ struct transform {
 static sim_ns scaled(const struct transform *transform, sim_ns ns)
 {
     if (transform->params.rate_scale == 1) return ns;
-    return (sim_ns)rint((double)ns / transform->params.rate_scale);
+    double scaled_ns = rint((double)ns / transform->params.rate_scale);
+    return scaled_ns < (double)MAX_NS ? (sim_ns)scaled_ns : MAX_NS;
 }
 
 /* Whether thinning keeps the record: decided by its id alone. */
@@ -58,6 +61,10 @@ static void clip(struct transform *transform, struct request_record *request)
     notes_count(&transform->notes, "clipped", "requests clipped to the longest prompt, output or total");
     request->prompt_tokens = prompt;
     request->output_tokens = output;
+    if (request->n_prefix_blocks > 0) {
+        int64_t n_blocks = ((int64_t)prompt + request->prefix_block_tokens - 1) / request->prefix_block_tokens;
+        request->n_prefix_blocks = at_most(request->n_prefix_blocks, n_blocks);
+    }
 }
 
 static int end_of_trace(struct transform *transform, struct diag *diag)

@@ -1,15 +1,15 @@
 /* What every trace can be put through on its way into the world, and the parameters of files.
  *
  * Applied in this order, each to what the one before left over; times are those of the trace, 0 at its start:
- *     jitter       every arrival moves to a random place in its bin of this width, the order stays (Mooncake's stamps
- *                  are multiples of 3 s: "jitter": "3s")
+ *     jitter       arrivals of one time stamp spread at random over this time, up to the next stamp, in order
+ *                  (Mooncake's clock ticks every 3 s: "jitter": "3s")
  *     window       [from, to): only these arrivals; from becomes 0
  *     rate_scale   arrival times are divided by it; durations of jobs stay
- *     thin         keeps this share of the records, chosen by their ids: the same seed keeps the same ones, and a larger
- *                  share keeps all those of a smaller one
+ *     thin         keeps this share of the records, chosen by their ids: the same seed keeps the same ones, and a
+ *                  larger share keeps all those of a smaller one
  *     max_prompt_tokens, max_output_tokens, max_total_tokens
- *                  clip lengths. The total is brought down at the expense of the prompt, as Vidur does when it replays a
- *                  trace (at least one prompt token stays; then the output gives way)
+ *                  clip lengths. The total is brought down at the expense of the prompt, as Vidur does when it
+ *                  replays a trace (at least one prompt token stays; then the output gives way)
  *     limit        the first so many records */
 #ifndef ORRERY_TRACES_TRANSFORM_H
 #define ORRERY_TRACES_TRANSFORM_H
@@ -24,7 +24,7 @@ struct trace_transform {
     struct config_list window; /* of two sim_ns, or empty */
     double rate_scale, thin_frac;
     sim_ns jitter_ns;
-    int64_t limit; /* 0: all */
+    int64_t limit;                                                  /* 0: all */
     int64_t max_prompt_tokens, max_output_tokens, max_total_tokens; /* requests only; 0: no limit */
 };
 
@@ -46,8 +46,8 @@ extern const struct config_field trace_window_item[];
     }
 #define TRACE_TRANSFORM_PARAM(...) TRACE_PARAM(struct trace_transform, __VA_ARGS__)
 
-/* The transforms of every trace; of requests; and what every file has. `sort_default` is "true" for formats whose public
- * files are not sorted. */
+/* The transforms of every trace; of requests; and what every file has. `sort_default` is "true" for formats whose
+ * public files are not sorted. */
 #define TRACE_TIME_PARAMS                                                                                              \
     {.name = "window",                                                                                                 \
      .kind = CONFIG_LIST,                                                                                              \
@@ -62,7 +62,7 @@ extern const struct config_field trace_window_item[];
                               "arrivals come this many times as fast"),                                                \
         TRACE_TRANSFORM_PARAM(thin_frac, "thin", CONFIG_REAL, "1", 1e-9, 1, "share of the records kept, by id"),       \
         TRACE_TRANSFORM_PARAM(jitter_ns, "jitter", CONFIG_TIME, "0s", 0, 1e9,                                          \
-                              "spread arrivals at random over bins of this width, in order"),                          \
+                              "spread the arrivals of one time stamp over this time, in order"),                       \
         TRACE_TRANSFORM_PARAM(limit, "limit", CONFIG_INT, "0", 0, 1e15, "the first so many records; 0: all")
 
 #define TRACE_LENGTH_PARAMS                                                                                            \
@@ -84,8 +84,8 @@ extern const struct config_field trace_window_item[];
         TRACE_PARAM(struct trace_file, sort, "sort", CONFIG_BOOL, sort_default, 0, 0,                                  \
                     "sort by time in memory; else time that runs backwards is an error")
 
-/* The stages behind a reader or generator; takes `inner` over, also when it fails. Returns 0, SIM_E_CONFIG (a window that
- * is not [from, to)) or SIM_E_NOMEM. */
+/* The stages behind a reader or generator; takes `inner` over, also when it fails. Returns 0, SIM_E_CONFIG (a window
+ * that is not [from, to)) or SIM_E_NOMEM. */
 int transform_open(const struct trace_transform *transform, const struct source_options *options, bool requests,
                    struct stream *inner, struct stream **stream, struct diag *diag);
 

@@ -21,15 +21,15 @@ struct csv {
     struct csv_field *fields;
     struct position *positions; /* of the fields of a row that libcsv parsed */
     size_t n_fields, capacity;
-    int64_t line;          /* where the row starts */
+    int64_t line; /* where the row starts */
     const char *line_chars;
     size_t n_line_chars;
-    bool quoted;           /* libcsv parsed this row */
-    bool row_ended;        /* libcsv has seen its end */
-    bool failed;           /* out of memory in a callback */
+    bool quoted;    /* libcsv parsed this row */
+    bool row_ended; /* libcsv has seen its end */
+    bool failed;    /* out of memory in a callback */
     struct csv_parser parser;
-    struct text text;      /* of the fields of a quoted row */
-    size_t *ends;          /* of each field in text */
+    struct text text; /* of the fields of a quoted row */
+    size_t *ends;     /* of each field in text */
 };
 
 static inline bool is_blank(char c)
@@ -263,7 +263,7 @@ static int parse_quoted(struct csv *csv, struct diag *diag)
 static bool is_empty_line(const struct csv *csv)
 {
     for (size_t i = 0; i < csv->n_line_chars; i++) {
-        if (!is_blank(csv->line_chars[i])) return false;
+        if (!is_blank(csv->line_chars[i]) || csv->line_chars[i] == csv->options.delimiter) return false;
     }
     return true;
 }
@@ -323,8 +323,7 @@ void csv_where(const struct csv *csv, size_t field, size_t offset, char where[DI
     if (field < csv->n_fields && !csv->quoted) {
         position.column = (size_t)(csv->fields[field].chars - csv->line_chars) + 1;
     }
-    snprintf(where, DIAG_WHERE_CHARS, "%s:%lld:%zu", csv_name(csv), (long long)position.line,
-             position.column + offset);
+    snprintf(where, DIAG_WHERE_CHARS, "%s:%lld:%zu", csv_name(csv), (long long)position.line, position.column + offset);
 }
 
 /* --- header --- */
@@ -388,7 +387,8 @@ int csv_read_header(struct csv *csv, const struct csv_column *columns, size_t n_
 {
     int result = csv_next(csv, diag);
     if (result == 0) {
-        return diag_error(diag, SIM_E_DATA, csv_name(csv), NULL, "file is empty; expected a header with the column names");
+        return diag_error(diag, SIM_E_DATA, csv_name(csv), NULL,
+                          "file is empty; expected a header with the column names");
     }
     if (result < 0) return result;
     result = 0;

@@ -1,8 +1,8 @@
 /* Rows of a text table: comma-separated values (RFC 4180) in the dialects that traces come in.
  *
  * Lines with a quote character go through libcsv, all others are split here, several times faster and with the same
- * result: blanks around a field are not part of it, empty lines are no rows, lines may end in LF or CRLF. A quoted field
- * may hold line breaks, which read as LF. Rows stream: memory is bounded by the longest row. */
+ * result: blanks around a field are not part of it, empty lines are no rows, lines may end in LF or CRLF. A quoted
+ * field may hold line breaks, which read as LF. Rows stream: memory is bounded by the longest row. */
 #ifndef ORRERY_CORE_CSV_H
 #define ORRERY_CORE_CSV_H
 
@@ -42,8 +42,8 @@ struct csv;
 int csv_create(struct input *input, const struct csv_options *options, struct csv **csv, struct diag *diag);
 void csv_destroy(struct csv *csv); /* NULL is allowed */
 
-/* 1 with a row; 0 at the end; SIM_E_IO when the file cannot be read on; SIM_E_DATA for a malformed row (the next call goes
- * on with the next line); SIM_E_NOMEM. */
+/* 1 with a row; 0 at the end; SIM_E_IO when the file cannot be read on; SIM_E_DATA for a malformed row (the next call
+ * goes on with the next line); SIM_E_NOMEM. */
 int csv_next(struct csv *csv, struct diag *diag);
 
 /* The row read last; valid until the next call of csv_next. */
@@ -55,8 +55,8 @@ size_t csv_n_fields(const struct csv *csv);
 int csv_read_header(struct csv *csv, const struct csv_column *columns, size_t n_columns, int *positions,
                     struct diag *diag);
 
-/* Writes "file:line:col" of a field of the row read last, `offset` characters into it; of the row's end when it has fewer
- * fields. */
+/* Writes "file:line:col" of a field of the row read last, `offset` characters into it; of the row's end when it has
+ * fewer fields. */
 void csv_where(const struct csv *csv, size_t field, size_t offset, char where[DIAG_WHERE_CHARS]);
 
 const char *csv_name(const struct csv *csv);

@@ -43,6 +43,13 @@ int diag_error(struct diag *diag, int code, const char *where, const char *hint,
     return code;
 }
 
+int diag_system_error(struct diag *diag, const char *path, const char *what, int error)
+{
+    char reason[128];
+    if (strerror_r(error, reason, sizeof reason) != 0) snprintf(reason, sizeof reason, "error %d", error);
+    return diag_error(diag, SIM_E_IO, path, NULL, "%s: %s", what, reason);
+}
+
 void diag_warning(struct diag *diag, const char *where, const char *hint, const char *format, ...)
 {
     if (diag == NULL) return;

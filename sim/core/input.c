@@ -11,11 +11,11 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { ZLIB_BUFFER_BYTES = 128 * 1024, REASON_CHARS = 128 };
+enum { ZLIB_BUFFER_BYTES = 128 * 1024 };
 
 struct input {
     char *name;
-    gzFile file;         /* NULL: memory */
+    gzFile file; /* NULL: memory */
     double file_bytes;
     const char *memory;
     size_t memory_bytes, memory_at;
@@ -33,23 +33,16 @@ static int create(const char *name, struct input **input, struct diag *diag)
     return 0;
 }
 
-static int system_error(struct diag *diag, const char *name, const char *what, int error)
-{
-    char reason[REASON_CHARS];
-    if (strerror_r(error, reason, sizeof reason) != 0) snprintf(reason, sizeof reason, "unknown error");
-    return diag_error(diag, SIM_E_IO, name, NULL, "%s: %s", what, reason);
-}
-
 /* Opens a file that is not a directory, and learns its size. */
 static int open_file(const char *path, double *file_bytes, struct diag *diag)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return system_error(diag, path, "cannot open", errno);
+    if (fd < 0) return diag_system_error(diag, path, "cannot open", errno);
     struct stat status;
     int error = fstat(fd, &status) != 0 ? errno : S_ISDIR(status.st_mode) ? EISDIR : 0;
     if (error != 0) {
         close(fd);
-        return system_error(diag, path, "cannot read", error);
+        return diag_system_error(diag, path, "cannot read", error);
     }
     *file_bytes = (double)status.st_size;
     return fd;
@@ -107,7 +100,7 @@ static int check_zlib(struct input *input, struct diag *diag)
     int error = Z_OK;
     const char *text = gzerror(input->file, &error);
     if (error == Z_OK || error == Z_STREAM_END) return 0;
-    if (error == Z_ERRNO) return system_error(diag, input->name, "cannot read", errno);
+    if (error == Z_ERRNO) return diag_system_error(diag, input->name, "cannot read", errno);
     if (error == Z_BUF_ERROR) {
         return diag_error(diag, SIM_E_IO, input->name, "copy or download the file again",
                           "compressed data end too early");
@@ -135,7 +128,8 @@ const char *input_name(const struct input *input)
 
 double input_done_frac(const struct input *input)
 {
-    if (input->file == NULL) return input->memory_bytes > 0 ? (double)input->memory_at / (double)input->memory_bytes : 0;
+    if (input->file == NULL)
+        return input->memory_bytes > 0 ? (double)input->memory_at / (double)input->memory_bytes : 0;
     if (input->file_bytes <= 0) return 0;
     double done = (double)gzoffset(input->file) / input->file_bytes;
     return done < 1 ? done : 1;

@@ -10,22 +10,23 @@
 
 enum number_status {
     NUMBER_OK,
-    NUMBER_BAD,   /* not written as such a number */
-    NUMBER_RANGE  /* a number, but too large for the type */
+    NUMBER_BAD,  /* not written as such a number */
+    NUMBER_RANGE /* a number, but too large for the type */
 };
 
 /* A whole number; "8.0" is one, "8.5" and "1e3" are not. */
 enum number_status number_i64(const char *chars, size_t n_chars, int64_t *value);
 
-/* A decimal number ("12", "-0.5", "1e-05"), correctly rounded (Clinger, PLDI 1990, for up to 19 digits; else strtod). */
+/* A decimal number ("12", "-0.5", "1e-05"), correctly rounded (Clinger, PLDI 1990, for up to 19 digits; else
+ * strtod). */
 enum number_status number_f64(const char *chars, size_t n_chars, double *value);
 
 /* A decimal number of units of `unit_ns` each, in nanoseconds: exact, and where it falls between two rounded half to
  * even. "0.209966" seconds are 209966000 ns. */
 enum number_status number_ns(const char *chars, size_t n_chars, sim_ns unit_ns, sim_ns *value);
 
-/* A calendar time, in nanoseconds since 1970-01-01T00:00:00Z: "2023-11-16 18:15:46.6805900", also with "T", "Z", " UTC",
- * "+08:00" or no time of day. Without a zone it is taken as UTC; digits past the ninth are dropped. */
+/* A calendar time, in nanoseconds since 1970-01-01T00:00:00Z: "2023-11-16 18:15:46.6805900", also with "T", "Z", "
+ * UTC", "+08:00" or no time of day. Without a zone it is taken as UTC; digits past the ninth are dropped. */
 enum number_status number_timestamp(const char *chars, size_t n_chars, sim_ns *value);
 
 #endif

@@ -8,6 +8,8 @@
 #include <string.h>
 
 bool fuzz_config(const uint8_t *data, size_t bytes);
+bool fuzz_csv(const uint8_t *data, size_t bytes);
+bool fuzz_trace(const uint8_t *data, size_t bytes);
 
 static bool replay_file(const char *path, bool (*target)(const uint8_t *, size_t))
 {
@@ -41,7 +43,19 @@ static void config_corpus(void)
     replay("config", fuzz_config);
 }
 
+static void csv_corpus(void)
+{
+    replay("csv", fuzz_csv);
+}
+
+static void trace_corpus(void)
+{
+    replay("trace", fuzz_trace);
+}
+
 TEST_SUITE(fuzz_corpus)
 {
     TEST(config_corpus);
+    TEST(csv_corpus);
+    TEST(trace_corpus);
 }

@@ -175,7 +175,8 @@ static const char *file_finding(const char *path)
     int code = input_open(path, &input, &diag);
     if (code == 0) code = csv_create(input, &(struct csv_options){0}, &csv, &diag);
     if (code == 0) {
-        while ((code = csv_next(csv, &diag)) == 1) {}
+        while ((code = csv_next(csv, &diag)) == 1) {
+        }
         csv_destroy(csv);
     }
     CHECK_EQ_INT(code, diag.code);
@@ -189,7 +190,8 @@ static size_t compress_rows(unsigned char *out, size_t n_out, size_t n_rows)
     char *text = malloc(n_rows * 32);
     size_t n = 0;
     for (size_t i = 0; i < n_rows; i++) n += (size_t)snprintf(text + n, 32, "%zu,%zu\n", i * 7919 % 10007, i);
-    z_stream z = {.next_in = (unsigned char *)text, .avail_in = (unsigned)n, .next_out = out, .avail_out = (unsigned)n_out};
+    z_stream z = {
+        .next_in = (unsigned char *)text, .avail_in = (unsigned)n, .next_out = out, .avail_out = (unsigned)n_out};
     deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
     deflate(&z, Z_FINISH);
     size_t n_compressed = z.total_out;
@@ -206,8 +208,8 @@ static void compressed_files_read_alike_and_damage_is_found(void)
     size_t n = compress_rows(bytes, BYTES, ROWS);
     CHECK_EQ_STR(file_finding(trace_source_file_bytes("whole.csv.gz", bytes, n)), "");
     const char *path = trace_source_file_bytes("cut.csv.gz", bytes, n / 2);
-    snprintf(expected, sizeof expected,
-             "%s: error: compressed data end too early; copy or download the file again", path);
+    snprintf(expected, sizeof expected, "%s: error: compressed data end too early; copy or download the file again",
+             path);
     CHECK_EQ_STR(file_finding(path), expected);
     bytes[n - 6] ^= 0x55; /* the checksum */
     path = trace_source_file_bytes("bad.csv.gz", bytes, n);

@@ -65,8 +65,8 @@ static void whole_numbers_are_exact(void)
 
 static void text_that_is_no_decimal_is_refused(void)
 {
-    static const char *const bad[] = {"", "-", ".", "-.", "e5", "1e", "1e+", "1e5.5", "inf", "nan", "0x1p3", "1,5",
-                                      "1 ", "--1", "1..2"};
+    static const char *const bad[] = {"",    "-",   ".",     "-.",  "e5", "1e",  "1e+", "1e5.5",
+                                      "inf", "nan", "0x1p3", "1,5", "1 ", "--1", "1..2"};
     double value;
     sim_ns time;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -81,10 +81,21 @@ static void text_that_is_no_decimal_is_refused(void)
 /* Against strtod, which glibc rounds correctly: shortest and longest forms, halfway cases, exponents at the limits. */
 static void decimals_are_correctly_rounded(void)
 {
-    static const char *const hard[] = {"9007199254740993", "9007199254740992.5", "1e22", "1e23", "1.7976931348623157e308",
-                                       "2.2250738585072014e-308", "4.9e-324", "0.1", "0.30000000000000004",
-                                       "123456789012345678901234567890", "0.000000000000000000000000000012345",
-                                       "179769313486231570793e288", "-0.5", "5e-1", "00012.500"};
+    static const char *const hard[] = {"9007199254740993",
+                                       "9007199254740992.5",
+                                       "1e22",
+                                       "1e23",
+                                       "1.7976931348623157e308",
+                                       "2.2250738585072014e-308",
+                                       "4.9e-324",
+                                       "0.1",
+                                       "0.30000000000000004",
+                                       "123456789012345678901234567890",
+                                       "0.000000000000000000000000000012345",
+                                       "179769313486231570793e288",
+                                       "-0.5",
+                                       "5e-1",
+                                       "00012.500"};
     for (size_t i = 0; i < sizeof hard / sizeof *hard; i++) {
         double value = -1;
         CHECK_EQ_INT(f64(hard[i], &value), NUMBER_OK);
@@ -162,7 +173,8 @@ static void every_day_of_three_centuries_follows_the_one_before(void)
 {
     static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     int64_t expected_s = -292LL * 365 * 86400;
-    for (int year = 1678; year < 1970; year++) expected_s -= year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 86400 : 0;
+    for (int year = 1678; year < 1970; year++)
+        expected_s -= year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 86400 : 0;
     for (int year = 1678; year <= 2261; year++) {
         bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
         for (int month = 1; month <= 12; month++) {
@@ -181,11 +193,26 @@ static void every_day_of_three_centuries_follows_the_one_before(void)
 
 static void impossible_calendar_times_are_refused(void)
 {
-    static const char *const bad[] = {"", "2023", "2023-11-16 ", "2023-13-01", "2023-02-29", "1900-02-29", "2023-04-31",
-                                      "2023-00-10", "2023-11-16 24:00:00", "2023-11-16 18:60:00", "2023-11-16 18:15:61",
-                                      "2023-11-16 18:15", "2023-11-16 18:15:46.", "2023/11/16 18:15:46",
-                                      "2023-11-16 18:15:46+", "2023-11-16 18:15:46+1", "2023-11-16 18:15:46 CET",
-                                      "2023-11-16 18:15:46+25:00", "16-11-2023 18:15:46", "2023-11-16x18:15:46"};
+    static const char *const bad[] = {"",
+                                      "2023",
+                                      "2023-11-16 ",
+                                      "2023-13-01",
+                                      "2023-02-29",
+                                      "1900-02-29",
+                                      "2023-04-31",
+                                      "2023-00-10",
+                                      "2023-11-16 24:00:00",
+                                      "2023-11-16 18:60:00",
+                                      "2023-11-16 18:15:61",
+                                      "2023-11-16 18:15",
+                                      "2023-11-16 18:15:46.",
+                                      "2023/11/16 18:15:46",
+                                      "2023-11-16 18:15:46+",
+                                      "2023-11-16 18:15:46+1",
+                                      "2023-11-16 18:15:46 CET",
+                                      "2023-11-16 18:15:46+25:00",
+                                      "16-11-2023 18:15:46",
+                                      "2023-11-16x18:15:46"};
     sim_ns value;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         CHECK_EQ_INT(number_timestamp(bad[i], strlen(bad[i]), &value), NUMBER_BAD);

@@ -1,6 +1,6 @@
-/* Acme (Seren and Kalos, 2023): job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,duration,
- * queue,gpu_time; Kalos has four more columns, which are not read. Sorted here by (submission, row); time starts at the
- * earliest submission.
+/* Acme (Seren and Kalos, 2023):
+ * job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,duration, queue,gpu_time; Kalos has
+ * four more columns, which are not read. Sorted here by (submission, row); time starts at the earliest submission.
  *
  * The run time is duration, else end minus start; jobs with neither never started and are left out and counted. Jobs
  * without GPUs are kept unless "cpu_jobs" is false. The group is the type of job. */

@@ -12,8 +12,8 @@ static enum row_result read_row(struct reader *reader, union trace_record *recor
 {
     sim_ns arrival_ns;
     int64_t prompt, output;
-    if (!reader_time(reader, TIMESTAMP, TIME_CALENDAR, &arrival_ns) || !reader_tokens(reader, CONTEXT_TOKENS, &prompt) ||
-        !reader_tokens(reader, GENERATED_TOKENS, &output)) {
+    if (!reader_time(reader, TIMESTAMP, TIME_CALENDAR, &arrival_ns) ||
+        !reader_tokens(reader, CONTEXT_TOKENS, &prompt) || !reader_tokens(reader, GENERATED_TOKENS, &output)) {
         return ROW_BAD;
     }
     return reader_request(reader, record, arrival_ns, prompt, output);
@@ -28,10 +28,9 @@ static int open_requests(const void *params, const struct source_options *option
     return file_trace_requests(&rows, params, options, source, diag);
 }
 
-const struct trace_format trace_azure_llm = {
-    .name = "azure-llm",
-    .summary = "Azure LLM inference traces of 2023 and 2024",
-    .source = "Patel et al., Splitwise, ISCA 2024; Azure/AzurePublicDataset",
-    .params = file_trace_request_params,
-    .params_bytes = sizeof(struct trace_file),
-    .open_requests = open_requests};
+const struct trace_format trace_azure_llm = {.name = "azure-llm",
+                                             .summary = "Azure LLM inference traces of 2023 and 2024",
+                                             .source = "Patel et al., Splitwise, ISCA 2024; Azure/AzurePublicDataset",
+                                             .params = file_trace_request_params,
+                                             .params_bytes = sizeof(struct trace_file),
+                                             .open_requests = open_requests};

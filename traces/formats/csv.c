@@ -1,8 +1,8 @@
-/* Any table of requests: the user names the columns. With the default names it reads what `orrery trace convert` writes:
- * arrival_s,prompt_tokens,output_tokens and, if known, prefix_blocks (ids separated by blanks).
+/* Any table of requests: the user names the columns. With the default names it reads what `orrery trace convert`
+ * writes: arrival_s,prompt_tokens,output_tokens and, if known, prefix_blocks (ids separated by blanks).
  *
- * Numbers of time count from the file's own zero, calendar times from the first request; "origin" changes that. Requests
- * with 0 tokens on either side are left out and counted. */
+ * Numbers of time count from the file's own zero, calendar times from the first request; "origin" changes that.
+ * Requests with 0 tokens on either side are left out and counted. */
 #include "traces/formats/file_trace.h"
 #include "traces/formats/prefix_blocks.h"
 #include "traces/formats/user_columns.h"
@@ -17,11 +17,12 @@ enum { ARRIVAL, PROMPT, OUTPUT, PREFIX, N_COLUMNS };
 struct csv_params {
     struct trace_file file;
     struct user_table table;
+    int64_t block_tokens;
     const char *columns[N_COLUMNS];
 };
 
 /* "17 4 250": the ids of the prompt's blocks. */
-static bool read_prefix(struct reader *reader, struct request_record *request)
+static bool read_prefix(struct reader *reader, int64_t block_tokens, struct request_record *request)
 {
     struct prefix_blocks *blocks = reader->format.state;
     struct csv_field field = reader_text(reader, PREFIX);
@@ -39,7 +40,7 @@ static bool read_prefix(struct reader *reader, struct request_record *request)
         if (!prefix_blocks_add(blocks, (uint64_t)id)) return reader_no_memory(reader);
         at += n_chars + (blank != NULL);
     }
-    prefix_blocks_give(blocks, request);
+    prefix_blocks_give(blocks, block_tokens, request);
     return true;
 }
 
@@ -53,7 +54,8 @@ static enum row_result read_row(struct reader *reader, union trace_record *recor
         return ROW_BAD;
     }
     enum row_result result = reader_request(reader, record, arrival_ns, prompt, output);
-    return result == ROW_KEPT && !read_prefix(reader, &record->request) ? ROW_BAD : result;
+    if (result == ROW_KEPT && !read_prefix(reader, params->block_tokens, &record->request)) return ROW_BAD;
+    return result;
 }
 
 static int open_requests(const void *params, const struct source_options *options, struct request_source **source,
@@ -88,6 +90,7 @@ static const struct config_field params[] = {
     TRACE_LENGTH_PARAMS,
     TRACE_FILE_PARAMS("false"),
     USER_TABLE_PARAMS(struct csv_params),
+    PREFIX_BLOCK_PARAM(struct csv_params),
     {.name = "columns", .kind = CONFIG_SECTION, .fields = column_params, .help = "which column holds what"},
     {0}};
 

@@ -1,6 +1,7 @@
 /* Any table of jobs: the user names the columns. With the default names it reads what `orrery trace convert` writes.
- * Only the submission, duration and GPUs have to be there. Empty fields of the others stand for the 0-based row (job_id,
- * also where it is no number), free choice (nodes), a whole GPU (gpu_milli), the duration (estimate), no name (group, user).
+ * Only the submission, duration and GPUs have to be there. Empty fields of the others stand for the 0-based row
+ * (job_id, also where it is no number), free choice (nodes), a whole GPU (gpu_milli), the duration (estimate), no name
+ * (group, user).
  *
  * Numbers of time count from the file's own zero, calendar times from the first job; "origin" changes that. */
 #include "traces/formats/file_trace.h"
@@ -16,9 +17,9 @@ struct csv_jobs_params {
     const char *columns[N_COLUMNS];
 };
 
-static bool read_optional_i32(struct reader *reader, int column, int32_t min, int32_t *value)
+static bool read_optional_i32(struct reader *reader, int column, int32_t max, int32_t *value)
 {
-    return !reader_has(reader, column) || reader_i32(reader, column, min, value);
+    return !reader_has(reader, column) || reader_i32(reader, column, 0, max, value);
 }
 
 static bool read_optional(struct reader *reader, const struct csv_jobs_params *params, struct job_record *job)
@@ -27,8 +28,8 @@ static bool read_optional(struct reader *reader, const struct csv_jobs_params *p
     int64_t id;
     if (reader_number(reader, ID, &id)) job->id = id;
     if (reader_has(reader, ESTIMATE) && !reader_duration(reader, ESTIMATE, unit, &job->estimate_ns)) return false;
-    if (!read_optional_i32(reader, NODES, 0, &job->nodes)) return false;
-    if (!read_optional_i32(reader, GPU_MILLI, 0, &job->gpu_milli)) return false;
+    if (!read_optional_i32(reader, NODES, INT32_MAX, &job->nodes)) return false;
+    if (!read_optional_i32(reader, GPU_MILLI, 1000, &job->gpu_milli)) return false;
     job->group = reader_intern(reader, GROUP);
     job->user = reader_intern(reader, USER);
     return job->group != NULL && job->user != NULL;
@@ -41,7 +42,7 @@ static enum row_result read_row(struct reader *reader, union trace_record *recor
     *job = (struct job_record){.id = reader->row};
     if (!reader_time(reader, SUBMIT, (enum time_unit)params->table.time_unit, &job->submit_ns) ||
         !reader_duration(reader, DURATION, (enum time_unit)(params->duration_unit + 1), &job->duration_ns) ||
-        !reader_i32(reader, GPUS, 0, &job->gpus) || !read_optional(reader, params, job)) {
+        !reader_i32(reader, GPUS, 0, INT32_MAX, &job->gpus) || !read_optional(reader, params, job)) {
         return ROW_BAD;
     }
     return file_trace_job(reader, job);
@@ -50,8 +51,8 @@ static enum row_result read_row(struct reader *reader, union trace_record *recor
 static int open_jobs(const void *params, const struct source_options *options, struct job_source **source,
                      struct diag *diag)
 {
-    static const bool optional[N_COLUMNS] = {[ID] = true,       [NODES] = true, [GPU_MILLI] = true,
-                                             [ESTIMATE] = true, [GROUP] = true, [USER] = true};
+    static const bool optional[N_COLUMNS] = {
+        [ID] = true, [NODES] = true, [GPU_MILLI] = true, [ESTIMATE] = true, [GROUP] = true, [USER] = true};
     const struct csv_jobs_params *jobs = params;
     struct csv_column columns[N_COLUMNS];
     int positions[N_COLUMNS];

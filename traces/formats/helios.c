@@ -1,5 +1,6 @@
-/* Helios (SenseTime, 2020): job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue.
- * Sorted here by (submission, row); time starts at the earliest submission.
+/* Helios (SenseTime, 2020):
+ * job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue. Sorted here by
+ * (submission, row); time starts at the earliest submission.
  *
  * The run time is duration, else end minus start; jobs with neither never started and are left out and counted. Jobs
  * without GPUs, more than half of the log, are kept unless "cpu_jobs" is false. The group is the virtual cluster. */

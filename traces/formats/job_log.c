@@ -29,8 +29,10 @@ static enum row_result read_row(struct reader *reader, union trace_record *recor
 {
     struct job_record *job = &record->job;
     *job = (struct job_record){.id = reader->row};
-    if (!reader_time(reader, SUBMIT, TIME_CALENDAR, &job->submit_ns) || !reader_i32(reader, GPUS, 0, &job->gpus) ||
-        (reader_has(reader, NODES) && !reader_i32(reader, NODES, 0, &job->nodes)) || !read_names(reader, job)) {
+    if (!reader_time(reader, SUBMIT, TIME_CALENDAR, &job->submit_ns) ||
+        !reader_i32(reader, GPUS, 0, INT32_MAX, &job->gpus) ||
+        (reader_has(reader, NODES) && !reader_i32(reader, NODES, 0, INT32_MAX, &job->nodes)) ||
+        !read_names(reader, job)) {
         return ROW_BAD;
     }
     int ran = read_duration(reader, &job->duration_ns);

@@ -49,14 +49,10 @@ static int open_requests(const void *params, const struct source_options *option
 {
     const struct lengths_params *lengths = params;
     bool generated = lengths->arrival.entry != NULL;
-    const struct csv_column columns[N_COLUMNS] = {{.name = "arrived_at", .optional = generated},
-                                                  {.name = "num_prefill_tokens"},
-                                                  {.name = "num_decode_tokens"}};
-    struct row_format rows = {.requests = true,
-                              .columns = columns,
-                              .n_columns = N_COLUMNS,
-                              .row = read_row,
-                              .destroy_state = destroy_state};
+    const struct csv_column columns[N_COLUMNS] = {
+        {.name = "arrived_at", .optional = generated}, {.name = "num_prefill_tokens"}, {.name = "num_decode_tokens"}};
+    struct row_format rows = {
+        .requests = true, .columns = columns, .n_columns = N_COLUMNS, .row = read_row, .destroy_state = destroy_state};
     struct arrivals *arrivals = NULL;
     int code = generated ? open_arrivals(&lengths->arrival, options, &arrivals, diag) : 0;
     rows.state = arrivals;

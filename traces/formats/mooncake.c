@@ -1,9 +1,9 @@
-/* Mooncake traces, one JSON object per line: {"timestamp": ms, "input_length": n, "output_length": n, "hash_ids": [...]}.
- * Members in any order; others are not read. hash_ids names the prompt's blocks of 512 tokens, the same id for the same
- * prefix; it may be absent. Times are milliseconds from the file's own zero, sorted.
+/* Mooncake traces, one JSON object per line: {"timestamp": ms, "input_length": n, "output_length": n, "hash_ids":
+ * [...]}. Members in any order; others are not read. hash_ids names the prompt's blocks of 512 tokens, the same id for
+ * the same prefix; it may be absent. Times are milliseconds from the file's own zero, sorted.
  *
- * The published times are multiples of 3 s: "jitter": "3s" spreads them. Requests with 0 tokens on either side are left
- * out and counted. */
+ * The clock of the published times ticks every 3 s: "jitter": "3s" spreads them. Requests with 0 tokens on either side
+ * are left out and counted. */
 #include "sim/core/number.h"
 #include "traces/formats/file_trace.h"
 #include "traces/formats/json_line.h"
@@ -14,6 +14,11 @@
 
 enum { LINE, N_COLUMNS };
 enum member { TIMESTAMP, INPUT_LENGTH, OUTPUT_LENGTH, HASH_IDS, N_MEMBERS };
+
+struct mooncake_params {
+    struct trace_file file;
+    int64_t block_tokens;
+};
 
 static const struct csv_column columns[N_COLUMNS] = {{.name = "timestamp"}};
 static const char *const member_names[N_MEMBERS] = {"timestamp", "input_length", "output_length", "hash_ids"};
@@ -64,7 +69,7 @@ static bool read_member(struct reader *reader, struct json_line *line, enum memb
 {
     if (member == HASH_IDS) return read_blocks(reader, line);
     if (member < N_MEMBERS) {
-        int64_t max = member == TIMESTAMP ? INT64_MAX / 1000000 : INT32_MAX;
+        int64_t max = member == TIMESTAMP ? READER_MAX_NS / 1000000 : INT32_MAX;
         return read_number(reader, line, member_names[member], max, &values[member]);
     }
     if (!json_line_skip(line)) bad_json(reader, line);
@@ -73,6 +78,7 @@ static bool read_member(struct reader *reader, struct json_line *line, enum memb
 
 static enum row_result read_row(struct reader *reader, union trace_record *record)
 {
+    const struct mooncake_params *params = (const struct mooncake_params *)reader->file;
     struct prefix_blocks *blocks = reader->format.state;
     struct csv_field text = reader_text(reader, LINE);
     struct json_line line;
@@ -88,9 +94,9 @@ static enum row_result read_row(struct reader *reader, union trace_record *recor
     for (int i = 0; i < HASH_IDS; i++) {
         if (values[i] < 0) return reader_bad(reader, LINE, hint, "'%s' is missing", member_names[i]);
     }
-    enum row_result result =
-        reader_request(reader, record, values[TIMESTAMP] * 1000000, values[INPUT_LENGTH], values[OUTPUT_LENGTH]);
-    if (result == ROW_KEPT) prefix_blocks_give(blocks, &record->request);
+    enum row_result result = reader_request(reader, record, values[TIMESTAMP] * 1000000, values[INPUT_LENGTH],
+                                            values[OUTPUT_LENGTH]);
+    if (result == ROW_KEPT) prefix_blocks_give(blocks, params->block_tokens, &record->request);
     return result;
 }
 
@@ -109,9 +115,16 @@ static int open_requests(const void *params, const struct source_options *option
     return file_trace_requests(&rows, params, options, source, diag);
 }
 
-const struct trace_format trace_mooncake = {.name = "mooncake",
-                                            .summary = "Mooncake (Kimi) requests with the hashes of their prefix blocks",
-                                            .source = "Qin et al., Mooncake, USENIX FAST 2025",
-                                            .params = file_trace_request_params,
-                                            .params_bytes = sizeof(struct trace_file),
-                                            .open_requests = open_requests};
+static const struct config_field mooncake_fields[] = {TRACE_TIME_PARAMS,
+                                                      TRACE_LENGTH_PARAMS,
+                                                      TRACE_FILE_PARAMS("false"),
+                                                      PREFIX_BLOCK_PARAM(struct mooncake_params),
+                                                      {0}};
+
+const struct trace_format trace_mooncake = {
+    .name = "mooncake",
+    .summary = "Mooncake (Kimi) requests with the hashes of their prefix blocks",
+    .source = "Qin et al., Mooncake, USENIX FAST 2025",
+    .params = mooncake_fields,
+    .params_bytes = sizeof(struct mooncake_params),
+    .open_requests = open_requests};

@@ -1,5 +1,6 @@
-/* Alibaba 2023 pods (cluster-trace-gpu-v2023, "openb"): name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,
- * creation_time,deletion_time,scheduled_time; times in seconds from the start of the trace. Sorted here by (creation, row).
+/* Alibaba 2023 pods (cluster-trace-gpu-v2023, "openb"):
+ * name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase, creation_time,deletion_time,scheduled_time; times
+ * in seconds from the start of the trace. Sorted here by (creation, row).
  *
  * A pod of one GPU may ask for a share of it (gpu_milli). The run time is deletion minus scheduling; of pods that were
  * never scheduled (phase Pending) it is deletion minus creation, which is counted. Pods without GPUs are kept unless
@@ -9,9 +10,9 @@
 
 enum { CREATION, DELETION, SCHEDULED, NUM_GPU, GPU_MILLI, QOS, N_COLUMNS };
 
-static const struct csv_column columns[N_COLUMNS] = {
-    {.name = "creation_time"}, {.name = "deletion_time"}, {.name = "scheduled_time"},
-    {.name = "num_gpu"},       {.name = "gpu_milli"},     {.name = "qos", .optional = true}};
+static const struct csv_column columns[N_COLUMNS] = {{.name = "creation_time"},  {.name = "deletion_time"},
+                                                     {.name = "scheduled_time"}, {.name = "num_gpu"},
+                                                     {.name = "gpu_milli"},      {.name = "qos", .optional = true}};
 
 static bool read_run_time(struct reader *reader, struct job_record *job)
 {
@@ -33,8 +34,9 @@ static enum row_result read_row(struct reader *reader, union trace_record *recor
 {
     struct job_record *job = &record->job;
     *job = (struct job_record){.id = reader->row};
-    if (!reader_time(reader, CREATION, TIME_S, &job->submit_ns) || !reader_i32(reader, NUM_GPU, 0, &job->gpus) ||
-        !reader_i32(reader, GPU_MILLI, 0, &job->gpu_milli) || !read_run_time(reader, job) ||
+    if (!reader_time(reader, CREATION, TIME_S, &job->submit_ns) ||
+        !reader_i32(reader, NUM_GPU, 0, INT32_MAX, &job->gpus) ||
+        !reader_i32(reader, GPU_MILLI, 0, 1000, &job->gpu_milli) || !read_run_time(reader, job) ||
         (job->group = reader_intern(reader, QOS)) == NULL) {
         return ROW_BAD;
     }

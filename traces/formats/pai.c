@@ -1,10 +1,11 @@
-/* Alibaba PAI 2020, the task table, which has no header: job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,
- * plan_mem,plan_gpu,gpu_type. Times in seconds; time starts at the earliest row. Sorted here by (start, row).
+/* Alibaba PAI 2020, the task table, which has no header:
+ * job_name,task_name,inst_num,status,start_time,end_time,plan_cpu, plan_mem,plan_gpu,gpu_type. Times in seconds; time
+ * starts at the earliest row. Sorted here by (start, row).
  *
  * One row is one job, submitted when it started: the table has no earlier time. Its GPUs are inst_num times plan_gpu,
- * which is in percent of a GPU: less than one GPU in all is a share of one, more is rounded up to whole GPUs. Rows without
- * start or end never ran to an end and are left out and counted. An empty plan_gpu is no GPU; jobs without GPUs are kept
- * unless "cpu_jobs" is false. The group is the GPU type, the user is empty, the id is the row. */
+ * which is in percent of a GPU: less than one GPU in all is a share of one, more is rounded up to whole GPUs. Rows
+ * without start or end never ran to an end and are left out and counted. An empty plan_gpu is no GPU; jobs without GPUs
+ * are kept unless "cpu_jobs" is false. The group is the GPU type, the user is empty, the id is the row. */
 #include "traces/formats/file_trace.h"
 #include "traces/registry.h"
 

@@ -1,17 +1,22 @@
 /* Standard Workload Format: 18 numbers per line, comments start with ';', -1 is "not known". Sorted by submission, in
  * seconds from the file's own zero. Processors stand for GPUs.
  *
- * The GPUs are the processors asked for (field 8), else those allocated (5); the run time is field 4, the estimate is the
- * time asked for (9), else the run time. Jobs without run time or processors are left out and counted. The group is the
- * queue (15), the user is the user id (12), both as numbers. */
+ * The GPUs are the processors asked for (field 8), else those allocated (5); the run time is field 4, the estimate is
+ * the time asked for (9), else the run time. Jobs without run time or processors are left out and counted. The group is
+ * the queue (15), the user is the user id (12), both as numbers. */
 #include "traces/formats/file_trace.h"
 #include "traces/registry.h"
 
 enum { SUBMIT, ID, RUN_TIME, ALLOCATED, REQUESTED, REQUESTED_TIME, USER, QUEUE, N_COLUMNS };
 
-static const struct csv_column columns[N_COLUMNS] = {
-    {.name = "submit time"},          {.name = "job number"},     {.name = "run time"}, {.name = "allocated processors"},
-    {.name = "requested processors"}, {.name = "requested time"}, {.name = "user id"},  {.name = "queue number"}};
+static const struct csv_column columns[N_COLUMNS] = {{.name = "submit time"},
+                                                     {.name = "job number"},
+                                                     {.name = "run time"},
+                                                     {.name = "allocated processors"},
+                                                     {.name = "requested processors"},
+                                                     {.name = "requested time"},
+                                                     {.name = "user id"},
+                                                     {.name = "queue number"}};
 static const int positions[N_COLUMNS] = {1, 0, 3, 4, 7, 8, 11, 14};
 
 static enum row_result read_row(struct reader *reader, union trace_record *record)
@@ -22,7 +27,8 @@ static enum row_result read_row(struct reader *reader, union trace_record *recor
     if (!reader_time(reader, SUBMIT, TIME_S, &job->submit_ns) || !reader_i64(reader, ID, 0, INT64_MAX, &job->id) ||
         !reader_time(reader, RUN_TIME, TIME_S, &job->duration_ns) ||
         !reader_time(reader, REQUESTED_TIME, TIME_S, &job->estimate_ns) ||
-        !reader_i32(reader, ALLOCATED, -1, &allocated) || !reader_i32(reader, REQUESTED, -1, &requested) ||
+        !reader_i32(reader, ALLOCATED, -1, INT32_MAX, &allocated) ||
+        !reader_i32(reader, REQUESTED, -1, INT32_MAX, &requested) ||
         (job->group = reader_intern(reader, QUEUE)) == NULL || (job->user = reader_intern(reader, USER)) == NULL) {
         return ROW_BAD;
     }

@@ -27,8 +27,8 @@ int user_columns(const struct user_table *table, const char *const *names, const
                                        .delimiter = blanks ? 0 : delimiters[table->delimiter]};
     format->no_header = !table->header;
     format->positions = positions;
-    format->from_first =
-        table->origin == ORIGIN_FIRST || (table->origin == ORIGIN_AUTO && table->time_unit == TIME_CALENDAR);
+    format->from_first = table->origin == ORIGIN_FIRST ||
+                         (table->origin == ORIGIN_AUTO && table->time_unit == TIME_CALENDAR);
     for (size_t i = 0; i < n; i++) {
         columns[i] = (struct csv_column){.name = names[i], .optional = optional[i]};
         positions[i] = column_number(names[i]);

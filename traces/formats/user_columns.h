@@ -30,7 +30,8 @@ struct user_table {
                          "what stands between two columns"),                                                           \
         USER_TABLE_PARAM(params_struct, origin, "origin", CONFIG_CHOICE, "auto", origin_names,                         \
                          "time 0: the file's own zero, or the first record (auto: that for calendar times)"),          \
-        USER_TABLE_PARAM(params_struct, header, "header", CONFIG_BOOL, "true", NULL, "the first row names the columns")
+        USER_TABLE_PARAM(params_struct, header, "header", CONFIG_BOOL, "true", NULL,                                   \
+                         "the first row names the columns")
 
 #define USER_COLUMN(params_struct, column, key, value_, help_)                                                         \
     {                                                                                                                  \

@@ -140,8 +140,9 @@ static double think_mean_s(const struct closed_params *params)
     return sim_s_from_ns(params->think_ns);
 }
 
-/* The first request of every user, as if all had begun to think at time 0; with a fixed think time the users are spread
- * over it. The n-th smallest of m exponential times lies an exponential time of mean 1 / (m - n) after the one before. */
+/* The first request of every user, as if all had begun to think at time 0; with a fixed think time the users are
+ * spread over it. The n-th smallest of m exponential times lies an exponential time of mean 1 / (m - n) after the
+ * one before. */
 static sim_ns closed_next(struct arrivals *arrivals)
 {
     const struct closed_params *params = arrivals->params;
@@ -162,28 +163,27 @@ static sim_ns closed_think(const struct arrivals *arrivals, int64_t ended_id)
 
 static const char *const think_names[] = {"exponential", "fixed", NULL};
 
-static const struct config_field closed_params[] = {
-    {.name = "users",
-     .kind = CONFIG_INT,
-     .flags = CONFIG_REQUIRED,
-     .offset = offsetof(struct closed_params, users),
-     .min = 1,
-     .max = 1e8,
-     .help = "each has at most one request under way"},
-    {.name = "think",
-     .kind = CONFIG_TIME,
-     .offset = offsetof(struct closed_params, think_ns),
-     .value = "0s",
-     .min = 0,
-     .max = 1e8,
-     .help = "mean pause between an answer and the next request"},
-    {.name = "think_distribution",
-     .kind = CONFIG_CHOICE,
-     .offset = offsetof(struct closed_params, distribution),
-     .value = "exponential",
-     .choices = think_names,
-     .help = "of the pauses"},
-    {0}};
+static const struct config_field closed_params[] = {{.name = "users",
+                                                     .kind = CONFIG_INT,
+                                                     .flags = CONFIG_REQUIRED,
+                                                     .offset = offsetof(struct closed_params, users),
+                                                     .min = 1,
+                                                     .max = 1e8,
+                                                     .help = "each has at most one request under way"},
+                                                    {.name = "think",
+                                                     .kind = CONFIG_TIME,
+                                                     .offset = offsetof(struct closed_params, think_ns),
+                                                     .value = "0s",
+                                                     .min = 0,
+                                                     .max = 1e8,
+                                                     .help = "mean pause between an answer and the next request"},
+                                                    {.name = "think_distribution",
+                                                     .kind = CONFIG_CHOICE,
+                                                     .offset = offsetof(struct closed_params, distribution),
+                                                     .value = "exponential",
+                                                     .choices = think_names,
+                                                     .help = "of the pauses"},
+                                                    {0}};
 
 const struct arrival_process arrival_closed = {.name = "closed",
                                                .summary = "a number of users who wait for the answer, think, ask again",

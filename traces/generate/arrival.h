@@ -29,11 +29,11 @@ struct arrival_process {
 struct arrivals {
     const struct arrival_process *process;
     const void *params;
-    void *state;        /* state_bytes, zeroed */
-    struct rng rng;     /* stream "NAME.arrivals" */
-    gsl_rng gsl;        /* the same, for GSL's distributions */
-    sim_ns now_ns;      /* of the latest arrival */
-    int64_t n;          /* arrivals so far */
+    void *state;    /* state_bytes, zeroed */
+    struct rng rng; /* stream "NAME.arrivals" */
+    gsl_rng gsl;    /* the same, for GSL's distributions */
+    sim_ns now_ns;  /* of the latest arrival */
+    int64_t n;      /* arrivals so far */
     uint64_t seed;
     uint32_t run;
 };

@@ -1,5 +1,5 @@
-/* Processes whose rate jumps: Markov-modulated Poisson (Fischer and Meier-Hellstern, Performance Evaluation 1993), and a
- * rate with several independent telegraph signals on top, which is one with 2^n states. */
+/* Processes whose rate jumps: Markov-modulated Poisson (Fischer and Meier-Hellstern, Performance Evaluation 1993), and
+ * a rate with several independent telegraph signals on top, which is one with 2^n states. */
 #include "traces/generate/arrival.h"
 
 #include <math.h>
@@ -48,7 +48,8 @@ static void mmpp_start(struct arrivals *arrivals)
     for (size_t i = 0; i < mmpp_n(arrivals); i++) total += (double)states[i].dwell_ns;
     double left = rng_uniform(&arrivals->rng) * total;
     size_t state = 0;
-    while (state + 1 < mmpp_n(arrivals) && left > (double)states[state].dwell_ns) left -= (double)states[state++].dwell_ns;
+    while (state + 1 < mmpp_n(arrivals) && left > (double)states[state].dwell_ns)
+        left -= (double)states[state++].dwell_ns;
     mmpp_enter(arrivals, state);
 }
 
@@ -86,22 +87,21 @@ static int mmpp_check(const void *params, const char *where, struct diag *diag)
                       "\"states\" must be two or more, one of them with a rate above 0");
 }
 
-static const struct config_field mmpp_state_fields[] = {
-    {.name = "rate",
-     .kind = CONFIG_QUANTITY,
-     .flags = CONFIG_REQUIRED,
-     .offset = offsetof(struct mmpp_state, rate_per_s),
-     .dim = UNIT_RATE,
-     .max = 1e9,
-     .help = "arrivals per time in this state"},
-    {.name = "dwell",
-     .kind = CONFIG_TIME,
-     .flags = CONFIG_REQUIRED,
-     .offset = offsetof(struct mmpp_state, dwell_ns),
-     .min = 1e-6,
-     .max = 1e9,
-     .help = "mean time in this state"},
-    {0}};
+static const struct config_field mmpp_state_fields[] = {{.name = "rate",
+                                                         .kind = CONFIG_QUANTITY,
+                                                         .flags = CONFIG_REQUIRED,
+                                                         .offset = offsetof(struct mmpp_state, rate_per_s),
+                                                         .dim = UNIT_RATE,
+                                                         .max = 1e9,
+                                                         .help = "arrivals per time in this state"},
+                                                        {.name = "dwell",
+                                                         .kind = CONFIG_TIME,
+                                                         .flags = CONFIG_REQUIRED,
+                                                         .offset = offsetof(struct mmpp_state, dwell_ns),
+                                                         .min = 1e-6,
+                                                         .max = 1e9,
+                                                         .help = "mean time in this state"},
+                                                        {0}};
 
 static const struct config_field mmpp_params[] = {{.name = "states",
                                                    .kind = CONFIG_LIST,
@@ -196,22 +196,21 @@ static int modulated_check(const void *params, const char *where, struct diag *d
                       MAX_MODULATORS, sum);
 }
 
-static const struct config_field modulator_fields[] = {
-    {.name = "amplitude",
-     .kind = CONFIG_REAL,
-     .flags = CONFIG_REQUIRED,
-     .offset = offsetof(struct modulator, amplitude_frac),
-     .min = 0,
-     .max = 1,
-     .help = "share of the mean rate that comes and goes"},
-    {.name = "time",
-     .kind = CONFIG_TIME,
-     .flags = CONFIG_REQUIRED,
-     .offset = offsetof(struct modulator, time_ns),
-     .min = 1e-6,
-     .max = 1e9,
-     .help = "correlation time"},
-    {0}};
+static const struct config_field modulator_fields[] = {{.name = "amplitude",
+                                                        .kind = CONFIG_REAL,
+                                                        .flags = CONFIG_REQUIRED,
+                                                        .offset = offsetof(struct modulator, amplitude_frac),
+                                                        .min = 0,
+                                                        .max = 1,
+                                                        .help = "share of the mean rate that comes and goes"},
+                                                       {.name = "time",
+                                                        .kind = CONFIG_TIME,
+                                                        .flags = CONFIG_REQUIRED,
+                                                        .offset = offsetof(struct modulator, time_ns),
+                                                        .min = 1e-6,
+                                                        .max = 1e9,
+                                                        .help = "correlation time"},
+                                                       {0}};
 
 static const struct config_field modulated_params[] = {
     {.name = "rate",

@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-const struct length_distribution *const length_distributions[] = {
-    &length_fixed, &length_uniform, &length_lognormal, &length_mixture, &length_empirical, NULL};
+const struct length_distribution *const length_distributions[] = {&length_fixed,   &length_uniform,   &length_lognormal,
+                                                                  &length_mixture, &length_empirical, NULL};
 
 int32_t length_draw(const struct length_distribution *distribution, const void *params, struct rng *rng)
 {
@@ -77,20 +77,13 @@ struct lognormal_params {
     int64_t min, max;
 };
 
-/* A normal number by Box and Muller (1958): the same on every machine as far as libm is. */
-static double draw_normal(struct rng *rng)
-{
-    double u = rng_uniform(rng), v = rng_uniform(rng);
-    return sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
-}
-
 /* For a mean m and a CV c: sigma^2 = log(1 + c^2), mu = log m - sigma^2 / 2. Lengths outside [min, max] move to the
  * nearer end. */
 static double lognormal_draw(const void *params, struct rng *rng)
 {
     const struct lognormal_params *lognormal = params;
     double variance = log1p(lognormal->cv * lognormal->cv);
-    double tokens = exp(log(lognormal->mean_tokens) - variance / 2 + sqrt(variance) * draw_normal(rng));
+    double tokens = exp(log(lognormal->mean_tokens) - variance / 2 + sqrt(variance) * normal_draw(rng));
     return fmin(fmax(tokens, (double)lognormal->min), (double)lognormal->max);
 }
 
@@ -161,7 +154,8 @@ static int mixture_check(const void *params, const char *where, struct diag *dia
     const struct mixture_params *mixture = params;
     const struct component *components = mixture->components.items;
     if (mixture->components.n == 0 || total_weight(mixture) <= 0) {
-        return diag_error(diag, SIM_E_CONFIG, where, NULL, "\"components\" must have one or more with a weight above 0");
+        return diag_error(diag, SIM_E_CONFIG, where, NULL,
+                          "\"components\" must have one or more with a weight above 0");
     }
     for (size_t i = 0; i < mixture->components.n; i++) {
         const struct length_distribution *distribution = components[i].length.entry;
@@ -171,22 +165,21 @@ static int mixture_check(const void *params, const char *where, struct diag *dia
     return 0;
 }
 
-static const struct config_field component_fields[] = {
-    {.name = "weight",
-     .kind = CONFIG_REAL,
-     .offset = offsetof(struct component, weight),
-     .value = "1",
-     .min = 0,
-     .max = 1e9,
-     .help = "its share, relative to the others"},
-    {.name = "length",
-     .kind = CONFIG_VARIANT,
-     .flags = CONFIG_REQUIRED,
-     .offset = offsetof(struct component, length),
-     .family = "length",
-     .tag = "distribution",
-     .help = "distribution of this component"},
-    {0}};
+static const struct config_field component_fields[] = {{.name = "weight",
+                                                        .kind = CONFIG_REAL,
+                                                        .offset = offsetof(struct component, weight),
+                                                        .value = "1",
+                                                        .min = 0,
+                                                        .max = 1e9,
+                                                        .help = "its share, relative to the others"},
+                                                       {.name = "length",
+                                                        .kind = CONFIG_VARIANT,
+                                                        .flags = CONFIG_REQUIRED,
+                                                        .offset = offsetof(struct component, length),
+                                                        .family = "length",
+                                                        .tag = "distribution",
+                                                        .help = "distribution of this component"},
+                                                       {0}};
 
 static const struct config_field mixture_params[] = {{.name = "components",
                                                       .kind = CONFIG_LIST,
@@ -206,63 +199,48 @@ const struct length_distribution length_mixture = {.name = "mixture",
 
 /* --- empirical --- */
 
-double length_quantile(const struct length_point *points, size_t n, double frac)
-{
-    size_t low = 0, high = n - 1; /* the first point at or above frac is in (low, high], unless it is the first of all */
-    if (frac <= points[0].cdf_frac) return points[0].tokens;
-    while (high - low > 1) {
-        size_t middle = (low + high) / 2;
-        if (points[middle].cdf_frac < frac) low = middle;
-        else high = middle;
-    }
-    double span_frac = points[high].cdf_frac - points[low].cdf_frac;
-    double share = span_frac > 0 ? (frac - points[low].cdf_frac) / span_frac : 1;
-    return points[low].tokens + share * (points[high].tokens - points[low].tokens);
-}
-
 /* Rounded up: as many lengths are at most that of a point as its cdf says. */
 static double empirical_draw(const void *params, struct rng *rng)
 {
     const struct empirical_params *empirical = params;
-    return ceil(length_quantile(empirical->points.items, empirical->points.n, rng_uniform(rng)));
+    return ceil(cdf_quantile(empirical->points.items, empirical->points.n, CDF_LINEAR, rng_uniform(rng)));
 }
 
 static int empirical_check(const void *params, const char *where, struct diag *diag)
 {
     const struct config_list *list = &((const struct empirical_params *)params)->points;
-    const struct length_point *points = list->items;
+    const struct cdf_point *points = list->items;
     bool ok = list->n > 0 && points[list->n - 1].cdf_frac == 1;
     for (size_t i = 1; i < list->n; i++) {
-        ok = ok && points[i].tokens >= points[i - 1].tokens && points[i].cdf_frac >= points[i - 1].cdf_frac;
+        ok = ok && points[i].value >= points[i - 1].value && points[i].cdf_frac >= points[i - 1].cdf_frac;
     }
     if (ok) return 0;
     return diag_error(diag, SIM_E_CONFIG, where, "write \"points\": [{\"tokens\": 1, \"cdf\": 0}, ...]",
                       "\"points\" must rise in tokens and cdf, up to a cdf of 1");
 }
 
-static const struct config_field point_fields[] = {
-    {.name = "tokens",
-     .kind = CONFIG_REAL,
-     .flags = CONFIG_REQUIRED,
-     .offset = offsetof(struct length_point, tokens),
-     .min = 1,
-     .max = INT32_MAX,
-     .help = "a length"},
-    {.name = "cdf",
-     .kind = CONFIG_REAL,
-     .flags = CONFIG_REQUIRED,
-     .offset = offsetof(struct length_point, cdf_frac),
-     .min = 0,
-     .max = 1,
-     .help = "share of the lengths that are at most so long"},
-    {0}};
+static const struct config_field point_fields[] = {{.name = "tokens",
+                                                    .kind = CONFIG_REAL,
+                                                    .flags = CONFIG_REQUIRED,
+                                                    .offset = offsetof(struct cdf_point, value),
+                                                    .min = 1,
+                                                    .max = INT32_MAX,
+                                                    .help = "a length"},
+                                                   {.name = "cdf",
+                                                    .kind = CONFIG_REAL,
+                                                    .flags = CONFIG_REQUIRED,
+                                                    .offset = offsetof(struct cdf_point, cdf_frac),
+                                                    .min = 0,
+                                                    .max = 1,
+                                                    .help = "share of the lengths that are at most so long"},
+                                                   {0}};
 
 static const struct config_field empirical_params[] = {{.name = "points",
                                                         .kind = CONFIG_LIST,
                                                         .flags = CONFIG_REQUIRED,
                                                         .offset = offsetof(struct empirical_params, points),
                                                         .fields = point_fields,
-                                                        .elem_bytes = sizeof(struct length_point),
+                                                        .elem_bytes = sizeof(struct cdf_point),
                                                         .help = "of the distribution function; linear in between"},
                                                        {0}};
 

@@ -5,6 +5,7 @@
 #include "sim/core/config.h"
 #include "sim/core/err.h"
 #include "sim/core/rng.h"
+#include "traces/generate/cdf.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,19 +24,11 @@ extern const struct length_distribution length_fixed, length_uniform, length_log
 /* All of them, in listing order, NULL at the end. */
 extern const struct length_distribution *const length_distributions[];
 
-/* A point of an empirical distribution: this share of the lengths is at most `tokens`. Between two points the density is
- * constant. */
-struct length_point {
-    double tokens, cdf_frac;
-};
 struct empirical_params {
-    struct config_list points; /* of struct length_point, rising, the last one with cdf_frac 1 */
+    struct config_list points; /* of struct cdf_point, rising, the last one with cdf_frac 1 */
 };
 
 /* A length of at least 1 and at most INT32_MAX tokens. */
 int32_t length_draw(const struct length_distribution *distribution, const void *params, struct rng *rng);
-
-/* The value at which a piecewise linear distribution function over `n` rising points reaches `frac`. */
-double length_quantile(const struct length_point *points, size_t n, double frac);
 
 #endif

@@ -1,8 +1,10 @@
 /* Requests made up: an arrival process, and prompt and output lengths drawn independently. Whatever is not given comes
  * from a named mix. Prompt, output and arrivals draw from three random streams of their own. */
 #include "traces/generate/arrival.h"
+#include "traces/generate/end.h"
 #include "traces/generate/length.h"
 #include "traces/generate/request_mix.h"
+#include "traces/generate/session.h"
 #include "traces/registry.h"
 #include "traces/transform.h"
 
@@ -12,10 +14,10 @@
 
 struct generate_params {
     struct trace_transform transform;
-    int64_t count;
-    sim_ns duration_ns;
+    struct generate_end end;
     int mix;
     struct config_variant arrival, prompt, output;
+    struct session_params sessions;
 };
 
 struct length_source {
@@ -29,52 +31,42 @@ struct generator {
     const struct generate_params *params;
     struct arrivals *arrivals;
     struct length_source prompt, output;
+    struct sessions sessions;
     int64_t n;
 };
 
-static int give(struct generator *generator, sim_ns arrival_ns, union trace_record *record)
+static int give(struct generator *generator, sim_ns arrival_ns, union trace_record *record, struct diag *diag)
 {
-    const struct generate_params *params = generator->params;
-    if (params->count > 0 && generator->n >= params->count) return 0;
-    if (arrival_ns == SIM_NS_MAX || (params->duration_ns > 0 && arrival_ns >= params->duration_ns)) return 0;
+    if (generate_end_reached(&generator->params->end, generator->n, arrival_ns)) return 0;
     struct length_source *prompt = &generator->prompt, *output = &generator->output;
-    record->request =
-        (struct request_record){.id = generator->n++,
-                                .arrival_ns = arrival_ns,
-                                .prompt_tokens = length_draw(prompt->distribution, prompt->params, &prompt->rng),
-                                .output_tokens = length_draw(output->distribution, output->params, &output->rng)};
-    return 1;
+    record->request = (struct request_record){
+        .id = generator->n++,
+        .arrival_ns = arrival_ns,
+        .prompt_tokens = length_draw(prompt->distribution, prompt->params, &prompt->rng),
+        .output_tokens = length_draw(output->distribution, output->params, &output->rng)};
+    int code = sessions_next(&generator->sessions, &record->request, diag);
+    return code != 0 ? code : 1;
 }
 
 static int generator_next(struct stream *stream, union trace_record *record, struct diag *diag)
 {
-    (void)diag;
     struct generator *generator = (struct generator *)stream;
-    return give(generator, arrivals_next(generator->arrivals), record);
+    return give(generator, arrivals_next(generator->arrivals), record, diag);
 }
 
 static int generator_follow(struct stream *stream, int64_t ended_id, sim_ns now_ns, union trace_record *record,
                             struct diag *diag)
 {
-    (void)diag;
     struct generator *generator = (struct generator *)stream;
     sim_ns think_ns = generator->arrivals->process->think(generator->arrivals, ended_id), arrival_ns;
     if (__builtin_add_overflow(now_ns, think_ns, &arrival_ns)) return 0;
-    return give(generator, arrival_ns, record);
+    return give(generator, arrival_ns, record, diag);
 }
 
 static struct source_place generator_place(const struct stream *stream)
 {
     const struct generator *generator = (const struct generator *)stream;
-    const struct generate_params *params = generator->params;
-    struct source_place place = {.row = generator->n};
-    if (params->duration_ns > 0) place.done_frac = (double)generator->arrivals->now_ns / (double)params->duration_ns;
-    if (params->count > 0) {
-        double done_frac = (double)generator->n / (double)params->count;
-        if (done_frac > place.done_frac) place.done_frac = done_frac;
-    }
-    if (place.done_frac > 1) place.done_frac = 1;
-    return place;
+    return generate_end_place(&generator->params->end, generator->n, generator->arrivals->now_ns);
 }
 
 static bool generator_note(const struct stream *stream, size_t index, struct source_note *note)
@@ -89,6 +81,7 @@ static void generator_close(struct stream *stream)
 {
     struct generator *generator = (struct generator *)stream;
     arrivals_destroy(generator->arrivals);
+    sessions_fini(&generator->sessions);
     mem_free(generator);
 }
 
@@ -117,12 +110,10 @@ static int open_generator(const struct generate_params *params, const struct sou
                           struct generator *generator, struct diag *diag)
 {
     const struct request_mix *mix = &request_mixes[params->mix];
-    if (params->count == 0 && params->duration_ns == 0) {
-        return diag_error(diag, SIM_E_CONFIG, options->where, "write \"count\": 1000, or \"duration\": \"1h\"",
-                          "a generated trace needs an end");
-    }
-    int code = open_length(&params->prompt, &mix->prompt, "prompt", options, &generator->prompt, diag);
+    int code = generate_end_check(&params->end, options->where, diag);
+    if (code == 0) code = open_length(&params->prompt, &mix->prompt, "prompt", options, &generator->prompt, diag);
     if (code == 0) code = open_length(&params->output, &mix->output, "output", options, &generator->output, diag);
+    if (code == 0) code = sessions_init(&generator->sessions, &params->sessions, options, diag);
     if (code != 0) return code;
     bool given = params->arrival.entry != NULL;
     return arrivals_create(given ? params->arrival.entry : &arrival_modulated,
@@ -138,7 +129,7 @@ static int open_requests(const void *params, const struct source_options *option
     generator->params = generate;
     int code = open_generator(generate, options, generator, diag);
     if (code != 0) {
-        mem_free(generator);
+        generator_close(&generator->stream);
         return code;
     }
     generator->stream.ops = generator->arrivals->process->think != NULL ? &closed_ops : &open_ops;
@@ -153,28 +144,30 @@ static int open_requests(const void *params, const struct source_options *option
         .offset = offsetof(struct generate_params, member), .family = "length", .tag = "distribution", .help = help_   \
     }
 
-static const struct config_field params[] = {
-    TRACE_TIME_PARAMS,
-    TRACE_LENGTH_PARAMS,
-    TRACE_PARAM(struct generate_params, count, "count", CONFIG_INT, "0", 0, 1e15, "requests; 0: no limit"),
-    TRACE_PARAM(struct generate_params, duration_ns, "duration", CONFIG_TIME, "0s", 0, 9e9,
-                "no arrivals from then on; 0s: no limit"),
-    {.name = "mix",
-     .kind = CONFIG_CHOICE,
-     .offset = offsetof(struct generate_params, mix),
-     .value = "azure-conversation",
-     .choices = request_mix_names,
-     .help = "public trace whose statistics hold for what is not given here"},
-    {.name = "arrival",
-     .kind = CONFIG_VARIANT,
-     .flags = CONFIG_OPTIONAL,
-     .offset = offsetof(struct generate_params, arrival),
-     .family = "arrival",
-     .tag = "process",
-     .help = "when requests come"},
-    LENGTH_PARAM(prompt, "prompt lengths"),
-    LENGTH_PARAM(output, "output lengths"),
-    {0}};
+static const struct config_field params[] = {TRACE_TIME_PARAMS,
+                                             TRACE_LENGTH_PARAMS,
+                                             GENERATE_END_PARAMS(struct generate_params),
+                                             {.name = "mix",
+                                              .kind = CONFIG_CHOICE,
+                                              .offset = offsetof(struct generate_params, mix),
+                                              .value = "azure-conversation",
+                                              .choices = request_mix_names,
+                                              .help = "public trace whose statistics hold for what is not given here"},
+                                             {.name = "arrival",
+                                              .kind = CONFIG_VARIANT,
+                                              .flags = CONFIG_OPTIONAL,
+                                              .offset = offsetof(struct generate_params, arrival),
+                                              .family = "arrival",
+                                              .tag = "process",
+                                              .help = "when requests come"},
+                                             LENGTH_PARAM(prompt, "prompt lengths"),
+                                             LENGTH_PARAM(output, "output lengths"),
+                                             {.name = "sessions",
+                                              .kind = CONFIG_SECTION,
+                                              .offset = offsetof(struct generate_params, sessions),
+                                              .fields = session_fields,
+                                              .help = "prefixes that prompts share"},
+                                             {0}};
 
 const struct trace_format trace_generate = {.name = "generate",
                                             .summary = "requests from an arrival process and length distributions",

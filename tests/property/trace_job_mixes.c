@@ -1,0 +1,142 @@
+/* Made-up jobs against the published figures of five clusters, within sampling error (4.5 standard errors), for every
+ * seed. */
+#include "tests/harness.h"
+
+#include "tests/trace_source.h"
+#include "traces/stat.h"
+
+#include <math.h>
+
+enum { N_SEEDS = 4 };
+
+#define SIGMAS 4.5
+
+struct known_mix {
+    const char *name;
+    double rate_per_h, gpu_s, mean_run_s, mean_gpus, max_gpus;
+    double run_cdf[9];   /* in %, at 8, 64, 256 ... 1048576 s */
+    double gpus_cdf[11]; /* in %, at 1, 2, 4 ... 1024 GPUs */
+};
+
+static const struct known_mix known_mixes[] = {{"seren",
+                                                663813 / (184 * 24.0),
+                                                32405,
+                                                1414,
+                                                5.68,
+                                                1024,
+                                                {11.8, 37.1, 65.6, 88.0, 96.0, 98.4, 99.6, 99.9, 100},
+                                                {54, 65.4, 67.9, 96.75, 97.9, 98.8, 99.3, 99.55, 99.73, 99.82, 100}},
+                                               {"kalos",
+                                                19907 / (184 * 24.0),
+                                                267905,
+                                                1260,
+                                                26.8,
+                                                1024,
+                                                {0.0, 38.2, 69.1, 85.9, 97.1, 99.1, 99.7, 99.95, 100},
+                                                {86.3, 88.4, 88.4, 93.9, 94.3, 94.65, 95.3, 95.7, 96.9, 98.1, 100}},
+                                               {"philly",
+                                                112956 / (137 * 24.0),
+                                                61039,
+                                                18006,
+                                                1.93,
+                                                128,
+                                                {0.8, 18.9, 31.5, 54.9, 79.3, 90.3, 94.9, 98.4, 99.8},
+                                                {82.4, 84.5, 92.05, 98.9, 99.8, 100, 100, 100, 100, 100, 100}},
+                                               {"helios",
+                                                1580464 / (183 * 24.0),
+                                                49351,
+                                                6652,
+                                                3.72,
+                                                1024,
+                                                {7.7, 24.9, 56.6, 75.2, 87.5, 94.4, 97.8, 99.6, 99.96},
+                                                {72.2, 74.75, 80.5, 94.7, 97.7, 99.35, 99.7, 99.9, 99.96, 100, 100}},
+                                               {"pai",
+                                                1037085 / (62 * 24.0),
+                                                0,
+                                                4787,
+                                                0.683,
+                                                8,
+                                                {0.4, 21.1, 39.6, 60.8, 78.5, 93.2, 99.0, 99.95, 100},
+                                                {97.1, 98.65, 99.1, 100, 100, 100, 100, 100, 100, 100, 100}}};
+
+/* The published percentages are rounded to 0.05 or 0.1 points. */
+static void check_percent(int64_t hits, int64_t n, double percent)
+{
+    double p = percent / 100;
+    CHECK_NEAR((double)hits / (double)n, p, 0.0006 + SIGMAS * sqrt((p * (1 - p) + 1e-6) / (double)n));
+}
+
+static void check_job_mix(const struct known_mix *mix, uint64_t seed)
+{
+    enum { COUNT = 100000 };
+    struct trace_source trace;
+    struct job_record job;
+    int64_t run_hits[9] = {0}, gpu_hits[11] = {0};
+    MUST(trace_source_jobs(&trace, seed, "{'format': 'generate-jobs', 'mix': '%s', 'count': %d}", mix->name, COUNT) ==
+         0);
+    while (trace_source_job(&trace, &job) == 1) {
+        for (int i = 0; i < 9; i++) run_hits[i] += job.duration_ns <= (SIM_NS_PER_S * 8) << (i == 0 ? 0 : 2 * i + 1);
+        for (int i = 0; i < 11; i++) gpu_hits[i] += job.gpus <= 1 << i;
+        MUST(job.gpus >= 1 && job.gpu_milli >= 1 && job.gpu_milli <= 1000 && job.duration_ns >= SIM_NS_PER_S);
+    }
+    for (int i = 0; i < 9; i++) check_percent(run_hits[i], COUNT, mix->run_cdf[i]);
+    for (int i = 0; i < 11; i++) check_percent(gpu_hits[i], COUNT, mix->gpus_cdf[i]);
+    trace_source_close(&trace);
+}
+
+static void job_mixes_have_the_published_distributions(void)
+{
+    for (size_t i = 0; i < sizeof known_mixes / sizeof *known_mixes; i++) {
+        for (uint64_t seed = 1; seed <= N_SEEDS; seed++) check_job_mix(&known_mixes[i], seed);
+    }
+}
+
+/* The GPU time per job is fitted: only sampling counts. The curves of GPUs are known to 0.3 points, which bounds the
+ * difference of the means by 0.003 of the largest number; those of run times only at the vertices. */
+static void job_mixes_have_the_published_load(void)
+{
+    enum { COUNT = 1000000 };
+    for (size_t i = 0; i < sizeof known_mixes / sizeof *known_mixes; i++) {
+        const struct known_mix *mix = &known_mixes[i];
+        struct trace_source trace;
+        struct job_record job;
+        double run_s = 0, gpus = 0, gpu_s = 0, squares = 0;
+        MUST(trace_source_jobs(&trace, 11, "{'format': 'generate-jobs', 'mix': '%s', 'count': %d}", mix->name, COUNT) ==
+             0);
+        while (trace_source_job(&trace, &job) == 1) {
+            double job_gpus = job.gpus == 1 ? job.gpu_milli / 1000.0 : job.gpus, job_s = sim_s_from_ns(job.duration_ns);
+            run_s += job_s;
+            gpus += job_gpus;
+            gpu_s += job_s * job_gpus;
+            squares += job_s * job_gpus * job_s * job_gpus;
+        }
+        CHECK_NEAR(run_s / COUNT, mix->mean_run_s, 0.2 * mix->mean_run_s);
+        CHECK_NEAR(gpus / COUNT, mix->mean_gpus, 0.003 * mix->max_gpus);
+        double error = SIGMAS * sqrt(squares) / COUNT;
+        if (mix->gpu_s > 0) CHECK_NEAR(gpu_s / COUNT, mix->gpu_s, error + 0.01 * mix->gpu_s);
+        trace_source_close(&trace);
+    }
+}
+
+/* Hours and weekdays average out over whole weeks. */
+static void job_mixes_have_the_published_rates(void)
+{
+    for (size_t i = 0; i < sizeof known_mixes / sizeof *known_mixes; i++) {
+        struct trace_source trace;
+        struct trace_stat stat;
+        MUST(trace_source_jobs(&trace, 5, "{'format': 'generate-jobs', 'mix': '%s', 'duration': '28d'}",
+                               known_mixes[i].name) == 0);
+        CHECK_EQ_INT(trace_stat_jobs(trace.jobs, &stat, &trace.diag), 0);
+        double expected = known_mixes[i].rate_per_h * 28 * 24;
+        CHECK_NEAR((double)stat.n, expected, SIGMAS * sqrt(expected));
+        CHECK(stat.rank_correlation > 0.02);
+        trace_source_close(&trace);
+    }
+}
+
+TEST_SUITE(trace_job_mixes)
+{
+    TEST(job_mixes_have_the_published_distributions);
+    TEST(job_mixes_have_the_published_load);
+    TEST(job_mixes_have_the_published_rates);
+}

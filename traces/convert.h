@@ -1,0 +1,36 @@
+/* Traces written to files: in our own canonical tables, or with the columns of a public format. */
+#ifndef ORRERY_TRACES_CONVERT_H
+#define ORRERY_TRACES_CONVERT_H
+
+#include "sim/core/err.h"
+#include "sim/core/text.h"
+#include "sim/world/source.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A way to write records; the trace format of the same name reads it back.
+ *     csv         arrival_s,prompt_tokens,output_tokens,prefix_blocks; nothing is lost but the size of the blocks
+ *     azure-llm   times to 100 ns, from 2024-01-01 00:00:00 on
+ *     mooncake    JSON Lines; times to 1 ms
+ *     csv-jobs    job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user; nothing is lost
+ *     philly      times to 1 s, from 2024-01-01 00:00:00 on */
+struct trace_writer {
+    const char *name, *summary;
+    const char *header; /* "" for none */
+    void (*request)(struct text *text, const struct request_record *record);
+    void (*job)(struct text *text, const struct job_record *record); /* exactly one of the two is set */
+};
+
+/* The writer of this name, or NULL; the index-th one, NULL past the last. */
+const struct trace_writer *trace_writer_find(const char *name);
+const struct trace_writer *trace_writer_at(size_t index);
+
+/* Reads the source to its end and writes it to a file, compressed when the path ends in ".gz". Sets *n to the records
+ * written. Returns 0, what the source returned, SIM_E_IO or SIM_E_NOMEM; in case of an error there is no file. */
+int trace_convert_requests(struct request_source *source, const struct trace_writer *writer, const char *path,
+                           int64_t *n, struct diag *diag);
+int trace_convert_jobs(struct job_source *source, const struct trace_writer *writer, const char *path, int64_t *n,
+                       struct diag *diag);
+
+#endif

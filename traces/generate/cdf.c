@@ -1,0 +1,42 @@
+#include "traces/generate/cdf.h"
+
+#include <math.h>
+
+#define TWO_PI 6.283185307179586
+#define SQRT_2 1.4142135623730951
+
+/* The first point at or above `frac`. */
+static size_t find_point(const struct cdf_point *points, size_t n, double frac)
+{
+    size_t low = 0, high = n - 1;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (points[middle].cdf_frac < frac)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+double cdf_quantile(const struct cdf_point *points, size_t n, enum cdf_shape shape, double frac)
+{
+    size_t i = find_point(points, n, frac);
+    const struct cdf_point *high = &points[i];
+    if (i == 0 || shape == CDF_STEPS) return high->value;
+    const struct cdf_point *low = high - 1;
+    double share = (frac - low->cdf_frac) / (high->cdf_frac - low->cdf_frac);
+    if (shape == CDF_LOG) return low->value * pow(high->value / low->value, share);
+    return low->value + share * (high->value - low->value);
+}
+
+double normal_draw(struct rng *rng)
+{
+    double u = rng_uniform(rng), v = rng_uniform(rng);
+    return sqrt(-2 * log(u)) * cos(TWO_PI * v);
+}
+
+double normal_cdf(double z)
+{
+    return erfc(-z / SQRT_2) / 2;
+}
