@@ -137,8 +137,8 @@ lint:
 	done
 
 ## make install    PREFIX/bin/orrery and PREFIX/share/orrery
-install: build/orrery
-	install -D build/orrery $(DESTDIR)$(PREFIX)/bin/orrery
+install: $(B)/orrery
+	install -D $(B)/orrery $(DESTDIR)$(PREFIX)/bin/orrery
 	mkdir -p $(DESTDIR)$(PREFIX)/share/orrery/traces
 	cp -r configs $(DESTDIR)$(PREFIX)/share/orrery/
 	cp -r traces/samples $(DESTDIR)$(PREFIX)/share/orrery/traces/

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static const struct verb *const verbs[] = {&verb_run, &verb_validate, &verb_explain, &verb_list};
+static const struct verb *const verbs[] = {&verb_run, &verb_validate, &verb_explain, &verb_list, &verb_trace};
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
 static void print_help(FILE *out)

@@ -32,9 +32,8 @@ static int cost_service(struct cli *cli, const struct setup *setup, const struct
         code = catalog_llm(&setup->catalog, service->llm, config_where(config, llm_path), arena, &costed->llm,
                            &cli->diag);
     if (code == 0)
-        code = cost_build(&service->cost, &costed->gpu, &costed->llm, service->tensor_parallel,
-                          1, config_where(config, cost_path), arena, &costed->model,
-                          &cli->diag);
+        code = cost_build(&service->cost, &costed->gpu, &costed->llm, service->tensor_parallel, 1,
+                          config_where(config, cost_path), arena, &costed->model, &cli->diag);
     return code;
 }
 

@@ -64,8 +64,8 @@ static void set_choice(struct reading *reading, const struct option *option, con
     text_init(&hint);
     for (int i = 0; option->choices[i] != NULL; i++)
         text_printf(&hint, "%s%s", i == 0 ? "it is one of " : ", ", option->choices[i]);
-    reading->code =
-        diag_error(reading->diag, SIM_E_USAGE, NULL, hint.chars, "option '--%s' does not take '%s'", option->name, word);
+    reading->code = diag_error(reading->diag, SIM_E_USAGE, NULL, hint.chars, "option '--%s' does not take '%s'",
+                               option->name, word);
     text_fini(&hint);
 }
 
@@ -86,8 +86,8 @@ static void take(struct reading *reading, const struct option *option, const cha
     if (option->kind == OPTION_FLAG) {
         *(bool *)to = true;
         if (value != NULL)
-            reading->code =
-                diag_error(reading->diag, SIM_E_USAGE, NULL, NULL, "option '--%s' takes no value", option->name);
+            reading->code = diag_error(reading->diag, SIM_E_USAGE, NULL, NULL, "option '--%s' takes no value",
+                                       option->name);
         return;
     }
     if (value == NULL && reading->at + 1 < reading->argc) value = reading->argv[++reading->at];

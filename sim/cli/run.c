@@ -91,8 +91,9 @@ static int compare_hashes(struct cli *cli, const struct run_options *options, co
     const char *hint = strcmp(record->git_commit, version_commit()) != 0
                            ? "the run was made by another version of orrery"
                            : "traces or catalog files may have changed, or the run did not end";
-    return diag_error(&cli->diag, SIM_E_GATE, options->from, hint, "the result hash is %s, that of run %" PRId64 " is %s",
-                      result_hash, record->id, record->result_hash[0] != 0 ? record->result_hash : "missing");
+    return diag_error(&cli->diag, SIM_E_GATE, options->from, hint,
+                      "the result hash is %s, that of run %" PRId64 " is %s", result_hash, record->id,
+                      record->result_hash[0] != 0 ? record->result_hash : "missing");
 }
 
 static int repeat_run(struct cli *cli, const struct run_options *options)

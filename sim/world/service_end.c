@@ -83,11 +83,26 @@ static int emit_notes(const struct service *service)
     return code;
 }
 
-static int emit_warnings(const struct service *service)
+/* What is to be known about the cost model before its times are believed. */
+static int emit_model_warnings(const struct service *service)
 {
     char text[512];
     const char *name = service->config->name;
     const struct iteration_model *model = &service->replica_env.model;
+    const struct replica_counts *work = &service->stats.work;
+    snprintf(text, sizeof text, "service '%s': the %s cost of %s on %s is not calibrated", name, model->kind,
+             service->llm.name, service->env.gpu->name);
+    int code = emit_warning(service, "uncalibrated", !model->calibrated, text);
+    if (code != 0 || work->extrapolated_ns == 0) return code;
+    snprintf(text, sizeof text, "service '%s': %.3g %% of the busy time is outside the range that its cost was fitted on",
+             name, 100 * (double)work->extrapolated_ns / (double)work->busy_ns);
+    return emit_warning(service, "extrapolated", 1, text);
+}
+
+static int emit_warnings(const struct service *service)
+{
+    char text[512];
+    const char *name = service->config->name;
     snprintf(text, sizeof text, "service '%s': requests longer than the context of %s (%lld tokens) or its KV cache", name,
              service->llm.name, (long long)service->llm.max_context);
     int code = emit_warning(service, "request-too-long", service->n_too_long, text);
@@ -95,9 +110,7 @@ static int emit_warnings(const struct service *service)
     snprintf(text, sizeof text, "service '%s': requests rejected by batching policy '%s', the first one because: %s", name,
              service->replica_env.batcher->policy.name, service->n_refused > 0 ? service->first_refusal : "");
     if ((code = emit_warning(service, "request-rejected", service->n_refused, text)) != 0) return code;
-    snprintf(text, sizeof text, "service '%s': the %s cost of %s on %s is not calibrated", name, model->kind,
-             service->llm.name, service->env.gpu->name);
-    if ((code = emit_warning(service, "uncalibrated", !model->calibrated, text)) != 0) return code;
+    if ((code = emit_model_warnings(service)) != 0) return code;
     return service->dry ? emit_notes(service) : 0;
 }
 

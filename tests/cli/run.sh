@@ -74,4 +74,16 @@ run 0 run "$T/dump.json"
 cmp -s "$T/first" "$T/out" || complain 'the dumped scenario gives another summary'
 run 0 run "$T/dump.json" --dump-config
 cmp -s "$T/dump.json" "$T/out" || complain 'the dumped scenario dumps to another one'
+
+# Outside the range of a cost model: told, and with --strict-domain a gate that is not met.
+serving 50 2
+table='services.chat.cost={"kind": "table",
+    "prefill": [{"tokens": 100, "time": "10ms"}, {"tokens": 1000, "time": "50ms"}],
+    "decode": [{"tokens": 1, "time": "10ms"}, {"tokens": 64, "time": "20ms"}]}'
+run 0 run "$T/serve.json" --set "$table"
+out 'warning: extrapolated: '
+run 1 run "$T/serve.json" --set "$table" --strict-domain -o "$T/strict.db"
+err ' % of the busy time was costed outside the range that the cost model was fitted on'
+sql "$T/strict.db" 'select status, extrapolated_frac > 0 from run' 'done|1'
+run 0 run "$T/serve.json" --strict-domain
 finish

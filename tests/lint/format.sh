@@ -3,7 +3,7 @@
 #
 # Left as they are: tables (lines with designated initialisers or brace lists), macros, and comments behind code, which are
 # aligned by hand in groups. clang-format 14 would give every field a line of its own.
-[ -n "$LINT_ALL" ] || { echo 'make lint runs it'; exit 77; }
+[ -n "$LINT_ALL$1" ] || { echo "make lint runs it"; exit 77; }
 command -v clang-format >/dev/null || { echo 'clang-format is not installed'; exit 77; }
 case $(clang-format --version) in
 *'version 14.'*) ;;
@@ -14,14 +14,22 @@ patch=$(mktemp)
 trap 'rm -f "$patch"' EXIT
 git ls-files '*.[ch]' | while read -r file; do
     clang-format "$file" | diff -U0 --label "a/$file" --label "b/$file" "$file" - | awk '
-        function flush() { if (hunk != "" && !keep) { printf "%s%s", head, hunk; head = "" } hunk = "" }
-        /^---/ || /^\+\+\+/ { head = head $0 "\n"; next }
-        /^@@/ { flush(); hunk = $0 "\n"; keep = 0; next }
-        {
-            hunk = hunk $0 "\n"
-            if ($0 ~ /^-.*\.[a-z_0-9]+ = / || $0 ~ /^-#define/ || $0 ~ /^-.*\\$/ || $0 ~ /^-.*[^ ] +\/\*.*\*\/$/ ||
-                $0 ~ /^-[^;]*\{[^;]*\},?;?$/ || $0 ~ /^-.*\{$/ && $0 !~ /\)( [a-z_]+\(.*\))? \{$/ && $0 !~ /(else|do|union|struct.*|enum.*) \{$/) keep = 1
+        function is_kept(line) {
+            return line ~ /\.[a-z_0-9]+ = / ||                 # designated initialiser
+                   line ~ /= \{$/ || line ~ /^-[^;]*\{[^;]*\}[,;]*$/ || # head or row of a table
+                   line ~ /^-    [A-Z_]+\(.*\),?$/ ||           # row of a table of macros
+                   line ~ /^-    [A-Z_]+COUNT$/ ||              # after such a table
+                   line ~ /^-#define/ || line ~ /\\$/ ||        # macro
+                   line ~ /[^ ] +\/\*.*\*\/$/                   # comment behind code
         }
+        function flush() {
+            if (hunk != "" && !kept) { printf "%s%s", head, hunk; head = "" }
+            hunk = ""; kept = 0
+        }
+        /^---/ || /^\+\+\+/ { head = head $0 "\n"; next }
+        /^@@/ { flush() }
+        /^-/ && is_kept($0) { kept = 1 }
+        { hunk = hunk $0 "\n" }
         END { flush() }'
 done >"$patch"
 [ -s "$patch" ] || exit 0

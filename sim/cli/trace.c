@@ -1,0 +1,233 @@
+/* orrery trace: checks, describes, converts and makes up traces, outside any run.
+ *
+ * A trace is what a scenario would call {"format": FORMAT, "path": FILE, ...}: --format names the reader or generator, --set
+ * gives its other parameters, transforms included. */
+#include "sim/cli/cli.h"
+#include "sim/cli/families.h"
+#include "sim/cli/trace_report.h"
+#include "traces/check.h"
+#include "traces/convert.h"
+#include "traces/registry.h"
+#include "traces/stat.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct trace_options {
+    struct option_texts settings;
+    const char *format, *seed, *output, *to;
+    bool json;
+};
+
+#define AT(name) offsetof(struct trace_options, name)
+static const struct option trace_options[] = {
+    {"What is read", "format", 'f', OPTION_TEXT, AT(format), "FORMAT", NULL,
+     "how to read FILE ('orrery list formats'); generate: by which generator"},
+    {NULL, "set", 's', OPTION_TEXTS, AT(settings), "KEY=VALUE", NULL, "a parameter of the format: rate_scale=2"},
+    {NULL, "seed", 0, OPTION_TEXT, AT(seed), "N", NULL, "seed of generators and random transforms; 1 by default"},
+    {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "FILE", NULL, "the new trace; gzip when it ends in .gz"},
+    {NULL, "to", 't', OPTION_TEXT, AT(to), "FORMAT", NULL, "its format: csv, azure-llm, mooncake; csv-jobs, philly"},
+    {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "stat: print one JSON object"},
+    {0}};
+#undef AT
+
+/* A trace that was opened: one of the two sources. */
+struct opened {
+    struct arena arena;
+    struct config *config;
+    const struct trace_format *format;
+    struct source_options options;
+    struct request_source *requests;
+    struct job_source *jobs;
+};
+
+static void trace_close(struct opened *trace)
+{
+    if (trace->requests != NULL) trace->requests->close(trace->requests);
+    if (trace->jobs != NULL) trace->jobs->close(trace->jobs);
+    config_destroy(trace->config);
+    arena_fini(&trace->arena);
+}
+
+static const struct trace_format *find_format(struct cli *cli, const char *name)
+{
+    const struct trace_format *format = trace_format_find(name);
+    if (format != NULL) return format;
+    const char *names[128];
+    size_t n = 0;
+    for (size_t i = 0; i < trace_format_count() && n < sizeof names / sizeof *names; i++)
+        names[n++] = trace_format_at(i)->name;
+    const char *nearest = text_nearest(name, names, n);
+    char hint[128] = "'orrery list formats' shows all";
+    if (nearest != NULL) snprintf(hint, sizeof hint, "did you mean '%s'?", nearest);
+    diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "unknown format '%s'", name);
+    return NULL;
+}
+
+/* The document that a scenario would have at this place: the path, and the settings laid over it. */
+static int load_params(struct cli *cli, struct opened *trace, const char *path, const struct option_texts *settings)
+{
+    struct text json;
+    text_init(&json);
+    text_add(&json, "{");
+    if (path != NULL) text_add(&json, "\"path\": ");
+    if (path != NULL) text_json_string(&json, path);
+    text_add(&json, "}");
+    int code = json.failed ? SIM_E_NOMEM
+                           : config_parse("the parameters", ".", json.chars, json.length, &trace->config, &cli->diag);
+    text_fini(&json);
+    for (size_t i = 0; i < settings->n && code == 0; i++)
+        code = config_set(trace->config, settings->items[i], &cli->diag);
+    return code;
+}
+
+static int read_seed(struct cli *cli, const char *text, uint64_t *seed)
+{
+    char *end;
+    *seed = text != NULL ? strtoull(text, &end, 10) : 1;
+    if (text == NULL || (*text >= '0' && *text <= '9' && *end == 0)) return 0;
+    return diag_error(&cli->diag, SIM_E_USAGE, NULL, NULL, "option '--seed' must be a whole number, got '%s'", text);
+}
+
+/* `path` is NULL for generators. trace_close may be called in either case. */
+static int trace_open(struct cli *cli, const struct trace_options *options, const char *name, const char *path,
+                      struct opened *trace)
+{
+    memset(trace, 0, sizeof *trace);
+    arena_init(&trace->arena);
+    trace->format = find_format(cli, name);
+    if (trace->format == NULL) return SIM_E_USAGE;
+    int code = load_params(cli, trace, path, &options->settings);
+    void *params = arena_alloc(&trace->arena, trace->format->params_bytes);
+    if (params == NULL) return SIM_E_NOMEM;
+    struct config_families families = cli_families();
+    if (code == 0)
+        code = config_bind(trace->config, trace->format->params, &families, &trace->arena, params,
+                           trace->format->params_bytes, &cli->diag);
+    trace->options = (struct source_options){.stream = "trace", .where = "--set"};
+    if (code == 0) code = read_seed(cli, options->seed, &trace->options.seed);
+    if (code != 0) return code;
+    if (trace->format->open_requests != NULL)
+        return trace->format->open_requests(params, &trace->options, &trace->requests, &cli->diag);
+    return trace->format->open_jobs(params, &trace->options, &trace->jobs, &cli->diag);
+}
+
+/* What was left out or changed on the way. */
+static void add_notes(struct cli *cli, const struct opened *trace)
+{
+    struct source_note note;
+    for (size_t i = 0; trace->requests != NULL ? trace->requests->note(trace->requests, i, &note)
+                                               : trace->jobs->note(trace->jobs, i, &note);
+         i++)
+        diag_warning(&cli->diag, note.where, NULL, "%s (%" PRId64 " times)", note.text, note.count);
+}
+
+/* --- The topics --- */
+
+/* Does what the topic says with an opened trace; `path` is its file, NULL for generators. */
+typedef int (*topic_fn)(struct cli *cli, const struct trace_options *options, const char *path, struct opened *trace);
+
+static int check(struct cli *cli, const struct trace_options *options, const char *path, struct opened *trace)
+{
+    (void)options;
+    struct trace_check found;
+    int code = trace->requests != NULL ? trace_check_requests(trace->requests, &found, &cli->diag)
+                                       : trace_check_jobs(trace->jobs, &found, &cli->diag);
+    if (code != 0 && code != SIM_E_DATA) return code;
+    trace_report_check(&found, path, trace->requests != NULL, cli->out);
+    return code;
+}
+
+static int stat(struct cli *cli, const struct trace_options *options, const char *path, struct opened *trace)
+{
+    (void)path;
+    struct trace_stat found;
+    int code = trace->requests != NULL ? trace_stat_requests(trace->requests, &found, &cli->diag)
+                                       : trace_stat_jobs(trace->jobs, &found, &cli->diag);
+    return code == 0 ? trace_report_stat(&found, trace->requests != NULL, options->json, cli->out) : code;
+}
+
+static const struct trace_writer *find_writer(struct cli *cli, const char *name, bool requests)
+{
+    const char *names[33] = {NULL};
+    for (size_t i = 0, n = 0; trace_writer_at(i) != NULL && n < 32; i++)
+        if ((trace_writer_at(i)->request != NULL) == requests) names[n++] = trace_writer_at(i)->name;
+    int found = cli_pick(cli, requests ? "format for requests" : "format for jobs", name, names);
+    return found >= 0 ? trace_writer_find(names[found]) : NULL;
+}
+
+static int convert(struct cli *cli, const struct trace_options *options, const char *path, struct opened *trace)
+{
+    (void)path;
+    bool requests = trace->requests != NULL;
+    const char *to = requests ? "csv" : "csv-jobs";
+    if (options->to != NULL) to = options->to;
+    const struct trace_writer *writer = find_writer(cli, to, requests);
+    if (writer == NULL) return SIM_E_USAGE;
+    int64_t n;
+    int code = requests ? trace_convert_requests(trace->requests, writer, options->output, &n, &cli->diag)
+                        : trace_convert_jobs(trace->jobs, writer, options->output, &n, &cli->diag);
+    if (code == 0) fprintf(cli->out, "%s: %" PRId64 " %s\n", options->output, n, requests ? "requests" : "jobs");
+    return code;
+}
+
+/* --- The verb --- */
+
+enum { CHECK, STAT, CONVERT, GENERATE };
+static const char *const topics[] = {"check", "stat", "convert", "generate", NULL};
+
+static int fail_usage(struct cli *cli, const char *hint, const char *text)
+{
+    return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "%s", text);
+}
+
+static int check_usage(struct cli *cli, int topic, const struct trace_options *options, int n_arguments)
+{
+    bool writes = topic == CONVERT || topic == GENERATE;
+    if (topic != GENERATE && n_arguments < 2) return fail_usage(cli, "name its file", "there is no trace to read");
+    if (topic == GENERATE && n_arguments > 1)
+        return fail_usage(cli, "name the new file with -o", "a generator reads no file");
+    if (topic != GENERATE && options->format == NULL)
+        return fail_usage(cli, "name it with -f; 'orrery list formats' shows all",
+                          "the format of the trace is not known");
+    if (writes && options->output == NULL) return fail_usage(cli, "name it with -o", "the new trace has no file");
+    if (!writes && (options->output != NULL || options->to != NULL))
+        return fail_usage(cli, "'orrery trace convert' does", "this writes no trace");
+    return 0;
+}
+
+static int trace(struct cli *cli, const struct cli_call *call)
+{
+    static const topic_fn run[] = {check, stat, convert, convert};
+    const struct trace_options *options = call->options;
+    int topic = cli_pick(cli, "topic", call->arguments[0], topics);
+    int code = topic >= 0 ? check_usage(cli, topic, options, call->n_arguments) : SIM_E_USAGE;
+    if (code != 0) return code;
+
+    const char *path = topic != GENERATE ? call->arguments[1] : NULL;
+    struct opened trace;
+    code = trace_open(cli, options, options->format != NULL ? options->format : "generate", path, &trace);
+    if (code == 0) {
+        code = run[topic](cli, options, path, &trace);
+        add_notes(cli, &trace);
+    }
+    trace_close(&trace);
+    return code;
+}
+
+const struct verb verb_trace = {
+    .name = "trace",
+    .summary = "check, describe, convert and make up traces",
+    .usage = "check FILE -f FORMAT [--set KEY=VALUE]...\nstat FILE -f FORMAT [--json]\n"
+             "convert FILE -f FORMAT -o FILE [-t FORMAT]\ngenerate -o FILE [-t FORMAT] [--set KEY=VALUE]... [--seed N]",
+    .notes = "check:    report every wrong row with its place\n"
+             "stat:     rate, burstiness, lengths: what a generator has to match\n"
+             "convert:  write it in another format, transforms applied\n"
+             "generate: write what a generator makes up\n",
+    .options = trace_options,
+    .options_bytes = sizeof(struct trace_options),
+    .min_arguments = 1,
+    .max_arguments = 2,
+    .run = trace,
+};

@@ -1,0 +1,140 @@
+#include "sim/cli/trace_report.h"
+
+#include "sim/cli/table.h"
+#include "sim/core/json_write.h"
+
+#include <inttypes.h>
+
+void trace_report_check(const struct trace_check *check, const char *path, bool requests, FILE *out)
+{
+    fprintf(out, "%s: ", path);
+    if (check->n_bad_rows > 0)
+        fprintf(out, "%" PRId64 " of %" PRId64 " rows are wrong\n", check->n_bad_rows, check->n_rows);
+    else
+        fprintf(out, "ok, %" PRId64 " %s in %" PRId64 " rows, over %.9g s\n", check->n_records,
+                requests ? "requests" : "jobs", check->n_rows, sim_s_from_ns(check->last_ns - check->first_ns));
+}
+
+/* A number of the report; `name` is also its key in JSON. */
+struct value {
+    const char *name, *unit;
+    double value;
+};
+
+enum { MAX_VALUES = 16 };
+
+struct values {
+    size_t n;
+    struct value items[MAX_VALUES];
+};
+
+static void add(struct values *values, const char *name, const char *unit, double value)
+{
+    values->items[values->n++] = (struct value){name, unit, value};
+}
+
+static struct values collect_values(const struct trace_stat *stat, bool requests)
+{
+    static const char *const idc_names[TRACE_STAT_WINDOWS] = {"idc_1s", "idc_10s", "idc_60s", "idc_300s"};
+    struct values values = {0};
+    add(&values, requests ? "requests" : "jobs", NULL, (double)stat->n);
+    add(&values, "span", "s", stat->span_s);
+    add(&values, "rate", "1/s", stat->rate_per_s);
+    add(&values, "gap_cv", NULL, stat->gap_cv);
+    for (int i = 0; i < TRACE_STAT_WINDOWS; i++) add(&values, idc_names[i], NULL, stat->idc[i]);
+    if (requests) {
+        add(&values, "prompt_tokens_sum", "token", (double)stat->prompt_tokens_sum);
+        add(&values, "output_tokens_sum", "token", (double)stat->output_tokens_sum);
+    } else {
+        add(&values, "gpu_s", "GPU s", stat->gpu_s);
+        add(&values, "cpu_jobs", NULL, (double)stat->n_cpu_jobs);
+    }
+    add(&values, "rank_correlation", NULL, stat->rank_correlation);
+    return values;
+}
+
+/* Two distributions: of prompts and outputs, or of durations and GPUs. */
+struct quantity {
+    const char *name;
+    const struct trace_quantity *found;
+};
+
+static int print_quantities(const struct quantity *quantities, FILE *out)
+{
+    static const struct table_column columns[] = {
+        {"quantity", COLUMN_LEFT, false}, {"mean", COLUMN_RIGHT, false}, {"cv", COLUMN_RIGHT, false},
+        {"min", COLUMN_RIGHT, false},     {"p5", COLUMN_RIGHT, false},   {"p25", COLUMN_RIGHT, false},
+        {"p50", COLUMN_RIGHT, false},     {"p75", COLUMN_RIGHT, false},  {"p90", COLUMN_RIGHT, false},
+        {"p95", COLUMN_RIGHT, false},     {"p99", COLUMN_RIGHT, false},  {"max", COLUMN_RIGHT, false}};
+    struct table table;
+    table_init(&table, columns, sizeof columns / sizeof *columns);
+    for (int i = 0; i < 2; i++) {
+        const struct trace_quantity *found = quantities[i].found;
+        table_text(&table, quantities[i].name);
+        table_number(&table, found->mean);
+        table_number(&table, found->cv);
+        table_number(&table, found->min);
+        for (int q = 0; q < TRACE_STAT_QUANTILES; q++) table_number(&table, found->quantiles[q]);
+        table_number(&table, found->max);
+    }
+    fputc('\n', out);
+    int code = table_write(&table, false, out);
+    table_fini(&table);
+    return code;
+}
+
+static int print_values(const struct values *values, FILE *out)
+{
+    static const struct table_column columns[] = {
+        {"statistic", COLUMN_LEFT, false}, {"value", COLUMN_RIGHT, false}, {"unit", COLUMN_LEFT, false}};
+    struct table table;
+    table_init(&table, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < values->n; i++) {
+        table_text(&table, values->items[i].name);
+        table_number(&table, values->items[i].value);
+        table_text(&table, values->items[i].unit);
+    }
+    int code = table_write(&table, false, out);
+    table_fini(&table);
+    return code;
+}
+
+static void write_quantity(struct json_writer *json, const struct quantity *quantity)
+{
+    static const char *const names[TRACE_STAT_QUANTILES] = {"p5", "p25", "p50", "p75", "p90", "p95", "p99"};
+    const struct trace_quantity *found = quantity->found;
+    json_write_open(json, quantity->name, '{');
+    json_write_number(json, "mean", found->mean);
+    json_write_number(json, "cv", found->cv);
+    json_write_number(json, "min", found->min);
+    for (int q = 0; q < TRACE_STAT_QUANTILES; q++) json_write_number(json, names[q], found->quantiles[q]);
+    json_write_number(json, "max", found->max);
+    json_write_close(json, '}');
+}
+
+static int print_json(const struct values *values, const struct quantity *quantities, FILE *out)
+{
+    struct text text;
+    struct json_writer json;
+    text_init(&text);
+    json_writer_init(&json, &text);
+    json_write_open(&json, NULL, '{');
+    for (size_t i = 0; i < values->n; i++) json_write_number(&json, values->items[i].name, values->items[i].value);
+    for (int i = 0; i < 2; i++) write_quantity(&json, &quantities[i]);
+    json_write_close(&json, '}');
+    if (!text.failed) fprintf(out, "%s\n", text.chars);
+    int code = text.failed ? SIM_E_NOMEM : 0;
+    text_fini(&text);
+    return code;
+}
+
+int trace_report_stat(const struct trace_stat *stat, bool requests, bool as_json, FILE *out)
+{
+    const struct quantity quantities[2] = {
+        {requests ? "prompt_tokens" : "duration_s", requests ? &stat->prompt_tokens : &stat->duration_s},
+        {requests ? "output_tokens" : "gpus", requests ? &stat->output_tokens : &stat->gpus}};
+    struct values values = collect_values(stat, requests);
+    if (as_json) return print_json(&values, quantities, out);
+    int code = print_values(&values, out);
+    return code == 0 ? print_quantities(quantities, out) : code;
+}

@@ -1,0 +1,107 @@
+#!/bin/sh
+# Traces outside any run: checked, described, converted there and back, made up.
+. tests/cli/lib.sh
+
+# A trace that is made up is the same for the same seed, and reads back as what it is.
+run 0 trace generate -o "$T/g.csv" --set count=500 --seed 3
+out_is <<END
+$T/g.csv: 500 requests
+END
+run 0 trace generate -o "$T/same.csv" --set count=500 --seed 3
+cmp -s "$T/g.csv" "$T/same.csv" || complain 'another trace from the same seed'
+run 0 trace generate -o "$T/other.csv" --set count=500
+cmp -s "$T/g.csv" "$T/other.csv" && complain 'the same trace from another seed'
+run 0 trace check "$T/g.csv" -f csv
+grep -qE ": ok, 500 requests in 500 rows, over [0-9.]+ s$" "$T/out" || complain 'what it found'
+
+# There and back, plain and compressed; what it says about both is the same.
+run 0 trace stat "$T/g.csv" -f csv --json
+cp "$T/out" "$T/stat.json"
+valid_json
+json '$.requests' 500
+run 0 trace convert "$T/g.csv" -f csv -o "$T/a.csv.gz" --to azure-llm
+run 0 trace convert "$T/a.csv.gz" -f azure-llm -o "$T/b.csv"
+gzip -t "$T/a.csv.gz" || complain 'it is not compressed'
+run 0 trace stat "$T/b.csv" -f csv --json
+for key in requests prompt_tokens_sum output_tokens_sum prompt_tokens.p50 output_tokens.max; do
+    json "\$.$key" "$(json_of "$T/stat.json" "\$.$key")"
+done
+run 0 trace stat "$T/b.csv" -f csv
+out 'prompt_tokens_sum'
+grep -qE '^quantity +mean +cv +min +p5 ' "$T/out" || complain 'the table of quantities'
+
+# Transforms on the way.
+run 0 trace convert "$T/g.csv" -f csv -o "$T/c.csv" --set limit=100 --set max_total_tokens=64
+out_is <<END
+$T/c.csv: 100 requests
+END
+err 'warning: '
+run 0 trace check "$T/c.csv" -f csv
+
+# Jobs.
+mixed
+run 0 trace check "$T/jobs.csv" -f csv-jobs
+out_is <<END
+$T/jobs.csv: ok, 300 jobs in 300 rows, over 99 s
+END
+run 0 trace convert "$T/jobs.csv" -f csv-jobs -o "$T/philly.csv" --to philly
+run 0 trace stat "$T/philly.csv" -f philly --json
+json '$.jobs' 300
+json '$.gpu_s' "$(awk -F, 'NR > 1 { sum += $2 * $3 } END { print sum }' "$T/jobs.csv")"
+
+# Every wrong row is reported.
+cat >"$T/bad.csv" <<'END'
+TIMESTAMP,ContextTokens,GeneratedTokens
+2024-01-01 00:00:00,100,10
+2024-01-01 00:00:01,many,10
+2024-01-01 00:00:02,100,10
+2024-01-01 00:00:01,100,10
+END
+run 3 trace check "$T/bad.csv" -f azure-llm
+out_is <<END
+$T/bad.csv: 2 of 4 rows are wrong
+END
+err_is <<END
+$T/bad.csv:3:21: error: 'ContextTokens' must be a whole number, got 'many'; correct the row, or let "allow_bad_rows" leave such rows out
+$T/bad.csv:5:1: error: 'TIMESTAMP' runs backwards: 1 s before the row above; sort the file, or set "sort": true
+END
+run 3 trace convert "$T/bad.csv" -f azure-llm -o "$T/never.csv"
+no_file "$T/never.csv"
+run 3 trace stat "$T/nowhere.csv" -f csv
+err_is <<END
+$T/nowhere.csv: error: cannot open: No such file or directory
+END
+run 3 trace convert "$T/g.csv" -f csv -o "$T/nowhere/x.csv"
+err "$T/nowhere/x.csv: error: "
+
+# Usage.
+run 2 trace chek "$T/g.csv"
+err_is <<'END'
+error: unknown topic 'chek'; did you mean 'check'?
+END
+run 2 trace check
+err_is <<'END'
+error: there is no trace to read; name its file
+END
+run 2 trace check "$T/g.csv"
+err_is <<'END'
+error: the format of the trace is not known; name it with -f; 'orrery list formats' shows all
+END
+run 2 trace stat "$T/g.csv" -f azure
+err_is <<'END'
+error: unknown format 'azure'; 'orrery list formats' shows all
+END
+run 2 trace convert "$T/g.csv" -f csv
+err_is <<'END'
+error: the new trace has no file; name it with -o
+END
+run 2 trace convert "$T/g.csv" -f csv -o "$T/x.csv" --to philly
+err "error: unknown format for requests 'philly'; known: csv"
+run 2 trace generate "$T/g.csv" -o "$T/x.csv"
+err_is <<'END'
+error: a generator reads no file; name the new file with -o
+END
+run 2 trace generate -o "$T/x.csv" --set cout=5 --seed many
+err "--set cout: error: unknown key 'cout'; did you mean 'count'?"
+no_file "$T/x.csv"
+finish

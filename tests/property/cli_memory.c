@@ -1,0 +1,106 @@
+/* The command line with every allocation failing in turn: it says so and ends with 70, or manages without; it never
+ * crashes, leaks (under ASan) or leaves half a file. */
+#include "tests/harness.h"
+
+#include "sim/cli/cli.h"
+#include "sim/core/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_WORDS = 16 };
+
+/* Runs "orrery WORDS" with the allocation after `n` successful ones failing. Returns the exit status. */
+static int run(const char *const *words, long n)
+{
+    char copies[MAX_WORDS][256], *argv[MAX_WORDS + 1] = {NULL};
+    int argc = 0;
+    for (; words[argc] != NULL; argc++) {
+        snprintf(copies[argc], sizeof copies[argc], "%s", words[argc]);
+        argv[argc] = copies[argc];
+    }
+    static const volatile sig_atomic_t never = 0;
+    FILE *nowhere = fopen("/dev/null", "w");
+    if (nowhere == NULL) abort();
+    struct cli *cli = calloc(1, sizeof *cli);
+    *cli = (struct cli){.out = nowhere, .err = nowhere, .interrupt = &never};
+    mem_fail_after(n);
+    int status = cli_main(cli, argc, argv);
+    mem_fail_never();
+    bool told = cli->diag.n_errors > 0 || status == 0 || status == 70;
+    CHECK(told);
+    free(cli);
+    fclose(nowhere);
+    return status;
+}
+
+/* Fails allocation after allocation until it works; `file`, if any, must then be absent. */
+static void torture(const char *const *words, const char *file)
+{
+    long n = 0;
+    int status;
+    while ((status = run(words, n)) != 0) {
+        if (!CHECK_EQ_INT(status, 70)) return;
+        if (file != NULL && !CHECK(access(file, F_OK) != 0)) return;
+        if (!CHECK(n++ < 100000)) return;
+    }
+    CHECK(n > 1);
+}
+
+static const char *write_scenario(char path[256])
+{
+    snprintf(path, 256, "%s/s.json", test_tmpdir());
+    FILE *file = fopen(path, "w");
+    if (file == NULL) abort();
+    fputs("{\"cluster\": {\"gpu\": \"a100-80-sxm\", \"nodes\": 1},\n"
+          " \"services\": {\"chat\": {\"llm\": \"llama-2-7b\", \"trace\": {\"format\": \"generate\", \"count\": 3,\n"
+          "   \"arrival\": {\"process\": \"fixed\", \"rate\": \"5/s\"}}}}}\n",
+          file);
+    fclose(file);
+    return path;
+}
+
+static void run_without_memory(void)
+{
+    char path[256], database[300];
+    write_scenario(path);
+    snprintf(database, sizeof database, "%s.db", path);
+    torture((const char *const[]){"orrery", "run", path, "--json", NULL}, NULL);
+    torture((const char *const[]){"orrery", "run", path, "-o", database, NULL}, database);
+}
+
+static void explain_without_memory(void)
+{
+    char path[256];
+    write_scenario(path);
+    torture((const char *const[]){"orrery", "explain", "config", path, NULL}, NULL);
+    torture((const char *const[]){"orrery", "explain", "cost", path, NULL}, NULL);
+    torture((const char *const[]){"orrery", "validate", path, NULL}, NULL);
+}
+
+static void list_without_memory(void)
+{
+    torture((const char *const[]){"orrery", "list", "policies", NULL}, NULL);
+    torture((const char *const[]){"orrery", "list", "scenarios", "--json", NULL}, NULL);
+}
+
+static void trace_without_memory(void)
+{
+    char trace[256], copy[300];
+    snprintf(trace, sizeof trace, "%s/t.csv", test_tmpdir());
+    snprintf(copy, sizeof copy, "%s.gz", trace);
+    torture((const char *const[]){"orrery", "trace", "generate", "-o", trace, "--set", "count=5", NULL}, trace);
+    torture((const char *const[]){"orrery", "trace", "check", trace, "-f", "csv", NULL}, NULL);
+    torture((const char *const[]){"orrery", "trace", "stat", trace, "-f", "csv", "--json", NULL}, NULL);
+    torture((const char *const[]){"orrery", "trace", "convert", trace, "-f", "csv", "-o", copy, NULL}, copy);
+}
+
+TEST_SUITE(cli_memory)
+{
+    TEST(run_without_memory);
+    TEST(explain_without_memory);
+    TEST(list_without_memory);
+    TEST(trace_without_memory);
+}
