@@ -33,7 +33,7 @@ __attribute__((format(printf, 4, 0))) static int bind(struct trace_source *trace
         if (*c == '\'') *c = '"';
     }
     strcat(text, "}");
-    *trace = (struct trace_source){.options = {.seed = seed, .stream = "chat", .where = "services.chat.trace"}};
+    *trace = (struct trace_source){.options = {.seed = seed, .stream = "trace", .where = "services.chat.trace"}};
     arena_init(&trace->arena);
     trace->code = config_parse("t.json", ".", text, strlen(text), &trace->config, &trace->diag);
     if (trace->code == 0) {

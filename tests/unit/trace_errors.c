@@ -139,30 +139,75 @@ static void all_bad_rows_can_be_reported_in_one_pass(void)
     trace_source_close(&trace);
 }
 
-static void memory_failures_are_reported_at_every_allocation(void)
+/* Opens the trace and reads all of it. Returns 0, or the code of what went wrong. */
+static int read_requests(const struct trace_source *trace, struct diag *diag)
 {
-    const char *path = trace_source_file("p.csv", "timestamp,duration,num_gpus,gpu_time,virtual_cluster\n"
-                                                  "2017-10-09 07:01:55,66.0,1,66.0,11cb48\n");
-    struct trace_source trace;
-    struct job_record job;
-    MUST(trace_source_jobs(&trace, 1, "{'format': 'philly', 'path': '%s'}", path) == 0);
-    const struct trace_format *format = trace.variant.entry;
-    bool read = false;
-    for (long n = 0; n < 60 && !read; n++) {
-        struct job_source *source;
+    const struct trace_format *format = trace->variant.entry;
+    struct request_source *source;
+    struct request_record record;
+    int code = format->open_requests(trace->variant.params, &trace->options, &source, diag);
+    if (code != 0) return code;
+    while ((code = source->next(source, &record, diag)) == 1) {
+    }
+    source->close(source);
+    return code;
+}
+
+static int read_jobs(const struct trace_source *trace, struct diag *diag)
+{
+    const struct trace_format *format = trace->variant.entry;
+    struct job_source *source;
+    struct job_record record;
+    int code = format->open_jobs(trace->variant.params, &trace->options, &source, diag);
+    if (code != 0) return code;
+    while ((code = source->next(source, &record, diag)) == 1) {
+    }
+    source->close(source);
+    return code;
+}
+
+/* Lets the first allocation fail, then the second, and so on until the trace can be read. Closes the trace. */
+static void check_memory(struct trace_source *trace)
+{
+    int code = trace->code != 0 ? 0 : SIM_E_NOMEM;
+    CHECK_EQ_INT(trace->code, 0);
+    for (long n = 0; code == SIM_E_NOMEM && n < 200; n++) {
         struct diag diag = {0};
         mem_fail_after(n);
-        int code = format->open_jobs(trace.variant.params, &trace.options, &source, &diag);
-        if (code == 0) {
-            code = source->next(source, &job, &diag);
-            read = code == 1;
-            source->close(source);
-        }
+        code = trace->requests != NULL ? read_requests(trace, &diag) : read_jobs(trace, &diag);
         mem_fail_never();
-        if (!read) CHECK_EQ_INT(code, SIM_E_NOMEM);
+        CHECK_EQ_INT(diag.code, code);
     }
-    CHECK(read);
-    trace_source_close(&trace);
+    CHECK_EQ_INT(code, 0);
+    trace_source_close(trace);
+}
+
+static void memory_failures_are_reported_at_every_allocation(void)
+{
+    struct trace_source trace;
+    trace_source_jobs(&trace, 1, "{'format': 'philly', 'path': '%s'}",
+                      trace_source_file("p.csv", "timestamp,duration,num_gpus,gpu_time,virtual_cluster\n"
+                                                 "2017-10-09 07:01:55,66.0,1,66.0,\"11\"\n"
+                                                 "2017-10-09 06:01:55,66.0,1,66.0,12\n"));
+    check_memory(&trace);
+    trace_source_requests(&trace, 1, "{'format': 'mooncake', 'path': '%s', 'sort': true, 'jitter': '3s'}",
+                          trace_source_file("m.jsonl",
+                                            "{\"timestamp\": 1, \"input_length\": 600, \"output_length\": 5,"
+                                            " \"hash_ids\": [7, 8]}\n"
+                                            "{\"timestamp\": 0, \"input_length\": 7, \"output_length\": 1}\n"));
+    check_memory(&trace);
+    trace_source_requests(
+        &trace, 1, "{'format': 'csv', 'path': '%s'}",
+        trace_source_file("t.csv", "arrival_s,prompt_tokens,output_tokens,prefix_blocks\n1,1,1,5 6\n"));
+    check_memory(&trace);
+    trace_source_requests(&trace, 1,
+                          "{'format': 'lengths', 'path': '%s', 'arrival': {'process': 'gamma', 'rate': '1/s'}}",
+                          trace_source_file("l.csv", "num_prefill_tokens,num_decode_tokens\n1,1\n"));
+    check_memory(&trace);
+    trace_source_requests(&trace, 1, "{'format': 'generate', 'count': 5, 'sessions': {'continue': 0.5}}");
+    check_memory(&trace);
+    trace_source_jobs(&trace, 1, "{'format': 'generate-jobs', 'mix': 'pai', 'count': 5}");
+    check_memory(&trace);
 }
 
 TEST_SUITE(trace_errors)
