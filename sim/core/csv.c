@@ -147,15 +147,18 @@ static bool split_delimited(struct csv *csv)
 {
     const char *start = csv->line_chars, *end = start + csv->n_line_chars;
     const uint64_t pattern = (unsigned char)csv->options.delimiter * UINT64_C(0x0101010101010101);
+    size_t n = 0;
     for (const char *at = start; at < end; at += 8) {
-        if (csv->capacity - csv->n_fields < 9 && !reserve_fields(csv, csv->n_fields + 9)) return false;
+        if (csv->capacity - n < 9 && !reserve_fields(csv, n + 9)) return false;
+        struct csv_field *fields = csv->fields;
         for (uint64_t found = equal_bytes(load_8(at, end), pattern); found != 0; found &= found - 1) {
             const char *delimiter = at + __builtin_ctzll(found) / 8;
-            csv->fields[csv->n_fields++] = trim(start, delimiter);
+            fields[n++] = trim(start, delimiter);
             start = delimiter + 1;
         }
     }
-    csv->fields[csv->n_fields++] = trim(start, end);
+    csv->fields[n++] = trim(start, end);
+    csv->n_fields = n;
     return true;
 }
 

@@ -107,18 +107,15 @@ static inline bool scan_plain(const char *at, const char *end, struct decimal *d
 {
     bool negative = at < end && *at == '-';
     at += negative;
-    const char *point = NULL;
+    const char *start = at, *point = NULL;
     uint64_t mantissa = 0;
-    if (end - at > MAX_DIGITS - 1 || at == end) return false;
-    for (; at < end; at++) {
-        if (is_digit(*at)) {
-            mantissa = mantissa * 10 + (uint64_t)(*at - '0');
-        } else if (*at == '.' && point == NULL && end - at > 1) {
-            point = at;
-        } else {
-            return false;
-        }
+    if (end - at >= MAX_DIGITS) return false;
+    for (; at < end && is_digit(*at); at++) mantissa = mantissa * 10 + (uint64_t)(*at - '0');
+    if (at < end && *at == '.') {
+        point = at++;
+        for (; at < end && is_digit(*at); at++) mantissa = mantissa * 10 + (uint64_t)(*at - '0');
     }
+    if (at < end || at - start <= (point != NULL)) return false;
     *decimal = (struct decimal){.mantissa = mantissa, .negative = negative};
     if (point != NULL) decimal->exponent = (int)(point + 1 - end);
     return true;
