@@ -11,7 +11,7 @@ enum {
     SLAB_BYTES = SLAB_SHEETS * sizeof(struct sheet) + 2 * LINE_BYTES,
 
     FEW_RECORDS = 8,       /* are put in order by comparing each with each */
-    HOLE_RECORDS = 8,      /* more of them in one pigeonhole, and a page is split rather than put in order */
+    HOLE_RECORDS = 16,     /* more of them in one pigeonhole, and a page is split rather than put in order */
     PART_OF_ALL = 16,      /* today begins with at most this part of all events, or newcomers would be the rule, ... */
     SMALL_PART = 40,       /* ... and so many more */
     NEAR_RECORDS = 8,      /* a newcomer before the last of these is inserted into today */
@@ -162,7 +162,7 @@ static bool insert_soon(struct calendar *calendar, struct event event)
     unsigned n = calendar->n_today;
     if (n == TODAY_RECORDS || (n > NEAR_RECORDS && event_before(&today[n - NEAR_RECORDS - 1], &event))) return false;
     for (; n > 0 && event_before(&today[n - 1], &event); n--) today[n] = today[n - 1];
-    today[n] = event;
+    event_write(&today[n], event);
     calendar->n_today++;
     return true;
 }

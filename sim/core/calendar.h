@@ -60,8 +60,7 @@ void calendar_destroy(struct calendar *calendar);
 /* Puts one more sheet on a page. 0 or SIM_E_NOMEM. */
 int calendar_add_sheet(struct calendar *calendar, unsigned page_number);
 
-/* What calendar_push does with an event for today or before. The record comes in registers: in memory, it would be read
- * with wider loads than it was just stored with, which have to wait. 0 or SIM_E_NOMEM. */
+/* What calendar_push does with an event for today or before, in registers (event_write). 0 or SIM_E_NOMEM. */
 int calendar_push_today(struct calendar *calendar, uint64_t time, uint64_t order, event_fn handler, uintptr_t owner);
 
 /* What calendar_peek does when there are newcomers or today is over. 1, 0 or SIM_E_NOMEM. */
@@ -89,7 +88,7 @@ static inline int calendar_file(struct calendar *calendar, unsigned page_number,
 {
     struct page *page = &calendar->pages[page_number];
     if (page->room == 0 && calendar_add_sheet(calendar, page_number) != 0) return SIM_E_NOMEM;
-    page->top->records[--page->room] = event;
+    event_write(&page->top->records[--page->room], event);
     return 0;
 }
 

@@ -28,6 +28,16 @@ static inline bool event_before(const struct event *a, const struct event *b)
     return event_key_of(a) < event_key_of(b);
 }
 
+/* Writes a record that is at hand in registers, word by word: a copy by way of the stack would be read with wider loads
+ * than it was just stored with, and these have to wait for the stores. */
+static inline void event_write(struct event *place, struct event event)
+{
+    place->time = event.time;
+    place->order = event.order;
+    place->handler = event.handler;
+    place->owner = event.owner;
+}
+
 static inline struct owner *event_owner(const struct event *event)
 {
     return (struct owner *)(event->owner & ~(uintptr_t)1);

@@ -35,7 +35,7 @@ static inline int heap_push(struct heap *heap, struct event event)
         nodes[hole] = nodes[parent];
         hole = parent;
     }
-    nodes[hole] = event;
+    event_write(&nodes[hole], event);
     return 0;
 }
 
