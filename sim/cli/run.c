@@ -81,19 +81,35 @@ static int run_scenario(struct cli *cli, const struct run_options *options, cons
     return code;
 }
 
-static int compare_hashes(struct cli *cli, const struct run_options *options, const struct run_record *record,
-                          const char *result_hash)
+/* Whether the rows in the file are the ones that were written. A run that left no hash tells nothing. */
+static int check_rows(struct cli *cli, const struct run_options *options, const struct run_record *record,
+                      const char *path)
 {
+    char stored_hash[HASH_HEX_CHARS];
+    if (record->result_hash[0] == 0) return 0;
+    int code = results_rehash(path, record->id, stored_hash, &cli->diag);
+    if (code != 0 || strcmp(stored_hash, record->result_hash) == 0) return code;
+    return diag_error(&cli->diag, SIM_E_GATE, options->from, "the file was changed after the run",
+                      "the rows of run %" PRId64 " have the hash %s, but were written with %s", record->id, stored_hash,
+                      record->result_hash);
+}
+
+/* Whether the run came out as in the file. */
+static int compare_hashes(struct cli *cli, const struct run_options *options, const struct run_record *record,
+                          const char *path, const char *result_hash)
+{
+    int code = check_rows(cli, options, record, path);
     if (strcmp(record->result_hash, result_hash) == 0) {
-        if (!options->quiet) fprintf(cli->err, "the result hash is that of run %" PRId64 "\n", record->id);
-        return 0;
+        if (code == 0 && !options->quiet)
+            fprintf(cli->err, "the result hash is that of run %" PRId64 " and of its rows\n", record->id);
+        return code;
     }
     const char *hint = strcmp(record->git_commit, version_commit()) != 0
                            ? "the run was made by another version of orrery"
                            : "traces or catalog files may have changed, or the run did not end";
-    return diag_error(&cli->diag, SIM_E_GATE, options->from, hint,
-                      "the result hash is %s, that of run %" PRId64 " is %s", result_hash, record->id,
-                      record->result_hash[0] != 0 ? record->result_hash : "missing");
+    diag_error(&cli->diag, SIM_E_GATE, options->from, hint, "the result hash is %s, that of run %" PRId64 " is %s",
+               result_hash, record->id, record->result_hash[0] != 0 ? record->result_hash : "missing");
+    return code != 0 ? code : SIM_E_GATE;
 }
 
 static int repeat_run(struct cli *cli, const struct run_options *options)
@@ -110,7 +126,7 @@ static int repeat_run(struct cli *cli, const struct run_options *options)
     if (code == 0) {
         code = setup_load_text(&setup, options->from, record.scenario, &cli->diag);
         if (code == 0) code = run_setup(cli, options, &setup, result_hash);
-        if (code == 0 && !options->dump_config) code = compare_hashes(cli, options, &record, result_hash);
+        if (code == 0 && !options->dump_config) code = compare_hashes(cli, options, &record, path, result_hash);
         setup_fini(&setup);
     }
     arena_fini(&arena);

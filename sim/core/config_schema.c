@@ -1,14 +1,24 @@
-/* Writes the table as a JSON Schema, for editors and other tools. */
+/* Writes the table as a JSON Schema, for editors and other tools. An alternative of a family stands once, under "$defs",
+ * where every field of that family refers to it: so a family may contain itself. */
 #include "sim/core/config_table.h"
 #include "sim/core/json_write.h"
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+/* A family that a field has referred to. */
+struct family_use {
+    const char *family, *tag;
+    struct family_use *next;
+};
 
 struct schema {
     struct json_writer writer;
     const struct config_families *families;
+    struct arena arena;
+    struct family_use *first_use, **last_use; /* in the order in which they came up */
 };
 
 static void write_schema(struct schema *schema, const char *key, const struct config_field *field);
@@ -120,15 +130,14 @@ static void write_sourced(struct json_writer *writer, const struct config_field 
     json_write_close(writer, ']');
 }
 
-/* "required" and what closes an object whose properties are told. `tag` is required as well, when it is not NULL. */
-static void write_required(struct json_writer *writer, const struct config_field *fields, const char *tag)
+/* "required" and what closes an object whose properties are told. */
+static void write_required(struct json_writer *writer, const struct config_field *fields)
 {
-    bool any = tag != NULL;
+    bool any = false;
     for (const struct config_field *field = fields; field != NULL && field->name != NULL; field++)
         any |= (field->flags & CONFIG_REQUIRED) != 0;
     if (any) {
         json_write_open_row(writer, "required", '[');
-        if (tag != NULL) json_write_string(writer, NULL, tag);
         for (const struct config_field *field = fields; field != NULL && field->name != NULL; field++)
             if (field->flags & CONFIG_REQUIRED) json_write_string(writer, NULL, field->name);
         json_write_close(writer, ']');
@@ -148,7 +157,7 @@ static void write_section(struct schema *schema, const struct config_field *fiel
     json_write_open(&schema->writer, "properties", '{');
     write_properties(schema, fields);
     json_write_close(&schema->writer, '}');
-    write_required(&schema->writer, fields, NULL);
+    write_required(&schema->writer, fields);
 }
 
 /* What the elements of a list or map are. */
@@ -158,22 +167,34 @@ static void write_elements(struct schema *schema, const char *key, const struct 
     write_schema(schema, key, fields->name == NULL ? fields : &section);
 }
 
+/* Notes that "$defs" needs a family. The fields of a family all have the same tag. */
+static void use_family(struct schema *schema, const struct config_field *field)
+{
+    for (const struct family_use *use = schema->first_use; use != NULL; use = use->next)
+        if (strcmp(use->family, field->family) == 0) return;
+    struct family_use *use = arena_alloc(&schema->arena, sizeof *use);
+    if (use == NULL) {
+        schema->writer.text->failed = true;
+        return;
+    }
+    *use = (struct family_use){.family = field->family, .tag = field->tag};
+    *schema->last_use = use;
+    schema->last_use = &use->next;
+}
+
 /* The default alternative may leave its tag out. */
-static void write_alternative(struct schema *schema, const struct config_field *field,
-                              const struct config_alternative *alternative)
+static void write_reference(struct schema *schema, const struct config_field *field, const char *alternative)
 {
     struct json_writer *writer = &schema->writer;
-    bool is_default = field->value != NULL && strcmp(field->value, alternative->name) == 0;
-    json_write_open(writer, NULL, '{');
-    if (alternative->summary != NULL) json_write_string(writer, "description", alternative->summary);
-    json_write_string(writer, "type", "object");
-    json_write_open(writer, "properties", '{');
-    json_write_open_row(writer, field->tag, '{');
-    json_write_string(writer, "const", alternative->name);
-    json_write_close(writer, '}');
-    write_properties(schema, alternative->fields);
-    json_write_close(writer, '}');
-    write_required(writer, alternative->fields, is_default ? NULL : field->tag);
+    char reference[256];
+    snprintf(reference, sizeof reference, "#/$defs/%s.%s", field->family, alternative);
+    json_write_open_row(writer, NULL, '{');
+    json_write_string(writer, "$ref", reference);
+    if (field->value == NULL || strcmp(field->value, alternative) != 0) {
+        json_write_open(writer, "required", '[');
+        json_write_string(writer, NULL, field->tag);
+        json_write_close(writer, ']');
+    }
     json_write_close(writer, '}');
 }
 
@@ -182,10 +203,11 @@ static void write_variant(struct schema *schema, const struct config_field *fiel
     struct json_writer *writer = &schema->writer;
     struct config_alternative alternative;
     size_t n = config_count_alternatives(schema->families, field->family);
+    use_family(schema, field);
     json_write_open(writer, "oneOf", '[');
     for (size_t i = 0; i < n; i++) {
         schema->families->alternative(schema->families->context, field->family, i, &alternative);
-        write_alternative(schema, field, &alternative);
+        write_reference(schema, field, alternative.name);
     }
     if (field->flags & CONFIG_SHORT) {
         json_write_open(writer, NULL, '{');
@@ -198,6 +220,41 @@ static void write_variant(struct schema *schema, const struct config_field *fiel
         json_write_close(writer, '}');
     }
     json_write_close(writer, ']');
+}
+
+static void write_alternative(struct schema *schema, const struct family_use *use,
+                              const struct config_alternative *alternative)
+{
+    struct json_writer *writer = &schema->writer;
+    char name[256];
+    snprintf(name, sizeof name, "%s.%s", use->family, alternative->name);
+    json_write_open(writer, name, '{');
+    if (alternative->summary != NULL) json_write_string(writer, "description", alternative->summary);
+    json_write_string(writer, "type", "object");
+    json_write_open(writer, "properties", '{');
+    json_write_open_row(writer, use->tag, '{');
+    json_write_string(writer, "const", alternative->name);
+    json_write_close(writer, '}');
+    write_properties(schema, alternative->fields);
+    json_write_close(writer, '}');
+    write_required(writer, alternative->fields);
+    json_write_close(writer, '}');
+}
+
+/* Every family that is referred to, with those that come up on the way. */
+static void write_defs(struct schema *schema)
+{
+    struct json_writer *writer = &schema->writer;
+    struct config_alternative alternative;
+    json_write_open(writer, "$defs", '{');
+    for (const struct family_use *use = schema->first_use; use != NULL && !writer->text->failed; use = use->next) {
+        size_t n = config_count_alternatives(schema->families, use->family);
+        for (size_t i = 0; i < n; i++) {
+            schema->families->alternative(schema->families->context, use->family, i, &alternative);
+            write_alternative(schema, use, &alternative);
+        }
+    }
+    json_write_close(writer, '}');
 }
 
 static void write_schema(struct schema *schema, const char *key, const struct config_field *field)
@@ -250,6 +307,8 @@ int config_schema(const struct config_field *fields, const struct config_familie
 {
     struct schema schema = {.families = families};
     struct json_writer *writer = &schema.writer;
+    schema.last_use = &schema.first_use;
+    arena_init(&schema.arena);
     json_writer_init(writer, json);
     json_write_open(writer, NULL, '{');
     json_write_string(writer, "$schema", "https://json-schema.org/draft/2020-12/schema");
@@ -261,8 +320,10 @@ int config_schema(const struct config_field *fields, const struct config_familie
     write_extends(writer);
     write_properties(&schema, fields);
     json_write_close(writer, '}');
-    write_required(writer, fields, NULL);
+    write_required(writer, fields);
+    write_defs(&schema);
     json_write_close(writer, '}');
     text_add(json, "\n");
+    arena_fini(&schema.arena);
     return json->failed ? SIM_E_NOMEM : 0;
 }

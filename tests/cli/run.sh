@@ -46,6 +46,7 @@ sql "$T/r.db" 'select r.id, name, seed, count(*) from run r join request on run_
     "1|serve|1|300
 2|another seed|2|300"
 sql "$T/r.db" 'select count(distinct result_hash) from run' 2
+hash2=$(sqlite3 "$T/r.db" 'select result_hash from run where id = 2')
 
 # Only metrics: the same ones.
 run 0 run "$T/serve.json" -o "$T/m.db" --keep metrics
@@ -53,15 +54,22 @@ sql "$T/m.db" 'select count(*) from request' 0
 sql "$T/m.db" "attach '$T/r.db' as rows; select count(*) from metric m join rows.metric r
     on r.run_id = 1 and r.name = m.name where r.value is not m.value" 0
 
-# A run of the database again: the hash holds, and is missed when a row was changed.
+# A run of the database again: its hash and that of its rows hold, until somebody changes one of them.
 run 0 run --from "$T/r.db:2"
 err 'the result hash is that of run 2'
 out 'another seed, seed 2: done'
 run 0 run --from "$T/r.db" --quiet
 [ ! -s "$T/err" ] || complain 'standard error with --quiet'
-sqlite3 "$T/r.db" "update run set result_hash = '00000000000000000000000000000000' where id = 1"
+sqlite3 "$T/r.db" 'update request set ttft_s = 0 where run_id = 1 and id = 7'
 run 1 run --from "$T/r.db:1"
-err "$T/r.db:1: error: the result hash is $hash, that of run 1 is 00000000000000000000000000000000"
+err "$T/r.db:1: error: the rows of run 1 have the hash "
+err ", but were written with $hash; the file was changed after the run"
+grep -q 'the result hash is' "$T/err" && complain 'it speaks of the result hash, which is right'
+run 0 run --from "$T/r.db:2"
+sqlite3 "$T/r.db" "update run set result_hash = '00000000000000000000000000000000' where id = 2"
+run 1 run --from "$T/r.db:2"
+err "$T/r.db:2: error: the rows of run 2 have the hash $hash2, but were written with 00000000000000000000000000000000"
+err "$T/r.db:2: error: the result hash is $hash2, that of run 2 is 00000000000000000000000000000000"
 
 # The resolved scenario runs alike.
 run 0 run "$T/serve.json" --set services.chat.kv.block_tokens=32 --seed 5 --dump-config

@@ -144,6 +144,15 @@ static void check_value(const cJSON *object, const char *key, double expected)
     CHECK_NEAR(cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(object, key)), expected, 0);
 }
 
+/* What a "$ref" to the "$defs" of the schema points to. */
+static const cJSON *referred(const cJSON *schema, const cJSON *reference)
+{
+    static const char defs[] = "#/$defs/";
+    const char *path = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(reference, "$ref"));
+    if (path == NULL || strncmp(path, defs, sizeof defs - 1) != 0) return NULL;
+    return cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(schema, "$defs"), path + sizeof defs - 1);
+}
+
 static void the_schema_is_json_and_tells_the_table(void)
 {
     text_init(&output.text);
@@ -174,12 +183,51 @@ static void the_schema_is_json_and_tells_the_table(void)
     check_value(property(service, (const char *const[]){"replicas", NULL}), "maximum", 512);
     const cJSON *batching = property(service, (const char *const[]){"batching", NULL});
     CHECK_EQ_INT(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(batching, "oneOf")), 3);
-    const cJSON *vllm = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(batching, "oneOf"), 0);
-    CHECK(cJSON_GetObjectItemCaseSensitive(vllm, "required") == NULL);
+    const cJSON *first = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(batching, "oneOf"), 0);
+    CHECK(cJSON_GetObjectItemCaseSensitive(first, "required") == NULL);
+    const cJSON *vllm = referred(schema, first);
     const cJSON *one = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(batching, "oneOf"), 1);
     CHECK_EQ_INT(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(one, "required")), 1);
     check_word(property(vllm, (const char *const[]){"policy", NULL}), "const", "vllm-v0");
     check_value(property(vllm, (const char *const[]){"max_sequences", NULL}), "default", 256);
+    cJSON_Delete(schema);
+    text_fini(&output.text);
+}
+
+/* A family that contains itself: a tree is a leaf, or two trees. */
+static const struct config_field node_fields[] = {
+    {.name = "left", .kind = CONFIG_VARIANT, .flags = CONFIG_REQUIRED, .family = "tree", .tag = "kind"},
+    {.name = "right", .kind = CONFIG_VARIANT, .flags = CONFIG_REQUIRED, .family = "tree", .tag = "kind",
+     .offset = sizeof(struct config_variant)},
+    {0}};
+static const struct config_field forest_fields[] = {
+    {.name = "root", .kind = CONFIG_VARIANT, .flags = CONFIG_REQUIRED, .family = "tree", .tag = "kind"}, {0}};
+
+static bool tree_alternative(const void *context, const char *family, size_t index, struct config_alternative *out)
+{
+    static const struct config_alternative trees[] = {
+        {.name = "leaf"}, {.name = "node", .fields = node_fields, .params_bytes = 2 * sizeof(struct config_variant)}};
+    (void)context;
+    if (strcmp(family, "tree") != 0 || index >= 2) return false;
+    *out = trees[index];
+    return true;
+}
+
+static void the_schema_of_a_family_that_contains_itself_ends(void)
+{
+    static const struct config_families trees = {tree_alternative, NULL};
+    text_init(&output.text);
+    CHECK_EQ_INT(config_schema(forest_fields, &trees, &output.text), 0);
+    cJSON *schema = cJSON_ParseWithOpts(output.text.chars, NULL, 1);
+    MUST(schema != NULL);
+    CHECK_EQ_INT(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(schema, "$defs")), 2);
+    const cJSON *tree = property(schema, (const char *const[]){"root", NULL});
+    for (int depth = 0; depth < 3; depth++) {
+        const cJSON *node = referred(schema, cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(tree, "oneOf"), 1));
+        check_word(property(node, (const char *const[]){"kind", NULL}), "const", "node");
+        CHECK_EQ_INT(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(node, "required")), 2);
+        tree = property(node, (const char *const[]){"right", NULL});
+    }
     cJSON_Delete(schema);
     text_fini(&output.text);
 }
@@ -212,5 +260,6 @@ TEST_SUITE(config_output)
     TEST(a_dump_is_complete_and_readable);
     TEST(every_value_is_explained);
     TEST(the_schema_is_json_and_tells_the_table);
+    TEST(the_schema_of_a_family_that_contains_itself_ends);
     TEST(json_is_indented_but_for_rows);
 }
