@@ -23,8 +23,8 @@ struct kv_capacity kv_capacity(const struct gpu_spec *gpu, const struct llm_spec
         .reserve_bytes = params->reserve_bytes,
         .block_bytes = shard.kv_bytes_per_token * (double)params->block_tokens,
     };
-    const double left_bytes =
-        capacity.usable_bytes - capacity.weight_bytes - capacity.activation_bytes - capacity.reserve_bytes;
+    const double left_bytes = capacity.usable_bytes - capacity.weight_bytes - capacity.activation_bytes -
+                              capacity.reserve_bytes;
     if (left_bytes > 0.0) capacity.blocks = (int64_t)floor(left_bytes / capacity.block_bytes);
     return capacity;
 }

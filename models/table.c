@@ -14,7 +14,8 @@ size_t table_reduce(struct table_point *points, size_t n)
     qsort(points, n, sizeof *points, compare_points);
     size_t kept = 0;
     for (size_t first = 0, next; first < n; first = next) {
-        for (next = first; next < n && points[next].tokens == points[first].tokens; next++) {}
+        for (next = first; next < n && points[next].tokens == points[first].tokens; next++) {
+        }
         const size_t middle = first + (next - first) / 2;
         const bool odd = (next - first) % 2 == 1;
         const double median_s = odd ? points[middle].seconds

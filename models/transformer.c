@@ -80,7 +80,7 @@ double llm_flop_per_token(const struct llm_spec *llm, int64_t context_tokens)
 {
     const int64_t layer = attention_weights(llm) + ffn_weights(llm, llm->experts > 0 ? llm->experts_per_token : 0);
     const int64_t seen = llm->sliding_window > 0 && llm->sliding_window < context_tokens ? llm->sliding_window
-                                                                                          : context_tokens;
+                                                                                         : context_tokens;
     const double attention = 4.0 * (double)(llm->layers * llm->q_heads * llm->head_dim) * (double)seen;
     return 2.0 * (double)(llm->layers * layer + llm->vocab * llm->hidden) + attention;
 }

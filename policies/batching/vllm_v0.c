@@ -56,8 +56,8 @@ static bool admit_from_head(const struct vllm_v0_params *params, const struct re
             return true;
         }
         if (prompt > budget || blocks + watermark > view->total_blocks) {
-            batch_plan_reject(plan, head, prompt > budget ? "prompt exceeds the token budget"
-                                                          : "prompt exceeds the KV cache");
+            batch_plan_reject(plan, head,
+                              prompt > budget ? "prompt exceeds the token budget" : "prompt exceeds the KV cache");
             continue;
         }
         if (prompt > longest) longest = prompt;

@@ -259,8 +259,9 @@ static enum number_format read_weight_format(struct reading *reading, enum numbe
     if (has_text(method, "fp8")) return FORMAT_FP8;
     if (width == 4.0) return FORMAT_INT4;
     if (width == 8.0) return FORMAT_INT8;
-    report(reading, quantisation, "quantization_config", "is of a kind that is not modelled (awq and gptq with 4 or 8 "
-                                                         "bits and fp8 are)");
+    report(reading, quantisation, "quantization_config",
+           "is of a kind that is not modelled (awq and gptq with 4 or 8 "
+           "bits and fp8 are)");
     return format;
 }
 

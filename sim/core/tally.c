@@ -175,15 +175,19 @@ static uint64_t series_search(const struct series *series, bool rising, double e
 {
     for (uint64_t stride = 1;; stride *= 2) {
         bool past = series_is_past(series, rising, edge, probe);
-        if (past) out = probe;
-        else in = probe;
+        if (past)
+            out = probe;
+        else
+            in = probe;
         if (out - in <= stride) break;
         probe = past ? out - stride : in + stride;
     }
     while (out - in > 1) {
         uint64_t middle = in + (out - in) / 2;
-        if (series_is_past(series, rising, edge, middle)) out = middle;
-        else in = middle;
+        if (series_is_past(series, rising, edge, middle))
+            out = middle;
+        else
+            in = middle;
     }
     return out;
 }
@@ -227,15 +231,18 @@ int histogram_add_series(struct histogram *histogram, double first, double step,
     if (n == 0) return 0;
     struct series series = {first, step, 1 / step};
     SIM_REQUIRE(n <= INT64_MAX && isfinite(step));
-    return step > 0 ? add_series(histogram, &series, true, n, weight) : add_series(histogram, &series, false, n, weight);
+    return step > 0 ? add_series(histogram, &series, true, n, weight)
+                    : add_series(histogram, &series, false, n, weight);
 }
 
 int histogram_merge(struct histogram *into, const struct histogram *from)
 {
     for (int bucket = 0; bucket <= TOP_BUCKET; bucket++) {
         const uint64_t *octave = from->octaves[bucket / BUCKETS];
-        if (octave == NULL) bucket += BUCKETS - 1;
-        else if (add_to_bucket(into, bucket, octave[bucket % BUCKETS]) != 0) return SIM_E_NOMEM;
+        if (octave == NULL)
+            bucket += BUCKETS - 1;
+        else if (add_to_bucket(into, bucket, octave[bucket % BUCKETS]) != 0)
+            return SIM_E_NOMEM;
     }
     return add_to_bucket(into, ZERO_BUCKET, from->zeros);
 }

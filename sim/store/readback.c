@@ -70,9 +70,9 @@ static int end_query(const struct database *database, sqlite3_stmt *query, int s
 /* The order of the texts is that of the query in read_run. */
 static int copy_run(sqlite3_stmt *query, struct arena *arena, struct run_record *run)
 {
-    const char **texts[] = {&run->name,     &run->version, &run->git_commit, &run->scenario, &run->scenario_hash,
-                            &run->trace_hash, &run->policies, &run->oracle,  &run->platform, &run->status,
-                            &run->result_hash};
+    const char **texts[] = {&run->name,          &run->version,    &run->git_commit, &run->scenario,
+                            &run->scenario_hash, &run->trace_hash, &run->policies,   &run->oracle,
+                            &run->platform,      &run->status,     &run->result_hash};
     run->id = sqlite3_column_int64(query, 0);
     run->seed = sqlite3_column_int64(query, 1);
     run->extrapolated_frac = column_real(query, 2);

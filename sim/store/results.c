@@ -62,8 +62,7 @@ static int bind_text(sqlite3_stmt *statement, int index, const char *text)
 }
 
 /* Runs a bound statement to its end and finalizes it. */
-static int finish_statement(const struct results *results, sqlite3_stmt *statement, const char *what,
-                            struct diag *diag)
+static int finish_statement(const struct results *results, sqlite3_stmt *statement, const char *what, struct diag *diag)
 {
     int code = sqlite3_step(statement) == SQLITE_DONE ? 0 : database_error(&results->database, what, diag);
     sqlite3_finalize(statement);
@@ -92,8 +91,7 @@ int results_begin_run(struct results *results, const struct run_info *info, int6
     const struct database *database = &results->database;
     int64_t last = 0;
     int code = 0;
-    if (sqlite3_get_autocommit(database->handle))
-        code = database_run(database, "BEGIN IMMEDIATE", "begin a run", diag);
+    if (sqlite3_get_autocommit(database->handle)) code = database_run(database, "BEGIN IMMEDIATE", "begin a run", diag);
     if (code == 0) code = database_integer(database, "SELECT max(id) FROM run", &last, "begin a run", diag);
     if (code == 0 && last > 0) code = database_run(database, schema_index_sql, "index the tables", diag);
     if (code == 0) code = insert_run(results, last + 1, info, diag);

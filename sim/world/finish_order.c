@@ -68,6 +68,8 @@ void finish_order_remove(struct finish_order *order, struct request *request)
     SIM_REQUIRE(at < order->n && order->entries[at].request == request);
     struct finish_entry last = order->entries[--order->n];
     if (at == order->n) return;
-    if (at > 0 && finishes_before(&last, &order->entries[(at - 1) / 2])) sift_up(order, at, last);
-    else sift_down(order, at, last);
+    if (at > 0 && finishes_before(&last, &order->entries[(at - 1) / 2]))
+        sift_up(order, at, last);
+    else
+        sift_down(order, at, last);
 }

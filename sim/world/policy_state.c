@@ -19,8 +19,10 @@ int policy_state_create(const struct policy *policy, enum policy_family family, 
     void *made = mem_zalloc(1, policy->state_bytes);
     if (made == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
     int code = policy->init == NULL ? 0 : policy->init(made, params, diag);
-    if (code == 0) *state = made;
-    else mem_free(made);
+    if (code == 0)
+        *state = made;
+    else
+        mem_free(made);
     return code;
 }
 

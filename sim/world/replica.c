@@ -32,11 +32,13 @@ static void arm_boundary(struct replica *replica, int64_t boundary)
 {
     const struct replica_env *env = replica->env;
     sim_ns at_ns = run_clock_boundary_ns(&replica->clock, boundary);
-    if (at_ns < SIM_NS_MAX) engine_arm(env->engine, at_ns, PRIORITY_REPLICA, replica_boundary, &replica->owner);
+    if (at_ns < SIM_NS_MAX)
+        engine_arm(env->engine, at_ns, PRIORITY_REPLICA, replica_boundary, &replica->owner);
     else
-        engine_fail(env->engine, diag_error(env->diag, SIM_E_CONFIG, NULL, "look at the cost model and the times of the trace",
-                                            "replica %d of service '%s' computes for longer than 292 years",
-                                            replica->index, env->service));
+        engine_fail(env->engine,
+                    diag_error(env->diag, SIM_E_CONFIG, NULL, "look at the cost model and the times of the trace",
+                               "replica %d of service '%s' computes for longer than 292 years", replica->index,
+                               env->service));
 }
 
 static void decode_run_arm(struct replica *replica)
@@ -195,8 +197,8 @@ static int replica_plan(struct replica *replica, sim_ns now)
     if (code != 0) return policy_failed(&replica->env->batcher->policy, code, now, replica->env->diag);
     code = replica_check_plan(replica, now);
     if (code == 0) code = replica_apply_departures(replica, now);
-    replica->plan_end_step =
-        plan->iterations < INT64_MAX - replica->step ? replica->step + plan->iterations : INT64_MAX;
+    replica->plan_end_step = plan->iterations < INT64_MAX - replica->step ? replica->step + plan->iterations
+                                                                          : INT64_MAX;
     return code;
 }
 

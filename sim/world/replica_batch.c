@@ -31,8 +31,7 @@ static int64_t count_first_gaps(struct replica *replica, int64_t first_step, sim
     for (struct request *request = replica->decoding.tail; request != NULL && request->joined_step == first_step - 1;
          request = request_of(request->view.prev), n++) {
         request->first_gap_ns = first_ns - request->joined_ns;
-        if (*code == 0)
-            *code = histogram_add(replica->env->token_gap_s, sim_s_from_ns(request->first_gap_ns), 1);
+        if (*code == 0) *code = histogram_add(replica->env->token_gap_s, sim_s_from_ns(request->first_gap_ns), 1);
     }
     return n;
 }
@@ -210,8 +209,10 @@ static int end_prefill(struct replica *replica, struct request *request, sim_ns 
     int code = 0;
     request_list_remove(&replica->prefilling, request);
     request->generated_tokens++;
-    if (request->first_token_ns == TIME_UNSET) request->first_token_ns = now;
-    else code = count_gap_of_preemption(replica, request, now);
+    if (request->first_token_ns == TIME_UNSET)
+        request->first_token_ns = now;
+    else
+        code = count_gap_of_preemption(replica, request, now);
     if (code != 0) return code;
     request->joined_ns = now;
     engine_progress(replica->env->engine);
@@ -258,10 +259,12 @@ static int plan_fault(const struct replica *replica, sim_ns now, const char *act
 }
 
 /* A plan names requests of its own replica, and each of them once. */
-static int check_named(const struct replica *replica, sim_ns now, const char *action, const struct request_view *request)
+static int check_named(const struct replica *replica, sim_ns now, const char *action,
+                       const struct request_view *request)
 {
     if (request == NULL || request_of(request)->replica != replica->index)
-        return plan_fault(replica, now, action, request == NULL ? -1 : request->id, "it is not a request of this replica");
+        return plan_fault(replica, now, action, request == NULL ? -1 : request->id,
+                          "it is not a request of this replica");
     if (request_of(request)->planned == replica->plan_number)
         return plan_fault(replica, now, action, request->id, "it has named it already");
     request_of(request)->planned = replica->plan_number;

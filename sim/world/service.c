@@ -84,8 +84,10 @@ static int end_request(struct service *service, struct request *request, sim_ns 
     int code = 0;
     if (finished && now > service->env.warmup_ns) service_stats_add_output(&service->stats, request, now);
     if (service_counts(service, request)) {
-        if (finished) code = service_stats_add_finished(&service->stats, request, now);
-        else service->stats.rejected++;
+        if (finished)
+            code = service_stats_add_finished(&service->stats, request, now);
+        else
+            service->stats.rejected++;
     }
     if (code == 0) code = service_emit_row(service, request, finished ? "finished" : "rejected", now);
     pool_give(&service->requests, request);

@@ -53,8 +53,7 @@ static int build_model(struct service *service)
 {
     const struct service_config *config = service->config;
     const struct service_env *env = &service->env;
-    int code = catalog_llm(env->catalog, config->llm, place_of(service, "llm"), env->arena, &service->llm,
-                           env->diag);
+    int code = catalog_llm(env->catalog, config->llm, place_of(service, "llm"), env->arena, &service->llm, env->diag);
     if (code != 0) return code;
     service->replica_env.max_context_tokens = service->llm.max_context;
     return cost_build(&config->cost, env->gpu, &service->llm, config->tensor_parallel, PIPELINE_STAGES,
@@ -71,8 +70,7 @@ static int count_blocks(struct service *service, int64_t *blocks)
                                .block_tokens = config->kv.block_tokens};
     *blocks = config->kv.blocks;
     if (*blocks > 0) return 0;
-    *blocks = kv_capacity(service->env.gpu, &service->llm, config->tensor_parallel, PIPELINE_STAGES, &params)
-                  .blocks;
+    *blocks = kv_capacity(service->env.gpu, &service->llm, config->tensor_parallel, PIPELINE_STAGES, &params).blocks;
     if (*blocks > 0) return 0;
     return diag_error(service->env.diag, SIM_E_CONFIG, place_of(service, "tensor_parallel"),
                       "take more GPUs per replica (tensor_parallel) or a GPU with more memory",

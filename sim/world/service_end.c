@@ -94,8 +94,9 @@ static int emit_model_warnings(const struct service *service)
              service->llm.name, service->env.gpu->name);
     int code = emit_warning(service, "uncalibrated", !model->calibrated, text);
     if (code != 0 || work->extrapolated_ns == 0) return code;
-    snprintf(text, sizeof text, "service '%s': %.3g %% of the busy time is outside the range that its cost was fitted on",
-             name, 100 * (double)work->extrapolated_ns / (double)work->busy_ns);
+    snprintf(text, sizeof text,
+             "service '%s': %.3g %% of the busy time is outside the range that its cost was fitted on", name,
+             100 * (double)work->extrapolated_ns / (double)work->busy_ns);
     return emit_warning(service, "extrapolated", 1, text);
 }
 
@@ -103,12 +104,12 @@ static int emit_warnings(const struct service *service)
 {
     char text[512];
     const char *name = service->config->name;
-    snprintf(text, sizeof text, "service '%s': requests longer than the context of %s (%lld tokens) or its KV cache", name,
-             service->llm.name, (long long)service->llm.max_context);
+    snprintf(text, sizeof text, "service '%s': requests longer than the context of %s (%lld tokens) or its KV cache",
+             name, service->llm.name, (long long)service->llm.max_context);
     int code = emit_warning(service, "request-too-long", service->n_too_long, text);
     if (code != 0) return code;
-    snprintf(text, sizeof text, "service '%s': requests rejected by batching policy '%s', the first one because: %s", name,
-             service->replica_env.batcher->policy.name, service->n_refused > 0 ? service->first_refusal : "");
+    snprintf(text, sizeof text, "service '%s': requests rejected by batching policy '%s', the first one because: %s",
+             name, service->replica_env.batcher->policy.name, service->n_refused > 0 ? service->first_refusal : "");
     if ((code = emit_warning(service, "request-rejected", service->n_refused, text)) != 0) return code;
     if ((code = emit_model_warnings(service)) != 0) return code;
     return service->dry ? emit_notes(service) : 0;

@@ -36,8 +36,10 @@ static size_t token_gaps_find(const struct token_gaps *gaps, int64_t step)
     size_t low = 0, high = gaps->n;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (gaps->gaps[middle].step < step) low = middle + 1;
-        else high = middle;
+        if (gaps->gaps[middle].step < step)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low;
 }

@@ -153,8 +153,8 @@ static int measure(const struct cell *cell)
     double cpu_s = cell->once ? spent_s[0] : bench_median(spent_s);
     printf("{\"bench\":\"cluster\",\"scheduler\":\"%s\",\"placement\":\"%s\",\"load\":%g,\"jobs\":%lld,"
            "\"jobs_per_s\":%.0f,\"events\":%llu,\"mean_jct_s\":%.0f,\"gpu_util\":%.3f}\n",
-           cell->scheduler, cell->placement, cell->load, (long long)cell->jobs,
-           (double)cell->jobs / cpu_s, (unsigned long long)stats.fired, outcome.jct_s, outcome.util);
+           cell->scheduler, cell->placement, cell->load, (long long)cell->jobs, (double)cell->jobs / cpu_s,
+           (unsigned long long)stats.fired, outcome.jct_s, outcome.util);
     fflush(stdout);
     return 0;
 }

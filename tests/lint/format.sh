@@ -1,9 +1,8 @@
 #!/bin/sh
 # The layout of the code is that of .clang-format; `tests/lint/format.sh --fix` makes it so.
 #
-# Left as they are: tables (lines with designated initialisers or brace lists), macros, and comments behind code, which are
-# aligned by hand in groups. clang-format 14 would give every field a line of its own.
-[ -n "$LINT_ALL$1" ] || { echo "make lint runs it"; exit 77; }
+# Left as they are: tables, lists and macros, where clang-format 14 would give every item a line of its own, and comments
+# behind code, which are aligned by hand in groups.
 command -v clang-format >/dev/null || { echo 'clang-format is not installed'; exit 77; }
 case $(clang-format --version) in
 *'version 14.'*) ;;
@@ -19,16 +18,19 @@ git ls-files '*.[ch]' | while read -r file; do
                    line ~ /= \{$/ || line ~ /^-[^;]*\{[^;]*\}[,;]*$/ || # head or row of a table
                    line ~ /^-    [A-Z_]+\(.*\),?$/ ||           # row of a table of macros
                    line ~ /^-    [A-Z_]+COUNT$/ ||              # after such a table
+                   line ~ /(case .*|default):$/ ||              # two statements in a case
                    line ~ /^-#define/ || line ~ /\\$/ ||        # macro
                    line ~ /[^ ] +\/\*.*\*\/$/                   # comment behind code
         }
         function flush() {
-            if (hunk != "" && !kept) { printf "%s%s", head, hunk; head = "" }
-            hunk = ""; kept = 0
+            exploded = n_after > n_before + 5 # a list that would get a line for every item
+            if (hunk != "" && !kept && !exploded) { printf "%s%s", head, hunk; head = "" }
+            hunk = ""; kept = n_before = n_after = 0
         }
         /^---/ || /^\+\+\+/ { head = head $0 "\n"; next }
         /^@@/ { flush() }
-        /^-/ && is_kept($0) { kept = 1 }
+        /^-/ { n_before++; if (is_kept($0)) kept = 1 }
+        /^\+/ { n_after++ }
         { hunk = hunk $0 "\n" }
         END { flush() }'
 done >"$patch"

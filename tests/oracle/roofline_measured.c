@@ -143,8 +143,8 @@ static double field_of(const char *row, int column)
 static double layer_ms(const char *header, const char *row)
 {
     static const char *const operators[] = {
-        "input_layernorm", "attn_pre_proj", "attn_rope",     "attn_post_proj", "post_attention_layernorm",
-        "mlp_up_proj",     "mlp_act",       "mlp_down_proj", "add"};
+        "input_layernorm", "attn_pre_proj", "attn_rope", "attn_post_proj", "post_attention_layernorm", "mlp_up_proj",
+        "mlp_act",         "mlp_down_proj", "add"};
     double sum_ms = 0.0;
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
         char column[64];

@@ -53,8 +53,8 @@ static int64_t generate_int(struct generator *generator, const struct config_fie
 
 static void generate_text(struct generator *generator, const struct config_field *field)
 {
-    static const char *const pieces[] = {"a", "Z", "0", " ", "\"", "\\", "/", "\n", "\x01", "\x7f", "\xc3\xa9",
-                                         "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
+    static const char *const pieces[] = {
+        "a", "Z", "0", " ", "\"", "\\", "/", "\n", "\x01", "\x7f", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
     struct text text;
     text_init(&text);
     text_add(&text, "x");
@@ -212,8 +212,8 @@ static bool same_elements(const struct config_field *field, const struct config_
         bool same = field->kind == CONFIG_LIST ||
                     same_text(*(char *const *)(const void *)x, *(char *const *)(const void *)y);
         const struct config_field *item = field->fields;
-        same = same && (item->name != NULL ? same_members(item, x, y)
-                                           : same_value(item, x + item->offset, y + item->offset));
+        same = same &&
+               (item->name != NULL ? same_members(item, x, y) : same_value(item, x + item->offset, y + item->offset));
         if (!same) return false;
     }
     return true;

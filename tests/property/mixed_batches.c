@@ -64,7 +64,8 @@ static int stall_free_compose(void *state, const struct replica_view *view, stru
     int64_t free_blocks = decode_all(view, plan), watermark = (int64_t)(params->watermark * (double)view->total_blocks);
     int64_t room = params->chunk_tokens - (view->n_decoding - plan->n_evictions);
     int64_t present = view->n_decoding - plan->n_evictions + view->n_prefilling;
-    for (const struct request_view *r = view->prefilling; r != NULL && room > 0 && !batch_plan_full(plan); r = r->next) {
+    for (const struct request_view *r = view->prefilling; r != NULL && room > 0 && !batch_plan_full(plan);
+         r = r->next) {
         batch_plan_prefill(plan, r, chunk(r, room));
         room -= chunk(r, room);
     }

@@ -62,8 +62,8 @@ struct bed {
 static int on_finish(struct replica *replica, struct request *request, sim_ns now)
 {
     struct bed *bed = replica->env->owner;
-    bed->outcomes[request->view.id] = (struct outcome){request->scheduled_ns, request->first_token_ns, now,
-                                                       request->max_gap_ns, request->view.preemptions, false};
+    bed->outcomes[request->view.id] = (struct outcome){request->scheduled_ns, request->first_token_ns,   now,
+                                                       request->max_gap_ns,   request->view.preemptions, false};
     bed->left--;
     return 0;
 }
@@ -71,8 +71,8 @@ static int on_finish(struct replica *replica, struct request *request, sim_ns no
 static int on_reject(struct replica *replica, struct request *request, sim_ns now, const char *reason)
 {
     struct bed *bed = replica->env->owner;
-    bed->outcomes[request->view.id] = (struct outcome){request->scheduled_ns, request->first_token_ns, now,
-                                                       request->max_gap_ns, request->view.preemptions, true};
+    bed->outcomes[request->view.id] = (struct outcome){request->scheduled_ns, request->first_token_ns,   now,
+                                                       request->max_gap_ns,   request->view.preemptions, true};
     bed->left--;
     return reason == NULL;
 }
@@ -182,8 +182,10 @@ static void twin_token(struct twin *twin, struct twin_request *request, sim_ns n
     struct outcome *outcome = &twin->outcomes[request->id];
     request->processed++;
     request->rest--;
-    if (outcome->first_ns == TIME_UNSET) outcome->first_ns = now;
-    else if (now - request->last_token_ns > outcome->max_gap_ns) outcome->max_gap_ns = now - request->last_token_ns;
+    if (outcome->first_ns == TIME_UNSET)
+        outcome->first_ns = now;
+    else if (now - request->last_token_ns > outcome->max_gap_ns)
+        outcome->max_gap_ns = now - request->last_token_ns;
     request->last_token_ns = now;
     if (request->rest == 0) {
         outcome->end_ns = now;

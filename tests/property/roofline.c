@@ -161,8 +161,7 @@ static double naive_attention_s(const struct naive *naive, const struct iteratio
     const double context = (double)work->decode_context_tokens;
     const double read = 4.0 * kv * (tokens + (double)work->prefill_context_tokens) + 4.0 * q * tokens;
     const double prefill_s = fmax(4.0 * q * (work->prefill_pairs / 2.0) / flop_per_s, read / bytes_per_s);
-    return prefill_s +
-           fmax(4.0 * q * context / flop_per_s, (4.0 * kv * context + 4.0 * q * sequences) / bytes_per_s);
+    return prefill_s + fmax(4.0 * q * context / flop_per_s, (4.0 * kv * context + 4.0 * q * sequences) / bytes_per_s);
 }
 
 static double naive_layer_s(const struct naive *naive, const struct iteration_work *work)

@@ -56,8 +56,9 @@ static struct bed_rows *run(const struct situation *situation, const char *batch
              " \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": %d, \"kv\": {\"blocks\": %d},"
              " \"cost\": %s, \"batching\": \"%s\", \"routing\": \"%s\", \"trace\": {\"format\": \"generate\", %s}}}}",
              situation->replicas, situation->blocks,
-             situation->constant_cost ? "{\"kind\": \"affine\", \"prefill\": {\"fixed\": \"10ms\"}, \"decode\": {\"fixed\": \"10ms\"}}"
-                                      : "\"roofline\"",
+             situation->constant_cost
+                 ? "{\"kind\": \"affine\", \"prefill\": {\"fixed\": \"10ms\"}, \"decode\": {\"fixed\": \"10ms\"}}"
+                 : "\"roofline\"",
              batching, routing, situation->trace);
     return bed_run(scenario, options);
 }

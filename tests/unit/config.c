@@ -223,8 +223,7 @@ static void quantities_need_units(void)
                    "t.json:1:12: error: 'memory' has a unit of another kind, got \"80s\"; write it like \"80GiB\"");
     check_messages("{'memory': 'much'}",
                    "t.json:1:12: error: 'memory' is not a number, got \"much\"; write it like \"80GiB\"");
-    check_messages("{'memory': '1GB', 'until': '4000000d'}",
-                   "t.json:1:28: error: 'until' is longer than 292 years");
+    check_messages("{'memory': '1GB', 'until': '4000000d'}", "t.json:1:28: error: 'until' is longer than 292 years");
 }
 
 static void ranges_are_told_in_the_unit_of_the_field(void)
@@ -271,7 +270,8 @@ static void settings_go_over_the_document(void)
     const char *list[16] = {NULL};
     memcpy(list, settings, sizeof settings);
     bind("{'memory': '1GB', 'load': 3, 'probing': 'vllm-v0', 'racks': [{'height': 1}],\n"
-         " 'services': {'chat-3.1': {'replicas': 8, 'batching': {'max_sequences': 1}}}}", list);
+         " 'services': {'chat-3.1': {'replicas': 8, 'batching': {'max_sequences': 1}}}}",
+         list);
     CHECK_EQ_STR(bound.messages, "");
     MUST(bound.code == 0);
     CHECK_EQ_INT(bound.site.nodes, 7);
@@ -311,8 +311,7 @@ static void settings_are_checked_like_documents(void)
     check_setting("memory=80", "--set memory: error: 'memory' needs a unit, got 80; write \"80GB\" or \"80GiB\"");
     check_setting("nodes=07", "--set nodes: error: 'nodes' must be a whole number, got \"07\"");
     check_setting("nodes=5//3", "--set nodes: error: 'nodes' must be a whole number, got \"5//3\"");
-    check_setting("racks.1.height=1",
-                  "--set racks.1.height: error: no item '1' in a list of 1; items count from 0");
+    check_setting("racks.1.height=1", "--set racks.1.height: error: no item '1' in a list of 1; items count from 0");
     check_setting("racks.x=1", "--set racks.x: error: no item 'x' in a list of 1; items count from 0");
     check_setting("services.new={\"replicas\": 1,}",
                   "--set services.new: error: expected a key, got '}'; remove the comma before it");
@@ -336,7 +335,8 @@ static void values_tell_where_they_stand(void)
 {
     struct config_origin origin;
     MUST(bind("{'memory': {'value': '1GB', 'source': 'the sheet', 'sure': 'paper'},\n"
-              " 'power': {'budget': '5kW'}, 'racks': [{'height': 1}, {'height': 2}]}", NULL) == 0);
+              " 'power': {'budget': '5kW'}, 'racks': [{'height': 1}, {'height': 2}]}",
+              NULL) == 0);
     CHECK_EQ_STR(config_where(bound.config, "power.budget"), "t.json:2:22");
     CHECK_EQ_STR(config_where(bound.config, "power.idle"), "t.json:2:11");
     CHECK_EQ_STR(config_where(bound.config, "racks.1.height"), "t.json:2:66");
@@ -354,8 +354,7 @@ static void values_tell_where_they_stand(void)
 static void all_findings_are_counted(void)
 {
     char text[1024] = "{'memory': '1GB'";
-    for (int i = 0; i < 30; i++)
-        snprintf(text + strlen(text), sizeof text - strlen(text), ", 'unknown_%d': 1", i);
+    for (int i = 0; i < 30; i++) snprintf(text + strlen(text), sizeof text - strlen(text), ", 'unknown_%d': 1", i);
     strcat(text, "}");
     CHECK_EQ_INT(bind(text, NULL), SIM_E_CONFIG);
     CHECK_EQ_INT(bound.diag.n_errors, 30);

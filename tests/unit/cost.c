@@ -77,7 +77,8 @@ static void table_from_a_document(void)
 {
     MUST(make("{'cost': {'kind': 'table', 'mixed_factor': 1.2, "
               "'prefill': [{'tokens': 1000, 'time': '100ms'}, {'tokens': 500, 'time': '60ms'}], "
-              "'decode': [{'tokens': 1, 'time': '30ms'}, {'tokens': 1, 'time': '50ms'}]}}", 8, 1) == 0);
+              "'decode': [{'tokens': 1, 'time': '30ms'}, {'tokens': 1, 'time': '50ms'}]}}",
+              8, 1) == 0);
     CHECK_NEAR(cost_s((struct iteration_work){.prefill_sequences = 1, .prefill_tokens = 750}), 80e-3, 1e-15);
     CHECK_NEAR(cost_s((struct iteration_work){.decode_sequences = 9, .decode_context_tokens = 9}), 40e-3, 1e-15);
     unmake();
@@ -152,8 +153,9 @@ static void wrong_costs_are_named(void)
     check_finding("{'cost': {'kind': 'table', 'prefill': [{'tokens': 1, 'time': '30ms'}]}}", 8, "of decoding");
     check_finding("{'cost': {'kind': 'table', 'prefill': [{'tokens': 1, 'time': '0ms'}]}}", 8,
                   "'time' must be above 0");
-    check_finding("{}", 3, "t.json:1:2: error: cannot split llama-2-70b over 3 x 1 GPUs: the number of attention heads "
-                           "is not a multiple of it");
+    check_finding("{}", 3,
+                  "t.json:1:2: error: cannot split llama-2-70b over 3 x 1 GPUs: the number of attention heads "
+                  "is not a multiple of it");
 }
 
 /* Wherever memory runs out, making a model says so and leaks nothing. */

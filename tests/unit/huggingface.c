@@ -27,8 +27,8 @@ static void dump(struct llm_spec llm, struct text *json)
 /* A published config.json gives the shape of our own file of that name, value by value. */
 static void published_files_give_the_catalogs_shapes(void)
 {
-    static const char *const names[] = {"llama-2-7b", "llama-2-70b", "mistral-7b", "mixtral-8x7b", "yi-34b",
-                                        "qwen-72b",   "qwen3-32b",   "qwen3-30b-a3b", "opt-13b",   "falcon-180b",
+    static const char *const names[] = {"llama-2-7b", "llama-2-70b", "mistral-7b",    "mixtral-8x7b", "yi-34b",
+                                        "qwen-72b",   "qwen3-32b",   "qwen3-30b-a3b", "opt-13b",      "falcon-180b",
                                         "bloom-176b", "phi-2",       "internlm-20b"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct arena arena;
@@ -56,7 +56,8 @@ static void checkpoints_are_named_after_their_directory(void)
     FILE *file = fopen(path, "w");
     MUST(file);
     fputs("{\"model_type\": \"llama\", \"num_hidden_layers\": 2, \"hidden_size\": 64, \"num_attention_heads\": 4, "
-          "\"intermediate_size\": 128, \"vocab_size\": 100, \"max_position_embeddings\": 512}", file);
+          "\"intermediate_size\": 128, \"vocab_size\": 100, \"max_position_embeddings\": 512}",
+          file);
     fclose(file);
     struct arena arena;
     arena_init(&arena);

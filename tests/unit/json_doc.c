@@ -50,8 +50,8 @@ static void every_value_knows_its_place(void)
 static void values_are_decoded(void)
 {
     struct arena arena;
-    struct json_node *root =
-        parse(&arena, "[-0, 1e3, 9007199254740993, \"a\\n\\u00e9\\ud83d\\ude00//\", false, null, \"\"]");
+    struct json_node *root = parse(&arena,
+                                   "[-0, 1e3, 9007199254740993, \"a\\n\\u00e9\\ud83d\\ude00//\", false, null, \"\"]");
     MUST(root != NULL && root->n == 7);
     const struct json_node *item = root->first;
     CHECK(item->kind == JSON_NUMBER && item->number == 0 && strcmp(item->text, "-0") == 0);
@@ -81,8 +81,8 @@ static void values_are_shown_short(void)
 {
     struct arena arena;
     char buffer[128];
-    struct json_node *root =
-        parse(&arena, "[{}, [], 8e1, \"a\", \"0123456789012345678901234567890123456789\xc3\xa9\"]");
+    struct json_node *root = parse(&arena,
+                                   "[{}, [], 8e1, \"a\", \"0123456789012345678901234567890123456789\xc3\xa9\"]");
     static const char *const shown[] = {"an object", "a list", "8e1", "\"a\"",
                                         "\"0123456789012345678901234567890123456789...\""};
     size_t i = 0;
@@ -149,8 +149,7 @@ static void what_breaks_the_grammar_is_placed(void)
         {"[\xff]", "t.json:1:2: error: invalid UTF-8"},
         {"[\x01]", "t.json:1:2: error: expected a value, got byte 0x01"},
         {"['a']", "t.json:1:2: error: expected a value, got '''"},
-        {"{\"a\": 1,\n \"b\": 2,\n \"a\": 3}",
-         "t.json:3:2: error: duplicate key 'a'; the one before is at t.json:1:2"},
+        {"{\"a\": 1,\n \"b\": 2,\n \"a\": 3}", "t.json:3:2: error: duplicate key 'a'; the one before is at t.json:1:2"},
         {"{\"a\": {\"\\u0061b\": 1, \"ab\": 3}}",
          "t.json:1:22: error: duplicate key 'ab'; the one before is at t.json:1:8"},
     };

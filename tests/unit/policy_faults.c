@@ -91,8 +91,10 @@ static int evicts_who_waits(void *state, const struct replica_view *view, struct
 static int rejects_who_decodes(void *state, const struct replica_view *view, struct batch_plan *plan)
 {
     (void)state;
-    if (view->n_decoding > 0) batch_plan_reject(plan, view->oldest_decoding, "for fun");
-    else batch_plan_prefill(plan, view->waiting, view->waiting->prompt_tokens);
+    if (view->n_decoding > 0)
+        batch_plan_reject(plan, view->oldest_decoding, "for fun");
+    else
+        batch_plan_prefill(plan, view->waiting, view->waiting->prompt_tokens);
     return 0;
 }
 
@@ -152,12 +154,14 @@ static void batchers_that_ask_for_the_impossible(void)
     check_batcher(names_nobody, SIM_E_POLICY, "but it is not a request of this replica");
     check_batcher(keeps_less_than_nothing, SIM_E_POLICY, "while -1 blocks stay free");
 
-    check_batcher(names_one_twice, SIM_E_POLICY,
-                  "batching policy 'faulty' asked to prefill request 0 on replica 0 at 0.000000000 s, but it has named it "
-                  "already");
+    check_batcher(
+        names_one_twice, SIM_E_POLICY,
+        "batching policy 'faulty' asked to prefill request 0 on replica 0 at 0.000000000 s, but it has named it "
+        "already");
     check_batcher(prefills_nothing, SIM_E_POLICY, "but its prompt has no such number of tokens left");
     check_batcher(prefills_too_much, SIM_E_POLICY, "but its prompt has no such number of tokens left");
-    check_batcher(evicts_who_waits, SIM_E_POLICY, "asked to evict request 0 on replica 0 at 0.000000000 s, but it is not");
+    check_batcher(evicts_who_waits, SIM_E_POLICY,
+                  "asked to evict request 0 on replica 0 at 0.000000000 s, but it is not");
     check_batcher(rejects_who_decodes, SIM_E_POLICY, "but it is not waiting");
     check_batcher(stands_for_no_time, SIM_E_POLICY, "its choice stands for 0 iterations");
     check_batcher(decodes_without_blocks, SIM_E_POLICY, "but there are too few free KV blocks");

@@ -56,7 +56,10 @@ static void strings_are_escaped(void)
     check_string("a\"b\\c/d", "\"a\\\"b\\\\c/d\"");
     check_string("\n\r\t\b\x1f\x7f", "\"\\n\\r\\t\\u0008\\u001f\\u007f\"");
     check_string("caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "\"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\"");
-    check_string("\xff" "a\xc3", "\"\xef\xbf\xbd" "a\xef\xbf\xbd\"");
+    check_string("\xff"
+                 "a\xc3",
+                 "\"\xef\xbf\xbd"
+                 "a\xef\xbf\xbd\"");
     check_string("\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
 }
 

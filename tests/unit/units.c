@@ -169,8 +169,10 @@ static void a_number_of_any_length_is_read_or_refused(void)
         memcpy(text + digits, "s", 2);
         double si = 0;
         const char *why;
-        if (unit_parse(text, UNIT_TIME, &si, &why) == 0) CHECK_NEAR(si / pow(10, (double)digits), 1, 0.11);
-        else MUST(digits > 100 && strcmp(why, "has too many digits") == 0);
+        if (unit_parse(text, UNIT_TIME, &si, &why) == 0)
+            CHECK_NEAR(si / pow(10, (double)digits), 1, 0.11);
+        else
+            MUST(digits > 100 && strcmp(why, "has too many digits") == 0);
     }
 }
 

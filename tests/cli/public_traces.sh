@@ -1,0 +1,24 @@
+#!/bin/sh
+# Public traces, whole: every request finishes with exactly its tokens, every job gets exactly its GPU-seconds.
+. tests/cli/lib.sh
+
+data=../shared/data
+requests=$data/request_traces/azure_llm_2023_conversation.csv
+jobs=$data/job_traces/philly_2017_jobs__13_virtual_clusters.csv
+[ -r $requests ] && [ -r $jobs ] || skip "needs $requests and $jobs"
+
+run 0 run configs/scenarios/azure-conversation.json --set services.chat.trace.path=$requests --json -o "$T/azure.db"
+json '$.metrics."request.arrived"' 19366
+json '$.metrics."request.finished"' 19366
+sql "$T/azure.db" "select count(*), sum(prompt_tokens), sum(output_tokens) from request where status = 'finished'" \
+    "$(awk -F, 'NR > 1 { n++; prompt += $2; output += $3 } END { printf "%d|%d|%d", n, prompt, output }' $requests)"
+
+for how in '' '--set cluster.unlimited=true'; do
+    run 0 run configs/scenarios/philly-cluster.json --set jobs.trace.path=$jobs --json $how
+    json '$.metrics."job.finished"' 70783
+    json '$.metrics."job.gpu_s.sum"' 2303146934
+done
+equal "$(sqlite3 :memory: "select printf('%.2f', json_extract(readfile('$T/out'), '\$.metrics.\"job.gpus_in_use.mean\"'))")" \
+    244.79 'mean number of GPUs in use'
+json '$.metrics."job.queue_s.max"' 0
+finish
