@@ -89,9 +89,8 @@ deps build/deps.ok: .ci/deps
 	@mkdir -p build
 	@.ci/deps && touch build/deps.ok
 
-## make run        simulate a sample LLM service: summary on the terminal, rows in results.db
+## make run        simulate a sample LLM service: summary on the terminal, one more run in results.db
 run: build/orrery
-	@rm -f results.db
 	build/orrery run configs/scenarios/quickstart.json -o results.db
 
 # The test runner holds every suite; the list is made from the file names (tests/unit/calendar.c has suite_calendar).
@@ -111,8 +110,8 @@ run-tests: $(B)/tests/run $(B)/orrery
 	@ORRERY=$(B)/orrery BUILD=$(B) ASAN_OPTIONS=detect_leaks=1 $(B)/tests/run $(T)
 
 ## make bench      one JSON line per benchmark (FULL=1 for the whole table)
-bench: $(patsubst tests/bench/%.c,$(B)/bench/%,$(BENCHES)) build/orrery
-	@tests/bench/run.sh $(B)/bench $(FULL)
+bench: $(patsubst tests/bench/%.c,$(B)/bench/%,$(BENCHES))
+	@tests/bench/run.sh '$(filter-out 0,$(FULL))' $^
 $(B)/bench/%: $(B)/tests/bench/%.o $(call obj,$(wildcard tests/bench/peers/*.c) $(CLI_SRC)) $(LIB)
 	@mkdir -p $(@D)
 	$(call note,LINK,$@)
@@ -131,7 +130,7 @@ $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(call obj,$(wildcard tests/*_table.c)) $(LIB)
 	$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 ## make lint       include directions, function and file sizes, clang-tidy where it is installed
-lint:
+lint: $(LIB) build/orrery
 	@for check in tests/lint/*.sh; do \
 	    echo "== $$check"; LINT_ALL=1 sh $$check; status=$$?; [ $$status = 0 ] || [ $$status = 77 ] || exit 1; \
 	done

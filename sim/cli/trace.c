@@ -5,6 +5,7 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/families.h"
 #include "sim/cli/trace_report.h"
+#include "sim/core/number.h"
 #include "traces/check.h"
 #include "traces/convert.h"
 #include "traces/registry.h"
@@ -84,10 +85,12 @@ static int load_params(struct cli *cli, struct opened *trace, const char *path, 
 
 static int read_seed(struct cli *cli, const char *text, uint64_t *seed)
 {
-    char *end;
-    *seed = text != NULL ? strtoull(text, &end, 10) : 1;
-    if (text == NULL || (*text >= '0' && *text <= '9' && *end == 0)) return 0;
-    return diag_error(&cli->diag, SIM_E_USAGE, NULL, NULL, "option '--seed' must be a whole number, got '%s'", text);
+    int64_t number = 1;
+    if (text != NULL && (number_i64(text, strlen(text), &number) != NUMBER_OK || number < 0))
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, NULL, "option '--seed' must be a whole number from 0, got '%s'",
+                          text);
+    *seed = (uint64_t)number;
+    return 0;
 }
 
 /* `path` is NULL for generators. trace_close may be called in either case. */

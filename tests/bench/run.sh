@@ -1,8 +1,10 @@
 #!/bin/sh
-# Runs every benchmark program of a folder, one after the other: each prints one JSON line per result.
+# Runs benchmark programs, one after the other: each prints one JSON line per result.
 #
-# usage: tests/bench/run.sh FOLDER [FULL]     FULL: the whole table
+# usage: tests/bench/run.sh FULL PROGRAM...     FULL: not empty for the whole table
 set -e
-for program in "$1"/*; do
-    "$program" $2
+full=$1
+shift
+for program; do
+    "$program" $full
 done

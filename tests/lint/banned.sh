@@ -34,7 +34,9 @@ ban 'asserts by check.h' "$(call assert)"
 
 # Storage that outlives a call and can change: none, but for the fault injection of mem.c, which is per thread. Looked up
 # in the library as it was built; a const volatile lies in the same section.
-objdump -t "${BUILD:-build/release}/liborrery.a" | awk '
+library=${BUILD:-build/release}/liborrery.a
+[ -f "$library" ] || { echo "$library is not built"; exit 1; }
+objdump -t "$library" | awk '
     / file format / { object = $1 }
     $3 == "O" || $4 == "O" {
         section = $3 == "O" ? $4 : $5; name = $NF

@@ -1,5 +1,5 @@
 /* Run times and GPUs are vertices of the curves that the Acme study (Hu et al., NSDI 2024) drew for the GPU jobs of
- * five clusters, up to the longest run time of its summary table. Rates are that table's counts of GPU jobs over the
+ * five clusters, as far as they were drawn. Rates are that table's counts of GPU jobs over the
  * months that the traces span: Seren and Kalos 184 days, Philly 137, Helios 183, PAI 62.
  *
  * Between vertices the logarithm of the run time is uniform, and a number of GPUs is that of the upper vertex: mean run
