@@ -12,7 +12,6 @@
 #include "traces/stat.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct trace_options {
