@@ -2,7 +2,11 @@
  * into a finding with the path, what SQLite said, and a hint.
  *
  * Commits are safe against the death of the process from the start, and against the loss of power as soon as there
- * is something to lose: a new file is not flushed to the disk before its first run is complete. */
+ * is something to lose: a new file, and its name in the directory, are not flushed to the disk before its first run is
+ * complete.
+ *
+ * Whoever writes keeps SQLite's lock from opening to closing, between transactions too, so nobody else writes to the
+ * file meanwhile. A file is removed only under that lock, and whoever then gets the lock on it creates a new one. */
 #ifndef ORRERY_STORE_DATABASE_H
 #define ORRERY_STORE_DATABASE_H
 
@@ -11,24 +15,35 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct database {
     sqlite3 *handle;
     char *path;
+    bool reading;
     bool created; /* the file did not exist before */
+    bool owned;   /* nor did anybody else lock it first: all that is in it was written here */
+    dev_t device; /* of a file that was created: which one it was */
+    ino_t inode;
 };
 
 /* Opens an existing file for reading, or (create) an existing or new one for writing. In both cases it is a results
  * database of our schema version afterwards; a file opened for writing is locked: a transaction is open on it.
- * Returns 0, SIM_E_STORE or SIM_E_NOMEM; then nothing is open, and a file that was created is gone again. */
+ * Returns 0, SIM_E_STORE or SIM_E_NOMEM; then nothing is open, and a file that was created is gone again, unless
+ * another process writes to it. */
 int database_open_write(struct database *database, const char *path, int busy_ms, struct diag *diag);
 int database_open_read(struct database *database, const char *path, struct diag *diag);
 
-/* Flushes a file that was created to the disk, and from now on flushes at every commit, as for a file that existed
+/* Fails if the file has lost its name since it was opened, so that nobody would find what is written to it. Returns 0
+ * or SIM_E_STORE. */
+int database_check_name(const struct database *database, const char *what, struct diag *diag);
+
+/* Flushes a file that was created, and its directory entry, to the disk, and from now on flushes at every commit, as for a file that existed
  * before. Returns 0 or SIM_E_STORE. */
 int database_make_durable(const struct database *database, const char *what, struct diag *diag);
 
-/* Rolls back what is not committed and closes. With `remove`, a file that was created is removed. */
+/* Rolls back what is not committed and closes. With `remove`, a file that was created is removed, unless another
+ * process writes to it or the name is now that of another file. */
 void database_close(struct database *database, bool remove);
 
 /* Adds the finding "cannot WHAT: what SQLite said" about the latest call that failed. Returns SIM_E_STORE or

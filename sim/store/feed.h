@@ -1,6 +1,6 @@
 /* A block of records as a table that SQLite can read: "INSERT INTO request SELECT * FROM new_request" then puts all
- * requests of the block into the database in one statement, without binding a parameter. Against a prepared
- * statement per row this halves the CPU time, and it beats VALUES lists of 50 rows by 10 %. */
+ * requests of the block into the database in one statement, without binding a parameter. tests/bench/store.c measures
+ * this against a prepared statement per row. */
 #ifndef ORRERY_STORE_FEED_H
 #define ORRERY_STORE_FEED_H
 

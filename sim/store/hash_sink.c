@@ -13,8 +13,9 @@ void hash_sink_fini(struct hash_sink *sink)
     block_fini(&sink->block);
 }
 
-static int hash_row(struct hash_sink *sink, enum table_id table, const void *row)
+static int hash_row(void *hashing, enum table_id table, const void *row)
 {
+    struct hash_sink *sink = hashing;
     sink->block.used = 0;
     int code = block_add(&sink->block, table, row);
     if (code < 0) return code;
@@ -22,31 +23,10 @@ static int hash_row(struct hash_sink *sink, enum table_id table, const void *row
     return 0;
 }
 
-#define SINK_FUNCTION(name, table)                                                                                     \
-    static int hash_##name(void *sink, const struct name##_row *row)                                                   \
-    {                                                                                                                  \
-        return hash_row(sink, table, row);                                                                             \
-    }
-
-SINK_FUNCTION(request, TABLE_REQUEST)
-SINK_FUNCTION(job, TABLE_JOB)
-SINK_FUNCTION(sample, TABLE_SAMPLE)
-SINK_FUNCTION(histogram, TABLE_HISTOGRAM)
-SINK_FUNCTION(decision, TABLE_DECISION)
-SINK_FUNCTION(warning, TABLE_WARNING)
-SINK_FUNCTION(metric, TABLE_METRIC)
-
-struct sink hash_sink(struct hash_sink *hashing)
+struct sink hash_sink(struct hash_sink *sink)
 {
-    struct sink sink = {
-        .context = hashing, .histogram = hash_histogram, .warning = hash_warning, .metric = hash_metric};
-    if (hashing->keep == KEEP_ROWS) {
-        sink.request = hash_request;
-        sink.job = hash_job;
-        sink.sample = hash_sample;
-        sink.decision = hash_decision;
-    }
-    return sink;
+    sink->route = (struct route){.put = hash_row, .store = sink};
+    return route_sink(&sink->route, sink->keep);
 }
 
 int hash_sink_hex(const struct hash_sink *sink, char hex[HASH_HEX_CHARS])

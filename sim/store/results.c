@@ -2,6 +2,7 @@
 
 #include "sim/core/check.h"
 #include "sim/core/mem.h"
+#include "sim/store/route.h"
 #include "sim/store/writer.h"
 
 #include <inttypes.h>
@@ -10,6 +11,7 @@
 struct results {
     struct database database;
     struct writer writer;
+    struct route route;
     bool has_writer;
     enum results_keep keep;
     int64_t run_id; /* of the run that is open; 0: none */
@@ -92,7 +94,11 @@ int results_begin_run(struct results *results, const struct run_info *info, int6
     int64_t last = 0;
     int code = 0;
     if (sqlite3_get_autocommit(database->handle)) code = database_run(database, "BEGIN IMMEDIATE", "begin a run", diag);
-    if (code == 0) code = database_integer(database, "SELECT max(id) FROM run", &last, "begin a run", diag);
+    if (code == 0)
+        code = database_integer(database, "SELECT max(id) FROM run WHERE id > 0", &last, "begin a run", diag);
+    if (code == 0 && last == INT64_MAX)
+        code = diag_error(diag, SIM_E_STORE, database->path, "name another file with -o",
+                          "cannot begin a run: the last run has the largest id there is, %" PRId64, last);
     if (code == 0 && last > 0) code = database_run(database, schema_index_sql, "index the tables", diag);
     if (code == 0) code = insert_run(results, last + 1, info, diag);
     if (code == 0) code = database_run(database, "COMMIT; BEGIN IMMEDIATE", "begin a run", diag);
@@ -103,31 +109,15 @@ int results_begin_run(struct results *results, const struct run_info *info, int6
     return 0;
 }
 
-#define SINK_FUNCTION(name, table)                                                                                     \
-    static int put_##name(void *results, const struct name##_row *row)                                                 \
-    {                                                                                                                  \
-        return writer_put(&((struct results *)results)->writer, table, row);                                           \
-    }
-
-SINK_FUNCTION(request, TABLE_REQUEST)
-SINK_FUNCTION(job, TABLE_JOB)
-SINK_FUNCTION(sample, TABLE_SAMPLE)
-SINK_FUNCTION(histogram, TABLE_HISTOGRAM)
-SINK_FUNCTION(decision, TABLE_DECISION)
-SINK_FUNCTION(warning, TABLE_WARNING)
-SINK_FUNCTION(metric, TABLE_METRIC)
+static int put_row(void *results, enum table_id table, const void *row)
+{
+    return writer_put(&((struct results *)results)->writer, table, row);
+}
 
 struct sink results_sink(struct results *results)
 {
-    struct sink sink = {
-        .context = results, .histogram = put_histogram, .warning = put_warning, .metric = put_metric};
-    if (results->keep == KEEP_ROWS) {
-        sink.request = put_request;
-        sink.job = put_job;
-        sink.sample = put_sample;
-        sink.decision = put_decision;
-    }
-    return sink;
+    results->route = (struct route){.put = put_row, .store = results};
+    return route_sink(&results->route, results->keep);
 }
 
 static int update_run(struct results *results, const struct run_end *end, const char *result_hash, struct diag *diag)
@@ -171,6 +161,7 @@ int results_end_run(struct results *results, const struct run_end *end, char res
     }
     if (code == 0) code = update_run(results, end, result_hash, diag);
     if (code == 0) code = insert_cost(results, &end->cost, diag);
+    if (code == 0) code = database_check_name(&results->database, "end the run", diag);
     if (code == 0) code = database_run(&results->database, "COMMIT", "end the run", diag);
     if (code == 0 && results->database.created && results->n_ended == 0)
         code = database_make_durable(&results->database, "end the run", diag);

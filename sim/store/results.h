@@ -3,10 +3,11 @@
  * One run is one transaction. Its row in `run` is committed first, with status 'open'; everything else, and the
  * status it ended with, is committed together at the end. So a process that dies, however it dies, loses the run it
  * was in and nothing else, and nobody ever sees half a run. SQLite's journal stays small, since rows are only
- * appended; the file is locked against other writers while it is open here, and against readers too once the run's
- * rows outgrow SQLite's cache.
+ * appended. The file is locked against other writers while it is open here, and against readers too from the first run
+ * until it is closed.
  *
- * A file that was created here and in which no run was completed is removed when it is closed. */
+ * A file that was created here and in which no run was completed is removed when it is closed, unless another process
+ * has taken it over. */
 #ifndef ORRERY_STORE_RESULTS_H
 #define ORRERY_STORE_RESULTS_H
 
@@ -21,7 +22,7 @@ struct results;
 
 struct results_options {
     bool resume;        /* remove runs that were left open by a process that died */
-    bool writer_thread; /* write from a second thread: the simulation waits less, at 5-10 % more CPU time per row */
+    bool writer_thread; /* write from a second thread: the simulation waits less, at more CPU time per row */
     int busy_ms;        /* how long to wait for another process that is writing */
 };
 
@@ -53,7 +54,8 @@ struct run_end {
 };
 
 /* Creates a file, or opens an existing results database of our schema version to append runs to. Inputs should have
- * been checked before. Returns 0, SIM_E_STORE or SIM_E_NOMEM; then a file that did not exist does not exist. */
+ * been checked before. Returns 0, SIM_E_STORE or SIM_E_NOMEM; then a file that did not exist does not exist, unless
+ * another process created or uses it. */
 int results_open(const char *path, const struct results_options *options, struct results **results, struct diag *diag);
 
 /* Closes. A run that was begun and not ended is taken out again. NULL is allowed. */

@@ -42,8 +42,8 @@ extern const struct table schema_tables[TABLE_COUNT];
 /* Statements that make an empty file a results database. */
 extern const char schema_create_sql[];
 
-/* Statements that index the large tables by run. A file with one run needs no index, and the rows of one run go in a
- * third faster without it: so these are for the moment when the second run starts. */
+/* Statements that index the large tables by run. A file with one run needs no index, and the rows of one run go in
+ * faster without it: so these are for the moment when the second run starts. */
 extern const char schema_index_sql[];
 
 #endif
