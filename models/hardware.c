@@ -21,7 +21,23 @@ double gpu_peak_flop_per_s(const struct gpu_spec *gpu, enum number_format format
     return gpu->peak_flop_per_s[format];
 }
 
+/* Dimensions of the largest cube that `gpus` GPUs fill, at least the one of a pair. */
+static int cube_dimensions(int64_t gpus)
+{
+    int dimensions = 1;
+    while (gpus >> (dimensions + 1)) dimensions++;
+    return dimensions;
+}
+
 double gpu_link_bytes_per_s(const struct gpu_spec *gpu, int64_t gpus)
 {
-    return gpus <= gpu->nvlink_gpus ? gpu->nvlink_bytes_per_s : gpu->pcie_bytes_per_s;
+    if (gpus > gpu->nvlink_gpus) return gpu->pcie_bytes_per_s;
+    if (gpu->fabric != FABRIC_MESH) return gpu->nvlink_bytes_per_s;
+    return gpu->nvlink_bytes_per_s * cube_dimensions(gpus) / cube_dimensions(gpu->nvlink_gpus);
+}
+
+double gpu_pair_bytes_per_s(const struct gpu_spec *gpu, int64_t gpus)
+{
+    const double pair = gpu_link_bytes_per_s(gpu, 2), group = gpu_link_bytes_per_s(gpu, gpus);
+    return pair < group ? pair : group;
 }

@@ -1,7 +1,8 @@
 /* What a GPU can do, as its data sheet states it: peaks, capacities, links, power.
  *
- * Peaks are dense (no structured sparsity) and assume accumulation in fp32. What a program reaches of them is the
- * business of the cost models. Bandwidths of links are per direction. */
+ * Peaks are dense (no structured sparsity), assume accumulation in fp32, and hold at the clock that the data sheet
+ * chose: mostly boost_hz, but 1.83 GHz for the tensor cores of H100 SXM and H200, 1.62 GHz for those of H100 PCIe. What
+ * a program reaches of them is the business of the cost models. Bandwidths of links are per direction. */
 #ifndef ORRERY_MODELS_HARDWARE_H
 #define ORRERY_MODELS_HARDWARE_H
 
@@ -24,15 +25,17 @@ enum number_format {
     FORMAT_COUNT
 };
 
-/* How the GPUs of a node reach each other besides PCIe. */
+/* How the GPUs of a node reach each other besides PCIe: bridged pairs; a cube mesh, where a GPU has as many links along
+ * each edge of a hypercube; a switch that gives every pair the full bandwidth. */
 enum gpu_fabric { FABRIC_NONE, FABRIC_BRIDGE, FABRIC_MESH, FABRIC_SWITCH };
 
 struct gpu_spec {
     const char *name, *architecture;
     double peak_flop_per_s[FORMAT_COUNT]; /* 0 or NAN: none; integer operations count as FLOP */
-    double memory_bytes, memory_bytes_per_s, l2_bytes;
+    double memory_bytes;                  /* what nvidia-smi reports as total; the driver keeps some of it */
+    double memory_bytes_per_s, l2_bytes;
     int64_t sm_count;
-    double boost_hz, base_hz; /* SM clock; the peaks are at boost; base NAN where unknown */
+    double boost_hz, base_hz; /* SM clock; base NAN where unknown */
     double tdp_w, idle_w;     /* idle without a process on the GPU; NAN where unknown */
     enum gpu_fabric fabric;
     int64_t nvlink_gpus;      /* GPUs that reach each other over NVLink, 0 without */
@@ -46,7 +49,12 @@ double number_format_bytes(enum number_format format);
  * it: fp8, int8, int4 and bf16 in fp16, fp16 in fp32. */
 double gpu_peak_flop_per_s(const struct gpu_spec *gpu, enum number_format format);
 
-/* Bandwidth per direction between `gpus` GPUs of one node: NVLink as long as it connects them all, else PCIe. */
+/* What each of `gpus` GPUs of one node, placed side by side, sends to the others together, per direction: over NVLink
+ * as long as it connects them all, else PCIe. In a mesh only the links inside the group count: a third between 2 of 8
+ * GPUs, two thirds among 4 (NVIDIA DGX-1 with Tesla V100 system architecture, hybrid cube mesh). */
 double gpu_link_bytes_per_s(const struct gpu_spec *gpu, int64_t gpus);
+
+/* What one of `gpus` such GPUs sends to one other, per direction. */
+double gpu_pair_bytes_per_s(const struct gpu_spec *gpu, int64_t gpus);
 
 #endif

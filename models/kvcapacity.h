@@ -8,7 +8,7 @@
 
 struct kv_params {
     double usable_frac;      /* share of the memory that the engine may use (vLLM: gpu_memory_utilization) */
-    double reserve_bytes;    /* CUDA context, collectives' buffers, CUDA graphs */
+    double reserve_bytes;    /* what the driver keeps, CUDA context, collectives' buffers, CUDA graphs */
     int64_t batch_tokens;    /* largest number of tokens in an iteration */
     int64_t batch_sequences; /* largest number of sequences in an iteration */
     int64_t block_tokens;

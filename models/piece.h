@@ -1,4 +1,5 @@
-/* A duration along a run of decode iterations: now + i * slope_s for iteration i, as long as i < until.
+/* A quantity along a run of decode iterations: now + i * slope for iteration i, as long as i < until. The unit is its
+ * maker's: tokens of context become seconds by scaling.
  *
  * Cost models are sums, maxima and minima of such pieces. Where the winner of a maximum changes, the piece ends, so a
  * run of iterations priced by one piece is exact. */

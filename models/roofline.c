@@ -82,7 +82,7 @@ static void init_collectives(struct roofline *roofline, const struct gpu_spec *g
         roofline->token_s += per_layer * steps / n * token_bytes / bytes_per_s;
     }
     if (pipeline_parallel > 1) {
-        const double link = gpu_link_bytes_per_s(gpu, tensor_parallel * pipeline_parallel);
+        const double link = gpu_pair_bytes_per_s(gpu, tensor_parallel * pipeline_parallel);
         roofline->send_s = params->collective_s + params->collective_hop_s;
         roofline->send_token_s = token_bytes / n / (link * params->collective_bandwidth_frac);
     }
@@ -142,13 +142,6 @@ static double projections_s(const struct roofline *roofline, int64_t tokens)
            product_s(&roofline->expert_down, rows, touched);
 }
 
-/* What a window leaves of prefill_pairs when n tokens come on top of p: each query sees at most `window` tokens. */
-static double windowed_pairs(double n, double p, double window)
-{
-    const double growing = window > p ? (window - p < n ? window - p : n) : 0.0;
-    return growing * growing + 2.0 * growing * p + 2.0 * (n - growing) * window;
-}
-
 /* Attention of the prompts, in one layer. With a window the prompts of a batch count as alike. */
 static double prefill_attention_s(const struct roofline *roofline, const struct iteration_work *work)
 {
@@ -158,7 +151,7 @@ static double prefill_attention_s(const struct roofline *roofline, const struct 
     if (roofline->window_tokens > 0.0) {
         const double prompts = (double)work->prefill_sequences, n = tokens / prompts;
         const double p = (double)work->prefill_context_tokens / prompts, seen = n + roofline->window_tokens;
-        const double windowed = prompts * windowed_pairs(n, p, roofline->window_tokens);
+        const double windowed = prompts * llm_window_pairs(n, p, roofline->window_tokens);
         if (windowed < pairs) pairs = windowed;
         if (prompts * seen < keys) keys = prompts * seen;
     }

@@ -1,5 +1,6 @@
 #include "models/transformer.h"
 
+#include <math.h>
 #include <stddef.h>
 
 static int64_t ffn_matrices(const struct llm_spec *llm)
@@ -82,7 +83,63 @@ double llm_flop_per_token(const struct llm_spec *llm, int64_t context_tokens)
     const int64_t seen = llm->sliding_window > 0 && llm->sliding_window < context_tokens ? llm->sliding_window
                                                                                          : context_tokens;
     const double attention = 4.0 * (double)(llm->layers * llm->q_heads * llm->head_dim) * (double)seen;
-    return 2.0 * (double)(llm->layers * layer + llm->vocab * llm->hidden) + attention;
+    return 2.0 * (double)(llm->layers * layer) + llm_head_flop(llm) + attention;
+}
+
+double llm_head_flop(const struct llm_spec *llm)
+{
+    return 2.0 * (double)(llm->vocab * llm->hidden);
+}
+
+double llm_read_bytes(const struct llm_spec *llm, int64_t tokens)
+{
+    const double experts = (double)llm->experts, chosen = (double)llm->experts_per_token;
+    const double touched = llm->experts > 0 ? experts * (1.0 - pow(1.0 - chosen / experts, (double)tokens)) : 0.0;
+    const double router = (double)llm->hidden * experts;
+    const double layer = (double)(attention_weights(llm) + ffn_matrices(llm) * llm->hidden * llm->ffn) +
+                         touched * (double)expert_weights(llm);
+    return (double)llm->layers * layer * number_format_bytes(llm->weights) +
+           ((double)llm->layers * router + (double)(llm->vocab * llm->hidden)) * number_format_bytes(llm->compute);
+}
+
+double llm_window_pairs(double tokens, double context_tokens, double window_tokens)
+{
+    const double room = window_tokens > context_tokens ? window_tokens - context_tokens : 0.0;
+    const double growing = room < tokens ? room : tokens;
+    return growing * growing + 2.0 * growing * context_tokens + 2.0 * (tokens - growing) * window_tokens;
+}
+
+static const char *size_problem(const struct llm_spec *llm)
+{
+    if (llm->layers < 1 || llm->layers > LLM_MAX_LAYERS) return "the number of layers must be from 1 to 1024";
+    if (llm->hidden < 1 || llm->hidden > LLM_MAX_HIDDEN) return "the hidden state must be from 1 to 131072 wide";
+    if (llm->q_heads < 1 || llm->kv_heads < 1 || llm->q_heads > LLM_MAX_HEADS || llm->kv_heads > LLM_MAX_HEADS)
+        return "the number of attention and of key-value heads must be from 1 to 4096";
+    if (llm->head_dim < 1 || llm->head_dim > LLM_MAX_HEAD_DIM) return "attention heads must be from 1 to 4096 wide";
+    if (llm->ffn < 0 || llm->ffn > LLM_MAX_FFN || llm->expert_ffn < 0 || llm->expert_ffn > LLM_MAX_FFN)
+        return "feed-forward layers must be at most 524288 wide";
+    if (llm->vocab < 1 || llm->vocab > LLM_MAX_VOCAB) return "the vocabulary must hold from 1 to 16777216 tokens";
+    if (llm->max_context < 1 || llm->max_context > LLM_MAX_CONTEXT)
+        return "the longest context must be from 1 to 1073741824 tokens";
+    return NULL;
+}
+
+const char *llm_problem(const struct llm_spec *llm)
+{
+    const char *problem = size_problem(llm);
+    if (problem) return problem;
+    if (llm->q_heads % llm->kv_heads != 0)
+        return "the number of attention heads is not a multiple of that of key-value heads";
+    if (llm->position_embeddings < 0 || llm->position_embeddings > LLM_MAX_CONTEXT)
+        return "there are too many learned positions";
+    if (llm->experts < 0 || llm->experts > LLM_MAX_EXPERTS) return "the number of experts must be at most 1024";
+    if (llm->experts == 0) {
+        if (llm->experts_per_token != 0 || llm->expert_ffn != 0) return "its experts are described but not counted";
+        return llm->ffn > 0 ? NULL : "it has neither a feed-forward layer nor experts";
+    }
+    if (llm->experts_per_token < 1 || llm->experts_per_token > llm->experts)
+        return "the experts per token must be from 1 to the number of experts";
+    return llm->expert_ffn > 0 ? NULL : "the width of the experts' feed-forward layer is missing";
 }
 
 const char *llm_parallel_problem(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel)

@@ -11,6 +11,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Bounds of a shape. Everything that is counted of it fits in 64 bits, with a bit to spare for FLOP. */
+enum {
+    LLM_MAX_LAYERS = 1 << 10,
+    LLM_MAX_HIDDEN = 1 << 17,
+    LLM_MAX_HEADS = 1 << 12,
+    LLM_MAX_HEAD_DIM = 1 << 12,
+    LLM_MAX_FFN = 1 << 19,
+    LLM_MAX_EXPERTS = 1 << 10,
+    LLM_MAX_VOCAB = 1 << 24,
+    LLM_MAX_CONTEXT = 1 << 30
+};
+
 struct llm_spec {
     const char *name, *source;
     int64_t layers, hidden, q_heads, kv_heads, head_dim;
@@ -44,6 +56,20 @@ double llm_kv_bytes_per_token(const struct llm_spec *llm);
 /* Forward floating-point operations for one more token that attends to `context_tokens` tokens, logits included: two
  * per weight of the matrices it meets, 4 q_heads head_dim per layer and context token (scores and weighted sum). */
 double llm_flop_per_token(const struct llm_spec *llm, int64_t context_tokens);
+
+/* FLOP of the head for one row of logits. Engines run it once per sequence, not for every token of a prompt. */
+double llm_head_flop(const struct llm_spec *llm);
+
+/* Bytes of the matrices that an iteration over `tokens` tokens reads: those of the layers, and the head. Of the experts
+ * the share that at least one token is expected to choose, tokens choosing independently: 1 - (1 - k/E)^tokens. */
+double llm_read_bytes(const struct llm_spec *llm, int64_t tokens);
+
+/* Twice the query-key pairs of `tokens` tokens that come on top of `context_tokens`, where each query sees at most
+ * `window_tokens` > 0: the window's part of tokens^2 + 2 tokens context_tokens. */
+double llm_window_pairs(double tokens, double context_tokens, double window_tokens);
+
+/* Why no LLM has this shape, as a static text, or NULL when one may have it. */
+const char *llm_problem(const struct llm_spec *llm);
 
 /* Why the model cannot be split so, as a static text, or NULL when it can. */
 const char *llm_parallel_problem(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel);

@@ -24,12 +24,6 @@ static int fail_nomem(struct diag *diag)
     return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
 }
 
-static bool is_json(const char *name)
-{
-    const size_t n = strlen(name);
-    return n > 5 && strcmp(name + n - 5, ".json") == 0;
-}
-
 /* "a100" of "hardware/a100.json", and "Yi-34B" of "models/Yi-34B/config.json": checkpoints call all their files alike. */
 static char *entry_name(struct arena *arena, const char *path)
 {
@@ -56,7 +50,7 @@ static int visit_shelf(DIR *directory, struct arena *arena, const char **names, 
     *n = 0;
     rewinddir(directory);
     for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
-        if (entry->d_name[0] == '.' || !is_json(entry->d_name)) continue;
+        if (entry->d_name[0] == '.' || !path_is_json(entry->d_name)) continue;
         if (names) {
             if (*n == max) break;
             names[*n] = entry_name(arena, entry->d_name);
@@ -128,7 +122,7 @@ static int report_unknown(const struct catalog *catalog, const struct shelf *she
 static int find_file(const struct catalog *catalog, const struct shelf *shelf, const char *name, const char *where,
                      struct arena *arena, const char **path, struct diag *diag)
 {
-    const bool is_path = is_json(name);
+    const bool is_path = path_is_json(name);
     *path = is_path ? arena_strdup(arena, name)
                     : arena_printf(arena, "%s/%s/%s.json", catalog->root, shelf->folder, name);
     if (!*path) return fail_nomem(diag);
@@ -159,6 +153,15 @@ int catalog_gpu(const struct catalog *catalog, const char *name, const char *whe
     return gpu->name ? 0 : fail_nomem(diag);
 }
 
+static int check_shape(const struct json_node *root, const struct llm_spec *llm, struct diag *diag)
+{
+    char where[DIAG_WHERE_CHARS];
+    const char *problem = llm_problem(llm);
+    if (!problem) return 0;
+    return diag_error(diag, SIM_E_CONFIG, json_where(root, where, sizeof where), NULL, "no LLM has this shape: %s",
+                      problem);
+}
+
 int catalog_llm(const struct catalog *catalog, const char *name, const char *where, struct arena *arena,
                 struct llm_spec *llm, struct diag *diag)
 {
@@ -172,6 +175,7 @@ int catalog_llm(const struct catalog *catalog, const char *name, const char *whe
         code = huggingface_read(root, llm, diag);
     else
         code = bind_file(path, catalog_llm_fields, arena, llm, sizeof *llm, diag);
+    if (code == 0) code = check_shape(root, llm, diag);
     if (code != 0) return code;
     llm->name = entry_name(arena, path);
     return llm->name ? 0 : fail_nomem(diag);

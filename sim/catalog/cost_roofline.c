@@ -3,17 +3,21 @@
  * The defaults are round numbers read off public measurements, not a fit, so the model counts as uncalibrated. They
  * come from the profiles of microsoft/vidur @ 7d475133 and ai-dynamo/aiconfigurator @ 095f58a5:
  *
- *   projection_*    Vidur, MLP up projection inside a model: .70-.76 of the peak on A100 and .70-.73 on H100 from 2048
- *                   tokens on; .68-.78 (A100), .68-.87 (H100), .78-.80 (A40) of the bandwidth up to 8 tokens
+ *   projection_*    Vidur, MLP up projection inside a model (time_stats.mlp_up_proj.median), median of each LLM over
+ *                   all degrees of tensor parallelism: .70-.76 of the peak on A100 and .70-.73 on H100 from 2048 tokens
+ *                   on; .68-.77 (A100), .68-.87 (H100), .78-.80 (A40) of the bandwidth up to 8 tokens, where one GPU
+ *                   alone reaches .68-.81, .68-.91, .79-.81
  *   attention_*     aiconfigurator: prompts of 4096 tokens and more reach a median of .54 (A100) and .53 (H100) of the
- *                   peak, reading the KV cache a median of .64 (A100) and .70 (H100) of the bandwidth
+ *                   peak; rows that read over 100 MB of KV cache a median of .64 (A100), .70 (H100) of the bandwidth.
+ *                   Smaller rows start up for most of their time, which is layer_overhead's
  *   elementwise_*   Vidur, five operators of a Llama-2-70B layer at 2048 tokens: .47 (A100), .51 (H100)
  *   collective_*    all-reduce over 64 MB and 512 MB: .58 and .72 (A100), .71 and .78 (H100) of the link; floors from
  *                   7 us (2 GPUs) to 25 us (8 GPUs)
  *   layer_overhead  Vidur at one token: 17 us for five small kernels (A100, Llama-2-7B); the calibration of its four
  *                   matrix products starts each in 3.9 us, aiconfigurator attention in 10.5 us
- *   *_overhead      Vidur, vLLM on A100, Llama-2-7B: schedule, prepare, sample and process together take .84 ms + 42 us
- *                   per sequence (medians at 8 to 128 sequences) */
+ *   *_overhead      Vidur, vLLM on A100, Llama-2-7B on one GPU: schedule, prepare_inputs_e2e, sampler_e2e and
+ *                   process_model_outputs (medians, 13 rows of 8 to 128 sequences) together take .79 ms + 42.6 us per
+ *                   sequence by least squares; the default for an iteration is 8 % above */
 #include "sim/catalog/cost_kind.h"
 
 #include "models/roofline.h"

@@ -39,7 +39,7 @@ const struct config_field catalog_gpu_fields[] = {
     {.name = "peak", .kind = CONFIG_SECTION, GPU(peak_flop_per_s), .fields = peak_fields,
      .help = "peaks by number format; a format that is absent runs in the next wider one"},
     {.name = "memory", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED | CONFIG_SOURCED, GPU(memory_bytes),
-     .dim = UNIT_BYTES, POSITIVE, .help = "device memory that programs can use"},
+     .dim = UNIT_BYTES, POSITIVE, .help = "device memory as nvidia-smi reports it in total"},
     {.name = "memory_bandwidth", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED | CONFIG_SOURCED,
      GPU(memory_bytes_per_s), .dim = UNIT_BYTES_PER_S, POSITIVE, .help = "peak bandwidth of the device memory"},
     {.name = "l2", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED | CONFIG_SOURCED, GPU(l2_bytes),
@@ -47,7 +47,7 @@ const struct config_field catalog_gpu_fields[] = {
     {.name = "sms", .kind = CONFIG_INT, .flags = CONFIG_REQUIRED | CONFIG_SOURCED, GPU(sm_count), COUNT,
      .help = "streaming multiprocessors"},
     {.name = "boost_clock", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED | CONFIG_SOURCED, GPU(boost_hz),
-     .dim = UNIT_FREQUENCY, POSITIVE, .help = "highest SM clock"},
+     .dim = UNIT_FREQUENCY, POSITIVE, .help = "highest SM clock; peaks of tensor cores may hold at a lower one"},
     {.name = "base_clock", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL | CONFIG_SOURCED, GPU(base_hz),
      .dim = UNIT_FREQUENCY, POSITIVE, .help = "SM clock that is kept at the power limit"},
     {.name = "tdp", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED | CONFIG_SOURCED, GPU(tdp_w), .dim = UNIT_POWER,
@@ -55,7 +55,7 @@ const struct config_field catalog_gpu_fields[] = {
     {.name = "idle_power", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL | CONFIG_SOURCED, GPU(idle_w),
      .dim = UNIT_POWER, POSITIVE, .help = "power without any process on the GPU"},
     {.name = "fabric", .kind = CONFIG_CHOICE, GPU(fabric), .value = "none", .choices = fabrics,
-     .help = "what links the GPUs of a node besides PCIe"},
+     .help = "what links the GPUs of a node besides PCIe: bridged pairs, a cube mesh, a switch"},
     {.name = "nvlink_gpus", .kind = CONFIG_INT, GPU(nvlink_gpus), .value = "0", .min = 0, .max = 1024,
      .help = "GPUs that reach each other over NVLink"},
     {.name = "nvlink_bandwidth", .kind = CONFIG_QUANTITY, .flags = CONFIG_SOURCED, GPU(nvlink_bytes_per_s),
@@ -65,10 +65,11 @@ const struct config_field catalog_gpu_fields[] = {
     {0},
 };
 
-#define LLM_COUNT(text, member, what)                                                                                  \
-    {.name = text, .kind = CONFIG_INT, .flags = CONFIG_REQUIRED | CONFIG_SOURCED, LLM(member), COUNT, .help = what}
-#define LLM_OPTION(text, member, what)                                                                                 \
-    {.name = text, .kind = CONFIG_INT, .flags = CONFIG_SOURCED, LLM(member), .value = "0", .min = 0, .max = -1,        \
+#define LLM_COUNT(text, member, most, what)                                                                            \
+    {.name = text, .kind = CONFIG_INT, .flags = CONFIG_REQUIRED | CONFIG_SOURCED, LLM(member), .min = 1, .max = most,  \
+     .help = what}
+#define LLM_OPTION(text, member, most, what)                                                                           \
+    {.name = text, .kind = CONFIG_INT, .flags = CONFIG_SOURCED, LLM(member), .value = "0", .min = 0, .max = most,      \
      .help = what}
 #define LLM_FLAG(text, member, what)                                                                                   \
     {.name = text, .kind = CONFIG_BOOL, LLM(member), .value = "false", .help = what}
@@ -78,18 +79,20 @@ const struct config_field catalog_gpu_fields[] = {
 const struct config_field catalog_llm_fields[] = {
     {.name = "source", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, LLM(source),
      .help = "where the values of this file come from, those apart that name their own source"},
-    LLM_COUNT("layers", layers, "transformer layers"),
-    LLM_COUNT("hidden", hidden, "width of the hidden state"),
-    LLM_COUNT("q_heads", q_heads, "attention heads"),
-    LLM_COUNT("kv_heads", kv_heads, "heads of keys and values; fewer than q_heads: grouped-query attention"),
-    LLM_COUNT("head_dim", head_dim, "width of an attention head"),
-    LLM_OPTION("ffn", ffn, "width of the feed-forward layer; beside experts: of the shared expert"),
-    LLM_COUNT("vocab", vocab, "rows of the vocabulary matrices"),
-    LLM_COUNT("max_context", max_context, "longest context the LLM was trained or extended for, in tokens"),
-    LLM_OPTION("sliding_window", sliding_window, "tokens that a query looks back, 0 for all"),
-    LLM_OPTION("experts", experts, "experts per layer, 0 for a dense LLM"),
-    LLM_OPTION("experts_per_token", experts_per_token, "experts that serve a token"),
-    LLM_OPTION("expert_ffn", expert_ffn, "width of an expert's feed-forward layer"),
+    LLM_COUNT("layers", layers, LLM_MAX_LAYERS, "transformer layers"),
+    LLM_COUNT("hidden", hidden, LLM_MAX_HIDDEN, "width of the hidden state"),
+    LLM_COUNT("q_heads", q_heads, LLM_MAX_HEADS, "attention heads"),
+    LLM_COUNT("kv_heads", kv_heads, LLM_MAX_HEADS,
+              "heads of keys and values; fewer than q_heads: grouped-query attention"),
+    LLM_COUNT("head_dim", head_dim, LLM_MAX_HEAD_DIM, "width of an attention head"),
+    LLM_OPTION("ffn", ffn, LLM_MAX_FFN, "width of the feed-forward layer; beside experts: of the shared expert"),
+    LLM_COUNT("vocab", vocab, LLM_MAX_VOCAB, "rows of the vocabulary matrices"),
+    LLM_COUNT("max_context", max_context, LLM_MAX_CONTEXT,
+              "longest context the LLM was trained or extended for, in tokens"),
+    LLM_OPTION("sliding_window", sliding_window, -1, "tokens that a query looks back, 0 for all"),
+    LLM_OPTION("experts", experts, LLM_MAX_EXPERTS, "experts per layer, 0 for a dense LLM"),
+    LLM_OPTION("experts_per_token", experts_per_token, LLM_MAX_EXPERTS, "experts that serve a token"),
+    LLM_OPTION("expert_ffn", expert_ffn, LLM_MAX_FFN, "width of an expert's feed-forward layer"),
     LLM_FLAG("gated_ffn", gated_ffn, "gate and up projection instead of up alone"),
     LLM_FLAG("parallel_block", parallel_block, "attention and feed-forward layer side by side"),
     LLM_FLAG("tied_embeddings", tied_embeddings, "the head shares the input embedding"),
@@ -102,10 +105,10 @@ const struct config_field catalog_llm_fields[] = {
     LLM_FLAG("embedding_norm", embedding_norm, "norm after the input embedding"),
     {.name = "layer_norms", .kind = CONFIG_INT, LLM(layer_norms), .value = "2", .min = 0, .max = 8,
      .help = "norms per layer"},
-    LLM_OPTION("position_embeddings", position_embeddings, "learned positions"),
+    LLM_OPTION("position_embeddings", position_embeddings, LLM_MAX_CONTEXT, "learned positions"),
     LLM_FORMAT("weights", weights, "number format of the layers' matrices"),
     LLM_FORMAT("compute", compute, "number format of computing, activations and all other weights"),
     LLM_FORMAT("kv", kv, "number format of the KV cache"),
-    LLM_OPTION("parameters", published_parameters, "number of parameters that the publisher states"),
+    LLM_OPTION("parameters", published_parameters, -1, "number of parameters that the publisher states"),
     {0},
 };

@@ -290,8 +290,6 @@ int huggingface_read(const struct json_node *root, struct llm_spec *llm, struct 
     struct reading reading = {root, diag, false};
     *llm = (struct llm_spec){.source = "Hugging Face config.json"};
     architecture->read(&reading, llm);
-    if (!reading.failed && (llm->q_heads < 1 || llm->kv_heads < 1 || llm->layers < 1 || llm->head_dim < 1))
-        report(&reading, NULL, architecture->model_type, "needs at least one layer and one attention head");
     llm->compute = llm->kv = read_format(&reading);
     llm->weights = read_weight_format(&reading, llm->compute);
     return reading.failed ? SIM_E_CONFIG : 0;

@@ -37,47 +37,79 @@ static int cost_service(struct cli *cli, const struct setup *setup, const struct
     return code;
 }
 
-/* What a query attends to of a context: a sliding window sees no more. */
-static double seen_tokens(const struct llm_spec *llm, int64_t context_tokens)
+/* A row of the table: `sequences` alike, each with `tokens` tokens in its prompt or context. */
+struct sample {
+    const char *phase;
+    int64_t sequences, tokens;
+    struct iteration_work work;
+    double pairs;     /* of a query and a key, within the sliding window */
+    double kv_tokens; /* whose keys and values are read */
+};
+
+static struct sample prefill_sample(const struct llm_spec *llm, int64_t tokens)
 {
-    return (double)(llm->sliding_window > 0 && llm->sliding_window < context_tokens ? llm->sliding_window
-                                                                                    : context_tokens);
+    double n = (double)tokens, window = llm->sliding_window > 0 ? (double)llm->sliding_window : n;
+    return (struct sample){
+        .phase = "prefill", .sequences = 1, .tokens = tokens,
+        .work = {.prefill_sequences = 1, .prefill_tokens = tokens, .prefill_pairs = n * n},
+        .pairs = fmin(n * n, llm_window_pairs(n, 0, window)) / 2, .kv_tokens = n};
 }
 
-/* Floating-point operations of an iteration, over all GPUs of the replica. */
-static double work_flop(const struct llm_spec *llm, const struct iteration_work *work, double context_tokens)
+static struct sample decode_sample(const struct llm_spec *llm, int64_t sequences, int64_t tokens)
 {
-    double tokens = (double)(work->prefill_tokens + work->decode_sequences);
-    double dense = llm_flop_per_token(llm, 0), per_context_token = llm_flop_per_token(llm, 1) - dense;
-    return tokens * dense + per_context_token * (work->prefill_pairs / 2 + context_tokens);
+    bool slides = llm->sliding_window > 0 && llm->sliding_window < tokens;
+    double seen_tokens = (double)(sequences * (slides ? llm->sliding_window : tokens));
+    return (struct sample){
+        .phase = "decode", .sequences = sequences, .tokens = tokens,
+        .work = {.decode_sequences = sequences, .decode_context_tokens = sequences * tokens},
+        .pairs = seen_tokens, .kv_tokens = seen_tokens};
 }
 
-/* Bytes of weights and of keys and values that an iteration reads, as if it needed every weight: a mixture of experts
- * reads fewer for small batches. */
-static double work_bytes(const struct llm_spec *llm, double context_tokens)
+static int64_t sample_tokens(const struct sample *sample)
 {
-    return llm_weight_bytes(llm) + llm_kv_bytes_per_token(llm) * context_tokens;
+    return sample->work.prefill_tokens + sample->work.decode_sequences;
 }
 
-static void add_row(struct table *table, const struct costed *costed, const char *phase, int64_t sequences,
-                    int64_t tokens, const struct iteration_work *work)
+/* Floating-point operations of matrix products, over all GPUs of the replica; the head runs once per sequence. */
+static double sample_flop(const struct llm_spec *llm, const struct sample *sample)
+{
+    double token = llm_flop_per_token(llm, 0), pair = llm_flop_per_token(llm, 1) - token;
+    double head = llm_head_flop(llm);
+    return (double)sample_tokens(sample) * (token - head) + (double)sample->sequences * head + pair * sample->pairs;
+}
+
+/* Bytes of weights and of keys and values that are read, once each. */
+static double sample_bytes(const struct llm_spec *llm, const struct sample *sample)
+{
+    return llm_read_bytes(llm, sample_tokens(sample)) + llm_kv_bytes_per_token(llm) * sample->kv_tokens;
+}
+
+/* An amount per second, undefined where nothing takes any time. */
+static void add_rate(struct table *table, double amount, double seconds)
+{
+    if (seconds > 0)
+        table_number(table, amount / seconds);
+    else
+        table_undefined(table);
+}
+
+static void add_row(struct table *table, const struct costed *costed, const struct sample *sample)
 {
     struct iteration_cost cost;
-    costed->model.cost(costed->model.model, work, &cost);
-    double context_tokens = (double)work->decode_sequences * seen_tokens(&costed->llm, tokens);
-    double flop = work_flop(&costed->llm, work, context_tokens), bytes = work_bytes(&costed->llm, context_tokens);
-    double peak_flop = costed->gpus * gpu_peak_flop_per_s(&costed->gpu, costed->llm.compute) * cost.first_s;
-    double peak_bytes = costed->gpus * costed->gpu.memory_bytes_per_s * cost.first_s;
+    costed->model.cost(costed->model.model, &sample->work, &cost);
+    double flop = sample_flop(&costed->llm, sample), bytes = sample_bytes(&costed->llm, sample);
+    double peak_flop_per_s = costed->gpus * gpu_peak_flop_per_s(&costed->gpu, costed->llm.compute);
+    double peak_bytes_per_s = costed->gpus * costed->gpu.memory_bytes_per_s;
     table_text(table, costed->service->name);
-    table_text(table, phase);
-    table_number(table, (double)sequences);
-    table_number(table, (double)tokens);
+    table_text(table, sample->phase);
+    table_number(table, (double)sample->sequences);
+    table_number(table, (double)sample->tokens);
     table_number(table, cost.first_s * 1e3);
-    table_number(table, (double)(work->prefill_tokens + work->decode_sequences) / cost.first_s);
+    add_rate(table, (double)sample_tokens(sample), cost.first_s);
     table_number(table, flop / 1e12);
     table_number(table, bytes / 1e9);
-    table_number(table, flop / peak_flop);
-    table_number(table, bytes / peak_bytes);
+    add_rate(table, flop / peak_flop_per_s, cost.first_s);
+    add_rate(table, bytes / peak_bytes_per_s, cost.first_s);
     table_text(table, cost.extrapolated ? "extrapolated" : NULL);
 }
 
@@ -86,15 +118,13 @@ static void add_rows(struct table *table, const struct costed *costed)
     static const int64_t lengths[] = {128, 512, 2048, 8192}, batches[] = {1, 8, 32, 128};
     enum { N_LENGTHS = sizeof lengths / sizeof *lengths, N_BATCHES = sizeof batches / sizeof *batches };
     for (int i = 0; i < N_LENGTHS && lengths[i] <= costed->llm.max_context; i++) {
-        int64_t n = lengths[i];
-        struct iteration_work work = {.prefill_sequences = 1, .prefill_tokens = n, .prefill_pairs = (double)(n * n)};
-        add_row(table, costed, "prefill", 1, n, &work);
+        struct sample sample = prefill_sample(&costed->llm, lengths[i]);
+        add_row(table, costed, &sample);
     }
     for (int i = 0; i < N_BATCHES; i++) {
         for (int j = 0; j < N_LENGTHS && lengths[j] <= costed->llm.max_context; j++) {
-            struct iteration_work work = {.decode_sequences = batches[i],
-                                          .decode_context_tokens = batches[i] * lengths[j]};
-            add_row(table, costed, "decode", batches[i], lengths[j], &work);
+            struct sample sample = decode_sample(&costed->llm, batches[i], lengths[j]);
+            add_row(table, costed, &sample);
         }
     }
 }

@@ -171,12 +171,18 @@ static void walk_path(struct file_walk *walk, const char *path)
     walk->n_files++;
 }
 
+static void walk_text(struct file_walk *walk, const struct config_field *field, const char *text)
+{
+    if ((field->flags & CONFIG_NAME_OR_PATH) && text != NULL && path_is_json(text)) walk_path(walk, text);
+}
+
 static void walk_fields(struct file_walk *walk, const struct config_field *fields, const char *bound)
 {
     for (const struct config_field *field = fields; field->name != NULL; field++) {
         const void *value = bound + field->offset;
         switch (field->kind) {
         case CONFIG_PATH: walk_path(walk, *(const char *const *)value); break;
+        case CONFIG_TEXT: walk_text(walk, field, *(const char *const *)value); break;
         case CONFIG_SECTION: walk_fields(walk, field->fields, value); break;
         case CONFIG_MAP:
         case CONFIG_LIST: walk_list(walk, field, value); break;

@@ -61,6 +61,11 @@ void table_number(struct table *table, double value)
              isnan(value) ? "" : table_show_number(value, shown, sizeof shown), value);
 }
 
+void table_undefined(struct table *table)
+{
+    add_cell(table, CELL_EMPTY, "-", 0);
+}
+
 static const char *cell_text(const struct table *table, size_t row, size_t column)
 {
     return table->texts.chars + table->cells[row * table->n_columns + column].chars;

@@ -44,6 +44,9 @@ void table_text(struct table *table, const char *text);
 /* A number: exact in JSON, by table_show_number for people. NAN is an empty cell. */
 void table_number(struct table *table, double value);
 
+/* A number that there is none of: "-" for people, null in JSON. */
+void table_undefined(struct table *table);
+
 /* Writes the rows with titles above them, two blanks between columns and none at the end of a line; or, as_json, what
  * table_json writes. Returns 0 or SIM_E_NOMEM. */
 int table_write(const struct table *table, bool as_json, FILE *out);

@@ -42,8 +42,9 @@ enum config_flags {
                             the defaults of its fields, a LIST or MAP is empty */
     CONFIG_SOURCED = 4,  /* may be written {"value": V, "source": "...", "sure": "datasheet|measured|derived|paper|
                             memory|guess"}; the scalar's origin is kept for `explain` and the catalog's listings */
-    CONFIG_SHORT = 8     /* VARIANT only: a bare string "fifo" stands for {"policy": "fifo"}, and parameters may be
+    CONFIG_SHORT = 8,    /* VARIANT only: a bare string "fifo" stands for {"policy": "fifo"}, and parameters may be
                             laid over it by a later document or --set */
+    CONFIG_NAME_OR_PATH = 16 /* TEXT only: what ends in ".json" is a path, treated like CONFIG_PATH; the rest a name */
 };
 
 struct config_field {

@@ -143,7 +143,8 @@ static void read_text(struct config_reading *reading, const struct config_field 
     const char *text = text_of(reading, field, name, node);
     if (text == NULL) return;
     config_check_range(reading, field, name, node, (double)strlen(text), "characters");
-    *out = arena_strdup(reading->arena, text);
+    const bool is_path = (field->flags & CONFIG_NAME_OR_PATH) && path_is_json(text);
+    *out = is_path ? path_join(reading->arena, node->source->directory, text) : arena_strdup(reading->arena, text);
     if (*out == NULL) config_report_nomem(reading);
 }
 

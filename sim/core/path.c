@@ -51,3 +51,9 @@ char *path_directory(struct arena *arena, const char *path)
     if (slash == path) return arena_strdup(arena, "/");
     return arena_printf(arena, "%.*s", (int)(slash - path), path);
 }
+
+bool path_is_json(const char *path)
+{
+    const size_t n = strlen(path);
+    return n > 5 && strcmp(path + n - 5, ".json") == 0;
+}

@@ -4,6 +4,8 @@
 
 #include "sim/core/mem.h"
 
+#include <stdbool.h>
+
 /* Removes ".", "name/.." and doubled slashes: "configs/scenarios/../../traces/x" becomes "traces/x", nothing ".".
  * A ".." that leaves the start stays; above the root directory it is dropped. */
 char *path_normalise(struct arena *arena, const char *path);
@@ -13,5 +15,8 @@ char *path_join(struct arena *arena, const char *directory, const char *path);
 
 /* The directory part: "configs" of "configs/a.json", "." of "a.json", "/" of "/a.json". */
 char *path_directory(struct arena *arena, const char *path);
+
+/* Whether it names a JSON file: it ends in ".json", with something before that. */
+bool path_is_json(const char *path);
 
 #endif

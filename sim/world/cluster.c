@@ -10,8 +10,8 @@ const struct config_field cluster_config_fields[] = {
      .help = "number of nodes"},
     {.name = "gpus_per_node", .kind = CONFIG_INT, .offset = FIELD(gpus_per_node), .value = "8", .min = 1, .max = 1024,
      .help = "GPUs of each node"},
-    {.name = "gpu", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL, .offset = FIELD(gpu),
-     .help = "type of the GPUs, a name of the hardware catalog; services need it"},
+    {.name = "gpu", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL | CONFIG_NAME_OR_PATH, .offset = FIELD(gpu),
+     .help = "type of the GPUs: a name of the hardware catalog, or path of such a file; services need it"},
     {.name = "unlimited", .kind = CONFIG_BOOL, .offset = FIELD(unlimited), .value = "false",
      .help = "as many GPUs as the jobs ask for: no nodes, nothing waits"},
     {0}};

@@ -25,7 +25,8 @@ static const struct config_field kv_fields[] = {
     {0}};
 
 const struct config_field service_config_fields[] = {
-    {.name = "llm", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, .offset = FIELD(llm), .min = 1, .max = 4096,
+    {.name = "llm", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED | CONFIG_NAME_OR_PATH, .offset = FIELD(llm), .min = 1,
+     .max = 4096,
      .help = "LLM of the catalog (orrery list llms), or path of a Hugging Face config.json"},
     {.name = "tensor_parallel", .kind = CONFIG_INT, .offset = FIELD(tensor_parallel), .value = "1", .min = 1,
      .max = 1024, .help = "GPUs that share each layer of a replica; all on one node"},

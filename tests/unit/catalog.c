@@ -111,6 +111,20 @@ static void fp32_peaks_follow_from_cores_and_clock(void)
     for_each_gpu(check_fp32_peak);
 }
 
+/* Tensor cores do a power of two of FLOP per SM and clock, at boost or, on Hopper, 8 % below it. */
+static void check_fp16_peak(const struct gpu_spec *gpu)
+{
+    if (!(gpu->peak_flop_per_s[FORMAT_FP16] > 0.0)) return;
+    const double per_clock = gpu->peak_flop_per_s[FORMAT_FP16] / ((double)gpu->sm_count * gpu->boost_hz);
+    const double power = exp2(ceil(log2(per_clock / 1.01)));
+    CHECK(per_clock / power > 0.92 && per_clock / power < 1.01);
+}
+
+static void fp16_peaks_follow_from_sms_and_clock(void)
+{
+    for_each_gpu(check_fp16_peak);
+}
+
 static void check_gpu_orders(const struct gpu_spec *gpu)
 {
     const double *peak = gpu->peak_flop_per_s, fp16 = gpu_peak_flop_per_s(gpu, FORMAT_FP16);
@@ -131,15 +145,17 @@ static void gpu_values_are_in_order(void)
     for_each_gpu(check_gpu_orders);
 }
 
-/* A checkpoint's count is met exactly; a nominal one ("66B") within 2 %. */
+/* A checkpoint's count is met exactly, but for the rotary frequencies, head_dim / 2 per layer, that those of Llama 2
+ * hold beside the parameters; a nominal one ("66B") within 2 %. */
 static void check_parameters(const struct llm_spec *llm)
 {
     const int64_t counted = llm_parameters(llm), published = llm->published_parameters;
+    const int64_t rotary = llm->layers * llm->head_dim / 2;
     CHECK(strlen(llm->source) > 3 && published > 0);
     if (published % 100000000 == 0)
         CHECK(near((double)counted, (double)published, 0.02));
     else
-        CHECK_EQ_INT(counted, published);
+        CHECK_EQ_INT(counted, published - (strncmp(llm->name, "llama-2-", 8) == 0 ? rotary : 0));
     CHECK(llm_active_parameters(llm) <= counted);
     CHECK((llm->experts > 0) == (llm_active_parameters(llm) < counted));
 }
@@ -151,7 +167,7 @@ static void parameters_are_the_published_ones(void)
 
 static void check_llm_orders(const struct llm_spec *llm)
 {
-    CHECK(llm->q_heads % llm->kv_heads == 0);
+    CHECK(llm_problem(llm) == NULL);
     CHECK(llm->q_heads * llm->head_dim == llm->hidden || llm->qk_norm);
     CHECK(llm->max_context >= 2048 && llm->vocab >= 32000);
     CHECK(llm_parallel_problem(llm, 2, 1) == NULL && llm_parallel_problem(llm, 4, 2) == NULL);
@@ -218,6 +234,50 @@ static void paths_are_read_as_they_are(void)
     session_end(&session);
 }
 
+/* A file with `text`, in which ' stands for ", is refused with this finding at its place. */
+static void check_llm_file(const char *text, const char *expected)
+{
+    char path[512], quoted[1024], message[1024];
+    snprintf(path, sizeof path, "%s/llm.json", test_tmpdir());
+    snprintf(quoted, sizeof quoted, "%s", text);
+    for (char *c = quoted; *c; c++)
+        if (*c == '\'') *c = '"';
+    FILE *file = fopen(path, "w");
+    MUST(file);
+    fputs(quoted, file);
+    fclose(file);
+    struct session session;
+    session_begin(&session);
+    struct llm_spec llm;
+    CHECK_EQ_INT(catalog_llm(&catalog, path, "t", &session.arena, &llm, &session.diag), SIM_E_CONFIG);
+    snprintf(message, sizeof message, "%s:%s", path, expected);
+    if (strncmp(session_message(&session), message, strlen(message)) != 0) CHECK_EQ_STR(session.message, message);
+    session_end(&session);
+}
+
+#define LLAMA                                                                                                          \
+    "{'model_type': 'llama', 'hidden_size': 64, 'intermediate_size': 128, 'vocab_size': 100, "                         \
+    "'max_position_embeddings': 512, "
+#define OURS "{'source': 'test', 'hidden': 64, 'vocab': 100, 'max_context': 512, 'head_dim': 16,\n"
+
+/* Our own files know their bounds by field; what hangs together, and a checkpoint's file, is told of the whole. */
+static void impossible_shapes_are_refused(void)
+{
+    check_llm_file(LLAMA "'num_hidden_layers': 2, 'num_attention_heads': 0, 'head_dim': 16}",
+                   "1:1: error: no LLM has this shape: the number of attention and of key-value heads must be");
+    check_llm_file(LLAMA "'num_hidden_layers': 4000000000, 'num_attention_heads': 4}",
+                   "1:1: error: no LLM has this shape: the number of layers must be from 1 to 1024");
+    check_llm_file(LLAMA "'num_hidden_layers': 2, 'num_attention_heads': 4, 'num_key_value_heads': 8}",
+                   "1:1: error: no LLM has this shape: the number of attention heads is not a multiple");
+    check_llm_file(OURS "'layers': 4000000000000, 'q_heads': 4, 'kv_heads': 4, 'ffn': 256}",
+                   "2:11: error: 'layers' must be between 1 and 1024, got 4000000000000");
+    check_llm_file(OURS "'layers': 2, 'q_heads': 4, 'kv_heads': 4}",
+                   "1:1: error: no LLM has this shape: it has neither a feed-forward layer nor experts");
+    check_llm_file(OURS "'layers': 2, 'q_heads': 4, 'kv_heads': 4, 'experts': 4, 'experts_per_token': 8,\n"
+                        "'expert_ffn': 9}",
+                   "1:1: error: no LLM has this shape: the experts per token must be");
+}
+
 /* Wherever memory runs out, the reader says so and leaks nothing. */
 static void running_out_of_memory_is_survived(void)
 {
@@ -243,6 +303,7 @@ TEST_SUITE(catalog)
 {
     TEST(every_gpu_value_is_sourced);
     TEST(fp32_peaks_follow_from_cores_and_clock);
+    TEST(fp16_peaks_follow_from_sms_and_clock);
     TEST(gpu_values_are_in_order);
     TEST(parameters_are_the_published_ones);
     TEST(llm_values_are_in_order);
@@ -250,5 +311,6 @@ TEST_SUITE(catalog)
     TEST(unknown_names_get_suggestions);
     TEST(a_missing_catalog_is_named);
     TEST(paths_are_read_as_they_are);
+    TEST(impossible_shapes_are_refused);
     TEST(running_out_of_memory_is_survived);
 }

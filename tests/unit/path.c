@@ -50,8 +50,15 @@ static void paths_are_joined_to_directories(void)
     arena_fini(&arena);
 }
 
+static void json_files_are_known_by_their_ending(void)
+{
+    CHECK(path_is_json("a.json") && path_is_json("llms/a.json") && path_is_json("/a.b.json"));
+    CHECK(!path_is_json(".json") && !path_is_json("a.jsonl") && !path_is_json("json") && !path_is_json(""));
+}
+
 TEST_SUITE(path)
 {
     TEST(paths_are_normalised_lexically);
     TEST(paths_are_joined_to_directories);
+    TEST(json_files_are_known_by_their_ending);
 }

@@ -27,11 +27,12 @@ static const struct llm_spec opt_13b = {
     .weights = FORMAT_FP16, .compute = FORMAT_FP16, .kv = FORMAT_FP16,
 };
 
-/* Counts of the publishers' checkpoints (Hugging Face, safetensors metadata). */
+/* Counts of the publishers' checkpoints (Hugging Face, safetensors metadata), without the rotary frequencies that those
+ * of Llama 2 hold. */
 static void parameters_are_those_of_the_checkpoints(void)
 {
-    CHECK_EQ_INT(llm_parameters(&llama_2_7b), INT64_C(6738415616));
-    CHECK_EQ_INT(llm_parameters(&llama_2_70b), INT64_C(68976648192));
+    CHECK_EQ_INT(llm_parameters(&llama_2_7b), INT64_C(6738417664) - 32 * 64);
+    CHECK_EQ_INT(llm_parameters(&llama_2_70b), INT64_C(68976653312) - 80 * 64);
     CHECK_EQ_INT(llm_parameters(&mixtral_8x7b), INT64_C(46702792704));
     CHECK_EQ_INT(llm_active_parameters(&llama_2_7b), llm_parameters(&llama_2_7b));
 }
@@ -129,9 +130,104 @@ static void formats_fall_back_to_wider_units(void)
 
 static void links_follow_the_fabric(void)
 {
-    const struct gpu_spec gpu = {.nvlink_gpus = 2, .nvlink_bytes_per_s = 56.25e9, .pcie_bytes_per_s = 32e9};
-    CHECK(gpu_link_bytes_per_s(&gpu, 2) == 56.25e9);
-    CHECK(gpu_link_bytes_per_s(&gpu, 4) == 32e9);
+    const struct gpu_spec pair = {.fabric = FABRIC_BRIDGE, .nvlink_gpus = 2, .nvlink_bytes_per_s = 56.25e9,
+                                  .pcie_bytes_per_s = 32e9};
+    CHECK(gpu_link_bytes_per_s(&pair, 2) == 56.25e9 && gpu_pair_bytes_per_s(&pair, 2) == 56.25e9);
+    CHECK(gpu_link_bytes_per_s(&pair, 4) == 32e9 && gpu_pair_bytes_per_s(&pair, 4) == 32e9);
+    const struct gpu_spec lone = {.fabric = FABRIC_NONE, .pcie_bytes_per_s = 32e9};
+    CHECK(gpu_link_bytes_per_s(&lone, 2) == 32e9 && gpu_pair_bytes_per_s(&lone, 2) == 32e9);
+    const struct gpu_spec behind = {.fabric = FABRIC_SWITCH, .nvlink_gpus = 8, .nvlink_bytes_per_s = 300e9,
+                                    .pcie_bytes_per_s = 32e9};
+    for (int64_t gpus = 2; gpus <= 8; gpus++)
+        CHECK(gpu_link_bytes_per_s(&behind, gpus) == 300e9 && gpu_pair_bytes_per_s(&behind, gpus) == 300e9);
+    CHECK(gpu_link_bytes_per_s(&behind, 16) == 32e9);
+}
+
+/* A V100 of a DGX-1 has six links of 25 GB/s: two along each edge of the cube, so a pair has two, and of four GPUs each
+ * has four to the others. */
+static void a_mesh_gives_a_group_its_own_links(void)
+{
+    const struct gpu_spec v100 = {.fabric = FABRIC_MESH, .nvlink_gpus = 8, .nvlink_bytes_per_s = 150e9,
+                                  .pcie_bytes_per_s = 16e9};
+    static const double links[] = {[2] = 2, [3] = 2, [4] = 4, [5] = 4, [6] = 4, [7] = 4, [8] = 6};
+    for (int64_t gpus = 2; gpus <= 8; gpus++) {
+        CHECK_NEAR(gpu_link_bytes_per_s(&v100, gpus), links[gpus] * 25e9, 1.0);
+        CHECK_NEAR(gpu_pair_bytes_per_s(&v100, gpus), 50e9, 1.0);
+    }
+    CHECK(gpu_link_bytes_per_s(&v100, 9) == 16e9 && gpu_pair_bytes_per_s(&v100, 9) == 16e9);
+}
+
+/* Counted query by query. */
+static void windows_leave_their_pairs(void)
+{
+    for (int64_t window = 1; window <= 12; window++)
+        for (int64_t context = 0; context <= 12; context++)
+            for (int64_t tokens = 1; tokens <= 12; tokens++) {
+                double seen = 0.0; /* a query stands in the middle of its own key */
+                for (int64_t i = 0; i < tokens; i++) {
+                    const int64_t before = context + i;
+                    seen += before < window ? (double)before + 0.5 : (double)window;
+                }
+                CHECK_NEAR(llm_window_pairs((double)tokens, (double)context, (double)window), 2.0 * seen, 1e-9);
+            }
+}
+
+/* A dense LLM reads all but its input embedding and the vectors; of experts a token reads the chosen ones, many all. */
+static void iterations_read_the_matrices_they_meet(void)
+{
+    const double norms = 2.0 * (2 * 32 + 1) * 4096, embedding = 2.0 * 32000 * 4096;
+    CHECK_NEAR(llm_read_bytes(&llama_2_7b, 1), llm_weight_bytes(&llama_2_7b) - norms - embedding, 0.0);
+    CHECK_NEAR(llm_read_bytes(&llama_2_7b, 4096), llm_read_bytes(&llama_2_7b, 1), 0.0);
+    CHECK_NEAR(llm_read_bytes(&mixtral_8x7b, 1),
+               2.0 * (double)llm_active_parameters(&mixtral_8x7b) - norms - embedding, 1.0);
+    CHECK_NEAR(llm_read_bytes(&mixtral_8x7b, 4096), llm_weight_bytes(&mixtral_8x7b) - norms - embedding, 1.0);
+}
+
+static void check_problem(const struct llm_spec *llm, const char *word)
+{
+    const char *problem = llm_problem(llm);
+    CHECK(problem && strstr(problem, word));
+}
+
+static void impossible_shapes_are_named(void)
+{
+    CHECK(llm_problem(&llama_2_70b) == NULL && llm_problem(&mixtral_8x7b) == NULL && llm_problem(&opt_13b) == NULL);
+    struct llm_spec llm = llama_2_70b;
+    llm.layers = INT64_C(4000000000000);
+    check_problem(&llm, "layers");
+    llm = llama_2_70b;
+    llm.kv_heads = 7;
+    check_problem(&llm, "key-value");
+    llm.kv_heads = 128;
+    check_problem(&llm, "key-value");
+    llm = llama_2_70b;
+    llm.ffn = 0;
+    check_problem(&llm, "neither");
+    llm.experts_per_token = 2;
+    check_problem(&llm, "not counted");
+    llm = mixtral_8x7b;
+    llm.experts_per_token = 9;
+    check_problem(&llm, "experts per token");
+    llm.experts_per_token = 0;
+    check_problem(&llm, "experts per token");
+    llm = mixtral_8x7b;
+    llm.expert_ffn = 0;
+    check_problem(&llm, "missing");
+}
+
+/* At the bounds nothing overflows: UBSan watches the counts, which the shards meet in floating point. */
+static void the_largest_shape_can_be_counted(void)
+{
+    const struct llm_spec llm = {
+        .layers = LLM_MAX_LAYERS, .hidden = LLM_MAX_HIDDEN, .q_heads = LLM_MAX_HEADS, .kv_heads = LLM_MAX_HEADS,
+        .head_dim = LLM_MAX_HEAD_DIM, .ffn = LLM_MAX_FFN, .vocab = LLM_MAX_VOCAB, .max_context = LLM_MAX_CONTEXT,
+        .experts = LLM_MAX_EXPERTS, .experts_per_token = LLM_MAX_EXPERTS, .expert_ffn = LLM_MAX_FFN, .gated_ffn = true,
+        .position_embeddings = LLM_MAX_CONTEXT, .norm_bias = true, .layer_norms = 8, .qkv_bias = true, .ffn_bias = true,
+        .weights = FORMAT_FP16, .compute = FORMAT_FP16, .kv = FORMAT_FP16,
+    };
+    CHECK(llm_problem(&llm) == NULL);
+    CHECK_NEAR((double)llm_parameters(&llm) * 2.0 / llm_weight_bytes(&llm), 1.0, 1e-9);
+    CHECK(llm_flop_per_token(&llm, LLM_MAX_CONTEXT) > 0.0);
 }
 
 /* usable = weights + activations + reserve + blocks * block + rest, with 0 <= rest < block. */
@@ -175,6 +271,11 @@ TEST_SUITE(transformer)
     TEST(impossible_splits_are_named);
     TEST(formats_fall_back_to_wider_units);
     TEST(links_follow_the_fabric);
+    TEST(a_mesh_gives_a_group_its_own_links);
+    TEST(windows_leave_their_pairs);
+    TEST(iterations_read_the_matrices_they_meet);
+    TEST(impossible_shapes_are_named);
+    TEST(the_largest_shape_can_be_counted);
     TEST(blocks_fill_the_memory);
     TEST(blocks_are_near_what_vllm_found);
 }
