@@ -69,8 +69,8 @@ static int list_names(const struct catalog *catalog, const struct shelf *shelf, 
     if (!path) return fail_nomem(diag);
     DIR *directory = opendir(path);
     if (!directory)
-        return diag_error(diag, SIM_E_IO, path, NULL, "cannot list the %ss of the catalog: %s", shelf->noun,
-                          strerror(errno));
+        return diag_error(diag, SIM_E_IO, path, "set ORRERY_DATA to the directory that holds 'configs'",
+                          "cannot list the %ss of the catalog: %s", shelf->noun, strerror(errno));
     size_t n;
     visit_shelf(directory, arena, NULL, 0, &n);
     const char **list = arena_alloc(arena, (n + 1) * sizeof *list);

@@ -25,10 +25,11 @@ bool paths_is_directory(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+/* Any "configs" is not enough: other programs have one, too. */
 static bool has_configs(struct arena *arena, const char *directory)
 {
-    const char *configs = directory != NULL ? path_join(arena, directory, "configs") : NULL;
-    return configs != NULL && paths_is_directory(configs);
+    const char *shelf = directory != NULL ? path_join(arena, directory, "configs/hardware") : NULL;
+    return shelf != NULL && paths_is_directory(shelf);
 }
 
 /* A directory as seen from where the executable lies, links followed. NULL when that cannot be found out. */
@@ -46,7 +47,7 @@ const char *paths_data(struct arena *arena)
 {
     const char *data = getenv("ORRERY_DATA");
     if (data != NULL && *data != 0) return path_normalise(arena, data);
-    if (paths_is_directory("configs")) return ".";
+    if (has_configs(arena, ".")) return ".";
     static const char *const relatives[] = {"../../", "../share/orrery"}; /* build/release/orrery, PREFIX/bin/orrery */
     for (size_t i = 0; i < sizeof relatives / sizeof *relatives; i++) {
         const char *directory = beside_executable(arena, relatives[i]);

@@ -6,8 +6,9 @@
 
 #include <stdbool.h>
 
-/* The directory that holds "configs": $ORRERY_DATA, else the current one, else what belongs to the executable (the source
- * tree around build/, or ../share/orrery), else PREFIX/share/orrery of the build. In the arena; NULL when out of memory. */
+/* The directory that holds "configs": $ORRERY_DATA, else the current one when it has "configs/hardware", else what
+ * belongs to the executable (the source tree around build/, or ../share/orrery), else PREFIX/share/orrery of the build.
+ * In the arena; NULL when out of memory. */
 const char *paths_data(struct arena *arena);
 
 /* The scenarios that come with the program, by name, sorted. */

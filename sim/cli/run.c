@@ -38,7 +38,7 @@ static const struct option run_options[] = {
     {NULL, "single-step", 0, OPTION_FLAG, AT(single_step), NULL, NULL, "visit every iteration of every replica"},
     {NULL, "check", 0, OPTION_CHOICE, AT(check), "end|event", checks, "when the invariants are checked"},
     {NULL, "strict-domain", 0, OPTION_FLAG, AT(strict_domain), NULL, NULL,
-     "exit with 1 when a cost model left the range it was fitted on"},
+     "exit with 1 when a cost model left the range it was fitted on, with 2 when it has none"},
     {0}};
 #undef AT
 

@@ -29,6 +29,7 @@ static int create_world(struct running *running)
         .catalog = &running->setup->catalog,
         .queue = running->options->heap_queue ? QUEUE_HEAP : QUEUE_CALENDAR,
         .single_step = running->options->single_step,
+        .strict_domain = running->options->strict_domain,
         .check = running->options->check_events,
         .interrupt = running->cli->interrupt,
         .look = progress_look,

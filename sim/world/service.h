@@ -46,6 +46,7 @@ struct service_env {
     uint32_t run;
     sim_ns warmup_ns;
     bool single_step;
+    bool strict_domain; /* refuse cost models that are not calibrated */
 };
 
 /* Takes the GPUs, builds the cost model, opens the trace. Returns 0 or a negative code with findings. */
@@ -70,7 +71,7 @@ double service_done_frac(const struct service *service);
 /* Emits the metrics of all services together. */
 int services_emit_metrics(struct service *const *services, size_t n, const struct sink *sink, sim_ns now);
 
-/* Share of the replicas' busy time costed outside the model's range. */
+/* Share of the replicas' busy time costed outside the model's range; NAN when a model is not calibrated. */
 double services_extrapolated_frac(struct service *const *services, size_t n);
 
 #endif

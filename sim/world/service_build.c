@@ -57,8 +57,14 @@ static int build_model(struct service *service)
     int code = catalog_llm(env->catalog, config->llm, place_of(service, "llm"), env->arena, &service->llm, env->diag);
     if (code != 0) return code;
     service->replica_env.max_context_tokens = service->llm.max_context;
-    return cost_build(&config->cost, env->gpu, &service->llm, config->tensor_parallel, PIPELINE_STAGES,
-                      place_of(service, "cost"), env->arena, &service->replica_env.model, env->diag);
+    struct iteration_model *model = &service->replica_env.model;
+    code = cost_build(&config->cost, env->gpu, &service->llm, config->tensor_parallel, PIPELINE_STAGES,
+                      place_of(service, "cost"), env->arena, model, env->diag);
+    if (code != 0 || !env->strict_domain || model->calibrated) return code;
+    return diag_error(env->diag, SIM_E_CONFIG, place_of(service, "cost"),
+                      "take \"kind\": \"affine\" or \"table\", or wait for its calibration without '--strict-domain'",
+                      "service '%s': the %s cost is not calibrated, so it has no range that a strict run could keep to",
+                      config->name, model->kind);
 }
 
 static int count_blocks(struct service *service, int64_t *blocks)
@@ -99,7 +105,7 @@ static int build_replicas(struct service *service)
     if (service->replicas == NULL || service->loads == NULL) return SIM_E_NOMEM;
     for (int64_t i = 0; i < config->replicas; i++) {
         if (!take_gpus(service))
-            return diag_error(env->diag, SIM_E_CONFIG, place_of(service, "replicas"),
+            return diag_error(env->diag, SIM_E_CONFIG, place_of(service, i == 0 ? "tensor_parallel" : "replicas"),
                               "raise cluster.nodes, or lower replicas or tensor_parallel",
                               "the cluster has no %lld free GPUs on one node for replica %lld of service '%s'",
                               (long long)config->tensor_parallel, (long long)i, config->name);

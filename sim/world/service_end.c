@@ -165,6 +165,7 @@ double services_extrapolated_frac(struct service *const *services, size_t n)
 {
     double busy = 0, extrapolated = 0;
     for (size_t i = 0; i < n; i++) {
+        if (services[i]->stats.uncalibrated) return (double)NAN;
         busy += (double)services[i]->stats.work.busy_ns;
         extrapolated += (double)services[i]->stats.work.extrapolated_ns;
     }

@@ -50,8 +50,8 @@ static void add_counts(struct replica_counts *into, const struct replica_counts 
     into->decode_steps += from->decode_steps;
     into->decode_tokens += from->decode_tokens;
     into->preemptions += from->preemptions;
-    into->busy_ns += from->busy_ns;
-    into->extrapolated_ns += from->extrapolated_ns;
+    into->busy_ns = sim_ns_add(into->busy_ns, from->busy_ns);
+    into->extrapolated_ns = sim_ns_add(into->extrapolated_ns, from->extrapolated_ns);
 }
 
 int service_stats_merge(struct service_stats *into, const struct service_stats *from)
@@ -64,6 +64,7 @@ int service_stats_merge(struct service_stats *into, const struct service_stats *
     into->output_tokens += from->output_tokens;
     into->preemptions += from->preemptions;
     into->replicas += from->replicas;
+    into->uncalibrated |= from->uncalibrated;
     into->late_finished += from->late_finished;
     into->late_output_tokens += from->late_output_tokens;
     if (from->last_token_ns > into->last_token_ns) into->last_token_ns = from->last_token_ns;
@@ -106,12 +107,19 @@ void service_stats_add_replica(struct service_stats *stats, const struct replica
     double peak_frac = (double)(kv->total_blocks - kv->min_free_blocks) / (double)kv->total_blocks;
     if (peak_frac > stats->kv_peak_frac) stats->kv_peak_frac = peak_frac;
     stats->replicas++;
+    stats->uncalibrated |= !replica->env->model.calibrated;
     add_counts(&stats->work, &replica->counts);
 }
 
 static double ratio(double a, double b)
 {
     return b > 0 ? a / b : (double)NAN;
+}
+
+double service_stats_extrapolated_frac(const struct service_stats *stats)
+{
+    if (stats->uncalibrated) return (double)NAN;
+    return ratio((double)stats->work.extrapolated_ns, (double)stats->work.busy_ns);
 }
 
 static int emit_counts(const struct service_stats *stats, const struct sink *sink)
@@ -151,7 +159,7 @@ static int emit_rates(const struct service_stats *stats, const struct sink *sink
         {"replica.decode_batch.mean", ratio((double)work->decode_tokens, (double)work->decode_steps)},
         {"replica.busy_frac", ratio((double)work->busy_ns, (double)end_ns * (double)stats->replicas)},
         {"replica.kv_peak_frac", stats->kv_peak_frac},
-        {"model.extrapolated_frac", ratio((double)work->extrapolated_ns, (double)work->busy_ns)},
+        {"model.extrapolated_frac", service_stats_extrapolated_frac(stats)},
     };
     int code = 0;
     for (size_t i = 0; code == 0 && i < sizeof rates / sizeof *rates; i++)

@@ -16,6 +16,7 @@ struct service_stats {
     struct histogram token_gap_s;
     struct replica_counts work; /* summed over replicas at the end */
     int64_t replicas;
+    bool uncalibrated; /* a replica's cost model is */
     double kv_peak_frac;
     double in_system_mean; /* requests, over the whole run */
 };
@@ -32,6 +33,9 @@ void service_stats_add_output(struct service_stats *stats, const struct request 
 
 /* A replica's work, at the end. */
 void service_stats_add_replica(struct service_stats *stats, const struct replica *replica);
+
+/* Share of the busy time costed outside the range of the cost model; NAN when there was none or a model has no range. */
+double service_stats_extrapolated_frac(const struct service_stats *stats);
 
 /* Emits every request.*, token.*, service.*, replica.* and model.* metric. */
 int service_stats_emit(const struct service_stats *stats, const struct sink *sink, sim_ns warmup_ns, sim_ns end_ns);

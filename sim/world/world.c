@@ -79,6 +79,7 @@ static int create_services(struct world *world)
         .run = options->run,
         .warmup_ns = scenario->warmup_ns,
         .single_step = options->single_step,
+        .strict_domain = options->strict_domain,
     };
     for (size_t i = 0; i < scenario->services.n && code == 0; i++) {
         code = service_create(scenario_service(scenario, i), &env, &world->services[i]);

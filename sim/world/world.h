@@ -24,6 +24,7 @@ struct world_options {
     uint32_t run;                  /* number of the replication: selects the random substreams */
     enum queue_kind queue;
     bool single_step;              /* visit every iteration boundary */
+    bool strict_domain;            /* refuse cost models that are not calibrated: they have no range to keep to */
     bool check;                    /* check the invariants at every look and at the end */
     const volatile sig_atomic_t *interrupt;
     void (*look)(void *context, const struct world_progress *progress); /* now and then; may be NULL */
@@ -32,7 +33,7 @@ struct world_options {
 
 struct world_result {
     sim_ns end_ns;
-    double extrapolated_frac;
+    double extrapolated_frac; /* of the replicas' busy time; NAN: unknown, a cost model is not calibrated */
     struct engine_stats engine;
 };
 

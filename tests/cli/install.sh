@@ -23,12 +23,16 @@ export ORRERY_DATA="$T/data"
 run 0 run quickstart --quiet
 ORRERY_DATA=$T/nowhere
 run 2 run quickstart
+run 3 list gpus
+err "$T/nowhere/configs/hardware: error: cannot list the GPUs of the catalog: No such file or directory; set ORRERY_DATA to"
 unset ORRERY_DATA
 
 # A program in its source tree knows where that is; the current directory goes before it.
 ORRERY=$root/${BUILD:-build/release}/orrery
 run 0 list gpus
 mkdir -p configs/scenarios
+run 0 run quickstart --quiet # a "configs" without a catalog is somebody else's
+mkdir configs/hardware
 printf '// Nothing but jobs\n{"jobs": {"trace": {"format": "csv-jobs", "path": "jobs.csv"}}}\n' >configs/scenarios/mine.json
 printf 'submit_s,duration_s,gpus\n0,10,4\n' >configs/scenarios/jobs.csv
 run 0 list scenarios

@@ -93,5 +93,15 @@ out 'warning: extrapolated: '
 run 1 run "$T/serve.json" --set "$table" --strict-domain -o "$T/strict.db"
 err ' % of the busy time was costed outside the range that the cost model was fitted on'
 sql "$T/strict.db" 'select status, extrapolated_frac > 0 from run' 'done|1'
-run 0 run "$T/serve.json" --strict-domain
+run 0 run "$T/serve.json" --strict-domain --set 'services.chat.cost={"kind": "affine",
+    "prefill": {"fixed": "10ms"}, "decode": {"fixed": "20ms"}}' --json
+json '$.metrics."model.extrapolated_frac"' 0
+
+# Without a calibration nobody knows what is outside: no share is told, and a strict run does not begin.
+run 0 run "$T/serve.json" -o "$T/unknown.db"
+sql "$T/unknown.db" 'select extrapolated_frac is null from run' 1
+sql "$T/unknown.db" "select count(*) from metric where name = 'model.extrapolated_frac'" 0
+run 2 run "$T/serve.json" --strict-domain -o "$T/refused.db"
+err "error: service 'chat': the roofline cost is not calibrated, so it has no range that a strict run could keep to; take"
+no_file "$T/refused.db"
 finish
