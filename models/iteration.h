@@ -30,8 +30,9 @@ struct iteration_model {
     const char *kind; /* "roofline", "affine", "table" */
     const void *model;
     void (*cost)(const void *model, const struct iteration_work *work, struct iteration_cost *cost);
-    bool calibrated; /* fitted, or stated by the user: the coefficients of "affine", the points of "table". When false the
-                        model has no range of its own, and nobody knows what is extrapolated */
+    /* Fitted, or stated by the user: the coefficients of "affine", the points of "table". When false the model has no
+     * range of its own, and nobody knows what is extrapolated. */
+    bool calibrated;
 };
 
 #endif

@@ -45,7 +45,7 @@ static int print_verb_help(const struct verb *verb, FILE *out)
 static void print_findings(const struct diag *diag, FILE *err)
 {
     for (int i = 0; i < diag->n_items; i++) {
-        char line[DIAG_WHERE_CHARS + 2 * DIAG_TEXT_CHARS + 32];
+        char line[DIAG_LINE_CHARS];
         diag_format(&diag->items[i], line, sizeof line);
         fprintf(err, "%s\n", line);
     }

@@ -48,17 +48,27 @@ static int explain_scenario(struct cli *cli, const struct explain_options *optio
     return code;
 }
 
+static int fail_usage(struct cli *cli, const char *hint, const char *text)
+{
+    return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "%s", text);
+}
+
 static int explain(struct cli *cli, const struct cli_call *call)
 {
     enum { CONFIG, COST, SCHEMA };
     static const char *const topics[] = {"config", "cost", "schema", NULL};
     int topic = cli_pick(cli, "topic", call->arguments[0], topics);
     if (topic < 0) return SIM_E_USAGE;
-    if (topic == SCHEMA) return explain_schema(cli);
+    const struct explain_options *options = call->options;
+    if (topic != COST && options->json) return fail_usage(cli, "leave it out", "'--json' belongs to 'explain cost'");
+    if (topic == SCHEMA) {
+        if (call->n_arguments > 1 || options->settings.n > 0)
+            return fail_usage(cli, "leave out SCENARIO and --set", "the schema is the same for all scenarios");
+        return explain_schema(cli);
+    }
     if (call->n_arguments < 2)
-        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "name a file, or one of 'orrery list scenarios'",
-                          "there is no scenario to explain");
-    return explain_scenario(cli, call->options, call->arguments[1], topic == COST);
+        return fail_usage(cli, "name a file, or one of 'orrery list scenarios'", "there is no scenario to explain");
+    return explain_scenario(cli, options, call->arguments[1], topic == COST);
 }
 
 const struct verb verb_explain = {

@@ -4,7 +4,8 @@
  *     SIM_REQUIRE(x)  always: cheap, and going on would corrupt the results
  *     SIM_BUG(...)    always: this point must not be reached
  *
- * All three report file, line and a text, and end the process with status 70 (abort in debug builds, for a debugger). */
+ * All three report file, line and a text, and end the process at once with status 70 (abort in debug builds, for a
+ * debugger). Nothing is cleaned up: a results database keeps the run as one left open, which `--resume` removes. */
 #ifndef ORRERY_CORE_CHECK_H
 #define ORRERY_CORE_CHECK_H
 

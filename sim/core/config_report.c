@@ -10,7 +10,7 @@ enum { SHOWN_BOUND_CHARS = 80 };
 void config_report(struct config_reading *reading, const struct json_node *at, const char *hint, const char *format,
                    ...)
 {
-    char where[DIAG_WHERE_CHARS], text[DIAG_TEXT_CHARS];
+    char where[DIAG_WHERE_CHARS], text[DIAG_TEXT_CHARS + 1]; /* one more, so that a cut shows */
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);

@@ -1,5 +1,8 @@
 #include "sim/core/err.h"
 
+#include "sim/core/text.h"
+
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,9 +11,18 @@ void diag_init(struct diag *diag)
     memset(diag, 0, sizeof *diag);
 }
 
+/* Ends a text of `n` bytes that was cut to the size of its buffer with "...", behind a whole character. */
+static void mark_cut(char *text, size_t text_bytes, int n)
+{
+    if (n < 0 || (size_t)n < text_bytes) return;
+    size_t end = text_bytes - sizeof "...";
+    while (end > 0 && ((unsigned char)text[end] & 0xc0) == 0x80) end--;
+    memcpy(text + end, "...", sizeof "...");
+}
+
 static void copy_text(char *to, size_t to_bytes, const char *from)
 {
-    snprintf(to, to_bytes, "%s", from != NULL ? from : "");
+    mark_cut(to, to_bytes, snprintf(to, to_bytes, "%s", from != NULL ? from : ""));
 }
 
 __attribute__((format(printf, 6, 0))) static void diag_add(struct diag *diag, enum diag_level level, int code,
@@ -29,7 +41,7 @@ __attribute__((format(printf, 6, 0))) static void diag_add(struct diag *diag, en
     item->code = code;
     copy_text(item->where, sizeof item->where, where);
     copy_text(item->hint, sizeof item->hint, hint);
-    vsnprintf(item->text, sizeof item->text, format, args);
+    mark_cut(item->text, sizeof item->text, vsnprintf(item->text, sizeof item->text, format, args));
 }
 
 int diag_error(struct diag *diag, int code, const char *where, const char *hint, const char *format, ...)
@@ -59,11 +71,69 @@ void diag_warning(struct diag *diag, const char *where, const char *hint, const 
     va_end(args);
 }
 
+void diag_add_hint(struct diag *diag, int first, const char *format, ...)
+{
+    for (int i = first; diag != NULL && i < diag->n_items; i++) {
+        struct diag_item *item = &diag->items[i];
+        if (item->hint[0] != 0) continue;
+        va_list args;
+        va_start(args, format);
+        mark_cut(item->hint, sizeof item->hint, vsnprintf(item->hint, sizeof item->hint, format, args));
+        va_end(args);
+    }
+}
+
+/* A line of which `n` bytes are written, of which the first buffer_bytes - 1 are kept. */
+struct line {
+    char *buffer;
+    size_t buffer_bytes, n;
+};
+
+static void add_byte(struct line *line, char byte)
+{
+    if (line->n + 1 < line->buffer_bytes) line->buffer[line->n] = byte;
+    line->n++;
+}
+
+/* Terminals act on control characters, those of U+0080 to U+009F too. */
+static bool is_printable(const char *character, size_t n)
+{
+    unsigned char first = (unsigned char)character[0];
+    if (n == 1) return first >= 0x20 && first != 0x7f;
+    return n > 1 && !(first == 0xc2 && (unsigned char)character[1] < 0xa0);
+}
+
+static void add_text(struct line *line, const char *text)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t left = strlen(text); left > 0;) {
+        size_t n = text_utf8_length(text, left);
+        bool shown = is_printable(text, n);
+        if (n == 0) n = 1;
+        for (left -= n; n > 0; n--, text++) {
+            if (!shown) {
+                add_byte(line, '\\');
+                add_byte(line, 'x');
+                add_byte(line, digits[(unsigned char)*text >> 4]);
+                add_byte(line, digits[(unsigned char)*text & 15]);
+            } else {
+                add_byte(line, *text);
+            }
+        }
+    }
+}
+
 int diag_format(const struct diag_item *item, char *buffer, size_t buffer_bytes)
 {
-    const char *level = item->level == DIAG_ERROR ? "error" : "warning";
-    return snprintf(buffer, buffer_bytes, "%s%s%s: %s%s%s", item->where, item->where[0] ? ": " : "", level, item->text,
-                    item->hint[0] ? "; " : "", item->hint);
+    struct line line = {buffer, buffer_bytes, 0};
+    add_text(&line, item->where);
+    add_text(&line, item->where[0] != 0 ? ": " : "");
+    add_text(&line, item->level == DIAG_ERROR ? "error: " : "warning: ");
+    add_text(&line, item->text);
+    add_text(&line, item->hint[0] != 0 ? "; " : "");
+    add_text(&line, item->hint);
+    if (buffer_bytes > 0) buffer[line.n < buffer_bytes ? line.n : buffer_bytes - 1] = 0;
+    return (int)line.n;
 }
 
 const char *sim_err_name(int code)

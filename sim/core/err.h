@@ -35,6 +35,7 @@ enum sim_err {
 enum diag_level { DIAG_ERROR, DIAG_WARNING };
 
 enum { DIAG_MAX_ITEMS = 20, DIAG_WHERE_CHARS = 256, DIAG_TEXT_CHARS = 320 };
+enum { DIAG_LINE_CHARS = 4 * (DIAG_WHERE_CHARS + 2 * DIAG_TEXT_CHARS) + 32 };
 
 struct diag_item {
     enum diag_level level;
@@ -55,7 +56,7 @@ struct diag {
 void diag_init(struct diag *diag);
 
 /* Adds an error and returns `code`, so that a caller can `return diag_error(...)`. `where` and `hint` may be NULL.
- * `diag` may be NULL: then only the code is returned. */
+ * `diag` may be NULL: then only the code is returned. Texts that do not fit are cut, and end in "...". */
 int diag_error(struct diag *diag, int code, const char *where, const char *hint, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
@@ -66,7 +67,11 @@ int diag_system_error(struct diag *diag, const char *path, const char *what, int
 void diag_warning(struct diag *diag, const char *where, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Writes "where: error: text; hint" to `buffer` (always terminated). Returns the length it needed, like snprintf. */
+/* Gives a hint to the findings from number `first` on that have none. `diag` may be NULL. */
+void diag_add_hint(struct diag *diag, int first, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Writes "where: error: text; hint" to `buffer` (always terminated), with control characters and bytes that are no UTF-8
+ * as \xNN. Returns the length it needed, like snprintf; DIAG_LINE_CHARS are always enough. */
 int diag_format(const struct diag_item *item, char *buffer, size_t buffer_bytes);
 
 /* "SIM_E_DATA" and "wrong input data" for a code of the list above; "unknown" texts for any other. */

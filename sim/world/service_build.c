@@ -130,8 +130,11 @@ static int open_trace(struct service *service)
     service->source_options = (struct source_options){.seed = service->env.seed, .run = service->env.run,
                                                       .stream = service->config->name,
                                                       .where = place_of(service, "trace")};
-    return format->open_requests(service->config->trace.params, &service->source_options, &service->source,
-                                 service->env.diag);
+    struct diag *diag = service->env.diag;
+    int first = diag != NULL ? diag->n_items : 0;
+    int code = format->open_requests(service->config->trace.params, &service->source_options, &service->source, diag);
+    if (code == SIM_E_IO) diag_add_hint(diag, first, "its path is given at %s", place_of(service, "trace.path"));
+    return code;
 }
 
 int service_create(const struct service_config *config, const struct service_env *env, struct service **out)

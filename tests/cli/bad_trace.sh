@@ -15,7 +15,7 @@ rejected() {
     no_file "$T/x.db"
 }
 
-rejected '@: error: cannot open: No such file or directory'
+rejected "@: error: cannot open: No such file or directory; its path is given at $T/s.json:2:89"
 
 write() {
     printf 'TIMESTAMP,ContextTokens,GeneratedTokens\n' >"$T/trace.csv"

@@ -23,4 +23,16 @@ equal "$(sqlite3 :memory: "select group_concat(d.key) from json_each(readfile('$
 equal "$(sqlite3 :memory: "select group_concat(value) from json_tree(readfile('$T/schema.json')) t
     where t.key = '\$ref' and not exists (select 1 from json_each(readfile('$T/schema.json'), '\$.\$defs') d
                                           where t.value = '#/\$defs/' || d.key)")" '' 'references to nothing'
+
+# What does not belong to a topic is not ignored.
+run 2 explain config "$T/serve.json" --json
+err_is <<'END'
+error: '--json' belongs to 'explain cost'; leave it out
+END
+for more in "$T/serve.json" --set=seed=1; do
+    run 2 explain schema $more
+    err_is <<'END'
+error: the schema is the same for all scenarios; leave out SCENARIO and --set
+END
+done
 finish
