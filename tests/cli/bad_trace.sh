@@ -15,7 +15,7 @@ rejected() {
     no_file "$T/x.db"
 }
 
-rejected "@: error: cannot open: No such file or directory; its path is given at $T/s.json:2:89"
+rejected "@: error: cannot open: No such file or directory; its path is given at $T/s.json:2:87"
 
 write() {
     printf 'TIMESTAMP,ContextTokens,GeneratedTokens\n' >"$T/trace.csv"
