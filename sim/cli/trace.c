@@ -86,8 +86,8 @@ static int read_seed(struct cli *cli, const char *text, uint64_t *seed)
 {
     int64_t number = 1;
     if (text != NULL && (number_i64(text, strlen(text), &number) != NUMBER_OK || number < 0))
-        return diag_error(&cli->diag, SIM_E_USAGE, NULL, NULL, "option '--seed' must be a whole number from 0, got '%s'",
-                          text);
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, NULL,
+                          "option '--seed' must be a whole number from 0, got '%s'", text);
     *seed = (uint64_t)number;
     return 0;
 }

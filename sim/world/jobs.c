@@ -259,7 +259,7 @@ static int emit_notes(const struct jobs *jobs)
     for (size_t i = 0; code == 0 && jobs->sink->warning != NULL && jobs->source->note(jobs->source, i, &note); i++) {
         char text[512];
         snprintf(text, sizeof text, "jobs: %s%s%s", note.text, note.where != NULL ? ", first at " : "",
-                 note.where != NULL ? note.where : "");
+                 source_note_place(&note));
         struct warning_row row = {.t_s = (double)NAN, .code = note.code, .text = text, .count = note.count};
         code = jobs->sink->warning(jobs->sink->context, &row);
     }

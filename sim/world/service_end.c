@@ -77,7 +77,7 @@ static int emit_notes(const struct service *service)
     for (size_t i = 0; code == 0 && service->source->note(service->source, i, &note); i++) {
         char text[512];
         snprintf(text, sizeof text, "service '%s': %s%s%s", service->config->name, note.text,
-                 note.where != NULL ? ", first at " : "", note.where != NULL ? note.where : "");
+                 note.where != NULL ? ", first at " : "", source_note_place(&note));
         code = emit_warning(service, note.code, note.count, text);
     }
     return code;

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct request_record {
     int64_t id;          /* 0-based row of the trace, before thinning: the same request under every transform */
@@ -48,6 +49,14 @@ struct source_note {
     const char *where; /* file:line of the first; may be NULL */
     int64_t count;
 };
+
+/* The same place without the folders, so that the text of a warning does not depend on where the file lies; "" when it has
+ * none. */
+static inline const char *source_note_place(const struct source_note *note)
+{
+    const char *slash = note->where != NULL ? strrchr(note->where, '/') : NULL;
+    return slash != NULL ? slash + 1 : note->where != NULL ? note->where : "";
+}
 
 /* next: 1 with a record, 0 at the end, or a negative code with file:line:col in the diag. After SIM_E_DATA the next call
  * goes on behind the bad row, so that a check can report them all; after any other error the source is at its end.
