@@ -49,7 +49,7 @@ static int draw_times(struct jitter *jitter)
         }
         struct rng rng;
         rng_init(&rng, jitter->seed, jitter->run, jitter->name, (uint64_t)moved.any.id);
-        moved.any.time_ns += (sim_ns)(rng_uniform(&rng) * (double)width_ns);
+        moved.any.time_ns = sim_ns_add(moved.any.time_ns, (sim_ns)(rng_uniform(&rng) * (double)width_ns));
         int code = record_buffer_add(&jitter->times, &moved);
         if (code != 0) return code;
     }

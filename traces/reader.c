@@ -233,16 +233,19 @@ enum row_result reader_request(struct reader *reader, union trace_record *record
 
 /* --- the rows of a file --- */
 
-/* Hands the problem of the row in hand to the caller, or counts it when bad rows may be left out. Returns 0 to go
- * on. */
+/* Hands the problem of the row in hand to the caller, or counts it when bad rows may be left out. A row that goes on
+ * over several lines counts as so many: two stray quotes make one of all that is between them. Returns 0 to go on. */
 static int give_up_row(struct reader *reader, struct diag *diag)
 {
     const struct diag_item problem = reader->problem.items[0];
     diag_init(&reader->problem);
-    if (problem.code == SIM_E_DATA && reader->n_bad < reader->file->allow_bad_rows) {
-        reader->n_bad++;
-        char *where = notes_count(&reader->notes, "bad-row", "rows that cannot be read left out");
-        if (where != NULL) snprintf(where, DIAG_WHERE_CHARS, "%s", problem.where);
+    int64_t n_lines = csv_n_lines(reader->csv);
+    if (problem.code == SIM_E_DATA && n_lines <= reader->file->allow_bad_rows - reader->n_bad) {
+        reader->n_bad += n_lines;
+        for (int64_t i = 0; i < n_lines; i++) {
+            char *where = notes_count(&reader->notes, "bad-row", "rows that cannot be read left out");
+            if (where != NULL) snprintf(where, DIAG_WHERE_CHARS, "%s", problem.where);
+        }
         return 0;
     }
     if (problem.code != SIM_E_DATA) reader->ended = true;

@@ -26,11 +26,12 @@ struct transform {
     struct notes notes;
 };
 
+/* SIM_NS_MAX when the time is past all that a trace may say. */
 static sim_ns scaled(const struct transform *transform, sim_ns ns)
 {
     if (transform->params.rate_scale == 1) return ns;
     double scaled_ns = rint((double)ns / transform->params.rate_scale);
-    return scaled_ns < (double)MAX_NS ? (sim_ns)scaled_ns : MAX_NS;
+    return scaled_ns < (double)MAX_NS ? (sim_ns)scaled_ns : SIM_NS_MAX;
 }
 
 /* Whether thinning keeps the record: decided by its id alone. */
@@ -76,6 +77,12 @@ static int end_of_trace(struct transform *transform, struct diag *diag)
                       "nothing is left of the trace after \"window\" and \"thin\"");
 }
 
+static int fail_scaled(const struct transform *transform, struct diag *diag)
+{
+    return diag_error(diag, SIM_E_CONFIG, transform->where, "raise \"rate_scale\", or set a \"window\" or a \"limit\"",
+                      "\"rate_scale\" stretches the trace over more than the 146 years that it may have");
+}
+
 static int transform_next(struct stream *stream, union trace_record *record, struct diag *diag)
 {
     struct transform *transform = (struct transform *)stream;
@@ -89,6 +96,7 @@ static int transform_next(struct stream *stream, union trace_record *record, str
         if (time_ns >= transform->to_ns) break;
         if (time_ns < transform->from_ns || !is_kept(transform, record->any.id)) continue;
         record->any.time_ns = scaled(transform, time_ns - transform->from_ns);
+        if (record->any.time_ns == SIM_NS_MAX) return fail_scaled(transform, diag);
         if (transform->requests) clip(transform, &record->request);
         transform->n_given++;
         return 1;

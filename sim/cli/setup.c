@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static int fail_nomem(struct diag *diag)
 {
@@ -142,6 +143,7 @@ struct file_walk {
     struct hash *hash;
     struct diag *diag;
     int n_files, code;
+    bool readable_once; /* a pipe or device is among them: to hash it would take its bytes from the run */
 };
 
 static void walk_fields(struct file_walk *walk, const struct config_field *fields, const char *bound);
@@ -166,7 +168,14 @@ static void walk_list(struct file_walk *walk, const struct config_field *field, 
 
 static void walk_path(struct file_walk *walk, const char *path)
 {
+    struct stat status;
     if (path == NULL || walk->code != 0) return;
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
+        diag_warning(walk->diag, path, "copy it to a file",
+                     "no file that could be read twice, so the inputs have no hash");
+        walk->readable_once = true;
+        return;
+    }
     walk->code = hash_file(walk->hash, path, walk->diag);
     walk->n_files++;
 }
@@ -198,7 +207,7 @@ int setup_hash_files(const struct setup *setup, char hex[HASH_HEX_CHARS], struct
     if (walk.hash == NULL) return fail_nomem(diag);
     walk_fields(&walk, scenario_fields, (const char *)&setup->scenario);
     hash_hex(walk.hash, hex);
-    if (walk.n_files == 0) hex[0] = 0;
+    if (walk.n_files == 0 || walk.readable_once) hex[0] = 0;
     hash_destroy(walk.hash);
     return walk.code;
 }

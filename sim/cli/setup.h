@@ -34,7 +34,8 @@ void setup_fini(struct setup *setup);
 int setup_dump(const struct setup *setup, struct text *json);
 
 /* The hash over the bytes of all files that the scenario names, traces above all, in its order; an empty text when it
- * names none. Returns 0, SIM_E_IO or SIM_E_NOMEM. */
+ * names none, and with a warning when one of them is a pipe or a device, which can be read only once. Returns 0,
+ * SIM_E_IO or SIM_E_NOMEM. */
 int setup_hash_files(const struct setup *setup, char hex[HASH_HEX_CHARS], struct diag *diag);
 
 #endif

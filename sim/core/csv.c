@@ -5,10 +5,11 @@
 #include "sim/core/text.h"
 
 #include <csv.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { FIRST_FIELDS = 32, MAX_QUOTED_LINES = 10000, MAX_NAMES_CHARS = 200 };
+enum { FIRST_FIELDS = 32, FIELD_BLOCK_BYTES = 1 << 16, MAX_NAMES_CHARS = 200 };
 
 struct position {
     int64_t line;
@@ -67,6 +68,7 @@ static int start_parser(struct csv *csv, struct diag *diag)
     if (csv_init(&csv->parser, CSV_STRICT | CSV_STRICT_FINI) != 0) return no_memory(csv, diag);
     csv_set_delim(&csv->parser, (unsigned char)csv->options.delimiter);
     csv_set_term_func(&csv->parser, is_row_end);
+    csv_set_blk_size(&csv->parser, FIELD_BLOCK_BYTES); /* by so much a long field's memory grows */
     csv_set_realloc_func(&csv->parser, mem_realloc);
     csv_set_free_func(&csv->parser, mem_free);
     return 0;
@@ -206,26 +208,35 @@ static bool note_positions(struct csv *csv, bool *inside, size_t *n)
     return true;
 }
 
+#define QUOTE_HINT "a field with quotes is quoted as a whole, with \"\" for each quote in it"
+
 /* A malformed row leaves the parser in the middle of it: start afresh. */
-static int malformed(struct csv *csv, size_t column, struct diag *diag, const char *what, const char *hint)
+__attribute__((format(printf, 5, 6))) static int malformed(struct csv *csv, struct position at, struct diag *diag,
+                                                           const char *hint, const char *format, ...)
 {
-    char where[DIAG_WHERE_CHARS];
-    snprintf(where, sizeof where, "%s:%lld:%zu", csv_name(csv), (long long)csv->lines.number, column);
+    char where[DIAG_WHERE_CHARS], text[DIAG_TEXT_CHARS];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    diag_place(where, sizeof where, csv_name(csv), (long long)at.line, (long long)at.column);
     csv->n_fields = 0;
     csv_free(&csv->parser);
     int code = start_parser(csv, diag);
-    return code != 0 ? code : diag_error(diag, SIM_E_DATA, where, hint, "%s", what);
+    return code != 0 ? code : diag_error(diag, SIM_E_DATA, where, hint, "%s", text);
 }
 
-/* Feeds the present line and its line end. */
-static int parse_line(struct csv *csv, struct diag *diag)
+/* Feeds the present line and its line end. `open` is the field that a line behind the row's first one goes on with. */
+static int parse_line(struct csv *csv, struct position open, struct diag *diag)
 {
     size_t n = csv_parse(&csv->parser, csv->line_chars, csv->n_line_chars, take_field, take_row_end, csv);
     if (n == csv->n_line_chars) csv_parse(&csv->parser, "\n", 1, take_field, take_row_end, csv);
     if (csv->failed || csv->text.failed || csv_error(&csv->parser) == CSV_ENOMEM) return no_memory(csv, diag);
     if (csv_error(&csv->parser) == CSV_SUCCESS) return 0;
-    return malformed(csv, n + 1, diag, "quote in the wrong place",
-                     "a field with quotes is quoted as a whole, with \"\" for each quote in it");
+    struct position at = {csv->lines.number, n + 1};
+    if (at.line == csv->line) return malformed(csv, at, diag, QUOTE_HINT, "quote in the wrong place");
+    return malformed(csv, open, diag, "close it with a quote, in the same line if it holds no line break",
+                     "quoted field runs into a quote in the wrong place at %lld:%zu", (long long)at.line, at.column);
 }
 
 static void finish_quoted(struct csv *csv)
@@ -237,28 +248,44 @@ static void finish_quoted(struct csv *csv)
     }
 }
 
+/* Parses lines up to the one that ends the row. */
+static int parse_lines(struct csv *csv, struct diag *diag)
+{
+    bool inside = false;
+    size_t n_positions = 1;
+    csv->positions[0] = (struct position){csv->line, 1};
+    for (;;) {
+        struct position open = csv->positions[n_positions - 1];
+        if (!note_positions(csv, &inside, &n_positions)) return no_memory(csv, diag);
+        int code = parse_line(csv, open, diag);
+        if (code != 0) return code;
+        if (csv->row_ended) return 1;
+        code = lines_next(&csv->lines, &csv->line_chars, &csv->n_line_chars, diag);
+        if (code < 0) return code;
+        if (code == 0) {
+            return malformed(csv, csv->positions[n_positions - 1], diag, "close it with a quote",
+                             "quoted field has no end");
+        }
+    }
+}
+
+/* A quote that is not closed costs its own line only. The lines behind it are looked at twice at most, however many
+ * such quotes there are: a line with an even number of quotes cannot leave one open, and one with an odd number ends
+ * the search. */
 static int parse_quoted(struct csv *csv, struct diag *diag)
 {
     csv->quoted = true;
     csv->row_ended = false;
     csv->text.length = 0;
-    bool inside = false;
-    size_t n_positions = 1;
-    csv->positions[0] = (struct position){csv->line, 1};
-    for (int n_lines = 1;; n_lines++) {
-        if (!note_positions(csv, &inside, &n_positions)) return no_memory(csv, diag);
-        int code = parse_line(csv, diag);
-        if (code != 0) return code;
-        if (csv->row_ended) break;
-        code = n_lines < MAX_QUOTED_LINES ? lines_next(&csv->lines, &csv->line_chars, &csv->n_line_chars, diag) : 0;
-        if (code < 0) return code;
-        if (code == 0) {
-            csv->lines.number = csv->line;
-            return malformed(csv, 1, diag, "quoted field has no end", "close it with a quote");
-        }
+    lines_mark(&csv->lines);
+    int code = parse_lines(csv, diag);
+    if (code == 1) finish_quoted(csv);
+    if (code == SIM_E_DATA) {
+        lines_rewind(&csv->lines);
+    } else {
+        lines_release(&csv->lines);
     }
-    finish_quoted(csv);
-    return 1;
+    return code;
 }
 
 /* --- rows --- */
@@ -275,11 +302,11 @@ int csv_next(struct csv *csv, struct diag *diag)
 {
     for (;;) {
         int code = lines_next(&csv->lines, &csv->line_chars, &csv->n_line_chars, diag);
+        csv->line = csv->lines.number;
         if (code <= 0) return code;
         bool comment = csv->n_line_chars > 0 && csv->options.comment != 0 && *csv->line_chars == csv->options.comment;
         if (!comment && !is_empty_line(csv)) break;
     }
-    csv->line = csv->lines.number;
     csv->n_fields = 0;
     csv->quoted = false;
     bool ok = true;
@@ -314,6 +341,11 @@ int64_t csv_line(const struct csv *csv)
     return csv->line;
 }
 
+int64_t csv_n_lines(const struct csv *csv)
+{
+    return csv->lines.number - csv->line + 1;
+}
+
 double csv_done_frac(const struct csv *csv)
 {
     return input_done_frac(csv->lines.input);
@@ -326,7 +358,7 @@ void csv_where(const struct csv *csv, size_t field, size_t offset, char where[DI
     if (field < csv->n_fields && !csv->quoted) {
         position.column = (size_t)(csv->fields[field].chars - csv->line_chars) + 1;
     }
-    snprintf(where, DIAG_WHERE_CHARS, "%s:%lld:%zu", csv_name(csv), (long long)position.line, position.column + offset);
+    diag_place(where, DIAG_WHERE_CHARS, csv_name(csv), (long long)position.line, (long long)(position.column + offset));
 }
 
 /* --- header --- */

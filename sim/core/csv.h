@@ -2,7 +2,11 @@
  *
  * Lines with a quote character go through libcsv, all others are split here, several times faster and with the same
  * result: blanks around a field are not part of it, empty lines are no rows, lines may end in LF or CRLF. A quoted
- * field may hold line breaks, which read as LF. Rows stream: memory is bounded by the longest row. */
+ * field may hold line breaks, which read as LF. Rows stream: memory is bounded by the longest row, and no row is longer
+ * than LINE_MAX_BYTES.
+ *
+ * A malformed row is one line: when a quote that opens in it is not closed, or not where a field ends, the lines behind
+ * it are read as rows of their own. */
 #ifndef ORRERY_CORE_CSV_H
 #define ORRERY_CORE_CSV_H
 
@@ -42,8 +46,9 @@ struct csv;
 int csv_create(struct input *input, const struct csv_options *options, struct csv **csv, struct diag *diag);
 void csv_destroy(struct csv *csv); /* NULL is allowed */
 
-/* 1 with a row; 0 at the end; SIM_E_IO when the file cannot be read on; SIM_E_DATA for a malformed row (the next call
- * goes on with the next line); SIM_E_NOMEM. */
+/* 1 with a row; 0 at the end; SIM_E_IO when the file cannot be read on; SIM_E_DATA for a malformed row, with the place
+ * of the quote that opened or is wrong, or for a line that is too long (the next call goes on with the next line);
+ * SIM_E_NOMEM. */
 int csv_next(struct csv *csv, struct diag *diag);
 
 /* The row read last; valid until the next call of csv_next. */
@@ -60,7 +65,8 @@ int csv_read_header(struct csv *csv, const struct csv_column *columns, size_t n_
 void csv_where(const struct csv *csv, size_t field, size_t offset, char where[DIAG_WHERE_CHARS]);
 
 const char *csv_name(const struct csv *csv);
-int64_t csv_line(const struct csv *csv); /* of the start of the row read last */
+int64_t csv_line(const struct csv *csv);    /* of the start of the row read last */
+int64_t csv_n_lines(const struct csv *csv); /* of that row: 1, or more when a quoted field holds line breaks */
 double csv_done_frac(const struct csv *csv);
 
 #endif

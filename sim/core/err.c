@@ -123,6 +123,25 @@ static void add_text(struct line *line, const char *text)
     }
 }
 
+static bool is_inside_character(char c)
+{
+    return ((unsigned char)c & 0xC0) == 0x80; /* of UTF-8 */
+}
+
+const char *diag_place(char *buffer, size_t buffer_bytes, const char *name, long long line, long long column)
+{
+    static const char cut[] = "...";
+    char place[64];
+    size_t n_place = (size_t)snprintf(place, sizeof place, ":%lld:%lld", line, column), n_name = strlen(name);
+    bool fits = n_name + n_place < buffer_bytes;
+    if (!fits && n_place + sizeof cut <= buffer_bytes) {
+        name += n_name - (buffer_bytes - n_place - sizeof cut);
+        while (is_inside_character(*name)) name++;
+    }
+    snprintf(buffer, buffer_bytes, "%s%s%s", fits ? "" : cut, name, place);
+    return buffer;
+}
+
 int diag_format(const struct diag_item *item, char *buffer, size_t buffer_bytes)
 {
     struct line line = {buffer, buffer_bytes, 0};

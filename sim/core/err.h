@@ -70,6 +70,10 @@ void diag_warning(struct diag *diag, const char *where, const char *hint, const 
 /* Gives a hint to the findings from number `first` on that have none. `diag` may be NULL. */
 void diag_add_hint(struct diag *diag, int first, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* Writes "name:line:column" to `buffer` and returns it. A name that does not fit loses its front:
+ * "...d-of-the-path.csv:12:7". */
+const char *diag_place(char *buffer, size_t buffer_bytes, const char *name, long long line, long long column);
+
 /* Writes "where: error: text; hint" to `buffer` (always terminated), with control characters and bytes that are no UTF-8
  * as \xNN. Returns the length it needed, like snprintf; DIAG_LINE_CHARS are always enough. */
 int diag_format(const struct diag_item *item, char *buffer, size_t buffer_bytes);

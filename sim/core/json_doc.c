@@ -261,10 +261,8 @@ void json_append(struct json_node *parent, struct json_node *child)
 
 static const char *show_place(const struct json_source *source, struct json_place place, char *buffer, size_t bytes)
 {
-    if (source->has_lines)
-        snprintf(buffer, bytes, "%s:%d:%d", source->name, place.line, place.column);
-    else
-        snprintf(buffer, bytes, "%s", source->name);
+    if (source->has_lines) return diag_place(buffer, bytes, source->name, place.line, place.column);
+    snprintf(buffer, bytes, "%s", source->name);
     return buffer;
 }
 

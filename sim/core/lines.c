@@ -2,7 +2,6 @@
 
 #include "sim/core/mem.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { FIRST_BUFFER_BYTES = 256 * 1024 };
@@ -21,35 +20,24 @@ void lines_fini(struct lines *lines)
     *lines = (struct lines){0};
 }
 
+static const char *next_place(const struct lines *lines, char where[DIAG_WHERE_CHARS])
+{
+    return diag_place(where, DIAG_WHERE_CHARS, input_name(lines->input), lines->number + 1, 1);
+}
+
 static int grow(struct lines *lines, struct diag *diag)
 {
     char where[DIAG_WHERE_CHARS];
-    snprintf(where, sizeof where, "%s:%lld:1", input_name(lines->input), (long long)lines->number + 1);
-    if (lines->capacity >= LINE_MAX_BYTES) {
-        lines->ended = true;
-        lines->begin = lines->end;
-        return diag_error(diag, SIM_E_DATA, where, "is this a text file?", "line is longer than %d MiB",
-                          LINE_MAX_BYTES / (1024 * 1024));
-    }
     char *buffer = mem_realloc(lines->buffer, lines->capacity * 2);
-    if (buffer == NULL) return diag_error(diag, SIM_E_NOMEM, where, NULL, "out of memory");
+    if (buffer == NULL) return diag_error(diag, SIM_E_NOMEM, next_place(lines, where), NULL, "out of memory");
     lines->buffer = buffer;
     lines->capacity *= 2;
     return 0;
 }
 
-/* Moves the unfinished line to the front of the buffer and reads more behind it. */
-static int refill(struct lines *lines, struct diag *diag)
+/* Reads more into the rest of the buffer. */
+static int fill(struct lines *lines, struct diag *diag)
 {
-    if (lines->begin > 0) {
-        memmove(lines->buffer, lines->buffer + lines->begin, lines->end - lines->begin);
-        lines->end -= lines->begin;
-        lines->begin = 0;
-    }
-    if (lines->end == lines->capacity) {
-        int code = grow(lines, diag);
-        if (code != 0) return code;
-    }
     size_t n_read;
     int code = input_read(lines->input, lines->buffer + lines->end, lines->capacity - lines->end, &n_read, diag);
     if (code != 0) {
@@ -60,6 +48,46 @@ static int refill(struct lines *lines, struct diag *diag)
     lines->end += n_read;
     lines->ended = n_read == 0;
     return 0;
+}
+
+/* Moves what is still needed to the front of the buffer. */
+static void compact(struct lines *lines)
+{
+    size_t first = lines->marked ? lines->mark : lines->begin;
+    if (first == 0) return;
+    memmove(lines->buffer, lines->buffer + first, lines->end - first);
+    lines->begin -= first;
+    lines->end -= first;
+    lines->mark = 0;
+}
+
+static bool is_full(const struct lines *lines)
+{
+    return lines->end == lines->capacity && lines->capacity >= LINE_MAX_BYTES;
+}
+
+static int refill(struct lines *lines, struct diag *diag)
+{
+    int code = lines->end == lines->capacity ? grow(lines, diag) : 0;
+    return code == 0 ? fill(lines, diag) : code;
+}
+
+/* Reads on to the end of a line that is too long, keeping nothing of it. */
+static int skip_line(struct lines *lines, struct diag *diag)
+{
+    const char *line_end;
+    do {
+        lines->begin = lines->end = 0;
+        int code = fill(lines, diag);
+        if (code != 0) return code;
+        line_end = memchr(lines->buffer, '\n', lines->end);
+    } while (line_end == NULL && !lines->ended);
+    lines->begin = line_end != NULL ? (size_t)(line_end - lines->buffer) + 1 : lines->end;
+    char where[DIAG_WHERE_CHARS];
+    next_place(lines, where);
+    lines->number++;
+    return diag_error(diag, SIM_E_DATA, where, "is this a text file?", "line is longer than %d MiB",
+                      LINE_MAX_BYTES / (1024 * 1024));
 }
 
 static const char *skip_byte_order_mark(const char *chars, size_t *n_chars)
@@ -84,6 +112,8 @@ int lines_next(struct lines *lines, const char **chars, size_t *n_chars, struct 
             break;
         }
         searched = n;
+        compact(lines);
+        if (is_full(lines)) return lines->marked ? 0 : skip_line(lines, diag);
         int code = refill(lines, diag);
         if (code != 0) return code;
     }
@@ -94,4 +124,23 @@ int lines_next(struct lines *lines, const char **chars, size_t *n_chars, struct 
     *chars = start;
     *n_chars = length;
     return 1;
+}
+
+void lines_mark(struct lines *lines)
+{
+    lines->marked = true;
+    lines->mark = lines->begin;
+    lines->mark_number = lines->number;
+}
+
+void lines_rewind(struct lines *lines)
+{
+    lines->begin = lines->mark;
+    lines->number = lines->mark_number;
+    lines_release(lines);
+}
+
+void lines_release(struct lines *lines)
+{
+    lines->marked = false;
 }

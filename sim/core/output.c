@@ -4,14 +4,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
-enum { FLUSH_BYTES = 1 << 16 };
+enum { FLUSH_BYTES = 1 << 16, MAX_PARTS = 1000, PART_CHARS = PATH_MAX + 32 };
 
 struct output {
     char *path;
+    char target[PATH_MAX], part[PART_CHARS]; /* the file written, and what it becomes; part is empty for a device */
     gzFile file;
     struct text text;
 };
@@ -20,6 +25,63 @@ static bool is_compressed(const char *path)
 {
     size_t n = strlen(path);
     return n > 3 && strcmp(path + n - 3, ".gz") == 0;
+}
+
+/* Creates a file beside the target under a name that is free. Returns it open, or -1 with errno. */
+static int create_part(struct output *output)
+{
+    for (int i = 0; i < MAX_PARTS; i++) {
+        snprintf(output->part, sizeof output->part, "%s.%d.part", output->target, i);
+        int fd = open(output->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0) return fd;
+        if (errno != EEXIST) break;
+    }
+    output->part[0] = 0;
+    return -1;
+}
+
+/* A part that has the permissions of the file it replaces; they have to allow writing. */
+static int replace_file(struct output *output, mode_t mode)
+{
+    if (access(output->path, W_OK) != 0 || realpath(output->path, output->target) == NULL) return -1;
+    int fd = create_part(output);
+    if (fd >= 0 && fchmod(fd, mode & 0777) != 0) {
+        int error = errno;
+        close(fd);
+        unlink(output->part);
+        errno = error;
+        return -1;
+    }
+    return fd;
+}
+
+/* Returns a file to write to, or -1 with errno. */
+static int open_file(struct output *output)
+{
+    struct stat status;
+    if (stat(output->path, &status) == 0) {
+        return S_ISREG(status.st_mode) ? replace_file(output, status.st_mode)
+                                       : open(output->path, O_WRONLY | O_CLOEXEC);
+    }
+    if (errno != ENOENT) return -1;
+    if (strlen(output->path) >= sizeof output->target) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    strcpy(output->target, output->path);
+    return create_part(output);
+}
+
+static void remove_part(const struct output *output)
+{
+    if (output->part[0] != 0) unlink(output->part);
+}
+
+static void destroy(struct output *output)
+{
+    text_fini(&output->text);
+    mem_free(output->path);
+    mem_free(output);
 }
 
 int output_open(const char *path, struct output **output, struct diag *diag)
@@ -31,15 +93,17 @@ int output_open(const char *path, struct output **output, struct diag *diag)
         return diag_error(diag, SIM_E_NOMEM, path, NULL, "out of memory");
     }
     text_init(&new->text);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), error = errno;
+    int fd = open_file(new), error = errno;
     new->file = fd >= 0 ? gzdopen(fd, is_compressed(path) ? "wb6" : "wbT") : NULL;
     if (new->file != NULL) {
         *output = new;
         return 0;
     }
-    if (fd >= 0) close(fd);
-    mem_free(new->path);
-    mem_free(new);
+    if (fd >= 0) {
+        close(fd);
+        remove_part(new);
+    }
+    destroy(new);
     return fd < 0 ? diag_system_error(diag, path, "cannot write", error)
                   : diag_error(diag, SIM_E_NOMEM, path, NULL, "out of memory");
 }
@@ -71,9 +135,10 @@ int output_close(struct output *output, bool failed, struct diag *diag)
     errno = 0;
     bool closed = gzclose(output->file) == Z_OK;
     if (!failed && code == 0 && !closed) code = diag_system_error(diag, output->path, "cannot write", errno);
-    if (failed || code != 0) unlink(output->path);
-    text_fini(&output->text);
-    mem_free(output->path);
-    mem_free(output);
+    if (!failed && code == 0 && output->part[0] != 0 && rename(output->part, output->target) != 0) {
+        code = diag_system_error(diag, output->path, "cannot write", errno);
+    }
+    if (failed || code != 0) remove_part(output);
+    destroy(output);
     return code;
 }

@@ -1,5 +1,6 @@
-/* A text file being written, gzip-compressed when its name ends in ".gz". A file that could not be finished is
- * removed. */
+/* A text file being written, gzip-compressed when its name ends in ".gz". It takes the place of the file that was there
+ * only when all of it has been written, so a run that fails leaves the old file as it was, and a file can be converted
+ * onto itself. Devices and pipes are written as they are. */
 #ifndef ORRERY_CORE_OUTPUT_H
 #define ORRERY_CORE_OUTPUT_H
 
@@ -10,7 +11,8 @@
 
 struct output;
 
-/* Replaces the file. Returns 0, SIM_E_IO (with the path) or SIM_E_NOMEM. */
+/* Opens a new file beside `path` (beside what it leads to, when it is a symbolic link). Returns 0, SIM_E_IO (with the
+ * path) or SIM_E_NOMEM. */
 int output_open(const char *path, struct output **output, struct diag *diag);
 
 /* Where text is to be added; output_flush empties it. */
@@ -19,8 +21,8 @@ struct text *output_text(struct output *output);
 /* Writes what was added, once there is enough of it. Returns 0, SIM_E_IO or SIM_E_NOMEM. */
 int output_flush(struct output *output, struct diag *diag);
 
-/* Writes the rest and closes the file. With `failed`, or when that cannot be done, the file is removed. Returns 0,
- * SIM_E_IO or SIM_E_NOMEM. */
+/* Writes the rest, closes the file and gives it its name. With `failed`, or when that cannot be done, the new file is
+ * removed and the old one stays. Returns 0, SIM_E_IO or SIM_E_NOMEM. */
 int output_close(struct output *output, bool failed, struct diag *diag);
 
 #endif

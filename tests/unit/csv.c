@@ -76,7 +76,50 @@ static void malformed_quotes_name_their_place(void)
     CHECK_EQ_STR(rows("1,2\n5,6\"7\n3,4\n"), expected);
     snprintf(expected, sizeof expected, "[1|2][3|4]t.csv:2:6: error: quote in the wrong place%s", hint);
     CHECK_EQ_STR(rows("1,2\n\"abc\"d,7\n3,4\n"), expected);
-    CHECK_EQ_STR(rows("1,2\n\"abc\n3,4\n"), "[1|2]t.csv:2:1: error: quoted field has no end; close it with a quote");
+}
+
+static void a_quote_that_is_not_closed_costs_its_own_line(void)
+{
+    const char *close = "; close it with a quote";
+    char expected[512];
+    snprintf(expected, sizeof expected, "[1|2][3|4][5|6]t.csv:2:1: error: quoted field has no end%s", close);
+    CHECK_EQ_STR(rows("1,2\n\"abc\n3,4\n5,6\n"), expected);
+    snprintf(expected, sizeof expected,
+             "[1|2][5|6,7]t.csv:2:3: error: quoted field runs into a quote in the wrong place "
+             "at 3:4%s, in the same line if it holds no line break",
+             close);
+    CHECK_EQ_STR(rows("1,2\n3,\"4\n5,\"6,7\"\n"), expected);
+    CHECK_EQ_STR(rows("\"\n\"\n\"a\nb\"\n"), "[\n][a\nb]");
+}
+
+/* However many lines follow, and however many stray quotes are among them: every other row arrives. */
+static void stray_quotes_lose_no_other_row(void)
+{
+    enum { ROWS = 100000, EVERY = 997 };
+    char *text = malloc(ROWS * 16);
+    size_t n = 0;
+    int64_t n_stray = 0, n_rows = 0, n_bad = 0;
+    for (int i = 0; i < ROWS; i++) {
+        bool stray = i % EVERY == 7;
+        n_stray += stray;
+        n += (size_t)snprintf(text + n, 16, stray ? "%d,\"x\n" : i % 3 == 0 ? "%d,\"a,b\"\n" : "%d,2\n", i);
+    }
+    struct diag diag = {0};
+    struct input *input;
+    struct csv *csv;
+    MUST(input_open_memory("t.csv", text, n, &input, &diag) == 0);
+    MUST(csv_create(input, &(struct csv_options){0}, &csv, &diag) == 0);
+    bool whole = true;
+    for (int code, i = 0; (code = csv_next(csv, &diag)) == 1 || code == SIM_E_DATA; i++) {
+        whole &= csv_line(csv) == i + 1 && csv_n_lines(csv) == 1 && (code == 1) == (i % EVERY != 7);
+        n_rows += code == 1;
+        n_bad += code != 1;
+    }
+    CHECK(whole);
+    CHECK_EQ_INT(n_bad, n_stray);
+    CHECK_EQ_INT(n_rows, ROWS - n_stray);
+    csv_destroy(csv);
+    free(text);
 }
 
 static void other_dialects(void)
@@ -125,6 +168,43 @@ static void a_line_without_end_is_refused(void)
     memcpy(text, "a\n", 2);
     CHECK_EQ_STR(rows_of(&(struct csv_options){0}, text, n),
                  "[a]t.csv:2:1: error: line is longer than 16 MiB; is this a text file?");
+    free(text);
+}
+
+static void lines_behind_one_that_is_too_long_are_read(void)
+{
+    size_t n = 0, n_long = 17 * 1024 * 1024;
+    char *text = malloc(n_long + 64);
+    n += (size_t)sprintf(text, "1,2\n\"");
+    memset(text + n, 'x', n_long);
+    n += n_long;
+    n += (size_t)sprintf(text + n, "\n3,4\n\"5\n6\",7");
+    CHECK_EQ_STR(rows_of(&(struct csv_options){0}, text, n),
+                 "[1|2][3|4][5\n6|7]t.csv:2:1: error: line is longer than 16 MiB; is this a text file?");
+    free(text);
+}
+
+/* A quote that is open for more than a row may have, in lines that are short. */
+static void a_row_without_end_is_given_up(void)
+{
+    enum { LINES = 17 * 1024 * 1024 / 64 };
+    char *text = malloc(LINES * 64 + 2);
+    text[0] = '"';
+    for (size_t i = 0; i < LINES; i++) {
+        memset(text + 1 + i * 64, 'x', 63);
+        text[64 + i * 64] = '\n';
+    }
+    struct diag diag = {0};
+    struct input *input;
+    struct csv *csv;
+    MUST(input_open_memory("t.csv", text, 1 + (size_t)LINES * 64, &input, &diag) == 0);
+    MUST(csv_create(input, &(struct csv_options){0}, &csv, &diag) == 0);
+    CHECK_EQ_INT(csv_next(csv, &diag), SIM_E_DATA);
+    CHECK_EQ_STR(diag.items[0].where, "t.csv:1:1");
+    int64_t n_rows = 0;
+    while (csv_next(csv, &diag) == 1) n_rows += csv_line(csv) == n_rows + 2;
+    CHECK_EQ_INT(n_rows, LINES - 1);
+    csv_destroy(csv);
     free(text);
 }
 
@@ -245,9 +325,13 @@ TEST_SUITE(csv)
     TEST(rows_come_in_every_public_form);
     TEST(quoted_fields_may_hold_anything);
     TEST(malformed_quotes_name_their_place);
+    TEST(a_quote_that_is_not_closed_costs_its_own_line);
+    TEST(stray_quotes_lose_no_other_row);
     TEST(other_dialects);
     TEST(rows_longer_than_the_buffer_arrive_whole);
     TEST(a_line_without_end_is_refused);
+    TEST(lines_behind_one_that_is_too_long_are_read);
+    TEST(a_row_without_end_is_given_up);
     TEST(columns_are_found_by_name);
     TEST(compressed_files_read_alike_and_damage_is_found);
     TEST(files_that_cannot_be_opened_say_why);

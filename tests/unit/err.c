@@ -75,6 +75,24 @@ static void hints_are_added_where_there_are_none(void)
     CHECK_EQ_STR(diag.items[2].hint, "named at a.json:1:1");
 }
 
+/* Every length of name: the line and the column are always whole, and the buffer is as full as can be. */
+static void long_names_lose_their_front_not_their_place(void)
+{
+    char name[100], where[32];
+    for (size_t n = 0; n < sizeof name; n++) {
+        memset(name, 'a', n);
+        name[n] = 0;
+        const char *expected_place = ":12345:67";
+        size_t whole = n + strlen(expected_place);
+        CHECK(diag_place(where, sizeof where, name, 12345, 67) == where);
+        CHECK_EQ_INT(strlen(where), whole < sizeof where ? whole : sizeof where - 1);
+        CHECK_EQ_STR(where + strlen(where) - strlen(expected_place), expected_place);
+        CHECK((strncmp(where, "...", 3) == 0) == (whole >= sizeof where));
+    }
+    CHECK_EQ_STR(diag_place(where, 16, "/data/\xC3\xA4\xC3\xB6\xC3\xBC.csv", 1, 2), "...\xC3\xB6\xC3\xBC.csv:1:2");
+    CHECK_EQ_STR(diag_place(where, 15, "/data/\xC3\xA4\xC3\xB6\xC3\xBC.csv", 1, 2), "...\xC3\xBC.csv:1:2");
+}
+
 static void codes_have_names_and_exit_statuses(void)
 {
     CHECK_EQ_INT(sim_err_exit_status(SIM_OK), 0);
@@ -93,5 +111,6 @@ TEST_SUITE(err)
     TEST(control_characters_are_shown_as_codes);
     TEST(texts_that_are_cut_say_so);
     TEST(hints_are_added_where_there_are_none);
+    TEST(long_names_lose_their_front_not_their_place);
     TEST(codes_have_names_and_exit_statuses);
 }

@@ -6,6 +6,7 @@
 #include "traces/registry.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define AZURE_HEAD "TIMESTAMP,ContextTokens,GeneratedTokens\n"
 
@@ -108,16 +109,109 @@ static void bad_rows_can_be_left_out_up_to_a_number(void)
                                                     "2023-11-16 18:15:48.5,\"1,1\n\"2023-11-16 18:15:49.5,2,1\n"
                                                     "2023-11-16 18:15:40.5,3,1\n2023-11-16 18:15:50.5,4,1\n");
     struct trace_source trace;
-    MUST(trace_source_requests(&trace, 1, "{'format': 'azure-llm', 'path': '%s', 'allow_bad_rows': 3}", path) == 0);
+    MUST(trace_source_requests(&trace, 1, "{'format': 'azure-llm', 'path': '%s', 'allow_bad_rows': 4}", path) == 0);
     struct trace_totals totals = trace_source_totals(&trace);
     CHECK_EQ_INT(totals.code, 0);
     CHECK_EQ_INT(totals.n, 2);
     CHECK_EQ_INT(totals.prompt_tokens, 5);
-    CHECK_EQ_INT(trace_source_note(&trace, "bad-row"), 3);
+    CHECK_EQ_INT(trace_source_note(&trace, "bad-row"), 4);
     trace_source_close(&trace);
-    MUST(trace_source_requests(&trace, 1, "{'format': 'azure-llm', 'path': '%s', 'allow_bad_rows': 2}", path) == 0);
+    MUST(trace_source_requests(&trace, 1, "{'format': 'azure-llm', 'path': '%s', 'allow_bad_rows': 3}", path) == 0);
     CHECK_EQ_INT(trace_source_totals(&trace).code, SIM_E_DATA);
     CHECK_EQ_INT(trace_source_totals(&trace).n, 1);
+    trace_source_close(&trace);
+}
+
+/* Two stray quotes make one row of all that is between them: it counts as the lines that it has. */
+static void a_bad_row_of_many_lines_counts_as_many(void)
+{
+    const char *path = trace_source_file("t.csv", "arrival_s,prompt_tokens,output_tokens\n1,1,1\n2,\"1,1\n3,1,1\n"
+                                                  "4,1,1\"\n5,1,1\n");
+    struct trace_source trace;
+    for (int allowed = 0; allowed <= 3; allowed++) {
+        MUST(trace_source_requests(&trace, 1, "{'format': 'csv', 'path': '%s', 'allow_bad_rows': %d}", path, allowed) ==
+             0);
+        struct trace_totals totals = trace_source_totals(&trace);
+        CHECK_EQ_INT(totals.code, allowed < 3 ? SIM_E_DATA : 0);
+        CHECK_EQ_INT(totals.n, allowed < 3 ? 1 : 2);
+        CHECK_EQ_INT(trace_source_note(&trace, "bad-row"), allowed < 3 ? 0 : 3);
+        trace_source_close(&trace);
+    }
+}
+
+/* The longest that a file may say, added up, is within the range of time; a little more is refused. */
+static void times_and_durations_have_limits(void)
+{
+    struct trace_source trace;
+    struct job_record job;
+    const char *path = trace_source_file("j.csv",
+                                         "submit_s,duration_s,gpus,estimate_s\n2305843009,2305843009,1,2305843009\n");
+    MUST(trace_source_jobs(&trace, 1, "{'format': 'csv-jobs', 'path': '%s'}", path) == 0);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.submit_ns <= SIM_NS_MAX - job.duration_ns && job.duration_ns == job.submit_ns);
+    trace_source_close(&trace);
+    path = trace_source_file("j.csv", "submit_s,duration_s,gpus\n0,2305843010,1\n");
+    MUST(trace_source_jobs(&trace, 1, "{'format': 'csv-jobs', 'path': '%s'}", path) == 0);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), SIM_E_DATA);
+    CHECK(strstr(trace.message, ":2:3: error: 'duration_s' must be a number of seconds within 73 years") != NULL);
+    trace_source_close(&trace);
+    path = trace_source_file("j.csv", "submit_s,duration_s,gpus\n0,1,1\n2e9,1,1\n");
+    MUST(trace_source_jobs(&trace, 1, "{'format': 'csv-jobs', 'path': '%s', 'rate_scale': 0.1}", path) == 0);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), SIM_E_CONFIG);
+    CHECK(strstr(trace.message, "services.chat.trace: error: \"rate_scale\" stretches the trace") != NULL);
+    trace_source_close(&trace);
+}
+
+/* What is asked for is more than fits into time. */
+static void check_out_of_time(const char *trace_text)
+{
+    struct trace_source trace;
+    struct job_record job;
+    const char *text = "the trace goes on past the 292 years that time covers";
+    int code;
+    if (strstr(trace_text, "generate-jobs") != NULL) {
+        MUST(trace_source_jobs(&trace, 1, "%s", trace_text) == 0);
+        while ((code = trace_source_job(&trace, &job)) == 1) CHECK(job.submit_ns < SIM_NS_MAX - job.duration_ns);
+    } else {
+        MUST(trace_source_requests(&trace, 1, "%s", trace_text) == 0);
+        code = trace_source_totals(&trace).code;
+    }
+    CHECK_EQ_INT(code, SIM_E_CONFIG);
+    CHECK(strstr(trace.message, text) != NULL);
+    trace_source_close(&trace);
+}
+
+static void a_trace_that_outlasts_time_is_an_error(void)
+{
+    static const char *const processes[] = {
+        "'process': 'poisson', 'rate': '1e-9/s'",
+        "'process': 'gamma', 'rate': '1e-9/s'",
+        "'process': 'fixed', 'rate': '1e-9/s'",
+        "'process': 'modulated', 'rate': '1e-9/s'",
+        "'process': 'diurnal', 'rate': '1e-9/s'",
+        "'process': 'mmpp', 'states': [{'rate': '1e-9/s', 'dwell': '1e8s'}, {'rate': '0/s', 'dwell': '1e8s'}]"};
+    char text[1024];
+    char path[512];
+    snprintf(path, sizeof path, "%s",
+             trace_source_file("l.csv",
+                               "num_prefill_tokens,num_decode_tokens\n1,1\n1,1\n1,1\n1,1\n1,1\n1,1\n1,1\n1,1\n1,1\n"
+                               "1,1\n1,1\n1,1\n1,1\n1,1\n1,1\n1,1\n1,1\n1,1\n1,1\n1,1\n1,1\n1,1\n1,1\n1,1\n"));
+    for (size_t i = 0; i < sizeof processes / sizeof *processes; i++) {
+        snprintf(text, sizeof text, "{'format': 'generate', 'count': 1000, 'arrival': {%s}}", processes[i]);
+        check_out_of_time(text);
+        snprintf(text, sizeof text, "{'format': 'generate-jobs', 'mix': 'philly', 'count': 1000, 'arrival': {%s}}",
+                 processes[i]);
+        check_out_of_time(text);
+        snprintf(text, sizeof text, "{'format': 'lengths', 'path': '%s', 'allow_bad_rows': 99, 'arrival': {%s}}", path,
+                 processes[i]);
+        check_out_of_time(text);
+    }
+    struct trace_source trace;
+    MUST(trace_source_requests(&trace, 1,
+                               "{'format': 'generate', 'count': 1000, 'duration': '9e9s',"
+                               " 'arrival': {'process': 'fixed', 'rate': '1e-9/s'}}") == 0);
+    CHECK_EQ_INT(trace_source_totals(&trace).code, 0);
     trace_source_close(&trace);
 }
 
@@ -216,6 +310,9 @@ TEST_SUITE(trace_errors)
     TEST(bad_json_lines_say_where_and_what_was_expected);
     TEST(missing_files_and_columns_say_so);
     TEST(bad_rows_can_be_left_out_up_to_a_number);
+    TEST(a_bad_row_of_many_lines_counts_as_many);
+    TEST(times_and_durations_have_limits);
+    TEST(a_trace_that_outlasts_time_is_an_error);
     TEST(all_bad_rows_can_be_reported_in_one_pass);
     TEST(memory_failures_are_reported_at_every_allocation);
 }

@@ -1,15 +1,18 @@
 /* The library behind `orrery trace check|stat|convert`. */
 #include "tests/harness.h"
 
+#include "sim/core/output.h"
 #include "tests/trace_source.h"
 #include "traces/check.h"
 #include "traces/convert.h"
 #include "traces/stat.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char *read_file(const char *path)
@@ -280,6 +283,65 @@ static void a_file_that_cannot_be_finished_is_not_left_behind(void)
     trace_source_close(&trace);
 }
 
+/* What has a name before stays as it is until there is something to replace it. */
+static void a_failed_conversion_leaves_the_old_file(void)
+{
+    struct trace_source trace;
+    int64_t n;
+    char path[512], part[600];
+    const char *old = "arrival_s,prompt_tokens,output_tokens\n1,1,1\nx,1,1\n";
+    snprintf(path, sizeof path, "%s", trace_source_file("t.csv", old));
+    MUST(trace_source_requests(&trace, 1, "{'format': 'csv', 'path': '%s'}", path) == 0);
+    CHECK_EQ_INT(convert_requests(&trace, "csv", path, &n), SIM_E_DATA);
+    CHECK_EQ_STR(read_file(path), old);
+    trace_source_close(&trace);
+    MUST(trace_source_requests(&trace, 1, "{'format': 'csv', 'path': '%s', 'allow_bad_rows': 1}", path) == 0);
+    CHECK_EQ_INT(convert_requests(&trace, "csv", path, &n), 0);
+    CHECK_EQ_STR(read_file(path), "arrival_s,prompt_tokens,output_tokens,prefix_blocks\n1,1,1,\n");
+    trace_source_close(&trace);
+    snprintf(part, sizeof part, "%s.0.part", path);
+    CHECK(access(part, F_OK) != 0);
+}
+
+static void a_link_is_followed_and_permissions_stay(void)
+{
+    struct trace_source trace;
+    struct stat status;
+    int64_t n;
+    char path[512], link[512];
+    snprintf(path, sizeof path, "%s", trace_source_file("old.csv", "old"));
+    snprintf(link, sizeof link, "%s/link.csv", test_tmpdir());
+    MUST(chmod(path, 0640) == 0 && symlink(path, link) == 0);
+    MUST(trace_source_requests(&trace, 1, "{'format': 'generate', 'count': 1}") == 0);
+    CHECK_EQ_INT(convert_requests(&trace, "csv", link, &n), 0);
+    trace_source_close(&trace);
+    CHECK(lstat(link, &status) == 0 && S_ISLNK(status.st_mode));
+    CHECK(lstat(path, &status) == 0 && S_ISREG(status.st_mode) && (status.st_mode & 0777) == 0640);
+    CHECK(strncmp(read_file(path), "arrival_s,", 10) == 0);
+}
+
+/* Devices and pipes are neither replaced nor removed, also when writing fails. */
+static void pipes_are_written_as_they_are(void)
+{
+    struct output *output;
+    struct diag diag = {0};
+    struct stat status;
+    char path[512], got[8] = "";
+    snprintf(path, sizeof path, "%s/pipe", test_tmpdir());
+    MUST(mkfifo(path, 0600) == 0);
+    int reader = open(path, O_RDONLY | O_NONBLOCK);
+    MUST(reader >= 0);
+    for (int failed = 0; failed < 2; failed++) {
+        MUST(output_open(path, &output, &diag) == 0);
+        text_add(output_text(output), "abc");
+        CHECK_EQ_INT(output_close(output, failed, &diag), 0);
+        CHECK(stat(path, &status) == 0 && S_ISFIFO(status.st_mode));
+    }
+    CHECK_EQ_INT(read(reader, got, sizeof got - 1), 3);
+    CHECK_EQ_STR(got, "abc");
+    close(reader);
+}
+
 static void a_full_disk_is_reported(void)
 {
     char link[512], text[600];
@@ -294,6 +356,7 @@ static void a_full_disk_is_reported(void)
     CHECK_EQ_INT(convert_requests(&trace, "csv", link, &n), SIM_E_IO);
     diag_format(&trace.diag.items[0], text, sizeof text);
     CHECK(strstr(text, "full.csv: error: cannot write: No space left on device") != NULL);
+    CHECK(access(link, W_OK) == 0);
     trace_source_close(&trace);
 }
 
@@ -321,6 +384,9 @@ TEST_SUITE(trace_tools)
     TEST(what_was_written_reads_back_the_same);
     TEST(jobs_read_back_the_same);
     TEST(a_file_that_cannot_be_finished_is_not_left_behind);
+    TEST(a_failed_conversion_leaves_the_old_file);
+    TEST(a_link_is_followed_and_permissions_stay);
+    TEST(pipes_are_written_as_they_are);
     TEST(a_full_disk_is_reported);
     TEST(writers_are_listed);
 }

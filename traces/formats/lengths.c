@@ -14,6 +14,14 @@ struct lengths_params {
     struct config_variant arrival; /* struct arrival_process, or none */
 };
 
+static enum row_result fail_late(struct reader *reader)
+{
+    char where[DIAG_WHERE_CHARS];
+    csv_where(reader->csv, 0, 0, where);
+    arrivals_out_of_time(where, &reader->problem);
+    return ROW_BAD;
+}
+
 static enum row_result read_row(struct reader *reader, union trace_record *record)
 {
     struct arrivals *arrivals = reader->format.state;
@@ -24,8 +32,9 @@ static enum row_result read_row(struct reader *reader, union trace_record *recor
         return ROW_BAD;
     }
     enum row_result result = reader_request(reader, record, arrival_ns, prompt, output);
-    if (result == ROW_KEPT && arrivals != NULL) record->request.arrival_ns = arrivals_next(arrivals);
-    return result;
+    if (result != ROW_KEPT || arrivals == NULL) return result;
+    record->request.arrival_ns = arrivals_next(arrivals);
+    return record->request.arrival_ns < SIM_NS_MAX ? ROW_KEPT : fail_late(reader);
 }
 
 static void destroy_state(void *state)

@@ -53,6 +53,13 @@ sim_ns arrivals_after(const struct arrivals *arrivals, double gap_s)
     return __builtin_add_overflow(arrivals->now_ns, sim_ns_from_s(gap_s), &sum) ? SIM_NS_MAX : sum;
 }
 
+int arrivals_out_of_time(const char *where, struct diag *diag)
+{
+    return diag_error(diag, SIM_E_CONFIG, where,
+                      "raise the rate of arrivals, or set a smaller \"count\" or a \"duration\"",
+                      "the trace goes on past the 292 years that time covers");
+}
+
 #define RATE_PARAM(type)                                                                                               \
     {                                                                                                                  \
         .name = "rate", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED, .offset = offsetof(type, rate_per_s),       \
@@ -146,7 +153,8 @@ static double think_mean_s(const struct closed_params *params)
 static sim_ns closed_next(struct arrivals *arrivals)
 {
     const struct closed_params *params = arrivals->params;
-    if (arrivals->n >= params->users) return SIM_NS_MAX;
+    arrivals->ended = arrivals->n >= params->users;
+    if (arrivals->ended) return SIM_NS_MAX;
     double mean_s = think_mean_s(params), users = (double)params->users, n = (double)arrivals->n;
     if (params->distribution == THINK_FIXED) return sim_ns_from_s(mean_s * n / users);
     return mean_s > 0 ? arrivals_after(arrivals, rng_exponential(&arrivals->rng, mean_s / (users - n))) : 0;

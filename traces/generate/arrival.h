@@ -10,6 +10,7 @@
 #include "sim/core/units.h"
 #include "sim/world/source.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +35,7 @@ struct arrivals {
     gsl_rng gsl;    /* the same, for GSL's distributions */
     sim_ns now_ns;  /* of the latest arrival */
     int64_t n;      /* arrivals so far */
+    bool ended;     /* there are no more: of a closed loop, all users have come */
     uint64_t seed;
     uint32_t run;
 };
@@ -65,10 +67,13 @@ int arrivals_create(const struct arrival_process *process, const void *params, c
                     struct arrivals **arrivals, struct diag *diag);
 void arrivals_destroy(struct arrivals *arrivals); /* NULL is allowed */
 
-/* The next arrival; never before the one before it. Saturates at SIM_NS_MAX. */
+/* The next arrival; never before the one before it. SIM_NS_MAX when it is past the end of time, or there is none. */
 sim_ns arrivals_next(struct arrivals *arrivals);
 
 /* now_ns + gap_s, saturating. */
 sim_ns arrivals_after(const struct arrivals *arrivals, double gap_s);
+
+/* Reports that arrivals, or what they start, go on past the end of time. Returns SIM_E_CONFIG. */
+int arrivals_out_of_time(const char *where, struct diag *diag);
 
 #endif

@@ -10,7 +10,7 @@ int generate_end_check(const struct generate_end *end, const char *where, struct
 bool generate_end_reached(const struct generate_end *end, int64_t n, sim_ns arrival_ns)
 {
     if (end->count > 0 && n >= end->count) return true;
-    return arrival_ns == SIM_NS_MAX || (end->duration_ns > 0 && arrival_ns >= end->duration_ns);
+    return end->duration_ns > 0 && arrival_ns >= end->duration_ns;
 }
 
 static double share(double done, double all)

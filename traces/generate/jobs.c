@@ -25,6 +25,7 @@ struct generator {
     struct stream stream;
     const struct generate_jobs_params *params;
     const struct job_mix *mix;
+    const char *where;
     struct arrivals *arrivals;
     struct rng rng; /* stream "NAME.jobs" */
     struct notes notes;
@@ -55,14 +56,14 @@ static void draw_job(struct generator *generator, struct job_record *job)
 
 static int generator_next(struct stream *stream, union trace_record *record, struct diag *diag)
 {
-    (void)diag;
     struct generator *generator = (struct generator *)stream;
     sim_ns submit_ns = arrivals_next(generator->arrivals);
     if (generate_end_reached(&generator->params->end, generator->n, submit_ns)) return 0;
     record->job = (struct job_record){
         .id = generator->n++, .submit_ns = submit_ns, .group = generator->mix->name, .user = ""};
     draw_job(generator, &record->job);
-    return 1;
+    bool ends = submit_ns < SIM_NS_MAX - record->job.duration_ns;
+    return ends ? 1 : arrivals_out_of_time(generator->where, diag);
 }
 
 static struct source_place generator_place(const struct stream *stream)
@@ -111,6 +112,7 @@ static int open_jobs(const void *params, const struct source_options *options, s
     generator->stream.ops = &generator_ops;
     generator->params = generate;
     generator->mix = &job_mixes[generate->mix];
+    generator->where = options->where;
     rng_init(&generator->rng, options->seed, options->run, name, 0);
     int code = generate_end_check(&generate->end, options->where, diag);
     if (code == 0) code = open_arrivals(generate, options, &generator->arrivals, diag);

@@ -29,6 +29,7 @@ struct length_source {
 struct generator {
     struct stream stream;
     const struct generate_params *params;
+    const char *where;
     struct arrivals *arrivals;
     struct length_source prompt, output;
     struct sessions sessions;
@@ -38,6 +39,7 @@ struct generator {
 static int give(struct generator *generator, sim_ns arrival_ns, union trace_record *record, struct diag *diag)
 {
     if (generate_end_reached(&generator->params->end, generator->n, arrival_ns)) return 0;
+    if (arrival_ns == SIM_NS_MAX) return arrivals_out_of_time(generator->where, diag);
     struct length_source *prompt = &generator->prompt, *output = &generator->output;
     record->request = (struct request_record){
         .id = generator->n++,
@@ -51,16 +53,16 @@ static int give(struct generator *generator, sim_ns arrival_ns, union trace_reco
 static int generator_next(struct stream *stream, union trace_record *record, struct diag *diag)
 {
     struct generator *generator = (struct generator *)stream;
-    return give(generator, arrivals_next(generator->arrivals), record, diag);
+    sim_ns arrival_ns = arrivals_next(generator->arrivals);
+    return generator->arrivals->ended ? 0 : give(generator, arrival_ns, record, diag);
 }
 
 static int generator_follow(struct stream *stream, int64_t ended_id, sim_ns now_ns, union trace_record *record,
                             struct diag *diag)
 {
     struct generator *generator = (struct generator *)stream;
-    sim_ns think_ns = generator->arrivals->process->think(generator->arrivals, ended_id), arrival_ns;
-    if (__builtin_add_overflow(now_ns, think_ns, &arrival_ns)) return 0;
-    return give(generator, arrival_ns, record, diag);
+    sim_ns think_ns = generator->arrivals->process->think(generator->arrivals, ended_id);
+    return give(generator, sim_ns_add(now_ns, think_ns), record, diag);
 }
 
 static struct source_place generator_place(const struct stream *stream)
@@ -127,6 +129,7 @@ static int open_requests(const void *params, const struct source_options *option
     struct generator *generator = mem_zalloc(1, sizeof *generator);
     if (generator == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
     generator->params = generate;
+    generator->where = options->where;
     int code = open_generator(generate, options, generator, diag);
     if (code != 0) {
         generator_close(&generator->stream);
