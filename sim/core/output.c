@@ -68,7 +68,7 @@ static int open_file(struct output *output)
         errno = ENAMETOOLONG;
         return -1;
     }
-    strcpy(output->target, output->path);
+    memcpy(output->target, output->path, strlen(output->path) + 1);
     return create_part(output);
 }
 
