@@ -30,7 +30,7 @@ ALL_CFLAGS := -std=c17 $(WARN) $(STRICT) $(FLAGS_$(MODE)) -ffp-contract=off -fno
 LDLIBS := -lsqlite3 -lgsl -lgslcblas -lcsv -lcjson -lz -lm -lpthread
 
 LIB_SRC  := $(wildcard sim/core/*.c sim/catalog/*.c sim/world/*.c sim/store/*.c models/*.c \
-              policies/*.c policies/*/*.c traces/*.c traces/*/*.c analysis/*.c)
+              policies/*.c policies/*/*.c traces/*.c traces/*/*.c analysis/*.c analysis/*/*.c)
 CLI_SRC  := $(filter-out sim/cli/main.c,$(wildcard sim/cli/*.c))
 SUITES   := $(wildcard tests/unit/*.c tests/property/*.c tests/oracle/*.c)
 FUZZERS  := $(wildcard tests/fuzz/*.c)

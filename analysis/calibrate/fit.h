@@ -1,0 +1,27 @@
+/* Fitting the parameters of a kernel class to measured rows, and the error that is left.
+ *
+ * Minimises the sum of soft_l1(log(predicted / measured)) with GSL's nonlinear least squares (trust region), parameters
+ * in log space inside their bounds, from several starting points in a fixed order; switches are tried both ways. The
+ * same rows give the same bits. */
+#ifndef ORRERY_ANALYSIS_CALIBRATE_FIT_H
+#define ORRERY_ANALYSIS_CALIBRATE_FIT_H
+
+#include "analysis/calibrate/profile.h"
+
+/* |predicted / measured - 1| over some rows; medians and percentiles interpolate between order statistics. */
+struct fit_error {
+    int64_t rows;
+    double median, p90, worst, bias; /* bias: median of predicted / measured - 1 */
+};
+
+/* Fits `class` to the rows of that class among rows[0..n) for which held_out[group] is false (NULL: all of them), from
+ * *params as one starting point. Returns 0 with *params, SIM_E_DATA when there are fewer rows than parameters, or
+ * SIM_E_NOMEM. */
+int fit_class(enum kernel_class class, const struct gpu_spec *gpu, const struct profile_row *rows, size_t n,
+              const bool *held_out, union kernel_params *params, struct diag *diag);
+
+/* The errors of a class over its rows whose tokens lie in low..high (0, INFINITY: all). Returns 0 or SIM_E_NOMEM. */
+int fit_measure(enum kernel_class class, const struct gpu_spec *gpu, const struct profile_row *rows, size_t n,
+                const union kernel_params *params, double low, double high, struct fit_error *error);
+
+#endif

@@ -1,0 +1,155 @@
+#include "models/kernel.h"
+
+#define SECONDS PARAM_SECONDS
+#define PLAIN PARAM_PLAIN
+
+static const struct kernel_param gemm_table[] = {
+    {"start", "launch, ramp and drain of a kernel", SECONDS, 4e-6, 1e-7, 1e-4},
+    {"compute_efficiency", "share of the peak that a large tile approaches", PLAIN, 0.85, 0.2, 1.2},
+    {"bandwidth_efficiency", "share of the memory bandwidth", PLAIN, 0.83, 0.2, 1.2},
+    {"softness", "exponent of the soft maximum of computing and moving", PLAIN, 2.5, 0.5, 20.0},
+    {"prologue_k", "filling and draining a tile's pipeline, as extra k", PLAIN, 60.0, 1.0, 1000.0},
+    {"tile_loss", "what small tiles lose to loading their edges", PLAIN, 8.0, 0.01, 100.0},
+    {"wave_quantisation", "how hard waves of tiles quantise", PLAIN, 0.3, 0.01, 1.0},
+    {"split_cost", "reduction after split-K, in passes over partial sums", PLAIN, 2.0, 0.1, 100.0},
+};
+static const char *const gemm_axes[] = {"m", "n", "k"};
+
+static const struct kernel_param prefill_table[] = {
+    {"start", "launch, ramp and drain of a kernel", SECONDS, 9e-6, 1e-7, 1e-3},
+    {"compute_efficiency", "share of the peak", PLAIN, 0.58, 0.05, 1.2},
+    {"bandwidth_efficiency", "share of the memory bandwidth", PLAIN, 0.4, 0.05, 1.5},
+    {"softness", "exponent of the soft maximum of computing and moving", PLAIN, 1.25, 0.3, 20.0},
+    {"edge_blocks", "key blocks that each row of queries costs on top", PLAIN, 0.2, 1e-4, 20.0},
+    {"path_softness", "exponent of the soft maximum of the average and the longest thread block", PLAIN, 1.4, 0.3, 20.0},
+};
+static const char *const prefill_axes[] = {"sequences", "tokens", "past", "q_heads", "kv_heads"};
+
+static const struct kernel_param decode_table[] = {
+    {"start", "launch, ramp and drain of a kernel", SECONDS, 8e-6, 1e-7, 1e-3},
+    {"bandwidth_efficiency", "share of the memory bandwidth", PLAIN, 0.95, 0.05, 10.0},
+    {"softness", "exponent of the soft maximum of computing and moving", PLAIN, 1.2, 0.3, 20.0},
+    {"unit_time", "a thread block's pass over its part of a sequence", SECONDS, 3e-6, 1e-8, 1e-4},
+    {"block_time", "each block of 128 tokens in it", SECONDS, 5e-7, 1e-9, 1e-4},
+    {"combine_time", "joining the parts of a split sequence", SECONDS, 5e-6, 1e-8, 1e-3},
+    {"group_time", "a transposition that grouped queries need", SECONDS, 1e-9, 1e-10, 1e-4},
+    {"splits_ungrouped", "whether sequences are split when queries are not grouped", PARAM_SWITCH, 1.0, 0.0, 1.0},
+};
+static const char *const decode_axes[] = {"sequences", "context", "q_heads", "kv_heads"};
+
+static const struct kernel_param elementwise_table[] = {
+    {"start", "the least time of a launch", SECONDS, 4e-6, 1e-8, 1e-3},
+    {"bandwidth_efficiency", "share of the memory bandwidth; above 1 where operands stay in the cache", PLAIN, 0.6, 0.02, 10.0},
+    {"softness", "exponent of the soft maximum of launch and traffic", PLAIN, 2.0, 0.3, 20.0},
+};
+static const char *const elementwise_axes[] = {"tokens", "width"};
+
+static const struct kernel_param moe_table[] = {
+    {"start", "launch, ramp and drain of the kernels", SECONDS, 2e-5, 1e-7, 1e-3},
+    {"compute_efficiency", "share of the peak", PLAIN, 0.5, 0.02, 1.2},
+    {"bandwidth_efficiency", "share of the memory bandwidth", PLAIN, 0.7, 0.02, 1.5},
+    {"softness", "exponent of the soft maximum of computing and moving", PLAIN, 2.0, 0.3, 20.0},
+    {"expert_time", "each expert that is touched", SECONDS, 1e-7, 1e-10, 1e-4},
+    {"tile_rows", "an expert's rows are rounded up to these", PLAIN, 32.0, 1.0, 256.0},
+};
+static const char *const moe_axes[] = {"tokens", "hidden", "inner", "chosen", "experts"};
+
+static const struct kernel_param collective_table[] = {
+    {"start", "launch and first handshake", SECONDS, 8e-6, 1e-7, 1e-3},
+    {"hop_time", "each step of the ring, or level of the tree", SECONDS, 1e-6, 1e-9, 1e-3},
+    {"bandwidth_efficiency", "share of the link between GPUs of a node", PLAIN, 0.7, 0.02, 1.5},
+    {"softness", "exponent of the soft maximum of latency and traffic", PLAIN, 2.0, 0.3, 20.0},
+    {"network_hop_time", "each step between nodes", SECONDS, 5e-6, 1e-9, 1e-3},
+    {"network_efficiency", "share of a GPU's network link", PLAIN, 0.7, 0.02, 1.5},
+};
+static const char *const collective_axes[] = {"bytes", "gpus", "nodes"};
+
+enum kernel_kind { GEMM, PREFILL, DECODE, ELEMENTWISE, MOE, COLLECTIVE };
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define INFO(text, kind) {text, COUNT(kind##_table), COUNT(kind##_axes), kind##_table, kind##_axes}
+
+#define GEMM_INFO(text) INFO(text, gemm)
+#define PREFILL_INFO(text) INFO(text, prefill)
+#define DECODE_INFO(text) INFO(text, decode)
+#define ELEMENTWISE_INFO(text) INFO(text, elementwise)
+#define MOE_INFO(text) INFO(text, moe)
+#define COLLECTIVE_INFO(text) INFO(text, collective)
+
+static const struct kernel_class_info infos[] = {
+#define CLASS_INFO(id, name, kind) kind##_INFO(name),
+    KERNEL_CLASSES(CLASS_INFO)
+#undef CLASS_INFO
+};
+
+static const enum kernel_kind kinds[] = {
+#define CLASS_KIND(id, name, kind) kind,
+    KERNEL_CLASSES(CLASS_KIND)
+#undef CLASS_KIND
+};
+
+const struct kernel_class_info *kernel_class_info(enum kernel_class class)
+{
+    return &infos[class];
+}
+
+void kernel_set_init(struct kernel_set *set)
+{
+    *set = (struct kernel_set){0};
+    for (int class = 0; class < KERNEL_CLASS_COUNT; class++)
+        for (size_t i = 0; i < infos[class].n_params; i++)
+            set->params[class].values[i] = infos[class].params[i].initial;
+}
+
+/* PLACE(kind, members in the order of its axes) */
+#define PLACE(kind, ...)                                                                                               \
+    static void kind##_place(const struct kind##_shape *shape, double axes[KERNEL_MAX_AXES])                           \
+    {                                                                                                                  \
+        const double values[] = {__VA_ARGS__};                                                                         \
+        for (size_t i = 0; i < COUNT(values); i++) axes[i] = values[i];                                                \
+    }
+
+PLACE(gemm, shape->m, shape->n, shape->k)
+PLACE(prefill, shape->sequences, shape->tokens, shape->past, shape->q_heads, shape->kv_heads)
+PLACE(decode, shape->sequences, shape->context, shape->q_heads, shape->kv_heads)
+PLACE(elementwise, shape->tokens, shape->width)
+PLACE(moe, shape->tokens, shape->hidden, shape->inner, shape->chosen, shape->experts)
+PLACE(collective, shape->bytes, shape->gpus, shape->nodes)
+
+void kernel_call_axes(const struct kernel_call *call, double axes[KERNEL_MAX_AXES])
+{
+    switch (kinds[call->class]) {
+    case GEMM: gemm_place(&call->shape.gemm, axes); return;
+    case PREFILL: prefill_place(&call->shape.prefill, axes); return;
+    case DECODE: decode_place(&call->shape.decode, axes); return;
+    case ELEMENTWISE: elementwise_place(&call->shape.elementwise, axes); return;
+    case MOE: moe_place(&call->shape.moe, axes); return;
+    case COLLECTIVE: collective_place(&call->shape.collective, axes); return;
+    }
+}
+
+bool kernel_in_range(const struct kernel_set *set, const struct kernel_call *call)
+{
+    const struct kernel_range *range = &set->ranges[call->class];
+    if (!range->fitted) return false;
+    double axes[KERNEL_MAX_AXES];
+    kernel_call_axes(call, axes);
+    for (size_t i = 0; i < infos[call->class].n_axes; i++)
+        if (axes[i] < range->low[i] || axes[i] > range->high[i]) return false;
+    return true;
+}
+
+struct kernel_time kernel_call_time(const union kernel_params *params, const struct gpu_spec *gpu,
+                                    const struct kernel_call *call)
+{
+    switch (kinds[call->class]) {
+    case GEMM: return gemm_time(&params->gemm, gpu, &call->shape.gemm);
+    case PREFILL: return prefill_attention_time(&params->prefill, gpu, &call->shape.prefill);
+    case DECODE: return decode_attention_time(&params->decode, gpu, &call->shape.decode);
+    case ELEMENTWISE: return elementwise_time(&params->elementwise, gpu, &call->shape.elementwise);
+    case MOE: return moe_time(&params->moe, gpu, &call->shape.moe);
+    case COLLECTIVE: break;
+    }
+    const int op = COLLECTIVE_ALL_REDUCE + ((int)call->class - KERNEL_ALL_REDUCE);
+    return collective_time(&params->collective, (enum collective_op)op, &call->shape.collective);
+}

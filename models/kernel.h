@@ -1,0 +1,114 @@
+/* Every kernel an iteration is made of, under one roof: its class, its shape, its parameters, its time, and the range in
+ * which the parameters were fitted.
+ *
+ * A class is what shares parameters. Parameters and the axes of a range are arrays with names, so that fitting, reading
+ * and writing them needs to know no class. */
+#ifndef ORRERY_MODELS_KERNEL_H
+#define ORRERY_MODELS_KERNEL_H
+
+#include "models/attention.h"
+#include "models/collective.h"
+#include "models/elementwise.h"
+#include "models/gemm.h"
+#include "models/kernel_time.h"
+#include "models/moe.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* X(class, name in files, kind of model) */
+#define KERNEL_CLASSES(X)                                                                                              \
+    X(KERNEL_GEMM, "gemm", GEMM)                                                                                       \
+    X(KERNEL_GEMM_FP8, "gemm_fp8", GEMM)                                                                               \
+    X(KERNEL_GEMM_INT4, "gemm_int4", GEMM)                                                                             \
+    X(KERNEL_PREFILL_ATTENTION, "prefill_attention", PREFILL)                                                          \
+    X(KERNEL_DECODE_ATTENTION, "decode_attention", DECODE)                                                             \
+    X(KERNEL_NORM, "norm", ELEMENTWISE)                                                                                \
+    X(KERNEL_ROTARY, "rotary", ELEMENTWISE)                                                                            \
+    X(KERNEL_ACTIVATION, "activation", ELEMENTWISE)                                                                    \
+    X(KERNEL_RESIDUAL, "residual", ELEMENTWISE)                                                                        \
+    X(KERNEL_EMBEDDING, "embedding", ELEMENTWISE)                                                                      \
+    X(KERNEL_KV_WRITE, "kv_write", ELEMENTWISE)                                                                        \
+    X(KERNEL_MOE, "moe", MOE)                                                                                          \
+    X(KERNEL_MOE_FP8, "moe_fp8", MOE)                                                                                  \
+    X(KERNEL_ALL_REDUCE, "all_reduce", COLLECTIVE)                                                                     \
+    X(KERNEL_ALL_GATHER, "all_gather", COLLECTIVE)                                                                     \
+    X(KERNEL_REDUCE_SCATTER, "reduce_scatter", COLLECTIVE)                                                             \
+    X(KERNEL_ALL_TO_ALL, "all_to_all", COLLECTIVE)                                                                     \
+    X(KERNEL_SEND, "send", COLLECTIVE)
+
+enum kernel_class {
+#define KERNEL_CLASS_ENUM(id, name, kind) id,
+    KERNEL_CLASSES(KERNEL_CLASS_ENUM)
+#undef KERNEL_CLASS_ENUM
+    KERNEL_CLASS_COUNT
+};
+
+enum { KERNEL_MAX_PARAMS = 8, KERNEL_MAX_AXES = 6 };
+
+/* One kernel launch: its class says which shape it has. */
+struct kernel_call {
+    enum kernel_class class;
+    union {
+        struct gemm_shape gemm;
+        struct prefill_shape prefill;
+        struct decode_shape decode;
+        struct elementwise_shape elementwise;
+        struct moe_shape moe;
+        struct collective_shape collective;
+    } shape;
+};
+
+union kernel_params {
+    double values[KERNEL_MAX_PARAMS];
+    struct gemm_params gemm;
+    struct prefill_params prefill;
+    struct decode_params decode;
+    struct elementwise_params elementwise;
+    struct moe_params moe;
+    struct collective_params collective;
+};
+
+enum kernel_param_unit { PARAM_SECONDS, PARAM_PLAIN, PARAM_SWITCH }; /* a switch is 0 or 1: tried, not fitted */
+
+/* One parameter of a class, in the order of its struct. */
+struct kernel_param {
+    const char *name, *help;
+    enum kernel_param_unit unit;
+    double initial, low, high; /* default without calibration; bounds of a fit, 0 < low unless a switch */
+};
+
+struct kernel_class_info {
+    const char *name; /* as in calibration files */
+    size_t n_params, n_axes;
+    const struct kernel_param *params;
+    const char *const *axes; /* names of the dimensions of a range: "m", "n", "k" */
+};
+
+const struct kernel_class_info *kernel_class_info(enum kernel_class class);
+
+/* The box of shapes that a class was fitted on, along its axes. */
+struct kernel_range {
+    bool fitted; /* false: no shape lies inside */
+    double low[KERNEL_MAX_AXES], high[KERNEL_MAX_AXES];
+};
+
+/* All parameters of one GPU. */
+struct kernel_set {
+    union kernel_params params[KERNEL_CLASS_COUNT];
+    struct kernel_range ranges[KERNEL_CLASS_COUNT];
+};
+
+/* Every class at its initial values, with no range. */
+void kernel_set_init(struct kernel_set *set);
+
+/* Where the call lies along the axes of its class; n_axes values. */
+void kernel_call_axes(const struct kernel_call *call, double axes[KERNEL_MAX_AXES]);
+
+/* Whether the call lies in the range that its class was fitted on. */
+bool kernel_in_range(const struct kernel_set *set, const struct kernel_call *call);
+
+struct kernel_time kernel_call_time(const union kernel_params *params, const struct gpu_spec *gpu,
+                                    const struct kernel_call *call);
+
+#endif

@@ -1,0 +1,16 @@
+/* Soft maximum of two times that overlap in part: (a^p + b^p)^(1/p), the p-norm. For p -> infinity it is the roofline's
+ * hard maximum, for p = 1 the two times follow one another. */
+#ifndef ORRERY_MODELS_SMOOTH_H
+#define ORRERY_MODELS_SMOOTH_H
+
+#include <math.h>
+
+/* a, b >= 0, p > 0. Never below either of them. */
+static inline double soft_max(double a, double b, double p)
+{
+    const double larger = a > b ? a : b, smaller = a > b ? b : a;
+    if (smaller <= 0.0) return larger;
+    return larger * pow(1.0 + pow(smaller / larger, p), 1.0 / p);
+}
+
+#endif

@@ -1,0 +1,34 @@
+/* Calibration files: configs/calibration/GPU.json, written by `orrery calibrate`, read here into a kernel_set.
+ *
+ *     { "gpu": "a100-80-sxm",
+ *       "sets": {
+ *         "in-model": {                                  // operators timed inside a model; "isolated": kernels alone
+ *           "gemm": {
+ *             "parameters": {"start": "3.9e-6s", "compute_efficiency": 0.825, ...},
+ *             "range": {"m": [1, 4096], "n": [1024, 28672], "k": [1024, 28672]},
+ *             "rows": 12345,
+ *             "profiles": [{"file": "a100__Llama-2-70b__dense_ops.csv", "hash": "..."}],
+ *             "fit": {"all": {"rows": 1, "median": 0.045, "p90": 0.126, "worst": 0.8, "bias": 0.0}, "17-256": {...}},
+ *             "held_out": {"by": "llm", "error": {... as "fit"}, "folds": {"llama-2-70b": {...}}} } } } }
+ *
+ * A set that lacks a class takes it from the file's other sets, in their order, and then from default.json, whose
+ * parameters were fitted over all GPUs together; those have no range. A GPU without a file of its own takes all from
+ * there. */
+#ifndef ORRERY_CATALOG_CALIBRATION_H
+#define ORRERY_CATALOG_CALIBRATION_H
+
+#include "models/kernel.h"
+#include "sim/catalog/catalog.h"
+
+struct calibration {
+    struct kernel_set kernels;
+    const char *origin[KERNEL_CLASS_COUNT]; /* "in-model", "isolated", "default": where each class comes from */
+    bool calibrated;                        /* the GPU has a file of its own */
+};
+
+/* Reads the calibration of a GPU, preferring the classes of `set`. Texts live in `arena`. Returns 0, SIM_E_CONFIG,
+ * SIM_E_IO or SIM_E_NOMEM. */
+int calibration_load(const struct catalog *catalog, const char *gpu, const char *set, struct arena *arena,
+                     struct calibration *calibration, struct diag *diag);
+
+#endif
