@@ -132,7 +132,7 @@ bool kernel_in_range(const struct kernel_set *set, const struct kernel_call *cal
 {
     const struct kernel_range *range = &set->ranges[call->class];
     if (!range->fitted) return false;
-    double axes[KERNEL_MAX_AXES];
+    double axes[KERNEL_MAX_AXES] = {0.0};
     kernel_call_axes(call, axes);
     for (size_t i = 0; i < infos[call->class].n_axes; i++)
         if (axes[i] < range->low[i] || axes[i] > range->high[i]) return false;
