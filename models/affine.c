@@ -48,6 +48,6 @@ void affine_cost(const void *model, const struct iteration_work *work, struct it
         .first_s = run.now,
         .slope_s = run.slope,
         .until = work->prefill_sequences > 0 ? 1 : run.until,
-        .extrapolated = false,
+        .extrapolated_frac = 0.0,
     };
 }

@@ -21,8 +21,8 @@ struct iteration_work {
 
 struct iteration_cost {
     double first_s, slope_s;
-    int64_t until;     /* >= 1; 1 whenever the batch holds prefill; INT64_MAX: for ever */
-    bool extrapolated; /* asked outside the range the model was fitted on */
+    int64_t until;            /* >= 1; 1 whenever the batch holds prefill; INT64_MAX: for ever */
+    double extrapolated_frac; /* 0 .. 1: share of it from outside the range the model was fitted on; that of all i */
 };
 
 /* A cost model bound to one kind of replica (GPU, LLM, parallelism). `model` is what it was built from. */

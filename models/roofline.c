@@ -189,6 +189,6 @@ void roofline_cost(const void *model, const struct iteration_work *work, struct 
         .first_s = busy.now + roofline->iteration_s + sequences * roofline->sequence_s,
         .slope_s = busy.slope,
         .until = work->prefill_tokens > 0 ? 1 : busy.until,
-        .extrapolated = false,
+        .extrapolated_frac = 0.0,
     };
 }

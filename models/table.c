@@ -55,6 +55,8 @@ void table_cost(const void *model, const struct iteration_work *work, struct ite
     const double tokens = (double)(work->prefill_tokens + work->decode_sequences);
     const bool prompts = work->prefill_sequences > 0;
     *cost = (struct iteration_cost){.until = prompts ? 1 : INT64_MAX};
-    cost->first_s = table_curve_s(prompts ? &table->prefill : &table->decode, tokens, &cost->extrapolated);
+    bool extrapolated;
+    cost->first_s = table_curve_s(prompts ? &table->prefill : &table->decode, tokens, &extrapolated);
+    cost->extrapolated_frac = extrapolated ? 1.0 : 0.0;
     if (prompts && work->decode_sequences > 0) cost->first_s *= table->mixed_factor;
 }

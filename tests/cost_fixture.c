@@ -33,8 +33,10 @@ static int make(struct cost_fixture *fixture, struct config *config, const char 
     if (code == 0) code = catalog_gpu(&catalog, gpu, "t", &fixture->arena, &fixture->gpu, &fixture->diag);
     if (code == 0) code = catalog_llm(&catalog, llm, "t", &fixture->arena, &fixture->llm, &fixture->diag);
     if (code != 0) return code;
-    return cost_build(&holder.cost, &fixture->gpu, &fixture->llm, tensor_parallel, pipeline_parallel, "t.json:1:2",
-                      &fixture->arena, &fixture->model, &fixture->diag);
+    const struct cost_request request = {.catalog = &catalog, .gpu = &fixture->gpu, .llm = &fixture->llm,
+                                         .tensor_parallel = tensor_parallel, .pipeline_parallel = pipeline_parallel,
+                                         .where = "t.json:1:2", .arena = &fixture->arena, .diag = &fixture->diag};
+    return cost_build(&holder.cost, &request, &fixture->model);
 }
 
 int cost_fixture_init(struct cost_fixture *fixture, const char *document, const char *gpu, const char *llm,

@@ -18,18 +18,17 @@ bool cost_alternative(size_t index, struct config_alternative *alternative)
     return true;
 }
 
-int cost_build(const struct config_variant *cost, const struct gpu_spec *gpu, const struct llm_spec *llm,
-               int64_t tensor_parallel, int64_t pipeline_parallel, const char *where, struct arena *arena,
-               struct iteration_model *model, struct diag *diag)
+int cost_build(const struct config_variant *cost, const struct cost_request *request, struct iteration_model *model)
 {
-    const char *problem = llm_parallel_problem(llm, tensor_parallel, pipeline_parallel);
+    const struct llm_spec *llm = request->llm;
+    const char *problem = llm_parallel_problem(llm, request->tensor_parallel, request->pipeline_parallel);
     if (problem)
-        return diag_error(diag, SIM_E_CONFIG, where, NULL, "cannot split %s over %lld x %lld GPUs: %s", llm->name,
-                          (long long)tensor_parallel, (long long)pipeline_parallel, problem);
+        return diag_error(request->diag, SIM_E_CONFIG, request->where, NULL,
+                          "cannot split %s over %lld x %lld GPUs: %s", llm->name, (long long)request->tensor_parallel,
+                          (long long)request->pipeline_parallel, problem);
     const struct cost_kind *kind = cost->entry;
-    const struct cost_request request = {gpu, llm, tensor_parallel, pipeline_parallel, where, arena, diag};
     *model = (struct iteration_model){.kind = kind->name};
-    const int code = kind->build(cost->params, &request, model);
-    if (code == SIM_E_NOMEM) return diag_error(diag, code, where, NULL, "out of memory");
+    const int code = kind->build(cost->params, request, model);
+    if (code == SIM_E_NOMEM) return diag_error(request->diag, code, request->where, NULL, "out of memory");
     return code;
 }

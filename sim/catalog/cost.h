@@ -7,6 +7,7 @@
 #include "models/hardware.h"
 #include "models/iteration.h"
 #include "models/transformer.h"
+#include "sim/catalog/catalog.h"
 #include "sim/core/config.h"
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
@@ -18,11 +19,19 @@
 /* The index-th kind of the family "cost" (tag "kind"). Returns false past the last one. */
 bool cost_alternative(size_t index, struct config_alternative *alternative);
 
-/* Makes the model that `cost` describes for one replica: a GPU, an LLM, and how it is split. `where` is the place of
- * the variant, for findings. The model lives in `arena`. Returns 0, SIM_E_CONFIG (an impossible split, wrong
- * parameters), SIM_E_IO or SIM_E_DATA (a table that cannot be read), or SIM_E_NOMEM. */
-int cost_build(const struct config_variant *cost, const struct gpu_spec *gpu, const struct llm_spec *llm,
-               int64_t tensor_parallel, int64_t pipeline_parallel, const char *where, struct arena *arena,
-               struct iteration_model *model, struct diag *diag);
+/* What a model is made for: one replica, its GPU, its LLM, and how it is split over GPUs. The model lives in `arena`. */
+struct cost_request {
+    const struct catalog *catalog;
+    const struct gpu_spec *gpu;
+    const struct llm_spec *llm;
+    int64_t tensor_parallel, pipeline_parallel;
+    const char *where; /* of the variant, for findings */
+    struct arena *arena;
+    struct diag *diag;
+};
+
+/* Makes the model that `cost` describes. Returns 0, SIM_E_CONFIG (an impossible split, wrong parameters), SIM_E_IO or
+ * SIM_E_DATA (a file that cannot be read), or SIM_E_NOMEM. */
+int cost_build(const struct config_variant *cost, const struct cost_request *request, struct iteration_model *model);
 
 #endif

@@ -31,10 +31,11 @@ static int cost_service(struct cli *cli, const struct setup *setup, const struct
     if (code == 0)
         code = catalog_llm(&setup->catalog, service->llm, config_where(config, llm_path), arena, &costed->llm,
                            &cli->diag);
-    if (code == 0)
-        code = cost_build(&service->cost, &costed->gpu, &costed->llm, service->tensor_parallel, 1,
-                          config_where(config, cost_path), arena, &costed->model, &cli->diag);
-    return code;
+    if (code != 0) return code;
+    const struct cost_request request = {.catalog = &setup->catalog, .gpu = &costed->gpu, .llm = &costed->llm,
+                                         .tensor_parallel = service->tensor_parallel, .pipeline_parallel = 1,
+                                         .where = config_where(config, cost_path), .arena = arena, .diag = &cli->diag};
+    return cost_build(&service->cost, &request, &costed->model);
 }
 
 /* A row of the table: `sequences` alike, each with `tokens` tokens in its prompt or context. */
@@ -110,7 +111,7 @@ static void add_row(struct table *table, const struct costed *costed, const stru
     table_number(table, bytes / 1e9);
     add_rate(table, flop / peak_flop_per_s, cost.first_s);
     add_rate(table, bytes / peak_bytes_per_s, cost.first_s);
-    table_text(table, cost.extrapolated ? "extrapolated" : NULL);
+    table_text(table, cost.extrapolated_frac > 0 ? "extrapolated" : NULL);
 }
 
 static void add_rows(struct table *table, const struct costed *costed)

@@ -6,6 +6,7 @@
 #include "sim/world/priority.h"
 #include "sim/world/replica_batch.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MIN_PLAN_ENTRIES = 64 };
@@ -64,7 +65,7 @@ static int decode_run_start(struct replica *replica, sim_ns now)
     replica->clock = (struct run_clock){now, cost.first_s * 1e9, cost.slope_s * 1e9};
     replica->run_steps = replica->run_counted = 0;
     replica->run_until = cost.until;
-    replica->run_extrapolated = cost.extrapolated;
+    replica->run_extrapolated_frac = cost.extrapolated_frac;
     decode_run_go_on(replica);
     return 0;
 }
@@ -91,6 +92,20 @@ static bool choice_is_over(const struct replica *replica)
            kv->free_blocks - kvcache_growth(kv, replica->step) < replica->plan.keep_free_blocks;
 }
 
+/* How much of the run up to `at` was extrapolated. */
+static sim_ns extrapolated_ns(const struct replica *replica, sim_ns at)
+{
+    sim_ns lasted = at - replica->clock.anchor_ns;
+    return replica->run_extrapolated_frac < 1 ? llrint(replica->run_extrapolated_frac * (double)lasted) : lasted;
+}
+
+/* A part of the run under way; parts add up to the same, however the run is cut. */
+static void count_busy(struct replica *replica, sim_ns begin, sim_ns end)
+{
+    replica->counts.busy_ns += end - begin;
+    replica->counts.extrapolated_ns += extrapolated_ns(replica, end) - extrapolated_ns(replica, begin);
+}
+
 static int decode_run_account(struct replica *replica)
 {
     int64_t n = replica->run_steps - replica->run_counted;
@@ -100,8 +115,7 @@ static int decode_run_account(struct replica *replica)
     replica->counts.decode_iterations += n;
     replica->counts.decode_steps += n;
     replica->counts.decode_tokens += n * replica->decoding.n;
-    replica->counts.busy_ns += end - begin;
-    if (replica->run_extrapolated) replica->counts.extrapolated_ns += end - begin;
+    count_busy(replica, begin, end);
     int code = replica_count_gaps(replica, replica->run_counted, n);
     replica->run_counted = replica->run_steps;
     return code;
@@ -117,7 +131,7 @@ static int prefill_start(struct replica *replica, sim_ns now)
     if (code != 0) return code;
     replica->clock = (struct run_clock){now, cost.first_s * 1e9, 0};
     replica->run_steps = replica->run_counted = 0;
-    replica->run_extrapolated = cost.extrapolated;
+    replica->run_extrapolated_frac = cost.extrapolated_frac;
     replica->state = REPLICA_PREFILL;
     arm_boundary(replica, 1);
     return 0;
@@ -125,10 +139,8 @@ static int prefill_start(struct replica *replica, sim_ns now)
 
 static int prefill_end(struct replica *replica, sim_ns now)
 {
-    sim_ns lasted = now - replica->clock.anchor_ns;
     replica->counts.prefill_iterations++;
-    replica->counts.busy_ns += lasted;
-    if (replica->run_extrapolated) replica->counts.extrapolated_ns += lasted;
+    count_busy(replica, replica->clock.anchor_ns, now);
     int code = 0;
     if (replica->plan.decode && replica->decoding.n > 0) {
         replica->step++;
@@ -286,9 +298,7 @@ int replica_settle(struct replica *replica, sim_ns now)
         if (boundary > replica->run_steps) decode_run_advance(replica, boundary);
         code = decode_run_account(replica);
     }
-    sim_ns begun_ns = run_clock_boundary_ns(&replica->clock, replica->run_steps);
-    replica->counts.busy_ns += now - begun_ns;
-    if (replica->run_extrapolated) replica->counts.extrapolated_ns += now - begun_ns;
+    count_busy(replica, run_clock_boundary_ns(&replica->clock, replica->run_steps), now);
     return code;
 }
 

@@ -75,7 +75,7 @@ struct replica {
     int64_t run_counted;    /* of these, accounted */
     int64_t run_end;        /* the boundary at which it ends */
     int64_t run_until;      /* the boundary up to which its cost holds */
-    bool run_extrapolated;
+    double run_extrapolated_frac;
     bool recheck;           /* an arrival wants a decision at the next boundary */
 
     sim_ns last_token_ns;   /* of the latest decode iteration accounted */

@@ -58,8 +58,11 @@ static int build_model(struct service *service)
     if (code != 0) return code;
     service->replica_env.max_context_tokens = service->llm.max_context;
     struct iteration_model *model = &service->replica_env.model;
-    code = cost_build(&config->cost, env->gpu, &service->llm, config->tensor_parallel, PIPELINE_STAGES,
-                      place_of(service, "cost"), env->arena, model, env->diag);
+    const struct cost_request request = {.catalog = env->catalog, .gpu = env->gpu, .llm = &service->llm,
+                                         .tensor_parallel = config->tensor_parallel,
+                                         .pipeline_parallel = PIPELINE_STAGES, .where = place_of(service, "cost"),
+                                         .arena = env->arena, .diag = env->diag};
+    code = cost_build(&config->cost, &request, model);
     if (code != 0 || !env->strict_domain || model->calibrated) return code;
     return diag_error(env->diag, SIM_E_CONFIG, place_of(service, "cost"),
                       "take \"kind\": \"affine\" or \"table\", or wait for its calibration without '--strict-domain'",

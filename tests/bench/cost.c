@@ -62,7 +62,10 @@ static void measure_roofline(const char *name, const char *llm_name, int64_t ten
     if (code == 0) code = catalog_gpu(&catalog, "h100-sxm", "bench", arena, &gpu, &diag);
     if (code == 0) code = catalog_llm(&catalog, llm_name, "bench", arena, &llm, &diag);
     const struct config_variant cost = {.name = kind.name, .entry = kind.entry, .params = &params};
-    if (code == 0) code = cost_build(&cost, &gpu, &llm, tensor_parallel, 1, "bench", arena, &model, &diag);
+    const struct cost_request request = {.catalog = &catalog, .gpu = &gpu, .llm = &llm,
+                                         .tensor_parallel = tensor_parallel, .pipeline_parallel = 1, .where = "bench",
+                                         .arena = arena, .diag = &diag};
+    if (code == 0) code = cost_build(&cost, &request, &model);
     if (code == 0)
         measure(name, &model);
     else

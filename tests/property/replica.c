@@ -43,7 +43,7 @@ static void test_cost(const void *model, const struct iteration_work *work, stru
                             100 * (double)work->decode_context_tokens + 2 * work->prefill_pairs);
     cost->slope_s = prefill ? 0 : 1e-9 * 100 * (double)work->decode_sequences;
     cost->until = prefill ? 1 : work->decode_context_tokens % 5 == 0 ? 7 : INT64_MAX;
-    cost->extrapolated = false;
+    cost->extrapolated_frac = (double)(work->decode_context_tokens % 4) / 3;
 }
 
 /* --- The world's replica, driven by a source of its own --- */

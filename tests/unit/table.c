@@ -66,7 +66,7 @@ static void batches_choose_their_curve(void)
     CHECK_EQ_INT(cost.until, 1);
     table_cost(&model, &(struct iteration_work){.decode_sequences = 200, .decode_context_tokens = 99}, &cost);
     CHECK_NEAR(cost.first_s, 5.5, 1e-12);
-    CHECK(cost.slope_s == 0.0 && cost.until == INT64_MAX && !cost.extrapolated);
+    CHECK(cost.slope_s == 0.0 && cost.until == INT64_MAX && cost.extrapolated_frac == 0.0);
     table_cost(&model, &(struct iteration_work){.prefill_sequences = 1, .prefill_tokens = 250, .decode_sequences = 50},
                &cost);
     CHECK_NEAR(cost.first_s, 1.1 * 16.0, 1e-12);
