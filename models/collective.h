@@ -13,8 +13,13 @@
 
 #include <stdbool.h>
 
-enum collective_op { COLLECTIVE_ALL_REDUCE, COLLECTIVE_ALL_GATHER, COLLECTIVE_REDUCE_SCATTER, COLLECTIVE_ALL_TO_ALL,
-                     COLLECTIVE_SEND };
+enum collective_op {
+    COLLECTIVE_ALL_REDUCE,
+    COLLECTIVE_ALL_GATHER,
+    COLLECTIVE_REDUCE_SCATTER,
+    COLLECTIVE_ALL_TO_ALL,
+    COLLECTIVE_SEND
+};
 
 struct collective_params {
     double start_s;        /* launch and first handshake */

@@ -39,7 +39,8 @@ static const char *const decode_axes[] = {"sequences", "context", "q_heads", "kv
 
 static const struct kernel_param elementwise_table[] = {
     {"start", "the least time of a launch", SECONDS, 4e-6, 1e-8, 1e-3},
-    {"bandwidth_efficiency", "share of the memory bandwidth; above 1 where operands stay in the cache", PLAIN, 0.6, 0.02, 10.0},
+    {"bandwidth_efficiency", "share of the memory bandwidth; above 1 where operands stay in the cache", PLAIN, 0.6,
+     0.02, 10.0},
     {"softness", "exponent of the soft maximum of launch and traffic", PLAIN, 2.0, 0.3, 20.0},
 };
 static const char *const elementwise_axes[] = {"tokens", "width"};
@@ -96,7 +97,7 @@ const struct kernel_class_info *kernel_class_info(enum kernel_class class)
 void kernel_set_init(struct kernel_set *set)
 {
     *set = (struct kernel_set){0};
-    for (int class = 0; class < KERNEL_CLASS_COUNT; class++)
+    for (int class = 0; class < KERNEL_CLASS_COUNT; class ++)
         for (size_t i = 0; i < infos[class].n_params; i++)
             set->params[class].values[i] = infos[class].params[i].initial;
 }

@@ -1,5 +1,14 @@
 /* The kernels that one iteration launches on one GPU: an LLM's shape, how it is split, and the work of a batch, turned
- * into kernel calls. Pure counting: what a call costs is kernel.h's business. */
+ * into kernel calls. Pure counting: what a call costs is kernel.h's business.
+ *
+ * All tokens of a batch go through one matrix product per projection (gate and up merged, so are queries, keys and
+ * values); prompts and decoding sequences attend apart; the head runs once per sequence. Weights in fp8 are multiplied
+ * in fp8 where the GPU can, else in the format of computing like all others; router and head always in that one.
+ *
+ * Numbers that an element-wise operator reads and writes per row: norm 2 hidden (of queries and keys twice the width of
+ * their heads), rotary 2 (q_heads + kv_heads) head_dim, activation 3 ffn with a gate and 2 ffn without, residual
+ * 3 hidden, embedding 2 hidden, KV write 4 kv_heads head_dim. Norms and residual sums count apart, although some engines
+ * fuse them. Left out: biases, quantising activations, sampling. */
 #ifndef ORRERY_MODELS_LAYER_H
 #define ORRERY_MODELS_LAYER_H
 
@@ -39,17 +48,20 @@ enum llm_operator {
 
 const char *llm_operator_name(enum llm_operator op);
 
-/* How one replica is split over GPUs. expert > 1: the experts lie whole on that many GPUs instead of each being cut;
- * it divides tensor. sequence: norms and residuals work on a share of the tokens, an all-reduce becomes a
- * reduce-scatter and an all-gather (Korthikanti et al. 2022). */
+/* How one replica is split over GPUs. expert > 1: the experts are dealt to that many groups of GPUs instead of each being
+ * cut over all; it divides tensor. sequence: norms and residuals work on a share of the tokens, an all-reduce becomes a
+ * reduce-scatter and an all-gather (Korthikanti et al. 2022); with expert > 1 tokens then travel to their experts and
+ * back, and every GPU holds all of the shared expert (DeepSeek-V3, 2024). */
 struct llm_split {
     int64_t tensor, pipeline, expert;
     bool sequence;
-    int64_t gpus_per_node;      /* GPUs of a node; a group beyond it crosses the network */
+    int64_t gpus_per_node;      /* >= 1; a group beyond it crosses the network */
     double network_bytes_per_s; /* per GPU and direction; unused inside a node */
 };
 
-/* What a call depends on, so that whoever repeats it knows when to compute it anew. */
+/* What a call depends on, so that whoever repeats it knows when to compute it anew: the batch's prefill_tokens +
+ * decode_sequences; prefill_sequences + decode_sequences; all that describes its prompts; all that describes its decoding
+ * sequences. Nothing else of the work has any influence. */
 enum kernel_driver { BY_TOKENS, BY_SEQUENCES, BY_PREFILL, BY_DECODE };
 
 struct kernel_use {
@@ -61,8 +73,12 @@ struct kernel_use {
 
 enum { LLM_MAX_USES = 40 };
 
-/* Fills uses[LLM_MAX_USES] with what the fullest pipeline stage launches, in order of execution, and returns how many.
- * Calls without work (no prompt in the batch, ...) are left out. */
+/* Why the model cannot be split so, as a static text, or NULL when it can. */
+const char *llm_split_problem(const struct llm_spec *llm, const struct llm_split *split);
+
+/* Fills uses[LLM_MAX_USES] with what the fullest pipeline stage launches, and returns how many: alike calls once, with
+ * their count, by the order of the first. Of several stages the fullest one is the last: it has the head, and waits for
+ * what the stage before sends. Calls without work (no prompt in the batch, ...) are left out. The split is possible. */
 size_t llm_iteration_kernels(const struct llm_spec *llm, const struct llm_split *split, const struct gpu_spec *gpu,
                              const struct iteration_work *work, struct kernel_use uses[LLM_MAX_USES]);
 

@@ -1,0 +1,328 @@
+#include "models/layer.h"
+
+#include <math.h>
+
+/* The list being filled, and what its calls share. */
+struct listing {
+    const struct llm_spec *llm;
+    const struct llm_split *split;
+    const struct gpu_spec *gpu;
+    const struct iteration_work *work;
+    struct llm_shard shard;
+    double layers, tokens, sequences; /* of the stage; of the batch */
+    double own_tokens;                /* that norms and residual sums work on: a share with sequence parallelism */
+    double number_bytes;              /* of activations */
+    struct kernel_use *uses;
+    size_t n;
+};
+
+const char *llm_operator_name(enum llm_operator op)
+{
+    static const char *const names[] = {
+#define LLM_OPERATOR_NAME(id, name) name,
+        LLM_OPERATORS(LLM_OPERATOR_NAME)
+#undef LLM_OPERATOR_NAME
+    };
+    return names[op];
+}
+
+const char *llm_split_problem(const struct llm_spec *llm, const struct llm_split *split)
+{
+    const char *problem = llm_parallel_problem(llm, split->tensor, split->pipeline);
+    if (problem) return problem;
+    if (split->expert < 1 || split->gpus_per_node < 1) return "parallelism and the GPUs of a node start at 1";
+    if (split->tensor % split->expert != 0) return "tensor parallelism is not a multiple of expert parallelism";
+    if (split->expert > 1 && llm->experts == 0) return "expert parallelism needs an LLM with experts";
+    return llm->experts % split->expert != 0 ? "the number of experts is not a multiple of expert parallelism" : NULL;
+}
+
+static void add(struct listing *list, enum llm_operator op, enum kernel_driver driver, double count,
+                struct kernel_call call)
+{
+    if (count > 0.0) list->uses[list->n++] = (struct kernel_use){op, driver, call, count};
+}
+
+static void add_elementwise(struct listing *list, enum llm_operator op, enum kernel_class class, double count,
+                            double tokens, double width)
+{
+    const struct elementwise_shape shape = {tokens, width, list->number_bytes};
+    add(list, op, BY_TOKENS, count, (struct kernel_call){.class = class, .shape.elementwise = shape});
+}
+
+static bool has_native_fp8(const struct listing *list)
+{
+    return list->llm->weights == FORMAT_FP8 && list->gpu->peak_flop_per_s[FORMAT_FP8] > 0.0;
+}
+
+/* A product with weights of the layers' format. */
+static struct kernel_call layer_product(const struct listing *list, double m, double n, double k)
+{
+    struct kernel_call call = {.class = KERNEL_GEMM, .shape.gemm = {m, n, k, list->llm->weights, list->llm->compute}};
+    if (has_native_fp8(list)) {
+        call.class = KERNEL_GEMM_FP8;
+        call.shape.gemm.compute = FORMAT_FP8;
+    } else if (list->llm->weights == FORMAT_INT4) {
+        call.class = KERNEL_GEMM_INT4;
+    }
+    return call;
+}
+
+/* A product with weights that stay in the format of computing: router and head. */
+static struct kernel_call plain_product(const struct listing *list, double m, double n, double k)
+{
+    return (struct kernel_call){.class = KERNEL_GEMM, .shape.gemm = {m, n, k, list->llm->compute, list->llm->compute}};
+}
+
+/* Among the GPUs of a tensor-parallel group. */
+static void add_collective(struct listing *list, enum llm_operator op, enum kernel_class class,
+                           enum kernel_driver driver, double count, double bytes)
+{
+    const struct llm_split *split = list->split;
+    if (split->tensor == 1) return;
+    const int64_t nodes = (split->tensor + split->gpus_per_node - 1) / split->gpus_per_node;
+    const struct collective_shape shape = {
+        .bytes = bytes,
+        .gpus = (double)split->tensor,
+        .nodes = (double)nodes,
+        .link_bytes_per_s = gpu_link_bytes_per_s(list->gpu, nodes > 1 ? split->gpus_per_node : split->tensor),
+        .network_bytes_per_s = split->network_bytes_per_s,
+    };
+    add(list, op, driver, count, (struct kernel_call){.class = class, .shape.collective = shape});
+}
+
+static double hidden_bytes(const struct listing *list)
+{
+    return list->tokens * (double)list->llm->hidden * list->number_bytes;
+}
+
+/* From the stage before: each GPU of it sends its share of the hidden state. */
+static void add_receive(struct listing *list)
+{
+    const struct llm_split *split = list->split;
+    const int64_t gpus = split->tensor * split->pipeline;
+    if (split->pipeline == 1) return;
+    const struct collective_shape shape = {
+        .bytes = hidden_bytes(list) / (double)split->tensor,
+        .gpus = 2.0,
+        .nodes = gpus > split->gpus_per_node ? 2.0 : 1.0,
+        .link_bytes_per_s = gpu_pair_bytes_per_s(list->gpu, gpus),
+        .network_bytes_per_s = split->network_bytes_per_s,
+    };
+    add(list, OP_SEND, BY_TOKENS, 1.0, (struct kernel_call){.class = KERNEL_SEND, .shape.collective = shape});
+}
+
+static void add_embedding(struct listing *list)
+{
+    const double lookups = list->llm->position_embeddings > 0 ? 2.0 : 1.0;
+    if (list->split->pipeline > 1) return;
+    add_elementwise(list, OP_EMBEDDING, KERNEL_EMBEDDING, lookups, list->tokens, 2.0 * (double)list->llm->hidden);
+}
+
+/* Norms of the layers, after the embedding and before the head; those of queries and keys in each head. */
+static void add_norms(struct listing *list)
+{
+    const struct llm_spec *llm = list->llm;
+    const double outer = llm->embedding_norm && list->split->pipeline == 1 ? 2.0 : 1.0;
+    const double head_dim = (double)llm->head_dim;
+    add_elementwise(list, OP_NORM, KERNEL_NORM, list->layers * (double)llm->layer_norms + outer, list->own_tokens,
+                    2.0 * (double)llm->hidden);
+    if (!llm->qk_norm) return;
+    add_elementwise(list, OP_NORM, KERNEL_NORM, list->layers, list->tokens, 2.0 * list->shard.q_heads * head_dim);
+    add_elementwise(list, OP_NORM, KERNEL_NORM, list->layers, list->tokens, 2.0 * list->shard.kv_heads * head_dim);
+}
+
+/* Learned positions are added once, all others turn queries and keys in every layer. */
+static void add_rotary(struct listing *list)
+{
+    const double rotated = (list->shard.q_heads + list->shard.kv_heads) * (double)list->llm->head_dim;
+    if (list->llm->position_embeddings > 0) return;
+    add_elementwise(list, OP_ROTARY, KERNEL_ROTARY, list->layers, list->tokens, 2.0 * rotated);
+}
+
+/* Keys and values are read in one format and written in another: the mean of both times twice the numbers. */
+static void add_kv_write(struct listing *list)
+{
+    const struct elementwise_shape shape = {
+        .tokens = list->tokens,
+        .width = 2.0 * 2.0 * list->shard.kv_heads * (double)list->llm->head_dim,
+        .number_bytes = 0.5 * (list->number_bytes + number_format_bytes(list->llm->kv)),
+    };
+    add(list, OP_KV_WRITE, BY_TOKENS, list->layers,
+        (struct kernel_call){.class = KERNEL_KV_WRITE, .shape.elementwise = shape});
+}
+
+static void add_prefill_attention(struct listing *list)
+{
+    const struct iteration_work *work = list->work;
+    if (work->prefill_tokens == 0) return;
+    const struct prefill_shape shape = {
+        .sequences = (double)work->prefill_sequences,
+        .tokens = (double)work->prefill_tokens,
+        .past = (double)work->prefill_context_tokens,
+        .pairs = work->prefill_pairs,
+        .q_heads = list->shard.q_heads,
+        .kv_heads = list->shard.kv_heads,
+        .key_dim = (double)list->llm->head_dim,
+        .value_dim = (double)list->llm->head_dim,
+        .kv = list->llm->kv,
+        .compute = list->llm->compute,
+        .window = (double)list->llm->sliding_window,
+    };
+    add(list, OP_PREFILL_ATTENTION, BY_PREFILL, list->layers,
+        (struct kernel_call){.class = KERNEL_PREFILL_ATTENTION, .shape.prefill = shape});
+}
+
+static void add_decode_attention(struct listing *list)
+{
+    const struct iteration_work *work = list->work;
+    if (work->decode_sequences == 0) return;
+    const struct decode_shape shape = {
+        .sequences = (double)work->decode_sequences,
+        .context = (double)work->decode_context_tokens / (double)work->decode_sequences,
+        .q_heads = list->shard.q_heads,
+        .kv_heads = list->shard.kv_heads,
+        .key_dim = (double)list->llm->head_dim,
+        .value_dim = (double)list->llm->head_dim,
+        .kv = list->llm->kv,
+        .compute = list->llm->compute,
+        .window = (double)list->llm->sliding_window,
+    };
+    add(list, OP_DECODE_ATTENTION, BY_DECODE, list->layers,
+        (struct kernel_call){.class = KERNEL_DECODE_ATTENTION, .shape.decode = shape});
+}
+
+static void add_attention(struct listing *list)
+{
+    const struct llm_shard *shard = &list->shard;
+    const double hidden = (double)list->llm->hidden, head_dim = (double)list->llm->head_dim;
+    add(list, OP_QKV, BY_TOKENS, list->layers,
+        layer_product(list, list->tokens, (shard->q_heads + 2.0 * shard->kv_heads) * head_dim, hidden));
+    add_rotary(list);
+    add_kv_write(list);
+    add_prefill_attention(list);
+    add_decode_attention(list);
+    add(list, OP_OUT, BY_TOKENS, list->layers, layer_product(list, list->tokens, hidden, shard->q_heads * head_dim));
+}
+
+/* Whether tokens travel to the experts, instead of lying on every GPU. */
+static bool dispatches(const struct listing *list)
+{
+    return list->llm->experts > 0 && list->split->sequence && list->split->expert > 1;
+}
+
+/* A dense layer, or what serves every token beside the experts. Where tokens travel, each GPU holds all of it for its
+ * own tokens. */
+static void add_ffn(struct listing *list)
+{
+    const struct llm_spec *llm = list->llm;
+    const double hidden = (double)llm->hidden, width = dispatches(list) ? (double)llm->ffn : list->shard.ffn;
+    const double tokens = dispatches(list) ? list->own_tokens : list->tokens;
+    if (llm->ffn == 0) return;
+    add(list, OP_UP, BY_TOKENS, list->layers,
+        layer_product(list, tokens, llm->gated_ffn ? 2.0 * width : width, hidden));
+    add_elementwise(list, OP_ACTIVATION, KERNEL_ACTIVATION, list->layers, tokens,
+                    llm->gated_ffn ? 3.0 * width : 2.0 * width);
+    add(list, OP_DOWN, BY_TOKENS, list->layers, layer_product(list, tokens, hidden, width));
+}
+
+/* Tokens to the experts and their results back. A token goes once to every group of GPUs that holds one of its experts,
+ * and there to each GPU that has a part of it. */
+static void add_dispatch(struct listing *list)
+{
+    const double groups = (double)list->split->expert, parts = (double)list->split->tensor / groups;
+    const double met = groups * (1.0 - pow(1.0 - 1.0 / groups, (double)list->llm->experts_per_token));
+    if (dispatches(list))
+        add_collective(list, OP_ALL_TO_ALL, KERNEL_ALL_TO_ALL, BY_TOKENS, 2.0 * list->layers,
+                       hidden_bytes(list) / (double)list->split->tensor * met * parts);
+}
+
+static void add_experts(struct listing *list)
+{
+    const struct llm_spec *llm = list->llm;
+    const double groups = (double)list->split->expert;
+    if (llm->experts == 0) return;
+    add(list, OP_ROUTER, BY_TOKENS, list->layers,
+        plain_product(list, dispatches(list) ? list->own_tokens : list->tokens, (double)llm->experts,
+                      (double)llm->hidden));
+    add_dispatch(list);
+    const struct moe_shape shape = {
+        .tokens = list->tokens,
+        .hidden = (double)llm->hidden,
+        .inner = list->shard.expert_ffn * groups,
+        .chosen = (double)llm->experts_per_token,
+        .experts = (double)llm->experts,
+        .held = (double)llm->experts / groups,
+        .matrices = llm->gated_ffn ? 3.0 : 2.0,
+        .weights = llm->weights,
+        .compute = has_native_fp8(list) ? FORMAT_FP8 : llm->compute,
+    };
+    const enum kernel_class class = has_native_fp8(list) ? KERNEL_MOE_FP8 : KERNEL_MOE;
+    add(list, OP_EXPERTS, BY_TOKENS, list->layers, (struct kernel_call){.class = class, .shape.moe = shape});
+}
+
+/* Two sums per layer, and one of the experts and what stands beside them. */
+static void add_residuals(struct listing *list)
+{
+    const double sums = list->llm->experts > 0 && list->llm->ffn > 0 ? 3.0 : 2.0;
+    add_elementwise(list, OP_RESIDUAL, KERNEL_RESIDUAL, sums * list->layers, list->own_tokens,
+                    3.0 * (double)list->llm->hidden);
+}
+
+/* Once after the embedding and after each part of a layer; a stage that receives shares puts them together first. */
+static void add_all_reduces(struct listing *list)
+{
+    const double first = list->split->pipeline == 1 ? 1.0 : 0.0, parts = list->llm->parallel_block ? 1.0 : 2.0;
+    const double bytes = hidden_bytes(list);
+    add_collective(list, OP_ALL_REDUCE, KERNEL_ALL_REDUCE, BY_TOKENS, first + parts * list->layers, bytes);
+    add_collective(list, OP_ALL_GATHER, KERNEL_ALL_GATHER, BY_TOKENS, 1.0 - first, bytes);
+}
+
+/* Each all-reduce in two halves; the last norm's results are gathered for the head. */
+static void add_halved_all_reduces(struct listing *list)
+{
+    const double first = list->split->pipeline == 1 ? 1.0 : 0.0;
+    const double parts = list->llm->parallel_block || dispatches(list) ? 1.0 : 2.0, bytes = hidden_bytes(list);
+    add_collective(list, OP_REDUCE_SCATTER, KERNEL_REDUCE_SCATTER, BY_TOKENS, first + parts * list->layers, bytes);
+    add_collective(list, OP_ALL_GATHER, KERNEL_ALL_GATHER, BY_TOKENS, 1.0 + parts * list->layers, bytes);
+}
+
+static void add_head(struct listing *list)
+{
+    const struct llm_spec *llm = list->llm;
+    add(list, OP_HEAD, BY_SEQUENCES, 1.0, plain_product(list, list->sequences, list->shard.vocab, (double)llm->hidden));
+    add_collective(list, OP_ALL_GATHER, KERNEL_ALL_GATHER, BY_SEQUENCES, 1.0,
+                   list->sequences * (double)llm->vocab * list->number_bytes);
+}
+
+size_t llm_iteration_kernels(const struct llm_spec *llm, const struct llm_split *split, const struct gpu_spec *gpu,
+                             const struct iteration_work *work, struct kernel_use uses[LLM_MAX_USES])
+{
+    const double tokens = (double)(work->prefill_tokens + work->decode_sequences);
+    struct listing list = {
+        .llm = llm,
+        .split = split,
+        .gpu = gpu,
+        .work = work,
+        .uses = uses,
+        .shard = llm_shard(llm, split->tensor, split->pipeline),
+        .tokens = tokens,
+        .sequences = (double)(work->prefill_sequences + work->decode_sequences),
+        .own_tokens = split->sequence ? tokens / (double)split->tensor : tokens,
+        .number_bytes = number_format_bytes(llm->compute),
+    };
+    list.layers = (double)list.shard.layers;
+    if (tokens <= 0.0) return 0;
+    add_receive(&list);
+    add_embedding(&list);
+    add_norms(&list);
+    add_attention(&list);
+    add_ffn(&list);
+    add_experts(&list);
+    add_residuals(&list);
+    if (split->sequence)
+        add_halved_all_reduces(&list);
+    else
+        add_all_reduces(&list);
+    add_head(&list);
+    return list.n;
+}

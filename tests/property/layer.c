@@ -1,0 +1,351 @@
+/* What an iteration launches, counted over random shapes: operations and bytes are those of the closed forms, every part
+ * of a split does its share of the whole, and calls depend on nothing but their drivers. */
+#include "tests/harness.h"
+
+#include "models/layer.h"
+#include "sim/core/rng.h"
+
+enum { CASES = 3000 };
+
+static int64_t up_to(struct rng *rng, int64_t most)
+{
+    return 1 + (int64_t)rng_below(rng, (uint64_t)most);
+}
+
+static bool chance(struct rng *rng)
+{
+    return rng_below(rng, 2) == 1;
+}
+
+static struct llm_spec random_llm(struct rng *rng)
+{
+    const int64_t kv_heads = (int64_t)1 << rng_below(rng, 6);
+    struct llm_spec llm = {
+        .layers = up_to(rng, 96), .hidden = 128 * up_to(rng, 100), .kv_heads = kv_heads,
+        .q_heads = (kv_heads < 8 ? 8 : kv_heads) * up_to(rng, 8), .head_dim = 64 * up_to(rng, 2),
+        .ffn = 512 * up_to(rng, 50), .vocab = 32000, .layer_norms = 2, .gated_ffn = chance(rng),
+        .parallel_block = chance(rng), .qk_norm = chance(rng),
+        .weights = chance(rng) ? FORMAT_FP8 : FORMAT_FP16, .compute = FORMAT_FP16, .kv = FORMAT_FP16,
+    };
+    if (chance(rng)) {
+        llm.experts = 8 * up_to(rng, 20);
+        llm.experts_per_token = up_to(rng, 8);
+        llm.expert_ffn = 64 * up_to(rng, 32);
+        if (chance(rng)) llm.ffn = 0;
+    }
+    return llm;
+}
+
+static const struct gpu_spec gpu = {
+    .peak_flop_per_s = {[FORMAT_FP32] = 20e12, [FORMAT_FP16] = 300e12}, .memory_bytes_per_s = 2e12, .sm_count = 108,
+    .fabric = FABRIC_SWITCH, .nvlink_gpus = 8, .nvlink_bytes_per_s = 300e9, .pcie_bytes_per_s = 32e9,
+};
+
+static const struct llm_split whole = {.tensor = 1, .pipeline = 1, .expert = 1, .gpus_per_node = 8};
+
+static struct llm_split random_split(struct rng *rng, const struct llm_spec *llm)
+{
+    struct llm_split split = {.tensor = (int64_t)1 << rng_below(rng, 4), .pipeline = 1, .expert = 1,
+                              .sequence = chance(rng), .gpus_per_node = 4, .network_bytes_per_s = 50e9};
+    if (llm->experts > 0) split.expert = (int64_t)1 << rng_below(rng, 4);
+    if (split.expert > split.tensor) split.expert = split.tensor;
+    return split;
+}
+
+/* One chunk of a prompt and some decoding sequences, or only one of both. */
+static struct iteration_work random_work(struct rng *rng)
+{
+    struct iteration_work work = {.prefill_sequences = 0};
+    const uint64_t kind = rng_below(rng, 3);
+    if (kind != 0) {
+        const int64_t n = up_to(rng, 4000), p = chance(rng) ? up_to(rng, 8000) : 0;
+        work = (struct iteration_work){.prefill_sequences = 1, .prefill_tokens = n, .prefill_context_tokens = p,
+                                       .prefill_pairs = (double)n * (double)n + 2.0 * (double)n * (double)p};
+    }
+    if (kind != 1) {
+        work.decode_sequences = up_to(rng, 300);
+        work.decode_context_tokens = work.decode_sequences * up_to(rng, 8000);
+    }
+    return work;
+}
+
+/* Sums over an iteration. */
+struct sums {
+    double flop, bytes, link_bytes;
+};
+
+static struct sums sum_of(const struct llm_spec *llm, const struct llm_split *split, const struct iteration_work *work,
+                          enum llm_operator first, enum llm_operator last)
+{
+    struct kernel_set set;
+    struct kernel_use uses[LLM_MAX_USES];
+    struct sums sums = {0.0, 0.0, 0.0};
+    kernel_set_init(&set);
+    const size_t n = llm_iteration_kernels(llm, split, &gpu, work, uses);
+    CHECK(n > 0 && n <= LLM_MAX_USES);
+    for (size_t i = 0; i < n; i++) {
+        const struct kernel_call *call = &uses[i].call;
+        const struct kernel_time time = kernel_call_time(&set.params[call->class], &gpu, call);
+        if (uses[i].op < first || uses[i].op > last) continue;
+        sums.flop += uses[i].count * time.flop;
+        sums.bytes += uses[i].count * time.bytes;
+        sums.link_bytes += uses[i].count * time.link_bytes;
+    }
+    return sums;
+}
+
+static struct sums all_of(const struct llm_spec *llm, const struct llm_split *split, const struct iteration_work *work)
+{
+    return sum_of(llm, split, work, OP_EMBEDDING, OP_HEAD);
+}
+
+static void check_share(double actual, double expected)
+{
+    CHECK_NEAR(actual / expected, 1.0, 1e-9);
+}
+
+/* Two per weight that a token meets, the head once per sequence, and attention over half of the square of a prompt's
+ * tokens (each query sees itself and what stands before it, on average half a token less) and over all earlier ones. */
+static void operations_are_those_of_the_closed_form(void)
+{
+    struct rng rng;
+    rng_init(&rng, 1, 0, "operations", 0);
+    for (int i = 0; i < CASES; i++) {
+        const struct llm_spec llm = random_llm(&rng);
+        const struct iteration_work work = random_work(&rng);
+        const double tokens = (double)(work.prefill_tokens + work.decode_sequences);
+        const double sequences = (double)(work.prefill_sequences + work.decode_sequences);
+        const double per_context = llm_flop_per_token(&llm, 1) - llm_flop_per_token(&llm, 0);
+        const double seen = work.prefill_pairs / 2.0 + (double)work.decode_context_tokens;
+        const double expected = tokens * (llm_flop_per_token(&llm, 0) - llm_head_flop(&llm)) +
+                                sequences * llm_head_flop(&llm) + seen * per_context;
+        check_share(all_of(&llm, &whole, &work).flop, expected);
+    }
+}
+
+/* Bytes of the weights of all matrix products of an iteration. */
+static double weight_bytes(const struct llm_spec *llm, const struct llm_split *split, const struct iteration_work *work)
+{
+    struct kernel_use uses[LLM_MAX_USES];
+    double bytes = 0.0;
+    const size_t n = llm_iteration_kernels(llm, split, &gpu, work, uses);
+    for (size_t i = 0; i < n; i++) {
+        const struct kernel_call *call = &uses[i].call;
+        const struct gemm_shape *gemm = &call->shape.gemm;
+        if (call->class <= KERNEL_GEMM_INT4)
+            bytes += uses[i].count * gemm->k * gemm->n * number_format_bytes(gemm->weights);
+        if (call->class != KERNEL_MOE) continue;
+        const struct moe_shape *moe = &call->shape.moe;
+        const double touched = moe->held * (1.0 - pow(1.0 - moe->chosen / moe->experts, moe->tokens));
+        bytes += uses[i].count * touched * moe->matrices * moe->hidden * moe->inner * number_format_bytes(moe->weights);
+    }
+    return bytes;
+}
+
+static void weights_are_read_once(void)
+{
+    struct rng rng;
+    rng_init(&rng, 2, 0, "weights", 0);
+    for (int i = 0; i < CASES; i++) {
+        const struct llm_spec llm = random_llm(&rng);
+        const struct iteration_work work = random_work(&rng);
+        check_share(weight_bytes(&llm, &whole, &work),
+                    llm_read_bytes(&llm, work.prefill_tokens + work.decode_sequences));
+    }
+}
+
+/* Each token of context costs its keys and values, and each new token writes its own. */
+static void the_cache_is_read_and_written(void)
+{
+    struct rng rng;
+    rng_init(&rng, 3, 0, "cache", 0);
+    for (int i = 0; i < CASES; i++) {
+        struct llm_spec llm = random_llm(&rng);
+        llm.kv = chance(&rng) ? FORMAT_FP8 : FORMAT_FP16;
+        const int64_t b = up_to(&rng, 200), context = up_to(&rng, 9000), more = up_to(&rng, 9000);
+        const struct iteration_work now = {.decode_sequences = b, .decode_context_tokens = b * context};
+        const struct iteration_work later = {.decode_sequences = b, .decode_context_tokens = b * (context + more)};
+        const double kv_bytes = llm_kv_bytes_per_token(&llm);
+        const double read = all_of(&llm, &whole, &later).bytes - all_of(&llm, &whole, &now).bytes;
+        CHECK_NEAR(read / (kv_bytes * (double)(b * more)), 1.0, 1e-6);
+        const double numbers = (double)(llm.layers * 2 * llm.kv_heads * llm.head_dim);
+        check_share(sum_of(&llm, &whole, &now, OP_KV_WRITE, OP_KV_WRITE).bytes, (double)b * (kv_bytes + 2.0 * numbers));
+    }
+}
+
+/* All GPUs of a group together do the work of one that holds everything, but that keys and values of few heads are made
+ * by several, and the router runs on all of them unless each routes its own tokens. */
+static void parts_add_up(void)
+{
+    struct rng rng;
+    rng_init(&rng, 4, 0, "parts", 0);
+    for (int i = 0; i < CASES; i++) {
+        const struct llm_spec llm = random_llm(&rng);
+        const struct llm_split split = random_split(&rng, &llm);
+        const struct iteration_work work = random_work(&rng);
+        if (llm_split_problem(&llm, &split)) continue;
+        const double gpus = (double)split.tensor, tokens = (double)(work.prefill_tokens + work.decode_sequences);
+        const int64_t copies = split.tensor > llm.kv_heads ? split.tensor - llm.kv_heads : 0;
+        const double copied = 2.0 * 2.0 * (double)(copies * llm.hidden * llm.head_dim);
+        const double routers = split.sequence && split.expert > 1 ? 0.0 : gpus - 1.0;
+        const double routed = routers * 2.0 * (double)(llm.hidden * llm.experts);
+        check_share(gpus * all_of(&llm, &split, &work).flop,
+                    all_of(&llm, &whole, &work).flop + tokens * (double)llm.layers * (copied + routed));
+    }
+}
+
+/* A pipeline's stages do all layers together; each runs them on all tokens. */
+static void stages_add_up(void)
+{
+    struct rng rng;
+    rng_init(&rng, 5, 0, "stages", 0);
+    for (int i = 0; i < CASES; i++) {
+        struct llm_spec llm = random_llm(&rng);
+        const int64_t stages = up_to(&rng, 8);
+        llm.layers *= stages;
+        const struct llm_split split = {.tensor = 1, .pipeline = stages, .expert = 1, .gpus_per_node = 8};
+        const struct iteration_work work = random_work(&rng);
+        const double head = sum_of(&llm, &whole, &work, OP_HEAD, OP_HEAD).flop;
+        check_share((double)stages * (all_of(&llm, &split, &work).flop - head),
+                    all_of(&llm, &whole, &work).flop - head);
+        const double hidden_bytes = (double)((work.prefill_tokens + work.decode_sequences) * llm.hidden) * 2.0;
+        CHECK_NEAR(sum_of(&llm, &split, &work, OP_SEND, OP_SEND).link_bytes, stages > 1 ? hidden_bytes : 0.0, 0.0);
+    }
+}
+
+/* A reduce-scatter and an all-gather move what the all-reduce moved (and the head's rows are gathered once more). */
+static void sequence_parallelism_moves_as_much(void)
+{
+    struct rng rng;
+    rng_init(&rng, 6, 0, "sequence", 0);
+    for (int i = 0; i < CASES; i++) {
+        const struct llm_spec llm = random_llm(&rng);
+        struct llm_split split = random_split(&rng, &llm);
+        const struct iteration_work work = random_work(&rng);
+        split.expert = 1;
+        if (split.tensor == 1 || llm_split_problem(&llm, &split)) continue;
+        split.sequence = false;
+        const double reduced = all_of(&llm, &split, &work).link_bytes;
+        split.sequence = true;
+        CHECK_NEAR(all_of(&llm, &split, &work).link_bytes / reduced, 1.0, 1e-12);
+    }
+}
+
+static bool same_call(const struct kernel_use *a, const struct kernel_use *b)
+{
+    double at[KERNEL_MAX_AXES] = {0.0}, bt[KERNEL_MAX_AXES] = {0.0};
+    kernel_call_axes(&a->call, at);
+    kernel_call_axes(&b->call, bt);
+    for (size_t i = 0; i < KERNEL_MAX_AXES; i++)
+        if (at[i] != bt[i]) return false;
+    return a->op == b->op && a->driver == b->driver && a->count == b->count && a->call.class == b->call.class;
+}
+
+/* Whether the calls of one driver are the same in two batches. */
+static bool same_calls(const struct llm_spec *llm, const struct llm_split *split, enum kernel_driver driver,
+                       const struct iteration_work *one, const struct iteration_work *other)
+{
+    struct kernel_use a[LLM_MAX_USES], b[LLM_MAX_USES];
+    const size_t n = llm_iteration_kernels(llm, split, &gpu, one, a);
+    const size_t m = llm_iteration_kernels(llm, split, &gpu, other, b);
+    size_t j = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (a[i].driver != driver) continue;
+        while (j < m && b[j].driver != driver) j++;
+        if (j == m || !same_call(&a[i], &b[j++])) return false;
+    }
+    for (; j < m; j++)
+        if (b[j].driver == driver) return false;
+    return true;
+}
+
+/* Of two random batches the second takes over from the first what a driver names; nothing else may count. */
+static void calls_depend_on_their_drivers_alone(void)
+{
+    struct rng rng;
+    rng_init(&rng, 7, 0, "drivers", 0);
+    for (int i = 0; i < CASES; i++) {
+        const struct llm_spec llm = random_llm(&rng);
+        const struct llm_split split = random_split(&rng, &llm);
+        const struct iteration_work work = random_work(&rng), other = random_work(&rng);
+        if (llm_split_problem(&llm, &split)) continue;
+        const int64_t tokens = work.prefill_tokens + work.decode_sequences;
+        const struct iteration_work as_decode = {.decode_sequences = tokens, .decode_context_tokens = 7 * tokens};
+        CHECK(same_calls(&llm, &split, BY_TOKENS, &work, &as_decode));
+        struct iteration_work mixed = other;
+        mixed.prefill_sequences = work.prefill_sequences + work.decode_sequences;
+        mixed.prefill_tokens = mixed.prefill_sequences;
+        mixed.prefill_pairs = (double)mixed.prefill_tokens;
+        mixed.decode_sequences = mixed.decode_context_tokens = 0;
+        CHECK(same_calls(&llm, &split, BY_SEQUENCES, &work, &mixed));
+        mixed = work;
+        mixed.decode_sequences = other.decode_sequences;
+        mixed.decode_context_tokens = other.decode_context_tokens;
+        CHECK(mixed.prefill_tokens == 0 || same_calls(&llm, &split, BY_PREFILL, &work, &mixed));
+        mixed = other;
+        mixed.decode_sequences = work.decode_sequences;
+        mixed.decode_context_tokens = work.decode_context_tokens;
+        CHECK(mixed.decode_sequences == 0 || same_calls(&llm, &split, BY_DECODE, &work, &mixed));
+    }
+}
+
+static void formats_choose_the_products(void)
+{
+    struct gpu_spec with_fp8 = gpu;
+    with_fp8.peak_flop_per_s[FORMAT_FP8] = 600e12;
+    struct llm_spec llm = {.layers = 1, .hidden = 512, .q_heads = 8, .kv_heads = 8, .head_dim = 64, .ffn = 1024,
+                           .vocab = 1000, .weights = FORMAT_FP8, .compute = FORMAT_BF16, .kv = FORMAT_BF16};
+    const struct iteration_work work = {.decode_sequences = 4, .decode_context_tokens = 40};
+    static const struct {
+        enum number_format weights;
+        bool native;
+        enum kernel_class class;
+        enum number_format compute;
+    } cases[] = {
+        {FORMAT_FP8, true, KERNEL_GEMM_FP8, FORMAT_FP8},   {FORMAT_FP8, false, KERNEL_GEMM, FORMAT_BF16},
+        {FORMAT_INT4, true, KERNEL_GEMM_INT4, FORMAT_BF16}, {FORMAT_BF16, true, KERNEL_GEMM, FORMAT_BF16},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct kernel_use uses[LLM_MAX_USES];
+        llm.weights = cases[i].weights;
+        const size_t n = llm_iteration_kernels(&llm, &whole, cases[i].native ? &with_fp8 : &gpu, &work, uses);
+        for (size_t u = 0; u < n; u++) {
+            const struct kernel_call *call = &uses[u].call;
+            if (uses[u].op == OP_QKV) CHECK(call->class == cases[i].class);
+            if (uses[u].op == OP_QKV) CHECK(call->shape.gemm.compute == cases[i].compute);
+            if (uses[u].op == OP_HEAD) CHECK(call->class == KERNEL_GEMM && call->shape.gemm.weights == FORMAT_BF16);
+        }
+    }
+}
+
+static void impossible_splits_are_named(void)
+{
+    struct llm_spec llm = {.layers = 4, .hidden = 512, .q_heads = 8, .kv_heads = 8, .head_dim = 64, .ffn = 1024,
+                           .vocab = 1000};
+    struct llm_split split = {.tensor = 4, .pipeline = 1, .expert = 1, .gpus_per_node = 8};
+    CHECK(llm_split_problem(&llm, &split) == NULL);
+    split.expert = 2;
+    CHECK(llm_split_problem(&llm, &split) != NULL);
+    llm.experts = 16;
+    CHECK(llm_split_problem(&llm, &split) == NULL);
+    llm.experts = 15;
+    CHECK(llm_split_problem(&llm, &split) != NULL);
+    llm.experts = 18;
+    split.expert = 3;
+    CHECK(llm_split_problem(&llm, &split) != NULL);
+    split.expert = 0;
+    CHECK(llm_split_problem(&llm, &split) != NULL);
+}
+
+TEST_SUITE(layer)
+{
+    TEST(operations_are_those_of_the_closed_form);
+    TEST(weights_are_read_once);
+    TEST(the_cache_is_read_and_written);
+    TEST(parts_add_up);
+    TEST(stages_add_up);
+    TEST(sequence_parallelism_moves_as_much);
+    TEST(calls_depend_on_their_drivers_alone);
+    TEST(formats_choose_the_products);
+    TEST(impossible_splits_are_named);
+}
