@@ -24,7 +24,7 @@ static double tile_s(const struct gemm_params *params, const struct gemm_shape *
 static double best_tile_s(const struct gemm_params *params, const struct gemm_shape *shape, double sms,
                           double sm_flop_per_s, double split)
 {
-    double best = INFINITY;
+    double best = (double)INFINITY;
     for (int i = 0; i < TILES; i++) {
         const double seconds = tile_s(params, shape, sms, sm_flop_per_s, tiles[i], split);
         if (seconds < best) best = seconds;
@@ -45,7 +45,7 @@ struct kernel_time gemm_time(const struct gemm_params *params, const struct gpu_
     };
     time.memory_s = time.bytes / (params->bandwidth_frac * gpu->memory_bytes_per_s);
     const double partial_s = params->split_cost * 8.0 * m * n / gpu->memory_bytes_per_s;
-    double best = INFINITY;
+    double best = (double)INFINITY;
     for (int i = 0; i < SPLITS; i++) {
         const double reduce_s = splits[i] > 1.0 ? partial_s * splits[i] : 0.0;
         const double compute_s = best_tile_s(params, shape, sms, sm_flop_per_s, splits[i]);

@@ -15,13 +15,23 @@ struct fit_error {
 };
 
 /* Fits `class` to the rows of that class among rows[0..n) for which held_out[group] is false (NULL: all of them), from
- * *params as one starting point. Returns 0 with *params, SIM_E_DATA when there are fewer rows than parameters, or
- * SIM_E_NOMEM. */
-int fit_class(enum kernel_class class, const struct gpu_spec *gpu, const struct profile_row *rows, size_t n,
-              const bool *held_out, union kernel_params *params, struct diag *diag);
+ * *params as one starting point. Each row brings its GPU: rows of several GPUs give parameters common to all of them.
+ * Of many rows a fixed random sample is used. Returns 0 with *params, SIM_E_DATA when there are fewer rows than
+ * parameters, or SIM_E_NOMEM. */
+int fit_class(enum kernel_class class, const struct profile_row *rows, size_t n, const bool *held_out,
+              union kernel_params *params, struct diag *diag);
+
+/* The box of the shapes of a class's rows; `fitted` is false when it has none. */
+struct kernel_range fit_range(enum kernel_class class, const struct profile_row *rows, size_t n);
+
+/* predicted / measured - 1 of one row. */
+double fit_row_error(const struct profile_row *row, const union kernel_params *params);
+
+/* Sums up n signed errors; scrambles them. All zero when n is 0. */
+struct fit_error fit_error_of(double *errors, size_t n);
 
 /* The errors of a class over its rows whose tokens lie in low..high (0, INFINITY: all). Returns 0 or SIM_E_NOMEM. */
-int fit_measure(enum kernel_class class, const struct gpu_spec *gpu, const struct profile_row *rows, size_t n,
-                const union kernel_params *params, double low, double high, struct fit_error *error);
+int fit_measure(enum kernel_class class, const struct profile_row *rows, size_t n, const union kernel_params *params,
+                double low, double high, struct fit_error *error);
 
 #endif

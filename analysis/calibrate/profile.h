@@ -1,9 +1,7 @@
 /* Measured kernels: rows of a profile CSV as kernel calls with their measured time.
  *
- * Formats are recognised by their header: Vidur (dense operators, attention, collectives), aiconfigurator (GEMM,
- * attention, MoE, NCCL, custom all-reduce), LLMServingSim (layers, dense, per sequence, attention), and our own simple
- * format, one row per kernel call. Rows that cannot be a measurement of the call they name (above the peak of the data
- * sheet, empty) are dropped and counted by reason. */
+ * Formats are recognised by their header (profile_format.h lists them). Rows that cannot be a measurement of the call
+ * they name (faster than the peak of the data sheet, empty) are dropped and counted by reason. */
 #ifndef ORRERY_ANALYSIS_CALIBRATE_PROFILE_H
 #define ORRERY_ANALYSIS_CALIBRATE_PROFILE_H
 
@@ -18,6 +16,7 @@
 
 struct profile_row {
     struct kernel_call call;
+    const struct gpu_spec *gpu; /* that it was measured on */
     enum llm_operator op; /* which operator of a layer it is; of an isolated kernel the nearest one */
     double measured_s;
     double tokens;  /* for the bands of the error table: rows of a product, tokens, sequences; 0: none */
@@ -56,6 +55,12 @@ struct profile_options {
 /* Reads a file of any format. Rows and texts live in `arena`. Returns 0, SIM_E_IO, SIM_E_DATA (unknown header, a wrong
  * number, with its place), SIM_E_CONFIG (unknown LLM) or SIM_E_NOMEM. */
 int profile_read(const char *path, const struct profile_options *options, struct arena *arena, struct profile *profile,
+                 struct diag *diag);
+
+/* The rows of several profiles as one, in their order: groups of the same name become one group, reasons for dropping
+ * are added up. What the first profile says of format, set and grouping stands for all; path and hash are left empty.
+ * Returns 0 or SIM_E_NOMEM. */
+int profile_join(const struct profile *profiles, size_t n, struct arena *arena, struct profile *joined,
                  struct diag *diag);
 
 #endif

@@ -1,0 +1,273 @@
+#include "analysis/calibrate/fit.h"
+
+#include "sim/core/rng.h"
+
+#include <gsl/gsl_blas.h>
+#include <gsl/gsl_multifit_nlinear.h>
+#include <gsl/gsl_qrng.h>
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
+#include <math.h>
+
+/* Residuals beyond this count linearly, not squared (3 %). */
+static const double f_scale = 0.03;
+
+/* Starting points lie within this factor of the initial values. */
+static const double start_spread = 3.0;
+
+enum { MAX_ROWS = 5000, SCREEN_ROWS = 600, STARTS = 8, MAX_ITERATIONS = 200 };
+
+struct fit {
+    enum kernel_class class;
+    const struct kernel_class_info *info;
+    const struct profile_row **rows;
+    size_t n_rows;
+    size_t free_params[KERNEL_MAX_PARAMS]; /* the parameters that are fitted, not switches */
+    size_t n_free;
+    union kernel_params params; /* with the switches of the moment */
+    double cost;                /* of params */
+};
+
+/* --- parameters as unbounded numbers: log(p) runs over its bounds as the logistic function of u --- */
+
+static double to_unbounded(const struct kernel_param *param, double value)
+{
+    const double margin = 1e-3;
+    double place = (log(value) - log(param->low)) / (log(param->high) - log(param->low));
+    if (place < margin) place = margin;
+    if (place > 1.0 - margin) place = 1.0 - margin;
+    return log(place / (1.0 - place));
+}
+
+static double from_unbounded(const struct kernel_param *param, double u)
+{
+    const double place = 1.0 / (1.0 + exp(-u));
+    return exp(log(param->low) + (log(param->high) - log(param->low)) * place);
+}
+
+static void set_free_params(const struct fit *fit, const gsl_vector *u, union kernel_params *params)
+{
+    *params = fit->params;
+    for (size_t i = 0; i < fit->n_free; i++) {
+        const size_t at = fit->free_params[i];
+        params->values[at] = from_unbounded(&fit->info->params[at], gsl_vector_get(u, i));
+    }
+}
+
+/* --- residuals --- */
+
+double fit_row_error(const struct profile_row *row, const union kernel_params *params)
+{
+    return kernel_call_time(params, row->gpu, &row->call).seconds / row->measured_s - 1.0;
+}
+
+/* The signed root of the soft_l1 loss 2 scale^2 (sqrt(1 + (r/scale)^2) - 1), so that a sum of squares is the loss. */
+static double soft_l1_root(double residual)
+{
+    const double z = residual / f_scale;
+    const double root = f_scale * sqrt(2.0 * z * z / (sqrt(1.0 + z * z) + 1.0));
+    return residual < 0.0 ? -root : root;
+}
+
+static int residuals(const gsl_vector *u, void *context, gsl_vector *out)
+{
+    const struct fit *fit = context;
+    union kernel_params params;
+    set_free_params(fit, u, &params);
+    for (size_t i = 0; i < fit->n_rows; i++) {
+        const double log_ratio = log1p(fit_row_error(fit->rows[i], &params));
+        if (!isfinite(log_ratio)) return GSL_EDOM;
+        gsl_vector_set(out, i, soft_l1_root(log_ratio));
+    }
+    return GSL_SUCCESS;
+}
+
+/* --- one descent --- */
+
+static void set_start(const struct fit *fit, gsl_vector *start)
+{
+    for (size_t i = 0; i < fit->n_free; i++) {
+        const size_t at = fit->free_params[i];
+        gsl_vector_set(start, i, to_unbounded(&fit->info->params[at], fit->params.values[at]));
+    }
+}
+
+/* Walks down from fit->params over the first n_rows rows; leaves the end in fit->params and fit->cost, which is infinite
+ * where the model has no value. Returns 0 or SIM_E_NOMEM. */
+static int descend(struct fit *fit, size_t n_rows)
+{
+    struct fit part = *fit;
+    part.n_rows = n_rows;
+    const gsl_multifit_nlinear_parameters options = gsl_multifit_nlinear_default_parameters();
+    gsl_multifit_nlinear_fdf function = {.f = residuals, .n = n_rows, .p = part.n_free, .params = &part};
+    gsl_multifit_nlinear_workspace *work = gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust, &options, n_rows,
+                                                                      part.n_free);
+    gsl_vector *start = gsl_vector_alloc(part.n_free);
+    const bool ok = work != NULL && start != NULL;
+    fit->cost = (double)INFINITY;
+    if (ok) set_start(&part, start);
+    if (ok && gsl_multifit_nlinear_init(start, &function, work) == GSL_SUCCESS) {
+        int reason;
+        gsl_multifit_nlinear_driver(MAX_ITERATIONS, 1e-6, 1e-8, 1e-8, NULL, NULL, &reason, work);
+        set_free_params(&part, gsl_multifit_nlinear_position(work), &fit->params);
+        const gsl_vector *left = gsl_multifit_nlinear_residual(work);
+        gsl_blas_ddot(left, left, &fit->cost);
+    }
+    if (start != NULL) gsl_vector_free(start);
+    if (work != NULL) gsl_multifit_nlinear_free(work);
+    return ok ? 0 : SIM_E_NOMEM;
+}
+
+/* --- many starts --- */
+
+/* Starting point 0 is `first`, 1 the initial values, the others lie around these in a quasi-random sequence. Switches
+ * stay as they are in *params. */
+static void choose_start(const struct fit *fit, const union kernel_params *first, int start, gsl_qrng *sequence,
+                         union kernel_params *params)
+{
+    double places[KERNEL_MAX_PARAMS];
+    if (start > 1) gsl_qrng_get(sequence, places);
+    for (size_t i = 0; i < fit->n_free; i++) {
+        const size_t at = fit->free_params[i];
+        if (start == 0) params->values[at] = first->values[at];
+        if (start >= 1) params->values[at] = fit->info->params[at].initial;
+        if (start > 1) params->values[at] *= pow(start_spread, 2.0 * places[i] - 1.0);
+    }
+}
+
+/* Descends from every starting point over a few rows, and from the best end of these over all. */
+static int search(struct fit *fit, const union kernel_params *first)
+{
+    gsl_qrng *sequence = gsl_qrng_alloc(gsl_qrng_sobol, (unsigned)fit->n_free);
+    if (sequence == NULL) return SIM_E_NOMEM;
+    struct fit best = *fit;
+    best.cost = (double)INFINITY;
+    int status = 0;
+    for (int i = 0; status == 0 && i < STARTS; i++) {
+        struct fit attempt = *fit;
+        choose_start(fit, first, i, sequence, &attempt.params);
+        status = descend(&attempt, fit->n_rows < SCREEN_ROWS ? fit->n_rows : SCREEN_ROWS);
+        if (attempt.cost < best.cost) best = attempt;
+    }
+    gsl_qrng_free(sequence);
+    if (status < 0 || !isfinite(best.cost)) return status;
+    *fit = best;
+    return fit->n_rows > SCREEN_ROWS ? descend(fit, fit->n_rows) : 0;
+}
+
+/* Searches under every setting of the switches. */
+static int search_switches(struct fit *fit, const union kernel_params *first)
+{
+    size_t switches[KERNEL_MAX_PARAMS], n_switches = 0;
+    for (size_t i = 0; i < fit->info->n_params; i++)
+        if (fit->info->params[i].unit == PARAM_SWITCH) switches[n_switches++] = i;
+    struct fit best = *fit;
+    best.cost = (double)INFINITY;
+    for (unsigned setting = 0; setting < 1u << n_switches; setting++) {
+        struct fit attempt = *fit;
+        for (size_t i = 0; i < n_switches; i++) attempt.params.values[switches[i]] = setting >> i & 1u;
+        const int status = search(&attempt, first);
+        if (status < 0) return status;
+        if (attempt.cost < best.cost) best = attempt;
+    }
+    *fit = best;
+    return 0;
+}
+
+/* --- which rows --- */
+
+/* The class's rows that are not held out; when there are more than MAX_ROWS, so many of them at random. The first
+ * SCREEN_ROWS are always a random sample. */
+static void choose_rows(struct fit *fit, const struct profile_row *rows, size_t n, const bool *held_out)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].call.class != fit->class || (held_out != NULL && held_out[rows[i].group])) continue;
+        fit->rows[fit->n_rows++] = &rows[i];
+    }
+    struct rng rng;
+    rng_init(&rng, 0, 0, "calibrate", 0);
+    for (size_t i = 0; i < fit->n_rows && i < MAX_ROWS; i++) {
+        const size_t other = i + (size_t)rng_below(&rng, fit->n_rows - i);
+        const struct profile_row *swapped = fit->rows[i];
+        fit->rows[i] = fit->rows[other];
+        fit->rows[other] = swapped;
+    }
+    if (fit->n_rows > MAX_ROWS) fit->n_rows = MAX_ROWS;
+}
+
+static void choose_params(struct fit *fit)
+{
+    for (size_t i = 0; i < fit->info->n_params; i++)
+        if (fit->info->params[i].unit != PARAM_SWITCH) fit->free_params[fit->n_free++] = i;
+}
+
+int fit_class(enum kernel_class class, const struct profile_row *rows, size_t n, const bool *held_out,
+              union kernel_params *params, struct diag *diag)
+{
+    struct fit fit = {.class = class, .info = kernel_class_info(class), .cost = (double)INFINITY, .params = *params};
+    fit.rows = mem_alloc((n + 1) * sizeof *fit.rows);
+    if (fit.rows == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    choose_rows(&fit, rows, n, held_out);
+    choose_params(&fit);
+    int status = 0;
+    if (fit.n_rows <= fit.n_free) {
+        status = diag_error(diag, SIM_E_DATA, NULL, NULL, "%zu rows are too few to fit the %zu parameters of '%s'",
+                            fit.n_rows, fit.n_free, fit.info->name);
+    } else if (search_switches(&fit, params) < 0) {
+        status = diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    } else if (!isfinite(fit.cost)) {
+        status = diag_error(diag, SIM_E_DATA, NULL, NULL, "no parameters of '%s' give its rows a finite time",
+                            fit.info->name);
+    }
+    mem_free(fit.rows);
+    if (status == 0) *params = fit.params;
+    return status;
+}
+
+struct kernel_range fit_range(enum kernel_class class, const struct profile_row *rows, size_t n)
+{
+    struct kernel_range range = {.fitted = false};
+    const size_t n_axes = kernel_class_info(class)->n_axes;
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].call.class != class) continue;
+        double axes[KERNEL_MAX_AXES] = {0.0};
+        kernel_call_axes(&rows[i].call, axes);
+        for (size_t j = 0; j < n_axes; j++) {
+            if (!range.fitted || axes[j] < range.low[j]) range.low[j] = axes[j];
+            if (!range.fitted || axes[j] > range.high[j]) range.high[j] = axes[j];
+        }
+        range.fitted = true;
+    }
+    return range;
+}
+
+/* --- errors --- */
+
+struct fit_error fit_error_of(double *errors, size_t n)
+{
+    struct fit_error error = {.rows = (int64_t)n};
+    if (n == 0) return error;
+    gsl_sort(errors, 1, n);
+    error.bias = gsl_stats_median_from_sorted_data(errors, 1, n);
+    for (size_t i = 0; i < n; i++) errors[i] = fabs(errors[i]);
+    gsl_sort(errors, 1, n);
+    error.median = gsl_stats_median_from_sorted_data(errors, 1, n);
+    error.p90 = gsl_stats_quantile_from_sorted_data(errors, 1, n, 0.9);
+    error.worst = errors[n - 1];
+    return error;
+}
+
+int fit_measure(enum kernel_class class, const struct profile_row *rows, size_t n, const union kernel_params *params,
+                double low, double high, struct fit_error *error)
+{
+    double *errors = mem_alloc((n + 1) * sizeof *errors);
+    if (errors == NULL) return SIM_E_NOMEM;
+    size_t n_errors = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].call.class != class || rows[i].tokens < low || rows[i].tokens > high) continue;
+        errors[n_errors++] = fit_row_error(&rows[i], params);
+    }
+    *error = fit_error_of(errors, n_errors);
+    mem_free(errors);
+    return 0;
+}

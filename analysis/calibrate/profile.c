@@ -1,0 +1,300 @@
+#include "analysis/calibrate/profile_format.h"
+
+#include "sim/core/number.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1
+#define uthash_malloc(bytes) mem_alloc(bytes)
+#define uthash_free(block, bytes) mem_free(block)
+#include <uthash.h>
+
+enum { FIRST_ROWS = 256, FIRST_GROUPS = 16, MAX_QUOTE_CHARS = 60, READ_BYTES = 1 << 16 };
+
+/* Data sheets state the peak at a clock that boards exceed in short kernels. */
+static const double peak_slack = 1.1;
+
+struct profile_group {
+    const char *name;
+    uint32_t index;
+    UT_hash_handle hh;
+};
+
+static int no_memory(const struct profile_reader *reader)
+{
+    return diag_error(reader->diag, SIM_E_NOMEM, reader->profile->path, NULL, "out of memory");
+}
+
+/* --- columns and fields --- */
+
+int profile_column(const struct profile_reader *reader, const char *name)
+{
+    for (size_t i = 0; i < reader->n_columns; i++)
+        if (strcmp(reader->columns[i], name) == 0) return (int)i;
+    return -1;
+}
+
+bool profile_has_columns(const struct profile_reader *reader, const char *const *names)
+{
+    for (; *names != NULL; names++)
+        if (profile_column(reader, *names) < 0) return false;
+    return true;
+}
+
+int profile_next(struct profile_reader *reader)
+{
+    return csv_next(reader->csv, reader->diag);
+}
+
+struct csv_field profile_text(const struct profile_reader *reader, int column)
+{
+    if (column < 0 || (size_t)column >= csv_n_fields(reader->csv)) return (struct csv_field){"", 0};
+    return csv_fields(reader->csv)[column];
+}
+
+bool profile_text_is(const struct profile_reader *reader, int column, const char *text)
+{
+    const struct csv_field field = profile_text(reader, column);
+    return field.n_chars == strlen(text) && memcmp(field.chars, text, field.n_chars) == 0;
+}
+
+int profile_number(struct profile_reader *reader, int column, double min, double *value)
+{
+    const struct csv_field field = profile_text(reader, column);
+    *value = (double)NAN;
+    if (field.n_chars == 0) return 0;
+    if (number_f64(field.chars, field.n_chars, value) == NUMBER_OK && *value >= min) return 0;
+    char where[DIAG_WHERE_CHARS];
+    csv_where(reader->csv, (size_t)column, 0, where);
+    const int n_shown = field.n_chars < MAX_QUOTE_CHARS ? (int)field.n_chars : MAX_QUOTE_CHARS;
+    return diag_error(reader->diag, SIM_E_DATA, where, NULL, "'%s' must be a number of at least %g, got '%.*s'",
+                      reader->columns[column], min, n_shown, field.chars);
+}
+
+/* --- the profile that grows --- */
+
+/* A copy of an array in the arena with twice the room. */
+static void *doubled(struct arena *arena, const void *items, size_t bytes_each, size_t n, size_t first,
+                     size_t *capacity)
+{
+    const size_t wider = *capacity ? *capacity * 2 : first;
+    void *copy = arena_alloc(arena, wider * bytes_each);
+    if (copy == NULL) return NULL;
+    if (n > 0) memcpy(copy, items, n * bytes_each);
+    *capacity = wider;
+    return copy;
+}
+
+static int append_group(struct profile_reader *reader, const char *name, uint32_t *index)
+{
+    struct profile *profile = reader->profile;
+    if (profile->n_groups == reader->group_capacity) {
+        const char **groups = doubled(reader->arena, profile->groups, sizeof *groups, profile->n_groups, FIRST_GROUPS,
+                                      &reader->group_capacity);
+        if (groups == NULL) return no_memory(reader);
+        profile->groups = groups;
+    }
+    struct profile_group *entry = arena_alloc(reader->arena, sizeof *entry);
+    char *text = arena_strdup(reader->arena, name);
+    if (entry == NULL || text == NULL) return no_memory(reader);
+    *entry = (struct profile_group){.name = text, .index = (uint32_t)profile->n_groups};
+    HASH_ADD_KEYPTR(hh, reader->group_index, entry->name, strlen(entry->name), entry);
+    if (entry->hh.tbl == NULL) return no_memory(reader);
+    profile->groups[profile->n_groups++] = text;
+    *index = entry->index;
+    return 0;
+}
+
+static int find_group(struct profile_reader *reader, const char *name, uint32_t *index)
+{
+    struct profile_group *entry = NULL;
+    HASH_FIND_STR(reader->group_index, name, entry);
+    if (entry == NULL) return append_group(reader, name, index);
+    *index = entry->index;
+    return 0;
+}
+
+int profile_group(struct profile_reader *reader, uint32_t *group, const char *format, ...)
+{
+    char name[DIAG_WHERE_CHARS];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(name, sizeof name, format, args);
+    va_end(args);
+    return find_group(reader, name, group);
+}
+
+static int append_row(struct profile_reader *reader, const struct profile_row *row)
+{
+    struct profile *profile = reader->profile;
+    if (profile->n == reader->row_capacity) {
+        struct profile_row *rows = doubled(reader->arena, profile->rows, sizeof *rows, profile->n, FIRST_ROWS,
+                                           &reader->row_capacity);
+        if (rows == NULL) return no_memory(reader);
+        profile->rows = rows;
+    }
+    profile->rows[profile->n++] = *row;
+    return 0;
+}
+
+static bool has_shape(const struct kernel_call *call)
+{
+    double axes[KERNEL_MAX_AXES] = {0.0};
+    kernel_call_axes(call, axes);
+    for (size_t i = 0; i < kernel_class_info(call->class)->n_axes; i++)
+        if (isnan(axes[i])) return false;
+    return true;
+}
+
+static enum number_format compute_format(const struct kernel_call *call)
+{
+    switch (call->class) {
+    case KERNEL_GEMM:
+    case KERNEL_GEMM_FP8:
+    case KERNEL_GEMM_INT4: return call->shape.gemm.compute;
+    case KERNEL_MOE:
+    case KERNEL_MOE_FP8: return call->shape.moe.compute;
+    default: return FORMAT_FP16;
+    }
+}
+
+/* The least time of a call's operations, at the peak of the data sheet. */
+static double peak_s(const struct gpu_spec *gpu, const struct kernel_call *call)
+{
+    const struct kernel_class_info *info = kernel_class_info(call->class);
+    union kernel_params params = {{0.0}};
+    for (size_t i = 0; i < info->n_params; i++) params.values[i] = info->params[i].initial;
+    return kernel_call_time(&params, gpu, call).flop / gpu_peak_flop_per_s(gpu, compute_format(call));
+}
+
+int profile_add(struct profile_reader *reader, const struct profile_row *row)
+{
+    struct profile_row kept = *row;
+    kept.gpu = reader->options->gpu;
+    kept.line = (uint32_t)csv_line(reader->csv);
+    if (!(kept.measured_s > 0.0)) {
+        profile_drop(reader->profile, "no time", 1);
+        return 0;
+    }
+    if (!has_shape(&kept.call)) {
+        profile_drop(reader->profile, "no shape", 1);
+        return 0;
+    }
+    if (kept.measured_s * peak_slack < peak_s(kept.gpu, &kept.call)) {
+        profile_drop(reader->profile, "faster than the peak", 1);
+        return 0;
+    }
+    return append_row(reader, &kept);
+}
+
+void profile_drop(struct profile *profile, const char *reason, int64_t rows)
+{
+    size_t i = 0;
+    while (i < profile->n_dropped && strcmp(profile->dropped[i].reason, reason) != 0) i++;
+    if (i == PROFILE_MAX_REASONS) i--;
+    if (i == profile->n_dropped) profile->dropped[profile->n_dropped++] = (struct profile_dropped){.reason = reason};
+    profile->dropped[i].rows += rows;
+}
+
+/* --- files --- */
+
+static int hash_file(struct profile *profile, struct diag *diag)
+{
+    struct input *input = NULL;
+    int status = input_open(profile->path, &input, diag);
+    if (status < 0) return status;
+    unsigned char *bytes = mem_alloc(READ_BYTES);
+    struct hash *hash = hash_create();
+    if (bytes == NULL || hash == NULL) status = diag_error(diag, SIM_E_NOMEM, profile->path, NULL, "out of memory");
+    size_t n_read = 1;
+    while (status == 0 && n_read > 0) {
+        status = input_read(input, bytes, READ_BYTES, &n_read, diag);
+        if (status == 0) hash_bytes(hash, bytes, n_read);
+    }
+    if (status == 0) hash_hex(hash, profile->hash);
+    hash_destroy(hash);
+    mem_free(bytes);
+    input_close(input);
+    return status;
+}
+
+static int read_header(struct profile_reader *reader)
+{
+    const int status = csv_next(reader->csv, reader->diag);
+    if (status < 0) return status;
+    if (status == 0) return diag_error(reader->diag, SIM_E_DATA, reader->profile->path, NULL, "file is empty");
+    const size_t n = csv_n_fields(reader->csv);
+    reader->columns = arena_alloc(reader->arena, n * sizeof *reader->columns);
+    if (reader->columns == NULL) return no_memory(reader);
+    for (size_t i = 0; i < n; i++) {
+        const struct csv_field field = csv_fields(reader->csv)[i];
+        reader->columns[i] = arena_printf(reader->arena, "%.*s", (int)field.n_chars, field.chars);
+        if (reader->columns[i] == NULL) return no_memory(reader);
+    }
+    reader->n_columns = n;
+    return 0;
+}
+
+static int read_rows(struct profile_reader *reader)
+{
+#define FORMAT_ADDRESS(name) &profile_##name,
+    static const struct profile_format *const formats[] = {PROFILE_FORMATS(FORMAT_ADDRESS)};
+#undef FORMAT_ADDRESS
+    int status = read_header(reader);
+    if (status < 0) return status;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        if (!formats[i]->recognise(reader)) continue;
+        reader->profile->format = formats[i]->name;
+        return formats[i]->read(reader);
+    }
+    char where[DIAG_WHERE_CHARS];
+    csv_where(reader->csv, 0, 0, where);
+    return diag_error(reader->diag, SIM_E_DATA, where, "`orrery calibrate --help` lists the formats",
+                      "no known profile has these columns");
+}
+
+int profile_read(const char *path, const struct profile_options *options, struct arena *arena, struct profile *profile,
+                 struct diag *diag)
+{
+    *profile = (struct profile){.path = path};
+    struct profile_reader reader = {.options = options, .arena = arena, .diag = diag, .profile = profile};
+    struct input *input = NULL;
+    int status = hash_file(profile, diag);
+    if (status == 0) status = input_open(path, &input, diag);
+    if (status == 0) status = csv_create(input, &(struct csv_options){0}, &reader.csv, diag);
+    if (status == 0) status = read_rows(&reader);
+    HASH_CLEAR(hh, reader.group_index);
+    csv_destroy(reader.csv);
+    return status;
+}
+
+/* --- several profiles as one --- */
+
+static int join_rows(struct profile_reader *reader, const struct profile *from)
+{
+    for (size_t i = 0; i < from->n; i++) {
+        struct profile_row row = from->rows[i];
+        int status = find_group(reader, from->groups[row.group], &row.group);
+        if (status == 0) status = append_row(reader, &row);
+        if (status < 0) return status;
+    }
+    for (size_t i = 0; i < from->n_dropped; i++)
+        profile_drop(reader->profile, from->dropped[i].reason, from->dropped[i].rows);
+    return 0;
+}
+
+int profile_join(const struct profile *profiles, size_t n, struct arena *arena, struct profile *joined,
+                 struct diag *diag)
+{
+    *joined = (struct profile){0};
+    if (n == 0) return 0;
+    *joined = (struct profile){.format = profiles->format, .set = profiles->set, .grouped_by = profiles->grouped_by};
+    struct profile_reader reader = {.arena = arena, .diag = diag, .profile = joined};
+    int status = 0;
+    for (size_t i = 0; status == 0 && i < n; i++) status = join_rows(&reader, &profiles[i]);
+    HASH_CLEAR(hh, reader.group_index);
+    return status;
+}
