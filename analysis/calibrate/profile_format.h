@@ -10,7 +10,9 @@
 /* X(name): profile_NAME; the first that recognises a header reads the file. */
 #define PROFILE_FORMATS(X)                                                                                             \
     X(vidur_dense)                                                                                                     \
-    X(aiconfigurator_gemm)
+    X(aiconfigurator_gemm)                                                                                             \
+    X(llmservingsim_layers)                                                                                            \
+    X(llmservingsim_dense)
 
 struct profile_reader {
     const struct profile_options *options;
