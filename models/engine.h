@@ -1,0 +1,30 @@
+/* What a serving engine's host adds to the GPU time of an iteration.
+ *
+ *     iteration = max(GPU, launch) + iteration_s + sequences sequence_s + [prompts in the batch] prompt_s
+ *     launch = layers layer_launch_s, or 0 when the batch replays a captured CUDA graph
+ *
+ * A host that launches kernels one by one runs ahead of a slow GPU and holds up a fast one: whichever is slower shows.
+ * Scheduling, preparing inputs, talking to the workers of the other GPUs and sampling wait for the GPU and come on top.
+ * Left out: a host that schedules the next iteration while the GPU works shows as a small iteration_s, not as a law of
+ * its own; stalls of the memory allocator (see configs/engines/vllm-0.2.json). */
+#ifndef ORRERY_MODELS_ENGINE_H
+#define ORRERY_MODELS_ENGINE_H
+
+#include "models/iteration.h"
+#include "models/piece.h"
+
+#include <stdint.h>
+
+struct engine_params {
+    double layer_launch_s; /* launching the kernels of one layer, one by one */
+    double iteration_s;    /* every iteration */
+    double sequence_s;     /* each sequence of the batch: its prompt, or its token */
+    double prompt_s;       /* an iteration that holds prompts */
+    int64_t graph_tokens;  /* batches of up to so many tokens, prompts included, replay a CUDA graph; 0: none does */
+};
+
+/* Seconds of an iteration of `layers` layers (of one pipeline stage) along a run, of which the GPU takes `gpu`. */
+struct piece engine_iteration(const struct engine_params *params, double layers, const struct iteration_work *work,
+                              struct piece gpu);
+
+#endif

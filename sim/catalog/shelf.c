@@ -1,0 +1,119 @@
+#include "sim/catalog/shelf.h"
+
+#include "sim/core/path.h"
+#include "sim/core/text.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int fail_nomem(struct diag *diag)
+{
+    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+}
+
+char *shelf_entry_name(struct arena *arena, const char *path)
+{
+    char *copy = arena_strdup(arena, path);
+    if (!copy) return NULL;
+    copy[strlen(copy) - strlen(".json")] = 0;
+    char *slash = strrchr(copy, '/');
+    if (slash && strcmp(slash + 1, "config") == 0) {
+        *slash = 0;
+        slash = strrchr(copy, '/');
+    }
+    return slash ? slash + 1 : copy;
+}
+
+static int compare_names(const void *left, const void *right)
+{
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+/* Counts the entries of a shelf, and keeps the names of up to `max` of them when `names` is not NULL, in the order of
+ * the directory. */
+static int visit_shelf(DIR *directory, struct arena *arena, const char **names, size_t max, size_t *n)
+{
+    *n = 0;
+    rewinddir(directory);
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        if (entry->d_name[0] == '.' || !path_is_json(entry->d_name)) continue;
+        if (names) {
+            if (*n == max) break;
+            names[*n] = shelf_entry_name(arena, entry->d_name);
+            if (!names[*n]) return SIM_E_NOMEM;
+        }
+        ++*n;
+    }
+    return 0;
+}
+
+int shelf_list(const struct catalog *catalog, const struct shelf *shelf, struct arena *arena,
+               struct catalog_names *names, struct diag *diag)
+{
+    *names = (struct catalog_names){0, NULL};
+    const char *path = arena_printf(arena, "%s/%s", catalog->root, shelf->folder);
+    if (!path) return fail_nomem(diag);
+    DIR *directory = opendir(path);
+    if (!directory)
+        return diag_error(diag, SIM_E_IO, path, "set ORRERY_DATA to the directory that holds 'configs'",
+                          "cannot list the %ss of the catalog: %s", shelf->noun, strerror(errno));
+    size_t n;
+    visit_shelf(directory, arena, NULL, 0, &n);
+    const char **list = arena_alloc(arena, (n + 1) * sizeof *list);
+    const int code = list ? visit_shelf(directory, arena, list, n, &names->n) : SIM_E_NOMEM;
+    closedir(directory);
+    if (code != 0) return fail_nomem(diag);
+    qsort(list, names->n, sizeof *list, compare_names);
+    names->names = list;
+    return 0;
+}
+
+/* "a, b, c" */
+static const char *join_names(struct arena *arena, const struct catalog_names *names)
+{
+    struct text text;
+    text_init(&text);
+    for (size_t i = 0; i < names->n; i++) text_printf(&text, "%s%s", i > 0 ? ", " : "", names->names[i]);
+    const char *joined = text.failed ? NULL : arena_strdup(arena, text.chars ? text.chars : "none");
+    text_fini(&text);
+    return joined;
+}
+
+static int report_unknown(const struct catalog *catalog, const struct shelf *shelf, const char *name, const char *where,
+                          struct arena *arena, struct diag *diag)
+{
+    struct catalog_names names;
+    const int code = shelf_list(catalog, shelf, arena, &names, diag);
+    if (code != 0) return code;
+    const char *nearest = text_nearest(name, names.names, names.n), *known = join_names(arena, &names);
+    const char *hint = nearest ? arena_printf(arena, "did you mean '%s'? '%s' shows all", nearest, shelf->list_command)
+                               : arena_printf(arena, "known are %s", known ? known : "");
+    if (!hint || !known) return fail_nomem(diag);
+    return diag_error(diag, SIM_E_CONFIG, where, hint, "unknown %s '%s'", shelf->noun, name);
+}
+
+int shelf_find(const struct catalog *catalog, const struct shelf *shelf, const char *name, const char *where,
+               struct arena *arena, const char **path, struct diag *diag)
+{
+    const bool is_path = path_is_json(name);
+    *path = is_path ? arena_strdup(arena, name)
+                    : arena_printf(arena, "%s/%s/%s.json", catalog->root, shelf->folder, name);
+    if (!*path) return fail_nomem(diag);
+    if (is_path || (strchr(name, '/') == NULL && access(*path, R_OK) == 0)) return 0;
+    return report_unknown(catalog, shelf, name, where, arena, diag);
+}
+
+int shelf_bind(const char *path, const struct config_field *fields, struct arena *arena, void *out, size_t bytes,
+               struct diag *diag)
+{
+    struct config *config;
+    int code = config_load(path, &config, diag);
+    if (code != 0) return code;
+    code = config_bind(config, fields, NULL, arena, out, bytes, diag);
+    config_destroy(config);
+    return code;
+}

@@ -1,0 +1,31 @@
+/* A shelf of the catalog: a folder whose files are found by name. Shared by the readers of the catalog, of no use to
+ * others. */
+#ifndef ORRERY_CATALOG_SHELF_H
+#define ORRERY_CATALOG_SHELF_H
+
+#include "sim/catalog/catalog.h"
+
+/* The folder below the catalog's root, and what messages call its entries. */
+struct shelf {
+    const char *folder, *noun, *list_command;
+};
+
+/* Finds the file of an entry. Reports an unknown name; that a path leads nowhere is for its reader to say. Returns 0,
+ * SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
+int shelf_find(const struct catalog *catalog, const struct shelf *shelf, const char *name, const char *where,
+               struct arena *arena, const char **path, struct diag *diag);
+
+/* Names of all entries, sorted. Returns 0, SIM_E_IO or SIM_E_NOMEM. */
+int shelf_list(const struct catalog *catalog, const struct shelf *shelf, struct arena *arena,
+               struct catalog_names *names, struct diag *diag);
+
+/* Loads and binds a file of ours. The texts that the struct keeps are in the arena. Returns what config_load and
+ * config_bind return. */
+int shelf_bind(const char *path, const struct config_field *fields, struct arena *arena, void *out, size_t bytes,
+               struct diag *diag);
+
+/* "a100" of "hardware/a100.json", and "Yi-34B" of "models/Yi-34B/config.json": checkpoints call all their files alike.
+ * NULL when out of memory. */
+char *shelf_entry_name(struct arena *arena, const char *path);
+
+#endif
