@@ -18,8 +18,7 @@ static const double start_spread = 3.0;
 enum { MAX_ROWS = 5000, SCREEN_ROWS = 600, STARTS = 8, MAX_ITERATIONS = 200 };
 
 struct fit {
-    enum kernel_class class;
-    const struct kernel_class_info *info;
+    const struct fit_model *model;
     const struct profile_row **rows;
     size_t n_rows;
     size_t free_params[KERNEL_MAX_PARAMS]; /* the parameters that are fitted, not switches */
@@ -27,6 +26,30 @@ struct fit {
     union kernel_params params; /* with the switches of the moment */
     double cost;                /* of params */
 };
+
+/* --- models --- */
+
+static double class_seconds(const union kernel_params *params, const struct profile_row *row)
+{
+    return kernel_call_time(params, row->gpu, &row->call).seconds;
+}
+
+struct fit_model fit_model_of(enum kernel_class class)
+{
+    const struct kernel_class_info *info = kernel_class_info(class);
+    return (struct fit_model){.class = class,
+                              .name = info->name,
+                              .params = info->params,
+                              .n_params = info->n_params,
+                              .seconds = class_seconds};
+}
+
+union kernel_params fit_model_initial(const struct fit_model *model)
+{
+    union kernel_params params = {{0.0}};
+    for (size_t i = 0; i < model->n_params; i++) params.values[i] = model->params[i].initial;
+    return params;
+}
 
 /* --- parameters as unbounded numbers: log(p) runs over its bounds as the logistic function of u --- */
 
@@ -50,16 +73,11 @@ static void set_free_params(const struct fit *fit, const gsl_vector *u, union ke
     *params = fit->params;
     for (size_t i = 0; i < fit->n_free; i++) {
         const size_t at = fit->free_params[i];
-        params->values[at] = from_unbounded(&fit->info->params[at], gsl_vector_get(u, i));
+        params->values[at] = from_unbounded(&fit->model->params[at], gsl_vector_get(u, i));
     }
 }
 
 /* --- residuals --- */
-
-double fit_row_error(const struct profile_row *row, const union kernel_params *params)
-{
-    return kernel_call_time(params, row->gpu, &row->call).seconds / row->measured_s - 1.0;
-}
 
 /* The signed root of the soft_l1 loss 2 scale^2 (sqrt(1 + (r/scale)^2) - 1), so that a sum of squares is the loss. */
 static double soft_l1_root(double residual)
@@ -75,7 +93,7 @@ static int residuals(const gsl_vector *u, void *context, gsl_vector *out)
     union kernel_params params;
     set_free_params(fit, u, &params);
     for (size_t i = 0; i < fit->n_rows; i++) {
-        const double log_ratio = log1p(fit_row_error(fit->rows[i], &params));
+        const double log_ratio = log(fit->model->seconds(&params, fit->rows[i]) / fit->rows[i]->measured_s);
         if (!isfinite(log_ratio)) return GSL_EDOM;
         gsl_vector_set(out, i, soft_l1_root(log_ratio));
     }
@@ -88,7 +106,7 @@ static void set_start(const struct fit *fit, gsl_vector *start)
 {
     for (size_t i = 0; i < fit->n_free; i++) {
         const size_t at = fit->free_params[i];
-        gsl_vector_set(start, i, to_unbounded(&fit->info->params[at], fit->params.values[at]));
+        gsl_vector_set(start, i, to_unbounded(&fit->model->params[at], fit->params.values[at]));
     }
 }
 
@@ -130,7 +148,7 @@ static void choose_start(const struct fit *fit, const union kernel_params *first
     for (size_t i = 0; i < fit->n_free; i++) {
         const size_t at = fit->free_params[i];
         if (start == 0) params->values[at] = first->values[at];
-        if (start >= 1) params->values[at] = fit->info->params[at].initial;
+        if (start >= 1) params->values[at] = fit->model->params[at].initial;
         if (start > 1) params->values[at] *= pow(start_spread, 2.0 * places[i] - 1.0);
     }
 }
@@ -159,8 +177,8 @@ static int search(struct fit *fit, const union kernel_params *first)
 static int search_switches(struct fit *fit, const union kernel_params *first)
 {
     size_t switches[KERNEL_MAX_PARAMS], n_switches = 0;
-    for (size_t i = 0; i < fit->info->n_params; i++)
-        if (fit->info->params[i].unit == PARAM_SWITCH) switches[n_switches++] = i;
+    for (size_t i = 0; i < fit->model->n_params; i++)
+        if (fit->model->params[i].unit == PARAM_SWITCH) switches[n_switches++] = i;
     struct fit best = *fit;
     best.cost = (double)INFINITY;
     for (unsigned setting = 0; setting < 1u << n_switches; setting++) {
@@ -181,7 +199,7 @@ static int search_switches(struct fit *fit, const union kernel_params *first)
 static void choose_rows(struct fit *fit, const struct profile_row *rows, size_t n, const bool *held_out)
 {
     for (size_t i = 0; i < n; i++) {
-        if (rows[i].call.class != fit->class || (held_out != NULL && held_out[rows[i].group])) continue;
+        if (rows[i].call.class != fit->model->class || (held_out != NULL && held_out[rows[i].group])) continue;
         fit->rows[fit->n_rows++] = &rows[i];
     }
     struct rng rng;
@@ -197,14 +215,14 @@ static void choose_rows(struct fit *fit, const struct profile_row *rows, size_t 
 
 static void choose_params(struct fit *fit)
 {
-    for (size_t i = 0; i < fit->info->n_params; i++)
-        if (fit->info->params[i].unit != PARAM_SWITCH) fit->free_params[fit->n_free++] = i;
+    for (size_t i = 0; i < fit->model->n_params; i++)
+        if (fit->model->params[i].unit != PARAM_SWITCH) fit->free_params[fit->n_free++] = i;
 }
 
-int fit_class(enum kernel_class class, const struct profile_row *rows, size_t n, const bool *held_out,
-              union kernel_params *params, struct diag *diag)
+int fit_model_to(const struct fit_model *model, const struct profile_row *rows, size_t n, const bool *held_out,
+                 union kernel_params *params, struct diag *diag)
 {
-    struct fit fit = {.class = class, .info = kernel_class_info(class), .cost = (double)INFINITY, .params = *params};
+    struct fit fit = {.model = model, .cost = (double)INFINITY, .params = *params};
     fit.rows = mem_alloc((n + 1) * sizeof *fit.rows);
     if (fit.rows == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
     choose_rows(&fit, rows, n, held_out);
@@ -212,16 +230,23 @@ int fit_class(enum kernel_class class, const struct profile_row *rows, size_t n,
     int status = 0;
     if (fit.n_rows <= fit.n_free) {
         status = diag_error(diag, SIM_E_DATA, NULL, NULL, "%zu rows are too few to fit the %zu parameters of '%s'",
-                            fit.n_rows, fit.n_free, fit.info->name);
+                            fit.n_rows, fit.n_free, model->name);
     } else if (search_switches(&fit, params) < 0) {
         status = diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
     } else if (!isfinite(fit.cost)) {
         status = diag_error(diag, SIM_E_DATA, NULL, NULL, "no parameters of '%s' give its rows a finite time",
-                            fit.info->name);
+                            model->name);
     }
     mem_free(fit.rows);
     if (status == 0) *params = fit.params;
     return status;
+}
+
+int fit_class(enum kernel_class class, const struct profile_row *rows, size_t n, const bool *held_out,
+              union kernel_params *params, struct diag *diag)
+{
+    const struct fit_model model = fit_model_of(class);
+    return fit_model_to(&model, rows, n, held_out, params, diag);
 }
 
 struct kernel_range fit_range(enum kernel_class class, const struct profile_row *rows, size_t n)
@@ -242,6 +267,11 @@ struct kernel_range fit_range(enum kernel_class class, const struct profile_row 
 }
 
 /* --- errors --- */
+
+double fit_row_error(const struct profile_row *row, const union kernel_params *params)
+{
+    return class_seconds(params, row) / row->measured_s - 1.0;
+}
 
 struct fit_error fit_error_of(double *errors, size_t n)
 {

@@ -14,6 +14,25 @@ struct fit_error {
     double median, p90, worst, bias; /* bias: median of predicted / measured - 1 */
 };
 
+/* A law with parameters that rows of a class are fitted to: the class's own, or one to compare it with. */
+struct fit_model {
+    enum kernel_class class;
+    const char *name;
+    const struct kernel_param *params;
+    size_t n_params;
+    double (*seconds)(const union kernel_params *params, const struct profile_row *row);
+};
+
+/* The class's own law. */
+struct fit_model fit_model_of(enum kernel_class class);
+
+/* The initial values of its parameters. */
+union kernel_params fit_model_initial(const struct fit_model *model);
+
+/* Fits a model as fit_class does. */
+int fit_model_to(const struct fit_model *model, const struct profile_row *rows, size_t n, const bool *held_out,
+                 union kernel_params *params, struct diag *diag);
+
 /* Fits `class` to the rows of that class among rows[0..n) for which held_out[group] is false (NULL: all of them), from
  * *params as one starting point. Each row brings its GPU: rows of several GPUs give parameters common to all of them.
  * Of many rows a fixed random sample is used. Returns 0 with *params, SIM_E_DATA when there are fewer rows than
