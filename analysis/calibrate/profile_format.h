@@ -9,6 +9,7 @@
 
 /* X(name): profile_NAME; the first that recognises a header reads the file. */
 #define PROFILE_FORMATS(X)                                                                                             \
+    X(simple)                                                                                                          \
     X(vidur_dense)                                                                                                     \
     X(aiconfigurator_gemm)                                                                                             \
     X(llmservingsim_layers)                                                                                            \

@@ -1,0 +1,321 @@
+/* Our own profile format: one row per measured kernel call.
+ *
+ *     kernel,m,n,k,weights,compute,time_us,group
+ *     gemm,16,4096,4096,fp16,fp16,21.5,llama-2-7b
+ *
+ * `kernel` is a class of models/kernel.h, the other columns are members of its shape by their names (models/gemm.h and
+ * its neighbours), and the time is `time_s` or `time_us`. Columns of other classes stay empty. What may be left out has
+ * the default below. `group` names rows that are held out together; without it these are the rows of one shape.
+ * `operator` says which operator of a layer it is. */
+#include "analysis/calibrate/profile_format.h"
+
+#include "sim/core/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum member_kind { NUMBER, FORMAT, FLAG };
+
+/* A member of a shape: where it is in a call, and the least value it may have. */
+struct member {
+    const char *name;
+    enum member_kind kind;
+    size_t offset;
+    double min;
+    bool required;
+};
+
+#define AT(shape_name, member) offsetof(struct kernel_call, shape.shape_name.member)
+#define NEEDED(shape_name, member) {#member, NUMBER, AT(shape_name, member), 1.0, true}
+#define MAYBE(shape_name, member, min) {#member, NUMBER, AT(shape_name, member), min, false}
+#define FORMAT_OF(shape_name, member) {#member, FORMAT, AT(shape_name, member), 0.0, false}
+#define FLAG_OF(shape_name, member) {#member, FLAG, AT(shape_name, member), 0.0, false}
+#define END {NULL, NUMBER, 0, 0.0, false}
+
+static const struct member gemm_members[] = {NEEDED(gemm, m),          NEEDED(gemm, n),          NEEDED(gemm, k),
+                                             FORMAT_OF(gemm, weights), FORMAT_OF(gemm, compute), END};
+
+static const struct member prefill_members[] = {
+    NEEDED(prefill, sequences),    NEEDED(prefill, tokens),       MAYBE(prefill, past, 0.0),
+    MAYBE(prefill, pairs, 1.0),    NEEDED(prefill, q_heads),      NEEDED(prefill, kv_heads),
+    MAYBE(prefill, key_dim, 1.0),  MAYBE(prefill, value_dim, 1.0), MAYBE(prefill, window, 0.0),
+    FORMAT_OF(prefill, kv),        FORMAT_OF(prefill, compute),   FLAG_OF(prefill, shared_kv),
+    FLAG_OF(prefill, full),        END};
+
+static const struct member decode_members[] = {
+    NEEDED(decode, sequences),    NEEDED(decode, context),       NEEDED(decode, q_heads),     NEEDED(decode, kv_heads),
+    MAYBE(decode, key_dim, 1.0),  MAYBE(decode, value_dim, 1.0), MAYBE(decode, window, 0.0),  FORMAT_OF(decode, kv),
+    FORMAT_OF(decode, compute),   FLAG_OF(decode, shared_kv),    END};
+
+static const struct member elementwise_members[] = {NEEDED(elementwise, tokens), NEEDED(elementwise, width),
+                                                    MAYBE(elementwise, number_bytes, 0.5), END};
+
+static const struct member moe_members[] = {
+    NEEDED(moe, tokens),       NEEDED(moe, hidden),     NEEDED(moe, inner),      NEEDED(moe, chosen),
+    NEEDED(moe, experts),      MAYBE(moe, held, 1.0),   MAYBE(moe, matrices, 1.0), MAYBE(moe, skew, 0.0),
+    FORMAT_OF(moe, weights),   FORMAT_OF(moe, compute), END};
+
+static const struct member collective_members[] = {
+    NEEDED(collective, bytes), NEEDED(collective, gpus), MAYBE(collective, nodes, 1.0),
+    MAYBE(collective, link_bytes_per_s, 1.0), MAYBE(collective, network_bytes_per_s, 1.0), END};
+
+/* --- What is left out --- */
+
+static void set_if_absent(double *value, double fallback)
+{
+    if (isnan(*value)) *value = fallback;
+}
+
+static void complete_prefill(struct kernel_call *call, const struct gpu_spec *gpu)
+{
+    struct prefill_shape *shape = &call->shape.prefill;
+    (void)gpu;
+    set_if_absent(&shape->past, 0.0);
+    set_if_absent(&shape->pairs, shape->tokens * (shape->tokens + 2.0 * shape->past) / shape->sequences);
+    set_if_absent(&shape->key_dim, 128.0);
+    set_if_absent(&shape->value_dim, shape->key_dim);
+    set_if_absent(&shape->window, 0.0);
+}
+
+static void complete_decode(struct kernel_call *call, const struct gpu_spec *gpu)
+{
+    struct decode_shape *shape = &call->shape.decode;
+    (void)gpu;
+    set_if_absent(&shape->key_dim, 128.0);
+    set_if_absent(&shape->value_dim, shape->key_dim);
+    set_if_absent(&shape->window, 0.0);
+}
+
+static void complete_elementwise(struct kernel_call *call, const struct gpu_spec *gpu)
+{
+    (void)gpu;
+    set_if_absent(&call->shape.elementwise.number_bytes, 2.0);
+}
+
+static void complete_moe(struct kernel_call *call, const struct gpu_spec *gpu)
+{
+    struct moe_shape *shape = &call->shape.moe;
+    (void)gpu;
+    set_if_absent(&shape->held, shape->experts);
+    set_if_absent(&shape->matrices, 3.0);
+    set_if_absent(&shape->skew, 0.0);
+}
+
+static void complete_collective(struct kernel_call *call, const struct gpu_spec *gpu)
+{
+    struct collective_shape *shape = &call->shape.collective;
+    set_if_absent(&shape->nodes, 1.0);
+    set_if_absent(&shape->link_bytes_per_s, gpu_link_bytes_per_s(gpu, (int64_t)(shape->gpus / shape->nodes)));
+    set_if_absent(&shape->network_bytes_per_s, gpu->pcie_bytes_per_s);
+}
+
+/* --- Classes --- */
+
+struct class_format {
+    const struct member *members;
+    void (*complete)(struct kernel_call *call, const struct gpu_spec *gpu); /* NULL: nothing to do */
+};
+
+static struct class_format class_format(enum kernel_class class)
+{
+#define GEMM_FORMAT {gemm_members, NULL}
+#define PREFILL_FORMAT {prefill_members, complete_prefill}
+#define DECODE_FORMAT {decode_members, complete_decode}
+#define ELEMENTWISE_FORMAT {elementwise_members, complete_elementwise}
+#define MOE_FORMAT {moe_members, complete_moe}
+#define COLLECTIVE_FORMAT {collective_members, complete_collective}
+#define CLASS_FORMAT(id, name, kind) kind##_FORMAT,
+    static const struct class_format formats[] = {KERNEL_CLASSES(CLASS_FORMAT)};
+#undef CLASS_FORMAT
+    return formats[class];
+}
+
+static int fail_field(struct profile_reader *reader, int column, const char *hint, const char *what)
+{
+    char where[DIAG_WHERE_CHARS];
+    const struct csv_field field = profile_text(reader, column);
+    csv_where(reader->csv, (size_t)column, 0, where);
+    return diag_error(reader->diag, SIM_E_DATA, where, hint, "%s '%.*s'", what,
+                      field.n_chars < 60 ? (int)field.n_chars : 60, field.chars);
+}
+
+static int read_class(struct profile_reader *reader, int column, enum kernel_class *class)
+{
+    const struct csv_field field = profile_text(reader, column);
+    const char *names[KERNEL_CLASS_COUNT];
+    for (int i = 0; i < KERNEL_CLASS_COUNT; i++) {
+        names[i] = kernel_class_info((enum kernel_class)i)->name;
+        if (!profile_text_is(reader, column, names[i])) continue;
+        *class = (enum kernel_class)i;
+        return 0;
+    }
+    char word[64], hint[128] = "'orrery calibrate --help' lists the kernels";
+    snprintf(word, sizeof word, "%.*s", (int)field.n_chars, field.chars);
+    const char *nearest = text_nearest(word, names, KERNEL_CLASS_COUNT);
+    if (nearest != NULL) snprintf(hint, sizeof hint, "did you mean '%s'?", nearest);
+    return fail_field(reader, column, hint, "unknown kernel");
+}
+
+/* An operator named by its column, else the first that launches kernels of the class. */
+static int read_operator(struct profile_reader *reader, int column, enum kernel_class class, enum llm_operator *op)
+{
+    static const enum llm_operator of_class[KERNEL_CLASS_COUNT] = {
+        [KERNEL_GEMM] = OP_QKV,
+        [KERNEL_GEMM_FP8] = OP_QKV,
+        [KERNEL_GEMM_INT4] = OP_QKV,
+        [KERNEL_PREFILL_ATTENTION] = OP_PREFILL_ATTENTION,
+        [KERNEL_DECODE_ATTENTION] = OP_DECODE_ATTENTION,
+        [KERNEL_NORM] = OP_NORM,
+        [KERNEL_ROTARY] = OP_ROTARY,
+        [KERNEL_ACTIVATION] = OP_ACTIVATION,
+        [KERNEL_RESIDUAL] = OP_RESIDUAL,
+        [KERNEL_EMBEDDING] = OP_EMBEDDING,
+        [KERNEL_KV_WRITE] = OP_KV_WRITE,
+        [KERNEL_MOE] = OP_EXPERTS,
+        [KERNEL_MOE_FP8] = OP_EXPERTS,
+        [KERNEL_ALL_REDUCE] = OP_ALL_REDUCE,
+        [KERNEL_ALL_GATHER] = OP_ALL_GATHER,
+        [KERNEL_REDUCE_SCATTER] = OP_REDUCE_SCATTER,
+        [KERNEL_ALL_TO_ALL] = OP_ALL_TO_ALL,
+        [KERNEL_SEND] = OP_SEND,
+    };
+    *op = of_class[class];
+    if (profile_text(reader, column).n_chars == 0) return 0;
+    for (int i = 0; i < LLM_OPERATOR_COUNT; i++) {
+        if (!profile_text_is(reader, column, llm_operator_name((enum llm_operator)i))) continue;
+        *op = (enum llm_operator)i;
+        return 0;
+    }
+    return fail_field(reader, column, NULL, "unknown operator");
+}
+
+/* --- Members --- */
+
+static int read_format(struct profile_reader *reader, int column, enum number_format *format)
+{
+#define FORMAT_NAME(id, name, bytes) name,
+    static const char *const names[] = {NUMBER_FORMATS(FORMAT_NAME)};
+#undef FORMAT_NAME
+    *format = FORMAT_FP16;
+    if (profile_text(reader, column).n_chars == 0) return 0;
+    for (int i = 0; i < FORMAT_COUNT; i++) {
+        if (!profile_text_is(reader, column, names[i])) continue;
+        *format = (enum number_format)i;
+        return 0;
+    }
+    return fail_field(reader, column, "write fp16, bf16, fp8, int8, int4, tf32 or fp32", "unknown number format");
+}
+
+static int read_number(struct profile_reader *reader, int column, const struct member *member, double *value)
+{
+    const int code = profile_number(reader, column, member->min, value);
+    if (code < 0 || !isnan(*value) || !member->required) return code;
+    char where[DIAG_WHERE_CHARS];
+    csv_where(reader->csv, column < 0 ? 0 : (size_t)column, 0, where);
+    return diag_error(reader->diag, SIM_E_DATA, where, NULL, "this kernel needs '%s'", member->name);
+}
+
+static int read_member(struct profile_reader *reader, const struct member *member, struct kernel_call *call)
+{
+    const int column = profile_column(reader, member->name);
+    char *at = (char *)call + member->offset;
+    double flag = 0.0;
+    int code = 0;
+    switch (member->kind) {
+    case NUMBER: return read_number(reader, column, member, (double *)(void *)at);
+    case FORMAT: return read_format(reader, column, (enum number_format *)(void *)at);
+    case FLAG:
+        code = profile_number(reader, column, 0.0, &flag);
+        *(bool *)at = flag > 0.0;
+        return code;
+    }
+    return code;
+}
+
+/* Rows of a product, tokens of a batch, sequences that decode: what the bands of the error table count. */
+static double band_tokens(const struct kernel_call *call)
+{
+    static const char *const axes[] = {"m", "tokens", "sequences"};
+    double values[KERNEL_MAX_AXES];
+    const struct kernel_class_info *info = kernel_class_info(call->class);
+    kernel_call_axes(call, values);
+    for (size_t i = 0; i < sizeof axes / sizeof *axes; i++)
+        for (size_t axis = 0; axis < info->n_axes; axis++)
+            if (strcmp(info->axes[axis], axes[i]) == 0) return values[axis];
+    return 0.0;
+}
+
+/* --- Rows --- */
+
+struct columns {
+    int kernel, time, group, op;
+    double time_unit_s;
+};
+
+static int read_group(struct profile_reader *reader, const struct columns *columns, struct profile_row *row)
+{
+    const struct csv_field field = profile_text(reader, columns->group);
+    if (columns->group >= 0) return profile_group(reader, &row->group, "%.*s", (int)field.n_chars, field.chars);
+    const struct kernel_class_info *info = kernel_class_info(row->call.class);
+    double axes[KERNEL_MAX_AXES] = {0.0};
+    kernel_call_axes(&row->call, axes);
+    struct text name;
+    text_init(&name);
+    text_add(&name, info->name);
+    for (size_t i = 0; i < info->n_axes; i++) text_printf(&name, " %s%g", info->axes[i], axes[i]);
+    const int code = name.failed ? diag_error(reader->diag, SIM_E_NOMEM, NULL, NULL, "out of memory")
+                                 : profile_group(reader, &row->group, "%s", name.chars);
+    text_fini(&name);
+    return code;
+}
+
+static int read_row(struct profile_reader *reader, const struct columns *columns)
+{
+    struct profile_row row = {0};
+    double time;
+    int code = read_class(reader, columns->kernel, &row.call.class);
+    if (code < 0) return code;
+    const struct class_format format = class_format(row.call.class);
+    for (const struct member *member = format.members; code == 0 && member->name != NULL; member++)
+        code = read_member(reader, member, &row.call);
+    if (code == 0) code = read_operator(reader, columns->op, row.call.class, &row.op);
+    if (code == 0) code = profile_number(reader, columns->time, 0.0, &time);
+    if (code < 0) return code;
+    if (format.complete != NULL) format.complete(&row.call, reader->options->gpu);
+    row.measured_s = time * columns->time_unit_s;
+    row.tokens = band_tokens(&row.call);
+    code = read_group(reader, columns, &row);
+    return code == 0 ? profile_add(reader, &row) : code;
+}
+
+static int find_time(const struct profile_reader *reader, double *unit_s)
+{
+    const int seconds = profile_column(reader, "time_s");
+    *unit_s = seconds >= 0 ? 1.0 : 1e-6;
+    return seconds >= 0 ? seconds : profile_column(reader, "time_us");
+}
+
+static bool recognise(const struct profile_reader *reader)
+{
+    double unit_s;
+    return profile_column(reader, "kernel") >= 0 && find_time(reader, &unit_s) >= 0;
+}
+
+static int read(struct profile_reader *reader)
+{
+    struct columns columns = {.kernel = profile_column(reader, "kernel"),
+                              .group = profile_column(reader, "group"),
+                              .op = profile_column(reader, "operator")};
+    columns.time = find_time(reader, &columns.time_unit_s);
+    reader->profile->set = "isolated";
+    reader->profile->grouped_by = columns.group >= 0 ? "group" : "shape";
+    int code = profile_next(reader);
+    while (code > 0) {
+        code = read_row(reader, &columns);
+        if (code == 0) code = profile_next(reader);
+    }
+    return code;
+}
+
+const struct profile_format profile_simple = {"orrery", recognise, read};

@@ -1,0 +1,93 @@
+/* Our own profile format: every class by its members, what may be left out, findings with their place. */
+#include "tests/harness.h"
+
+#include "tests/profile_fixture.h"
+
+#include <string.h>
+
+static const char all_text[] =
+    "kernel,operator,m,n,k,sequences,tokens,past,context,q_heads,kv_heads,key_dim,kv,compute,weights,window,shared_kv,"
+    "full,width,number_bytes,hidden,inner,chosen,experts,held,bytes,gpus,nodes,time_us,group\n"
+    "gemm_fp8,down,17,4096,11008,,,,,,,,,fp8,fp8,,,,,,,,,,,,,,50,a\n"
+    "prefill_attention,,,,,2,300,100,,32,8,64,fp8,bf16,,4096,1,1,,,,,,,,,,,80,a\n"
+    "decode_attention,,,,,16,,,1000,32,8,,,,,,,,,,,,,,,,,,40,b\n"
+    "norm,,,,,,12,,,,,,,,,,,,8192,4,,,,,,,,,9,b\n"
+    "moe,,,,,,64,,,,,,,,,,,,,,2048,768,8,128,32,,,,300,b\n"
+    "all_reduce,,,,,,,,,,,,,,,,,,,,,,,,,1e6,8,1,30,b\n";
+
+static void every_class_is_read_by_its_members(void)
+{
+    struct profile_fixture fixture;
+    MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
+    MUST(CHECK_EQ_INT(profile_fixture_text(&fixture, "own.csv", all_text), 0));
+    const struct profile *profile = &fixture.files[0];
+    CHECK_EQ_STR(profile->format, "orrery");
+    CHECK_EQ_STR(profile->grouped_by, "group");
+    MUST(CHECK_EQ_INT(profile->n, 6));
+    CHECK_EQ_INT(profile->n_groups, 2);
+    const struct profile_row *rows = profile->rows;
+    CHECK_EQ_INT(rows[0].call.class, KERNEL_GEMM_FP8);
+    CHECK_EQ_INT(rows[0].op, OP_DOWN);
+    CHECK(rows[0].call.shape.gemm.m == 17 && rows[0].call.shape.gemm.k == 11008 && rows[0].tokens == 17);
+    CHECK_EQ_INT(rows[0].call.shape.gemm.weights, FORMAT_FP8);
+    CHECK_NEAR(rows[0].measured_s, 50e-6, 1e-15);
+    const struct prefill_shape *prefill = &rows[1].call.shape.prefill;
+    CHECK(prefill->past == 100 && prefill->window == 4096 && prefill->shared_kv && prefill->full);
+    CHECK(prefill->key_dim == 64 && prefill->value_dim == 64);
+    CHECK_NEAR(prefill->pairs, 300.0 * (300.0 + 2 * 100.0) / 2, 1e-9);
+    CHECK_EQ_INT(prefill->kv, FORMAT_FP8);
+    CHECK(rows[2].call.shape.decode.context == 1000 && rows[2].call.shape.decode.key_dim == 128);
+    CHECK(rows[2].tokens == 16 && rows[2].call.shape.decode.kv == FORMAT_FP16);
+    CHECK(rows[3].call.shape.elementwise.number_bytes == 4 && rows[3].call.shape.elementwise.width == 8192);
+    CHECK(rows[4].call.shape.moe.held == 32 && rows[4].call.shape.moe.matrices == 3);
+    CHECK(rows[5].call.shape.collective.gpus == 8 && rows[5].tokens == 0);
+    CHECK_NEAR(rows[5].call.shape.collective.link_bytes_per_s, gpu_link_bytes_per_s(&fixture.gpu, 8), 1);
+    profile_fixture_fini(&fixture);
+}
+
+static void without_groups_a_shape_is_one(void)
+{
+    struct profile_fixture fixture;
+    MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
+    const char *text = "time_s,kernel,m,n,k\n1e-4,gemm,16,4096,4096\n2e-4,gemm,16,4096,4096\n1e-4,gemm,32,4096,4096\n";
+    MUST(CHECK_EQ_INT(profile_fixture_text(&fixture, "own.csv", text), 0));
+    CHECK_EQ_STR(fixture.files[0].grouped_by, "shape");
+    MUST(CHECK_EQ_INT(fixture.files[0].n_groups, 2));
+    CHECK_EQ_STR(fixture.files[0].groups[0], "gemm m16 n4096 k4096");
+    CHECK_NEAR(fixture.files[0].rows[1].measured_s, 2e-4, 1e-15);
+    profile_fixture_fini(&fixture);
+}
+
+/* The finding about a file must begin with `place` and contain `text`. */
+static void check_finding(const char *file, const char *place, const char *text)
+{
+    struct profile_fixture fixture;
+    MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
+    CHECK_EQ_INT(profile_fixture_text(&fixture, "own.csv", file), SIM_E_DATA);
+    MUST(CHECK(fixture.diag.n_items == 1));
+    const struct diag_item *item = &fixture.diag.items[0];
+    const char *name = strstr(item->where, "own.csv:");
+    CHECK_EQ_STR(name != NULL ? name : item->where, place);
+    CHECK_EQ_STR(item->text, text);
+    profile_fixture_fini(&fixture);
+}
+
+static void wrong_fields_are_found(void)
+{
+    check_finding("kernel,m,n,k,time_s\ngemm,16,4096,4096,1e-4\ngem,16,4096,4096,1e-4\n", "own.csv:3:1",
+                  "unknown kernel 'gem'");
+    check_finding("kernel,m,n,k,time_s\ngemm,16,4096,,1e-4\n", "own.csv:2:14", "this kernel needs 'k'");
+    check_finding("kernel,m,n,time_s\ngemm,16,4096,1e-4\n", "own.csv:2:1", "this kernel needs 'k'");
+    check_finding("kernel,m,n,k,time_s,weights\ngemm,16,4096,64,1e-4,fp7\n", "own.csv:2:22",
+                  "unknown number format 'fp7'");
+    check_finding("kernel,m,n,k,time_s\ngemm,16,0,64,1e-4\n", "own.csv:2:9",
+                  "'n' must be a number of at least 1, got '0'");
+    check_finding("kernel,m,n,k,time_s,operator\ngemm,16,64,64,1e-4,kqv\n", "own.csv:2:20", "unknown operator 'kqv'");
+}
+
+TEST_SUITE(profile_simple)
+{
+    TEST(every_class_is_read_by_its_members);
+    TEST(without_groups_a_shape_is_one);
+    TEST(wrong_fields_are_found);
+}
