@@ -2,12 +2,21 @@
 
 #include <math.h>
 
+/* Numbers per token, beside two hidden states, at the widest point of a layer. */
+static double widest_numbers(const struct llm_spec *llm, const struct llm_shard *shard)
+{
+    const double passes = llm->gated_ffn ? 3.0 : 2.0;
+    const double sparse = passes * (shard->ffn + (double)llm->experts_per_token * shard->expert_ffn);
+    const double dense = passes * shard->dense_ffn;
+    const double heads = (shard->q_heads + shard->kv_heads) * (double)(llm_key_dim(llm) + llm_value_dim(llm));
+    return fmax(heads, fmax(sparse, dense));
+}
+
 static double activation_bytes(const struct llm_spec *llm, const struct llm_shard *shard,
                                const struct kv_params *params)
 {
     const double number_bytes = number_format_bytes(llm->compute);
-    const double wide = shard->ffn + (double)llm->experts_per_token * shard->expert_ffn;
-    const double token_numbers = 2.0 * (double)llm->hidden + (llm->gated_ffn ? 3.0 : 2.0) * wide;
+    const double token_numbers = 2.0 * (double)llm->hidden + widest_numbers(llm, shard);
     const double logit_bytes = (double)llm->vocab * (number_bytes + 2.0 * number_format_bytes(FORMAT_FP32));
     return (double)params->batch_tokens * token_numbers * number_bytes + (double)params->batch_sequences * logit_bytes;
 }

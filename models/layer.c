@@ -9,9 +9,10 @@ struct listing {
     const struct gpu_spec *gpu;
     const struct iteration_work *work;
     struct llm_shard shard;
-    double layers, tokens, sequences; /* of the stage; of the batch */
-    double own_tokens;                /* that norms and residual sums work on: a share with sequence parallelism */
-    double number_bytes;              /* of activations */
+    double layers, dense, sparse; /* of the stage: all, those without experts where others have some, the rest */
+    double tokens, sequences;     /* of the batch */
+    double own_tokens;            /* that norms and residual sums work on: a share with sequence parallelism */
+    double number_bytes;          /* of activations */
     struct kernel_use *uses;
     size_t n;
 };
@@ -118,43 +119,49 @@ static void add_embedding(struct listing *list)
     add_elementwise(list, OP_EMBEDDING, KERNEL_EMBEDDING, lookups, list->tokens, 2.0 * (double)list->llm->hidden);
 }
 
-/* Norms of the layers, after the embedding and before the head; those of queries and keys in each head. */
+/* Norms of the layers, after the embedding and before the head. */
 static void add_norms(struct listing *list)
 {
     const struct llm_spec *llm = list->llm;
     const double outer = llm->embedding_norm && list->split->pipeline == 1 ? 2.0 : 1.0;
-    const double head_dim = (double)llm->head_dim;
     add_elementwise(list, OP_NORM, KERNEL_NORM, list->layers * (double)llm->layer_norms + outer, list->own_tokens,
                     2.0 * (double)llm->hidden);
-    if (!llm->qk_norm) return;
-    add_elementwise(list, OP_NORM, KERNEL_NORM, list->layers, list->tokens, 2.0 * list->shard.q_heads * head_dim);
-    add_elementwise(list, OP_NORM, KERNEL_NORM, list->layers, list->tokens, 2.0 * list->shard.kv_heads * head_dim);
 }
 
-/* Learned positions are added once, all others turn queries and keys in every layer. */
-static void add_rotary(struct listing *list)
+/* A norm in every layer over something else than the hidden state. */
+static void add_inner_norm(struct listing *list, double width)
 {
-    const double rotated = (list->shard.q_heads + list->shard.kv_heads) * (double)list->llm->head_dim;
+    if (width > 0.0) add_elementwise(list, OP_NORM, KERNEL_NORM, list->layers, list->tokens, 2.0 * width);
+}
+
+/* Learned positions are added once, all others turn `rotated` numbers of queries and keys in every layer. */
+static void add_rotary(struct listing *list, double rotated)
+{
     if (list->llm->position_embeddings > 0) return;
     add_elementwise(list, OP_ROTARY, KERNEL_ROTARY, list->layers, list->tokens, 2.0 * rotated);
 }
 
-/* Keys and values are read in one format and written in another: the mean of both times twice the numbers. */
-static void add_kv_write(struct listing *list)
+/* What is kept of a token is read in one format and written in another: the mean of both times twice the numbers. */
+static void add_kv_write(struct listing *list, double numbers)
 {
-    const struct elementwise_shape shape = {
-        .tokens = list->tokens,
-        .width = 2.0 * 2.0 * list->shard.kv_heads * (double)list->llm->head_dim,
-        .number_bytes = 0.5 * (list->number_bytes + number_format_bytes(list->llm->kv)),
-    };
+    const double number_bytes = 0.5 * (list->number_bytes + number_format_bytes(list->llm->kv));
+    const struct elementwise_shape shape = {list->tokens, 2.0 * numbers, number_bytes};
     add(list, OP_KV_WRITE, BY_TOKENS, list->layers,
         (struct kernel_call){.class = KERNEL_KV_WRITE, .shape.elementwise = shape});
 }
 
+/* A product with weights in every layer. */
+static void add_product(struct listing *list, enum llm_operator op, enum kernel_driver driver, double m, double n,
+                        double k)
+{
+    add(list, op, driver, list->layers, layer_product(list, m, n, k));
+}
+
+/* The chunks of prompts. Each query head has keys and values of its own when latent vectors were expanded. */
 static void add_prefill_attention(struct listing *list)
 {
+    const struct llm_spec *llm = list->llm;
     const struct iteration_work *work = list->work;
-    if (work->prefill_tokens == 0) return;
     const struct prefill_shape shape = {
         .sequences = (double)work->prefill_sequences,
         .tokens = (double)work->prefill_tokens,
@@ -162,30 +169,33 @@ static void add_prefill_attention(struct listing *list)
         .pairs = work->prefill_pairs,
         .q_heads = list->shard.q_heads,
         .kv_heads = list->shard.kv_heads,
-        .key_dim = (double)list->llm->head_dim,
-        .value_dim = (double)list->llm->head_dim,
-        .kv = list->llm->kv,
-        .compute = list->llm->compute,
-        .window = (double)list->llm->sliding_window,
+        .key_dim = (double)llm_key_dim(llm),
+        .value_dim = (double)llm_value_dim(llm),
+        .kv = llm->kv_latent > 0 ? llm->compute : llm->kv,
+        .compute = llm->compute,
+        .window = (double)llm->sliding_window,
     };
     add(list, OP_PREFILL_ATTENTION, BY_PREFILL, list->layers,
         (struct kernel_call){.class = KERNEL_PREFILL_ATTENTION, .shape.prefill = shape});
 }
 
+/* The decoding sequences: over keys and values, or over latent vectors, which all heads share. */
 static void add_decode_attention(struct listing *list)
 {
+    const struct llm_spec *llm = list->llm;
     const struct iteration_work *work = list->work;
-    if (work->decode_sequences == 0) return;
+    const bool latent = llm->kv_latent > 0;
     const struct decode_shape shape = {
         .sequences = (double)work->decode_sequences,
         .context = (double)work->decode_context_tokens / (double)work->decode_sequences,
         .q_heads = list->shard.q_heads,
-        .kv_heads = list->shard.kv_heads,
-        .key_dim = (double)list->llm->head_dim,
-        .value_dim = (double)list->llm->head_dim,
-        .kv = list->llm->kv,
-        .compute = list->llm->compute,
-        .window = (double)list->llm->sliding_window,
+        .kv_heads = latent ? 1.0 : list->shard.kv_heads,
+        .key_dim = (double)(latent ? llm->kv_latent + llm->rotary_dim : llm->head_dim),
+        .value_dim = (double)(latent ? llm->kv_latent : llm->head_dim),
+        .kv = llm->kv,
+        .compute = llm->compute,
+        .window = (double)llm->sliding_window,
+        .shared_kv = latent,
     };
     add(list, OP_DECODE_ATTENTION, BY_DECODE, list->layers,
         (struct kernel_call){.class = KERNEL_DECODE_ATTENTION, .shape.decode = shape});
@@ -193,15 +203,45 @@ static void add_decode_attention(struct listing *list)
 
 static void add_attention(struct listing *list)
 {
-    const struct llm_shard *shard = &list->shard;
-    const double hidden = (double)list->llm->hidden, head_dim = (double)list->llm->head_dim;
-    add(list, OP_QKV, BY_TOKENS, list->layers,
-        layer_product(list, list->tokens, (shard->q_heads + 2.0 * shard->kv_heads) * head_dim, hidden));
-    add_rotary(list);
-    add_kv_write(list);
-    add_prefill_attention(list);
-    add_decode_attention(list);
-    add(list, OP_OUT, BY_TOKENS, list->layers, layer_product(list, list->tokens, hidden, shard->q_heads * head_dim));
+    const struct llm_spec *llm = list->llm;
+    const double head_dim = (double)llm->head_dim;
+    const double q_width = list->shard.q_heads * head_dim, kv_width = list->shard.kv_heads * head_dim;
+    add_product(list, OP_QKV, BY_TOKENS, list->tokens, q_width + 2.0 * kv_width, (double)llm->hidden);
+    add_inner_norm(list, llm->qk_norm ? q_width : 0.0);
+    add_inner_norm(list, llm->qk_norm ? kv_width : 0.0);
+    add_rotary(list, q_width + kv_width);
+    add_kv_write(list, 2.0 * kv_width);
+    if (list->work->prefill_tokens > 0) add_prefill_attention(list);
+    if (list->work->decode_sequences > 0) add_decode_attention(list);
+    add_product(list, OP_OUT, BY_TOKENS, list->tokens, (double)llm->hidden, q_width);
+}
+
+/* Prompts expand the latent vectors of all their tokens, the earlier ones too. Decoding multiplies the expansion's two
+ * halves with queries and results instead (the products of all heads count as one). */
+static void add_latent_attention(struct listing *list)
+{
+    const struct llm_spec *llm = list->llm;
+    const struct iteration_work *work = list->work;
+    const double heads = list->shard.q_heads, latent = (double)llm->kv_latent, rotary = (double)llm->rotary_dim;
+    const double hidden = (double)llm->hidden, query = (double)llm->query_latent, value_dim = (double)llm->value_dim;
+    const double decoding = (double)work->decode_sequences;
+    add_product(list, OP_QKV, BY_TOKENS, list->tokens, query + latent + rotary, hidden);
+    add_inner_norm(list, query);
+    add_inner_norm(list, latent);
+    add_product(list, OP_QKV, BY_TOKENS, list->tokens, heads * (double)llm_key_dim(llm), query > 0.0 ? query : hidden);
+    add_rotary(list, (heads + 1.0) * rotary);
+    add_kv_write(list, latent + rotary);
+    if (work->prefill_tokens > 0) {
+        add_product(list, OP_QKV, BY_PREFILL, (double)(work->prefill_tokens + work->prefill_context_tokens),
+                    heads * (double)(llm->head_dim + llm->value_dim), latent);
+        add_prefill_attention(list);
+    }
+    if (work->decode_sequences > 0) {
+        add_product(list, OP_QKV, BY_DECODE, decoding, heads * latent, (double)llm->head_dim);
+        add_decode_attention(list);
+        add_product(list, OP_OUT, BY_DECODE, decoding, heads * value_dim, latent);
+    }
+    add_product(list, OP_OUT, BY_TOKENS, list->tokens, hidden, heads * value_dim);
 }
 
 /* Whether tokens travel to the experts, instead of lying on every GPU. */
@@ -210,19 +250,23 @@ static bool dispatches(const struct listing *list)
     return list->llm->experts > 0 && list->split->sequence && list->split->expert > 1;
 }
 
-/* A dense layer, or what serves every token beside the experts. Where tokens travel, each GPU holds all of it for its
- * own tokens. */
-static void add_ffn(struct listing *list)
+static void add_ffn(struct listing *list, double layers, double tokens, double width)
 {
-    const struct llm_spec *llm = list->llm;
-    const double hidden = (double)llm->hidden, width = dispatches(list) ? (double)llm->ffn : list->shard.ffn;
-    const double tokens = dispatches(list) ? list->own_tokens : list->tokens;
-    if (llm->ffn == 0) return;
-    add(list, OP_UP, BY_TOKENS, list->layers,
-        layer_product(list, tokens, llm->gated_ffn ? 2.0 * width : width, hidden));
-    add_elementwise(list, OP_ACTIVATION, KERNEL_ACTIVATION, list->layers, tokens,
-                    llm->gated_ffn ? 3.0 * width : 2.0 * width);
-    add(list, OP_DOWN, BY_TOKENS, list->layers, layer_product(list, tokens, hidden, width));
+    const double hidden = (double)list->llm->hidden, wide = list->llm->gated_ffn ? 2.0 * width : width;
+    if (width == 0.0) return;
+    add(list, OP_UP, BY_TOKENS, layers, layer_product(list, tokens, wide, hidden));
+    add_elementwise(list, OP_ACTIVATION, KERNEL_ACTIVATION, layers, tokens, wide + width);
+    add(list, OP_DOWN, BY_TOKENS, layers, layer_product(list, tokens, hidden, width));
+}
+
+/* What serves every token, beside experts or without. Where tokens travel, each GPU has all of it for its own. */
+static void add_ffns(struct listing *list)
+{
+    add_ffn(list, list->dense, list->tokens, list->shard.dense_ffn);
+    if (dispatches(list))
+        add_ffn(list, list->sparse, list->own_tokens, (double)list->llm->ffn);
+    else
+        add_ffn(list, list->sparse, list->tokens, list->shard.ffn);
 }
 
 /* Tokens to the experts and their results back. A token goes once to every group of GPUs that holds one of its experts,
@@ -232,7 +276,7 @@ static void add_dispatch(struct listing *list)
     const double groups = (double)list->split->expert, parts = (double)list->split->tensor / groups;
     const double met = groups * (1.0 - pow(1.0 - 1.0 / groups, (double)list->llm->experts_per_token));
     if (dispatches(list))
-        add_collective(list, OP_ALL_TO_ALL, KERNEL_ALL_TO_ALL, BY_TOKENS, 2.0 * list->layers,
+        add_collective(list, OP_ALL_TO_ALL, KERNEL_ALL_TO_ALL, BY_TOKENS, 2.0 * list->sparse,
                        hidden_bytes(list) / (double)list->split->tensor * met * parts);
 }
 
@@ -241,7 +285,7 @@ static void add_experts(struct listing *list)
     const struct llm_spec *llm = list->llm;
     const double groups = (double)list->split->expert;
     if (llm->experts == 0) return;
-    add(list, OP_ROUTER, BY_TOKENS, list->layers,
+    add(list, OP_ROUTER, BY_TOKENS, list->sparse,
         plain_product(list, dispatches(list) ? list->own_tokens : list->tokens, (double)llm->experts,
                       (double)llm->hidden));
     add_dispatch(list);
@@ -257,33 +301,32 @@ static void add_experts(struct listing *list)
         .compute = has_native_fp8(list) ? FORMAT_FP8 : llm->compute,
     };
     const enum kernel_class class = has_native_fp8(list) ? KERNEL_MOE_FP8 : KERNEL_MOE;
-    add(list, OP_EXPERTS, BY_TOKENS, list->layers, (struct kernel_call){.class = class, .shape.moe = shape});
+    add(list, OP_EXPERTS, BY_TOKENS, list->sparse, (struct kernel_call){.class = class, .shape.moe = shape});
 }
 
 /* Two sums per layer, and one of the experts and what stands beside them. */
 static void add_residuals(struct listing *list)
 {
-    const double sums = list->llm->experts > 0 && list->llm->ffn > 0 ? 3.0 : 2.0;
-    add_elementwise(list, OP_RESIDUAL, KERNEL_RESIDUAL, sums * list->layers, list->own_tokens,
+    const double beside = list->llm->experts > 0 && list->llm->ffn > 0 ? list->sparse : 0.0;
+    add_elementwise(list, OP_RESIDUAL, KERNEL_RESIDUAL, 2.0 * list->layers + beside, list->own_tokens,
                     3.0 * (double)list->llm->hidden);
 }
 
-/* Once after the embedding and after each part of a layer; a stage that receives shares puts them together first. */
-static void add_all_reduces(struct listing *list)
+/* Whole hidden states are needed once after the embedding, and after attention and feed-forward layer of every layer, if
+ * tokens do not travel: by all-reduces, or by both their halves, the last of which gathers for the head. A stage that
+ * receives shares puts them together first. */
+static void add_sums(struct listing *list)
 {
-    const double first = list->split->pipeline == 1 ? 1.0 : 0.0, parts = list->llm->parallel_block ? 1.0 : 2.0;
-    const double bytes = hidden_bytes(list);
-    add_collective(list, OP_ALL_REDUCE, KERNEL_ALL_REDUCE, BY_TOKENS, first + parts * list->layers, bytes);
-    add_collective(list, OP_ALL_GATHER, KERNEL_ALL_GATHER, BY_TOKENS, 1.0 - first, bytes);
-}
-
-/* Each all-reduce in two halves; the last norm's results are gathered for the head. */
-static void add_halved_all_reduces(struct listing *list)
-{
-    const double first = list->split->pipeline == 1 ? 1.0 : 0.0;
-    const double parts = list->llm->parallel_block || dispatches(list) ? 1.0 : 2.0, bytes = hidden_bytes(list);
-    add_collective(list, OP_REDUCE_SCATTER, KERNEL_REDUCE_SCATTER, BY_TOKENS, first + parts * list->layers, bytes);
-    add_collective(list, OP_ALL_GATHER, KERNEL_ALL_GATHER, BY_TOKENS, 1.0 + parts * list->layers, bytes);
+    const double first = list->split->pipeline == 1 ? 1.0 : 0.0, bytes = hidden_bytes(list);
+    const double ffns = dispatches(list) ? list->dense : list->layers;
+    const double sums = list->llm->parallel_block ? list->layers : list->layers + ffns;
+    if (list->split->sequence) {
+        add_collective(list, OP_REDUCE_SCATTER, KERNEL_REDUCE_SCATTER, BY_TOKENS, first + sums, bytes);
+        add_collective(list, OP_ALL_GATHER, KERNEL_ALL_GATHER, BY_TOKENS, sums + 1.0, bytes);
+    } else {
+        add_collective(list, OP_ALL_REDUCE, KERNEL_ALL_REDUCE, BY_TOKENS, first + sums, bytes);
+        add_collective(list, OP_ALL_GATHER, KERNEL_ALL_GATHER, BY_TOKENS, 1.0 - first, bytes);
+    }
 }
 
 static void add_head(struct listing *list)
@@ -311,18 +354,20 @@ size_t llm_iteration_kernels(const struct llm_spec *llm, const struct llm_split 
         .number_bytes = number_format_bytes(llm->compute),
     };
     list.layers = (double)list.shard.layers;
+    list.dense = (double)list.shard.dense_layers;
+    list.sparse = list.layers - list.dense;
     if (tokens <= 0.0) return 0;
     add_receive(&list);
     add_embedding(&list);
     add_norms(&list);
-    add_attention(&list);
-    add_ffn(&list);
+    if (llm->kv_latent > 0)
+        add_latent_attention(&list);
+    else
+        add_attention(&list);
+    add_ffns(&list);
     add_experts(&list);
     add_residuals(&list);
-    if (split->sequence)
-        add_halved_all_reduces(&list);
-    else
-        add_all_reduces(&list);
+    add_sums(&list);
     add_head(&list);
     return list.n;
 }

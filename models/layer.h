@@ -5,10 +5,14 @@
  * values); prompts and decoding sequences attend apart; the head runs once per sequence. Weights in fp8 are multiplied
  * in fp8 where the GPU can, else in the format of computing like all others; router and head always in that one.
  *
+ * Latent attention: prompts expand the latent vectors into keys and values of every head (the earlier ones of a chunked
+ * prompt again with each chunk); decoding sequences attend over the latent vectors as over one head of keys that are
+ * values too, with the expansion's halves multiplied into queries and results (DeepSeek-V2, 2024).
+ *
  * Numbers that an element-wise operator reads and writes per row: norm 2 hidden (of queries and keys twice the width of
  * their heads), rotary 2 (q_heads + kv_heads) head_dim, activation 3 ffn with a gate and 2 ffn without, residual
- * 3 hidden, embedding 2 hidden, KV write 4 kv_heads head_dim. Norms and residual sums count apart, although some engines
- * fuse them. Left out: biases, quantising activations, sampling. */
+ * 3 hidden, embedding 2 hidden, KV write twice what the cache keeps of a token in a layer. Norms and residual sums count
+ * apart, although some engines fuse them. Left out: biases, quantising activations, sampling. */
 #ifndef ORRERY_MODELS_LAYER_H
 #define ORRERY_MODELS_LAYER_H
 

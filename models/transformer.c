@@ -8,10 +8,36 @@ static int64_t ffn_matrices(const struct llm_spec *llm)
     return llm->gated_ffn ? 3 : 2;
 }
 
+int64_t llm_key_dim(const struct llm_spec *llm)
+{
+    return llm->kv_latent > 0 ? llm->head_dim + llm->rotary_dim : llm->head_dim;
+}
+
+int64_t llm_value_dim(const struct llm_spec *llm)
+{
+    return llm->kv_latent > 0 ? llm->value_dim : llm->head_dim;
+}
+
+/* Weights of the matrices of one layer that make latent vectors: every GPU holds all of them. */
+static int64_t latent_weights(const struct llm_spec *llm)
+{
+    return llm->kv_latent > 0 ? llm->hidden * (llm->query_latent + llm->kv_latent + llm->rotary_dim) : 0;
+}
+
+/* Weights of the attention matrices of one layer for some of the heads. */
+static double head_weights(const struct llm_spec *llm, double q_heads, double kv_heads)
+{
+    const double hidden = (double)llm->hidden, out = q_heads * (double)llm_value_dim(llm) * hidden;
+    if (llm->kv_latent == 0) return hidden * (double)llm->head_dim * (q_heads + 2.0 * kv_heads) + out;
+    const double query = llm->query_latent > 0 ? (double)llm->query_latent : hidden;
+    const double expanded = kv_heads * (double)(llm->kv_latent * (llm->head_dim + llm->value_dim));
+    return q_heads * query * (double)llm_key_dim(llm) + expanded + out;
+}
+
 /* Weights of the attention matrices of one layer. */
 static int64_t attention_weights(const struct llm_spec *llm)
 {
-    return llm->hidden * llm->head_dim * 2 * (llm->q_heads + llm->kv_heads);
+    return latent_weights(llm) + (int64_t)head_weights(llm, (double)llm->q_heads, (double)llm->kv_heads);
 }
 
 static int64_t expert_weights(const struct llm_spec *llm)
@@ -19,11 +45,18 @@ static int64_t expert_weights(const struct llm_spec *llm)
     return ffn_matrices(llm) * llm->hidden * llm->expert_ffn;
 }
 
-/* Weights of the feed-forward matrices of one layer, router included, that are met by a token which `experts` serve. */
+static int64_t router_weights(const struct llm_spec *llm)
+{
+    return llm->hidden * llm->experts;
+}
+
+/* Weights of the feed-forward matrices of all layers, routers included, that are met by a token which `experts` serve
+ * in each layer. */
 static int64_t ffn_weights(const struct llm_spec *llm, int64_t experts)
 {
-    const int64_t router = llm->experts > 0 ? llm->hidden * llm->experts : 0;
-    return ffn_matrices(llm) * llm->hidden * llm->ffn + router + experts * expert_weights(llm);
+    const int64_t row = ffn_matrices(llm) * llm->hidden;
+    const int64_t layer = row * llm->ffn + router_weights(llm) + experts * expert_weights(llm);
+    return llm->dense_layers * row * llm->dense_ffn + (llm->layers - llm->dense_layers) * layer;
 }
 
 static int64_t norm_parameters(const struct llm_spec *llm)
@@ -36,6 +69,7 @@ static int64_t layer_vectors(const struct llm_spec *llm)
 {
     int64_t n = llm->layer_norms * norm_parameters(llm);
     if (llm->qk_norm) n += 2 * llm->head_dim;
+    if (llm->kv_latent > 0) n += llm->query_latent + llm->kv_latent;
     if (llm->qkv_bias) n += (llm->q_heads + 2 * llm->kv_heads) * llm->head_dim;
     if (llm->output_bias) n += llm->hidden;
     if (llm->ffn_bias) n += (ffn_matrices(llm) - 1) * llm->ffn + llm->hidden;
@@ -53,8 +87,8 @@ static int64_t outer_vectors(const struct llm_spec *llm)
 
 static int64_t count_parameters(const struct llm_spec *llm, int64_t experts)
 {
-    const int64_t layer = attention_weights(llm) + ffn_weights(llm, experts) + layer_vectors(llm);
-    return llm->layers * layer + (llm->tied_embeddings ? 1 : 2) * llm->vocab * llm->hidden + outer_vectors(llm);
+    return llm->layers * (attention_weights(llm) + layer_vectors(llm)) + ffn_weights(llm, experts) +
+           (llm->tied_embeddings ? 1 : 2) * llm->vocab * llm->hidden + outer_vectors(llm);
 }
 
 int64_t llm_parameters(const struct llm_spec *llm)
@@ -64,7 +98,7 @@ int64_t llm_parameters(const struct llm_spec *llm)
 
 int64_t llm_active_parameters(const struct llm_spec *llm)
 {
-    return count_parameters(llm, llm->experts > 0 ? llm->experts_per_token : 0);
+    return count_parameters(llm, llm->experts_per_token);
 }
 
 double llm_weight_bytes(const struct llm_spec *llm)
@@ -79,11 +113,11 @@ double llm_kv_bytes_per_token(const struct llm_spec *llm)
 
 double llm_flop_per_token(const struct llm_spec *llm, int64_t context_tokens)
 {
-    const int64_t layer = attention_weights(llm) + ffn_weights(llm, llm->experts > 0 ? llm->experts_per_token : 0);
+    const int64_t weights = llm->layers * attention_weights(llm) + ffn_weights(llm, llm->experts_per_token);
     const int64_t seen = llm->sliding_window > 0 && llm->sliding_window < context_tokens ? llm->sliding_window
                                                                                          : context_tokens;
-    const double attention = 4.0 * (double)(llm->layers * llm->q_heads * llm->head_dim) * (double)seen;
-    return 2.0 * (double)(llm->layers * layer) + llm_head_flop(llm) + attention;
+    const int64_t width = llm->q_heads * (llm_key_dim(llm) + llm_value_dim(llm));
+    return 2.0 * (double)weights + llm_head_flop(llm) + 2.0 * (double)(llm->layers * width) * (double)seen;
 }
 
 double llm_head_flop(const struct llm_spec *llm)
@@ -95,11 +129,12 @@ double llm_read_bytes(const struct llm_spec *llm, int64_t tokens)
 {
     const double experts = (double)llm->experts, chosen = (double)llm->experts_per_token;
     const double touched = llm->experts > 0 ? experts * (1.0 - pow(1.0 - chosen / experts, (double)tokens)) : 0.0;
-    const double router = (double)llm->hidden * experts;
-    const double layer = (double)(attention_weights(llm) + ffn_matrices(llm) * llm->hidden * llm->ffn) +
-                         touched * (double)expert_weights(llm);
-    return (double)llm->layers * layer * number_format_bytes(llm->weights) +
-           ((double)llm->layers * router + (double)(llm->vocab * llm->hidden)) * number_format_bytes(llm->compute);
+    const double sparse = (double)(llm->layers - llm->dense_layers);
+    const double routers = sparse * (double)router_weights(llm);
+    const double layers = (double)(llm->layers * attention_weights(llm) + ffn_weights(llm, 0)) - routers +
+                          sparse * touched * (double)expert_weights(llm);
+    return layers * number_format_bytes(llm->weights) +
+           (routers + (double)(llm->vocab * llm->hidden)) * number_format_bytes(llm->compute);
 }
 
 double llm_window_pairs(double tokens, double context_tokens, double window_tokens)
@@ -118,10 +153,40 @@ static const char *size_problem(const struct llm_spec *llm)
     if (llm->head_dim < 1 || llm->head_dim > LLM_MAX_HEAD_DIM) return "attention heads must be from 1 to 4096 wide";
     if (llm->ffn < 0 || llm->ffn > LLM_MAX_FFN || llm->expert_ffn < 0 || llm->expert_ffn > LLM_MAX_FFN)
         return "feed-forward layers must be at most 524288 wide";
+    if (llm->dense_ffn < 0 || llm->dense_ffn > LLM_MAX_FFN) return "feed-forward layers must be at most 524288 wide";
     if (llm->vocab < 1 || llm->vocab > LLM_MAX_VOCAB) return "the vocabulary must hold from 1 to 16777216 tokens";
     if (llm->max_context < 1 || llm->max_context > LLM_MAX_CONTEXT)
         return "the longest context must be from 1 to 1073741824 tokens";
     return NULL;
+}
+
+static const char *latent_problem(const struct llm_spec *llm)
+{
+    if (llm->kv_latent == 0) {
+        const bool described = llm->query_latent != 0 || llm->rotary_dim != 0 || llm->value_dim != 0;
+        return described ? "its latent attention is described but 'kv_latent' is missing" : NULL;
+    }
+    if (llm->kv_latent < 0 || llm->kv_latent > LLM_MAX_HIDDEN || llm->query_latent < 0 ||
+        llm->query_latent > LLM_MAX_HIDDEN)
+        return "latent vectors must be at most 131072 wide";
+    if (llm->rotary_dim < 0 || llm->rotary_dim > LLM_MAX_HEAD_DIM) return "the rotary key must be at most 4096 wide";
+    if (llm->value_dim < 1 || llm->value_dim > LLM_MAX_HEAD_DIM) return "values must be from 1 to 4096 wide";
+    return llm->kv_heads == llm->q_heads ? NULL : "with latent attention every attention head has keys and values";
+}
+
+static const char *expert_problem(const struct llm_spec *llm)
+{
+    if (llm->experts < 0 || llm->experts > LLM_MAX_EXPERTS) return "the number of experts must be at most 1024";
+    if (llm->experts == 0) {
+        if (llm->experts_per_token != 0 || llm->expert_ffn != 0) return "its experts are described but not counted";
+        if (llm->dense_layers != 0) return "it has dense layers apart but no experts in the others";
+        return llm->ffn > 0 ? NULL : "it has neither a feed-forward layer nor experts";
+    }
+    if (llm->experts_per_token < 1 || llm->experts_per_token > llm->experts)
+        return "the experts per token must be from 1 to the number of experts";
+    if (llm->dense_layers < 0 || llm->dense_layers >= llm->layers) return "none of its layers has experts";
+    if ((llm->dense_layers > 0) != (llm->dense_ffn > 0)) return "its dense layers are counted or described, not both";
+    return llm->expert_ffn > 0 ? NULL : "the width of the experts' feed-forward layer is missing";
 }
 
 const char *llm_problem(const struct llm_spec *llm)
@@ -132,14 +197,8 @@ const char *llm_problem(const struct llm_spec *llm)
         return "the number of attention heads is not a multiple of that of key-value heads";
     if (llm->position_embeddings < 0 || llm->position_embeddings > LLM_MAX_CONTEXT)
         return "there are too many learned positions";
-    if (llm->experts < 0 || llm->experts > LLM_MAX_EXPERTS) return "the number of experts must be at most 1024";
-    if (llm->experts == 0) {
-        if (llm->experts_per_token != 0 || llm->expert_ffn != 0) return "its experts are described but not counted";
-        return llm->ffn > 0 ? NULL : "it has neither a feed-forward layer nor experts";
-    }
-    if (llm->experts_per_token < 1 || llm->experts_per_token > llm->experts)
-        return "the experts per token must be from 1 to the number of experts";
-    return llm->expert_ffn > 0 ? NULL : "the width of the experts' feed-forward layer is missing";
+    problem = latent_problem(llm);
+    return problem ? problem : expert_problem(llm);
 }
 
 const char *llm_parallel_problem(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel)
@@ -148,7 +207,8 @@ const char *llm_parallel_problem(const struct llm_spec *llm, int64_t tensor_para
     if (llm->q_heads % tensor_parallel != 0) return "the number of attention heads is not a multiple of it";
     if (llm->kv_heads % tensor_parallel != 0 && tensor_parallel % llm->kv_heads != 0)
         return "the number of key-value heads is neither a multiple nor a divisor of it";
-    if (llm->ffn % tensor_parallel != 0 || llm->expert_ffn % tensor_parallel != 0)
+    if (llm->ffn % tensor_parallel != 0 || llm->expert_ffn % tensor_parallel != 0 ||
+        llm->dense_ffn % tensor_parallel != 0)
         return "the width of the feed-forward layer is not a multiple of it";
     if (pipeline_parallel > llm->layers) return "there are fewer layers than pipeline stages";
     return NULL;
@@ -161,25 +221,37 @@ static double shard_vocab_bytes(const struct llm_spec *llm, double vocab, int64_
     return matrices * vocab * (double)llm->hidden * number_format_bytes(llm->compute);
 }
 
+/* Bytes of keys and values, or of the latent vector, of a token in one layer. */
+static double layer_kv_bytes(const struct llm_spec *llm, double kv_heads)
+{
+    const double heads = 2.0 * kv_heads * (double)llm->head_dim, latent = (double)(llm->kv_latent + llm->rotary_dim);
+    return (llm->kv_latent > 0 ? latent : heads) * number_format_bytes(llm->kv);
+}
+
 struct llm_shard llm_shard(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel)
 {
-    const double tp = (double)tensor_parallel, hidden = (double)llm->hidden, head_dim = (double)llm->head_dim;
+    const int64_t layers = (llm->layers + pipeline_parallel - 1) / pipeline_parallel;
+    const int64_t with_experts = llm->layers - llm->dense_layers;
+    const double tp = (double)tensor_parallel;
     struct llm_shard shard = {
-        .layers = (llm->layers + pipeline_parallel - 1) / pipeline_parallel,
+        .layers = layers,
+        .dense_layers = layers > with_experts ? layers - with_experts : 0,
         .q_heads = (double)llm->q_heads / tp,
         .kv_heads = llm->kv_heads < tensor_parallel ? 1.0 : (double)llm->kv_heads / tp,
         .ffn = (double)llm->ffn / tp,
         .expert_ffn = (double)llm->expert_ffn / tp,
+        .dense_ffn = (double)llm->dense_ffn / tp,
         .vocab = (double)llm->vocab / tp,
     };
-    const double layers = (double)shard.layers;
-    const double router = hidden * (double)llm->experts;
-    const double ffn = (double)ffn_matrices(llm) * hidden * (shard.ffn + (double)llm->experts * shard.expert_ffn);
-    const double matrices = hidden * head_dim * 2.0 * (shard.q_heads + shard.kv_heads) + ffn;
-    const double vectors = layers * ((double)layer_vectors(llm) + router) + (double)outer_vectors(llm);
-    shard.weight_bytes = layers * matrices * number_format_bytes(llm->weights) +
+    const double dense = (double)shard.dense_layers, sparse = (double)(layers - shard.dense_layers);
+    const double ffn = (double)(ffn_matrices(llm) * llm->hidden) *
+                       (dense * shard.dense_ffn + sparse * (shard.ffn + (double)llm->experts * shard.expert_ffn));
+    const double attention = (double)latent_weights(llm) + head_weights(llm, shard.q_heads, shard.kv_heads);
+    const double vectors = (double)layers * (double)layer_vectors(llm) + sparse * (double)router_weights(llm) +
+                           (double)outer_vectors(llm);
+    shard.weight_bytes = ((double)layers * attention + ffn) * number_format_bytes(llm->weights) +
                          vectors * number_format_bytes(llm->compute) +
                          shard_vocab_bytes(llm, shard.vocab, pipeline_parallel);
-    shard.kv_bytes_per_token = layers * 2.0 * shard.kv_heads * head_dim * number_format_bytes(llm->kv);
+    shard.kv_bytes_per_token = (double)layers * layer_kv_bytes(llm, shard.kv_heads);
     return shard;
 }

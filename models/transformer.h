@@ -1,8 +1,12 @@
 /* The shape of a decoder-only transformer, and what follows from it alone: parameters, bytes, operations.
  *
- * Covers multi-head, grouped-query and multi-query attention, gated and plain feed-forward layers, mixtures of experts
- * (every layer alike), tied embeddings, parallel attention and feed-forward, sliding windows. Leaves out encoders,
- * cross-attention, multi-latent attention and layers of different kinds. */
+ * Covers multi-head, grouped-query, multi-query and multi-head latent attention, gated and plain feed-forward layers,
+ * mixtures of experts (in all layers, or in all but the first), tied embeddings, parallel attention and feed-forward,
+ * sliding windows. Leaves out encoders, cross-attention, other layers of different kinds and multi-token prediction.
+ *
+ * Multi-head latent attention (DeepSeek-V2, 2024) keeps one latent vector of kv_latent numbers and one rotary key of
+ * rotary_dim per token, for all heads together. Heads get keys of head_dim numbers beside the rotary one, and values of
+ * value_dim, as products of the latent vector. */
 #ifndef ORRERY_MODELS_TRANSFORMER_H
 #define ORRERY_MODELS_TRANSFORMER_H
 
@@ -26,10 +30,13 @@ enum {
 struct llm_spec {
     const char *name, *source;
     int64_t layers, hidden, q_heads, kv_heads, head_dim;
+    int64_t query_latent, kv_latent, rotary_dim, value_dim; /* latent attention; kv_latent 0: none; query_latent 0:
+                                                               queries straight from the hidden state */
     int64_t ffn;           /* width of the feed-forward layer; beside experts: of the shared expert, 0 without */
     int64_t vocab, max_context;
     int64_t sliding_window; /* tokens a query looks back, in every layer; 0: all */
     int64_t experts, experts_per_token, expert_ffn; /* per layer; experts 0: dense */
+    int64_t dense_layers, dense_ffn; /* of the layers the first that have no experts; their width */
     bool gated_ffn;        /* gate and up projection (SwiGLU) instead of up alone */
     bool parallel_block;   /* attention and feed-forward side by side: one all-reduce per layer, not two */
     bool tied_embeddings;  /* the head shares the input embedding */
@@ -50,11 +57,16 @@ int64_t llm_active_parameters(const struct llm_spec *llm);
 /* Bytes of all parameters. */
 double llm_weight_bytes(const struct llm_spec *llm);
 
-/* Bytes of keys and values per token over all layers, on one GPU without parallelism. */
+/* Bytes of keys and values, or of latent vectors, per token over all layers, on one GPU without parallelism. */
 double llm_kv_bytes_per_token(const struct llm_spec *llm);
 
+/* Widths of the keys and values that a head attends over: head_dim both, but for latent attention. */
+int64_t llm_key_dim(const struct llm_spec *llm);
+int64_t llm_value_dim(const struct llm_spec *llm);
+
 /* Forward floating-point operations for one more token that attends to `context_tokens` tokens, logits included: two
- * per weight of the matrices it meets, 4 q_heads head_dim per layer and context token (scores and weighted sum). */
+ * per weight of the matrices it meets, and 2 q_heads (key_dim + value_dim) per layer and context token (scores and
+ * weighted sum). Decoding over latent vectors instead takes 2 q_heads (2 kv_latent + rotary_dim) of these. */
 double llm_flop_per_token(const struct llm_spec *llm, int64_t context_tokens);
 
 /* FLOP of the head for one row of logits. Engines run it once per sequence, not for every token of a prompt. */
@@ -75,10 +87,11 @@ const char *llm_problem(const struct llm_spec *llm);
 const char *llm_parallel_problem(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel);
 
 /* What one GPU holds of a model split `tensor_parallel` ways inside each layer (Megatron-LM, Shoeybi et al. 2019) and
- * `pipeline_parallel` ways between layers; the fullest stage. KV heads are replicated when GPUs outnumber them. */
+ * `pipeline_parallel` ways between layers; the fullest stage, of several the last. KV heads are replicated when GPUs
+ * outnumber them, and latent vectors always, with the matrices that make them. */
 struct llm_shard {
-    int64_t layers;
-    double q_heads, kv_heads, ffn, expert_ffn, vocab; /* fractional where the split is uneven on average */
+    int64_t layers, dense_layers; /* of them those without experts, where others have some */
+    double q_heads, kv_heads, ffn, expert_ffn, dense_ffn, vocab; /* fractional where the split is uneven on average */
     double weight_bytes, kv_bytes_per_token;
 };
 

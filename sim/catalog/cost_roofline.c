@@ -56,6 +56,11 @@ static const struct config_field fields[] = {
 
 static int build(const void *params, const struct cost_request *request, struct iteration_model *model)
 {
+    const struct llm_spec *llm = request->llm;
+    if (llm->kv_latent > 0 || llm->dense_layers > 0)
+        return diag_error(request->diag, SIM_E_CONFIG, request->where, "choose another kind, such as \"operators\"",
+                          "the roofline knows neither latent attention nor layers of two kinds, as %s has them",
+                          llm->name);
     struct roofline *roofline = arena_alloc(request->arena, sizeof *roofline);
     if (!roofline) return SIM_E_NOMEM;
     roofline_init(roofline, request->gpu, request->llm, request->tensor_parallel, request->pipeline_parallel, params);

@@ -131,6 +131,28 @@ static void read_qwen3_moe(struct reading *reading, struct llm_spec *llm)
     llm->ffn = 0;
 }
 
+/* The second and third generation: latent attention, shared experts, dense layers first. What differs between them (how
+ * experts are scored and grouped) does not show in the shape. */
+static void read_deepseek(struct reading *reading, struct llm_spec *llm)
+{
+    read_llama(reading, llm);
+    llm->kv_heads = llm->q_heads;
+    llm->head_dim = read_required(reading, "qk_nope_head_dim");
+    llm->rotary_dim = read_required(reading, "qk_rope_head_dim");
+    llm->value_dim = read_required(reading, "v_head_dim");
+    llm->kv_latent = read_required(reading, "kv_lora_rank");
+    llm->query_latent = read_count(reading, "q_lora_rank", 0);
+    llm->dense_layers = read_count(reading, "first_k_dense_replace", 0);
+    llm->dense_ffn = llm->dense_layers > 0 ? llm->ffn : 0;
+    llm->experts = read_required(reading, "n_routed_experts");
+    llm->experts_per_token = read_required(reading, "num_experts_per_tok");
+    llm->expert_ffn = read_required(reading, "moe_intermediate_size");
+    llm->ffn = read_count(reading, "n_shared_experts", 0) * llm->expert_ffn;
+    if (read_count(reading, "moe_layer_freq", 1) != 1)
+        report(reading, find(reading, "moe_layer_freq"), "moe_layer_freq",
+               "is not 1: dense layers between those with experts are not modelled");
+}
+
 static void read_internlm(struct reading *reading, struct llm_spec *llm)
 {
     read_llama(reading, llm);
@@ -218,6 +240,8 @@ static const struct architecture {
     {"qwen2", "Qwen2ForCausalLM", read_qwen2},
     {"qwen3", "Qwen3ForCausalLM", read_qwen3},
     {"qwen3_moe", "Qwen3MoeForCausalLM", read_qwen3_moe},
+    {"deepseek_v2", "DeepseekV2ForCausalLM", read_deepseek},
+    {"deepseek_v3", "DeepseekV3ForCausalLM", read_deepseek},
     {"internlm", "InternLMForCausalLM", read_internlm},
     {"opt", "OPTForCausalLM", read_opt},
     {"falcon", "FalconForCausalLM", read_falcon},

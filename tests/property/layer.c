@@ -23,7 +23,7 @@ static struct llm_spec random_llm(struct rng *rng)
     struct llm_spec llm = {
         .layers = up_to(rng, 96), .hidden = 128 * up_to(rng, 100), .kv_heads = kv_heads,
         .q_heads = (kv_heads < 8 ? 8 : kv_heads) * up_to(rng, 8), .head_dim = 64 * up_to(rng, 2),
-        .ffn = 512 * up_to(rng, 50), .vocab = 32000, .layer_norms = 2, .gated_ffn = chance(rng),
+        .ffn = 512 * up_to(rng, 50), .vocab = 32000, .max_context = 4096, .layer_norms = 2, .gated_ffn = chance(rng),
         .parallel_block = chance(rng), .qk_norm = chance(rng),
         .weights = chance(rng) ? FORMAT_FP8 : FORMAT_FP16, .compute = FORMAT_FP16, .kv = FORMAT_FP16,
     };
@@ -32,7 +32,18 @@ static struct llm_spec random_llm(struct rng *rng)
         llm.experts_per_token = up_to(rng, 8);
         llm.expert_ffn = 64 * up_to(rng, 32);
         if (chance(rng)) llm.ffn = 0;
+        if (chance(rng)) llm.dense_layers = (int64_t)rng_below(rng, (uint64_t)llm.layers);
+        if (llm.dense_layers > 0) llm.dense_ffn = 512 * up_to(rng, 50);
     }
+    if (rng_below(rng, 4) == 0) {
+        llm.kv_heads = llm.q_heads;
+        llm.kv_latent = 64 * up_to(rng, 16);
+        llm.query_latent = chance(rng) ? 64 * up_to(rng, 32) : 0;
+        llm.rotary_dim = 32 * up_to(rng, 4);
+        llm.value_dim = 32 * up_to(rng, 8);
+        llm.qk_norm = false;
+    }
+    CHECK(llm_problem(&llm) == NULL);
     return llm;
 }
 
@@ -104,8 +115,15 @@ static void check_share(double actual, double expected)
     CHECK_NEAR(actual / expected, 1.0, 1e-9);
 }
 
+/* Weights that turn latent vectors into keys and values; 0 without. */
+static double expansion(const struct llm_spec *llm)
+{
+    return (double)(llm->layers * llm->q_heads * llm->kv_latent * (llm->head_dim + llm->value_dim));
+}
+
 /* Two per weight that a token meets, the head once per sequence, and attention over half of the square of a prompt's
- * tokens (each query sees itself and what stands before it, on average half a token less) and over all earlier ones. */
+ * tokens (each query sees itself and what stands before it, on average half a token less) and over all earlier ones.
+ * Latent attention decodes over wider vectors, and expands those of earlier tokens again for each chunk of a prompt. */
 static void operations_are_those_of_the_closed_form(void)
 {
     struct rng rng;
@@ -115,10 +133,13 @@ static void operations_are_those_of_the_closed_form(void)
         const struct iteration_work work = random_work(&rng);
         const double tokens = (double)(work.prefill_tokens + work.decode_sequences);
         const double sequences = (double)(work.prefill_sequences + work.decode_sequences);
-        const double per_context = llm_flop_per_token(&llm, 1) - llm_flop_per_token(&llm, 0);
-        const double seen = work.prefill_pairs / 2.0 + (double)work.decode_context_tokens;
+        const double per_pair = llm_flop_per_token(&llm, 1) - llm_flop_per_token(&llm, 0);
+        const double latent = 2.0 * (double)(llm.layers * llm.q_heads * (2 * llm.kv_latent + llm.rotary_dim));
+        const double per_context = llm.kv_latent > 0 ? latent : per_pair;
         const double expected = tokens * (llm_flop_per_token(&llm, 0) - llm_head_flop(&llm)) +
-                                sequences * llm_head_flop(&llm) + seen * per_context;
+                                sequences * llm_head_flop(&llm) + work.prefill_pairs / 2.0 * per_pair +
+                                (double)work.decode_context_tokens * per_context +
+                                (double)work.prefill_context_tokens * 2.0 * expansion(&llm);
         check_share(all_of(&llm, &whole, &work).flop, expected);
     }
 }
@@ -142,6 +163,7 @@ static double weight_bytes(const struct llm_spec *llm, const struct llm_split *s
     return bytes;
 }
 
+/* But for those that expand latent vectors, which prompts and decoding sequences read each for themselves. */
 static void weights_are_read_once(void)
 {
     struct rng rng;
@@ -149,8 +171,10 @@ static void weights_are_read_once(void)
     for (int i = 0; i < CASES; i++) {
         const struct llm_spec llm = random_llm(&rng);
         const struct iteration_work work = random_work(&rng);
+        const bool mixed = work.prefill_tokens > 0 && work.decode_sequences > 0;
+        const double again = mixed ? expansion(&llm) * number_format_bytes(llm.weights) : 0.0;
         check_share(weight_bytes(&llm, &whole, &work),
-                    llm_read_bytes(&llm, work.prefill_tokens + work.decode_sequences));
+                    llm_read_bytes(&llm, work.prefill_tokens + work.decode_sequences) + again);
     }
 }
 
@@ -168,13 +192,13 @@ static void the_cache_is_read_and_written(void)
         const double kv_bytes = llm_kv_bytes_per_token(&llm);
         const double read = all_of(&llm, &whole, &later).bytes - all_of(&llm, &whole, &now).bytes;
         CHECK_NEAR(read / (kv_bytes * (double)(b * more)), 1.0, 1e-6);
-        const double numbers = (double)(llm.layers * 2 * llm.kv_heads * llm.head_dim);
+        const double numbers = kv_bytes / number_format_bytes(llm.kv);
         check_share(sum_of(&llm, &whole, &now, OP_KV_WRITE, OP_KV_WRITE).bytes, (double)b * (kv_bytes + 2.0 * numbers));
     }
 }
 
 /* All GPUs of a group together do the work of one that holds everything, but that keys and values of few heads are made
- * by several, and the router runs on all of them unless each routes its own tokens. */
+ * by several, latent vectors by all, and the router runs on all of them unless each routes its own tokens. */
 static void parts_add_up(void)
 {
     struct rng rng;
@@ -188,9 +212,11 @@ static void parts_add_up(void)
         const int64_t copies = split.tensor > llm.kv_heads ? split.tensor - llm.kv_heads : 0;
         const double copied = 2.0 * 2.0 * (double)(copies * llm.hidden * llm.head_dim);
         const double routers = split.sequence && split.expert > 1 ? 0.0 : gpus - 1.0;
-        const double routed = routers * 2.0 * (double)(llm.hidden * llm.experts);
+        const double routed = routers * 2.0 * (double)((llm.layers - llm.dense_layers) * llm.hidden * llm.experts);
+        const int64_t latent = llm.kv_latent > 0 ? llm.query_latent + llm.kv_latent + llm.rotary_dim : 0;
+        const double made = (gpus - 1.0) * 2.0 * (double)(latent * llm.hidden);
         check_share(gpus * all_of(&llm, &split, &work).flop,
-                    all_of(&llm, &whole, &work).flop + tokens * (double)llm.layers * (copied + routed));
+                    all_of(&llm, &whole, &work).flop + tokens * ((double)llm.layers * (copied + made) + routed));
     }
 }
 
@@ -203,6 +229,7 @@ static void stages_add_up(void)
         struct llm_spec llm = random_llm(&rng);
         const int64_t stages = up_to(&rng, 8);
         llm.layers *= stages;
+        llm.dense_layers = llm.dense_ffn = 0;
         const struct llm_split split = {.tensor = 1, .pipeline = stages, .expert = 1, .gpus_per_node = 8};
         const struct iteration_work work = random_work(&rng);
         const double head = sum_of(&llm, &whole, &work, OP_HEAD, OP_HEAD).flop;
@@ -211,6 +238,33 @@ static void stages_add_up(void)
         const double hidden_bytes = (double)((work.prefill_tokens + work.decode_sequences) * llm.hidden) * 2.0;
         CHECK_NEAR(sum_of(&llm, &split, &work, OP_SEND, OP_SEND).link_bytes, stages > 1 ? hidden_bytes : 0.0, 0.0);
     }
+}
+
+/* DeepSeek-V2-Lite, by hand: of 27 layers 26 have experts, one has a dense feed-forward layer; 512 + 64 numbers per token
+ * and layer are kept, over which 16 heads decode. */
+static void latent_attention_by_hand(void)
+{
+    const struct llm_spec llm = {
+        .layers = 27, .hidden = 2048, .q_heads = 16, .kv_heads = 16, .head_dim = 128, .kv_latent = 512,
+        .rotary_dim = 64, .value_dim = 128, .ffn = 2816, .experts = 64, .experts_per_token = 6, .expert_ffn = 1408,
+        .dense_layers = 1, .dense_ffn = 10944, .vocab = 102400, .max_context = 163840, .layer_norms = 2,
+        .gated_ffn = true, .weights = FORMAT_BF16, .compute = FORMAT_BF16, .kv = FORMAT_BF16,
+    };
+    const struct iteration_work work = {.decode_sequences = 3, .decode_context_tokens = 3000};
+    struct kernel_use uses[LLM_MAX_USES];
+    const size_t n = llm_iteration_kernels(&llm, &whole, &gpu, &work, uses);
+    double ups = 0.0, experts = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        const struct decode_shape *decode = &uses[i].call.shape.decode;
+        if (uses[i].op == OP_UP) ups += uses[i].count * uses[i].call.shape.gemm.n;
+        if (uses[i].op == OP_EXPERTS) experts += uses[i].count;
+        if (uses[i].op != OP_DECODE_ATTENTION) continue;
+        CHECK(decode->q_heads == 16.0 && decode->kv_heads == 1.0 && decode->shared_kv);
+        CHECK(decode->key_dim == 576.0 && decode->value_dim == 512.0 && decode->context == 1000.0);
+    }
+    CHECK_NEAR(ups, 2.0 * (10944.0 + 26.0 * 2816.0), 0.0);
+    CHECK_NEAR(experts, 26.0, 0.0);
+    CHECK_NEAR(sum_of(&llm, &whole, &work, OP_KV_WRITE, OP_KV_WRITE).bytes, 3.0 * 27.0 * 576.0 * 4.0, 0.0);
 }
 
 /* A reduce-scatter and an all-gather move what the all-reduce moved (and the head's rows are gathered once more). */
@@ -344,6 +398,7 @@ TEST_SUITE(layer)
     TEST(the_cache_is_read_and_written);
     TEST(parts_add_up);
     TEST(stages_add_up);
+    TEST(latent_attention_by_hand);
     TEST(sequence_parallelism_moves_as_much);
     TEST(calls_depend_on_their_drivers_alone);
     TEST(formats_choose_the_products);

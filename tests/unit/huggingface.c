@@ -27,9 +27,10 @@ static void dump(struct llm_spec llm, struct text *json)
 /* A published config.json gives the shape of our own file of that name, value by value. */
 static void published_files_give_the_catalogs_shapes(void)
 {
-    static const char *const names[] = {"llama-2-7b", "llama-2-70b", "mistral-7b",    "mixtral-8x7b", "yi-34b",
-                                        "qwen-72b",   "qwen3-32b",   "qwen3-30b-a3b", "opt-13b",      "falcon-180b",
-                                        "bloom-176b", "phi-2",       "internlm-20b"};
+    static const char *const names[] = {"llama-2-7b",   "llama-2-70b", "mistral-7b",       "mixtral-8x7b",
+                                        "yi-34b",       "qwen-72b",    "qwen3-32b",        "qwen3-30b-a3b",
+                                        "opt-13b",      "falcon-180b", "bloom-176b",       "phi-2",
+                                        "internlm-20b", "deepseek-v3", "deepseek-v2-lite", "qwen3-235b-a22b"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct arena arena;
         arena_init(&arena);
@@ -136,6 +137,8 @@ static void findings_name_the_field(void)
     check_finding("{'model_type': 'llama', 'tie_word_embeddings': 1, " SHAPE "}", "must be true or false");
     check_finding("{'model_type': 'opt', 'word_embed_proj_dim': 32, 'ffn_dim': 128, " SHAPE "}",
                   "'word_embed_proj_dim' differs");
+    check_finding("{'model_type': 'deepseek_v3', 'moe_layer_freq': 2, " SHAPE "}", "'moe_layer_freq' is not 1");
+    check_finding("{'model_type': 'deepseek_v2', " SHAPE "}", "'kv_lora_rank' is missing");
     check_finding("{'model_type': 'llama', 'quantization_config': {'quant_method': 'gptq', 'bits': 3}, " SHAPE "}",
                   "'quantization_config' is of a kind that is not modelled");
 }

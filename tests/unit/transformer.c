@@ -27,6 +27,19 @@ static const struct llm_spec opt_13b = {
     .weights = FORMAT_FP16, .compute = FORMAT_FP16, .kv = FORMAT_FP16,
 };
 
+static const struct llm_spec deepseek_v3 = {
+    .layers = 61, .hidden = 7168, .q_heads = 128, .kv_heads = 128, .head_dim = 128, .query_latent = 1536,
+    .kv_latent = 512, .rotary_dim = 64, .value_dim = 128, .ffn = 2048, .experts = 256, .experts_per_token = 8,
+    .expert_ffn = 2048, .dense_layers = 3, .dense_ffn = 18432, .vocab = 129280, .max_context = 163840,
+    .gated_ffn = true, .layer_norms = 2, .weights = FORMAT_FP8, .compute = FORMAT_BF16, .kv = FORMAT_BF16,
+};
+static const struct llm_spec deepseek_v2_lite = {
+    .layers = 27, .hidden = 2048, .q_heads = 16, .kv_heads = 16, .head_dim = 128, .kv_latent = 512, .rotary_dim = 64,
+    .value_dim = 128, .ffn = 2816, .experts = 64, .experts_per_token = 6, .expert_ffn = 1408, .dense_layers = 1,
+    .dense_ffn = 10944, .vocab = 102400, .max_context = 163840, .gated_ffn = true, .layer_norms = 2,
+    .weights = FORMAT_BF16, .compute = FORMAT_BF16, .kv = FORMAT_BF16,
+};
+
 /* Counts of the publishers' checkpoints (Hugging Face, safetensors metadata), without the rotary frequencies that those
  * of Llama 2 hold. */
 static void parameters_are_those_of_the_checkpoints(void)
@@ -34,7 +47,35 @@ static void parameters_are_those_of_the_checkpoints(void)
     CHECK_EQ_INT(llm_parameters(&llama_2_7b), INT64_C(6738417664) - 32 * 64);
     CHECK_EQ_INT(llm_parameters(&llama_2_70b), INT64_C(68976653312) - 80 * 64);
     CHECK_EQ_INT(llm_parameters(&mixtral_8x7b), INT64_C(46702792704));
+    CHECK_EQ_INT(llm_parameters(&deepseek_v2_lite), INT64_C(15706484224));
     CHECK_EQ_INT(llm_active_parameters(&llama_2_7b), llm_parameters(&llama_2_7b));
+}
+
+/* DeepSeek-V3's README_WEIGHTS.md: 671 billion, of which a token meets 36.6, the head counted and the input embedding
+ * not. */
+static void latent_attention_has_the_published_parameters(void)
+{
+    const int64_t embedding = INT64_C(129280) * 7168;
+    CHECK_NEAR((double)llm_parameters(&deepseek_v3), 671e9, 0.5e9);
+    CHECK_NEAR((double)(llm_active_parameters(&deepseek_v3) - embedding), 36.6e9, 0.05e9);
+}
+
+/* One latent vector of 512 and a rotary key of 64 per token and layer, on every GPU alike. */
+static void latent_vectors_are_replicated(void)
+{
+    CHECK_NEAR(llm_kv_bytes_per_token(&deepseek_v3), 61.0 * 576.0 * 2.0, 0.0);
+    CHECK_NEAR(llm_shard(&deepseek_v3, 8, 1).kv_bytes_per_token, 61.0 * 576.0 * 2.0, 0.0);
+    CHECK_NEAR(llm_shard(&deepseek_v3, 8, 2).kv_bytes_per_token, 31.0 * 576.0 * 2.0, 0.0);
+}
+
+/* Of several stages the fullest is the last, which has layers with experts as long as there are any. */
+static void dense_layers_come_first(void)
+{
+    CHECK_EQ_INT(llm_shard(&deepseek_v3, 1, 1).dense_layers, 3);
+    CHECK_EQ_INT(llm_shard(&deepseek_v3, 1, 2).dense_layers, 0);
+    struct llm_spec llm = deepseek_v3;
+    llm.dense_layers = 40;
+    CHECK_EQ_INT(llm_shard(&llm, 1, 2).dense_layers, 31 - 21);
 }
 
 /* Two of eight experts are met: 6 of 8 times 3 h f weights per layer are not. */
@@ -82,7 +123,7 @@ static void shards_add_up(void)
     CHECK_NEAR(llm_weight_bytes(&llama_2_7b), 2.0 * 6738415616.0, 0.0);
     CHECK_NEAR(llm_weight_bytes(&mixtral_8x7b), 2.0 * 46702792704.0, 0.0);
     CHECK_NEAR(llm_weight_bytes(&opt_13b), 2.0 * 12853473280.0, 0.0);
-    const struct llm_spec *const models[] = {&llama_2_7b, &llama_2_70b, &mixtral_8x7b, &opt_13b};
+    const struct llm_spec *const models[] = {&llama_2_7b, &llama_2_70b, &mixtral_8x7b, &opt_13b, &deepseek_v3};
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         const double whole = llm_weight_bytes(models[i]);
         const double copy = 2.0 * llm_shard(models[i], 2, 1).weight_bytes - whole;
@@ -213,18 +254,54 @@ static void impossible_shapes_are_named(void)
     llm = mixtral_8x7b;
     llm.expert_ffn = 0;
     check_problem(&llm, "missing");
+    llm = llama_2_70b;
+    llm.dense_layers = 1;
+    check_problem(&llm, "dense layers");
+    llm.dense_layers = 0;
+    llm.rotary_dim = 64;
+    check_problem(&llm, "'kv_latent' is missing");
+}
+
+static void impossible_latent_shapes_are_named(void)
+{
+    CHECK(llm_problem(&deepseek_v3) == NULL && llm_problem(&deepseek_v2_lite) == NULL);
+    struct llm_spec llm = deepseek_v3;
+    llm.kv_heads = 64;
+    check_problem(&llm, "every attention head");
+    llm = deepseek_v3;
+    llm.value_dim = 0;
+    check_problem(&llm, "values");
+    llm = deepseek_v3;
+    llm.rotary_dim = LLM_MAX_HEAD_DIM + 1;
+    check_problem(&llm, "rotary");
+    llm = deepseek_v3;
+    llm.query_latent = LLM_MAX_HIDDEN + 1;
+    check_problem(&llm, "latent vectors");
+    llm = deepseek_v3;
+    llm.dense_layers = 61;
+    check_problem(&llm, "none of its layers");
+    llm = deepseek_v3;
+    llm.dense_ffn = 0;
+    check_problem(&llm, "dense layers");
 }
 
 /* At the bounds nothing overflows: UBSan watches the counts, which the shards meet in floating point. */
 static void the_largest_shape_can_be_counted(void)
 {
-    const struct llm_spec llm = {
+    struct llm_spec llm = {
         .layers = LLM_MAX_LAYERS, .hidden = LLM_MAX_HIDDEN, .q_heads = LLM_MAX_HEADS, .kv_heads = LLM_MAX_HEADS,
         .head_dim = LLM_MAX_HEAD_DIM, .ffn = LLM_MAX_FFN, .vocab = LLM_MAX_VOCAB, .max_context = LLM_MAX_CONTEXT,
         .experts = LLM_MAX_EXPERTS, .experts_per_token = LLM_MAX_EXPERTS, .expert_ffn = LLM_MAX_FFN, .gated_ffn = true,
         .position_embeddings = LLM_MAX_CONTEXT, .norm_bias = true, .layer_norms = 8, .qkv_bias = true, .ffn_bias = true,
         .weights = FORMAT_FP16, .compute = FORMAT_FP16, .kv = FORMAT_FP16,
     };
+    CHECK(llm_problem(&llm) == NULL);
+    CHECK_NEAR((double)llm_parameters(&llm) * 2.0 / llm_weight_bytes(&llm), 1.0, 1e-9);
+    CHECK(llm_flop_per_token(&llm, LLM_MAX_CONTEXT) > 0.0);
+    llm.query_latent = llm.kv_latent = LLM_MAX_HIDDEN;
+    llm.rotary_dim = llm.value_dim = LLM_MAX_HEAD_DIM;
+    llm.dense_layers = LLM_MAX_LAYERS - 1;
+    llm.dense_ffn = LLM_MAX_FFN;
     CHECK(llm_problem(&llm) == NULL);
     CHECK_NEAR((double)llm_parameters(&llm) * 2.0 / llm_weight_bytes(&llm), 1.0, 1e-9);
     CHECK(llm_flop_per_token(&llm, LLM_MAX_CONTEXT) > 0.0);
@@ -261,6 +338,9 @@ static void blocks_are_near_what_vllm_found(void)
 TEST_SUITE(transformer)
 {
     TEST(parameters_are_those_of_the_checkpoints);
+    TEST(latent_attention_has_the_published_parameters);
+    TEST(latent_vectors_are_replicated);
+    TEST(dense_layers_come_first);
     TEST(a_token_meets_some_of_the_experts);
     TEST(kv_bytes_per_token);
     TEST(kv_heads_are_replicated_when_gpus_outnumber_them);
@@ -275,6 +355,7 @@ TEST_SUITE(transformer)
     TEST(windows_leave_their_pairs);
     TEST(iterations_read_the_matrices_they_meet);
     TEST(impossible_shapes_are_named);
+    TEST(impossible_latent_shapes_are_named);
     TEST(the_largest_shape_can_be_counted);
     TEST(blocks_fill_the_memory);
     TEST(blocks_are_near_what_vllm_found);
