@@ -11,9 +11,9 @@
  *             "fit": {"all": {"rows": 1, "median": 0.045, "p90": 0.126, "worst": 0.8, "bias": 0.0}, "17-256": {...}},
  *             "held_out": {"by": "llm", "error": {... as "fit"}, "folds": {"llama-2-70b": {...}}} } } } }
  *
- * A set that lacks a class takes it from the file's other sets, in their order, and then from default.json, whose
- * parameters were fitted over all GPUs together; those have no range. A GPU without a file of its own takes all from
- * there. */
+ * A set that lacks a class takes it from the file's other sets, in their order, then from default.json, whose
+ * parameters were fitted over all GPUs together, and last from the initial values of kernel.h; these two have no range.
+ * A GPU without a file of its own takes all from there. */
 #ifndef ORRERY_CATALOG_CALIBRATION_H
 #define ORRERY_CATALOG_CALIBRATION_H
 
@@ -22,13 +22,14 @@
 
 struct calibration {
     struct kernel_set kernels;
-    const char *origin[KERNEL_CLASS_COUNT]; /* "in-model", "isolated", "default": where each class comes from */
-    bool calibrated;                        /* the GPU has a file of its own */
+    const char *origin[KERNEL_CLASS_COUNT]; /* where each class comes from: the name of a set, "default", "initial" */
+    bool calibrated;                        /* there is a file for the GPU */
 };
 
-/* Reads the calibration of a GPU, preferring the classes of `set`. Texts live in `arena`. Returns 0, SIM_E_CONFIG,
- * SIM_E_IO or SIM_E_NOMEM. */
-int calibration_load(const struct catalog *catalog, const char *gpu, const char *set, struct arena *arena,
+/* Reads the calibration called `name` (mostly as the GPU, or a path that ends in ".json"), preferring the classes of
+ * `set`; where there is no such file, the defaults. Texts live in `arena`. Returns 0, SIM_E_CONFIG, SIM_E_IO or
+ * SIM_E_NOMEM. */
+int calibration_load(const struct catalog *catalog, const char *name, const char *set, struct arena *arena,
                      struct calibration *calibration, struct diag *diag);
 
 #endif

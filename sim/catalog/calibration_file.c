@@ -1,0 +1,179 @@
+#include "sim/catalog/calibration_file.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* --- Tables that no class has a part in --- */
+
+#define ERROR(member) .offset = offsetof(struct calibration_error, member)
+#define SHARE(text, member, least, what)                                                                               \
+    {.name = text, .kind = CONFIG_REAL, .flags = CONFIG_REQUIRED, ERROR(member), .min = least, .max = least - 1,       \
+     .help = what}
+
+static const struct config_field error_fields[] = {
+    {.name = "rows", .kind = CONFIG_INT, .flags = CONFIG_REQUIRED, ERROR(rows), .min = 0, .max = -1,
+     .help = "measurements"},
+    SHARE("median", median, 0.0, "median of |predicted / measured - 1|"),
+    SHARE("p90", p90, 0.0, "90th percentile of the same"),
+    SHARE("worst", worst, 0.0, "largest of the same"),
+    SHARE("bias", bias, -1.0, "median of predicted / measured - 1"),
+    {0},
+};
+
+#define ERRORS(text, where, what)                                                                                      \
+    {.name = text, .kind = CONFIG_MAP, .offset = where, .fields = error_fields,                                        \
+     .elem_bytes = sizeof(struct calibration_error), .help = what}
+
+static const struct config_field held_out_fields[] = {
+    {.name = "by", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, .offset = offsetof(struct calibration_held_out, by),
+     .min = 1, .max = 100, .help = "what the rows of one fold have in common"},
+    ERRORS("error", offsetof(struct calibration_held_out, error), "error on rows that the fit has not seen, by band"),
+    ERRORS("folds", offsetof(struct calibration_held_out, folds), "the same for each fold"),
+    {0},
+};
+
+static const struct config_field profile_fields[] = {
+    {.name = "file", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, .offset = offsetof(struct calibration_profile, file),
+     .min = 1, .max = 1000, .help = "name of the file"},
+    {.name = "hash", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, .offset = offsetof(struct calibration_profile, hash),
+     .min = 1, .max = 100, .help = "XXH3-128 of the file"},
+    {0},
+};
+
+static const struct config_field limit_fields[] = {{.kind = CONFIG_REAL, .help = "lowest, highest"}, {0}};
+
+/* --- Tables made from the description of a class --- */
+
+static struct config_field *make_table(struct arena *arena, size_t n)
+{
+    return arena_alloc(arena, (n + 1) * sizeof(struct config_field)); /* ends with a zero field */
+}
+
+static const struct config_field *parameter_fields(const struct kernel_class_info *info, struct arena *arena)
+{
+    struct config_field *fields = make_table(arena, info->n_params);
+    for (size_t i = 0; fields && i < info->n_params; i++) {
+        const struct kernel_param *param = &info->params[i];
+        const bool is_time = param->unit == PARAM_SECONDS;
+        fields[i] = (struct config_field){.name = param->name, .kind = is_time ? CONFIG_QUANTITY : CONFIG_REAL,
+                                          .flags = CONFIG_REQUIRED, .dim = is_time ? UNIT_TIME : UNIT_NONE,
+                                          .offset = i * sizeof(double), .min = param->low, .max = param->high,
+                                          .help = param->help};
+    }
+    return fields;
+}
+
+static const struct config_field *range_fields(const struct kernel_class_info *info, struct arena *arena)
+{
+    struct config_field *fields = make_table(arena, info->n_axes);
+    for (size_t i = 0; fields && i < info->n_axes; i++)
+        fields[i] = (struct config_field){.name = info->axes[i], .kind = CONFIG_LIST, .flags = CONFIG_REQUIRED,
+                                          .offset = i * sizeof(struct config_list), .fields = limit_fields, .min = 2,
+                                          .max = 2, .elem_bytes = sizeof(double),
+                                          .help = "lowest and highest value that was fitted"};
+    return fields;
+}
+
+#define CLASS(member) .offset = offsetof(struct calibration_class, member)
+
+static const struct config_field *class_fields(const struct kernel_class_info *info, struct arena *arena)
+{
+    const struct config_field *parameters = parameter_fields(info, arena), *range = range_fields(info, arena);
+    const struct config_field fields[] = {
+        {.name = "parameters", .kind = CONFIG_SECTION, .flags = CONFIG_REQUIRED, CLASS(params), .fields = parameters,
+         .help = "what the fit has found"},
+        {.name = "range", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, CLASS(limits), .fields = range,
+         .help = "shapes that were fitted"},
+        {.name = "rows", .kind = CONFIG_INT, .flags = CONFIG_REQUIRED, CLASS(rows), .min = 1, .max = -1,
+         .help = "measurements that were fitted"},
+        {.name = "profiles", .kind = CONFIG_LIST, CLASS(profiles), .fields = profile_fields,
+         .elem_bytes = sizeof(struct calibration_profile), .help = "files they come from"},
+        ERRORS("fit", offsetof(struct calibration_class, fit), "what error is left, by band of tokens"),
+        {.name = "held_out", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, CLASS(held_out),
+         .fields = held_out_fields, .help = "the error on what was left out of a fit"},
+    };
+    enum { N = sizeof fields / sizeof *fields };
+    struct config_field *table = make_table(arena, N);
+    if (!table || !parameters || !range) return NULL;
+    memcpy(table, fields, sizeof fields);
+    return table;
+}
+
+/* Of a set: one section per class. */
+static const struct config_field *set_fields(struct arena *arena)
+{
+    struct config_field *fields = make_table(arena, KERNEL_CLASS_COUNT);
+    for (int class = 0; fields && class < KERNEL_CLASS_COUNT; class += 1) {
+        const struct kernel_class_info *info = kernel_class_info((enum kernel_class)class);
+        fields[class] = (struct config_field){.name = info->name, .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL,
+                                              .offset = offsetof(struct calibration_set, classes) +
+                                                        (size_t)class * sizeof(struct calibration_class),
+                                              .fields = class_fields(info, arena), .help = "a class of kernels"};
+        if (!fields[class].fields) return NULL;
+    }
+    return fields;
+}
+
+/* --- Reading --- */
+
+/* Turns the limits that were read into a range. */
+static int take_range(const struct config *config, const char *set, enum kernel_class which, struct arena *arena,
+                      struct calibration_class *class, struct diag *diag)
+{
+    const struct kernel_class_info *info = kernel_class_info(which);
+    int code = 0;
+    for (size_t i = 0; i < info->n_axes && class->limits[i].n > 0; i++) {
+        const double *limits = class->limits[i].items;
+        class->range.fitted = true;
+        class->range.low[i] = limits[0];
+        class->range.high[i] = limits[1];
+        if (limits[0] <= limits[1]) continue;
+        const char *path = arena_printf(arena, "sets.%s.%s.range.%s", set, info->name, info->axes[i]);
+        if (!path) return SIM_E_NOMEM;
+        code = diag_error(diag, SIM_E_CONFIG, config_where(config, path), "write [lowest, highest]",
+                          "the range of '%s' ends at %g, before it starts at %g", info->axes[i], limits[1], limits[0]);
+    }
+    return code;
+}
+
+static int take_ranges(const struct config *config, const struct calibration_file *file, struct arena *arena,
+                       struct diag *diag)
+{
+    struct calibration_set *sets = file->sets.items;
+    int code = 0;
+    for (size_t i = 0; i < file->sets.n; i++) {
+        for (int class = 0; class < KERNEL_CLASS_COUNT; class += 1) {
+            const int taken = take_range(config, sets[i].name, (enum kernel_class)class, arena,
+                                         &sets[i].classes[class], diag);
+            if (taken != 0) code = taken;
+        }
+    }
+    return code;
+}
+
+int calibration_file_read(const char *path, struct arena *arena, struct calibration_file *file, struct diag *diag)
+{
+    const struct config_field fields[] = {
+        {.name = "gpu", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, .offset = offsetof(struct calibration_file, gpu),
+         .min = 1, .max = 1000, .help = "GPU that was measured"},
+        {.name = "sets", .kind = CONFIG_MAP, .offset = offsetof(struct calibration_file, sets),
+         .fields = set_fields(arena), .elem_bytes = sizeof(struct calibration_set), .min = 1, .max = 100,
+         .help = "parameters by the way they were measured"},
+        {0},
+    };
+    struct config *config = NULL;
+    int code = fields[1].fields ? config_load(path, &config, diag)
+                                : diag_error(diag, SIM_E_NOMEM, path, NULL, "out of memory");
+    if (code == 0) code = config_bind(config, fields, NULL, arena, file, sizeof *file, diag);
+    if (code == 0) code = take_ranges(config, file, arena, diag);
+    config_destroy(config);
+    return code;
+}
+
+const struct calibration_set *calibration_file_set(const struct calibration_file *file, const char *name)
+{
+    const struct calibration_set *sets = file->sets.items;
+    for (size_t i = 0; i < file->sets.n; i++)
+        if (strcmp(sets[i].name, name) == 0) return &sets[i];
+    return NULL;
+}

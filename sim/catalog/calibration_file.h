@@ -1,0 +1,54 @@
+/* One calibration file as it stands: parameters, ranges, and the errors of the fit, set by set and class by class. */
+#ifndef ORRERY_CATALOG_CALIBRATION_FILE_H
+#define ORRERY_CATALOG_CALIBRATION_FILE_H
+
+#include "models/kernel.h"
+#include "sim/core/config.h"
+#include "sim/core/err.h"
+#include "sim/core/mem.h"
+
+/* |predicted / measured - 1| over some rows; bias: median of predicted / measured - 1. */
+struct calibration_error {
+    const char *name; /* "all", "17-256"; the group that was held out */
+    int64_t rows;
+    double median, p90, worst, bias;
+};
+
+struct calibration_profile {
+    const char *file, *hash;
+};
+
+struct calibration_held_out {
+    const char *by;                  /* "llm", "shape"; NULL: nothing was held out */
+    struct config_list error, folds; /* struct calibration_error, by band; by group */
+};
+
+/* What a file says about one class. */
+struct calibration_class {
+    int64_t rows; /* 0: nothing */
+    union kernel_params params;
+    struct config_list limits[KERNEL_MAX_AXES]; /* two doubles each; empty without a range */
+    struct kernel_range range;                  /* the same */
+    struct config_list profiles;                /* struct calibration_profile */
+    struct config_list fit;                     /* struct calibration_error, by band */
+    struct calibration_held_out held_out;
+};
+
+struct calibration_set {
+    const char *name; /* "in-model", "isolated" */
+    struct calibration_class classes[KERNEL_CLASS_COUNT];
+};
+
+struct calibration_file {
+    const char *gpu;
+    struct config_list sets; /* struct calibration_set */
+};
+
+/* Reads a file. Unknown keys, missing parameters, values out of their bounds are all reported. Everything lives in
+ * `arena`. Returns 0, SIM_E_IO, SIM_E_CONFIG or SIM_E_NOMEM. */
+int calibration_file_read(const char *path, struct arena *arena, struct calibration_file *file, struct diag *diag);
+
+/* The set of that name, or NULL. */
+const struct calibration_set *calibration_file_set(const struct calibration_file *file, const char *name);
+
+#endif
