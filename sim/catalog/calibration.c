@@ -11,12 +11,12 @@ static const char by_default[] = "default", initial[] = "initial";
 /* Takes from a set the classes that are still at their initial values. A NULL origin is the set's own name. */
 static void take_set(struct calibration *calibration, const struct calibration_set *set, const char *origin)
 {
-    for (int class = 0; set && class < KERNEL_CLASS_COUNT; class += 1) {
-        const struct calibration_class *from = &set->classes[class];
-        if (from->rows == 0 || calibration->origin[class] != initial) continue;
-        calibration->kernels.params[class] = from->params;
-        calibration->origin[class] = origin ? origin : set->name;
-        if (!origin) calibration->kernels.ranges[class] = from->range;
+    for (size_t i = 0; set && i < KERNEL_CLASS_COUNT; i++) {
+        const struct calibration_class *from = &set->classes[i];
+        if (from->rows == 0 || calibration->origin[i] != initial) continue;
+        calibration->kernels.params[i] = from->params;
+        calibration->origin[i] = origin ? origin : set->name;
+        if (!origin) calibration->kernels.ranges[i] = from->range;
     }
 }
 
@@ -52,7 +52,7 @@ int calibration_load(const struct catalog *catalog, const char *name, const char
     bool has_defaults;
     *calibration = (struct calibration){.calibrated = false};
     kernel_set_init(&calibration->kernels);
-    for (int class = 0; class < KERNEL_CLASS_COUNT; class += 1) calibration->origin[class] = initial;
+    for (size_t i = 0; i < KERNEL_CLASS_COUNT; i++) calibration->origin[i] = initial;
     const int code = take_path(calibration, path_of(catalog, name, arena), set, NULL, arena, &calibration->calibrated,
                                diag);
     if (code != 0) return code;

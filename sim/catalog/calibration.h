@@ -8,8 +8,10 @@
  *             "range": {"m": [1, 4096], "n": [1024, 28672], "k": [1024, 28672]},
  *             "rows": 12345,
  *             "profiles": [{"file": "a100__Llama-2-70b__dense_ops.csv", "hash": "..."}],
- *             "fit": {"all": {"rows": 1, "median": 0.045, "p90": 0.126, "worst": 0.8, "bias": 0.0}, "17-256": {...}},
- *             "held_out": {"by": "llm", "error": {... as "fit"}, "folds": {"llama-2-70b": {...}}} } } } }
+ *             "fit": {"all": {"rows": 1, "median": 0.045, "p90": 0.126, "worst": 0.8, "bias": 0.0},
+ *                     "by_operator": {"qkv": {...}, ...}, "by_band": {"17-256": {...}, ...}},
+ *             "held_out": {"by": "llm", ... as in "fit" ..., "folds": {"llama-2-70b": {...}},
+ *                          "roofline": {...}, "layer_sum": {...}} } } } }
  *
  * A set that lacks a class takes it from the file's other sets, in their order, then from default.json, whose
  * parameters were fitted over all GPUs together, and last from the initial values of kernel.h; these two have no range.

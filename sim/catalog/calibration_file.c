@@ -23,12 +23,15 @@ static const struct config_field error_fields[] = {
 #define ERRORS(text, where, what)                                                                                      \
     {.name = text, .kind = CONFIG_MAP, .offset = where, .fields = error_fields,                                        \
      .elem_bytes = sizeof(struct calibration_error), .help = what}
+#define HELD_OUT(member) offsetof(struct calibration_held_out, member)
 
 static const struct config_field held_out_fields[] = {
-    {.name = "by", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, .offset = offsetof(struct calibration_held_out, by),
+    {.name = "by", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, .offset = HELD_OUT(by),
      .min = 1, .max = 100, .help = "what the rows of one fold have in common"},
-    ERRORS("error", offsetof(struct calibration_held_out, error), "error on rows that the fit has not seen, by band"),
-    ERRORS("folds", offsetof(struct calibration_held_out, folds), "the same for each fold"),
+    ERRORS("error", HELD_OUT(error), "error on rows that the fit has not seen, over bands and operators"),
+    ERRORS("folds", HELD_OUT(folds), "error of each fold"),
+    ERRORS("roofline", HELD_OUT(roofline), "error of a plain roofline that was fitted alike"),
+    ERRORS("layer_sum", HELD_OUT(layer_sum), "error of the products of a layer taken together"),
     {0},
 };
 
@@ -88,7 +91,7 @@ static const struct config_field *class_fields(const struct kernel_class_info *i
          .help = "measurements that were fitted"},
         {.name = "profiles", .kind = CONFIG_LIST, CLASS(profiles), .fields = profile_fields,
          .elem_bytes = sizeof(struct calibration_profile), .help = "files they come from"},
-        ERRORS("fit", offsetof(struct calibration_class, fit), "what error is left, by band of tokens"),
+        ERRORS("fit", offsetof(struct calibration_class, fit), "the error that is left, over bands and operators"),
         {.name = "held_out", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, CLASS(held_out),
          .fields = held_out_fields, .help = "the error on what was left out of a fit"},
     };
@@ -103,13 +106,13 @@ static const struct config_field *class_fields(const struct kernel_class_info *i
 static const struct config_field *set_fields(struct arena *arena)
 {
     struct config_field *fields = make_table(arena, KERNEL_CLASS_COUNT);
-    for (int class = 0; fields && class < KERNEL_CLASS_COUNT; class += 1) {
-        const struct kernel_class_info *info = kernel_class_info((enum kernel_class)class);
-        fields[class] = (struct config_field){.name = info->name, .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL,
+    for (size_t i = 0; fields && i < KERNEL_CLASS_COUNT; i++) {
+        const struct kernel_class_info *info = kernel_class_info((enum kernel_class)i);
+        fields[i] = (struct config_field){.name = info->name, .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL,
                                               .offset = offsetof(struct calibration_set, classes) +
-                                                        (size_t)class * sizeof(struct calibration_class),
+                                                        i * sizeof(struct calibration_class),
                                               .fields = class_fields(info, arena), .help = "a class of kernels"};
-        if (!fields[class].fields) return NULL;
+        if (!fields[i].fields) return NULL;
     }
     return fields;
 }
@@ -118,15 +121,15 @@ static const struct config_field *set_fields(struct arena *arena)
 
 /* Turns the limits that were read into a range. */
 static int take_range(const struct config *config, const char *set, enum kernel_class which, struct arena *arena,
-                      struct calibration_class *class, struct diag *diag)
+                      struct calibration_class *found, struct diag *diag)
 {
     const struct kernel_class_info *info = kernel_class_info(which);
     int code = 0;
-    for (size_t i = 0; i < info->n_axes && class->limits[i].n > 0; i++) {
-        const double *limits = class->limits[i].items;
-        class->range.fitted = true;
-        class->range.low[i] = limits[0];
-        class->range.high[i] = limits[1];
+    for (size_t i = 0; i < info->n_axes && found->limits[i].n > 0; i++) {
+        const double *limits = found->limits[i].items;
+        found->range.fitted = true;
+        found->range.low[i] = limits[0];
+        found->range.high[i] = limits[1];
         if (limits[0] <= limits[1]) continue;
         const char *path = arena_printf(arena, "sets.%s.%s.range.%s", set, info->name, info->axes[i]);
         if (!path) return SIM_E_NOMEM;
@@ -142,9 +145,8 @@ static int take_ranges(const struct config *config, const struct calibration_fil
     struct calibration_set *sets = file->sets.items;
     int code = 0;
     for (size_t i = 0; i < file->sets.n; i++) {
-        for (int class = 0; class < KERNEL_CLASS_COUNT; class += 1) {
-            const int taken = take_range(config, sets[i].name, (enum kernel_class)class, arena,
-                                         &sets[i].classes[class], diag);
+        for (size_t j = 0; j < KERNEL_CLASS_COUNT; j++) {
+            const int taken = take_range(config, sets[i].name, (enum kernel_class)j, arena, &sets[i].classes[j], diag);
             if (taken != 0) code = taken;
         }
     }

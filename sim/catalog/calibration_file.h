@@ -9,7 +9,7 @@
 
 /* |predicted / measured - 1| over some rows; bias: median of predicted / measured - 1. */
 struct calibration_error {
-    const char *name; /* "all", "17-256"; the group that was held out */
+    const char *name; /* "all", "17-256", "qkv"; the group that was held out */
     int64_t rows;
     double median, p90, worst, bias;
 };
@@ -18,9 +18,12 @@ struct calibration_profile {
     const char *file, *hash;
 };
 
+/* The lists are of struct calibration_error: over bands and operators, and by group. */
 struct calibration_held_out {
-    const char *by;                  /* "llm", "shape"; NULL: nothing was held out */
-    struct config_list error, folds; /* struct calibration_error, by band; by group */
+    const char *by; /* "llm", "shape"; NULL: nothing was held out */
+    struct config_list error, folds;
+    struct config_list roofline;  /* of a plain roofline, fitted and held out alike */
+    struct config_list layer_sum; /* of the products of a layer taken together */
 };
 
 /* What a file says about one class. */
@@ -30,7 +33,7 @@ struct calibration_class {
     struct config_list limits[KERNEL_MAX_AXES]; /* two doubles each; empty without a range */
     struct kernel_range range;                  /* the same */
     struct config_list profiles;                /* struct calibration_profile */
-    struct config_list fit;                     /* struct calibration_error, by band */
+    struct config_list fit;                     /* struct calibration_error, over bands and operators */
     struct calibration_held_out held_out;
 };
 

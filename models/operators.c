@@ -1,0 +1,105 @@
+#include "models/operators.h"
+
+static struct operators_time add(struct operators_time a, struct operators_time b)
+{
+    return (struct operators_time){a.seconds + b.seconds, a.outside_s + b.outside_s};
+}
+
+/* The point of a chord, `weight` of the way from a to b; beyond them where it is not in 0 .. 1. */
+static struct operators_time chord(struct operators_time a, struct operators_time b, double weight)
+{
+    return (struct operators_time){a.seconds + weight * (b.seconds - a.seconds),
+                                   a.outside_s + weight * (b.outside_s - a.outside_s)};
+}
+
+static struct operators_time use_time(const struct operators_parts *parts, const struct kernel_use *use)
+{
+    const struct kernel_set *set = parts->kernels;
+    const double seconds = use->count * kernel_call_time(&set->params[use->call.class], parts->gpu, &use->call).seconds;
+    return (struct operators_time){seconds, kernel_in_range(set, &use->call) ? 0.0 : seconds};
+}
+
+struct operators_time operators_sum(const struct operators_parts *parts, enum kernel_driver driver,
+                                    const struct kernel_use *uses, size_t n)
+{
+    struct operators_time time = {0.0, 0.0};
+    for (size_t i = 0; i < n; i++)
+        if (uses[i].driver == driver) time = add(time, use_time(parts, &uses[i]));
+    return time;
+}
+
+/* How far x has come from the i-th knot to the next. */
+static double knots_weight(const struct knots *knots, size_t i, double x)
+{
+    const double begin = (double)knots->at[i];
+    return (x - begin) / ((double)knots->at[i + 1] - begin);
+}
+
+static struct operators_time curve_time(const struct operators_curve *curve, int64_t x)
+{
+    const size_t i = knots_find(&curve->knots, 1, x);
+    return chord(curve->times[i], curve->times[i + 1], knots_weight(&curve->knots, i, (double)x));
+}
+
+/* Attention of the decoding sequences along the run, at whose beginning *outside_s of it are outside. */
+static struct piece decode_attention(const struct operators_grid *grid, const struct iteration_work *work,
+                                     double *outside_s)
+{
+    *outside_s = 0.0;
+    if (work->decode_sequences == 0) return piece_line(0.0, 0.0);
+    const int64_t n = work->decode_sequences, tokens = work->decode_context_tokens;
+    const size_t i = knots_find(&grid->sequences, 1, n), j = knots_find(&grid->contexts, n, tokens);
+    const double weight = knots_weight(&grid->sequences, i, (double)n);
+    const struct operators_time begin = chord(grid->times[i][j], grid->times[i + 1][j], weight);
+    const struct operators_time end = chord(grid->times[i][j + 1], grid->times[i + 1][j + 1], weight);
+    const struct operators_time now = chord(begin, end, knots_weight(&grid->contexts, j, (double)tokens / (double)n));
+    const int64_t next = grid->contexts.at[j + 1];
+    *outside_s = now.outside_s;
+    return (struct piece){
+        .now = now.seconds,
+        .slope = (end.seconds - begin.seconds) / (double)(next - grid->contexts.at[j]),
+        .until = j + 2 < grid->contexts.n ? (n * next - tokens) / n + 1 : INT64_MAX,
+    };
+}
+
+static struct operators_time prefill_attention(const struct operators *operators, const struct iteration_work *work)
+{
+    struct operators_time time = {0.0, 0.0};
+    if (work->prefill_tokens == 0) return time;
+    for (size_t i = 0; i < operators->prefill.n; i++) {
+        struct kernel_use use = operators->prefill.uses[i];
+        struct prefill_shape *shape = &use.call.shape.prefill;
+        shape->sequences = (double)work->prefill_sequences;
+        shape->tokens = (double)work->prefill_tokens;
+        shape->past = (double)work->prefill_context_tokens;
+        shape->pairs = work->prefill_pairs;
+        time = add(time, use_time(&operators->parts, &use));
+    }
+    return time;
+}
+
+/* outside / all, which may both be a little off. */
+static double share(double outside_s, double all_s)
+{
+    const double frac = outside_s > 0.0 ? outside_s / all_s : 0.0;
+    return frac < 1.0 ? frac : 1.0;
+}
+
+void operators_cost(const void *model, const struct iteration_work *work, struct iteration_cost *cost)
+{
+    const struct operators *operators = model;
+    const struct operators_time steady = add(
+        add(curve_time(&operators->by_tokens, work->prefill_tokens + work->decode_sequences),
+            curve_time(&operators->by_sequences, work->prefill_sequences + work->decode_sequences)),
+        prefill_attention(operators, work));
+    double decode_outside_s;
+    const struct piece decode = decode_attention(&operators->decode_grid, work, &decode_outside_s);
+    const struct piece gpu = piece_add(decode, piece_line(steady.seconds, 0.0));
+    const struct piece all = engine_iteration(&operators->parts.engine, operators->layers, work, gpu);
+    *cost = (struct iteration_cost){
+        .first_s = all.now,
+        .slope_s = all.slope,
+        .until = work->prefill_tokens > 0 ? 1 : all.until,
+        .extrapolated_frac = share(steady.outside_s + decode_outside_s, gpu.now),
+    };
+}

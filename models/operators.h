@@ -1,0 +1,78 @@
+/* Iteration cost as the sum of the kernels that an iteration launches (layer.h), each as long as a calibration says
+ * (kernel.h), and what the engine's host adds (engine.h).
+ *
+ *     gpu = by_tokens(T) + by_sequences(S) + decode attention(n, C/n) + prefill attention(chunks)
+ *
+ * Evaluating every kernel takes microseconds, so all but the attention of prompts is worked out beforehand, at knots,
+ * and lies on the chords between them. In tokens and sequences the knots enclose the steps of matrix products, which
+ * fill tiles of 64 rows. In context they lie in the middle of the blocks of 128 tokens that attention kernels walk in:
+ * the sequences of a batch differ, and on average fill half of their last block. Along a run of decode iterations the
+ * cost is exactly affine, until the mean context crosses a knot.
+ *
+ * What kernels take outside the range that their class was fitted on is kept beside, so that every cost says its share.
+ * Sequences of unequal context count as alike. */
+#ifndef ORRERY_MODELS_OPERATORS_H
+#define ORRERY_MODELS_OPERATORS_H
+
+#include "models/engine.h"
+#include "models/knots.h"
+#include "models/layer.h"
+
+enum {
+    OPERATORS_GRID_SEQUENCES = 144,
+    OPERATORS_GRID_CONTEXTS = 96,
+    OPERATORS_ATTENTIONS = 4 /* kinds of attention in one LLM */
+};
+
+/* Seconds of some kernels, and how many of these lie outside a fitted range. */
+struct operators_time {
+    double seconds, outside_s;
+};
+
+/* The kernels that one number drives. */
+struct operators_curve {
+    struct knots knots;
+    struct operators_time times[KNOTS_MAX];
+};
+
+/* Attention of decoding sequences, by their number and their mean context. */
+struct operators_grid {
+    struct knots sequences, contexts;
+    struct operators_time times[OPERATORS_GRID_SEQUENCES][OPERATORS_GRID_CONTEXTS];
+};
+
+/* The calls of one phase's attention, whose batch is to be filled in. */
+struct operators_attention {
+    size_t n;
+    struct kernel_use uses[OPERATORS_ATTENTIONS];
+};
+
+/* What a model is made of; the pointers outlive it. */
+struct operators_parts {
+    const struct gpu_spec *gpu;
+    const struct llm_spec *llm;
+    const struct kernel_set *kernels;
+    struct llm_split split;
+    struct engine_params engine;
+};
+
+struct operators {
+    struct operators_parts parts;
+    double layers; /* of the stage */
+    struct operators_curve by_tokens, by_sequences;
+    struct operators_grid decode_grid;
+    struct operators_attention decode, prefill;
+};
+
+/* The split is possible (llm_split_problem). */
+void operators_init(struct operators *operators, const struct operators_parts *parts);
+
+/* What the kernels of one driver take among uses[0 .. n), one by one: what the tables stand for. */
+struct operators_time operators_sum(const struct operators_parts *parts, enum kernel_driver driver,
+                                    const struct kernel_use *uses, size_t n);
+
+/* An iteration_model's cost function; `model` is a struct operators. Its extrapolated_frac is a share of the kernels'
+ * time, at the first iteration of a run. */
+void operators_cost(const void *model, const struct iteration_work *work, struct iteration_cost *cost);
+
+#endif

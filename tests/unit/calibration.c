@@ -1,0 +1,182 @@
+#include "tests/harness.h"
+
+#include "sim/catalog/calibration.h"
+#include "sim/catalog/calibration_file.h"
+#include "tests/calibration_fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* A catalog in a directory of its own, and the calibration that a test loads from it. */
+struct bench {
+    char root[256], gpu_path[300], default_path[300];
+    struct catalog catalog;
+    struct arena arena;
+    struct diag diag;
+    char message[1200]; /* the first finding */
+    struct calibration calibration;
+};
+
+static void set_up(struct bench *bench)
+{
+    char folder[300];
+    snprintf(bench->root, sizeof bench->root, "%s", test_tmpdir());
+    snprintf(folder, sizeof folder, "%s/calibration", bench->root);
+    MUST(mkdir(folder, 0777) == 0);
+    snprintf(bench->gpu_path, sizeof bench->gpu_path, "%s/calibration/mine.json", bench->root);
+    snprintf(bench->default_path, sizeof bench->default_path, "%s/calibration/default.json", bench->root);
+    bench->catalog.root = bench->root;
+    arena_init(&bench->arena);
+    diag_init(&bench->diag);
+}
+
+static int load(struct bench *bench, const char *name, const char *set)
+{
+    diag_init(&bench->diag);
+    const int code = calibration_load(&bench->catalog, name, set, &bench->arena, &bench->calibration, &bench->diag);
+    bench->message[0] = 0;
+    if (bench->diag.n_items > 0) diag_format(&bench->diag.items[0], bench->message, sizeof bench->message);
+    return code;
+}
+
+static void check_class(const struct bench *bench, enum kernel_class class, double start_s, const char *origin)
+{
+    CHECK(bench->calibration.kernels.params[class].values[0] == start_s);
+    CHECK_EQ_STR(bench->calibration.origin[class], origin);
+}
+
+static void classes_come_from_the_nearest_set(void)
+{
+    static const struct calibration_part mine[] = {
+        {"isolated", KERNEL_GEMM, 1e-6, 100.0, NULL},
+        {"isolated", KERNEL_NORM, 2e-6, 100.0, NULL},
+        {"in-model", KERNEL_GEMM, 3e-6, 200.0, NULL},
+    };
+    static const struct calibration_part defaults[] = {
+        {"in-model", KERNEL_GEMM, 4e-6, 0.0, NULL},
+        {"in-model", KERNEL_ROTARY, 5e-6, 300.0, NULL},
+    };
+    struct bench bench;
+    set_up(&bench);
+    calibration_fixture_write(bench.gpu_path, mine, sizeof mine / sizeof *mine);
+    calibration_fixture_write(bench.default_path, defaults, sizeof defaults / sizeof *defaults);
+    MUST(load(&bench, "mine", "in-model") == 0);
+    const struct kernel_range *ranges = bench.calibration.kernels.ranges;
+    CHECK(bench.calibration.calibrated);
+    check_class(&bench, KERNEL_GEMM, 3e-6, "in-model");
+    check_class(&bench, KERNEL_NORM, 2e-6, "isolated");
+    check_class(&bench, KERNEL_ROTARY, 5e-6, "default");
+    check_class(&bench, KERNEL_MOE, kernel_class_info(KERNEL_MOE)->params[0].initial, "initial");
+    CHECK(ranges[KERNEL_GEMM].fitted && ranges[KERNEL_GEMM].high[2] == 200.0 && ranges[KERNEL_GEMM].low[0] == 0.0);
+    CHECK(ranges[KERNEL_NORM].fitted && !ranges[KERNEL_ROTARY].fitted && !ranges[KERNEL_MOE].fitted);
+    MUST(load(&bench, "mine", "isolated") == 0);
+    check_class(&bench, KERNEL_GEMM, 1e-6, "isolated");
+    MUST(load(&bench, bench.gpu_path, "isolated") == 0);
+    check_class(&bench, KERNEL_GEMM, 1e-6, "isolated");
+    MUST(load(&bench, "another", "in-model") == 0);
+    CHECK(!bench.calibration.calibrated && !bench.calibration.kernels.ranges[KERNEL_GEMM].fitted);
+    check_class(&bench, KERNEL_GEMM, 4e-6, "default");
+    arena_fini(&bench.arena);
+}
+
+static void without_files_the_initial_values_hold(void)
+{
+    struct bench bench;
+    struct kernel_set initial;
+    set_up(&bench);
+    kernel_set_init(&initial);
+    MUST(load(&bench, "mine", "in-model") == 0);
+    CHECK(!bench.calibration.calibrated);
+    CHECK(memcmp(&bench.calibration.kernels, &initial, sizeof initial) == 0);
+    arena_fini(&bench.arena);
+}
+
+static void what_a_fit_left_is_read(void)
+{
+    static const struct calibration_part parts[] = {
+        {"in-model", KERNEL_GEMM, 3e-6, 200.0,
+         ", 'profiles': [{'file': 'a.csv', 'hash': 'beef'}],"
+         " 'fit': {'all': {'rows': 9, 'median': 0.05, 'p90': 0.1, 'worst': 0.7, 'bias': -0.01}},"
+         " 'held_out': {'by': 'llm', 'error': {'17-256': {'rows': 3, 'median': 0.2, 'p90': 0.3, 'worst': 0.4,"
+         " 'bias': 0}}, 'folds': {}}"},
+    };
+    struct bench bench;
+    struct calibration_file file;
+    set_up(&bench);
+    calibration_fixture_write(bench.gpu_path, parts, 1);
+    MUST(calibration_file_read(bench.gpu_path, &bench.arena, &file, &bench.diag) == 0);
+    CHECK_EQ_STR(file.gpu, "made-up");
+    CHECK(calibration_file_set(&file, "isolated") == NULL);
+    const struct calibration_class *gemm = &calibration_file_set(&file, "in-model")->classes[KERNEL_GEMM];
+    const struct calibration_error *fit = gemm->fit.items, *band = gemm->held_out.error.items;
+    MUST(gemm->rows == 7 && gemm->profiles.n == 1 && gemm->fit.n == 1 && gemm->held_out.error.n == 1);
+    CHECK_EQ_STR(((const struct calibration_profile *)gemm->profiles.items)->hash, "beef");
+    CHECK(fit->rows == 9 && fit->median == 0.05 && fit->p90 == 0.1 && fit->worst == 0.7 && fit->bias == -0.01);
+    CHECK_EQ_STR(band->name, "17-256");
+    CHECK_EQ_STR(gemm->held_out.by, "llm");
+    arena_fini(&bench.arena);
+}
+
+static void check_refused(struct bench *bench, const char *text, const char *message)
+{
+    FILE *file = fopen(bench->gpu_path, "w");
+    MUST(file != NULL);
+    for (const char *c = text; *c != 0; c++) fputc(*c == '\'' ? '"' : *c, file);
+    fclose(file);
+    CHECK_EQ_INT(load(bench, "mine", "in-model"), SIM_E_CONFIG);
+    if (strstr(bench->message, message) == NULL) CHECK_EQ_STR(bench->message, message);
+}
+
+#define NORM(start) "{'gpu': 'g', 'sets': {'s': {'norm': {'parameters': {'start': " start                              \
+                    ", 'bandwidth_efficiency': 0.5, 'softness': 2}, "
+
+static void wrong_files_are_told_apart(void)
+{
+    struct bench bench;
+    set_up(&bench);
+    check_refused(&bench, "{'gpu': 'g', 'sets': {'s': {'norn': {}}}}", "'norn'");
+    check_refused(&bench, "{'gpu': 'g', 'sets': {'s': {'norm': {'parameters': {'start': '1us'}, 'rows': 1}}}}",
+                  "missing 'bandwidth_efficiency' in 'sets.s.norm.parameters'");
+    check_refused(&bench, NORM("'1us'") "'fit': {}}}}}", "missing 'rows'");
+    check_refused(&bench, NORM("'1us'") "'rows': 1, 'ranges': {}}}}}", "did you mean 'range'");
+    check_refused(&bench, NORM("1") "'rows': 1}}}}", "needs a unit");
+    check_refused(&bench, NORM("'1s'") "'rows': 1}}}}", "'start' must be between \"10ns\" and \"1ms\", got \"1s\"");
+    check_refused(&bench, NORM("'1us'") "'rows': 1, 'range': {'tokens': [1, 5]}}}}}", "missing 'width'");
+    check_refused(&bench, NORM("'1us'") "'rows': 1, 'range': {'tokens': [1, 5], 'width': [9]}}}}}", "width");
+    check_refused(&bench, NORM("'1us'") "'rows': 1, 'range': {'tokens': [1, 5], 'width': [9, 8]}}}}}",
+                  "the range of 'width' ends at 8, before it starts at 9");
+    CHECK(strstr(bench.message, "mine.json:1:") != NULL);
+    arena_fini(&bench.arena);
+}
+
+static void running_out_of_memory_is_told(void)
+{
+    static const struct calibration_part part = {"in-model", KERNEL_GEMM, 3e-6, 200.0, NULL};
+    struct bench bench;
+    set_up(&bench);
+    calibration_fixture_write(bench.gpu_path, &part, 1);
+    int failures = 0, code = SIM_E_NOMEM;
+    for (long n = 0; code == SIM_E_NOMEM && n < 10000; n++) {
+        struct arena arena;
+        arena_init(&arena);
+        diag_init(&bench.diag);
+        mem_fail_after(n);
+        code = calibration_load(&bench.catalog, "mine", "in-model", &arena, &bench.calibration, &bench.diag);
+        mem_fail_never();
+        failures += code == SIM_E_NOMEM;
+        arena_fini(&arena);
+    }
+    CHECK_EQ_INT(code, 0);
+    CHECK(failures > 3);
+    arena_fini(&bench.arena);
+}
+
+TEST_SUITE(calibration)
+{
+    TEST(classes_come_from_the_nearest_set);
+    TEST(without_files_the_initial_values_hold);
+    TEST(what_a_fit_left_is_read);
+    TEST(wrong_files_are_told_apart);
+    TEST(running_out_of_memory_is_told);
+}
