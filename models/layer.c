@@ -43,6 +43,43 @@ static void add(struct listing *list, enum llm_operator op, enum kernel_driver d
     if (count > 0.0) list->uses[list->n++] = (struct kernel_use){op, driver, call, count};
 }
 
+static void rebatch_prefill(struct kernel_call *call, const struct iteration_work *work)
+{
+    const double tokens = (double)work->prefill_tokens, past = (double)work->prefill_context_tokens;
+    if (call->class != KERNEL_PREFILL_ATTENTION) {
+        call->shape.gemm.m = tokens + past;
+        return;
+    }
+    call->shape.prefill.sequences = (double)work->prefill_sequences;
+    call->shape.prefill.tokens = tokens;
+    call->shape.prefill.past = past;
+    call->shape.prefill.pairs = work->prefill_pairs;
+}
+
+static void rebatch_decode(struct kernel_call *call, const struct iteration_work *work)
+{
+    const double sequences = (double)work->decode_sequences;
+    if (call->class != KERNEL_DECODE_ATTENTION) {
+        call->shape.gemm.m = sequences;
+        return;
+    }
+    call->shape.decode.sequences = sequences;
+    call->shape.decode.context = (double)work->decode_context_tokens / sequences;
+}
+
+void kernel_use_rebatch(struct kernel_use *use, const struct iteration_work *work)
+{
+    if (use->driver == BY_PREFILL) rebatch_prefill(&use->call, work);
+    if (use->driver == BY_DECODE) rebatch_decode(&use->call, work);
+}
+
+/* A call in every layer, of attention or for it, that has yet to learn its batch. */
+static void add_batched(struct listing *list, enum llm_operator op, enum kernel_driver driver, struct kernel_call call)
+{
+    add(list, op, driver, list->layers, call);
+    kernel_use_rebatch(&list->uses[list->n - 1], list->work);
+}
+
 static void add_elementwise(struct listing *list, enum llm_operator op, enum kernel_class class, double count,
                             double tokens, double width)
 {
@@ -150,23 +187,17 @@ static void add_kv_write(struct listing *list, double numbers)
         (struct kernel_call){.class = KERNEL_KV_WRITE, .shape.elementwise = shape});
 }
 
-/* A product with weights in every layer. */
-static void add_product(struct listing *list, enum llm_operator op, enum kernel_driver driver, double m, double n,
-                        double k)
+/* A product of all tokens with weights in every layer. */
+static void add_product(struct listing *list, enum llm_operator op, double n, double k)
 {
-    add(list, op, driver, list->layers, layer_product(list, m, n, k));
+    add(list, op, BY_TOKENS, list->layers, layer_product(list, list->tokens, n, k));
 }
 
 /* The chunks of prompts. Each query head has keys and values of its own when latent vectors were expanded. */
 static void add_prefill_attention(struct listing *list)
 {
     const struct llm_spec *llm = list->llm;
-    const struct iteration_work *work = list->work;
     const struct prefill_shape shape = {
-        .sequences = (double)work->prefill_sequences,
-        .tokens = (double)work->prefill_tokens,
-        .past = (double)work->prefill_context_tokens,
-        .pairs = work->prefill_pairs,
         .q_heads = list->shard.q_heads,
         .kv_heads = list->shard.kv_heads,
         .key_dim = (double)llm_key_dim(llm),
@@ -175,19 +206,16 @@ static void add_prefill_attention(struct listing *list)
         .compute = llm->compute,
         .window = (double)llm->sliding_window,
     };
-    add(list, OP_PREFILL_ATTENTION, BY_PREFILL, list->layers,
-        (struct kernel_call){.class = KERNEL_PREFILL_ATTENTION, .shape.prefill = shape});
+    add_batched(list, OP_PREFILL_ATTENTION, BY_PREFILL,
+                (struct kernel_call){.class = KERNEL_PREFILL_ATTENTION, .shape.prefill = shape});
 }
 
 /* The decoding sequences: over keys and values, or over latent vectors, which all heads share. */
 static void add_decode_attention(struct listing *list)
 {
     const struct llm_spec *llm = list->llm;
-    const struct iteration_work *work = list->work;
     const bool latent = llm->kv_latent > 0;
     const struct decode_shape shape = {
-        .sequences = (double)work->decode_sequences,
-        .context = (double)work->decode_context_tokens / (double)work->decode_sequences,
         .q_heads = list->shard.q_heads,
         .kv_heads = latent ? 1.0 : list->shard.kv_heads,
         .key_dim = (double)(latent ? llm->kv_latent + llm->rotary_dim : llm->head_dim),
@@ -197,8 +225,8 @@ static void add_decode_attention(struct listing *list)
         .window = (double)llm->sliding_window,
         .shared_kv = latent,
     };
-    add(list, OP_DECODE_ATTENTION, BY_DECODE, list->layers,
-        (struct kernel_call){.class = KERNEL_DECODE_ATTENTION, .shape.decode = shape});
+    add_batched(list, OP_DECODE_ATTENTION, BY_DECODE,
+                (struct kernel_call){.class = KERNEL_DECODE_ATTENTION, .shape.decode = shape});
 }
 
 static void add_attention(struct listing *list)
@@ -206,14 +234,14 @@ static void add_attention(struct listing *list)
     const struct llm_spec *llm = list->llm;
     const double head_dim = (double)llm->head_dim;
     const double q_width = list->shard.q_heads * head_dim, kv_width = list->shard.kv_heads * head_dim;
-    add_product(list, OP_QKV, BY_TOKENS, list->tokens, q_width + 2.0 * kv_width, (double)llm->hidden);
+    add_product(list, OP_QKV, q_width + 2.0 * kv_width, (double)llm->hidden);
     add_inner_norm(list, llm->qk_norm ? q_width : 0.0);
     add_inner_norm(list, llm->qk_norm ? kv_width : 0.0);
     add_rotary(list, q_width + kv_width);
     add_kv_write(list, 2.0 * kv_width);
     if (list->work->prefill_tokens > 0) add_prefill_attention(list);
     if (list->work->decode_sequences > 0) add_decode_attention(list);
-    add_product(list, OP_OUT, BY_TOKENS, list->tokens, (double)llm->hidden, q_width);
+    add_product(list, OP_OUT, (double)llm->hidden, q_width);
 }
 
 /* Prompts expand the latent vectors of all their tokens, the earlier ones too. Decoding multiplies the expansion's two
@@ -221,27 +249,25 @@ static void add_attention(struct listing *list)
 static void add_latent_attention(struct listing *list)
 {
     const struct llm_spec *llm = list->llm;
-    const struct iteration_work *work = list->work;
     const double heads = list->shard.q_heads, latent = (double)llm->kv_latent, rotary = (double)llm->rotary_dim;
     const double hidden = (double)llm->hidden, query = (double)llm->query_latent, value_dim = (double)llm->value_dim;
-    const double decoding = (double)work->decode_sequences;
-    add_product(list, OP_QKV, BY_TOKENS, list->tokens, query + latent + rotary, hidden);
+    add_product(list, OP_QKV, query + latent + rotary, hidden);
     add_inner_norm(list, query);
     add_inner_norm(list, latent);
-    add_product(list, OP_QKV, BY_TOKENS, list->tokens, heads * (double)llm_key_dim(llm), query > 0.0 ? query : hidden);
+    add_product(list, OP_QKV, heads * (double)llm_key_dim(llm), query > 0.0 ? query : hidden);
     add_rotary(list, (heads + 1.0) * rotary);
     add_kv_write(list, latent + rotary);
-    if (work->prefill_tokens > 0) {
-        add_product(list, OP_QKV, BY_PREFILL, (double)(work->prefill_tokens + work->prefill_context_tokens),
-                    heads * (double)(llm->head_dim + llm->value_dim), latent);
+    if (list->work->prefill_tokens > 0) {
+        const double expanded = heads * ((double)llm->head_dim + value_dim);
+        add_batched(list, OP_QKV, BY_PREFILL, layer_product(list, 0.0, expanded, latent));
         add_prefill_attention(list);
     }
-    if (work->decode_sequences > 0) {
-        add_product(list, OP_QKV, BY_DECODE, decoding, heads * latent, (double)llm->head_dim);
+    if (list->work->decode_sequences > 0) {
+        add_batched(list, OP_QKV, BY_DECODE, layer_product(list, 0.0, heads * latent, (double)llm->head_dim));
         add_decode_attention(list);
-        add_product(list, OP_OUT, BY_DECODE, decoding, heads * value_dim, latent);
+        add_batched(list, OP_OUT, BY_DECODE, layer_product(list, 0.0, heads * value_dim, latent));
     }
-    add_product(list, OP_OUT, BY_TOKENS, list->tokens, hidden, heads * value_dim);
+    add_product(list, OP_OUT, hidden, heads * value_dim);
 }
 
 /* Whether tokens travel to the experts, instead of lying on every GPU. */

@@ -75,6 +75,10 @@ struct kernel_use {
     double count; /* launches per iteration: once per layer of the stage, twice for most norms ... */
 };
 
+/* Gives a BY_PREFILL or BY_DECODE call, attention or a product for it, the prompts or the decoding sequences of another
+ * batch, which must have some. Leaves other calls as they are. */
+void kernel_use_rebatch(struct kernel_use *use, const struct iteration_work *work);
+
 enum { LLM_MAX_USES = 40 };
 
 /* Why the model cannot be split so, as a static text, or NULL when it can. */

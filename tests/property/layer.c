@@ -292,6 +292,8 @@ static bool same_call(const struct kernel_use *a, const struct kernel_use *b)
     kernel_call_axes(&b->call, bt);
     for (size_t i = 0; i < KERNEL_MAX_AXES; i++)
         if (at[i] != bt[i]) return false;
+    if (a->call.class == KERNEL_PREFILL_ATTENTION && a->call.shape.prefill.pairs != b->call.shape.prefill.pairs)
+        return false;
     return a->op == b->op && a->driver == b->driver && a->count == b->count && a->call.class == b->call.class;
 }
 
@@ -340,6 +342,26 @@ static void calls_depend_on_their_drivers_alone(void)
         mixed.decode_sequences = work.decode_sequences;
         mixed.decode_context_tokens = work.decode_context_tokens;
         CHECK(mixed.decode_sequences == 0 || same_calls(&llm, &split, BY_DECODE, &work, &mixed));
+    }
+}
+
+/* The attention of one batch, taken over to another, is that of the other. */
+static void calls_move_to_other_batches(void)
+{
+    struct rng rng;
+    rng_init(&rng, 8, 0, "batches", 0);
+    for (int i = 0; i < CASES; i++) {
+        const struct llm_spec llm = random_llm(&rng);
+        const struct iteration_work one = random_work(&rng), other = random_work(&rng);
+        if (!one.prefill_tokens != !other.prefill_tokens || !one.decode_sequences != !other.decode_sequences) continue;
+        struct kernel_use a[LLM_MAX_USES], b[LLM_MAX_USES];
+        const size_t n = llm_iteration_kernels(&llm, &whole, &gpu, &one, a);
+        CHECK_EQ_INT(llm_iteration_kernels(&llm, &whole, &gpu, &other, b), n);
+        for (size_t u = 0; u < n; u++) {
+            if (a[u].driver != BY_PREFILL && a[u].driver != BY_DECODE) continue;
+            kernel_use_rebatch(&a[u], &other);
+            CHECK(same_call(&a[u], &b[u]));
+        }
     }
 }
 
@@ -401,6 +423,7 @@ TEST_SUITE(layer)
     TEST(latent_attention_by_hand);
     TEST(sequence_parallelism_moves_as_much);
     TEST(calls_depend_on_their_drivers_alone);
+    TEST(calls_move_to_other_batches);
     TEST(formats_choose_the_products);
     TEST(impossible_splits_are_named);
 }
