@@ -73,8 +73,7 @@ int profile_llm_find(struct profile_reader *reader, struct profile_llm *llm)
     if (status == 0 && name == NULL)
         status = diag_error(reader->diag, SIM_E_CONFIG, path, "name it with --llm; `orrery list llms` shows all",
                             "the file's name says no LLM of the catalog");
-    if (status == 0)
-        status = catalog_llm(options->catalog, name, path, reader->arena, &llm->spec, reader->diag);
+    if (status == 0) status = catalog_llm(options->catalog, name, path, reader->arena, &llm->spec, reader->diag);
     if (status < 0) return status;
     const int64_t tensor = options->tensor_parallel;
     return profile_llm_split(reader, llm, tensor > 0 ? tensor : tensor_of_name(file_name(path)));
@@ -88,8 +87,7 @@ bool profile_llm_call(const struct profile_llm *llm, enum llm_operator op, int64
     const struct iteration_work decodes = {.decode_sequences = tokens, .decode_context_tokens = tokens};
     const bool by_sequence = op == OP_HEAD || op == OP_DECODE_ATTENTION;
     struct kernel_use uses[LLM_MAX_USES];
-    const size_t n =
-        llm_iteration_kernels(&llm->spec, &llm->split, llm->gpu, by_sequence ? &decodes : &prompt, uses);
+    const size_t n = llm_iteration_kernels(&llm->spec, &llm->split, llm->gpu, by_sequence ? &decodes : &prompt, uses);
     for (size_t i = 0; i < n; i++) {
         if (uses[i].op != op) continue;
         *call = uses[i].call;

@@ -30,8 +30,7 @@ static void reading_begin(struct reading *reading, const char *name, const char 
     const struct profile_options options = {&catalog, &reading->gpu, llm, tensor};
     reading->code = profile_read(reading->path, &options, &reading->arena, &reading->profile, &reading->diag);
     reading->message[0] = 0;
-    if (reading->diag.n_items > 0)
-        diag_format(&reading->diag.items[0], reading->message, sizeof reading->message);
+    if (reading->diag.n_items > 0) diag_format(&reading->diag.items[0], reading->message, sizeof reading->message);
     CHECK_EQ_STR(reading->message, "");
 }
 
