@@ -41,3 +41,8 @@ double gpu_pair_bytes_per_s(const struct gpu_spec *gpu, int64_t gpus)
     const double pair = gpu_link_bytes_per_s(gpu, 2), group = gpu_link_bytes_per_s(gpu, gpus);
     return pair < group ? pair : group;
 }
+
+bool gpu_switch_adds(const struct gpu_spec *gpu, int64_t gpus)
+{
+    return gpu->fabric == FABRIC_SWITCH && gpus <= gpu->nvlink_gpus && gpu->peak_flop_per_s[FORMAT_FP8] > 0.0;
+}

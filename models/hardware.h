@@ -6,6 +6,7 @@
 #ifndef ORRERY_MODELS_HARDWARE_H
 #define ORRERY_MODELS_HARDWARE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* X(enum, name in configs, bytes per number) */
@@ -56,5 +57,9 @@ double gpu_link_bytes_per_s(const struct gpu_spec *gpu, int64_t gpus);
 
 /* What one of `gpus` such GPUs sends to one other, per direction. */
 double gpu_pair_bytes_per_s(const struct gpu_spec *gpu, int64_t gpus);
+
+/* Whether the switch between `gpus` GPUs of one node adds floating-point numbers itself (NVLink SHARP). Such switches
+ * came with Hopper, as did FP8 units, by which they are recognised. */
+bool gpu_switch_adds(const struct gpu_spec *gpu, int64_t gpus);
 
 #endif

@@ -57,11 +57,13 @@ static const char *const moe_axes[] = {"tokens", "hidden", "inner", "chosen", "e
 
 static const struct kernel_param collective_table[] = {
     {"start", "launch and first handshake", SECONDS, 8e-6, 1e-7, 1e-3},
-    {"hop_time", "each step of the ring, or level of the tree", SECONDS, 1e-6, 1e-9, 1e-3},
-    {"bandwidth_efficiency", "share of the link between GPUs of a node", PLAIN, 0.7, 0.02, 1.5},
-    {"softness", "exponent of the soft maximum of latency and traffic", PLAIN, 2.0, 0.3, 20.0},
-    {"network_hop_time", "each step between nodes", SECONDS, 5e-6, 1e-9, 1e-3},
-    {"network_efficiency", "share of a GPU's network link", PLAIN, 0.7, 0.02, 1.5},
+    {"hop_time", "each step inside a node", SECONDS, 8e-7, 1e-9, 1e-4},
+    {"word_efficiency", "share of the link when each word has its own flag", PLAIN, 0.3, 0.02, 0.6},
+    {"fill_time", "until the pipeline of chunks is full", SECONDS, 4e-6, 1e-8, 1e-3},
+    {"bandwidth_efficiency", "share of the link in chunks", PLAIN, 0.75, 0.02, 1.2},
+    {"switch_efficiency", "share of the link when the switch adds", PLAIN, 0.6, 0.02, 1.0},
+    {"network_hop_time", "each step between nodes", SECONDS, 1e-5, 1e-8, 1e-3},
+    {"network_efficiency", "share of the network link", PLAIN, 0.75, 0.02, 1.0},
 };
 static const char *const collective_axes[] = {"bytes", "gpus", "nodes"};
 

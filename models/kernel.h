@@ -35,6 +35,7 @@
     X(KERNEL_ALL_GATHER, "all_gather", COLLECTIVE)                                                                     \
     X(KERNEL_REDUCE_SCATTER, "reduce_scatter", COLLECTIVE)                                                             \
     X(KERNEL_ALL_TO_ALL, "all_to_all", COLLECTIVE)                                                                     \
+    X(KERNEL_DIRECT_ALL_REDUCE, "direct_all_reduce", COLLECTIVE)                                                       \
     X(KERNEL_SEND, "send", COLLECTIVE)
 
 enum kernel_class {

@@ -118,12 +118,14 @@ static void add_collective(struct listing *list, enum llm_operator op, enum kern
     const struct llm_split *split = list->split;
     if (split->tensor == 1) return;
     const int64_t nodes = (split->tensor + split->gpus_per_node - 1) / split->gpus_per_node;
+    const int64_t on_node = nodes > 1 ? split->gpus_per_node : split->tensor;
     const struct collective_shape shape = {
         .bytes = bytes,
         .gpus = (double)split->tensor,
         .nodes = (double)nodes,
-        .link_bytes_per_s = gpu_link_bytes_per_s(list->gpu, nodes > 1 ? split->gpus_per_node : split->tensor),
+        .link_bytes_per_s = gpu_link_bytes_per_s(list->gpu, on_node),
         .network_bytes_per_s = split->network_bytes_per_s,
+        .switch_adds = gpu_switch_adds(list->gpu, on_node),
     };
     add(list, op, driver, count, (struct kernel_call){.class = class, .shape.collective = shape});
 }

@@ -213,10 +213,33 @@ static void choose_rows(struct fit *fit, const struct profile_row *rows, size_t 
     if (fit->n_rows > MAX_ROWS) fit->n_rows = MAX_ROWS;
 }
 
+/* Whether some row takes another time at a bound of a parameter than at its initial value. */
+static bool has_influence(const struct fit *fit, size_t param)
+{
+    const struct fit_model *model = fit->model;
+    const union kernel_params initial = fit_model_initial(model);
+    union kernel_params low = initial, high = initial;
+    low.values[param] = model->params[param].low;
+    high.values[param] = model->params[param].high;
+    for (size_t i = 0; i < fit->n_rows; i++) {
+        const double seconds = model->seconds(&initial, fit->rows[i]);
+        if (seconds != model->seconds(&low, fit->rows[i]) || seconds != model->seconds(&high, fit->rows[i]))
+            return true;
+    }
+    return false;
+}
+
+/* A parameter that the rows say nothing about is not fitted and keeps its initial value. */
 static void choose_params(struct fit *fit)
 {
-    for (size_t i = 0; i < fit->model->n_params; i++)
-        if (fit->model->params[i].unit != PARAM_SWITCH) fit->free_params[fit->n_free++] = i;
+    for (size_t i = 0; i < fit->model->n_params; i++) {
+        const struct kernel_param *param = &fit->model->params[i];
+        if (param->unit == PARAM_SWITCH) continue;
+        if (has_influence(fit, i))
+            fit->free_params[fit->n_free++] = i;
+        else
+            fit->params.values[i] = param->initial;
+    }
 }
 
 int fit_model_to(const struct fit_model *model, const struct profile_row *rows, size_t n, const bool *held_out,

@@ -13,7 +13,9 @@
     X(vidur_dense)                                                                                                     \
     X(aiconfigurator_gemm)                                                                                             \
     X(llmservingsim_layers)                                                                                            \
-    X(llmservingsim_dense)
+    X(llmservingsim_dense)                                                                                             \
+    X(nccl)                                                                                                            \
+    X(vidur_network)
 
 struct profile_reader {
     const struct profile_options *options;

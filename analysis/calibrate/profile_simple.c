@@ -58,7 +58,8 @@ static const struct member moe_members[] = {
 
 static const struct member collective_members[] = {
     NEEDED(collective, bytes), NEEDED(collective, gpus), MAYBE(collective, nodes, 1.0),
-    MAYBE(collective, link_bytes_per_s, 1.0), MAYBE(collective, network_bytes_per_s, 1.0), END};
+    MAYBE(collective, link_bytes_per_s, 1.0), MAYBE(collective, network_bytes_per_s, 1.0),
+    FLAG_OF(collective, switch_adds), END};
 
 /* --- What is left out --- */
 

@@ -1,0 +1,166 @@
+/* Measured collectives of NCCL, vLLM and Vidur: what the files say of bus bandwidths, and how far the law is off on
+ * sizes that it was not fitted to. */
+#include "tests/harness.h"
+
+#include "analysis/calibrate/folds.h"
+#include "tests/profile_fixture.h"
+
+#include <math.h>
+
+#define MIB 1048576.0
+
+static const double nccl_bar = 0.10, custom_bar = 0.05, vidur_bar = 0.10; /* held-out medians */
+
+/* Reads a file of shared data. False when it is absent; in every case profile_fixture_fini is due. */
+static bool read_shared(struct profile_fixture *fixture, const char *gpu, const char *path_below_data)
+{
+    const char *path = test_shared(path_below_data);
+    if (!CHECK(profile_fixture_init(fixture, gpu) == 0) || path == NULL) return false;
+    return CHECK_EQ_INT(profile_fixture_read(fixture, path), 0);
+}
+
+struct rates {
+    double low, high;
+};
+
+/* 2 (n-1)/n bytes / t of the all-reduces among the eight GPUs of a node over `bytes`, with or without numbers that the
+ * switch could add. */
+static struct rates bus_bytes_per_s(const struct profile *profile, double bytes, bool switch_adds)
+{
+    struct rates rates = {(double)INFINITY, 0.0};
+    for (size_t i = 0; i < profile->n; i++) {
+        const struct profile_row *row = &profile->rows[i];
+        const struct collective_shape *shape = &row->call.shape.collective;
+        if (row->call.class != KERNEL_ALL_REDUCE || shape->gpus != 8.0 || shape->nodes != 1.0) continue;
+        if (shape->bytes != bytes || shape->switch_adds != switch_adds) continue;
+        const double rate = 2.0 * (7.0 / 8.0) * bytes / row->measured_s;
+        rates = (struct rates){fmin(rates.low, rate), fmax(rates.high, rate)};
+    }
+    return rates;
+}
+
+static void buses_of_an_a100_node(void)
+{
+    struct profile_fixture vidur, nccl;
+    if (read_shared(&vidur, "a100-80-sxm", "gpu_profiles/vidur/network__a100_dgx__all_reduce.csv"))
+        CHECK_NEAR(bus_bytes_per_s(&vidur.files[0], 64 * MIB, false).high, 174e9, 2e9);
+    if (read_shared(&nccl, "a100-80-sxm", "gpu_profiles/aiconfigurator/a100_sxm__nccl_2.27.3.csv")) {
+        CHECK_NEAR(bus_bytes_per_s(&nccl.files[0], 512 * MIB, false).low, 215e9, 1e9);
+        CHECK_NEAR(bus_bytes_per_s(&nccl.files[0], 512 * MIB, false).high, 222e9, 1e9);
+    }
+    profile_fixture_fini(&vidur);
+    profile_fixture_fini(&nccl);
+}
+
+/* Integers are not added by the switch: 353 GB/s; halves are, faster than a ring over the same links. */
+static void buses_of_an_h100_node(void)
+{
+    struct profile_fixture vidur, nccl;
+    if (read_shared(&vidur, "h100-sxm", "gpu_profiles/vidur/network__h100_dgx__all_reduce.csv"))
+        CHECK_NEAR(bus_bytes_per_s(&vidur.files[0], 64 * MIB, true).low, 365e9, 2e9);
+    if (read_shared(&nccl, "h100-sxm", "gpu_profiles/aiconfigurator/h100_sxm__nccl_2.27.3.csv")) {
+        CHECK_NEAR(bus_bytes_per_s(&nccl.files[0], 512 * MIB, false).high, 353e9, 1e9);
+        CHECK_NEAR(bus_bytes_per_s(&nccl.files[0], 512 * MIB, true).low, 445e9, 1e9);
+    }
+    profile_fixture_fini(&vidur);
+    profile_fixture_fini(&nccl);
+}
+
+/* One node says nothing about the network. */
+static void check_network_is_not_fitted(const union kernel_params *params)
+{
+    const struct fit_model model = fit_model_of(KERNEL_ALL_REDUCE);
+    const union kernel_params initial = fit_model_initial(&model);
+    CHECK(params->collective.network_hop_s == initial.collective.network_hop_s);
+    CHECK(params->collective.network_frac == initial.collective.network_frac);
+}
+
+/* Fits a class to all sizes but each fifth of them in turn. */
+static void run_folds(struct profile_fixture *fixture, enum kernel_class class, struct fold_report *report)
+{
+    CHECK_EQ_INT(folds_run(class, &fixture->files[0], FOLD_BY_GROUP, &fixture->arena, report, &fixture->diag), 0);
+    CHECK(report->n_rows > 40 && report->n_folds == 5);
+}
+
+/* The median error over the sizes that were left out. */
+static double held_out_median(struct profile_fixture *fixture, enum kernel_class class)
+{
+    struct fold_report report = {0};
+    run_folds(fixture, class, &report);
+    return report.held_out.cuts[CUT_ALL].median;
+}
+
+/* Keeps every `step`-th row, so that a fit takes a moment. */
+static void thin_rows(struct profile *profile, size_t step)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < profile->n; i += step) profile->rows[n++] = profile->rows[i];
+    profile->n = n;
+}
+
+static void check_nccl(const char *gpu, const char *path, size_t step)
+{
+    static const enum kernel_class classes[] = {KERNEL_ALL_REDUCE, KERNEL_ALL_GATHER, KERNEL_REDUCE_SCATTER,
+                                                KERNEL_ALL_TO_ALL};
+    struct profile_fixture fixture;
+    if (read_shared(&fixture, gpu, path)) {
+        thin_rows(&fixture.files[0], step);
+        for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+            CHECK(held_out_median(&fixture, classes[i]) < nccl_bar);
+    }
+    profile_fixture_fini(&fixture);
+}
+
+static void nccl_is_predicted(void)
+{
+    check_nccl("a100-80-sxm", "gpu_profiles/aiconfigurator/a100_sxm__nccl_2.27.3.csv", 1);
+    check_nccl("h100-sxm", "gpu_profiles/aiconfigurator/h100_sxm__nccl_2.27.3.csv", 2);
+}
+
+static void check_custom(const char *gpu, const char *path)
+{
+    struct profile_fixture fixture;
+    struct fold_report report = {0};
+    if (read_shared(&fixture, gpu, path)) {
+        run_folds(&fixture, KERNEL_DIRECT_ALL_REDUCE, &report);
+        CHECK(report.held_out.cuts[CUT_ALL].median < custom_bar);
+        check_network_is_not_fitted(&report.params);
+    }
+    profile_fixture_fini(&fixture);
+}
+
+static void custom_all_reduces_are_predicted(void)
+{
+    check_custom("a100-80-sxm", "gpu_profiles/aiconfigurator/a100_sxm__vllm0.14.0__custom_allreduce.csv");
+    check_custom("h100-sxm", "gpu_profiles/aiconfigurator/h100_sxm__vllm0.14.0__custom_allreduce.csv");
+}
+
+static void check_vidur(const char *gpu, const char *path, enum kernel_class class)
+{
+    struct profile_fixture fixture;
+    if (read_shared(&fixture, gpu, path)) {
+        thin_rows(&fixture.files[0], fixture.files[0].n / 200);
+        CHECK(held_out_median(&fixture, class) < vidur_bar);
+    }
+    profile_fixture_fini(&fixture);
+}
+
+static void vidur_is_predicted(void)
+{
+    check_vidur("a100-80-sxm", "gpu_profiles/vidur/network__a100_dgx__all_reduce.csv", KERNEL_ALL_REDUCE);
+    check_vidur("h100-sxm", "gpu_profiles/vidur/network__h100_dgx__all_reduce.csv", KERNEL_ALL_REDUCE);
+    check_vidur("a100-80-pcie", "gpu_profiles/vidur/network__a100_pairwise_nvlink__all_reduce.csv", KERNEL_ALL_REDUCE);
+    check_vidur("h100-pcie", "gpu_profiles/vidur/network__h100_pairwise_nvlink__all_reduce.csv", KERNEL_ALL_REDUCE);
+    check_vidur("a100-80-sxm", "gpu_profiles/vidur/network__a100_dgx__send_recv.csv", KERNEL_SEND);
+    check_vidur("h100-sxm", "gpu_profiles/vidur/network__h100_dgx__send_recv.csv", KERNEL_SEND);
+    check_vidur("a40", "gpu_profiles/vidur/network__a40_pairwise_nvlink__send_recv.csv", KERNEL_SEND);
+}
+
+TEST_SUITE(collectives)
+{
+    TEST(buses_of_an_a100_node);
+    TEST(buses_of_an_h100_node);
+    TEST(nccl_is_predicted);
+    TEST(custom_all_reduces_are_predicted);
+    TEST(vidur_is_predicted);
+}
