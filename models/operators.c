@@ -12,6 +12,36 @@ static struct operators_time chord(struct operators_time a, struct operators_tim
                                    a.outside_s + weight * (b.outside_s - a.outside_s)};
 }
 
+void operators_list(const struct operators_parts *parts, enum kernel_driver driver, const struct iteration_work *work,
+                    struct operators_uses *list)
+{
+    struct kernel_use uses[LLM_MAX_USES];
+    const size_t n = llm_iteration_kernels(parts->llm, &parts->split, parts->gpu, work, uses);
+    list->n = 0;
+    for (size_t i = 0; i < n; i++)
+        if (uses[i].driver == driver) list->uses[list->n++] = uses[i];
+}
+
+bool operators_is_attention(enum kernel_class class)
+{
+    return class == KERNEL_PREFILL_ATTENTION || class == KERNEL_DECODE_ATTENTION;
+}
+
+void operators_follow(struct kernel_call *call, const struct iteration_work *work)
+{
+    struct prefill_shape *prefill = &call->shape.prefill;
+    struct decode_shape *decode = &call->shape.decode;
+    if (call->class == KERNEL_PREFILL_ATTENTION) {
+        prefill->sequences = (double)work->prefill_sequences;
+        prefill->tokens = (double)work->prefill_tokens;
+        prefill->past = (double)work->prefill_context_tokens;
+        prefill->pairs = work->prefill_pairs;
+    } else {
+        decode->sequences = (double)work->decode_sequences;
+        decode->context = (double)work->decode_context_tokens / (double)work->decode_sequences;
+    }
+}
+
 static struct operators_time use_time(const struct operators_parts *parts, const struct kernel_use *use)
 {
     const struct kernel_set *set = parts->kernels;
@@ -19,12 +49,10 @@ static struct operators_time use_time(const struct operators_parts *parts, const
     return (struct operators_time){seconds, kernel_in_range(set, &use->call) ? 0.0 : seconds};
 }
 
-struct operators_time operators_sum(const struct operators_parts *parts, enum kernel_driver driver,
-                                    const struct kernel_use *uses, size_t n)
+struct operators_time operators_sum(const struct operators_parts *parts, const struct operators_uses *list)
 {
     struct operators_time time = {0.0, 0.0};
-    for (size_t i = 0; i < n; i++)
-        if (uses[i].driver == driver) time = add(time, use_time(parts, &uses[i]));
+    for (size_t i = 0; i < list->n; i++) time = add(time, use_time(parts, &list->uses[i]));
     return time;
 }
 
@@ -37,6 +65,7 @@ static double knots_weight(const struct knots *knots, size_t i, double x)
 
 static struct operators_time curve_time(const struct operators_curve *curve, int64_t x)
 {
+    if (curve->knots.n == 0 || x == 0) return (struct operators_time){0.0, 0.0};
     const size_t i = knots_find(&curve->knots, 1, x);
     return chord(curve->times[i], curve->times[i + 1], knots_weight(&curve->knots, i, (double)x));
 }
@@ -68,14 +97,23 @@ static struct operators_time prefill_attention(const struct operators *operators
     if (work->prefill_tokens == 0) return time;
     for (size_t i = 0; i < operators->prefill.n; i++) {
         struct kernel_use use = operators->prefill.uses[i];
-        struct prefill_shape *shape = &use.call.shape.prefill;
-        shape->sequences = (double)work->prefill_sequences;
-        shape->tokens = (double)work->prefill_tokens;
-        shape->past = (double)work->prefill_context_tokens;
-        shape->pairs = work->prefill_pairs;
+        operators_follow(&use.call, work);
         time = add(time, use_time(&operators->parts, &use));
     }
     return time;
+}
+
+/* All that does not change along a run. */
+static struct operators_time steady_time(const struct operators *operators, const struct iteration_work *work)
+{
+    const int64_t tokens = work->prefill_tokens + work->decode_sequences;
+    const int64_t sequences = work->prefill_sequences + work->decode_sequences;
+    const int64_t keys = work->prefill_tokens + work->prefill_context_tokens;
+    struct operators_time time = prefill_attention(operators, work);
+    time = add(time, curve_time(&operators->by_tokens, tokens));
+    time = add(time, curve_time(&operators->by_sequences, sequences));
+    time = add(time, curve_time(&operators->by_keys, keys));
+    return add(time, curve_time(&operators->by_decoding, work->decode_sequences));
 }
 
 /* outside / all, which may both be a little off. */
@@ -88,12 +126,9 @@ static double share(double outside_s, double all_s)
 void operators_cost(const void *model, const struct iteration_work *work, struct iteration_cost *cost)
 {
     const struct operators *operators = model;
-    const struct operators_time steady = add(
-        add(curve_time(&operators->by_tokens, work->prefill_tokens + work->decode_sequences),
-            curve_time(&operators->by_sequences, work->prefill_sequences + work->decode_sequences)),
-        prefill_attention(operators, work));
+    const struct operators_time steady = steady_time(operators, work);
     double decode_outside_s;
-    const struct piece decode = decode_attention(&operators->decode_grid, work, &decode_outside_s);
+    const struct piece decode = decode_attention(&operators->decode, work, &decode_outside_s);
     const struct piece gpu = piece_add(decode, piece_line(steady.seconds, 0.0));
     const struct piece all = engine_iteration(&operators->parts.engine, operators->layers, work, gpu);
     *cost = (struct iteration_cost){

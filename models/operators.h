@@ -1,11 +1,12 @@
 /* Iteration cost as the sum of the kernels that an iteration launches (layer.h), each as long as a calibration says
  * (kernel.h), and what the engine's host adds (engine.h).
  *
- *     gpu = by_tokens(T) + by_sequences(S) + decode attention(n, C/n) + prefill attention(chunks)
+ *     gpu = by_tokens(T) + by_sequences(S) + by_keys(prompts' keys) + by_decoding(n)
+ *           + decode attention(n, C/n) + prefill attention(prompts)
  *
- * Evaluating every kernel takes microseconds, so all but the attention of prompts is worked out beforehand, at knots,
- * and lies on the chords between them. In tokens and sequences the knots enclose the steps of matrix products, which
- * fill tiles of 64 rows. In context they lie in the middle of the blocks of 128 tokens that attention kernels walk in:
+ * Evaluating every kernel takes microseconds, so all but the attention of prompts is worked out beforehand, at knots, and
+ * lies on the chords between them. In tokens and sequences the knots enclose the steps of matrix products, which fill
+ * tiles of 64 rows. In context they lie in the middle of the blocks of 128 tokens that attention kernels walk in:
  * the sequences of a batch differ, and on average fill half of their last block. Along a run of decode iterations the
  * cost is exactly affine, until the mean context crosses a knot.
  *
@@ -18,11 +19,7 @@
 #include "models/knots.h"
 #include "models/layer.h"
 
-enum {
-    OPERATORS_GRID_SEQUENCES = 144,
-    OPERATORS_GRID_CONTEXTS = 96,
-    OPERATORS_ATTENTIONS = 4 /* kinds of attention in one LLM */
-};
+enum { OPERATORS_GRID_SEQUENCES = 144, OPERATORS_GRID_CONTEXTS = 96 };
 
 /* Seconds of some kernels, and how many of these lie outside a fitted range. */
 struct operators_time {
@@ -31,7 +28,7 @@ struct operators_time {
 
 /* The kernels that one number drives. */
 struct operators_curve {
-    struct knots knots;
+    struct knots knots; /* none: there are no such kernels */
     struct operators_time times[KNOTS_MAX];
 };
 
@@ -41,10 +38,10 @@ struct operators_grid {
     struct operators_time times[OPERATORS_GRID_SEQUENCES][OPERATORS_GRID_CONTEXTS];
 };
 
-/* The calls of one phase's attention, whose batch is to be filled in. */
-struct operators_attention {
+/* The kernels of one driver, in some batch. */
+struct operators_uses {
     size_t n;
-    struct kernel_use uses[OPERATORS_ATTENTIONS];
+    struct kernel_use uses[LLM_MAX_USES];
 };
 
 /* What a model is made of; the pointers outlive it. */
@@ -60,16 +57,26 @@ struct operators {
     struct operators_parts parts;
     double layers; /* of the stage */
     struct operators_curve by_tokens, by_sequences;
-    struct operators_grid decode_grid;
-    struct operators_attention decode, prefill;
+    struct operators_curve by_keys, by_decoding; /* products from and to latent vectors */
+    struct operators_grid decode;
+    struct operators_uses prefill;               /* attention of some prompt */
 };
 
 /* The split is possible (llm_split_problem). */
 void operators_init(struct operators *operators, const struct operators_parts *parts);
 
-/* What the kernels of one driver take among uses[0 .. n), one by one: what the tables stand for. */
-struct operators_time operators_sum(const struct operators_parts *parts, enum kernel_driver driver,
-                                    const struct kernel_use *uses, size_t n);
+/* Lists the kernels of one driver in a batch. */
+void operators_list(const struct operators_parts *parts, enum kernel_driver driver, const struct iteration_work *work,
+                    struct operators_uses *list);
+
+/* Brings a call of attention to another batch. */
+void operators_follow(struct kernel_call *call, const struct iteration_work *work);
+
+/* Whether operators_follow knows the class. */
+bool operators_is_attention(enum kernel_class class);
+
+/* What listed kernels take, one by one: what the tables stand for. */
+struct operators_time operators_sum(const struct operators_parts *parts, const struct operators_uses *list);
 
 /* An iteration_model's cost function; `model` is a struct operators. Its extrapolated_frac is a share of the kernels'
  * time, at the first iteration of a run. */

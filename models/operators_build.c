@@ -13,8 +13,8 @@ enum { LAST_TOKENS = 1 << 20, LAST_SEQUENCES = 1 << 16, BLOCK_TOKENS = 128 };
 
 static void add_token_knots(struct knots *knots)
 {
-    static const int64_t first_row[] = {1, 2, 4, 8, 12, 16, 24, 32, 48, 64};
-    static const struct stride strides[] = {{2048, 64}, {16384, 256}};
+    static const int64_t first_row[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64};
+    static const struct stride strides[] = {{256, 16}, {2048, 64}, {4096, 128}, {16384, 256}};
     int64_t done = 64;
     for (size_t i = 0; i < sizeof first_row / sizeof *first_row; i++) knots_add(knots, first_row[i]);
     for (size_t i = 0; i < sizeof strides / sizeof *strides; i++) {
@@ -37,7 +37,7 @@ static void add_sequence_knots(struct knots *knots)
 }
 
 /* The middles of blocks, two per octave from the fourth on, as far as the LLM reaches; and where a window is full. */
-static void add_context_knots(struct knots *knots, const struct operators_attention *decode, int64_t max_context)
+static void add_context_knots(struct knots *knots, const struct operators_uses *attention, int64_t max_context)
 {
     knots_add(knots, 1);
     for (int64_t block = 0; block < 4; block++) knots_add(knots, block * BLOCK_TOKENS + BLOCK_TOKENS / 2);
@@ -45,7 +45,7 @@ static void add_context_knots(struct knots *knots, const struct operators_attent
         knots_add(knots, block * BLOCK_TOKENS + BLOCK_TOKENS / 2);
         knots_add(knots, block * 3 / 2 * BLOCK_TOKENS + BLOCK_TOKENS / 2);
     }
-    for (size_t i = 0; i < decode->n; i++) knots_add(knots, (int64_t)decode->uses[i].call.shape.decode.window);
+    for (size_t i = 0; i < attention->n; i++) knots_add(knots, (int64_t)attention->uses[i].call.shape.decode.window);
 }
 
 /* Knots on both sides of where a call enters and leaves its range; it grows evenly, from `one` at 1 to `two` at 2. */
@@ -68,81 +68,84 @@ static void add_range_knots(struct knots *knots, const struct kernel_set *set, c
     }
 }
 
-/* The kernels of n sequences that decode, with a token of context each. */
-static size_t list_kernels(const struct operators_parts *parts, int64_t n, struct kernel_use uses[LLM_MAX_USES])
+/* The kernels of one driver when it stands at x, attention or all the others. */
+static void list_kernels(const struct operators_parts *parts, enum kernel_driver driver, int64_t x, bool attention,
+                         struct operators_uses *list)
 {
-    const struct iteration_work work = {.decode_sequences = n, .decode_context_tokens = n};
-    return llm_iteration_kernels(parts->llm, &parts->split, parts->gpu, &work, uses);
+    const struct iteration_work prompt = {.prefill_sequences = 1, .prefill_tokens = x};
+    const struct iteration_work decoding = {.decode_sequences = x, .decode_context_tokens = x};
+    operators_list(parts, driver, driver == BY_PREFILL ? &prompt : &decoding, list);
+    size_t kept = 0;
+    for (size_t i = 0; i < list->n; i++)
+        if (operators_is_attention(list->uses[i].call.class) == attention) list->uses[kept++] = list->uses[i];
+    list->n = kept;
 }
 
 static void init_curve(struct operators_curve *curve, const struct operators_parts *parts, enum kernel_driver driver)
 {
-    struct kernel_use uses[LLM_MAX_USES], twice[LLM_MAX_USES];
-    const size_t n = list_kernels(parts, 1, uses);
-    list_kernels(parts, 2, twice);
+    struct operators_uses one, two;
+    list_kernels(parts, driver, 1, false, &one);
+    list_kernels(parts, driver, 2, false, &two);
     curve->knots.n = 0;
+    if (one.n == 0) return;
     add_token_knots(&curve->knots);
-    for (size_t i = 0; i < n; i++)
-        if (uses[i].driver == driver) add_range_knots(&curve->knots, parts->kernels, &uses[i].call, &twice[i].call);
+    for (size_t i = 0; i < one.n; i++)
+        add_range_knots(&curve->knots, parts->kernels, &one.uses[i].call, &two.uses[i].call);
     for (size_t i = 0; i < curve->knots.n; i++) {
-        list_kernels(parts, curve->knots.at[i], uses);
-        curve->times[i] = operators_sum(parts, driver, uses, n);
+        list_kernels(parts, driver, curve->knots.at[i], false, &one);
+        curve->times[i] = operators_sum(parts, &one);
     }
 }
 
-/* The calls of a phase in a batch. */
-static void find_attention(struct operators_attention *attention, const struct operators_parts *parts,
-                           enum kernel_driver driver, const struct iteration_work *work)
+static size_t at_most(size_t n, size_t limit)
 {
-    struct kernel_use uses[LLM_MAX_USES];
-    const size_t n = llm_iteration_kernels(parts->llm, &parts->split, parts->gpu, work, uses);
-    attention->n = 0;
-    for (size_t i = 0; i < n && attention->n < OPERATORS_ATTENTIONS; i++)
-        if (uses[i].driver == driver) attention->uses[attention->n++] = uses[i];
+    return n < limit ? n : limit;
 }
 
-static void init_grid_knots(struct operators_grid *grid, const struct operators *operators)
+static void init_grid_knots(struct operators_grid *grid, const struct operators_parts *parts,
+                            const struct operators_uses *attention)
 {
-    const struct operators_attention *decode = &operators->decode;
-    const struct kernel_set *set = operators->parts.kernels;
+    static const struct iteration_work wider = {.decode_sequences = 2, .decode_context_tokens = 2};
+    static const struct iteration_work longer = {.decode_sequences = 1, .decode_context_tokens = 2};
     grid->sequences.n = grid->contexts.n = 0;
     add_sequence_knots(&grid->sequences);
-    add_context_knots(&grid->contexts, decode, operators->parts.llm->max_context);
-    for (size_t i = 0; i < decode->n; i++) {
-        const struct kernel_call *one = &decode->uses[i].call;
-        struct kernel_call more = *one, longer = *one;
-        more.shape.decode.sequences = longer.shape.decode.context = 2.0;
-        add_range_knots(&grid->sequences, set, one, &more);
-        add_range_knots(&grid->contexts, set, one, &longer);
+    add_context_knots(&grid->contexts, attention, parts->llm->max_context);
+    for (size_t i = 0; i < attention->n; i++) {
+        const struct kernel_call *one = &attention->uses[i].call;
+        struct kernel_call two = *one;
+        operators_follow(&two, &wider);
+        add_range_knots(&grid->sequences, parts->kernels, one, &two);
+        operators_follow(&two, &longer);
+        add_range_knots(&grid->contexts, parts->kernels, one, &two);
     }
-    if (grid->sequences.n > OPERATORS_GRID_SEQUENCES) grid->sequences.n = OPERATORS_GRID_SEQUENCES;
-    if (grid->contexts.n > OPERATORS_GRID_CONTEXTS) grid->contexts.n = OPERATORS_GRID_CONTEXTS;
+    grid->sequences.n = at_most(grid->sequences.n, OPERATORS_GRID_SEQUENCES);
+    grid->contexts.n = at_most(grid->contexts.n, OPERATORS_GRID_CONTEXTS);
 }
 
-static void init_grid(struct operators_grid *grid, const struct operators *operators)
+static void init_grid(struct operators_grid *grid, const struct operators_parts *parts)
 {
-    struct operators_attention batch = operators->decode;
-    init_grid_knots(grid, operators);
+    struct operators_uses attention;
+    list_kernels(parts, BY_DECODE, 1, true, &attention);
+    init_grid_knots(grid, parts, &attention);
     for (size_t i = 0; i < grid->sequences.n; i++) {
         for (size_t j = 0; j < grid->contexts.n; j++) {
-            for (size_t k = 0; k < batch.n; k++) {
-                batch.uses[k].call.shape.decode.sequences = (double)grid->sequences.at[i];
-                batch.uses[k].call.shape.decode.context = (double)grid->contexts.at[j];
-            }
-            grid->times[i][j] = operators_sum(&operators->parts, BY_DECODE, batch.uses, batch.n);
+            const int64_t n = grid->sequences.at[i];
+            const struct iteration_work work = {.decode_sequences = n,
+                                                .decode_context_tokens = n * grid->contexts.at[j]};
+            for (size_t k = 0; k < attention.n; k++) operators_follow(&attention.uses[k].call, &work);
+            grid->times[i][j] = operators_sum(parts, &attention);
         }
     }
 }
 
 void operators_init(struct operators *operators, const struct operators_parts *parts)
 {
-    static const struct iteration_work decode = {.decode_sequences = 1, .decode_context_tokens = 1};
-    static const struct iteration_work prefill = {.prefill_sequences = 1, .prefill_tokens = 1, .prefill_pairs = 1.0};
     operators->parts = *parts;
     operators->layers = (double)llm_shard(parts->llm, parts->split.tensor, parts->split.pipeline).layers;
-    find_attention(&operators->decode, parts, BY_DECODE, &decode);
-    find_attention(&operators->prefill, parts, BY_PREFILL, &prefill);
     init_curve(&operators->by_tokens, parts, BY_TOKENS);
     init_curve(&operators->by_sequences, parts, BY_SEQUENCES);
-    init_grid(&operators->decode_grid, operators);
+    init_curve(&operators->by_keys, parts, BY_PREFILL);
+    init_curve(&operators->by_decoding, parts, BY_DECODE);
+    init_grid(&operators->decode, parts);
+    list_kernels(parts, BY_PREFILL, 1, true, &operators->prefill);
 }

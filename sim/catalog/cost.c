@@ -2,7 +2,7 @@
 
 #include "sim/catalog/cost_kind.h"
 
-static const struct cost_kind *const kinds[] = {&cost_roofline, &cost_affine, &cost_table};
+static const struct cost_kind *const kinds[] = {&cost_operators, &cost_roofline, &cost_affine, &cost_table};
 
 bool cost_alternative(size_t index, struct config_alternative *alternative)
 {

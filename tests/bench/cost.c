@@ -1,73 +1,101 @@
-/* Speed of a cost model: nanoseconds of one call, over decode batches of changing size. A serving run calls it a few
- * times per request. One JSON line per model. */
+/* Speed of the cost models: nanoseconds of one call, over batches of changing size, and milliseconds of making a model. A
+ * serving run calls it a few times per request. One JSON line per model and kind of batch. */
 #include "models/affine.h"
-#include "models/roofline.h"
 #include "models/table.h"
 #include "sim/catalog/catalog.h"
 #include "sim/catalog/cost.h"
+#include "tests/bench/bench.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
+#include <string.h>
 
-enum { CALLS = 4000000, REPETITIONS = 5, TABLE_POINTS = 12 };
+enum { CALLS = 1000000, TABLE_POINTS = 12, BATCHES = 4096 };
 
-static double cpu_s(void)
+enum phase { DECODE, PREFILL, MIXED, PHASES };
+
+/* Batches in no order: chunks of up to 2048 tokens, half of them with earlier context; up to 256 decoding sequences. */
+static void make_batches(enum phase phase, struct iteration_work batches[BATCHES])
 {
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-static int compare_doubles(const void *left, const void *right)
-{
-    const double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
+    uint32_t state = 1;
+    for (int i = 0; i < BATCHES; i++) {
+        struct iteration_work *work = &batches[i];
+        const int64_t chance = (state = state * 1664525u + 1013904223u) >> 8;
+        const int64_t n = 1 + chance % 2048, p = chance & 1 ? chance % 3000 : 0, sequences = 1 + chance % 256;
+        *work = (struct iteration_work){.prefill_sequences = 0};
+        if (phase != DECODE) {
+            work->prefill_sequences = 1;
+            work->prefill_tokens = n;
+            work->prefill_context_tokens = p;
+            work->prefill_pairs = (double)n * (double)n + 2.0 * (double)n * (double)p;
+        }
+        if (phase != PREFILL) {
+            work->decode_sequences = sequences;
+            work->decode_context_tokens = sequences * (16 + chance % 5000);
+        }
+    }
 }
 
 /* Median of the repetitions. The sum keeps the calls from being optimised away. */
-static void measure(const char *name, const struct iteration_model *model)
+static void measure(const char *name, const struct iteration_model *model, double build_ms)
 {
-    double ns[REPETITIONS], sum_s = 0.0;
-    for (int repetition = 0; repetition < REPETITIONS; repetition++) {
-        const double start_s = cpu_s();
-        for (int64_t i = 0; i < CALLS; i++) {
-            const struct iteration_work work = {.decode_sequences = 1 + (i & 127), .decode_context_tokens = i & 65535};
-            struct iteration_cost cost;
-            model->cost(model->model, &work, &cost);
-            sum_s += cost.first_s;
+    static const char *const phases[PHASES] = {"decode", "prefill", "mixed"};
+    struct iteration_work batches[BATCHES];
+    for (int phase = 0; phase < PHASES; phase++) {
+        double ns[BENCH_REPEATS], sum_s = 0.0;
+        make_batches((enum phase)phase, batches);
+        for (int repetition = 0; repetition < BENCH_REPEATS; repetition++) {
+            const double start_s = bench_cpu_s();
+            for (int64_t i = 0; i < CALLS; i++) {
+                struct iteration_cost cost;
+                model->cost(model->model, &batches[i % BATCHES], &cost);
+                sum_s += cost.first_s;
+            }
+            ns[repetition] = 1e9 * (bench_cpu_s() - start_s) / CALLS;
         }
-        ns[repetition] = 1e9 * (cpu_s() - start_s) / CALLS;
+        printf("{\"bench\":\"cost\",\"model\":\"%s\",\"batches\":\"%s\",\"ns_per_call\":%.1f,\"mean_s\":%.6f,"
+               "\"build_ms\":%.2f}\n",
+               name, phases[phase], bench_median(ns), sum_s / CALLS / BENCH_REPEATS, build_ms);
     }
-    qsort(ns, REPETITIONS, sizeof *ns, compare_doubles);
-    printf("{\"bench\":\"cost\",\"model\":\"%s\",\"ns_per_call\":%.1f,\"mean_s\":%.6f}\n", name, ns[REPETITIONS / 2],
-           sum_s / CALLS / REPETITIONS);
 }
 
-static void measure_roofline(const char *name, const char *llm_name, int64_t tensor_parallel, struct arena *arena)
+static bool find_kind(const char *name, struct config_alternative *kind)
+{
+    for (size_t i = 0; cost_alternative(i, kind); i++)
+        if (strcmp(kind->name, name) == 0) return true;
+    return false;
+}
+
+/* A kind of model with its defaults, on H100. */
+static void measure_kind(const char *kind_name, const char *llm_name, int64_t tensor_parallel, struct arena *arena)
 {
     static const struct catalog catalog = {"configs"};
+    char name[100];
     struct diag diag;
     struct gpu_spec gpu;
     struct llm_spec llm;
     struct config *config;
-    struct roofline_params params;
     struct config_alternative kind;
     struct iteration_model model;
     diag_init(&diag);
+    if (!find_kind(kind_name, &kind)) return;
+    void *params = arena_alloc(arena, kind.params_bytes);
     int code = config_parse("bench", ".", "{}", 2, &config, &diag);
-    if (code == 0 && cost_alternative(0, &kind))
-        code = config_bind(config, kind.fields, NULL, arena, &params, sizeof params, &diag);
+    if (code == 0) code = config_bind(config, kind.fields, NULL, arena, params, kind.params_bytes, &diag);
     config_destroy(config);
     if (code == 0) code = catalog_gpu(&catalog, "h100-sxm", "bench", arena, &gpu, &diag);
     if (code == 0) code = catalog_llm(&catalog, llm_name, "bench", arena, &llm, &diag);
-    const struct config_variant cost = {.name = kind.name, .entry = kind.entry, .params = &params};
+    const struct config_variant cost = {.name = kind.name, .entry = kind.entry, .params = params};
     const struct cost_request request = {.catalog = &catalog, .gpu = &gpu, .llm = &llm,
                                          .tensor_parallel = tensor_parallel, .pipeline_parallel = 1, .where = "bench",
                                          .arena = arena, .diag = &diag};
+    const double start_s = bench_cpu_s();
     if (code == 0) code = cost_build(&cost, &request, &model);
+    const double build_ms = 1e3 * (bench_cpu_s() - start_s);
+    snprintf(name, sizeof name, "%s, %s", kind_name, llm_name);
     if (code == 0)
-        measure(name, &model);
+        measure(name, &model, build_ms);
     else
         fprintf(stderr, "%s\n", diag.items[0].text);
 }
@@ -81,10 +109,14 @@ int main(void)
     const struct table table = {{points, TABLE_POINTS}, {points, TABLE_POINTS}, 1.1};
     struct arena arena;
     arena_init(&arena);
-    measure_roofline("roofline, dense", "llama-2-70b", 8, &arena);
-    measure_roofline("roofline, experts", "qwen3-30b-a3b", 1, &arena);
-    measure("affine", &(struct iteration_model){.model = &affine, .cost = affine_cost});
-    measure("table", &(struct iteration_model){.model = &table, .cost = table_cost});
+    measure_kind("operators", "llama-3.1-8b", 1, &arena);
+    measure_kind("operators", "llama-2-70b", 8, &arena);
+    measure_kind("operators", "qwen3-30b-a3b", 1, &arena);
+    measure_kind("operators", "deepseek-v3", 8, &arena);
+    measure_kind("roofline", "llama-2-70b", 8, &arena);
+    measure_kind("roofline", "qwen3-30b-a3b", 1, &arena);
+    measure("affine", &(struct iteration_model){.model = &affine, .cost = affine_cost}, 0.0);
+    measure("table", &(struct iteration_model){.model = &table, .cost = table_cost}, 0.0);
     arena_fini(&arena);
     return 0;
 }

@@ -1,0 +1,96 @@
+#include "sim/catalog/cost_kind.h"
+
+#include "models/operators.h"
+#include "sim/catalog/engine.h"
+#include "sim/catalog/shelf.h"
+
+#include <string.h>
+
+struct operators_params {
+    const char *calibration, *kernels, *engine;
+    int64_t expert_parallel;
+    bool sequence_parallel;
+};
+
+#define PARAM(member) .offset = offsetof(struct operators_params, member)
+
+static const char by_itself[] = "auto";
+
+static const struct config_field fields[] = {
+    {.name = "engine", .kind = CONFIG_TEXT, .flags = CONFIG_NAME_OR_PATH, PARAM(engine), .value = "none", .min = 1,
+     .max = 4096, .help = "serving engine (orrery list engines): its host time, and the set its kernels belong to"},
+    {.name = "calibration", .kind = CONFIG_TEXT, .flags = CONFIG_NAME_OR_PATH, PARAM(calibration), .value = by_itself,
+     .min = 1, .max = 4096, .help = "fitted parameters of the kernels; auto: those of the cluster's GPU"},
+    {.name = "kernels", .kind = CONFIG_TEXT, PARAM(kernels), .value = by_itself, .min = 1, .max = 64,
+     .help = "set of the calibration: in-model, isolated ...; auto: as the engine says"},
+    {.name = "expert_parallel", .kind = CONFIG_INT, PARAM(expert_parallel), .value = "1", .min = 1, .max = 1024,
+     .help = "groups of GPUs that the experts are dealt to; divides tensor_parallel"},
+    {.name = "sequence_parallel", .kind = CONFIG_BOOL, PARAM(sequence_parallel), .value = "false",
+     .help = "whether norms and residuals are split by tokens, instead of repeated on every GPU"},
+    {0},
+};
+
+static bool is_auto(const char *text)
+{
+    return strcmp(text, by_itself) == 0;
+}
+
+static int make_split(const struct operators_params *params, const struct cost_request *request,
+                      struct llm_split *split)
+{
+    *split = (struct llm_split){
+        .tensor = request->tensor_parallel,
+        .pipeline = request->pipeline_parallel,
+        .expert = params->expert_parallel,
+        .sequence = params->sequence_parallel,
+        .gpus_per_node = request->tensor_parallel * request->pipeline_parallel,
+    };
+    const char *problem = llm_split_problem(request->llm, split);
+    if (!problem) return 0;
+    return diag_error(request->diag, SIM_E_CONFIG, request->where, NULL, "cannot split %s over %lld GPUs: %s",
+                      request->llm->name, (long long)split->gpus_per_node, problem);
+}
+
+/* The calibration, by the GPU's name unless another one is asked for, which then must exist. */
+static int find_calibration(const struct operators_params *params, const struct cost_request *request,
+                            struct engine_preset *preset, struct calibration *calibration)
+{
+    static const struct shelf calibrations = {"calibration", "calibration", "ls configs/calibration"};
+    const char *name = request->gpu->name;
+    if (!is_auto(params->calibration)) {
+        const int code = shelf_find(request->catalog, &calibrations, params->calibration, request->where,
+                                    request->arena, &name, request->diag);
+        if (code != 0) return code;
+    }
+    if (!is_auto(params->kernels)) preset->kernels = preset->collectives = params->kernels;
+    return engine_preset_kernels(preset, request->catalog, name, request->arena, calibration, request->diag);
+}
+
+static int build(const void *given, const struct cost_request *request, struct iteration_model *model)
+{
+    const struct operators_params *params = given;
+    struct operators *operators = arena_alloc(request->arena, sizeof *operators);
+    struct calibration *calibration = arena_alloc(request->arena, sizeof *calibration);
+    struct engine_preset preset;
+    if (!operators || !calibration) return SIM_E_NOMEM;
+    struct operators_parts parts = {.gpu = request->gpu, .llm = request->llm, .kernels = &calibration->kernels};
+    int code = make_split(params, request, &parts.split);
+    if (code == 0)
+        code = catalog_engine(request->catalog, params->engine, request->where, request->arena, &preset, request->diag);
+    if (code == 0) code = find_calibration(params, request, &preset, calibration);
+    if (code != 0) return code;
+    engine_preset_params(&preset, request->gpu->name, request->tensor_parallel, &parts.engine);
+    operators_init(operators, &parts);
+    model->model = operators;
+    model->cost = operators_cost;
+    model->calibrated = calibration->calibrated;
+    return 0;
+}
+
+const struct cost_kind cost_operators = {
+    .name = "operators",
+    .summary = "kernel by kernel, with parameters fitted on measured profiles of the GPU",
+    .fields = fields,
+    .params_bytes = sizeof(struct operators_params),
+    .build = build,
+};

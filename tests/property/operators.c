@@ -1,0 +1,322 @@
+/* The cost of an iteration kernel by kernel: its tables against the kernels themselves, its runs against single
+ * iterations, and the share of it that lies outside the fitted range. */
+#include "tests/harness.h"
+
+#include "models/operators.h"
+#include "sim/core/rng.h"
+#include "sim/world/run_clock.h"
+#include "tests/bed.h"
+#include "tests/calibration_fixture.h"
+#include "tests/cost_fixture.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct subject {
+    const char *gpu, *llm;
+    int64_t tensor_parallel;
+} subjects[] = {
+    {"h100-sxm", "llama-3.1-8b", 1}, {"a100-80-sxm", "llama-2-70b", 4},   {"h100-sxm", "mixtral-8x7b", 2},
+    {"a40", "mistral-7b", 1},        {"h100-sxm", "qwen3-30b-a3b", 1},    {"h200-sxm", "deepseek-v3", 8},
+};
+
+enum { SUBJECTS = sizeof subjects / sizeof *subjects };
+
+static double between(struct rng *rng, double low, double high)
+{
+    return low * pow(high / low, rng_uniform(rng));
+}
+
+static int64_t whole_between(struct rng *rng, double low, double high)
+{
+    return (int64_t)between(rng, low, high);
+}
+
+static void add_decode(struct rng *rng, struct iteration_work *work)
+{
+    work->decode_sequences = whole_between(rng, 1, 600);
+    work->decode_context_tokens = (int64_t)((double)work->decode_sequences * between(rng, 16, 30000));
+}
+
+static void add_prefill(struct rng *rng, struct iteration_work *work)
+{
+    const int64_t prompts = 1 + (int64_t)rng_below(rng, 4), n = whole_between(rng, 1, 6000);
+    const int64_t p = rng_below(rng, 2) ? whole_between(rng, 1, 8000) : 0;
+    work->prefill_sequences = prompts;
+    work->prefill_tokens = prompts * n;
+    work->prefill_context_tokens = prompts * p;
+    work->prefill_pairs = (double)prompts * ((double)n * (double)n + 2.0 * (double)n * (double)p);
+}
+
+static struct iteration_work random_work(struct rng *rng)
+{
+    struct iteration_work work = {.prefill_sequences = 0};
+    const uint64_t kind = rng_below(rng, 3);
+    if (kind != 0) add_decode(rng, &work);
+    if (kind != 1) add_prefill(rng, &work);
+    return work;
+}
+
+/* A model whose parameters are the initial ones, fitted from 0 to `high` along every axis. */
+static int make(struct cost_fixture *fixture, const struct subject *subject, double high, const char *more)
+{
+    char path[256], document[600];
+    snprintf(path, sizeof path, "%s/%g.json", test_tmpdir(), high);
+    calibration_fixture_write_all(path, high);
+    snprintf(document, sizeof document, "{'cost': {'kind': 'operators', 'calibration': '%s'%s}}", path, more);
+    const int code = cost_fixture_init(fixture, document, subject->gpu, subject->llm, subject->tensor_parallel, 1);
+    CHECK_EQ_STR(fixture->message, "");
+    return code;
+}
+
+static struct iteration_cost cost_after(const struct cost_fixture *fixture, const struct iteration_work *work,
+                                        int64_t steps)
+{
+    struct iteration_work later = *work;
+    struct iteration_cost cost;
+    later.decode_context_tokens += steps * work->decode_sequences;
+    fixture->model.cost(fixture->model.model, &later, &cost);
+    return cost;
+}
+
+/* Kernel by kernel, without a table. */
+static struct operators_time direct(const struct cost_fixture *fixture, const struct iteration_work *work)
+{
+    const struct operators *operators = fixture->model.model;
+    struct operators_time all = {0.0, 0.0};
+    for (int driver = BY_TOKENS; driver <= BY_DECODE; driver++) {
+        struct operators_uses list;
+        operators_list(&operators->parts, (enum kernel_driver)driver, work, &list);
+        const struct operators_time time = operators_sum(&operators->parts, &list);
+        all.seconds += time.seconds;
+        all.outside_s += time.outside_s;
+    }
+    return all;
+}
+
+/* Tables step where kernels do: the exceptions are batches within one stride of a step. */
+static void tables_keep_to_the_kernels(void)
+{
+    enum { CASES = 3000 };
+    for (int s = 0; s < SUBJECTS; s++) {
+        struct cost_fixture fixture;
+        MUST(make(&fixture, &subjects[s], 1e9, "") == 0);
+        int off = 0;
+        double worst = 0.0;
+        for (uint64_t n = 0; n < CASES; n++) {
+            struct rng rng;
+            rng_init(&rng, 11, (uint32_t)s, "tables", n);
+            const struct iteration_work work = random_work(&rng);
+            const double error = fabs(cost_after(&fixture, &work, 0).first_s / direct(&fixture, &work).seconds - 1.0);
+            if (error > worst) worst = error;
+            off += error > 0.01;
+        }
+        CHECK_NEAR(worst, 0.0, 0.03);
+        CHECK_NEAR((double)off / CASES, 0.0, 0.03);
+        cost_fixture_fini(&fixture);
+    }
+}
+
+/* What the clock of a run says of its first `steps` iterations, against one evaluation after another. */
+static void check_run(const struct cost_fixture *fixture, const struct iteration_work *work, int64_t steps)
+{
+    const struct iteration_cost first = cost_after(fixture, work, 0);
+    const struct run_clock clock = {0, first.first_s * 1e9, first.slope_s * 1e9};
+    double sum_ns = 0.0;
+    MUST(first.until >= 1 && first.first_s > 0.0);
+    if (steps > first.until) steps = first.until;
+    for (int64_t i = 0; i < steps; i++) sum_ns += cost_after(fixture, work, i).first_s * 1e9;
+    CHECK_NEAR((double)run_clock_boundary_ns(&clock, steps) - sum_ns, 0.0, 0.5 + 1e-4);
+    const double line_s = first.first_s + (double)first.until * first.slope_s;
+    if (first.until < INT64_MAX) CHECK_NEAR(cost_after(fixture, work, first.until).first_s / line_s, 1.0, 1e-3);
+}
+
+static void runs_add_up_to_their_closed_form(void)
+{
+    enum { CASES = 100000 };
+    int cut = 0;
+    for (int s = 0; s < SUBJECTS; s++) {
+        struct cost_fixture fixture;
+        MUST(make(&fixture, &subjects[s], 5000, "") == 0);
+        for (uint64_t n = 0; n < CASES / SUBJECTS + 1; n++) {
+            struct rng rng;
+            struct iteration_work work = {.prefill_sequences = 0};
+            rng_init(&rng, 12, (uint32_t)s, "runs", n);
+            add_decode(&rng, &work);
+            check_run(&fixture, &work, 1 + (int64_t)rng_below(&rng, 40));
+            cut += cost_after(&fixture, &work, 0).until < 40;
+        }
+        cost_fixture_fini(&fixture);
+    }
+    CHECK(cut > CASES / 50);
+}
+
+/* A host that is slower than the GPU sets the pace, until attention has grown past it. */
+static void a_run_ends_where_the_gpu_overtakes_the_host(void)
+{
+    struct cost_fixture fixture;
+    char path[256], more[300];
+    snprintf(path, sizeof path, "%s/slow.json", test_tmpdir());
+    FILE *file = fopen(path, "w");
+    MUST(file != NULL);
+    fputs("{\"summary\": \"slow\", \"launch\": [{\"gpu\": \"a40\", \"layer\": \"1.5ms\"}]}", file);
+    fclose(file);
+    snprintf(more, sizeof more, ", 'engine': '%s'", path);
+    MUST(make(&fixture, &subjects[3], 1e9, more) == 0);
+    struct iteration_work work = {.decode_sequences = 64, .decode_context_tokens = 64 * 100};
+    struct iteration_cost cost = cost_after(&fixture, &work, 0);
+    int segments = 0;
+    for (; cost.slope_s == 0.0 && cost.until < INT64_MAX; segments++) {
+        CHECK_NEAR(cost.first_s, 32 * 1.5e-3, 1e-12);
+        work.decode_context_tokens += cost.until * work.decode_sequences;
+        cost = cost_after(&fixture, &work, 0);
+    }
+    CHECK(segments > 1 && cost.slope_s > 0.0 && cost.first_s >= 32 * 1.5e-3);
+    cost_fixture_fini(&fixture);
+}
+
+static void longer_work_takes_no_less(void)
+{
+    for (int s = 0; s < SUBJECTS; s++) {
+        struct cost_fixture fixture;
+        MUST(make(&fixture, &subjects[s], 1e9, "") == 0);
+        for (uint64_t n = 0; n < 2000; n++) {
+            struct rng rng;
+            rng_init(&rng, 13, (uint32_t)s, "longer", n);
+            struct iteration_work work = {.prefill_sequences = 0}, more;
+            add_decode(&rng, &work);
+            more = work;
+            more.decode_context_tokens += (int64_t)rng_below(&rng, 100000);
+            CHECK(cost_after(&fixture, &more, 0).first_s >= cost_after(&fixture, &work, 0).first_s);
+            more.prefill_sequences = 1;
+            more.prefill_tokens = 1 + (int64_t)rng_below(&rng, 4096);
+            more.prefill_pairs = (double)more.prefill_tokens * (double)more.prefill_tokens;
+            CHECK(cost_after(&fixture, &more, 0).first_s >= cost_after(&fixture, &work, 0).first_s);
+        }
+        cost_fixture_fini(&fixture);
+    }
+}
+
+/* --- The share outside the fitted range --- */
+
+static void inside_nothing_is_extrapolated_and_without_a_range_all(void)
+{
+    struct cost_fixture fitted, unfitted;
+    MUST(make(&fitted, &subjects[2], 1e12, "") == 0);
+    MUST(make(&unfitted, &subjects[2], 0.0, "") == 0);
+    for (uint64_t n = 0; n < 2000; n++) {
+        struct rng rng;
+        rng_init(&rng, 14, 0, "domain", n);
+        const struct iteration_work work = random_work(&rng);
+        CHECK(cost_after(&fitted, &work, 0).extrapolated_frac == 0.0);
+        CHECK_NEAR(cost_after(&unfitted, &work, 0).extrapolated_frac, 1.0, 1e-12);
+    }
+    cost_fixture_fini(&fitted);
+    cost_fixture_fini(&unfitted);
+}
+
+/* With every axis fitted up to 5000, batches lie inside for some of their kernels. */
+static void the_share_is_that_of_the_kernels_outside(void)
+{
+    struct cost_fixture fixture;
+    int partly = 0;
+    MUST(make(&fixture, &subjects[0], 5000, "") == 0);
+    for (uint64_t n = 0; n < 5000; n++) {
+        struct rng rng;
+        rng_init(&rng, 15, 0, "share", n);
+        const struct iteration_work work = random_work(&rng);
+        const struct operators_time time = direct(&fixture, &work);
+        const double share = cost_after(&fixture, &work, 0).extrapolated_frac;
+        CHECK_NEAR(share, time.outside_s / time.seconds, 0.03);
+        partly += share > 0.01 && share < 0.99;
+    }
+    CHECK(partly > 1000);
+    cost_fixture_fini(&fixture);
+}
+
+/* One more token, one more sequence, one more token of context: the share jumps where the range ends. */
+static void ranges_end_exactly(void)
+{
+    enum { END = 777 };
+    struct cost_fixture fixture;
+    MUST(make(&fixture, &subjects[0], 1e9, "") == 0);
+    const struct operators *operators = fixture.model.model;
+    struct kernel_set set = *operators->parts.kernels;
+    set.ranges[KERNEL_GEMM].high[0] = set.ranges[KERNEL_DECODE_ATTENTION].high[1] = END;
+    struct operators_parts parts = operators->parts;
+    parts.kernels = &set;
+    struct operators *narrow = arena_alloc(&fixture.arena, sizeof *narrow);
+    MUST(narrow != NULL);
+    operators_init(narrow, &parts);
+    fixture.model.model = narrow;
+    for (int64_t past = -3; past <= 3; past++) {
+        const struct iteration_work wide = {.decode_sequences = END + past, .decode_context_tokens = END + past};
+        const struct iteration_work prompt = {.prefill_sequences = 1, .prefill_tokens = END + past};
+        const struct iteration_work deep = {.decode_sequences = 2, .decode_context_tokens = 2 * (END + past)};
+        CHECK((cost_after(&fixture, &wide, 0).extrapolated_frac > 0.0) == (past > 0));
+        CHECK((cost_after(&fixture, &prompt, 0).extrapolated_frac > 0.0) == (past > 0));
+        CHECK((cost_after(&fixture, &deep, 0).extrapolated_frac > 0.0) == (past > 0));
+    }
+    cost_fixture_fini(&fixture);
+}
+
+static void a_cost_allocates_nothing(void)
+{
+    struct cost_fixture fixture;
+    MUST(make(&fixture, &subjects[5], 1e9, "") == 0);
+    for (uint64_t n = 0; n < 500; n++) {
+        struct rng rng;
+        rng_init(&rng, 16, 0, "memory", n);
+        const struct iteration_work work = random_work(&rng);
+        const struct iteration_cost before = cost_after(&fixture, &work, 0);
+        mem_fail_after(0);
+        const struct iteration_cost after = cost_after(&fixture, &work, 0);
+        mem_fail_never();
+        CHECK(before.first_s == after.first_s && before.slope_s == after.slope_s && before.until == after.until);
+    }
+    cost_fixture_fini(&fixture);
+}
+
+/* --- In a service --- */
+
+/* Runs whose share changes as contexts grow past the range, in macro-steps and step by step. */
+static void single_steps_change_nothing(void)
+{
+    static const double ends[] = {150, 400, 3000, 1e9};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        char path[256], scenario[1200];
+        snprintf(path, sizeof path, "%s/%g.json", test_tmpdir(), ends[i]);
+        calibration_fixture_write_all(path, ends[i]);
+        snprintf(scenario, sizeof scenario,
+                 "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"}, \"seed\": 3,"
+                 " \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": 2, \"kv\": {\"blocks\": 500},"
+                 " \"cost\": {\"kind\": \"operators\", \"calibration\": \"%s\"}, \"trace\": {\"format\": \"generate\","
+                 " \"count\": 300, \"arrival\": {\"process\": \"poisson\", \"rate\": \"20/s\"},"
+                 " \"prompt\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 900},"
+                 " \"output\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 300}}}}}",
+                 path);
+        struct bed_rows *macro = bed_run(scenario, &(struct bed_options){.check = true});
+        struct bed_rows *single = bed_run(scenario, &(struct bed_options){.single_step = true});
+        const double share = bed_metric(macro, "model.extrapolated_frac");
+        CHECK_EQ_INT(macro->code, 0);
+        CHECK(bed_equal(macro, single));
+        CHECK(macro->engine.fired < single->engine.fired);
+        CHECK(ends[i] < 1e6 ? share > 0.0 && share < 1.0 : share == 0.0);
+        bed_free(macro);
+        bed_free(single);
+    }
+}
+
+TEST_SUITE(operators)
+{
+    TEST(tables_keep_to_the_kernels);
+    TEST(runs_add_up_to_their_closed_form);
+    TEST(a_run_ends_where_the_gpu_overtakes_the_host);
+    TEST(longer_work_takes_no_less);
+    TEST(inside_nothing_is_extrapolated_and_without_a_range_all);
+    TEST(the_share_is_that_of_the_kernels_outside);
+    TEST(ranges_end_exactly);
+    TEST(a_cost_allocates_nothing);
+    TEST(single_steps_change_nothing);
+}
