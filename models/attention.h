@@ -2,17 +2,26 @@
  *
  * Decode, for b sequences of L tokens of context each, on S SMs, in blocks of 128 tokens, nb = ceil(L/128):
  *
- *     t = start_s + [grouped] group_s + min over splits s in 1, 2, 4 .. 128 of
- *         { soft_max(ceil(b kv n / S) (unit_s + block_s ceil(nb/n)), bytes / (bandwidth_frac W)) + [n > 1] combine_s },
- *     n = min(s, nb)
+ *     t = start_s + [grouped] group_s + min over parts n in 1, 2, 4 .. of
+ *         { soft_max_4(ceil(b kv n/S) (unit_s + block_s ceil(nb/n)), bytes/(bandwidth_frac W)) + join(n) }
+ *     join(n) = combine_s + n join_s when n > 1, else 0
+ *     block_s = bytes of a block of one KV head/(stream_frac W/S), once for every 64 query heads that share it
  *
- * where a kernel that does not split keys and values (split_frac 0) stays at n = 1 while every query head has keys of
- * its own. Prefill of chunks of n tokens on top of p, in blocks of 128 queries x 64 keys:
+ * A kernel like FlashAttention-2 cuts a sequence into up to 128 parts, but only when queries are grouped; one like
+ * FlashAttention-3 cuts any, all sequences together into at most 32 parts per KV head, or each into two. Never less as
+ * sequences or context grow.
  *
- *     t = start_s + soft_max(compute, bytes / (bandwidth_frac W))
- *     compute = block flop / (flop_frac P/S) soft_max(heads (blocks + edge_blocks queries/128)/S, last + edge_blocks)
+ * Prefill, for chunks of n tokens on top of p, in tiles of R tokens x K keys: R = K = 64 for FlashAttention-2; for
+ * FlashAttention-3 K = 128, and the G heads of a group lie in one tile of 128 rows, so R = 128/G.
  *
- * where `blocks` counts all that the causal mask leaves and `last` those of the last row, the critical path. */
+ *     t = start_s + soft_max_2(tile_s soft_max(average, longest), bytes/(bandwidth_frac W)) + [writes_kv] write
+ *     average = tiles/S, with edge_tiles for every row of tiles; waves round up as far as rows are equally long
+ *     longest = (ceil((n + p)/K) + edge_tiles)/lone_speed
+ *     tile_s = flop of a tile/(flop_frac P/S)
+ *
+ * where `tiles` counts all that the causal mask leaves and `longest` is the critical path: the last row of tiles.
+ * Both follow Dao, "FlashAttention-2" (2023), and Shah et al., "FlashAttention-3" (2024). Left out: keys that stay in
+ * the cache from an earlier kernel, clocks that sink under load, what unpacking a compressed KV cache costs. */
 #ifndef ORRERY_MODELS_ATTENTION_H
 #define ORRERY_MODELS_ATTENTION_H
 
@@ -24,12 +33,12 @@
 struct decode_params {
     double start_s;        /* launch, ramp and drain */
     double bandwidth_frac; /* share of the memory bandwidth */
-    double softness;       /* p of the soft maximum */
+    double stream_frac;    /* share of an SM's part of that bandwidth that one thread block can use; may exceed 1 */
     double unit_s;         /* a pass of one thread block over its part of one sequence and KV head */
-    double block_s;        /* each block of 128 tokens in it */
-    double combine_s;      /* joining the parts of a split sequence */
+    double combine_s;      /* joining the parts of split sequences */
+    double join_s;         /* the same, for each part of a sequence */
     double group_s;        /* a transposition that grouped queries need */
-    double split_frac;     /* 1: the kernel also splits when queries are not grouped; 0: not. A choice, not a fit */
+    double flash3;         /* 1: splits like FlashAttention-3, 0: like FlashAttention-2. A choice, not a fit */
 };
 
 struct decode_shape {
@@ -45,9 +54,11 @@ struct prefill_params {
     double start_s;
     double flop_frac;      /* share of the peak */
     double bandwidth_frac;
-    double softness;       /* of computing and moving */
-    double edge_blocks;    /* extra key blocks that each row of queries costs */
-    double path_softness;  /* of the average and the longest thread block */
+    double edge_tiles;     /* extra tiles that each row of them costs */
+    double path_softness;  /* p of the soft maximum of the average and the longest thread block */
+    double lone_speed;     /* of a thread block that has the GPU to itself, in that of many at once */
+    double write_passes;   /* times that new keys and values cross the memory to get into the cache */
+    double flash3;         /* 1: tiles like FlashAttention-3, 0: like FlashAttention-2. A choice, not a fit */
 };
 
 /* The chunks of a batch, taken as alike but for their pairs. */
@@ -55,12 +66,13 @@ struct prefill_shape {
     double sequences;      /* chunks */
     double tokens;         /* of all chunks */
     double past;           /* tokens processed before, of all chunks */
-    double pairs;          /* sum of n^2 + 2 n p (iteration.h) */
+    double pairs;          /* sum of n^2 + 2 n p (iteration.h), of a window's part of them; unused when full */
     double q_heads, kv_heads, key_dim, value_dim;
     enum number_format kv, compute;
     double window;
     bool shared_kv;
     bool full;             /* every query sees all keys of its chunk: no causal mask */
+    bool writes_kv;        /* the call also writes its keys and values into the cache */
 };
 
 struct kernel_time decode_attention_time(const struct decode_params *params, const struct gpu_spec *gpu,

@@ -16,24 +16,26 @@ static const struct kernel_param gemm_table[] = {
 static const char *const gemm_axes[] = {"m", "n", "k"};
 
 static const struct kernel_param prefill_table[] = {
-    {"start", "launch, ramp and drain of a kernel", SECONDS, 9e-6, 1e-7, 1e-3},
-    {"compute_efficiency", "share of the peak", PLAIN, 0.58, 0.05, 1.2},
-    {"bandwidth_efficiency", "share of the memory bandwidth", PLAIN, 0.4, 0.05, 1.5},
-    {"softness", "exponent of the soft maximum of computing and moving", PLAIN, 1.25, 0.3, 20.0},
-    {"edge_blocks", "key blocks that each row of queries costs on top", PLAIN, 0.2, 1e-4, 20.0},
-    {"path_softness", "exponent of the soft maximum of the average and the longest thread block", PLAIN, 1.4, 0.3, 20.0},
+    {"start", "launch, ramp and drain of a kernel", SECONDS, 7e-6, 1e-6, 1e-3},
+    {"compute_efficiency", "share of the peak", PLAIN, 0.6, 0.05, 1.2},
+    {"bandwidth_efficiency", "share of the memory bandwidth", PLAIN, 0.5, 0.05, 1.2},
+    {"edge_tiles", "extra tiles that each row of them costs", PLAIN, 2.0, 1e-3, 30.0},
+    {"path_softness", "exponent of the soft maximum of average and longest thread block", PLAIN, 1.5, 0.3, 20.0},
+    {"lone_speed", "of a thread block alone, in that of many at once", PLAIN, 1.0, 0.1, 5.0},
+    {"write_passes", "times that new keys and values cross the memory to get into the cache", PLAIN, 4.0, 1.0, 10.0},
+    {"flash_attention_3", "whether tiles are FlashAttention-3's, not FlashAttention-2's", PARAM_SWITCH, 0.0, 0.0, 1.0},
 };
 static const char *const prefill_axes[] = {"sequences", "tokens", "past", "q_heads", "kv_heads"};
 
 static const struct kernel_param decode_table[] = {
-    {"start", "launch, ramp and drain of a kernel", SECONDS, 8e-6, 1e-7, 1e-3},
-    {"bandwidth_efficiency", "share of the memory bandwidth", PLAIN, 0.95, 0.05, 10.0},
-    {"softness", "exponent of the soft maximum of computing and moving", PLAIN, 1.2, 0.3, 20.0},
-    {"unit_time", "a thread block's pass over its part of a sequence", SECONDS, 3e-6, 1e-8, 1e-4},
-    {"block_time", "each block of 128 tokens in it", SECONDS, 5e-7, 1e-9, 1e-4},
-    {"combine_time", "joining the parts of a split sequence", SECONDS, 5e-6, 1e-8, 1e-3},
-    {"group_time", "a transposition that grouped queries need", SECONDS, 1e-9, 1e-10, 1e-4},
-    {"splits_ungrouped", "whether sequences are split when queries are not grouped", PARAM_SWITCH, 1.0, 0.0, 1.0},
+    {"start", "launch, ramp and drain of a kernel", SECONDS, 8e-6, 1e-6, 1e-3},
+    {"bandwidth_efficiency", "share of the memory bandwidth", PLAIN, 0.85, 0.05, 1.2},
+    {"stream_efficiency", "share of an SM's part of the bandwidth that one thread block uses", PLAIN, 1.2, 0.05, 10.0},
+    {"unit_time", "a thread block's pass over its part of a sequence", SECONDS, 1.5e-6, 1e-8, 1e-4},
+    {"combine_time", "joining the parts of split sequences", SECONDS, 2e-6, 1e-8, 1e-3},
+    {"join_time", "the same, for each part of a sequence", SECONDS, 2e-7, 1e-9, 1e-4},
+    {"group_time", "a transposition that grouped queries need", SECONDS, 5e-7, 1e-9, 1e-4},
+    {"flash_attention_3", "whether it splits like FlashAttention-3, not FlashAttention-2", PARAM_SWITCH, 0.0, 0.0, 1.0},
 };
 static const char *const decode_axes[] = {"sequences", "context", "q_heads", "kv_heads"};
 

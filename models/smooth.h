@@ -13,4 +13,15 @@ static inline double soft_max(double a, double b, double p)
     return larger * pow(1.0 + pow(smaller / larger, p), 1.0 / p);
 }
 
+/* The same for p = 2 and p = 4, without pow. */
+static inline double soft_max_2(double a, double b)
+{
+    return sqrt(a * a + b * b);
+}
+
+static inline double soft_max_4(double a, double b)
+{
+    return sqrt(soft_max_2(a * a, b * b));
+}
+
 #endif

@@ -1,0 +1,325 @@
+/* Laws of the attention kernels, over random shapes and parameters: parts and bounds, never less time for more work,
+ * what grouping, windows, formats and shared keys and values save, and chunks that are not alike. */
+#include "tests/harness.h"
+
+#include "models/kernel.h"
+#include "sim/core/rng.h"
+
+#include <math.h>
+
+enum { CASES = 4000 };
+
+static const struct gpu_spec gpu = {
+    .peak_flop_per_s = {[FORMAT_FP32] = 20e12, [FORMAT_FP16] = 312e12, [FORMAT_BF16] = 312e12},
+    .memory_bytes_per_s = 2.039e12, .sm_count = 108,
+};
+
+static double up_to(struct rng *rng, double most)
+{
+    return ceil(most * rng_uniform(rng));
+}
+
+/* Evenly over orders of magnitude. */
+static double log_up_to(struct rng *rng, double most)
+{
+    return ceil(exp(log(most) * rng_uniform(rng)));
+}
+
+static bool chance(struct rng *rng)
+{
+    return rng_below(rng, 2) == 1;
+}
+
+/* Anywhere inside the bounds of a fit. */
+static union kernel_params random_params(struct rng *rng, enum kernel_class class)
+{
+    const struct kernel_class_info *info = kernel_class_info(class);
+    union kernel_params params = {.values = {0.0}};
+    for (size_t i = 0; i < info->n_params; i++) {
+        const struct kernel_param *param = &info->params[i];
+        if (param->unit == PARAM_SWITCH)
+            params.values[i] = chance(rng) ? 1.0 : 0.0;
+        else
+            params.values[i] = param->low * pow(param->high / param->low, rng_uniform(rng));
+    }
+    return params;
+}
+
+static struct decode_shape random_decode(struct rng *rng)
+{
+    struct decode_shape shape = {
+        .sequences = log_up_to(rng, 2048.0), .context = log_up_to(rng, 200000.0),
+        .kv_heads = exp2(up_to(rng, 5.0) - 1.0), .key_dim = 64.0 * up_to(rng, 3.0),
+        .kv = chance(rng) ? FORMAT_FP16 : FORMAT_FP8, .compute = FORMAT_FP16,
+        .window = rng_below(rng, 4) == 0 ? log_up_to(rng, 8192.0) : 0.0,
+    };
+    shape.q_heads = shape.kv_heads * up_to(rng, 9.0);
+    shape.value_dim = shape.key_dim;
+    return shape;
+}
+
+static struct prefill_shape alike(double chunks, double n, double p)
+{
+    return (struct prefill_shape){
+        .sequences = chunks, .tokens = chunks * n, .past = chunks * p, .pairs = chunks * (n * n + 2.0 * n * p),
+        .q_heads = 32.0, .kv_heads = 8.0, .key_dim = 128.0, .value_dim = 128.0,
+        .kv = FORMAT_FP16, .compute = FORMAT_FP16,
+    };
+}
+
+static struct prefill_shape random_prefill(struct rng *rng)
+{
+    struct prefill_shape shape = alike(log_up_to(rng, 256.0), log_up_to(rng, 16384.0),
+                                       chance(rng) ? 0.0 : log_up_to(rng, 100000.0));
+    shape.kv_heads = exp2(up_to(rng, 5.0) - 1.0);
+    shape.q_heads = shape.kv_heads * up_to(rng, 9.0);
+    shape.full = rng_below(rng, 8) == 0;
+    shape.writes_kv = chance(rng);
+    return shape;
+}
+
+static double decode_s(const union kernel_params *params, struct decode_shape shape)
+{
+    return decode_attention_time(&params->decode, &gpu, &shape).seconds;
+}
+
+static double prefill_s(const union kernel_params *params, struct prefill_shape shape)
+{
+    return prefill_attention_time(&params->prefill, &gpu, &shape).seconds;
+}
+
+/* Each part alone is a lower bound, all one after another an upper one. */
+static bool is_between_its_parts(struct kernel_time time)
+{
+    const double parts[] = {time.compute_s, time.memory_s, time.overhead_s};
+    double sum = 0.0;
+    for (size_t i = 0; i < 3; i++) {
+        if (!(parts[i] > 0.0) || time.seconds < parts[i] * (1.0 - 1e-12)) return false;
+        sum += parts[i];
+    }
+    return isfinite(time.seconds) && time.seconds <= sum * (1.0 + 1e-12);
+}
+
+static void time_lies_between_its_parts_and_above_the_peaks(void)
+{
+    struct rng rng;
+    rng_init(&rng, 1, 0, "attention", 0);
+    int outside = 0, too_fast = 0;
+    for (int i = 0; i < CASES; i++) {
+        const union kernel_params decode = random_params(&rng, KERNEL_DECODE_ATTENTION);
+        const struct decode_shape one = random_decode(&rng);
+        const struct kernel_time token = decode_attention_time(&decode.decode, &gpu, &one);
+        const union kernel_params prefill = random_params(&rng, KERNEL_PREFILL_ATTENTION);
+        const struct prefill_shape chunks = random_prefill(&rng);
+        const struct kernel_time prompt = prefill_attention_time(&prefill.prefill, &gpu, &chunks);
+        outside += !is_between_its_parts(token) + !is_between_its_parts(prompt);
+        too_fast += token.seconds < token.flop / 312e12;
+        too_fast += token.seconds < token.bytes / 2.039e12 / decode.decode.bandwidth_frac;
+        too_fast += prompt.seconds < 0.999 * prompt.flop / 312e12 / prefill.prefill.flop_frac;
+    }
+    CHECK_EQ_INT(outside, 0);
+    CHECK_EQ_INT(too_fast, 0);
+}
+
+static void decode_never_takes_less_for_more(void)
+{
+    struct rng rng;
+    rng_init(&rng, 2, 0, "attention", 0);
+    int faster = 0;
+    for (int i = 0; i < CASES; i++) {
+        const union kernel_params params = random_params(&rng, KERNEL_DECODE_ATTENTION);
+        const struct decode_shape shape = random_decode(&rng);
+        const double seconds = decode_s(&params, shape);
+        struct decode_shape longer = shape, larger = shape, wider = shape;
+        longer.context += log_up_to(&rng, 5000.0);
+        larger.sequences += log_up_to(&rng, 100.0);
+        wider.key_dim += 64.0;
+        faster += decode_s(&params, longer) < seconds;
+        faster += decode_s(&params, larger) < seconds;
+        faster += decode_s(&params, wider) < seconds;
+    }
+    CHECK_EQ_INT(faster, 0);
+}
+
+static void prompts_never_take_less_for_more_chunks_or_context(void)
+{
+    struct rng rng;
+    rng_init(&rng, 3, 0, "attention", 0);
+    int faster = 0;
+    for (int i = 0; i < CASES; i++) {
+        const union kernel_params params = random_params(&rng, KERNEL_PREFILL_ATTENTION);
+        const double chunks = log_up_to(&rng, 64.0), n = log_up_to(&rng, 8192.0), p = log_up_to(&rng, 30000.0);
+        const double seconds = prefill_s(&params, alike(chunks, n, p));
+        faster += prefill_s(&params, alike(chunks + up_to(&rng, 8.0), n, p)) < seconds * (1.0 - 1e-12);
+        faster += prefill_s(&params, alike(chunks, n, p + log_up_to(&rng, 3000.0))) < seconds * (1.0 - 1e-12);
+    }
+    CHECK_EQ_INT(faster, 0);
+}
+
+/* Fitted on ai-dynamo/aiconfigurator's tables: FlashAttention-2 on A100, FlashAttention-3 on H100. */
+static const union kernel_params prefill_kernels[] = {
+    {.prefill = {6.8e-6, 0.587, 0.68, 1.9, 1.16, 0.905, 4.0, 0.0}},
+    {.prefill = {9.2e-6, 0.593, 0.41, 0.91, 1.40, 1.10, 3.5, 1.0}},
+};
+static const union kernel_params decode_kernels[] = {
+    {.decode = {8.5e-6, 0.794, 1.20, 1.34e-6, 3.6e-6, 4.0e-7, 6.3e-6, 0.0}},
+    {.decode = {7.7e-6, 0.943, 1.17, 1.69e-6, 1.3e-6, 1.1e-7, 5.4e-7, 1.0}},
+};
+
+static struct decode_shape llama_3_8b(double sequences, double context)
+{
+    return (struct decode_shape){
+        .sequences = sequences, .context = context, .q_heads = 32.0, .kv_heads = 8.0, .key_dim = 128.0,
+        .value_dim = 128.0, .kv = FORMAT_FP16, .compute = FORMAT_FP16,
+    };
+}
+
+static void large_batches_run_at_the_memory_bandwidth(void)
+{
+    for (int i = 0; i < 2; i++) {
+        const struct decode_shape shape = llama_3_8b(256.0, 8192.0);
+        const struct kernel_time time = decode_attention_time(&decode_kernels[i].decode, &gpu, &shape);
+        CHECK_NEAR(time.bytes, 256.0 * (8192.0 * 8.0 * 256.0 * 2.0 + 32.0 * 256.0 * 2.0), 1.0);
+        CHECK_NEAR(time.flop, 256.0 * 8192.0 * 32.0 * 4.0 * 128.0, 1.0);
+        CHECK_EQ_INT(kernel_time_bound(&time), BOUND_MEMORY);
+        CHECK_NEAR(time.seconds / (time.bytes / (decode_kernels[i].decode.bandwidth_frac * 2.039e12)), 1.05, 0.05);
+    }
+}
+
+/* One long sequence and one KV head: whole, a thread block streams all of it; in parts, many do. */
+static void splitting_brings_one_sequence_to_many_sms(void)
+{
+    struct decode_shape shape = llama_3_8b(1.0, 65536.0);
+    shape.q_heads = 8.0, shape.kv_heads = 1.0;
+    const double split = decode_s(&decode_kernels[0], shape);
+    shape.q_heads = 1.0; /* not grouped: FlashAttention-2 keeps it whole, FlashAttention-3 does not */
+    CHECK(decode_s(&decode_kernels[0], shape) > 15.0 * split);
+    CHECK(decode_s(&decode_kernels[1], shape) < 2.0 * split);
+    shape.context = 128.0; /* a single block cannot be split */
+    CHECK_NEAR(decode_s(&decode_kernels[1], shape), decode_kernels[1].decode.start_s, 5e-6);
+}
+
+static void smaller_caches_are_read_faster(void)
+{
+    static const enum number_format formats[] = {FORMAT_INT4, FORMAT_FP8, FORMAT_FP16};
+    for (int i = 0; i < 2; i++) {
+        double seconds[3];
+        for (int f = 0; f < 3; f++) {
+            struct decode_shape shape = llama_3_8b(128.0, 16384.0);
+            shape.kv = formats[f];
+            seconds[f] = decode_s(&decode_kernels[i], shape) - decode_kernels[i].decode.start_s;
+        }
+        CHECK_NEAR(seconds[2] / seconds[1], 2.0, 0.1);
+        CHECK_NEAR(seconds[2] / seconds[0], 4.0, 0.3);
+        struct decode_shape many = llama_3_8b(128.0, 16384.0), few = many;
+        many.kv_heads = 32.0, few.kv_heads = 1.0;
+        CHECK_NEAR(decode_s(&decode_kernels[i], many) / decode_s(&decode_kernels[i], few), 30.0, 3.0);
+    }
+}
+
+static void a_window_ends_the_context(void)
+{
+    for (int i = 0; i < 2; i++) {
+        struct decode_shape inside = llama_3_8b(16.0, 4096.0), beyond = llama_3_8b(16.0, 30000.0);
+        beyond.window = 4096.0;
+        CHECK_NEAR(decode_s(&decode_kernels[i], beyond), decode_s(&decode_kernels[i], inside), 0.0);
+        struct prefill_shape chunk = alike(1.0, 4096.0, 4096.0), later = alike(1.0, 4096.0, 60000.0);
+        chunk.window = later.window = 4096.0;
+        chunk.pairs = later.pairs = 2.0 * 4096.0 * 4096.0;
+        const double ratio = prefill_s(&prefill_kernels[i], later) / prefill_s(&prefill_kernels[i], chunk);
+        CHECK_NEAR(ratio, 1.0, 0.1);
+    }
+}
+
+/* DeepSeek-V3's absorbed form: one latent vector of 576 numbers per token, 128 query heads. */
+static void shared_latent_vectors_are_read_once_and_compute(void)
+{
+    struct decode_shape shape = llama_3_8b(64.0, 8192.0);
+    shape.kv_heads = 1.0, shape.key_dim = 576.0, shape.value_dim = 512.0, shape.shared_kv = true;
+    for (int i = 0; i < 2; i++) {
+        shape.q_heads = 16.0;
+        const struct kernel_time few = decode_attention_time(&decode_kernels[i].decode, &gpu, &shape);
+        shape.q_heads = 128.0;
+        const struct kernel_time many = decode_attention_time(&decode_kernels[i].decode, &gpu, &shape);
+        CHECK_NEAR(few.bytes, 64.0 * (8192.0 * 576.0 + 16.0 * 1088.0) * 2.0, 1.0);
+        CHECK_NEAR(many.flop, 64.0 * 8192.0 * 128.0 * 2.0 * 1088.0, 1.0);
+        CHECK_EQ_INT(kernel_time_bound(&many), BOUND_COMPUTE);
+        CHECK_NEAR(many.compute_s / few.compute_s, 2.0, 0.2); /* rows of 64 heads */
+    }
+}
+
+static void long_prompts_run_at_their_share_of_the_peak(void)
+{
+    for (int i = 0; i < 2; i++) {
+        const struct prefill_shape causal = alike(1.0, 65536.0, 0.0);
+        struct prefill_shape full = causal;
+        full.full = true;
+        const struct kernel_time time = prefill_attention_time(&prefill_kernels[i].prefill, &gpu, &causal);
+        CHECK_NEAR(time.flop, 2.0 * 65536.0 * 65536.0 * 32.0 * 128.0, 1.0);
+        CHECK_NEAR(time.seconds / (time.flop / (prefill_kernels[i].prefill.flop_frac * 312e12)), 1.05, 0.05);
+        CHECK_NEAR(prefill_s(&prefill_kernels[i], full) / time.seconds, 2.0, 0.05);
+    }
+}
+
+/* A prompt in chunks does the operations of the whole in more time: each chunk starts anew, and waves of equally long
+ * thread blocks round up, at most twofold. */
+static void chunks_of_a_prompt_add_up(void)
+{
+    for (int i = 0; i < 2; i++) {
+        const struct prefill_shape whole = alike(1.0, 8192.0, 0.0);
+        const struct kernel_time once = prefill_attention_time(&prefill_kernels[i].prefill, &gpu, &whole);
+        double flop = 0.0, seconds = 0.0;
+        for (double past = 0.0; past < 8192.0; past += 512.0) {
+            const struct prefill_shape chunk = alike(1.0, 512.0, past);
+            const struct kernel_time part = prefill_attention_time(&prefill_kernels[i].prefill, &gpu, &chunk);
+            flop += part.flop;
+            seconds += part.seconds;
+        }
+        CHECK_NEAR(flop / once.flop, 1.0, 1e-12);
+        CHECK(seconds > once.seconds);
+        CHECK(seconds - 16.0 * prefill_kernels[i].prefill.start_s < 2.0 * once.seconds);
+    }
+}
+
+/* Prompts of different length, known by their sums only, take no longer than one after another, and not much less than
+ * the longest alone. */
+static void uneven_prompts_lie_between_the_longest_and_the_sum(void)
+{
+    struct rng rng;
+    rng_init(&rng, 4, 0, "attention", 0);
+    int above = 0, below = 0;
+    for (int i = 0; i < CASES; i++) {
+        const union kernel_params *params = &prefill_kernels[i % 2];
+        struct prefill_shape batch = alike(0.0, 0.0, 0.0);
+        double sum_s = 0.0, longest_s = 0.0;
+        for (uint64_t left = 1 + rng_below(&rng, 16); left > 0; left--) {
+            const struct prefill_shape one = alike(1.0, log_up_to(&rng, 8192.0), 0.0);
+            const double seconds = prefill_s(params, one);
+            batch.sequences += 1.0;
+            batch.tokens += one.tokens;
+            batch.pairs += one.pairs;
+            sum_s += seconds;
+            longest_s = fmax(longest_s, seconds);
+        }
+        const double seconds = prefill_s(params, batch);
+        above += seconds > 1.01 * sum_s;
+        below += seconds < 0.85 * longest_s;
+    }
+    CHECK_EQ_INT(above, 0);
+    CHECK_EQ_INT(below, 0);
+}
+
+TEST_SUITE(attention)
+{
+    TEST(time_lies_between_its_parts_and_above_the_peaks);
+    TEST(decode_never_takes_less_for_more);
+    TEST(prompts_never_take_less_for_more_chunks_or_context);
+    TEST(large_batches_run_at_the_memory_bandwidth);
+    TEST(splitting_brings_one_sequence_to_many_sms);
+    TEST(smaller_caches_are_read_faster);
+    TEST(a_window_ends_the_context);
+    TEST(shared_latent_vectors_are_read_once_and_compute);
+    TEST(long_prompts_run_at_their_share_of_the_peak);
+    TEST(chunks_of_a_prompt_add_up);
+    TEST(uneven_prompts_lie_between_the_longest_and_the_sum);
+}
