@@ -125,7 +125,7 @@ static int assign_folds(struct folding *folding, const struct profile *profile, 
     struct fold *folds = arena_alloc(folding->arena, (report->n_folds + 1) * sizeof *folds);
     if (folds == NULL) return no_memory(folding);
     for (size_t i = 0; i < report->n_folds; i++) {
-        folds[i].name = hashed ? arena_printf(folding->arena, "fold %zu", i + 1) : names[i];
+        folds[i].name = hashed ? arena_printf(folding->arena, "fold-%zu", i + 1) : names[i];
         if (folds[i].name == NULL) return no_memory(folding);
     }
     for (size_t i = 0; i < report->n_rows; i++) {

@@ -15,7 +15,7 @@
     X(CUT_17_256, "17-256")                                                                                            \
     X(CUT_257_4096, "257-4096")                                                                                        \
     X(CUT_4097, "4097-")                                                                                               \
-    X(CUT_LARGE, "n,k>=512") /* products with no small side; empty for other classes */
+    X(CUT_LARGE, "nk-512-") /* products with n and k of at least 512; empty for other classes */
 
 enum fit_cut {
 #define FIT_CUT_ENUM(id, name) id,
@@ -38,7 +38,7 @@ int fit_cuts_of(const struct profile_row *rows, const double *predicted_s, size_
 enum fold_by { FOLD_BY_GROUP, FOLD_BY_GPU };
 
 struct fold {
-    const char *name; /* what it leaves out: a group, a GPU, or "fold 1" */
+    const char *name; /* what it leaves out: a group, a GPU, or "fold-1" */
     union kernel_params params;
     struct fit_cuts errors; /* over what it leaves out */
 };

@@ -1,6 +1,7 @@
 #include "analysis/calibrate/profile_format.h"
 
 #include "sim/core/number.h"
+#include "sim/core/text.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -46,7 +47,13 @@ bool profile_has_columns(const struct profile_reader *reader, const char *const 
 
 int profile_next(struct profile_reader *reader)
 {
-    return csv_next(reader->csv, reader->diag);
+    const int status = csv_next(reader->csv, reader->diag);
+    const size_t n = status > 0 ? csv_n_fields(reader->csv) : reader->n_columns;
+    if (n >= reader->n_columns) return status;
+    char where[DIAG_WHERE_CHARS];
+    csv_where(reader->csv, n, 0, where);
+    return diag_error(reader->diag, SIM_E_DATA, where, "was the file cut off?",
+                      "the row has %zu fields, the header %zu", n, reader->n_columns);
 }
 
 struct csv_field profile_text(const struct profile_reader *reader, int column)
@@ -238,6 +245,18 @@ static int read_header(struct profile_reader *reader)
     return 0;
 }
 
+static int report_unknown(struct profile_reader *reader, const struct profile_format *const *formats, size_t n)
+{
+    char where[DIAG_WHERE_CHARS];
+    struct text known;
+    csv_where(reader->csv, 0, 0, where);
+    text_init(&known);
+    for (size_t i = 0; i < n; i++) text_printf(&known, "%s%s", i == 0 ? "known are " : ", ", formats[i]->name);
+    const int status = diag_error(reader->diag, SIM_E_DATA, where, known.chars, "no known profile has these columns");
+    text_fini(&known);
+    return status;
+}
+
 static int read_rows(struct profile_reader *reader)
 {
 #define FORMAT_ADDRESS(name) &profile_##name,
@@ -250,10 +269,7 @@ static int read_rows(struct profile_reader *reader)
         reader->profile->format = formats[i]->name;
         return formats[i]->read(reader);
     }
-    char where[DIAG_WHERE_CHARS];
-    csv_where(reader->csv, 0, 0, where);
-    return diag_error(reader->diag, SIM_E_DATA, where, "`orrery calibrate --help` lists the formats",
-                      "no known profile has these columns");
+    return report_unknown(reader, formats, sizeof formats / sizeof *formats);
 }
 
 int profile_read(const char *path, const struct profile_options *options, struct arena *arena, struct profile *profile,

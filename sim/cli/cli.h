@@ -35,7 +35,7 @@ struct verb {
     int (*run)(struct cli *cli, const struct cli_call *call);
 };
 
-extern const struct verb verb_run, verb_validate, verb_explain, verb_list, verb_trace;
+extern const struct verb verb_run, verb_validate, verb_explain, verb_list, verb_trace, verb_calibrate;
 
 /* Runs `orrery argv[1] argv[2] ...` and returns the exit status. The words of argv may be reordered. */
 int cli_main(struct cli *cli, int argc, char **argv);

@@ -100,7 +100,7 @@ static void many_groups_are_hashed(void)
     MUST(make(&made, groups, GROUPS, 1.1) == 0);
     MUST(run(&made, FOLD_BY_GROUP) == 0);
     CHECK_EQ_INT(made.report.n_folds, 5);
-    CHECK_EQ_STR(made.report.folds[4].name, "fold 5");
+    CHECK_EQ_STR(made.report.folds[4].name, "fold-5");
     const struct fold_report first = made.report;
     for (size_t i = 0; i < ROWS; i++) made.rows[i].group = GROUPS - 1 - made.rows[i].group;
     made.profile.groups = reversed;

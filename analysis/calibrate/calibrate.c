@@ -1,0 +1,58 @@
+#include "analysis/calibrate/calibrate.h"
+
+#include <inttypes.h>
+
+static int64_t count_rows(const struct profile *profile, enum kernel_class class)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < profile->n; i++) n += profile->rows[i].call.class == class;
+    return n;
+}
+
+bool profile_has_class(const struct profile *profile, enum kernel_class class)
+{
+    return count_rows(profile, class) > 0;
+}
+
+/* What the rows of a class are grouped by: as the first profile says that has any. */
+static const char *find_grouping(const struct calibrated_set *set, enum kernel_class class)
+{
+    if (set->is_pooled) return "gpu";
+    size_t i = 0;
+    while (i < set->n_profiles && !profile_has_class(&set->profiles[i], class)) i++;
+    return set->profiles[i].grouped_by;
+}
+
+static int fit_one(struct calibrated_set *set, enum kernel_class class, struct arena *arena, struct diag *diag)
+{
+    const struct kernel_class_info *info = kernel_class_info(class);
+    const int64_t rows = count_rows(&set->rows, class);
+    if (rows == 0) return 0;
+    if (rows < (int64_t)info->n_params) {
+        diag_warning(diag, NULL, "measure more shapes", "'%s' is not fitted: %" PRId64 " rows for %zu parameters",
+                     info->name, rows, info->n_params);
+        return 0;
+    }
+    struct calibrated_class *found = arena_alloc(arena, sizeof *found);
+    if (found == NULL) return SIM_E_NOMEM;
+    found->held_out_by = find_grouping(set, class);
+    set->classes[class] = found;
+    return folds_run(class, &set->rows, set->is_pooled ? FOLD_BY_GPU : FOLD_BY_GROUP, arena, &found->report, diag);
+}
+
+int calibrate_set(const char *name, const struct profile *profiles, size_t n_profiles, bool is_pooled,
+                  struct arena *arena, struct calibrated_set *set, struct diag *diag)
+{
+    *set = (struct calibrated_set){
+        .name = name, .n_profiles = n_profiles, .profiles = profiles, .is_pooled = is_pooled};
+    int code = profile_join(profiles, n_profiles, arena, &set->rows, diag);
+    size_t n_fitted = 0;
+    for (int class = 0; code == 0 && class < KERNEL_CLASS_COUNT; class ++) {
+        code = fit_one(set, (enum kernel_class) class, arena, diag);
+        n_fitted += set->classes[class] != NULL;
+    }
+    if (code == 0 && n_fitted == 0)
+        code = diag_error(diag, SIM_E_DATA, n_profiles > 0 ? profiles[0].path : NULL, NULL,
+                          "there is nothing to fit for set '%s'", name);
+    return code;
+}

@@ -1,0 +1,30 @@
+/* Calibrating a GPU: the profiles of one parameter set, and what fitting them has found. */
+#ifndef ORRERY_ANALYSIS_CALIBRATE_CALIBRATE_H
+#define ORRERY_ANALYSIS_CALIBRATE_CALIBRATE_H
+
+#include "analysis/calibrate/folds.h"
+
+struct calibrated_class {
+    struct fold_report report;
+    const char *held_out_by; /* "llm", "shape", "heads", "gpu" */
+};
+
+struct calibrated_set {
+    const char *name; /* "in-model" */
+    size_t n_profiles;
+    const struct profile *profiles;
+    struct profile rows;                                 /* of all profiles */
+    bool is_pooled;                                      /* over several GPUs: its shapes are no range */
+    const struct calibrated_class *classes[KERNEL_CLASS_COUNT]; /* NULL: not fitted */
+};
+
+/* Fits every class that the profiles have rows of, and cross-validates it: over GPUs when `is_pooled`, else as the
+ * profiles group their rows. A class with fewer rows than parameters is left out, with a warning. Everything lives in
+ * `arena`, and the profiles must live as long. Returns 0, SIM_E_DATA when no class can be fitted, or SIM_E_NOMEM. */
+int calibrate_set(const char *name, const struct profile *profiles, size_t n_profiles, bool is_pooled,
+                  struct arena *arena, struct calibrated_set *set, struct diag *diag);
+
+/* Whether a profile has rows of a class. */
+bool profile_has_class(const struct profile *profile, enum kernel_class class);
+
+#endif

@@ -1,0 +1,19 @@
+/* How far a calibrated model is from a profile that it need not have seen: no fitting. */
+#ifndef ORRERY_ANALYSIS_CALIBRATE_PREDICT_H
+#define ORRERY_ANALYSIS_CALIBRATE_PREDICT_H
+
+#include "analysis/calibrate/folds.h"
+#include "sim/catalog/calibration.h"
+
+struct prediction {
+    const char *set;          /* whose parameters were asked for */
+    bool is_default;          /* some rows were predicted with parameters that no measurement of this GPU went into */
+    double in_range_frac;     /* share of the rows inside the range that their class was fitted on; NAN without rows */
+    struct fit_cuts errors;
+};
+
+/* Predicts every row of a profile. Returns 0, SIM_E_DATA when it has none, or SIM_E_NOMEM. */
+int predict_profile(const struct calibration *calibration, const char *set, const struct profile *profile,
+                    struct prediction *prediction, struct diag *diag);
+
+#endif

@@ -1,0 +1,331 @@
+#include "analysis/calibrate/write.h"
+
+#include "sim/core/json_doc.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROW_CHARS = 100, QUANTITY_CHARS = 64, KEY_CHARS = 100, NUMBER_CHARS = 24 };
+
+/* --- A class as JSON --- */
+
+/* Errors are kept to a thousandth of a percent. */
+static void write_share(struct json_writer *json, const char *key, double share)
+{
+    json_write_number(json, key, rint(share * 1e5) / 1e5 + 0.0);
+}
+
+static void write_error(struct json_writer *json, const char *key, const struct fit_error *error)
+{
+    if (error->rows == 0) return;
+    json_write_open(json, key, '{');
+    json_write_number(json, "rows", (double)error->rows);
+    write_share(json, "median", error->median);
+    write_share(json, "p90", error->p90);
+    write_share(json, "worst", error->worst);
+    write_share(json, "bias", error->bias);
+    json_write_close(json, '}');
+}
+
+static void write_cuts(struct json_writer *json, const char *key, const struct fit_cuts *cuts)
+{
+    json_write_open(json, key, '{');
+    for (int cut = 0; cut < FIT_CUT_COUNT; cut++) write_error(json, fit_cut_name((enum fit_cut)cut), &cuts->cuts[cut]);
+    for (int op = 0; op < LLM_OPERATOR_COUNT; op++)
+        write_error(json, llm_operator_name((enum llm_operator)op), &cuts->ops[op]);
+    json_write_close(json, '}');
+}
+
+/* Parameters are kept to six digits. */
+static double round_digits(double value)
+{
+    char shown[QUANTITY_CHARS];
+    snprintf(shown, sizeof shown, "%.6g", value);
+    return strtod(shown, NULL);
+}
+
+static void write_params(struct json_writer *json, const struct kernel_class_info *info,
+                         const union kernel_params *params)
+{
+    json_write_open(json, "parameters", '{');
+    for (size_t i = 0; i < info->n_params; i++) {
+        const double value = round_digits(params->values[i]);
+        char quantity[QUANTITY_CHARS];
+        if (info->params[i].unit == PARAM_SECONDS) {
+            unit_format(value, UNIT_TIME, quantity, sizeof quantity);
+            json_write_string(json, info->params[i].name, quantity);
+        } else {
+            json_write_number(json, info->params[i].name, value);
+        }
+    }
+    json_write_close(json, '}');
+}
+
+static void write_range(struct json_writer *json, const struct kernel_class_info *info,
+                        const struct kernel_range *range)
+{
+    json_write_open(json, "range", '{');
+    for (size_t i = 0; i < info->n_axes; i++) {
+        json_write_open(json, info->axes[i], '[');
+        json_write_number(json, NULL, range->low[i]);
+        json_write_number(json, NULL, range->high[i]);
+        json_write_close(json, ']');
+    }
+    json_write_close(json, '}');
+}
+
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+static void write_profiles(struct json_writer *json, const struct calibrated_set *set, enum kernel_class class)
+{
+    json_write_open(json, "profiles", '[');
+    for (size_t i = 0; i < set->n_profiles; i++) {
+        if (!profile_has_class(&set->profiles[i], class)) continue;
+        json_write_open(json, NULL, '{');
+        json_write_string(json, "file", file_name(set->profiles[i].path));
+        json_write_string(json, "hash", set->profiles[i].hash);
+        json_write_close(json, '}');
+    }
+    json_write_close(json, ']');
+}
+
+/* The name of a fold as a key: letters, digits, '_', '.' and '-'. One that had other characters ends in the fold's number,
+ * so that no two are alike. */
+static void make_key(const char *name, size_t fold, char key[KEY_CHARS])
+{
+    const int n = snprintf(key, KEY_CHARS - NUMBER_CHARS, "%s", name);
+    bool is_changed = n >= KEY_CHARS - NUMBER_CHARS;
+    for (char *c = key; *c != 0; c++) {
+        if (isalnum((unsigned char)*c) || strchr("_.-", *c) != NULL) continue;
+        *c = '-';
+        is_changed = true;
+    }
+    if (is_changed) snprintf(key + strlen(key), NUMBER_CHARS, ".%zu", fold);
+}
+
+static void write_folds(struct json_writer *json, const struct fold_report *report)
+{
+    json_write_open(json, "folds", '{');
+    for (size_t i = 0; i < report->n_folds; i++) {
+        char key[KEY_CHARS];
+        make_key(report->folds[i].name, i, key);
+        write_error(json, key, &report->folds[i].errors.cuts[CUT_ALL]);
+    }
+    json_write_close(json, '}');
+}
+
+static void write_held_out(struct json_writer *json, const struct calibrated_class *class)
+{
+    const struct fold_report *report = &class->report;
+    if (report->n_folds == 0) return;
+    json_write_open(json, "held_out", '{');
+    json_write_string(json, "by", class->held_out_by);
+    write_cuts(json, "error", &report->held_out);
+    write_folds(json, report);
+    if (report->roofline.cuts[CUT_ALL].rows > 0) write_cuts(json, "roofline", &report->roofline);
+    if (report->layer_sum.cuts[CUT_ALL].rows > 0) write_cuts(json, "layer_sum", &report->layer_sum);
+    json_write_close(json, '}');
+}
+
+static void write_class(struct json_writer *json, const struct calibrated_set *set, enum kernel_class class)
+{
+    const struct kernel_class_info *info = kernel_class_info(class);
+    const struct fold_report *report = &set->classes[class]->report;
+    json_write_open(json, info->name, '{');
+    write_params(json, info, &report->params);
+    if (!set->is_pooled) write_range(json, info, &report->range);
+    json_write_number(json, "rows", (double)report->n_rows);
+    write_profiles(json, set, class);
+    write_cuts(json, "fit", &report->fit);
+    write_held_out(json, set->classes[class]);
+    json_write_close(json, '}');
+}
+
+void calibration_write_sets(struct json_writer *json, const struct calibrated_set *sets, size_t n_sets)
+{
+    json_write_open(json, "sets", '{');
+    for (size_t i = 0; i < n_sets; i++) {
+        json_write_open(json, sets[i].name, '{');
+        for (int class = 0; class < KERNEL_CLASS_COUNT; class ++)
+            if (sets[i].classes[class] != NULL) write_class(json, &sets[i], (enum kernel_class) class);
+        json_write_close(json, '}');
+    }
+    json_write_close(json, '}');
+}
+
+static void write_fresh(struct text *text, const char *gpu, const struct calibrated_set *sets, size_t n_sets)
+{
+    struct json_writer json;
+    json_writer_init(&json, text);
+    json_write_open(&json, NULL, '{');
+    json_write_string(&json, "gpu", gpu);
+    calibration_write_sets(&json, sets, n_sets);
+    json_write_close(&json, '}');
+}
+
+/* --- Laying one document over another --- */
+
+/* Makes `node` the member of its key: in the place of the old one, else at the end. */
+static void put_member(struct json_node *object, struct json_node *node)
+{
+    struct json_node *before = NULL, *old = object->first;
+    while (old != NULL && strcmp(old->key, node->key) != 0) {
+        before = old;
+        old = old->next;
+    }
+    node->next = NULL;
+    if (old == NULL) {
+        json_append(object, node);
+        return;
+    }
+    node->next = old->next;
+    *(before != NULL ? &before->next : &object->first) = node;
+    if (object->last == old) object->last = node;
+}
+
+/* Brings the classes of a set in the order of the enum; what is no class goes last. */
+static void sort_classes(struct json_node *set)
+{
+    struct json_node sorted = {.kind = JSON_OBJECT}, *next;
+    for (int class = 0; class <= KERNEL_CLASS_COUNT; class ++) {
+        struct json_node rest = {.kind = JSON_OBJECT};
+        for (struct json_node *node = set->first; node != NULL; node = next) {
+            next = node->next;
+            node->next = NULL;
+            const bool is_due = class == KERNEL_CLASS_COUNT ||
+                                strcmp(node->key, kernel_class_info((enum kernel_class) class)->name) == 0;
+            json_append(is_due ? &sorted : &rest, node);
+        }
+        set->first = rest.first;
+    }
+    set->first = sorted.first;
+    set->last = sorted.last;
+}
+
+static void merge_sets(struct json_node *old_sets, struct json_node *new_sets)
+{
+    struct json_node *next;
+    for (struct json_node *set = new_sets->first; set != NULL; set = next) {
+        next = set->next;
+        struct json_node *old = json_member(old_sets, set->key), *next_class;
+        if (old == NULL || old->kind != JSON_OBJECT) {
+            put_member(old_sets, set);
+            continue;
+        }
+        for (struct json_node *class = set->first; class != NULL; class = next_class) {
+            next_class = class->next;
+            put_member(old, class);
+        }
+        sort_classes(old);
+    }
+}
+
+/* --- Printing --- */
+
+static void print_node(struct json_writer *json, const struct json_node *node);
+
+static void print_children(struct json_writer *json, const struct json_node *node, bool as_row)
+{
+    const bool is_list = node->kind == JSON_LIST;
+    (as_row ? json_write_open_row : json_write_open)(json, node->key, is_list ? '[' : '{');
+    for (const struct json_node *child = node->first; child != NULL; child = child->next) print_node(json, child);
+    json_write_close(json, is_list ? ']' : '}');
+}
+
+static bool has_objects(const struct json_node *node)
+{
+    for (const struct json_node *child = node->first; child != NULL; child = child->next)
+        if (child->kind == JSON_OBJECT) return true;
+    return false;
+}
+
+/* Whether a list or object stands in one line: it holds no objects and is short enough. */
+static bool fits_row(struct json_writer *json, const struct json_node *node)
+{
+    if (has_objects(node)) return false;
+    struct text row;
+    struct json_writer scratch;
+    text_init(&row);
+    json_writer_init(&scratch, &row);
+    print_children(&scratch, node, true);
+    json->text->failed |= row.failed;
+    const bool is_short = row.length <= ROW_CHARS;
+    text_fini(&row);
+    return is_short;
+}
+
+static void print_node(struct json_writer *json, const struct json_node *node)
+{
+    if (node->kind == JSON_OBJECT || node->kind == JSON_LIST) {
+        print_children(json, node, json->row_depth == 0 && fits_row(json, node));
+    } else if (node->kind == JSON_STRING) {
+        json_write_string(json, node->key, node->text);
+    } else {
+        json_write_key(json, node->key);
+        text_add(json->text, node->text);
+    }
+}
+
+/* --- The file --- */
+
+/* Reads the old file; *root stays NULL when there is none. */
+static int load_old(struct arena *arena, const char *path, const char *gpu, struct json_node **root, struct diag *diag)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    if (path == NULL) return 0;
+    int code = json_read_file(path, &text, &bytes);
+    mem_free(text);
+    if (code == SIM_E_IO && errno == ENOENT) return 0;
+    if (code == SIM_E_IO) return diag_system_error(diag, path, "cannot read", errno);
+    if (code == 0) code = json_load(arena, path, root, diag);
+    if (code != 0) return code;
+    char where[DIAG_WHERE_CHARS];
+    const struct json_node *name = json_member(*root, "gpu"), *sets = json_member(*root, "sets");
+    if (name == NULL || name->kind != JSON_STRING || sets == NULL || sets->kind != JSON_OBJECT)
+        return diag_error(diag, SIM_E_CONFIG, json_where(*root, where, sizeof where), "name another file with -o",
+                          "this is no calibration file: it needs 'gpu' and 'sets'");
+    if (strcmp(name->text, gpu) == 0) return 0;
+    return diag_error(diag, SIM_E_CONFIG, json_where(name, where, sizeof where), "name another file with -o",
+                      "this calibration is of '%s', not of '%s'", name->text, gpu);
+}
+
+static int write_merged(struct arena *arena, const char *fresh, const char *old_path, const char *gpu,
+                        struct text *json, struct diag *diag)
+{
+    struct json_source *source = arena_alloc(arena, sizeof *source);
+    struct json_node *root = NULL, *old = NULL;
+    if (source == NULL) return SIM_E_NOMEM;
+    *source = (struct json_source){.name = "calibration", .directory = "."};
+    int code = json_parse(arena, source, fresh, strlen(fresh), &root, diag);
+    if (code == 0) code = load_old(arena, old_path, gpu, &old, diag);
+    if (code != 0) return code;
+    if (old != NULL) merge_sets(json_member(old, "sets"), json_member(root, "sets"));
+    struct json_writer writer;
+    json_writer_init(&writer, json);
+    print_node(&writer, old != NULL ? old : root);
+    text_add(json, "\n");
+    return json->failed ? SIM_E_NOMEM : 0;
+}
+
+int calibration_write(const char *gpu, const struct calibrated_set *sets, size_t n_sets, const char *old_path,
+                      struct text *json, struct diag *diag)
+{
+    struct arena arena;
+    struct text fresh;
+    arena_init(&arena);
+    text_init(&fresh);
+    write_fresh(&fresh, gpu, sets, n_sets);
+    const int code = fresh.failed ? SIM_E_NOMEM : write_merged(&arena, fresh.chars, old_path, gpu, json, diag);
+    text_fini(&fresh);
+    arena_fini(&arena);
+    return code;
+}

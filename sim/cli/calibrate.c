@@ -1,0 +1,238 @@
+/* orrery calibrate: fits the cost models of a GPU to measured profiles, or tells how far a shipped fit is from one. */
+#include "sim/cli/calibrate_files.h"
+#include "sim/cli/calibrate_print.h"
+#include "sim/cli/cli.h"
+#include "sim/cli/paths.h"
+#include "sim/core/number.h"
+#include "sim/core/path.h"
+#include "sim/catalog/calibration.h"
+
+#include <string.h>
+
+enum { MAX_PROFILES = 256 };
+
+struct calibrate_options {
+    const char *gpu, *predict, *set, *llm, *tensor_parallel, *output, *report;
+    bool json;
+};
+
+#define AT(name) offsetof(struct calibrate_options, name)
+static const struct option calibrate_options[] = {
+    {"What is read", "gpu", 'g', OPTION_TEXT, AT(gpu), "GPU", NULL, "the GPU that was measured ('orrery list gpus')"},
+    {NULL, "predict", 'p', OPTION_TEXT, AT(predict), "GPU", NULL, "fit nothing: the error of the shipped model of GPU"},
+    {NULL, "set", 's', OPTION_TEXT, AT(set), "SET", NULL, "parameter set; by the format: in-model or isolated"},
+    {NULL, "llm", 0, OPTION_TEXT, AT(llm), "LLM", NULL, "the LLM that was measured, where the profile does not say"},
+    {NULL, "tp", 0, OPTION_TEXT, AT(tensor_parallel), "N", NULL, "GPUs it was split over, where that is not said"},
+    {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "FILE", NULL,
+     "calibration file: fitted classes replace those in it"},
+    {NULL, "report", 0, OPTION_TEXT, AT(report), "DIR", NULL, "draw predicted over measured, and error by band (SVG)"},
+    {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print one JSON object"},
+    {0}};
+#undef AT
+
+static const char pooled_name[] = "default";
+
+/* Everything that was read. */
+struct reading {
+    struct cli *cli;
+    const struct calibrate_options *options;
+    struct arena arena;
+    struct catalog catalog;
+    int64_t tensor_parallel; /* 0: not given */
+    size_t n;
+    struct profile *profiles;
+};
+
+static int fail_usage(struct cli *cli, const char *hint, const char *text)
+{
+    return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "%s", text);
+}
+
+/* --- Reading profiles --- */
+
+static int read_gpu(struct reading *reading, const char *name, const char *where, const struct gpu_spec **gpu)
+{
+    struct gpu_spec *read = arena_alloc(&reading->arena, sizeof *read);
+    if (read == NULL) return SIM_E_NOMEM;
+    *gpu = read;
+    return catalog_gpu(&reading->catalog, name, where, &reading->arena, read, &reading->cli->diag);
+}
+
+/* Splits "GPU=FILE". */
+static int split_argument(struct reading *reading, const char *argument, const char **gpu, const char **path)
+{
+    const char *equals = strchr(argument, '=');
+    if (equals == NULL)
+        return diag_error(&reading->cli->diag, SIM_E_USAGE, NULL, "write GPU=PROFILE: a fit over several GPUs",
+                          "there is no GPU before '%s'", argument);
+    *gpu = arena_printf(&reading->arena, "%.*s", (int)(equals - argument), argument);
+    *path = equals + 1;
+    return *gpu != NULL ? 0 : SIM_E_NOMEM;
+}
+
+static int read_profile(struct reading *reading, const char *argument, const char *gpu_name)
+{
+    const struct calibrate_options *options = reading->options;
+    struct profile_options how = {
+        .catalog = &reading->catalog, .llm = options->llm, .tensor_parallel = reading->tensor_parallel};
+    const char *path = argument, *where = options->predict != NULL ? "--predict" : "--gpu";
+    struct profile *profile = &reading->profiles[reading->n];
+    int code = 0;
+    if (strcmp(gpu_name, pooled_name) == 0) {
+        where = argument;
+        code = split_argument(reading, argument, &gpu_name, &path);
+    }
+    if (code == 0) code = read_gpu(reading, gpu_name, where, &how.gpu);
+    if (code == 0) code = profile_read(path, &how, &reading->arena, profile, &reading->cli->diag);
+    if (code != 0) return code;
+    if (options->set != NULL) profile->set = options->set;
+    reading->n++;
+    return 0;
+}
+
+static int read_tensor_parallel(struct reading *reading)
+{
+    const char *text = reading->options->tensor_parallel;
+    if (text == NULL) return 0;
+    if (number_i64(text, strlen(text), &reading->tensor_parallel) == NUMBER_OK && reading->tensor_parallel >= 1)
+        return 0;
+    return diag_error(&reading->cli->diag, SIM_E_USAGE, NULL, NULL,
+                      "option '--tp' must be a whole number from 1, got '%s'", text);
+}
+
+static int read_profiles(struct reading *reading, const struct cli_call *call, const char *gpu)
+{
+    reading->catalog.root = paths_data(&reading->arena);
+    if (reading->catalog.root != NULL) reading->catalog.root = path_join(&reading->arena, reading->catalog.root, "configs");
+    reading->profiles = arena_alloc(&reading->arena, (size_t)call->n_arguments * sizeof *reading->profiles);
+    if (reading->catalog.root == NULL || reading->profiles == NULL) return SIM_E_NOMEM;
+    int code = read_tensor_parallel(reading);
+    for (int i = 0; code == 0 && i < call->n_arguments; i++) code = read_profile(reading, call->arguments[i], gpu);
+    return code;
+}
+
+/* --- Fitting --- */
+
+/* The profiles of one set side by side, in their order. Returns how many. */
+static size_t collect_set(const struct reading *reading, const char *name, struct profile *profiles)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < reading->n; i++)
+        if (strcmp(reading->profiles[i].set, name) == 0) profiles[n++] = reading->profiles[i];
+    return n;
+}
+
+static bool is_first_of_set(const struct reading *reading, size_t profile)
+{
+    size_t i = 0;
+    while (strcmp(reading->profiles[i].set, reading->profiles[profile].set) != 0) i++;
+    return i == profile;
+}
+
+static int fit_sets(struct reading *reading, struct calibrated_set *sets, size_t *n_sets)
+{
+    const bool is_pooled = strcmp(reading->options->gpu, pooled_name) == 0;
+    int code = 0;
+    *n_sets = 0;
+    for (size_t i = 0; code == 0 && i < reading->n; i++) {
+        if (!is_first_of_set(reading, i)) continue;
+        struct profile *profiles = arena_alloc(&reading->arena, reading->n * sizeof *profiles);
+        if (profiles == NULL) return SIM_E_NOMEM;
+        const size_t n = collect_set(reading, reading->profiles[i].set, profiles);
+        code = calibrate_set(reading->profiles[i].set, profiles, n, is_pooled, &reading->arena, &sets[(*n_sets)++],
+                             &reading->cli->diag);
+    }
+    return code;
+}
+
+static int fit(struct reading *reading)
+{
+    struct cli *cli = reading->cli;
+    const struct calibrate_options *options = reading->options;
+    struct calibrated_set *sets = arena_alloc(&reading->arena, reading->n * sizeof *sets);
+    size_t n_sets;
+    if (sets == NULL) return SIM_E_NOMEM;
+    int code = fit_sets(reading, sets, &n_sets);
+    if (code == 0 && options->output != NULL) code = calibrate_save(cli, options->output, options->gpu, sets, n_sets);
+    if (code == 0 && options->report != NULL) code = calibrate_draw(cli, options->report, options->gpu, sets, n_sets);
+    return code == 0 ? calibrate_print_fit(options->gpu, sets, n_sets, options->json, cli->out) : code;
+}
+
+/* --- Predicting --- */
+
+static int predict(struct reading *reading)
+{
+    struct cli *cli = reading->cli;
+    const char *gpu = reading->options->predict, *set = reading->profiles[0].set;
+    for (size_t i = 1; i < reading->n; i++)
+        if (strcmp(reading->profiles[i].set, set) != 0)
+            return fail_usage(cli, "name one of them with --set, or predict them one by one",
+                              "the profiles belong to different sets of parameters");
+    struct calibration calibration;
+    struct profile joined;
+    struct prediction prediction;
+    int code = calibration_load(&reading->catalog, gpu, set, &reading->arena, &calibration, &cli->diag);
+    if (code == 0) code = profile_join(reading->profiles, reading->n, &reading->arena, &joined, &cli->diag);
+    if (code == 0) {
+        joined.path = reading->profiles[0].path;
+        code = predict_profile(&calibration, set, &joined, &prediction, &cli->diag);
+    }
+    if (code != 0) return code;
+    if (prediction.is_default)
+        diag_warning(&cli->diag, gpu, "'orrery calibrate --gpu' fits a profile of it",
+                     "there are no measurements of this GPU for some of the rows; default parameters were used");
+    return calibrate_print_prediction(gpu, &prediction, &joined, reading->options->json, cli->out);
+}
+
+/* --- The verb --- */
+
+static int check_usage(struct cli *cli, const struct calibrate_options *options)
+{
+    if ((options->gpu == NULL) == (options->predict == NULL))
+        return fail_usage(cli,
+                          "--gpu GPU fits a model to the profiles, --predict GPU tells the error of the shipped one",
+                          "name the GPU, with either --gpu or --predict");
+    if (options->predict != NULL && (options->output != NULL || options->report != NULL))
+        return fail_usage(cli, "leave out --output and --report", "a prediction fits nothing, and writes no files");
+    if (options->predict != NULL && strcmp(options->predict, pooled_name) == 0)
+        return fail_usage(cli, "name the GPU that was measured; one without calibration is predicted by the defaults",
+                          "'default' is no GPU");
+    static const char name_chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
+    if (options->set != NULL && (*options->set == 0 || options->set[strspn(options->set, name_chars)] != 0))
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, NULL,
+                          "a set's name may hold only letters, digits, '_', '.' and '-', got '%s'", options->set);
+    return 0;
+}
+
+static int calibrate(struct cli *cli, const struct cli_call *call)
+{
+    const struct calibrate_options *options = call->options;
+    int code = check_usage(cli, options);
+    if (code != 0) return code;
+    struct reading reading = {.cli = cli, .options = options};
+    arena_init(&reading.arena);
+    code = read_profiles(&reading, call, options->gpu != NULL ? options->gpu : options->predict);
+    if (code == 0) code = options->predict != NULL ? predict(&reading) : fit(&reading);
+    arena_fini(&reading.arena);
+    return code;
+}
+
+const struct verb verb_calibrate = {
+    .name = "calibrate",
+    .summary = "fit cost models to measured profiles of a GPU, or predict a profile",
+    .usage = "--gpu GPU PROFILE... [-o FILE] [--report DIR] [--set SET] [--llm LLM] [--tp N] [--json]\n"
+             "--gpu default GPU=PROFILE... [-o FILE]\n"
+             "--predict GPU PROFILE... [--set SET] [--llm LLM] [--tp N] [--json]",
+    .notes = "A profile is a CSV file, plain or gzip-compressed, known by its columns: those of Vidur, aiconfigurator,\n"
+             "LLMServingSim, or one of your own with a row per kernel call:\n\n"
+             "  kernel,m,n,k,weights,compute,time_us,group\n"
+             "  gemm,16,4096,4096,fp16,fp16,21.5,llama-2-7b\n\n"
+             "with the members of the kernel's shape as columns (models/*.h), the time in 'time_us' or 'time_s', and\n"
+             "optionally 'operator' and 'group' (rows to be held out together). Without -o nothing is written.\n"
+             "'--gpu default' fits all GPUs together: what GPUs without calibration use.\n",
+    .options = calibrate_options,
+    .options_bytes = sizeof(struct calibrate_options),
+    .min_arguments = 1,
+    .max_arguments = MAX_PROFILES,
+    .run = calibrate,
+};

@@ -1,0 +1,17 @@
+/* The files that `orrery calibrate` writes. Each takes the place of an old one only when all of it is there. */
+#ifndef ORRERY_CLI_CALIBRATE_FILES_H
+#define ORRERY_CLI_CALIBRATE_FILES_H
+
+#include "sim/cli/cli.h"
+#include "analysis/calibrate/calibrate.h"
+
+/* Lays the sets over the calibration file at `path`. Returns 0, SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
+int calibrate_save(struct cli *cli, const char *path, const char *gpu, const struct calibrated_set *sets,
+                   size_t n_sets);
+
+/* Draws the plots of every set into `directory`, which is made where it is missing: SET-CLASS.svg and
+ * SET-error-by-band.svg. Returns 0, SIM_E_IO or SIM_E_NOMEM. */
+int calibrate_draw(struct cli *cli, const char *directory, const char *gpu, const struct calibrated_set *sets,
+                   size_t n_sets);
+
+#endif

@@ -1,0 +1,126 @@
+#!/bin/sh
+# Calibration from the command line: fitting a profile, the files it writes, predicting a profile, findings.
+. tests/cli/lib.sh
+
+# Rows of two groups that follow a law exactly: norms of an A100 that reach half of its bandwidth, and launches of 5 us.
+profile() { # BANDWIDTH_SHARE
+    awk -v share="$1" 'BEGIN {
+        print "kernel,tokens,width,number_bytes,time_us,group"
+        for (i = 0; i < 60; i++) {
+            tokens = 2 ^ (i % 15); width = 1024 * (1 + i % 4)
+            traffic = 1e6 * tokens * width * 2 / (share * 2.039e12)
+            printf "norm,%d,%d,2,%.9g,llm %d\n", tokens, width, (5 ^ 2 + traffic ^ 2) ^ 0.5, i % 3
+        }
+    }'
+}
+profile 0.5 >"$T/norm.csv"
+
+# The law is found again, and the errors are those of a perfect fit.
+run 0 calibrate --gpu a100-80-sxm "$T/norm.csv" -o "$T/out.json" --report "$T/report"
+out 'norm.csv  orrery  isolated    60       3  group'
+grep -qE '^norm +60 +3 +0( .*)? group +0 +0 ' "$T/out" || complain 'the row of the class'
+grep -qE '^norm +start +5 us ' "$T/out" || complain 'the start'
+grep -qE '^norm +bandwidth_efficiency +0\.5 ' "$T/out" || complain 'the efficiency'
+for plot in isolated-norm isolated-error-by-band; do
+    xmllint --noout "$T/report/$plot.svg" 2>/dev/null || [ -s "$T/report/$plot.svg" ] || complain "no plot $plot"
+done
+cp "$T/out.json" "$T/first.json"
+json_is() { equal "$(json_of "$T/out.json" "$1")" "$2" "$1"; }
+json_is '$.gpu' a100-80-sxm
+json_is '$.sets.isolated.norm.rows' 60
+json_is '$.sets.isolated.norm.held_out.by' group
+json_is '$.sets.isolated.norm.range.tokens[1]' 16384
+json_is '$.sets.isolated.norm.profiles[0].file' norm.csv
+
+# The same again gives the same bytes; another set is laid beside it, and a class fitted anew takes the old one's place.
+run 0 calibrate --gpu a100-80-sxm "$T/norm.csv" -o "$T/out.json" --report "$T/again"
+cmp -s "$T/first.json" "$T/out.json" || complain 'other bytes from the same profile'
+diff -r "$T/report" "$T/again" >/dev/null || complain 'other plots from the same profile'
+run 0 calibrate --gpu a100-80-sxm --set mine "$T/norm.csv" -o "$T/out.json"
+json_is '$.sets.mine.norm.rows' 60
+profile 0.25 >"$T/norm.csv"
+run 0 calibrate --gpu a100-80-sxm --set mine "$T/norm.csv" -o "$T/out.json"
+json_is '$.sets.mine.norm.parameters.bandwidth_efficiency' 0.25
+json_is '$.sets.isolated.norm.parameters.bandwidth_efficiency' 0.5
+run 0 calibrate --gpu a100-80-sxm --json "$T/norm.csv"
+valid_json
+json '$.profiles[0].rows' 60
+json '$.sets.isolated.norm.rows' 60
+
+# One law for several GPUs.
+run 0 calibrate --gpu default "a100-80-sxm=$T/norm.csv" "a100-40-sxm=$T/norm.csv" --json
+json '$.sets.isolated.norm.held_out.by' gpu
+json '$.sets.isolated.norm.rows' 120
+json '$.sets.isolated.norm.range' ''
+
+# What fails leaves the old file as it was.
+cp "$T/out.json" "$T/kept.json"
+run 2 calibrate --gpu h100-sxm "$T/norm.csv" -o "$T/out.json"
+err_is <<END
+$T/out.json:2:10: error: this calibration is of 'a100-80-sxm', not of 'h100-sxm'; name another file with -o
+END
+run 3 calibrate --gpu a100-80-sxm "$T/nowhere.csv" -o "$T/out.json"
+err "$T/nowhere.csv: error: cannot open: No such file or directory"
+cmp -s "$T/kept.json" "$T/out.json" || complain 'a failed calibration changed the file'
+run 3 calibrate --gpu a100-80-sxm "$T/norm.csv" -o "$T/nowhere/x.json"
+err "$T/nowhere/x.json: error: "
+run 3 calibrate --gpu a100-80-sxm "$T/norm.csv" --report "$T/nowhere/plots"
+err "$T/nowhere/plots: error: cannot make the directory: No such file or directory"
+ls "$T"/*.part >/dev/null 2>&1 && complain 'it left a part behind'
+
+# Findings in profiles.
+printf 'a,b\n1,2\n' >"$T/unknown.csv"
+run 3 calibrate --gpu a100-80-sxm "$T/unknown.csv"
+err "$T/unknown.csv:1:1: error: no known profile has these columns"
+printf 'kernel,tokens,width,time_us\nnorm,1,4096,5\nnorm,2,40' >"$T/cut.csv"
+run 3 calibrate --gpu a100-80-sxm "$T/cut.csv"
+err_is <<END
+$T/cut.csv:3:10: error: the row has 3 fields, the header 4; was the file cut off?
+END
+printf 'kernel,tokens,width,time_us\nnorm,1,4096,5\nnorm,2,4096,\nnorm,4,4096,0\n' >"$T/few.csv"
+run 3 calibrate --gpu a100-80-sxm "$T/few.csv"
+err "warning: 'norm' is not fitted: 1 rows for 3 parameters; measure more shapes"
+err "error: there is nothing to fit for set 'isolated'"
+
+# Predicting: the shipped model of a GPU that was measured, and the defaults of one that was not.
+if [ -f configs/calibration/a100-80-sxm.json ]; then
+    profile 0.5 >"$T/norm.csv"
+    run 0 calibrate --predict a100-80-sxm --set in-model --json "$T/norm.csv"
+    valid_json
+    json '$.set' in-model
+    json '$.default' 0
+    json '$.rows' 60
+    json '$.by_operator.norm.rows' 60
+    json "\$.by_band.\"17-256\".rows" 16
+    for part in '$' '$.by_operator.norm' '$.by_band."1-16"'; do
+        equal "$(sqlite3 :memory: "select json_type(readfile('$T/out'), '$part.median_abs_error') = 'real'
+            and json_type(readfile('$T/out'), '$part.p90_abs_error') = 'real'")" 1 "$part"
+    done
+    run 0 calibrate --predict k80 --json "$T/norm.csv"
+    json '$.default' 1
+    json '$.in_range_frac' 0
+    err 'k80: warning: there are no measurements of this GPU'
+    run 0 calibrate --predict a100-80-sxm --set in-model "$T/norm.csv"
+    grep -qE '^norm +60 ' "$T/out" || complain 'the error of the operator'
+fi
+
+# Usage.
+run 2 calibrate
+err "error: 'orrery calibrate' needs an argument"
+run 2 calibrate "$T/norm.csv"
+err_is <<'END'
+error: name the GPU, with either --gpu or --predict; --gpu GPU fits a model to the profiles, --predict GPU tells the error of the shipped one
+END
+run 2 calibrate --gpu a100-80-sxn "$T/norm.csv"
+err "--gpu: error: unknown GPU 'a100-80-sxn'; did you mean 'a100-80-sxm'?"
+run 2 calibrate --predict a100-80-sxm -o x.json "$T/norm.csv"
+err 'error: a prediction fits nothing, and writes no files'
+run 2 calibrate --gpu default "$T/norm.csv"
+err "error: there is no GPU before '$T/norm.csv'; write GPU=PROFILE"
+run 2 calibrate --gpu a100-80-sxm --tp many "$T/norm.csv"
+err "error: option '--tp' must be a whole number from 1, got 'many'"
+run 2 calibrate --gpu a100-80-sxm --set 'in model' "$T/norm.csv"
+err "error: a set's name may hold only letters, digits, '_', '.' and '-', got 'in model'"
+run 0 calibrate --help
+out 'kernel,m,n,k,weights,compute,time_us,group'
+finish
