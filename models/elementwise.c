@@ -2,12 +2,25 @@
 
 #include "models/smooth.h"
 
+/* Share of the operands that lies in the L2 cache. */
+static double cached_frac(double bytes, double l2_bytes)
+{
+    if (!(l2_bytes > 0.0)) return 0.0;
+    const double frac = 2.0 - bytes / l2_bytes;
+    return frac > 1.0 ? 1.0 : frac < 0.0 ? 0.0 : frac;
+}
+
 struct kernel_time elementwise_time(const struct elementwise_params *params, const struct gpu_spec *gpu,
                                     const struct elementwise_shape *shape)
 {
-    struct kernel_time time = {.overhead_s = params->start_s,
+    const double waves = shape->tokens / (params->rows_per_sm * (double)gpu->sm_count);
+    const double wave = params->wave_frac * ceil(waves) + (1.0 - params->wave_frac) * (waves > 1.0 ? waves : 1.0);
+    const double walk_s = wave * (params->row_s + shape->width * params->number_s);
+    struct kernel_time time = {.overhead_s = params->start_s + walk_s,
                                .bytes = shape->tokens * shape->width * shape->number_bytes};
-    time.memory_s = time.bytes / (params->bandwidth_frac * gpu->memory_bytes_per_s);
-    time.seconds = soft_max(time.overhead_s, time.memory_s, params->softness);
+    const double cached = cached_frac(time.bytes, gpu->l2_bytes);
+    time.memory_s = time.bytes / gpu->memory_bytes_per_s *
+                    (cached / params->cache_frac + (1.0 - cached) / params->bandwidth_frac);
+    time.seconds = params->start_s + soft_max(walk_s, time.memory_s, params->softness);
     return time;
 }

@@ -1,7 +1,13 @@
 /* Time of operators that touch every number of their operands once: norms, rotary embedding, activation, residual sum,
  * token embedding, writing keys and values into the cache.
  *
- *     t = soft_max(start_s, bytes / (bandwidth_frac W); softness) */
+ *     t = start_s + soft_max(wave (row_s + width number_s), M; softness)
+ *     w = tokens / (rows_per_sm S),  wave = wave_frac ceil(w) + (1 - wave_frac) max(w, 1)
+ *     M = bytes / W (r / cache_frac + (1 - r) / bandwidth_frac)
+ *
+ * A thread block walks along each row, several rows side by side on each of the S SMs. W is the peak of the memory
+ * bandwidth; the share r of the bytes that is found in the L2 cache is 1 up to its size and falls to 0 at twice that:
+ * whoever wrote the operands did so just before. */
 #ifndef ORRERY_MODELS_ELEMENTWISE_H
 #define ORRERY_MODELS_ELEMENTWISE_H
 
@@ -9,9 +15,14 @@
 #include "models/kernel_time.h"
 
 struct elementwise_params {
-    double start_s;        /* the least time of a launch */
-    double bandwidth_frac; /* of the memory bandwidth; above 1 where operands stay in the cache */
-    double softness;
+    double start_s;        /* launch, ramp and drain of a kernel */
+    double bandwidth_frac; /* share of the memory bandwidth */
+    double softness;       /* p of the soft maximum */
+    double row_s;          /* a thread block's time for its row, whatever the width */
+    double number_s;       /* and for each number of it */
+    double rows_per_sm;    /* rows that an SM works on at once */
+    double wave_frac;      /* how hard waves of rows quantise: 0 not at all, 1 fully */
+    double cache_frac;     /* share of the memory bandwidth when the operands lie in the cache; may exceed 1 */
 };
 
 struct elementwise_shape {

@@ -41,7 +41,7 @@ struct kernel_time gemm_time(const struct gemm_params *params, const struct gpu_
     struct kernel_time time = {
         .overhead_s = params->start_s,
         .flop = 2.0 * m * n * k,
-        .bytes = m * k * number_bytes + k * n * number_format_bytes(shape->weights) + m * n * number_bytes,
+        .bytes = m * k * number_bytes + k * n * number_format_bytes(shape->weights) + m * n * fmax(number_bytes, 2.0),
     };
     time.memory_s = time.bytes / (params->bandwidth_frac * gpu->memory_bytes_per_s);
     const double partial_s = params->split_cost * 8.0 * m * n / gpu->memory_bytes_per_s;
@@ -55,6 +55,10 @@ struct kernel_time gemm_time(const struct gemm_params *params, const struct gpu_
         best = seconds;
         time.compute_s = compute_s;
     }
-    time.seconds = params->start_s + best;
+    const double quantise_s = params->quantise_frac > 0.0
+                                  ? 3.0 * m * k / (params->quantise_frac * gpu->memory_bytes_per_s)
+                                  : 0.0;
+    time.overhead_s += quantise_s;
+    time.seconds = params->start_s + quantise_s + best;
     return time;
 }

@@ -3,17 +3,23 @@
 #define SECONDS PARAM_SECONDS
 #define PLAIN PARAM_PLAIN
 
-static const struct kernel_param gemm_table[] = {
-    {"start", "launch, ramp and drain of a kernel", SECONDS, 4e-6, 1e-7, 1e-4},
-    {"compute_efficiency", "share of the peak that a large tile approaches", PLAIN, 0.85, 0.2, 1.2},
-    {"bandwidth_efficiency", "share of the memory bandwidth", PLAIN, 0.83, 0.2, 1.2},
-    {"softness", "exponent of the soft maximum of computing and moving", PLAIN, 2.5, 0.5, 20.0},
-    {"prologue_k", "filling and draining a tile's pipeline, as extra k", PLAIN, 60.0, 1.0, 1000.0},
-    {"tile_loss", "what small tiles lose to loading their edges", PLAIN, 8.0, 0.01, 100.0},
-    {"wave_quantisation", "how hard waves of tiles quantise", PLAIN, 0.3, 0.01, 1.0},
-    {"split_cost", "reduction after split-K, in passes over partial sums", PLAIN, 2.0, 0.1, 100.0},
+#define GEMM_PARAMS(start)                                                                                             \
+    {"start", "launch, ramp and drain of a kernel", SECONDS, start, 1e-7, 1e-4},                                       \
+    {"compute_efficiency", "share of the peak that a large tile approaches", PLAIN, 0.85, 0.2, 1.2},                   \
+    {"bandwidth_efficiency", "share of the memory bandwidth", PLAIN, 0.83, 0.2, 1.2},                                  \
+    {"softness", "exponent of the soft maximum of computing and moving", PLAIN, 2.5, 0.5, 20.0},                       \
+    {"prologue_k", "filling and draining a tile's pipeline, as extra k", PLAIN, 60.0, 1.0, 1000.0},                    \
+    {"tile_loss", "what small tiles lose to loading their edges", PLAIN, 8.0, 0.01, 100.0},                            \
+    {"wave_quantisation", "how hard waves of tiles quantise", PLAIN, 0.3, 0.01, 1.0},                                  \
+    {"split_cost", "reduction after split-K, in passes over partial sums", PLAIN, 2.0, 0.1, 100.0}
+
+static const struct kernel_param gemm_table[] = {GEMM_PARAMS(4e-6)};
+static const struct kernel_param gemm_fp8_table[] = {
+    GEMM_PARAMS(1.2e-5),
+    {"quantise_efficiency", "share of the memory bandwidth while activations are narrowed", PLAIN, 0.1, 0.005, 1.2},
 };
 static const char *const gemm_axes[] = {"m", "n", "k"};
+#define gemm_fp8_axes gemm_axes
 
 static const struct kernel_param prefill_table[] = {
     {"start", "launch, ramp and drain of a kernel", SECONDS, 7e-6, 1e-6, 1e-3},
@@ -40,10 +46,14 @@ static const struct kernel_param decode_table[] = {
 static const char *const decode_axes[] = {"sequences", "context", "q_heads", "kv_heads"};
 
 static const struct kernel_param elementwise_table[] = {
-    {"start", "the least time of a launch", SECONDS, 4e-6, 1e-8, 1e-3},
-    {"bandwidth_efficiency", "share of the memory bandwidth; above 1 where operands stay in the cache", PLAIN, 0.6,
-     0.02, 10.0},
-    {"softness", "exponent of the soft maximum of launch and traffic", PLAIN, 2.0, 0.3, 20.0},
+    {"start", "launch, ramp and drain of a kernel", SECONDS, 2e-6, 1e-8, 1e-4},
+    {"bandwidth_efficiency", "share of the memory bandwidth", PLAIN, 0.6, 0.02, 1.2},
+    {"softness", "exponent of the soft maximum of walking along rows and moving", PLAIN, 2.0, 1.0, 20.0},
+    {"row_time", "a thread block's time for its row, whatever the width", SECONDS, 3e-7, 1e-9, 1e-5},
+    {"number_time", "and for each number of it", SECONDS, 2e-10, 1e-13, 1e-8},
+    {"rows_per_sm", "rows that an SM works on at once", PARAM_POWER, 2.0, 1.0, 16.0},
+    {"wave_quantisation", "how hard waves of rows quantise", PLAIN, 0.3, 0.01, 1.0},
+    {"cache_efficiency", "share of the memory bandwidth when operands lie in the cache", PLAIN, 0.8, 0.02, 10.0},
 };
 static const char *const elementwise_axes[] = {"tokens", "width"};
 
@@ -69,12 +79,13 @@ static const struct kernel_param collective_table[] = {
 };
 static const char *const collective_axes[] = {"bytes", "gpus", "nodes"};
 
-enum kernel_kind { GEMM, PREFILL, DECODE, ELEMENTWISE, MOE, COLLECTIVE };
+enum kernel_kind { GEMM, GEMM_FP8, PREFILL, DECODE, ELEMENTWISE, MOE, COLLECTIVE };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define INFO(text, kind) {text, COUNT(kind##_table), COUNT(kind##_axes), kind##_table, kind##_axes}
 
 #define GEMM_INFO(text) INFO(text, gemm)
+#define GEMM_FP8_INFO(text) INFO(text, gemm_fp8)
 #define PREFILL_INFO(text) INFO(text, prefill)
 #define DECODE_INFO(text) INFO(text, decode)
 #define ELEMENTWISE_INFO(text) INFO(text, elementwise)
@@ -124,7 +135,8 @@ PLACE(collective, shape->bytes, shape->gpus, shape->nodes)
 void kernel_call_axes(const struct kernel_call *call, double axes[KERNEL_MAX_AXES])
 {
     switch (kinds[call->class]) {
-    case GEMM: gemm_place(&call->shape.gemm, axes); return;
+    case GEMM:
+    case GEMM_FP8: gemm_place(&call->shape.gemm, axes); return;
     case PREFILL: prefill_place(&call->shape.prefill, axes); return;
     case DECODE: decode_place(&call->shape.decode, axes); return;
     case ELEMENTWISE: elementwise_place(&call->shape.elementwise, axes); return;
@@ -148,7 +160,8 @@ struct kernel_time kernel_call_time(const union kernel_params *params, const str
                                     const struct kernel_call *call)
 {
     switch (kinds[call->class]) {
-    case GEMM: return gemm_time(&params->gemm, gpu, &call->shape.gemm);
+    case GEMM:
+    case GEMM_FP8: return gemm_time(&params->gemm, gpu, &call->shape.gemm);
     case PREFILL: return prefill_attention_time(&params->prefill, gpu, &call->shape.prefill);
     case DECODE: return decode_attention_time(&params->decode, gpu, &call->shape.decode);
     case ELEMENTWISE: return elementwise_time(&params->elementwise, gpu, &call->shape.elementwise);

@@ -19,7 +19,7 @@
 /* X(class, name in files, kind of model) */
 #define KERNEL_CLASSES(X)                                                                                              \
     X(KERNEL_GEMM, "gemm", GEMM)                                                                                       \
-    X(KERNEL_GEMM_FP8, "gemm_fp8", GEMM)                                                                               \
+    X(KERNEL_GEMM_FP8, "gemm_fp8", GEMM_FP8)                                                                           \
     X(KERNEL_GEMM_INT4, "gemm_int4", GEMM)                                                                             \
     X(KERNEL_PREFILL_ATTENTION, "prefill_attention", PREFILL)                                                          \
     X(KERNEL_DECODE_ATTENTION, "decode_attention", DECODE)                                                             \
@@ -45,7 +45,7 @@ enum kernel_class {
     KERNEL_CLASS_COUNT
 };
 
-enum { KERNEL_MAX_PARAMS = 8, KERNEL_MAX_AXES = 6 };
+enum { KERNEL_MAX_PARAMS = 9, KERNEL_MAX_AXES = 6 };
 
 /* One kernel launch: its class says which shape it has. */
 struct kernel_call {
@@ -70,7 +70,8 @@ union kernel_params {
     struct collective_params collective;
 };
 
-enum kernel_param_unit { PARAM_SECONDS, PARAM_PLAIN, PARAM_SWITCH }; /* a switch is 0 or 1: tried, not fitted */
+/* A switch is 0 or 1, a power one of 2 between its bounds: tried, not fitted. */
+enum kernel_param_unit { PARAM_SECONDS, PARAM_PLAIN, PARAM_SWITCH, PARAM_POWER };
 
 /* One parameter of a class, in the order of its struct. */
 struct kernel_param {

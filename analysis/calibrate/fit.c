@@ -15,15 +15,24 @@ static const double f_scale = 0.03;
 /* Starting points lie within this factor of the initial values. */
 static const double start_spread = 3.0;
 
-enum { MAX_ROWS = 5000, SCREEN_ROWS = 600, STARTS = 8, MAX_ITERATIONS = 200 };
+enum { MAX_ROWS = 5000, STARTS = 6, IDLE_STEPS = 4 };
+
+/* How far to walk down: a step that lowers the cost by less than this part is idle. */
+struct effort {
+    size_t max_rows;
+    int max_steps;
+    double idle_part;
+};
+
+static const struct effort screening = {600, 60, 1e-3}, finishing = {MAX_ROWS, 200, 1e-5};
 
 struct fit {
     const struct fit_model *model;
     const struct profile_row **rows;
     size_t n_rows;
-    size_t free_params[KERNEL_MAX_PARAMS]; /* the parameters that are fitted, not switches */
+    size_t free_params[KERNEL_MAX_PARAMS]; /* the parameters that are fitted, not tried */
     size_t n_free;
-    union kernel_params params; /* with the switches of the moment */
+    union kernel_params params; /* with what is tried at the moment */
     double cost;                /* of params */
 };
 
@@ -110,10 +119,33 @@ static void set_start(const struct fit *fit, gsl_vector *start)
     }
 }
 
-/* Walks down from fit->params over the first n_rows rows; leaves the end in fit->params and fit->cost, which is infinite
- * where the model has no value. Returns 0 or SIM_E_NOMEM. */
-static int descend(struct fit *fit, size_t n_rows)
+static double cost_of(const gsl_multifit_nlinear_workspace *work)
 {
+    double cost = 0.0;
+    const gsl_vector *left = gsl_multifit_nlinear_residual(work);
+    gsl_blas_ddot(left, left, &cost);
+    return cost;
+}
+
+/* Steps until the cost no longer falls by a noticeable part in some steps on end. Parameters at their bounds go on
+ * drifting outwards without effect, so that the place is no criterion. */
+static double iterate(gsl_multifit_nlinear_workspace *work, const struct effort *effort)
+{
+    double cost = cost_of(work);
+    for (int i = 0, idle = 0; i < effort->max_steps && idle < IDLE_STEPS; i++) {
+        if (gsl_multifit_nlinear_iterate(work) != GSL_SUCCESS) break;
+        const double next = cost_of(work);
+        idle = cost - next < effort->idle_part * cost ? idle + 1 : 0;
+        cost = next;
+    }
+    return cost;
+}
+
+/* Walks down from fit->params over the first effort->max_rows rows; leaves the end in fit->params and fit->cost, which
+ * is infinite where the model has no value. Returns 0 or SIM_E_NOMEM. */
+static int descend(struct fit *fit, const struct effort *effort)
+{
+    const size_t n_rows = fit->n_rows < effort->max_rows ? fit->n_rows : effort->max_rows;
     struct fit part = *fit;
     part.n_rows = n_rows;
     const gsl_multifit_nlinear_parameters options = gsl_multifit_nlinear_default_parameters();
@@ -125,11 +157,8 @@ static int descend(struct fit *fit, size_t n_rows)
     fit->cost = (double)INFINITY;
     if (ok) set_start(&part, start);
     if (ok && gsl_multifit_nlinear_init(start, &function, work) == GSL_SUCCESS) {
-        int reason;
-        gsl_multifit_nlinear_driver(MAX_ITERATIONS, 1e-6, 1e-8, 1e-8, NULL, NULL, &reason, work);
+        fit->cost = iterate(work, effort);
         set_free_params(&part, gsl_multifit_nlinear_position(work), &fit->params);
-        const gsl_vector *left = gsl_multifit_nlinear_residual(work);
-        gsl_blas_ddot(left, left, &fit->cost);
     }
     if (start != NULL) gsl_vector_free(start);
     if (work != NULL) gsl_multifit_nlinear_free(work);
@@ -138,8 +167,8 @@ static int descend(struct fit *fit, size_t n_rows)
 
 /* --- many starts --- */
 
-/* Starting point 0 is `first`, 1 the initial values, the others lie around these in a quasi-random sequence. Switches
- * stay as they are in *params. */
+/* Starting point 0 is `first`, 1 the initial values, the others lie around these in a quasi-random sequence. What
+ * is tried stays as it is in *params. */
 static void choose_start(const struct fit *fit, const union kernel_params *first, int start, gsl_qrng *sequence,
                          union kernel_params *params)
 {
@@ -153,49 +182,68 @@ static void choose_start(const struct fit *fit, const union kernel_params *first
     }
 }
 
-/* Descends from every starting point over a few rows, and from the best end of these over all. */
-static int search(struct fit *fit, const union kernel_params *first)
+static bool is_tried(const struct kernel_param *param)
+{
+    return param->unit == PARAM_SWITCH || param->unit == PARAM_POWER;
+}
+
+static double first_choice(const struct kernel_param *param)
+{
+    return param->unit == PARAM_SWITCH ? 0.0 : param->low;
+}
+
+/* Sets the tried parameters to the next combination of their values; false, and to the first, after the last. */
+static bool next_choice(const struct fit_model *model, union kernel_params *params)
+{
+    for (size_t i = 0; i < model->n_params; i++) {
+        const struct kernel_param *param = &model->params[i];
+        if (!is_tried(param)) continue;
+        const double next = param->unit == PARAM_SWITCH ? params->values[i] + 1.0 : params->values[i] * 2.0;
+        if (next <= param->high) {
+            params->values[i] = next;
+            return true;
+        }
+        params->values[i] = first_choice(param);
+    }
+    return false;
+}
+
+/* Descends over a few rows from every starting point, with fit->params as they are where they are tried; *best gets the
+ * best end if it is better. */
+static int screen(const struct fit *fit, const union kernel_params *first, struct fit *best)
 {
     gsl_qrng *sequence = gsl_qrng_alloc(gsl_qrng_sobol, (unsigned)fit->n_free);
     if (sequence == NULL) return SIM_E_NOMEM;
-    struct fit best = *fit;
-    best.cost = (double)INFINITY;
     int status = 0;
     for (int i = 0; status == 0 && i < STARTS; i++) {
         struct fit attempt = *fit;
         choose_start(fit, first, i, sequence, &attempt.params);
-        status = descend(&attempt, fit->n_rows < SCREEN_ROWS ? fit->n_rows : SCREEN_ROWS);
-        if (attempt.cost < best.cost) best = attempt;
+        status = descend(&attempt, &screening);
+        if (attempt.cost < best->cost) *best = attempt;
     }
     gsl_qrng_free(sequence);
-    if (status < 0 || !isfinite(best.cost)) return status;
-    *fit = best;
-    return fit->n_rows > SCREEN_ROWS ? descend(fit, fit->n_rows) : 0;
+    return status;
 }
 
-/* Searches under every setting of the switches. */
-static int search_switches(struct fit *fit, const union kernel_params *first)
+/* Screens every combination of what is tried, and descends over all rows from the best end. */
+static int search(struct fit *fit, const union kernel_params *first)
 {
-    size_t switches[KERNEL_MAX_PARAMS], n_switches = 0;
-    for (size_t i = 0; i < fit->model->n_params; i++)
-        if (fit->model->params[i].unit == PARAM_SWITCH) switches[n_switches++] = i;
-    struct fit best = *fit;
+    struct fit choice = *fit, best = *fit;
     best.cost = (double)INFINITY;
-    for (unsigned setting = 0; setting < 1u << n_switches; setting++) {
-        struct fit attempt = *fit;
-        for (size_t i = 0; i < n_switches; i++) attempt.params.values[switches[i]] = setting >> i & 1u;
-        const int status = search(&attempt, first);
+    for (size_t i = 0; i < fit->model->n_params; i++)
+        if (is_tried(&fit->model->params[i])) choice.params.values[i] = first_choice(&fit->model->params[i]);
+    do {
+        const int status = screen(&choice, first, &best);
         if (status < 0) return status;
-        if (attempt.cost < best.cost) best = attempt;
-    }
+    } while (next_choice(fit->model, &choice.params));
     *fit = best;
-    return 0;
+    return isfinite(best.cost) ? descend(fit, &finishing) : 0;
 }
 
 /* --- which rows --- */
 
-/* The class's rows that are not held out; when there are more than MAX_ROWS, so many of them at random. The first
- * SCREEN_ROWS are always a random sample. */
+/* The class's rows that are not held out; when there are more than MAX_ROWS, so many of them at random. Their order is
+ * random, so that the first few are a sample. */
 static void choose_rows(struct fit *fit, const struct profile_row *rows, size_t n, const bool *held_out)
 {
     for (size_t i = 0; i < n; i++) {
@@ -234,7 +282,7 @@ static void choose_params(struct fit *fit)
 {
     for (size_t i = 0; i < fit->model->n_params; i++) {
         const struct kernel_param *param = &fit->model->params[i];
-        if (param->unit == PARAM_SWITCH) continue;
+        if (is_tried(param)) continue;
         if (has_influence(fit, i))
             fit->free_params[fit->n_free++] = i;
         else
@@ -254,7 +302,7 @@ int fit_model_to(const struct fit_model *model, const struct profile_row *rows, 
     if (fit.n_rows <= fit.n_free) {
         status = diag_error(diag, SIM_E_DATA, NULL, NULL, "%zu rows are too few to fit the %zu parameters of '%s'",
                             fit.n_rows, fit.n_free, model->name);
-    } else if (search_switches(&fit, params) < 0) {
+    } else if (search(&fit, params) < 0) {
         status = diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
     } else if (!isfinite(fit.cost)) {
         status = diag_error(diag, SIM_E_DATA, NULL, NULL, "no parameters of '%s' give its rows a finite time",

@@ -1,8 +1,8 @@
 /* Fitting the parameters of a kernel class to measured rows, and the error that is left.
  *
  * Minimises the sum of soft_l1(log(predicted / measured)) with GSL's nonlinear least squares (trust region), parameters
- * in log space inside their bounds, from several starting points in a fixed order; switches are tried both ways. The
- * same rows give the same bits. */
+ * in log space inside their bounds, from several starting points in a fixed order, with every combination of switches
+ * and powers of two. The same rows give the same bits. */
 #ifndef ORRERY_ANALYSIS_CALIBRATE_FIT_H
 #define ORRERY_ANALYSIS_CALIBRATE_FIT_H
 

@@ -1,6 +1,6 @@
 /* aiconfigurator's matrix products (ai-dynamo/aiconfigurator, systems/data/.../gemm_perf): isolated kernels of one GPU
- * by type and m, n, k, in milliseconds. Of the types, bfloat16 and the two kinds of fp8 are read; both kinds are one
- * class. */
+ * by type and m, n, k, in milliseconds. Of the types, bfloat16 and fp8 with a scale per row are read; fp8 with a scale
+ * per block is another kernel, a third to two times slower. */
 #include "analysis/calibrate/profile_format.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ struct gemm_columns {
 static enum kernel_class class_of(const struct profile_reader *reader, int dtype)
 {
     if (profile_text_is(reader, dtype, "bfloat16") || profile_text_is(reader, dtype, "float16")) return KERNEL_GEMM;
-    if (profile_text_is(reader, dtype, "fp8") || profile_text_is(reader, dtype, "fp8_block")) return KERNEL_GEMM_FP8;
+    if (profile_text_is(reader, dtype, "fp8")) return KERNEL_GEMM_FP8;
     return KERNEL_CLASS_COUNT;
 }
 

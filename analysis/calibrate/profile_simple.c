@@ -121,6 +121,7 @@ struct class_format {
 static struct class_format class_format(enum kernel_class class)
 {
 #define GEMM_FORMAT {gemm_members, NULL}
+#define GEMM_FP8_FORMAT GEMM_FORMAT
 #define PREFILL_FORMAT {prefill_members, complete_prefill}
 #define DECODE_FORMAT {decode_members, complete_decode}
 #define ELEMENTWISE_FORMAT {elementwise_members, complete_elementwise}
