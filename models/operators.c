@@ -22,26 +22,6 @@ void operators_list(const struct operators_parts *parts, enum kernel_driver driv
         if (uses[i].driver == driver) list->uses[list->n++] = uses[i];
 }
 
-bool operators_is_attention(enum kernel_class class)
-{
-    return class == KERNEL_PREFILL_ATTENTION || class == KERNEL_DECODE_ATTENTION;
-}
-
-void operators_follow(struct kernel_call *call, const struct iteration_work *work)
-{
-    struct prefill_shape *prefill = &call->shape.prefill;
-    struct decode_shape *decode = &call->shape.decode;
-    if (call->class == KERNEL_PREFILL_ATTENTION) {
-        prefill->sequences = (double)work->prefill_sequences;
-        prefill->tokens = (double)work->prefill_tokens;
-        prefill->past = (double)work->prefill_context_tokens;
-        prefill->pairs = work->prefill_pairs;
-    } else {
-        decode->sequences = (double)work->decode_sequences;
-        decode->context = (double)work->decode_context_tokens / (double)work->decode_sequences;
-    }
-}
-
 static struct operators_time use_time(const struct operators_parts *parts, const struct kernel_use *use)
 {
     const struct kernel_set *set = parts->kernels;
@@ -97,7 +77,7 @@ static struct operators_time prefill_attention(const struct operators *operators
     if (work->prefill_tokens == 0) return time;
     for (size_t i = 0; i < operators->prefill.n; i++) {
         struct kernel_use use = operators->prefill.uses[i];
-        operators_follow(&use.call, work);
+        kernel_use_rebatch(&use, work);
         time = add(time, use_time(&operators->parts, &use));
     }
     return time;

@@ -69,12 +69,6 @@ void operators_init(struct operators *operators, const struct operators_parts *p
 void operators_list(const struct operators_parts *parts, enum kernel_driver driver, const struct iteration_work *work,
                     struct operators_uses *list);
 
-/* Brings a call of attention to another batch. */
-void operators_follow(struct kernel_call *call, const struct iteration_work *work);
-
-/* Whether operators_follow knows the class. */
-bool operators_is_attention(enum kernel_class class);
-
 /* What listed kernels take, one by one: what the tables stand for. */
 struct operators_time operators_sum(const struct operators_parts *parts, const struct operators_uses *list);
 

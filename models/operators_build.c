@@ -68,6 +68,11 @@ static void add_range_knots(struct knots *knots, const struct kernel_set *set, c
     }
 }
 
+static bool is_attention(const struct kernel_use *use)
+{
+    return use->call.class == KERNEL_PREFILL_ATTENTION || use->call.class == KERNEL_DECODE_ATTENTION;
+}
+
 /* The kernels of one driver when it stands at x, attention or all the others. */
 static void list_kernels(const struct operators_parts *parts, enum kernel_driver driver, int64_t x, bool attention,
                          struct operators_uses *list)
@@ -77,7 +82,7 @@ static void list_kernels(const struct operators_parts *parts, enum kernel_driver
     operators_list(parts, driver, driver == BY_PREFILL ? &prompt : &decoding, list);
     size_t kept = 0;
     for (size_t i = 0; i < list->n; i++)
-        if (operators_is_attention(list->uses[i].call.class) == attention) list->uses[kept++] = list->uses[i];
+        if (is_attention(&list->uses[i]) == attention) list->uses[kept++] = list->uses[i];
     list->n = kept;
 }
 
@@ -112,11 +117,11 @@ static void init_grid_knots(struct operators_grid *grid, const struct operators_
     add_context_knots(&grid->contexts, attention, parts->llm->max_context);
     for (size_t i = 0; i < attention->n; i++) {
         const struct kernel_call *one = &attention->uses[i].call;
-        struct kernel_call two = *one;
-        operators_follow(&two, &wider);
-        add_range_knots(&grid->sequences, parts->kernels, one, &two);
-        operators_follow(&two, &longer);
-        add_range_knots(&grid->contexts, parts->kernels, one, &two);
+        struct kernel_use two = attention->uses[i];
+        kernel_use_rebatch(&two, &wider);
+        add_range_knots(&grid->sequences, parts->kernels, one, &two.call);
+        kernel_use_rebatch(&two, &longer);
+        add_range_knots(&grid->contexts, parts->kernels, one, &two.call);
     }
     grid->sequences.n = at_most(grid->sequences.n, OPERATORS_GRID_SEQUENCES);
     grid->contexts.n = at_most(grid->contexts.n, OPERATORS_GRID_CONTEXTS);
@@ -132,7 +137,7 @@ static void init_grid(struct operators_grid *grid, const struct operators_parts 
             const int64_t n = grid->sequences.at[i];
             const struct iteration_work work = {.decode_sequences = n,
                                                 .decode_context_tokens = n * grid->contexts.at[j]};
-            for (size_t k = 0; k < attention.n; k++) operators_follow(&attention.uses[k].call, &work);
+            for (size_t k = 0; k < attention.n; k++) kernel_use_rebatch(&attention.uses[k], &work);
             grid->times[i][j] = operators_sum(parts, &attention);
         }
     }

@@ -1,7 +1,6 @@
-#include "sim/catalog/cost_kind.h"
+#include "sim/catalog/cost_operators.h"
 
-#include "models/operators.h"
-#include "sim/catalog/engine.h"
+#include "sim/catalog/cost_kind.h"
 #include "sim/catalog/shelf.h"
 
 #include <string.h>
@@ -53,7 +52,7 @@ static int make_split(const struct operators_params *params, const struct cost_r
 
 /* The calibration, by the GPU's name unless another one is asked for, which then must exist. */
 static int find_calibration(const struct operators_params *params, const struct cost_request *request,
-                            struct engine_preset *preset, struct calibration *calibration)
+                            struct cost_operators *cost)
 {
     static const struct shelf calibrations = {"calibration", "calibration", "ls configs/calibration"};
     const char *name = request->gpu->name;
@@ -62,29 +61,34 @@ static int find_calibration(const struct operators_params *params, const struct 
                                     request->arena, &name, request->diag);
         if (code != 0) return code;
     }
-    if (!is_auto(params->kernels)) preset->kernels = preset->collectives = params->kernels;
-    return engine_preset_kernels(preset, request->catalog, name, request->arena, calibration, request->diag);
+    if (!is_auto(params->kernels)) cost->engine.kernels = cost->engine.collectives = params->kernels;
+    return engine_preset_kernels(&cost->engine, request->catalog, name, request->arena, &cost->calibration,
+                                 request->diag);
 }
 
 static int build(const void *given, const struct cost_request *request, struct iteration_model *model)
 {
     const struct operators_params *params = given;
-    struct operators *operators = arena_alloc(request->arena, sizeof *operators);
-    struct calibration *calibration = arena_alloc(request->arena, sizeof *calibration);
-    struct engine_preset preset;
-    if (!operators || !calibration) return SIM_E_NOMEM;
-    struct operators_parts parts = {.gpu = request->gpu, .llm = request->llm, .kernels = &calibration->kernels};
+    struct cost_operators *cost = arena_alloc(request->arena, sizeof *cost);
+    if (!cost) return SIM_E_NOMEM;
+    struct operators_parts parts = {.gpu = request->gpu, .llm = request->llm, .kernels = &cost->calibration.kernels};
     int code = make_split(params, request, &parts.split);
     if (code == 0)
-        code = catalog_engine(request->catalog, params->engine, request->where, request->arena, &preset, request->diag);
-    if (code == 0) code = find_calibration(params, request, &preset, calibration);
+        code = catalog_engine(request->catalog, params->engine, request->where, request->arena, &cost->engine,
+                              request->diag);
+    if (code == 0) code = find_calibration(params, request, cost);
     if (code != 0) return code;
-    engine_preset_params(&preset, request->gpu->name, request->tensor_parallel, &parts.engine);
-    operators_init(operators, &parts);
-    model->model = operators;
+    engine_preset_params(&cost->engine, request->gpu->name, request->tensor_parallel, &parts.engine);
+    operators_init(&cost->operators, &parts);
+    model->model = &cost->operators;
     model->cost = operators_cost;
-    model->calibrated = calibration->calibrated;
+    model->calibrated = cost->calibration.calibrated;
     return 0;
+}
+
+const struct cost_operators *cost_operators_of(const struct iteration_model *model)
+{
+    return model->cost == operators_cost ? model->model : NULL;
 }
 
 const struct cost_kind cost_operators = {

@@ -65,7 +65,8 @@ static int build_model(struct service *service)
     code = cost_build(&config->cost, &request, model);
     if (code != 0 || !env->strict_domain || model->calibrated) return code;
     return diag_error(env->diag, SIM_E_CONFIG, place_of(service, "cost"),
-                      "take \"kind\": \"affine\" or \"table\", or wait for its calibration without '--strict-domain'",
+                      "take \"kind\": \"operators\" and a GPU that 'orrery calibrate' was given profiles of, or "
+                      "\"affine\" or \"table\"",
                       "service '%s': the %s cost is not calibrated, so it has no range that a strict run could keep to",
                       config->name, model->kind);
 }
