@@ -19,7 +19,7 @@
 #include "models/knots.h"
 #include "models/layer.h"
 
-enum { OPERATORS_GRID_SEQUENCES = 144, OPERATORS_GRID_CONTEXTS = 96 };
+enum { OPERATORS_GRID_SEQUENCES = 208, OPERATORS_GRID_CONTEXTS = 96 };
 
 /* Seconds of some kernels, and how many of these lie outside a fitted range. */
 struct operators_time {

@@ -29,7 +29,7 @@ static void add_token_knots(struct knots *knots)
 /* Small batches one by one: every sequence is another few blocks of threads. */
 static void add_sequence_knots(struct knots *knots)
 {
-    static const struct stride strides[] = {{32, 1}, {64, 2}, {128, 4}, {256, 8}, {512, 16}, {1024, 32}};
+    static const struct stride strides[] = {{64, 1}, {128, 2}, {256, 4}, {512, 8}, {1024, 32}};
     int64_t at = 0;
     for (size_t i = 0; i < sizeof strides / sizeof *strides; i++)
         while (at < strides[i].last) knots_add(knots, at += strides[i].rows);

@@ -118,33 +118,45 @@ static void what_a_fit_left_is_read(void)
     arena_fini(&bench.arena);
 }
 
+/* '@' stands for all parameters of a norm. */
+static void write_document(FILE *file, const char *text)
+{
+    const struct kernel_class_info *info = kernel_class_info(KERNEL_NORM);
+    for (const char *c = text; *c != 0; c++) {
+        if (*c != '@') fputc(*c == '\'' ? '"' : *c, file);
+        for (size_t i = 0; *c == '@' && i < info->n_params; i++) {
+            const bool is_time = info->params[i].unit == PARAM_SECONDS;
+            fprintf(file, is_time ? "%s\"%s\": \"%.17gs\"" : "%s\"%s\": %.17g", i > 0 ? ", " : "",
+                    info->params[i].name, info->params[i].initial);
+        }
+    }
+}
+
 static void check_refused(struct bench *bench, const char *text, const char *message)
 {
     FILE *file = fopen(bench->gpu_path, "w");
     MUST(file != NULL);
-    for (const char *c = text; *c != 0; c++) fputc(*c == '\'' ? '"' : *c, file);
+    write_document(file, text);
     fclose(file);
     CHECK_EQ_INT(load(bench, "mine", "in-model"), SIM_E_CONFIG);
     if (strstr(bench->message, message) == NULL) CHECK_EQ_STR(bench->message, message);
 }
 
-#define NORM(start) "{'gpu': 'g', 'sets': {'s': {'norm': {'parameters': {'start': " start                              \
-                    ", 'bandwidth_efficiency': 0.5, 'softness': 2}, "
+#define NORM(more) "{'gpu': 'g', 'sets': {'s': {'norm': {'parameters': {" more "}}}}"
 
 static void wrong_files_are_told_apart(void)
 {
     struct bench bench;
     set_up(&bench);
     check_refused(&bench, "{'gpu': 'g', 'sets': {'s': {'norn': {}}}}", "'norn'");
-    check_refused(&bench, "{'gpu': 'g', 'sets': {'s': {'norm': {'parameters': {'start': '1us'}, 'rows': 1}}}}",
-                  "missing 'bandwidth_efficiency' in 'sets.s.norm.parameters'");
-    check_refused(&bench, NORM("'1us'") "'fit': {}}}}}", "missing 'rows'");
-    check_refused(&bench, NORM("'1us'") "'rows': 1, 'ranges': {}}}}}", "did you mean 'range'");
-    check_refused(&bench, NORM("1") "'rows': 1}}}}", "needs a unit");
-    check_refused(&bench, NORM("'1s'") "'rows': 1}}}}", "'start' must be between \"10ns\" and \"1ms\", got \"1s\"");
-    check_refused(&bench, NORM("'1us'") "'rows': 1, 'range': {'tokens': [1, 5]}}}}}", "missing 'width'");
-    check_refused(&bench, NORM("'1us'") "'rows': 1, 'range': {'tokens': [1, 5], 'width': [9]}}}}}", "width");
-    check_refused(&bench, NORM("'1us'") "'rows': 1, 'range': {'tokens': [1, 5], 'width': [9, 8]}}}}}",
+    check_refused(&bench, NORM("'start': '1us'}, 'rows': 1"), "missing 'bandwidth_efficiency' in 'sets.s.norm.param");
+    check_refused(&bench, NORM("'start': 1}, 'rows': 1"), "needs a unit");
+    check_refused(&bench, NORM("'start': '1s'}, 'rows': 1"), "'start' must be between ");
+    check_refused(&bench, NORM("@}, 'fit': {}"), "missing 'rows'");
+    check_refused(&bench, NORM("@}, 'rows': 1, 'ranges': {}"), "did you mean 'range'");
+    check_refused(&bench, NORM("@}, 'rows': 1, 'range': {'tokens': [1, 5]}"), "missing 'width'");
+    check_refused(&bench, NORM("@}, 'rows': 1, 'range': {'tokens': [1, 5], 'width': [9]}"), "width");
+    check_refused(&bench, NORM("@}, 'rows': 1, 'range': {'tokens': [1, 5], 'width': [9, 8]}"),
                   "the range of 'width' ends at 8, before it starts at 9");
     CHECK(strstr(bench.message, "mine.json:1:") != NULL);
     arena_fini(&bench.arena);
