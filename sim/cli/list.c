@@ -6,6 +6,7 @@
 #include "sim/core/path.h"
 #include "policies/registry.h"
 #include "sim/catalog/catalog.h"
+#include "sim/catalog/storage.h"
 #include "sim/world/metric.h"
 #include "traces/registry.h"
 
@@ -95,6 +96,40 @@ static int list_llms(struct listing *list)
         struct llm_spec llm;
         code = catalog_llm(&list->catalog, names.names[i], names.names[i], &list->arena, &llm, &list->cli->diag);
         if (code == 0) add_llm(&list->table, &llm);
+    }
+    return code;
+}
+
+static void add_storage(struct table *table, const struct storage_spec *spec)
+{
+    const struct storage_device *device = &spec->device;
+    table_text(table, spec->name);
+    table_text(table, storage_kind_name(spec->kind));
+    table_number(table, giga(device->capacity_bytes));
+    table_number(table, giga(device->link.nominal_bytes_per_s));
+    table_number(table, giga(device->media[STORAGE_READ].nominal_bytes_per_s));
+    table_number(table, giga(storage_rate_bytes_per_s(device, NULL, STORAGE_READ)));
+    table_number(table, giga(device->media[STORAGE_WRITE].nominal_bytes_per_s));
+    table_number(table, giga(storage_rate_bytes_per_s(device, NULL, STORAGE_WRITE)));
+    table_text(table, spec->summary);
+}
+
+/* Nominal values of the device's media and link, and what is left at the end of the link. */
+static int list_storage(struct listing *list)
+{
+    static const struct table_column columns[] = {
+        {"storage", COLUMN_LEFT, false},         {"kind", COLUMN_LEFT, false},
+        {"capacity_gb", COLUMN_RIGHT, false},    {"link_gb_per_s", COLUMN_RIGHT, false},
+        {"read_gb_per_s", COLUMN_RIGHT, false},  {"read_sustained_gb_per_s", COLUMN_RIGHT, false},
+        {"write_gb_per_s", COLUMN_RIGHT, false}, {"write_sustained_gb_per_s", COLUMN_RIGHT, false},
+        {"summary", COLUMN_LEFT, true}};
+    COLUMNS(list, columns);
+    struct catalog_names names;
+    int code = catalog_list_storage(&list->catalog, &list->arena, &names, &list->cli->diag);
+    for (size_t i = 0; code == 0 && i < names.n; i++) {
+        struct storage_spec spec;
+        code = catalog_storage(&list->catalog, names.names[i], names.names[i], &list->arena, &spec, &list->cli->diag);
+        if (code == 0) add_storage(&list->table, &spec);
     }
     return code;
 }
@@ -212,8 +247,9 @@ static int list_scenarios(struct listing *list)
 static const struct {
     const char *name;
     int (*make)(struct listing *list);
-} listings[] = {{"gpus", list_gpus},       {"llms", list_llms},       {"policies", list_policies},
-                {"formats", list_formats}, {"metrics", list_metrics}, {"scenarios", list_scenarios}};
+} listings[] = {{"gpus", list_gpus},         {"llms", list_llms},       {"storage", list_storage},
+                {"policies", list_policies}, {"formats", list_formats}, {"metrics", list_metrics},
+                {"scenarios", list_scenarios}};
 enum { N_LISTINGS = sizeof listings / sizeof *listings };
 
 static int list(struct cli *cli, const struct cli_call *call)
@@ -238,7 +274,7 @@ static int list(struct cli *cli, const struct cli_call *call)
 const struct verb verb_list = {
     .name = "list",
     .summary = "what a scenario may name",
-    .usage = "gpus|llms|policies|formats|metrics|scenarios [--json]",
+    .usage = "gpus|llms|storage|policies|formats|metrics|scenarios [--json]",
     .options = list_options,
     .options_bytes = sizeof(struct list_options),
     .min_arguments = 1,

@@ -128,7 +128,8 @@ static double decode_products_s(struct bench *bench, const union kernel_params *
     struct kernel_use uses[LLM_MAX_USES];
     struct llm_spec llm;
     double seconds = 0.0;
-    if (!CHECK(catalog_llm(&catalog, "llama-3.1-8b", "test", &bench->arena, &llm, &bench->diag) == 0)) return (double)NAN;
+    if (!CHECK(catalog_llm(&catalog, "llama-3.1-8b", "test", &bench->arena, &llm, &bench->diag) == 0))
+        return (double)NAN;
     const size_t n = llm_iteration_kernels(&llm, &split, &bench->gpu, &work, uses);
     for (size_t i = 0; i < n; i++)
         if (uses[i].call.class == KERNEL_GEMM)
