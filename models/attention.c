@@ -53,7 +53,7 @@ static void split_blocks(const struct decode_params *params, const struct gpu_sp
     const double start_s = time->overhead_s;
     time->seconds = (double)INFINITY;
     for (double split = 1.0; split <= most; split *= 2.0) {
-        const double each = ceil(blocks / split), parts = fmin(split, blocks);
+        const double each = fmax(blocks / split, 1.0), parts = fmin(split, blocks);
         const double passes = ceil(units * parts / (double)gpu->sm_count);
         const double compute_s = fmax(passes * (params->unit_s + block_s * each), least_s);
         const double overhead_s = start_s + (parts > 1.0 ? params->combine_s + parts * params->join_s : 0.0);
