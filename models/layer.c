@@ -43,6 +43,15 @@ static void add(struct listing *list, enum llm_operator op, enum kernel_driver d
     if (count > 0.0) list->uses[list->n++] = (struct kernel_use){op, driver, call, count};
 }
 
+/* What a window leaves of the pairs, all prompts taken as alike. */
+static double seen_pairs(const struct iteration_work *work, double window_tokens)
+{
+    const double prompts = (double)work->prefill_sequences, tokens = (double)work->prefill_tokens;
+    if (window_tokens <= 0.0) return work->prefill_pairs;
+    const double past = (double)work->prefill_context_tokens;
+    return fmin(work->prefill_pairs, prompts * llm_window_pairs(tokens / prompts, past / prompts, window_tokens));
+}
+
 static void rebatch_prefill(struct kernel_call *call, const struct iteration_work *work)
 {
     const double tokens = (double)work->prefill_tokens, past = (double)work->prefill_context_tokens;
@@ -53,7 +62,7 @@ static void rebatch_prefill(struct kernel_call *call, const struct iteration_wor
     call->shape.prefill.sequences = (double)work->prefill_sequences;
     call->shape.prefill.tokens = tokens;
     call->shape.prefill.past = past;
-    call->shape.prefill.pairs = work->prefill_pairs;
+    call->shape.prefill.pairs = seen_pairs(work, call->shape.prefill.window);
 }
 
 static void rebatch_decode(struct kernel_call *call, const struct iteration_work *work)

@@ -6,13 +6,21 @@
 
 struct explain_options {
     struct option_texts settings;
-    bool json;
+    struct explain_cost_options cost;
 };
+
+#define COST(member) offsetof(struct explain_options, cost.member)
 
 static const struct option explain_options[] = {
     {"Options", "set", 's', OPTION_TEXTS, offsetof(struct explain_options, settings), "KEY=VALUE", NULL,
      "lay a value over the scenario"},
-    {NULL, "json", 0, OPTION_FLAG, offsetof(struct explain_options, json), NULL, NULL, "cost: print a JSON array"},
+    {"Options of cost", "json", 0, OPTION_FLAG, COST(json), NULL, NULL, "print the rows as a JSON array"},
+    {NULL, "operators", 0, OPTION_FLAG, COST(operators), NULL, NULL,
+     "only the operators of one iteration, instead of iterations over batch and context"},
+    {"The iteration whose operators are shown", "batch", 0, OPTION_TEXT, COST(batch.batch), "N", NULL,
+     "sequences that decode: 32 by default, none beside a prompt"},
+    {NULL, "context", 0, OPTION_TEXT, COST(batch.context), "N", NULL, "tokens of each of them: 1024 by default"},
+    {NULL, "prompt", 0, OPTION_TEXT, COST(batch.prompt), "N", NULL, "tokens of a prompt: none by default"},
     {0}};
 
 static int print_text(struct cli *cli, struct text *text, int code)
@@ -43,7 +51,7 @@ static int explain_scenario(struct cli *cli, const struct explain_options *optio
     struct setup_options over = {.settings = &options->settings};
     struct setup setup;
     int code = setup_load(&setup, scenario, &over, &cli->diag);
-    if (code == 0) code = cost ? explain_cost(cli, &setup, options->json) : explain_config(cli, &setup);
+    if (code == 0) code = cost ? explain_cost(cli, &setup, &options->cost) : explain_config(cli, &setup);
     setup_fini(&setup);
     return code;
 }
@@ -53,6 +61,18 @@ static int fail_usage(struct cli *cli, const char *hint, const char *text)
     return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "%s", text);
 }
 
+/* Options are refused where they would be ignored. */
+static int check_options(struct cli *cli, const struct explain_cost_options *options, bool cost)
+{
+    const bool batch = explain_batch_is_given(&options->batch);
+    if (!cost && options->json) return fail_usage(cli, "leave it out", "'--json' belongs to 'explain cost'");
+    if (!cost && (options->operators || batch))
+        return fail_usage(cli, "leave them out", "'--operators' and its batch belong to 'explain cost'");
+    if (options->json && batch && !options->operators)
+        return fail_usage(cli, "add --operators", "'--batch', '--context' and '--prompt' describe no row without it");
+    return 0;
+}
+
 static int explain(struct cli *cli, const struct cli_call *call)
 {
     enum { CONFIG, COST, SCHEMA };
@@ -60,7 +80,8 @@ static int explain(struct cli *cli, const struct cli_call *call)
     int topic = cli_pick(cli, "topic", call->arguments[0], topics);
     if (topic < 0) return SIM_E_USAGE;
     const struct explain_options *options = call->options;
-    if (topic != COST && options->json) return fail_usage(cli, "leave it out", "'--json' belongs to 'explain cost'");
+    const int code = check_options(cli, &options->cost, topic == COST);
+    if (code != 0) return code;
     if (topic == SCHEMA) {
         if (call->n_arguments > 1 || options->settings.n > 0)
             return fail_usage(cli, "leave out SCENARIO and --set", "the schema is the same for all scenarios");
@@ -74,9 +95,14 @@ static int explain(struct cli *cli, const struct cli_call *call)
 const struct verb verb_explain = {
     .name = "explain",
     .summary = "where a scenario's values come from, and what its iterations cost",
-    .usage = "config SCENARIO [--set KEY=VALUE]...\ncost SCENARIO [--set KEY=VALUE]... [--json]\nschema",
+    .usage = "config SCENARIO [--set KEY=VALUE]...\n"
+             "cost SCENARIO [--set KEY=VALUE]... [--operators] [--batch N] [--context N] [--prompt N] [--json]\nschema",
     .notes = "config: each value with its place in the files, its unit and what it means\n"
-             "cost:   time, work and bandwidth of iterations, for each service\n"
+             "cost:   time, work and bandwidth of iterations, for each service; with \"operators\" costs also one\n"
+             "        iteration by operator, kernel by kernel: ms, its share, what bounds it, efficiency (the time that\n"
+             "        the data sheet allows, over its own), whether its kernels lie in the range that their parameters\n"
+             "        were fitted on, and the set these come from. 'host' is what the engine adds to the GPU's time.\n"
+             "        Runs take these times on chords between knots of batch and context, so they differ a little\n"
              "schema: the JSON Schema of scenarios, for editors\n",
     .options = explain_options,
     .options_bytes = sizeof(struct explain_options),

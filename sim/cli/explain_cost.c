@@ -130,34 +130,72 @@ static void add_rows(struct table *table, const struct costed *costed)
     }
 }
 
-static void print_notes(struct cli *cli, const struct costed *costed)
+/* What is said about all services. */
+struct account {
+    struct text notes, operator_notes;
+    struct table iterations, operators;
+    struct iteration_work work; /* the iteration that is taken apart */
+};
+
+static int add_service(struct cli *cli, const struct setup *setup, const struct service_config *service,
+                       struct arena *arena, struct account *account)
 {
-    fprintf(cli->out, "%s: %s on %g x %s, %s cost%s\n", costed->service->name, costed->llm.name, costed->gpus,
-            costed->gpu.name, costed->model.kind, costed->model.calibrated ? "" : ", uncalibrated");
+    struct costed costed;
+    const int code = cost_service(cli, setup, service, arena, &costed);
+    if (code != 0) return code;
+    text_printf(&account->notes, "%s: %s on %g x %s, %s cost%s\n", service->name, costed.llm.name, costed.gpus,
+                costed.gpu.name, costed.model.kind, costed.model.calibrated ? "" : ", uncalibrated");
+    add_rows(&account->iterations, &costed);
+    const struct cost_operators *cost = cost_operators_of(&costed.model);
+    if (!cost) return 0;
+    explain_iteration(service->name, cost, &account->work, &account->operator_notes);
+    explain_add_operators(&account->operators, service->name, cost, &account->work);
+    return 0;
 }
 
-int explain_cost(struct cli *cli, const struct setup *setup, bool as_json)
+static int write_tables(const struct account *account, const struct explain_cost_options *options, FILE *out)
+{
+    const bool both = !options->json && !options->operators;
+    if (options->json) return table_write(options->operators ? &account->operators : &account->iterations, true, out);
+    fprintf(out, "%s\n", account->notes.chars ? account->notes.chars : "");
+    int code = both ? table_write(&account->iterations, false, out) : 0;
+    if (account->operators.n_cells == 0 || code != 0) return code;
+    fprintf(out, "%s%s\n", both ? "\n" : "", account->operator_notes.chars);
+    return table_write(&account->operators, false, out);
+}
+
+static int check_options(const struct explain_cost_options *options, const struct account *account, struct diag *diag)
+{
+    const bool wanted = options->operators || explain_batch_is_given(&options->batch);
+    if (account->notes.failed || account->operator_notes.failed || account->operators.failed) return SIM_E_NOMEM;
+    if (!wanted || account->operators.n_cells > 0) return 0;
+    return diag_error(diag, SIM_E_CONFIG, NULL, "set services.NAME.cost to \"operators\"",
+                      "no service has a cost model that knows operators");
+}
+
+int explain_cost(struct cli *cli, const struct setup *setup, const struct explain_cost_options *options)
 {
     static const struct table_column columns[] = {
         {"service", COLUMN_LEFT, false},    {"phase", COLUMN_LEFT, false},       {"sequences", COLUMN_RIGHT, false},
         {"tokens_each", COLUMN_RIGHT, false}, {"ms", COLUMN_RIGHT, false},       {"tokens_per_s", COLUMN_RIGHT, false},
         {"tflop", COLUMN_RIGHT, false},     {"gb", COLUMN_RIGHT, false},         {"compute_frac", COLUMN_RIGHT, false},
         {"memory_frac", COLUMN_RIGHT, false},  {"note", COLUMN_LEFT, false}};
-    struct table table;
+    struct account account;
     struct arena arena;
-    int code = 0;
     arena_init(&arena);
-    table_init(&table, columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; i < setup->scenario.services.n && code == 0; i++) {
-        struct costed costed;
-        code = cost_service(cli, setup, scenario_service(&setup->scenario, i), &arena, &costed);
-        if (code != 0) break;
-        if (!as_json) print_notes(cli, &costed);
-        add_rows(&table, &costed);
-    }
-    if (code == 0 && !as_json) fputc('\n', cli->out);
-    if (code == 0) code = table_write(&table, as_json, cli->out);
-    table_fini(&table);
+    text_init(&account.notes);
+    text_init(&account.operator_notes);
+    table_init(&account.iterations, columns, sizeof columns / sizeof *columns);
+    table_init(&account.operators, explain_operator_columns, explain_n_operator_columns);
+    int code = explain_batch_work(&options->batch, &account.work, &cli->diag);
+    for (size_t i = 0; i < setup->scenario.services.n && code == 0; i++)
+        code = add_service(cli, setup, scenario_service(&setup->scenario, i), &arena, &account);
+    if (code == 0) code = check_options(options, &account, &cli->diag);
+    if (code == 0) code = write_tables(&account, options, cli->out);
+    table_fini(&account.operators);
+    table_fini(&account.iterations);
+    text_fini(&account.operator_notes);
+    text_fini(&account.notes);
     arena_fini(&arena);
     return code;
 }

@@ -77,6 +77,9 @@ static void explain_without_memory(void)
     write_scenario(path);
     torture((const char *const[]){"orrery", "explain", "config", path, NULL}, NULL);
     torture((const char *const[]){"orrery", "explain", "cost", path, NULL}, NULL);
+    torture((const char *const[]){"orrery", "explain", "cost", path, "--operators", "--set",
+                                  "services.chat.cost=operators", NULL},
+            NULL);
     torture((const char *const[]){"orrery", "validate", path, NULL}, NULL);
 }
 

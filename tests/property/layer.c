@@ -24,7 +24,7 @@ static struct llm_spec random_llm(struct rng *rng)
         .layers = up_to(rng, 96), .hidden = 128 * up_to(rng, 100), .kv_heads = kv_heads,
         .q_heads = (kv_heads < 8 ? 8 : kv_heads) * up_to(rng, 8), .head_dim = 64 * up_to(rng, 2),
         .ffn = 512 * up_to(rng, 50), .vocab = 32000, .max_context = 4096, .layer_norms = 2, .gated_ffn = chance(rng),
-        .parallel_block = chance(rng), .qk_norm = chance(rng),
+        .parallel_block = chance(rng), .qk_norm = chance(rng), .sliding_window = chance(rng) ? up_to(rng, 4000) : 0,
         .weights = chance(rng) ? FORMAT_FP8 : FORMAT_FP16, .compute = FORMAT_FP16, .kv = FORMAT_FP16,
     };
     if (chance(rng)) {
@@ -122,7 +122,8 @@ static double expansion(const struct llm_spec *llm)
 }
 
 /* Two per weight that a token meets, the head once per sequence, and attention over half of the square of a prompt's
- * tokens (each query sees itself and what stands before it, on average half a token less) and over all earlier ones.
+ * tokens (each query sees itself and what stands before it, on average half a token less) and over all earlier ones, as
+ * far as a window reaches.
  * Latent attention decodes over wider vectors, and expands those of earlier tokens again for each chunk of a prompt. */
 static void operations_are_those_of_the_closed_form(void)
 {
@@ -136,9 +137,14 @@ static void operations_are_those_of_the_closed_form(void)
         const double per_pair = llm_flop_per_token(&llm, 1) - llm_flop_per_token(&llm, 0);
         const double latent = 2.0 * (double)(llm.layers * llm.q_heads * (2 * llm.kv_latent + llm.rotary_dim));
         const double per_context = llm.kv_latent > 0 ? latent : per_pair;
+        const double window = (double)llm.sliding_window, decoding = (double)work.decode_sequences;
+        double pairs = work.prefill_pairs, context = (double)work.decode_context_tokens;
+        if (llm.sliding_window > 0) {
+            pairs = llm_window_pairs((double)work.prefill_tokens, (double)work.prefill_context_tokens, window);
+            context = fmin(context, decoding * window);
+        }
         const double expected = tokens * (llm_flop_per_token(&llm, 0) - llm_head_flop(&llm)) +
-                                sequences * llm_head_flop(&llm) + work.prefill_pairs / 2.0 * per_pair +
-                                (double)work.decode_context_tokens * per_context +
+                                sequences * llm_head_flop(&llm) + pairs / 2.0 * per_pair + context * per_context +
                                 (double)work.prefill_context_tokens * 2.0 * expansion(&llm);
         check_share(all_of(&llm, &whole, &work).flop, expected);
     }
@@ -185,6 +191,7 @@ static void the_cache_is_read_and_written(void)
     rng_init(&rng, 3, 0, "cache", 0);
     for (int i = 0; i < CASES; i++) {
         struct llm_spec llm = random_llm(&rng);
+        llm.sliding_window = 0;
         llm.kv = chance(&rng) ? FORMAT_FP8 : FORMAT_FP16;
         const int64_t b = up_to(&rng, 200), context = up_to(&rng, 9000), more = up_to(&rng, 9000);
         const struct iteration_work now = {.decode_sequences = b, .decode_context_tokens = b * context};
