@@ -8,36 +8,40 @@
 
 static const char by_default[] = "default", initial[] = "initial";
 
-/* Takes from a set the classes that are still at their initial values. A NULL origin is the set's own name. */
-static void take_set(struct calibration *calibration, const struct calibration_set *set, const char *origin)
+/* The set that a class comes from: the preferred one, else the first that has it; NULL: none has. */
+static const struct calibration_set *find_set(const struct calibration_file *file, const char *preferred, size_t class)
 {
-    for (size_t i = 0; set && i < KERNEL_CLASS_COUNT; i++) {
-        const struct calibration_class *from = &set->classes[i];
-        if (from->rows == 0 || calibration->origin[i] != initial) continue;
-        calibration->kernels.params[i] = from->params;
-        calibration->origin[i] = origin ? origin : set->name;
-        if (!origin) calibration->kernels.ranges[i] = from->range;
+    const struct calibration_set *sets = file->sets.items, *set = calibration_file_set(file, preferred);
+    if (set && set->classes[class].rows > 0) return set;
+    for (size_t i = 0; i < file->sets.n; i++)
+        if (sets[i].classes[class].rows > 0) return &sets[i];
+    return NULL;
+}
+
+/* Takes from a file the classes that are still at their initial values. The defaults have no range. */
+static void take_file(struct calibration *calibration, const struct calibration_request *request,
+                      const struct calibration_file *file, bool is_default)
+{
+    for (size_t i = 0; i < KERNEL_CLASS_COUNT; i++) {
+        const char *preferred = i < KERNEL_ALL_REDUCE ? request->kernels : request->collectives;
+        const struct calibration_set *set = find_set(file, preferred, i);
+        if (!set || calibration->origin[i] != initial) continue;
+        calibration->kernels.params[i] = set->classes[i].params;
+        calibration->origin[i] = is_default ? by_default : set->name;
+        if (!is_default) calibration->kernels.ranges[i] = set->classes[i].range;
     }
 }
 
-static void take_file(struct calibration *calibration, const struct calibration_file *file, const char *set,
-                      const char *origin)
-{
-    const struct calibration_set *sets = file->sets.items;
-    take_set(calibration, calibration_file_set(file, set), origin);
-    for (size_t i = 0; i < file->sets.n; i++) take_set(calibration, &sets[i], origin);
-}
-
-/* Reads a file if it exists. */
-static int take_path(struct calibration *calibration, const char *path, const char *set, const char *origin,
-                     struct arena *arena, bool *found, struct diag *diag)
+/* Takes from a file if it exists. */
+static int take_path(struct calibration *calibration, const struct calibration_request *request, const char *path,
+                     bool is_default, struct arena *arena, bool *found, struct diag *diag)
 {
     struct calibration_file file;
     if (!path) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
     *found = access(path, F_OK) == 0;
     if (!*found) return 0;
     const int code = calibration_file_read(path, arena, &file, diag);
-    if (code == 0) take_file(calibration, &file, set, origin);
+    if (code == 0) take_file(calibration, request, &file, is_default);
     return code;
 }
 
@@ -46,15 +50,29 @@ static const char *path_of(const struct catalog *catalog, const char *name, stru
     return path_is_json(name) ? name : arena_printf(arena, "%s/calibration/%s.json", catalog->root, name);
 }
 
-int calibration_load(const struct catalog *catalog, const char *name, const char *set, struct arena *arena,
+static bool is_complete(const struct calibration *calibration, const bool *needed)
+{
+    for (size_t i = 0; i < KERNEL_CLASS_COUNT; i++)
+        if ((!needed || needed[i]) && calibration->origin[i] == initial) return false;
+    return true;
+}
+
+int calibration_read(const struct catalog *catalog, const struct calibration_request *request, struct arena *arena,
                      struct calibration *calibration, struct diag *diag)
 {
     bool has_defaults;
     *calibration = (struct calibration){.calibrated = false};
     kernel_set_init(&calibration->kernels);
     for (size_t i = 0; i < KERNEL_CLASS_COUNT; i++) calibration->origin[i] = initial;
-    const int code = take_path(calibration, path_of(catalog, name, arena), set, NULL, arena, &calibration->calibrated,
-                               diag);
-    if (code != 0) return code;
-    return take_path(calibration, path_of(catalog, by_default, arena), set, by_default, arena, &has_defaults, diag);
+    const int code = take_path(calibration, request, path_of(catalog, request->name, arena), false, arena,
+                               &calibration->calibrated, diag);
+    if (code != 0 || is_complete(calibration, request->needed)) return code;
+    return take_path(calibration, request, path_of(catalog, by_default, arena), true, arena, &has_defaults, diag);
+}
+
+int calibration_load(const struct catalog *catalog, const char *name, const char *set, struct arena *arena,
+                     struct calibration *calibration, struct diag *diag)
+{
+    const struct calibration_request request = {.name = name, .kernels = set, .collectives = set};
+    return calibration_read(catalog, &request, arena, calibration, diag);
 }

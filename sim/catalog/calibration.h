@@ -28,9 +28,18 @@ struct calibration {
     bool calibrated;                        /* there is a file for the GPU */
 };
 
-/* Reads the calibration called `name` (mostly as the GPU, or a path that ends in ".json"), preferring the classes of
- * `set`; where there is no such file, the defaults. Texts live in `arena`. Returns 0, SIM_E_CONFIG, SIM_E_IO or
- * SIM_E_NOMEM. */
+struct calibration_request {
+    const char *name;                  /* mostly that of a GPU; or a path that ends in ".json" */
+    const char *kernels, *collectives; /* preferred sets */
+    const bool *needed;                /* by class; NULL: all. The defaults are read only where one of them lacks */
+};
+
+/* Reads what is asked for; where there is no such file, the defaults. Texts live in `arena`. Returns 0, SIM_E_CONFIG,
+ * SIM_E_IO or SIM_E_NOMEM. */
+int calibration_read(const struct catalog *catalog, const struct calibration_request *request, struct arena *arena,
+                     struct calibration *calibration, struct diag *diag);
+
+/* The same for all classes, and one set. */
 int calibration_load(const struct catalog *catalog, const char *name, const char *set, struct arena *arena,
                      struct calibration *calibration, struct diag *diag);
 

@@ -50,20 +50,36 @@ static int make_split(const struct operators_params *params, const struct cost_r
                       request->llm->name, (long long)split->gpus_per_node, problem);
 }
 
+/* The classes of kernels that some batch launches. */
+static void find_classes(const struct operators_parts *parts, bool needed[KERNEL_CLASS_COUNT])
+{
+    static const struct iteration_work work = {.prefill_sequences = 1, .prefill_tokens = 1, .decode_sequences = 1,
+                                               .decode_context_tokens = 1};
+    struct kernel_use uses[LLM_MAX_USES];
+    const size_t n = llm_iteration_kernels(parts->llm, &parts->split, parts->gpu, &work, uses);
+    for (size_t i = 0; i < n; i++) needed[uses[i].call.class] = true;
+}
+
 /* The calibration, by the GPU's name unless another one is asked for, which then must exist. */
 static int find_calibration(const struct operators_params *params, const struct cost_request *request,
-                            struct cost_operators *cost)
+                            const struct operators_parts *parts, struct cost_operators *cost)
 {
     static const struct shelf calibrations = {"calibration", "calibration", "ls configs/calibration"};
-    const char *name = request->gpu->name;
-    if (!is_auto(params->calibration)) {
-        const int code = shelf_find(request->catalog, &calibrations, params->calibration, request->where,
-                                    request->arena, &name, request->diag);
-        if (code != 0) return code;
-    }
-    if (!is_auto(params->kernels)) cost->engine.kernels = cost->engine.collectives = params->kernels;
-    return engine_preset_kernels(&cost->engine, request->catalog, name, request->arena, &cost->calibration,
-                                 request->diag);
+    bool needed[KERNEL_CLASS_COUNT] = {false};
+    const bool by_engine = is_auto(params->kernels);
+    struct calibration_request wanted = {
+        .name = request->gpu->name,
+        .kernels = by_engine ? cost->engine.kernels : params->kernels,
+        .collectives = by_engine ? cost->engine.collectives : params->kernels,
+        .needed = needed,
+    };
+    int code = 0;
+    if (!is_auto(params->calibration))
+        code = shelf_find(request->catalog, &calibrations, params->calibration, request->where, request->arena,
+                          &wanted.name, request->diag);
+    find_classes(parts, needed);
+    if (code != 0) return code;
+    return calibration_read(request->catalog, &wanted, request->arena, &cost->calibration, request->diag);
 }
 
 static int build(const void *given, const struct cost_request *request, struct iteration_model *model)
@@ -76,7 +92,7 @@ static int build(const void *given, const struct cost_request *request, struct i
     if (code == 0)
         code = catalog_engine(request->catalog, params->engine, request->where, request->arena, &cost->engine,
                               request->diag);
-    if (code == 0) code = find_calibration(params, request, cost);
+    if (code == 0) code = find_calibration(params, request, &parts, cost);
     if (code != 0) return code;
     engine_preset_params(&cost->engine, request->gpu->name, request->tensor_parallel, &parts.engine);
     operators_init(&cost->operators, &parts);

@@ -106,17 +106,8 @@ bool engine_preset_params(const struct engine_preset *preset, const char *gpu, i
 int engine_preset_kernels(const struct engine_preset *preset, const struct catalog *catalog, const char *gpu,
                           struct arena *arena, struct calibration *calibration, struct diag *diag)
 {
-    struct calibration other;
-    int code = calibration_load(catalog, gpu, preset->kernels, arena, calibration, diag);
-    if (code != 0 || strcmp(preset->kernels, preset->collectives) == 0) return code;
-    code = calibration_load(catalog, gpu, preset->collectives, arena, &other, diag);
-    if (code != 0) return code;
-    for (int i = KERNEL_ALL_REDUCE; i <= KERNEL_SEND; i++) {
-        calibration->kernels.params[i] = other.kernels.params[i];
-        calibration->kernels.ranges[i] = other.kernels.ranges[i];
-        calibration->origin[i] = other.origin[i];
-    }
-    return 0;
+    const struct calibration_request request = {gpu, preset->kernels, preset->collectives, NULL};
+    return calibration_read(catalog, &request, arena, calibration, diag);
 }
 
 /* Looking up an overhead relies on the order of the list. */

@@ -80,6 +80,29 @@ static void classes_come_from_the_nearest_set(void)
     arena_fini(&bench.arena);
 }
 
+/* The defaults are left alone by who needs nothing of them. */
+static void sets_are_chosen_apart_for_collectives(void)
+{
+    static const struct calibration_part mine[] = {
+        {"isolated", KERNEL_GEMM, 1e-6, 100.0, NULL},
+        {"isolated", KERNEL_SEND, 1e-6, 100.0, NULL},
+        {"in-model", KERNEL_GEMM, 3e-6, 200.0, NULL},
+        {"in-model", KERNEL_SEND, 3e-6, 200.0, NULL},
+    };
+    static const bool needed[KERNEL_CLASS_COUNT] = {[KERNEL_GEMM] = true, [KERNEL_SEND] = true};
+    struct bench bench;
+    set_up(&bench);
+    calibration_fixture_write(bench.gpu_path, mine, sizeof mine / sizeof *mine);
+    FILE *broken = fopen(bench.default_path, "w");
+    MUST(broken != NULL && fclose(broken) == 0);
+    const struct calibration_request request = {"mine", "in-model", "isolated", needed};
+    MUST(calibration_read(&bench.catalog, &request, &bench.arena, &bench.calibration, &bench.diag) == 0);
+    check_class(&bench, KERNEL_GEMM, 3e-6, "in-model");
+    check_class(&bench, KERNEL_SEND, 1e-6, "isolated");
+    CHECK_EQ_INT(load(&bench, "mine", "in-model"), SIM_E_CONFIG);
+    arena_fini(&bench.arena);
+}
+
 static void without_files_the_initial_values_hold(void)
 {
     struct bench bench;
@@ -126,8 +149,8 @@ static void write_document(FILE *file, const char *text)
         if (*c != '@') fputc(*c == '\'' ? '"' : *c, file);
         for (size_t i = 0; *c == '@' && i < info->n_params; i++) {
             const bool is_time = info->params[i].unit == PARAM_SECONDS;
-            fprintf(file, is_time ? "%s\"%s\": \"%.17gs\"" : "%s\"%s\": %.17g", i > 0 ? ", " : "",
-                    info->params[i].name, info->params[i].initial);
+            fprintf(file, is_time ? "%s\"%s\": \"%.17gs\"" : "%s\"%s\": %.17g", i > 0 ? ", " : "", info->params[i].name,
+                    info->params[i].initial);
         }
     }
 }
@@ -187,6 +210,7 @@ static void running_out_of_memory_is_told(void)
 TEST_SUITE(calibration)
 {
     TEST(classes_come_from_the_nearest_set);
+    TEST(sets_are_chosen_apart_for_collectives);
     TEST(without_files_the_initial_values_hold);
     TEST(what_a_fit_left_is_read);
     TEST(wrong_files_are_told_apart);
