@@ -135,6 +135,34 @@ lint: $(LIB) build/orrery
 	    echo "== $$check"; LINT_ALL=1 sh $$check; status=$$?; [ $$status = 0 ] || [ $$status = 77 ] || exit 1; \
 	done
 
+## make calibration  fit every GPU, or T=gpu, anew to the profiles below DATA=../shared/data, into configs/calibration
+# What was measured on each GPU; `default` is fitted to all of it.
+DATA ?= ../shared/data
+PROFILES := $(DATA)/gpu_profiles
+vidur = $(sort $(wildcard $(PROFILES)/vidur/$(1)__*dense_ops.csv $(PROFILES)/vidur/$(1)__*attention*.csv))
+networks = $(sort $(wildcard $(PROFILES)/vidur/network__$(1)__*.csv))
+kernels = $(sort $(wildcard $(PROFILES)/aiconfigurator/$(1)__*.csv))
+layers = $(sort $(wildcard $(PROFILES)/llmservingsim/$(1)__*.csv))
+measured_a100-80-sxm := $(call vidur,a100) $(call networks,a100_dgx) $(call kernels,a100_sxm)
+measured_h100-sxm := $(call vidur,h100) $(call networks,h100_dgx) $(call kernels,h100_sxm)
+measured_a40 := $(call vidur,a40) $(call networks,a40_pairwise_nvlink)
+measured_a6000 := $(call layers,A6000)
+measured_rtx-4090 := $(call layers,RTX4090)
+measured_rtx-pro-6000 := $(call layers,RTXPRO6000)
+measured_a100-80-pcie := $(call networks,a100_pairwise_nvlink)
+measured_h100-pcie := $(call networks,h100_pairwise_nvlink)
+CALIBRATED := a100-80-sxm h100-sxm a40 a6000 rtx-4090 rtx-pro-6000 a100-80-pcie h100-pcie
+measured_default := $(foreach gpu,$(CALIBRATED),$(addprefix $(gpu)=,$(measured_$(gpu))))
+calibration: $(addprefix refit-,$(if $(T),$(T),$(CALIBRATED) default))
+refit-%: build/orrery FORCE
+	@mkdir -p build/calibration && rm -f build/calibration/$*.json
+	build/orrery calibrate --gpu $* $(measured_$*) -o build/calibration/$*.json >build/calibration/$*.txt
+	@mkdir -p configs/calibration && mv build/calibration/$*.json configs/calibration/
+
+## make accuracy   write the table "Accuracy" of README.md from configs/calibration
+accuracy:
+	@analysis/calibrate/accuracy.sh README.md
+
 ## make install    PREFIX/bin/orrery and PREFIX/share/orrery
 install: $(B)/orrery
 	install -D $(B)/orrery $(DESTDIR)$(PREFIX)/bin/orrery
@@ -152,5 +180,5 @@ help:
 
 -include $(shell find build -name '*.d' 2>/dev/null)
 
-.PHONY: all deps run test run-tests bench fuzz run-fuzz lint install clean help FORCE
+.PHONY: all deps run test run-tests bench fuzz run-fuzz lint calibration accuracy install clean help FORCE
 .SECONDARY:

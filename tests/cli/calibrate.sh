@@ -2,30 +2,31 @@
 # Calibration from the command line: fitting a profile, the files it writes, predicting a profile, findings.
 . tests/cli/lib.sh
 
-# Rows of two groups that follow a law exactly: norms of an A100 that reach half of its bandwidth, and launches of 5 us.
+# Rows of three groups by a law of our own: norms of an A100 that reach a share of its bandwidth, after 5 us.
 profile() { # BANDWIDTH_SHARE
     awk -v share="$1" 'BEGIN {
         print "kernel,tokens,width,number_bytes,time_us,group"
         for (i = 0; i < 60; i++) {
             tokens = 2 ^ (i % 15); width = 1024 * (1 + i % 4)
-            traffic = 1e6 * tokens * width * 2 / (share * 2.039e12)
-            printf "norm,%d,%d,2,%.9g,llm %d\n", tokens, width, (5 ^ 2 + traffic ^ 2) ^ 0.5, i % 3
+            printf "norm,%d,%d,2,%.9g,llm %d\n", tokens, width, 5 + 1e6 * tokens * width * 2 / (share * 2.039e12), i % 3
         }
     }'
 }
 profile 0.5 >"$T/norm.csv"
 
-# The law is found again, and the errors are those of a perfect fit.
+# The model comes close to the law, also on rows that it has not seen.
 run 0 calibrate --gpu a100-80-sxm "$T/norm.csv" -o "$T/out.json" --report "$T/report"
 out 'norm.csv  orrery  isolated    60       3  group'
-grep -qE '^norm +60 +3 +0( .*)? group +0 +0 ' "$T/out" || complain 'the row of the class'
-grep -qE '^norm +start +5 us ' "$T/out" || complain 'the start'
-grep -qE '^norm +bandwidth_efficiency +0\.5 ' "$T/out" || complain 'the efficiency'
+json_is() { equal "$(json_of "$T/out.json" "$1")" "$2" "$1"; }
+below() { # PATH LIMIT
+    equal "$(sqlite3 :memory: "select json_extract(readfile('$T/out.json'), '$1') between 0 and $2")" 1 "$1 below $2"
+}
+below '$.sets.isolated.norm.fit.all.median' 0.02
+below '$.sets.isolated.norm.held_out.error.all.median' 0.05
 for plot in isolated-norm isolated-error-by-band; do
     xmllint --noout "$T/report/$plot.svg" 2>/dev/null || [ -s "$T/report/$plot.svg" ] || complain "no plot $plot"
 done
 cp "$T/out.json" "$T/first.json"
-json_is() { equal "$(json_of "$T/out.json" "$1")" "$2" "$1"; }
 json_is '$.gpu' a100-80-sxm
 json_is '$.sets.isolated.norm.rows' 60
 json_is '$.sets.isolated.norm.held_out.by' group
@@ -38,10 +39,13 @@ cmp -s "$T/first.json" "$T/out.json" || complain 'other bytes from the same prof
 diff -r "$T/report" "$T/again" >/dev/null || complain 'other plots from the same profile'
 run 0 calibrate --gpu a100-80-sxm --set mine "$T/norm.csv" -o "$T/out.json"
 json_is '$.sets.mine.norm.rows' 60
+json_is '$.sets.mine.norm.parameters.bandwidth_efficiency' \
+    "$(json_of "$T/first.json" '$.sets.isolated.norm.parameters.bandwidth_efficiency')"
 profile 0.25 >"$T/norm.csv"
 run 0 calibrate --gpu a100-80-sxm --set mine "$T/norm.csv" -o "$T/out.json"
-json_is '$.sets.mine.norm.parameters.bandwidth_efficiency' 0.25
-json_is '$.sets.isolated.norm.parameters.bandwidth_efficiency' 0.5
+below '$.sets.mine.norm.parameters.bandwidth_efficiency' 0.4
+json_is '$.sets.isolated.norm.parameters.bandwidth_efficiency' \
+    "$(json_of "$T/first.json" '$.sets.isolated.norm.parameters.bandwidth_efficiency')"
 run 0 calibrate --gpu a100-80-sxm --json "$T/norm.csv"
 valid_json
 json '$.profiles[0].rows' 60
@@ -79,7 +83,7 @@ $T/cut.csv:3:10: error: the row has 3 fields, the header 4; was the file cut off
 END
 printf 'kernel,tokens,width,time_us\nnorm,1,4096,5\nnorm,2,4096,\nnorm,4,4096,0\n' >"$T/few.csv"
 run 3 calibrate --gpu a100-80-sxm "$T/few.csv"
-err "warning: 'norm' is not fitted: 1 rows for 3 parameters; measure more shapes"
+err "warning: 'norm' is not fitted: 1 rows for 8 parameters; measure more shapes"
 err "error: there is nothing to fit for set 'isolated'"
 
 # Predicting: the shipped model of a GPU that was measured, and the defaults of one that was not.

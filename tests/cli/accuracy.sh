@@ -1,0 +1,31 @@
+#!/bin/sh
+# The tables "Accuracy" of README.md are those of the calibration files, and every calibration file is read.
+. tests/cli/lib.sh
+
+last='analysis/calibrate/accuracy.sh'
+analysis/calibrate/accuracy.sh >"$T/tables" || complain 'it failed'
+sed -n '/^<!-- accuracy/,/^<!-- end of accuracy/p' README.md | grep -v '^<!--' >"$T/readme"
+[ -s "$T/readme" ] || complain 'README.md has no such tables'
+diff "$T/readme" "$T/tables" >"$T/difference" || { complain "'make accuracy' has not been run"; head -5 "$T/difference"; }
+
+# Put in twice, they stand there once.
+cp README.md "$T/README.md"
+analysis/calibrate/accuracy.sh "$T/README.md" && analysis/calibrate/accuracy.sh "$T/README.md"
+cmp -s README.md "$T/README.md" || complain 'it changes what is right'
+echo 'no markers' >"$T/none.md"
+analysis/calibrate/accuracy.sh "$T/none.md" && complain 'it found markers where there are none'
+equal "$(cat "$T/none.md")" 'no markers' 'a file without markers'
+
+# Each file is of a GPU of the catalog, or of all of them, and a prediction reads it.
+printf 'kernel,tokens,width,time_us\nnorm,64,4096,5\nnorm,4096,4096,50\n' >"$T/norm.csv"
+run 0 list gpus --json
+cp "$T/out" "$T/gpus.json"
+for file in configs/calibration/*.json; do
+    gpu=$(json_of "$file" '$.gpu')
+    equal "$gpu" "$(basename "$file" .json)" "the GPU of $file"
+    [ "$gpu" = default ] && gpu=l4
+    equal "$(sqlite3 :memory: "select count(*) from json_each(readfile('$T/gpus.json')) where json_extract(value, '\$.gpu') = '$gpu'")" \
+        1 "$gpu in the catalog"
+    run 0 calibrate --predict "$gpu" --set in-model "$T/norm.csv"
+done
+finish
