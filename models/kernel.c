@@ -38,8 +38,8 @@ static const struct kernel_param decode_table[] = {
     {"bandwidth_efficiency", "share of the memory bandwidth", PLAIN, 0.85, 0.05, 1.2},
     {"stream_efficiency", "share of an SM's part of the bandwidth that one thread block uses", PLAIN, 1.2, 0.05, 10.0},
     {"unit_time", "a thread block's pass over its part of a sequence", SECONDS, 1.5e-6, 1e-8, 1e-4},
-    {"combine_time", "joining the parts of split sequences", SECONDS, 2e-6, 1e-8, 1e-3},
-    {"join_time", "the same, for each part of a sequence", SECONDS, 2e-7, 1e-9, 1e-4},
+    {"combine_time", "joining the parts of split sequences", SECONDS, 2e-6, 1e-8, 1e-4},
+    {"join_time", "the same, for each part of a sequence", SECONDS, 2e-7, 1e-9, 1e-5},
     {"group_time", "a transposition that grouped queries need", SECONDS, 5e-7, 1e-9, 1e-4},
     {"flash_attention_3", "whether it splits like FlashAttention-3, not FlashAttention-2", PARAM_SWITCH, 0.0, 0.0, 1.0},
 };

@@ -11,9 +11,13 @@
 #define PROFILE_FORMATS(X)                                                                                             \
     X(simple)                                                                                                          \
     X(vidur_dense)                                                                                                     \
+    X(vidur_attention)                                                                                                 \
     X(aiconfigurator_gemm)                                                                                             \
+    X(aiconfigurator_attention)                                                                                        \
     X(llmservingsim_layers)                                                                                            \
     X(llmservingsim_dense)                                                                                             \
+    X(llmservingsim_attention)                                                                                         \
+    X(llmservingsim_attention_v0)                                                                                      \
     X(nccl)                                                                                                            \
     X(vidur_network)
 

@@ -41,7 +41,7 @@ static const struct member prefill_members[] = {
     MAYBE(prefill, pairs, 1.0),    NEEDED(prefill, q_heads),      NEEDED(prefill, kv_heads),
     MAYBE(prefill, key_dim, 1.0),  MAYBE(prefill, value_dim, 1.0), MAYBE(prefill, window, 0.0),
     FORMAT_OF(prefill, kv),        FORMAT_OF(prefill, compute),   FLAG_OF(prefill, shared_kv),
-    FLAG_OF(prefill, full),        END};
+    FLAG_OF(prefill, full),        FLAG_OF(prefill, writes_kv),    END};
 
 static const struct member decode_members[] = {
     NEEDED(decode, sequences),    NEEDED(decode, context),       NEEDED(decode, q_heads),     NEEDED(decode, kv_heads),

@@ -1,0 +1,56 @@
+#include "analysis/calibrate/profile_attention.h"
+
+static int find_group(struct profile_reader *reader, const struct profile_heads *heads, uint32_t *group)
+{
+    return profile_group(reader, group, "%g/%g heads", heads->query, heads->kv);
+}
+
+int profile_add_prefill(struct profile_reader *reader, const struct profile_heads *heads, double chunks, double tokens,
+                        double past, bool writes_kv, double seconds)
+{
+    const struct prefill_shape shape = {
+        .sequences = chunks,
+        .tokens = chunks * tokens,
+        .past = chunks * past,
+        .pairs = chunks * tokens * (tokens + 2.0 * past),
+        .q_heads = heads->query,
+        .kv_heads = heads->kv,
+        .key_dim = heads->dim,
+        .value_dim = heads->dim,
+        .kv = heads->kv_format,
+        .compute = heads->compute,
+        .writes_kv = writes_kv,
+    };
+    struct profile_row row = {.call = {.class = KERNEL_PREFILL_ATTENTION, .shape.prefill = shape},
+                              .op = OP_PREFILL_ATTENTION,
+                              .measured_s = seconds,
+                              .tokens = shape.tokens};
+    const int status = find_group(reader, heads, &row.group);
+    return status == 0 ? profile_add(reader, &row) : status;
+}
+
+int profile_add_decode(struct profile_reader *reader, const struct profile_heads *heads, double sequences,
+                       double context, double seconds)
+{
+    const struct decode_shape shape = {
+        .sequences = sequences,
+        .context = context,
+        .q_heads = heads->query,
+        .kv_heads = heads->kv,
+        .key_dim = heads->dim,
+        .value_dim = heads->dim,
+        .kv = heads->kv_format,
+        .compute = heads->compute,
+    };
+    struct profile_row row = {.call = {.class = KERNEL_DECODE_ATTENTION, .shape.decode = shape},
+                              .op = OP_DECODE_ATTENTION,
+                              .measured_s = seconds,
+                              .tokens = sequences};
+    const double kv_bytes = 2.0 * sequences * context * heads->kv * heads->dim * number_format_bytes(heads->kv_format);
+    if (seconds > 0.0 && kv_bytes > seconds * reader->options->gpu->memory_bytes_per_s) {
+        profile_drop(reader->profile, "faster than the memory", 1);
+        return 0;
+    }
+    const int status = find_group(reader, heads, &row.group);
+    return status == 0 ? profile_add(reader, &row) : status;
+}

@@ -1,0 +1,101 @@
+/* Attention in Vidur's form: one row per batch of chunks or of decoding sequences, on one GPU of a tensor-parallel
+ * group, time_stats.* in milliseconds.
+ *
+ * Vidur's own files (microsoft/vidur, data/profiling/.../attention.csv) time the reshaping of inputs beside, and their
+ * kv_cache_size is what was processed before. LLMServingSim's first profiler (casys-kaist/LLMServingSim, profiler/v0)
+ * kept the columns but counts the chunk of a prompt in: a chunk alone and the same one in a layer without context take
+ * equally long. Many of its decode rows read faster than the memory can, as their sequences shared blocks. */
+#include "analysis/calibrate/profile_attention.h"
+
+#include <math.h>
+
+struct vidur_columns {
+    int prefill_ms, decode_ms, hidden, heads, kv_heads, tensor, batch, chunk, context, is_prefill;
+    bool chunk_counts; /* in the context */
+};
+
+static const char *const common_columns[] = {"time_stats.attn_prefill.median",
+                                             "time_stats.attn_decode.median",
+                                             "n_embd",
+                                             "n_q_head",
+                                             "n_kv_head",
+                                             "num_tensor_parallel_workers",
+                                             "batch_size",
+                                             "prefill_chunk_size",
+                                             "kv_cache_size",
+                                             "is_prefill",
+                                             NULL};
+
+static bool times_reshaping(const struct profile_reader *reader)
+{
+    return profile_column(reader, "time_stats.attn_input_reshape.median") >= 0;
+}
+
+static bool recognise_vidur(const struct profile_reader *reader)
+{
+    return profile_has_columns(reader, common_columns) && times_reshaping(reader);
+}
+
+static bool recognise_llmservingsim(const struct profile_reader *reader)
+{
+    return profile_has_columns(reader, common_columns) && !times_reshaping(reader);
+}
+
+static int read_heads(struct profile_reader *reader, const struct vidur_columns *columns, struct profile_heads *heads)
+{
+    double hidden, query, kv, tensor;
+    int status = profile_number(reader, columns->hidden, 1.0, &hidden);
+    if (status == 0) status = profile_number(reader, columns->heads, 1.0, &query);
+    if (status == 0) status = profile_number(reader, columns->kv_heads, 1.0, &kv);
+    if (status == 0) status = profile_number(reader, columns->tensor, 1.0, &tensor);
+    if (status < 0) return status;
+    const double kv_here = fmax(kv / tensor, 1.0);
+    *heads = (struct profile_heads){query / tensor, kv_here, hidden / query, FORMAT_FP16, FORMAT_FP16};
+    return 0;
+}
+
+static int read_row(struct profile_reader *reader, const struct vidur_columns *columns)
+{
+    const bool is_prefill = profile_text_is(reader, columns->is_prefill, "True");
+    struct profile_heads heads;
+    double batch, chunk, context, milliseconds;
+    int status = read_heads(reader, columns, &heads);
+    if (status == 0) status = profile_number(reader, columns->batch, 1.0, &batch);
+    if (status == 0) status = profile_number(reader, columns->chunk, is_prefill ? 1.0 : 0.0, &chunk);
+    if (status == 0) status = profile_number(reader, columns->context, columns->chunk_counts ? chunk : 0.0, &context);
+    if (status == 0)
+        status = profile_number(reader, is_prefill ? columns->prefill_ms : columns->decode_ms, 0.0, &milliseconds);
+    if (status < 0) return status;
+    if (!is_prefill) return profile_add_decode(reader, &heads, batch, context + 1.0, milliseconds * 1e-3);
+    const double past = columns->chunk_counts ? context - chunk : context;
+    return profile_add_prefill(reader, &heads, batch, chunk, past, false, milliseconds * 1e-3);
+}
+
+static int read(struct profile_reader *reader)
+{
+    reader->profile->set = "in-model";
+    reader->profile->grouped_by = "heads";
+    const struct vidur_columns columns = {
+        .prefill_ms = profile_column(reader, "time_stats.attn_prefill.median"),
+        .decode_ms = profile_column(reader, "time_stats.attn_decode.median"),
+        .hidden = profile_column(reader, "n_embd"),
+        .heads = profile_column(reader, "n_q_head"),
+        .kv_heads = profile_column(reader, "n_kv_head"),
+        .tensor = profile_column(reader, "num_tensor_parallel_workers"),
+        .batch = profile_column(reader, "batch_size"),
+        .chunk = profile_column(reader, "prefill_chunk_size"),
+        .context = profile_column(reader, "kv_cache_size"),
+        .is_prefill = profile_column(reader, "is_prefill"),
+        .chunk_counts = !times_reshaping(reader),
+    };
+    int status;
+    while ((status = profile_next(reader)) > 0) {
+        status = read_row(reader, &columns);
+        if (status < 0) break;
+    }
+    return status;
+}
+
+const struct profile_format profile_vidur_attention = {"vidur-attention", recognise_vidur, read};
+const struct profile_format profile_llmservingsim_attention_v0 = {"llmservingsim-attention-v0", recognise_llmservingsim,
+                                                                  read};
