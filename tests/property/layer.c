@@ -292,6 +292,29 @@ static void sequence_parallelism_moves_as_much(void)
     }
 }
 
+/* With one expert per token it goes to one GPU of all; with ever more, to every GPU, but never twice to the same. */
+static void tokens_travel_once_to_each_group(void)
+{
+    struct llm_spec llm = {.layers = 3, .hidden = 512, .q_heads = 8, .kv_heads = 8, .head_dim = 64, .experts = 64,
+                           .experts_per_token = 1, .expert_ffn = 256, .vocab = 1000, .weights = FORMAT_FP16,
+                           .compute = FORMAT_FP16, .kv = FORMAT_FP16};
+    struct llm_split split = {.tensor = 8, .pipeline = 1, .expert = 8, .sequence = true, .gpus_per_node = 8};
+    const struct iteration_work work = {.decode_sequences = 80, .decode_context_tokens = 800};
+    const double own_bytes = 80.0 / 8.0 * 512.0 * 2.0, sent = 2.0 * 3.0 * 7.0 / 8.0 * own_bytes;
+    CHECK_NEAR(sum_of(&llm, &split, &work, OP_ALL_TO_ALL, OP_ALL_TO_ALL).link_bytes / sent, 1.0, 1e-12);
+    double before = 1.0;
+    for (llm.experts_per_token = 2; llm.experts_per_token <= 64; llm.experts_per_token *= 2) {
+        const double copies = sum_of(&llm, &split, &work, OP_ALL_TO_ALL, OP_ALL_TO_ALL).link_bytes / sent;
+        CHECK(copies > before && copies < 8.0 && copies < (double)llm.experts_per_token);
+        before = copies;
+    }
+    CHECK_NEAR(before, 8.0, 0.01);
+    split.expert = 4;
+    CHECK_NEAR(sum_of(&llm, &split, &work, OP_ALL_TO_ALL, OP_ALL_TO_ALL).link_bytes / sent, 8.0, 0.01);
+    split.sequence = false;
+    CHECK_NEAR(sum_of(&llm, &split, &work, OP_ALL_TO_ALL, OP_ALL_TO_ALL).link_bytes, 0.0, 0.0);
+}
+
 static bool same_call(const struct kernel_use *a, const struct kernel_use *b)
 {
     double at[KERNEL_MAX_AXES] = {0.0}, bt[KERNEL_MAX_AXES] = {0.0};
@@ -429,6 +452,7 @@ TEST_SUITE(layer)
     TEST(stages_add_up);
     TEST(latent_attention_by_hand);
     TEST(sequence_parallelism_moves_as_much);
+    TEST(tokens_travel_once_to_each_group);
     TEST(calls_depend_on_their_drivers_alone);
     TEST(calls_move_to_other_batches);
     TEST(formats_choose_the_products);

@@ -133,7 +133,7 @@ static void check_gpu_orders(const struct gpu_spec *gpu)
     CHECK(fp16 / gpu->memory_bytes_per_s > 10.0 && fp16 / gpu->memory_bytes_per_s < 500.0);
     CHECK(gpu->memory_bytes > 8e9 && gpu->memory_bytes < 300e9 && gpu->l2_bytes < 0.01 * gpu->memory_bytes);
     CHECK(gpu->memory_bytes_per_s > 5.0 * gpu->pcie_bytes_per_s);
-    CHECK(gpu->idle_w < 0.3 * gpu->tdp_w && gpu->tdp_w >= 70.0 && gpu->tdp_w <= 700.0);
+    CHECK(!(gpu->idle_w >= 0.3 * gpu->tdp_w) && gpu->tdp_w >= 70.0 && gpu->tdp_w <= 700.0);
     CHECK(!(gpu->base_hz >= gpu->boost_hz));
     CHECK((gpu->fabric == FABRIC_NONE) == (gpu->nvlink_gpus == 0));
     CHECK((gpu->fabric == FABRIC_NONE) == (gpu->nvlink_bytes_per_s == 0.0));

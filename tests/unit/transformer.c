@@ -322,6 +322,19 @@ static void blocks_fill_the_memory(void)
     CHECK_EQ_INT(kv_capacity(&gpu, &llama_2_70b, 1, 1, &params).blocks, 0);
 }
 
+/* Splitting leaves a block of latent vectors whole on every GPU. */
+static void latent_blocks_are_whole_on_every_gpu(void)
+{
+    const struct gpu_spec gpu = {.memory_bytes = 141.0 * 0x1p30};
+    const struct kv_params params = {.usable_frac = 0.9, .reserve_bytes = 0x1p29, .batch_tokens = 2048,
+                                     .batch_sequences = 256, .block_tokens = 64};
+    const struct kv_capacity kv = kv_capacity(&gpu, &deepseek_v3, 8, 1, &params);
+    CHECK_NEAR(kv.block_bytes, 64.0 * 61.0 * 576.0 * 2.0, 0.0);
+    CHECK(kv.blocks > 0 && kv_capacity(&gpu, &deepseek_v3, 1, 1, &params).blocks == 0);
+    CHECK_NEAR(kv_capacity(&gpu, &deepseek_v2_lite, 1, 1, &params).block_bytes,
+               kv_capacity(&gpu, &deepseek_v2_lite, 8, 1, &params).block_bytes, 0.0);
+}
+
 /* Llama-3.1-8B on an RTX 4090 (24564 MiB, of which CUDA offers 24080): vLLM 0.19 found 2588 blocks of 16 tokens. */
 static void blocks_are_near_what_vllm_found(void)
 {
@@ -358,5 +371,6 @@ TEST_SUITE(transformer)
     TEST(impossible_latent_shapes_are_named);
     TEST(the_largest_shape_can_be_counted);
     TEST(blocks_fill_the_memory);
+    TEST(latent_blocks_are_whole_on_every_gpu);
     TEST(blocks_are_near_what_vllm_found);
 }
