@@ -59,26 +59,27 @@ static const struct module *find_module(const struct profile_reader *reader, int
     return NULL;
 }
 
-/* A product with the weights of one expert, or with a part of those of an operator that is fused elsewhere. */
-static bool product(const struct profile_llm *llm, const struct module *module, int64_t tokens,
-                    struct kernel_call *call)
+/* A product with one matrix of one expert: of the form of the output projection, in another shape. */
+static bool expert_call(const struct profile_llm *llm, enum part part, int64_t tokens, struct kernel_call *call)
 {
-    const struct llm_spec *spec = &llm->spec;
-    const double head_dim = (double)spec->head_dim, hidden = (double)spec->hidden, inner = llm->shard.expert_ffn;
-    if (!profile_llm_call(llm, module->part == EXPERT_IN || module->part == EXPERT_OUT ? OP_OUT : module->op, tokens,
-                          call))
-        return false;
-    struct gemm_shape *shape = &call->shape.gemm;
-    switch (module->part) {
-    case QUERIES: shape->n = llm->shard.q_heads * head_dim; return true;
-    case KEYS: shape->n = llm->shard.kv_heads * head_dim; return true;
-    case HALF: shape->n *= 0.5; return spec->gated_ffn;
-    case EXPERT_IN: shape->n = inner, shape->k = hidden; return spec->experts > 0;
-    case EXPERT_OUT: shape->n = hidden, shape->k = inner; return spec->experts > 0;
-    case WHOLE:
-    case SEVERAL_KERNELS: break;
-    }
+    const double hidden = (double)llm->spec.hidden, inner = llm->shard.expert_ffn;
+    if (llm->spec.experts == 0 || !profile_llm_call(llm, OP_OUT, tokens, call)) return false;
+    call->shape.gemm.n = part == EXPERT_IN ? inner : hidden;
+    call->shape.gemm.k = part == EXPERT_IN ? hidden : inner;
     return true;
+}
+
+/* The call of a module: an operator of models/layer.h or a part of one. False when the LLM has none. */
+static bool module_call(const struct profile_llm *llm, const struct module *module, int64_t tokens,
+                        struct kernel_call *call)
+{
+    const double head_dim = (double)llm->spec.head_dim;
+    if (module->part == EXPERT_IN || module->part == EXPERT_OUT) return expert_call(llm, module->part, tokens, call);
+    if (!profile_llm_call(llm, module->op, tokens, call)) return false;
+    if (module->part == QUERIES) call->shape.gemm.n = llm->shard.q_heads * head_dim;
+    if (module->part == KEYS) call->shape.gemm.n = llm->shard.kv_heads * head_dim;
+    if (module->part == HALF) call->shape.gemm.n *= 0.5;
+    return module->part != HALF || llm->spec.gated_ffn;
 }
 
 /* Why a row cannot stand for a kernel call, NULL when it can. */
@@ -95,7 +96,7 @@ static int add_row(struct profile_reader *reader, const struct layers_file *file
 {
     const struct module *module = find_module(reader, file->name);
     const char *reason = reason_to_drop(&file->llm, module, row->tokens);
-    if (reason == NULL && !product(&file->llm, module, (int64_t)row->tokens, &row->call))
+    if (reason == NULL && !module_call(&file->llm, module, (int64_t)row->tokens, &row->call))
         reason = "not an operator of the LLM";
     if (reason != NULL) {
         profile_drop(reader->profile, reason, 1);
