@@ -15,7 +15,9 @@ static enum number_format compute_format(const struct kernel_call *call)
     case KERNEL_PREFILL_ATTENTION: return call->shape.prefill.compute;
     case KERNEL_DECODE_ATTENTION: return call->shape.decode.compute;
     case KERNEL_MOE:
-    case KERNEL_MOE_FP8: return call->shape.moe.compute;
+    case KERNEL_MOE_FP8:
+    case KERNEL_MOE_FP8_TENSOR:
+    case KERNEL_MOE_INT4: return call->shape.moe.compute;
     default: return FORMAT_FP16;
     }
 }

@@ -58,12 +58,14 @@ static const struct kernel_param elementwise_table[] = {
 static const char *const elementwise_axes[] = {"tokens", "width"};
 
 static const struct kernel_param moe_table[] = {
-    {"start", "launch, ramp and drain of the kernels", SECONDS, 2e-5, 1e-7, 1e-3},
-    {"compute_efficiency", "share of the peak", PLAIN, 0.5, 0.02, 1.2},
-    {"bandwidth_efficiency", "share of the memory bandwidth", PLAIN, 0.7, 0.02, 1.5},
-    {"softness", "exponent of the soft maximum of computing and moving", PLAIN, 2.0, 0.3, 20.0},
-    {"expert_time", "each expert that is touched", SECONDS, 1e-7, 1e-10, 1e-4},
-    {"tile_rows", "an expert's rows are rounded up to these", PLAIN, 32.0, 1.0, 256.0},
+    {"start", "of all kernels, with sorting the choices by expert", SECONDS, 3e-5, 1e-7, 1e-3},
+    {"compute_efficiency", "share of the peak in full tiles", PLAIN, 0.4, 0.02, 1.2},
+    {"bandwidth_efficiency", "share of the memory bandwidth while weights are read", PLAIN, 0.9, 0.02, 1.5},
+    {"softness", "exponent of the soft maximum of computing and reading weights", PLAIN, 1.5, 0.3, 20.0},
+    {"expert_time", "each expert that is touched", SECONDS, 2e-7, 1e-10, 1e-5},
+    {"pass_efficiency", "share of the memory bandwidth between the products", PLAIN, 0.7, 0.02, 1.5},
+    {"cache_loss", "more computing time when hidden states exceed the L2", PLAIN, 0.15, 0.001, 2.0},
+    {"tiles_per_sm", "tiles that keep an SM busy", PLAIN, 3.0, 0.1, 32.0},
 };
 static const char *const moe_axes[] = {"tokens", "hidden", "inner", "chosen", "experts"};
 

@@ -30,7 +30,9 @@
     X(KERNEL_EMBEDDING, "embedding", ELEMENTWISE)                                                                      \
     X(KERNEL_KV_WRITE, "kv_write", ELEMENTWISE)                                                                        \
     X(KERNEL_MOE, "moe", MOE)                                                                                          \
-    X(KERNEL_MOE_FP8, "moe_fp8", MOE)                                                                                  \
+    X(KERNEL_MOE_FP8, "moe_fp8", MOE) /* a scale per block of weights */                                               \
+    X(KERNEL_MOE_FP8_TENSOR, "moe_fp8_tensor", MOE) /* a scale per tensor */                                           \
+    X(KERNEL_MOE_INT4, "moe_int4", MOE)                                                                                \
     X(KERNEL_ALL_REDUCE, "all_reduce", COLLECTIVE)                                                                     \
     X(KERNEL_ALL_GATHER, "all_gather", COLLECTIVE)                                                                     \
     X(KERNEL_REDUCE_SCATTER, "reduce_scatter", COLLECTIVE)                                                             \

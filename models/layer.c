@@ -334,10 +334,12 @@ static void add_experts(struct listing *list)
         .experts = (double)llm->experts,
         .held = (double)llm->experts / groups,
         .matrices = llm->gated_ffn ? 3.0 : 2.0,
+        .dispatched = dispatches(list),
         .weights = llm->weights,
         .compute = has_native_fp8(list) ? FORMAT_FP8 : llm->compute,
     };
-    const enum kernel_class class = has_native_fp8(list) ? KERNEL_MOE_FP8 : KERNEL_MOE;
+    const enum kernel_class plain = llm->weights == FORMAT_INT4 ? KERNEL_MOE_INT4 : KERNEL_MOE;
+    const enum kernel_class class = has_native_fp8(list) ? KERNEL_MOE_FP8 : plain;
     add(list, OP_EXPERTS, BY_TOKENS, list->sparse, (struct kernel_call){.class = class, .shape.moe = shape});
 }
 

@@ -13,7 +13,8 @@ enum { LAST_TOKENS = 1 << 20, LAST_SEQUENCES = 1 << 16, BLOCK_TOKENS = 128 };
 
 static void add_token_knots(struct knots *knots)
 {
-    static const int64_t first_row[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64};
+    /* Experts take other tiles for more tokens than there are experts on the GPU: 8, 16, 32 or as many as rows. */
+    static const int64_t first_row[] = {1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 14, 16, 17, 20, 24, 28, 32, 33, 40, 48, 56, 64};
     static const struct stride strides[] = {{256, 16}, {2048, 64}, {4096, 128}, {16384, 256}};
     int64_t done = 64;
     for (size_t i = 0; i < sizeof first_row / sizeof *first_row; i++) knots_add(knots, first_row[i]);

@@ -18,6 +18,7 @@
     X(llmservingsim_dense)                                                                                             \
     X(llmservingsim_attention)                                                                                         \
     X(llmservingsim_attention_v0)                                                                                      \
+    X(aiconfigurator_moe)                                                                                              \
     X(nccl)                                                                                                            \
     X(vidur_network)
 

@@ -54,7 +54,7 @@ static const struct member elementwise_members[] = {NEEDED(elementwise, tokens),
 static const struct member moe_members[] = {
     NEEDED(moe, tokens),       NEEDED(moe, hidden),     NEEDED(moe, inner),      NEEDED(moe, chosen),
     NEEDED(moe, experts),      MAYBE(moe, held, 1.0),   MAYBE(moe, matrices, 1.0), MAYBE(moe, skew, 0.0),
-    FORMAT_OF(moe, weights),   FORMAT_OF(moe, compute), END};
+    FLAG_OF(moe, in_turn),     FLAG_OF(moe, dispatched), FORMAT_OF(moe, weights),   FORMAT_OF(moe, compute), END};
 
 static const struct member collective_members[] = {
     NEEDED(collective, bytes), NEEDED(collective, gpus), MAYBE(collective, nodes, 1.0),
