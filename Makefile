@@ -159,6 +159,21 @@ refit-%: build/orrery FORCE
 	build/orrery calibrate --gpu $* $(measured_$*) -o build/calibration/$*.json >build/calibration/$*.txt
 	@mkdir -p configs/calibration && mv build/calibration/$*.json configs/calibration/
 
+## make engines    fit the host time of every engine, or E=name, anew to the measured iterations, into configs/engines
+MEASURED := $(DATA)/llm_end_to_end
+iterations_vllm-0.2 := $(sort $(wildcard $(MEASURED)/splitwise__*.csv))
+iterations_vllm-2024 := $(sort $(wildcard $(PROFILES)/vidur/*__cpu_overheads.csv))
+iterations_vllm-0.12 := $(MEASURED)/h100_sxm__measured_ttft_tpot.csv
+iterations_trtllm-1.0 := $(MEASURED)/h100_sxm__measured_ttft_tpot.csv
+iterations_sglang-0.5 := $(MEASURED)/h100_sxm__measured_ttft_tpot.csv
+iterations_swifttransformer := $(MEASURED)/distserve__a100-80g__fitted_coefficients_distserve.json
+iterations_vllm-0.19 := $(sort $(wildcard $(PROFILES)/llmservingsim/RTX*__attention.csv))
+ENGINES := vllm-0.2 vllm-2024 vllm-0.12 vllm-0.19 trtllm-1.0 sglang-0.5 swifttransformer
+engines: $(addprefix engine-,$(if $(E),$(E),$(ENGINES)))
+engine-%: build/orrery FORCE
+	@mkdir -p configs/engines
+	build/orrery calibrate --engine $* $(iterations_$*) -o configs/engines/$*.json >build/engine-$*.txt
+
 ## make accuracy   write the table "Accuracy" of README.md from configs/calibration
 accuracy:
 	@analysis/calibrate/accuracy.sh README.md
@@ -180,5 +195,5 @@ help:
 
 -include $(shell find build -name '*.d' 2>/dev/null)
 
-.PHONY: all deps run test run-tests bench fuzz run-fuzz lint calibration accuracy install clean help FORCE
+.PHONY: all deps run test run-tests bench fuzz run-fuzz lint calibration engines accuracy install clean help FORCE
 .SECONDARY:

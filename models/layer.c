@@ -343,10 +343,20 @@ static void add_experts(struct listing *list)
     add(list, OP_EXPERTS, BY_TOKENS, list->sparse, (struct kernel_call){.class = class, .shape.moe = shape});
 }
 
+/* The engine's own kernel takes messages of up to 8 MiB (vLLM, custom_all_reduce). */
+static enum kernel_class all_reduce_class(const struct listing *list, double bytes)
+{
+    const double direct_bytes = 8.0 * 1024.0 * 1024.0;
+    const struct llm_split *split = list->split;
+    const bool connected = split->tensor <= list->gpu->nvlink_gpus && split->tensor <= split->gpus_per_node;
+    return split->direct_all_reduce && connected && bytes < direct_bytes ? KERNEL_DIRECT_ALL_REDUCE : KERNEL_ALL_REDUCE;
+}
+
 /* Two sums per layer, and one of the experts and what stands beside them. */
 static void add_residuals(struct listing *list)
 {
     const double beside = list->llm->experts > 0 && list->llm->ffn > 0 ? list->sparse : 0.0;
+    if (list->split->fused_residual) return;
     add_elementwise(list, OP_RESIDUAL, KERNEL_RESIDUAL, 2.0 * list->layers + beside, list->own_tokens,
                     3.0 * (double)list->llm->hidden);
 }
@@ -363,7 +373,7 @@ static void add_sums(struct listing *list)
         add_collective(list, OP_REDUCE_SCATTER, KERNEL_REDUCE_SCATTER, BY_TOKENS, first + sums, bytes);
         add_collective(list, OP_ALL_GATHER, KERNEL_ALL_GATHER, BY_TOKENS, sums + 1.0, bytes);
     } else {
-        add_collective(list, OP_ALL_REDUCE, KERNEL_ALL_REDUCE, BY_TOKENS, first + sums, bytes);
+        add_collective(list, OP_ALL_REDUCE, all_reduce_class(list, bytes), BY_TOKENS, first + sums, bytes);
         add_collective(list, OP_ALL_GATHER, KERNEL_ALL_GATHER, BY_TOKENS, 1.0 - first, bytes);
     }
 }

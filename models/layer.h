@@ -55,10 +55,14 @@ const char *llm_operator_name(enum llm_operator op);
 /* How one replica is split over GPUs. expert > 1: the experts are dealt to that many groups of GPUs instead of each being
  * cut over all; it divides tensor. sequence: norms and residuals work on a share of the tokens, an all-reduce becomes a
  * reduce-scatter and an all-gather (Korthikanti et al. 2022); with expert > 1 tokens then travel to their experts and
- * back, and every GPU holds all of the shared expert (DeepSeek-V3, 2024). */
+ * back, and every GPU holds all of the shared expert (DeepSeek-V3, 2024).
+ *
+ * What engines differ in: an all-reduce of their own for short messages (models/collective.h), where NVLink connects all
+ * GPUs; norms that add the residual up in passing, so that it is no operator of its own. */
 struct llm_split {
     int64_t tensor, pipeline, expert;
     bool sequence;
+    bool direct_all_reduce, fused_residual;
     int64_t gpus_per_node;      /* >= 1; a group beyond it crosses the network */
     double network_bytes_per_s; /* per GPU and direction; unused inside a node */
 };

@@ -88,8 +88,7 @@ static void set_free_params(const struct fit *fit, const gsl_vector *u, union ke
 
 /* --- residuals --- */
 
-/* The signed root of the soft_l1 loss 2 scale^2 (sqrt(1 + (r/scale)^2) - 1), so that a sum of squares is the loss. */
-static double soft_l1_root(double residual)
+double fit_soft_l1_root(double residual)
 {
     const double z = residual / f_scale;
     const double root = f_scale * sqrt(2.0 * z * z / (sqrt(1.0 + z * z) + 1.0));
@@ -104,7 +103,7 @@ static int residuals(const gsl_vector *u, void *context, gsl_vector *out)
     for (size_t i = 0; i < fit->n_rows; i++) {
         const double log_ratio = log(fit->model->seconds(&params, fit->rows[i]) / fit->rows[i]->measured_s);
         if (!isfinite(log_ratio)) return GSL_EDOM;
-        gsl_vector_set(out, i, soft_l1_root(log_ratio));
+        gsl_vector_set(out, i, fit_soft_l1_root(log_ratio));
     }
     return GSL_SUCCESS;
 }

@@ -46,6 +46,10 @@ struct kernel_range fit_range(enum kernel_class class, const struct profile_row 
 /* predicted / measured - 1 of one row. */
 double fit_row_error(const struct profile_row *row, const union kernel_params *params);
 
+/* The signed root of the soft_l1 loss 2 scale^2 (sqrt(1 + (r/scale)^2) - 1) of a residual log(predicted / measured), so
+ * that a sum of squares is the loss; scale is 3 %. */
+double fit_soft_l1_root(double residual);
+
 /* Sums up n signed errors; scrambles them. All zero when n is 0. */
 struct fit_error fit_error_of(double *errors, size_t n);
 

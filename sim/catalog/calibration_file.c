@@ -10,7 +10,7 @@
     {.name = text, .kind = CONFIG_REAL, .flags = CONFIG_REQUIRED, ERROR(member), .min = least, .max = least - 1,       \
      .help = what}
 
-static const struct config_field error_fields[] = {
+const struct config_field calibration_error_fields[] = {
     {.name = "rows", .kind = CONFIG_INT, .flags = CONFIG_REQUIRED, ERROR(rows), .min = 0, .max = -1,
      .help = "measurements"},
     SHARE("median", median, 0.0, "median of |predicted / measured - 1|"),
@@ -21,7 +21,7 @@ static const struct config_field error_fields[] = {
 };
 
 #define ERRORS(text, where, what)                                                                                      \
-    {.name = text, .kind = CONFIG_MAP, .offset = where, .fields = error_fields,                                        \
+    {.name = text, .kind = CONFIG_MAP, .offset = where, .fields = calibration_error_fields,                                        \
      .elem_bytes = sizeof(struct calibration_error), .help = what}
 #define HELD_OUT(member) offsetof(struct calibration_held_out, member)
 
@@ -35,7 +35,7 @@ static const struct config_field held_out_fields[] = {
     {0},
 };
 
-static const struct config_field profile_fields[] = {
+const struct config_field calibration_profile_fields[] = {
     {.name = "file", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, .offset = offsetof(struct calibration_profile, file),
      .min = 1, .max = 1000, .help = "name of the file"},
     {.name = "hash", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, .offset = offsetof(struct calibration_profile, hash),
@@ -89,7 +89,7 @@ static const struct config_field *class_fields(const struct kernel_class_info *i
          .help = "shapes that were fitted"},
         {.name = "rows", .kind = CONFIG_INT, .flags = CONFIG_REQUIRED, CLASS(rows), .min = 1, .max = -1,
          .help = "measurements that were fitted"},
-        {.name = "profiles", .kind = CONFIG_LIST, CLASS(profiles), .fields = profile_fields,
+        {.name = "profiles", .kind = CONFIG_LIST, CLASS(profiles), .fields = calibration_profile_fields,
          .elem_bytes = sizeof(struct calibration_profile), .help = "files they come from"},
         ERRORS("fit", offsetof(struct calibration_class, fit), "the error that is left, over bands and operators"),
         {.name = "held_out", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, CLASS(held_out),

@@ -58,6 +58,7 @@ static void find_classes(const struct operators_parts *parts, bool needed[KERNEL
     struct kernel_use uses[LLM_MAX_USES];
     const size_t n = llm_iteration_kernels(parts->llm, &parts->split, parts->gpu, &work, uses);
     for (size_t i = 0; i < n; i++) needed[uses[i].call.class] = true;
+    if (parts->split.direct_all_reduce) needed[KERNEL_ALL_REDUCE] = true; /* for long messages */
 }
 
 /* The calibration, by the GPU's name unless another one is asked for, which then must exist. */
@@ -78,8 +79,10 @@ static int find_calibration(const struct operators_params *params, const struct 
         code = shelf_find(request->catalog, &calibrations, params->calibration, request->where, request->arena,
                           &wanted.name, request->diag);
     find_classes(parts, needed);
-    if (code != 0) return code;
-    return calibration_read(request->catalog, &wanted, request->arena, &cost->calibration, request->diag);
+    if (code == 0)
+        code = calibration_read(request->catalog, &wanted, request->arena, &cost->calibration, request->diag);
+    if (code == 0) engine_preset_adapt(&cost->engine, &cost->calibration.kernels);
+    return code;
 }
 
 static int build(const void *given, const struct cost_request *request, struct iteration_model *model)
@@ -92,6 +95,7 @@ static int build(const void *given, const struct cost_request *request, struct i
     if (code == 0)
         code = catalog_engine(request->catalog, params->engine, request->where, request->arena, &cost->engine,
                               request->diag);
+    engine_preset_split(&cost->engine, &parts.split);
     if (code == 0) code = find_calibration(params, request, &parts, cost);
     if (code != 0) return code;
     engine_preset_params(&cost->engine, request->gpu->name, request->tensor_parallel, &parts.engine);

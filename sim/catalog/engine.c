@@ -29,16 +29,32 @@ static const struct config_field overhead_fields[] = {
 const struct config_field engine_preset_fields[] = {
     {.name = "summary", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, PRESET(summary), .min = 1, .max = 512,
      .help = "engine, version, how it was run"},
+    {.name = "source", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL, PRESET(source), .min = 1, .max = 512,
+     .help = "where the values of this file come from"},
     {.name = "kernels", .kind = CONFIG_TEXT, PRESET(kernels), .value = "in-model", .min = 1, .max = 64,
      .help = "calibration set of the kernels: timed inside a model, or each alone (isolated)"},
     {.name = "collectives", .kind = CONFIG_TEXT, PRESET(collectives), .value = "in-model", .min = 1, .max = 64,
      .help = "calibration set of the collective operations"},
+    {.name = "direct_all_reduce", .kind = CONFIG_BOOL, PRESET(direct_all_reduce), .value = "false",
+     .help = "short messages are summed by a kernel of the engine instead of the library"},
+    {.name = "fused_residual", .kind = CONFIG_BOOL, PRESET(fused_residual), .value = "false",
+     .help = "norms add the residual up in passing"},
+    {.name = "fused_narrowing", .kind = CONFIG_BOOL, PRESET(fused_narrowing), .value = "false",
+     .help = "operators hand the activations of fp8 products on in fp8"},
     {.name = "graph_tokens", .kind = CONFIG_INT, PRESET(graph_tokens), .value = "0", .min = 0, .max = 1e9,
      .help = "batches of up to so many tokens replay a captured CUDA graph; 0: none does"},
     {.name = "launch", .kind = CONFIG_LIST, PRESET(launches), .fields = launch_fields,
      .elem_bytes = sizeof(struct engine_launch), .help = "launching kernels one by one, under which a fast GPU waits"},
     {.name = "overhead", .kind = CONFIG_LIST, PRESET(overheads), .fields = overhead_fields,
      .elem_bytes = sizeof(struct engine_overhead), .help = "host time on top of the GPU's, by tensor parallelism"},
+    {.name = "fitted_on", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL, PRESET(fitted_on), .min = 1, .max = 512,
+     .help = "which of the measurements the constants were fitted on"},
+    {.name = "profiles", .kind = CONFIG_LIST, PRESET(profiles), .fields = calibration_profile_fields,
+     .elem_bytes = sizeof(struct calibration_profile), .help = "files of measurements"},
+    {.name = "fit", .kind = CONFIG_MAP, PRESET(fit), .fields = calibration_error_fields,
+     .elem_bytes = sizeof(struct calibration_error), .help = "error on the measurements that were fitted on"},
+    {.name = "held_out", .kind = CONFIG_MAP, PRESET(held_out), .fields = calibration_error_fields,
+     .elem_bytes = sizeof(struct calibration_error), .help = "error on all others"},
     {0},
 };
 
@@ -103,11 +119,27 @@ bool engine_preset_params(const struct engine_preset *preset, const char *gpu, i
     return gpu_listed && degree_listed;
 }
 
+void engine_preset_split(const struct engine_preset *preset, struct llm_split *split)
+{
+    split->direct_all_reduce = preset->direct_all_reduce;
+    split->fused_residual = preset->fused_residual;
+}
+
+void engine_preset_adapt(const struct engine_preset *preset, struct kernel_set *kernels)
+{
+    struct gemm_params *narrow = &kernels->params[KERNEL_GEMM_FP8].gemm;
+    if (!preset->fused_narrowing) return;
+    narrow->start_s = kernels->params[KERNEL_GEMM].gemm.start_s;
+    narrow->quantise_frac = 0.0;
+}
+
 int engine_preset_kernels(const struct engine_preset *preset, const struct catalog *catalog, const char *gpu,
                           struct arena *arena, struct calibration *calibration, struct diag *diag)
 {
     const struct calibration_request request = {gpu, preset->kernels, preset->collectives, NULL};
-    return calibration_read(catalog, &request, arena, calibration, diag);
+    const int code = calibration_read(catalog, &request, arena, calibration, diag);
+    if (code == 0) engine_preset_adapt(preset, &calibration->kernels);
+    return code;
 }
 
 /* Looking up an overhead relies on the order of the list. */

@@ -1,10 +1,16 @@
 /* Presets of serving engines: configs/engines/NAME.json, the host time that a version of an engine adds to the GPU's,
- * and the calibration sets that its kernels behave like. Fitted by `orrery calibrate` on measured iterations.
+ * and the calibration sets that its kernels behave like. Written by `orrery calibrate`, fitted on one part of measured
+ * iterations and tested on the rest.
  *
- *     { "summary": "vLLM 0.2 (late 2023): no CUDA graphs, Ray workers",
- *       "kernels": "in-model", "collectives": "in-model", "graph_tokens": 0,
- *       "launch": [{"gpu": "a100-80-sxm", "layer": {"value": "0.39ms", "source": "...", "sure": "measured"}}, ...],
- *       "overhead": [{"tensor_parallel": 2, "iteration": {...}, "sequence": {...}, "prompt": {...}}, ...] }
+ *     { "summary": "vLLM 0.2 (late 2023): no CUDA graphs, Ray workers", "source": "...",
+ *       "kernels": "in-model", "collectives": "in-model",
+ *       "direct_all_reduce": false, "fused_residual": false, "fused_narrowing": false, "graph_tokens": 0,
+ *       "launch": [{"gpu": "a100-80-sxm", "layer": "0.39ms"}, ...],
+ *       "overhead": [{"tensor_parallel": 2, "iteration": "9ms", "sequence": "0s", "prompt": "8ms"}, ...],
+ *       "fitted_on": "single requests of at most 2048 prompt tokens",
+ *       "profiles": [{"file": "splitwise__llama2-70b__latency_and_power.csv", "hash": "..."}, ...],
+ *       "fit": {"all": {"rows": 1, "median": 0.02, "p90": 0.08, "worst": 0.3, "bias": 0.0}, "tokens": {...}, ...},
+ *       "held_out": {...} }
  *
  * Launching is the work of the CPU beside the GPU, so it is listed by GPU; a GPU that is not listed takes the first
  * entry. Overheads between two listed degrees of tensor parallelism are interpolated over the logarithm of the degree,
@@ -13,7 +19,9 @@
 #define ORRERY_CATALOG_ENGINE_H
 
 #include "models/engine.h"
+#include "models/layer.h"
 #include "sim/catalog/calibration.h"
+#include "sim/catalog/calibration_file.h"
 #include "sim/catalog/catalog.h"
 
 #include <stdbool.h>
@@ -29,11 +37,16 @@ struct engine_overhead {
 };
 
 struct engine_preset {
-    const char *name, *summary;
+    const char *name, *summary, *source;
     const char *kernels, *collectives; /* names of calibration sets */
+    bool direct_all_reduce, fused_residual; /* see llm_split */
+    bool fused_narrowing; /* operators hand activations of fp8 products on in fp8 */
     int64_t graph_tokens;
     struct config_list launches;  /* struct engine_launch; none: nothing to wait for */
     struct config_list overheads; /* struct engine_overhead, by rising degree; none: no overhead */
+    const char *fitted_on;        /* which of the measurements, in words; NULL: not fitted */
+    struct config_list profiles;  /* struct calibration_profile */
+    struct config_list fit, held_out; /* struct calibration_error: of the rows fitted on, of all others; by group */
 };
 
 extern const struct config_field engine_preset_fields[];
@@ -50,8 +63,13 @@ int catalog_list_engines(const struct catalog *catalog, struct arena *arena, str
 bool engine_preset_params(const struct engine_preset *preset, const char *gpu, int64_t tensor_parallel,
                           struct engine_params *params);
 
-/* The calibration of a GPU as the preset wants it: kernels of one set, collectives of another. Returns what
- * calibration_load returns. */
+/* Sets what an engine decides of how kernels are launched. */
+void engine_preset_split(const struct engine_preset *preset, struct llm_split *split);
+
+/* Takes the pass over their activations from products in fp8, where the engine needs none: they start like others. */
+void engine_preset_adapt(const struct engine_preset *preset, struct kernel_set *kernels);
+
+/* The calibration of a GPU as the preset wants it: its sets, adapted. Returns what calibration_read returns. */
 int engine_preset_kernels(const struct engine_preset *preset, const struct catalog *catalog, const char *gpu,
                           struct arena *arena, struct calibration *calibration, struct diag *diag);
 

@@ -1,4 +1,6 @@
-/* orrery calibrate: fits the cost models of a GPU to measured profiles, or tells how far a shipped fit is from one. */
+/* orrery calibrate: fits the cost models of a GPU to measured profiles, or tells how far a shipped fit is from one; fits
+ * the host time of an engine. */
+#include "sim/cli/calibrate_engine.h"
 #include "sim/cli/calibrate_files.h"
 #include "sim/cli/calibrate_print.h"
 #include "sim/cli/cli.h"
@@ -12,7 +14,7 @@
 enum { MAX_PROFILES = 256 };
 
 struct calibrate_options {
-    const char *gpu, *predict, *set, *llm, *tensor_parallel, *output, *report;
+    const char *gpu, *predict, *engine, *set, *llm, *tensor_parallel, *output, *report;
     bool json;
 };
 
@@ -20,6 +22,8 @@ struct calibrate_options {
 static const struct option calibrate_options[] = {
     {"What is read", "gpu", 'g', OPTION_TEXT, AT(gpu), "GPU", NULL, "the GPU that was measured ('orrery list gpus')"},
     {NULL, "predict", 'p', OPTION_TEXT, AT(predict), "GPU", NULL, "fit nothing: the error of the shipped model of GPU"},
+    {NULL, "engine", 'e', OPTION_TEXT, AT(engine), "NAME", NULL,
+     "the serving engine whose iterations were measured: fit its host time"},
     {NULL, "set", 's', OPTION_TEXT, AT(set), "SET", NULL, "parameter set; by the format: in-model or isolated"},
     {NULL, "llm", 0, OPTION_TEXT, AT(llm), "LLM", NULL, "the LLM that was measured, where the profile does not say"},
     {NULL, "tp", 0, OPTION_TEXT, AT(tensor_parallel), "N", NULL, "GPUs it was split over, where that is not said"},
@@ -100,12 +104,17 @@ static int read_tensor_parallel(struct reading *reading)
                       "option '--tp' must be a whole number from 1, got '%s'", text);
 }
 
+static int find_catalog(struct reading *reading)
+{
+    const char *data = paths_data(&reading->arena);
+    reading->catalog.root = data != NULL ? path_join(&reading->arena, data, "configs") : NULL;
+    return reading->catalog.root != NULL ? 0 : SIM_E_NOMEM;
+}
+
 static int read_profiles(struct reading *reading, const struct cli_call *call, const char *gpu)
 {
-    reading->catalog.root = paths_data(&reading->arena);
-    if (reading->catalog.root != NULL) reading->catalog.root = path_join(&reading->arena, reading->catalog.root, "configs");
     reading->profiles = arena_alloc(&reading->arena, (size_t)call->n_arguments * sizeof *reading->profiles);
-    if (reading->catalog.root == NULL || reading->profiles == NULL) return SIM_E_NOMEM;
+    if (reading->profiles == NULL) return SIM_E_NOMEM;
     int code = read_tensor_parallel(reading);
     for (int i = 0; code == 0 && i < call->n_arguments; i++) code = read_profile(reading, call->arguments[i], gpu);
     return code;
@@ -188,10 +197,14 @@ static int predict(struct reading *reading)
 
 static int check_usage(struct cli *cli, const struct calibrate_options *options)
 {
-    if ((options->gpu == NULL) == (options->predict == NULL))
+    if ((options->gpu != NULL) + (options->predict != NULL) + (options->engine != NULL) != 1)
         return fail_usage(cli,
-                          "--gpu GPU fits a model to the profiles, --predict GPU tells the error of the shipped one",
-                          "name the GPU, with either --gpu or --predict");
+                          "--gpu GPU fits a model to the profiles, --predict GPU tells the error of the shipped one, "
+                          "--engine NAME fits the host time of an engine",
+                          "say what is to be done, with one of --gpu, --predict and --engine");
+    if (options->engine != NULL &&
+        (options->report != NULL || options->set != NULL || options->llm != NULL || options->tensor_parallel != NULL))
+        return fail_usage(cli, "leave out --report, --set, --llm and --tp", "an engine's measurements say it all");
     if (options->predict != NULL && (options->output != NULL || options->report != NULL))
         return fail_usage(cli, "leave out --output and --report", "a prediction fits nothing, and writes no files");
     if (options->predict != NULL && strcmp(options->predict, pooled_name) == 0)
@@ -204,6 +217,14 @@ static int check_usage(struct cli *cli, const struct calibrate_options *options)
     return 0;
 }
 
+static int run_profiles(struct reading *reading, const struct cli_call *call)
+{
+    const struct calibrate_options *options = reading->options;
+    const int code = read_profiles(reading, call, options->gpu != NULL ? options->gpu : options->predict);
+    if (code != 0) return code;
+    return options->predict != NULL ? predict(reading) : fit(reading);
+}
+
 static int calibrate(struct cli *cli, const struct cli_call *call)
 {
     const struct calibrate_options *options = call->options;
@@ -211,8 +232,12 @@ static int calibrate(struct cli *cli, const struct cli_call *call)
     if (code != 0) return code;
     struct reading reading = {.cli = cli, .options = options};
     arena_init(&reading.arena);
-    code = read_profiles(&reading, call, options->gpu != NULL ? options->gpu : options->predict);
-    if (code == 0) code = options->predict != NULL ? predict(&reading) : fit(&reading);
+    code = find_catalog(&reading);
+    if (code == 0 && options->engine != NULL)
+        code = calibrate_engine(cli, &reading.catalog, options->engine, (const char *const *)call->arguments,
+                                (size_t)call->n_arguments, options->output, options->json);
+    else if (code == 0)
+        code = run_profiles(&reading, call);
     arena_fini(&reading.arena);
     return code;
 }
@@ -222,14 +247,17 @@ const struct verb verb_calibrate = {
     .summary = "fit cost models to measured profiles of a GPU, or predict a profile",
     .usage = "--gpu GPU PROFILE... [-o FILE] [--report DIR] [--set SET] [--llm LLM] [--tp N] [--json]\n"
              "--gpu default GPU=PROFILE... [-o FILE]\n"
-             "--predict GPU PROFILE... [--set SET] [--llm LLM] [--tp N] [--json]",
+             "--predict GPU PROFILE... [--set SET] [--llm LLM] [--tp N] [--json]\n"
+             "--engine NAME MEASURED... [-o FILE] [--json]",
     .notes = "A profile is a CSV file, plain or gzip-compressed, known by its columns: those of Vidur, aiconfigurator,\n"
              "LLMServingSim, or one of your own with a row per kernel call:\n\n"
              "  kernel,m,n,k,weights,compute,time_us,group\n"
              "  gemm,16,4096,4096,fp16,fp16,21.5,llama-2-7b\n\n"
              "with the members of the kernel's shape as columns (models/*.h), the time in 'time_us' or 'time_s', and\n"
              "optionally 'operator' and 'group' (rows to be held out together). Without -o nothing is written.\n"
-             "'--gpu default' fits all GPUs together: what GPUs without calibration use.\n",
+             "'--gpu default' fits all GPUs together: what GPUs without calibration use.\n\n"
+             "'--engine' reads measured iterations instead: Splitwise's prompt and token times, Vidur's CPU overheads,\n"
+             "aiconfigurator's table of TTFT and TPOT, DistServe's coefficients, LLMServingSim's operators.\n",
     .options = calibrate_options,
     .options_bytes = sizeof(struct calibrate_options),
     .min_arguments = 1,

@@ -9,8 +9,7 @@
 #include <limits.h>
 #include <sys/stat.h>
 
-/* Writes a text that has been made without failure, and names the file. */
-static int write_file(struct cli *cli, const char *path, const struct text *text)
+int calibrate_write(struct cli *cli, const char *path, const struct text *text)
 {
     struct output *output = NULL;
     if (text->failed) return SIM_E_NOMEM;
@@ -27,7 +26,7 @@ int calibrate_save(struct cli *cli, const char *path, const char *gpu, const str
     struct text json;
     text_init(&json);
     int code = calibration_write(gpu, sets, n_sets, path, &json, &cli->diag);
-    if (code == 0) code = write_file(cli, path, &json);
+    if (code == 0) code = calibrate_write(cli, path, &json);
     text_fini(&json);
     return code;
 }
@@ -40,7 +39,7 @@ static int draw_class(struct cli *cli, const char *directory, const char *gpu, c
     text_init(&svg);
     snprintf(path, sizeof path, "%s/%s-%s.svg", directory, set->name, kernel_class_info(class)->name);
     report_scatter(gpu, set, class, &svg);
-    const int code = write_file(cli, path, &svg);
+    const int code = calibrate_write(cli, path, &svg);
     text_fini(&svg);
     return code;
 }
@@ -52,7 +51,7 @@ static int draw_bands(struct cli *cli, const char *directory, const char *gpu, c
     text_init(&svg);
     snprintf(path, sizeof path, "%s/%s-error-by-band.svg", directory, set->name);
     report_bands(gpu, set, &svg);
-    const int code = write_file(cli, path, &svg);
+    const int code = calibrate_write(cli, path, &svg);
     text_fini(&svg);
     return code;
 }

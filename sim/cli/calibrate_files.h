@@ -5,6 +5,10 @@
 #include "sim/cli/cli.h"
 #include "analysis/calibrate/calibrate.h"
 
+/* Writes a text, and names the file on standard error. Returns 0, SIM_E_IO or SIM_E_NOMEM (also when making the text
+ * has failed). */
+int calibrate_write(struct cli *cli, const char *path, const struct text *text);
+
 /* Lays the sets over the calibration file at `path`. Returns 0, SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
 int calibrate_save(struct cli *cli, const char *path, const char *gpu, const struct calibrated_set *sets,
                    size_t n_sets);

@@ -6,6 +6,7 @@
 #include "sim/core/path.h"
 #include "policies/registry.h"
 #include "sim/catalog/catalog.h"
+#include "sim/catalog/engine.h"
 #include "sim/catalog/storage.h"
 #include "sim/world/metric.h"
 #include "traces/registry.h"
@@ -134,6 +135,44 @@ static int list_storage(struct listing *list)
     return code;
 }
 
+/* Milliseconds of an iteration's constant part on one GPU and on eight. */
+static void add_engine(struct table *table, const struct engine_preset *preset)
+{
+    struct engine_params one, eight;
+    const struct calibration_error *held_out = preset->held_out.items;
+    engine_preset_params(preset, "", 1, &one);
+    engine_preset_params(preset, "", 8, &eight);
+    table_text(table, preset->name);
+    table_text(table, preset->kernels);
+    table_number(table, 1e3 * one.iteration_s);
+    table_number(table, 1e3 * eight.iteration_s);
+    table_number(table, 1e6 * eight.sequence_s);
+    table_number(table, 1e6 * eight.layer_launch_s);
+    if (preset->held_out.n > 0)
+        table_number(table, round(held_out->median * 1e4) / 1e2);
+    else
+        table_undefined(table);
+    table_text(table, preset->summary);
+}
+
+static int list_engines(struct listing *list)
+{
+    static const struct table_column columns[] = {
+        {"engine", COLUMN_LEFT, false},             {"kernels", COLUMN_LEFT, false},
+        {"iteration_ms_1_gpu", COLUMN_RIGHT, false}, {"iteration_ms_8_gpus", COLUMN_RIGHT, false},
+        {"sequence_us", COLUMN_RIGHT, false},       {"layer_launch_us", COLUMN_RIGHT, false},
+        {"error_%", COLUMN_RIGHT, false},           {"summary", COLUMN_LEFT, false}};
+    COLUMNS(list, columns);
+    struct catalog_names names;
+    int code = catalog_list_engines(&list->catalog, &list->arena, &names, &list->cli->diag);
+    for (size_t i = 0; code == 0 && i < names.n; i++) {
+        struct engine_preset preset;
+        code = catalog_engine(&list->catalog, names.names[i], names.names[i], &list->arena, &preset, &list->cli->diag);
+        if (code == 0) add_engine(&list->table, &preset);
+    }
+    return code;
+}
+
 /* --- The tables of the program --- */
 
 static const char *family_name(enum policy_family family)
@@ -247,7 +286,7 @@ static int list_scenarios(struct listing *list)
 static const struct {
     const char *name;
     int (*make)(struct listing *list);
-} listings[] = {{"gpus", list_gpus},         {"llms", list_llms},       {"storage", list_storage},
+} listings[] = {{"gpus", list_gpus},         {"llms", list_llms},       {"storage", list_storage}, {"engines", list_engines},
                 {"policies", list_policies}, {"formats", list_formats}, {"metrics", list_metrics},
                 {"scenarios", list_scenarios}};
 enum { N_LISTINGS = sizeof listings / sizeof *listings };
@@ -274,7 +313,7 @@ static int list(struct cli *cli, const struct cli_call *call)
 const struct verb verb_list = {
     .name = "list",
     .summary = "what a scenario may name",
-    .usage = "gpus|llms|storage|policies|formats|metrics|scenarios [--json]",
+    .usage = "gpus|llms|engines|storage|policies|formats|metrics|scenarios [--json]",
     .options = list_options,
     .options_bytes = sizeof(struct list_options),
     .min_arguments = 1,

@@ -113,7 +113,7 @@ run 2 calibrate
 err "error: 'orrery calibrate' needs an argument"
 run 2 calibrate "$T/norm.csv"
 err_is <<'END'
-error: name the GPU, with either --gpu or --predict; --gpu GPU fits a model to the profiles, --predict GPU tells the error of the shipped one
+error: say what is to be done, with one of --gpu, --predict and --engine; --gpu GPU fits a model to the profiles, --predict GPU tells the error of the shipped one, --engine NAME fits the host time of an engine
 END
 run 2 calibrate --gpu a100-80-sxn "$T/norm.csv"
 err "--gpu: error: unknown GPU 'a100-80-sxn'; did you mean 'a100-80-sxm'?"

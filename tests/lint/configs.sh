@@ -1,6 +1,6 @@
 #!/bin/sh
 # Every file in configs/ is JSON with // comments and says first what it is for; every scenario is valid, every GPU,
-# LLM and storage device can be listed.
+# LLM, storage device and engine can be listed.
 . tests/cli/lib.sh
 
 for file in $(find configs -name '*.json' | LC_ALL=C sort); do
@@ -22,7 +22,7 @@ for file in $(find configs -name '*.json' | LC_ALL=C sort); do
         ;;
     esac
 done
-for kind in gpus:hardware llms:llms storage:storage; do
+for kind in gpus:hardware llms:llms storage:storage engines:engines; do
     run 0 list "${kind%%:*}" --json
     equal "$(sqlite3 :memory: "select json_array_length(readfile('$T/out'))")" \
         "$(ls "configs/${kind##*:}" | wc -l)" "number of ${kind%%:*}"

@@ -1,0 +1,124 @@
+#include "analysis/calibrate/engine_calibrate.h"
+
+#include <string.h>
+
+enum { MAX_GROUPS = 16 };
+
+static int fail_nomem(struct diag *diag)
+{
+    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+}
+
+static int read_files(struct engine_calibration *calibration, const char *const *paths, struct arena *arena,
+                      struct diag *diag)
+{
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < calibration->n_files; i++)
+        code = measured_read(paths[i], arena, &calibration->files[i], diag);
+    return code;
+}
+
+/* The points of all files, one after the other. */
+static int join_points(struct engine_calibration *calibration, struct engine_replicas *replicas, size_t step,
+                       struct diag *diag)
+{
+    size_t n_rows = 0;
+    for (size_t i = 0; i < calibration->n_files; i++) n_rows += calibration->files[i].n;
+    calibration->points = arena_alloc(replicas->arena, (n_rows + 1) * sizeof *calibration->points);
+    if (calibration->points == NULL) return fail_nomem(diag);
+    for (size_t i = 0; i < calibration->n_files; i++) {
+        struct engine_point *points;
+        size_t n;
+        const int code = engine_points(replicas, &calibration->preset, &calibration->files[i], step, &points, &n, diag);
+        if (code != 0) return code;
+        if (n > 0) memcpy(calibration->points + calibration->n_points, points, n * sizeof *points);
+        calibration->n_points += n;
+    }
+    return 0;
+}
+
+/* Appends the error of a group to a list, unless it has no rows. */
+static int add_error(const struct engine_calibration *calibration, const char *group, bool fitted,
+                     struct config_list *errors)
+{
+    struct fit_error error;
+    struct calibration_error *items = errors->items;
+    const int code = engine_measure(&calibration->preset, calibration->points, calibration->n_points, group, fitted,
+                                    &error);
+    if (code != 0 || error.rows == 0) return code;
+    items[errors->n++] = (struct calibration_error){.name = group != NULL ? group : "all",
+                                                    .rows = error.rows,
+                                                    .median = error.median,
+                                                    .p90 = error.p90,
+                                                    .worst = error.worst,
+                                                    .bias = error.bias};
+    return 0;
+}
+
+/* The groups of the points, in order of the first of each. */
+static size_t list_groups(const struct engine_calibration *calibration, const char *groups[MAX_GROUPS])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < calibration->n_points; i++) {
+        size_t at = 0;
+        while (at < n && strcmp(groups[at], calibration->points[i].row->group) != 0) at++;
+        if (at == n && n < MAX_GROUPS) groups[n++] = calibration->points[i].row->group;
+    }
+    return n;
+}
+
+static int measure_groups(struct engine_calibration *calibration, bool fitted, struct config_list *errors,
+                          struct arena *arena)
+{
+    const char *groups[MAX_GROUPS];
+    const size_t n = list_groups(calibration, groups);
+    errors->items = arena_alloc(arena, (n + 1) * sizeof(struct calibration_error));
+    if (errors->items == NULL) return SIM_E_NOMEM;
+    int code = add_error(calibration, NULL, fitted, errors);
+    for (size_t i = 0; code == 0 && i < n; i++) code = add_error(calibration, groups[i], fitted, errors);
+    return code;
+}
+
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+static int list_profiles(struct engine_calibration *calibration, struct arena *arena)
+{
+    struct calibration_profile *profiles = arena_alloc(arena, calibration->n_files * sizeof *profiles);
+    if (profiles == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < calibration->n_files; i++)
+        profiles[i] = (struct calibration_profile){file_name(calibration->files[i].path), calibration->files[i].hash};
+    calibration->preset.profiles = (struct config_list){calibration->n_files, profiles};
+    calibration->preset.fitted_on = calibration->files[0].fitted_on;
+    return 0;
+}
+
+static int describe(struct engine_calibration *calibration, struct arena *arena, struct diag *diag)
+{
+    int code = list_profiles(calibration, arena);
+    if (code == 0) code = measure_groups(calibration, true, &calibration->preset.fit, arena);
+    if (code == 0) code = measure_groups(calibration, false, &calibration->preset.held_out, arena);
+    return code == 0 ? 0 : fail_nomem(diag);
+}
+
+int engine_calibrate(const struct engine_recipe *recipe, const struct catalog *catalog, const char *const *paths,
+                     size_t n_paths, size_t step, struct arena *arena, struct engine_calibration *calibration,
+                     struct diag *diag)
+{
+    struct engine_replicas replicas;
+    engine_replicas_init(&replicas, catalog, arena);
+    *calibration = (struct engine_calibration){.preset = engine_recipe_preset(recipe), .n_files = n_paths};
+    calibration->files = arena_alloc(arena, (n_paths + 1) * sizeof *calibration->files);
+    if (calibration->files == NULL) return fail_nomem(diag);
+    int code = read_files(calibration, paths, arena, diag);
+    if (code == 0) code = join_points(calibration, &replicas, step, diag);
+    if (code != 0) return code;
+    if (calibration->n_points == 0)
+        return diag_error(diag, SIM_E_DATA, n_paths > 0 ? paths[0] : NULL, NULL, "no measurements of engine '%s'",
+                          recipe->name);
+    code = engine_fit(recipe, calibration->points, calibration->n_points, arena, &calibration->preset, diag);
+    return code == 0 ? describe(calibration, arena, diag) : code;
+}

@@ -1,0 +1,35 @@
+#!/bin/sh
+# orrery calibrate --engine: what it reads, prints and writes; what it refuses.
+. tests/cli/lib.sh
+
+{
+    echo model,hardware,prompt_size,batch_size,token_size,prompt_time,token_time,tensor_parallel
+    for gpu in a100 h100; do
+        for tp in 2 4 8; do
+            for n in 128 512 1024; do echo "llama2-70b,$gpu-80gb,$n,1,128,$((n / tp + 60)),$((80 / tp + 25)),$tp"; done
+            echo "llama2-70b,$gpu-80gb,512,4,128,$((2048 / tp + 60)),$((80 / tp + 30)),$tp"
+        done
+    done
+    echo llama2-70b,h100-80gb-pcap,512,1,128,100,50,8
+} >"$T/iterations.csv"
+
+run 0 calibrate --engine vllm-0.2 "$T/iterations.csv" -o "$T/preset.json"
+out 'fitted on: single requests to Llama-2-70B'
+out 'computed from other rows, not measured'
+equal "$(sqlite3 :memory: "select json_array_length(readfile('$T/preset.json'), '$.overhead')")" 3 degrees
+equal "$(json_of "$T/preset.json" '$.fit.all.rows')" 36 "fitted rows"
+equal "$(json_of "$T/preset.json" '$.held_out.all.rows')" 12 "held-out rows"
+
+run 0 calibrate --engine vllm-0.2 "$T/iterations.csv" --json
+out_is <"$T/preset.json"
+
+run 2 calibrate --engine vlm-0.2 "$T/iterations.csv"
+err "did you mean 'vllm-0.2'"
+run 2 calibrate --engine vllm-0.2 --gpu a40 "$T/iterations.csv"
+run 2 calibrate --engine vllm-0.2 --report "$T" "$T/iterations.csv"
+run 3 calibrate --engine vllm-2024 "$T/iterations.csv"
+err "no measurements of engine 'vllm-2024'"
+echo a,b >"$T/other.csv"
+run 3 calibrate --engine vllm-0.2 "$T/other.csv"
+err 'other.csv:1:1: error: no known table of measured iterations'
+finish

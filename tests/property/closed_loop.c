@@ -1,0 +1,139 @@
+/* A closed loop of alike requests: closed forms, and conservation over random loops. */
+#include "tests/harness.h"
+
+#include "analysis/calibrate/closed_loop.h"
+#include "sim/core/err.h"
+#include "sim/core/mem.h"
+#include "sim/core/rng.h"
+
+#include <math.h>
+
+/* A cost that is linear in what closed_loop_times counts. */
+struct linear {
+    double iteration_s, sequence_s, prompt_s;
+};
+
+static double linear_cost(const void *context, const struct iteration_work *work)
+{
+    const struct linear *linear = context;
+    return linear->iteration_s + linear->sequence_s * (double)(work->prefill_sequences + work->decode_sequences) +
+           (work->prefill_tokens > 0 ? linear->prompt_s : 0.0);
+}
+
+static struct closed_loop_times run(const struct closed_loop *loop, const struct linear *linear)
+{
+    struct closed_loop_times times = {0};
+    CHECK_EQ_INT(closed_loop_run(loop, linear_cost, linear, &times), 0);
+    return times;
+}
+
+/* Users whose prompts fit into one batch stay in step: one iteration of prompts, and then tokens for all. */
+static void users_in_step(void)
+{
+    const struct linear linear = {.iteration_s = 3.0, .sequence_s = 0.5, .prompt_s = 10.0};
+    for (int first = 0; first < 2; first++) {
+        const struct closed_loop loop = {.users = 4, .prompt_tokens = 100, .output_tokens = 50, .batch_tokens = 400,
+                                         .prompts_first = first == 1};
+        const struct closed_loop_times times = run(&loop, &linear);
+        CHECK_NEAR(times.ttft_s, 3.0 + 4.0 * 0.5 + 10.0, 1e-9);
+        CHECK_NEAR(times.tpot_s, 3.0 + 4.0 * 0.5, 1e-9);
+        CHECK_NEAR(times.prompt_iterations, 0.0, 1e-12);
+        CHECK_NEAR(times.sequences, 4.0, 1e-9);
+    }
+}
+
+/* With one prompt per batch, every user sees the prompts of all others in the course of an answer. */
+static void prompts_one_by_one(void)
+{
+    const struct linear linear = {.iteration_s = 1.0};
+    const struct closed_loop mixed = {.users = 5, .prompt_tokens = 100, .output_tokens = 41, .batch_tokens = 110};
+    const struct closed_loop_times beside = run(&mixed, &linear);
+    CHECK_NEAR(beside.iterations, 1.0, 1e-12);
+    CHECK_NEAR(beside.prompt_iterations, 4.0 / 40.0, 1e-9);
+    struct closed_loop first = mixed;
+    first.prompts_first = true;
+    const struct closed_loop_times before = run(&first, &linear);
+    CHECK(before.iterations > 1.0);
+    CHECK_NEAR(before.iterations, 1.0 + before.prompt_iterations, 1e-9);
+}
+
+/* A prompt that fits no batch has an iteration of its own; in chunks it takes as many as it needs. */
+static void long_prompts(void)
+{
+    const struct linear linear = {.iteration_s = 1.0};
+    struct closed_loop loop = {.users = 1, .prompt_tokens = 1000, .output_tokens = 2, .batch_tokens = 300};
+    CHECK_NEAR(run(&loop, &linear).ttft_s, 1.0, 1e-12);
+    loop.chunked = true;
+    CHECK_NEAR(run(&loop, &linear).ttft_s, 4.0, 1e-12);
+}
+
+static struct closed_loop random_loop(struct rng *rng)
+{
+    return (struct closed_loop){
+        .users = 1 + (int64_t)rng_below(rng, 40),
+        .prompt_tokens = 1 + (int64_t)rng_below(rng, 500),
+        .output_tokens = 2 + (int64_t)rng_below(rng, 60),
+        .batch_tokens = 64 + (int64_t)rng_below(rng, 2000),
+        .chunked = rng_below(rng, 2) == 1,
+        .prompts_first = rng_below(rng, 2) == 1,
+    };
+}
+
+/* The counts say what a linear cost adds up to, whatever its coefficients; and nobody's token takes less than one
+ * iteration, or decodes among more sequences than there are users. */
+static void counts_explain_times(void)
+{
+    struct rng rng;
+    rng_init(&rng, 1, 0, "closed-loop", 0);
+    for (int i = 0; i < 200; i++) {
+        const struct closed_loop loop = random_loop(&rng);
+        const struct linear linear = {1.0 + (double)rng_below(&rng, 9), 0.01 * (double)rng_below(&rng, 9),
+                                      (double)rng_below(&rng, 9)};
+        const struct closed_loop_times times = run(&loop, &linear);
+        const double explained = linear.iteration_s * times.iterations + linear.sequence_s * times.sequences +
+                                 linear.prompt_s * times.prompt_iterations;
+        CHECK_NEAR(times.tpot_s / explained, 1.0, 1e-9);
+        CHECK(times.iterations >= 1.0 - 1e-12 && (loop.prompts_first || times.iterations <= 1.0 + 1e-12));
+        CHECK(times.sequences <= (double)loop.users * times.iterations + 1e-9);
+        CHECK(times.prompt_iterations <= times.iterations + 1e-12);
+    }
+}
+
+/* With a cost per sequence alone, a prompt costs 1 and each token after the first 1: while one user has an answer, all
+ * users together have as many. That holds over a whole cycle of the loop; the one answer per user that counts is not
+ * always a whole one. */
+static void work_is_conserved(void)
+{
+    struct rng rng;
+    rng_init(&rng, 2, 0, "closed-loop", 0);
+    for (int i = 0; i < 50; i++) {
+        struct closed_loop loop = random_loop(&rng);
+        const struct linear linear = {.sequence_s = 1.0};
+        loop.chunked = false;
+        const struct closed_loop_times times = run(&loop, &linear);
+        const double cycle_s = times.ttft_s + (double)(loop.output_tokens - 1) * times.tpot_s;
+        CHECK_NEAR(cycle_s / ((double)loop.users * (double)loop.output_tokens), 1.0, 0.02);
+    }
+}
+
+static void no_memory(void)
+{
+    const struct closed_loop loop = {.users = 4, .prompt_tokens = 1, .output_tokens = 2, .batch_tokens = 9};
+    const struct linear linear = {.iteration_s = 1.0};
+    struct closed_loop_times times;
+    for (long n = 0; n < 2; n++) {
+        mem_fail_after(n);
+        CHECK_EQ_INT(closed_loop_run(&loop, linear_cost, &linear, &times), SIM_E_NOMEM);
+        mem_fail_never();
+    }
+}
+
+TEST_SUITE(closed_loop)
+{
+    TEST(users_in_step);
+    TEST(prompts_one_by_one);
+    TEST(long_prompts);
+    TEST(counts_explain_times);
+    TEST(work_is_conserved);
+    TEST(no_memory);
+}

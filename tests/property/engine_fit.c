@@ -1,0 +1,138 @@
+/* Fits of engine presets to rows that a preset made itself: the constants come back, also from disturbed rows, and also
+ * through the file. */
+#include "tests/harness.h"
+
+#include "analysis/calibrate/engine_calibrate.h"
+#include "sim/core/rng.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { POINTS = 240 };
+
+static const struct engine_recipe everything = {
+    "made-up",  "all terms", "a test", "in-model",
+    "isolated", false,       false,    ENGINE_ITERATION | ENGINE_SEQUENCE | ENGINE_LAUNCH | ENGINE_PROMPT};
+
+static struct engine_launch launches[] = {{"fast", 100e-6}, {"slow", 300e-6}};
+static struct engine_overhead overheads[] = {{1, 2e-3, 30e-6, 5e-3}, {2, 3e-3, 20e-6, 5e-3}, {8, 9e-3, 70e-6, 5e-3}};
+
+struct made {
+    struct arena arena;
+    struct diag diag;
+    struct engine_preset truth;
+    struct measured_row rows[POINTS];
+    struct engine_point points[POINTS];
+};
+
+/* Rows of both GPUs and all degrees, with launches hidden in about half of them; some are off by up to `noise`. */
+static void make(struct made *made, double noise)
+{
+    struct rng rng;
+    rng_init(&rng, 3, 0, "engine-fit", 0);
+    arena_init(&made->arena);
+    diag_init(&made->diag);
+    made->truth = engine_recipe_preset(&everything);
+    made->truth.launches = (struct config_list){2, launches};
+    made->truth.overheads = (struct config_list){3, overheads};
+    for (size_t i = 0; i < POINTS; i++) {
+        struct measured_row *row = &made->rows[i];
+        struct engine_point *point = &made->points[i];
+        *row = (struct measured_row){.engine = "made-up", .gpu = launches[i % 2].gpu, .group = "x",
+                                     .tensor_parallel = overheads[i % 3].tensor_parallel, .fit = i % 4 != 0};
+        *point = (struct engine_point){.row = row, .gpu_s = 1e-3 + 3e-5 * (double)rng_below(&rng, 1000), .layers = 60.0,
+                                       .iterations = 1.0, .sequences = 1.0 + (double)rng_below(&rng, 100),
+                                       .prompts = i % 5 == 0 ? 1.0 : 0.0};
+        const double wrong = i % 7 == 0 ? noise * (double)rng_below(&rng, 100) / 100.0 : 0.0;
+        row->measured_s = engine_point_s(&made->truth, point) * (1.0 + wrong);
+    }
+}
+
+static void check_presets(const struct engine_preset *preset, double tolerance)
+{
+    const struct engine_launch *launch = preset->launches.items;
+    const struct engine_overhead *overhead = preset->overheads.items;
+    MUST(preset->launches.n == 2 && preset->overheads.n == 3);
+    for (size_t i = 0; i < 2; i++) {
+        const bool second = launch[i].layer_s > 200e-6;
+        CHECK_EQ_STR(launch[i].gpu, launches[second].gpu);
+        CHECK_NEAR(launch[i].layer_s / launches[second].layer_s, 1.0, tolerance);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        CHECK_EQ_INT(overhead[i].tensor_parallel, overheads[i].tensor_parallel);
+        CHECK_NEAR(overhead[i].iteration_s / overheads[i].iteration_s, 1.0, tolerance);
+        CHECK_NEAR(overhead[i].sequence_s / overheads[i].sequence_s, 1.0, tolerance);
+        CHECK_NEAR(overhead[i].prompt_s / overheads[i].prompt_s, 1.0, tolerance);
+    }
+}
+
+static void constants_come_back(void)
+{
+    static struct made made;
+    make(&made, 0.0);
+    struct engine_preset preset = engine_recipe_preset(&everything);
+    CHECK_EQ_INT(engine_fit(&everything, made.points, POINTS, &made.arena, &preset, &made.diag), 0);
+    check_presets(&preset, 1e-4);
+    struct fit_error fitted, tested;
+    CHECK_EQ_INT(engine_measure(&preset, made.points, POINTS, NULL, true, &fitted), 0);
+    CHECK_EQ_INT(engine_measure(&preset, made.points, POINTS, "x", false, &tested), 0);
+    CHECK_EQ_INT(fitted.rows, POINTS * 3 / 4);
+    CHECK_EQ_INT(tested.rows, POINTS / 4);
+    CHECK(fitted.worst < 1e-5 && tested.worst < 1e-5);
+    arena_fini(&made.arena);
+}
+
+/* The loss is robust: with a seventh of the rows up to three times too long, the others are predicted nearly as before. */
+static void outliers_hardly_matter(void)
+{
+    static struct made made;
+    make(&made, 2.0);
+    struct engine_preset preset = engine_recipe_preset(&everything);
+    struct fit_error error;
+    CHECK_EQ_INT(engine_fit(&everything, made.points, POINTS, &made.arena, &preset, &made.diag), 0);
+    CHECK_EQ_INT(engine_measure(&preset, made.points, POINTS, NULL, true, &error), 0);
+    CHECK(error.median < 0.02 && error.worst > 0.3);
+    arena_fini(&made.arena);
+}
+
+static void presets_survive_their_file(void)
+{
+    static struct made made;
+    make(&made, 0.0);
+    char path[512];
+    struct text json;
+    struct engine_preset read;
+    text_init(&json);
+    CHECK_EQ_INT(engine_preset_write(&made.truth, &json), 0);
+    snprintf(path, sizeof path, "%s/made-up.json", test_tmpdir());
+    FILE *file = fopen(path, "w");
+    MUST(file != NULL);
+    fputs(json.chars, file);
+    fclose(file);
+    text_fini(&json);
+    const struct catalog catalog = {"configs"};
+    CHECK_EQ_INT(catalog_engine(&catalog, path, "test", &made.arena, &read, &made.diag), 0);
+    check_presets(&read, 1e-9);
+    CHECK_EQ_STR(read.name, "made-up");
+    CHECK_EQ_STR(read.summary, "all terms");
+    CHECK_EQ_STR(read.kernels, "in-model");
+    CHECK_EQ_STR(read.collectives, "isolated");
+    arena_fini(&made.arena);
+}
+
+static void too_few_rows(void)
+{
+    static struct made made;
+    make(&made, 0.0);
+    struct engine_preset preset = engine_recipe_preset(&everything);
+    CHECK_EQ_INT(engine_fit(&everything, made.points, 6, &made.arena, &preset, &made.diag), SIM_E_DATA);
+    arena_fini(&made.arena);
+}
+
+TEST_SUITE(engine_fit)
+{
+    TEST(constants_come_back);
+    TEST(outliers_hardly_matter);
+    TEST(presets_survive_their_file);
+    TEST(too_few_rows);
+}
