@@ -13,7 +13,7 @@ struct holder {
 
 static const struct config_field holder_fields[] = {
     {.name = "cost", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = offsetof(struct holder, cost),
-     .value = "roofline", .family = "cost", .tag = "kind"},
+     .value = "operators", .family = "cost", .tag = "kind"},
     {0},
 };
 

@@ -37,7 +37,7 @@ const struct config_field service_config_fields[] = {
     {.name = "routing", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = FIELD(routing), .family = "routing",
      .tag = "policy", .value = "round-robin", .help = "which replica a request goes to"},
     {.name = "cost", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = FIELD(cost), .family = "cost",
-     .tag = "kind", .value = "roofline", .help = "how long an iteration takes"},
+     .tag = "kind", .value = "operators", .help = "how long an iteration takes"},
     {.name = "kv", .kind = CONFIG_SECTION, .offset = FIELD(kv), .fields = kv_fields, .help = "the paged KV cache"},
     {.name = "trace", .kind = CONFIG_VARIANT, .flags = CONFIG_REQUIRED, .offset = FIELD(trace),
      .family = "request-trace", .tag = "format", .help = "the requests that arrive"},

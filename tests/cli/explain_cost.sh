@@ -62,7 +62,7 @@ cat >"$T/scenarios/s.json" <<'END'
 { "extends": ["../site/base.json"], "services": {"chat": {"trace": {"format": "generate", "count": 3}}} }
 END
 run 0 explain cost "$T/scenarios/s.json"
-out 'chat: small on 1 x mine, roofline cost'
+out 'chat: small on 1 x mine, operators cost, uncalibrated'
 run 0 explain config "$T/scenarios/s.json"
 out "$T/site/llms/small.json"
 run 0 run --quiet "$T/scenarios/s.json" -o "$T/r.db"

@@ -8,7 +8,8 @@ cp "$T/out" "$T/summary"
 out 'serve, seed 1: done'
 out 'result hash '
 out 'request.ttft_s '
-out 'warning: uncalibrated: '
+out 'model.extrapolated_frac '
+grep -q uncalibrated "$T/out" && complain 'a GPU with a calibration counts as uncalibrated'
 grep -qE '^[0-9]+ events in [0-9.]+ s, [0-9.]+ M events/s$' "$T/err" || complain 'the closing line'
 hash=$(sed -n 's/^result hash //p' "$T/out")
 
@@ -32,7 +33,6 @@ json '$.scenario' serve
 json '$.seed' 1
 json '$.status' done
 json '$.result_hash' "$hash"
-json '$.warnings[#-1].code' uncalibrated
 equal "$(sqlite3 "$T/r.db" "select count(*) from metric m left join json_each(readfile('$T/out'), '\$.metrics') j
     on j.key = m.name where j.value is not m.value")" 0 'metrics that differ'
 equal "$(sqlite3 "$T/r.db" "select count(*) from json_each(readfile('$T/out'), '\$.metrics')")" \
@@ -98,10 +98,21 @@ run 0 run "$T/serve.json" --strict-domain --set 'services.chat.cost={"kind": "af
 json '$.metrics."model.extrapolated_frac"' 0
 
 # Without a calibration nobody knows what is outside: no share is told, and a strict run does not begin.
-run 0 run "$T/serve.json" -o "$T/unknown.db"
+run 0 run "$T/serve.json" --set services.chat.cost=roofline -o "$T/unknown.db" --json
+json '$.warnings[#-1].code' uncalibrated
 sql "$T/unknown.db" 'select extrapolated_frac is null from run' 1
 sql "$T/unknown.db" "select count(*) from metric where name = 'model.extrapolated_frac'" 0
-run 2 run "$T/serve.json" --strict-domain -o "$T/refused.db"
+run 2 run "$T/serve.json" --strict-domain --set services.chat.cost=roofline -o "$T/refused.db"
 err "error: service 'chat': the roofline cost is not calibrated, so it has no range that a strict run could keep to; take"
 no_file "$T/refused.db"
+run 2 run "$T/serve.json" --strict-domain --set cluster.gpu=v100-32-sxm
+err "error: service 'chat': the operators cost is not calibrated, so it has no range that a strict run could keep to; take"
+run 0 run "$T/serve.json" --set cluster.gpu=v100-32-sxm
+out "warning: uncalibrated: service 'chat': the operators cost of llama-2-7b on v100-32-sxm is not calibrated"
+run 2 run "$T/serve.json" --set 'services.chat.cost={"kind": "operators", "calibration": "a41"}'
+err "unknown calibration 'a41'; did you mean 'a40'?"
+run 2 run "$T/serve.json" --set 'services.chat.cost={"kind": "operators", "engine": "vlm"}'
+err "unknown engine 'vlm'"
+run 2 run "$T/serve.json" --set 'services.chat.cost={"kind": "operators", "expert_parallel": 2}'
+err 'cannot split llama-2-7b over 1 GPUs: '
 finish

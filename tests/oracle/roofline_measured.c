@@ -60,7 +60,7 @@ static void prompts_of_llama_2_70b(void)
         {H100, 2, 1, 0, 2048, 310.3}, {H100, 4, 1, 0, 1024, 105.6}, {H100, 4, 1, 0, 2048, 200.7},
         {H100, 8, 1, 0, 1024, 77.9},  {H100, 8, 1, 0, 2048, 136.8}, {H100, 8, 4, 0, 512, 132.6},
     };
-    check_rows("{}", rows, N(rows), -0.30, 0.10);
+    check_rows("{'cost': 'roofline'}", rows, N(rows), -0.30, 0.10);
 }
 
 /* Past 2048 tokens in a batch that engine fell off a cliff which no roofline has. */
@@ -70,7 +70,7 @@ static void long_prompts_were_slower_than_any_roofline(void)
         {A100, 8, 1, 0, 4096, 661.2}, {A100, 8, 1, 0, 8192, 1549.8}, {A100, 8, 8, 0, 512, 767.6},
         {H100, 8, 1, 0, 4096, 390.3}, {H100, 8, 1, 0, 8192, 844.9},  {H100, 8, 8, 0, 512, 371.6},
     };
-    check_rows("{}", rows, N(rows), -0.50, -0.20);
+    check_rows("{'cost': 'roofline'}", rows, N(rows), -0.50, -0.20);
 }
 
 static const struct measured tp2_tokens[] = {
@@ -84,14 +84,14 @@ static const struct measured tp8_h100_tokens[] = {
 
 static void tokens_of_llama_2_70b_on_two_gpus(void)
 {
-    check_rows("{}", tp2_tokens, N(tp2_tokens), -0.25, 0.0);
+    check_rows("{'cost': 'roofline'}", tp2_tokens, N(tp2_tokens), -0.25, 0.0);
 }
 
 /* On eight GPUs the CPU was what launched kernels too slowly: the model is twice too fast, unless it is told so. */
 static void tokens_of_llama_2_70b_on_eight_gpus(void)
 {
-    check_rows("{}", tp8_a100_tokens, N(tp8_a100_tokens), -0.60, -0.50);
-    check_rows("{}", tp8_h100_tokens, N(tp8_h100_tokens), -0.57, -0.47);
+    check_rows("{'cost': 'roofline'}", tp8_a100_tokens, N(tp8_a100_tokens), -0.60, -0.50);
+    check_rows("{'cost': 'roofline'}", tp8_h100_tokens, N(tp8_h100_tokens), -0.57, -0.47);
     check_rows("{'cost': {'kind': 'roofline', 'host_layer_time': '520us'}}", tp8_a100_tokens, N(tp8_a100_tokens), -0.20,
                0.0);
     check_rows("{'cost': {'kind': 'roofline', 'host_layer_time': '340us'}}", tp8_h100_tokens, N(tp8_h100_tokens), -0.25,
@@ -115,9 +115,9 @@ static void tokens_of_recent_engines(void)
         {"h100-sxm", "qwen3-32b", 8, 0, 8, 1536, 8.0},   {"h100-sxm", "qwen3-32b", 2, 0, 32, 1536, 20.1},
         {"h100-sxm", "qwen3-32b", 4, 0, 32, 1536, 13.7}, {"h100-sxm", "qwen3-32b", 8, 0, 32, 1536, 10.5},
     };
-    check_rows("{}", dense, N(dense), 0.0, 0.20);
-    check_rows("{}", experts, N(experts), -0.05, 0.20);
-    check_rows("{}", parallel, N(parallel), 0.0, 0.35);
+    check_rows("{'cost': 'roofline'}", dense, N(dense), 0.0, 0.20);
+    check_rows("{'cost': 'roofline'}", experts, N(experts), -0.05, 0.20);
+    check_rows("{'cost': 'roofline'}", parallel, N(parallel), 0.0, 0.35);
 }
 
 enum { MAX_LINE = 1 << 14, MAX_COLUMNS = 64 };

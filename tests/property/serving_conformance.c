@@ -58,7 +58,7 @@ static struct bed_rows *run(const struct situation *situation, const char *batch
              situation->replicas, situation->blocks,
              situation->constant_cost
                  ? "{\"kind\": \"affine\", \"prefill\": {\"fixed\": \"10ms\"}, \"decode\": {\"fixed\": \"10ms\"}}"
-                 : "\"roofline\"",
+                 : "\"operators\"",
              batching, routing, situation->trace);
     return bed_run(scenario, options);
 }
