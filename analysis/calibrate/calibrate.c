@@ -28,11 +28,10 @@ static int fit_one(struct calibrated_set *set, enum kernel_class class, struct a
     const struct kernel_class_info *info = kernel_class_info(class);
     const int64_t rows = count_rows(&set->rows, class);
     if (rows == 0) return 0;
-    if (rows < (int64_t)info->n_params) {
-        diag_warning(diag, NULL, "measure more shapes", "'%s' is not fitted: %" PRId64 " rows for %zu parameters",
-                     info->name, rows, info->n_params);
-        return 0;
-    }
+    if (rows < (int64_t)info->n_params)
+        diag_warning(diag, NULL, "measure more shapes", "'%s' is %s: %" PRId64 " rows for %zu parameters", info->name,
+                     rows < 2 ? "not fitted" : "fitted in part", rows, info->n_params);
+    if (rows < 2) return 0;
     struct calibrated_class *found = arena_alloc(arena, sizeof *found);
     if (found == NULL) return SIM_E_NOMEM;
     found->held_out_by = find_grouping(set, class);

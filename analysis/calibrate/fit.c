@@ -276,7 +276,33 @@ static bool has_influence(const struct fit *fit, size_t param)
     return false;
 }
 
-/* A parameter that the rows say nothing about is not fitted and keeps its initial value. */
+/* How much the rows' times change with a parameter, around the initial values. */
+static double influence_of(const struct fit *fit, size_t param)
+{
+    const struct fit_model *model = fit->model;
+    const union kernel_params initial = fit_model_initial(model);
+    union kernel_params moved = initial;
+    moved.values[param] *= 1.01;
+    double influence = 0.0;
+    for (size_t i = 0; i < fit->n_rows; i++)
+        influence += fabs(log(model->seconds(&moved, fit->rows[i]) / model->seconds(&initial, fit->rows[i])));
+    return influence;
+}
+
+/* Keeps the parameter with the least influence at its initial value. */
+static void give_up_one(struct fit *fit)
+{
+    size_t least = 0;
+    for (size_t i = 1; i < fit->n_free; i++)
+        if (influence_of(fit, fit->free_params[i]) < influence_of(fit, fit->free_params[least])) least = i;
+    const size_t given_up = fit->free_params[least];
+    fit->params.values[given_up] = fit->model->params[given_up].initial;
+    fit->n_free--;
+    for (size_t i = least; i < fit->n_free; i++) fit->free_params[i] = fit->free_params[i + 1];
+}
+
+/* A parameter that the rows say nothing about is not fitted and keeps its initial value. When there are not more rows
+ * than parameters, half as many parameters are fitted, those with the most influence. */
 static void choose_params(struct fit *fit)
 {
     for (size_t i = 0; i < fit->model->n_params; i++) {
@@ -287,6 +313,8 @@ static void choose_params(struct fit *fit)
         else
             fit->params.values[i] = param->initial;
     }
+    if (fit->n_rows > fit->n_free) return;
+    while (fit->n_free > 1 && fit->n_free > fit->n_rows / 2) give_up_one(fit);
 }
 
 int fit_model_to(const struct fit_model *model, const struct profile_row *rows, size_t n, const bool *held_out,
@@ -298,9 +326,8 @@ int fit_model_to(const struct fit_model *model, const struct profile_row *rows, 
     choose_rows(&fit, rows, n, held_out);
     choose_params(&fit);
     int status = 0;
-    if (fit.n_rows <= fit.n_free) {
-        status = diag_error(diag, SIM_E_DATA, NULL, NULL, "%zu rows are too few to fit the %zu parameters of '%s'",
-                            fit.n_rows, fit.n_free, model->name);
+    if (fit.n_rows == 0) {
+        status = diag_error(diag, SIM_E_DATA, NULL, NULL, "there are no rows to fit '%s' to", model->name);
     } else if (search(&fit, params) < 0) {
         status = diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
     } else if (!isfinite(fit.cost)) {

@@ -35,8 +35,9 @@ int fit_model_to(const struct fit_model *model, const struct profile_row *rows, 
 
 /* Fits `class` to the rows of that class among rows[0..n) for which held_out[group] is false (NULL: all of them), from
  * *params as one starting point. Each row brings its GPU: rows of several GPUs give parameters common to all of them.
- * Of many rows a fixed random sample is used. Returns 0 with *params, SIM_E_DATA when there are fewer rows than
- * parameters, or SIM_E_NOMEM. */
+ * Of many rows a fixed random sample is used. When there are not more rows than parameters, half as many of these are
+ * fitted, those with the most influence, and the others keep their initial values. Returns 0 with *params, SIM_E_DATA
+ * without rows, or SIM_E_NOMEM. */
 int fit_class(enum kernel_class class, const struct profile_row *rows, size_t n, const bool *held_out,
               union kernel_params *params, struct diag *diag);
 

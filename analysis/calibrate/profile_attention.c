@@ -1,5 +1,7 @@
 #include "analysis/calibrate/profile_attention.h"
 
+const char profile_faster_than_memory[] = "faster than the memory";
+
 static int find_group(struct profile_reader *reader, const struct profile_heads *heads, uint32_t *group)
 {
     return profile_group(reader, group, "%g/%g heads", heads->query, heads->kv);
@@ -48,7 +50,7 @@ int profile_add_decode(struct profile_reader *reader, const struct profile_heads
                               .tokens = sequences};
     const double kv_bytes = 2.0 * sequences * context * heads->kv * heads->dim * number_format_bytes(heads->kv_format);
     if (seconds > 0.0 && kv_bytes > seconds * reader->options->gpu->memory_bytes_per_s) {
-        profile_drop(reader->profile, "faster than the memory", 1);
+        profile_drop(reader->profile, profile_faster_than_memory, 1);
         return 0;
     }
     const int status = find_group(reader, heads, &row.group);

@@ -6,7 +6,8 @@
  * `kernel` is a class of models/kernel.h, the other columns are members of its shape by their names (models/gemm.h and
  * its neighbours), and the time is `time_s` or `time_us`. Columns of other classes stay empty. What may be left out has
  * the default below. `group` names rows that are held out together; without it these are the rows of one shape.
- * `operator` says which operator of a layer it is. */
+ * `operator` says which operator of a layer it is, `set` in the first row the parameter set of the file, "isolated" by
+ * default. */
 #include "analysis/calibrate/profile_format.h"
 
 #include "sim/core/text.h"
@@ -291,6 +292,15 @@ static int read_row(struct profile_reader *reader, const struct columns *columns
     return code == 0 ? profile_add(reader, &row) : code;
 }
 
+/* The set that the first row names. */
+static int read_set(struct profile_reader *reader, int column)
+{
+    const struct csv_field field = profile_text(reader, column);
+    reader->profile->set = "isolated";
+    if (field.n_chars > 0) reader->profile->set = arena_printf(reader->arena, "%.*s", (int)field.n_chars, field.chars);
+    return reader->profile->set != NULL ? 0 : diag_error(reader->diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+}
+
 static int find_time(const struct profile_reader *reader, double *unit_s)
 {
     const int seconds = profile_column(reader, "time_s");
@@ -312,7 +322,9 @@ static int read(struct profile_reader *reader)
     columns.time = find_time(reader, &columns.time_unit_s);
     reader->profile->set = "isolated";
     reader->profile->grouped_by = columns.group >= 0 ? "group" : "shape";
+    const int set_column = profile_column(reader, "set");
     int code = profile_next(reader);
+    if (code > 0 && read_set(reader, set_column) < 0) return SIM_E_NOMEM;
     while (code > 0) {
         code = read_row(reader, &columns);
         if (code == 0) code = profile_next(reader);

@@ -8,6 +8,7 @@
 #include "analysis/calibrate/profile_attention.h"
 
 #include <math.h>
+#include <string.h>
 
 struct vidur_columns {
     int prefill_ms, decode_ms, hidden, heads, kv_heads, tensor, batch, chunk, context, is_prefill;
@@ -71,6 +72,21 @@ static int read_row(struct profile_reader *reader, const struct vidur_columns *c
     return profile_add_prefill(reader, &heads, batch, chunk, past, false, milliseconds * 1e-3);
 }
 
+/* Where most decode rows of a file cannot be, the others are no measurement of separate sequences either. */
+static void distrust_decodes(struct profile *profile)
+{
+    int64_t decodes = 0, too_fast = 0;
+    for (size_t i = 0; i < profile->n_dropped; i++)
+        if (strcmp(profile->dropped[i].reason, profile_faster_than_memory) == 0) too_fast = profile->dropped[i].rows;
+    for (size_t i = 0; i < profile->n; i++) decodes += profile->rows[i].call.class == KERNEL_DECODE_ATTENTION;
+    if (too_fast <= decodes) return;
+    size_t kept = 0;
+    for (size_t i = 0; i < profile->n; i++)
+        if (profile->rows[i].call.class != KERNEL_DECODE_ATTENTION) profile->rows[kept++] = profile->rows[i];
+    profile->n = kept;
+    profile_drop(profile, "decodes beside too many that are faster than the memory", decodes);
+}
+
 static int read(struct profile_reader *reader)
 {
     reader->profile->set = "in-model";
@@ -93,6 +109,7 @@ static int read(struct profile_reader *reader)
         status = read_row(reader, &columns);
         if (status < 0) break;
     }
+    if (status == 0) distrust_decodes(reader->profile);
     return status;
 }
 

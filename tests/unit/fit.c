@@ -134,14 +134,38 @@ static void held_out_rows_have_no_influence(void)
     profile_fixture_fini(&s.fixture);
 }
 
-static void too_few_rows_are_an_error(void)
+/* Large products tell the share of the peak, and four of them not more than one other parameter. */
+static void few_rows_tell_few_parameters(void)
+{
+    struct synthetic s;
+    struct kernel_set set;
+    MUST(profile_fixture_init(&s.fixture, "h100-sxm") == 0);
+    synthesise(&s, KERNEL_GEMM, &gemm_truth);
+    kernel_set_init(&set);
+    const union kernel_params initial = set.params[KERNEL_GEMM];
+    union kernel_params params = initial;
+    for (size_t i = 0; i < 4; i++) {
+        const double m = 4096.0 * (double)(i + 1);
+        s.rows[i].call.shape.gemm = (struct gemm_shape){m, 8192.0, 8192.0, FORMAT_FP16, FORMAT_FP16};
+        s.rows[i].measured_s = kernel_call_time(&gemm_truth, s.rows[i].gpu, &s.rows[i].call).seconds;
+    }
+    CHECK_EQ_INT(fit_class(KERNEL_GEMM, s.rows, 4, NULL, &params, &s.fixture.diag), 0);
+    int changed = 0;
+    for (int i = 0; i < 8; i++) changed += params.values[i] != initial.values[i];
+    CHECK_EQ_INT(changed, 2);
+    CHECK(params.gemm.flop_frac != initial.gemm.flop_frac);
+    for (size_t i = 0; i < 4; i++) CHECK_NEAR(fit_row_error(&s.rows[i], &params), 0.0, 0.02);
+    profile_fixture_fini(&s.fixture);
+}
+
+static void without_rows_nothing_can_be_fitted(void)
 {
     struct synthetic s;
     union kernel_params params = gemm_truth;
     const bool all[] = {true, true};
     MUST(profile_fixture_init(&s.fixture, "h100-sxm") == 0);
     synthesise(&s, KERNEL_GEMM, &gemm_truth);
-    CHECK_EQ_INT(fit_class(KERNEL_GEMM, s.rows, 8, NULL, &params, &s.fixture.diag), SIM_E_DATA);
+    CHECK_EQ_INT(fit_class(KERNEL_GEMM, s.rows, 0, NULL, &params, &s.fixture.diag), SIM_E_DATA);
     CHECK_EQ_INT(fit_class(KERNEL_GEMM, s.rows, ROWS, all, &params, &s.fixture.diag), SIM_E_DATA);
     CHECK_EQ_INT(fit_class(KERNEL_MOE, s.rows, ROWS, NULL, &params, &s.fixture.diag), SIM_E_DATA);
     CHECK(memcmp(&params, &gemm_truth, sizeof params) == 0);
@@ -177,7 +201,8 @@ TEST_SUITE(fit)
     TEST(outliers_hardly_matter);
     TEST(the_same_rows_give_the_same_bits);
     TEST(held_out_rows_have_no_influence);
-    TEST(too_few_rows_are_an_error);
+    TEST(few_rows_tell_few_parameters);
+    TEST(without_rows_nothing_can_be_fitted);
     TEST(errors_are_summed_up);
     TEST(a_range_is_the_box_of_the_rows);
 }

@@ -104,6 +104,21 @@ static void llmservingsim_counted_the_chunk_and_shared_blocks(void)
     profile_fixture_fini(&fixture);
 }
 
+static void most_decodes_too_fast_discredit_the_others(void)
+{
+    struct profile_fixture fixture;
+    const struct profile *profile = read_text(&fixture, "a6000", "attention.csv",
+                                              VIDUR_COLUMNS "\n,0.0552,4096,32,8,1,64,0,2048,False\n"
+                                                            "0.0558,,4096,32,8,1,1,512,512,True\n"
+                                                            ",0.0552,4096,32,8,1,48,0,2048,False\n"
+                                                            ",0.750,4096,32,8,1,64,0,2048,False\n");
+    MUST(profile->n == 1);
+    CHECK(prefill_of(profile, 0)->tokens == 512.0);
+    CHECK_EQ_INT(dropped(profile, 0, "faster than the memory"), 2);
+    CHECK_EQ_INT(dropped(profile, 1, "decodes beside too many that are faster than the memory"), 1);
+    profile_fixture_fini(&fixture);
+}
+
 static void a_chunk_is_no_longer_than_its_context(void)
 {
     struct profile_fixture fixture;
@@ -138,6 +153,7 @@ TEST_SUITE(profile_attention)
     TEST(aiconfigurator_decodes_rows_of_one_token);
     TEST(vidur_counts_what_came_before);
     TEST(llmservingsim_counted_the_chunk_and_shared_blocks);
+    TEST(most_decodes_too_fast_discredit_the_others);
     TEST(a_chunk_is_no_longer_than_its_context);
     TEST(llmservingsim_takes_heads_from_its_llm);
 }

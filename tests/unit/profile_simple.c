@@ -58,6 +58,18 @@ static void without_groups_a_shape_is_one(void)
     profile_fixture_fini(&fixture);
 }
 
+static void the_first_row_names_the_set(void)
+{
+    struct profile_fixture fixture;
+    MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
+    const char *text = "kernel,set,m,n,k,time_us\ngemm,mine,16,4096,4096,100\ngemm,,32,4096,4096,100\n";
+    MUST(CHECK_EQ_INT(profile_fixture_text(&fixture, "own.csv", text), 0));
+    CHECK_EQ_STR(fixture.files[0].set, "mine");
+    MUST(CHECK_EQ_INT(profile_fixture_text(&fixture, "other.csv", "kernel,m,n,k,time_us\ngemm,1,2,3,4\n"), 0));
+    CHECK_EQ_STR(fixture.files[1].set, "isolated");
+    profile_fixture_fini(&fixture);
+}
+
 /* The finding about a file must begin with `place` and contain `text`. */
 static void check_finding(const char *file, const char *place, const char *text)
 {
@@ -89,5 +101,6 @@ TEST_SUITE(profile_simple)
 {
     TEST(every_class_is_read_by_its_members);
     TEST(without_groups_a_shape_is_one);
+    TEST(the_first_row_names_the_set);
     TEST(wrong_fields_are_found);
 }
