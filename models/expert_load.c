@@ -61,7 +61,7 @@ static double busiest_share(const struct load_law *law, const struct expert_load
     return high;
 }
 
-/* Rows of experts at `n` quantiles of the upper `share` of the law, none above `most`. */
+/* Rows of experts at `n` quantiles of the upper `share` of the law, none above `most`; returns their mean. */
 static double sample_law(const struct load_law *law, double share, double most, int n, double rows[WHOLE_POINTS])
 {
     double sum = 0.0;
@@ -83,25 +83,9 @@ static void fill_up(double rows[WHOLE_POINTS], int n, double most, double missin
     for (int i = 0; i < n; i++) rows[i] += missing_share * (most - rows[i]);
 }
 
-static struct expert_load power_law_load(const struct expert_load_shape *shape, double tile_rows)
+/* What the experts at n points, each standing for `weight` of them, have to do; less than half a row is none. */
+static struct expert_load sum_points(const double rows[WHOLE_POINTS], int n, double weight, double tile_rows)
 {
-    const double choices = shape->tokens * shape->chosen, mean = choices / shape->experts, most = shape->tokens;
-    const struct load_law law = law_of(shape, mean);
-    double rows[WHOLE_POINTS];
-    const int n_whole = points(shape->experts, WHOLE_POINTS);
-    const double capped_mean = sample_law(&law, 1.0, most, n_whole, rows);
-    const double missing_share = most > capped_mean ? fmax(mean - capped_mean, 0.0) / (most - capped_mean) : 0.0;
-    fill_up(rows, n_whole, most, missing_share);
-    double rounded = 0.0;
-    for (int i = 0; i < n_whole; i++) rounded += round(rows[i]) / n_whole;
-
-    const bool all = shape->held >= shape->experts;
-    const int n = all ? n_whole : points(shape->held, OWN_POINTS);
-    if (!all) {
-        sample_law(&law, busiest_share(&law, shape), most, n, rows);
-        fill_up(rows, n, most, missing_share);
-    }
-    const double weight = shape->held / n; /* experts that a point stands for */
     struct expert_load load = {0.0, 0.0, 0.0};
     for (int i = 0; i < n; i++) {
         if (rows[i] < 0.5) continue;
@@ -109,7 +93,34 @@ static struct expert_load power_law_load(const struct expert_load_shape *shape, 
         load.rows += weight * rows[i];
         load.tiles += weight * ceil(rows[i] / tile_rows);
     }
-    const double left = fmin(fmax(choices - shape->experts * rounded, 0.0), shape->held - load.touched);
+    return load;
+}
+
+static double mean_rounded(const double rows[WHOLE_POINTS], int n)
+{
+    double sum = 0.0;
+    for (int i = 0; i < n; i++) sum += round(rows[i]);
+    return sum / n;
+}
+
+static struct expert_load power_law_load(const struct expert_load_shape *shape, double tile_rows)
+{
+    const double choices = shape->tokens * shape->chosen, mean = choices / shape->experts, most = shape->tokens;
+    const bool all = shape->held >= shape->experts;
+    const struct load_law law = law_of(shape, mean);
+    double rows[WHOLE_POINTS];
+    int n = points(shape->experts, WHOLE_POINTS);
+    const double capped_mean = sample_law(&law, 1.0, most, n, rows);
+    const double missing_share = most > capped_mean ? fmax(mean - capped_mean, 0.0) / (most - capped_mean) : 0.0;
+    fill_up(rows, n, most, missing_share);
+    const double lost = fmax(choices - shape->experts * mean_rounded(rows, n), 0.0);
+    if (!all) {
+        n = points(shape->held, OWN_POINTS);
+        sample_law(&law, busiest_share(&law, shape), most, n, rows);
+        fill_up(rows, n, most, missing_share);
+    }
+    struct expert_load load = sum_points(rows, n, shape->held / n, tile_rows);
+    const double left = fmin(lost, shape->held - load.touched);
     load.touched += left;
     load.tiles += left;
     load.rows = all ? choices : fmax(load.rows + left, load.touched);
