@@ -16,7 +16,7 @@ struct operators_params {
 static const char by_itself[] = "auto";
 
 static const struct config_field fields[] = {
-    {.name = "engine", .kind = CONFIG_TEXT, .flags = CONFIG_NAME_OR_PATH, PARAM(engine), .value = "none", .min = 1,
+    {.name = "engine", .kind = CONFIG_TEXT, .flags = CONFIG_NAME_OR_PATH, PARAM(engine), .value = "vllm-0.12", .min = 1,
      .max = 4096, .help = "serving engine (orrery list engines): its host time, and the set its kernels belong to"},
     {.name = "calibration", .kind = CONFIG_TEXT, .flags = CONFIG_NAME_OR_PATH, PARAM(calibration), .value = by_itself,
      .min = 1, .max = 4096, .help = "fitted parameters of the kernels; auto: those of the cluster's GPU"},

@@ -59,12 +59,13 @@ static struct iteration_work random_work(struct rng *rng)
 }
 
 /* A model whose parameters are the initial ones, fitted from 0 to `high` along every axis. */
-static int make(struct cost_fixture *fixture, const struct subject *subject, double high, const char *more)
+static int make(struct cost_fixture *fixture, const struct subject *subject, double high, const char *engine)
 {
     char path[256], document[600];
     snprintf(path, sizeof path, "%s/%g.json", test_tmpdir(), high);
     calibration_fixture_write_all(path, high);
-    snprintf(document, sizeof document, "{'cost': {'kind': 'operators', 'calibration': '%s'%s}}", path, more);
+    snprintf(document, sizeof document, "{'cost': {'kind': 'operators', 'calibration': '%s', 'engine': '%s'}}", path,
+             engine);
     const int code = cost_fixture_init(fixture, document, subject->gpu, subject->llm, subject->tensor_parallel, 1);
     CHECK_EQ_STR(fixture->message, "");
     return code;
@@ -124,7 +125,7 @@ static void tables_keep_to_the_kernels(void)
     enum { CASES = 3000 };
     for (int s = 0; s < SUBJECTS; s++) {
         struct cost_fixture fixture;
-        MUST(make(&fixture, &subjects[s], 1e9, "") == 0);
+        MUST(make(&fixture, &subjects[s], 1e9, "none") == 0);
         int off = 0;
         double worst = 0.0;
         for (uint64_t n = 0; n < CASES; n++) {
@@ -164,7 +165,7 @@ static void runs_add_up_to_their_closed_form(void)
     int cut = 0;
     for (int s = 0; s < SUBJECTS; s++) {
         struct cost_fixture fixture;
-        MUST(make(&fixture, &subjects[s], 5000, "") == 0);
+        MUST(make(&fixture, &subjects[s], 5000, "none") == 0);
         for (uint64_t n = 0; n < CASES / SUBJECTS + 1; n++) {
             struct rng rng;
             struct iteration_work work = {.prefill_sequences = 0};
@@ -182,14 +183,13 @@ static void runs_add_up_to_their_closed_form(void)
 static void a_run_ends_where_the_gpu_overtakes_the_host(void)
 {
     struct cost_fixture fixture;
-    char path[256], more[300];
+    char path[256];
     snprintf(path, sizeof path, "%s/slow.json", test_tmpdir());
     FILE *file = fopen(path, "w");
     MUST(file != NULL);
     fputs("{\"summary\": \"slow\", \"launch\": [{\"gpu\": \"a40\", \"layer\": \"1.5ms\"}]}", file);
     fclose(file);
-    snprintf(more, sizeof more, ", 'engine': '%s'", path);
-    MUST(make(&fixture, &subjects[3], 1e9, more) == 0);
+    MUST(make(&fixture, &subjects[3], 1e9, path) == 0);
     struct iteration_work work = {.decode_sequences = 64, .decode_context_tokens = 64 * 100};
     struct iteration_cost cost = cost_after(&fixture, &work, 0);
     int segments = 0;
@@ -206,7 +206,7 @@ static void longer_work_takes_no_less(void)
 {
     for (int s = 0; s < SUBJECTS; s++) {
         struct cost_fixture fixture;
-        MUST(make(&fixture, &subjects[s], 1e9, "") == 0);
+        MUST(make(&fixture, &subjects[s], 1e9, "none") == 0);
         for (uint64_t n = 0; n < 2000; n++) {
             struct rng rng;
             rng_init(&rng, 13, (uint32_t)s, "longer", n);
@@ -229,8 +229,8 @@ static void longer_work_takes_no_less(void)
 static void inside_nothing_is_extrapolated_and_without_a_range_all(void)
 {
     struct cost_fixture fitted, unfitted;
-    MUST(make(&fitted, &subjects[2], 1e12, "") == 0);
-    MUST(make(&unfitted, &subjects[2], 0.0, "") == 0);
+    MUST(make(&fitted, &subjects[2], 1e12, "none") == 0);
+    MUST(make(&unfitted, &subjects[2], 0.0, "none") == 0);
     for (uint64_t n = 0; n < 2000; n++) {
         struct rng rng;
         rng_init(&rng, 14, 0, "domain", n);
@@ -247,7 +247,7 @@ static void the_share_is_that_of_the_kernels_outside(void)
 {
     struct cost_fixture fixture;
     int partly = 0;
-    MUST(make(&fixture, &subjects[0], 5000, "") == 0);
+    MUST(make(&fixture, &subjects[0], 5000, "none") == 0);
     for (uint64_t n = 0; n < 5000; n++) {
         struct rng rng;
         rng_init(&rng, 15, 0, "share", n);
@@ -266,7 +266,7 @@ static void ranges_end_exactly(void)
 {
     enum { END = 777 };
     struct cost_fixture fixture;
-    MUST(make(&fixture, &subjects[0], 1e9, "") == 0);
+    MUST(make(&fixture, &subjects[0], 1e9, "none") == 0);
     const struct operators *operators = fixture.model.model;
     struct kernel_set set = *operators->parts.kernels;
     set.ranges[KERNEL_GEMM].high[0] = set.ranges[KERNEL_DECODE_ATTENTION].high[1] = END;
@@ -290,7 +290,7 @@ static void ranges_end_exactly(void)
 static void a_cost_allocates_nothing(void)
 {
     struct cost_fixture fixture;
-    MUST(make(&fixture, &subjects[5], 1e9, "") == 0);
+    MUST(make(&fixture, &subjects[5], 1e9, "none") == 0);
     for (uint64_t n = 0; n < 500; n++) {
         struct rng rng;
         rng_init(&rng, 16, 0, "memory", n);
