@@ -40,7 +40,8 @@ static int add_row(struct profile_reader *reader, const struct profile_heads *he
                    double step, double seconds)
 {
     if (tokens == 1.0 && step > 0.0) return profile_add_decode(reader, heads, batch, tokens + step, seconds);
-    if (tokens >= min_prompt_tokens) return profile_add_prefill(reader, heads, batch, tokens, step, true, seconds);
+    const struct profile_chunks chunks = {.n = batch, .tokens = tokens, .past = step, .writes_kv = true};
+    if (tokens >= min_prompt_tokens) return profile_add_prefill(reader, heads, &chunks, seconds);
     profile_drop(reader->profile, "a prompt of less than 16 tokens", 1);
     return 0;
 }

@@ -7,21 +7,22 @@ static int find_group(struct profile_reader *reader, const struct profile_heads 
     return profile_group(reader, group, "%g/%g heads", heads->query, heads->kv);
 }
 
-int profile_add_prefill(struct profile_reader *reader, const struct profile_heads *heads, double chunks, double tokens,
-                        double past, bool writes_kv, double seconds)
+int profile_add_prefill(struct profile_reader *reader, const struct profile_heads *heads,
+                        const struct profile_chunks *chunks, double seconds)
 {
     const struct prefill_shape shape = {
-        .sequences = chunks,
-        .tokens = chunks * tokens,
-        .past = chunks * past,
-        .pairs = chunks * tokens * (tokens + 2.0 * past),
+        .sequences = chunks->n,
+        .tokens = chunks->n * chunks->tokens,
+        .past = chunks->n * chunks->past,
+        .pairs = chunks->n * chunks->tokens * (chunks->tokens + 2.0 * chunks->past),
         .q_heads = heads->query,
         .kv_heads = heads->kv,
         .key_dim = heads->dim,
         .value_dim = heads->dim,
         .kv = heads->kv_format,
         .compute = heads->compute,
-        .writes_kv = writes_kv,
+        .full = chunks->full,
+        .writes_kv = chunks->writes_kv,
     };
     struct profile_row row = {.call = {.class = KERNEL_PREFILL_ATTENTION, .shape.prefill = shape},
                               .op = OP_PREFILL_ATTENTION,

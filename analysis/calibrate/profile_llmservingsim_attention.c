@@ -26,7 +26,8 @@ static int read_row(struct profile_reader *reader, const struct chunk_columns *c
     if (status == 0) status = profile_number(reader, columns->time_us, 0.0, &microseconds);
     if (status < 0) return status;
     const double seconds = microseconds * 1e-6;
-    if (chunk > 0.0 && sequences == 0.0) return profile_add_prefill(reader, heads, 1.0, chunk, past, false, seconds);
+    const struct profile_chunks chunks = {.n = 1.0, .tokens = chunk, .past = past};
+    if (chunk > 0.0 && sequences == 0.0) return profile_add_prefill(reader, heads, &chunks, seconds);
     if (chunk == 0.0 && sequences > 0.0) return profile_add_decode(reader, heads, sequences, context + 1.0, seconds);
     profile_drop(reader->profile, chunk > 0.0 ? "prompt and sequences in one kernel" : "empty batch", 1);
     return 0;

@@ -73,13 +73,14 @@ static void vidur_counts_what_came_before(void)
     struct profile_fixture fixture;
     const struct profile *profile = read_text(
         &fixture, "a100-80-sxm", "attention.csv",
-        "time_stats.attn_input_reshape.median," VIDUR_COLUMNS "\n"
-        "0.0,0.073,,8192,64,8,2,1,256,1024,True\n0.0,,0.062,8192,64,8,2,16,0,992,False\n");
+        "time_stats.attn_input_reshape.median," VIDUR_COLUMNS ",attention_backend\n"
+        "0.0,0.073,,8192,64,8,2,1,256,1024,True,AttentionBackend.FLASH_ATTENTION\n"
+        "0.0,,0.062,8192,64,8,2,16,0,992,False,AttentionBackend.FLASH_ATTENTION\n");
     MUST(profile->n == 2);
     CHECK_EQ_STR(profile->format, "vidur-attention");
     CHECK_EQ_STR(profile->set, "in-model");
     const struct prefill_shape *chunk = prefill_of(profile, 0);
-    CHECK(chunk->tokens == 256.0 && chunk->past == 1024.0 && !chunk->writes_kv);
+    CHECK(chunk->tokens == 256.0 && chunk->past == 1024.0 && !chunk->writes_kv && chunk->full);
     CHECK(chunk->q_heads == 32.0 && chunk->kv_heads == 4.0 && chunk->key_dim == 128.0);
     const struct decode_shape *decode = decode_of(profile, 1);
     CHECK(decode->sequences == 16.0 && decode->context == 993.0);
@@ -99,6 +100,7 @@ static void llmservingsim_counted_the_chunk_and_shared_blocks(void)
     MUST(profile->n == 2);
     CHECK_EQ_STR(profile->format, "llmservingsim-attention-v0");
     CHECK(prefill_of(profile, 0)->past == 0.0 && prefill_of(profile, 0)->tokens == 512.0);
+    CHECK(!prefill_of(profile, 0)->full);
     CHECK(decode_of(profile, 1)->context == 2049.0);
     CHECK_EQ_INT(dropped(profile, 0, "faster than the memory"), 1);
     profile_fixture_fini(&fixture);
