@@ -175,7 +175,7 @@ engine-%: build/orrery FORCE
 	@mkdir -p configs/engines
 	build/orrery calibrate --engine $* $(iterations_$*) -o configs/engines/$*.json >build/engine-$*.txt
 
-## make accuracy   write the table "Accuracy" of README.md from configs/calibration
+## make accuracy   write the tables "Accuracy" and "Engines" of README.md from configs/calibration and configs/engines
 accuracy:
 	@analysis/calibrate/accuracy.sh README.md
 

@@ -1,23 +1,33 @@
 #!/bin/sh
-# The tables "Accuracy" of README.md, made from configs/calibration: `accuracy.sh` prints them, `accuracy.sh README.md`
-# puts them between the two marker comments of that file.
+# The tables "Accuracy" and "Engines" of README.md, made from configs/calibration and configs/engines: `accuracy.sh` prints
+# them, `accuracy.sh README.md` puts them between the marker comments of that file.
 set -e
 
-tables() {
+query() { # SQL FILE...
+    sql=$1
+    shift
     {
-        echo 'create table file (json text);'
-        for file in configs/calibration/*.json; do echo "insert into file values (readfile('$file'));"; done
-        cat analysis/calibrate/accuracy.sql
+        echo 'create table file (name text, json text);'
+        for file; do echo "insert into file values ('$(basename "$file" .json)', readfile('$file'));"; done
+        cat "$sql"
     } | sqlite3 -batch :memory: | sed 's/|  *\([0-9]\)/| \1/g'
 }
 
-[ $# = 1 ] || { tables; exit; }
+accuracy() { query analysis/calibrate/accuracy.sql configs/calibration/*.json; }
+engines() { query analysis/calibrate/engines.sql configs/engines/*.json; }
+
+replace() { # TABLE README
+    "$1" >"$new"
+    awk -v table="$1" -v new="$new" '
+        index($0, "<!-- end of " table) == 1 { inside = 0; ends++ }
+        !inside { print }
+        index($0, "<!-- " table ":") == 1 { while ((getline line < new) > 0) print line; inside = 1; starts++ }
+        END { exit !(starts == 1 && ends == 1) }' "$2" >"$2.part"
+    cat "$2.part" >"$2"
+}
+
+[ $# = 1 ] || { accuracy; engines; exit; }
 new=$(mktemp)
 trap 'rm -f "$new" "$1.part"' EXIT
-tables >"$new"
-awk -v tables="$new" '
-    /^<!-- end of accuracy/ { inside = 0; ends++ }
-    !inside { print }
-    /^<!-- accuracy/ { while ((getline line < tables) > 0) print line; inside = 1; starts++ }
-    END { exit !(starts == 1 && ends == 1) }' "$1" >"$1.part"
-cat "$1.part" >"$1"
+replace accuracy "$1"
+replace engines "$1"

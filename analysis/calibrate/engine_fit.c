@@ -17,12 +17,12 @@ struct fit {
 /* Where constants start. Each is this times the square of an unbounded number, so that none is negative. */
 static const double layer_unit_s = 2e-4, iteration_unit_s = 4e-3, sequence_unit_s = 4e-5, prompt_unit_s = 4e-3;
 
-/* The prompt's constant is common to all degrees of tensor parallelism. */
 static size_t count_constants(const struct fit *fit)
 {
     const unsigned terms = fit->recipe->terms;
     const size_t per_degree = (terms & ENGINE_ITERATION ? 1 : 0) + (terms & ENGINE_SEQUENCE ? 1 : 0);
-    return fit->preset->launches.n + per_degree * fit->preset->overheads.n + (terms & ENGINE_PROMPT ? 1 : 0);
+    const size_t common = (terms & ENGINE_PROMPT ? 1 : 0) + (terms & ENGINE_COMMON_SEQUENCE ? 1 : 0);
+    return common + fit->preset->launches.n + per_degree * fit->preset->overheads.n;
 }
 
 /* unit u[*next]^2, and on to the next. */
@@ -39,10 +39,11 @@ static void set_constants(const struct fit *fit, const gsl_vector *u)
     const unsigned terms = fit->recipe->terms;
     size_t next = 0;
     const double prompt_s = terms & ENGINE_PROMPT ? take_constant(u, &next, prompt_unit_s) : 0.0;
+    const double sequence_s = terms & ENGINE_COMMON_SEQUENCE ? take_constant(u, &next, sequence_unit_s) : 0.0;
     for (size_t i = 0; i < fit->preset->launches.n; i++) launches[i].layer_s = take_constant(u, &next, layer_unit_s);
     for (size_t i = 0; i < fit->preset->overheads.n; i++) {
         if (terms & ENGINE_ITERATION) overheads[i].iteration_s = take_constant(u, &next, iteration_unit_s);
-        if (terms & ENGINE_SEQUENCE) overheads[i].sequence_s = take_constant(u, &next, sequence_unit_s);
+        overheads[i].sequence_s = terms & ENGINE_SEQUENCE ? take_constant(u, &next, sequence_unit_s) : sequence_s;
         overheads[i].prompt_s = prompt_s;
     }
 }

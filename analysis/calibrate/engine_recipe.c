@@ -5,7 +5,7 @@
 static const struct engine_recipe recipes[] = {
     {"vllm-0.2", "vLLM 0.2 (late 2023): kernels launched one by one, Ray workers",
      "Mutinifni/splitwise-sim @ 8f99e7dc, data/perf_model.csv", "in-model", "in-model", false, false,
-     ENGINE_ITERATION | ENGINE_LAUNCH | ENGINE_PROMPT},
+     ENGINE_ITERATION | ENGINE_COMMON_SEQUENCE | ENGINE_LAUNCH | ENGINE_PROMPT},
     {"vllm-2024", "vLLM of early 2024, as Vidur profiled it: host steps of decode iterations, launches left out",
      "microsoft/vidur @ 7f14d6ab, data/profiling/{a100,a40}/cpu_overheads.csv", "in-model", "in-model", false, false,
      ENGINE_ITERATION | ENGINE_SEQUENCE},

@@ -5,8 +5,8 @@
  * Batches of more than 2048 prompt tokens are a group of their own: that vLLM had sized its memory pools for fewer, and
  * took up to twice as long from there on, which no law here describes.
  *
- * Constants may be fitted on single requests to Llama-2-70B of at most 2048 prompt tokens; larger batches, longer prompts
- * and BLOOM-176B are left for tests. */
+ * Constants may be fitted on batches of at most 2048 prompt tokens of Llama-2-70B; larger ones and BLOOM-176B are left for
+ * tests. */
 #include "analysis/calibrate/measured_format.h"
 
 #include <math.h>
@@ -71,7 +71,7 @@ static int read_row(struct measured_reader *reader)
                                .work = prompts_of(&shape),
                                .measured_s = 1e-3 * prompt_ms,
                                .group = shape.batch * shape.prompt > FIT_PROMPT_TOKENS ? "long-prompts" : "prompts",
-                               .fit = llama && shape.batch < 2.0 && shape.prompt <= FIT_PROMPT_TOKENS};
+                               .fit = llama && shape.batch * shape.prompt <= FIT_PROMPT_TOKENS};
     status = measured_add(reader, &row);
     if (status < 0) return status;
     row.work = tokens_of(&shape);
@@ -81,4 +81,4 @@ static int read_row(struct measured_reader *reader)
 }
 
 const struct measured_format measured_splitwise = {
-    "splitwise", "single requests to Llama-2-70B of at most 2048 prompt tokens", columns, COLUMNS, read_row};
+    "splitwise", "Llama-2-70B, batches of at most 2048 prompt tokens", columns, COLUMNS, read_row};

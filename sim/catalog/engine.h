@@ -7,7 +7,7 @@
  *       "direct_all_reduce": false, "fused_residual": false, "fused_narrowing": false, "graph_tokens": 0,
  *       "launch": [{"gpu": "a100-80-sxm", "layer": "0.39ms"}, ...],
  *       "overhead": [{"tensor_parallel": 2, "iteration": "9ms", "sequence": "0s", "prompt": "8ms"}, ...],
- *       "fitted_on": "single requests of at most 2048 prompt tokens",
+ *       "fitted_on": "Llama-2-70B, batches of at most 2048 prompt tokens",
  *       "profiles": [{"file": "splitwise__llama2-70b__latency_and_power.csv", "hash": "..."}, ...],
  *       "fit": {"all": {"rows": 1, "median": 0.02, "p90": 0.08, "worst": 0.3, "bias": 0.0}, "tokens": {...}, ...},
  *       "held_out": {...} }

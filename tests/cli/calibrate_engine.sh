@@ -7,14 +7,14 @@
     for gpu in a100 h100; do
         for tp in 2 4 8; do
             for n in 128 512 1024; do echo "llama2-70b,$gpu-80gb,$n,1,128,$((n / tp + 60)),$((80 / tp + 25)),$tp"; done
-            echo "llama2-70b,$gpu-80gb,512,4,128,$((2048 / tp + 60)),$((80 / tp + 30)),$tp"
+            echo "llama2-70b,$gpu-80gb,512,8,128,$((4096 / tp + 60)),$((80 / tp + 30)),$tp"
         done
     done
     echo llama2-70b,h100-80gb-pcap,512,1,128,100,50,8
 } >"$T/iterations.csv"
 
 run 0 calibrate --engine vllm-0.2 "$T/iterations.csv" -o "$T/preset.json"
-out 'fitted on: single requests to Llama-2-70B'
+out 'fitted on: Llama-2-70B, batches of at most 2048 prompt tokens'
 out 'computed from other rows, not measured'
 equal "$(sqlite3 :memory: "select json_array_length(readfile('$T/preset.json'), '$.overhead')")" 3 degrees
 equal "$(json_of "$T/preset.json" '$.fit.all.rows')" 36 "fitted rows"

@@ -1,0 +1,21 @@
+-- The accuracy of every engine's preset as a Markdown table. Expects a table file(name, json), one row per preset.
+.mode list
+.separator ""
+.headers off
+
+create table error as
+    select file.rowid as place, file.name, kind.key as kind, part.key as part, part.id as part_place,
+           json_extract(part.value, '$.rows') as rows,
+           printf('%.1f / %.1f', 100 * json_extract(part.value, '$.median'), 100 * json_extract(part.value, '$.p90')) as both,
+           json_extract(file.json, '$.fitted_on') as fitted_on
+    from file, json_each(file.json) as kind, json_each(kind.value) as part
+    where kind.key in ('fit', 'held_out') and part.key <> 'all';
+
+select '| engine | fitted on | what | rows fitted | error | rows held out | error |';
+select '|---|---|---|---:|---:|---:|---:|';
+select '| ' || name || ' | ' || ifnull(fitted_on, '-') || ' | ' || part || ' | ' ||
+       ifnull(max(case when kind = 'fit' then rows end), '') || ' | ' ||
+       ifnull(max(case when kind = 'fit' then both end), '') || ' | ' ||
+       ifnull(max(case when kind = 'held_out' then rows end), '') || ' | ' ||
+       ifnull(max(case when kind = 'held_out' then both end), '') || ' |'
+from error group by name, part order by place, min(part_place);

@@ -1,0 +1,203 @@
+/* Whole iterations of serving engines against public measurements: the shipped calibrations and presets, end to end. The
+ * constants of a preset were fitted on one part of the rows, which is named in its file; bounds hold for the others, or
+ * for all where the text says so.
+ *
+ * Sources: Mutinifni/splitwise-sim @ 8f99e7dc, ai-dynamo/aiconfigurator @ 095f58a5 (silicon_sample), LLMServe/DistServe @
+ * 82831f16, casys-kaist/LLMServingSim @ 5daddb21. */
+#include "tests/harness.h"
+
+#include "analysis/calibrate/engine_calibrate.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct catalog catalog = {"configs"};
+
+/* The rows of an engine, as points, and its shipped preset. */
+struct measurements {
+    struct arena arena;
+    struct diag diag;
+    struct engine_replicas replicas;
+    struct engine_preset preset;
+    struct measured file;
+    struct engine_point *points;
+    size_t n;
+};
+
+static bool load(struct measurements *m, const char *engine, const char *file)
+{
+    const char *path = test_shared(file);
+    if (path == NULL) return false;
+    arena_init(&m->arena);
+    diag_init(&m->diag);
+    engine_replicas_init(&m->replicas, &catalog, &m->arena);
+    int code = catalog_engine(&catalog, engine, "test", &m->arena, &m->preset, &m->diag);
+    if (code == 0) code = measured_read(path, &m->arena, &m->file, &m->diag);
+    if (code == 0) code = engine_points(&m->replicas, &m->preset, &m->file, 1, &m->points, &m->n, &m->diag);
+    if (code != 0) arena_fini(&m->arena);
+    return CHECK_EQ_INT(code, 0) && CHECK(m->n > 0);
+}
+
+/* Median of |predicted / measured - 1| over the rows of a group, NULL for all. */
+static double median_error(const struct measurements *m, const struct engine_preset *preset, const char *group,
+                           bool held_out_only)
+{
+    double *errors = mem_alloc((m->n + 1) * sizeof *errors);
+    size_t n = 0;
+    if (!CHECK(errors != NULL)) return (double)NAN;
+    for (size_t i = 0; i < m->n; i++) {
+        const struct measured_row *row = m->points[i].row;
+        if ((group != NULL && strcmp(row->group, group) != 0) || (held_out_only && row->fit)) continue;
+        errors[n++] = engine_point_s(preset, &m->points[i]) / row->measured_s - 1.0;
+    }
+    CHECK(n > 0);
+    const double median = fit_error_of(errors, n).median;
+    mem_free(errors);
+    return median;
+}
+
+#define HELD_OUT(m, group) median_error(m, &(m)->preset, group, true)
+#define ALL(m, group) median_error(m, &(m)->preset, group, false)
+
+static int64_t dropped(const struct measured *file, const char *reason)
+{
+    for (size_t i = 0; i < file->n_dropped; i++)
+        if (strstr(file->dropped[i].reason, reason) != NULL) return file->dropped[i].rows;
+    return 0;
+}
+
+static const char llama[] = "llm_end_to_end/splitwise__llama2-70b__latency_and_power.csv";
+static const char bloom[] = "llm_end_to_end/splitwise__bloom-176b__latency_and_power.csv";
+static const char serving[] = "llm_end_to_end/h100_sxm__measured_ttft_tpot.csv";
+
+static void splitwise_llama_2_70b(void)
+{
+    struct measurements m;
+    if (!load(&m, "vllm-0.2", llama)) return;
+    CHECK_EQ_INT(m.n, 2 * (630 - 10));
+    CHECK_EQ_INT(dropped(&m.file, "not measured"), 315);
+    CHECK_EQ_INT(dropped(&m.file, "fit into memory"), 10);
+    CHECK(ALL(&m, NULL) <= 0.10);
+    CHECK(ALL(&m, "tokens") <= 0.10 && ALL(&m, "prompts") <= 0.10);
+    CHECK(HELD_OUT(&m, "tokens") <= 0.10); /* batches of 8 to 64 */
+    CHECK(HELD_OUT(&m, "long-prompts") > 0.15); /* that engine fell off a cliff there, which no law here has */
+    arena_fini(&m.arena);
+}
+
+/* None of the constants has seen it. */
+static void splitwise_bloom_176b(void)
+{
+    struct measurements m;
+    if (!load(&m, "vllm-0.2", bloom)) return;
+    CHECK(HELD_OUT(&m, NULL) <= 0.10);
+    CHECK(HELD_OUT(&m, "tokens") <= 0.10 && HELD_OUT(&m, "prompts") <= 0.10);
+    arena_fini(&m.arena);
+}
+
+/* Nothing but one constant per degree of tensor parallelism, the same on both GPUs and for prompts and tokens. */
+static void one_constant_per_degree(void)
+{
+    static const struct engine_recipe plain = {.name = "vllm-0.2", .summary = "", .source = "", .kernels = "in-model",
+                                               .collectives = "in-model", .terms = ENGINE_ITERATION};
+    struct measurements m;
+    if (!load(&m, "vllm-0.2", llama)) return;
+    struct engine_preset preset = engine_recipe_preset(&plain);
+    CHECK_EQ_INT(engine_fit(&plain, m.points, m.n, &m.arena, &preset, &m.diag), 0);
+    CHECK_EQ_INT(preset.overheads.n, 3);
+    CHECK(median_error(&m, &preset, NULL, false) <= 0.10);
+    arena_fini(&m.arena);
+}
+
+static void tpot_of_vllm(void)
+{
+    struct measurements m;
+    if (!load(&m, "vllm-0.12", serving)) return;
+    CHECK_EQ_INT(m.n, 90);
+    CHECK(HELD_OUT(&m, "qwen3-32b") <= 0.15);
+    arena_fini(&m.arena);
+}
+
+static void tpot_of_tensorrt_llm(void)
+{
+    struct measurements m;
+    if (!load(&m, "trtllm-1.0", serving)) return;
+    CHECK_EQ_INT(m.n, 353);
+    CHECK(HELD_OUT(&m, "llama-3.1-8b") <= 0.15);
+    CHECK(HELD_OUT(&m, "qwen3-32b") <= 0.15);
+    arena_fini(&m.arena);
+}
+
+static void tpot_of_sglang(void)
+{
+    struct measurements m;
+    if (!load(&m, "sglang-0.5", serving)) return;
+    CHECK(HELD_OUT(&m, NULL) <= 0.15);
+    arena_fini(&m.arena);
+}
+
+static void times_of_distserve(void)
+{
+    struct measurements m;
+    if (!load(&m, "swifttransformer", "llm_end_to_end/distserve__a100-80g__fitted_coefficients_distserve.json")) return;
+    CHECK(ALL(&m, "opt-13b") <= 0.12);
+    CHECK(HELD_OUT(&m, "opt-66b") <= 0.12);
+    arena_fini(&m.arena);
+}
+
+static void decode_iterations_of_rtx_cards(void)
+{
+    static const char *const files[] = {"gpu_profiles/llmservingsim/RTX4090__Llama-3.1-8B__bf16_tp1__attention.csv",
+                                        "gpu_profiles/llmservingsim/RTXPRO6000__Llama-3.1-8B__bf16_tp1__attention.csv"};
+    for (size_t i = 0; i < 2; i++) {
+        struct measurements m;
+        if (!load(&m, "vllm-0.19", files[i])) return;
+        CHECK(HELD_OUT(&m, NULL) <= 0.05);
+        arena_fini(&m.arena);
+    }
+}
+
+/* An iteration of the whole model. */
+struct whole {
+    const struct operators *operators;
+    struct engine_params engine;
+};
+
+static double whole_s(const void *context, const struct iteration_work *work)
+{
+    const struct whole *whole = context;
+    struct iteration_cost gpu;
+    operators_cost(whole->operators, work, &gpu);
+    return engine_iteration(&whole->engine, whole->operators->layers, work, piece_line(gpu.first_s, 0.0)).now;
+}
+
+/* What counting iterations, sequences and prompts adds to the GPU's time is what a closed loop of whole iterations
+ * takes. */
+static void counts_are_as_good_as_loops(void)
+{
+    struct measurements m;
+    if (!load(&m, "vllm-0.12", serving)) return;
+    for (size_t i = 0; i < m.n; i += 13) {
+        const struct measured_row *row = m.points[i].row;
+        struct closed_loop_times times;
+        struct whole whole;
+        MUST(engine_replicas_find(&m.replicas, &m.preset, row, &whole.operators, &m.diag) == 0);
+        engine_preset_params(&m.preset, row->gpu, row->tensor_parallel, &whole.engine);
+        MUST(closed_loop_run(&row->loop, whole_s, &whole, &times) == 0);
+        CHECK_NEAR(times.tpot_s / engine_point_s(&m.preset, &m.points[i]), 1.0, 1e-9);
+    }
+    arena_fini(&m.arena);
+}
+
+TEST_SUITE(serving_engines)
+{
+    TEST(splitwise_llama_2_70b);
+    TEST(splitwise_bloom_176b);
+    TEST(one_constant_per_degree);
+    TEST(tpot_of_vllm);
+    TEST(tpot_of_tensorrt_llm);
+    TEST(tpot_of_sglang);
+    TEST(times_of_distserve);
+    TEST(decode_iterations_of_rtx_cards);
+    TEST(counts_are_as_good_as_loops);
+}
