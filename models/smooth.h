@@ -1,11 +1,12 @@
-/* Soft maximum of two times that overlap in part: (a^p + b^p)^(1/p), the p-norm. For p -> infinity it is the roofline's
- * hard maximum, for p = 1 the two times follow one another. */
+/* What the laws of the kernels are made of: a soft maximum, and rounding up. */
 #ifndef ORRERY_MODELS_SMOOTH_H
 #define ORRERY_MODELS_SMOOTH_H
 
 #include <math.h>
+#include <stdint.h>
 
-/* a, b >= 0, p > 0. Never below either of them. */
+/* The maximum of two times that overlap in part: (a^p + b^p)^(1/p), the p-norm. For p -> infinity it is the roofline's
+ * hard maximum, for p = 1 the two times follow one another. a, b >= 0, p > 0. Never below either of them. */
 static inline double soft_max(double a, double b, double p)
 {
     const double larger = a > b ? a : b, smaller = a > b ? b : a;
@@ -22,6 +23,13 @@ static inline double soft_max_2(double a, double b)
 static inline double soft_max_4(double a, double b)
 {
     return sqrt(soft_max_2(a * a, b * b));
+}
+
+/* The next whole number, for 0 <= x < 2^53: ceil() without its call. */
+static inline double round_up(double x)
+{
+    const double whole = (double)(int64_t)x;
+    return whole < x ? whole + 1.0 : whole;
 }
 
 #endif

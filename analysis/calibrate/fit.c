@@ -15,7 +15,7 @@ static const double f_scale = 0.03;
 /* Starting points lie within this factor of the initial values. */
 static const double start_spread = 3.0;
 
-enum { MAX_ROWS = 5000, STARTS = 6, IDLE_STEPS = 4 };
+enum { MAX_ROWS = 5000, STARTS = 5, IDLE_STEPS = 3 };
 
 /* How far to walk down: a step that lowers the cost by less than this part is idle. */
 struct effort {
@@ -24,7 +24,7 @@ struct effort {
     double idle_part;
 };
 
-static const struct effort screening = {600, 60, 1e-3}, finishing = {MAX_ROWS, 200, 1e-5};
+static const struct effort screening = {400, 40, 3e-3}, finishing = {MAX_ROWS, 200, 1e-5};
 
 struct fit {
     const struct fit_model *model;

@@ -1,0 +1,151 @@
+/* Products and element-wise passes against published measurements: Vidur's dense operators with one LLM left out at a
+ * time, aiconfigurator's isolated products with a fifth of the shapes left out. Errors are shares of the measured time,
+ * medians and 90th percentiles over what was left out.
+ *
+ * `orrery calibrate` reports the full tables; a sample of their lines keeps the run short. */
+#include "tests/harness.h"
+
+#include "analysis/calibrate/folds.h"
+#include "tests/profile_fixture.h"
+
+#include <stdio.h>
+
+struct vidur_bars {
+    const char *gpu, *prefix;
+    const char *llms[6];
+    double median, p90, band_median; /* the band: 17-256 rows */
+    double roofline_median;          /* what three parameters reach */
+    uint32_t keep_one_in;            /* lines */
+};
+
+static const struct vidur_bars vidur[] = {
+    {"a100-80-sxm",
+     "a100",
+     {"Llama-2-7b", "Llama-2-70b", "Llama-3-8B", "Llama-3-70B", "internlm-20b", "phi-2"},
+     0.052,
+     0.145,
+     0.065,
+     0.058,
+     16},
+    {"h100-sxm", "h100", {"Llama-2-7b", "Llama-2-70b", "internlm-20b", "phi-2"}, 0.065, 0.18, 0.062, 0.084, 8},
+    {"a40", "a40", {"Llama-2-7b", "Llama-2-70b", "internlm-20b", "phi-2"}, 0.058, 0.175, 0.07, 0.065, 8},
+};
+static const double llm_median = 0.075, llm_p90 = 0.23, layer_median = 0.05, layer_p90 = 0.12;
+
+/* Keeps one line in `every`, whatever its shape. */
+static void thin(struct profile *profile, uint32_t every)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < profile->n; i++)
+        if ((profile->rows[i].line * 2654435761u >> 16) % every == 0) profile->rows[n++] = profile->rows[i];
+    profile->n = n;
+}
+
+static bool read_vidur(struct profile_fixture *fixture, const struct vidur_bars *bars)
+{
+    if (!CHECK(profile_fixture_init(fixture, bars->gpu) == 0)) return false;
+    for (size_t i = 0; i < 6 && bars->llms[i] != NULL; i++) {
+        char name[128];
+        snprintf(name, sizeof name, "gpu_profiles/vidur/%s__%s__dense_ops.csv", bars->prefix, bars->llms[i]);
+        const char *path = test_shared(name);
+        if (path == NULL || !CHECK_EQ_INT(profile_fixture_read(fixture, path), 0)) return false;
+    }
+    return CHECK_EQ_INT(profile_fixture_join(fixture), 0);
+}
+
+static bool run_folds(struct profile_fixture *fixture, enum kernel_class class, struct fold_report *report)
+{
+    return CHECK_EQ_INT(folds_run(class, &fixture->joined, FOLD_BY_GROUP, &fixture->arena, report, &fixture->diag), 0);
+}
+
+static void check_vidur(const struct vidur_bars *bars)
+{
+    struct profile_fixture fixture;
+    struct fold_report report;
+    if (read_vidur(&fixture, bars)) thin(&fixture.joined, bars->keep_one_in);
+    if (fixture.joined.n > 0 && run_folds(&fixture, KERNEL_GEMM, &report)) {
+        CHECK(report.held_out.cuts[CUT_ALL].median <= bars->median);
+        CHECK(report.held_out.cuts[CUT_ALL].p90 <= bars->p90);
+        CHECK(report.held_out.cuts[CUT_17_256].median <= bars->band_median);
+        CHECK(report.layer_sum.cuts[CUT_ALL].median <= layer_median);
+        CHECK(report.layer_sum.cuts[CUT_ALL].p90 <= layer_p90);
+        CHECK_NEAR(report.roofline.cuts[CUT_ALL].median, bars->roofline_median, 0.005);
+        for (size_t i = 0; i < report.n_folds; i++) {
+            CHECK(report.folds[i].errors.cuts[CUT_ALL].median <= llm_median);
+            CHECK(report.folds[i].errors.cuts[CUT_ALL].p90 <= llm_p90);
+        }
+    }
+    profile_fixture_fini(&fixture);
+}
+
+static void vidur_on_a100(void)
+{
+    check_vidur(&vidur[0]);
+}
+
+static void vidur_on_h100(void)
+{
+    check_vidur(&vidur[1]);
+}
+
+static void vidur_on_a40(void)
+{
+    check_vidur(&vidur[2]);
+}
+
+struct isolated_bars {
+    enum kernel_class class;
+    const char *gpu, *file;
+    double median, p90, large_median, large_p90; /* large: n, k >= 512 */
+};
+
+static const struct isolated_bars isolated[] = {
+    {KERNEL_GEMM, "a100-80-sxm", "a100_sxm", 0.072, 0.25, 0.056, 0.185},
+    {KERNEL_GEMM, "h100-sxm", "h100_sxm", 0.058, 0.25, 0.056, 0.185},
+    {KERNEL_GEMM_FP8, "h100-sxm", "h100_sxm", 0.065, 0.17, 0.06, 0.16},
+};
+
+static void check_isolated(const struct isolated_bars *bars)
+{
+    struct profile_fixture fixture;
+    struct fold_report report;
+    char name[128];
+    MUST(profile_fixture_init(&fixture, bars->gpu) == 0);
+    snprintf(name, sizeof name, "gpu_profiles/aiconfigurator/%s__vllm0.14.0__gemm_perf.csv", bars->file);
+    const char *path = test_shared(name);
+    if (path != NULL && CHECK_EQ_INT(profile_fixture_read(&fixture, path), 0) && profile_fixture_join(&fixture) == 0) {
+        thin(&fixture.joined, 6);
+        if (run_folds(&fixture, bars->class, &report)) {
+            CHECK(report.held_out.cuts[CUT_ALL].median <= bars->median);
+            CHECK(report.held_out.cuts[CUT_ALL].p90 <= bars->p90);
+            CHECK(report.held_out.cuts[CUT_LARGE].median <= bars->large_median);
+            CHECK(report.held_out.cuts[CUT_LARGE].p90 <= bars->large_p90);
+        }
+    }
+    profile_fixture_fini(&fixture);
+}
+
+static void isolated_on_a100(void)
+{
+    check_isolated(&isolated[0]);
+}
+
+static void isolated_on_h100(void)
+{
+    check_isolated(&isolated[1]);
+}
+
+static void narrow_on_h100(void)
+{
+    check_isolated(&isolated[2]);
+}
+
+TEST_SUITE(products)
+{
+    TEST(vidur_on_a100);
+    TEST(vidur_on_h100);
+    TEST(vidur_on_a40);
+    TEST(isolated_on_a100);
+    TEST(isolated_on_h100);
+    TEST(narrow_on_h100);
+}
