@@ -21,8 +21,8 @@ struct profile_chunks {
  * they came from the cache, or sequences shared them. */
 extern const char profile_faster_than_memory[];
 
-/* Adds a row of chunks, or of `sequences` sequences that make a token, of `context` each, the new one included. Rows are
- * grouped by their pair of heads. Returns 0 or SIM_E_NOMEM. */
+/* Adds a row of chunks, or of `sequences` sequences that make a token, of `context` each, the new one included. Rows
+ * are grouped by their pair of heads. Returns 0 or SIM_E_NOMEM. */
 int profile_add_prefill(struct profile_reader *reader, const struct profile_heads *heads,
                         const struct profile_chunks *chunks, double seconds);
 int profile_add_decode(struct profile_reader *reader, const struct profile_heads *heads, double sequences,

@@ -3,9 +3,10 @@
  *
  * Vidur's own files (microsoft/vidur, data/profiling/.../attention.csv) time the reshaping of inputs beside, and their
  * kv_cache_size is what was processed before. The FlashAttention kernel of the early ones took the time of all keys,
- * those behind the mask too: the law is off by 8 % so, and by 17 % without them. LLMServingSim's first profiler (casys-kaist/LLMServingSim, profiler/v0)
- * kept the columns but counts the chunk of a prompt in: a chunk alone and the same one in a layer without context take
- * equally long. Many of its decode rows read faster than the memory can, as their sequences shared blocks. */
+ * those behind the mask too: the law is off by 8 % so, and by 17 % without them. LLMServingSim's first profiler
+ * (casys-kaist/LLMServingSim, profiler/v0) kept the columns but counts the chunk of a prompt in: a chunk alone and the
+ * same one in a layer without context take equally long. Many of its decode rows read faster than the memory can, as
+ * their sequences shared blocks. */
 #include "analysis/calibrate/profile_attention.h"
 
 #include <math.h>
