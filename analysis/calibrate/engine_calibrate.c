@@ -96,6 +96,16 @@ static int list_profiles(struct engine_calibration *calibration, struct arena *a
     return 0;
 }
 
+/* What another engine's preset says of launches. */
+static int borrow_launches(const char *engine, const struct catalog *catalog, struct arena *arena,
+                           struct engine_preset *preset, struct diag *diag)
+{
+    struct engine_preset lender;
+    const int code = catalog_engine(catalog, engine, "recipe", arena, &lender, diag);
+    if (code == 0) preset->launches = lender.launches;
+    return code;
+}
+
 static int describe(struct engine_calibration *calibration, struct arena *arena, struct diag *diag)
 {
     int code = list_profiles(calibration, arena);
@@ -120,5 +130,7 @@ int engine_calibrate(const struct engine_recipe *recipe, const struct catalog *c
         return diag_error(diag, SIM_E_DATA, n_paths > 0 ? paths[0] : NULL, NULL, "no measurements of engine '%s'",
                           recipe->name);
     code = engine_fit(recipe, calibration->points, calibration->n_points, arena, &calibration->preset, diag);
+    if (code == 0 && recipe->launches_of != NULL)
+        code = borrow_launches(recipe->launches_of, catalog, arena, &calibration->preset, diag);
     return code == 0 ? describe(calibration, arena, diag) : code;
 }

@@ -23,6 +23,7 @@ struct engine_recipe {
     const char *kernels, *collectives;
     bool is_recent;       /* an all-reduce of its own, fused residual sums */
     bool fused_narrowing;
+    const char *launches_of; /* engine whose launches it has where it replays no CUDA graph; NULL: its own, if any */
     unsigned terms;
 };
 

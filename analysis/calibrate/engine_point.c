@@ -57,7 +57,8 @@ double engine_point_s(const struct engine_preset *preset, const struct engine_po
 {
     struct engine_params params;
     engine_preset_params(preset, point->row->gpu, point->row->tensor_parallel, &params);
-    const double launch_s = point->layers * params.layer_launch_s;
+    const int64_t tokens = point->row->work.prefill_tokens + point->row->work.decode_sequences;
+    const double launch_s = tokens > params.graph_tokens ? point->layers * params.layer_launch_s : 0.0;
     return (point->gpu_s > launch_s ? point->gpu_s : launch_s) + point->iterations * params.iteration_s +
            point->sequences * params.sequence_s + point->prompts * params.prompt_s;
 }

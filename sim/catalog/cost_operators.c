@@ -8,7 +8,7 @@
 struct operators_params {
     const char *calibration, *kernels, *engine;
     int64_t expert_parallel;
-    bool sequence_parallel;
+    bool sequence_parallel, cuda_graphs;
 };
 
 #define PARAM(member) .offset = offsetof(struct operators_params, member)
@@ -26,6 +26,8 @@ static const struct config_field fields[] = {
      .help = "groups of GPUs that the experts are dealt to; divides tensor_parallel"},
     {.name = "sequence_parallel", .kind = CONFIG_BOOL, PARAM(sequence_parallel), .value = "false",
      .help = "whether norms and residuals are split by tokens, instead of repeated on every GPU"},
+    {.name = "cuda_graphs", .kind = CONFIG_BOOL, PARAM(cuda_graphs), .value = "true",
+     .help = "whether an engine that captures CUDA graphs replays them, instead of launching kernels one by one"},
     {0},
 };
 
@@ -99,6 +101,7 @@ static int build(const void *given, const struct cost_request *request, struct i
     if (code == 0) code = find_calibration(params, request, &parts, cost);
     if (code != 0) return code;
     engine_preset_params(&cost->engine, request->gpu->name, request->tensor_parallel, &parts.engine);
+    if (!params->cuda_graphs) parts.engine.graph_tokens = 0;
     operators_init(&cost->operators, &parts);
     model->model = &cost->operators;
     model->cost = operators_cost;

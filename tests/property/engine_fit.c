@@ -11,8 +11,8 @@
 enum { POINTS = 240 };
 
 static const struct engine_recipe everything = {
-    "made-up",  "all terms", "a test", "in-model",
-    "isolated", false,       false,    ENGINE_ITERATION | ENGINE_SEQUENCE | ENGINE_LAUNCH | ENGINE_PROMPT};
+    .name = "made-up", .summary = "all terms", .source = "a test", .kernels = "in-model", .collectives = "isolated",
+    .terms = ENGINE_ITERATION | ENGINE_SEQUENCE | ENGINE_LAUNCH | ENGINE_PROMPT};
 
 static struct engine_launch launches[] = {{"fast", 100e-6}, {"slow", 300e-6}};
 static struct engine_overhead overheads[] = {{1, 2e-3, 30e-6, 5e-3}, {2, 3e-3, 20e-6, 5e-3}, {8, 9e-3, 70e-6, 5e-3}};
@@ -39,7 +39,8 @@ static void make(struct made *made, double noise)
         struct measured_row *row = &made->rows[i];
         struct engine_point *point = &made->points[i];
         *row = (struct measured_row){.engine = "made-up", .gpu = launches[i % 2].gpu, .group = "x",
-                                     .tensor_parallel = overheads[i % 3].tensor_parallel, .fit = i % 4 != 0};
+                                     .tensor_parallel = overheads[i % 3].tensor_parallel,
+                                     .work = {.decode_sequences = 1}, .fit = i % 4 != 0};
         *point = (struct engine_point){.row = row, .gpu_s = 1e-3 + 3e-5 * (double)rng_below(&rng, 1000), .layers = 60.0,
                                        .iterations = 1.0, .sequences = 1.0 + (double)rng_below(&rng, 100),
                                        .prompts = i % 5 == 0 ? 1.0 : 0.0};

@@ -2,6 +2,7 @@
 #include "tests/harness.h"
 
 #include "sim/catalog/engine.h"
+#include "tests/cost_fixture.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -150,6 +151,32 @@ static void presets_of_the_catalog(void)
     arena_fini(&session.arena);
 }
 
+/* A batch that a CUDA graph would cover, on GPUs that are much faster than launches. */
+static double small_batch_s(const char *document)
+{
+    struct cost_fixture fixture;
+    const struct iteration_work work = {.decode_sequences = 2, .decode_context_tokens = 200};
+    if (!CHECK_EQ_INT(cost_fixture_init(&fixture, document, "h100-sxm", "llama-3.1-8b", 4, 1), 0)) return 0.0;
+    const double seconds = cost_fixture_s(&fixture, work);
+    cost_fixture_fini(&fixture);
+    return seconds;
+}
+
+static void graphs_can_be_switched_off(void)
+{
+    struct session session;
+    struct engine_preset preset;
+    struct engine_params params;
+    session_begin(&session);
+    MUST(catalog_engine(&catalog, "vllm-0.12", "test", &session.arena, &preset, &session.diag) == 0);
+    engine_preset_params(&preset, "h100-sxm", 4, &params);
+    const double launch_s = 32.0 * params.layer_launch_s, host_s = params.iteration_s + 2.0 * params.sequence_s;
+    CHECK(small_batch_s("{'cost': {'kind': 'operators', 'engine': 'vllm-0.12'}}") < launch_s);
+    CHECK_NEAR(small_batch_s("{'cost': {'kind': 'operators', 'engine': 'vllm-0.12', 'cuda_graphs': false}}"),
+               launch_s + host_s, 1e-12);
+    arena_fini(&session.arena);
+}
+
 TEST_SUITE(engine_host)
 {
     TEST(slow_gpus_hide_launches);
@@ -159,4 +186,5 @@ TEST_SUITE(engine_host)
     TEST(launches_by_gpu);
     TEST(wrong_presets_are_refused);
     TEST(presets_of_the_catalog);
+    TEST(graphs_can_be_switched_off);
 }
