@@ -4,6 +4,7 @@
 
 static const struct gpu_spec gpu = {
     .peak_flop_per_s = {[FORMAT_FP32] = 20e12, [FORMAT_FP16] = 300e12}, .memory_bytes_per_s = 2e12, .sm_count = 108,
+    .boost_hz = 1.41e9,
     .fabric = FABRIC_SWITCH, .nvlink_gpus = 8, .nvlink_bytes_per_s = 300e9, .pcie_bytes_per_s = 32e9,
 };
 static const struct llm_spec llama_3_70b = {
