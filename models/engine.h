@@ -1,6 +1,6 @@
 /* What a serving engine's host adds to the GPU time of an iteration.
  *
- *     iteration = max(GPU, launch) + iteration_s + sequences sequence_s + [prompts in the batch] prompt_s
+ *     iteration = max(GPU, launch) + iteration_s + sequences sequence_s + prompts prompt_s
  *     launch = layers layer_launch_s, or 0 when the batch replays a captured CUDA graph
  *
  * A host that launches kernels one by one runs ahead of a slow GPU and holds up a fast one: whichever is slower shows.
@@ -19,7 +19,7 @@ struct engine_params {
     double layer_launch_s; /* launching the kernels of one layer, one by one */
     double iteration_s;    /* every iteration */
     double sequence_s;     /* each sequence of the batch: its prompt, or its token */
-    double prompt_s;       /* an iteration that holds prompts */
+    double prompt_s;       /* each prompt, or chunk of one, on top of that */
     int64_t graph_tokens;  /* batches of up to so many tokens, prompts included, replay a CUDA graph; 0: none does */
 };
 

@@ -5,7 +5,7 @@
 
 /* A moment: the clock, and what has been counted up to it. */
 struct moment {
-    double time_s, iterations, sequences, prompt_iterations;
+    double time_s, iterations, sequences, prompts;
 };
 
 /* A user and the request in flight. It waits in the queue until its prompt is done, and then makes tokens. */
@@ -81,7 +81,7 @@ static void finish_request(struct run *run, int64_t index)
         run->sum.tpot_s += (run->now.time_s - user->first.time_s) / tokens;
         run->sum.iterations += (run->now.iterations - user->first.iterations) / tokens;
         run->sum.sequences += (run->now.sequences - user->first.sequences) / tokens;
-        run->sum.prompt_iterations += (run->now.prompt_iterations - user->first.prompt_iterations) / tokens;
+        run->sum.prompts += (run->now.prompts - user->first.prompts) / tokens;
         run->n_measured++;
         if (user->requests == 2) run->n_unmeasured--;
     }
@@ -93,7 +93,7 @@ static void advance(struct run *run, const struct iteration_work *work, double s
     run->now.time_s += seconds;
     run->now.iterations += 1.0;
     run->now.sequences += (double)(work->prefill_sequences + work->decode_sequences);
-    run->now.prompt_iterations += work->prefill_tokens > 0 ? 1.0 : 0.0;
+    run->now.prompts += (double)work->prefill_sequences;
 }
 
 static void iterate(struct run *run, closed_loop_cost cost, const void *context)
@@ -127,6 +127,6 @@ int closed_loop_run(const struct closed_loop *loop, closed_loop_cost cost, const
     if (!ok) return SIM_E_NOMEM;
     const double n = (double)run.n_measured;
     *times = (struct closed_loop_times){run.sum.ttft_s / n, run.sum.tpot_s / n, run.sum.iterations / n,
-                                        run.sum.sequences / n, run.sum.prompt_iterations / n};
+                                        run.sum.sequences / n, run.sum.prompts / n};
     return 0;
 }

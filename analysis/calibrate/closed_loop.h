@@ -23,7 +23,7 @@ struct closed_loop_times {
     double ttft_s;     /* from sending to the first token */
     double tpot_s;     /* per token after the first */
     double iterations; /* per token after the first: 1, and the iterations of prompts_first that let it wait */
-    double sequences, prompt_iterations; /* in these iterations: sequences served, and how many held prompts */
+    double sequences, prompts; /* served in these iterations, a chunk of a prompt like a whole one */
 };
 
 /* The duration of an iteration with this work. */

@@ -12,7 +12,7 @@ enum engine_term {
     ENGINE_ITERATION = 1, /* a constant per degree of tensor parallelism */
     ENGINE_SEQUENCE = 2,  /* the same, per sequence */
     ENGINE_LAUNCH = 4,    /* launching a layer, by GPU */
-    ENGINE_PROMPT = 8,    /* a constant for iterations with prompts, common to all degrees */
+    ENGINE_PROMPT = 8,    /* a constant per prompt, common to all degrees */
     ENGINE_COMMON_SEQUENCE = 16 /* instead of ENGINE_SEQUENCE: common to all degrees */
 };
 

@@ -17,7 +17,7 @@ static int set_loop(struct engine_point *point, const struct operators *operator
     point->gpu_s = times.tpot_s;
     point->iterations = times.iterations;
     point->sequences = times.sequences;
-    point->prompts = times.prompt_iterations;
+    point->prompts = times.prompts;
     return 0;
 }
 
@@ -29,7 +29,7 @@ static int set_point(struct engine_point *point, const struct operators *operato
     point->layers = operators != NULL ? operators->layers : 0.0;
     point->iterations = 1.0;
     point->sequences = (double)(work->prefill_sequences + work->decode_sequences);
-    point->prompts = work->prefill_tokens > 0 ? 1.0 : 0.0;
+    point->prompts = (double)work->prefill_sequences;
     return 0;
 }
 

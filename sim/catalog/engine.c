@@ -22,7 +22,7 @@ static const struct config_field overhead_fields[] = {
      .max = 1024, .help = "GPUs that share each layer"},
     {.name = "iteration", OVERHEAD(iteration_s), DURATION, .help = "every iteration"},
     {.name = "sequence", OVERHEAD(sequence_s), DURATION, .help = "each sequence of the batch"},
-    {.name = "prompt", OVERHEAD(prompt_s), DURATION, .help = "an iteration that holds prompts"},
+    {.name = "prompt", OVERHEAD(prompt_s), DURATION, .help = "each prompt, or chunk of one, on top of that"},
     {0},
 };
 

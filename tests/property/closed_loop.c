@@ -17,7 +17,7 @@ static double linear_cost(const void *context, const struct iteration_work *work
 {
     const struct linear *linear = context;
     return linear->iteration_s + linear->sequence_s * (double)(work->prefill_sequences + work->decode_sequences) +
-           (work->prefill_tokens > 0 ? linear->prompt_s : 0.0);
+           linear->prompt_s * (double)work->prefill_sequences;
 }
 
 static struct closed_loop_times run(const struct closed_loop *loop, const struct linear *linear)
@@ -35,9 +35,9 @@ static void users_in_step(void)
         const struct closed_loop loop = {.users = 4, .prompt_tokens = 100, .output_tokens = 50, .batch_tokens = 400,
                                          .prompts_first = first == 1};
         const struct closed_loop_times times = run(&loop, &linear);
-        CHECK_NEAR(times.ttft_s, 3.0 + 4.0 * 0.5 + 10.0, 1e-9);
+        CHECK_NEAR(times.ttft_s, 3.0 + 4.0 * 0.5 + 4.0 * 10.0, 1e-9);
         CHECK_NEAR(times.tpot_s, 3.0 + 4.0 * 0.5, 1e-9);
-        CHECK_NEAR(times.prompt_iterations, 0.0, 1e-12);
+        CHECK_NEAR(times.prompts, 0.0, 1e-12);
         CHECK_NEAR(times.sequences, 4.0, 1e-9);
     }
 }
@@ -49,12 +49,12 @@ static void prompts_one_by_one(void)
     const struct closed_loop mixed = {.users = 5, .prompt_tokens = 100, .output_tokens = 41, .batch_tokens = 110};
     const struct closed_loop_times beside = run(&mixed, &linear);
     CHECK_NEAR(beside.iterations, 1.0, 1e-12);
-    CHECK_NEAR(beside.prompt_iterations, 4.0 / 40.0, 1e-9);
+    CHECK_NEAR(beside.prompts, 4.0 / 40.0, 1e-9);
     struct closed_loop first = mixed;
     first.prompts_first = true;
     const struct closed_loop_times before = run(&first, &linear);
     CHECK(before.iterations > 1.0);
-    CHECK_NEAR(before.iterations, 1.0 + before.prompt_iterations, 1e-9);
+    CHECK_NEAR(before.iterations, 1.0 + before.prompts, 1e-9);
 }
 
 /* A prompt that fits no batch has an iteration of its own; in chunks it takes as many as it needs. */
@@ -91,11 +91,11 @@ static void counts_explain_times(void)
                                       (double)rng_below(&rng, 9)};
         const struct closed_loop_times times = run(&loop, &linear);
         const double explained = linear.iteration_s * times.iterations + linear.sequence_s * times.sequences +
-                                 linear.prompt_s * times.prompt_iterations;
+                                 linear.prompt_s * times.prompts;
         CHECK_NEAR(times.tpot_s / explained, 1.0, 1e-9);
         CHECK(times.iterations >= 1.0 - 1e-12 && (loop.prompts_first || times.iterations <= 1.0 + 1e-12));
         CHECK(times.sequences <= (double)loop.users * times.iterations + 1e-9);
-        CHECK(times.prompt_iterations <= times.iterations + 1e-12);
+        CHECK(times.prompts <= times.sequences + 1e-12);
     }
 }
 
