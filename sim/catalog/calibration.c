@@ -57,6 +57,15 @@ static bool is_complete(const struct calibration *calibration, const bool *neede
     return true;
 }
 
+/* Nobody measured products with 4-bit weights: without a fit of their own they follow the law of 16-bit ones, whose bytes
+ * they have a quarter of, and lie outside its range. */
+static void borrow_int4(struct calibration *calibration)
+{
+    if (calibration->origin[KERNEL_GEMM_INT4] != initial) return;
+    calibration->kernels.params[KERNEL_GEMM_INT4] = calibration->kernels.params[KERNEL_GEMM];
+    calibration->origin[KERNEL_GEMM_INT4] = calibration->origin[KERNEL_GEMM];
+}
+
 int calibration_read(const struct catalog *catalog, const struct calibration_request *request, struct arena *arena,
                      struct calibration *calibration, struct diag *diag)
 {
@@ -64,10 +73,12 @@ int calibration_read(const struct catalog *catalog, const struct calibration_req
     *calibration = (struct calibration){.calibrated = false};
     kernel_set_init(&calibration->kernels);
     for (size_t i = 0; i < KERNEL_CLASS_COUNT; i++) calibration->origin[i] = initial;
-    const int code = take_path(calibration, request, path_of(catalog, request->name, arena), false, arena,
-                               &calibration->calibrated, diag);
-    if (code != 0 || is_complete(calibration, request->needed)) return code;
-    return take_path(calibration, request, path_of(catalog, by_default, arena), true, arena, &has_defaults, diag);
+    int code = take_path(calibration, request, path_of(catalog, request->name, arena), false, arena,
+                         &calibration->calibrated, diag);
+    if (code == 0 && !is_complete(calibration, request->needed))
+        code = take_path(calibration, request, path_of(catalog, by_default, arena), true, arena, &has_defaults, diag);
+    borrow_int4(calibration);
+    return code;
 }
 
 int calibration_load(const struct catalog *catalog, const char *name, const char *set, struct arena *arena,

@@ -15,7 +15,8 @@
  *
  * A set that lacks a class takes it from the file's other sets, in their order, then from default.json, whose
  * parameters were fitted over all GPUs together, and last from the initial values of kernel.h; these two have no range.
- * A GPU without a file of its own takes all from there. */
+ * A GPU without a file of its own takes all from there. Products with 4-bit weights follow the law of 16-bit ones, out
+ * of range, where nothing was fitted for them. */
 #ifndef ORRERY_CATALOG_CALIBRATION_H
 #define ORRERY_CATALOG_CALIBRATION_H
 

@@ -115,6 +115,20 @@ static void without_files_the_initial_values_hold(void)
     arena_fini(&bench.arena);
 }
 
+static void products_with_4_bit_weights_follow_those_with_16(void)
+{
+    static const struct calibration_part parts[] = {{"in-model", KERNEL_GEMM, 3e-6, 200.0, ""}};
+    struct bench bench;
+    set_up(&bench);
+    calibration_fixture_write(bench.gpu_path, parts, 1);
+    MUST(load(&bench, "mine", "in-model") == 0);
+    const struct calibration *read = &bench.calibration;
+    CHECK(read->kernels.params[KERNEL_GEMM_INT4].gemm.start_s == read->kernels.params[KERNEL_GEMM].gemm.start_s);
+    CHECK_EQ_STR(read->origin[KERNEL_GEMM_INT4], "in-model");
+    CHECK(read->kernels.ranges[KERNEL_GEMM].fitted && !read->kernels.ranges[KERNEL_GEMM_INT4].fitted);
+    arena_fini(&bench.arena);
+}
+
 static void what_a_fit_left_is_read(void)
 {
     static const struct calibration_part parts[] = {
@@ -212,6 +226,7 @@ TEST_SUITE(calibration)
     TEST(classes_come_from_the_nearest_set);
     TEST(sets_are_chosen_apart_for_collectives);
     TEST(without_files_the_initial_values_hold);
+    TEST(products_with_4_bit_weights_follow_those_with_16);
     TEST(what_a_fit_left_is_read);
     TEST(wrong_files_are_told_apart);
     TEST(running_out_of_memory_is_told);
