@@ -3,6 +3,7 @@
 #include "tests/harness.h"
 
 #include "models/operators.h"
+#include "sim/catalog/catalog.h"
 #include "sim/core/rng.h"
 #include "sim/world/run_clock.h"
 #include "tests/bed.h"
@@ -120,26 +121,53 @@ static struct operators_time direct(const struct cost_fixture *fixture, const st
 }
 
 /* The exceptions are batches close to a step of a kernel that no knot encloses. */
+static void check_tables(const struct cost_fixture *fixture, uint32_t run, uint64_t cases)
+{
+    int off = 0;
+    double worst = 0.0;
+    for (uint64_t n = 0; n < cases; n++) {
+        struct rng rng;
+        rng_init(&rng, 11, run, "tables", n);
+        const struct iteration_work work = random_work(&rng);
+        const double error = fabs(cost_after(fixture, &work, 0).first_s / direct(fixture, &work).seconds - 1.0);
+        if (!(error <= worst)) worst = error;
+        off += error > 0.01;
+    }
+    CHECK_NEAR(worst, 0.0, 0.03);
+    CHECK_NEAR((double)off / (double)cases, 0.0, 0.03);
+}
+
 static void tables_keep_to_the_kernels(void)
 {
-    enum { CASES = 3000 };
-    for (int s = 0; s < SUBJECTS; s++) {
+    for (uint32_t s = 0; s < SUBJECTS; s++) {
         struct cost_fixture fixture;
         MUST(make(&fixture, &subjects[s], 1e9, "none") == 0);
-        int off = 0;
-        double worst = 0.0;
-        for (uint64_t n = 0; n < CASES; n++) {
-            struct rng rng;
-            rng_init(&rng, 11, (uint32_t)s, "tables", n);
-            const struct iteration_work work = random_work(&rng);
-            const double error = fabs(cost_after(&fixture, &work, 0).first_s / direct(&fixture, &work).seconds - 1.0);
-            if (error > worst) worst = error;
-            off += error > 0.01;
-        }
-        CHECK_NEAR(worst, 0.0, 0.03);
-        CHECK_NEAR((double)off / CASES, 0.0, 0.03);
+        check_tables(&fixture, s, 3000);
         cost_fixture_fini(&fixture);
     }
+}
+
+static void check_shipped(const char *gpu, const char *llm)
+{
+    struct cost_fixture fixture;
+    MUST(cost_fixture_init(&fixture, "{'cost': {'kind': 'operators', 'engine': 'none'}}", gpu, llm, 1, 1) == 0);
+    check_tables(&fixture, SUBJECTS, 200);
+    cost_fixture_fini(&fixture);
+}
+
+static void so_they_do_for_all_of_the_catalog(void)
+{
+    static const struct catalog catalog = {"configs"};
+    struct arena arena;
+    struct diag diag;
+    struct catalog_names names;
+    arena_init(&arena);
+    diag_init(&diag);
+    MUST(catalog_list_gpus(&catalog, &arena, &names, &diag) == 0);
+    for (size_t i = 0; i < names.n; i++) check_shipped(names.names[i], "llama-3.1-8b");
+    MUST(catalog_list_llms(&catalog, &arena, &names, &diag) == 0);
+    for (size_t i = 0; i < names.n; i++) check_shipped("h100-sxm", names.names[i]);
+    arena_fini(&arena);
 }
 
 /* What the clock of a run says of its first `steps` iterations, against one evaluation after another. The next run
@@ -337,6 +365,7 @@ static void single_steps_change_nothing(void)
 TEST_SUITE(operators)
 {
     TEST(tables_keep_to_the_kernels);
+    TEST(so_they_do_for_all_of_the_catalog);
     TEST(runs_add_up_to_their_closed_form);
     TEST(a_run_ends_where_the_gpu_overtakes_the_host);
     TEST(longer_work_takes_no_less);
