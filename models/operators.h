@@ -6,7 +6,7 @@
  *
  * Evaluating every kernel takes microseconds, so all but the attention of prompts is worked out beforehand, at knots, and
  * lies on the chords between them. In tokens and sequences the knots enclose the steps of matrix products, which fill
- * tiles of 64 rows. In context they lie in the middle of the blocks of 128 tokens that attention kernels walk in:
+ * tiles of 64 rows, and what other steps the middles of segments show. In context they lie in the middle of the blocks of 128 tokens that attention kernels walk in:
  * the sequences of a batch differ, and on average fill half of their last block. Along a run of decode iterations the
  * cost is exactly affine, until the mean context crosses a knot.
  *
@@ -19,7 +19,7 @@
 #include "models/knots.h"
 #include "models/layer.h"
 
-enum { OPERATORS_GRID_SEQUENCES = 208, OPERATORS_GRID_CONTEXTS = 96 };
+enum { OPERATORS_GRID_SEQUENCES = 320, OPERATORS_GRID_CONTEXTS = 72 };
 
 /* Seconds of some kernels, and how many of these lie outside a fitted range. */
 struct operators_time {

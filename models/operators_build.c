@@ -2,6 +2,7 @@
 #include "models/operators.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Up to `last`, every row of `rows` tokens has a knot at both ends: a matrix product steps from one to the next. Long
  * batches hardly feel one row of tiles. */
@@ -27,14 +28,21 @@ static void add_token_knots(struct knots *knots)
     for (; done <= LAST_TOKENS; done *= 2) knots_add(knots, done);
 }
 
-/* Small batches one by one: every sequence is another few blocks of threads. */
-static void add_sequence_knots(struct knots *knots)
+/* Small batches one by one: every sequence is another few blocks of threads. In larger ones the SMs are given one KV head
+ * after another, so that knots enclose what fills them once, twice ... */
+static void add_sequence_knots(struct knots *knots, const struct gpu_spec *gpu, const struct operators_uses *attention)
 {
-    static const struct stride strides[] = {{64, 1}, {128, 2}, {256, 4}, {512, 8}, {1024, 32}};
+    enum { WAVES = 16 };
+    static const struct stride strides[] = {{128, 1}, {256, 2}, {512, 4}, {1024, 32}};
     int64_t at = 0;
     for (size_t i = 0; i < sizeof strides / sizeof *strides; i++)
         while (at < strides[i].last) knots_add(knots, at += strides[i].rows);
     for (; at <= LAST_SEQUENCES; at *= 2) knots_add(knots, at);
+    for (int64_t wave = 1; wave <= WAVES && attention->n > 0; wave++) {
+        const double full = (double)(wave * gpu->sm_count) / attention->uses[0].call.shape.decode.kv_heads;
+        knots_add(knots, (int64_t)full);
+        knots_add(knots, (int64_t)full + 1);
+    }
 }
 
 /* The middles of blocks, two per octave from the fourth on, as far as the LLM reaches; and where a window is full. */
@@ -87,6 +95,31 @@ static void list_kernels(const struct operators_parts *parts, enum kernel_driver
     list->n = kept;
 }
 
+static struct operators_time time_at(const struct operators_parts *parts, enum kernel_driver driver, int64_t x)
+{
+    struct operators_uses list;
+    list_kernels(parts, driver, x, false, &list);
+    return operators_sum(parts, &list);
+}
+
+/* Cuts the segment after knot i in two where its middle is off the chord: a kernel has a step inside. */
+static bool refine(struct operators_curve *curve, size_t i, const struct operators_parts *parts,
+                   enum kernel_driver driver)
+{
+    static const double tolerance = 0.01;
+    struct operators_time *times = &curve->times[i];
+    const int64_t begin = curve->knots.at[i], end = curve->knots.at[i + 1], middle = begin + (end - begin) / 2;
+    if (middle == begin || curve->knots.n == KNOTS_MAX) return false;
+    const struct operators_time found = time_at(parts, driver, middle);
+    const double weight = (double)(middle - begin) / (double)(end - begin);
+    const double chord_s = times[0].seconds + weight * (times[1].seconds - times[0].seconds);
+    if (fabs(found.seconds - chord_s) <= tolerance * found.seconds) return false;
+    memmove(times + 2, times + 1, (curve->knots.n - i - 1) * sizeof *times);
+    times[1] = found;
+    knots_add(&curve->knots, middle);
+    return true;
+}
+
 static void init_curve(struct operators_curve *curve, const struct operators_parts *parts, enum kernel_driver driver)
 {
     struct operators_uses one, two;
@@ -97,10 +130,8 @@ static void init_curve(struct operators_curve *curve, const struct operators_par
     add_token_knots(&curve->knots);
     for (size_t i = 0; i < one.n; i++)
         add_range_knots(&curve->knots, parts->kernels, &one.uses[i].call, &two.uses[i].call);
-    for (size_t i = 0; i < curve->knots.n; i++) {
-        list_kernels(parts, driver, curve->knots.at[i], false, &one);
-        curve->times[i] = operators_sum(parts, &one);
-    }
+    for (size_t i = 0; i < curve->knots.n; i++) curve->times[i] = time_at(parts, driver, curve->knots.at[i]);
+    for (size_t i = 0; i + 1 < curve->knots.n;) i += refine(curve, i, parts, driver) ? 0 : 1;
 }
 
 static size_t at_most(size_t n, size_t limit)
@@ -114,7 +145,7 @@ static void init_grid_knots(struct operators_grid *grid, const struct operators_
     static const struct iteration_work wider = {.decode_sequences = 2, .decode_context_tokens = 2};
     static const struct iteration_work longer = {.decode_sequences = 1, .decode_context_tokens = 2};
     grid->sequences.n = grid->contexts.n = 0;
-    add_sequence_knots(&grid->sequences);
+    add_sequence_knots(&grid->sequences, parts->gpu, attention);
     add_context_knots(&grid->contexts, attention, parts->llm->max_context);
     for (size_t i = 0; i < attention->n; i++) {
         const struct kernel_call *one = &attention->uses[i].call;
