@@ -6,9 +6,9 @@
  *
  * Evaluating every kernel takes microseconds, so all but the attention of prompts is worked out beforehand, at knots, and
  * lies on the chords between them. In tokens and sequences the knots enclose the steps of matrix products, which fill
- * tiles of 64 rows, and what other steps the middles of segments show. In context they lie in the middle of the blocks of 128 tokens that attention kernels walk in:
- * the sequences of a batch differ, and on average fill half of their last block. Along a run of decode iterations the
- * cost is exactly affine, until the mean context crosses a knot.
+ * tiles of 64 rows, and further steps where the middle of a chord gives them away. In context they lie in the middle of
+ * the blocks of 128 tokens that attention kernels walk in: the sequences of a batch differ, and on average fill half of
+ * their last block. Along a run of decode iterations the cost is exactly affine, until the mean context crosses a knot.
  *
  * What kernels take outside the range that their class was fitted on is kept beside, so that every cost says its share.
  * Sequences of unequal context count as alike. */
