@@ -1,13 +1,6 @@
 #include "analysis/calibrate/predict.h"
 
 #include <math.h>
-#include <string.h>
-
-static bool is_default(const struct calibration *calibration, enum kernel_class class)
-{
-    const char *origin = calibration->origin[class];
-    return strcmp(origin, "default") == 0 || strcmp(origin, "initial") == 0;
-}
 
 int predict_profile(const struct calibration *calibration, const char *set, const struct profile *profile,
                     struct prediction *prediction, struct diag *diag)
@@ -22,7 +15,7 @@ int predict_profile(const struct calibration *calibration, const char *set, cons
         const union kernel_params *params = &calibration->kernels.params[row->call.class];
         predicted_s[i] = kernel_call_time(params, row->gpu, &row->call).seconds;
         n_inside += kernel_in_range(&calibration->kernels, &row->call);
-        prediction->is_default |= is_default(calibration, row->call.class);
+        prediction->is_default |= !calibration->kernels.ranges[row->call.class].fitted;
     }
     prediction->in_range_frac = (double)n_inside / (double)profile->n;
     const int code = fit_cuts_of(profile->rows, predicted_s, profile->n, &prediction->errors);

@@ -18,31 +18,19 @@ static const struct calibration_set *find_set(const struct calibration_file *fil
     return NULL;
 }
 
-/* Takes from a file the classes that are still at their initial values. The defaults have no range. */
+/* Takes from a file the classes that are still at their initial values. A file of the GPU itself (`origin` NULL) brings
+ * their range; others have none, and are the origin. */
 static void take_file(struct calibration *calibration, const struct calibration_request *request,
-                      const struct calibration_file *file, bool is_default)
+                      const struct calibration_file *file, const char *origin)
 {
     for (size_t i = 0; i < KERNEL_CLASS_COUNT; i++) {
         const char *preferred = i < KERNEL_ALL_REDUCE ? request->kernels : request->collectives;
         const struct calibration_set *set = find_set(file, preferred, i);
         if (!set || calibration->origin[i] != initial) continue;
         calibration->kernels.params[i] = set->classes[i].params;
-        calibration->origin[i] = is_default ? by_default : set->name;
-        if (!is_default) calibration->kernels.ranges[i] = set->classes[i].range;
+        calibration->origin[i] = origin ? origin : set->name;
+        if (!origin) calibration->kernels.ranges[i] = set->classes[i].range;
     }
-}
-
-/* Takes from a file if it exists. */
-static int take_path(struct calibration *calibration, const struct calibration_request *request, const char *path,
-                     bool is_default, struct arena *arena, bool *found, struct diag *diag)
-{
-    struct calibration_file file;
-    if (!path) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-    *found = access(path, F_OK) == 0;
-    if (!*found) return 0;
-    const int code = calibration_file_read(path, arena, &file, diag);
-    if (code == 0) take_file(calibration, request, &file, is_default);
-    return code;
 }
 
 static const char *path_of(const struct catalog *catalog, const char *name, struct arena *arena)
@@ -66,17 +54,33 @@ static void borrow_int4(struct calibration *calibration)
     calibration->origin[KERNEL_GEMM_INT4] = calibration->origin[KERNEL_GEMM];
 }
 
+/* Takes from the calibration of that name if there is one; `file` stays empty when there is none. */
+static int take_name(struct calibration *calibration, const struct calibration_request *request,
+                     const struct catalog *catalog, const char *name, const char *origin, struct arena *arena,
+                     struct calibration_file *file, struct diag *diag)
+{
+    const char *path = path_of(catalog, name, arena);
+    *file = (struct calibration_file){0};
+    if (!path) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (access(path, F_OK) != 0) return 0;
+    const int code = calibration_file_read(path, arena, file, diag);
+    if (code == 0) take_file(calibration, request, file, origin);
+    return code;
+}
+
 int calibration_read(const struct catalog *catalog, const struct calibration_request *request, struct arena *arena,
                      struct calibration *calibration, struct diag *diag)
 {
-    bool has_defaults;
+    struct calibration_file own, other;
     *calibration = (struct calibration){.calibrated = false};
     kernel_set_init(&calibration->kernels);
     for (size_t i = 0; i < KERNEL_CLASS_COUNT; i++) calibration->origin[i] = initial;
-    int code = take_path(calibration, request, path_of(catalog, request->name, arena), false, arena,
-                         &calibration->calibrated, diag);
+    int code = take_name(calibration, request, catalog, request->name, NULL, arena, &own, diag);
+    calibration->calibrated = own.sets.n > 0;
+    if (code == 0 && own.like && !is_complete(calibration, request->needed))
+        code = take_name(calibration, request, catalog, own.like, own.like, arena, &other, diag);
     if (code == 0 && !is_complete(calibration, request->needed))
-        code = take_path(calibration, request, path_of(catalog, by_default, arena), true, arena, &has_defaults, diag);
+        code = take_name(calibration, request, catalog, by_default, by_default, arena, &other, diag);
     borrow_int4(calibration);
     return code;
 }

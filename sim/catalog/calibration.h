@@ -1,6 +1,7 @@
 /* Calibration files: configs/calibration/GPU.json, written by `orrery calibrate`, read here into a kernel_set.
  *
  *     { "gpu": "a100-80-sxm",
+ *       "like": "...",                                   // a GPU with the same chip, where one was measured
  *       "sets": {
  *         "in-model": {                                  // operators timed inside a model; "isolated": kernels alone
  *           "gemm": {
@@ -9,14 +10,14 @@
  *             "rows": 12345,
  *             "profiles": [{"file": "a100__Llama-2-70b__dense_ops.csv", "hash": "..."}],
  *             "fit": {"all": {"rows": 1, "median": 0.045, "p90": 0.126, "worst": 0.8, "bias": 0.0},
- *                     "by_operator": {"qkv": {...}, ...}, "by_band": {"17-256": {...}, ...}},
- *             "held_out": {"by": "llm", ... as in "fit" ..., "folds": {"llama-2-70b": {...}},
+ *                     "17-256": {...}, "qkv": {...}, ...},                // by band of tokens and operator
+ *             "held_out": {"by": "llm", "error": {... as "fit"}, "folds": {"llama-2-70b": {...}},
  *                          "roofline": {...}, "layer_sum": {...}} } } } }
  *
- * A set that lacks a class takes it from the file's other sets, in their order, then from default.json, whose
- * parameters were fitted over all GPUs together, and last from the initial values of kernel.h; these two have no range.
- * A GPU without a file of its own takes all from there. Products with 4-bit weights follow the law of 16-bit ones, out
- * of range, where nothing was fitted for them. */
+ * A set that lacks a class takes it from the file's other sets, in their order, then from the GPU that this one is like,
+ * then from default.json, whose parameters were fitted over all GPUs together, and last from the initial values of
+ * kernel.h; the last three have no range. A GPU without a file of its own takes all from the last two. Products with
+ * 4-bit weights follow the law of 16-bit ones, out of range, where nothing was fitted for them. */
 #ifndef ORRERY_CATALOG_CALIBRATION_H
 #define ORRERY_CATALOG_CALIBRATION_H
 
@@ -25,8 +26,8 @@
 
 struct calibration {
     struct kernel_set kernels;
-    const char *origin[KERNEL_CLASS_COUNT]; /* where each class comes from: the name of a set, "default", "initial" */
-    bool calibrated;                        /* there is a file for the GPU */
+    const char *origin[KERNEL_CLASS_COUNT]; /* where each class comes from: a set, a GPU alike, "default", "initial" */
+    bool calibrated;                        /* the GPU was measured: there is a file, with a set in it */
 };
 
 struct calibration_request {

@@ -158,13 +158,15 @@ int calibration_file_read(const char *path, struct arena *arena, struct calibrat
     const struct config_field fields[] = {
         {.name = "gpu", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, .offset = offsetof(struct calibration_file, gpu),
          .min = 1, .max = 1000, .help = "GPU that was measured"},
+        {.name = "like", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL, .offset = offsetof(struct calibration_file, like),
+         .min = 1, .max = 1000, .help = "GPU with the same chip, for what was not measured on this one"},
         {.name = "sets", .kind = CONFIG_MAP, .offset = offsetof(struct calibration_file, sets),
-         .fields = set_fields(arena), .elem_bytes = sizeof(struct calibration_set), .min = 1, .max = 100,
+         .fields = set_fields(arena), .elem_bytes = sizeof(struct calibration_set), .min = 0, .max = 100,
          .help = "parameters by the way they were measured"},
         {0},
     };
     struct config *config = NULL;
-    int code = fields[1].fields ? config_load(path, &config, diag)
+    int code = fields[2].fields ? config_load(path, &config, diag)
                                 : diag_error(diag, SIM_E_NOMEM, path, NULL, "out of memory");
     if (code == 0) code = config_bind(config, fields, NULL, arena, file, sizeof *file, diag);
     if (code == 0) code = take_ranges(config, file, arena, diag);

@@ -47,6 +47,7 @@ struct calibration_set {
 
 struct calibration_file {
     const char *gpu;
+    const char *like; /* a GPU with the same chip, or NULL */
     struct config_list sets; /* struct calibration_set */
 };
 

@@ -103,6 +103,31 @@ static void sets_are_chosen_apart_for_collectives(void)
     arena_fini(&bench.arena);
 }
 
+/* A chip that was not measured is like another one, but outside of what was fitted there. */
+static void what_is_missing_comes_from_a_gpu_alike(void)
+{
+    static const struct calibration_part mine[] = {{"isolated", KERNEL_GEMM, 1e-6, 100.0, NULL},
+                                                   {"in-model", KERNEL_NORM, 2e-6, 100.0, NULL}};
+    static const struct calibration_part defaults[] = {{"in-model", KERNEL_GEMM, 4e-6, 0.0, NULL},
+                                                       {"in-model", KERNEL_ROTARY, 5e-6, 0.0, NULL}};
+    char path[300];
+    struct bench bench;
+    set_up(&bench);
+    calibration_fixture_write(bench.gpu_path, mine, 2);
+    calibration_fixture_write(bench.default_path, defaults, 2);
+    snprintf(path, sizeof path, "%s/calibration/twin.json", bench.root);
+    FILE *twin = fopen(path, "w");
+    MUST(twin != NULL);
+    fputs("{\"gpu\": \"twin\", \"like\": \"mine\", \"sets\": {}}", twin);
+    fclose(twin);
+    MUST(load(&bench, "twin", "in-model") == 0);
+    CHECK(!bench.calibration.calibrated && !bench.calibration.kernels.ranges[KERNEL_NORM].fitted);
+    check_class(&bench, KERNEL_GEMM, 1e-6, "mine");
+    check_class(&bench, KERNEL_NORM, 2e-6, "mine");
+    check_class(&bench, KERNEL_ROTARY, 5e-6, "default");
+    arena_fini(&bench.arena);
+}
+
 static void without_files_the_initial_values_hold(void)
 {
     struct bench bench;
@@ -225,6 +250,7 @@ TEST_SUITE(calibration)
 {
     TEST(classes_come_from_the_nearest_set);
     TEST(sets_are_chosen_apart_for_collectives);
+    TEST(what_is_missing_comes_from_a_gpu_alike);
     TEST(without_files_the_initial_values_hold);
     TEST(products_with_4_bit_weights_follow_those_with_16);
     TEST(what_a_fit_left_is_read);
