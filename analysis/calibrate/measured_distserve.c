@@ -2,13 +2,13 @@
  * polynomials that its authors fitted to measured iterations of SwiftTransformer on A100-80GB, in milliseconds:
  *
  *     prompt of l tokens   a + b l + c l^2
- *     b sequences of context L, for b below decoding_large_small_bs_threshold   a + b' b L + c' b
+ *     b sequences of context L   a' + b' b L + c' b, other coefficients from 95 sequences on
  *
  * They stand for measurements on a grid where they were fitted: prompts of 256 to 2048 tokens, batches of up to 94
- * sequences. The polynomials of larger batches are left out: their slope over the context implies more than the memory's
- * bandwidth for some LLMs.
+ * sequences; larger ones are a group of their own. Polynomials whose slope over the context means that keys and values are
+ * read faster than the memory can are left out.
  *
- * Constants may be fitted on OPT-13B; OPT-66B is left for tests. */
+ * Constants may be fitted on OPT-13B, small batches; all else is left for tests. */
 #include "analysis/calibrate/measured_format.h"
 
 #include "sim/core/json_doc.h"
@@ -20,17 +20,28 @@ enum { COEFFICIENTS = 3 };
 
 struct fitted_llm {
     const char *key, *name;
+    double kv_bytes; /* per token */
     bool fit;
 };
 
 static const struct fitted_llm llms[] = {
-    {"facebook/opt-13b", "opt-13b", true},
-    {"facebook/opt-66b", "opt-66b", false},
+    {"facebook/opt-13b", "opt-13b", 819200.0, true},
+    {"facebook/opt-66b", "opt-66b", 2359296.0, false},
 };
 
+static const double memory_bytes_per_s = 2.039e12; /* A100-80GB, data sheet */
+
 static const double prompts[] = {256.0, 512.0, 1024.0, 2048.0};
-static const double batches[] = {1.0, 8.0, 16.0, 32.0, 64.0, 94.0};
-static const double contexts[] = {256.0, 512.0, 1024.0};
+
+/* Batches that share coefficients. */
+struct batch_grid {
+    const char *key;
+    size_t n_batches, n_contexts;
+    double batches[6], contexts[3];
+};
+
+static const struct batch_grid small = {"decoding_smallbs", 6, 3, {1, 8, 16, 32, 64, 94}, {256, 512, 1024}};
+static const struct batch_grid large = {"decoding_largebs", 3, 2, {128, 192, 256}, {128, 256}};
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -60,11 +71,13 @@ static int add_prompts(struct measured_reader *reader, const double c[COEFFICIEN
     return 0;
 }
 
-static int add_tokens(struct measured_reader *reader, const double c[COEFFICIENTS], struct measured_row *row)
+static int add_tokens(struct measured_reader *reader, const struct batch_grid *grid, const double c[COEFFICIENTS],
+                      struct measured_row *row)
 {
-    for (size_t i = 0; i < COUNT(batches) * COUNT(contexts); i++) {
-        const double b = batches[i / COUNT(contexts)], context = contexts[i % COUNT(contexts)];
-        row->work = (struct iteration_work){.decode_sequences = (int64_t)b, .decode_context_tokens = (int64_t)(b * context)};
+    for (size_t i = 0; i < grid->n_batches * grid->n_contexts; i++) {
+        const double b = grid->batches[i / grid->n_contexts], context = grid->contexts[i % grid->n_contexts];
+        row->work =
+            (struct iteration_work){.decode_sequences = (int64_t)b, .decode_context_tokens = (int64_t)(b * context)};
         row->measured_s = 1e-3 * (c[0] + c[1] * b * context + c[2] * b);
         const int status = measured_add(reader, row);
         if (status < 0) return status;
@@ -72,9 +85,26 @@ static int add_tokens(struct measured_reader *reader, const double c[COEFFICIENT
     return 0;
 }
 
+static int read_prompts(struct measured_reader *reader, const struct json_node *split, struct measured_row *row)
+{
+    double c[COEFFICIENTS];
+    const int status = read_coefficients(reader, split, "prefill", c);
+    return status == 0 ? add_prompts(reader, c, row) : status;
+}
+
+static int read_tokens(struct measured_reader *reader, const struct fitted_llm *llm, const struct json_node *split,
+                       const struct batch_grid *grid, struct measured_row *row)
+{
+    double c[COEFFICIENTS];
+    const int status = read_coefficients(reader, split, grid->key, c);
+    if (status < 0) return status;
+    if (llm->kv_bytes / (double)row->tensor_parallel > 1e-3 * c[1] * memory_bytes_per_s)
+        return measured_drop(reader, "keys and values read faster than the memory can");
+    return add_tokens(reader, grid, c, row);
+}
+
 static int read_split(struct measured_reader *reader, const struct fitted_llm *llm, const struct json_node *split)
 {
-    double prompt_times[COEFFICIENTS], token_times[COEFFICIENTS];
     struct measured_row row = {.kind = MEASURED_ITERATION,
                                .engine = "swifttransformer",
                                .gpu = "a100-80-sxm",
@@ -87,10 +117,11 @@ static int read_split(struct measured_reader *reader, const struct fitted_llm *l
                                .line = (uint32_t)split->place.line};
     if ((row.tensor_parallel & (row.tensor_parallel - 1)) != 0)
         return measured_drop(reader, "heads that the GPUs do not divide (tensor-parallel 3)");
-    int status = read_coefficients(reader, split, "prefill", prompt_times);
-    if (status == 0) status = read_coefficients(reader, split, "decoding_smallbs", token_times);
-    if (status == 0) status = add_prompts(reader, prompt_times, &row);
-    return status == 0 ? add_tokens(reader, token_times, &row) : status;
+    int status = read_prompts(reader, split, &row);
+    if (status == 0) status = read_tokens(reader, llm, split, &small, &row);
+    row.group = "large-batches";
+    row.fit = false;
+    return status == 0 ? read_tokens(reader, llm, split, &large, &row) : status;
 }
 
 int measured_read_distserve(struct measured_reader *reader)

@@ -130,10 +130,42 @@ static void too_few_rows(void)
     arena_fini(&made.arena);
 }
 
+/* Whichever allocation fails, the calibration says so and leaves nothing behind. */
+static void no_memory(void)
+{
+    char path[512];
+    const char *const paths[] = {path};
+    const struct catalog catalog = {"configs"};
+    const struct engine_recipe *recipe = engine_recipe_at(1);
+    int code = SIM_E_NOMEM;
+    snprintf(path, sizeof path, "%s/overheads.csv", test_tmpdir());
+    FILE *file = fopen(path, "w");
+    MUST(file != NULL);
+    fputs("batch_size,tensor_parallel_degree,schedule_median,prepare_inputs_e2e_median,sampler_e2e_median,"
+          "process_model_outputs_median,ray_comm_time_mean\n",
+          file);
+    for (int i = 1; i < 9; i++) fprintf(file, "%d,2,%g,1,2,%g,5\n", 8 * i, 0.2 * i, 0.5 * i);
+    fclose(file);
+    for (long n = 0; code == SIM_E_NOMEM && n < 2000; n++) {
+        struct engine_calibration calibration;
+        struct arena arena;
+        struct diag diag;
+        arena_init(&arena);
+        diag_init(&diag);
+        mem_fail_after(n);
+        code = engine_calibrate(recipe, &catalog, paths, 1, 1, &arena, &calibration, &diag);
+        mem_fail_never();
+        if (code == 0) CHECK(n > 5 && calibration.preset.fit.n == 2);
+        arena_fini(&arena);
+    }
+    CHECK_EQ_INT(code, 0);
+}
+
 TEST_SUITE(engine_fit)
 {
     TEST(constants_come_back);
     TEST(outliers_hardly_matter);
     TEST(presets_survive_their_file);
     TEST(too_few_rows);
+    TEST(no_memory);
 }

@@ -126,24 +126,29 @@ static void serving_rows(void)
     arena_fini(&session.arena);
 }
 
-/* The polynomials are evaluated where they were fitted; what the GPUs cannot share evenly is left out. */
+/* The polynomials are evaluated where they were fitted; what the GPUs cannot share evenly is left out, and slopes that are
+ * faster than the memory. */
 static void distserve_grid(void)
 {
     struct session session;
     CHECK_EQ_INT(read_text(&session, "d.json",
                            "{\"facebook/opt-13b\": {"
-                           "  \"1\": {\"prefill\": [1, 0.5, 0.25], \"decoding_smallbs\": [2, 0.001, 3]},"
+                           "  \"1\": {\"prefill\": [1, 0.5, 0.25], \"decoding_smallbs\": [2, 0.001, 3],"
+                           "         \"decoding_largebs\": [2, 0.0001, 3]},"
+                           "  \"2\": {\"prefill\": [1, 0.5, 0.25], \"decoding_smallbs\": [2, 0.0001, 3],"
+                           "         \"decoding_largebs\": [2, 0.001, 3]},"
                            "  \"3\": {\"prefill\": [1, 0.5, 0.25], \"decoding_smallbs\": [2, 0.001, 3]}}}"),
                  0);
     const struct measured_row *rows = session.measured.rows;
-    CHECK_EQ_INT(session.measured.n, 4 + 18);
-    CHECK_EQ_INT(dropped(&session.measured), 1);
+    MUST(session.measured.n == 4 + 18 + 4 + 6);
+    CHECK_EQ_INT(dropped(&session.measured), 3);
     CHECK_EQ_INT(rows[0].work.prefill_tokens, 256);
     CHECK_NEAR(rows[0].measured_s, 1e-3 * (1.0 + 0.5 * 256.0 + 0.25 * 65536.0), 1e-12);
-    const struct iteration_work *last = &rows[session.measured.n - 1].work;
-    CHECK_EQ_INT(last->decode_sequences, 94);
-    CHECK_NEAR(rows[session.measured.n - 1].measured_s,
-               1e-3 * (2.0 + 0.001 * (double)last->decode_context_tokens + 3.0 * 94.0), 1e-12);
+    CHECK_EQ_INT(rows[21].work.decode_sequences, 94);
+    CHECK_NEAR(rows[21].measured_s, 1e-3 * (2.0 + 0.001 * 94.0 * 1024.0 + 3.0 * 94.0), 1e-12);
+    CHECK(rows[21].fit && !rows[26].fit);
+    CHECK_EQ_STR(rows[26].group, "large-batches");
+    CHECK_EQ_INT(rows[26].tensor_parallel, 2);
     arena_fini(&session.arena);
 }
 
