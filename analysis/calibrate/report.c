@@ -39,7 +39,7 @@ static size_t collect_points(const struct fold_report *report, enum llm_operator
 /* The decades that all points lie in, the same for both axes. */
 static void find_decades(const struct fold_report *report, double *low, double *high)
 {
-    *low = INFINITY;
+    *low = (double)INFINITY;
     *high = 0.0;
     for (size_t i = 0; i < report->n_rows; i++) {
         const struct plot_point point = row_point(report, i);
