@@ -7,6 +7,7 @@
 #include "tests/harness.h"
 
 #include "analysis/calibrate/engine_calibrate.h"
+#include "tests/cost_fixture.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -157,6 +158,36 @@ static void decode_iterations_of_rtx_cards(void)
     }
 }
 
+/* What a token of a single request takes beyond reading the weights once at the memory's peak, late in 2023 (medians of
+ * Splitwise's rows with prompts of 512 tokens; on two A100 21 ms for short answers, 26 ms for others). Two years later the host is a matter of a few milliseconds. */
+static void host_time_by_year(void)
+{
+    static const struct {
+        const char *gpu;
+        int64_t tensor_parallel;
+        double memory_bytes_per_s, residual_ms;
+    } rows[] = {{"a100-80-sxm", 2, 2.039e12, 26.0}, {"a100-80-sxm", 4, 2.039e12, 28.1}, {"a100-80-sxm", 8, 2.039e12, 36.4},
+                {"h100-sxm", 2, 3.35e12, 16.4},     {"h100-sxm", 4, 3.35e12, 19.4},     {"h100-sxm", 8, 3.35e12, 24.6}};
+    const struct iteration_work work = {.decode_sequences = 1, .decode_context_tokens = 576};
+    const double weight_bytes = 138e9;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct cost_fixture fixture;
+        MUST(cost_fixture_init(&fixture, "{'cost': {'kind': 'operators', 'engine': 'vllm-0.2'}}", rows[i].gpu,
+                               "llama-2-70b", rows[i].tensor_parallel, 1) == 0);
+        const double read_s = weight_bytes / (double)rows[i].tensor_parallel / rows[i].memory_bytes_per_s;
+        CHECK_NEAR(1e3 * (cost_fixture_s(&fixture, work) - read_s), rows[i].residual_ms, 5.0);
+        cost_fixture_fini(&fixture);
+    }
+    struct arena arena;
+    struct engine_preset preset;
+    struct engine_params params;
+    arena_init(&arena);
+    MUST(catalog_engine(&catalog, "vllm-0.12", "test", &arena, &preset, NULL) == 0);
+    engine_preset_params(&preset, "h100-sxm", 8, &params);
+    CHECK(params.iteration_s + 64.0 * params.sequence_s < 5e-3);
+    arena_fini(&arena);
+}
+
 /* An iteration of the whole model. */
 struct whole {
     const struct operators *operators;
@@ -194,6 +225,7 @@ TEST_SUITE(serving_engines)
     TEST(splitwise_llama_2_70b);
     TEST(splitwise_bloom_176b);
     TEST(one_constant_per_degree);
+    TEST(host_time_by_year);
     TEST(tpot_of_vllm);
     TEST(tpot_of_tensorrt_llm);
     TEST(tpot_of_sglang);
