@@ -1,12 +1,13 @@
 #include "analysis/calibrate/measured_format.h"
 
+#include "analysis/calibrate/file_hash.h"
 #include "sim/core/input.h"
 #include "sim/core/number.h"
 #include "sim/core/path.h"
 
 #include <string.h>
 
-enum { FIRST_ROWS = 256, READ_BYTES = 1 << 16, MAX_QUOTE_CHARS = 60 };
+enum { FIRST_ROWS = 256, MAX_QUOTE_CHARS = 60 };
 
 struct csv_field measured_text(const struct measured_reader *reader, size_t column)
 {
@@ -64,26 +65,6 @@ int measured_drop(struct measured_reader *reader, const char *reason)
     return 0;
 }
 
-static int hash_file(struct measured *measured, struct diag *diag)
-{
-    struct input *input = NULL;
-    int status = input_open(measured->path, &input, diag);
-    if (status < 0) return status;
-    unsigned char *bytes = mem_alloc(READ_BYTES);
-    struct hash *hash = hash_create();
-    if (bytes == NULL || hash == NULL) status = diag_error(diag, SIM_E_NOMEM, measured->path, NULL, "out of memory");
-    size_t n_read = 1;
-    while (status == 0 && n_read > 0) {
-        status = input_read(input, bytes, READ_BYTES, &n_read, diag);
-        if (status == 0) hash_bytes(hash, bytes, n_read);
-    }
-    if (status == 0) hash_hex(hash, measured->hash);
-    hash_destroy(hash);
-    mem_free(bytes);
-    input_close(input);
-    return status;
-}
-
 static int find_column(const struct csv *header, const char *name)
 {
     for (size_t i = 0; i < csv_n_fields(header); i++)
@@ -134,7 +115,7 @@ int measured_read(const char *path, struct arena *arena, struct measured *measur
     *measured = (struct measured){.path = path};
     struct measured_reader reader = {.arena = arena, .diag = diag, .measured = measured};
     struct input *input = NULL;
-    int status = hash_file(measured, diag);
+    int status = file_hash(path, measured->hash, diag);
     if (status < 0) return status;
     if (path_is_json(path)) return measured_read_distserve(&reader);
     if (measured_layers_recognise(path)) return measured_read_layers(&reader);

@@ -1,5 +1,6 @@
 #include "analysis/calibrate/profile_format.h"
 
+#include "analysis/calibrate/file_hash.h"
 #include "sim/core/number.h"
 #include "sim/core/text.h"
 
@@ -13,7 +14,7 @@
 #define uthash_free(block, bytes) mem_free(block)
 #include <uthash.h>
 
-enum { FIRST_ROWS = 256, FIRST_GROUPS = 16, MAX_QUOTE_CHARS = 60, READ_BYTES = 1 << 16 };
+enum { FIRST_ROWS = 256, FIRST_GROUPS = 16, MAX_QUOTE_CHARS = 60 };
 
 /* Data sheets state the peak at a clock that boards exceed in short kernels. */
 static const double peak_slack = 1.1;
@@ -210,26 +211,6 @@ void profile_drop(struct profile *profile, const char *reason, int64_t rows)
 
 /* --- files --- */
 
-static int hash_file(struct profile *profile, struct diag *diag)
-{
-    struct input *input = NULL;
-    int status = input_open(profile->path, &input, diag);
-    if (status < 0) return status;
-    unsigned char *bytes = mem_alloc(READ_BYTES);
-    struct hash *hash = hash_create();
-    if (bytes == NULL || hash == NULL) status = diag_error(diag, SIM_E_NOMEM, profile->path, NULL, "out of memory");
-    size_t n_read = 1;
-    while (status == 0 && n_read > 0) {
-        status = input_read(input, bytes, READ_BYTES, &n_read, diag);
-        if (status == 0) hash_bytes(hash, bytes, n_read);
-    }
-    if (status == 0) hash_hex(hash, profile->hash);
-    hash_destroy(hash);
-    mem_free(bytes);
-    input_close(input);
-    return status;
-}
-
 static int read_header(struct profile_reader *reader)
 {
     const int status = csv_next(reader->csv, reader->diag);
@@ -280,7 +261,7 @@ int profile_read(const char *path, const struct profile_options *options, struct
     *profile = (struct profile){.path = path};
     struct profile_reader reader = {.options = options, .arena = arena, .diag = diag, .profile = profile};
     struct input *input = NULL;
-    int status = hash_file(profile, diag);
+    int status = file_hash(profile->path, profile->hash, diag);
     if (status == 0) status = input_open(path, &input, diag);
     if (status == 0) status = csv_create(input, &(struct csv_options){0}, &reader.csv, diag);
     if (status == 0) status = read_rows(&reader);

@@ -159,7 +159,8 @@ static void decode_iterations_of_rtx_cards(void)
 }
 
 /* What a token of a single request takes beyond reading the weights once at the memory's peak, late in 2023 (medians of
- * Splitwise's rows with prompts of 512 tokens; on two A100 21 ms for short answers, 26 ms for others). Two years later the host is a matter of a few milliseconds. */
+ * Splitwise's rows with prompts of 512 tokens; on two A100 21 ms for short answers, 26 ms for others). Two years later the
+ * host is a matter of a few milliseconds. */
 static void host_time_by_year(void)
 {
     static const struct {
