@@ -55,11 +55,13 @@ static void add_time(struct kernel_time *sum, double count, const struct kernel_
 static void add_use(struct operator_share *share, const struct operators_parts *parts, const struct kernel_use *use)
 {
     const struct kernel_call *call = &use->call;
-    const struct kernel_time time = kernel_call_time(&parts->kernels->params[call->class], parts->gpu, call);
+    enum kernel_basis basis;
+    const struct kernel_time time = kernel_set_time(parts->kernels, parts->gpu, call, &basis);
     share->class = call->class;
     share->launches += use->count;
     share->ideal_s += use->count * ideal_s(parts->gpu, call, &time);
-    if (!kernel_in_range(parts->kernels, call)) share->outside_s += use->count * time.seconds;
+    if (basis == KERNEL_EXTRAPOLATED) share->outside_s += use->count * time.seconds;
+    if (basis == KERNEL_MEASURED) share->measured_s += use->count * time.seconds;
     add_time(&share->time, use->count, &time);
 }
 

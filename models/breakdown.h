@@ -12,7 +12,8 @@ struct operator_share {
     double launches;
     struct kernel_time time; /* sums */
     double ideal_s;          /* the least work at the peaks of the data sheet, whichever of them takes longest */
-    double outside_s;        /* of the seconds: by calls outside the range that their class was fitted on */
+    double outside_s;        /* of the seconds: by calls outside the range that their class was fitted on, */
+    double measured_s;       /* and by calls that a table holds */
 };
 
 struct iteration_breakdown {

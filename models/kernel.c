@@ -1,5 +1,7 @@
 #include "models/kernel.h"
 
+#include "models/kernel_table.h"
+
 #define SECONDS PARAM_SECONDS
 #define PLAIN PARAM_PLAIN
 
@@ -172,4 +174,20 @@ struct kernel_time kernel_call_time(const union kernel_params *params, const str
     }
     const int op = COLLECTIVE_ALL_REDUCE + ((int)call->class - KERNEL_ALL_REDUCE);
     return collective_time(&params->collective, (enum collective_op)op, &call->shape.collective);
+}
+
+struct kernel_time kernel_set_time(const struct kernel_set *set, const struct gpu_spec *gpu,
+                                   const struct kernel_call *call, enum kernel_basis *basis)
+{
+    const struct kernel_table *table = set->tables[call->class];
+    struct kernel_time time = kernel_call_time(&set->params[call->class], gpu, call);
+    double ratio;
+    if (!table || !kernel_table_ratio(table, call, &ratio)) {
+        *basis = kernel_in_range(set, call) ? KERNEL_FITTED : KERNEL_EXTRAPOLATED;
+        return time;
+    }
+    *basis = KERNEL_MEASURED;
+    double *const parts[] = {&time.seconds, &time.compute_s, &time.memory_s, &time.network_s, &time.overhead_s};
+    for (size_t i = 0; i < COUNT(parts); i++) *parts[i] *= ratio;
+    return time;
 }

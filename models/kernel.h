@@ -97,22 +97,33 @@ struct kernel_range {
     double low[KERNEL_MAX_AXES], high[KERNEL_MAX_AXES];
 };
 
-/* All parameters of one GPU. */
+struct kernel_table;
+
+/* All parameters of one GPU, and what was measured (kernel_table.h) where the law alone is not to be trusted. */
 struct kernel_set {
     union kernel_params params[KERNEL_CLASS_COUNT];
     struct kernel_range ranges[KERNEL_CLASS_COUNT];
+    const struct kernel_table *tables[KERNEL_CLASS_COUNT]; /* NULL: the law alone */
 };
 
-/* Every class at its initial values, with no range. */
+/* Every class at its initial values, with no range and no table. */
 void kernel_set_init(struct kernel_set *set);
 
 /* Where the call lies along the axes of its class; n_axes values. */
 void kernel_call_axes(const struct kernel_call *call, double axes[KERNEL_MAX_AXES]);
 
-/* Whether the call lies in the range that its class was fitted on. */
+/* Whether the call lies in the range that its class was fitted on, whatever a table says. */
 bool kernel_in_range(const struct kernel_set *set, const struct kernel_call *call);
 
+/* The law of the call's class. */
 struct kernel_time kernel_call_time(const union kernel_params *params, const struct gpu_spec *gpu,
                                     const struct kernel_call *call);
+
+/* What a time rests on: measured points around the call, a law within the range that it was fitted on, or beyond. */
+enum kernel_basis { KERNEL_MEASURED, KERNEL_FITTED, KERNEL_EXTRAPOLATED };
+
+/* What a set says about a call: the law, with all its times scaled by its class's table where that holds the call. */
+struct kernel_time kernel_set_time(const struct kernel_set *set, const struct gpu_spec *gpu,
+                                   const struct kernel_call *call, enum kernel_basis *basis);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { KNOTS_MAX = 384 };
+enum { KNOTS_MAX = 768 };
 
 struct knots {
     size_t n;

@@ -24,9 +24,9 @@ void operators_list(const struct operators_parts *parts, enum kernel_driver driv
 
 static struct operators_time use_time(const struct operators_parts *parts, const struct kernel_use *use)
 {
-    const struct kernel_set *set = parts->kernels;
-    const double seconds = use->count * kernel_call_time(&set->params[use->call.class], parts->gpu, &use->call).seconds;
-    return (struct operators_time){seconds, kernel_in_range(set, &use->call) ? 0.0 : seconds};
+    enum kernel_basis basis;
+    const double seconds = use->count * kernel_set_time(parts->kernels, parts->gpu, &use->call, &basis).seconds;
+    return (struct operators_time){seconds, basis == KERNEL_EXTRAPOLATED ? seconds : 0.0};
 }
 
 struct operators_time operators_sum(const struct operators_parts *parts, const struct operators_uses *list)

@@ -1,4 +1,5 @@
 /* The tables of a model: where their knots lie, and what the kernels take there. */
+#include "models/kernel_table.h"
 #include "models/operators.h"
 
 #include <math.h>
@@ -77,6 +78,52 @@ static void add_range_knots(struct knots *knots, const struct kernel_set *set, c
     }
 }
 
+/* A running member of calls that grow evenly, from `start` at 1 by `growth`, and the knots of what they grow with. */
+struct table_axis {
+    struct knots *knots;
+    size_t limit; /* of knots */
+    double start, growth;
+};
+
+/* Knots on both sides of where the member has a value, and `beyond` of them. */
+static void add_table_knot(const struct table_axis *axis, double at, int64_t beyond)
+{
+    const double x = 1.0 + (at - axis->start) / axis->growth, nudge = 1e-6;
+    if (!(x >= 1.0 && x < LAST_TOKENS)) return;
+    const int64_t places[] = {(int64_t)floor(x + nudge) + beyond, (int64_t)ceil(x - nudge) + beyond};
+    for (size_t i = 0; i < sizeof places / sizeof *places && axis->knots->n < axis->limit; i++)
+        knots_add(axis->knots, places[i]);
+}
+
+static void add_node_knots(const struct table_axis *axis, const struct kernel_table_node *nodes, size_t n)
+{
+    add_table_knot(axis, nodes[0].at, -1);
+    add_table_knot(axis, nodes[n - 1].at, 1);
+    for (size_t i = 0; i < n; i++) add_table_knot(axis, nodes[i].at, 0);
+}
+
+/* Knots where a call was measured, and next to where its table ends, as far as `limit` of them allows; the call grows
+ * evenly, from `one` at 1 to `two` at 2. */
+static void add_table_knots(struct knots *knots, size_t limit, const struct kernel_set *set,
+                            const struct kernel_call *one, const struct kernel_call *two)
+{
+    const struct kernel_table *table = set->tables[one->class];
+    const struct kernel_table_shape *shape = table ? kernel_table_find(table, one) : NULL;
+    struct kernel_place start, next;
+    if (!shape) return;
+    kernel_call_place(one, &start);
+    kernel_call_place(two, &next);
+    for (size_t i = 0; i < KERNEL_MAX_RUNNING; i++) {
+        const struct table_axis axis = {knots, limit, start.running[i], next.running[i] - start.running[i]};
+        if (axis.growth <= 0.0) continue;
+        if (i < table->inner) add_node_knots(&axis, &table->lines[shape->first], shape->n);
+        for (size_t j = 0; i == table->inner && j < shape->n; j++) {
+            const struct kernel_table_node *line = &table->lines[shape->first + j];
+            add_node_knots(&axis, &table->points[line->first], line->n);
+        }
+    }
+}
+
 static bool is_attention(const struct kernel_use *use)
 {
     return use->call.class == KERNEL_PREFILL_ATTENTION || use->call.class == KERNEL_DECODE_ATTENTION;
@@ -130,6 +177,8 @@ static void init_curve(struct operators_curve *curve, const struct operators_par
     add_token_knots(&curve->knots);
     for (size_t i = 0; i < one.n; i++)
         add_range_knots(&curve->knots, parts->kernels, &one.uses[i].call, &two.uses[i].call);
+    for (size_t i = 0; i < one.n; i++)
+        add_table_knots(&curve->knots, KNOTS_MAX, parts->kernels, &one.uses[i].call, &two.uses[i].call);
     for (size_t i = 0; i < curve->knots.n; i++) curve->times[i] = time_at(parts, driver, curve->knots.at[i]);
     for (size_t i = 0; i + 1 < curve->knots.n;) i += refine(curve, i, parts, driver) ? 0 : 1;
 }
@@ -137,6 +186,20 @@ static void init_curve(struct operators_curve *curve, const struct operators_par
 static size_t at_most(size_t n, size_t limit)
 {
     return n < limit ? n : limit;
+}
+
+/* Knots of ranges and tables, along which attention grows from its first batch to the `grown` one. */
+static void add_grown_knots(struct knots *knots, size_t limit, const struct operators_parts *parts,
+                            const struct operators_uses *attention, const struct iteration_work *grown)
+{
+    struct operators_uses two = *attention;
+    for (size_t i = 0; i < two.n; i++) {
+        kernel_use_rebatch(&two.uses[i], grown);
+        add_range_knots(knots, parts->kernels, &attention->uses[i].call, &two.uses[i].call);
+    }
+    for (size_t i = 0; i < two.n; i++)
+        add_table_knots(knots, limit, parts->kernels, &attention->uses[i].call, &two.uses[i].call);
+    knots->n = at_most(knots->n, limit);
 }
 
 static void init_grid_knots(struct operators_grid *grid, const struct operators_parts *parts,
@@ -147,16 +210,8 @@ static void init_grid_knots(struct operators_grid *grid, const struct operators_
     grid->sequences.n = grid->contexts.n = 0;
     add_sequence_knots(&grid->sequences, parts->gpu, attention);
     add_context_knots(&grid->contexts, attention, parts->llm->max_context);
-    for (size_t i = 0; i < attention->n; i++) {
-        const struct kernel_call *one = &attention->uses[i].call;
-        struct kernel_use two = attention->uses[i];
-        kernel_use_rebatch(&two, &wider);
-        add_range_knots(&grid->sequences, parts->kernels, one, &two.call);
-        kernel_use_rebatch(&two, &longer);
-        add_range_knots(&grid->contexts, parts->kernels, one, &two.call);
-    }
-    grid->sequences.n = at_most(grid->sequences.n, OPERATORS_GRID_SEQUENCES);
-    grid->contexts.n = at_most(grid->contexts.n, OPERATORS_GRID_CONTEXTS);
+    add_grown_knots(&grid->sequences, OPERATORS_GRID_SEQUENCES, parts, attention, &wider);
+    add_grown_knots(&grid->contexts, OPERATORS_GRID_CONTEXTS, parts, attention, &longer);
 }
 
 static void init_grid(struct operators_grid *grid, const struct operators_parts *parts)

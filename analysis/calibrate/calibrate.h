@@ -15,6 +15,7 @@ struct calibrated_set {
     const struct profile *profiles;
     struct profile rows;                                 /* of all profiles */
     bool is_pooled;                                      /* over several GPUs: its shapes are no range */
+    bool has_table;                                      /* to be written with its measured points; set by the caller */
     const struct calibrated_class *classes[KERNEL_CLASS_COUNT]; /* NULL: not fitted */
 };
 

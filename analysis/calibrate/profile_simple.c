@@ -10,57 +10,12 @@
  * default. */
 #include "analysis/calibrate/profile_format.h"
 
+#include "models/kernel_shape.h"
 #include "sim/core/text.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-enum member_kind { NUMBER, FORMAT, FLAG };
-
-/* A member of a shape: where it is in a call, and the least value it may have. */
-struct member {
-    const char *name;
-    enum member_kind kind;
-    size_t offset;
-    double min;
-    bool required;
-};
-
-#define AT(shape_name, member) offsetof(struct kernel_call, shape.shape_name.member)
-#define NEEDED(shape_name, member) {#member, NUMBER, AT(shape_name, member), 1.0, true}
-#define MAYBE(shape_name, member, min) {#member, NUMBER, AT(shape_name, member), min, false}
-#define FORMAT_OF(shape_name, member) {#member, FORMAT, AT(shape_name, member), 0.0, false}
-#define FLAG_OF(shape_name, member) {#member, FLAG, AT(shape_name, member), 0.0, false}
-#define END {NULL, NUMBER, 0, 0.0, false}
-
-static const struct member gemm_members[] = {NEEDED(gemm, m),          NEEDED(gemm, n),          NEEDED(gemm, k),
-                                             FORMAT_OF(gemm, weights), FORMAT_OF(gemm, compute), END};
-
-static const struct member prefill_members[] = {
-    NEEDED(prefill, sequences),    NEEDED(prefill, tokens),       MAYBE(prefill, past, 0.0),
-    MAYBE(prefill, pairs, 1.0),    NEEDED(prefill, q_heads),      NEEDED(prefill, kv_heads),
-    MAYBE(prefill, key_dim, 1.0),  MAYBE(prefill, value_dim, 1.0), MAYBE(prefill, window, 0.0),
-    FORMAT_OF(prefill, kv),        FORMAT_OF(prefill, compute),   FLAG_OF(prefill, shared_kv),
-    FLAG_OF(prefill, full),        FLAG_OF(prefill, writes_kv),    END};
-
-static const struct member decode_members[] = {
-    NEEDED(decode, sequences),    NEEDED(decode, context),       NEEDED(decode, q_heads),     NEEDED(decode, kv_heads),
-    MAYBE(decode, key_dim, 1.0),  MAYBE(decode, value_dim, 1.0), MAYBE(decode, window, 0.0),  FORMAT_OF(decode, kv),
-    FORMAT_OF(decode, compute),   FLAG_OF(decode, shared_kv),    END};
-
-static const struct member elementwise_members[] = {NEEDED(elementwise, tokens), NEEDED(elementwise, width),
-                                                    MAYBE(elementwise, number_bytes, 0.5), END};
-
-static const struct member moe_members[] = {
-    NEEDED(moe, tokens),       NEEDED(moe, hidden),     NEEDED(moe, inner),      NEEDED(moe, chosen),
-    NEEDED(moe, experts),      MAYBE(moe, held, 1.0),   MAYBE(moe, matrices, 1.0), MAYBE(moe, skew, 0.0),
-    FLAG_OF(moe, in_turn),     FLAG_OF(moe, dispatched), FORMAT_OF(moe, weights),   FORMAT_OF(moe, compute), END};
-
-static const struct member collective_members[] = {
-    NEEDED(collective, bytes), NEEDED(collective, gpus), MAYBE(collective, nodes, 1.0),
-    MAYBE(collective, link_bytes_per_s, 1.0), MAYBE(collective, network_bytes_per_s, 1.0),
-    FLAG_OF(collective, switch_adds), END};
 
 /* --- What is left out --- */
 
@@ -114,24 +69,21 @@ static void complete_collective(struct kernel_call *call, const struct gpu_spec 
 
 /* --- Classes --- */
 
-struct class_format {
-    const struct member *members;
-    void (*complete)(struct kernel_call *call, const struct gpu_spec *gpu); /* NULL: nothing to do */
-};
-
-static struct class_format class_format(enum kernel_class class)
+/* Gives what was left out of a call its default. */
+static void complete_call(struct kernel_call *call, const struct gpu_spec *gpu)
 {
-#define GEMM_FORMAT {gemm_members, NULL}
-#define GEMM_FP8_FORMAT GEMM_FORMAT
-#define PREFILL_FORMAT {prefill_members, complete_prefill}
-#define DECODE_FORMAT {decode_members, complete_decode}
-#define ELEMENTWISE_FORMAT {elementwise_members, complete_elementwise}
-#define MOE_FORMAT {moe_members, complete_moe}
-#define COLLECTIVE_FORMAT {collective_members, complete_collective}
-#define CLASS_FORMAT(id, name, kind) kind##_FORMAT,
-    static const struct class_format formats[] = {KERNEL_CLASSES(CLASS_FORMAT)};
-#undef CLASS_FORMAT
-    return formats[class];
+    typedef void complete_shape(struct kernel_call * call, const struct gpu_spec *gpu);
+#define GEMM_COMPLETE NULL
+#define GEMM_FP8_COMPLETE NULL
+#define PREFILL_COMPLETE complete_prefill
+#define DECODE_COMPLETE complete_decode
+#define ELEMENTWISE_COMPLETE complete_elementwise
+#define MOE_COMPLETE complete_moe
+#define COLLECTIVE_COMPLETE complete_collective
+#define CLASS_COMPLETE(id, name, kind) kind##_COMPLETE,
+    static complete_shape *const completes[] = {KERNEL_CLASSES(CLASS_COMPLETE)};
+#undef CLASS_COMPLETE
+    if (completes[call->class] != NULL) completes[call->class](call, gpu);
 }
 
 static int fail_field(struct profile_reader *reader, int column, const char *hint, const char *what)
@@ -210,7 +162,7 @@ static int read_format(struct profile_reader *reader, int column, enum number_fo
     return fail_field(reader, column, "write fp16, bf16, fp8, int8, int4, tf32 or fp32", "unknown number format");
 }
 
-static int read_number(struct profile_reader *reader, int column, const struct member *member, double *value)
+static int read_number(struct profile_reader *reader, int column, const struct kernel_member *member, double *value)
 {
     const int code = profile_number(reader, column, member->min, value);
     if (code < 0 || !isnan(*value) || !member->required) return code;
@@ -219,16 +171,16 @@ static int read_number(struct profile_reader *reader, int column, const struct m
     return diag_error(reader->diag, SIM_E_DATA, where, NULL, "this kernel needs '%s'", member->name);
 }
 
-static int read_member(struct profile_reader *reader, const struct member *member, struct kernel_call *call)
+static int read_member(struct profile_reader *reader, const struct kernel_member *member, struct kernel_call *call)
 {
     const int column = profile_column(reader, member->name);
     char *at = (char *)call + member->offset;
     double flag = 0.0;
     int code = 0;
     switch (member->kind) {
-    case NUMBER: return read_number(reader, column, member, (double *)(void *)at);
-    case FORMAT: return read_format(reader, column, (enum number_format *)(void *)at);
-    case FLAG:
+    case MEMBER_NUMBER: return read_number(reader, column, member, (double *)(void *)at);
+    case MEMBER_FORMAT: return read_format(reader, column, (enum number_format *)(void *)at);
+    case MEMBER_FLAG:
         code = profile_number(reader, column, 0.0, &flag);
         *(bool *)at = flag > 0.0;
         return code;
@@ -279,13 +231,13 @@ static int read_row(struct profile_reader *reader, const struct columns *columns
     double time;
     int code = read_class(reader, columns->kernel, &row.call.class);
     if (code < 0) return code;
-    const struct class_format format = class_format(row.call.class);
-    for (const struct member *member = format.members; code == 0 && member->name != NULL; member++)
+    const struct kernel_member *members = kernel_members(row.call.class);
+    for (const struct kernel_member *member = members; code == 0 && member->name != NULL; member++)
         code = read_member(reader, member, &row.call);
     if (code == 0) code = read_operator(reader, columns->op, row.call.class, &row.op);
     if (code == 0) code = profile_number(reader, columns->time, 0.0, &time);
     if (code < 0) return code;
-    if (format.complete != NULL) format.complete(&row.call, reader->options->gpu);
+    complete_call(&row.call, reader->options->gpu);
     row.measured_s = time * columns->time_unit_s;
     row.tokens = band_tokens(&row.call);
     code = read_group(reader, columns, &row);

@@ -1,5 +1,6 @@
 #include "analysis/calibrate/write.h"
 
+#include "analysis/calibrate/write_table.h"
 #include "sim/core/json_doc.h"
 
 #include <ctype.h>
@@ -142,6 +143,7 @@ static void write_class(struct json_writer *json, const struct calibrated_set *s
     json_write_open(json, info->name, '{');
     write_params(json, info, &report->params);
     if (!set->is_pooled) write_range(json, info, &report->range);
+    if (set->has_table) calibration_write_table(json, report->rows, report->n_rows);
     json_write_number(json, "rows", (double)report->n_rows);
     write_profiles(json, set, class);
     write_cuts(json, "fit", &report->fit);
@@ -247,10 +249,18 @@ static bool has_objects(const struct json_node *node)
     return false;
 }
 
-/* Whether a list or object stands in one line: it holds no objects and is short enough. */
+static bool is_plain_list(const struct json_node *node)
+{
+    for (const struct json_node *child = node->first; child != NULL; child = child->next)
+        if (child->kind == JSON_OBJECT || child->kind == JSON_LIST) return false;
+    return node->kind == JSON_LIST;
+}
+
+/* Whether a list or object stands in one line: a list of values, or what holds no objects and is short enough. */
 static bool fits_row(struct json_writer *json, const struct json_node *node)
 {
     if (has_objects(node)) return false;
+    if (is_plain_list(node)) return true;
     struct text row;
     struct json_writer scratch;
     text_init(&row);

@@ -1,6 +1,7 @@
 #include "sim/catalog/calibration.h"
 
 #include "sim/catalog/calibration_file.h"
+#include "sim/catalog/calibration_table.h"
 #include "sim/core/path.h"
 
 #include <string.h>
@@ -18,19 +19,46 @@ static const struct calibration_set *find_set(const struct calibration_file *fil
     return NULL;
 }
 
-/* Takes from a file the classes that are still at their initial values. A file of the GPU itself (`origin` NULL) brings
- * their range; others have none, and are the origin. */
-static void take_file(struct calibration *calibration, const struct calibration_request *request,
-                      const struct calibration_file *file, const char *origin)
+/* What goes on while files are taken. */
+struct taking {
+    const struct catalog *catalog;
+    const struct calibration_request *request;
+    struct arena *arena;
+    struct calibration *calibration;
+    struct diag *diag;
+};
+
+/* Takes a class's measured points. Their ratios to the law are those on the GPU that was measured, which the file names. */
+static int take_table(const struct taking *taking, const struct calibration_file *file, const char *path,
+                      enum kernel_class class, const struct calibration_class *found)
 {
-    for (size_t i = 0; i < KERNEL_CLASS_COUNT; i++) {
+    struct gpu_spec gpu;
+    if (found->table.n == 0) return 0;
+    const int code = catalog_gpu(taking->catalog, file->gpu, path, taking->arena, &gpu, taking->diag);
+    if (code != 0) return code;
+    return calibration_table_make(class, &found->table, &found->params, &gpu, taking->arena,
+                                  &taking->calibration->kernels.tables[class], taking->diag);
+}
+
+/* Takes from a file the classes that are still at their initial values. A file of the GPU itself (`origin` NULL) brings
+ * their range and table; others have none, and are the origin. */
+static int take_file(const struct taking *taking, const struct calibration_file *file, const char *path,
+                     const char *origin)
+{
+    const struct calibration_request *request = taking->request;
+    struct calibration *calibration = taking->calibration;
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < KERNEL_CLASS_COUNT; i++) {
         const char *preferred = i < KERNEL_ALL_REDUCE ? request->kernels : request->collectives;
         const struct calibration_set *set = find_set(file, preferred, i);
         if (!set || calibration->origin[i] != initial) continue;
         calibration->kernels.params[i] = set->classes[i].params;
         calibration->origin[i] = origin ? origin : set->name;
-        if (!origin) calibration->kernels.ranges[i] = set->classes[i].range;
+        if (origin) continue;
+        calibration->kernels.ranges[i] = set->classes[i].range;
+        code = take_table(taking, file, path, (enum kernel_class)i, &set->classes[i]);
     }
+    return code;
 }
 
 static const char *path_of(const struct catalog *catalog, const char *name, struct arena *arena)
@@ -55,32 +83,30 @@ static void borrow_int4(struct calibration *calibration)
 }
 
 /* Takes from the calibration of that name if there is one; `file` stays empty when there is none. */
-static int take_name(struct calibration *calibration, const struct calibration_request *request,
-                     const struct catalog *catalog, const char *name, const char *origin, struct arena *arena,
-                     struct calibration_file *file, struct diag *diag)
+static int take_name(const struct taking *taking, const char *name, const char *origin, struct calibration_file *file)
 {
-    const char *path = path_of(catalog, name, arena);
+    const char *path = path_of(taking->catalog, name, taking->arena);
     *file = (struct calibration_file){0};
-    if (!path) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (!path) return diag_error(taking->diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
     if (access(path, F_OK) != 0) return 0;
-    const int code = calibration_file_read(path, arena, file, diag);
-    if (code == 0) take_file(calibration, request, file, origin);
-    return code;
+    const int code = calibration_file_read(path, taking->arena, file, taking->diag);
+    return code == 0 ? take_file(taking, file, path, origin) : code;
 }
 
 int calibration_read(const struct catalog *catalog, const struct calibration_request *request, struct arena *arena,
                      struct calibration *calibration, struct diag *diag)
 {
+    const struct taking taking = {catalog, request, arena, calibration, diag};
     struct calibration_file own, other;
     *calibration = (struct calibration){.calibrated = false};
     kernel_set_init(&calibration->kernels);
     for (size_t i = 0; i < KERNEL_CLASS_COUNT; i++) calibration->origin[i] = initial;
-    int code = take_name(calibration, request, catalog, request->name, NULL, arena, &own, diag);
+    int code = take_name(&taking, request->name, NULL, &own);
     calibration->calibrated = own.sets.n > 0;
     if (code == 0 && own.like && !is_complete(calibration, request->needed))
-        code = take_name(calibration, request, catalog, own.like, own.like, arena, &other, diag);
+        code = take_name(&taking, own.like, own.like, &other);
     if (code == 0 && !is_complete(calibration, request->needed))
-        code = take_name(calibration, request, catalog, by_default, by_default, arena, &other, diag);
+        code = take_name(&taking, by_default, by_default, &other);
     borrow_int4(calibration);
     return code;
 }

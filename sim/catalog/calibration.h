@@ -7,6 +7,8 @@
  *           "gemm": {
  *             "parameters": {"start": "3.9e-6s", "compute_efficiency": 0.825, ...},
  *             "range": {"m": [1, 4096], "n": [1024, 28672], "k": [1024, 28672]},
+ *             "table": [{"n": 6144, "k": 4096, "weights": "bf16", "compute": "bf16",          // one shape
+ *                        "m": [1, 16, 256], "seconds": [5.1e-5, 5.2e-5, 9.8e-5]}],            // its measured points
  *             "rows": 12345,
  *             "profiles": [{"file": "a100__Llama-2-70b__dense_ops.csv", "hash": "..."}],
  *             "fit": {"all": {"rows": 1, "median": 0.045, "p90": 0.126, "worst": 0.8, "bias": 0.0},
@@ -17,7 +19,12 @@
  * A set that lacks a class takes it from the file's other sets, in their order, then from the GPU that this one is like,
  * then from default.json, whose parameters were fitted over all GPUs together, and last from the initial values of
  * kernel.h; the last three have no range. A GPU without a file of its own takes all from the last two. Products with
- * 4-bit weights follow the law of 16-bit ones, out of range, where nothing was fitted for them. */
+ * 4-bit weights follow the law of 16-bit ones, out of range, where nothing was fitted for them.
+ *
+ * A "table" is optional: `orrery calibrate --table` writes it, the files of configs/calibration have none. Members of a
+ * shape are those of models/kernel_shape.h by name; what runs (and what follows from the call: "pairs" of prompts, the
+ * links of a collective) is a list, as long as that of the seconds; flags are false where they are left out. Times near
+ * the points are then interpolated (models/kernel_table.h), with the law on the GPU that the file names. */
 #ifndef ORRERY_CATALOG_CALIBRATION_H
 #define ORRERY_CATALOG_CALIBRATION_H
 

@@ -1,5 +1,7 @@
 #include "sim/catalog/calibration_file.h"
 
+#include "sim/catalog/calibration_table.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -79,14 +81,18 @@ static const struct config_field *range_fields(const struct kernel_class_info *i
 
 #define CLASS(member) .offset = offsetof(struct calibration_class, member)
 
-static const struct config_field *class_fields(const struct kernel_class_info *info, struct arena *arena)
+static const struct config_field *class_fields(enum kernel_class class, struct arena *arena)
 {
+    const struct kernel_class_info *info = kernel_class_info(class);
     const struct config_field *parameters = parameter_fields(info, arena), *range = range_fields(info, arena);
+    const struct config_field *shape = calibration_shape_fields(class, arena);
     const struct config_field fields[] = {
         {.name = "parameters", .kind = CONFIG_SECTION, .flags = CONFIG_REQUIRED, CLASS(params), .fields = parameters,
          .help = "what the fit has found"},
         {.name = "range", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, CLASS(limits), .fields = range,
          .help = "shapes that were fitted"},
+        {.name = "table", .kind = CONFIG_LIST, CLASS(table), .fields = shape,
+         .elem_bytes = sizeof(struct calibration_shape), .help = "measured points that correct the law"},
         {.name = "rows", .kind = CONFIG_INT, .flags = CONFIG_REQUIRED, CLASS(rows), .min = 1, .max = -1,
          .help = "measurements that were fitted"},
         {.name = "profiles", .kind = CONFIG_LIST, CLASS(profiles), .fields = calibration_profile_fields,
@@ -97,7 +103,7 @@ static const struct config_field *class_fields(const struct kernel_class_info *i
     };
     enum { N = sizeof fields / sizeof *fields };
     struct config_field *table = make_table(arena, N);
-    if (!table || !parameters || !range) return NULL;
+    if (!table || !parameters || !range || !shape) return NULL;
     memcpy(table, fields, sizeof fields);
     return table;
 }
@@ -111,7 +117,7 @@ static const struct config_field *set_fields(struct arena *arena)
         fields[i] = (struct config_field){.name = info->name, .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL,
                                               .offset = offsetof(struct calibration_set, classes) +
                                                         i * sizeof(struct calibration_class),
-                                              .fields = class_fields(info, arena), .help = "a class of kernels"};
+                                              .fields = class_fields((enum kernel_class)i, arena), .help = "a class of kernels"};
         if (!fields[i].fields) return NULL;
     }
     return fields;
@@ -139,15 +145,25 @@ static int take_range(const struct config *config, const char *set, enum kernel_
     return code;
 }
 
-static int take_ranges(const struct config *config, const struct calibration_file *file, struct arena *arena,
-                       struct diag *diag)
+static int check_table(const struct config *config, const char *set, enum kernel_class which, struct arena *arena,
+                       const struct calibration_class *found, struct diag *diag)
+{
+    if (found->table.n == 0) return 0;
+    const char *path = arena_printf(arena, "sets.%s.%s.table", set, kernel_class_info(which)->name);
+    return path ? calibration_shapes_check(config, path, which, &found->table, arena, diag) : SIM_E_NOMEM;
+}
+
+static int take_classes(const struct config *config, const struct calibration_file *file, struct arena *arena,
+                        struct diag *diag)
 {
     struct calibration_set *sets = file->sets.items;
     int code = 0;
     for (size_t i = 0; i < file->sets.n; i++) {
         for (size_t j = 0; j < KERNEL_CLASS_COUNT; j++) {
-            const int taken = take_range(config, sets[i].name, (enum kernel_class)j, arena, &sets[i].classes[j], diag);
-            if (taken != 0) code = taken;
+            const enum kernel_class class = (enum kernel_class)j;
+            const int taken = take_range(config, sets[i].name, class, arena, &sets[i].classes[j], diag);
+            const int checked = check_table(config, sets[i].name, class, arena, &sets[i].classes[j], diag);
+            if (taken != 0 || checked != 0) code = taken != 0 ? taken : checked;
         }
     }
     return code;
@@ -169,7 +185,7 @@ int calibration_file_read(const char *path, struct arena *arena, struct calibrat
     int code = fields[2].fields ? config_load(path, &config, diag)
                                 : diag_error(diag, SIM_E_NOMEM, path, NULL, "out of memory");
     if (code == 0) code = config_bind(config, fields, NULL, arena, file, sizeof *file, diag);
-    if (code == 0) code = take_ranges(config, file, arena, diag);
+    if (code == 0) code = take_classes(config, file, arena, diag);
     config_destroy(config);
     return code;
 }

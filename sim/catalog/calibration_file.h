@@ -35,6 +35,7 @@ struct calibration_class {
     union kernel_params params;
     struct config_list limits[KERNEL_MAX_AXES]; /* two doubles each; empty without a range */
     struct kernel_range range;                  /* the same */
+    struct config_list table;                   /* struct calibration_shape: measured points, if any */
     struct config_list profiles;                /* struct calibration_profile */
     struct config_list fit;                     /* struct calibration_error, over bands and operators */
     struct calibration_held_out held_out;

@@ -15,7 +15,7 @@ enum { MAX_PROFILES = 256 };
 
 struct calibrate_options {
     const char *gpu, *predict, *engine, *set, *llm, *tensor_parallel, *output, *report;
-    bool json;
+    bool table, json;
 };
 
 #define AT(name) offsetof(struct calibrate_options, name)
@@ -29,6 +29,8 @@ static const struct option calibrate_options[] = {
     {NULL, "tp", 0, OPTION_TEXT, AT(tensor_parallel), "N", NULL, "GPUs it was split over, where that is not said"},
     {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "FILE", NULL,
      "calibration file: fitted classes replace those in it"},
+    {NULL, "table", 't', OPTION_FLAG, AT(table), NULL, NULL,
+     "write the measured points too: costs near them are interpolated"},
     {NULL, "report", 0, OPTION_TEXT, AT(report), "DIR", NULL, "draw predicted over measured, and error by band (SVG)"},
     {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print one JSON object"},
     {0}};
@@ -148,8 +150,10 @@ static int fit_sets(struct reading *reading, struct calibrated_set *sets, size_t
         struct profile *profiles = arena_alloc(&reading->arena, reading->n * sizeof *profiles);
         if (profiles == NULL) return SIM_E_NOMEM;
         const size_t n = collect_set(reading, reading->profiles[i].set, profiles);
-        code = calibrate_set(reading->profiles[i].set, profiles, n, is_pooled, &reading->arena, &sets[(*n_sets)++],
+        struct calibrated_set *set = &sets[(*n_sets)++];
+        code = calibrate_set(reading->profiles[i].set, profiles, n, is_pooled, &reading->arena, set,
                              &reading->cli->diag);
+        set->has_table = reading->options->table;
     }
     return code;
 }
@@ -207,6 +211,8 @@ static int check_usage(struct cli *cli, const struct calibrate_options *options)
         return fail_usage(cli, "leave out --report, --set, --llm and --tp", "an engine's measurements say it all");
     if (options->predict != NULL && (options->output != NULL || options->report != NULL))
         return fail_usage(cli, "leave out --output and --report", "a prediction fits nothing, and writes no files");
+    if (options->table && (options->gpu == NULL || strcmp(options->gpu, pooled_name) == 0))
+        return fail_usage(cli, "name the GPU with --gpu", "measured points are those of one GPU");
     if (options->predict != NULL && strcmp(options->predict, pooled_name) == 0)
         return fail_usage(cli, "name the GPU that was measured; one without calibration is predicted by the defaults",
                           "'default' is no GPU");
@@ -245,7 +251,7 @@ static int calibrate(struct cli *cli, const struct cli_call *call)
 const struct verb verb_calibrate = {
     .name = "calibrate",
     .summary = "fit cost models to measured profiles of a GPU, or predict a profile",
-    .usage = "--gpu GPU PROFILE... [-o FILE] [--report DIR] [--set SET] [--llm LLM] [--tp N] [--json]\n"
+    .usage = "--gpu GPU PROFILE... [-o FILE] [--table] [--report DIR] [--set SET] [--llm LLM] [--tp N] [--json]\n"
              "--gpu default GPU=PROFILE... [-o FILE]\n"
              "--predict GPU PROFILE... [--set SET] [--llm LLM] [--tp N] [--json]\n"
              "--engine NAME MEASURED... [-o FILE] [--json]",
@@ -255,7 +261,9 @@ const struct verb verb_calibrate = {
              "  gemm,16,4096,4096,fp16,fp16,21.5,llama-2-7b\n\n"
              "with the members of the kernel's shape as columns (models/*.h), the time in 'time_us' or 'time_s', and\n"
              "optionally 'operator' and 'group' (rows to be held out together). Without -o nothing is written.\n"
-             "'--gpu default' fits all GPUs together: what GPUs without calibration use.\n\n"
+             "'--gpu default' fits all GPUs together: what GPUs without calibration use.\n"
+             "With '--table' a file also keeps the measured points, and costs of the same shapes between them scale\n"
+             "the fitted law to what was measured.\n\n"
              "'--engine' reads measured iterations instead: Splitwise's prompt and token times, Vidur's CPU overheads,\n"
              "aiconfigurator's table of TTFT and TPOT, DistServe's coefficients, LLMServingSim's operators.\n",
     .options = calibrate_options,

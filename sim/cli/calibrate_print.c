@@ -308,6 +308,7 @@ static int print_prediction_json(const char *gpu, const struct prediction *predi
     json_write_bool(&json, "default", prediction->is_default);
     write_abs_error(&json, &errors->cuts[CUT_ALL]);
     json_write_number(&json, "in_range_frac", prediction->in_range_frac);
+    json_write_number(&json, "table_frac", prediction->table_frac);
     json_write_open(&json, "by_operator", '{');
     for (int op = 0; op < LLM_OPERATOR_COUNT; op++)
         write_part(&json, llm_operator_name((enum llm_operator)op), &errors->ops[op]);
@@ -347,8 +348,10 @@ int calibrate_print_prediction(const char *gpu, const struct prediction *predict
         add_prediction(&table, fit_cut_name((enum fit_cut)cut), &prediction->errors.cuts[cut]);
     for (int op = 0; op < LLM_OPERATOR_COUNT; op++)
         add_prediction(&table, llm_operator_name((enum llm_operator)op), &prediction->errors.ops[op]);
-    fprintf(out, "%s, %s%s: |predicted / measured - 1|, %.1f %% of the rows inside the fitted range\n\n", gpu,
+    fprintf(out, "%s, %s%s: |predicted / measured - 1|, %.1f %% of the rows inside the fitted range", gpu,
             prediction->set, prediction->is_default ? " (defaults)" : "", 100.0 * prediction->in_range_frac);
+    if (prediction->table_frac > 0.0) fprintf(out, ", %.1f %% in a table", 100.0 * prediction->table_frac);
+    fputs("\n\n", out);
     int code = table_write(&table, false, out);
     table_fini(&table);
     for (size_t i = 0; i < profile->n_dropped; i++)

@@ -10,7 +10,7 @@ const struct table_column explain_operator_columns[] = {
     {"ms", COLUMN_RIGHT, false},        {"share_frac", COLUMN_RIGHT, false}, {"bound", COLUMN_LEFT, false},
     {"efficiency", COLUMN_RIGHT, false}, {"tflop", COLUMN_RIGHT, true},      {"gb", COLUMN_RIGHT, true},
     {"link_gb", COLUMN_RIGHT, true},    {"outside_frac", COLUMN_RIGHT, true}, {"domain", COLUMN_LEFT, false},
-    {"kernel", COLUMN_LEFT, false},     {"parameters", COLUMN_LEFT, false}};
+    {"by", COLUMN_LEFT, false},         {"kernel", COLUMN_LEFT, false},      {"parameters", COLUMN_LEFT, false}};
 const size_t explain_n_operator_columns = sizeof explain_operator_columns / sizeof *explain_operator_columns;
 
 bool explain_batch_is_given(const struct explain_batch *given)
@@ -58,6 +58,13 @@ static const char *domain_of(const struct operator_share *row)
     return row->outside_s < row->time.seconds ? "partly out" : "out";
 }
 
+/* What the time rests on: measured points or the law alone. */
+static const char *basis_of(const struct operator_share *row)
+{
+    if (row->measured_s <= 0.0) return "law";
+    return row->measured_s < row->time.seconds ? "law and table" : "table";
+}
+
 static void add_operator(struct table *table, const char *service, const struct cost_operators *cost,
                          const struct operator_share *row, double iteration_s)
 {
@@ -73,6 +80,7 @@ static void add_operator(struct table *table, const char *service, const struct 
     table_number(table, row->time.link_bytes / 1e9);
     add_share(table, row->outside_s, row->time.seconds);
     table_text(table, domain_of(row));
+    table_text(table, basis_of(row));
     table_text(table, kernel_class_info(row->class)->name);
     table_text(table, cost->calibration.origin[row->class]);
 }
@@ -81,7 +89,7 @@ static void add_operator(struct table *table, const char *service, const struct 
 static void add_host(struct table *table, const char *service, const struct cost_operators *cost,
                      const struct iteration_breakdown *breakdown)
 {
-    enum { AFTER_BOUND = 6 }; /* efficiency to kernel */
+    enum { AFTER_BOUND = 6 }; /* efficiency to domain */
     table_text(table, service);
     table_text(table, "host");
     table_undefined(table);
@@ -89,6 +97,7 @@ static void add_host(struct table *table, const char *service, const struct cost
     add_share(table, breakdown->host_s, breakdown->gpu_s + breakdown->host_s);
     table_text(table, kernel_bound_name(BOUND_OVERHEAD));
     for (int i = 0; i < AFTER_BOUND; i++) table_undefined(table);
+    table_text(table, NULL);
     table_text(table, NULL);
     table_text(table, cost->engine.name);
 }

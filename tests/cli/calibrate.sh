@@ -51,6 +51,31 @@ valid_json
 json '$.profiles[0].rows' 60
 json '$.sets.isolated.norm.rows' 60
 
+# Measured points beside the law: costs take them where they meet their shape. Here 64 rows are as slow as no law says.
+awk 'BEGIN {
+    print "kernel,tokens,width,number_bytes,time_us"
+    for (i = 0; i < 13; i++) printf "norm,%d,8192,2,%.9g\n", 2 ^ i, i == 6 ? 40 : 5 + 2 ^ i / 100
+}' >"$T/points.csv"
+run 0 calibrate --gpu a100-80-sxm --set in-model --table "$T/points.csv" -o "$T/table.json"
+equal "$(json_of "$T/table.json" '$.sets.in-model.norm.table[0].tokens[6]')" 64 'rows of the seventh point'
+cat >"$T/table-run.json" <<END
+{ "cluster": {"gpu": "a100-80-sxm"},
+  "services": {"chat": {"llm": "llama-2-7b", "cost": {"kind": "operators", "calibration": "table.json"},
+                        "trace": {"format": "generate", "count": 1}}} }
+END
+run 0 explain cost "$T/table-run.json" --operators --batch 64 --json
+norm() { sqlite3 :memory: "select json_extract(value, '$.$1') from json_each(readfile('$T/out'))
+    where json_extract(value, '$.operator') $2 'norm'" | sort -u; }
+equal "$(norm by =)" table 'what the norms rest on'
+equal "$(norm ms =)" 2.6 'milliseconds of 65 norms'
+equal "$(norm by '<>' | tr -d '\n')" law 'what all others rest on'
+run 0 explain cost "$T/table-run.json" --operators --batch 5000 --json
+equal "$(norm by =)" law 'what norms of many more rows rest on'
+run 2 calibrate --gpu default "a100-80-sxm=$T/norm.csv" --table
+err 'measured points are those of one GPU; name the GPU with --gpu'
+run 2 calibrate --predict a100-80-sxm "$T/norm.csv" --table
+err 'measured points are those of one GPU; name the GPU with --gpu'
+
 # One law for several GPUs.
 run 0 calibrate --gpu default "a100-80-sxm=$T/norm.csv" "a100-40-sxm=$T/norm.csv" --json
 json '$.sets.isolated.norm.held_out.by' gpu

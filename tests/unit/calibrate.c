@@ -118,6 +118,32 @@ static void the_errors_read_back(void)
     profile_fixture_fini(&fixture);
 }
 
+/* With a table every row comes back, to the digits that a file keeps; a class fitted anew without one loses it. */
+static void the_table_reads_back(void)
+{
+    struct profile_fixture fixture;
+    struct calibrated_set set;
+    struct calibration read;
+    struct prediction prediction;
+    MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
+    const char *path = file_path(&fixture);
+    MUST(CHECK_EQ_INT(calibrate(&fixture, "mine", both, &set), 0));
+    set.has_table = true;
+    MUST(CHECK_EQ_INT(save(&fixture, "a100-80-sxm", &set, path), 0));
+    MUST(CHECK_EQ_INT(save(&fixture, "a100-80-sxm", &set, path), 0));
+    MUST(CHECK_EQ_INT(calibration_load(&fixture.catalog, path, "mine", &fixture.arena, &read, &fixture.diag), 0));
+    CHECK(read.kernels.tables[KERNEL_NORM] != NULL && read.kernels.tables[KERNEL_RESIDUAL] != NULL);
+    CHECK(read.kernels.tables[KERNEL_GEMM] == NULL);
+    MUST(CHECK_EQ_INT(predict_profile(&read, "mine", &fixture.files[0], &prediction, &fixture.diag), 0));
+    CHECK(prediction.table_frac == 1.0);
+    CHECK(prediction.errors.cuts[CUT_ALL].worst < 1e-8);
+    set.has_table = false;
+    MUST(CHECK_EQ_INT(save(&fixture, "a100-80-sxm", &set, path), 0));
+    MUST(CHECK_EQ_INT(calibration_load(&fixture.catalog, path, "mine", &fixture.arena, &read, &fixture.diag), 0));
+    CHECK(read.kernels.tables[KERNEL_NORM] == NULL);
+    profile_fixture_fini(&fixture);
+}
+
 static void sets_and_classes_are_merged(void)
 {
     struct profile_fixture fixture;
@@ -171,6 +197,7 @@ TEST_SUITE(calibrate)
 {
     TEST(what_is_written_reads_back);
     TEST(the_errors_read_back);
+    TEST(the_table_reads_back);
     TEST(sets_and_classes_are_merged);
     TEST(a_model_predicts_its_own_rows);
 }

@@ -224,6 +224,30 @@ static void wrong_files_are_told_apart(void)
     arena_fini(&bench.arena);
 }
 
+#define TABLE(more) NORM("@}, 'rows': 1, 'table': [{'number_bytes': 2, " more "}]")
+
+static void wrong_tables_are_told_apart(void)
+{
+    struct bench bench;
+    char folder[300];
+    set_up(&bench);
+    snprintf(folder, sizeof folder, "%s/hardware", bench.root);
+    MUST(mkdir(folder, 0777) == 0);
+    check_refused(&bench, TABLE("'width': 64, 'tokens': [1, 2], 'seconds': [1e-6]"),
+                  "'tokens' has 2 numbers, but 'seconds' has 1");
+    CHECK(strstr(bench.message, "mine.json:1:") != NULL);
+    check_refused(&bench, TABLE("'tokens': [1], 'seconds': [1e-6]"), "missing 'width' in 'sets.s.norm.table.0'");
+    check_refused(&bench, TABLE("'width': 64, 'seconds': [1e-6]"), "missing 'tokens'");
+    check_refused(&bench, TABLE("'width': 64, 'tokens': [1], 'seconds': [0]"), "must be");
+    check_refused(&bench, TABLE("'width': 64, 'tokens': [1], 'seconds': [-1e-6]"), "must be");
+    check_refused(&bench, TABLE("'width': 64, 'tokens': [0], 'seconds': [1e-6]"), "must be");
+    check_refused(&bench, TABLE("'width': 64, 'tokens': [], 'seconds': []"), "tokens");
+    check_refused(&bench, TABLE("'width': 64, 'tokens': ['1'], 'seconds': [1e-6]"), "tokens");
+    check_refused(&bench, TABLE("'width': 64, 'token': [1], 'seconds': [1e-6]"), "did you mean 'tokens'");
+    check_refused(&bench, TABLE("'width': 64, 'tokens': [1], 'seconds': [1e-6]"), "unknown GPU 'g'");
+    arena_fini(&bench.arena);
+}
+
 static void running_out_of_memory_is_told(void)
 {
     static const struct calibration_part part = {"in-model", KERNEL_GEMM, 3e-6, 200.0, NULL};
@@ -255,5 +279,6 @@ TEST_SUITE(calibration)
     TEST(products_with_4_bit_weights_follow_those_with_16);
     TEST(what_a_fit_left_is_read);
     TEST(wrong_files_are_told_apart);
+    TEST(wrong_tables_are_told_apart);
     TEST(running_out_of_memory_is_told);
 }
