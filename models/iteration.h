@@ -27,7 +27,7 @@ struct iteration_cost {
 
 /* A cost model bound to one kind of replica (GPU, LLM, parallelism). `model` is what it was built from. */
 struct iteration_model {
-    const char *kind; /* "roofline", "affine", "table" */
+    const char *kind; /* "operators", "roofline", "affine", "table" */
     const void *model;
     void (*cost)(const void *model, const struct iteration_work *work, struct iteration_cost *cost);
     /* Fitted, or stated by the user: the coefficients of "affine", the points of "table". When false the model has no
