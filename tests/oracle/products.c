@@ -8,6 +8,7 @@
 #include "analysis/calibrate/folds.h"
 #include "tests/profile_fixture.h"
 
+#include <math.h>
 #include <stdio.h>
 
 struct vidur_bars {
@@ -93,6 +94,66 @@ static void vidur_on_a40(void)
     check_vidur(&vidur[2]);
 }
 
+struct pass_bars {
+    enum kernel_class class;
+    double median, p90;
+};
+
+static const struct pass_bars passes[] = {
+    {KERNEL_NORM, 0.06, 0.16},     {KERNEL_ROTARY, 0.055, 0.22},   {KERNEL_ACTIVATION, 0.035, 0.15},
+    {KERNEL_RESIDUAL, 0.055, 0.22}, {KERNEL_EMBEDDING, 0.045, 0.1},
+};
+
+/* The passes between the products, one LLM left out; times of few tokens are resolved to a fifth or a third only. */
+static void passes_on_a100(void)
+{
+    struct profile_fixture fixture;
+    struct fold_report report;
+    const bool have = read_vidur(&fixture, &vidur[0]);
+    if (have) thin(&fixture.joined, 16);
+    for (size_t i = 0; have && i < sizeof passes / sizeof *passes; i++) {
+        if (!run_folds(&fixture, passes[i].class, &report)) continue;
+        CHECK(report.held_out.cuts[CUT_ALL].median <= passes[i].median);
+        CHECK(report.held_out.cuts[CUT_ALL].p90 <= passes[i].p90);
+    }
+    profile_fixture_fini(&fixture);
+}
+
+/* Adds one LLM's products, as measured on a GPU, to the fixture. */
+static bool read_llm(struct profile_fixture *fixture, struct gpu_spec *gpu, const char *name, const char *file)
+{
+    const char *path = test_shared(file);
+    if (path == NULL) return false;
+    fixture->options.gpu = gpu;
+    return CHECK_EQ_INT(catalog_gpu(&fixture->catalog, name, "t", &fixture->arena, gpu, &fixture->diag), 0) &&
+           CHECK_EQ_INT(profile_fixture_read(fixture, path), 0);
+}
+
+/* An RTX A6000, another LLM and another program to measure it: all from shares of the data sheet's peaks that three other
+ * GPUs have in common. */
+static void an_unseen_gpu_is_predicted_from_others(void)
+{
+    struct profile_fixture fixture;
+    struct gpu_spec gpus[4];
+    MUST(profile_fixture_init(&fixture, "a6000") == 0);
+    if (read_llm(&fixture, &gpus[0], "a100-80-sxm", "gpu_profiles/vidur/a100__Llama-2-7b__dense_ops.csv") &&
+        read_llm(&fixture, &gpus[1], "h100-sxm", "gpu_profiles/vidur/h100__Llama-2-7b__dense_ops.csv") &&
+        read_llm(&fixture, &gpus[2], "a40", "gpu_profiles/vidur/a40__Llama-2-7b__dense_ops.csv") &&
+        CHECK_EQ_INT(profile_fixture_join(&fixture), 0) &&
+        read_llm(&fixture, &gpus[3], "a6000", "gpu_profiles/llmservingsim/A6000__Llama-3.1-8B__tp1__layers.csv")) {
+        const struct fit_model model = fit_model_of(KERNEL_GEMM);
+        union kernel_params params = fit_model_initial(&model);
+        const struct profile *unseen = &fixture.files[3];
+        struct fit_error error;
+        thin(&fixture.joined, 4);
+        CHECK_EQ_INT(fit_class(KERNEL_GEMM, fixture.joined.rows, fixture.joined.n, NULL, &params, &fixture.diag), 0);
+        CHECK_EQ_INT(fit_measure(KERNEL_GEMM, unseen->rows, unseen->n, &params, 0.0, (double)INFINITY, &error), 0);
+        CHECK(error.median <= 0.075);
+        CHECK(error.p90 <= 0.18);
+    }
+    profile_fixture_fini(&fixture);
+}
+
 struct isolated_bars {
     enum kernel_class class;
     const char *gpu, *file;
@@ -145,6 +206,8 @@ TEST_SUITE(products)
     TEST(vidur_on_a100);
     TEST(vidur_on_h100);
     TEST(vidur_on_a40);
+    TEST(passes_on_a100);
+    TEST(an_unseen_gpu_is_predicted_from_others);
     TEST(isolated_on_a100);
     TEST(isolated_on_h100);
     TEST(narrow_on_h100);
