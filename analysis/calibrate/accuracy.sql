@@ -1,4 +1,4 @@
--- The accuracy of every calibration as two Markdown tables. Expects a table file(json), one row per calibration file.
+-- The accuracy of every calibration as two Markdown tables, and which GPUs are taken for others. Expects a table file(json), one row per calibration file.
 .mode list
 .separator ""
 .headers off
@@ -50,3 +50,8 @@ select '| ' || gpu || ' | ' || kernels || ' | ' || name || ' | ' ||
        ifnull(max(case when kind in ('fit', 'held out') and part = 'head' then both end), '') || ' | ' ||
        ifnull(max(case when kind in ('fit', 'held out') and part = 'nk-512-' then both end), '') || ' |'
 from class join shown using (place) where name like 'gemm%' group by place order by place;
+
+select '';
+select 'Without measurements, like a GPU with the same chip: ' ||
+       group_concat(json_extract(json, '$.gpu') || ' (' || json_extract(json, '$.like') || ')', ', ') || '.'
+from file where json_extract(json, '$.like') is not null;

@@ -12,7 +12,7 @@ enum { LINEAR_TICKS = 5, CELLS_PER_PIXEL = 2, TICK_PX = 5 };
 const char *svg_colour(size_t i)
 {
     static const char *const colours[SVG_COLOURS] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                                     "#e69f00", "#56b4e9", "#000000"};
+                                                     "#e69f00", "#56b4e9", "#000000", "#8c8c8c"};
     return colours[i % SVG_COLOURS];
 }
 

@@ -15,7 +15,7 @@
 #define SVG_FAINT "#767676"
 #define SVG_GRID "#dddddd"
 
-enum { SVG_COLOURS = 7 };
+enum { SVG_COLOURS = 8 };
 
 /* The colour of series i; they repeat after SVG_COLOURS. */
 const char *svg_colour(size_t i);

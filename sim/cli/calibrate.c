@@ -166,9 +166,10 @@ static int fit(struct reading *reading)
     size_t n_sets;
     if (sets == NULL) return SIM_E_NOMEM;
     int code = fit_sets(reading, sets, &n_sets);
-    if (code == 0 && options->output != NULL) code = calibrate_save(cli, options->output, options->gpu, sets, n_sets);
     if (code == 0 && options->report != NULL) code = calibrate_draw(cli, options->report, options->gpu, sets, n_sets);
-    return code == 0 ? calibrate_print_fit(options->gpu, sets, n_sets, options->json, cli->out) : code;
+    if (code == 0) code = calibrate_print_fit(options->gpu, sets, n_sets, options->json, cli->out);
+    if (code != 0 || options->output == NULL) return code;
+    return calibrate_save(cli, options->output, options->gpu, sets, n_sets);
 }
 
 /* --- Predicting --- */
@@ -193,7 +194,7 @@ static int predict(struct reading *reading)
     if (code != 0) return code;
     if (prediction.is_default)
         diag_warning(&cli->diag, gpu, "'orrery calibrate --gpu' fits a profile of it",
-                     "there are no measurements of this GPU for some of the rows; default parameters were used");
+                     "there are no measurements of this GPU for some of the rows; parameters of other GPUs were used");
     return calibrate_print_prediction(gpu, &prediction, &joined, reading->options->json, cli->out);
 }
 

@@ -100,10 +100,28 @@ static void trace_without_memory(void)
     torture((const char *const[]){"orrery", "trace", "convert", trace, "-f", "csv", "-o", copy, NULL}, copy);
 }
 
+static void calibrate_without_memory(void)
+{
+    char profile[256], fitted[300], plots[300];
+    snprintf(profile, sizeof profile, "%s/p.csv", test_tmpdir());
+    snprintf(fitted, sizeof fitted, "%s.json", profile);
+    snprintf(plots, sizeof plots, "%s.plots", profile);
+    FILE *file = fopen(profile, "w");
+    if (file == NULL) abort();
+    fputs("kernel,tokens,width,time_us,group\nnorm,1,4096,5,a\nnorm,64,4096,6,a\nnorm,512,4096,9,b\n", file);
+    fputs("norm,4096,4096,60,b\n", file);
+    fclose(file);
+    torture((const char *const[]){"orrery", "calibrate", "--gpu", "a100-80-sxm", profile, "--json", "--report", plots,
+                                  "-o", fitted, NULL},
+            fitted);
+    torture((const char *const[]){"orrery", "calibrate", "--predict", "a100-80-sxm", profile, "--json", NULL}, NULL);
+}
+
 TEST_SUITE(cli_memory)
 {
     TEST(run_without_memory);
     TEST(explain_without_memory);
     TEST(list_without_memory);
     TEST(trace_without_memory);
+    TEST(calibrate_without_memory);
 }
