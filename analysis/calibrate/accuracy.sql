@@ -52,6 +52,6 @@ select '| ' || gpu || ' | ' || kernels || ' | ' || name || ' | ' ||
 from class join shown using (place) where name like 'gemm%' group by place order by place;
 
 select '';
-select 'Without measurements, like a GPU with the same chip: ' ||
+select 'What was not measured on a GPU comes from one with the same chip: ' ||
        group_concat(json_extract(json, '$.gpu') || ' (' || json_extract(json, '$.like') || ')', ', ') || '.'
 from file where json_extract(json, '$.like') is not null;
