@@ -252,7 +252,7 @@ static int calibrate(struct cli *cli, const struct cli_call *call)
 const struct verb verb_calibrate = {
     .name = "calibrate",
     .summary = "fit cost models to measured profiles of a GPU, or predict a profile",
-    .usage = "--gpu GPU PROFILE... [-o FILE] [--table] [--report DIR] [--set SET] [--llm LLM] [--tp N] [--json]\n"
+    .usage = "--gpu GPU PROFILE... [-o FILE] [-t] [--report DIR] [--set SET] [--llm LLM] [--tp N] [--json]\n"
              "--gpu default GPU=PROFILE... [-o FILE]\n"
              "--predict GPU PROFILE... [--set SET] [--llm LLM] [--tp N] [--json]\n"
              "--engine NAME MEASURED... [-o FILE] [--json]",
