@@ -19,7 +19,7 @@
 #include "models/knots.h"
 #include "models/layer.h"
 
-enum { OPERATORS_GRID_SEQUENCES = 320, OPERATORS_GRID_CONTEXTS = 72 };
+enum { OPERATORS_GRID_SEQUENCES = 352, OPERATORS_GRID_CONTEXTS = 72 };
 
 /* Seconds of some kernels, and how many of these lie outside a fitted range. */
 struct operators_time {

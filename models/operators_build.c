@@ -30,17 +30,17 @@ static void add_token_knots(struct knots *knots)
 }
 
 /* Small batches one by one: every sequence is another few blocks of threads. In larger ones the SMs are given one KV head
- * after another, so that knots enclose what fills them once, twice ... */
+ * after another, whole or halved, so that knots enclose what fills them half, once, one and a half times ... */
 static void add_sequence_knots(struct knots *knots, const struct gpu_spec *gpu, const struct operators_uses *attention)
 {
-    enum { WAVES = 16 };
+    enum { HALF_WAVES = 32 };
     static const struct stride strides[] = {{128, 1}, {256, 2}, {512, 4}, {1024, 32}};
     int64_t at = 0;
     for (size_t i = 0; i < sizeof strides / sizeof *strides; i++)
         while (at < strides[i].last) knots_add(knots, at += strides[i].rows);
     for (; at <= LAST_SEQUENCES; at *= 2) knots_add(knots, at);
-    for (int64_t wave = 1; wave <= WAVES && attention->n > 0; wave++) {
-        const double full = (double)(wave * gpu->sm_count) / attention->uses[0].call.shape.decode.kv_heads;
+    for (int64_t half = 1; half <= HALF_WAVES && attention->n > 0; half++) {
+        const double full = 0.5 * (double)(half * gpu->sm_count) / attention->uses[0].call.shape.decode.kv_heads;
         knots_add(knots, (int64_t)full);
         knots_add(knots, (int64_t)full + 1);
     }

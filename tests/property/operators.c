@@ -133,7 +133,7 @@ static void check_tables(const struct cost_fixture *fixture, uint32_t run, uint6
         if (!(error <= worst)) worst = error;
         off += error > 0.01;
     }
-    CHECK_NEAR(worst, 0.0, 0.03);
+    CHECK_NEAR(worst, 0.0, 0.02);
     CHECK_NEAR((double)off / (double)cases, 0.0, 0.015);
 }
 
