@@ -46,9 +46,9 @@ int calibrate_set(const char *name, const struct profile *profiles, size_t n_pro
         .name = name, .n_profiles = n_profiles, .profiles = profiles, .is_pooled = is_pooled};
     int code = profile_join(profiles, n_profiles, arena, &set->rows, diag);
     size_t n_fitted = 0;
-    for (int class = 0; code == 0 && class < KERNEL_CLASS_COUNT; class ++) {
-        code = fit_one(set, (enum kernel_class) class, arena, diag);
-        n_fitted += set->classes[class] != NULL;
+    for (int c = 0; code == 0 && c < KERNEL_CLASS_COUNT; c++) {
+        code = fit_one(set, (enum kernel_class)c, arena, diag);
+        n_fitted += set->classes[c] != NULL;
     }
     if (code == 0 && n_fitted == 0)
         code = diag_error(diag, SIM_E_DATA, n_profiles > 0 ? profiles[0].path : NULL, NULL,

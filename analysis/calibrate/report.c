@@ -99,8 +99,8 @@ void report_scatter(const char *gpu, const struct calibrated_set *set, enum kern
                               .x = {"measured (us)", low, high, true, false},
                               .y = {"predicted (us)", low, high, true, false}};
     plot_axes(&plot);
-    draw_guides(&plot, low, high);
     draw_operators(&plot, &found->report);
+    draw_guides(&plot, low, high);
     svg_close(svg);
 }
 
@@ -176,10 +176,10 @@ void report_bands(const char *gpu, const struct calibrated_set *set, struct text
         if (band > 0) svg_line(svg, x, plot.top, x, plot.top + plot.height, SVG_GRID, false);
     }
     size_t n_series = 0, series = 0;
-    for (int class = 0; class < KERNEL_CLASS_COUNT; class ++) n_series += has_bands(set->classes[class]);
-    for (int class = 0; class < KERNEL_CLASS_COUNT; class ++)
-        if (has_bands(set->classes[class]))
-            draw_class(&plot, &set->classes[class]->report, series++, n_series,
-                       kernel_class_info((enum kernel_class) class)->name);
+    for (int c = 0; c < KERNEL_CLASS_COUNT; c++) n_series += has_bands(set->classes[c]);
+    for (int c = 0; c < KERNEL_CLASS_COUNT; c++)
+        if (has_bands(set->classes[c]))
+            draw_class(&plot, &set->classes[c]->report, series++, n_series,
+                       kernel_class_info((enum kernel_class)c)->name);
     svg_close(svg);
 }

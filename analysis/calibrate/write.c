@@ -156,8 +156,8 @@ void calibration_write_sets(struct json_writer *json, const struct calibrated_se
     json_write_open(json, "sets", '{');
     for (size_t i = 0; i < n_sets; i++) {
         json_write_open(json, sets[i].name, '{');
-        for (int class = 0; class < KERNEL_CLASS_COUNT; class ++)
-            if (sets[i].classes[class] != NULL) write_class(json, &sets[i], (enum kernel_class) class);
+        for (int c = 0; c < KERNEL_CLASS_COUNT; c++)
+            if (sets[i].classes[c] != NULL) write_class(json, &sets[i], (enum kernel_class)c);
         json_write_close(json, '}');
     }
     json_write_close(json, '}');
@@ -197,13 +197,13 @@ static void put_member(struct json_node *object, struct json_node *node)
 static void sort_classes(struct json_node *set)
 {
     struct json_node sorted = {.kind = JSON_OBJECT}, *next;
-    for (int class = 0; class <= KERNEL_CLASS_COUNT; class ++) {
+    for (int c = 0; c <= KERNEL_CLASS_COUNT; c++) {
         struct json_node rest = {.kind = JSON_OBJECT};
         for (struct json_node *node = set->first; node != NULL; node = next) {
             next = node->next;
             node->next = NULL;
-            const bool is_due = class == KERNEL_CLASS_COUNT ||
-                                strcmp(node->key, kernel_class_info((enum kernel_class) class)->name) == 0;
+            const bool is_due = c == KERNEL_CLASS_COUNT ||
+                                strcmp(node->key, kernel_class_info((enum kernel_class)c)->name) == 0;
             json_append(is_due ? &sorted : &rest, node);
         }
         set->first = rest.first;

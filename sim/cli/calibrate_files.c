@@ -63,9 +63,8 @@ int calibrate_draw(struct cli *cli, const char *directory, const char *gpu, cons
         return diag_system_error(&cli->diag, directory, "cannot make the directory", errno);
     int code = 0;
     for (size_t i = 0; code == 0 && i < n_sets; i++) {
-        for (int class = 0; code == 0 && class < KERNEL_CLASS_COUNT; class ++)
-            if (sets[i].classes[class] != NULL)
-                code = draw_class(cli, directory, gpu, &sets[i], (enum kernel_class) class);
+        for (int c = 0; code == 0 && c < KERNEL_CLASS_COUNT; c++)
+            if (sets[i].classes[c] != NULL) code = draw_class(cli, directory, gpu, &sets[i], (enum kernel_class)c);
         if (code == 0) code = draw_bands(cli, directory, gpu, &sets[i]);
     }
     return code;

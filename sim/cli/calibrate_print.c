@@ -97,16 +97,16 @@ static int print_classes(const struct calibrated_set *set, const char *heading, 
         {"roofline_p90_%", COLUMN_RIGHT, false}};
     struct table table;
     INIT(&table, columns);
-    for (int class = 0; class < KERNEL_CLASS_COUNT; class ++) {
-        if (set->classes[class] == NULL) continue;
-        const struct fold_report *report = &set->classes[class]->report;
+    for (int c = 0; c < KERNEL_CLASS_COUNT; c++) {
+        if (set->classes[c] == NULL) continue;
+        const struct fold_report *report = &set->classes[c]->report;
         const struct fit_error *fit = &report->fit.cuts[CUT_ALL];
-        table_text(&table, kernel_class_info((enum kernel_class) class)->name);
+        table_text(&table, kernel_class_info((enum kernel_class)c)->name);
         table_number(&table, (double)report->n_rows);
-        table_number(&table, (double)kernel_class_info((enum kernel_class) class)->n_params);
+        table_number(&table, (double)kernel_class_info((enum kernel_class)c)->n_params);
         add_median_p90(&table, fit);
         add_percent(&table, fit, fit->worst);
-        table_text(&table, report->n_folds > 0 ? set->classes[class]->held_out_by : "-");
+        table_text(&table, report->n_folds > 0 ? set->classes[c]->held_out_by : "-");
         add_median_p90(&table, &report->held_out.cuts[CUT_ALL]);
         add_median_p90(&table, &report->roofline.cuts[CUT_ALL]);
     }
@@ -121,11 +121,11 @@ static int print_parameters(const struct calibrated_set *set, const char *headin
                                                   {"meaning", COLUMN_LEFT, false}};
     struct table table;
     INIT(&table, columns);
-    for (int class = 0; class < KERNEL_CLASS_COUNT; class ++) {
-        if (set->classes[class] == NULL) continue;
-        const struct kernel_class_info *info = kernel_class_info((enum kernel_class) class);
+    for (int c = 0; c < KERNEL_CLASS_COUNT; c++) {
+        if (set->classes[c] == NULL) continue;
+        const struct kernel_class_info *info = kernel_class_info((enum kernel_class)c);
         for (size_t i = 0; i < info->n_params; i++) {
-            const double value = set->classes[class]->report.params.values[i];
+            const double value = set->classes[c]->report.params.values[i];
             const bool is_time = info->params[i].unit == PARAM_SECONDS;
             char shown[SHOWN_CHARS];
             snprintf(shown, sizeof shown, is_time ? "%.4g us" : "%.4g", is_time ? 1e6 * value : value);
@@ -171,9 +171,9 @@ static int print_parts(const struct calibrated_set *set, const char *heading, FI
         {"roofline_p90_%", COLUMN_RIGHT, false}};
     struct table table;
     INIT(&table, columns);
-    for (int class = 0; class < KERNEL_CLASS_COUNT; class ++)
-        if (set->classes[class] != NULL)
-            add_parts(&table, kernel_class_info((enum kernel_class) class)->name, &set->classes[class]->report);
+    for (int c = 0; c < KERNEL_CLASS_COUNT; c++)
+        if (set->classes[c] != NULL)
+            add_parts(&table, kernel_class_info((enum kernel_class)c)->name, &set->classes[c]->report);
     return print_table(&table, heading, out);
 }
 
@@ -197,10 +197,10 @@ static int print_folds(const struct calibrated_set *set, const char *heading, FI
         {"bias_%", COLUMN_RIGHT, false}};
     struct table table;
     INIT(&table, columns);
-    for (int class = 0; class < KERNEL_CLASS_COUNT; class ++) {
-        if (set->classes[class] == NULL) continue;
-        const char *name = kernel_class_info((enum kernel_class) class)->name;
-        const struct fold_report *report = &set->classes[class]->report;
+    for (int c = 0; c < KERNEL_CLASS_COUNT; c++) {
+        if (set->classes[c] == NULL) continue;
+        const char *name = kernel_class_info((enum kernel_class)c)->name;
+        const struct fold_report *report = &set->classes[c]->report;
         for (size_t i = 0; i < report->n_folds; i++)
             add_held_out(&table, name, report->folds[i].name, &report->folds[i].errors.cuts[CUT_ALL]);
         add_held_out(&table, name, "sum of a layer's products", &report->layer_sum.cuts[CUT_ALL]);

@@ -76,16 +76,16 @@ static void what_is_written_reads_back(void)
     MUST(CHECK_EQ_INT(save(&fixture, "a100-80-sxm", &set, path), 0));
     MUST(CHECK_EQ_INT(calibration_load(&fixture.catalog, path, "mine", &fixture.arena, &read, &fixture.diag), 0));
     CHECK(read.calibrated);
-    for (int class = 0; class < KERNEL_CLASS_COUNT; class ++) {
-        if (set.classes[class] == NULL) continue;
-        const struct fold_report *report = &set.classes[class]->report;
-        const struct kernel_class_info *info = kernel_class_info((enum kernel_class) class);
-        CHECK_EQ_STR(read.origin[class], "mine");
+    for (int c = 0; c < KERNEL_CLASS_COUNT; c++) {
+        if (set.classes[c] == NULL) continue;
+        const struct fold_report *report = &set.classes[c]->report;
+        const struct kernel_class_info *info = kernel_class_info((enum kernel_class)c);
+        CHECK_EQ_STR(read.origin[c], "mine");
         for (size_t i = 0; i < info->n_params; i++)
-            CHECK_NEAR(read.kernels.params[class].values[i] / report->params.values[i], 1.0, 1e-5);
+            CHECK_NEAR(read.kernels.params[c].values[i] / report->params.values[i], 1.0, 1e-5);
         for (size_t i = 0; i < info->n_axes; i++) {
-            CHECK_NEAR(read.kernels.ranges[class].low[i], report->range.low[i], 0.0);
-            CHECK_NEAR(read.kernels.ranges[class].high[i], report->range.high[i], 0.0);
+            CHECK_NEAR(read.kernels.ranges[c].low[i], report->range.low[i], 0.0);
+            CHECK_NEAR(read.kernels.ranges[c].high[i], report->range.high[i], 0.0);
         }
     }
     CHECK(set.classes[KERNEL_NORM] != NULL && set.classes[KERNEL_RESIDUAL] != NULL && set.classes[KERNEL_GEMM] == NULL);
