@@ -44,6 +44,7 @@ struct reading {
     const struct calibrate_options *options;
     struct arena arena;
     struct catalog catalog;
+    const char *gpu;         /* name of the one that was measured, also where it was given as a file */
     int64_t tensor_parallel; /* 0: not given */
     size_t n;
     struct profile *profiles;
@@ -84,6 +85,7 @@ static int read_profile(struct reading *reading, const char *argument, const cha
     const char *path = argument, *where = options->predict != NULL ? "--predict" : "--gpu";
     struct profile *profile = &reading->profiles[reading->n];
     int code = 0;
+    reading->gpu = pooled_name;
     if (strcmp(gpu_name, pooled_name) == 0) {
         where = argument;
         code = split_argument(reading, argument, &gpu_name, &path);
@@ -91,6 +93,7 @@ static int read_profile(struct reading *reading, const char *argument, const cha
     if (code == 0) code = read_gpu(reading, gpu_name, where, &how.gpu);
     if (code == 0) code = profile_read(path, &how, &reading->arena, profile, &reading->cli->diag);
     if (code != 0) return code;
+    if (path == argument) reading->gpu = how.gpu->name;
     if (options->set != NULL) profile->set = options->set;
     reading->n++;
     return 0;
@@ -166,10 +169,10 @@ static int fit(struct reading *reading)
     size_t n_sets;
     if (sets == NULL) return SIM_E_NOMEM;
     int code = fit_sets(reading, sets, &n_sets);
-    if (code == 0 && options->report != NULL) code = calibrate_draw(cli, options->report, options->gpu, sets, n_sets);
-    if (code == 0) code = calibrate_print_fit(options->gpu, sets, n_sets, options->json, cli->out);
+    if (code == 0 && options->report != NULL) code = calibrate_draw(cli, options->report, reading->gpu, sets, n_sets);
+    if (code == 0) code = calibrate_print_fit(reading->gpu, sets, n_sets, options->json, cli->out);
     if (code != 0 || options->output == NULL) return code;
-    return calibrate_save(cli, options->output, options->gpu, sets, n_sets);
+    return calibrate_save(cli, options->output, reading->gpu, sets, n_sets);
 }
 
 /* --- Predicting --- */
@@ -177,7 +180,7 @@ static int fit(struct reading *reading)
 static int predict(struct reading *reading)
 {
     struct cli *cli = reading->cli;
-    const char *gpu = reading->options->predict, *set = reading->profiles[0].set;
+    const char *gpu = reading->gpu, *set = reading->profiles[0].set;
     for (size_t i = 1; i < reading->n; i++)
         if (strcmp(reading->profiles[i].set, set) != 0)
             return fail_usage(cli, "name one of them with --set, or predict them one by one",
@@ -214,6 +217,9 @@ static int check_usage(struct cli *cli, const struct calibrate_options *options)
         return fail_usage(cli, "leave out --output and --report", "a prediction fits nothing, and writes no files");
     if (options->table && (options->gpu == NULL || strcmp(options->gpu, pooled_name) == 0))
         return fail_usage(cli, "name the GPU with --gpu", "measured points are those of one GPU");
+    if (options->table && path_is_json(options->gpu))
+        return fail_usage(cli, "lay the GPU's file into configs/hardware, and use its name",
+                          "a calibration finds the GPU of its measured points in the catalog");
     if (options->predict != NULL && strcmp(options->predict, pooled_name) == 0)
         return fail_usage(cli, "name the GPU that was measured; one without calibration is predicted by the defaults",
                           "'default' is no GPU");

@@ -83,6 +83,18 @@ json '$.sets.isolated.norm.held_out.by' gpu
 json '$.sets.isolated.norm.rows' 120
 json '$.sets.isolated.norm.range' ''
 
+# A GPU given as a file goes by its name, and its calibration is another file.
+cp configs/hardware/a100-80-sxm.json "$T/my-gpu.json"
+profile 0.5 >"$T/mine.csv"
+run 0 calibrate --gpu "$T/my-gpu.json" "$T/mine.csv" -o "$T/my-fit.json" --json
+json '$.gpu' my-gpu
+equal "$(json_of "$T/my-fit.json" '$.gpu')" my-gpu 'the GPU of the file'
+run 0 calibrate --predict "$T/my-gpu.json" --json "$T/mine.csv"
+json '$.gpu' my-gpu
+json '$.default' 1
+run 2 calibrate --gpu "$T/my-gpu.json" "$T/mine.csv" -o "$T/my-fit.json" --table
+err 'a calibration finds the GPU of its measured points in the catalog'
+
 # What fails leaves the old file as it was.
 cp "$T/out.json" "$T/kept.json"
 run 2 calibrate --gpu h100-sxm "$T/norm.csv" -o "$T/out.json"
