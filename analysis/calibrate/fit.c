@@ -124,6 +124,9 @@ int fit_model_to(const struct fit_model *model, const struct profile_row *rows, 
     int status = 0;
     if (search.n_rows == 0) {
         status = diag_error(diag, SIM_E_DATA, NULL, NULL, "there are no rows to fit '%s' to", model->name);
+    } else if (search.n_free == 0) {
+        status = diag_error(diag, SIM_E_DATA, NULL, NULL, "no parameter of '%s' has an influence on its rows",
+                            model->name);
     } else if (search_params(&search, params, &best, &cost) < 0) {
         status = diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
     } else if (!isfinite(cost)) {
