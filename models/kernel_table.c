@@ -84,7 +84,7 @@ static void advance(struct kernel_table *table, struct filling *filling, const s
     }
     if (is_known && filling->line->at == outer) return;
     filling->line = &table->lines[filling->n_lines++];
-    *filling->line = (struct kernel_table_node){.at = outer, .log_at = log1p(outer), .first = point};
+    *filling->line = (struct kernel_table_node){.at = outer, .log_at = log(1.0 + outer), .first = point};
     filling->shape->n++;
 }
 
@@ -101,7 +101,7 @@ void kernel_table_fill(struct kernel_table *table, const struct kernel_point *po
         const double at = place.running[table->inner];
         const double law_s = kernel_call_time(params, gpu, &points[i].call).seconds;
         const double ratio = law_s > 0.0 ? points[i].seconds / law_s : 1.0;
-        table->points[i] = (struct kernel_table_node){.at = at, .log_at = log1p(at), .ratio = ratio};
+        table->points[i] = (struct kernel_table_node){.at = at, .log_at = log(1.0 + at), .ratio = ratio};
         filling.line->n++;
     }
 }
@@ -146,7 +146,7 @@ static const struct kernel_table_node *find_node(const struct kernel_table_node 
 /* How far x has come from a node to the next one. */
 static double node_weight(const struct kernel_table_node *node, double x)
 {
-    return (log1p(x) - node[0].log_at) / (node[1].log_at - node[0].log_at);
+    return (log(1.0 + x) - node[0].log_at) / (node[1].log_at - node[0].log_at);
 }
 
 static double chord(double from, double to, double weight)
