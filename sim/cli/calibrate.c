@@ -14,7 +14,7 @@
 enum { MAX_PROFILES = 256 };
 
 struct calibrate_options {
-    const char *gpu, *predict, *engine, *set, *llm, *tensor_parallel, *output, *report;
+    const char *gpu, *predict, *calibration, *engine, *set, *llm, *tensor_parallel, *output, *report;
     bool table, json;
 };
 
@@ -22,6 +22,8 @@ struct calibrate_options {
 static const struct option calibrate_options[] = {
     {"What is read", "gpu", 'g', OPTION_TEXT, AT(gpu), "GPU", NULL, "the GPU that was measured ('orrery list gpus')"},
     {NULL, "predict", 'p', OPTION_TEXT, AT(predict), "GPU", NULL, "fit nothing: the error of the shipped model of GPU"},
+    {NULL, "calibration", 'c', OPTION_TEXT, AT(calibration), "FILE", NULL,
+     "predict with a calibration file of your own, instead of the shipped one"},
     {NULL, "engine", 'e', OPTION_TEXT, AT(engine), "NAME", NULL,
      "the serving engine whose iterations were measured: fit its host time"},
     {NULL, "set", 's', OPTION_TEXT, AT(set), "SET", NULL, "parameter set; by the format: in-model or isolated"},
@@ -180,7 +182,9 @@ static int fit(struct reading *reading)
 static int predict(struct reading *reading)
 {
     struct cli *cli = reading->cli;
+    const struct calibrate_options *options = reading->options;
     const char *gpu = reading->gpu, *set = reading->profiles[0].set;
+    const char *name = options->calibration != NULL ? options->calibration : gpu;
     for (size_t i = 1; i < reading->n; i++)
         if (strcmp(reading->profiles[i].set, set) != 0)
             return fail_usage(cli, "name one of them with --set, or predict them one by one",
@@ -188,7 +192,10 @@ static int predict(struct reading *reading)
     struct calibration calibration;
     struct profile joined;
     struct prediction prediction;
-    int code = calibration_load(&reading->catalog, gpu, set, &reading->arena, &calibration, &cli->diag);
+    int code = calibration_load(&reading->catalog, name, set, &reading->arena, &calibration, &cli->diag);
+    if (code == 0 && options->calibration != NULL && !calibration.calibrated)
+        code = diag_error(&cli->diag, SIM_E_USAGE, NULL, "a file ends in '.json'", "there is no calibration '%s'",
+                          name);
     if (code == 0) code = profile_join(reading->profiles, reading->n, &reading->arena, &joined, &cli->diag);
     if (code == 0) {
         joined.path = reading->profiles[0].path;
@@ -198,7 +205,7 @@ static int predict(struct reading *reading)
     if (prediction.is_default)
         diag_warning(&cli->diag, gpu, "'orrery calibrate --gpu' fits a profile of it",
                      "there are no measurements of this GPU for some of the rows; parameters of other GPUs were used");
-    return calibrate_print_prediction(gpu, &prediction, &joined, reading->options->json, cli->out);
+    return calibrate_print_prediction(gpu, &prediction, &joined, options->json, cli->out);
 }
 
 /* --- The verb --- */
@@ -220,6 +227,8 @@ static int check_usage(struct cli *cli, const struct calibrate_options *options)
     if (options->table && path_is_json(options->gpu))
         return fail_usage(cli, "lay the GPU's file into configs/hardware, and use its name",
                           "a calibration finds the GPU of its measured points in the catalog");
+    if (options->calibration != NULL && options->predict == NULL)
+        return fail_usage(cli, "leave out --calibration", "only a prediction takes a calibration");
     if (options->predict != NULL && strcmp(options->predict, pooled_name) == 0)
         return fail_usage(cli, "name the GPU that was measured; one without calibration is predicted by the defaults",
                           "'default' is no GPU");
@@ -260,7 +269,7 @@ const struct verb verb_calibrate = {
     .summary = "fit cost models to measured profiles of a GPU, or predict a profile",
     .usage = "--gpu GPU PROFILE... [-o FILE] [-t] [--report DIR] [--set SET] [--llm LLM] [--tp N] [--json]\n"
              "--gpu default GPU=PROFILE... [-o FILE]\n"
-             "--predict GPU PROFILE... [--set SET] [--llm LLM] [--tp N] [--json]\n"
+             "--predict GPU PROFILE... [--calibration FILE] [--set SET] [--llm LLM] [--tp N] [--json]\n"
              "--engine NAME MEASURED... [-o FILE] [--json]",
     .notes = "A profile is a CSV file, plain or gzip-compressed, known by its columns: those of Vidur, aiconfigurator,\n"
              "LLMServingSim, or one of your own with a row per kernel call:\n\n"

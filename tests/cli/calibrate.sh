@@ -59,6 +59,15 @@ awk 'BEGIN {
 }' >"$T/points.csv"
 run 0 calibrate --gpu a100-80-sxm --set in-model --table "$T/points.csv" -o "$T/table.json"
 equal "$(json_of "$T/table.json" '$.sets.in-model.norm.table[0].tokens[6]')" 64 'rows of the seventh point'
+run 0 calibrate --predict a100-80-sxm "$T/points.csv" --set in-model --calibration "$T/table.json"
+out 'inside the fitted range, 100.0 % in a table'
+run 0 calibrate --predict a100-80-sxm "$T/points.csv" --set in-model --calibration "$T/table.json" --json
+json '$.table_frac' 1
+json '$.rows' 13
+run 2 calibrate --predict a100-80-sxm "$T/points.csv" --calibration "$T/nowhere.json"
+err "there is no calibration '$T/nowhere.json'; a file ends in '.json'"
+run 2 calibrate --gpu a100-80-sxm "$T/points.csv" --calibration "$T/table.json"
+err 'only a prediction takes a calibration; leave out --calibration'
 cat >"$T/table-run.json" <<END
 { "cluster": {"gpu": "a100-80-sxm"},
   "services": {"chat": {"llm": "llama-2-7b", "cost": {"kind": "operators", "calibration": "table.json"},
