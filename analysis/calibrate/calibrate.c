@@ -1,6 +1,7 @@
 #include "analysis/calibrate/calibrate.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 static int64_t count_rows(const struct profile *profile, enum kernel_class class)
 {
@@ -23,6 +24,17 @@ static const char *find_grouping(const struct calibrated_set *set, enum kernel_c
     return set->profiles[i].grouped_by;
 }
 
+/* What is not finite has no place in a calibration. */
+static int check_errors(const char *class, const struct fold_report *report, struct diag *diag)
+{
+    const double worst[] = {report->fit.cuts[CUT_ALL].worst, report->held_out.cuts[CUT_ALL].worst,
+                            report->roofline.cuts[CUT_ALL].worst, report->layer_sum.cuts[CUT_ALL].worst};
+    for (size_t i = 0; i < sizeof worst / sizeof *worst; i++)
+        if (!isfinite(worst[i]))
+            return diag_error(diag, SIM_E_DATA, NULL, NULL, "the error of '%s' is not finite", class);
+    return 0;
+}
+
 static int fit_one(struct calibrated_set *set, enum kernel_class class, struct arena *arena, struct diag *diag)
 {
     const struct kernel_class_info *info = kernel_class_info(class);
@@ -36,7 +48,9 @@ static int fit_one(struct calibrated_set *set, enum kernel_class class, struct a
     if (found == NULL) return SIM_E_NOMEM;
     found->held_out_by = find_grouping(set, class);
     set->classes[class] = found;
-    return folds_run(class, &set->rows, set->is_pooled ? FOLD_BY_GPU : FOLD_BY_GROUP, arena, &found->report, diag);
+    const int code = folds_run(class, &set->rows, set->is_pooled ? FOLD_BY_GPU : FOLD_BY_GROUP, arena, &found->report,
+                               diag);
+    return code == 0 ? check_errors(info->name, &found->report, diag) : code;
 }
 
 int calibrate_set(const char *name, const struct profile *profiles, size_t n_profiles, bool is_pooled,

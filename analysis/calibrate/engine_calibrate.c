@@ -1,5 +1,6 @@
 #include "analysis/calibrate/engine_calibrate.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MAX_GROUPS = 16 };
@@ -106,12 +107,22 @@ static int borrow_launches(const char *engine, const struct catalog *catalog, st
     return code;
 }
 
+static bool is_finite(const struct config_list *list)
+{
+    const struct calibration_error *errors = list->items;
+    for (size_t i = 0; i < list->n; i++)
+        if (!isfinite(errors[i].worst)) return false;
+    return true;
+}
+
 static int describe(struct engine_calibration *calibration, struct arena *arena, struct diag *diag)
 {
     int code = list_profiles(calibration, arena);
     if (code == 0) code = measure_groups(calibration, true, &calibration->preset.fit, arena);
     if (code == 0) code = measure_groups(calibration, false, &calibration->preset.held_out, arena);
-    return code == 0 ? 0 : fail_nomem(diag);
+    if (code != 0) return fail_nomem(diag);
+    if (is_finite(&calibration->preset.fit) && is_finite(&calibration->preset.held_out)) return 0;
+    return diag_error(diag, SIM_E_DATA, calibration->files[0].path, NULL, "a row's predicted time is not finite");
 }
 
 int engine_calibrate(const struct engine_recipe *recipe, const struct catalog *catalog, const char *const *paths,

@@ -5,9 +5,13 @@
 #include "sim/core/number.h"
 #include "sim/core/path.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { FIRST_ROWS = 256, MAX_QUOTE_CHARS = 60 };
+
+/* No iteration is faster, and no size or time in milliseconds is beyond the second. */
+static const double least_s = 1e-9, max_number = 1e9;
 
 struct csv_field measured_text(const struct measured_reader *reader, size_t column)
 {
@@ -29,17 +33,21 @@ bool measured_text_is(const struct measured_reader *reader, size_t column, const
 int measured_number(struct measured_reader *reader, size_t column, double min, double *value)
 {
     const struct csv_field field = measured_text(reader, column);
-    if (number_f64(field.chars, field.n_chars, value) == NUMBER_OK && *value >= min) return 0;
+    const bool is_number = number_f64(field.chars, field.n_chars, value) == NUMBER_OK;
+    if (is_number && *value >= min && *value <= max_number) return 0;
+    const bool is_large = is_number && *value > max_number;
     char where[DIAG_WHERE_CHARS];
     csv_where(reader->csv, (size_t)reader->positions[column], 0, where);
     const int n_shown = field.n_chars < MAX_QUOTE_CHARS ? (int)field.n_chars : MAX_QUOTE_CHARS;
-    return diag_error(reader->diag, SIM_E_DATA, where, NULL, "'%s' must be a number of at least %g, got '%.*s'",
-                      reader->format->columns[column], min, n_shown, field.chars);
+    return diag_error(reader->diag, SIM_E_DATA, where, NULL, "'%s' must be a number of at %s %g, got '%.*s'",
+                      reader->format->columns[column], is_large ? "most" : "least", is_large ? max_number : min,
+                      n_shown, field.chars);
 }
 
 int measured_add(struct measured_reader *reader, const struct measured_row *row)
 {
     struct measured *measured = reader->measured;
+    if (!(row->measured_s >= least_s) || isinf(row->measured_s)) return measured_drop(reader, "no time");
     if (measured->n == reader->capacity) {
         const size_t wider = reader->capacity ? 2 * reader->capacity : FIRST_ROWS;
         struct measured_row *rows = arena_alloc(reader->arena, wider * sizeof *rows);

@@ -47,10 +47,10 @@ bool measured_layers_recognise(const char *path);
 struct csv_field measured_text(const struct measured_reader *reader, size_t column);
 bool measured_text_is(const struct measured_reader *reader, size_t column, const char *text);
 
-/* A number of at least `min`. Returns 0 or SIM_E_DATA with its place. */
+/* A number of at least `min`, and at most 1e9. Returns 0 or SIM_E_DATA with its place. */
 int measured_number(struct measured_reader *reader, size_t column, double min, double *value);
 
-/* Appends a row; its line is that of the row read last. Returns 0 or SIM_E_NOMEM. */
+/* Appends a row; its line is that of the row read last. One without a time is dropped. Returns 0 or SIM_E_NOMEM. */
 int measured_add(struct measured_reader *reader, const struct measured_row *row);
 
 /* Counts a row as left out; `reason` is a static text. Returns 0. */

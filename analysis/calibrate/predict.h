@@ -13,7 +13,8 @@ struct prediction {
     struct fit_cuts errors;
 };
 
-/* Predicts every row of a profile. Returns 0, SIM_E_DATA when it has none, or SIM_E_NOMEM. */
+/* Predicts every row of a profile. Returns 0, SIM_E_DATA when it has none or one's time is
+ * not finite, or SIM_E_NOMEM. */
 int predict_profile(const struct calibration *calibration, const char *set, const struct profile *profile,
                     struct prediction *prediction, struct diag *diag);
 

@@ -1,6 +1,7 @@
 #include "analysis/calibrate/profile_format.h"
 
 #include "analysis/calibrate/file_hash.h"
+#include "models/kernel_shape.h"
 #include "sim/core/number.h"
 #include "sim/core/text.h"
 
@@ -18,6 +19,9 @@ enum { FIRST_ROWS = 256, FIRST_GROUPS = 16, MAX_QUOTE_CHARS = 60 };
 
 /* Data sheets state the peak at a clock that boards exceed in short kernels. */
 static const double peak_slack = 1.1;
+
+/* No kernel is faster, and no size beyond the second is one. */
+static const double least_s = 1e-9, max_number = 1e18;
 
 struct profile_group {
     const char *name;
@@ -74,12 +78,14 @@ int profile_number(struct profile_reader *reader, int column, double min, double
     const struct csv_field field = profile_text(reader, column);
     *value = (double)NAN;
     if (field.n_chars == 0) return 0;
-    if (number_f64(field.chars, field.n_chars, value) == NUMBER_OK && *value >= min) return 0;
+    const bool is_number = number_f64(field.chars, field.n_chars, value) == NUMBER_OK;
+    if (is_number && *value >= min && *value <= max_number) return 0;
+    const bool is_large = is_number && *value > max_number;
     char where[DIAG_WHERE_CHARS];
     csv_where(reader->csv, (size_t)column, 0, where);
     const int n_shown = field.n_chars < MAX_QUOTE_CHARS ? (int)field.n_chars : MAX_QUOTE_CHARS;
-    return diag_error(reader->diag, SIM_E_DATA, where, NULL, "'%s' must be a number of at least %g, got '%.*s'",
-                      reader->columns[column], min, n_shown, field.chars);
+    return diag_error(reader->diag, SIM_E_DATA, where, NULL, "'%s' must be a number of at %s %g, got '%.*s'",
+                      reader->columns[column], is_large ? "most" : "least", is_large ? max_number : min, n_shown, field.chars);
 }
 
 /* --- the profile that grows --- */
@@ -148,12 +154,15 @@ static int append_row(struct profile_reader *reader, const struct profile_row *r
     return 0;
 }
 
+/* Whether nothing of the shape is unknown: its members, and the axes that follow from them. */
 static bool has_shape(const struct kernel_call *call)
 {
     double axes[KERNEL_MAX_AXES] = {0.0};
     kernel_call_axes(call, axes);
     for (size_t i = 0; i < kernel_class_info(call->class)->n_axes; i++)
-        if (isnan(axes[i])) return false;
+        if (!isfinite(axes[i])) return false;
+    for (const struct kernel_member *member = kernel_members(call->class); member->name != NULL; member++)
+        if (!isfinite(kernel_member_value(call, member))) return false;
     return true;
 }
 
@@ -171,13 +180,24 @@ static enum number_format compute_format(const struct kernel_call *call)
     }
 }
 
-/* The least time of a call's operations, at the peak of the data sheet. */
-static double peak_s(const struct gpu_spec *gpu, const struct kernel_call *call)
+/* The law of a call before anything was fitted. */
+static struct kernel_time initial_time(const struct gpu_spec *gpu, const struct kernel_call *call)
 {
     const struct kernel_class_info *info = kernel_class_info(call->class);
     union kernel_params params = {{0.0}};
     for (size_t i = 0; i < info->n_params; i++) params.values[i] = info->params[i].initial;
-    return kernel_call_time(&params, gpu, call).flop / gpu_peak_flop_per_s(gpu, compute_format(call));
+    return kernel_call_time(&params, gpu, call);
+}
+
+/* Why a row is left out, NULL when it is not. */
+static const char *reason_to_drop(const struct profile_row *row)
+{
+    if (!(row->measured_s >= least_s)) return "no time";
+    if (!has_shape(&row->call)) return "no shape";
+    const struct kernel_time law = initial_time(row->gpu, &row->call);
+    if (!isfinite(law.seconds)) return "no finite time by the law of its class";
+    const double peak_s = law.flop / gpu_peak_flop_per_s(row->gpu, compute_format(&row->call));
+    return row->measured_s * peak_slack < peak_s ? "faster than the peak" : NULL;
 }
 
 int profile_add(struct profile_reader *reader, const struct profile_row *row)
@@ -185,19 +205,10 @@ int profile_add(struct profile_reader *reader, const struct profile_row *row)
     struct profile_row kept = *row;
     kept.gpu = reader->options->gpu;
     kept.line = (uint32_t)csv_line(reader->csv);
-    if (!(kept.measured_s > 0.0)) {
-        profile_drop(reader->profile, "no time", 1);
-        return 0;
-    }
-    if (!has_shape(&kept.call)) {
-        profile_drop(reader->profile, "no shape", 1);
-        return 0;
-    }
-    if (kept.measured_s * peak_slack < peak_s(kept.gpu, &kept.call)) {
-        profile_drop(reader->profile, "faster than the peak", 1);
-        return 0;
-    }
-    return append_row(reader, &kept);
+    const char *reason = reason_to_drop(&kept);
+    if (reason == NULL) return append_row(reader, &kept);
+    profile_drop(reader->profile, reason, 1);
+    return 0;
 }
 
 void profile_drop(struct profile *profile, const char *reason, int64_t rows)

@@ -56,15 +56,15 @@ int profile_next(struct profile_reader *reader);
 struct csv_field profile_text(const struct profile_reader *reader, int column);
 bool profile_text_is(const struct profile_reader *reader, int column, const char *text);
 
-/* A number of at least `min`. Returns 0, or SIM_E_DATA with its place; an empty field is 0 with *value NAN. */
+/* A number of at least `min`, and at most 1e18. Returns 0, or SIM_E_DATA with its place; an empty field is 0 with *value NAN. */
 int profile_number(struct profile_reader *reader, int column, double min, double *value);
 
 /* The index of the group with this name, which is added when it is new. Returns 0 or SIM_E_NOMEM. */
 int profile_group(struct profile_reader *reader, uint32_t *group, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Appends a row with the GPU of the options and the line of the row read last. One whose time is missing or zero, or
- * that would be faster than the peak of the data sheet, is dropped. Returns 0 or SIM_E_NOMEM. */
+/* Appends a row with the GPU of the options and the line of the row read last. One without time or shape, or that would
+ * be faster than the peak of the data sheet, is dropped. Returns 0 or SIM_E_NOMEM. */
 int profile_add(struct profile_reader *reader, const struct profile_row *row);
 
 /* Counts a row as left out; `reason` is a static text. */

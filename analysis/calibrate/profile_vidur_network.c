@@ -73,6 +73,7 @@ static int read_row(struct profile_reader *reader, const struct network_columns 
                               .op = send ? OP_SEND : OP_ALL_REDUCE};
     struct collective_shape *shape = &row.call.shape.collective;
     double per_node = (double)NAN, milliseconds = (double)NAN;
+    shape->nodes = (double)NAN;
     int status = profile_number(reader, columns->size, 1.0, &shape->bytes);
     if (status == 0) status = profile_number(reader, columns->workers, 1.0, &shape->gpus);
     if (status == 0) status = profile_number(reader, columns->per_node, 1.0, &per_node);

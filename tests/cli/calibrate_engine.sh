@@ -23,6 +23,21 @@ equal "$(json_of "$T/preset.json" '$.held_out.all.rows')" 12 "held-out rows"
 run 0 calibrate --engine vllm-0.2 "$T/iterations.csv" --json
 out_is <"$T/preset.json"
 
+# What has no time is no measurement, and no number of the preset is null.
+{
+    cat "$T/iterations.csv"
+    echo llama2-70b,a100-80gb,512,1,128,100,0,8
+} >"$T/untimed.csv"
+run 0 calibrate --engine vllm-0.2 "$T/untimed.csv" -o "$T/timed.json"
+out 'no time'
+grep -q null "$T/timed.json" && complain 'a null in the preset'
+{
+    cat "$T/iterations.csv"
+    echo llama2-70b,a100-80gb,1e308,1,128,100,50,8
+} >"$T/huge.csv"
+run 3 calibrate --engine vllm-0.2 "$T/huge.csv"
+err "$T/huge.csv:27:22: error: 'prompt_size' must be a number of at most 1e+09, got '1e308'"
+
 run 2 calibrate --engine vlm-0.2 "$T/iterations.csv"
 err "did you mean 'vllm-0.2'"
 run 2 calibrate --engine vllm-0.2 --gpu a40 "$T/iterations.csv"

@@ -109,6 +109,18 @@ static void pairs_are_joined_by_pcie(void)
     profile_fixture_fini(&fixture);
 }
 
+static void what_has_no_nodes_has_no_shape(void)
+{
+    struct profile_fixture fixture;
+    MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
+    const char *text = VIDUR_HEADER "0,0.6,0.662,0,8,65536000,all_reduce,8,8\r\n"
+                                    "1,0.6,0.662,0,8,65536000,all_reduce,,8\r\n";
+    MUST(profile_fixture_text(&fixture, "network__a100_dgx__all_reduce.csv", text) == 0);
+    CHECK_EQ_INT(fixture.files[0].n, 1);
+    CHECK_EQ_INT(dropped(&fixture.files[0], "no shape"), 1);
+    profile_fixture_fini(&fixture);
+}
+
 TEST_SUITE(profile_network)
 {
     TEST(nccl_counts_numbers);
@@ -116,4 +128,5 @@ TEST_SUITE(profile_network)
     TEST(messages_of_8_mib_leave_the_custom_kernel);
     TEST(a_machine_with_a_switch_has_one_adapter);
     TEST(pairs_are_joined_by_pcie);
+    TEST(what_has_no_nodes_has_no_shape);
 }

@@ -94,6 +94,8 @@ static void wrong_fields_are_found(void)
                   "unknown number format 'fp7'");
     check_finding("kernel,m,n,k,time_s\ngemm,16,0,64,1e-4\n", "own.csv:2:9",
                   "'n' must be a number of at least 1, got '0'");
+    check_finding("kernel,m,n,k,time_s\ngemm,1e308,64,64,1e-4\n", "own.csv:2:6",
+                  "'m' must be a number of at most 1e+18, got '1e308'");
     check_finding("kernel,m,n,k,time_s,operator\ngemm,16,64,64,1e-4,kqv\n", "own.csv:2:20", "unknown operator 'kqv'");
 }
 
