@@ -50,7 +50,7 @@ static const char *reason_to_drop(const struct profile_reader *reader, const str
 {
     const struct collective_shape *shape = &row->call.shape.collective;
     if (columns->rank >= 0 && !profile_text_is(reader, columns->rank, "0")) return "another rank of the same operation";
-    if (shape->nodes <= 1.0) return NULL;
+    if (!(shape->nodes > 1.0)) return NULL;
     if (!(shape->network_bytes_per_s > 0.0)) return "a network of unknown speed";
     if (row->call.class == KERNEL_SEND || shape->gpus / shape->nodes >= min_gpus_at_adapter) return NULL;
     return "too few GPUs of a node to fill its adapter";
