@@ -145,6 +145,14 @@ int fit_class(enum kernel_class class, const struct profile_row *rows, size_t n,
     return fit_model_to(&model, rows, n, held_out, params, diag);
 }
 
+bool fit_is_at_bound(const struct kernel_param *param, double value)
+{
+    const double margin = 2e-3;
+    if (search_tries(param)) return false;
+    const double place = log(value / param->low) / log(param->high / param->low);
+    return place <= margin || place >= 1.0 - margin;
+}
+
 struct kernel_range fit_range(enum kernel_class class, const struct profile_row *rows, size_t n)
 {
     struct kernel_range range = {.fitted = false};

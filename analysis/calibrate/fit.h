@@ -41,6 +41,10 @@ int fit_model_to(const struct fit_model *model, const struct profile_row *rows, 
 int fit_class(enum kernel_class class, const struct profile_row *rows, size_t n, const bool *held_out,
               union kernel_params *params, struct diag *diag);
 
+/* Whether a fitted value stands at a bound of its parameter, to a five-hundredth of the way between them in logarithms:
+ * it is then what the bound allows, not what the rows say. Never of what is tried, not fitted: switches and powers. */
+bool fit_is_at_bound(const struct kernel_param *param, double value);
+
 /* The box of the shapes of a class's rows; `fitted` is false when it has none. */
 struct kernel_range fit_range(enum kernel_class class, const struct profile_row *rows, size_t n);
 

@@ -66,6 +66,19 @@ static void write_params(struct json_writer *json, const struct kernel_class_inf
     json_write_close(json, '}');
 }
 
+/* The parameters whose values their bounds have set. */
+static void write_at_bound(struct json_writer *json, const struct kernel_class_info *info,
+                           const union kernel_params *params)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < info->n_params; i++) {
+        if (!fit_is_at_bound(&info->params[i], params->values[i])) continue;
+        if (n++ == 0) json_write_open_row(json, "at_bound", '[');
+        json_write_string(json, NULL, info->params[i].name);
+    }
+    if (n > 0) json_write_close(json, ']');
+}
+
 static void write_range(struct json_writer *json, const struct kernel_class_info *info,
                         const struct kernel_range *range)
 {
@@ -142,6 +155,7 @@ static void write_class(struct json_writer *json, const struct calibrated_set *s
     const struct fold_report *report = &set->classes[class]->report;
     json_write_open(json, info->name, '{');
     write_params(json, info, &report->params);
+    write_at_bound(json, info, &report->params);
     if (!set->is_pooled) write_range(json, info, &report->range);
     if (set->has_table) calibration_write_table(json, report->rows, report->n_rows);
     json_write_number(json, "rows", (double)report->n_rows);

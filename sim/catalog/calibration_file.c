@@ -45,6 +45,7 @@ const struct config_field calibration_profile_fields[] = {
     {0},
 };
 
+static const struct config_field name_fields[] = {{.kind = CONFIG_TEXT, .help = "name of a parameter"}, {0}};
 static const struct config_field limit_fields[] = {{.kind = CONFIG_REAL, .help = "lowest, highest"}, {0}};
 
 /* --- Tables made from the description of a class --- */
@@ -89,6 +90,8 @@ static const struct config_field *class_fields(enum kernel_class class, struct a
     const struct config_field fields[] = {
         {.name = "parameters", .kind = CONFIG_SECTION, .flags = CONFIG_REQUIRED, CLASS(params), .fields = parameters,
          .help = "what the fit has found"},
+        {.name = "at_bound", .kind = CONFIG_LIST, CLASS(at_bound), .fields = name_fields,
+         .elem_bytes = sizeof(const char *), .help = "parameters that a bound of the fit has set, not the rows"},
         {.name = "range", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, CLASS(limits), .fields = range,
          .help = "shapes that were fitted"},
         {.name = "table", .kind = CONFIG_LIST, CLASS(table), .fields = shape,

@@ -118,6 +118,7 @@ static int print_parameters(const struct calibrated_set *set, const char *headin
     static const struct table_column columns[] = {{"class", COLUMN_LEFT, false},
                                                   {"parameter", COLUMN_LEFT, false},
                                                   {"value", COLUMN_RIGHT, false},
+                                                  {"bound", COLUMN_LEFT, false},
                                                   {"meaning", COLUMN_LEFT, false}};
     struct table table;
     INIT(&table, columns);
@@ -132,6 +133,7 @@ static int print_parameters(const struct calibrated_set *set, const char *headin
             table_text(&table, info->name);
             table_text(&table, info->params[i].name);
             table_text(&table, shown);
+            table_text(&table, fit_is_at_bound(&info->params[i], value) ? "at its bound" : "");
             table_text(&table, info->params[i].help);
         }
     }

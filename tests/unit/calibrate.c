@@ -118,6 +118,28 @@ static void the_errors_read_back(void)
     profile_fixture_fini(&fixture);
 }
 
+/* A parameter at a bound is named in the file, and no other. */
+static void what_a_bound_has_set_reads_back(void)
+{
+    struct profile_fixture fixture;
+    struct calibrated_set set;
+    struct calibration_file file;
+    MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
+    const char *path = file_path(&fixture);
+    const struct kernel_class_info *info = kernel_class_info(KERNEL_NORM);
+    MUST(CHECK_EQ_INT(calibrate(&fixture, "mine", norms, &set), 0));
+    struct calibrated_class norm = *set.classes[KERNEL_NORM];
+    for (size_t i = 0; i < info->n_params; i++) norm.report.params.values[i] = info->params[i].initial;
+    norm.report.params.elementwise.softness = info->params[2].high;
+    set.classes[KERNEL_NORM] = &norm;
+    MUST(CHECK_EQ_INT(save(&fixture, "a100-80-sxm", &set, path), 0));
+    MUST(CHECK_EQ_INT(calibration_file_read(path, &fixture.arena, &file, &fixture.diag), 0));
+    const struct calibration_set *found = calibration_file_set(&file, "mine");
+    MUST(CHECK(found != NULL) && CHECK_EQ_INT(found->classes[KERNEL_NORM].at_bound.n, 1));
+    CHECK_EQ_STR(*(const char *const *)found->classes[KERNEL_NORM].at_bound.items, "softness");
+    profile_fixture_fini(&fixture);
+}
+
 /* With a table every row comes back, to the digits that a file keeps; a class fitted anew without one loses it. */
 static void the_table_reads_back(void)
 {
@@ -197,6 +219,7 @@ TEST_SUITE(calibrate)
 {
     TEST(what_is_written_reads_back);
     TEST(the_errors_read_back);
+    TEST(what_a_bound_has_set_reads_back);
     TEST(the_table_reads_back);
     TEST(sets_and_classes_are_merged);
     TEST(a_model_predicts_its_own_rows);

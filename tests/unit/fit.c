@@ -195,6 +195,25 @@ static void a_range_is_the_box_of_the_rows(void)
     profile_fixture_fini(&s.fixture);
 }
 
+/* At both ends and a little inside, nowhere else, and never for what is tried instead of fitted. */
+static void bounds_are_told_from_fits(void)
+{
+    for (int c = 0; c < KERNEL_CLASS_COUNT; c++) {
+        const struct kernel_class_info *info = kernel_class_info((enum kernel_class)c);
+        for (size_t i = 0; i < info->n_params; i++) {
+            const struct kernel_param *param = &info->params[i];
+            const bool fitted = param->unit == PARAM_SECONDS || param->unit == PARAM_PLAIN;
+            CHECK(!fit_is_at_bound(param, param->initial));
+            CHECK_EQ_INT(fit_is_at_bound(param, param->low), fitted);
+            CHECK_EQ_INT(fit_is_at_bound(param, param->high), fitted);
+            if (!fitted) continue;
+            CHECK(fit_is_at_bound(param, param->low * pow(param->high / param->low, 0.001)));
+            CHECK(!fit_is_at_bound(param, param->low * pow(param->high / param->low, 0.01)));
+            CHECK(!fit_is_at_bound(param, param->high * pow(param->low / param->high, 0.01)));
+        }
+    }
+}
+
 TEST_SUITE(fit)
 {
     TEST(parameters_are_found_again);
@@ -205,4 +224,5 @@ TEST_SUITE(fit)
     TEST(without_rows_nothing_can_be_fitted);
     TEST(errors_are_summed_up);
     TEST(a_range_is_the_box_of_the_rows);
+    TEST(bounds_are_told_from_fits);
 }
