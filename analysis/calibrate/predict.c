@@ -22,9 +22,9 @@ int predict_profile(const struct calibration *calibration, const char *set, cons
     }
     prediction->in_range_frac = (double)n_inside / (double)profile->n;
     prediction->table_frac = (double)n_measured / (double)profile->n;
-    const int code = is_finite ? fit_cuts_of(profile->rows, predicted_s, profile->n, &prediction->errors)
-                               : diag_error(diag, SIM_E_DATA, profile->path, NULL,
-                                            "a row's predicted time is not finite");
+    const int code = is_finite
+                         ? fit_cuts_of(profile->rows, predicted_s, profile->n, &prediction->errors)
+                         : diag_error(diag, SIM_E_DATA, profile->path, NULL, "a row's predicted time is not finite");
     mem_free(predicted_s);
     return code;
 }

@@ -5,6 +5,7 @@
 #include "sim/core/number.h"
 #include "sim/core/text.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 #define uthash_free(block, bytes) mem_free(block)
 #include <uthash.h>
 
-enum { FIRST_ROWS = 256, FIRST_GROUPS = 16, MAX_QUOTE_CHARS = 60 };
+enum { FIRST_ROWS = 256, FIRST_GROUPS = 16, MAX_QUOTE_CHARS = 60, MAX_SET_CHARS = 64 };
 
 /* Data sheets state the peak at a clock that boards exceed in short kernels. */
 static const double peak_slack = 1.1;
@@ -85,7 +86,8 @@ int profile_number(struct profile_reader *reader, int column, double min, double
     csv_where(reader->csv, (size_t)column, 0, where);
     const int n_shown = field.n_chars < MAX_QUOTE_CHARS ? (int)field.n_chars : MAX_QUOTE_CHARS;
     return diag_error(reader->diag, SIM_E_DATA, where, NULL, "'%s' must be a number of at %s %g, got '%.*s'",
-                      reader->columns[column], is_large ? "most" : "least", is_large ? max_number : min, n_shown, field.chars);
+                      reader->columns[column], is_large ? "most" : "least", is_large ? max_number : min, n_shown,
+                      field.chars);
 }
 
 /* --- the profile that grows --- */
@@ -279,6 +281,14 @@ int profile_read(const char *path, const struct profile_options *options, struct
     HASH_CLEAR(hh, reader.group_index);
     csv_destroy(reader.csv);
     return status;
+}
+
+bool profile_is_set_name(const char *chars, size_t n_chars)
+{
+    if (n_chars == 0 || n_chars > MAX_SET_CHARS) return false;
+    for (size_t i = 0; i < n_chars; i++)
+        if (isalnum((unsigned char)chars[i]) == 0 && (chars[i] == 0 || strchr("_.-", chars[i]) == NULL)) return false;
+    return true;
 }
 
 /* --- several profiles as one --- */

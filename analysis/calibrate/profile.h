@@ -57,6 +57,10 @@ struct profile_options {
 int profile_read(const char *path, const struct profile_options *options, struct arena *arena, struct profile *profile,
                  struct diag *diag);
 
+/* Whether a set may have this name: letters, digits, '_', '.' and '-', 64 at most, for it becomes a part of files'
+ * names. */
+bool profile_is_set_name(const char *chars, size_t n_chars);
+
 /* The rows of several profiles as one, in their order: groups of the same name become one group, reasons for dropping
  * are added up. What the first profile says of format, set and grouping stands for all; path and hash are left empty.
  * Returns 0 or SIM_E_NOMEM. */

@@ -6,9 +6,9 @@
  * `kernel` is a class of models/kernel.h, the other columns are members of its shape by their names (models/gemm.h and
  * its neighbours), and the time is `time_s` or `time_us`. Columns of other classes stay empty. What may be left out has
  * the default below. `group` names rows that are held out together; without it these are the rows of one shape.
- * `operator` says which operator of a layer it is, `set` in the first row the parameter set of the file, "isolated" by
- * default. */
-#include "analysis/calibrate/profile_format.h"
+ * `operator` says which operator of a layer it is, `set` the parameter set of the file, "isolated" by default; `source`
+ * and `tflops` are remarks. Any other column is an error. */
+#include "analysis/calibrate/profile_simple.h"
 
 #include "models/kernel_shape.h"
 #include "sim/core/text.h"
@@ -86,15 +86,6 @@ static void complete_call(struct kernel_call *call, const struct gpu_spec *gpu)
     if (completes[call->class] != NULL) completes[call->class](call, gpu);
 }
 
-static int fail_field(struct profile_reader *reader, int column, const char *hint, const char *what)
-{
-    char where[DIAG_WHERE_CHARS];
-    const struct csv_field field = profile_text(reader, column);
-    csv_where(reader->csv, (size_t)column, 0, where);
-    return diag_error(reader->diag, SIM_E_DATA, where, hint, "%s '%.*s'", what,
-                      field.n_chars < 60 ? (int)field.n_chars : 60, field.chars);
-}
-
 static int read_class(struct profile_reader *reader, int column, enum kernel_class *class)
 {
     const struct csv_field field = profile_text(reader, column);
@@ -109,7 +100,7 @@ static int read_class(struct profile_reader *reader, int column, enum kernel_cla
     snprintf(word, sizeof word, "%.*s", (int)field.n_chars, field.chars);
     const char *nearest = text_nearest(word, names, KERNEL_CLASS_COUNT);
     if (nearest != NULL) snprintf(hint, sizeof hint, "did you mean '%s'?", nearest);
-    return fail_field(reader, column, hint, "unknown kernel");
+    return profile_simple_fail(reader, column, hint, "unknown kernel");
 }
 
 /* An operator named by its column, else the first that launches kernels of the class. */
@@ -129,7 +120,10 @@ static int read_operator(struct profile_reader *reader, int column, enum kernel_
         [KERNEL_KV_WRITE] = OP_KV_WRITE,
         [KERNEL_MOE] = OP_EXPERTS,
         [KERNEL_MOE_FP8] = OP_EXPERTS,
+        [KERNEL_MOE_FP8_TENSOR] = OP_EXPERTS,
+        [KERNEL_MOE_INT4] = OP_EXPERTS,
         [KERNEL_ALL_REDUCE] = OP_ALL_REDUCE,
+        [KERNEL_DIRECT_ALL_REDUCE] = OP_ALL_REDUCE,
         [KERNEL_ALL_GATHER] = OP_ALL_GATHER,
         [KERNEL_REDUCE_SCATTER] = OP_REDUCE_SCATTER,
         [KERNEL_ALL_TO_ALL] = OP_ALL_TO_ALL,
@@ -142,24 +136,25 @@ static int read_operator(struct profile_reader *reader, int column, enum kernel_
         *op = (enum llm_operator)i;
         return 0;
     }
-    return fail_field(reader, column, NULL, "unknown operator");
+    return profile_simple_fail(reader, column, NULL, "unknown operator");
 }
 
 /* --- Members --- */
 
-static int read_format(struct profile_reader *reader, int column, enum number_format *format)
+static int read_format(struct profile_reader *reader, int column, enum number_format absent, enum number_format *format)
 {
 #define FORMAT_NAME(id, name, bytes) name,
     static const char *const names[] = {NUMBER_FORMATS(FORMAT_NAME)};
 #undef FORMAT_NAME
-    *format = FORMAT_FP16;
+    *format = absent;
     if (profile_text(reader, column).n_chars == 0) return 0;
     for (int i = 0; i < FORMAT_COUNT; i++) {
         if (!profile_text_is(reader, column, names[i])) continue;
         *format = (enum number_format)i;
         return 0;
     }
-    return fail_field(reader, column, "write fp16, bf16, fp8, int8, int4, tf32 or fp32", "unknown number format");
+    return profile_simple_fail(reader, column, "write fp16, bf16, fp8, int8, int4, tf32 or fp32",
+                               "unknown number format");
 }
 
 static int read_number(struct profile_reader *reader, int column, const struct kernel_member *member, double *value)
@@ -179,7 +174,9 @@ static int read_member(struct profile_reader *reader, const struct kernel_member
     int code = 0;
     switch (member->kind) {
     case MEMBER_NUMBER: return read_number(reader, column, member, (double *)(void *)at);
-    case MEMBER_FORMAT: return read_format(reader, column, (enum number_format *)(void *)at);
+    case MEMBER_FORMAT:
+        return read_format(reader, column, profile_simple_format(call->class, member->name),
+                           (enum number_format *)(void *)at);
     case MEMBER_FLAG:
         code = profile_number(reader, column, 0.0, &flag);
         *(bool *)at = flag > 0.0;
@@ -238,18 +235,29 @@ static int read_row(struct profile_reader *reader, const struct columns *columns
     if (code == 0) code = profile_number(reader, columns->time, 0.0, &time);
     if (code < 0) return code;
     complete_call(&row.call, reader->options->gpu);
+    code = profile_simple_check_call(reader, &row.call);
+    if (code < 0) return code;
     row.measured_s = time * columns->time_unit_s;
     row.tokens = band_tokens(&row.call);
     code = read_group(reader, columns, &row);
     return code == 0 ? profile_add(reader, &row) : code;
 }
 
-/* The set that the first row names. */
+/* The set that the first row names, and no row another one. */
 static int read_set(struct profile_reader *reader, int column)
 {
     const struct csv_field field = profile_text(reader, column);
-    reader->profile->set = "isolated";
-    if (field.n_chars > 0) reader->profile->set = arena_printf(reader->arena, "%.*s", (int)field.n_chars, field.chars);
+    const char *set = reader->profile->set;
+    if (field.n_chars == 0 || (set != NULL && profile_text_is(reader, column, set))) {
+        reader->profile->set = set != NULL ? set : "isolated";
+        return 0;
+    }
+    if (set != NULL)
+        return profile_simple_fail(reader, column, "write a file for each set", "all rows are of one set, not also of");
+    if (!profile_is_set_name(field.chars, field.n_chars))
+        return profile_simple_fail(reader, column, NULL,
+                                   "a set's name may hold only letters, digits, '_', '.' and '-', got");
+    reader->profile->set = arena_printf(reader->arena, "%.*s", (int)field.n_chars, field.chars);
     return reader->profile->set != NULL ? 0 : diag_error(reader->diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
 }
 
@@ -272,15 +280,14 @@ static int read(struct profile_reader *reader)
                               .group = profile_column(reader, "group"),
                               .op = profile_column(reader, "operator")};
     columns.time = find_time(reader, &columns.time_unit_s);
-    reader->profile->set = "isolated";
     reader->profile->grouped_by = columns.group >= 0 ? "group" : "shape";
     const int set_column = profile_column(reader, "set");
-    int code = profile_next(reader);
-    if (code > 0 && read_set(reader, set_column) < 0) return SIM_E_NOMEM;
-    while (code > 0) {
-        code = read_row(reader, &columns);
-        if (code == 0) code = profile_next(reader);
+    int code = profile_simple_check_columns(reader);
+    while (code == 0 && (code = profile_next(reader)) > 0) {
+        code = read_set(reader, set_column);
+        if (code == 0) code = read_row(reader, &columns);
     }
+    if (reader->profile->set == NULL) reader->profile->set = "isolated";
     return code;
 }
 

@@ -232,8 +232,7 @@ static int check_usage(struct cli *cli, const struct calibrate_options *options)
     if (options->predict != NULL && strcmp(options->predict, pooled_name) == 0)
         return fail_usage(cli, "name the GPU that was measured; one without calibration is predicted by the defaults",
                           "'default' is no GPU");
-    static const char name_chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
-    if (options->set != NULL && (*options->set == 0 || options->set[strspn(options->set, name_chars)] != 0))
+    if (options->set != NULL && !profile_is_set_name(options->set, strlen(options->set)))
         return diag_error(&cli->diag, SIM_E_USAGE, NULL, NULL,
                           "a set's name may hold only letters, digits, '_', '.' and '-', got '%s'", options->set);
     return 0;

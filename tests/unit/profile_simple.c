@@ -3,6 +3,7 @@
 
 #include "tests/profile_fixture.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char all_text[] =
@@ -99,10 +100,88 @@ static void wrong_fields_are_found(void)
     check_finding("kernel,m,n,k,time_s,operator\ngemm,16,64,64,1e-4,kqv\n", "own.csv:2:20", "unknown operator 'kqv'");
 }
 
+static void columns_are_known_and_stand_once(void)
+{
+    check_finding("kernel,m,n,k,time_us,wieghts\n", "own.csv:1:22", "unknown column 'wieghts'");
+    check_finding("kernel,m,n,k,m,time_us\n", "own.csv:1:14", "another column 'm'");
+    check_finding("kernel,m,n,k,time_us,time_s\n", "own.csv:1:22",
+                  "the time stands in 'time_us' and 'time_s' both: 'time_s'");
+}
+
+static void a_file_has_one_set(void)
+{
+    check_finding("kernel,set,m,n,k,time_us\ngemm,a/../b,1,2,3,4\n", "own.csv:2:6",
+                  "a set's name may hold only letters, digits, '_', '.' and '-', got 'a/../b'");
+    check_finding("kernel,set,m,n,k,time_us\ngemm,one,1,2,3,4\ngemm,two,1,2,3,4\n", "own.csv:3:6",
+                  "all rows are of one set, not also of 'two'");
+    check_finding("kernel,set,m,n,k,time_us\ngemm,,1,2,3,4\ngemm,two,1,2,3,4\n", "own.csv:3:6",
+                  "all rows are of one set, not also of 'two'");
+}
+
+static void formats_are_those_of_the_class(void)
+{
+    check_finding("kernel,m,n,k,compute,time_us\ngemm,1,64,64,fp8,4\n", "own.csv:2:14",
+                  "'gemm' has no 'compute' in 'fp8'");
+    check_finding("kernel,m,n,k,weights,time_us\ngemm_fp8,1,64,64,fp16,4\n", "own.csv:2:18",
+                  "'gemm_fp8' has no 'weights' in 'fp16'");
+    check_finding("kernel,m,n,k,weights,time_us\ngemm,1,64,64,int4,4\n", "own.csv:2:14",
+                  "'gemm' has no 'weights' in 'int4'");
+    struct profile_fixture fixture;
+    MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
+    const char *text = "kernel,m,n,k,time_us\ngemm,16,64,64,9\ngemm_fp8,16,64,64,9\ngemm_int4,16,64,64,9\n";
+    MUST(CHECK_EQ_INT(profile_fixture_text(&fixture, "own.csv", text), 0));
+    static const enum number_format weights[] = {FORMAT_FP16, FORMAT_FP8, FORMAT_INT4};
+    static const enum number_format compute[] = {FORMAT_FP16, FORMAT_FP8, FORMAT_FP16};
+    MUST(CHECK_EQ_INT(fixture.files[0].n, 3));
+    for (size_t i = 0; i < 3; i++) {
+        CHECK_EQ_INT(fixture.files[0].rows[i].call.shape.gemm.weights, weights[i]);
+        CHECK_EQ_INT(fixture.files[0].rows[i].call.shape.gemm.compute, compute[i]);
+    }
+    profile_fixture_fini(&fixture);
+}
+
+static void members_do_not_contradict_each_other(void)
+{
+    check_finding("kernel,tokens,hidden,inner,chosen,experts,time_us\nmoe,1,64,64,9,8,4\n", "own.csv:2:13",
+                  "'chosen' must be at most 'experts', which is 8; got '9'");
+    check_finding("kernel,sequences,context,q_heads,kv_heads,time_us\ndecode_attention,1,64,8,32,4\n", "own.csv:2:25",
+                  "'kv_heads' must be at most 'q_heads', which is 8; got '32'");
+    check_finding("kernel,bytes,gpus,nodes,time_us\nall_reduce,1e6,2,4,4\n", "own.csv:2:18",
+                  "'nodes' must be at most 'gpus', which is 2; got '4'");
+    check_finding("kernel,bytes,gpus,time_us\nall_reduce,1e6,1,4\n", "own.csv:2:16",
+                  "a collective has 2 GPUs at least, got '1'");
+}
+
+/* A row of every class without an operator is reported under one whose name tells of the class. */
+static void every_class_has_an_operator(void)
+{
+    static const char header[] =
+        "kernel,m,n,k,sequences,tokens,context,q_heads,kv_heads,width,hidden,inner,chosen,experts,bytes,gpus,time_us\n";
+    for (int class = 0; class < KERNEL_CLASS_COUNT; class ++) {
+        const char *name = kernel_class_info((enum kernel_class) class)->name;
+        struct profile_fixture fixture;
+        char text[512];
+        MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
+        snprintf(text, sizeof text, "%s%s,16,64,64,2,16,64,8,8,64,64,64,2,8,1e6,8,1000\n", header, name);
+        MUST(CHECK_EQ_INT(profile_fixture_text(&fixture, "own.csv", text), 0));
+        MUST(CHECK_EQ_INT(fixture.files[0].n, 1));
+        const char *operator= llm_operator_name(fixture.files[0].rows[0].op);
+        const char *told = strncmp(name, "gemm", 4) == 0 ? "qkv" : strncmp(name, "moe", 3) == 0 ? "experts" : operator;
+        CHECK_EQ_STR(operator, told);
+        CHECK(told != operator|| strstr(name, operator) != NULL);
+        profile_fixture_fini(&fixture);
+    }
+}
+
 TEST_SUITE(profile_simple)
 {
     TEST(every_class_is_read_by_its_members);
     TEST(without_groups_a_shape_is_one);
     TEST(the_first_row_names_the_set);
     TEST(wrong_fields_are_found);
+    TEST(columns_are_known_and_stand_once);
+    TEST(a_file_has_one_set);
+    TEST(formats_are_those_of_the_class);
+    TEST(members_do_not_contradict_each_other);
+    TEST(every_class_has_an_operator);
 }
