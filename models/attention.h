@@ -48,6 +48,7 @@ struct decode_shape {
     enum number_format kv, compute;       /* of the cache; of queries and results */
     double window;                        /* tokens a query looks back; 0: all */
     bool shared_kv;                       /* keys and values are one (multi-latent attention): read once */
+    bool writes_kv; /* the call also writes the new ones into the cache: part of what its parameters were fitted to */
 };
 
 struct prefill_params {

@@ -32,7 +32,7 @@ static const struct kernel_member prefill_members[] = {
 static const struct kernel_member decode_members[] = {
     RUNNING(decode, sequences),   RUNNING(decode, context),      NEEDED(decode, q_heads),     NEEDED(decode, kv_heads),
     MAYBE(decode, key_dim, 1.0),  MAYBE(decode, value_dim, 1.0), MAYBE(decode, window, 0.0),  FORMAT_OF(decode, kv),
-    FORMAT_OF(decode, compute),   FLAG_OF(decode, shared_kv),    END};
+    FORMAT_OF(decode, compute),   FLAG_OF(decode, shared_kv),    FLAG_OF(decode, writes_kv),  END};
 
 static const struct kernel_member elementwise_members[] = {RUNNING(elementwise, tokens), NEEDED(elementwise, width),
                                                            MAYBE(elementwise, number_bytes, 0.5), END};

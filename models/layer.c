@@ -204,6 +204,12 @@ static void add_product(struct listing *list, enum llm_operator op, double n, do
     add(list, op, BY_TOKENS, list->layers, layer_product(list, list->tokens, n, k));
 }
 
+/* Whether keys and values get into the cache as a part of attention. */
+static bool attention_writes_kv(const struct listing *list)
+{
+    return list->split->attention_writes_kv && list->llm->kv_latent == 0;
+}
+
 /* The chunks of prompts. Each query head has keys and values of its own when latent vectors were expanded. */
 static void add_prefill_attention(struct listing *list)
 {
@@ -216,6 +222,7 @@ static void add_prefill_attention(struct listing *list)
         .kv = llm->kv_latent > 0 ? llm->compute : llm->kv,
         .compute = llm->compute,
         .window = (double)llm->sliding_window,
+        .writes_kv = attention_writes_kv(list),
     };
     add_batched(list, OP_PREFILL_ATTENTION, BY_PREFILL,
                 (struct kernel_call){.class = KERNEL_PREFILL_ATTENTION, .shape.prefill = shape});
@@ -235,6 +242,7 @@ static void add_decode_attention(struct listing *list)
         .compute = llm->compute,
         .window = (double)llm->sliding_window,
         .shared_kv = latent,
+        .writes_kv = attention_writes_kv(list),
     };
     add_batched(list, OP_DECODE_ATTENTION, BY_DECODE,
                 (struct kernel_call){.class = KERNEL_DECODE_ATTENTION, .shape.decode = shape});
@@ -249,7 +257,7 @@ static void add_attention(struct listing *list)
     add_inner_norm(list, llm->qk_norm ? q_width : 0.0);
     add_inner_norm(list, llm->qk_norm ? kv_width : 0.0);
     add_rotary(list, q_width + kv_width);
-    add_kv_write(list, 2.0 * kv_width);
+    if (!attention_writes_kv(list)) add_kv_write(list, 2.0 * kv_width);
     if (list->work->prefill_tokens > 0) add_prefill_attention(list);
     if (list->work->decode_sequences > 0) add_decode_attention(list);
     add_product(list, OP_OUT, (double)llm->hidden, q_width);

@@ -58,11 +58,14 @@ const char *llm_operator_name(enum llm_operator op);
  * back, and every GPU holds all of the shared expert (DeepSeek-V3, 2024).
  *
  * What engines differ in: an all-reduce of their own for short messages (models/collective.h), where NVLink connects all
- * GPUs; norms that add the residual up in passing, so that it is no operator of its own. */
+ * GPUs; norms that add the residual up in passing, so that it is no operator of its own. What calibrations differ in:
+ * attention that was measured together with writing the cache, so that nothing else writes keys and values of heads
+ * (latent vectors are still written by a kernel of their own). */
 struct llm_split {
     int64_t tensor, pipeline, expert;
     bool sequence;
     bool direct_all_reduce, fused_residual;
+    bool attention_writes_kv;
     int64_t gpus_per_node;      /* >= 1; a group beyond it crosses the network */
     double network_bytes_per_s; /* per GPU and direction; unused inside a node */
 };

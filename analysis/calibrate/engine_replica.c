@@ -58,6 +58,7 @@ static int make(struct engine_replicas *replicas, const struct engine_preset *pr
     struct llm_split split = {
         .tensor = row->tensor_parallel, .pipeline = 1, .expert = 1, .gpus_per_node = GPUS_PER_NODE};
     engine_preset_split(preset, &split);
+    split.attention_writes_kv = calibration_writes_kv(&replica->calibration);
     const char *problem = llm_split_problem(&replica->llm, &split);
     if (problem != NULL)
         return diag_error(diag, SIM_E_CONFIG, NULL, NULL, "cannot split %s over %lld GPUs: %s", row->llm,

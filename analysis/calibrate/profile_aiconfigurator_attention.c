@@ -40,7 +40,7 @@ static int add_row(struct profile_reader *reader, const struct profile_heads *he
                    double step, double seconds)
 {
     if (tokens == 1.0 && step > 0.0) return profile_add_decode(reader, heads, batch, tokens + step, seconds);
-    const struct profile_chunks chunks = {.n = batch, .tokens = tokens, .past = step, .writes_kv = true};
+    const struct profile_chunks chunks = {.n = batch, .tokens = tokens, .past = step};
     if (tokens >= min_prompt_tokens) return profile_add_prefill(reader, heads, &chunks, seconds);
     profile_drop(reader->profile, "a prompt of less than 16 tokens", 1);
     return 0;
@@ -48,7 +48,7 @@ static int add_row(struct profile_reader *reader, const struct profile_heads *he
 
 static int read_row(struct profile_reader *reader, const struct attention_columns *columns)
 {
-    struct profile_heads heads = {.query = 0.0};
+    struct profile_heads heads = {.writes_kv = true};
     double batch, tokens, step, milliseconds;
     int status = profile_number(reader, columns->batch, 1.0, &batch);
     if (status == 0) status = profile_number(reader, columns->tokens, 1.0, &tokens);

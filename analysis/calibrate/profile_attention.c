@@ -22,7 +22,7 @@ int profile_add_prefill(struct profile_reader *reader, const struct profile_head
         .kv = heads->kv_format,
         .compute = heads->compute,
         .full = chunks->full,
-        .writes_kv = chunks->writes_kv,
+        .writes_kv = heads->writes_kv,
     };
     struct profile_row row = {.call = {.class = KERNEL_PREFILL_ATTENTION, .shape.prefill = shape},
                               .op = OP_PREFILL_ATTENTION,
@@ -44,6 +44,7 @@ int profile_add_decode(struct profile_reader *reader, const struct profile_heads
         .value_dim = heads->dim,
         .kv = heads->kv_format,
         .compute = heads->compute,
+        .writes_kv = heads->writes_kv,
     };
     struct profile_row row = {.call = {.class = KERNEL_DECODE_ATTENTION, .shape.decode = shape},
                               .op = OP_DECODE_ATTENTION,

@@ -4,17 +4,17 @@
 
 #include "analysis/calibrate/profile_format.h"
 
-/* Heads on one GPU. */
+/* Heads on one GPU, and what their attention does. */
 struct profile_heads {
     double query, kv, dim;
     enum number_format kv_format, compute;
+    bool writes_kv; /* new keys and values are written into the cache as well */
 };
 
 /* Chunks of prompts that are alike, of `tokens` tokens on top of `past` each. */
 struct profile_chunks {
     double n, tokens, past;
-    bool full;      /* queries see all keys of their chunk */
-    bool writes_kv; /* keys and values are written into the cache as well */
+    bool full; /* queries see all keys of their chunk */
 };
 
 /* Why a decode row is dropped whose keys and values would have been read faster than the data sheet's memory bandwidth:

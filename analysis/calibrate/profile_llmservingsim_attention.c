@@ -1,6 +1,7 @@
 /* LLMServingSim's current profiles of attention (casys-kaist/LLMServingSim, profiler/perf/.../attention.csv): vLLM's
  * attention of one layer on one GPU, over a chunk of a prompt on top of kv_prefill tokens, or over n_decode sequences
- * with kv_decode tokens each before the new one, in microseconds. Rows with both, where one kernel serves prompt and
+ * with kv_decode tokens each before the new one, in microseconds; the new keys and values are written into the cache
+ * within the call. Rows with both, where one kernel serves prompt and
  * sequences together, are left out. */
 #include "analysis/calibrate/profile_attention.h"
 #include "analysis/calibrate/profile_llm.h"
@@ -46,7 +47,7 @@ static int read(struct profile_reader *reader)
     int status = profile_llm_find(reader, &llm);
     if (status < 0) return status;
     const struct profile_heads heads = {llm.shard.q_heads, llm.shard.kv_heads, (double)llm.spec.head_dim, llm.spec.kv,
-                                        llm.spec.compute};
+                                        llm.spec.compute, .writes_kv = true};
     while ((status = profile_next(reader)) > 0) {
         status = read_row(reader, &columns, &heads);
         if (status < 0) break;

@@ -53,7 +53,7 @@ static int read_heads(struct profile_reader *reader, const struct vidur_columns 
     if (status == 0) status = profile_number(reader, columns->tensor, 1.0, &tensor);
     if (status < 0) return status;
     const double kv_here = fmax(kv / tensor, 1.0);
-    *heads = (struct profile_heads){query / tensor, kv_here, hidden / query, FORMAT_FP16, FORMAT_FP16};
+    *heads = (struct profile_heads){query / tensor, kv_here, hidden / query, FORMAT_FP16, FORMAT_FP16, false};
     return 0;
 }
 

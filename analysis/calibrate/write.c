@@ -149,6 +149,17 @@ static void write_held_out(struct json_writer *json, const struct calibrated_cla
     json_write_close(json, '}');
 }
 
+/* Whether the class's attention was measured together with writing the cache. */
+static bool writes_kv(const struct fold_report *report, enum kernel_class class)
+{
+    for (size_t i = 0; i < report->n_rows; i++) {
+        const struct kernel_call *call = &report->rows[i].call;
+        if (class == KERNEL_PREFILL_ATTENTION && call->shape.prefill.writes_kv) return true;
+        if (class == KERNEL_DECODE_ATTENTION && call->shape.decode.writes_kv) return true;
+    }
+    return false;
+}
+
 static void write_class(struct json_writer *json, const struct calibrated_set *set, enum kernel_class class)
 {
     const struct kernel_class_info *info = kernel_class_info(class);
@@ -156,6 +167,7 @@ static void write_class(struct json_writer *json, const struct calibrated_set *s
     json_write_open(json, info->name, '{');
     write_params(json, info, &report->params);
     write_at_bound(json, info, &report->params);
+    if (writes_kv(report, class)) json_write_bool(json, "writes_kv", true);
     if (!set->is_pooled) write_range(json, info, &report->range);
     if (set->has_table) calibration_write_table(json, report->rows, report->n_rows);
     json_write_number(json, "rows", (double)report->n_rows);

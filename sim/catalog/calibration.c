@@ -53,6 +53,7 @@ static int take_file(const struct taking *taking, const struct calibration_file 
         const struct calibration_set *set = find_set(file, preferred, i);
         if (!set || calibration->origin[i] != initial) continue;
         calibration->kernels.params[i] = set->classes[i].params;
+        calibration->writes_kv[i] = set->classes[i].writes_kv;
         calibration->origin[i] = origin ? origin : set->name;
         if (origin) continue;
         calibration->kernels.ranges[i] = set->classes[i].range;
@@ -73,13 +74,12 @@ static bool is_complete(const struct calibration *calibration, const bool *neede
     return true;
 }
 
-/* Nobody measured products with 4-bit weights: without a fit of their own they follow the law of 16-bit ones, whose bytes
- * they have a quarter of, and lie outside its range. */
-static void borrow_int4(struct calibration *calibration)
+/* A class that nobody measured follows the law of a like one, and lies outside its range. */
+static void borrow(struct calibration *calibration, enum kernel_class class, enum kernel_class like)
 {
-    if (calibration->origin[KERNEL_GEMM_INT4] != initial) return;
-    calibration->kernels.params[KERNEL_GEMM_INT4] = calibration->kernels.params[KERNEL_GEMM];
-    calibration->origin[KERNEL_GEMM_INT4] = calibration->origin[KERNEL_GEMM];
+    if (calibration->origin[class] != initial) return;
+    calibration->kernels.params[class] = calibration->kernels.params[like];
+    calibration->origin[class] = calibration->origin[like];
 }
 
 /* Takes from the calibration of that name if there is one; `file` stays empty when there is none. */
@@ -107,7 +107,8 @@ int calibration_read(const struct catalog *catalog, const struct calibration_req
         code = take_name(&taking, own.like, own.like, &other);
     if (code == 0 && !is_complete(calibration, request->needed))
         code = take_name(&taking, by_default, by_default, &other);
-    borrow_int4(calibration);
+    borrow(calibration, KERNEL_GEMM_INT4, KERNEL_GEMM); /* a quarter of its bytes */
+    borrow(calibration, KERNEL_KV_WRITE, KERNEL_RESIDUAL);
     return code;
 }
 
@@ -116,4 +117,9 @@ int calibration_load(const struct catalog *catalog, const char *name, const char
 {
     const struct calibration_request request = {.name = name, .kernels = set, .collectives = set};
     return calibration_read(catalog, &request, arena, calibration, diag);
+}
+
+bool calibration_writes_kv(const struct calibration *calibration)
+{
+    return calibration->writes_kv[KERNEL_PREFILL_ATTENTION] && calibration->writes_kv[KERNEL_DECODE_ATTENTION];
 }

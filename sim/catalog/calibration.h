@@ -19,8 +19,9 @@
  *
  * A set that lacks a class takes it from the file's other sets, in their order, then from the GPU that this one is like,
  * then from default.json, whose parameters were fitted over all GPUs together, and last from the initial values of
- * kernel.h; the last three have no range. A GPU without a file of its own takes all from the last two. Products with
- * 4-bit weights follow the law of 16-bit ones, out of range, where nothing was fitted for them.
+ * kernel.h; the last three have no range. A GPU without a file of its own takes all from the last two. Where nothing was
+ * fitted for them, products with 4-bit weights follow the law of 16-bit ones and writing the KV cache that of residual
+ * sums, out of range. Attention with "writes_kv": true was measured together with writing the cache.
  *
  * A "table" is optional: `orrery calibrate --table` writes it, the files of configs/calibration have none. Members of a
  * shape are those of models/kernel_shape.h by name; what runs (and what follows from the call: "pairs" of prompts, the
@@ -35,6 +36,7 @@
 struct calibration {
     struct kernel_set kernels;
     const char *origin[KERNEL_CLASS_COUNT]; /* where each class comes from: a set, a GPU alike, "default", "initial" */
+    bool writes_kv[KERNEL_CLASS_COUNT];     /* attention that was measured together with writing the cache */
     bool calibrated;                        /* the GPU was measured: there is a file, with a set in it */
 };
 
@@ -52,5 +54,8 @@ int calibration_read(const struct catalog *catalog, const struct calibration_req
 /* The same for all classes, and one set. */
 int calibration_load(const struct catalog *catalog, const char *name, const char *set, struct arena *arena,
                      struct calibration *calibration, struct diag *diag);
+
+/* Whether all attention writes the cache itself, so that an iteration launches no other kernel for that. */
+bool calibration_writes_kv(const struct calibration *calibration);
 
 #endif

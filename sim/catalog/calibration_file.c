@@ -103,11 +103,14 @@ static const struct config_field *class_fields(enum kernel_class class, struct a
         ERRORS("fit", offsetof(struct calibration_class, fit), "the error that is left, over bands and operators"),
         {.name = "held_out", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, CLASS(held_out),
          .fields = held_out_fields, .help = "the error on what was left out of a fit"},
+        {.name = "writes_kv", .kind = CONFIG_BOOL, CLASS(writes_kv), .value = "false",
+         .help = "whether attention was measured together with writing the cache"},
     };
-    enum { N = sizeof fields / sizeof *fields };
-    struct config_field *table = make_table(arena, N);
+    const bool is_attention = class == KERNEL_PREFILL_ATTENTION || class == KERNEL_DECODE_ATTENTION;
+    const size_t n = sizeof fields / sizeof *fields - (is_attention ? 0 : 1); /* the last one is of attention */
+    struct config_field *table = make_table(arena, n);
     if (!table || !parameters || !range || !shape) return NULL;
-    memcpy(table, fields, sizeof fields);
+    memcpy(table, fields, n * sizeof *fields);
     return table;
 }
 

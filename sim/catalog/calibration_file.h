@@ -36,6 +36,7 @@ struct calibration_class {
     struct config_list at_bound;                /* const char *: parameters whose value a bound of the fit has set */
     struct config_list limits[KERNEL_MAX_AXES]; /* two doubles each; empty without a range */
     struct kernel_range range;                  /* the same */
+    bool writes_kv;                             /* attention that was measured together with writing the cache */
     struct config_list table;                   /* struct calibration_shape: measured points, if any */
     struct config_list profiles;                /* struct calibration_profile */
     struct config_list fit;                     /* struct calibration_error, over bands and operators */

@@ -65,7 +65,7 @@ static void find_classes(const struct operators_parts *parts, bool needed[KERNEL
 
 /* The calibration, by the GPU's name unless another one is asked for, which then must exist. */
 static int find_calibration(const struct operators_params *params, const struct cost_request *request,
-                            const struct operators_parts *parts, struct cost_operators *cost)
+                            struct operators_parts *parts, struct cost_operators *cost)
 {
     static const struct shelf calibrations = {"calibration", "calibration", "ls configs/calibration"};
     bool needed[KERNEL_CLASS_COUNT] = {false};
@@ -83,8 +83,10 @@ static int find_calibration(const struct operators_params *params, const struct 
     find_classes(parts, needed);
     if (code == 0)
         code = calibration_read(request->catalog, &wanted, request->arena, &cost->calibration, request->diag);
-    if (code == 0) engine_preset_adapt(&cost->engine, &cost->calibration.kernels);
-    return code;
+    if (code != 0) return code;
+    engine_preset_adapt(&cost->engine, &cost->calibration.kernels);
+    parts->split.attention_writes_kv = calibration_writes_kv(&cost->calibration);
+    return 0;
 }
 
 static int build(const void *given, const struct cost_request *request, struct iteration_model *model)

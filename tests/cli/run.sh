@@ -97,6 +97,16 @@ run 0 run "$T/serve.json" --strict-domain --set 'services.chat.cost={"kind": "af
     "prefill": {"fixed": "10ms"}, "decode": {"fixed": "20ms"}}' --json
 json '$.metrics."model.extrapolated_frac"' 0
 
+# Of kernels, all but a head over 128256 words was measured on this GPU.
+covered='services.chat.cost={"kind": "operators", "engine": "none", "kernels": "isolated"}'
+for gpu in a100-80-sxm h100-sxm; do
+    run 0 run "$T/serve.json" --set cluster.gpu=$gpu --set "$covered" --strict-domain --json \
+        --set services.chat.llm=llama-2-70b --set services.chat.tensor_parallel=4
+    json '$.metrics."model.extrapolated_frac"' 0
+    run 1 run "$T/serve.json" --set cluster.gpu=$gpu --set "$covered" --strict-domain \
+        --set services.chat.llm=llama-3.1-8b
+done
+
 # Without a calibration nobody knows what is outside: no share is told, and a strict run does not begin.
 run 0 run "$T/serve.json" --set services.chat.cost=roofline -o "$T/unknown.db" --json
 json '$.warnings[#-1].code' uncalibrated

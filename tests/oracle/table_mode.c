@@ -66,7 +66,8 @@ static double worst_error(struct bench *bench)
 {
     const struct operators_parts parts = {
         .gpu = &bench->profiles.gpu, .llm = &bench->llm, .kernels = &bench->calibration.kernels,
-        .split = {.tensor = 1, .pipeline = 1, .expert = 1, .fused_residual = true, .gpus_per_node = 1}};
+        .split = {.tensor = 1, .pipeline = 1, .expert = 1, .fused_residual = true, .gpus_per_node = 1,
+                  .attention_writes_kv = calibration_writes_kv(&bench->calibration)}};
     double worst = 0.0;
     operators_init(&bench->operators, &parts);
     for (size_t i = 0; i < bench->measured.n; i++) {
@@ -79,8 +80,7 @@ static double worst_error(struct bench *bench)
     return worst;
 }
 
-/* What is left: the norms of a layer and the last one are one shape and have one median, and nothing measures writing
- * to the cache apart. */
+/* What is left: the norms of a layer and the last one are one shape and have one median. */
 static void check_gpu(const char *gpu, const char *const files[3], int64_t iterations, double most)
 {
     struct bench *bench = mem_zalloc(1, sizeof *bench);

@@ -205,6 +205,26 @@ static void the_cache_is_read_and_written(void)
     }
 }
 
+/* Where attention writes the cache, its prompts' calls move the bytes, and no other kernel does. */
+static void attention_may_write_the_cache(void)
+{
+    struct llm_split split = whole;
+    struct rng rng;
+    split.attention_writes_kv = true;
+    rng_init(&rng, 3, 0, "writing", 0);
+    for (int i = 0; i < CASES; i++) {
+        const struct llm_spec llm = random_llm(&rng);
+        const struct iteration_work work = random_work(&rng);
+        const bool latent = llm.kv_latent > 0;
+        const double apart = sum_of(&llm, &whole, &work, OP_KV_WRITE, OP_KV_WRITE).bytes;
+        const double left = sum_of(&llm, &split, &work, OP_KV_WRITE, OP_KV_WRITE).bytes;
+        CHECK(apart > 0.0 && left == (latent ? apart : 0.0));
+        const double before = sum_of(&llm, &whole, &work, OP_PREFILL_ATTENTION, OP_PREFILL_ATTENTION).bytes;
+        const double after = sum_of(&llm, &split, &work, OP_PREFILL_ATTENTION, OP_PREFILL_ATTENTION).bytes;
+        CHECK((after > before) == (work.prefill_tokens > 0 && !latent));
+    }
+}
+
 /* All GPUs of a group together do the work of one that holds everything, but that keys and values of few heads are made
  * by several, latent vectors by all, and the router runs on all of them unless each routes its own tokens. */
 static void parts_add_up(void)
@@ -449,6 +469,7 @@ TEST_SUITE(layer)
     TEST(operations_are_those_of_the_closed_form);
     TEST(weights_are_read_once);
     TEST(the_cache_is_read_and_written);
+    TEST(attention_may_write_the_cache);
     TEST(parts_add_up);
     TEST(stages_add_up);
     TEST(latent_attention_by_hand);

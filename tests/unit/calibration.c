@@ -154,6 +154,40 @@ static void products_with_4_bit_weights_follow_those_with_16(void)
     arena_fini(&bench.arena);
 }
 
+static void writing_the_cache_follows_residual_sums(void)
+{
+    static const struct calibration_part parts[] = {{"in-model", KERNEL_RESIDUAL, 3e-6, 200.0, ""}};
+    struct bench bench;
+    set_up(&bench);
+    calibration_fixture_write(bench.gpu_path, parts, 1);
+    MUST(load(&bench, "mine", "in-model") == 0);
+    const struct calibration *read = &bench.calibration;
+    check_class(&bench, KERNEL_KV_WRITE, 3e-6, "in-model");
+    CHECK(read->kernels.ranges[KERNEL_RESIDUAL].fitted && !read->kernels.ranges[KERNEL_KV_WRITE].fitted);
+    arena_fini(&bench.arena);
+}
+
+/* The catalog's: aiconfigurator and LLMServingSim time the whole call of the layer, Vidur the kernel alone. */
+static void attention_writes_the_cache_as_measured(void)
+{
+    static const struct {
+        const char *gpu, *set;
+        bool writes;
+    } cases[] = {{"a100-80-sxm", "in-model", false}, {"a100-80-sxm", "isolated", true}, {"h100-sxm", "in-model", true},
+                 {"rtx-4090", "in-model", true},     {"h200-sxm", "isolated", true},    {"l4", "isolated", true}};
+    const struct catalog catalog = {.root = "configs"};
+    struct bench bench;
+    arena_init(&bench.arena);
+    diag_init(&bench.diag);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const int code = calibration_load(&catalog, cases[i].gpu, cases[i].set, &bench.arena, &bench.calibration,
+                                          &bench.diag);
+        MUST(CHECK_EQ_INT(code, 0));
+        CHECK_EQ_INT(calibration_writes_kv(&bench.calibration), cases[i].writes);
+    }
+    arena_fini(&bench.arena);
+}
+
 static void what_a_fit_left_is_read(void)
 {
     static const struct calibration_part parts[] = {
@@ -277,6 +311,8 @@ TEST_SUITE(calibration)
     TEST(what_is_missing_comes_from_a_gpu_alike);
     TEST(without_files_the_initial_values_hold);
     TEST(products_with_4_bit_weights_follow_those_with_16);
+    TEST(writing_the_cache_follows_residual_sums);
+    TEST(attention_writes_the_cache_as_measured);
     TEST(what_a_fit_left_is_read);
     TEST(wrong_files_are_told_apart);
     TEST(wrong_tables_are_told_apart);

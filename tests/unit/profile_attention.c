@@ -54,7 +54,7 @@ static void aiconfigurator_decodes_rows_of_one_token(void)
     CHECK_NEAR(profile->rows[0].tokens, 32.0, 0.0);
     const struct prefill_shape *prompt = prefill_of(profile, 1), *chunk = prefill_of(profile, 2);
     CHECK(prompt->tokens == 2048.0 && prompt->past == 0.0 && prompt->pairs == 4.0 * 512.0 * 512.0);
-    CHECK(prompt->writes_kv && prompt->kv == FORMAT_BF16 && chunk->kv == FORMAT_FP8);
+    CHECK(prompt->writes_kv && decode->writes_kv && prompt->kv == FORMAT_BF16 && chunk->kv == FORMAT_FP8);
     CHECK(chunk->past == 2048.0 && chunk->pairs == 2.0 * 64.0 * (64.0 + 2048.0));
     CHECK_NEAR(profile->rows[1].tokens, 2048.0, 0.0);
     CHECK_EQ_INT(profile->n_groups, 2);
@@ -144,6 +144,7 @@ static void llmservingsim_takes_heads_from_its_llm(void)
     CHECK(chunk->sequences == 1.0 && chunk->tokens == 512.0 && chunk->past == 1024.0);
     CHECK(chunk->q_heads == 16.0 && chunk->kv_heads == 4.0 && chunk->kv == FORMAT_BF16);
     CHECK(decode_of(profile, 1)->context == 2049.0);
+    CHECK(chunk->writes_kv && decode_of(profile, 1)->writes_kv);
     CHECK_NEAR(profile->rows[1].measured_s, 171.8e-6, 1e-12);
     CHECK_EQ_INT(dropped(profile, 0, "prompt and sequences in one kernel"), 1);
     CHECK_EQ_INT(dropped(profile, 1, "empty batch"), 1);
