@@ -32,11 +32,11 @@ static void write_part(FILE *file, const struct calibration_part *part)
     fputs("}", file);
 }
 
-void calibration_fixture_write(const char *path, const struct calibration_part *parts, size_t n)
+static void write_file(const char *path, const char *gpu, const struct calibration_part *parts, size_t n)
 {
     FILE *file = fopen(path, "w");
     MUST(file != NULL);
-    fputs("{\"gpu\": \"made-up\", \"sets\": {\n", file);
+    fprintf(file, "{\"gpu\": \"%s\", \"sets\": {\n", gpu);
     for (size_t i = 0; i < n; i++) {
         const bool first = i == 0 || parts[i].set != parts[i - 1].set;
         if (first) fprintf(file, "%s  \"%s\": {\n", i > 0 ? "},\n" : "", parts[i].set);
@@ -47,11 +47,16 @@ void calibration_fixture_write(const char *path, const struct calibration_part *
     CHECK(fclose(file) == 0);
 }
 
-void calibration_fixture_write_all(const char *path, double high)
+void calibration_fixture_write(const char *path, const struct calibration_part *parts, size_t n)
+{
+    write_file(path, "made-up", parts, n);
+}
+
+void calibration_fixture_write_all(const char *path, const char *gpu, double high)
 {
     struct calibration_part parts[KERNEL_CLASS_COUNT];
     for (int i = 0; i < KERNEL_CLASS_COUNT; i++)
         parts[i] = (struct calibration_part){.set = "in-model", .class = (enum kernel_class)i, .high = high,
                                              .start_s = kernel_class_info((enum kernel_class)i)->params[0].initial};
-    calibration_fixture_write(path, parts, KERNEL_CLASS_COUNT);
+    write_file(path, gpu, parts, KERNEL_CLASS_COUNT);
 }

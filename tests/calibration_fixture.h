@@ -13,10 +13,10 @@ struct calibration_part {
     const char *key; /* a member more, as JSON with ' for ", or NULL */
 };
 
-/* Writes the file, or fails the test. */
+/* Writes the file of a GPU "made-up", or fails the test. */
 void calibration_fixture_write(const char *path, const struct calibration_part *parts, size_t n);
 
-/* All classes in one set, with their initial values and the same range. */
-void calibration_fixture_write_all(const char *path, double high);
+/* All classes of a GPU in one set, with their initial values and the same range. */
+void calibration_fixture_write_all(const char *path, const char *gpu, double high);
 
 #endif

@@ -2,12 +2,15 @@
 
 #include "sim/catalog/calibration_file.h"
 #include "sim/catalog/calibration_table.h"
+#include "sim/catalog/shelf.h"
 #include "sim/core/path.h"
+#include "sim/core/text.h"
 
 #include <string.h>
 #include <unistd.h>
 
 static const char by_default[] = "default", initial[] = "initial";
+static const struct shelf calibrations = {"calibration", "calibration", "ls configs/calibration"};
 
 /* The set that a class comes from: the preferred one, else the first that has it; NULL: none has. */
 static const struct calibration_set *find_set(const struct calibration_file *file, const char *preferred, size_t class)
@@ -19,52 +22,185 @@ static const struct calibration_set *find_set(const struct calibration_file *fil
     return NULL;
 }
 
-/* What goes on while files are taken. */
-struct taking {
+/* A file that was read: empty (no path) where there is none. */
+struct source {
+    const char *path, *origin; /* origin NULL: what it holds was measured on the GPU itself */
+    struct calibration_file file;
+};
+
+/* In the order in which classes are taken from them. */
+enum { ASKED_FOR, OWN, ALIKE, POOLED, SOURCES };
+
+struct reading {
     const struct catalog *catalog;
     const struct calibration_request *request;
     struct arena *arena;
     struct calibration *calibration;
     struct diag *diag;
+    struct source sources[SOURCES];
 };
 
-/* Takes a class's measured points. Their ratios to the law are those on the GPU that was measured, which the file names. */
-static int take_table(const struct taking *taking, const struct calibration_file *file, const char *path,
-                      enum kernel_class class, const struct calibration_class *found)
+static int fail_nomem(struct diag *diag)
 {
-    struct gpu_spec gpu;
-    if (found->table.n == 0) return 0;
-    const int code = catalog_gpu(taking->catalog, file->gpu, path, taking->arena, &gpu, taking->diag);
-    if (code != 0) return code;
-    return calibration_table_make(class, &found->table, &found->params, &gpu, taking->arena,
-                                  &taking->calibration->kernels.tables[class], taking->diag);
+    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
 }
 
-/* Takes from a file the classes that are still at their initial values. A file of the GPU itself (`origin` NULL) brings
- * their range and table; others have none, and are the origin. */
-static int take_file(const struct taking *taking, const struct calibration_file *file, const char *path,
-                     const char *origin)
+/* --- Finding files --- */
+
+static int open_source(struct reading *reading, const char *path, const char *origin, struct source *source)
 {
-    const struct calibration_request *request = taking->request;
-    struct calibration *calibration = taking->calibration;
-    int code = 0;
-    for (size_t i = 0; code == 0 && i < KERNEL_CLASS_COUNT; i++) {
-        const char *preferred = i < KERNEL_ALL_REDUCE ? request->kernels : request->collectives;
-        const struct calibration_set *set = find_set(file, preferred, i);
-        if (!set || calibration->origin[i] != initial) continue;
-        calibration->kernels.params[i] = set->classes[i].params;
-        calibration->writes_kv[i] = set->classes[i].writes_kv;
-        calibration->origin[i] = origin ? origin : set->name;
-        if (origin) continue;
-        calibration->kernels.ranges[i] = set->classes[i].range;
-        code = take_table(taking, file, path, (enum kernel_class)i, &set->classes[i]);
-    }
+    source->path = path;
+    source->origin = origin;
+    return calibration_file_read(path, reading->arena, &source->file, reading->diag);
+}
+
+/* Where there is no such file, the source stays empty. */
+static int open_if_there(struct reading *reading, const char *name, const char *origin, struct source *source)
+{
+    const char *path = arena_printf(reading->arena, "%s/%s/%s.json", reading->catalog->root, calibrations.folder, name);
+    if (!path) return fail_nomem(reading->diag);
+    return access(path, F_OK) == 0 ? open_source(reading, path, origin, source) : 0;
+}
+
+static bool is_pooled(const struct calibration_file *file)
+{
+    return file->gpu && strcmp(file->gpu, by_default) == 0;
+}
+
+static int open_asked_for(struct reading *reading)
+{
+    const char *name = reading->request->file, *where = reading->request->where, *path;
+    struct source *source = &reading->sources[ASKED_FOR];
+    if (!name) return 0;
+    int code = shelf_find(reading->catalog, &calibrations, name, where, reading->arena, &path, reading->diag);
+    if (code == 0 && access(path, F_OK) != 0)
+        code = diag_error(reading->diag, SIM_E_CONFIG, where, "a path is relative to the file that names it",
+                          "there is no calibration '%s'", name);
+    if (code == 0) code = open_source(reading, path, NULL, source);
+    if (code == 0 && is_pooled(&source->file)) source->origin = by_default;
     return code;
 }
 
-static const char *path_of(const struct catalog *catalog, const char *name, struct arena *arena)
+/* The name of a GPU that may have been given by the path of its file. */
+static const char *name_of(const char *gpu, struct arena *arena)
 {
-    return path_is_json(name) ? name : arena_printf(arena, "%s/calibration/%s.json", catalog->root, name);
+    return path_is_json(gpu) ? shelf_entry_name(arena, gpu) : gpu;
+}
+
+static int open_own(struct reading *reading)
+{
+    const struct source *asked = &reading->sources[ASKED_FOR];
+    if (asked->origin) return 0; /* the defaults were asked for */
+    const char *gpu = reading->request->gpu ? reading->request->gpu : asked->file.gpu;
+    const char *name = name_of(gpu, reading->arena);
+    return name ? open_if_there(reading, name, NULL, &reading->sources[OWN]) : fail_nomem(reading->diag);
+}
+
+static int open_alike(struct reading *reading)
+{
+    const struct source *own = &reading->sources[OWN];
+    const struct source *source = own->file.like ? own : &reading->sources[ASKED_FOR];
+    const char *like = source->file.like, *path;
+    if (!like) return 0;
+    const int code = shelf_find(reading->catalog, &calibrations, like, source->path, reading->arena, &path,
+                                reading->diag);
+    return code == 0 ? open_source(reading, path, like, &reading->sources[ALIKE]) : code;
+}
+
+/* --- Checking what was found --- */
+
+static bool is_like(const struct source *source, const char *gpu)
+{
+    return source->file.like && strcmp(source->file.like, gpu) == 0;
+}
+
+static int check_gpu(const struct reading *reading)
+{
+    const struct source *asked = &reading->sources[ASKED_FOR];
+    const char *gpu = reading->request->gpu;
+    if (!gpu || !asked->path || is_pooled(&asked->file)) return 0;
+    const char *measured = name_of(asked->file.gpu, reading->arena);
+    if (!measured) return fail_nomem(reading->diag);
+    if (strcmp(measured, gpu) == 0 || is_like(asked, gpu) || is_like(&reading->sources[OWN], measured)) return 0;
+    diag_warning(reading->diag, reading->request->where, "take the calibration of this GPU, or \"auto\"",
+                 "the calibration '%s' is of '%s', but the GPU is '%s'", reading->request->file, asked->file.gpu, gpu);
+    return 0;
+}
+
+static bool has_set(const struct reading *reading, const char *name)
+{
+    for (size_t i = 0; i < SOURCES; i++)
+        if (calibration_file_set(&reading->sources[i].file, name)) return true;
+    return false;
+}
+
+/* The names of all sets of all sources. Returns how many; `names` NULL: only counts. */
+static size_t list_sets(const struct reading *reading, const char **names)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < SOURCES; i++) {
+        const struct calibration_set *sets = reading->sources[i].file.sets.items;
+        for (size_t j = 0; j < reading->sources[i].file.sets.n; j++, n++)
+            if (names) names[n] = sets[j].name;
+    }
+    return n;
+}
+
+/* Without any set there is nothing to be misspelt. */
+static int check_set(const struct reading *reading, const char *name)
+{
+    const size_t n = list_sets(reading, NULL);
+    if (n == 0 || has_set(reading, name)) return 0;
+    const char **names = arena_alloc(reading->arena, n * sizeof *names);
+    if (!names) return fail_nomem(reading->diag);
+    list_sets(reading, names);
+    const char *nearest = text_nearest(name, names, n);
+    const char *hint = nearest ? arena_printf(reading->arena, "did you mean '%s'?", nearest)
+                               : "sets are those of the GPU's file in configs/calibration, and of default.json";
+    if (!hint) return fail_nomem(reading->diag);
+    return diag_error(reading->diag, SIM_E_CONFIG, reading->request->sets_where, hint,
+                      "no calibration of this GPU has a set '%s'", name);
+}
+
+static int check_sets(const struct reading *reading)
+{
+    const char *kernels = reading->request->kernels, *collectives = reading->request->collectives;
+    const int code = check_set(reading, kernels);
+    return code == 0 && strcmp(kernels, collectives) != 0 ? check_set(reading, collectives) : code;
+}
+
+/* --- Taking classes --- */
+
+/* Takes a class's measured points. Their ratios to the law are those on the GPU that was measured, which the file names. */
+static int take_table(const struct reading *reading, const struct source *source, enum kernel_class class,
+                      const struct calibration_class *found)
+{
+    struct gpu_spec gpu;
+    if (found->table.n == 0) return 0;
+    const int code = catalog_gpu(reading->catalog, source->file.gpu, source->path, reading->arena, &gpu, reading->diag);
+    if (code != 0) return code;
+    return calibration_table_make(class, &found->table, &found->params, &gpu, reading->arena,
+                                  &reading->calibration->kernels.tables[class], reading->diag);
+}
+
+/* Takes the classes that are still at their initial values. Range and table are those of the GPU itself alone. */
+static int take_source(const struct reading *reading, const struct source *source)
+{
+    const struct calibration_request *request = reading->request;
+    struct calibration *calibration = reading->calibration;
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < KERNEL_CLASS_COUNT; i++) {
+        const char *preferred = i < KERNEL_ALL_REDUCE ? request->kernels : request->collectives;
+        const struct calibration_set *set = find_set(&source->file, preferred, i);
+        if (!set || calibration->origin[i] != initial) continue;
+        calibration->kernels.params[i] = set->classes[i].params;
+        calibration->writes_kv[i] = set->classes[i].writes_kv;
+        calibration->origin[i] = source->origin ? source->origin : set->name;
+        if (source->origin) continue;
+        calibration->kernels.ranges[i] = set->classes[i].range;
+        code = take_table(reading, source, (enum kernel_class)i, &set->classes[i]);
+    }
+    return code;
 }
 
 static bool is_complete(const struct calibration *calibration, const bool *needed)
@@ -82,31 +218,44 @@ static void borrow(struct calibration *calibration, enum kernel_class class, enu
     calibration->origin[class] = calibration->origin[like];
 }
 
-/* Takes from the calibration of that name if there is one; `file` stays empty when there is none. */
-static int take_name(const struct taking *taking, const char *name, const char *origin, struct calibration_file *file)
+static int open_sources(struct reading *reading)
 {
-    const char *path = path_of(taking->catalog, name, taking->arena);
-    *file = (struct calibration_file){0};
-    if (!path) return diag_error(taking->diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-    if (access(path, F_OK) != 0) return 0;
-    const int code = calibration_file_read(path, taking->arena, file, taking->diag);
-    return code == 0 ? take_file(taking, file, path, origin) : code;
+    int code = open_asked_for(reading);
+    if (code == 0) code = open_own(reading);
+    if (code == 0) code = check_gpu(reading);
+    return code == 0 ? open_alike(reading) : code;
+}
+
+/* The defaults are opened only for classes and sets that no other source has. */
+static int take_sources(struct reading *reading)
+{
+    const struct calibration_request *request = reading->request;
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < POOLED; i++) code = take_source(reading, &reading->sources[i]);
+    if (code == 0 && !(is_complete(reading->calibration, request->needed) && has_set(reading, request->kernels) &&
+                       has_set(reading, request->collectives))) {
+        code = open_if_there(reading, by_default, by_default, &reading->sources[POOLED]);
+        if (code == 0) code = take_source(reading, &reading->sources[POOLED]);
+    }
+    return code == 0 ? check_sets(reading) : code;
+}
+
+static bool is_measured(const struct source *source)
+{
+    return !source->origin && source->file.sets.n > 0;
 }
 
 int calibration_read(const struct catalog *catalog, const struct calibration_request *request, struct arena *arena,
                      struct calibration *calibration, struct diag *diag)
 {
-    const struct taking taking = {catalog, request, arena, calibration, diag};
-    struct calibration_file own, other;
+    struct reading reading = {.catalog = catalog, .request = request, .arena = arena, .calibration = calibration,
+                              .diag = diag};
     *calibration = (struct calibration){.calibrated = false};
     kernel_set_init(&calibration->kernels);
     for (size_t i = 0; i < KERNEL_CLASS_COUNT; i++) calibration->origin[i] = initial;
-    int code = take_name(&taking, request->name, NULL, &own);
-    calibration->calibrated = own.sets.n > 0;
-    if (code == 0 && own.like && !is_complete(calibration, request->needed))
-        code = take_name(&taking, own.like, own.like, &other);
-    if (code == 0 && !is_complete(calibration, request->needed))
-        code = take_name(&taking, by_default, by_default, &other);
+    int code = open_sources(&reading);
+    if (code == 0) code = take_sources(&reading);
+    calibration->calibrated = is_measured(&reading.sources[ASKED_FOR]) || is_measured(&reading.sources[OWN]);
     borrow(calibration, KERNEL_GEMM_INT4, KERNEL_GEMM); /* a quarter of its bytes */
     borrow(calibration, KERNEL_KV_WRITE, KERNEL_RESIDUAL);
     return code;
@@ -115,7 +264,8 @@ int calibration_read(const struct catalog *catalog, const struct calibration_req
 int calibration_load(const struct catalog *catalog, const char *name, const char *set, struct arena *arena,
                      struct calibration *calibration, struct diag *diag)
 {
-    const struct calibration_request request = {.name = name, .kernels = set, .collectives = set};
+    struct calibration_request request = {.kernels = set, .collectives = set};
+    *(path_is_json(name) ? &request.file : &request.gpu) = name;
     return calibration_read(catalog, &request, arena, calibration, diag);
 }
 

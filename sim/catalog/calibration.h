@@ -17,11 +17,12 @@
  *             "held_out": {"by": "llm", "error": {... as "fit"}, "folds": {"llama-2-70b": {...}},
  *                          "roofline": {...}, "layer_sum": {...}} } } } }
  *
- * A set that lacks a class takes it from the file's other sets, in their order, then from the GPU that this one is like,
- * then from default.json, whose parameters were fitted over all GPUs together, and last from the initial values of
- * kernel.h; the last three have no range. A GPU without a file of its own takes all from the last two. Where nothing was
- * fitted for them, products with 4-bit weights follow the law of 16-bit ones and writing the KV cache that of residual
- * sums, out of range. Attention with "writes_kv": true was measured together with writing the cache.
+ * A set that lacks a class takes it from the file's other sets, in their order. What a calibration of one's own lacks comes
+ * from the file of the GPU itself, then from the GPU that one of the two is like, then from default.json, whose parameters
+ * were fitted over all GPUs together, and last from the initial values of kernel.h; the last three have no range. A GPU
+ * without a file of its own takes all from the last two. Where nothing was fitted for them, products with 4-bit weights
+ * follow the law of 16-bit ones and writing the KV cache that of residual sums, out of range. Attention with
+ * "writes_kv": true was measured together with writing the cache.
  *
  * A "table" is optional: `orrery calibrate --table` writes it, the files of configs/calibration have none. Members of a
  * shape are those of models/kernel_shape.h by name; what runs (and what follows from the call: "pairs" of prompts, the
@@ -41,17 +42,20 @@ struct calibration {
 };
 
 struct calibration_request {
-    const char *name;                  /* mostly that of a GPU; or a path that ends in ".json" */
+    const char *gpu;                   /* whose own file is taken, if there is one; NULL: that of `file` */
     const char *kernels, *collectives; /* preferred sets */
     const bool *needed;                /* by class; NULL: all. The defaults are read only where one of them lacks */
+    const char *file;                  /* NULL, or what goes before the GPU's own: a name, or a path ending in ".json" */
+    const char *where, *sets_where;    /* the places that name the file and the sets, for findings; may be NULL */
 };
 
-/* Reads what is asked for; where there is no such file, the defaults. Texts live in `arena`. Returns 0, SIM_E_CONFIG,
- * SIM_E_IO or SIM_E_NOMEM. */
+/* Reads what is asked for. A `file` that does not exist, a GPU to be like that has none, and a set that none of the files
+ * has are errors; a calibration of another GPU gets a warning, unless one is like the other. Texts live in `arena`.
+ * Returns 0, SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
 int calibration_read(const struct catalog *catalog, const struct calibration_request *request, struct arena *arena,
                      struct calibration *calibration, struct diag *diag);
 
-/* The same for all classes, and one set. */
+/* The same for all classes, and one set, of a GPU by name or a file by path. */
 int calibration_load(const struct catalog *catalog, const char *name, const char *set, struct arena *arena,
                      struct calibration *calibration, struct diag *diag);
 

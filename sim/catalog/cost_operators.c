@@ -1,7 +1,6 @@
 #include "sim/catalog/cost_operators.h"
 
 #include "sim/catalog/cost_kind.h"
-#include "sim/catalog/shelf.h"
 
 #include <string.h>
 
@@ -63,26 +62,23 @@ static void find_classes(const struct operators_parts *parts, bool needed[KERNEL
     if (parts->split.direct_all_reduce) needed[KERNEL_ALL_REDUCE] = true; /* for long messages */
 }
 
-/* The calibration, by the GPU's name unless another one is asked for, which then must exist. */
+/* The calibration of the GPU, behind another one where that is asked for. */
 static int find_calibration(const struct operators_params *params, const struct cost_request *request,
                             struct operators_parts *parts, struct cost_operators *cost)
 {
-    static const struct shelf calibrations = {"calibration", "calibration", "ls configs/calibration"};
     bool needed[KERNEL_CLASS_COUNT] = {false};
     const bool by_engine = is_auto(params->kernels);
-    struct calibration_request wanted = {
-        .name = request->gpu->name,
+    const struct calibration_request wanted = {
+        .gpu = request->gpu->name,
         .kernels = by_engine ? cost->engine.kernels : params->kernels,
         .collectives = by_engine ? cost->engine.collectives : params->kernels,
         .needed = needed,
+        .file = is_auto(params->calibration) ? NULL : params->calibration,
+        .where = request->where,
+        .sets_where = by_engine ? cost->engine.path : request->where,
     };
-    int code = 0;
-    if (!is_auto(params->calibration))
-        code = shelf_find(request->catalog, &calibrations, params->calibration, request->where, request->arena,
-                          &wanted.name, request->diag);
     find_classes(parts, needed);
-    if (code == 0)
-        code = calibration_read(request->catalog, &wanted, request->arena, &cost->calibration, request->diag);
+    const int code = calibration_read(request->catalog, &wanted, request->arena, &cost->calibration, request->diag);
     if (code != 0) return code;
     engine_preset_adapt(&cost->engine, &cost->calibration.kernels);
     parts->split.attention_writes_kv = calibration_writes_kv(&cost->calibration);

@@ -136,7 +136,8 @@ void engine_preset_adapt(const struct engine_preset *preset, struct kernel_set *
 int engine_preset_kernels(const struct engine_preset *preset, const struct catalog *catalog, const char *gpu,
                           struct arena *arena, struct calibration *calibration, struct diag *diag)
 {
-    const struct calibration_request request = {gpu, preset->kernels, preset->collectives, NULL};
+    const struct calibration_request request = {.gpu = gpu, .kernels = preset->kernels,
+                                                .collectives = preset->collectives, .sets_where = preset->path};
     const int code = calibration_read(catalog, &request, arena, calibration, diag);
     if (code == 0) engine_preset_adapt(preset, &calibration->kernels);
     return code;
@@ -163,6 +164,7 @@ int catalog_engine(const struct catalog *catalog, const char *name, const char *
     int code = shelf_find(catalog, &engines, name, where, arena, &path, diag);
     if (code == 0) code = shelf_bind(path, engine_preset_fields, arena, preset, sizeof *preset, diag);
     if (code != 0) return code;
+    preset->path = path;
     preset->name = shelf_entry_name(arena, path);
     return preset->name ? check_order(preset, where, diag) : diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
 }

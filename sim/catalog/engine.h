@@ -37,7 +37,8 @@ struct engine_overhead {
 };
 
 struct engine_preset {
-    const char *name, *summary, *source;
+    const char *name, *path; /* of the file; NULL: read from none */
+    const char *summary, *source;
     const char *kernels, *collectives; /* names of calibration sets */
     bool direct_all_reduce, fused_residual; /* see llm_split */
     bool fused_narrowing; /* operators hand activations of fp8 products on in fp8 */

@@ -64,6 +64,24 @@ holds_true "sum(json_extract(v, '\$.launches') * (operator = 'up')) = 27"
 run 2 explain cost "$T/s.json" --set services.chat.cost=roofline
 err 'knows neither latent attention nor layers of two kinds'
 
+# What is misspelt is refused before anything runs, whoever misspelt it.
+service llama-2-7b 1 none
+for verb in validate run 'explain cost'; do
+    run 2 $verb "$T/s.json" --set services.chat.cost.kernels=isolatd
+    err "no calibration of this GPU has a set 'isolatd'; did you mean 'isolated'?"
+    run 2 $verb "$T/s.json" --set services.chat.cost.calibration=nowhere.json
+    err "error: there is no calibration 'nowhere.json'"
+    run 2 $verb "$T/s.json" --set services.chat.cost.calibration=a100-80-sxn
+    err "unknown calibration 'a100-80-sxn'; did you mean 'a100-80-sxm'?"
+done
+sed 's/"kernels": "in-model"/"kernels": "nonsense"/' configs/engines/vllm-0.2.json >"$T/engine.json"
+run 2 validate "$T/s.json" --set services.chat.cost.engine="$T/engine.json"
+err "$T/engine.json: error: no calibration of this GPU has a set 'nonsense'"
+run 2 run "$T/s.json" --set services.chat.cost.calibration=default --strict-domain
+err 'the operators cost is not calibrated'
+run 0 run "$T/s.json" --set services.chat.cost.calibration=h100-sxm
+err "warning: the calibration 'h100-sxm' is of 'h100-sxm', but the GPU is 'a100-80-sxm'"
+
 # What would be ignored is refused.
 service llama-2-7b 1 none
 run 2 explain cost "$T/s.json" --operators --set services.chat.cost=roofline

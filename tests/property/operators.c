@@ -64,7 +64,7 @@ static int make(struct cost_fixture *fixture, const struct subject *subject, dou
 {
     char path[256], document[600];
     snprintf(path, sizeof path, "%s/%g.json", test_tmpdir(), high);
-    calibration_fixture_write_all(path, high);
+    calibration_fixture_write_all(path, subject->gpu, high);
     snprintf(document, sizeof document, "{'cost': {'kind': 'operators', 'calibration': '%s', 'engine': '%s'}}", path,
              engine);
     const int code = cost_fixture_init(fixture, document, subject->gpu, subject->llm, subject->tensor_parallel, 1);
@@ -341,7 +341,7 @@ static void single_steps_change_nothing(void)
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         char path[256], scenario[1200];
         snprintf(path, sizeof path, "%s/%g.json", test_tmpdir(), ends[i]);
-        calibration_fixture_write_all(path, ends[i]);
+        calibration_fixture_write_all(path, "a100-80-sxm", ends[i]);
         snprintf(scenario, sizeof scenario,
                  "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"}, \"seed\": 3,"
                  " \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": 2, \"kv\": {\"blocks\": 500},"

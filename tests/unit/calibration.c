@@ -95,7 +95,8 @@ static void sets_are_chosen_apart_for_collectives(void)
     calibration_fixture_write(bench.gpu_path, mine, sizeof mine / sizeof *mine);
     FILE *broken = fopen(bench.default_path, "w");
     MUST(broken != NULL && fclose(broken) == 0);
-    const struct calibration_request request = {"mine", "in-model", "isolated", needed};
+    const struct calibration_request request = {
+        .gpu = "mine", .kernels = "in-model", .collectives = "isolated", .needed = needed};
     MUST(calibration_read(&bench.catalog, &request, &bench.arena, &bench.calibration, &bench.diag) == 0);
     check_class(&bench, KERNEL_GEMM, 3e-6, "in-model");
     check_class(&bench, KERNEL_SEND, 1e-6, "isolated");
@@ -125,6 +126,122 @@ static void what_is_missing_comes_from_a_gpu_alike(void)
     check_class(&bench, KERNEL_GEMM, 1e-6, "mine");
     check_class(&bench, KERNEL_NORM, 2e-6, "mine");
     check_class(&bench, KERNEL_ROTARY, 5e-6, "default");
+    arena_fini(&bench.arena);
+}
+
+static int read_asked_for(struct bench *bench, const char *gpu, const char *file, const char *set)
+{
+    const struct calibration_request request = {
+        .gpu = gpu, .kernels = set, .collectives = set, .file = file, .where = "s.json:1:1", .sets_where = "e.json"};
+    diag_init(&bench->diag);
+    const int code = calibration_read(&bench->catalog, &request, &bench->arena, &bench->calibration, &bench->diag);
+    bench->message[0] = 0;
+    if (bench->diag.n_items > 0) diag_format(&bench->diag.items[0], bench->message, sizeof bench->message);
+    return code;
+}
+
+/* One's own measurements go before the shipped ones, which stay where there are none. */
+static void a_calibration_asked_for_stands_beside_the_own_one(void)
+{
+    static const struct calibration_part asked[] = {{"in-model", KERNEL_GEMM, 7e-6, 50.0, NULL}};
+    static const struct calibration_part own[] = {{"in-model", KERNEL_GEMM, 1e-6, 100.0, NULL},
+                                                  {"in-model", KERNEL_NORM, 2e-6, 100.0, NULL}};
+    static const struct calibration_part defaults[] = {{"in-model", KERNEL_GEMM, 4e-6, 0.0, NULL},
+                                                       {"in-model", KERNEL_ROTARY, 5e-6, 0.0, NULL}};
+    char path[300];
+    struct bench bench;
+    set_up(&bench);
+    snprintf(path, sizeof path, "%s/asked.json", bench.root);
+    calibration_fixture_write(path, asked, 1);
+    calibration_fixture_write(bench.default_path, defaults, 2);
+    snprintf(bench.gpu_path, sizeof bench.gpu_path, "%s/calibration/made-up.json", bench.root);
+    calibration_fixture_write(bench.gpu_path, own, 2);
+    for (int i = 0; i < 2; i++) {
+        MUST((i > 0 ? load(&bench, path, "in-model") : read_asked_for(&bench, "made-up", path, "in-model")) == 0);
+        check_class(&bench, KERNEL_GEMM, 7e-6, "in-model");
+        check_class(&bench, KERNEL_NORM, 2e-6, "in-model");
+        check_class(&bench, KERNEL_ROTARY, 5e-6, "default");
+        CHECK(bench.calibration.calibrated && bench.diag.n_items == 0);
+        CHECK(bench.calibration.kernels.ranges[KERNEL_GEMM].high[0] == 50.0);
+        CHECK(bench.calibration.kernels.ranges[KERNEL_NORM].high[0] == 100.0);
+    }
+    MUST(read_asked_for(&bench, "made-up", "made-up", "in-model") == 0);
+    check_class(&bench, KERNEL_GEMM, 1e-6, "in-model");
+    arena_fini(&bench.arena);
+}
+
+static void the_defaults_asked_for_calibrate_nothing(void)
+{
+    static const struct calibration_part own[] = {{"in-model", KERNEL_GEMM, 1e-6, 100.0, NULL}};
+    struct bench bench;
+    set_up(&bench);
+    calibration_fixture_write(bench.gpu_path, own, 1);
+    FILE *file = fopen(bench.default_path, "w");
+    MUST(file != NULL);
+    fputs("{\"gpu\": \"default\", \"sets\": {\"in-model\": {}}}", file);
+    fclose(file);
+    for (int i = 0; i < 2; i++) {
+        MUST(read_asked_for(&bench, "mine", i > 0 ? bench.default_path : "default", "in-model") == 0);
+        CHECK(!bench.calibration.calibrated && bench.diag.n_items == 0);
+        CHECK_EQ_STR(bench.calibration.origin[KERNEL_GEMM], "initial");
+    }
+    arena_fini(&bench.arena);
+}
+
+static void check_message(const struct bench *bench, const char *expected)
+{
+    if (strstr(bench->message, expected) == NULL) CHECK_EQ_STR(bench->message, expected);
+}
+
+static void what_does_not_exist_is_told(void)
+{
+    static const struct calibration_part own[] = {{"in-model", KERNEL_GEMM, 1e-6, 100.0, NULL}};
+    static const struct calibration_part defaults[] = {{"isolated", KERNEL_GEMM, 1e-6, 0.0, NULL}};
+    char twin[300];
+    struct bench bench;
+    set_up(&bench);
+    calibration_fixture_write(bench.gpu_path, own, 1);
+    calibration_fixture_write(bench.default_path, defaults, 1);
+    CHECK_EQ_INT(read_asked_for(&bench, "mine", NULL, "isolated"), 0);
+    CHECK_EQ_INT(read_asked_for(&bench, "mine", NULL, "isolatd"), SIM_E_CONFIG);
+    check_message(&bench, "e.json: error: no calibration of this GPU has a set 'isolatd'; did you mean 'isolated'?");
+    CHECK_EQ_INT(load(&bench, "mine", "nonsense"), SIM_E_CONFIG);
+    check_message(&bench, "error: no calibration of this GPU has a set 'nonsense'");
+    CHECK_EQ_INT(read_asked_for(&bench, "mine", "mime", "in-model"), SIM_E_CONFIG);
+    check_message(&bench, "s.json:1:1: error: unknown calibration 'mime'; did you mean 'mine'?");
+    CHECK_EQ_INT(read_asked_for(&bench, "mine", "nowhere.json", "in-model"), SIM_E_CONFIG);
+    check_message(&bench, "s.json:1:1: error: there is no calibration 'nowhere.json'");
+    snprintf(twin, sizeof twin, "%s/calibration/twin.json", bench.root);
+    FILE *file = fopen(twin, "w");
+    MUST(file != NULL);
+    fputs("{\"gpu\": \"twin\", \"like\": \"mime\", \"sets\": {}}", file);
+    fclose(file);
+    CHECK_EQ_INT(load(&bench, "twin", "in-model"), SIM_E_CONFIG);
+    check_message(&bench, "twin.json: error: unknown calibration 'mime'; did you mean 'mine'?");
+    arena_fini(&bench.arena);
+}
+
+static void a_calibration_of_another_gpu_is_told(void)
+{
+    static const struct calibration_part parts[] = {{"in-model", KERNEL_GEMM, 1e-6, 100.0, NULL}};
+    char twin[300];
+    struct bench bench;
+    set_up(&bench);
+    calibration_fixture_write(bench.gpu_path, parts, 1);
+    MUST(read_asked_for(&bench, "k80", bench.gpu_path, "in-model") == 0);
+    CHECK(bench.diag.n_warnings == 1);
+    check_message(&bench, "' is of 'made-up', but the GPU is 'k80'");
+    snprintf(twin, sizeof twin, "%s/calibration/k80.json", bench.root);
+    FILE *file = fopen(twin, "w");
+    MUST(file != NULL);
+    fputs("{\"gpu\": \"k80\", \"like\": \"made-up\", \"sets\": {}}", file);
+    fclose(file);
+    snprintf(twin, sizeof twin, "%s/calibration/made-up.json", bench.root);
+    calibration_fixture_write(twin, parts, 1);
+    MUST(read_asked_for(&bench, "k80", bench.gpu_path, "in-model") == 0);
+    CHECK(bench.diag.n_items == 0);
+    MUST(read_asked_for(&bench, "made-up", bench.gpu_path, "in-model") == 0);
+    CHECK(bench.diag.n_items == 0);
     arena_fini(&bench.arena);
 }
 
@@ -309,6 +426,10 @@ TEST_SUITE(calibration)
     TEST(classes_come_from_the_nearest_set);
     TEST(sets_are_chosen_apart_for_collectives);
     TEST(what_is_missing_comes_from_a_gpu_alike);
+    TEST(a_calibration_asked_for_stands_beside_the_own_one);
+    TEST(the_defaults_asked_for_calibrate_nothing);
+    TEST(what_does_not_exist_is_told);
+    TEST(a_calibration_of_another_gpu_is_told);
     TEST(without_files_the_initial_values_hold);
     TEST(products_with_4_bit_weights_follow_those_with_16);
     TEST(writing_the_cache_follows_residual_sums);
