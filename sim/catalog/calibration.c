@@ -117,10 +117,10 @@ static bool is_like(const struct source *source, const char *gpu)
 static int check_gpu(const struct reading *reading)
 {
     const struct source *asked = &reading->sources[ASKED_FOR];
-    const char *gpu = reading->request->gpu;
-    if (!gpu || !asked->path || is_pooled(&asked->file)) return 0;
+    if (!reading->request->gpu || !asked->path || is_pooled(&asked->file)) return 0;
+    const char *gpu = name_of(reading->request->gpu, reading->arena);
     const char *measured = name_of(asked->file.gpu, reading->arena);
-    if (!measured) return fail_nomem(reading->diag);
+    if (!gpu || !measured) return fail_nomem(reading->diag);
     if (strcmp(measured, gpu) == 0 || is_like(asked, gpu) || is_like(&reading->sources[OWN], measured)) return 0;
     diag_warning(reading->diag, reading->request->where, "take the calibration of this GPU, or \"auto\"",
                  "the calibration '%s' is of '%s', but the GPU is '%s'", reading->request->file, asked->file.gpu, gpu);

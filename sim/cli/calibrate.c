@@ -179,12 +179,45 @@ static int fit(struct reading *reading)
 
 /* --- Predicting --- */
 
+/* Tells whose laws stand in for measurements that there are none of. */
+static int warn_of_stand_ins(struct reading *reading, const struct calibration *calibration,
+                             const struct profile *profile)
+{
+    const char *names[KERNEL_CLASS_COUNT];
+    size_t n = 0;
+    struct text text;
+    text_init(&text);
+    for (size_t class = 0; class < KERNEL_CLASS_COUNT; class ++) {
+        const char *origin = calibration->origin[class];
+        size_t i = 0;
+        if (calibration->kernels.ranges[class].fitted || !profile_has_class(profile, (enum kernel_class) class))
+            continue;
+        while (i < n && strcmp(names[i], origin) != 0) i++;
+        if (i < n) continue;
+        text_printf(&text, "%s'%s'", n > 0 ? ", " : "", origin);
+        names[n++] = origin;
+    }
+    const int code = text.failed ? SIM_E_NOMEM : 0;
+    if (code == 0 && n > 0)
+        diag_warning(&reading->cli->diag, reading->gpu, "'orrery calibrate --gpu' fits a profile of it",
+                     "there are no measurements of this GPU for some of the rows; the laws of %s stand in", text.chars);
+    text_fini(&text);
+    return code;
+}
+
+static int read_calibration(struct reading *reading, const char *set, struct calibration *calibration)
+{
+    const struct calibration_request request = {.gpu = reading->gpu, .kernels = set, .collectives = set,
+                                                .file = reading->options->calibration, .where = "--calibration",
+                                                .sets_where = reading->options->set != NULL ? "--set" : NULL};
+    return calibration_read(&reading->catalog, &request, &reading->arena, calibration, &reading->cli->diag);
+}
+
 static int predict(struct reading *reading)
 {
     struct cli *cli = reading->cli;
     const struct calibrate_options *options = reading->options;
     const char *gpu = reading->gpu, *set = reading->profiles[0].set;
-    const char *name = options->calibration != NULL ? options->calibration : gpu;
     for (size_t i = 1; i < reading->n; i++)
         if (strcmp(reading->profiles[i].set, set) != 0)
             return fail_usage(cli, "name one of them with --set, or predict them one by one",
@@ -192,19 +225,14 @@ static int predict(struct reading *reading)
     struct calibration calibration;
     struct profile joined;
     struct prediction prediction;
-    int code = calibration_load(&reading->catalog, name, set, &reading->arena, &calibration, &cli->diag);
-    if (code == 0 && options->calibration != NULL && !calibration.calibrated)
-        code = diag_error(&cli->diag, SIM_E_USAGE, NULL, "a file ends in '.json'", "there is no calibration '%s'",
-                          name);
+    int code = read_calibration(reading, set, &calibration);
     if (code == 0) code = profile_join(reading->profiles, reading->n, &reading->arena, &joined, &cli->diag);
     if (code == 0) {
         joined.path = reading->profiles[0].path;
         code = predict_profile(&calibration, set, &joined, &prediction, &cli->diag);
     }
+    if (code == 0) code = warn_of_stand_ins(reading, &calibration, &joined);
     if (code != 0) return code;
-    if (prediction.is_default)
-        diag_warning(&cli->diag, gpu, "'orrery calibrate --gpu' fits a profile of it",
-                     "there are no measurements of this GPU for some of the rows; parameters of other GPUs were used");
     return calibrate_print_prediction(gpu, &prediction, &joined, options->json, cli->out);
 }
 

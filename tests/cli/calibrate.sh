@@ -65,7 +65,9 @@ run 0 calibrate --predict a100-80-sxm "$T/points.csv" --set in-model --calibrati
 json '$.table_frac' 1
 json '$.rows' 13
 run 2 calibrate --predict a100-80-sxm "$T/points.csv" --calibration "$T/nowhere.json"
-err "there is no calibration '$T/nowhere.json'; a file ends in '.json'"
+err "--calibration: error: there is no calibration '$T/nowhere.json'"
+run 2 calibrate --predict a100-80-sxm "$T/points.csv" --set nonsense
+err "--set: error: no calibration of this GPU has a set 'nonsense'"
 run 2 calibrate --gpu a100-80-sxm "$T/points.csv" --calibration "$T/table.json"
 err 'only a prediction takes a calibration; leave out --calibration'
 cat >"$T/table-run.json" <<END
@@ -150,7 +152,9 @@ if [ -f configs/calibration/a100-80-sxm.json ]; then
     run 0 calibrate --predict k80 --json "$T/norm.csv"
     json '$.default' 1
     json '$.in_range_frac' 0
-    err 'k80: warning: there are no measurements of this GPU'
+    err "k80: warning: there are no measurements of this GPU for some of the rows; the laws of 'default' stand in"
+    run 0 calibrate --predict a30 "$T/norm.csv"
+    err "a30: warning: there are no measurements of this GPU for some of the rows; the laws of 'a100-80-sxm' stand in"
     run 0 calibrate --predict a100-80-sxm --set in-model "$T/norm.csv"
     grep -qE '^norm +60 ' "$T/out" || complain 'the error of the operator'
 fi
