@@ -3,6 +3,9 @@
 #include <inttypes.h>
 #include <math.h>
 
+/* A median error that is no fit, and one that is none where a plain roofline's is smaller by the factor. */
+static const double poor_median = 0.5, beaten_median = 0.1, beaten_factor = 2.0;
+
 static int64_t count_rows(const struct profile *profile, enum kernel_class class)
 {
     int64_t n = 0;
@@ -35,6 +38,21 @@ static int check_errors(const char *class, const struct fold_report *report, str
     return 0;
 }
 
+/* A law that most rows are far from, or that one with three parameters beats by far, fits no rows of such a GPU. */
+static void warn_of_misfit(const char *class, const struct fold_report *report, struct diag *diag)
+{
+    static const char hint[] = "wrong GPU, LLM or unit of time?";
+    const double median = report->fit.cuts[CUT_ALL].median, held_out = report->held_out.cuts[CUT_ALL].median;
+    const struct fit_error *roofline = &report->roofline.cuts[CUT_ALL];
+    if (median > poor_median)
+        diag_warning(diag, NULL, hint, "'%s' is fitted badly: its median error is %.0f %%", class, 100.0 * median);
+    else if (roofline->rows > 0 && held_out > beaten_median && held_out > beaten_factor * roofline->median)
+        diag_warning(diag, NULL, hint,
+                     "'%s' is fitted badly: its median error is %.0f %%, held out, that of a roofline "
+                     "%.0f %%",
+                     class, 100.0 * held_out, 100.0 * roofline->median);
+}
+
 static int fit_one(struct calibrated_set *set, enum kernel_class class, struct arena *arena, struct diag *diag)
 {
     const struct kernel_class_info *info = kernel_class_info(class);
@@ -50,7 +68,9 @@ static int fit_one(struct calibrated_set *set, enum kernel_class class, struct a
     set->classes[class] = found;
     const int code = folds_run(class, &set->rows, set->is_pooled ? FOLD_BY_GPU : FOLD_BY_GROUP, arena, &found->report,
                                diag);
-    return code == 0 ? check_errors(info->name, &found->report, diag) : code;
+    if (code != 0) return code;
+    warn_of_misfit(info->name, &found->report, diag);
+    return check_errors(info->name, &found->report, diag);
 }
 
 int calibrate_set(const char *name, const struct profile *profiles, size_t n_profiles, bool is_pooled,

@@ -21,7 +21,7 @@ struct calibrated_set {
 
 /* Fits every class that the profiles have rows of, and cross-validates it: over GPUs when `is_pooled`, else as the
  * profiles group their rows. A class with fewer rows than parameters is fitted in part, one with a single row is left
- * out, both with a warning. Everything lives in `arena`, and the profiles must live as long. Returns 0, SIM_E_DATA when
+ * out, both with a warning, as are laws far from their rows. Everything lives in `arena`, and the profiles must live as long. Returns 0, SIM_E_DATA when
  * no class can be fitted, or SIM_E_NOMEM. */
 int calibrate_set(const char *name, const struct profile *profiles, size_t n_profiles, bool is_pooled,
                   struct arena *arena, struct calibrated_set *set, struct diag *diag);

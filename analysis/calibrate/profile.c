@@ -18,6 +18,8 @@
 
 enum { FIRST_ROWS = 256, FIRST_GROUPS = 16, MAX_QUOTE_CHARS = 60, MAX_SET_CHARS = 64 };
 
+const char profile_faster_than_peak[] = "faster than the peak";
+
 /* Data sheets state the peak at a clock that boards exceed in short kernels. */
 static const double peak_slack = 1.1;
 
@@ -199,7 +201,7 @@ static const char *reason_to_drop(const struct profile_row *row)
     const struct kernel_time law = initial_time(row->gpu, &row->call);
     if (!isfinite(law.seconds)) return "no finite time by the law of its class";
     const double peak_s = law.flop / gpu_peak_flop_per_s(row->gpu, compute_format(&row->call));
-    return row->measured_s * peak_slack < peak_s ? "faster than the peak" : NULL;
+    return row->measured_s * peak_slack < peak_s ? profile_faster_than_peak : NULL;
 }
 
 int profile_add(struct profile_reader *reader, const struct profile_row *row)

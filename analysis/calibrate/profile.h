@@ -41,6 +41,7 @@ struct profile {
     size_t n_groups;
     struct profile_dropped dropped[PROFILE_MAX_REASONS];
     size_t n_dropped;
+    bool uses_llm, uses_tensor_parallel; /* of the options: the file does not say them itself */
     char hash[HASH_HEX_CHARS]; /* of the file */
 };
 
@@ -51,6 +52,9 @@ struct profile_options {
     const char *llm;         /* name in the catalog, NULL: found in the file's name where the format needs one */
     int64_t tensor_parallel; /* 0: from the file or its name, else 1 */
 };
+
+/* Why rows are dropped that would be faster than the peak of the data sheet. */
+extern const char profile_faster_than_peak[];
 
 /* Reads a file of any format. Rows and texts live in `arena`. Returns 0, SIM_E_IO, SIM_E_DATA (unknown header, a wrong
  * number, with its place), SIM_E_CONFIG (unknown LLM) or SIM_E_NOMEM. */

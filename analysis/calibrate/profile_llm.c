@@ -52,7 +52,7 @@ static int llm_of_name(struct profile_reader *reader, const char **llm)
     return status;
 }
 
-int profile_llm_split(struct profile_reader *reader, struct profile_llm *llm, int64_t tensor)
+static int set_split(struct profile_reader *reader, struct profile_llm *llm, int64_t tensor)
 {
     const char *problem = tensor < 1 || tensor > MAX_TENSOR ? "no such tensor-parallel degree"
                                                             : llm_parallel_problem(&llm->spec, tensor, 1);
@@ -62,6 +62,12 @@ int profile_llm_split(struct profile_reader *reader, struct profile_llm *llm, in
     llm->split = (struct llm_split){.tensor = tensor, .pipeline = 1, .expert = 1, .gpus_per_node = GPUS_PER_NODE};
     llm->shard = llm_shard(&llm->spec, tensor, 1);
     return 0;
+}
+
+int profile_llm_split(struct profile_reader *reader, struct profile_llm *llm, int64_t tensor)
+{
+    reader->profile->uses_tensor_parallel = false;
+    return set_split(reader, llm, tensor);
 }
 
 int profile_llm_find(struct profile_reader *reader, struct profile_llm *llm)
@@ -76,7 +82,8 @@ int profile_llm_find(struct profile_reader *reader, struct profile_llm *llm)
     if (status == 0) status = catalog_llm(options->catalog, name, path, reader->arena, &llm->spec, reader->diag);
     if (status < 0) return status;
     const int64_t tensor = options->tensor_parallel;
-    return profile_llm_split(reader, llm, tensor > 0 ? tensor : tensor_of_name(file_name(path)));
+    reader->profile->uses_llm = reader->profile->uses_tensor_parallel = true;
+    return set_split(reader, llm, tensor > 0 ? tensor : tensor_of_name(file_name(path)));
 }
 
 bool profile_llm_call(const struct profile_llm *llm, enum llm_operator op, int64_t tokens, struct kernel_call *call)

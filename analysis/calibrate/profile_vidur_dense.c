@@ -85,6 +85,7 @@ static struct kernel_call call_of(const struct vidur_row *row, enum vidur_op col
  * its shape. */
 static int find_llm(struct profile_reader *reader, const struct vidur_row *row, uint32_t *group)
 {
+    reader->profile->uses_llm = true;
     if (reader->options->llm != NULL) return profile_group(reader, group, "%s", reader->options->llm);
     const char *slash = strrchr(reader->profile->path, '/');
     const char *name = strstr(slash != NULL ? slash : reader->profile->path, "__");

@@ -5,7 +5,8 @@
  * The links of bridged pairs (a100_pairwise_nvlink) and between the pairs are those of the GPU's data sheet. Of the
  * network between nodes only its speed is known: eight GPUs of two A100 machines with a switch reach 22 GB/s, so these
  * are taken to have one adapter each, of 200 Gb/s, and those with H100 one of 400 Gb/s, which their GPUs share. Rows of
- * fewer than four GPUs of a node, which do not fill it, and those between nodes of other machines are left out. */
+ * fewer than four GPUs of a node, which do not fill it, and those between nodes of other machines are left out. The name
+ * of the file tells the topology ("network__a100_dgx__all_reduce.csv"), its folders do not. */
 #include "analysis/calibrate/profile_format.h"
 
 #include <math.h>
@@ -38,11 +39,12 @@ static bool recognise(const struct profile_reader *reader)
            columns.median >= 0;
 }
 
-/* Of the adapter of a node, by the topology in the file's path; 0 where it is not known. */
+/* Of the adapter of a node, by the topology in the file's name; 0 where it is not known. */
 static double adapter_bytes_per_s(const char *path)
 {
-    if (strstr(path, "a100_dgx") != NULL) return 25e9;
-    return strstr(path, "h100_dgx") != NULL ? 50e9 : 0.0;
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    if (strstr(name, "a100_dgx") != NULL) return 25e9;
+    return strstr(name, "h100_dgx") != NULL ? 50e9 : 0.0;
 }
 
 static const char *reason_to_drop(const struct profile_reader *reader, const struct network_columns *columns,
@@ -51,7 +53,8 @@ static const char *reason_to_drop(const struct profile_reader *reader, const str
     const struct collective_shape *shape = &row->call.shape.collective;
     if (columns->rank >= 0 && !profile_text_is(reader, columns->rank, "0")) return "another rank of the same operation";
     if (!(shape->nodes > 1.0)) return NULL;
-    if (!(shape->network_bytes_per_s > 0.0)) return "a network of unknown speed";
+    if (!(shape->network_bytes_per_s > 0.0))
+        return "between nodes, whose network the file's name (a100_dgx, h100_dgx) does not tell";
     if (row->call.class == KERNEL_SEND || shape->gpus / shape->nodes >= min_gpus_at_adapter) return NULL;
     return "too few GPUs of a node to fill its adapter";
 }

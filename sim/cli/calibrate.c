@@ -1,5 +1,6 @@
 /* orrery calibrate: fits the cost models of a GPU to measured profiles, or tells how far a shipped fit is from one; fits
  * the host time of an engine. */
+#include "sim/cli/calibrate_checks.h"
 #include "sim/cli/calibrate_engine.h"
 #include "sim/cli/calibrate_files.h"
 #include "sim/cli/calibrate_print.h"
@@ -95,6 +96,7 @@ static int read_profile(struct reading *reading, const char *argument, const cha
     if (code == 0) code = read_gpu(reading, gpu_name, where, &how.gpu);
     if (code == 0) code = profile_read(path, &how, &reading->arena, profile, &reading->cli->diag);
     if (code != 0) return code;
+    calibrate_check_profile(profile, &how, &reading->cli->diag);
     if (path == argument) reading->gpu = how.gpu->name;
     if (options->set != NULL) profile->set = options->set;
     reading->n++;
@@ -123,6 +125,8 @@ static int read_profiles(struct reading *reading, const struct cli_call *call, c
     reading->profiles = arena_alloc(&reading->arena, (size_t)call->n_arguments * sizeof *reading->profiles);
     if (reading->profiles == NULL) return SIM_E_NOMEM;
     int code = read_tensor_parallel(reading);
+    if (code == 0)
+        code = calibrate_check_llm(&reading->catalog, reading->options->llm, &reading->arena, &reading->cli->diag);
     for (int i = 0; code == 0 && i < call->n_arguments; i++) code = read_profile(reading, call->arguments[i], gpu);
     return code;
 }
@@ -304,6 +308,7 @@ const struct verb verb_calibrate = {
              "  gemm,16,4096,4096,fp16,fp16,21.5,llama-2-7b\n\n"
              "with the members of the kernel's shape as columns (models/*.h), the time in 'time_us' or 'time_s', and\n"
              "optionally 'operator' and 'group' (rows to be held out together). Without -o nothing is written.\n"
+             "The name of a file of Vidur's collectives tells its topology, like network__a100_dgx__all_reduce.csv.\n"
              "'--gpu default' fits all GPUs together: what GPUs without calibration use.\n"
              "With '--table' a file also keeps the measured points, and costs of the same shapes between them scale\n"
              "the fitted law to what was measured.\n\n"

@@ -117,9 +117,31 @@ err "$T/nowhere.csv: error: cannot open: No such file or directory"
 cmp -s "$T/kept.json" "$T/out.json" || complain 'a failed calibration changed the file'
 run 3 calibrate --gpu a100-80-sxm "$T/norm.csv" -o "$T/nowhere/x.json"
 err "$T/nowhere/x.json: error: "
-run 3 calibrate --gpu a100-80-sxm "$T/norm.csv" --report "$T/nowhere/plots"
+run 3 calibrate --gpu a100-80-sxm "$T/norm.csv" --report "$T/nowhere/plots" -o "$T/unwritten.json"
+no_file "$T/unwritten.json"
 err "$T/nowhere/plots: error: cannot make the directory: No such file or directory"
 ls "$T"/*.part >/dev/null 2>&1 && complain 'it left a part behind'
+
+# Profiles of another GPU, and options that a profile has no use for.
+awk 'BEGIN {
+    print "kernel,m,n,k,time_us"
+    for (i = 0; i < 12; i++) printf "gemm,%d,4096,4096,%.9g\n", 2 ^ i, 20 + 2 ^ i * 0.15
+}' >"$T/fast.csv"
+run 0 calibrate --gpu a100-80-sxm --llm llama-2-7b --tp 3 "$T/fast.csv"
+err "$T/fast.csv: warning: '--llm' is not used"
+err "$T/fast.csv: warning: '--tp' is not used"
+run 2 calibrate --gpu a100-80-sxm --llm lama-2-7b "$T/fast.csv"
+err "--llm: error: unknown LLM 'lama-2-7b'; did you mean 'llama-2-7b'?"
+run 0 calibrate --gpu k80 "$T/fast.csv"
+err "$T/fast.csv: warning: 10 of 12 rows are faster than the peak of 'k80', and are left out; wrong GPU, LLM or unit of time?"
+run 0 calibrate --predict k80 "$T/fast.csv"
+err 'rows are faster than the peak'
+awk 'BEGIN {
+    print "kernel,tokens,width,time_us"
+    for (i = 0; i < 20; i++) printf "norm,%d,4096,%.9g\n", 2 ^ (i % 10), i % 2 ? 5 : 50000
+}' >"$T/wild.csv"
+run 0 calibrate --gpu a100-80-sxm "$T/wild.csv"
+err "warning: 'norm' is fitted badly: its median error is"
 
 # Findings in profiles.
 printf 'a,b\n1,2\n' >"$T/unknown.csv"

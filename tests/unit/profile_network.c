@@ -3,6 +3,10 @@
 
 #include "tests/profile_fixture.h"
 
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
 #define VIDUR_HEADER                                                                                                   \
     ",time_stats.all_reduce.min,time_stats.all_reduce.median,rank,num_workers,size,collective,devices_per_node,"      \
     "max_devices_per_node\r\n"
@@ -18,6 +22,8 @@ static int64_t dropped(const struct profile *profile, const char *reason)
         if (CHECK_EQ_STR(profile->dropped[i].reason, reason)) return profile->dropped[i].rows;
     return 0;
 }
+
+static const char between_nodes[] = "between nodes, whose network the file's name (a100_dgx, h100_dgx) does not tell";
 
 static void nccl_counts_numbers(void)
 {
@@ -105,7 +111,7 @@ static void pairs_are_joined_by_pcie(void)
     MUST(profile->n == 2);
     CHECK(shape_of(profile, 0)->link_bytes_per_s == 300e9);
     CHECK(shape_of(profile, 1)->link_bytes_per_s == 32e9 && shape_of(profile, 1)->nodes == 1.0);
-    CHECK_EQ_INT(dropped(profile, "a network of unknown speed"), 1);
+    CHECK_EQ_INT(dropped(profile, between_nodes), 1);
     profile_fixture_fini(&fixture);
 }
 
@@ -121,6 +127,26 @@ static void what_has_no_nodes_has_no_shape(void)
     profile_fixture_fini(&fixture);
 }
 
+static void a_folder_tells_no_topology(void)
+{
+    struct profile_fixture fixture;
+    char folder[PATH_MAX / 2], path[PATH_MAX];
+    MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
+    snprintf(folder, sizeof folder, "%s/a100_dgx", test_tmpdir());
+    MUST(mkdir(folder, 0777) == 0);
+    const char *text = VIDUR_HEADER "0,0.6,0.662,0,8,65536000,all_reduce,8,8\r\n"
+                                    "1,5.0,5.385,0,8,65536000,all_reduce,4,8\r\n";
+    snprintf(path, sizeof path, "%s/all_reduce.csv", folder);
+    FILE *file = fopen(path, "wb");
+    MUST(file != NULL);
+    fputs(text, file);
+    fclose(file);
+    MUST(profile_fixture_read(&fixture, path) == 0);
+    CHECK_EQ_INT(fixture.files[0].n, 1);
+    CHECK_EQ_INT(dropped(&fixture.files[0], between_nodes), 1);
+    profile_fixture_fini(&fixture);
+}
+
 TEST_SUITE(profile_network)
 {
     TEST(nccl_counts_numbers);
@@ -129,4 +155,5 @@ TEST_SUITE(profile_network)
     TEST(a_machine_with_a_switch_has_one_adapter);
     TEST(pairs_are_joined_by_pcie);
     TEST(what_has_no_nodes_has_no_shape);
+    TEST(a_folder_tells_no_topology);
 }
