@@ -18,6 +18,7 @@ int predict_profile(const struct calibration *calibration, const char *set, cons
         is_finite &= isfinite(predicted_s[i]) != 0;
         n_inside += basis != KERNEL_EXTRAPOLATED;
         n_measured += basis == KERNEL_MEASURED;
+        prediction->origins[row->call.class] = calibration->origin[row->call.class];
         prediction->is_default |= !calibration->kernels.ranges[row->call.class].fitted;
     }
     prediction->in_range_frac = (double)n_inside / (double)profile->n;

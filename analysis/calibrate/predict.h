@@ -7,6 +7,7 @@
 
 struct prediction {
     const char *set;          /* whose parameters were asked for */
+    const char *origins[KERNEL_CLASS_COUNT]; /* where the parameters of each class came from; NULL: it has no rows */
     bool is_default;          /* some rows were predicted with parameters that no measurement of this GPU went into */
     double in_range_frac;     /* share of the rows inside the range that their class was fitted on; NAN without rows */
     double table_frac;        /* share of them that measured points were interpolated for, instead of the law alone */

@@ -306,7 +306,7 @@ const struct verb verb_calibrate = {
              "LLMServingSim, or one of your own with a row per kernel call:\n\n"
              "  kernel,m,n,k,weights,compute,time_us,group\n"
              "  gemm,16,4096,4096,fp16,fp16,21.5,llama-2-7b\n\n"
-             "with the members of the kernel's shape as columns (models/*.h), the time in 'time_us' or 'time_s', and\n"
+             "with the members of the kernel's shape as columns (see below), the time in 'time_us' or 'time_s', and\n"
              "optionally 'operator' and 'group' (rows to be held out together). Without -o nothing is written.\n"
              "The name of a file of Vidur's collectives tells its topology, like network__a100_dgx__all_reduce.csv.\n"
              "'--gpu default' fits all GPUs together: what GPUs without calibration use.\n"
@@ -314,6 +314,7 @@ const struct verb verb_calibrate = {
              "the fitted law to what was measured.\n\n"
              "'--engine' reads measured iterations instead: Splitwise's prompt and token times, Vidur's CPU overheads,\n"
              "aiconfigurator's table of TTFT and TPOT, DistServe's coefficients, LLMServingSim's operators.\n",
+    .print_more = calibrate_print_kernels,
     .options = calibrate_options,
     .options_bytes = sizeof(struct calibrate_options),
     .min_arguments = 1,

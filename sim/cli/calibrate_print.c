@@ -2,6 +2,7 @@
 
 #include "sim/cli/table.h"
 #include "analysis/calibrate/write.h"
+#include "models/kernel_shape.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -38,6 +39,24 @@ static int print_table(struct table *table, const char *heading, FILE *out)
     const int code = table_write(table, false, out);
     table_fini(table);
     return code;
+}
+
+/* --- Kernels --- */
+
+/* Classes of the same shape share a line of members. */
+void calibrate_print_kernels(FILE *out)
+{
+    fputs("\nKernels and their columns, in brackets those with a default:\n", out);
+    for (int c = 0; c < KERNEL_CLASS_COUNT; c++) {
+        const struct kernel_member *members = kernel_members((enum kernel_class)c);
+        const bool is_first = c == 0 || kernel_members((enum kernel_class)(c - 1)) != members;
+        fprintf(out, "%s%s", is_first ? "\n  " : ", ", kernel_class_info((enum kernel_class)c)->name);
+        if (c + 1 < KERNEL_CLASS_COUNT && kernel_members((enum kernel_class)(c + 1)) == members) continue;
+        fputs("\n     ", out);
+        for (const struct kernel_member *member = members; member->name != NULL; member++)
+            fprintf(out, member->required ? " %s" : " [%s]", member->name);
+    }
+    fputc('\n', out);
 }
 
 /* --- Profiles --- */
@@ -296,6 +315,24 @@ static void write_part(struct json_writer *json, const char *key, const struct f
     json_write_close(json, '}');
 }
 
+/* By class: the set that its parameters came from, or the GPU, or "default". */
+static void write_origins(struct json_writer *json, const struct prediction *prediction)
+{
+    json_write_open(json, "sets", '{');
+    for (int c = 0; c < KERNEL_CLASS_COUNT; c++)
+        if (prediction->origins[c] != NULL)
+            json_write_string(json, kernel_class_info((enum kernel_class)c)->name, prediction->origins[c]);
+    json_write_close(json, '}');
+}
+
+static void print_origins(const struct prediction *prediction, FILE *out)
+{
+    for (int c = 0; c < KERNEL_CLASS_COUNT; c++)
+        if (prediction->origins[c] != NULL && strcmp(prediction->origins[c], prediction->set) != 0)
+            fprintf(out, "%s: by the parameters of %s\n", kernel_class_info((enum kernel_class)c)->name,
+                    prediction->origins[c]);
+}
+
 static int print_prediction_json(const char *gpu, const struct prediction *prediction, const struct profile *profile,
                                  FILE *out)
 {
@@ -307,6 +344,7 @@ static int print_prediction_json(const char *gpu, const struct prediction *predi
     json_write_open(&json, NULL, '{');
     json_write_string(&json, "gpu", gpu);
     json_write_string(&json, "set", prediction->set);
+    write_origins(&json, prediction);
     json_write_bool(&json, "default", prediction->is_default);
     write_abs_error(&json, &errors->cuts[CUT_ALL]);
     json_write_number(&json, "in_range_frac", prediction->in_range_frac);
@@ -353,7 +391,9 @@ int calibrate_print_prediction(const char *gpu, const struct prediction *predict
     fprintf(out, "%s, %s%s: |predicted / measured - 1|, %.1f %% of the rows inside the fitted range", gpu,
             prediction->set, prediction->is_default ? " (defaults)" : "", 100.0 * prediction->in_range_frac);
     if (prediction->table_frac > 0.0) fprintf(out, ", %.1f %% in a table", 100.0 * prediction->table_frac);
-    fputs("\n\n", out);
+    fputc('\n', out);
+    print_origins(prediction, out);
+    fputc('\n', out);
     int code = table_write(&table, false, out);
     table_fini(&table);
     for (size_t i = 0; i < profile->n_dropped; i++)

@@ -8,6 +8,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+/* Prints every class of kernels with the members of its shape, which are columns of a profile; those that may be left out
+ * in brackets. */
+void calibrate_print_kernels(FILE *out);
+
 /* Prints the profiles, and the classes of each set: parameters, errors of the fit, of held-out rows and of a hard
  * roofline, by operator, band of tokens and fold. Returns 0 or SIM_E_NOMEM. */
 int calibrate_print_fit(const char *gpu, const struct calibrated_set *sets, size_t n_sets, bool as_json, FILE *out);

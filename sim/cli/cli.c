@@ -38,6 +38,7 @@ static int print_verb_help(const struct verb *verb, FILE *out)
     options_help(verb->options, &help);
     if (help.length > 0) fputs(help.chars, out);
     if (verb->notes != NULL) fprintf(out, "\n%s", verb->notes);
+    if (verb->print_more != NULL) verb->print_more(out);
     int code = help.failed ? SIM_E_NOMEM : 0;
     text_fini(&help);
     return code;

@@ -29,6 +29,7 @@ struct verb {
     const char *name, *summary;
     const char *usage;            /* what follows the name, one line per form */
     const char *notes;            /* shown below the options, or NULL */
+    void (*print_more)(FILE *out); /* shown after the notes, or NULL */
     const struct option *options; /* ends with a zero option */
     size_t options_bytes;
     int min_arguments, max_arguments;

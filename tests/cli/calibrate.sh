@@ -163,6 +163,7 @@ if [ -f configs/calibration/a100-80-sxm.json ]; then
     run 0 calibrate --predict a100-80-sxm --set in-model --json "$T/norm.csv"
     valid_json
     json '$.set' in-model
+    json '$.sets.norm' in-model
     json '$.default' 0
     json '$.rows' 60
     json '$.by_operator.norm.rows' 60
@@ -172,6 +173,7 @@ if [ -f configs/calibration/a100-80-sxm.json ]; then
             and json_type(readfile('$T/out'), '$part.p90_abs_error') = 'real'")" 1 "$part"
     done
     run 0 calibrate --predict k80 --json "$T/norm.csv"
+    json '$.sets.norm' default
     json '$.default' 1
     json '$.in_range_frac' 0
     err "k80: warning: there are no measurements of this GPU for some of the rows; the laws of 'default' stand in"
@@ -200,4 +202,6 @@ run 2 calibrate --gpu a100-80-sxm --set 'in model' "$T/norm.csv"
 err "error: a set's name may hold only letters, digits, '_', '.' and '-', got 'in model'"
 run 0 calibrate --help
 out 'kernel,m,n,k,weights,compute,time_us,group'
+out '  moe, moe_fp8, moe_fp8_tensor, moe_int4'
+out '      tokens hidden inner chosen experts [held] [matrices] [skew] [in_turn] [dispatched] [weights] [compute]'
 finish
