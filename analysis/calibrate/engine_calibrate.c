@@ -10,13 +10,32 @@ static int fail_nomem(struct diag *diag)
     return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
 }
 
+/* Leaves out the rows of other engines, by engine. */
+static int leave_others_out(const char *engine, struct measured *file, struct arena *arena)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < file->n; i++) {
+        if (strcmp(file->rows[i].engine, engine) == 0) {
+            file->rows[n++] = file->rows[i];
+            continue;
+        }
+        const char *reason = arena_printf(arena, "of the engine '%s'", file->rows[i].engine);
+        if (reason == NULL) return SIM_E_NOMEM;
+        measured_leave_out(file, reason);
+    }
+    file->n = n;
+    return 0;
+}
+
 static int read_files(struct engine_calibration *calibration, const char *const *paths, struct arena *arena,
                       struct diag *diag)
 {
-    int code = 0;
-    for (size_t i = 0; code == 0 && i < calibration->n_files; i++)
-        code = measured_read(paths[i], arena, &calibration->files[i], diag);
-    return code;
+    for (size_t i = 0; i < calibration->n_files; i++) {
+        const int code = measured_read(paths[i], arena, &calibration->files[i], diag);
+        if (code != 0) return code;
+        if (leave_others_out(calibration->preset.name, &calibration->files[i], arena) != 0) return fail_nomem(diag);
+    }
+    return 0;
 }
 
 /* The points of all files, one after the other. */
@@ -39,12 +58,12 @@ static int join_points(struct engine_calibration *calibration, struct engine_rep
 }
 
 /* Appends the error of a group to a list, unless it has no rows. */
-static int add_error(const struct engine_calibration *calibration, const char *group, bool fitted,
+static int add_error(const struct engine_calibration *calibration, const char *group, enum engine_use use,
                      struct config_list *errors)
 {
     struct fit_error error;
     struct calibration_error *items = errors->items;
-    const int code = engine_measure(&calibration->preset, calibration->points, calibration->n_points, group, fitted,
+    const int code = engine_measure(&calibration->preset, calibration->points, calibration->n_points, group, use,
                                     &error);
     if (code != 0 || error.rows == 0) return code;
     items[errors->n++] = (struct calibration_error){.name = group != NULL ? group : "all",
@@ -68,15 +87,15 @@ static size_t list_groups(const struct engine_calibration *calibration, const ch
     return n;
 }
 
-static int measure_groups(struct engine_calibration *calibration, bool fitted, struct config_list *errors,
+static int measure_groups(struct engine_calibration *calibration, enum engine_use use, struct config_list *errors,
                           struct arena *arena)
 {
     const char *groups[MAX_GROUPS];
     const size_t n = list_groups(calibration, groups);
     errors->items = arena_alloc(arena, (n + 1) * sizeof(struct calibration_error));
     if (errors->items == NULL) return SIM_E_NOMEM;
-    int code = add_error(calibration, NULL, fitted, errors);
-    for (size_t i = 0; code == 0 && i < n; i++) code = add_error(calibration, groups[i], fitted, errors);
+    int code = add_error(calibration, NULL, use, errors);
+    for (size_t i = 0; code == 0 && i < n; i++) code = add_error(calibration, groups[i], use, errors);
     return code;
 }
 
@@ -117,11 +136,13 @@ static bool is_finite(const struct config_list *list)
 
 static int describe(struct engine_calibration *calibration, struct arena *arena, struct diag *diag)
 {
+    struct engine_preset *preset = &calibration->preset;
     int code = list_profiles(calibration, arena);
-    if (code == 0) code = measure_groups(calibration, true, &calibration->preset.fit, arena);
-    if (code == 0) code = measure_groups(calibration, false, &calibration->preset.held_out, arena);
+    if (code == 0) code = measure_groups(calibration, ENGINE_FIT, &preset->fit, arena);
+    if (code == 0) code = measure_groups(calibration, ENGINE_KERNELS_FIT, &preset->kernels_fit, arena);
+    if (code == 0) code = measure_groups(calibration, ENGINE_HELD_OUT, &preset->held_out, arena);
     if (code != 0) return fail_nomem(diag);
-    if (is_finite(&calibration->preset.fit) && is_finite(&calibration->preset.held_out)) return 0;
+    if (is_finite(&preset->fit) && is_finite(&preset->kernels_fit) && is_finite(&preset->held_out)) return 0;
     return diag_error(diag, SIM_E_DATA, calibration->files[0].path, NULL, "a row's predicted time is not finite");
 }
 

@@ -8,7 +8,7 @@
 /* What a preset was made from and how it does; all in one arena. */
 struct engine_calibration {
     struct engine_preset preset;  /* with its errors */
-    struct measured *files;
+    struct measured *files;       /* rows of other engines are left out */
     size_t n_files;
     struct engine_point *points;  /* of the engine, of all files */
     size_t n_points;

@@ -53,8 +53,11 @@ int engine_fit(const struct engine_recipe *recipe, const struct engine_point *po
 /* Seconds that the preset predicts for the measured ones. */
 double engine_point_s(const struct engine_preset *preset, const struct engine_point *point);
 
-/* The errors of a group's points (NULL: of all) that were fitted on, or that were not. Returns 0 or SIM_E_NOMEM. */
+/* What a row is to a preset: its constants are fitted on it, its GPU's kernels are and nothing else, or neither. */
+enum engine_use { ENGINE_FIT, ENGINE_KERNELS_FIT, ENGINE_HELD_OUT };
+
+/* The errors of a group's points (NULL: of all) of one use. Returns 0 or SIM_E_NOMEM. */
 int engine_measure(const struct engine_preset *preset, const struct engine_point *points, size_t n, const char *group,
-                   bool fitted, struct fit_error *error);
+                   enum engine_use use, struct fit_error *error);
 
 #endif

@@ -63,14 +63,20 @@ double engine_point_s(const struct engine_preset *preset, const struct engine_po
            point->sequences * params.sequence_s + point->prompts * params.prompt_s;
 }
 
+static enum engine_use use_of(const struct measured_row *row)
+{
+    if (row->fit) return ENGINE_FIT;
+    return row->kernels_fit ? ENGINE_KERNELS_FIT : ENGINE_HELD_OUT;
+}
+
 int engine_measure(const struct engine_preset *preset, const struct engine_point *points, size_t n, const char *group,
-                   bool fitted, struct fit_error *error)
+                   enum engine_use use, struct fit_error *error)
 {
     double *errors = mem_alloc((n + 1) * sizeof *errors);
     size_t n_errors = 0;
     if (errors == NULL) return SIM_E_NOMEM;
     for (size_t i = 0; i < n; i++)
-        if (points[i].row->fit == fitted && (group == NULL || strcmp(points[i].row->group, group) == 0))
+        if (use_of(points[i].row) == use && (group == NULL || strcmp(points[i].row->group, group) == 0))
             errors[n_errors++] = engine_point_s(preset, &points[i]) / points[i].row->measured_s - 1.0;
     *error = fit_error_of(errors, n_errors);
     mem_free(errors);

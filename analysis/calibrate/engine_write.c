@@ -105,6 +105,7 @@ int engine_preset_write(const struct engine_preset *preset, struct text *json)
     if (preset->fitted_on != NULL) json_write_string(&writer, "fitted_on", preset->fitted_on);
     write_profiles(&writer, &preset->profiles);
     write_errors(&writer, "fit", &preset->fit);
+    write_errors(&writer, "kernels_fit", &preset->kernels_fit);
     write_errors(&writer, "held_out", &preset->held_out);
     json_write_close(&writer, '}');
     text_add(json, "\n");

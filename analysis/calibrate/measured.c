@@ -62,14 +62,18 @@ int measured_add(struct measured_reader *reader, const struct measured_row *row)
     return 0;
 }
 
-int measured_drop(struct measured_reader *reader, const char *reason)
+void measured_leave_out(struct measured *measured, const char *reason)
 {
-    struct measured *measured = reader->measured;
     size_t i = 0;
     while (i < measured->n_dropped && strcmp(measured->dropped[i].reason, reason) != 0) i++;
     if (i == MEASURED_MAX_REASONS) i--;
     if (i == measured->n_dropped) measured->dropped[measured->n_dropped++] = (struct measured_dropped){.reason = reason};
     measured->dropped[i].rows++;
+}
+
+int measured_drop(struct measured_reader *reader, const char *reason)
+{
+    measured_leave_out(reader->measured, reason);
     return 0;
 }
 

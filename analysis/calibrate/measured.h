@@ -35,6 +35,7 @@ struct measured_row {
     double measured_s;
     const char *group;                 /* of rows whose error is told apart, a static text: "tokens" ... */
     bool fit;                          /* a constant may be fitted on it */
+    bool kernels_fit;                  /* a sum of kernels that a calibration was fitted to: no test of that */
     uint32_t line;
 };
 
@@ -58,5 +59,8 @@ struct measured {
 /* Reads a file of any format. Rows and texts live in `arena`. Returns 0, SIM_E_IO, SIM_E_DATA (unknown header, a wrong
  * number, with its place), SIM_E_CONFIG (JSON that is none) or SIM_E_NOMEM. */
 int measured_read(const char *path, struct arena *arena, struct measured *measured, struct diag *diag);
+
+/* Counts a row as left out; `reason` must live as long. Past MEASURED_MAX_REASONS the last reason takes all others. */
+void measured_leave_out(struct measured *measured, const char *reason);
 
 #endif

@@ -1,5 +1,6 @@
 /* Decode iterations as the sum of their measured operators: LLMServingSim's current profiles of Llama-3.1-8B on one GPU
- * (casys-kaist/LLMServingSim, profiler/perf/GPU/LLM/bf16/tp1), in microseconds.
+ * (casys-kaist/LLMServingSim, profiler/perf/GPU/LLM/bf16/tp1), in microseconds. The calibrations of these GPUs are fitted
+ * to the same operators, so the sums tell how well that fit holds together, and test nothing.
  *
  * An iteration over b sequences is what dense.csv has for b tokens (each projection once per layer, the norm twice), the
  * head of per_sequence.csv for b sequences, and per layer the attention of attention.csv for b sequences with so many
@@ -93,7 +94,8 @@ static int add_attention(struct layer_sums *sums)
                                      .work = {.decode_sequences = (int64_t)sequences,
                                               .decode_context_tokens = (int64_t)(sequences * context)},
                                      .measured_s = sums->seconds[(int)sequences] + attention_s,
-                                     .group = sums->gpu->gpu};
+                                     .group = sums->gpu->gpu,
+                                     .kernels_fit = true};
     return measured_add(sums->reader, &row);
 }
 

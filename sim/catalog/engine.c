@@ -53,6 +53,8 @@ const struct config_field engine_preset_fields[] = {
      .elem_bytes = sizeof(struct calibration_profile), .help = "files of measurements"},
     {.name = "fit", .kind = CONFIG_MAP, PRESET(fit), .fields = calibration_error_fields,
      .elem_bytes = sizeof(struct calibration_error), .help = "error on the measurements that were fitted on"},
+    {.name = "kernels_fit", .kind = CONFIG_MAP, PRESET(kernels_fit), .fields = calibration_error_fields,
+     .elem_bytes = sizeof(struct calibration_error), .help = "error on sums of kernels that a GPU was fitted to"},
     {.name = "held_out", .kind = CONFIG_MAP, PRESET(held_out), .fields = calibration_error_fields,
      .elem_bytes = sizeof(struct calibration_error), .help = "error on all others"},
     {0},

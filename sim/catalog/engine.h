@@ -10,7 +10,7 @@
  *       "fitted_on": "Llama-2-70B, batches of at most 2048 prompt tokens",
  *       "profiles": [{"file": "splitwise__llama2-70b__latency_and_power.csv", "hash": "..."}, ...],
  *       "fit": {"all": {"rows": 1, "median": 0.02, "p90": 0.08, "worst": 0.3, "bias": 0.0}, "tokens": {...}, ...},
- *       "held_out": {...} }
+ *       "kernels_fit": {...}, "held_out": {...} }
  *
  * Launching is the work of the CPU beside the GPU, so it is listed by GPU; a GPU that is not listed takes the first
  * entry. Overheads between two listed degrees of tensor parallelism are interpolated over the logarithm of the degree,
@@ -47,7 +47,9 @@ struct engine_preset {
     struct config_list overheads; /* struct engine_overhead, by rising degree; none: no overhead */
     const char *fitted_on;        /* which of the measurements, in words; NULL: not fitted */
     struct config_list profiles;  /* struct calibration_profile */
-    struct config_list fit, held_out; /* struct calibration_error: of the rows fitted on, of all others; by group */
+    struct config_list fit;         /* struct calibration_error, by group: of the rows that constants were fitted on */
+    struct config_list kernels_fit; /* of sums of kernels that the GPU's calibration was fitted to */
+    struct config_list held_out;    /* of all others */
 };
 
 extern const struct config_field engine_preset_fields[];

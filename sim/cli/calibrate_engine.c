@@ -128,6 +128,7 @@ static int print_tables(const struct engine_calibration *calibration, FILE *out)
     if (code != 0) return code;
     INIT(&table, error_columns);
     add_errors(&table, "fitted", &preset->fit);
+    add_errors(&table, "kernels fitted", &preset->kernels_fit);
     add_errors(&table, "held out", &preset->held_out);
     code = table_write(&table, false, out);
     table_fini(&table);

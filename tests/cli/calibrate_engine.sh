@@ -38,6 +38,20 @@ grep -q null "$T/timed.json" && complain 'a null in the preset'
 run 3 calibrate --engine vllm-0.2 "$T/huge.csv"
 err "$T/huge.csv:27:22: error: 'prompt_size' must be a number of at most 1e+09, got '1e308'"
 
+# Rows of other engines are told, and not counted as read.
+{
+    echo backend,backend_version,model_path,system,mode,isl,osl,gemm_quant_mode,batch_size,tp_size,pp_size,silicon_tpot_ms
+    for users in 1 2 4 8; do
+        for engine in vllm,0.12.0 trtllm,1.0.0rc3 sglang,0.5.1.post1; do
+            echo "$engine,Qwen/Qwen3-32B,h100_sxm,agg,1024,128,,$users,4.0,1.0,$((users + 10))"
+        done
+    done
+} >"$T/serving.csv"
+run 0 calibrate --engine vllm-0.12 "$T/serving.csv"
+out "serving.csv     4"
+out "4  of the engine 'trtllm-1.0'"
+out "4  of the engine 'sglang-0.5'"
+
 run 2 calibrate --engine vlm-0.2 "$T/iterations.csv"
 err "did you mean 'vllm-0.2'"
 run 2 calibrate --engine vllm-0.2 --gpu a40 "$T/iterations.csv"

@@ -87,9 +87,23 @@ static double products_error(const struct bench *bench, const union kernel_param
     return predicted_s / measured_s - 1.0;
 }
 
-/* Medians by operator and the products of whole decode iterations, batch 1 to 256, of Llama-3.1-8B under vLLM. */
+/* The products of whole decode iterations of Llama-3.1-8B under vLLM, batch 1 to 256 in powers of two: how many of the
+ * nine are predicted within 5 %, and the error of all. */
+static void check_products(const struct bench *bench, const union kernel_params *params, int least_within,
+                           double most_off)
+{
+    int n_within = 0;
+    for (double batch = 1.0; batch <= 256.0; batch *= 2.0) {
+        const double error = fabs(products_error(bench, params, batch));
+        n_within += error <= 0.05;
+        CHECK(error <= most_off);
+    }
+    CHECK(n_within >= least_within);
+}
+
+/* Medians by operator, and the products. */
 static void check_rtx(const char *gpu, const char *dense, const char *per_sequence, const double medians[5],
-                      double most_off)
+                      int least_within, double most_off)
 {
     static const enum llm_operator ops[] = {OP_QKV, OP_OUT, OP_UP, OP_DOWN, OP_HEAD};
     struct bench bench;
@@ -100,8 +114,7 @@ static void check_rtx(const char *gpu, const char *dense, const char *per_sequen
     CHECK_EQ_INT(bench.profile.n, 9 * 152 + 40);
     const union kernel_params params = fit_gemm(&bench);
     for (int i = 0; i < 5; i++) CHECK(operator_error(&bench, &params, ops[i]).median < medians[i]);
-    for (double batch = 1.0; batch <= 256.0; batch *= 2.0)
-        CHECK(fabs(products_error(&bench, &params, batch)) < (batch == 128.0 ? most_off : 0.06));
+    check_products(&bench, &params, least_within, most_off);
     bench_close(&bench);
 }
 
@@ -111,10 +124,10 @@ static void decode_products_of_the_rtx_cards(void)
 {
     check_rtx("rtx-4090", "gpu_profiles/llmservingsim/RTX4090__Llama-3.1-8B__bf16_tp1__dense.csv",
               "gpu_profiles/llmservingsim/RTX4090__Llama-3.1-8B__bf16_tp1__per_sequence.csv",
-              (const double[]){0.02, 0.02, 0.035, 0.035, 0.045}, 0.125);
+              (const double[]){0.02, 0.02, 0.035, 0.035, 0.045}, 6, 0.12);
     check_rtx("rtx-pro-6000", "gpu_profiles/llmservingsim/RTXPRO6000__Llama-3.1-8B__bf16_tp1__dense.csv",
               "gpu_profiles/llmservingsim/RTXPRO6000__Llama-3.1-8B__bf16_tp1__per_sequence.csv",
-              (const double[]){0.035, 0.045, 0.035, 0.04, 0.02}, 0.06);
+              (const double[]){0.035, 0.045, 0.035, 0.04, 0.02}, 8, 0.06);
 }
 
 /* Tokens per second of one sequence of Llama-3-8B F16 under llama.cpp (XiongjieDai/GPU-Benchmarks-on-LLM-Inference). */

@@ -1,6 +1,6 @@
 /* Whole iterations of serving engines against public measurements: the shipped calibrations and presets, end to end. The
  * constants of a preset were fitted on one part of the rows, which is named in its file; bounds hold for the others, or
- * for all where the text says so.
+ * for all where the text says so, and lie where the errors are, rounded up: the bars of README are told there.
  *
  * Sources: Mutinifni/splitwise-sim @ 8f99e7dc, ai-dynamo/aiconfigurator @ 095f58a5 (silicon_sample), LLMServe/DistServe @
  * 82831f16, casys-kaist/LLMServingSim @ 5daddb21. */
@@ -72,6 +72,35 @@ static const char llama[] = "llm_end_to_end/splitwise__llama2-70b__latency_and_p
 static const char bloom[] = "llm_end_to_end/splitwise__bloom-176b__latency_and_power.csv";
 static const char serving[] = "llm_end_to_end/h100_sxm__measured_ttft_tpot.csv";
 
+/* Medians of |predicted / measured - 1| over the prompts of at most 2048 tokens in a batch, those of more, over all
+ * prompts, and over the tokens of one LLM. */
+struct splitwise_medians {
+    double prompts, long_prompts, all_prompts, tokens;
+};
+
+static double prompts_error(const struct measurements *m, const struct engine_preset *preset)
+{
+    double *errors = mem_alloc((m->n + 1) * sizeof *errors);
+    size_t n = 0;
+    if (!CHECK(errors != NULL)) return (double)NAN;
+    for (size_t i = 0; i < m->n; i++)
+        if (m->points[i].prompts > 0.0)
+            errors[n++] = engine_point_s(preset, &m->points[i]) / m->points[i].row->measured_s - 1.0;
+    const double median = fit_error_of(errors, n).median;
+    mem_free(errors);
+    return median;
+}
+
+static void check_splitwise(const struct measurements *m, const struct engine_preset *preset,
+                            const struct splitwise_medians *most)
+{
+    CHECK(median_error(m, preset, "prompts", false) <= most->prompts);
+    CHECK(median_error(m, preset, "long-prompts", false) <= most->long_prompts);
+    CHECK(prompts_error(m, preset) <= most->all_prompts);
+    CHECK(median_error(m, preset, "tokens", false) <= most->tokens);
+}
+
+/* Past 2048 tokens in a batch of prompts that engine fell off a cliff, which no law here has. */
 static void splitwise_llama_2_70b(void)
 {
     struct measurements m;
@@ -79,10 +108,8 @@ static void splitwise_llama_2_70b(void)
     CHECK_EQ_INT(m.n, 2 * (630 - 10));
     CHECK_EQ_INT(dropped(&m.file, "not measured"), 315);
     CHECK_EQ_INT(dropped(&m.file, "fit into memory"), 10);
-    CHECK(ALL(&m, NULL) <= 0.10);
-    CHECK(ALL(&m, "tokens") <= 0.10 && ALL(&m, "prompts") <= 0.10);
-    CHECK(HELD_OUT(&m, "tokens") <= 0.10); /* batches of 8 to 64 */
-    CHECK(HELD_OUT(&m, "long-prompts") > 0.15); /* that engine fell off a cliff there, which no law here has */
+    check_splitwise(&m, &m.preset, &(struct splitwise_medians){0.06, 0.27, 0.07, 0.02});
+    CHECK(HELD_OUT(&m, "tokens") <= 0.05); /* batches of 8 to 64 */
     arena_fini(&m.arena);
 }
 
@@ -91,23 +118,39 @@ static void splitwise_bloom_176b(void)
 {
     struct measurements m;
     if (!load(&m, "vllm-0.2", bloom)) return;
-    CHECK(HELD_OUT(&m, NULL) <= 0.10);
-    CHECK(HELD_OUT(&m, "tokens") <= 0.10 && HELD_OUT(&m, "prompts") <= 0.10);
+    check_splitwise(&m, &m.preset, &(struct splitwise_medians){0.03, 0.30, 0.05, 0.09});
     arena_fini(&m.arena);
 }
 
-/* Nothing but one constant per degree of tensor parallelism, the same on both GPUs and for prompts and tokens. */
-static void one_constant_per_degree(void)
+/* Nothing but one constant per degree of tensor parallelism, the same on both GPUs and for prompts and tokens, fitted on
+ * Llama-2-70B: of an iteration, or of a layer. */
+static void check_one_constant(bool per_layer, const struct splitwise_medians *of_llama,
+                               const struct splitwise_medians *of_bloom)
 {
     static const struct engine_recipe plain = {.name = "vllm-0.2", .summary = "", .source = "", .kernels = "in-model",
                                                .collectives = "in-model", .terms = ENGINE_ITERATION};
-    struct measurements m;
+    struct measurements m, other;
     if (!load(&m, "vllm-0.2", llama)) return;
-    struct engine_preset preset = engine_recipe_preset(&plain);
-    CHECK_EQ_INT(engine_fit(&plain, m.points, m.n, &m.arena, &preset, &m.diag), 0);
-    CHECK_EQ_INT(preset.overheads.n, 3);
-    CHECK(median_error(&m, &preset, NULL, false) <= 0.10);
+    if (load(&other, "vllm-0.2", bloom)) {
+        const double layers = m.points[0].layers; /* in whose number the layers of the other are counted */
+        struct engine_preset preset = engine_recipe_preset(&plain);
+        for (size_t i = 0; per_layer && i < other.n; i++) other.points[i].iterations = other.points[i].layers / layers;
+        CHECK_EQ_INT(engine_fit(&plain, m.points, m.n, &m.arena, &preset, &m.diag), 0);
+        CHECK_EQ_INT(preset.overheads.n, 3);
+        check_splitwise(&m, &preset, of_llama);
+        check_splitwise(&other, &preset, of_bloom);
+        arena_fini(&other.arena);
+    }
     arena_fini(&m.arena);
+}
+
+/* BLOOM has 70 layers, Llama 80: counted by layers, the constant carries over better. */
+static void one_constant_per_degree(void)
+{
+    check_one_constant(false, &(struct splitwise_medians){0.06, 0.36, 0.11, 0.04},
+                       &(struct splitwise_medians){0.03, 0.40, 0.06, 0.18});
+    check_one_constant(true, &(struct splitwise_medians){0.06, 0.36, 0.11, 0.04},
+                       &(struct splitwise_medians){0.045, 0.40, 0.05, 0.115});
 }
 
 static void tpot_of_vllm(void)
@@ -146,14 +189,32 @@ static void times_of_distserve(void)
     arena_fini(&m.arena);
 }
 
+/* How many of the iterations are predicted within 5 %. */
+static double share_within_5_percent(const struct measurements *m)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < m->n; i++)
+        n += fabs(engine_point_s(&m->preset, &m->points[i]) / m->points[i].row->measured_s - 1.0) <= 0.05;
+    return (double)n / (double)m->n;
+}
+
+/* The fitted laws against sums of the kernels that they were fitted to, batches of 1 to 256. Not all come within 5 %, as
+ * they do with the measured tables (suite table_mode). */
 static void decode_iterations_of_rtx_cards(void)
 {
-    static const char *const files[] = {"gpu_profiles/llmservingsim/RTX4090__Llama-3.1-8B__bf16_tp1__attention.csv",
-                                        "gpu_profiles/llmservingsim/RTXPRO6000__Llama-3.1-8B__bf16_tp1__attention.csv"};
+    static const struct {
+        const char *file;
+        size_t rows;
+        double median, least_within;
+    } cards[] = {{"gpu_profiles/llmservingsim/RTX4090__Llama-3.1-8B__bf16_tp1__attention.csv", 98, 0.04, 0.70},
+                 {"gpu_profiles/llmservingsim/RTXPRO6000__Llama-3.1-8B__bf16_tp1__attention.csv", 171, 0.03, 0.92}};
     for (size_t i = 0; i < 2; i++) {
         struct measurements m;
-        if (!load(&m, "vllm-0.19", files[i])) return;
-        CHECK(HELD_OUT(&m, NULL) <= 0.05);
+        if (!load(&m, "vllm-0.19", cards[i].file)) return;
+        CHECK_EQ_INT(m.n, cards[i].rows);
+        for (size_t j = 0; j < m.n; j++) CHECK(m.points[j].row->kernels_fit && !m.points[j].row->fit);
+        CHECK(ALL(&m, NULL) <= cards[i].median);
+        CHECK(share_within_5_percent(&m) >= cards[i].least_within);
         arena_fini(&m.arena);
     }
 }

@@ -75,8 +75,8 @@ static void constants_come_back(void)
     CHECK_EQ_INT(engine_fit(&everything, made.points, POINTS, &made.arena, &preset, &made.diag), 0);
     check_presets(&preset, 1e-4);
     struct fit_error fitted, tested;
-    CHECK_EQ_INT(engine_measure(&preset, made.points, POINTS, NULL, true, &fitted), 0);
-    CHECK_EQ_INT(engine_measure(&preset, made.points, POINTS, "x", false, &tested), 0);
+    CHECK_EQ_INT(engine_measure(&preset, made.points, POINTS, NULL, ENGINE_FIT, &fitted), 0);
+    CHECK_EQ_INT(engine_measure(&preset, made.points, POINTS, "x", ENGINE_HELD_OUT, &tested), 0);
     CHECK_EQ_INT(fitted.rows, POINTS * 3 / 4);
     CHECK_EQ_INT(tested.rows, POINTS / 4);
     CHECK(fitted.worst < 1e-5 && tested.worst < 1e-5);
@@ -91,7 +91,7 @@ static void outliers_hardly_matter(void)
     struct engine_preset preset = engine_recipe_preset(&everything);
     struct fit_error error;
     CHECK_EQ_INT(engine_fit(&everything, made.points, POINTS, &made.arena, &preset, &made.diag), 0);
-    CHECK_EQ_INT(engine_measure(&preset, made.points, POINTS, NULL, true, &error), 0);
+    CHECK_EQ_INT(engine_measure(&preset, made.points, POINTS, NULL, ENGINE_FIT, &error), 0);
     CHECK(error.median < 0.02 && error.worst > 0.3);
     arena_fini(&made.arena);
 }
