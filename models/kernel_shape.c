@@ -86,7 +86,8 @@ void kernel_call_place(const struct kernel_call *call, struct kernel_place *plac
     size_t n_fixed = 0, n_running = 0;
     *place = (struct kernel_place){.running = {0.0}};
     for (const struct kernel_member *member = members_of[call->class]; member->name; member++) {
-        const double value = kernel_member_value(call, member);
+        double value = kernel_member_value(call, member);
+        if (member->kind == MEMBER_FORMAT && value == FORMAT_BF16) value = FORMAT_FP16;
         if (member->role == MEMBER_FIXED) place->fixed[n_fixed++] = value;
         if (member->role == MEMBER_RUNNING) place->running[n_running++] = value;
     }

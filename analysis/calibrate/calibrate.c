@@ -64,7 +64,7 @@ static int fit_one(struct calibrated_set *set, enum kernel_class class, struct a
     if (rows < 2) return 0;
     struct calibrated_class *found = arena_alloc(arena, sizeof *found);
     if (found == NULL) return SIM_E_NOMEM;
-    found->held_out_by = find_grouping(set, class);
+    *found = (struct calibrated_class){.held_out_by = find_grouping(set, class)};
     set->classes[class] = found;
     const int code = folds_run(class, &set->rows, set->is_pooled ? FOLD_BY_GPU : FOLD_BY_GROUP, arena, &found->report,
                                diag);
@@ -87,5 +87,41 @@ int calibrate_set(const char *name, const struct profile *profiles, size_t n_pro
     if (code == 0 && n_fitted == 0)
         code = diag_error(diag, SIM_E_DATA, n_profiles > 0 ? profiles[0].path : NULL, NULL,
                           "there is nothing to fit for set '%s'", name);
+    return code;
+}
+
+/* What a class is worth with the law that it keeps: nothing was fitted or held out. */
+static int keep_law(struct calibrated_class *class, const struct calibration *laws, struct arena *arena)
+{
+    struct fold_report *report = &class->report;
+    double *predicted_s = arena_alloc(arena, report->n_rows * sizeof *predicted_s);
+    if (predicted_s == NULL) return SIM_E_NOMEM;
+    class->law = laws->origin[report->class];
+    class->law_writes_kv = laws->writes_kv[report->class];
+    *report = (struct fold_report){.class = report->class, .n_rows = report->n_rows, .rows = report->rows,
+                                   .params = laws->kernels.params[report->class],
+                                   .range = laws->kernels.ranges[report->class], .fitted_s = predicted_s};
+    for (size_t i = 0; i < report->n_rows; i++)
+        predicted_s[i] = kernel_call_time(&report->params, report->rows[i].gpu, &report->rows[i].call).seconds;
+    return fit_cuts_of(report->rows, predicted_s, report->n_rows, &report->fit);
+}
+
+int calibrate_keep_laws(struct calibrated_set *set, const struct calibration *laws, struct arena *arena,
+                        struct diag *diag)
+{
+    enum { SOUND_ROWS = 4 }; /* per parameter */
+    int code = 0;
+    for (int c = 0; code == 0 && c < KERNEL_CLASS_COUNT; c++) {
+        const struct kernel_class_info *info = kernel_class_info((enum kernel_class)c);
+        if (set->classes[c] == NULL || set->classes[c]->report.n_rows >= SOUND_ROWS * info->n_params) continue;
+        struct calibrated_class *kept = arena_alloc(arena, sizeof *kept);
+        if (kept == NULL) return SIM_E_NOMEM;
+        *kept = *set->classes[c];
+        code = keep_law(kept, laws, arena);
+        set->classes[c] = kept;
+        diag_warning(diag, NULL, "measure more shapes to fit a law of your own",
+                     "'%s' keeps the law of '%s' beside its table: %zu rows for %zu parameters", info->name, kept->law,
+                     kept->report.n_rows, info->n_params);
+    }
     return code;
 }

@@ -3,10 +3,13 @@
 #define ORRERY_ANALYSIS_CALIBRATE_CALIBRATE_H
 
 #include "analysis/calibrate/folds.h"
+#include "sim/catalog/calibration.h"
 
 struct calibrated_class {
     struct fold_report report;
     const char *held_out_by; /* "llm", "shape", "heads", "gpu" */
+    const char *law;         /* whose parameters the report has, where the rows were too few for a fit; NULL: their own */
+    bool law_writes_kv;      /* that law is of attention measured together with writing the cache */
 };
 
 struct calibrated_set {
@@ -25,6 +28,11 @@ struct calibrated_set {
  * no class can be fitted, or SIM_E_NOMEM. */
 int calibrate_set(const char *name, const struct profile *profiles, size_t n_profiles, bool is_pooled,
                   struct arena *arena, struct calibrated_set *set, struct diag *diag);
+
+/* Puts the parameters and the range of `laws` in the place of those that were fitted to fewer than four rows per
+ * parameter, each with a warning: the law that measured points are to correct. Returns 0 or SIM_E_NOMEM. */
+int calibrate_keep_laws(struct calibrated_set *set, const struct calibration *laws, struct arena *arena,
+                        struct diag *diag);
 
 /* Whether a profile has rows of a class. */
 bool profile_has_class(const struct profile *profile, enum kernel_class class);

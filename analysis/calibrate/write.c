@@ -164,11 +164,14 @@ static void write_class(struct json_writer *json, const struct calibrated_set *s
 {
     const struct kernel_class_info *info = kernel_class_info(class);
     const struct fold_report *report = &set->classes[class]->report;
+    const char *law = set->classes[class]->law;
     json_write_open(json, info->name, '{');
     write_params(json, info, &report->params);
     write_at_bound(json, info, &report->params);
-    if (writes_kv(report, class)) json_write_bool(json, "writes_kv", true);
-    if (!set->is_pooled) write_range(json, info, &report->range);
+    if (law != NULL) json_write_string(json, "law", law);
+    if (law != NULL ? set->classes[class]->law_writes_kv : writes_kv(report, class))
+        json_write_bool(json, "writes_kv", true);
+    if (!set->is_pooled && report->range.fitted) write_range(json, info, &report->range);
     if (set->has_table) calibration_write_table(json, report->rows, report->n_rows);
     json_write_number(json, "rows", (double)report->n_rows);
     write_profiles(json, set, class);

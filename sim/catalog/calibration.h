@@ -7,6 +7,7 @@
  *           "gemm": {
  *             "parameters": {"start": "3.9e-6s", "compute_efficiency": 0.825, ...},
  *             "at_bound": ["wave_quantisation"],         // what a bound of the fit has set, and not the rows; if any
+ *             "law": "in-model",                         // whose they are, where the rows were too few to fit any
  *             "range": {"m": [1, 4096], "n": [1024, 28672], "k": [1024, 28672]},
  *             "table": [{"n": 6144, "k": 4096, "weights": "bf16", "compute": "bf16",          // one shape
  *                        "m": [1, 16, 256], "seconds": [5.1e-5, 5.2e-5, 9.8e-5]}],            // its measured points

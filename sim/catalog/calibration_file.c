@@ -92,6 +92,8 @@ static const struct config_field *class_fields(enum kernel_class class, struct a
          .help = "what the fit has found"},
         {.name = "at_bound", .kind = CONFIG_LIST, CLASS(at_bound), .fields = name_fields,
          .elem_bytes = sizeof(const char *), .help = "parameters that a bound of the fit has set, not the rows"},
+        {.name = "law", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL, CLASS(law), .min = 1, .max = 1000,
+         .help = "whose parameters and range these are, where the rows were too few to fit any"},
         {.name = "range", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, CLASS(limits), .fields = range,
          .help = "shapes that were fitted"},
         {.name = "table", .kind = CONFIG_LIST, CLASS(table), .fields = shape,

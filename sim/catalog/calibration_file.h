@@ -33,6 +33,7 @@ struct calibration_held_out {
 struct calibration_class {
     int64_t rows; /* 0: nothing */
     union kernel_params params;
+    const char *law;                            /* whose parameters these are, or NULL: fitted to the rows */
     struct config_list at_bound;                /* const char *: parameters whose value a bound of the fit has set */
     struct config_list limits[KERNEL_MAX_AXES]; /* two doubles each; empty without a range */
     struct kernel_range range;                  /* the same */

@@ -149,6 +149,19 @@ static bool is_first_of_set(const struct reading *reading, size_t profile)
     return i == profile;
 }
 
+/* The shipped laws stay where a table has few rows: it corrects them. */
+static int keep_laws(struct reading *reading, struct calibrated_set *set)
+{
+    struct calibration laws;
+    struct diag ignored; /* a set of one's own is in no shipped file */
+    diag_init(&ignored);
+    int code = calibration_load(&reading->catalog, reading->gpu, set->name, &reading->arena, &laws, &ignored);
+    if (code == SIM_E_CONFIG)
+        code = calibration_load(&reading->catalog, reading->gpu, "in-model", &reading->arena, &laws,
+                                &reading->cli->diag);
+    return code == 0 ? calibrate_keep_laws(set, &laws, &reading->arena, &reading->cli->diag) : code;
+}
+
 static int fit_sets(struct reading *reading, struct calibrated_set *sets, size_t *n_sets)
 {
     const bool is_pooled = strcmp(reading->options->gpu, pooled_name) == 0;
@@ -163,6 +176,7 @@ static int fit_sets(struct reading *reading, struct calibrated_set *sets, size_t
         code = calibrate_set(reading->profiles[i].set, profiles, n, is_pooled, &reading->arena, set,
                              &reading->cli->diag);
         set->has_table = reading->options->table;
+        if (code == 0 && set->has_table) code = keep_laws(reading, set);
     }
     return code;
 }

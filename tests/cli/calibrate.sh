@@ -83,6 +83,22 @@ equal "$(norm ms =)" 2.6 'milliseconds of 65 norms'
 equal "$(norm by '<>' | tr -d '\n')" law 'what all others rest on'
 run 0 explain cost "$T/table-run.json" --operators --batch 5000 --json
 equal "$(norm by =)" law 'what norms of many more rows rest on'
+equal "$(json_of "$T/table.json" '$.sets.in-model.norm.law')" in-model 'the law of few rows'
+equal "$(json_of "$T/table.json" '$.sets.in-model.norm.parameters.start')" \
+    "$(json_of configs/calibration/a100-80-sxm.json '$.sets.in-model.norm.parameters.start')" 'its start'
+equal "$(json_of "$T/table.json" '$.sets.in-model.norm.range.width[1]')" \
+    "$(json_of configs/calibration/a100-80-sxm.json '$.sets.in-model.norm.range.width[1]')" 'its widest rows'
+equal "$(norm parameters '<>' | grep -c default)" 0 'sets of other GPUs'
+# Four products in fp16 that bf16 looks up too.
+printf 'kernel,m,n,k,weights,compute,time_us\n' >"$T/few.csv"
+for m in 16 64 256 1024; do echo "gemm,$m,4096,4096,fp16,fp16,$((40 + m / 5))"; done >>"$T/few.csv"
+run 0 calibrate --gpu a100-80-sxm --set in-model --table "$T/few.csv" -o "$T/few.json"
+err "warning: 'gemm' keeps the law of 'in-model' beside its table: 4 rows for "
+sed 's/fp16/bf16/g' "$T/few.csv" >"$T/bf16.csv"
+run 0 calibrate --predict a100-80-sxm "$T/bf16.csv" --set in-model --calibration "$T/few.json" --json
+json '$.table_frac' 1
+run 0 calibrate --gpu a100-80-sxm --set in-model "$T/few.csv" -o "$T/few.json"
+equal "$(json_of "$T/few.json" '$.sets.in-model.gemm.law')" '' 'the law of a fit'
 run 2 calibrate --gpu default "a100-80-sxm=$T/norm.csv" --table
 err 'measured points are those of one GPU; name the GPU with --gpu'
 run 2 calibrate --predict a100-80-sxm "$T/norm.csv" --table
