@@ -1,0 +1,246 @@
+/* The files of configs/calibration are what the code and the profiles give: each class predicts the rows that it was
+ * fitted to with the error that its file tells, and what the files tell of rows that were left out keeps the bars.
+ *
+ * Profiles: microsoft/vidur @ 7f14d6ab, ai-dynamo/aiconfigurator @ 095f58a5, casys-kaist/LLMServingSim @ 5daddb21. */
+#include "tests/harness.h"
+
+#include "analysis/calibrate/fit.h"
+#include "sim/catalog/calibration_file.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct catalog catalog = {"configs"};
+
+/* Errors are kept to 1e-5, and parameters to six digits. */
+static const double kept = 3e-5;
+
+/* What the beginning of a profile's name tells. */
+static const struct origin {
+    const char *prefix, *folder, *gpu;
+} origins[] = {
+    {"a100_sxm__", "aiconfigurator", "a100-80-sxm"},
+    {"h100_sxm__", "aiconfigurator", "h100-sxm"},
+    {"a100__", "vidur", "a100-80-sxm"},
+    {"h100__", "vidur", "h100-sxm"},
+    {"a40__", "vidur", "a40"},
+    {"network__a100_dgx__", "vidur", "a100-80-sxm"},
+    {"network__h100_dgx__", "vidur", "h100-sxm"},
+    {"network__a40_pairwise_nvlink__", "vidur", "a40"},
+    {"network__a100_pairwise_nvlink__", "vidur", "a100-80-pcie"},
+    {"network__h100_pairwise_nvlink__", "vidur", "h100-pcie"},
+    {"A6000__", "llmservingsim", "a6000"},
+    {"RTX4090__", "llmservingsim", "rtx-4090"},
+    {"RTXPRO6000__", "llmservingsim", "rtx-pro-6000"},
+};
+
+static const struct origin *find_origin(const char *file)
+{
+    for (size_t i = 0; i < sizeof origins / sizeof *origins; i++)
+        if (strncmp(file, origins[i].prefix, strlen(origins[i].prefix)) == 0) return &origins[i];
+    return NULL;
+}
+
+enum { MAX_FILES = 64 };
+
+/* The profiles of one set. */
+struct bench {
+    struct arena arena;
+    struct diag diag;
+    struct calibration_file file;
+    size_t n_profiles;
+    struct profile profiles[MAX_FILES];
+    const char *names[MAX_FILES];
+};
+
+static bool bench_open(struct bench *bench, const char *name)
+{
+    memset(bench, 0, sizeof *bench);
+    arena_init(&bench->arena);
+    diag_init(&bench->diag);
+    const char *path = arena_printf(&bench->arena, "configs/calibration/%s.json", name);
+    return CHECK_EQ_INT(calibration_file_read(path, &bench->arena, &bench->file, &bench->diag), 0);
+}
+
+static void bench_close(struct bench *bench)
+{
+    arena_fini(&bench->arena);
+}
+
+/* Reads a profile unless that was done. Returns false without shared data. */
+static bool read_profile(struct bench *bench, const struct calibration_profile *listed)
+{
+    for (size_t i = 0; i < bench->n_profiles; i++)
+        if (strcmp(bench->names[i], listed->file) == 0) return true;
+    const struct origin *origin = find_origin(listed->file);
+    if (!CHECK(origin != NULL && bench->n_profiles < MAX_FILES)) return false;
+    const char *path = test_shared(
+        arena_printf(&bench->arena, "gpu_profiles/%s/%s", origin->folder, listed->file));
+    if (path == NULL) return false;
+    struct gpu_spec *gpu = arena_alloc(&bench->arena, sizeof *gpu);
+    if (!CHECK(gpu != NULL && catalog_gpu(&catalog, origin->gpu, "test", &bench->arena, gpu, &bench->diag) == 0))
+        return false;
+    const struct profile_options options = {.catalog = &catalog, .gpu = gpu};
+    struct profile *profile = &bench->profiles[bench->n_profiles];
+    bench->names[bench->n_profiles++] = listed->file;
+    return CHECK_EQ_INT(profile_read(arena_strdup(&bench->arena, path), &options, &bench->arena, profile, &bench->diag),
+                        0) &&
+           CHECK_EQ_STR(profile->hash, listed->hash);
+}
+
+/* What the class's parameters make of all rows of the profiles that have it. */
+static void check_class(const struct bench *bench, const char *set, enum kernel_class class,
+                        const struct calibration_class *found, const struct profile *rows)
+{
+    const struct calibration_error *all = found->fit.items;
+    struct fit_error error;
+    MUST(found->fit.n > 0 && strcmp(all->name, "all") == 0);
+    CHECK_EQ_INT(fit_measure(class, rows->rows, rows->n, &found->params, 0.0, (double)INFINITY, &error), 0);
+    CHECK_EQ_INT(error.rows, found->rows);
+    const bool is_same = fabs(error.median - all->median) < kept && fabs(error.p90 - all->p90) < kept;
+    if (!is_same)
+        printf("%s %s %s: %.5f / %.5f, not %.5f / %.5f\n", bench->file.gpu, set, kernel_class_info(class)->name,
+               error.median, error.p90, all->median, all->p90);
+    CHECK(is_same);
+}
+
+static bool read_set(struct bench *bench, const struct calibration_set *set)
+{
+    bench->n_profiles = 0;
+    for (int c = 0; c < KERNEL_CLASS_COUNT; c++) {
+        const struct calibration_profile *profiles = set->classes[c].profiles.items;
+        for (size_t i = 0; i < set->classes[c].profiles.n; i++)
+            if (!read_profile(bench, &profiles[i])) return false;
+    }
+    return true;
+}
+
+static void check_set(struct bench *bench, const struct calibration_set *set)
+{
+    struct profile joined;
+    if (!read_set(bench, set)) return;
+    CHECK_EQ_INT(profile_join(bench->profiles, bench->n_profiles, &bench->arena, &joined, &bench->diag), 0);
+    for (int c = 0; c < KERNEL_CLASS_COUNT; c++)
+        if (set->classes[c].rows > 0) check_class(bench, set->name, (enum kernel_class)c, &set->classes[c], &joined);
+}
+
+static void check_file(const char *name)
+{
+    struct bench *bench = mem_alloc(sizeof *bench);
+    MUST(bench != NULL);
+    if (bench_open(bench, name)) {
+        const struct calibration_set *sets = bench->file.sets.items;
+        for (size_t i = 0; i < bench->file.sets.n; i++)
+            if (strcmp(sets[i].name, "flash-attention-2") != 0) check_set(bench, &sets[i]);
+    }
+    bench_close(bench);
+    mem_free(bench);
+}
+
+static void files_tell_the_error_of_their_fit(void)
+{
+    static const char *const names[] = {"a100-80-sxm", "h100-sxm", "a40", "a100-80-pcie", "h100-pcie",
+                                        "a6000", "rtx-4090", "rtx-pro-6000", "default"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) check_file(names[i]);
+}
+
+/* --- what was left out --- */
+
+static const struct calibration_error *find_error(const struct config_list *list, const char *name)
+{
+    const struct calibration_error *errors = list->items;
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(errors[i].name, name) == 0) return &errors[i];
+    return NULL;
+}
+
+static void check_bar(const struct config_list *list, const char *name, double median, double p90)
+{
+    const struct calibration_error *error = find_error(list, name);
+    if (!CHECK(error != NULL && error->rows > 0)) return;
+    CHECK(error->median <= median);
+    CHECK(error->p90 <= p90);
+}
+
+static const struct calibration_held_out *held_out(const struct bench *bench, const char *set, enum kernel_class class)
+{
+    static const struct calibration_held_out nothing = {.by = "nothing"};
+    const struct calibration_set *found = calibration_file_set(&bench->file, set);
+    return CHECK(found != NULL && found->classes[class].held_out.by != NULL) ? &found->classes[class].held_out : &nothing;
+}
+
+/* Vidur's products, one LLM left out: medians and 90th percentiles, the median of the band of 17-256 tokens, and those
+ * of a roofline with three parameters. */
+static void products_of_unseen_llms(void)
+{
+    static const struct {
+        const char *gpu;
+        size_t llms;
+        double median, p90, band, roofline, roofline_p90;
+    } bars[] = {{"a100-80-sxm", 6, 0.052, 0.145, 0.065, 0.058, 0.170},
+                {"h100-sxm", 4, 0.065, 0.180, 0.062, 0.084, 0.229},
+                {"a40", 4, 0.058, 0.175, 0.070, 0.065, 0.206}};
+    for (size_t i = 0; i < sizeof bars / sizeof *bars; i++) {
+        static struct bench bench;
+        if (bench_open(&bench, bars[i].gpu)) {
+            const struct calibration_held_out *gemm = held_out(&bench, "in-model", KERNEL_GEMM);
+            const struct calibration_error *folds = gemm->folds.items;
+            const struct calibration_error *roofline = find_error(&gemm->roofline, "all");
+            CHECK_EQ_STR(gemm->by, "llm");
+            CHECK_EQ_INT(gemm->folds.n, bars[i].llms);
+            check_bar(&gemm->error, "all", bars[i].median, bars[i].p90);
+            check_bar(&gemm->error, "17-256", bars[i].band, 1.0);
+            check_bar(&gemm->layer_sum, "all", 0.05, 0.12);
+            for (size_t j = 0; j < gemm->folds.n; j++) check_bar(&gemm->folds, folds[j].name, 0.075, 0.23);
+            MUST(roofline != NULL);
+            CHECK_NEAR(roofline->median, bars[i].roofline, 0.002);
+            CHECK_NEAR(roofline->p90, bars[i].roofline_p90, 0.003);
+        }
+        bench_close(&bench);
+    }
+}
+
+/* aiconfigurator's kernels, a fifth of the shapes or pairs of heads left out. */
+static void kernels_of_unseen_shapes(void)
+{
+    static const struct {
+        enum kernel_class class;
+        const char *gpu, *cut;
+        double median, p90;
+    } bars[] = {
+        {KERNEL_GEMM, "a100-80-sxm", "all", 0.072, 0.25},
+        {KERNEL_GEMM, "a100-80-sxm", "nk-512-", 0.056, 0.185},
+        {KERNEL_GEMM, "h100-sxm", "all", 0.058, 0.25},
+        {KERNEL_GEMM, "h100-sxm", "nk-512-", 0.056, 0.185},
+        {KERNEL_DECODE_ATTENTION, "a100-80-sxm", "all", 0.052, 0.195},
+        {KERNEL_DECODE_ATTENTION, "h100-sxm", "all", 0.063, 0.26},
+        {KERNEL_PREFILL_ATTENTION, "a100-80-sxm", "all", 0.058, 0.265},
+        {KERNEL_PREFILL_ATTENTION, "h100-sxm", "all", 0.088, 0.32},
+        {KERNEL_MOE, "a100-80-sxm", "all", 0.10, 1.0},
+        {KERNEL_MOE, "h100-sxm", "all", 0.10, 1.0},
+        {KERNEL_ALL_REDUCE, "a100-80-sxm", "all", 0.10, 1.0},
+        {KERNEL_ALL_REDUCE, "h100-sxm", "all", 0.10, 1.0},
+        {KERNEL_ALL_GATHER, "a100-80-sxm", "all", 0.10, 1.0},
+        {KERNEL_ALL_GATHER, "h100-sxm", "all", 0.10, 1.0},
+        {KERNEL_REDUCE_SCATTER, "a100-80-sxm", "all", 0.10, 1.0},
+        {KERNEL_REDUCE_SCATTER, "h100-sxm", "all", 0.10, 1.0},
+        {KERNEL_ALL_TO_ALL, "a100-80-sxm", "all", 0.10, 1.0},
+        {KERNEL_ALL_TO_ALL, "h100-sxm", "all", 0.10, 1.0},
+    };
+    static struct bench benches[2];
+    const bool open = bench_open(&benches[0], "a100-80-sxm"), open_too = bench_open(&benches[1], "h100-sxm");
+    for (size_t i = 0; open && open_too && i < sizeof bars / sizeof *bars; i++) {
+        const struct bench *bench = &benches[strcmp(bars[i].gpu, "h100-sxm") == 0];
+        check_bar(&held_out(bench, "isolated", bars[i].class)->error, bars[i].cut, bars[i].median, bars[i].p90);
+    }
+    bench_close(&benches[0]);
+    bench_close(&benches[1]);
+}
+
+TEST_SUITE(shipped_calibrations)
+{
+    TEST(files_tell_the_error_of_their_fit);
+    TEST(products_of_unseen_llms);
+    TEST(kernels_of_unseen_shapes);
+}
