@@ -81,11 +81,12 @@ static int check_shape(const struct config *config, const char *path, enum kerne
 int calibration_shapes_check(const struct config *config, const char *path, enum kernel_class class,
                              const struct config_list *shapes, struct arena *arena, struct diag *diag)
 {
-    const struct calibration_shape *items = shapes->items;
+    struct calibration_shape *items = shapes->items;
     int code = 0;
     for (size_t i = 0; i < shapes->n; i++) {
         const char *where = arena_printf(arena, "%s.%zu", path, i);
-        if (!where) return SIM_E_NOMEM;
+        if (where) items[i].where = arena_strdup(arena, config_where(config, where));
+        if (!where || !items[i].where) return SIM_E_NOMEM;
         const int checked = check_shape(config, where, class, &items[i], arena, diag);
         if (checked != 0) code = checked;
     }
@@ -112,7 +113,50 @@ static size_t list_points(enum kernel_class class, const struct config_list *sha
     size_t n = 0;
     for (size_t i = 0; i < shapes->n; i++)
         for (size_t j = 0; j < items[i].seconds.n; j++) points[n++] = point_of(&items[i], class, j);
-    return kernel_points_reduce(points, n);
+    return n;
+}
+
+/* The shape that a point comes from. */
+static const char *place_of(const struct config_list *shapes, size_t point)
+{
+    const struct calibration_shape *items = shapes->items;
+    size_t i = 0;
+    for (; point >= items[i].seconds.n; i++) point -= items[i].seconds.n;
+    return items[i].where;
+}
+
+/* Times beyond these ratios are in another unit, or of another kernel. */
+static int check_times(const struct config_list *shapes, const struct kernel_point *points, size_t n,
+                       const union kernel_params *params, const struct gpu_spec *gpu, struct diag *diag)
+{
+    static const double most = 1000.0;
+    for (size_t i = 0; i < n; i++) {
+        const double law_s = kernel_call_time(params, gpu, &points[i].call).seconds, ratio = points[i].seconds / law_s;
+        if (!(law_s > 0.0) || (ratio >= 1.0 / most && ratio <= most)) continue;
+        return diag_error(diag, SIM_E_CONFIG, place_of(shapes, i), "are these seconds?",
+                          "the measured time of %g s is %g times that of the law, %g s", points[i].seconds, ratio,
+                          law_s);
+    }
+    return 0;
+}
+
+static bool is_same_call(struct kernel_point a, struct kernel_point b)
+{
+    struct kernel_point both[] = {a, b};
+    return kernel_points_reduce(both, 2) == 1;
+}
+
+/* Some call of the points stands twice: finds which. */
+static int report_twice(const struct config_list *shapes, enum kernel_class class, struct kernel_point *points,
+                        size_t n, struct diag *diag)
+{
+    size_t first = 0, second = 1;
+    list_points(class, shapes, points); /* in the order of the file again */
+    while (first < n && !is_same_call(points[first], points[second]))
+        if (++second == n) second = ++first + 1;
+    return diag_error(diag, SIM_E_CONFIG, place_of(shapes, second), "keep one of them",
+                      "the same call stands twice in a table, with %g s and %g s", points[first].seconds,
+                      points[second].seconds);
 }
 
 int calibration_table_make(enum kernel_class class, const struct config_list *shapes, const union kernel_params *params,
@@ -128,12 +172,16 @@ int calibration_table_make(enum kernel_class class, const struct config_list *sh
     struct kernel_table *made = arena_alloc(arena, sizeof *made);
     struct kernel_table_node *nodes = arena_alloc(arena, 2 * n * sizeof *nodes);
     struct kernel_table_shape *places = arena_alloc(arena, n * sizeof *places);
-    const bool failed = !points || !made || !nodes || !places;
-    if (!failed) {
+    int code = 0;
+    if (!points || !made || !nodes || !places) {
+        code = diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    } else {
         *made = (struct kernel_table){.shapes = places, .lines = nodes, .points = nodes + n};
-        kernel_table_fill(made, points, list_points(class, shapes, points), params, gpu);
+        code = check_times(shapes, points, list_points(class, shapes, points), params, gpu, diag);
+        if (code == 0 && kernel_points_reduce(points, n) < n) code = report_twice(shapes, class, points, n, diag);
+        if (code == 0) kernel_table_fill(made, points, n, params, gpu);
         *table = made;
     }
     mem_free(points);
-    return failed ? diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory") : 0;
+    return code;
 }

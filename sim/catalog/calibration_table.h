@@ -12,17 +12,18 @@ struct calibration_shape {
     struct kernel_call call;                         /* its fixed members */
     struct config_list columns[KERNEL_MAX_COLUMNS];  /* doubles, of the other members in their order */
     struct config_list seconds;                      /* doubles */
+    const char *where;                               /* its place in the file, once checked */
 };
 
 /* The fields of a struct calibration_shape of a class, in `arena`; NULL without memory. */
 const struct config_field *calibration_shape_fields(enum kernel_class class, struct arena *arena);
 
-/* Finds lists of unequal length. `path` is that of the table in the file. Returns 0, SIM_E_CONFIG or SIM_E_NOMEM. */
+/* Finds lists of unequal length, and notes the places of the shapes. `path` is that of the table in the file. Returns 0, SIM_E_CONFIG or SIM_E_NOMEM. */
 int calibration_shapes_check(const struct config *config, const char *path, enum kernel_class class,
                              const struct config_list *shapes, struct arena *arena, struct diag *diag);
 
 /* Makes the table of a class, with the law of these parameters on the GPU that was measured. *table is NULL where there
- * are no shapes. Returns 0 or SIM_E_NOMEM. */
+ * are no shapes. Returns 0, SIM_E_CONFIG (a call that stands twice, a time that no such kernel takes) or SIM_E_NOMEM. */
 int calibration_table_make(enum kernel_class class, const struct config_list *shapes, const union kernel_params *params,
                            const struct gpu_spec *gpu, struct arena *arena, const struct kernel_table **table,
                            struct diag *diag);

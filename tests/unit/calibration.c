@@ -5,8 +5,10 @@
 #include "tests/calibration_fixture.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* A catalog in a directory of its own, and the calibration that a test loads from it. */
 struct bench {
@@ -395,7 +397,36 @@ static void wrong_tables_are_told_apart(void)
     check_refused(&bench, TABLE("'width': 64, 'tokens': [], 'seconds': []"), "tokens");
     check_refused(&bench, TABLE("'width': 64, 'tokens': ['1'], 'seconds': [1e-6]"), "tokens");
     check_refused(&bench, TABLE("'width': 64, 'token': [1], 'seconds': [1e-6]"), "did you mean 'tokens'");
+    check_refused(&bench, TABLE("'width': 64, 'tokens': [1], 'seconds': [1e999]"), "1e999");
     check_refused(&bench, TABLE("'width': 64, 'tokens': [1], 'seconds': [1e-6]"), "unknown GPU 'g'");
+    arena_fini(&bench.arena);
+}
+
+#define ON_A100(more) "{'gpu': 'a100-80-sxm', 'sets': {'s': {'norm': {'parameters': {@}, 'rows': 1, 'table': [" more "]}}}}"
+#define SHAPE(more) "{'number_bytes': 2, 'width': 8192, " more "}"
+
+static void points_that_cannot_be_are_told_apart(void)
+{
+    struct bench bench;
+    set_up(&bench);
+    char link[300], target[1024];
+    MUST(realpath("configs/hardware", target) != NULL);
+    snprintf(link, sizeof link, "%s/hardware", bench.root);
+    MUST(symlink(target, link) == 0);
+    check_refused(&bench, ON_A100(SHAPE("'tokens': [1, 2, 1], 'seconds': [5e-6, 6e-6, 7e-6]")),
+                  "error: the same call stands twice in a table, with 5e-06 s and 7e-06 s");
+    check_refused(&bench,
+                  ON_A100(SHAPE("'tokens': [1], 'seconds': [5e-6]") ", " SHAPE("'tokens': [1], 'seconds': [5e-6]")),
+                  "the same call stands twice");
+    check_refused(&bench, ON_A100(SHAPE("'tokens': [1, 2], 'seconds': [5e-6, 6]")), "the measured time of 6 s is ");
+    CHECK(strstr(bench.message, "mine.json:1:") != NULL);
+    check_refused(&bench, ON_A100(SHAPE("'tokens': [1], 'seconds': [5e-12]")), "are these seconds?");
+    FILE *file = fopen(bench.gpu_path, "w");
+    MUST(file != NULL);
+    write_document(file, ON_A100(SHAPE("'tokens': [1, 2], 'seconds': [5e-6, 6e-6]")));
+    fclose(file);
+    CHECK_EQ_INT(load(&bench, "mine", "s"), 0);
+    CHECK(bench.calibration.kernels.tables[KERNEL_NORM] != NULL);
     arena_fini(&bench.arena);
 }
 
@@ -437,5 +468,6 @@ TEST_SUITE(calibration)
     TEST(what_a_fit_left_is_read);
     TEST(wrong_files_are_told_apart);
     TEST(wrong_tables_are_told_apart);
+    TEST(points_that_cannot_be_are_told_apart);
     TEST(running_out_of_memory_is_told);
 }
