@@ -188,7 +188,8 @@ static int fit(struct reading *reading)
     struct calibrated_set *sets = arena_alloc(&reading->arena, reading->n * sizeof *sets);
     size_t n_sets;
     if (sets == NULL) return SIM_E_NOMEM;
-    int code = fit_sets(reading, sets, &n_sets);
+    int code = options->report != NULL ? calibrate_make_directory(cli, options->report) : 0;
+    if (code == 0) code = fit_sets(reading, sets, &n_sets);
     if (code == 0 && options->report != NULL) code = calibrate_draw(cli, options->report, reading->gpu, sets, n_sets);
     if (code == 0) code = calibrate_print_fit(reading->gpu, sets, n_sets, options->json, cli->out);
     if (code != 0 || options->output == NULL) return code;

@@ -56,11 +56,15 @@ static int draw_bands(struct cli *cli, const char *directory, const char *gpu, c
     return code;
 }
 
+int calibrate_make_directory(struct cli *cli, const char *directory)
+{
+    if (paths_is_directory(directory) || mkdir(directory, 0777) == 0) return 0;
+    return diag_system_error(&cli->diag, directory, "cannot make the directory", errno);
+}
+
 int calibrate_draw(struct cli *cli, const char *directory, const char *gpu, const struct calibrated_set *sets,
                    size_t n_sets)
 {
-    if (!paths_is_directory(directory) && mkdir(directory, 0777) != 0)
-        return diag_system_error(&cli->diag, directory, "cannot make the directory", errno);
     int code = 0;
     for (size_t i = 0; code == 0 && i < n_sets; i++) {
         for (int c = 0; code == 0 && c < KERNEL_CLASS_COUNT; c++)

@@ -13,7 +13,10 @@ int calibrate_write(struct cli *cli, const char *path, const struct text *text);
 int calibrate_save(struct cli *cli, const char *path, const char *gpu, const struct calibrated_set *sets,
                    size_t n_sets);
 
-/* Draws the plots of every set into `directory`, which is made where it is missing: SET-CLASS.svg and
+/* Makes the directory of plots unless it is there. Returns 0 or SIM_E_IO. */
+int calibrate_make_directory(struct cli *cli, const char *directory);
+
+/* Draws the plots of every set into `directory`, which is there: SET-CLASS.svg and
  * SET-error-by-band.svg. Returns 0, SIM_E_IO or SIM_E_NOMEM. */
 int calibrate_draw(struct cli *cli, const char *directory, const char *gpu, const struct calibrated_set *sets,
                    size_t n_sets);

@@ -75,8 +75,7 @@ static bool read_profile(struct bench *bench, const struct calibration_profile *
         if (strcmp(bench->names[i], listed->file) == 0) return true;
     const struct origin *origin = find_origin(listed->file);
     if (!CHECK(origin != NULL && bench->n_profiles < MAX_FILES)) return false;
-    const char *path = test_shared(
-        arena_printf(&bench->arena, "gpu_profiles/%s/%s", origin->folder, listed->file));
+    const char *path = test_shared(arena_printf(&bench->arena, "gpu_profiles/%s/%s", origin->folder, listed->file));
     if (path == NULL) return false;
     struct gpu_spec *gpu = arena_alloc(&bench->arena, sizeof *gpu);
     if (!CHECK(gpu != NULL && catalog_gpu(&catalog, origin->gpu, "test", &bench->arena, gpu, &bench->diag) == 0))
@@ -140,8 +139,8 @@ static void check_file(const char *name)
 
 static void files_tell_the_error_of_their_fit(void)
 {
-    static const char *const names[] = {"a100-80-sxm", "h100-sxm", "a40", "a100-80-pcie", "h100-pcie",
-                                        "a6000", "rtx-4090", "rtx-pro-6000", "default"};
+    static const char *const names[] = {"a100-80-sxm", "h100-sxm", "a40",          "a100-80-pcie", "h100-pcie",
+                                        "a6000",       "rtx-4090", "rtx-pro-6000", "default"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) check_file(names[i]);
 }
 
@@ -167,7 +166,8 @@ static const struct calibration_held_out *held_out(const struct bench *bench, co
 {
     static const struct calibration_held_out nothing = {.by = "nothing"};
     const struct calibration_set *found = calibration_file_set(&bench->file, set);
-    return CHECK(found != NULL && found->classes[class].held_out.by != NULL) ? &found->classes[class].held_out : &nothing;
+    return CHECK(found != NULL && found->classes[class].held_out.by != NULL) ? &found->classes[class].held_out
+                                                                             : &nothing;
 }
 
 /* Vidur's products, one LLM left out: medians and 90th percentiles, the median of the band of 17-256 tokens, and those
