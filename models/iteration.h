@@ -22,7 +22,7 @@ struct iteration_work {
 struct iteration_cost {
     double first_s, slope_s;
     int64_t until;            /* >= 1; 1 whenever the batch holds prefill; INT64_MAX: for ever */
-    double extrapolated_frac; /* 0 .. 1: share of it from outside the range the model was fitted on; that of all i */
+    double extrapolated_frac; /* 0 .. 1: share of the kernels' time outside the fitted range; that of all i */
 };
 
 /* A cost model bound to one kind of replica (GPU, LLM, parallelism). `model` is what it was built from. */
@@ -33,6 +33,7 @@ struct iteration_model {
     /* Fitted, or stated by the user: the coefficients of "affine", the points of "table". When false the model has no
      * range of its own, and nobody knows what is extrapolated. */
     bool calibrated;
+    const char *caveat; /* what else was not measured, as half a sentence; NULL: nothing */
 };
 
 #endif

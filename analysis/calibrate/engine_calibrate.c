@@ -99,6 +99,22 @@ static int measure_groups(struct engine_calibration *calibration, enum engine_us
     return code;
 }
 
+/* The GPUs of the points, in order of the first of each; steps of the host alone have none. */
+static int list_gpus(struct engine_calibration *calibration, struct arena *arena)
+{
+    const char **gpus = arena_alloc(arena, (calibration->n_points + 1) * sizeof *gpus);
+    size_t n = 0;
+    if (gpus == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < calibration->n_points; i++) {
+        const char *gpu = calibration->points[i].row->gpu;
+        size_t at = 0;
+        while (gpu != NULL && at < n && strcmp(gpus[at], gpu) != 0) at++;
+        if (gpu != NULL && at == n) gpus[n++] = gpu;
+    }
+    calibration->preset.measured_on = (struct config_list){n, gpus};
+    return 0;
+}
+
 static const char *file_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -138,6 +154,7 @@ static int describe(struct engine_calibration *calibration, struct arena *arena,
 {
     struct engine_preset *preset = &calibration->preset;
     int code = list_profiles(calibration, arena);
+    if (code == 0) code = list_gpus(calibration, arena);
     if (code == 0) code = measure_groups(calibration, ENGINE_FIT, &preset->fit, arena);
     if (code == 0) code = measure_groups(calibration, ENGINE_KERNELS_FIT, &preset->kernels_fit, arena);
     if (code == 0) code = measure_groups(calibration, ENGINE_HELD_OUT, &preset->held_out, arena);

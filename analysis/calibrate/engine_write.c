@@ -50,6 +50,15 @@ static void write_overheads(struct json_writer *json, const struct config_list *
     json_write_close(json, ']');
 }
 
+static void write_measured_on(struct json_writer *json, const struct config_list *list)
+{
+    const char *const *gpus = list->items;
+    if (list->n == 0) return;
+    json_write_open_row(json, "measured_on", '[');
+    for (size_t i = 0; i < list->n; i++) json_write_string(json, NULL, gpus[i]);
+    json_write_close(json, ']');
+}
+
 static void write_profiles(struct json_writer *json, const struct config_list *list)
 {
     const struct calibration_profile *profiles = list->items;
@@ -102,6 +111,7 @@ int engine_preset_write(const struct engine_preset *preset, struct text *json)
     if (preset->graph_tokens > 0) json_write_number(&writer, "graph_tokens", (double)preset->graph_tokens);
     write_launches(&writer, &preset->launches);
     write_overheads(&writer, &preset->overheads);
+    write_measured_on(&writer, &preset->measured_on);
     if (preset->fitted_on != NULL) json_write_string(&writer, "fitted_on", preset->fitted_on);
     write_profiles(&writer, &preset->profiles);
     write_errors(&writer, "fit", &preset->fit);

@@ -7,13 +7,16 @@ create table error as
     select file.rowid as place, file.name, kind.key as kind, part.key as part, part.id as part_place,
            json_extract(part.value, '$.rows') as rows,
            printf('%.1f / %.1f', 100 * json_extract(part.value, '$.median'), 100 * json_extract(part.value, '$.p90')) as both,
-           json_extract(file.json, '$.fitted_on') as fitted_on
+           json_extract(file.json, '$.fitted_on') as fitted_on,
+           ifnull((select group_concat(value, ', ') from json_each(file.json, '$.measured_on')), '-') as gpus,
+           ifnull((select group_concat(json_extract(value, '$.tensor_parallel'), ', ')
+                   from json_each(file.json, '$.overhead')), '-') as degrees
     from file, json_each(file.json) as kind, json_each(kind.value) as part
     where kind.key in ('fit', 'kernels_fit', 'held_out') and part.key <> 'all';
 
-select '| engine | fitted on | what | rows fitted | error | rows held out | error |';
-select '|---|---|---|---:|---:|---:|---:|';
-select '| ' || name || ' | ' || case when max(kind = 'kernels_fit') then 'these kernels, no host time' else ifnull(fitted_on, '-') end || ' | ' || part || ' | ' ||
+select '| engine | GPUs | tensor parallel | fitted on | what | rows fitted | error | rows held out | error |';
+select '|---|---|---|---|---|---:|---:|---:|---:|';
+select '| ' || name || ' | ' || gpus || ' | ' || degrees || ' | ' || case when max(kind = 'kernels_fit') then 'these kernels, no host time' else ifnull(fitted_on, '-') end || ' | ' || part || ' | ' ||
        ifnull(max(case when kind <> 'held_out' then rows end), '') || ' | ' ||
        ifnull(max(case when kind <> 'held_out' then both end), '') || ' | ' ||
        ifnull(max(case when kind = 'held_out' then rows end), '') || ' | ' ||

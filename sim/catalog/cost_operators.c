@@ -99,6 +99,9 @@ static int build(const void *given, const struct cost_request *request, struct i
     if (code == 0) code = find_calibration(params, request, &parts, cost);
     if (code != 0) return code;
     engine_preset_params(&cost->engine, request->gpu->name, request->tensor_parallel, &parts.engine);
+    code = engine_preset_caveat(&cost->engine, request->gpu->name, request->tensor_parallel, request->arena,
+                                &model->caveat);
+    if (code != 0) return code;
     if (!params->cuda_graphs) parts.engine.graph_tokens = 0;
     operators_init(&cost->operators, &parts);
     model->model = &cost->operators;

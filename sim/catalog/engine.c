@@ -26,6 +26,8 @@ static const struct config_field overhead_fields[] = {
     {0},
 };
 
+static const struct config_field gpu_fields[] = {{.kind = CONFIG_TEXT, .help = "GPU of the catalog"}, {0}};
+
 const struct config_field engine_preset_fields[] = {
     {.name = "summary", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, PRESET(summary), .min = 1, .max = 512,
      .help = "engine, version, how it was run"},
@@ -47,6 +49,8 @@ const struct config_field engine_preset_fields[] = {
      .elem_bytes = sizeof(struct engine_launch), .help = "launching kernels one by one, under which a fast GPU waits"},
     {.name = "overhead", .kind = CONFIG_LIST, PRESET(overheads), .fields = overhead_fields,
      .elem_bytes = sizeof(struct engine_overhead), .help = "host time on top of the GPU's, by tensor parallelism"},
+    {.name = "measured_on", .kind = CONFIG_LIST, PRESET(measured_on), .fields = gpu_fields,
+     .elem_bytes = sizeof(const char *), .help = "GPUs that the host time was measured with"},
     {.name = "fitted_on", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL, PRESET(fitted_on), .min = 1, .max = 512,
      .help = "which of the measurements the constants were fitted on"},
     {.name = "profiles", .kind = CONFIG_LIST, PRESET(profiles), .fields = calibration_profile_fields,

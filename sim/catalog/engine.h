@@ -7,6 +7,7 @@
  *       "direct_all_reduce": false, "fused_residual": false, "fused_narrowing": false, "graph_tokens": 0,
  *       "launch": [{"gpu": "a100-80-sxm", "layer": "0.39ms"}, ...],
  *       "overhead": [{"tensor_parallel": 2, "iteration": "9ms", "sequence": "0s", "prompt": "8ms"}, ...],
+ *       "measured_on": ["a100-80-sxm", "h100-sxm"],
  *       "fitted_on": "Llama-2-70B, batches of at most 2048 prompt tokens",
  *       "profiles": [{"file": "splitwise__llama2-70b__latency_and_power.csv", "hash": "..."}, ...],
  *       "fit": {"all": {"rows": 1, "median": 0.02, "p90": 0.08, "worst": 0.3, "bias": 0.0}, "tokens": {...}, ...},
@@ -45,6 +46,7 @@ struct engine_preset {
     int64_t graph_tokens;
     struct config_list launches;  /* struct engine_launch; none: nothing to wait for */
     struct config_list overheads; /* struct engine_overhead, by rising degree; none: no overhead */
+    struct config_list measured_on; /* const char *: GPUs of the catalog; none: not measured, or nobody says on what */
     const char *fitted_on;        /* which of the measurements, in words; NULL: not fitted */
     struct config_list profiles;  /* struct calibration_profile */
     struct config_list fit;         /* struct calibration_error, by group: of the rows that constants were fitted on */
@@ -65,6 +67,14 @@ int catalog_list_engines(const struct catalog *catalog, struct arena *arena, str
  * neither. */
 bool engine_preset_params(const struct engine_preset *preset, const char *gpu, int64_t tensor_parallel,
                           struct engine_params *params);
+
+/* Whether there is an overhead of that very degree. */
+bool engine_preset_lists(const struct engine_preset *preset, int64_t tensor_parallel);
+
+/* Says what the host time is taken from where it was not measured with that GPU and degree; *caveat is NULL where it was,
+ * or needs not be. Lives in `arena`. Returns 0 or SIM_E_NOMEM. */
+int engine_preset_caveat(const struct engine_preset *preset, const char *gpu, int64_t tensor_parallel,
+                         struct arena *arena, const char **caveat);
 
 /* Sets what an engine decides of how kernels are launched. */
 void engine_preset_split(const struct engine_preset *preset, struct llm_split *split);

@@ -2,6 +2,7 @@
 
 #include "sim/catalog/cost.h"
 #include "sim/cli/table.h"
+#include "sim/world/service.h"
 
 #include <math.h>
 
@@ -111,7 +112,7 @@ static void add_row(struct table *table, const struct costed *costed, const stru
     table_number(table, bytes / 1e9);
     add_rate(table, flop / peak_flop_per_s, cost.first_s);
     add_rate(table, bytes / peak_bytes_per_s, cost.first_s);
-    table_text(table, cost.extrapolated_frac > 0 ? "extrapolated" : NULL);
+    table_number(table, cost.extrapolated_frac);
 }
 
 static void add_rows(struct table *table, const struct costed *costed)
@@ -145,6 +146,10 @@ static int add_service(struct cli *cli, const struct setup *setup, const struct 
     if (code != 0) return code;
     text_printf(&account->notes, "%s: %s on %g x %s, %s cost%s\n", service->name, costed.llm.name, costed.gpus,
                 costed.gpu.name, costed.model.kind, costed.model.calibrated ? "" : ", uncalibrated");
+    if (costed.model.caveat) text_printf(&account->notes, "%s: %s\n", service->name, costed.model.caveat);
+    if (service_kv_blocks(service, &costed.gpu, &costed.llm) == 0)
+        text_printf(&account->notes, "%s: %s does not fit into this memory: no run will start\n", service->name,
+                    costed.llm.name);
     add_rows(&account->iterations, &costed);
     const struct cost_operators *cost = cost_operators_of(&costed.model);
     if (!cost) return 0;
@@ -179,7 +184,7 @@ int explain_cost(struct cli *cli, const struct setup *setup, const struct explai
         {"service", COLUMN_LEFT, false},    {"phase", COLUMN_LEFT, false},       {"sequences", COLUMN_RIGHT, false},
         {"tokens_each", COLUMN_RIGHT, false}, {"ms", COLUMN_RIGHT, false},       {"tokens_per_s", COLUMN_RIGHT, false},
         {"tflop", COLUMN_RIGHT, false},     {"gb", COLUMN_RIGHT, false},         {"compute_frac", COLUMN_RIGHT, false},
-        {"memory_frac", COLUMN_RIGHT, false},  {"note", COLUMN_LEFT, false}};
+        {"memory_frac", COLUMN_RIGHT, false},  {"outside_frac", COLUMN_RIGHT, false}};
     struct account account;
     struct arena arena;
     arena_init(&arena);

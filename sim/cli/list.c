@@ -135,30 +135,53 @@ static int list_storage(struct listing *list)
     return code;
 }
 
-/* Milliseconds of an iteration's constant part on one GPU and on eight. */
-static void add_engine(struct table *table, const struct engine_preset *preset)
+/* The number, unless nobody measured it. */
+static void add_measured(struct table *table, bool is_known, double value)
 {
+    if (is_known)
+        table_number(table, value);
+    else
+        table_undefined(table);
+}
+
+static int add_measured_on(struct listing *list, const struct engine_preset *preset)
+{
+    const char *const *gpus = preset->measured_on.items;
+    const char *names = preset->measured_on.n > 0 ? gpus[0] : NULL;
+    for (size_t i = 1; i < preset->measured_on.n && names; i++)
+        names = arena_printf(&list->arena, "%s, %s", names, gpus[i]);
+    table_text(&list->table, names);
+    return names || preset->measured_on.n == 0 ? 0 : SIM_E_NOMEM;
+}
+
+/* Milliseconds of an iteration's constant part on one GPU and on eight. Without any host time it is none by definition,
+ * unless something else of the engine was measured. */
+static int add_engine(struct listing *list, const struct engine_preset *preset)
+{
+    struct table *table = &list->table;
     struct engine_params one, eight;
     const struct calibration_error *held_out = preset->held_out.items;
+    const bool is_defined = preset->overheads.n == 0 && preset->measured_on.n == 0;
+    const bool eight_known = is_defined || engine_preset_lists(preset, 8);
     engine_preset_params(preset, "", 1, &one);
     engine_preset_params(preset, "", 8, &eight);
     table_text(table, preset->name);
     table_text(table, preset->kernels);
-    table_number(table, 1e3 * one.iteration_s);
-    table_number(table, 1e3 * eight.iteration_s);
-    table_number(table, 1e6 * eight.sequence_s);
-    table_number(table, 1e6 * eight.layer_launch_s);
-    if (preset->held_out.n > 0)
-        table_number(table, round(held_out->median * 1e4) / 1e2);
-    else
-        table_undefined(table);
+    const int code = add_measured_on(list, preset);
+    add_measured(table, is_defined || engine_preset_lists(preset, 1), 1e3 * one.iteration_s);
+    add_measured(table, eight_known, 1e3 * eight.iteration_s);
+    add_measured(table, eight_known, 1e6 * eight.sequence_s);
+    add_measured(table, is_defined || preset->launches.n > 0, 1e6 * eight.layer_launch_s);
+    add_measured(table, preset->held_out.n > 0, preset->held_out.n > 0 ? round(held_out->median * 1e4) / 1e2 : 0.0);
     table_text(table, preset->summary);
+    return code;
 }
 
 static int list_engines(struct listing *list)
 {
     static const struct table_column columns[] = {
         {"engine", COLUMN_LEFT, false},             {"kernels", COLUMN_LEFT, false},
+        {"measured_on", COLUMN_LEFT, false},
         {"iteration_ms_1_gpu", COLUMN_RIGHT, false}, {"iteration_ms_8_gpus", COLUMN_RIGHT, false},
         {"sequence_us", COLUMN_RIGHT, false},       {"layer_launch_us", COLUMN_RIGHT, false},
         {"error_%", COLUMN_RIGHT, false},           {"summary", COLUMN_LEFT, false}};
@@ -168,7 +191,7 @@ static int list_engines(struct listing *list)
     for (size_t i = 0; code == 0 && i < names.n; i++) {
         struct engine_preset preset;
         code = catalog_engine(&list->catalog, names.names[i], names.names[i], &list->arena, &preset, &list->cli->diag);
-        if (code == 0) add_engine(&list->table, &preset);
+        if (code == 0) code = add_engine(list, &preset);
     }
     return code;
 }

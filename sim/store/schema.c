@@ -11,7 +11,7 @@ const char schema_create_sql[] =
     "  scenario TEXT NOT NULL,       -- resolved JSON: `orrery run --from` repeats the run from it\n"
     "  scenario_hash TEXT NOT NULL, trace_hash TEXT, seed INTEGER NOT NULL, policies TEXT NOT NULL,\n"
     "  oracle TEXT NOT NULL,         -- knowledge no real system has, as far as the policies used it\n"
-    "  extrapolated_frac REAL,       -- share of costs from outside the range that a model was fitted on\n"
+    "  extrapolated_frac REAL,       -- share of the kernels' time outside the range that the cost was fitted on\n"
     "  platform TEXT NOT NULL,\n"
     "  status TEXT NOT NULL,         -- 'open' until the last row is in; then 'done', 'interrupted', 'stalled'\n"
     "  result_hash TEXT              -- of all row tables of the run, the same on every repetition\n"

@@ -71,7 +71,11 @@ double service_done_frac(const struct service *service);
 /* Emits the metrics of all services together. */
 int services_emit_metrics(struct service *const *services, size_t n, const struct sink *sink, sim_ns now);
 
-/* Share of the replicas' busy time costed outside the model's range; NAN when a model is not calibrated. */
+/* Share of the kernels' time outside the range that costs were fitted on, mean over the replicas' busy time; NAN when a
+ * model is not calibrated. */
 double services_extrapolated_frac(struct service *const *services, size_t n);
+
+/* KV blocks of a replica: as configured, or what the weights leave of the GPUs' memory; 0 when they do not fit. */
+int64_t service_kv_blocks(const struct service_config *config, const struct gpu_spec *gpu, const struct llm_spec *llm);
 
 #endif

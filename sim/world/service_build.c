@@ -71,17 +71,21 @@ static int build_model(struct service *service)
                       config->name, model->kind);
 }
 
-static int count_blocks(struct service *service, int64_t *blocks)
+int64_t service_kv_blocks(const struct service_config *config, const struct gpu_spec *gpu, const struct llm_spec *llm)
 {
-    const struct service_config *config = service->config;
-    struct kv_params params = {.usable_frac = config->kv.usable_frac,
+    const struct kv_params params = {.usable_frac = config->kv.usable_frac,
                                .reserve_bytes = config->kv.reserve_bytes,
                                .batch_tokens = config->kv.activation_tokens,
                                .batch_sequences = config->kv.activation_sequences,
                                .block_tokens = config->kv.block_tokens};
-    *blocks = config->kv.blocks;
-    if (*blocks > 0) return 0;
-    *blocks = kv_capacity(service->env.gpu, &service->llm, config->tensor_parallel, PIPELINE_STAGES, &params).blocks;
+    if (config->kv.blocks > 0) return config->kv.blocks;
+    return kv_capacity(gpu, llm, config->tensor_parallel, PIPELINE_STAGES, &params).blocks;
+}
+
+static int count_blocks(struct service *service, int64_t *blocks)
+{
+    const struct service_config *config = service->config;
+    *blocks = service_kv_blocks(config, service->env.gpu, &service->llm);
     if (*blocks > 0) return 0;
     return diag_error(service->env.diag, SIM_E_CONFIG, place_of(service, "tensor_parallel"),
                       "take more GPUs per replica (tensor_parallel) or a GPU with more memory",

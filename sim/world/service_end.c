@@ -90,12 +90,15 @@ static int emit_model_warnings(const struct service *service)
     const char *name = service->config->name;
     const struct iteration_model *model = &service->replica_env.model;
     const struct replica_counts *work = &service->stats.work;
+    snprintf(text, sizeof text, "service '%s': %s", name, model->caveat ? model->caveat : "");
+    int code = emit_warning(service, "engine", model->caveat != NULL, text);
+    if (code != 0) return code;
     snprintf(text, sizeof text, "service '%s': the %s cost of %s on %s is not calibrated", name, model->kind,
              service->llm.name, service->env.gpu->name);
-    int code = emit_warning(service, "uncalibrated", !model->calibrated, text);
+    code = emit_warning(service, "uncalibrated", !model->calibrated, text);
     if (code != 0 || work->extrapolated_ns == 0) return code;
     snprintf(text, sizeof text,
-             "service '%s': %.3g %% of the busy time is outside the range that its cost was fitted on", name,
+             "service '%s': %.3g %% of the kernels' time is outside the range that its cost was fitted on", name,
              100 * (double)work->extrapolated_ns / (double)work->busy_ns);
     return emit_warning(service, "extrapolated", 1, text);
 }

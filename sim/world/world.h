@@ -33,7 +33,7 @@ struct world_options {
 
 struct world_result {
     sim_ns end_ns;
-    double extrapolated_frac; /* of the replicas' busy time; NAN: unknown, a cost model is not calibrated */
+    double extrapolated_frac; /* of the kernels' time, over all replicas; NAN: unknown, a cost model is not calibrated */
     struct engine_stats engine;
 };
 

@@ -49,7 +49,13 @@ json '$[0].tokens_per_s' ''
 json '$[0].memory_frac' ''
 run 0 explain cost "$T/s.json"
 grep -qE 'inf|nan' "$T/out" && complain 'a rate without time'
-grep -qE '^chat +prefill +1 +128 +0 +- .* - +-$' "$T/out" || complain 'no dash for what is undefined'
+grep -qE '^chat +prefill +1 +128 +0 +- .* - +0$' "$T/out" || complain 'no dash for what is undefined'
+
+# An LLM that is too large for its GPUs; an engine that was measured on others.
+service opt-175b '{"kind": "operators", "engine": "vllm-0.12"}'
+run 0 explain cost "$T/s.json"
+out 'chat: opt-175b does not fit into this memory: no run will start'
+out 'chat: engine vllm-0.12 was measured on h100-sxm with 2, 4 and 8 GPUs; its host time for 2 x a100-80-sxm is that of 2 GPUs'
 
 # Files ending in .json are found beside the document that names them, in --set from the current directory.
 mkdir -p "$T/site/llms" "$T/scenarios"

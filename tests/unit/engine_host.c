@@ -99,6 +99,39 @@ static void overheads_between_degrees(void)
     arena_fini(&session.arena);
 }
 
+static void a_guess_says_what_it_rests_on(void)
+{
+    static const struct {
+        const char *gpus, *gpu, *caveat;
+        int64_t degree;
+    } cases[] = {
+        {"['a']", "a", NULL, 8},
+        {"[]", "c", NULL, 2},
+        {"['a', 'b']", "c",
+         "engine engine was measured on a and b with 2 and 8 GPUs; its host time for 2 x c is that of 2 "
+         "GPUs there",
+         2},
+        {"['a']", "a",
+         "engine engine was measured on a with 2 and 8 GPUs; its host time for 4 x a lies between those of 2 "
+         "and 8 GPUs there",
+         4},
+        {"[]", "a", "engine engine was measured with 2 and 8 GPUs; its host time for 1 x a is that of 2 GPUs", 1},
+        {"[]", "a", "engine engine was measured with 2 and 8 GPUs; its host time for 16 x a is that of 8 GPUs", 16},
+    };
+    struct session session;
+    session_begin(&session);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct engine_preset preset;
+        const char *caveat = NULL;
+        char text[512];
+        snprintf(text, sizeof text, "{'measured_on': %s, %s", cases[i].gpus, example + 1);
+        CHECK_EQ_INT(read_text(&session, text, &preset), 0);
+        CHECK_EQ_INT(engine_preset_caveat(&preset, cases[i].gpu, cases[i].degree, &session.arena, &caveat), 0);
+        CHECK_EQ_STR(caveat ? caveat : "", cases[i].caveat ? cases[i].caveat : "");
+    }
+    arena_fini(&session.arena);
+}
+
 static void launches_by_gpu(void)
 {
     struct session session;
@@ -183,6 +216,7 @@ TEST_SUITE(engine_host)
     TEST(graphs_need_no_launches);
     TEST(launches_end_along_a_run);
     TEST(overheads_between_degrees);
+    TEST(a_guess_says_what_it_rests_on);
     TEST(launches_by_gpu);
     TEST(wrong_presets_are_refused);
     TEST(presets_of_the_catalog);
