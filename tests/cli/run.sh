@@ -8,6 +8,7 @@ cp "$T/out" "$T/summary"
 out 'serve, seed 1: done'
 out 'result hash '
 out 'request.ttft_s '
+out "warning: engine: service 'chat': engine vllm-0.12 was measured on h100-sxm with 2, 4 and 8 GPUs"
 out 'model.extrapolated_frac '
 grep -q uncalibrated "$T/out" && complain 'a GPU with a calibration counts as uncalibrated'
 grep -qE '^[0-9]+ events in [0-9.]+ s, [0-9.]+ M events/s$' "$T/err" || complain 'the closing line'
