@@ -16,7 +16,7 @@ create table error as
 
 select '| engine | GPUs | tensor parallel | fitted on | what | rows fitted | error | rows held out | error |';
 select '|---|---|---|---|---|---:|---:|---:|---:|';
-select '| ' || name || ' | ' || gpus || ' | ' || degrees || ' | ' || case when max(kind = 'kernels_fit') then 'these kernels, no host time' else ifnull(fitted_on, '-') end || ' | ' || part || ' | ' ||
+select '| ' || name || ' | ' || gpus || ' | ' || degrees || ' | ' || case when max(kind = 'kernels_fit') then 'fit of kernels' else ifnull(fitted_on, '-') end || ' | ' || part || ' | ' ||
        ifnull(max(case when kind <> 'held_out' then rows end), '') || ' | ' ||
        ifnull(max(case when kind <> 'held_out' then both end), '') || ' | ' ||
        ifnull(max(case when kind = 'held_out' then rows end), '') || ' | ' ||

@@ -168,8 +168,8 @@ static void check_scaled_a40(const struct bench *a6000, const union kernel_param
     CHECK_SAID(100.0 * fitted.p90, 17.4, 0.1);
     CHECK_SAID(100.0 * moved.median, 7.8, 0.1);
     CHECK_SAID(100.0 * moved.p90, 20.5, 0.1);
-    CHECK_SAID(100.0 * own->values[2], 94.0, 1.0);
-    CHECK_SAID(100.0 * scaled->values[2], 77.0, 1.0);
+    CHECK_SAID(100.0 * own->gemm.bandwidth_frac, 94.0, 1.0);
+    CHECK_SAID(100.0 * scaled->gemm.bandwidth_frac, 77.0, 1.0);
     CHECK_SAID(100.0 * few.bias, 17.0, 1.0);
     CHECK_SAID(100.0 * some.bias, 13.0, 1.0);
     CHECK_SAID(100.0 * many.bias, -5.0, 1.0);
