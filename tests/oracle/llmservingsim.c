@@ -181,7 +181,8 @@ static void check_llamacpp(struct bench *a6000, struct bench *a40, const union k
                            const union kernel_params *scaled)
 {
     const struct iteration_work token = {.decode_sequences = 1, .decode_context_tokens = 128};
-    const struct iteration_work prompt = {.prefill_sequences = 1, .prefill_tokens = 512, .prefill_pairs = 512.0 * 512.0};
+    const struct iteration_work prompt = {
+        .prefill_sequences = 1, .prefill_tokens = 512, .prefill_pairs = 512.0 * 512.0};
     CHECK_SAID(1e3 / llamacpp_a6000, 24.8, 0.1);
     CHECK_SAID(products_ms(a6000, own, &token), 21.6, 0.1);
     CHECK_SAID(products_ms(a6000, scaled, &token), 26.2, 0.1);
@@ -194,7 +195,8 @@ static void check_llamacpp(struct bench *a6000, struct bench *a40, const union k
 static bool shipped_gemm(struct bench *bench, const char *gpu, union kernel_params *params)
 {
     struct calibration calibration;
-    if (!CHECK(calibration_load(&catalog, gpu, "in-model", &bench->arena, &calibration, &bench->diag) == 0)) return false;
+    const int code = calibration_load(&catalog, gpu, "in-model", &bench->arena, &calibration, &bench->diag);
+    if (!CHECK_EQ_INT(code, 0)) return false;
     *params = calibration.kernels.params[KERNEL_GEMM];
     return CHECK_EQ_STR(calibration.origin[KERNEL_GEMM], "in-model");
 }
