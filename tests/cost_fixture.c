@@ -27,7 +27,7 @@ static int make(struct cost_fixture *fixture, struct config *config, const char 
                 int64_t tensor_parallel, int64_t pipeline_parallel)
 {
     static const struct config_families families = {alternative, NULL};
-    static const struct catalog catalog = {"configs"};
+    static const struct catalog catalog = {.root = "configs"};
     struct holder holder;
     int code = config_bind(config, holder_fields, &families, &fixture->arena, &holder, sizeof holder, &fixture->diag);
     if (code == 0) code = catalog_gpu(&catalog, gpu, "t", &fixture->arena, &fixture->gpu, &fixture->diag);

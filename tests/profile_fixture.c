@@ -17,7 +17,7 @@ int profile_fixture_init(struct profile_fixture *fixture, const char *gpu)
     memset(fixture, 0, sizeof *fixture);
     arena_init(&fixture->arena);
     diag_init(&fixture->diag);
-    fixture->catalog.root = "configs";
+    fixture->catalog = (struct catalog){.root = "configs"};
     fixture->options = (struct profile_options){.catalog = &fixture->catalog, .gpu = &fixture->gpu};
     return note(fixture, catalog_gpu(&fixture->catalog, gpu, "t", &fixture->arena, &fixture->gpu, &fixture->diag));
 }

@@ -51,7 +51,9 @@ static int open_source(struct reading *reading, const char *path, const char *or
 {
     source->path = path;
     source->origin = origin;
-    return calibration_file_read(path, reading->arena, &source->file, reading->diag);
+    const int code = calibration_file_read(path, reading->arena, &source->file, reading->diag);
+    if (code == 0) shelf_note(reading->catalog, &source->file.files);
+    return code;
 }
 
 /* Where there is no such file, the source stays empty. */

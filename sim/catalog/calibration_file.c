@@ -193,6 +193,7 @@ int calibration_file_read(const char *path, struct arena *arena, struct calibrat
     int code = fields[2].fields ? config_load(path, &config, diag)
                                 : diag_error(diag, SIM_E_NOMEM, path, NULL, "out of memory");
     if (code == 0) code = config_bind(config, fields, NULL, arena, file, sizeof *file, diag);
+    if (code == 0) file->files = config_files(config);
     if (code == 0) code = take_classes(config, file, arena, diag);
     config_destroy(config);
     return code;

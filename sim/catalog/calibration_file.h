@@ -53,6 +53,7 @@ struct calibration_file {
     const char *gpu;
     const char *like; /* a GPU with the same chip, or NULL */
     struct config_list sets; /* struct calibration_set */
+    struct hash_sum files; /* what it was read from */
 };
 
 /* Reads a file. Unknown keys, missing parameters, values out of their bounds are all reported. Everything lives in

@@ -29,7 +29,7 @@ int catalog_gpu(const struct catalog *catalog, const char *name, const char *whe
 {
     const char *path;
     int code = shelf_find(catalog, &gpus, name, where, arena, &path, diag);
-    if (code == 0) code = shelf_bind(path, catalog_gpu_fields, arena, gpu, sizeof *gpu, diag);
+    if (code == 0) code = shelf_bind(catalog, path, catalog_gpu_fields, arena, gpu, sizeof *gpu, diag);
     if (code != 0) return code;
     gpu->name = shelf_entry_name(arena, path);
     return gpu->name ? 0 : fail_nomem(diag);
@@ -53,10 +53,11 @@ int catalog_llm(const struct catalog *catalog, const char *name, const char *whe
     struct json_node *root;
     code = json_load(arena, path, &root, diag);
     if (code != 0) return code;
+    shelf_note(catalog, &root->source->bytes);
     if (huggingface_recognises(root))
         code = huggingface_read(root, llm, diag);
     else
-        code = shelf_bind(path, catalog_llm_fields, arena, llm, sizeof *llm, diag);
+        code = shelf_bind(catalog, path, catalog_llm_fields, arena, llm, sizeof *llm, diag);
     if (code == 0) code = check_shape(root, llm, diag);
     if (code != 0) return code;
     llm->name = shelf_entry_name(arena, path);

@@ -15,7 +15,8 @@
 #include <stddef.h>
 
 struct catalog {
-    const char *root; /* directory, for example "configs" */
+    const char *root;       /* directory, for example "configs" */
+    struct hash_sum *files; /* gets the bytes of every file that is read, for provenance; may be NULL */
 };
 
 /* Tables of the files, for schemas and `explain`; bound to struct gpu_spec and struct llm_spec. */

@@ -168,7 +168,7 @@ int catalog_engine(const struct catalog *catalog, const char *name, const char *
 {
     const char *path;
     int code = shelf_find(catalog, &engines, name, where, arena, &path, diag);
-    if (code == 0) code = shelf_bind(path, engine_preset_fields, arena, preset, sizeof *preset, diag);
+    if (code == 0) code = shelf_bind(catalog, path, engine_preset_fields, arena, preset, sizeof *preset, diag);
     if (code != 0) return code;
     preset->path = path;
     preset->name = shelf_entry_name(arena, path);

@@ -107,12 +107,19 @@ int shelf_find(const struct catalog *catalog, const struct shelf *shelf, const c
     return report_unknown(catalog, shelf, name, where, arena, diag);
 }
 
-int shelf_bind(const char *path, const struct config_field *fields, struct arena *arena, void *out, size_t bytes,
-               struct diag *diag)
+void shelf_note(const struct catalog *catalog, const struct hash_sum *file)
+{
+    if (catalog->files) hash_sum_join(catalog->files, file);
+}
+
+int shelf_bind(const struct catalog *catalog, const char *path, const struct config_field *fields, struct arena *arena,
+               void *out, size_t bytes, struct diag *diag)
 {
     struct config *config;
     int code = config_load(path, &config, diag);
     if (code != 0) return code;
+    const struct hash_sum files = config_files(config);
+    shelf_note(catalog, &files);
     code = config_bind(config, fields, NULL, arena, out, bytes, diag);
     config_destroy(config);
     return code;

@@ -19,10 +19,13 @@ int shelf_find(const struct catalog *catalog, const struct shelf *shelf, const c
 int shelf_list(const struct catalog *catalog, const struct shelf *shelf, struct arena *arena,
                struct catalog_names *names, struct diag *diag);
 
-/* Loads and binds a file of ours. The texts that the struct keeps are in the arena. Returns what config_load and
+/* Adds a file that was read to those that the catalog keeps account of. */
+void shelf_note(const struct catalog *catalog, const struct hash_sum *file);
+
+/* Loads and binds a file of ours, and notes it. The texts that the struct keeps are in the arena. Returns what config_load and
  * config_bind return. */
-int shelf_bind(const char *path, const struct config_field *fields, struct arena *arena, void *out, size_t bytes,
-               struct diag *diag);
+int shelf_bind(const struct catalog *catalog, const char *path, const struct config_field *fields, struct arena *arena,
+               void *out, size_t bytes, struct diag *diag);
 
 /* "a100" of "hardware/a100.json", and "Yi-34B" of "models/Yi-34B/config.json": checkpoints call all their files alike.
  * NULL when out of memory. */

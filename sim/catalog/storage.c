@@ -123,7 +123,7 @@ int catalog_storage(const struct catalog *catalog, const char *name, const char 
 {
     const char *path;
     int code = shelf_find(catalog, &storage, name, where, arena, &path, diag);
-    if (code == 0) code = shelf_bind(path, catalog_storage_fields, arena, spec, sizeof *spec, diag);
+    if (code == 0) code = shelf_bind(catalog, path, catalog_storage_fields, arena, spec, sizeof *spec, diag);
     if (code != 0) return code;
     const char *problem = find_problem(spec);
     if (problem) return diag_error(diag, SIM_E_CONFIG, path, NULL, "no device is like this: %s", problem);

@@ -20,6 +20,7 @@ static const char *setup_start(struct setup *setup)
     memset(setup, 0, sizeof *setup);
     arena_init(&setup->arena);
     setup->families = cli_families();
+    setup->catalog.files = &setup->files;
     const char *data = paths_data(&setup->arena);
     if (data != NULL) setup->catalog.root = path_join(&setup->arena, data, "configs");
     return setup->catalog.root != NULL ? data : NULL;
@@ -180,18 +181,12 @@ static void walk_path(struct file_walk *walk, const char *path)
     walk->n_files++;
 }
 
-static void walk_text(struct file_walk *walk, const struct config_field *field, const char *text)
-{
-    if ((field->flags & CONFIG_NAME_OR_PATH) && text != NULL && path_is_json(text)) walk_path(walk, text);
-}
-
 static void walk_fields(struct file_walk *walk, const struct config_field *fields, const char *bound)
 {
     for (const struct config_field *field = fields; field->name != NULL; field++) {
         const void *value = bound + field->offset;
         switch (field->kind) {
         case CONFIG_PATH: walk_path(walk, *(const char *const *)value); break;
-        case CONFIG_TEXT: walk_text(walk, field, *(const char *const *)value); break;
         case CONFIG_SECTION: walk_fields(walk, field->fields, value); break;
         case CONFIG_MAP:
         case CONFIG_LIST: walk_list(walk, field, value); break;
@@ -206,8 +201,10 @@ int setup_hash_files(const struct setup *setup, char hex[HASH_HEX_CHARS], struct
     struct file_walk walk = {.families = &setup->families, .hash = hash_create(), .diag = diag};
     if (walk.hash == NULL) return fail_nomem(diag);
     walk_fields(&walk, scenario_fields, (const char *)&setup->scenario);
+    hash_i64(walk.hash, (int64_t)setup->files.low);
+    hash_i64(walk.hash, (int64_t)setup->files.high);
     hash_hex(walk.hash, hex);
-    if (walk.n_files == 0 || walk.readable_once) hex[0] = 0;
+    if ((walk.n_files == 0 && setup->files.n == 0) || walk.readable_once) hex[0] = 0;
     hash_destroy(walk.hash);
     return walk.code;
 }

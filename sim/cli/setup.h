@@ -12,6 +12,7 @@ struct setup {
     struct config *config;
     struct config_families families;
     struct catalog catalog;
+    struct hash_sum files; /* that the catalog has read */
     struct scenario scenario;
 };
 
@@ -33,8 +34,8 @@ void setup_fini(struct setup *setup);
 /* The resolved scenario as JSON, which loads to the same one. Returns 0 or SIM_E_NOMEM. */
 int setup_dump(const struct setup *setup, struct text *json);
 
-/* The hash over the bytes of all files that the scenario names, traces above all, in its order; an empty text when it
- * names none, and with a warning when one of them is a pipe or a device, which can be read only once. Returns 0,
+/* The hash over the bytes of all files that the scenario names by path, traces above all, in its order, and of what the
+ * catalog has read so far: GPUs, LLMs, engines, calibrations. An empty text without any, and with a warning when one of them is a pipe or a device, which can be read only once. Returns 0,
  * SIM_E_IO or SIM_E_NOMEM. */
 int setup_hash_files(const struct setup *setup, char hex[HASH_HEX_CHARS], struct diag *diag);
 

@@ -10,6 +10,7 @@
 #define ORRERY_CORE_CONFIG_H
 
 #include "sim/core/err.h"
+#include "sim/core/hash.h"
 #include "sim/core/mem.h"
 #include "sim/core/text.h"
 #include "sim/core/units.h"
@@ -104,6 +105,9 @@ int config_load_within(const char *path, const char *const *roots, struct config
 int config_parse(const char *name, const char *directory, const char *text, size_t bytes, struct config **config,
                  struct diag *diag);
 void config_destroy(struct config *config);
+
+/* The hash of the bytes of all files that a document was loaded from, those that it extends included. */
+struct hash_sum config_files(const struct config *config);
 
 /* Applies one "a.b.c=value" (list items by index: "a.0.b"), as a document laid over this one would: objects merge, null
  * removes. The value is JSON; what is not JSON is taken as a string, unless it begins with a brace, bracket or quote.

@@ -16,7 +16,7 @@ struct binding {
     struct arena scratch; /* for what is needed only while binding */
 };
 
-static const struct json_source default_source = {"default", ".", false};
+static const struct json_source default_source = {.name = "default", .directory = "."};
 
 static void bind_value(struct binding *binding, const struct config_field *field, const struct config_trail *trail,
                        void *out);

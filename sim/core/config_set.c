@@ -149,7 +149,7 @@ int config_set(struct config *config, const char *assignment, struct diag *diag)
     char *path = arena_printf(&config->arena, "%.*s", (int)n, assignment);
     struct json_source *source = arena_alloc(&config->arena, sizeof *source);
     if (path == NULL || source == NULL) return fail_nomem(diag);
-    *source = (struct json_source){arena_printf(&config->arena, "--set %s", path), ".", false};
+    *source = (struct json_source){.name = arena_printf(&config->arena, "--set %s", path), .directory = "."};
     if (source->name == NULL) return fail_nomem(diag);
     if (!is_utf8(assignment)) return diag_error(diag, SIM_E_CONFIG, "--set", NULL, "invalid UTF-8");
     if (assignment[n] == 0 || !is_path(path))

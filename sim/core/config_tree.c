@@ -163,7 +163,10 @@ static struct json_node *load_file(struct loading *loading, const char *path, co
     struct chain chain = {outer, path, outer != NULL ? outer->depth + 1 : 0};
     struct json_node *root;
     int code = json_load(&loading->config->arena, path, &root, loading->diag);
-    if (code == 0) return finish_document(loading, root, &chain);
+    if (code == 0) {
+        hash_sum_join(&loading->config->files, &root->source->bytes);
+        return finish_document(loading, root, &chain);
+    }
     fail(loading, code);
     return NULL;
 }
@@ -214,7 +217,7 @@ int config_parse(const char *name, const char *directory, const char *text, size
         struct json_source *source = arena_alloc(arena, sizeof *source);
         struct json_node *root = NULL;
         if (source != NULL)
-            *source = (struct json_source){arena_strdup(arena, name), arena_strdup(arena, directory), true};
+            *source = (struct json_source){arena_strdup(arena, name), arena_strdup(arena, directory), .has_lines = true};
         if (source == NULL || source->name == NULL || source->directory == NULL)
             fail_nomem(&loading);
         else
@@ -223,6 +226,11 @@ int config_parse(const char *name, const char *directory, const char *text, size
         if (loading.code == 0) loading.config->root = finish_document(&loading, root, &chain);
     }
     return finish_loading(&loading, config);
+}
+
+struct hash_sum config_files(const struct config *config)
+{
+    return config->files;
 }
 
 void config_destroy(struct config *config)

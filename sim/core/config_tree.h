@@ -7,6 +7,7 @@
 
 struct config {
     struct arena arena;
+    struct hash_sum files;  /* the bytes of all that were loaded */
     struct json_node *root; /* an object; a null below it says that nothing is set there */
 };
 

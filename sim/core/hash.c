@@ -73,3 +73,10 @@ void hash_sum_add(struct hash_sum *sum, const void *member, size_t bytes)
     sum->high += hash.high64 + (sum->low < hash.low64);
     sum->n++;
 }
+
+void hash_sum_join(struct hash_sum *sum, const struct hash_sum *other)
+{
+    sum->low += other->low;
+    sum->high += other->high + (sum->low < other->low);
+    sum->n += other->n;
+}

@@ -25,5 +25,6 @@ struct hash_sum {
 };
 
 void hash_sum_add(struct hash_sum *sum, const void *member, size_t bytes);
+void hash_sum_join(struct hash_sum *sum, const struct hash_sum *other); /* both sets together */
 
 #endif

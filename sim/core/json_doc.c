@@ -236,6 +236,7 @@ int json_load(struct arena *arena, const char *path, struct json_node **root, st
         code = diag_error(diag, SIM_E_NOMEM, path, NULL, "out of memory");
     else
         code = json_parse(arena, source, text, bytes, root, diag);
+    if (code == 0) hash_sum_add(&source->bytes, text, bytes);
     mem_free(text);
     return code;
 }

@@ -7,6 +7,7 @@
 #define ORRERY_CORE_JSON_DOC_H
 
 #include "sim/core/err.h"
+#include "sim/core/hash.h"
 #include "sim/core/mem.h"
 
 #include <stdbool.h>
@@ -17,6 +18,7 @@ struct json_source {
     const char *name;      /* "exp.json", "--set a.b" */
     const char *directory; /* "." for the current one */
     bool has_lines;        /* false: places are told by the name alone */
+    struct hash_sum bytes; /* of the file, if it was loaded from one */
 };
 
 /* The first three are words; as such they are spelled without quotes. */

@@ -70,7 +70,7 @@ static bool find_kind(const char *name, struct config_alternative *kind)
 /* A kind of model with its defaults, on H100. */
 static void measure_kind(const char *kind_name, const char *llm_name, int64_t tensor_parallel, struct arena *arena)
 {
-    static const struct catalog catalog = {"configs"};
+    static const struct catalog catalog = {.root = "configs"};
     char name[100];
     struct diag diag;
     struct gpu_spec gpu;

@@ -126,4 +126,26 @@ run 2 run "$T/serve.json" --set 'services.chat.cost={"kind": "operators", "engin
 err "unknown engine 'vlm'"
 run 2 run "$T/serve.json" --set 'services.chat.cost={"kind": "operators", "expert_parallel": 2}'
 err 'cannot split llama-2-7b over 1 GPUs: '
+# What was run is known by the bytes of all files that went into it, wherever they lie.
+hash_of() { # ROOT
+    rm -f "$T/h.db"
+    last="ORRERY_DATA=$1 orrery run"
+    ORRERY_DATA=$1 "$ORRERY" run "$T/hashed.json" -q -o "$T/h.db" >/dev/null 2>"$T/err" || complain 'no run'
+    sqlite3 "$T/h.db" 'select trace_hash from run'
+}
+mkdir "$T/data" && cp -r configs "$T/data/configs"
+cat >"$T/hashed.json" <<END
+{ "cluster": {"gpu": "a100-80-sxm"},
+  "services": {"chat": {"llm": "llama-2-7b", "trace": {"format": "generate", "count": 1}}} }
+END
+shipped=$(hash_of .)
+[ ${#shipped} = 32 ] || complain "no hash: '$shipped'"
+equal "$(hash_of "$T/data")" "$shipped" 'the hash of the same files elsewhere'
+for file in calibration/a100-80-sxm engines/vllm-0.12 llms/llama-2-7b hardware/a100-80-sxm; do
+    echo >>"$T/data/configs/$file.json"
+    [ "$(hash_of "$T/data")" != "$shipped" ] || complain "the same hash, but another $file"
+    cp "configs/$file.json" "$T/data/configs/$file.json"
+done
+echo >>"$T/data/configs/calibration/h200-sxm.json"
+equal "$(hash_of "$T/data")" "$shipped" 'the hash with another file that was not read'
 finish

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct catalog catalog = {"configs"};
+static const struct catalog catalog = {.root = "configs"};
 
 /* The rows of an engine, as points, and its shipped preset. */
 struct measurements {

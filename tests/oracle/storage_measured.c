@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-static const struct catalog catalog = {"configs"};
+static const struct catalog catalog = {.root = "configs"};
 
 /* An entry of the catalog, and what reading it allocates. */
 struct shelf_entry {

@@ -352,7 +352,7 @@ static void set_below(struct bound *bound, const char *path, const struct json_n
 
 static void settings_bind_to_the_same_struct(void)
 {
-    static const struct json_source source = {"document", ".", true};
+    static const struct json_source source = {.name = "document", .directory = ".", .has_lines = true};
     for (uint64_t number = 0; number < N_DOCUMENTS; number++) {
         struct text document;
         struct bound whole, parts = {0};

@@ -111,7 +111,7 @@ static void presets_survive_their_file(void)
     fputs(json.chars, file);
     fclose(file);
     text_fini(&json);
-    const struct catalog catalog = {"configs"};
+    const struct catalog catalog = {.root = "configs"};
     CHECK_EQ_INT(catalog_engine(&catalog, path, "test", &made.arena, &read, &made.diag), 0);
     check_presets(&read, 1e-9);
     CHECK_EQ_STR(read.name, "made-up");
@@ -135,7 +135,7 @@ static void no_memory(void)
 {
     char path[512];
     const char *const paths[] = {path};
-    const struct catalog catalog = {"configs"};
+    const struct catalog catalog = {.root = "configs"};
     const struct engine_recipe *recipe = engine_recipe_at(1);
     int code = SIM_E_NOMEM;
     snprintf(path, sizeof path, "%s/overheads.csv", test_tmpdir());

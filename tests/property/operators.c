@@ -157,7 +157,7 @@ static void check_shipped(const char *gpu, const char *llm)
 
 static void so_they_do_for_all_of_the_catalog(void)
 {
-    static const struct catalog catalog = {"configs"};
+    static const struct catalog catalog = {.root = "configs"};
     struct arena arena;
     struct diag diag;
     struct catalog_names names;

@@ -28,7 +28,7 @@ static void set_up(struct bench *bench)
     MUST(mkdir(folder, 0777) == 0);
     snprintf(bench->gpu_path, sizeof bench->gpu_path, "%s/calibration/mine.json", bench->root);
     snprintf(bench->default_path, sizeof bench->default_path, "%s/calibration/default.json", bench->root);
-    bench->catalog.root = bench->root;
+    bench->catalog = (struct catalog){.root = bench->root};
     arena_init(&bench->arena);
     diag_init(&bench->diag);
 }

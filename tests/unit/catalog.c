@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct catalog catalog = {"configs"};
+static const struct catalog catalog = {.root = "configs"};
 
 /* What a test allocates and finds. */
 struct session {
@@ -213,7 +213,7 @@ static void unknown_names_get_suggestions(void)
 
 static void a_missing_catalog_is_named(void)
 {
-    const struct catalog nowhere = {"no-such-directory"};
+    const struct catalog nowhere = {.root = "no-such-directory"};
     struct session session;
     session_begin(&session);
     struct llm_spec llm;

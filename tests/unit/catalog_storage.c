@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct catalog catalog = {"configs"};
+static const struct catalog catalog = {.root = "configs"};
 
 /* What a test allocates and finds. */
 struct session {

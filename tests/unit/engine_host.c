@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct catalog catalog = {"configs"};
+static const struct catalog catalog = {.root = "configs"};
 
 static const struct engine_params eager = {
     .layer_launch_s = 1e-3, .iteration_s = 5e-3, .sequence_s = 1e-4, .prompt_s = 7e-3};

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct catalog catalog = {"configs"};
+static const struct catalog catalog = {.root = "configs"};
 
 static int read_llm(const char *name, struct arena *arena, struct llm_spec *llm)
 {
@@ -87,7 +87,7 @@ static void other_shapes_have_the_published_parameters(void)
 /* Reads a document in which ' stands for "; all findings, one per line, in `messages`. */
 static int read_text(const char *quoted, struct llm_spec *llm, char *messages, size_t bytes)
 {
-    static const struct json_source source = {"config.json", ".", true};
+    static const struct json_source source = {.name = "config.json", .directory = ".", .has_lines = true};
     char text[1024];
     struct arena arena;
     struct diag diag;

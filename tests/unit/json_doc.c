@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct json_source source = {"t.json", ".", true};
+static const struct json_source source = {.name = "t.json", .directory = ".", .has_lines = true};
 
 static struct json_node *parse(struct arena *arena, const char *text)
 {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct catalog catalog = {"configs"};
+static const struct catalog catalog = {.root = "configs"};
 
 /* One file of a test and what reading it gave. */
 struct reading {
