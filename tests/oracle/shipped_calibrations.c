@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct catalog catalog = {"configs"};
+static const struct catalog catalog = {.root = "configs"};
 
 /* Errors are kept to 1e-5, and parameters to six digits. */
 static const double kept = 3e-5;
