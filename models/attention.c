@@ -137,6 +137,25 @@ static double tiles_seconds(const struct prefill_params *params, const struct gp
            (params->flop_frac * gpu_peak_flop_per_s(gpu, shape->compute));
 }
 
+/* What sequences that decode add to a launch. */
+static void add_decodes(const struct prefill_params *params, const struct gpu_spec *gpu,
+                        const struct prefill_shape *shape, double key_bytes, struct kernel_time *time)
+{
+    const struct tiling tiling = tiling_of(params, shape);
+    const double context = at_most(shape->decode_context, shape->window), width = shape->key_dim + shape->value_dim;
+    const double tiles = shape->decodes * tiling.heads * (ceil(context / tiling.columns) + params->edge_tiles);
+    const double tile_flop = 2.0 * tiling.rows * tiling.columns * width;
+    const double compute_s = tiles * tile_flop / (params->flop_frac * gpu_peak_flop_per_s(gpu, shape->compute));
+    const double query_bytes = shape->q_heads * width * number_format_bytes(shape->compute);
+    const double bytes = shape->decodes * (context * key_bytes + query_bytes);
+    const double memory_s = bytes / (params->bandwidth_frac * gpu->memory_bytes_per_s);
+    time->flop += 2.0 * shape->decodes * shape->q_heads * width * context;
+    time->bytes += bytes;
+    time->compute_s += compute_s;
+    time->memory_s += memory_s;
+    time->seconds += fmax(compute_s, memory_s);
+}
+
 struct kernel_time prefill_attention_time(const struct prefill_params *params, const struct gpu_spec *gpu,
                                           const struct prefill_shape *shape)
 {
@@ -158,5 +177,6 @@ struct kernel_time prefill_attention_time(const struct prefill_params *params, c
     time.compute_s = tiles_seconds(params, gpu, shape);
     time.memory_s = read_s + write_s;
     time.seconds = params->start_s + soft_max_2(time.compute_s, read_s) + write_s;
+    if (shape->decodes > 0.0) add_decodes(params, gpu, shape, kv_bytes, &time);
     return time;
 }

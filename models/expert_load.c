@@ -21,6 +21,8 @@ static double law_moment(const struct load_law *law, double power, double share)
 {
     const double exponent = power * law->exponent + 1.0;
     const double from = law->offset + law->span * (1.0 - share), to = law->offset + law->span;
+    const double near_zero = 1e-6; /* where the integral of x^(exponent - 1) is that of 1/x */
+    if (fabs(exponent) < near_zero) return pow(law->scale, power) * log(to / from) / (law->span * share);
     return pow(law->scale, power) * (pow(to, exponent) - pow(from, exponent)) / (law->span * exponent * share);
 }
 

@@ -33,7 +33,8 @@ static const struct kernel_param prefill_table[] = {
     {"write_passes", "times that new keys and values cross the memory to get into the cache", PLAIN, 4.0, 1.0, 10.0},
     {"flash_attention_3", "whether tiles are FlashAttention-3's, not FlashAttention-2's", PARAM_SWITCH, 0.0, 0.0, 1.0},
 };
-static const char *const prefill_axes[] = {"sequences", "tokens", "past", "q_heads", "kv_heads"};
+static const char *const prefill_axes[] = {"sequences", "tokens",    "past",      "q_heads", "kv_heads",
+                                           "key_dim",   "value_dim", "shared_kv", "decodes"};
 
 static const struct kernel_param decode_table[] = {
     {"start", "launch, ramp and drain of a kernel", SECONDS, 8e-6, 1e-6, 1e-3},
@@ -45,7 +46,8 @@ static const struct kernel_param decode_table[] = {
     {"group_time", "a transposition that grouped queries need", SECONDS, 5e-7, 1e-9, 1e-4},
     {"flash_attention_3", "whether it splits like FlashAttention-3, not FlashAttention-2", PARAM_SWITCH, 0.0, 0.0, 1.0},
 };
-static const char *const decode_axes[] = {"sequences", "context", "q_heads", "kv_heads"};
+static const char *const decode_axes[] = {"sequences", "context",   "q_heads",  "kv_heads",
+                                          "key_dim",   "value_dim", "shared_kv"};
 
 static const struct kernel_param elementwise_table[] = {
     {"start", "launch, ramp and drain of a kernel", SECONDS, 2e-6, 1e-8, 1e-4},
@@ -86,15 +88,15 @@ static const char *const collective_axes[] = {"bytes", "gpus", "nodes"};
 enum kernel_kind { GEMM, GEMM_FP8, PREFILL, DECODE, ELEMENTWISE, MOE, COLLECTIVE };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
-#define INFO(text, kind) {text, COUNT(kind##_table), COUNT(kind##_axes), kind##_table, kind##_axes}
+#define INFO(text, kind, stored) {text, COUNT(kind##_table), COUNT(kind##_axes), kind##_table, kind##_axes, stored}
 
-#define GEMM_INFO(text) INFO(text, gemm)
-#define GEMM_FP8_INFO(text) INFO(text, gemm_fp8)
-#define PREFILL_INFO(text) INFO(text, prefill)
-#define DECODE_INFO(text) INFO(text, decode)
-#define ELEMENTWISE_INFO(text) INFO(text, elementwise)
-#define MOE_INFO(text) INFO(text, moe)
-#define COLLECTIVE_INFO(text) INFO(text, collective)
+#define GEMM_INFO(text) INFO(text, gemm, "weights")
+#define GEMM_FP8_INFO(text) INFO(text, gemm_fp8, "weights")
+#define PREFILL_INFO(text) INFO(text, prefill, "kv")
+#define DECODE_INFO(text) INFO(text, decode, "kv")
+#define ELEMENTWISE_INFO(text) INFO(text, elementwise, NULL)
+#define MOE_INFO(text) INFO(text, moe, "weights")
+#define COLLECTIVE_INFO(text) INFO(text, collective, NULL)
 
 static const struct kernel_class_info infos[] = {
 #define CLASS_INFO(id, name, kind) kind##_INFO(name),
@@ -130,8 +132,10 @@ void kernel_set_init(struct kernel_set *set)
     }
 
 PLACE(gemm, shape->m, shape->n, shape->k)
-PLACE(prefill, shape->sequences, shape->tokens, shape->past, shape->q_heads, shape->kv_heads)
-PLACE(decode, shape->sequences, shape->context, shape->q_heads, shape->kv_heads)
+PLACE(prefill, shape->sequences, shape->tokens, shape->past, shape->q_heads, shape->kv_heads, shape->key_dim,
+      shape->value_dim, shape->shared_kv, shape->decodes)
+PLACE(decode, shape->sequences, shape->context, shape->q_heads, shape->kv_heads, shape->key_dim, shape->value_dim,
+      shape->shared_kv)
 PLACE(elementwise, shape->tokens, shape->width)
 PLACE(moe, shape->tokens, shape->hidden, shape->inner, shape->chosen, shape->experts)
 PLACE(collective, shape->bytes, shape->gpus, shape->nodes)
@@ -149,10 +153,49 @@ void kernel_call_axes(const struct kernel_call *call, double axes[KERNEL_MAX_AXE
     }
 }
 
+static enum number_format as_fp16(enum number_format format)
+{
+    return format == FORMAT_BF16 ? FORMAT_FP16 : format;
+}
+
+struct kernel_formats kernel_call_formats(const struct kernel_call *call)
+{
+    struct kernel_formats formats = {FORMAT_FP16, FORMAT_FP16};
+    switch (kinds[call->class]) {
+    case GEMM:
+    case GEMM_FP8: formats = (struct kernel_formats){call->shape.gemm.weights, call->shape.gemm.compute}; break;
+    case PREFILL: formats = (struct kernel_formats){call->shape.prefill.kv, call->shape.prefill.compute}; break;
+    case DECODE: formats = (struct kernel_formats){call->shape.decode.kv, call->shape.decode.compute}; break;
+    case MOE: formats = (struct kernel_formats){call->shape.moe.weights, call->shape.moe.compute}; break;
+    case ELEMENTWISE:
+    case COLLECTIVE: break;
+    }
+    return (struct kernel_formats){as_fp16(formats.stored), as_fp16(formats.compute)};
+}
+
+void kernel_range_add_formats(struct kernel_range *range, struct kernel_formats formats)
+{
+    range->formats[as_fp16(formats.stored)][as_fp16(formats.compute)] = true;
+}
+
+void kernel_range_add(struct kernel_range *range, const struct kernel_call *call)
+{
+    double axes[KERNEL_MAX_AXES] = {0.0};
+    kernel_call_axes(call, axes);
+    for (size_t i = 0; i < infos[call->class].n_axes; i++) {
+        if (!range->fitted || axes[i] < range->low[i]) range->low[i] = axes[i];
+        if (!range->fitted || axes[i] > range->high[i]) range->high[i] = axes[i];
+    }
+    kernel_range_add_formats(range, kernel_call_formats(call));
+    range->fitted = true;
+}
+
 bool kernel_in_range(const struct kernel_set *set, const struct kernel_call *call)
 {
     const struct kernel_range *range = &set->ranges[call->class];
+    const struct kernel_formats formats = kernel_call_formats(call);
     if (!range->fitted) return false;
+    if (infos[call->class].stored && !range->formats[formats.stored][formats.compute]) return false;
     double axes[KERNEL_MAX_AXES] = {0.0};
     kernel_call_axes(call, axes);
     for (size_t i = 0; i < infos[call->class].n_axes; i++)

@@ -31,7 +31,7 @@
     X(KERNEL_KV_WRITE, "kv_write", ELEMENTWISE)                                                                        \
     X(KERNEL_MOE, "moe", MOE)                                                                                          \
     X(KERNEL_MOE_FP8, "moe_fp8", MOE) /* a scale per block of weights */                                               \
-    X(KERNEL_MOE_FP8_TENSOR, "moe_fp8_tensor", MOE) /* a scale per tensor */                                           \
+    X(KERNEL_MOE_FP8_TENSOR, "moe_fp8_tensor", MOE) /* per tensor: measured, no LLM here has it */                     \
     X(KERNEL_MOE_INT4, "moe_int4", MOE)                                                                                \
     X(KERNEL_ALL_REDUCE, "all_reduce", COLLECTIVE)                                                                     \
     X(KERNEL_ALL_GATHER, "all_gather", COLLECTIVE)                                                                     \
@@ -47,7 +47,7 @@ enum kernel_class {
     KERNEL_CLASS_COUNT
 };
 
-enum { KERNEL_MAX_PARAMS = 9, KERNEL_MAX_AXES = 6 };
+enum { KERNEL_MAX_PARAMS = 9, KERNEL_MAX_AXES = 9 };
 
 /* One kernel launch: its class says which shape it has. */
 struct kernel_call {
@@ -87,14 +87,22 @@ struct kernel_class_info {
     size_t n_params, n_axes;
     const struct kernel_param *params;
     const char *const *axes; /* names of the dimensions of a range: "m", "n", "k" */
+    const char *stored;      /* what has a format besides computing: "weights", "kv"; NULL: the class has no formats */
 };
 
 const struct kernel_class_info *kernel_class_info(enum kernel_class class);
 
-/* The box of shapes that a class was fitted on, along its axes. */
+/* The formats of what is stored and of computing. */
+struct kernel_formats {
+    enum number_format stored, compute;
+};
+
+/* The box of shapes that a class was fitted on, along its axes, and the formats seen there by `stored` and `compute`.
+ * Kernels take bf16 as fast as fp16: it counts as fp16. */
 struct kernel_range {
     bool fitted; /* false: no shape lies inside */
     double low[KERNEL_MAX_AXES], high[KERNEL_MAX_AXES];
+    bool formats[FORMAT_COUNT][FORMAT_COUNT]; /* unused where a class has none */
 };
 
 struct kernel_table;
@@ -111,6 +119,15 @@ void kernel_set_init(struct kernel_set *set);
 
 /* Where the call lies along the axes of its class; n_axes values. */
 void kernel_call_axes(const struct kernel_call *call, double axes[KERNEL_MAX_AXES]);
+
+/* The call's formats, with fp16 for bf16; both fp16 when its class has none. */
+struct kernel_formats kernel_call_formats(const struct kernel_call *call);
+
+/* Adds formats to those of a range. */
+void kernel_range_add_formats(struct kernel_range *range, struct kernel_formats formats);
+
+/* Widens a range so that the call lies inside. */
+void kernel_range_add(struct kernel_range *range, const struct kernel_call *call);
 
 /* Whether the call lies in the range that its class was fitted on, whatever a table says. */
 bool kernel_in_range(const struct kernel_set *set, const struct kernel_call *call);

@@ -17,6 +17,8 @@ static const struct kernel_member prefill_members[] = {
     RUNNING(prefill, tokens),
     {"past", MEMBER_NUMBER, MEMBER_RUNNING, AT(prefill, past), 0.0, false},
     FOLLOWS(prefill, pairs),
+    MAYBE(prefill, decodes, 0.0),
+    MAYBE(prefill, decode_context, 0.0),
     NEEDED(prefill, q_heads),
     NEEDED(prefill, kv_heads),
     MAYBE(prefill, key_dim, 1.0),

@@ -10,7 +10,7 @@
 enum kernel_member_kind { MEMBER_NUMBER, MEMBER_FORMAT, MEMBER_FLAG }; /* double, enum number_format, bool */
 enum kernel_member_role { MEMBER_RUNNING, MEMBER_FIXED, MEMBER_FOLLOWING };
 
-enum { KERNEL_MAX_RUNNING = 2, KERNEL_MAX_FIXED = 11, KERNEL_MAX_COLUMNS = 4 };
+enum { KERNEL_MAX_RUNNING = 2, KERNEL_MAX_FIXED = 13, KERNEL_MAX_COLUMNS = 4 };
 
 struct kernel_member {
     const char *name; /* as in its struct */

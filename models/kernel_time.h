@@ -6,7 +6,8 @@
 struct kernel_time {
     double seconds;
     double compute_s, memory_s, network_s, overhead_s; /* what it would take if nothing else did */
-    double flop, bytes, link_bytes; /* the least work: operations, memory traffic, what one GPU sends over its link */
+    double flop, bytes, link_bytes; /* the work: operations and memory traffic, each operand once but for
+                                      write_passes (attention.h); what one GPU sends over its link */
 };
 
 enum kernel_bound { BOUND_COMPUTE, BOUND_MEMORY, BOUND_NETWORK, BOUND_OVERHEAD };

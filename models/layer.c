@@ -40,7 +40,7 @@ const char *llm_split_problem(const struct llm_spec *llm, const struct llm_split
 static void add(struct listing *list, enum llm_operator op, enum kernel_driver driver, double count,
                 struct kernel_call call)
 {
-    if (count > 0.0) list->uses[list->n++] = (struct kernel_use){op, driver, call, count};
+    if (count > 0.0) list->uses[list->n++] = (struct kernel_use){op, driver, call, false, count};
 }
 
 /* What a window leaves of the pairs, all prompts taken as alike. */
@@ -52,7 +52,7 @@ static double seen_pairs(const struct iteration_work *work, double window_tokens
     return fmin(work->prefill_pairs, prompts * llm_window_pairs(tokens / prompts, past / prompts, window_tokens));
 }
 
-static void rebatch_prefill(struct kernel_call *call, const struct iteration_work *work)
+static void rebatch_prefill(struct kernel_call *call, const struct iteration_work *work, bool mixes)
 {
     const double tokens = (double)work->prefill_tokens, past = (double)work->prefill_context_tokens;
     if (call->class != KERNEL_PREFILL_ATTENTION) {
@@ -62,6 +62,11 @@ static void rebatch_prefill(struct kernel_call *call, const struct iteration_wor
     call->shape.prefill.sequences = (double)work->prefill_sequences;
     call->shape.prefill.tokens = tokens;
     call->shape.prefill.past = past;
+    if (mixes) {
+        const double sequences = (double)work->decode_sequences;
+        call->shape.prefill.decodes = sequences;
+        call->shape.prefill.decode_context = sequences > 0.0 ? (double)work->decode_context_tokens / sequences : 0.0;
+    }
     call->shape.prefill.pairs = seen_pairs(work, call->shape.prefill.window);
 }
 
@@ -78,15 +83,18 @@ static void rebatch_decode(struct kernel_call *call, const struct iteration_work
 
 void kernel_use_rebatch(struct kernel_use *use, const struct iteration_work *work)
 {
-    if (use->driver == BY_PREFILL) rebatch_prefill(&use->call, work);
+    if (use->driver == BY_PREFILL) rebatch_prefill(&use->call, work, use->mixes);
     if (use->driver == BY_DECODE) rebatch_decode(&use->call, work);
 }
 
 /* A call in every layer, of attention or for it, that has yet to learn its batch. */
-static void add_batched(struct listing *list, enum llm_operator op, enum kernel_driver driver, struct kernel_call call)
+static struct kernel_use *add_batched(struct listing *list, enum llm_operator op, enum kernel_driver driver,
+                                      struct kernel_call call)
 {
     add(list, op, driver, list->layers, call);
-    kernel_use_rebatch(&list->uses[list->n - 1], list->work);
+    struct kernel_use *use = &list->uses[list->n - 1];
+    kernel_use_rebatch(use, list->work);
+    return use;
 }
 
 static void add_elementwise(struct listing *list, enum llm_operator op, enum kernel_class class, double count,
@@ -210,7 +218,8 @@ static bool attention_writes_kv(const struct listing *list)
     return list->split->attention_writes_kv && list->llm->kv_latent == 0;
 }
 
-/* The chunks of prompts. Each query head has keys and values of its own when latent vectors were expanded. */
+/* The chunks of prompts, with the sequences that decode. Each query head has keys and values of its own when latent
+ * vectors were expanded; decoding works on these themselves then, in another launch. */
 static void add_prefill_attention(struct listing *list)
 {
     const struct llm_spec *llm = list->llm;
@@ -224,8 +233,10 @@ static void add_prefill_attention(struct listing *list)
         .window = (double)llm->sliding_window,
         .writes_kv = attention_writes_kv(list),
     };
-    add_batched(list, OP_PREFILL_ATTENTION, BY_PREFILL,
-                (struct kernel_call){.class = KERNEL_PREFILL_ATTENTION, .shape.prefill = shape});
+    const struct kernel_call call = {.class = KERNEL_PREFILL_ATTENTION, .shape.prefill = shape};
+    struct kernel_use *use = add_batched(list, OP_PREFILL_ATTENTION, BY_PREFILL, call);
+    use->mixes = llm->kv_latent == 0;
+    kernel_use_rebatch(use, list->work);
 }
 
 /* The decoding sequences: over keys and values, or over latent vectors, which all heads share. */
@@ -258,8 +269,10 @@ static void add_attention(struct listing *list)
     add_inner_norm(list, llm->qk_norm ? kv_width : 0.0);
     add_rotary(list, q_width + kv_width);
     if (!attention_writes_kv(list)) add_kv_write(list, 2.0 * kv_width);
-    if (list->work->prefill_tokens > 0) add_prefill_attention(list);
-    if (list->work->decode_sequences > 0) add_decode_attention(list);
+    if (list->work->prefill_tokens > 0)
+        add_prefill_attention(list);
+    else if (list->work->decode_sequences > 0)
+        add_decode_attention(list);
     add_product(list, OP_OUT, (double)llm->hidden, q_width);
 }
 

@@ -60,7 +60,9 @@ const char *llm_operator_name(enum llm_operator op);
  * What engines differ in: an all-reduce of their own for short messages (models/collective.h), where NVLink connects all
  * GPUs; norms that add the residual up in passing, so that it is no operator of its own. What calibrations differ in:
  * attention that was measured together with writing the cache, so that nothing else writes keys and values of heads
- * (latent vectors are still written by a kernel of their own). */
+ * (latent vectors are still written by a kernel of their own).
+ *
+ * In a batch of prompts and decoding sequences one launch of attention serves both, except over latent vectors. */
 struct llm_split {
     int64_t tensor, pipeline, expert;
     bool sequence;
@@ -71,14 +73,15 @@ struct llm_split {
 };
 
 /* What a call depends on, so that whoever repeats it knows when to compute it anew: the batch's prefill_tokens +
- * decode_sequences; prefill_sequences + decode_sequences; all that describes its prompts; all that describes its decoding
- * sequences. Nothing else of the work has any influence. */
+ * decode_sequences; prefill_sequences + decode_sequences; all that describes its prompts, or where `mixes` the whole
+ * batch; all that describes its decoding sequences, whose attention is left out where that of prompts mixes. Nothing else of the work has any influence. */
 enum kernel_driver { BY_TOKENS, BY_SEQUENCES, BY_PREFILL, BY_DECODE };
 
 struct kernel_use {
     enum llm_operator op;
     enum kernel_driver driver;
     struct kernel_call call;
+    bool mixes;   /* attention of prompts that serves decoding sequences of the batch as well */
     double count; /* launches per iteration: once per layer of the stage, twice for most norms ... */
 };
 

@@ -107,8 +107,10 @@ void operators_cost(const void *model, const struct iteration_work *work, struct
 {
     const struct operators *operators = model;
     const struct operators_time steady = steady_time(operators, work);
-    double decode_outside_s;
-    const struct piece decode = decode_attention(&operators->decode, work, &decode_outside_s);
+    double decode_outside_s = 0.0;
+    const bool is_alone = work->prefill_tokens == 0 || !operators->prefill.uses[0].mixes;
+    const struct piece decode = is_alone ? decode_attention(&operators->decode, work, &decode_outside_s)
+                                         : piece_line(0.0, 0.0);
     const struct piece gpu = piece_add(decode, piece_line(steady.seconds, 0.0));
     const struct piece all = engine_iteration(&operators->parts.engine, operators->layers, work, gpu);
     *cost = (struct iteration_cost){

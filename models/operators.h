@@ -2,9 +2,9 @@
  * (kernel.h), and what the engine's host adds (engine.h).
  *
  *     gpu = by_tokens(T) + by_sequences(S) + by_keys(prompts' keys) + by_decoding(n)
- *           + decode attention(n, C/n) + prefill attention(prompts)
+ *           + decode attention(n, C/n), or with prompts attention of the batch
  *
- * Evaluating every kernel takes microseconds, so all but the attention of prompts is worked out beforehand, at knots, and
+ * Evaluating every kernel takes microseconds, so all but the attention of batches with prompts is worked out beforehand, at knots, and
  * lies on the chords between them. In tokens and sequences the knots enclose the steps of matrix products, which fill
  * tiles of 64 rows, and further steps where the middle of a chord gives them away. In context they lie in the middle of
  * the blocks of 128 tokens that attention kernels walk in: the sequences of a batch differ, and on average fill half of

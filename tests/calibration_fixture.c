@@ -21,6 +21,19 @@ static void write_range(FILE *file, const struct kernel_class_info *info, double
     fputs("}", file);
 }
 
+/* Every pair of formats. */
+static void write_formats(FILE *file, const struct kernel_class_info *info)
+{
+#define FORMAT_NAME(id, name, bytes) name,
+    static const char *const names[] = {NUMBER_FORMATS(FORMAT_NAME)};
+#undef FORMAT_NAME
+    fputs(",\n      \"formats\": [", file);
+    for (size_t i = 0; i < (size_t)FORMAT_COUNT * FORMAT_COUNT; i++)
+        fprintf(file, "%s{\"%s\": \"%s\", \"compute\": \"%s\"}", i > 0 ? ", " : "", info->stored,
+                names[i / FORMAT_COUNT], names[i % FORMAT_COUNT]);
+    fputs("]", file);
+}
+
 static void write_part(FILE *file, const struct calibration_part *part)
 {
     const struct kernel_class_info *info = kernel_class_info(part->class);
@@ -28,6 +41,7 @@ static void write_part(FILE *file, const struct calibration_part *part)
     write_parameters(file, info, part->start_s);
     fputs("}, \"rows\": 7", file);
     if (part->high > 0.0) write_range(file, info, part->high);
+    if (part->high > 0.0 && info->stored) write_formats(file, info);
     for (const char *c = part->key; c != NULL && *c != 0; c++) fputc(*c == '\'' ? '"' : *c, file);
     fputs("}", file);
 }

@@ -9,7 +9,7 @@ struct calibration_part {
     const char *set;
     enum kernel_class class;
     double start_s;  /* its first parameter; the others have their initial values */
-    double high;     /* fitted from 0 to this along every axis; 0: without a range */
+    double high;     /* fitted from 0 to this along every axis, in all formats; 0: without a range */
     const char *key; /* a member more, as JSON with ' for ", or NULL */
 };
 

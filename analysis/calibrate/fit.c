@@ -156,17 +156,8 @@ bool fit_is_at_bound(const struct kernel_param *param, double value)
 struct kernel_range fit_range(enum kernel_class class, const struct profile_row *rows, size_t n)
 {
     struct kernel_range range = {.fitted = false};
-    const size_t n_axes = kernel_class_info(class)->n_axes;
-    for (size_t i = 0; i < n; i++) {
-        if (rows[i].call.class != class) continue;
-        double axes[KERNEL_MAX_AXES] = {0.0};
-        kernel_call_axes(&rows[i].call, axes);
-        for (size_t j = 0; j < n_axes; j++) {
-            if (!range.fitted || axes[j] < range.low[j]) range.low[j] = axes[j];
-            if (!range.fitted || axes[j] > range.high[j]) range.high[j] = axes[j];
-        }
-        range.fitted = true;
-    }
+    for (size_t i = 0; i < n; i++)
+        if (rows[i].call.class == class) kernel_range_add(&range, &rows[i].call);
     return range;
 }
 

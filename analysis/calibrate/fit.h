@@ -45,7 +45,7 @@ int fit_class(enum kernel_class class, const struct profile_row *rows, size_t n,
  * it is then what the bound allows, not what the rows say. Never of what is tried, not fitted: switches and powers. */
 bool fit_is_at_bound(const struct kernel_param *param, double value);
 
-/* The box of the shapes of a class's rows; `fitted` is false when it has none. */
+/* The box of the shapes of a class's rows, and their formats; `fitted` is false when it has none. */
 struct kernel_range fit_range(enum kernel_class class, const struct profile_row *rows, size_t n);
 
 /* predicted / measured - 1 of one row. */

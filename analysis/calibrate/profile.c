@@ -176,6 +176,8 @@ static enum number_format compute_format(const struct kernel_call *call)
     case KERNEL_GEMM:
     case KERNEL_GEMM_FP8:
     case KERNEL_GEMM_INT4: return call->shape.gemm.compute;
+    case KERNEL_PREFILL_ATTENTION: return call->shape.prefill.compute;
+    case KERNEL_DECODE_ATTENTION: return call->shape.decode.compute;
     case KERNEL_MOE:
     case KERNEL_MOE_FP8:
     case KERNEL_MOE_FP8_TENSOR:

@@ -88,7 +88,11 @@ static int read_row(struct profile_reader *reader, const struct collective_colum
     int status = profile_number(reader, columns->size, 1.0, &numbers);
     if (status == 0) status = profile_number(reader, columns->gpus, 1.0, &shape->gpus);
     if (status == 0) status = profile_number(reader, columns->latency, 0.0, &milliseconds);
-    if (status < 0 || !(shape->gpus >= 1.0)) return status;
+    if (status < 0) return status;
+    if (!(shape->gpus >= 1.0)) {
+        profile_drop(reader->profile, "no number of GPUs", 1);
+        return 0;
+    }
     shape->bytes = numbers * number_format_bytes(whole_numbers ? FORMAT_INT8 : FORMAT_FP16);
     shape->nodes = 1.0;
     shape->link_bytes_per_s = gpu_link_bytes_per_s(reader->options->gpu, (int64_t)shape->gpus);

@@ -33,6 +33,8 @@ static void complete_prefill(struct kernel_call *call, const struct gpu_spec *gp
     set_if_absent(&shape->key_dim, 128.0);
     set_if_absent(&shape->value_dim, shape->key_dim);
     set_if_absent(&shape->window, 0.0);
+    set_if_absent(&shape->decodes, 0.0);
+    set_if_absent(&shape->decode_context, 0.0);
 }
 
 static void complete_decode(struct kernel_call *call, const struct gpu_spec *gpu)

@@ -2,7 +2,9 @@
  * tensor-parallel degree, with the time of each operator of one layer on one GPU, in milliseconds, resolved to 1 us.
  * The shape of the LLM stands in every row; numbers are 16 bits wide.
  *
- * The embedding reads a row of its table per token and writes it. Norms are not fused with the residual sum. */
+ * The embedding reads a row of its table per token and writes it. Norms are not fused with the residual sum. An LLM with
+ * one norm per layer has attention and feed-forward side by side: its `add` is two sums, of both results and of these
+ * with the residual, each of which counts as half the time. */
 #include "analysis/calibrate/profile_format.h"
 
 #include <stdio.h>
@@ -33,6 +35,7 @@ static const char *const size_columns[] = {
 struct vidur_row {
     double sizes[VIDUR_SIZES];
     bool gated;
+    bool parallel; /* attention and feed-forward side by side: no second norm */
 };
 
 static bool recognise(const struct profile_reader *reader)
@@ -102,6 +105,7 @@ static int read_sizes(struct profile_reader *reader, struct vidur_row *row)
         if (status < 0) return status;
     }
     const int gated = profile_column(reader, "use_gated_mlp");
+    row->parallel = profile_text(reader, profile_column(reader, op_columns[POST_NORM])).n_chars == 0;
     row->gated = profile_text_is(reader, gated, "True") || profile_text_is(reader, gated, "true");
     return 0;
 }
@@ -117,7 +121,8 @@ static int read_row(struct profile_reader *reader)
         double milliseconds;
         status = profile_number(reader, profile_column(reader, op_columns[i]), 0.0, &milliseconds);
         if (status < 0) break;
-        out.measured_s = milliseconds * 1e-3;
+        const double kernels = i == ADD && row.parallel ? 2.0 : 1.0;
+        out.measured_s = milliseconds * 1e-3 / kernels;
         out.call = call_of(&row, (enum vidur_op)i, &out.op);
         status = profile_add(reader, &out);
     }

@@ -92,6 +92,25 @@ static void write_range(struct json_writer *json, const struct kernel_class_info
     json_write_close(json, '}');
 }
 
+/* The pairs of formats that rows have, where the class has formats. */
+static void write_formats(struct json_writer *json, const struct kernel_class_info *info,
+                          const struct kernel_range *range)
+{
+#define FORMAT_NAME(id, name, bytes) name,
+    static const char *const names[] = {NUMBER_FORMATS(FORMAT_NAME)};
+#undef FORMAT_NAME
+    if (info->stored == NULL) return;
+    json_write_open(json, "formats", '[');
+    for (size_t i = 0; i < (size_t)FORMAT_COUNT * FORMAT_COUNT; i++) {
+        if (!range->formats[i / FORMAT_COUNT][i % FORMAT_COUNT]) continue;
+        json_write_open(json, NULL, '{');
+        json_write_string(json, info->stored, names[i / FORMAT_COUNT]);
+        json_write_string(json, "compute", names[i % FORMAT_COUNT]);
+        json_write_close(json, '}');
+    }
+    json_write_close(json, ']');
+}
+
 static const char *file_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -171,7 +190,10 @@ static void write_class(struct json_writer *json, const struct calibrated_set *s
     if (law != NULL) json_write_string(json, "law", law);
     if (law != NULL ? set->classes[class]->law_writes_kv : writes_kv(report, class))
         json_write_bool(json, "writes_kv", true);
-    if (!set->is_pooled && report->range.fitted) write_range(json, info, &report->range);
+    if (!set->is_pooled && report->range.fitted) {
+        write_range(json, info, &report->range);
+        write_formats(json, info, &report->range);
+    }
     if (set->has_table) calibration_write_table(json, report->rows, report->n_rows);
     json_write_number(json, "rows", (double)report->n_rows);
     write_profiles(json, set, class);

@@ -9,6 +9,7 @@
  *             "at_bound": ["wave_quantisation"],         // what a bound of the fit has set, and not the rows; if any
  *             "law": "in-model",                         // whose they are, where the rows were too few to fit any
  *             "range": {"m": [1, 4096], "n": [1024, 28672], "k": [1024, 28672]},
+ *             "formats": [{"weights": "fp16", "compute": "fp16"}],            // others are out of range; bf16 counts as fp16
  *             "table": [{"n": 6144, "k": 4096, "weights": "bf16", "compute": "bf16",          // one shape
  *                        "m": [1, 16, 256], "seconds": [5.1e-5, 5.2e-5, 9.8e-5]}],            // its measured points
  *             "rows": 12345,

@@ -80,13 +80,31 @@ static const struct config_field *range_fields(const struct kernel_class_info *i
     return fields;
 }
 
+/* Pairs of formats; a list that is always empty where the class has none. */
+static const struct config_field *format_fields(const struct kernel_class_info *info, struct arena *arena)
+{
+#define FORMAT_NAME(id, name, bytes) name,
+    static const char *const names[] = {NUMBER_FORMATS(FORMAT_NAME) NULL};
+#undef FORMAT_NAME
+    const struct config_field stored = {.name = info->stored, .kind = CONFIG_CHOICE, .flags = CONFIG_REQUIRED,
+                                        .offset = offsetof(struct kernel_formats, stored), .choices = names,
+                                        .help = "format of what is stored"};
+    struct config_field *fields = make_table(arena, 2);
+    if (!fields || !info->stored) return fields;
+    fields[0] = fields[1] = stored;
+    fields[1].name = "compute";
+    fields[1].offset = offsetof(struct kernel_formats, compute);
+    fields[1].help = "format of computing";
+    return fields;
+}
+
 #define CLASS(member) .offset = offsetof(struct calibration_class, member)
 
 static const struct config_field *class_fields(enum kernel_class class, struct arena *arena)
 {
     const struct kernel_class_info *info = kernel_class_info(class);
     const struct config_field *parameters = parameter_fields(info, arena), *range = range_fields(info, arena);
-    const struct config_field *shape = calibration_shape_fields(class, arena);
+    const struct config_field *shape = calibration_shape_fields(class, arena), *formats = format_fields(info, arena);
     const struct config_field fields[] = {
         {.name = "parameters", .kind = CONFIG_SECTION, .flags = CONFIG_REQUIRED, CLASS(params), .fields = parameters,
          .help = "what the fit has found"},
@@ -96,6 +114,8 @@ static const struct config_field *class_fields(enum kernel_class class, struct a
          .help = "whose parameters and range these are, where the rows were too few to fit any"},
         {.name = "range", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, CLASS(limits), .fields = range,
          .help = "shapes that were fitted"},
+        {.name = "formats", .kind = CONFIG_LIST, CLASS(formats), .fields = formats,
+         .elem_bytes = sizeof(struct kernel_formats), .help = "formats that were fitted; others are out of range"},
         {.name = "table", .kind = CONFIG_LIST, CLASS(table), .fields = shape,
          .elem_bytes = sizeof(struct calibration_shape), .help = "measured points that correct the law"},
         {.name = "rows", .kind = CONFIG_INT, .flags = CONFIG_REQUIRED, CLASS(rows), .min = 1, .max = -1,
@@ -111,7 +131,7 @@ static const struct config_field *class_fields(enum kernel_class class, struct a
     const bool is_attention = class == KERNEL_PREFILL_ATTENTION || class == KERNEL_DECODE_ATTENTION;
     const size_t n = sizeof fields / sizeof *fields - (is_attention ? 0 : 1); /* the last one is of attention */
     struct config_field *table = make_table(arena, n);
-    if (!table || !parameters || !range || !shape) return NULL;
+    if (!table || !parameters || !range || !shape || !formats) return NULL;
     memcpy(table, fields, n * sizeof *fields);
     return table;
 }
@@ -133,12 +153,14 @@ static const struct config_field *set_fields(struct arena *arena)
 
 /* --- Reading --- */
 
-/* Turns the limits that were read into a range. */
+/* Turns the limits and formats that were read into a range. */
 static int take_range(const struct config *config, const char *set, enum kernel_class which, struct arena *arena,
                       struct calibration_class *found, struct diag *diag)
 {
     const struct kernel_class_info *info = kernel_class_info(which);
+    const struct kernel_formats *formats = found->formats.items;
     int code = 0;
+    for (size_t i = 0; i < found->formats.n; i++) kernel_range_add_formats(&found->range, formats[i]);
     for (size_t i = 0; i < info->n_axes && found->limits[i].n > 0; i++) {
         const double *limits = found->limits[i].items;
         found->range.fitted = true;

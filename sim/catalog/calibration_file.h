@@ -36,6 +36,7 @@ struct calibration_class {
     const char *law;                            /* whose parameters these are, or NULL: fitted to the rows */
     struct config_list at_bound;                /* const char *: parameters whose value a bound of the fit has set */
     struct config_list limits[KERNEL_MAX_AXES]; /* two doubles each; empty without a range */
+    struct config_list formats;                 /* struct kernel_formats; empty where the class has none */
     struct kernel_range range;                  /* the same */
     bool writes_kv;                             /* attention that was measured together with writing the cache */
     struct config_list table;                   /* struct calibration_shape: measured points, if any */

@@ -3,9 +3,12 @@
 #include "tests/harness.h"
 
 #include "analysis/calibrate/folds.h"
+#include "sim/catalog/calibration.h"
 #include "tests/profile_fixture.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #define AICONFIGURATOR "gpu_profiles/aiconfigurator/"
 #define LLMSERVINGSIM "gpu_profiles/llmservingsim/"
@@ -82,6 +85,59 @@ static void chunks_and_sequences_of_one_llm(void)
     }
 }
 
+static double absolute_error(double predicted, double measured)
+{
+    return fabs(predicted / measured - 1.0);
+}
+
+/* The error of launches that serve a chunk and sequences that decode, with the parameters shipped for the GPU: of such a
+ * launch's law, and of the sum of two launches. No parameter was fitted to these rows. */
+static void check_mixed(const char *gpu, const char *path_below_data, double median)
+{
+    enum { MOST = 32768 };
+    const char *path = test_shared(path_below_data);
+    if (path == NULL) return;
+    struct profile_fixture fixture;
+    struct calibration calibration;
+    double *one = mem_zalloc(2 * (size_t)MOST, sizeof *one), *two = one + MOST;
+    char line[200];
+    size_t n = 0;
+    FILE *file = fopen(path, "r");
+    MUST(one != NULL && file != NULL && profile_fixture_init(&fixture, gpu) == 0);
+    MUST(calibration_load(&fixture.catalog, gpu, "in-model", &fixture.arena, &calibration, &fixture.diag) == 0);
+    const union kernel_params *params = calibration.kernels.params;
+    while (fgets(line, sizeof line, file) != NULL && n < MOST) {
+        double v[5];
+        char *at = line;
+        for (int i = 0; i < 5; i++) v[i] = strtod(at + (i > 0), &at);
+        if (!(v[0] > 0.0 && v[2] > 0.0)) continue;
+        struct kernel_call chunk = {.class = KERNEL_PREFILL_ATTENTION,
+                                    .shape.prefill = {1.0, v[0], v[1], 0.0, 0.0, v[0] * (v[0] + 2.0 * v[1]), 32.0, 8.0,
+                                                      128.0, 128.0, FORMAT_BF16, FORMAT_BF16, 0.0, false, false, true}};
+        const struct kernel_call decode = {.class = KERNEL_DECODE_ATTENTION,
+                                           .shape.decode = {v[2], v[3] + 1.0, 32.0, 8.0, 128.0, 128.0, FORMAT_BF16,
+                                                            FORMAT_BF16, 0.0, false, true}};
+        const double chunk_s = kernel_call_time(&params[chunk.class], &fixture.gpu, &chunk).seconds;
+        const double decode_s = kernel_call_time(&params[decode.class], &fixture.gpu, &decode).seconds;
+        chunk.shape.prefill.decodes = v[2];
+        chunk.shape.prefill.decode_context = v[3] + 1.0;
+        CHECK(!kernel_in_range(&calibration.kernels, &chunk));
+        one[n] = absolute_error(kernel_call_time(&params[chunk.class], &fixture.gpu, &chunk).seconds, v[4] * 1e-6);
+        two[n++] = absolute_error(chunk_s + decode_s, v[4] * 1e-6);
+    }
+    fclose(file);
+    const struct fit_error mixed = fit_error_of(one, n), sum = fit_error_of(two, n);
+    CHECK(mixed.rows > 8000 && mixed.median < median && mixed.median < 0.6 * sum.median);
+    mem_free(one);
+    profile_fixture_fini(&fixture);
+}
+
+static void prompts_and_sequences_in_one_launch(void)
+{
+    check_mixed("rtx-4090", LLMSERVINGSIM "RTX4090__Llama-3.1-8B__bf16_tp1__attention.csv", 0.12);
+    check_mixed("rtx-pro-6000", LLMSERVINGSIM "RTXPRO6000__Llama-3.1-8B__bf16_tp1__attention.csv", 0.14);
+}
+
 /* Dao 2023, figure 5b: 122, 157, 200, 224, 222 and 225 TFLOP/s for 512 to 16384 tokens of 16384 in all. The parameters
  * are fitted to these six points. */
 static void flash_attention_2_forward(void)
@@ -110,5 +166,6 @@ TEST_SUITE(attention_measured)
     TEST(unseen_heads_of_an_a100);
     TEST(unseen_heads_of_an_h100);
     TEST(chunks_and_sequences_of_one_llm);
+    TEST(prompts_and_sequences_in_one_launch);
     TEST(flash_attention_2_forward);
 }

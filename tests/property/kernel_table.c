@@ -266,6 +266,7 @@ static void elsewhere_the_law_is_alone(void)
                 if (member->role == MEMBER_RUNNING) *member_at(&call, member) += 19683.0; /* 3^9 */
             set.ranges[class].fitted = i % 4 < 2;
             for (size_t axis = 0; axis < KERNEL_MAX_AXES; axis++) set.ranges[class].high[axis] = 1e9;
+            kernel_range_add_formats(&set.ranges[class], kernel_call_formats(&call));
             const struct kernel_time time = kernel_set_time(&set, &gpu, &call, &basis);
             const struct kernel_time alone = kernel_call_time(&set.params[class], &gpu, &call);
             CHECK(memcmp(&time, &alone, sizeof time) == 0);

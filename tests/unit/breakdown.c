@@ -120,6 +120,7 @@ static void ranges_are_felt(void)
     for (int class = 0; class < KERNEL_CLASS_COUNT; class ++) {
         set.ranges[class].fitted = true;
         for (size_t i = 0; i < KERNEL_MAX_AXES; i++) set.ranges[class].high[i] = 1e12;
+        kernel_range_add_formats(&set.ranges[class], (struct kernel_formats){FORMAT_FP16, FORMAT_BF16});
     }
     iteration_breakdown(&parts, &batches[0], &breakdown);
     CHECK_NEAR(breakdown.outside_s, 0.0, 0.0);

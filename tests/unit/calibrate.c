@@ -87,6 +87,8 @@ static void what_is_written_reads_back(void)
             CHECK_NEAR(read.kernels.ranges[c].low[i], report->range.low[i], 0.0);
             CHECK_NEAR(read.kernels.ranges[c].high[i], report->range.high[i], 0.0);
         }
+        CHECK(memcmp(read.kernels.ranges[c].formats, report->range.formats, sizeof report->range.formats) == 0 ||
+              info->stored == NULL);
     }
     CHECK(set.classes[KERNEL_NORM] != NULL && set.classes[KERNEL_RESIDUAL] != NULL && set.classes[KERNEL_GEMM] == NULL);
     profile_fixture_fini(&fixture);

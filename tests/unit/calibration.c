@@ -307,6 +307,42 @@ static void attention_writes_the_cache_as_measured(void)
     arena_fini(&bench.arena);
 }
 
+/* The shipped ranges: what was measured with heads of 128 in 16 bits says nothing about latent vectors, about weights that
+ * are unpacked on the way, nor about launches that serve prompts and decoding sequences together. */
+static void what_changes_a_kernel_is_outside(void)
+{
+    const struct catalog catalog = {.root = "configs"};
+    struct kernel_call decode = {.class = KERNEL_DECODE_ATTENTION,
+                                 .shape.decode = {.sequences = 64.0, .context = 1000.0, .q_heads = 32.0, .kv_heads = 1.0,
+                                                  .key_dim = 128.0, .value_dim = 128.0, .kv = FORMAT_BF16,
+                                                  .compute = FORMAT_BF16}};
+    struct kernel_call product = {.class = KERNEL_GEMM, .shape.gemm = {512.0, 4096.0, 4096.0, FORMAT_BF16, FORMAT_BF16}};
+    struct kernel_call chunk = {.class = KERNEL_PREFILL_ATTENTION,
+                                .shape.prefill = {.sequences = 1.0, .tokens = 512.0, .q_heads = 32.0, .kv_heads = 8.0,
+                                                  .key_dim = 128.0, .value_dim = 128.0, .kv = FORMAT_FP16,
+                                                  .compute = FORMAT_BF16}};
+    struct bench bench;
+    arena_init(&bench.arena);
+    diag_init(&bench.diag);
+    MUST(calibration_load(&catalog, "a100-80-sxm", "isolated", &bench.arena, &bench.calibration, &bench.diag) == 0);
+    const struct kernel_set *set = &bench.calibration.kernels;
+    CHECK(kernel_in_range(set, &decode) && kernel_in_range(set, &product) && kernel_in_range(set, &chunk));
+    chunk.shape.prefill.decodes = 4.0;
+    CHECK(!kernel_in_range(set, &chunk));
+    product.shape.gemm.weights = FORMAT_FP8;
+    CHECK(!kernel_in_range(set, &product));
+    decode.shape.decode.kv = FORMAT_INT8;
+    CHECK(!kernel_in_range(set, &decode));
+    decode.shape.decode.kv = FORMAT_BF16;
+    decode.shape.decode.key_dim = 576.0;
+    decode.shape.decode.value_dim = 512.0;
+    CHECK(!kernel_in_range(set, &decode));
+    decode.shape.decode.key_dim = decode.shape.decode.value_dim = 128.0;
+    decode.shape.decode.shared_kv = true;
+    CHECK(!kernel_in_range(set, &decode));
+    arena_fini(&bench.arena);
+}
+
 static void what_a_fit_left_is_read(void)
 {
     static const struct calibration_part parts[] = {
@@ -465,6 +501,7 @@ TEST_SUITE(calibration)
     TEST(products_with_4_bit_weights_follow_those_with_16);
     TEST(writing_the_cache_follows_residual_sums);
     TEST(attention_writes_the_cache_as_measured);
+    TEST(what_changes_a_kernel_is_outside);
     TEST(what_a_fit_left_is_read);
     TEST(wrong_files_are_told_apart);
     TEST(wrong_tables_are_told_apart);

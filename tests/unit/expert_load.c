@@ -69,6 +69,23 @@ static void turns_touch_all_alike(void)
     CHECK(expert_load_of(&many, 64.0).tiles == 512.0);
 }
 
+/* At a skew of 2 and of 3 a moment of the law is a logarithm. */
+static void load_is_continuous_in_the_skew(void)
+{
+    for (double skew = 2.0; skew <= 3.0; skew += 1.0) {
+        for (double gpus = 1.0; gpus <= 16.0; gpus *= 4.0) {
+            struct expert_load_shape shape = on_gpus(with_tokens(deepseek, 512.0), gpus);
+            shape.skew = skew;
+            const struct expert_load at = expert_load_of(&shape, 16.0);
+            CHECK(at.touched > 0.0 && at.rows > 0.0);
+            shape.skew = skew * (1.0 + 1e-7);
+            const struct expert_load above = expert_load_of(&shape, 16.0);
+            CHECK_NEAR(above.rows / at.rows, 1.0, 1e-4);
+            CHECK_NEAR(above.touched / at.touched, 1.0, 1e-2);
+        }
+    }
+}
+
 /* Tiles of rows that the counts fill. */
 static struct expert_load count(const double *rows, int n, double tile_rows)
 {
@@ -212,6 +229,7 @@ TEST_SUITE(expert_load)
 {
     TEST(nothing_is_lost);
     TEST(turns_touch_all_alike);
+    TEST(load_is_continuous_in_the_skew);
     TEST(independent_choices_as_drawn);
     TEST(power_laws_as_drawn);
     TEST(skew_makes_one_gpu_busier);

@@ -61,6 +61,9 @@ static void vidur_shapes_follow_the_columns(void)
     check_pass(row_of(profile, OP_ACTIVATION, 0), KERNEL_ACTIVATION, 128, 3 * 7168);
     check_pass(row_of(profile, OP_ACTIVATION, 1), KERNEL_ACTIVATION, 7, 2 * 10240);
     check_pass(row_of(profile, OP_RESIDUAL, 0), KERNEL_RESIDUAL, 128, 3 * 8192);
+    check_pass(row_of(profile, OP_RESIDUAL, 1), KERNEL_RESIDUAL, 7, 3 * 2560);
+    CHECK_NEAR(row_of(profile, OP_RESIDUAL, 0)->measured_s, 5e-5, 1e-12);
+    CHECK_NEAR(row_of(profile, OP_RESIDUAL, 1)->measured_s, 2.5e-5, 1e-12); /* one of two sums */
     CHECK_EQ_INT(profile->n_dropped, 1); /* the second LLM has one norm */
     CHECK_EQ_STR(profile->dropped[0].reason, "no time");
     profile_fixture_fini(&fixture);
