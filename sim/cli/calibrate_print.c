@@ -43,7 +43,19 @@ static int print_table(struct table *table, const char *heading, FILE *out)
 
 /* --- Kernels --- */
 
-/* Classes of the same shape share a line of members. */
+/* The members of a shape, in lines of at most 100 columns. */
+static void print_members(const struct kernel_member *member, FILE *out)
+{
+    enum { INDENT = 5, WIDTH = 100 };
+    int column = WIDTH;
+    for (; member->name != NULL; member++) {
+        const int width = (int)strlen(member->name) + (member->required ? 1 : 3);
+        if (column + width > WIDTH) column = fprintf(out, "\n%*s", INDENT, "") - 1;
+        column += fprintf(out, member->required ? " %s" : " [%s]", member->name);
+    }
+}
+
+/* Classes of the same shape share their members. */
 void calibrate_print_kernels(FILE *out)
 {
     fputs("\nKernels and their columns, in brackets those with a default:\n", out);
@@ -52,9 +64,7 @@ void calibrate_print_kernels(FILE *out)
         const bool is_first = c == 0 || kernel_members((enum kernel_class)(c - 1)) != members;
         fprintf(out, "%s%s", is_first ? "\n  " : ", ", kernel_class_info((enum kernel_class)c)->name);
         if (c + 1 < KERNEL_CLASS_COUNT && kernel_members((enum kernel_class)(c + 1)) == members) continue;
-        fputs("\n     ", out);
-        for (const struct kernel_member *member = members; member->name != NULL; member++)
-            fprintf(out, member->required ? " %s" : " [%s]", member->name);
+        print_members(members, out);
     }
     fputc('\n', out);
 }
