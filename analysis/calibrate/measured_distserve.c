@@ -87,7 +87,7 @@ static int add_tokens(struct measured_reader *reader, const struct batch_grid *g
 
 static int read_prompts(struct measured_reader *reader, const struct json_node *split, struct measured_row *row)
 {
-    double c[COEFFICIENTS];
+    double c[COEFFICIENTS] = {0.0};
     const int status = read_coefficients(reader, split, "prefill", c);
     return status == 0 ? add_prompts(reader, c, row) : status;
 }
@@ -95,7 +95,7 @@ static int read_prompts(struct measured_reader *reader, const struct json_node *
 static int read_tokens(struct measured_reader *reader, const struct fitted_llm *llm, const struct json_node *split,
                        const struct batch_grid *grid, struct measured_row *row)
 {
-    double c[COEFFICIENTS];
+    double c[COEFFICIENTS] = {0.0};
     const int status = read_coefficients(reader, split, grid->key, c);
     if (status < 0) return status;
     if (llm->kv_bytes / (double)row->tensor_parallel > 1e-3 * c[1] * memory_bytes_per_s)
