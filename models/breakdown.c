@@ -5,23 +5,6 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* Format of a call's operations; of calls without any it does not matter. */
-static enum number_format compute_format(const struct kernel_call *call)
-{
-    switch (call->class) {
-    case KERNEL_GEMM:
-    case KERNEL_GEMM_FP8:
-    case KERNEL_GEMM_INT4: return call->shape.gemm.compute;
-    case KERNEL_PREFILL_ATTENTION: return call->shape.prefill.compute;
-    case KERNEL_DECODE_ATTENTION: return call->shape.decode.compute;
-    case KERNEL_MOE:
-    case KERNEL_MOE_FP8:
-    case KERNEL_MOE_FP8_TENSOR:
-    case KERNEL_MOE_INT4: return call->shape.moe.compute;
-    default: return FORMAT_FP16;
-    }
-}
-
 /* What one GPU sends at full speed: over its link inside a node, and its part of a node's over the network. */
 static double ideal_network_s(const struct collective_shape *shape, double link_bytes)
 {
@@ -34,7 +17,7 @@ static double ideal_network_s(const struct collective_shape *shape, double link_
 /* Seconds of a call's least work, with every part at its peak. */
 static double ideal_s(const struct gpu_spec *gpu, const struct kernel_call *call, const struct kernel_time *time)
 {
-    const double compute_s = time->flop / gpu_peak_flop_per_s(gpu, compute_format(call));
+    const double compute_s = time->flop / gpu_peak_flop_per_s(gpu, kernel_call_compute(call));
     const double busy_s = larger(compute_s, time->bytes / gpu->memory_bytes_per_s);
     if (time->link_bytes <= 0.0) return busy_s;
     return larger(busy_s, ideal_network_s(&call->shape.collective, time->link_bytes));

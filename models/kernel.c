@@ -140,6 +140,22 @@ PLACE(elementwise, shape->tokens, shape->width)
 PLACE(moe, shape->tokens, shape->hidden, shape->inner, shape->chosen, shape->experts)
 PLACE(collective, shape->bytes, shape->gpus, shape->nodes)
 
+enum number_format kernel_call_compute(const struct kernel_call *call)
+{
+    switch (call->class) {
+    case KERNEL_GEMM:
+    case KERNEL_GEMM_FP8:
+    case KERNEL_GEMM_INT4: return call->shape.gemm.compute;
+    case KERNEL_PREFILL_ATTENTION: return call->shape.prefill.compute;
+    case KERNEL_DECODE_ATTENTION: return call->shape.decode.compute;
+    case KERNEL_MOE:
+    case KERNEL_MOE_FP8:
+    case KERNEL_MOE_FP8_TENSOR:
+    case KERNEL_MOE_INT4: return call->shape.moe.compute;
+    default: return FORMAT_FP16;
+    }
+}
+
 void kernel_call_axes(const struct kernel_call *call, double axes[KERNEL_MAX_AXES])
 {
     switch (kinds[call->class]) {

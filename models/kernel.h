@@ -117,6 +117,9 @@ struct kernel_set {
 /* Every class at its initial values, with no range and no table. */
 void kernel_set_init(struct kernel_set *set);
 
+/* Format of a call's operations; of calls without any fp16, where it does not matter. */
+enum number_format kernel_call_compute(const struct kernel_call *call);
+
 /* Where the call lies along the axes of its class; n_axes values. */
 void kernel_call_axes(const struct kernel_call *call, double axes[KERNEL_MAX_AXES]);
 

@@ -199,7 +199,7 @@ static void clean_up(void)
 int main(int argc, char **argv)
 {
     gsl_set_error_handler_off();
-    snprintf(run.tmp_root, sizeof run.tmp_root, "/tmp/orrery-test-XXXXXX");
+    snprintf(run.tmp_root, sizeof run.tmp_root, P_tmpdir "/orrery-test-XXXXXX");
     if (mkdtemp(run.tmp_root) == NULL || CU_initialize_registry() != CUE_SUCCESS) return 1;
     for (size_t i = 0; i < sizeof suites / sizeof *suites; i++) {
         if (!wanted(suites[i].name, argc, argv)) continue;

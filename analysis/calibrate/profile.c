@@ -170,22 +170,6 @@ static bool has_shape(const struct kernel_call *call)
     return true;
 }
 
-static enum number_format compute_format(const struct kernel_call *call)
-{
-    switch (call->class) {
-    case KERNEL_GEMM:
-    case KERNEL_GEMM_FP8:
-    case KERNEL_GEMM_INT4: return call->shape.gemm.compute;
-    case KERNEL_PREFILL_ATTENTION: return call->shape.prefill.compute;
-    case KERNEL_DECODE_ATTENTION: return call->shape.decode.compute;
-    case KERNEL_MOE:
-    case KERNEL_MOE_FP8:
-    case KERNEL_MOE_FP8_TENSOR:
-    case KERNEL_MOE_INT4: return call->shape.moe.compute;
-    default: return FORMAT_FP16;
-    }
-}
-
 /* The law of a call before anything was fitted. */
 static struct kernel_time initial_time(const struct gpu_spec *gpu, const struct kernel_call *call)
 {
@@ -202,7 +186,7 @@ static const char *reason_to_drop(const struct profile_row *row)
     if (!has_shape(&row->call)) return "no shape";
     const struct kernel_time law = initial_time(row->gpu, &row->call);
     if (!isfinite(law.seconds)) return "no finite time by the law of its class";
-    const double peak_s = law.flop / gpu_peak_flop_per_s(row->gpu, compute_format(&row->call));
+    const double peak_s = law.flop / gpu_peak_flop_per_s(row->gpu, kernel_call_compute(&row->call));
     return row->measured_s * peak_slack < peak_s ? profile_faster_than_peak : NULL;
 }
 

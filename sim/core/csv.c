@@ -358,7 +358,8 @@ void csv_where(const struct csv *csv, size_t field, size_t offset, char where[DI
     if (field < csv->n_fields && !csv->quoted) {
         position.column = (size_t)(csv->fields[field].chars - csv->line_chars) + 1;
     }
-    diag_place(where, DIAG_WHERE_CHARS, csv_name(csv), (long long)position.line, (long long)(position.column + offset));
+    diag_place(where, DIAG_WHERE_CHARS, csv_name(csv), (long long)position.line,
+               (long long)position.column + (long long)offset);
 }
 
 /* --- header --- */

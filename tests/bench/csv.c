@@ -126,7 +126,7 @@ static void bind(const char *family, const char *format, const char *path, struc
 
 static void compare(const char *family, const char *format, void (*write)(FILE *, struct rng *))
 {
-    char path[] = "/tmp/orrery-csv-XXXXXX";
+    char path[] = P_tmpdir "/orrery-csv-XXXXXX";
     struct rng rng;
     struct arena arena;
     struct config_variant trace;

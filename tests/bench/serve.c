@@ -142,7 +142,7 @@ static void report_long_outputs(long requests, double rate_per_s, const char *db
 int main(void)
 {
     char db_path[64];
-    snprintf(db_path, sizeof db_path, "/tmp/orrery-bench-%ld.db", (long)getpid());
+    snprintf(db_path, sizeof db_path, P_tmpdir "/orrery-bench-%ld.db", (long)getpid());
     report_mix(1000000, 256, db_path);
     report_long_outputs(100000, 256, db_path);
     return 0;

@@ -150,7 +150,7 @@ static double median(double values[N_REPEATS])
 int main(void)
 {
     static const char *const names[] = {[WRITER_INLINE] = "inline", [WRITER_THREAD] = "thread"};
-    char folder[] = "/tmp/orrery-bench-XXXXXX", path[64];
+    char folder[] = P_tmpdir "/orrery-bench-XXXXXX", path[64];
     struct cost costs[WRITER_COUNT];
     struct request_row *rows = make_rows();
     if (mkdtemp(folder) == NULL) stop("no directory for the database");

@@ -91,7 +91,7 @@ FUZZ_TARGET(trace)
 {
     char path[64];
     if (bytes == 0) return true;
-    snprintf(path, sizeof path, "/tmp/orrery-fuzz-%ld", (long)getpid());
+    snprintf(path, sizeof path, P_tmpdir "/orrery-fuzz-%ld", (long)getpid());
     bool sound = write_file(path, data + 1, bytes - 1) && read_format(formats[data[0] % 12], path);
     unlink(path);
     return sound;

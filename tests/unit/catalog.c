@@ -1,3 +1,4 @@
+#include "tests/catalog_session.h"
 #include "tests/harness.h"
 
 #include "sim/catalog/catalog.h"
@@ -7,31 +8,6 @@
 #include <string.h>
 
 static const struct catalog catalog = {.root = "configs"};
-
-/* What a test allocates and finds. */
-struct session {
-    struct arena arena;
-    struct diag diag;
-    char message[1024]; /* the first finding */
-};
-
-static void session_begin(struct session *session)
-{
-    arena_init(&session->arena);
-    diag_init(&session->diag);
-}
-
-static const char *session_message(struct session *session)
-{
-    session->message[0] = 0;
-    if (session->diag.n_items > 0) diag_format(&session->diag.items[0], session->message, sizeof session->message);
-    return session->message;
-}
-
-static void session_end(struct session *session)
-{
-    arena_fini(&session->arena);
-}
 
 typedef void (*gpu_fn)(const struct gpu_spec *gpu);
 typedef void (*llm_fn)(const struct llm_spec *llm);

@@ -1,3 +1,4 @@
+#include "tests/catalog_session.h"
 #include "tests/harness.h"
 
 #include "sim/catalog/storage.h"
@@ -7,26 +8,6 @@
 #include <string.h>
 
 static const struct catalog catalog = {.root = "configs"};
-
-/* What a test allocates and finds. */
-struct session {
-    struct arena arena;
-    struct diag diag;
-    char message[1024]; /* the first finding */
-};
-
-static void session_begin(struct session *session)
-{
-    arena_init(&session->arena);
-    diag_init(&session->diag);
-}
-
-static const char *session_message(struct session *session)
-{
-    session->message[0] = 0;
-    if (session->diag.n_items > 0) diag_format(&session->diag.items[0], session->message, sizeof session->message);
-    return session->message;
-}
 
 /* Every quantity and count in a file stands beside its source and how sure it is. */
 static void check_sources(const char *name)
@@ -77,7 +58,7 @@ static void every_entry_is_whole_and_sourced(void)
         check_sources(spec.name);
         check_device(&spec);
     }
-    arena_fini(&session.arena);
+    session_end(&session);
 }
 
 static void software_is_found_by_name(void)
@@ -93,7 +74,7 @@ static void software_is_found_by_name(void)
           storage_rate_bytes_per_s(&spec.device, NULL, STORAGE_READ));
     CHECK(storage_spec_software(&spec, "flexge") == NULL);
     CHECK(isnan(spec.csd.channels) && !spec.csd.dual_key);
-    arena_fini(&session.arena);
+    session_end(&session);
 }
 
 /* A file with `text`, in which ' stands for ", is refused with this finding. */
@@ -113,7 +94,7 @@ static void check_refused(const char *text, const char *expected)
     struct storage_spec spec;
     CHECK_EQ_INT(catalog_storage(&catalog, path, "t", &session.arena, &spec, &session.diag), SIM_E_CONFIG);
     if (!strstr(session_message(&session), expected)) CHECK_EQ_STR(session.message, expected);
-    arena_fini(&session.arena);
+    session_end(&session);
 }
 
 #define HEAD "{'summary': 'a drive', 'granularity': '4KiB', 'queue_depth': 8,\n'link': {'bandwidth': '4GB/s', 'sustained': '3GB/s'},\n"
@@ -143,7 +124,7 @@ static void unknown_names_get_suggestions(void)
                  SIM_E_CONFIG);
     CHECK_EQ_STR(session_message(&session), "exp.json:3:12: error: unknown storage device 'smartsdd'; did you mean "
                                             "'smartssd'? 'orrery list storage' shows all");
-    arena_fini(&session.arena);
+    session_end(&session);
 }
 
 /* Wherever memory runs out, the reader says so and leaks nothing. */
@@ -159,7 +140,7 @@ static void running_out_of_memory_is_survived(void)
         mem_fail_never();
         CHECK(code == SIM_E_NOMEM || code == 0);
         done = code == 0;
-        arena_fini(&session.arena);
+        session_end(&session);
     }
     CHECK(done);
 }
