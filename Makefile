@@ -29,7 +29,7 @@ CPPFLAGS += -I. -I$(B) -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE
 ALL_CFLAGS := -std=c17 $(WARN) $(STRICT) $(FLAGS_$(MODE)) -ffp-contract=off -fno-math-errno -pthread $(CPPFLAGS) $(CFLAGS)
 LDLIBS := -lsqlite3 -lgsl -lgslcblas -lcsv -lcjson -lz -lm -lpthread
 
-LIB_SRC  := $(wildcard sim/core/*.c sim/catalog/*.c sim/world/*.c sim/store/*.c models/*.c \
+LIB_SRC  := $(wildcard sim/core/*.c sim/catalog/*.c sim/world/*.c sim/store/*.c sim/study/*.c models/*.c \
               policies/*.c policies/*/*.c traces/*.c traces/*/*.c analysis/*.c analysis/*/*.c)
 CLI_SRC  := $(filter-out sim/cli/main.c,$(wildcard sim/cli/*.c))
 SUITES   := $(wildcard tests/unit/*.c tests/property/*.c tests/oracle/*.c)

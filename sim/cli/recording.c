@@ -79,6 +79,10 @@ static void note_start(struct recording *recording)
     recording->started_s = clock_wall_s();
 }
 
+static const enum results_keep keeps[] = {[SCENARIO_KEEP_ROWS] = KEEP_ROWS,
+                                          [SCENARIO_KEEP_METRICS] = KEEP_METRICS,
+                                          [SCENARIO_KEEP_DECISIONS] = KEEP_DECISIONS};
+
 int recording_begin(struct recording *recording, const char *path, bool resume, const struct setup *setup,
                     struct diag *diag)
 {
@@ -99,7 +103,7 @@ int recording_begin(struct recording *recording, const char *path, bool resume, 
             .policies = chars_of(&provenance.policies),
             .oracle = chars_of(&provenance.oracle),
             .platform = chars_of(&provenance.platform),
-            .keep = setup->scenario.keep == SCENARIO_KEEP_ROWS ? KEEP_ROWS : KEEP_METRICS,
+            .keep = keeps[setup->scenario.keep],
         };
         code = begin(recording, path, resume, &info, diag);
     } else {

@@ -15,7 +15,7 @@ struct run_options {
     bool json, quiet, dump_config, single_step, strict_domain, resume;
 };
 
-static const char *const keeps[] = {"scenario", "rows", "metrics", NULL};
+static const char *const keeps[] = {"scenario", "rows", "metrics", "decisions", NULL};
 static const char *const queues[] = {"calendar", "heap", NULL};
 static const char *const checks[] = {"end", "event", NULL};
 
@@ -29,7 +29,8 @@ static const struct option run_options[] = {
     {NULL, "dump-config", 0, OPTION_FLAG, AT(dump_config), NULL, NULL, "print the resolved scenario and stop"},
     {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "DB", NULL,
      "add the run to this results database (SQLite)"},
-    {NULL, "keep", 0, OPTION_CHOICE, AT(keep), "rows|metrics", keeps, "rows of all requests and jobs, or metrics only"},
+    {NULL, "keep", 0, OPTION_CHOICE, AT(keep), "rows|metrics|decisions", keeps,
+     "rows of all requests and jobs; metrics only; or rows with every decision"},
     {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL, "first remove runs that a killed process left open"},
     {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print one JSON object"},
     {NULL, "quiet", 'q', OPTION_FLAG, AT(quiet), NULL, NULL, "no progress and no closing line"},

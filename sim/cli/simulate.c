@@ -5,6 +5,7 @@
 #include "sim/cli/recording.h"
 #include "sim/cli/summary.h"
 #include "sim/cli/version.h"
+#include "sim/world/tee.h"
 #include "sim/world/world.h"
 
 #include <inttypes.h>
@@ -89,9 +90,11 @@ static const char *kept_status(int code)
 
 static int run_world(struct running *running, char result_hash[HASH_HEX_CHARS])
 {
-    struct sink inner = recording_sink(&running->recording);
-    summary_init(&running->summary, &inner);
-    struct sink sink = summary_sink(&running->summary);
+    struct tee tee = {0};
+    summary_init(&running->summary);
+    tee_add(&tee, recording_sink(&running->recording));
+    tee_add(&tee, summary_sink(&running->summary));
+    struct sink sink = tee_sink(&tee);
     int code = world_run(running->world, &sink, &running->result);
     progress_end(&running->progress);
     const char *status = kept_status(code);
@@ -114,5 +117,19 @@ int simulate(struct cli *cli, const struct simulate_options *options, const stru
         recording_close(&running.recording);
     }
     world_destroy(running.world);
+    return code;
+}
+
+int simulate_rows(const struct setup *setup, const struct world_options *how, const struct sink *sink,
+                  struct world_result *result, struct diag *diag)
+{
+    struct world_options options = *how;
+    struct world *world;
+    options.config = setup->config;
+    options.catalog = &setup->catalog;
+    int code = world_create(&setup->scenario, &options, &world, diag);
+    if (code != 0) return code;
+    code = world_run(world, sink, result);
+    world_destroy(world);
     return code;
 }

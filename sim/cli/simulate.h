@@ -7,6 +7,8 @@
 
 #include "sim/cli/cli.h"
 #include "sim/cli/setup.h"
+#include "sim/world/sink.h"
+#include "sim/world/world.h"
 
 #include <stdbool.h>
 
@@ -20,5 +22,10 @@ struct simulate_options {
  * unless the run was interrupted. */
 int simulate(struct cli *cli, const struct simulate_options *options, const struct setup *setup,
              char result_hash[HASH_HEX_CHARS]);
+
+/* The same without a summary, progress or results file: builds the world as `how` says (whose config and catalog are those
+ * of the setup, whatever it has there) and sends its rows to the sink. Returns what world_create or world_run returns. */
+int simulate_rows(const struct setup *setup, const struct world_options *how, const struct sink *sink,
+                  struct world_result *result, struct diag *diag);
 
 #endif

@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-void summary_init(struct summary *summary, const struct sink *inner)
+void summary_init(struct summary *summary)
 {
-    *summary = (struct summary){.inner = *inner};
+    *summary = (struct summary){0};
     arena_init(&summary->arena);
     summary->last_warning = &summary->first_warning;
 }
@@ -22,36 +22,6 @@ void summary_fini(struct summary *summary)
 }
 
 /* --- Catching rows --- */
-
-static int pass_request(void *summary, const struct request_row *row)
-{
-    const struct sink *inner = &((struct summary *)summary)->inner;
-    return inner->request(inner->context, row);
-}
-
-static int pass_job(void *summary, const struct job_row *row)
-{
-    const struct sink *inner = &((struct summary *)summary)->inner;
-    return inner->job(inner->context, row);
-}
-
-static int pass_sample(void *summary, const struct sample_row *row)
-{
-    const struct sink *inner = &((struct summary *)summary)->inner;
-    return inner->sample(inner->context, row);
-}
-
-static int pass_histogram(void *summary, const struct histogram_row *row)
-{
-    const struct sink *inner = &((struct summary *)summary)->inner;
-    return inner->histogram(inner->context, row);
-}
-
-static int pass_decision(void *summary, const struct decision_row *row)
-{
-    const struct sink *inner = &((struct summary *)summary)->inner;
-    return inner->decision(inner->context, row);
-}
 
 static int grow_metrics(struct summary *summary)
 {
@@ -71,8 +41,7 @@ static int catch_metric(void *context, const struct metric_row *row)
     *kept = (struct metric_row){.name = arena_strdup(&summary->arena, row->name),
                                 .unit = arena_strdup(&summary->arena, row->unit),
                                 .value = row->value};
-    if (kept->name == NULL || kept->unit == NULL) return SIM_E_NOMEM;
-    return summary->inner.metric(summary->inner.context, row);
+    return kept->name != NULL && kept->unit != NULL ? 0 : SIM_E_NOMEM;
 }
 
 static int catch_warning(void *context, const struct warning_row *row)
@@ -86,22 +55,12 @@ static int catch_warning(void *context, const struct warning_row *row)
     if (kept->row.code == NULL || kept->row.text == NULL) return SIM_E_NOMEM;
     *summary->last_warning = kept;
     summary->last_warning = &kept->next;
-    return summary->inner.warning(summary->inner.context, row);
+    return 0;
 }
 
 struct sink summary_sink(struct summary *summary)
 {
-    const struct sink *inner = &summary->inner;
-    return (struct sink){
-        .context = summary,
-        .request = inner->request != NULL ? pass_request : NULL,
-        .job = inner->job != NULL ? pass_job : NULL,
-        .sample = inner->sample != NULL ? pass_sample : NULL,
-        .histogram = inner->histogram != NULL ? pass_histogram : NULL,
-        .decision = inner->decision != NULL ? pass_decision : NULL,
-        .metric = catch_metric,
-        .warning = catch_warning,
-    };
+    return (struct sink){.context = summary, .metric = catch_metric, .warning = catch_warning};
 }
 
 /* --- For people --- */

@@ -1,4 +1,4 @@
-/* What a run has to say in the end: its metrics and warnings, caught on their way to the results. */
+/* What a run has to say in the end: its metrics and warnings, caught beside the results. */
 #ifndef ORRERY_CLI_SUMMARY_H
 #define ORRERY_CLI_SUMMARY_H
 
@@ -16,7 +16,6 @@ struct summary_warning {
 
 /* Lives in one place while its sink is in use. */
 struct summary {
-    struct sink inner; /* where all rows go on to */
     struct arena arena;
     size_t n_metrics, capacity;
     struct metric_row *metrics; /* in the order in which they came */
@@ -30,7 +29,7 @@ struct summary_run {
     const char *result_hash;
 };
 
-void summary_init(struct summary *summary, const struct sink *inner);
+void summary_init(struct summary *summary);
 void summary_fini(struct summary *summary);
 struct sink summary_sink(struct summary *summary);
 

@@ -18,6 +18,7 @@ union any_row {
     struct decision_row decision;
     struct warning_row warning;
     struct metric_row metric;
+    struct placement_row placement;
 };
 
 int results_split_name(const char *name, struct arena *arena, const char **path, int64_t *run_id)

@@ -87,6 +87,21 @@ static int insert_run(struct results *results, int64_t run_id, const struct run_
     return finish_statement(results, insert, "begin a run", diag);
 }
 
+static int insert_params(struct results *results, int64_t run_id, const struct run_info *info, struct diag *diag)
+{
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < info->n_params; i++) {
+        sqlite3_stmt *insert;
+        code = database_prepare(&results->database, "INSERT INTO param VALUES (?, ?, ?)", &insert, "begin a run", diag);
+        if (code != 0) return code;
+        sqlite3_bind_int64(insert, 1, run_id);
+        bind_text(insert, 2, info->params[i].key);
+        bind_text(insert, 3, info->params[i].value);
+        code = finish_statement(results, insert, "begin a run", diag);
+    }
+    return code;
+}
+
 int results_begin_run(struct results *results, const struct run_info *info, int64_t *run_id, struct diag *diag)
 {
     SIM_REQUIRE(results->run_id == 0);
@@ -96,15 +111,21 @@ int results_begin_run(struct results *results, const struct run_info *info, int6
     if (sqlite3_get_autocommit(database->handle)) code = database_run(database, "BEGIN IMMEDIATE", "begin a run", diag);
     if (code == 0)
         code = database_integer(database, "SELECT max(id) FROM run WHERE id > 0", &last, "begin a run", diag);
-    if (code == 0 && last == INT64_MAX)
+    if (code == 0 && info->run_id == 0 && last == INT64_MAX)
         code = diag_error(diag, SIM_E_STORE, database->path, "name another file with -o",
                           "cannot begin a run: the last run has the largest id there is, %" PRId64, last);
     if (code == 0 && last > 0) code = database_run(database, schema_index_sql, "index the tables", diag);
-    if (code == 0) code = insert_run(results, last + 1, info, diag);
+    int64_t next = info->run_id != 0 || code != 0 ? info->run_id : last + 1;
+    if (code == 0) code = insert_run(results, next, info, diag);
     if (code == 0) code = database_run(database, "COMMIT; BEGIN IMMEDIATE", "begin a run", diag);
     if (code != 0) return code;
-    *run_id = results->run_id = last + 1;
+    *run_id = results->run_id = next;
     results->keep = info->keep;
+    code = insert_params(results, next, info, diag); /* in the transaction of the rows: what ends the run keeps them */
+    if (code != 0) {
+        abandon_run(results);
+        return code;
+    }
     writer_start(&results->writer, results->run_id);
     return 0;
 }

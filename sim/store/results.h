@@ -16,6 +16,7 @@
 #include "sim/world/sink.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct results;
@@ -26,7 +27,13 @@ struct results_options {
     int busy_ms;        /* how long to wait for another process that is writing */
 };
 
-enum results_keep { KEEP_ROWS, KEEP_METRICS }; /* metrics: no request, job, sample and decision rows */
+/* metrics: no request, job, placement, sample and decision rows; decisions: also those that every request brings. */
+enum results_keep { KEEP_ROWS, KEEP_METRICS, KEEP_DECISIONS };
+
+/* One thing that a study varies, as in --set. */
+struct run_param {
+    const char *key, *value;
+};
 
 /* What a run is made from. Texts are borrowed for the call. */
 struct run_info {
@@ -36,6 +43,9 @@ struct run_info {
     const char *policies, *oracle; /* as text */
     const char *platform;
     enum results_keep keep;
+    int64_t run_id; /* 0: the next one; else a number that no run in the file has */
+    size_t n_params;
+    const struct run_param *params;
 };
 
 /* Our own execution: not part of the result. */
@@ -61,7 +71,7 @@ int results_open(const char *path, const struct results_options *options, struct
 /* Closes. A run that was begun and not ended is taken out again. NULL is allowed. */
 void results_close(struct results *results);
 
-/* Begins the next run; one at a time. Its id, 1, 2, ..., goes to *run_id. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
+/* Begins a run; one at a time. Its id, the one asked for or 1, 2, ..., goes to *run_id. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
 int results_begin_run(struct results *results, const struct run_info *info, int64_t *run_id, struct diag *diag);
 
 /* Where the run's rows go, until it ends. Rows that are not kept have NULL members. After a failure, each row

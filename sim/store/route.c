@@ -14,15 +14,18 @@ SINK_FUNCTION(histogram, TABLE_HISTOGRAM)
 SINK_FUNCTION(decision, TABLE_DECISION)
 SINK_FUNCTION(warning, TABLE_WARNING)
 SINK_FUNCTION(metric, TABLE_METRIC)
+SINK_FUNCTION(placement, TABLE_PLACEMENT)
 
 struct sink route_sink(struct route *route, enum results_keep keep)
 {
     struct sink sink = {.context = route, .histogram = put_histogram, .warning = put_warning, .metric = put_metric};
-    if (keep == KEEP_ROWS) {
+    if (keep == KEEP_DECISIONS) sink.detail = put_decision;
+    if (keep != KEEP_METRICS) {
         sink.request = put_request;
         sink.job = put_job;
         sink.sample = put_sample;
         sink.decision = put_decision;
+        sink.placement = put_placement;
     }
     return sink;
 }

@@ -1,4 +1,4 @@
-/* The seven kinds of rows of a sink as one: a function that is told which table a row is of. */
+/* The kinds of rows of a sink that a database keeps as one: a function that is told which table a row is of. */
 #ifndef ORRERY_STORE_ROUTE_H
 #define ORRERY_STORE_ROUTE_H
 

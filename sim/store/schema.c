@@ -49,12 +49,27 @@ const char schema_create_sql[] =
     "CREATE TABLE warning (\n"
     "  run_id INTEGER NOT NULL REFERENCES run, t_s REAL, code TEXT NOT NULL, text TEXT NOT NULL,\n"
     "  count INTEGER NOT NULL\n"
+    ") STRICT;\n"
+    "CREATE TABLE placement (            -- a stretch of time that a job holds GPUs of a node; node -1: of none in particular\n"
+    "  run_id INTEGER NOT NULL REFERENCES run, job INTEGER NOT NULL, node INTEGER NOT NULL, gpus INTEGER NOT NULL,\n"
+    "  start_s REAL, end_s REAL\n"
+    ") STRICT;\n"
+    "CREATE TABLE study (                -- what the runs are for, when they belong to a study\n"
+    "  name TEXT NOT NULL, question TEXT NOT NULL, definition TEXT NOT NULL, hash TEXT NOT NULL\n"
+    ") STRICT;\n"
+    "CREATE TABLE param (                -- what the study varies: key and value as in --set\n"
+    "  run_id INTEGER NOT NULL REFERENCES run, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (run_id, key)\n"
+    ") STRICT, WITHOUT ROWID;\n"
+    "CREATE TABLE outcome (              -- what a search found: the value of its key at a point of the other axes\n"
+    "  point TEXT NOT NULL,              -- JSON object of the other axes\n"
+    "  key TEXT NOT NULL, value TEXT, run_id INTEGER REFERENCES run, note TEXT NOT NULL\n"
     ") STRICT;\n";
 
 const char schema_index_sql[] = "CREATE INDEX IF NOT EXISTS request_run ON request(run_id);\n"
                                 "CREATE INDEX IF NOT EXISTS job_run ON job(run_id);\n"
                                 "CREATE INDEX IF NOT EXISTS sample_run ON sample(run_id);\n"
-                                "CREATE INDEX IF NOT EXISTS decision_run ON decision(run_id);\n";
+                                "CREATE INDEX IF NOT EXISTS decision_run ON decision(run_id);\n"
+                                "CREATE INDEX IF NOT EXISTS placement_run ON placement(run_id);\n";
 
 #define COLUMN(row, name, kind) {#name, COLUMN_##kind, offsetof(struct row, name)}
 
@@ -96,4 +111,9 @@ const struct table schema_tables[TABLE_COUNT] = {
                        4,
                        {COLUMN(warning_row, t_s, REAL), COLUMN(warning_row, code, TEXT),
                         COLUMN(warning_row, text, TEXT), COLUMN(warning_row, count, INTEGER)}},
+    [TABLE_PLACEMENT] = {"placement",
+                         5,
+                         {COLUMN(placement_row, job, INTEGER), COLUMN(placement_row, node, INTEGER),
+                          COLUMN(placement_row, gpus, INTEGER), COLUMN(placement_row, start_s, REAL),
+                          COLUMN(placement_row, end_s, REAL)}},
 };

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /* PRAGMA application_id ("Orry") and user_version of the files we write. The version changes with the tables. */
-enum { SCHEMA_APPLICATION_ID = 0x4f727279, SCHEMA_VERSION = 1 };
+enum { SCHEMA_APPLICATION_ID = 0x4f727279, SCHEMA_VERSION = 2 };
 
 /* In the order in which the result hash combines them. */
 enum table_id {
@@ -17,6 +17,7 @@ enum table_id {
     TABLE_HISTOGRAM,
     TABLE_DECISION,
     TABLE_WARNING,
+    TABLE_PLACEMENT,
     TABLE_COUNT
 };
 

@@ -8,7 +8,7 @@
 #include "sim/world/jobs.h"
 #include "sim/world/service.h"
 
-enum scenario_keep { SCENARIO_KEEP_ROWS, SCENARIO_KEEP_METRICS };
+enum scenario_keep { SCENARIO_KEEP_ROWS, SCENARIO_KEEP_METRICS, SCENARIO_KEEP_DECISIONS };
 
 struct scenario {
     const char *name;

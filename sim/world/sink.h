@@ -29,6 +29,22 @@ struct job_row {
     const char *status; /* "finished", "rejected", "unfinished" */
 };
 
+/* A stretch of time that a job holds GPUs of one node. */
+struct placement_row {
+    int64_t job;
+    int64_t node; /* -1: on no node in particular */
+    int64_t gpus;
+    double start_s, end_s;
+};
+
+/* A run of iterations that a replica does with the same batch. For timelines; no results database keeps it. */
+struct batch_row {
+    const char *service;
+    int64_t replica;
+    double start_s, end_s;
+    int64_t iterations, prefill_tokens, decoding; /* prefill_tokens: of the first iteration; decoding: sequences */
+};
+
 struct sample_row {
     const char *series, *entity;
     double t_s, value;
@@ -58,16 +74,26 @@ struct metric_row {
     double value;
 };
 
-/* Every function returns 0 or a negative code, which ends the run. A NULL member: such rows are not wanted. */
+/* Every function returns 0 or a negative code, which ends the run. A NULL member: such rows are not wanted. `decision` gets
+ * what a policy did to jobs and to requests that were out of luck; `detail` gets, in the same table, what every request
+ * meets with: routed, admitted. */
+#define SINK_ROWS(X)                                                                                                   \
+    X(request, request_row)                                                                                            \
+    X(job, job_row)                                                                                                    \
+    X(placement, placement_row)                                                                                        \
+    X(batch, batch_row)                                                                                                \
+    X(sample, sample_row)                                                                                              \
+    X(histogram, histogram_row)                                                                                        \
+    X(decision, decision_row)                                                                                          \
+    X(detail, decision_row)                                                                                            \
+    X(warning, warning_row)                                                                                            \
+    X(metric, metric_row)
+
 struct sink {
     void *context;
-    int (*request)(void *context, const struct request_row *row);
-    int (*job)(void *context, const struct job_row *row);
-    int (*sample)(void *context, const struct sample_row *row);
-    int (*histogram)(void *context, const struct histogram_row *row);
-    int (*decision)(void *context, const struct decision_row *row);
-    int (*warning)(void *context, const struct warning_row *row);
-    int (*metric)(void *context, const struct metric_row *row);
+#define SINK_MEMBER(name, row_struct) int (*name)(void *context, const struct row_struct *row);
+    SINK_ROWS(SINK_MEMBER)
+#undef SINK_MEMBER
 };
 
 #endif

@@ -1,0 +1,33 @@
+/* Answers of SQL queries on a results database, as columns of numbers and texts. */
+#ifndef ORRERY_ANALYSIS_QUERY_H
+#define ORRERY_ANALYSIS_QUERY_H
+
+#include "sim/core/mem.h"
+#include "sim/store/database.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A column has numbers, NAN where the value is NULL or a text; and texts where the value is a text, NULL elsewhere (NULL
+ * when no value of the column is a text). */
+struct query_column {
+    const char *name;
+    double *numbers;
+    const char **texts;
+};
+
+/* In the arena that the query was given. */
+struct query_answer {
+    size_t n_rows, n_columns;
+    struct query_column *columns;
+};
+
+/* Runs one SELECT. Its parameters ?1, ?2, ... are bound to `ids`, as far as it has them. `what` it is for goes into
+ * findings. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
+int query_run(const struct database *database, const char *sql, const int64_t *ids, size_t n_ids, const char *what,
+              struct arena *arena, struct query_answer *answer, struct diag *diag);
+
+/* The column of that name, or NULL. */
+const struct query_column *query_column(const struct query_answer *answer, const char *name);
+
+#endif
