@@ -234,7 +234,7 @@ static void runs_are_appended_and_repeat_their_hash(void)
     CHECK_EQ_STR(store_query(path, "SELECT group_concat(id || status, ' ') FROM run"), "1done 2done 3done");
     CHECK_EQ_STR(store_query(path, "SELECT group_concat(n, ' ') FROM (SELECT count(*) n FROM request GROUP BY run_id)"),
                  "700 700 700");
-    CHECK_EQ_STR(store_query(path, "SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"), "4");
+    CHECK_EQ_STR(store_query(path, "SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"), "5");
     CHECK_EQ_STR(store_query(path, "PRAGMA integrity_check"), "ok");
     CHECK_EQ_STR(store_query(path, "PRAGMA page_size"), "16384");
     CHECK_EQ_INT(results_rehash(path, 2, again, &diag), 0);
