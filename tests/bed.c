@@ -61,7 +61,12 @@ static int on_metric(void *context, const struct metric_row *row)
 static int on_decision(void *context, const struct decision_row *row)
 {
     struct bed_rows *rows = context;
-    rows->n_decisions++;
+    rows->decisions = grow(rows->decisions, rows->n_decisions, sizeof *rows->decisions);
+    struct bed_decision *copy = &rows->decisions[rows->n_decisions++];
+    *copy = (struct bed_decision){.t_s = row->t_s, .subject = row->subject};
+    snprintf(copy->policy, sizeof copy->policy, "%s", row->policy);
+    snprintf(copy->action, sizeof copy->action, "%s", row->action);
+    snprintf(copy->reason, sizeof copy->reason, "%s", row->reason);
     hash_f64(rows->hash, row->t_s);
     hash_text(rows->hash, row->policy);
     hash_text(rows->hash, row->action);
@@ -121,6 +126,7 @@ static int run_world(const struct config *config, const struct bed_options *opti
     if ((code = world_create(&scenario, &world_options, &world, &rows->diag)) != 0) return code;
     struct sink sink = {.context = rows, .request = on_request, .job = on_job, .metric = on_metric,
                         .decision = on_decision, .warning = on_warning, .histogram = on_histogram};
+    if (!options->no_detail) sink.detail = on_decision;
     struct world_result result;
     code = world_run(world, &sink, &result);
     rows->end_s = sim_s_from_ns(result.end_ns);
@@ -160,6 +166,7 @@ void bed_free(struct bed_rows *rows)
     free(rows->requests);
     free(rows->jobs);
     free(rows->metrics);
+    free(rows->decisions);
     free(rows);
 }
 
@@ -182,6 +189,14 @@ const struct job_row *bed_job(const struct bed_rows *rows, int64_t id)
     for (size_t i = 0; i < rows->n_jobs; i++)
         if (rows->jobs[i].id == id) return &rows->jobs[i];
     return NULL;
+}
+
+size_t bed_decisions(const struct bed_rows *rows, const char *action, int64_t subject)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < rows->n_decisions; i++)
+        n += strcmp(rows->decisions[i].action, action) == 0 && (subject < 0 || rows->decisions[i].subject == subject);
+    return n;
 }
 
 static bool same_bytes(const void *a, size_t n_a, const void *b, size_t n_b, size_t bytes_each)

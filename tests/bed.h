@@ -17,11 +17,18 @@ struct bed_options {
     const char *const *sets;     /* NULL-terminated "a.b=c" */
     const struct policy *policy; /* one more than those that are listed, by its own name */
     bool quiet;                  /* findings are expected: do not print them */
+    bool no_detail;              /* do not ask what every request meets with */
 };
 
 struct bed_metric {
     char name[64];
     double value;
+};
+
+struct bed_decision {
+    double t_s;
+    char policy[32], action[16], reason[192];
+    int64_t subject;
 };
 
 /* Texts of the rows point to static strings or are NULL. */
@@ -33,6 +40,7 @@ struct bed_rows {
     size_t n_jobs;
     struct bed_metric *metrics;
     size_t n_metrics;
+    struct bed_decision *decisions; /* in the order in which they came */
     size_t n_decisions, n_warnings;
     char others[HASH_HEX_CHARS]; /* hash of all decision, warning and histogram rows, in order */
     int64_t n_token_gaps; /* in the histogram rows */
@@ -52,6 +60,9 @@ double bed_metric(const struct bed_rows *rows, const char *name);
 /* The row of this id, or NULL. */
 const struct request_row *bed_request(const struct bed_rows *rows, int64_t id);
 const struct job_row *bed_job(const struct bed_rows *rows, int64_t id);
+
+/* How many decisions are of this action, about this subject or (-1) about any. */
+size_t bed_decisions(const struct bed_rows *rows, const char *action, int64_t subject);
 
 /* Whether both runs gave the same rows and metrics, bit for bit. */
 bool bed_equal(const struct bed_rows *a, const struct bed_rows *b);

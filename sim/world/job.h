@@ -28,6 +28,7 @@ struct job {
 struct job_action {
     struct job *job; /* NULL: void */
     const char *name, *reason;
+    int64_t free_gpus; /* after it */
 };
 
 struct job_plan {

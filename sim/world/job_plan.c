@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 sim_ns job_view_executed_ns(const struct cluster_view *view, const struct job_view *job)
 {
@@ -79,7 +80,8 @@ static int32_t add_action(struct job_plan *plan, struct job *job, const char *na
         plan->actions = actions;
         plan->actions_capacity = capacity;
     }
-    plan->actions[plan->n_actions] = (struct job_action){.job = job, .name = name, .reason = reason};
+    plan->actions[plan->n_actions] = (struct job_action){.job = job, .name = name, .reason = reason,
+                                                        .free_gpus = plan->jobs->cluster->free_gpus};
     return plan->n_actions++;
 }
 
@@ -193,17 +195,30 @@ void job_plan_wake_at(struct job_plan *plan, sim_ns time_ns)
     if (time_ns < plan->wake_ns) plan->wake_ns = time_ns;
 }
 
+/* The policy's reason, and the GPUs that the action moved. */
+static void describe(const struct jobs *jobs, const struct job_action *action, char *reason, size_t reason_bytes)
+{
+    int gpus = action->job->view.gpus;
+    const char *what = strcmp(action->name, "preempt") == 0 ? "gives back" : "takes";
+    int n = snprintf(reason, reason_bytes, "%s: %s %d GPU%s", action->reason, what, gpus, gpus == 1 ? "" : "s");
+    if (n > 0 && (size_t)n < reason_bytes && jobs->cluster->total_gpus < INT64_MAX)
+        snprintf(reason + n, reason_bytes - (size_t)n, ", then %lld of %lld are free", (long long)action->free_gpus,
+                 (long long)jobs->cluster->total_gpus);
+}
+
 static int emit_actions(const struct job_plan *plan)
 {
     const struct jobs *jobs = plan->jobs;
     for (int32_t i = 0; i < plan->n_actions; i++) {
         const struct job_action *action = &plan->actions[i];
         if (action->job == NULL) continue;
+        char reason[256];
+        describe(jobs, action, reason, sizeof reason);
         struct decision_row row = {.t_s = sim_s_from_ns(jobs->view.now_ns),
                                    .policy = jobs->scheduler->policy.name,
                                    .action = action->name,
                                    .subject = action->job->view.id,
-                                   .reason = action->reason};
+                                   .reason = reason};
         int code = jobs->sink->decision(jobs->sink->context, &row);
         if (code < 0) return code;
     }

@@ -71,6 +71,20 @@ static void leave(struct jobs *jobs, struct job *job)
     pool_give(&jobs->pool, job);
 }
 
+/* What becomes of a job without a policy's doing, for those who want to know. */
+static int emit_detail(const struct jobs *jobs, const struct job *job, const char *action, const char *what, sim_ns now)
+{
+    if (jobs->sink->detail == NULL) return 0;
+    char reason[128];
+    int n = snprintf(reason, sizeof reason, "%s %d GPU%s", what, job->view.gpus, job->view.gpus == 1 ? "" : "s");
+    if (jobs->cluster->total_gpus < INT64_MAX)
+        snprintf(reason + n, sizeof reason - (size_t)n, "; %lld of %lld are free", (long long)jobs->cluster->free_gpus,
+                 (long long)jobs->cluster->total_gpus);
+    struct decision_row row = {.t_s = sim_s_from_ns(now), .policy = "jobs", .action = action,
+                               .subject = job->view.id, .reason = reason};
+    return jobs->sink->detail(jobs->sink->context, &row);
+}
+
 static void on_finish(struct engine *engine, struct owner *owner, sim_ns now)
 {
     struct job *job = OWNER_ENTITY(owner, struct job, finish);
@@ -85,7 +99,8 @@ static void on_finish(struct engine *engine, struct owner *owner, sim_ns now)
         jobs_notify(jobs, JOB_EVENT_FINISH, job);
         request_decision(jobs);
     }
-    int code = job_stats_finish(&jobs->stats, job, now);
+    int code = emit_detail(jobs, job, "finish", "has held", now);
+    if (code == 0) code = job_stats_finish(&jobs->stats, job, now);
     if (code < 0) engine_fail(engine, code);
     engine_progress(engine);
     leave(jobs, job);
@@ -145,7 +160,8 @@ static int submit(struct jobs *jobs, sim_ns now)
         request_decision(jobs);
     } else {
         job->view.state = JOB_REJECTED;
-        int code = job_stats_reject(&jobs->stats, job, now);
+        int code = emit_detail(jobs, job, "reject", "would never find", now);
+        if (code == 0) code = job_stats_reject(&jobs->stats, job, now);
         leave(jobs, job);
         return code;
     }

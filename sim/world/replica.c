@@ -125,10 +125,11 @@ static int decode_run_account(struct replica *replica)
 
 static int prefill_start(struct replica *replica, sim_ns now)
 {
+    int code = replica->env->on_prefill != NULL ? replica_tell_prefills(replica, now) : 0;
+    if (code != 0) return code;
     struct iteration_work work = replica_admit_prefills(replica, now);
     struct iteration_cost cost;
-    int code = replica_cost(replica, &work, &cost);
-    if (code != 0) return code;
+    if ((code = replica_cost(replica, &work, &cost)) != 0) return code;
     replica->clock = (struct run_clock){now, cost.first_s * 1e9, 0};
     replica->run_steps = replica->run_counted = 0;
     replica->run_extrapolated_frac = cost.extrapolated_frac;

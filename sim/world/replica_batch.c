@@ -162,6 +162,19 @@ static void admit(struct replica *replica, struct request *request, sim_ns now)
     if (request->scheduled_ns == TIME_UNSET) request->scheduled_ns = now;
 }
 
+int replica_tell_prefills(const struct replica *replica, sim_ns now)
+{
+    const struct batch_plan *plan = &replica->plan;
+    int64_t free_blocks = replica->kv.free_blocks;
+    int code = 0;
+    for (int32_t i = 0; code == 0 && i < plan->n_prefills; i++) {
+        const struct request_view *request = plan->prefills[i].request;
+        code = replica->env->on_prefill(replica, &plan->prefills[i], free_blocks, now);
+        if (request->state == REQUEST_WAITING) free_blocks -= blocks_for_tokens(&replica->view, request->prompt_tokens);
+    }
+    return code;
+}
+
 struct iteration_work replica_admit_prefills(struct replica *replica, sim_ns now)
 {
     struct batch_plan *plan = &replica->plan;

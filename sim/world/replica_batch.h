@@ -14,6 +14,9 @@ int replica_check_plan(struct replica *replica, sim_ns now);
 /* Applies the plan's rejections and evictions. */
 int replica_apply_departures(struct replica *replica, sim_ns now);
 
+/* Tells env->on_prefill of the plan's prefills, before they are applied. */
+int replica_tell_prefills(const struct replica *replica, sim_ns now);
+
 /* Takes the blocks of the plan's prefills (and of the decoding beside them); returns the iteration's work. */
 struct iteration_work replica_admit_prefills(struct replica *replica, sim_ns now);
 

@@ -109,7 +109,8 @@ int service_on_finish(struct replica *replica, struct request *request, sim_ns n
 {
     struct service *service = replica->env->owner;
     leave_system(service, request, now);
-    return end_request(service, request, now);
+    int code = service_detail_finish(replica, request, now);
+    return code != 0 ? code : end_request(service, request, now);
 }
 
 int service_on_reject(struct replica *replica, struct request *request, sim_ns now, const char *reason)
@@ -148,6 +149,8 @@ static int service_route(struct service *service, struct request *request, sim_n
                           service->router->policy.name, (long long)request->view.id, replica, view.n_replicas,
                           sim_s_from_ns(now));
     request->replica = replica;
+    int code = service_detail_route(service, request, replica, now);
+    if (code != 0) return code;
     level_set(&service->in_system, now, service->in_system.value + 1);
     replica_enqueue(&service->replicas[replica], request, now);
     return 0;
@@ -169,7 +172,8 @@ static int service_admit(struct service *service, const struct request_record *r
     if (can_be_served(service, request)) return service_route(service, request, record->arrival_ns);
     service->n_too_long++;
     request->view.state = REQUEST_REJECTED;
-    return end_request(service, request, record->arrival_ns);
+    int code = service_detail_too_long(service, request, record->arrival_ns);
+    return code != 0 ? code : end_request(service, request, record->arrival_ns);
 }
 
 static void service_arrival(struct engine *engine, struct owner *owner, sim_ns now);
@@ -194,5 +198,6 @@ static void service_arrival(struct engine *engine, struct owner *owner, sim_ns n
 
 int service_start(struct service *service)
 {
+    service_detail_start(service);
     return service_pull(service);
 }

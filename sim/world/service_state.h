@@ -50,6 +50,13 @@ int service_on_finish(struct replica *replica, struct request *request, sim_ns n
 int service_on_reject(struct replica *replica, struct request *request, sim_ns now, const char *reason);
 int service_on_preempt(struct replica *replica, struct request *request, sim_ns now, const char *reason);
 
+/* Rows for those who want to know what every request meets with (service_detail.c): nothing otherwise. Return 0 or the sink's
+ * code. service_detail_start asks the replicas to tell of their prefills; the sink must be known by then. */
+void service_detail_start(struct service *service);
+int service_detail_route(const struct service *service, const struct request *request, int replica, sim_ns now);
+int service_detail_too_long(const struct service *service, const struct request *request, sim_ns now);
+int service_detail_finish(const struct replica *replica, const struct request *request, sim_ns now);
+
 /* Writes the request's row, with what it has got by `now`. */
 int service_emit_row(struct service *service, const struct request *request, const char *status, sim_ns now);
 

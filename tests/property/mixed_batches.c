@@ -124,6 +124,7 @@ static void equals_vidur_sarathi(void)
     }
     CHECK_EQ_INT(n, 200);
     CHECK_EQ_INT(bed_metric(rows, "replica.iterations.sum"), 8144); /* summary.json of the case */
+    CHECK(bed_decisions(rows, "chunk", -1) > 100); /* prompts that are processed in pieces say so */
     fclose(file);
     bed_free(rows);
 }

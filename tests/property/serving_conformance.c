@@ -89,6 +89,24 @@ static void check_rows(const struct bed_rows *rows)
     CHECK_EQ_INT(bed_metric(rows, "request.output_tokens.sum"), output_tokens);
 }
 
+/* Every request is routed once, unless it is too long for the service; whoever finishes was admitted once, resumed as often
+ * as it was preempted, and finished once, in this order; the decisions come in the order of time. */
+static void check_decisions(const struct bed_rows *rows)
+{
+    for (size_t i = 0; i < rows->n_requests; i++) {
+        const struct request_row *row = &rows->requests[i];
+        size_t n_routed = bed_decisions(rows, "route", row->id), n_rejected = bed_decisions(rows, "reject", row->id);
+        CHECK_EQ_INT(n_routed, row->replica >= 0);
+        CHECK_EQ_INT(bed_decisions(rows, "preempt", row->id), row->preemptions);
+        CHECK_EQ_INT(n_rejected, strcmp(row->status, "rejected") == 0);
+        if (strcmp(row->status, "finished") != 0) continue;
+        CHECK_EQ_INT(bed_decisions(rows, "admit", row->id), 1);
+        CHECK_EQ_INT(bed_decisions(rows, "resume", row->id), row->preemptions);
+        CHECK_EQ_INT(bed_decisions(rows, "finish", row->id), 1);
+    }
+    for (size_t i = 1; i < rows->n_decisions; i++) CHECK(rows->decisions[i - 1].t_s <= rows->decisions[i].t_s);
+}
+
 static void check_situation(const struct situation *situation, const char *batching, const char *routing)
 {
     struct bed_rows *first = run(situation, batching, routing, &(struct bed_options){.check = true});
@@ -96,6 +114,7 @@ static void check_situation(const struct situation *situation, const char *batch
     struct bed_rows *heap = run(situation, batching, routing, &(struct bed_options){.queue = QUEUE_HEAP});
     struct bed_rows *single = run(situation, batching, routing, &(struct bed_options){.single_step = true});
     check_rows(first);
+    check_decisions(first);
     bool equal = bed_equal(first, again) && bed_equal(first, heap) && bed_equal(first, single);
     if (!equal) printf("\n  differs: %s, %s, %s", situation->name, batching, routing);
     CHECK(equal);
@@ -144,6 +163,43 @@ static void what_never_fits_is_rejected(void)
     bed_free(rows);
 }
 
+static void check_decision(const struct bed_decision *decision, const char *policy, const char *action,
+                           const char *reason)
+{
+    CHECK_EQ_STR(decision->policy, policy);
+    CHECK_EQ_STR(decision->action, action);
+    CHECK_EQ_STR(decision->reason, reason);
+}
+
+static void decisions_explain_themselves(void)
+{
+    struct bed_rows *rows = run(&situations[0], "vllm-v0", "round-robin", NULL);
+    CHECK_EQ_INT(rows->n_decisions, 3);
+    check_decision(&rows->decisions[0], "round-robin", "route",
+                   "to replica 0 of chat: 0 unfinished there, 0 of them waiting");
+    check_decision(&rows->decisions[1], "vllm-v0", "admit",
+                   "replica 0 of chat: prefills 100 of 100 tokens, takes 7 of 1000 free KV blocks, 0 decoding");
+    check_decision(&rows->decisions[2], "services.chat", "finish",
+                   "replica 0: 5 tokens generated; 1000 of 1000 KV blocks free now");
+    CHECK(rows->decisions[1].t_s == rows->requests[0].queue_s);
+    CHECK(rows->decisions[2].t_s == rows->requests[0].e2e_s);
+    bed_free(rows);
+}
+
+/* Asking what every request meets with changes nothing else. */
+static void nobody_has_to_ask(void)
+{
+    struct bed_rows *asked = run(&situations[4], "vllm-v0", "round-robin", NULL);
+    struct bed_rows *quiet = run(&situations[4], "vllm-v0", "round-robin", &(struct bed_options){.no_detail = true});
+    CHECK_EQ_INT(quiet->n_decisions, bed_decisions(asked, "preempt", -1));
+    CHECK_EQ_INT(bed_decisions(quiet, "preempt", -1), quiet->n_decisions);
+    CHECK_EQ_INT(asked->n_requests, quiet->n_requests);
+    CHECK(memcmp(asked->requests, quiet->requests, asked->n_requests * sizeof *asked->requests) == 0);
+    CHECK(memcmp(asked->metrics, quiet->metrics, asked->n_metrics * sizeof *asked->metrics) == 0);
+    bed_free(asked);
+    bed_free(quiet);
+}
+
 static void round_robin_is_even(void)
 {
     struct bed_rows *rows = run(&situations[2], "vllm-v0", "round-robin", NULL);
@@ -178,6 +234,8 @@ TEST_SUITE(serving_conformance)
     TEST(every_policy_in_every_situation);
     TEST(scarce_blocks_do_preempt);
     TEST(what_never_fits_is_rejected);
+    TEST(decisions_explain_themselves);
+    TEST(nobody_has_to_ask);
     TEST(round_robin_is_even);
     TEST(least_outstanding_fills_evenly);
     TEST(an_end_in_the_middle_is_the_same_in_every_mode);

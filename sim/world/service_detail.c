@@ -1,0 +1,85 @@
+/* What every request meets with, as rows of the decision table, for those who want them (sink.h, detail): where it was
+ * routed and what the router saw there, with what free KV cache its prompt was taken, what it gave back when it left.
+ *
+ * Nothing is formatted, and no callback set, when nobody wants the rows. */
+#include "sim/world/service_state.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { REASON_CHARS = 256 };
+
+__attribute__((format(printf, 6, 7))) static int emit(const struct service *service, const char *policy,
+                                                      const char *action, int64_t subject, sim_ns now,
+                                                      const char *format, ...)
+{
+    char reason[REASON_CHARS];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    const struct sink *sink = service->env.sink;
+    struct decision_row row = {.t_s = sim_s_from_ns(now), .policy = policy, .action = action, .subject = subject,
+                               .reason = reason};
+    return sink->detail(sink->context, &row);
+}
+
+/* What no policy decides has the service's own name in the scenario. */
+static const char *world_name(const struct service *service, char name[REASON_CHARS])
+{
+    snprintf(name, REASON_CHARS, "services.%s", service->config->name);
+    return name;
+}
+
+int service_detail_route(const struct service *service, const struct request *request, int replica, sim_ns now)
+{
+    if (service->env.sink->detail == NULL) return 0;
+    const struct replica_load *load = &service->loads[replica];
+    return emit(service, service->router->policy.name, "route", request->view.id, now,
+                "to replica %d of %s: %lld unfinished there, %lld of them waiting", replica, service->config->name,
+                (long long)load->outstanding, (long long)load->waiting);
+}
+
+int service_detail_too_long(const struct service *service, const struct request *request, sim_ns now)
+{
+    if (service->env.sink->detail == NULL) return 0;
+    const struct kvcache *kv = &service->replicas[0].kv;
+    char name[REASON_CHARS];
+    return emit(service, world_name(service, name), "reject", request->view.id, now,
+                "prompt of %d and output of %d tokens: the context is %lld tokens, the KV cache %lld blocks of %lld",
+                request->prompt_tokens, request->output_tokens, (long long)service->replica_env.max_context_tokens,
+                (long long)kv->total_blocks, (long long)kv->block_tokens);
+}
+
+int service_detail_finish(const struct replica *replica, const struct request *request, sim_ns now)
+{
+    const struct service *service = replica->env->owner;
+    if (service->env.sink->detail == NULL) return 0;
+    char name[REASON_CHARS];
+    return emit(service, world_name(service, name), "finish", request->view.id, now,
+                "replica %d: %d tokens generated; %lld of %lld KV blocks free now", replica->index,
+                request->generated_tokens, (long long)replica->kv.free_blocks, (long long)replica->kv.total_blocks);
+}
+
+/* A prompt's first piece admits the request, or resumes it after a preemption; the later ones go on with it. */
+static int on_prefill(const struct replica *replica, const struct batch_prefill *prefill, int64_t free_blocks,
+                      sim_ns now)
+{
+    const struct service *service = replica->env->owner;
+    const struct request_view *request = prefill->request;
+    const char *policy = replica->env->batcher->policy.name;
+    if (request->state != REQUEST_WAITING)
+        return emit(service, policy, "chunk", request->id, now, "replica %d of %s: tokens %d to %d of %d of its prompt",
+                    replica->index, service->config->name, request->prefilled_tokens + 1,
+                    request->prefilled_tokens + prefill->tokens, request->prompt_tokens);
+    return emit(service, policy, request->preemptions > 0 ? "resume" : "admit", request->id, now,
+                "replica %d of %s: prefills %d of %d tokens, takes %lld of %lld free KV blocks, %lld decoding",
+                replica->index, service->config->name, prefill->tokens, request->prompt_tokens,
+                (long long)kvcache_blocks(&replica->kv, request->prompt_tokens), (long long)free_blocks,
+                (long long)replica->decoding.n);
+}
+
+void service_detail_start(struct service *service)
+{
+    if (service->env.sink->detail != NULL) service->replica_env.on_prefill = on_prefill;
+}
