@@ -27,10 +27,10 @@ PREFIX ?= /usr/local
 
 CPPFLAGS += -I. -I$(B) -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE
 ALL_CFLAGS := -std=c17 $(WARN) $(STRICT) $(FLAGS_$(MODE)) -ffp-contract=off -fno-math-errno -pthread $(CPPFLAGS) $(CFLAGS)
-LDLIBS := -lsqlite3 -lgsl -lgslcblas -lcsv -lcjson -lz -lm -lpthread
+LDLIBS := -lsqlite3 -lgsl -lgslcblas -lcsv -lcjson -lz -lm -lpthread -ldl
 
-LIB_SRC  := $(wildcard sim/core/*.c sim/catalog/*.c sim/world/*.c sim/store/*.c sim/study/*.c models/*.c \
-              policies/*.c policies/*/*.c traces/*.c traces/*/*.c analysis/*.c analysis/*/*.c)
+LIB_SRC  := $(filter-out policies/examples/%,$(wildcard sim/core/*.c sim/catalog/*.c sim/world/*.c sim/store/*.c \
+              sim/study/*.c models/*.c policies/*.c policies/*/*.c traces/*.c traces/*/*.c analysis/*.c analysis/*/*.c))
 CLI_SRC  := $(filter-out sim/cli/main.c,$(wildcard sim/cli/*.c))
 SUITES   := $(wildcard tests/unit/*.c tests/property/*.c tests/oracle/*.c)
 FUZZERS  := $(wildcard tests/fuzz/*.c)
@@ -55,9 +55,26 @@ all: build/orrery
 build/orrery: $(B)/orrery FORCE
 	@[ "$$(readlink $@)" = "$(<:build/%=%)" ] || ln -sf $(<:build/%=%) $@
 
-$(B)/orrery: $(call obj,sim/cli/main.c $(CLI_SRC)) $(LIB)
+# The headers for policies of a user's own, and what the program exports to these: all that the headers declare.
+POLICY_HEADERS := $(addprefix sim/world/,policy.h plan.h view.h) \
+    $(addprefix sim/core/,check.h config_field.h err.h mem.h rng.h units.h) \
+    $(addprefix models/,affine.h hardware.h iteration.h kvcapacity.h roofline.h transformer.h)
+
+$(B)/orrery: $(call obj,sim/cli/main.c $(CLI_SRC)) $(LIB) $(B)/exports
 	$(call note,LINK,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -Wl,--dynamic-list=$(B)/exports -o $@ $(filter-out $(B)/exports,$^) $(LDLIBS)
+
+print-policy-headers:
+	@echo $(POLICY_HEADERS)
+
+# Names that are global in the library and stand in one of the headers.
+$(B)/exports: $(LIB) $(POLICY_HEADERS)
+	@nm -g --defined-only $(LIB) | awk 'NF == 3 { print $$3 }' | LC_ALL=C sort -u | \
+	    awk 'NR == FNR { global[$$1]; next } \
+	         { while (match($$0, /[A-Za-z_][A-Za-z0-9_]*/)) { name = substr($$0, RSTART, RLENGTH); \
+	             if (name in global) found[name]; $$0 = substr($$0, RSTART + RLENGTH) } } \
+	         END { print "{"; for (name in found) print name ";" | "LC_ALL=C sort"; close("LC_ALL=C sort"); print "};" }' \
+	        - $(POLICY_HEADERS) >$@
 
 $(LIB): $(call obj,$(LIB_SRC)) $(B)/sources
 	$(call note,AR,$@)
@@ -211,5 +228,6 @@ help:
 
 -include $(shell find build -name '*.d' 2>/dev/null)
 
-.PHONY: all deps run test run-tests bench fuzz run-fuzz lint calibration engines accuracy install clean help FORCE
+.PHONY: all deps run test run-tests bench fuzz run-fuzz lint calibration engines accuracy install clean help \
+    print-policy-headers FORCE
 .SECONDARY:

@@ -10,12 +10,6 @@ static const struct policy *const policies[] = {
     NULL,
 };
 
-static const char *const family_names[] = {
-#define POLICY_FAMILY_NAME(id, name) [id] = name,
-    POLICY_FAMILIES(POLICY_FAMILY_NAME)
-#undef POLICY_FAMILY_NAME
-};
-
 struct policy_table policy_registry(void)
 {
     return (struct policy_table){.n = sizeof policies / sizeof policies[0] - 1, .policies = policies};
@@ -34,7 +28,7 @@ bool policy_alternative(const void *context, const char *family, size_t index, s
     (void)context;
     for (size_t i = 0; policies[i] != NULL; i++) {
         const struct policy *policy = policies[i];
-        if (strcmp(family_names[policy->family], family) != 0 || index-- > 0) continue;
+        if (strcmp(policy_family_name(policy->family), family) != 0 || index-- > 0) continue;
         *out = (struct config_alternative){.name = policy->name,
                                            .summary = policy->summary,
                                            .fields = policy->params,

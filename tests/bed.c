@@ -104,7 +104,7 @@ static bool alternative(const void *context, const char *family, size_t index, s
 #undef FAMILY_NAME
     };
     const struct policy *policy = context;
-    struct config_families listed = cli_families();
+    struct config_families listed = cli_families(NULL);
     bool mine = policy != NULL && strcmp(names[policy->family], family) == 0;
     if (!mine || index > 0) return listed.alternative(listed.context, family, index - mine, out);
     *out = (struct config_alternative){.name = policy->name, .summary = policy->summary, .fields = policy->params,

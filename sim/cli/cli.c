@@ -35,7 +35,9 @@ static int print_verb_help(const struct verb *verb, FILE *out)
     fprintf(out, "\n%s\n", verb->summary);
     struct text help;
     text_init(&help);
-    options_help(verb->options, &help);
+    struct option table[VERB_MAX_OPTIONS];
+    verb_options(verb, table);
+    options_help(table, &help);
     if (help.length > 0) fputs(help.chars, out);
     if (verb->notes != NULL) fprintf(out, "\n%s", verb->notes);
     if (verb->print_more != NULL) verb->print_more(out);
@@ -73,18 +75,53 @@ static int check_count(struct cli *cli, const struct verb *verb, const struct cl
     return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "'orrery %s' needs an argument", verb->name);
 }
 
+/* Options that verbs share lie behind the verb's own struct of them. */
+static size_t shared_offset(const struct verb *verb)
+{
+    size_t align = _Alignof(struct option_texts);
+    return (verb->options_bytes + align - 1) / align * align;
+}
+
+void verb_options(const struct verb *verb, struct option table[VERB_MAX_OPTIONS])
+{
+    size_t n = 0;
+    for (; verb->options[n].name != NULL && n + 2 < VERB_MAX_OPTIONS; n++) table[n] = verb->options[n];
+    if (verb->takes_plugins)
+        table[n++] = (struct option){
+            "Policies of your own", "plugin",  0,    OPTION_TEXTS,
+            shared_offset(verb),    "FILE.so", NULL, "load a shared object's policies (see policies/README.md)"};
+    table[n] = (struct option){0};
+}
+
+static int call_verb(struct cli *cli, const struct verb *verb, const struct cli_call *call,
+                     const struct option_texts *plugin_paths)
+{
+    if (!verb->takes_plugins || plugin_paths->n == 0) return verb->run(cli, call);
+    struct plugins *plugins = mem_zalloc(1, sizeof *plugins);
+    if (plugins == NULL) return SIM_E_NOMEM;
+    int code = plugins_load(plugin_paths, plugins, &cli->diag);
+    cli->plugins = plugins;
+    if (code == 0) code = verb->run(cli, call);
+    cli->plugins = NULL;
+    plugins_close(plugins);
+    mem_free(plugins);
+    return code;
+}
+
 static int run_verb(struct cli *cli, const struct verb *verb, int argc, char **argv)
 {
     if (asks_for_help(argc, argv)) return print_verb_help(verb, cli->out);
-    void *options = mem_zalloc(1, verb->options_bytes);
+    struct option table[VERB_MAX_OPTIONS];
+    verb_options(verb, table);
+    char *options = mem_zalloc(1, shared_offset(verb) + sizeof(struct option_texts));
     if (options == NULL) return SIM_E_NOMEM;
-    int n = options_parse(verb->options, argc, argv, options, &cli->diag);
+    int n = options_parse(table, argc, argv, options, &cli->diag);
     int code = n;
     if (n >= 0) {
         argv[n] = NULL;
         struct cli_call call = {.options = options, .n_arguments = n, .arguments = argv};
         code = check_count(cli, verb, &call);
-        if (code == 0) code = verb->run(cli, &call);
+        if (code == 0) code = call_verb(cli, verb, &call, (const void *)(options + shared_offset(verb)));
     }
     mem_free(options);
     return code;

@@ -6,9 +6,11 @@
 #define ORRERY_CLI_CLI_H
 
 #include "sim/cli/options.h"
+#include "sim/cli/plugins.h"
 #include "sim/core/err.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -16,6 +18,7 @@ struct cli {
     FILE *out, *err; /* the result, deterministic; progress and closing lines */
     struct diag diag;
     const volatile sig_atomic_t *interrupt;
+    const struct plugins *plugins; /* that the verb was given; NULL without any */
 };
 
 /* What stands on the command line behind the verb. */
@@ -32,11 +35,17 @@ struct verb {
     void (*print_more)(FILE *out); /* shown after the notes, or NULL */
     const struct option *options; /* ends with a zero option */
     size_t options_bytes;
+    bool takes_plugins; /* --plugin is an option of it, too, and goes to cli->plugins before it runs */
     int min_arguments, max_arguments;
     int (*run)(struct cli *cli, const struct cli_call *call);
 };
 
 extern const struct verb verb_run, verb_validate, verb_explain, verb_list, verb_trace, verb_calibrate;
+
+enum { VERB_MAX_OPTIONS = 64 };
+
+/* All options of the verb, those that verbs share included; ends with a zero option. */
+void verb_options(const struct verb *verb, struct option table[VERB_MAX_OPTIONS]);
 
 /* Runs `orrery argv[1] argv[2] ...` and returns the exit status. The words of argv may be reordered. */
 int cli_main(struct cli *cli, int argc, char **argv);

@@ -41,14 +41,14 @@ static int explain_config(struct cli *cli, const struct setup *setup)
 static int explain_schema(struct cli *cli)
 {
     struct text json;
-    struct config_families families = cli_families();
+    struct config_families families = cli_families(cli->plugins);
     text_init(&json);
     return print_text(cli, &json, config_schema(scenario_fields, &families, &json));
 }
 
 static int explain_scenario(struct cli *cli, const struct explain_options *options, const char *scenario, bool cost)
 {
-    struct setup_options over = {.settings = &options->settings};
+    struct setup_options over = {.settings = &options->settings, .plugins = cli->plugins};
     struct setup setup;
     int code = setup_load(&setup, scenario, &over, &cli->diag);
     if (code == 0) code = cost ? explain_cost(cli, &setup, &options->cost) : explain_config(cli, &setup);
@@ -105,6 +105,7 @@ const struct verb verb_explain = {
              "        Runs take these times on chords between knots of batch and context, so they differ a little\n"
              "schema: the JSON Schema of scenarios, for editors\n",
     .options = explain_options,
+    .takes_plugins = true,
     .options_bytes = sizeof(struct explain_options),
     .min_arguments = 1,
     .max_arguments = 2,

@@ -198,38 +198,40 @@ static int list_engines(struct listing *list)
 
 /* --- The tables of the program --- */
 
-static const char *family_name(enum policy_family family)
-{
-    static const char *const names[] = {
-#define FAMILY_NAME(id, name) [id] = name,
-        POLICY_FAMILIES(FAMILY_NAME)
-#undef FAMILY_NAME
-    };
-    return names[family];
-}
-
 static const char *oracle_name(uint32_t oracle)
 {
     return oracle & ORACLE_DURATION ? "duration" : NULL;
 }
 
-static int list_policies(struct listing *list)
+static void add_policies(struct listing *list, struct policy_table policies, const char *plugin)
 {
-    static const struct table_column columns[] = {{"family", COLUMN_LEFT, false},
-                                                  {"policy", COLUMN_LEFT, false},
-                                                  {"oracle", COLUMN_LEFT, false},
-                                                  {"summary", COLUMN_LEFT, false},
-                                                  {"source", COLUMN_LEFT, true}};
-    COLUMNS(list, columns);
-    struct policy_table policies = policy_registry();
     for (size_t i = 0; i < policies.n; i++) {
         const struct policy *policy = policies.policies[i];
-        table_text(&list->table, family_name(policy->family));
+        table_text(&list->table, policy_family_name(policy->family));
         table_text(&list->table, policy->name);
         table_text(&list->table, oracle_name(policy->oracle));
         table_text(&list->table, policy->summary);
         table_text(&list->table, policy->source);
+        table_text(&list->table, plugin);
     }
+}
+
+static int list_policies(struct listing *list)
+{
+    static const struct table_column columns[] = {
+        {"family", COLUMN_LEFT, false},  {"policy", COLUMN_LEFT, false}, {"oracle", COLUMN_LEFT, false},
+        {"summary", COLUMN_LEFT, false}, {"source", COLUMN_LEFT, true},  {"plugin", COLUMN_LEFT, true}};
+    static const struct table_column columns_with_plugins[] = {
+        {"family", COLUMN_LEFT, false},  {"policy", COLUMN_LEFT, false}, {"oracle", COLUMN_LEFT, false},
+        {"summary", COLUMN_LEFT, false}, {"source", COLUMN_LEFT, true},  {"plugin", COLUMN_LEFT, false}};
+    const struct plugins *plugins = list->cli->plugins;
+    if (plugins != NULL && plugins->n > 0)
+        COLUMNS(list, columns_with_plugins);
+    else
+        COLUMNS(list, columns);
+    add_policies(list, policy_registry(), NULL);
+    for (size_t i = 0; plugins != NULL && i < plugins->n; i++)
+        add_policies(list, plugins->items[i].policies, plugins->items[i].path);
     return 0;
 }
 
@@ -338,6 +340,7 @@ const struct verb verb_list = {
     .summary = "what a scenario may name",
     .usage = "gpus|llms|engines|storage|policies|formats|metrics|scenarios [--json]",
     .options = list_options,
+    .takes_plugins = true,
     .options_bytes = sizeof(struct list_options),
     .min_arguments = 1,
     .max_arguments = 1,

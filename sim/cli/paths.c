@@ -4,6 +4,8 @@
 #include "sim/core/path.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -81,4 +83,15 @@ int paths_list_scenarios(struct arena *arena, const char *root, struct scenario_
     }
     free(entries);
     return names->n == (size_t)n ? 0 : SIM_E_NOMEM;
+}
+
+int paths_hash_file(const char *path, struct hash *hash, struct diag *diag)
+{
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) return diag_error(diag, SIM_E_IO, path, NULL, "cannot read the file: %s", strerror(errno));
+    char bytes[16384];
+    for (size_t n; (n = fread(bytes, 1, sizeof bytes, file)) > 0;) hash_bytes(hash, bytes, n);
+    int code = ferror(file) ? diag_error(diag, SIM_E_IO, path, NULL, "cannot read the file") : 0;
+    fclose(file);
+    return code;
 }

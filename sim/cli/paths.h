@@ -2,6 +2,8 @@
 #ifndef ORRERY_CLI_PATHS_H
 #define ORRERY_CLI_PATHS_H
 
+#include "sim/core/err.h"
+#include "sim/core/hash.h"
 #include "sim/core/mem.h"
 
 #include <stdbool.h>
@@ -22,5 +24,8 @@ int paths_list_scenarios(struct arena *arena, const char *root, struct scenario_
 
 bool paths_is_file(const char *path);
 bool paths_is_directory(const char *path);
+
+/* Adds the bytes of a file to the hash. Returns 0 or SIM_E_IO. */
+int paths_hash_file(const char *path, struct hash *hash, struct diag *diag);
 
 #endif

@@ -50,7 +50,7 @@ static int provenance_init(struct provenance *provenance, const struct setup *se
     text_init(&provenance->policies);
     text_init(&provenance->oracle);
     text_init(&provenance->platform);
-    scenario_policies(&setup->scenario, &provenance->policies);
+    setup_policies(setup, &provenance->policies);
     add_oracle(scenario_oracle(&setup->scenario), &provenance->oracle);
     version_platform(&provenance->platform);
     if (provenance->policies.failed || provenance->oracle.failed || provenance->platform.failed) return SIM_E_NOMEM;

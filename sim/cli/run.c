@@ -75,7 +75,8 @@ static int run_scenario(struct cli *cli, const struct run_options *options, cons
     struct setup_options over = {.settings = &options->settings,
                                  .seed = options->seed,
                                  .keep = options->keep > 0 ? keeps[options->keep] : NULL,
-                                 .name = options->name};
+                                 .name = options->name,
+                                 .plugins = cli->plugins};
     int code = setup_load(&setup, scenario, &over, &cli->diag);
     if (code == 0) code = run_setup(cli, options, &setup, result_hash);
     setup_fini(&setup);
@@ -124,8 +125,9 @@ static int repeat_run(struct cli *cli, const struct run_options *options)
     arena_init(&arena);
     int code = results_split_name(options->from, &arena, &path, &run_id);
     if (code == 0) code = results_read_run(path, run_id, &arena, &record, &cli->diag);
+    if (code == 0) code = plugins_check(cli->plugins, record.policies, options->from, &cli->diag);
     if (code == 0) {
-        code = setup_load_text(&setup, options->from, record.scenario, &cli->diag);
+        code = setup_load_text(&setup, options->from, record.scenario, cli->plugins, &cli->diag);
         if (code == 0) code = run_setup(cli, options, &setup, result_hash);
         if (code == 0 && !options->dump_config) code = compare_hashes(cli, options, &record, path, result_hash);
         setup_fini(&setup);
@@ -159,6 +161,7 @@ const struct verb verb_run = {
     .usage = "SCENARIO [-o results.db] [options]\n--from results.db:RUN [options]",
     .notes = "SCENARIO is a file or a name of 'orrery list scenarios'. Without -o nothing is written to disk.\n",
     .options = run_options,
+    .takes_plugins = true,
     .options_bytes = sizeof(struct run_options),
     .max_arguments = 1,
     .run = run,

@@ -4,7 +4,6 @@
 #include "sim/cli/paths.h"
 #include "sim/core/path.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,11 +14,12 @@ static int fail_nomem(struct diag *diag)
 }
 
 /* Returns the directory that holds "configs", NULL when out of memory. */
-static const char *setup_start(struct setup *setup)
+static const char *setup_start(struct setup *setup, const struct plugins *plugins)
 {
     memset(setup, 0, sizeof *setup);
     arena_init(&setup->arena);
-    setup->families = cli_families();
+    setup->plugins = plugins;
+    setup->families = cli_families(plugins);
     setup->catalog.files = &setup->files;
     const char *data = paths_data(&setup->arena);
     if (data != NULL) setup->catalog.root = path_join(&setup->arena, data, "configs");
@@ -97,7 +97,7 @@ static int bind(struct setup *setup, const char *path, struct diag *diag)
 
 int setup_load(struct setup *setup, const char *scenario, const struct setup_options *options, struct diag *diag)
 {
-    const char *data = setup_start(setup);
+    const char *data = setup_start(setup, options->plugins);
     if (data == NULL) return fail_nomem(diag);
     const char *const roots[] = {data, NULL};
     const char *path;
@@ -107,9 +107,10 @@ int setup_load(struct setup *setup, const char *scenario, const struct setup_opt
     return code == 0 ? bind(setup, path, diag) : code;
 }
 
-int setup_load_text(struct setup *setup, const char *name, const char *json, struct diag *diag)
+int setup_load_text(struct setup *setup, const char *name, const char *json, const struct plugins *plugins,
+                    struct diag *diag)
 {
-    if (setup_start(setup) == NULL) return fail_nomem(diag);
+    if (setup_start(setup, plugins) == NULL) return fail_nomem(diag);
     int code = config_parse(name, ".", json, strlen(json), &setup->config, diag);
     return code == 0 ? bind(setup, name, diag) : code;
 }
@@ -125,18 +126,13 @@ int setup_dump(const struct setup *setup, struct text *json)
     return config_dump(scenario_fields, &setup->families, &setup->scenario, json);
 }
 
-/* --- The hash of the input files --- */
-
-static int hash_file(struct hash *hash, const char *path, struct diag *diag)
+void setup_policies(const struct setup *setup, struct text *text)
 {
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) return diag_error(diag, SIM_E_IO, path, NULL, "cannot read the file: %s", strerror(errno));
-    char bytes[16384];
-    for (size_t n; (n = fread(bytes, 1, sizeof bytes, file)) > 0;) hash_bytes(hash, bytes, n);
-    int code = ferror(file) ? diag_error(diag, SIM_E_IO, path, NULL, "cannot read the file") : 0;
-    fclose(file);
-    return code;
+    scenario_policies(&setup->scenario, text);
+    plugins_describe(setup->plugins, &setup->scenario, text);
 }
+
+/* --- The hash of the input files --- */
 
 /* A walk over everything that was bound, for the files that it names. */
 struct file_walk {
@@ -177,7 +173,7 @@ static void walk_path(struct file_walk *walk, const char *path)
         walk->readable_once = true;
         return;
     }
-    walk->code = hash_file(walk->hash, path, walk->diag);
+    walk->code = paths_hash_file(path, walk->hash, walk->diag);
     walk->n_files++;
 }
 

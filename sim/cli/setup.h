@@ -2,7 +2,7 @@
 #ifndef ORRERY_CLI_SETUP_H
 #define ORRERY_CLI_SETUP_H
 
-#include "sim/cli/options.h"
+#include "sim/cli/plugins.h"
 #include "sim/core/config.h"
 #include "sim/core/hash.h"
 #include "sim/world/scenario.h"
@@ -10,6 +10,7 @@
 struct setup {
     struct arena arena;
     struct config *config;
+    const struct plugins *plugins; /* may be NULL */
     struct config_families families;
     struct catalog catalog;
     struct hash_sum files; /* that the catalog has read */
@@ -20,6 +21,7 @@ struct setup {
 struct setup_options {
     const struct option_texts *settings; /* --set, in their order */
     const char *seed, *keep, *name;
+    const struct plugins *plugins; /* of struct cli */
 };
 
 /* Loads a scenario: a path, or the name of one that comes with the program ("quickstart"). Returns 0 or a negative code
@@ -27,12 +29,16 @@ struct setup_options {
 int setup_load(struct setup *setup, const char *scenario, const struct setup_options *options, struct diag *diag);
 
 /* The same from the resolved JSON of an earlier run, which `name` stands for in findings. */
-int setup_load_text(struct setup *setup, const char *name, const char *json, struct diag *diag);
+int setup_load_text(struct setup *setup, const char *name, const char *json, const struct plugins *plugins,
+                    struct diag *diag);
 
 void setup_fini(struct setup *setup);
 
 /* The resolved scenario as JSON, which loads to the same one. Returns 0 or SIM_E_NOMEM. */
 int setup_dump(const struct setup *setup, struct text *json);
+
+/* The policies in force (scenario_policies), and behind them the plug-ins that they come from. */
+void setup_policies(const struct setup *setup, struct text *text);
 
 /* The hash over the bytes of all files that the scenario names by path, traces above all, in its order, and of what the
  * catalog has read so far: GPUs, LLMs, engines, calibrations. An empty text without any, and with a warning when one of them is a pipe or a device, which can be read only once. Returns 0,

@@ -103,7 +103,7 @@ static int trace_open(struct cli *cli, const struct trace_options *options, cons
     int code = load_params(cli, trace, path, &options->settings);
     void *params = arena_alloc(&trace->arena, trace->format->params_bytes);
     if (params == NULL) return SIM_E_NOMEM;
-    struct config_families families = cli_families();
+    struct config_families families = cli_families(NULL);
     if (code == 0)
         code = config_bind(trace->config, trace->format->params, &families, &trace->arena, params,
                            trace->format->params_bytes, &cli->diag);

@@ -15,7 +15,7 @@ static const struct option validate_options[] = {
 static int validate(struct cli *cli, const struct cli_call *call)
 {
     const struct validate_options *options = call->options;
-    struct setup_options over = {.settings = &options->settings};
+    struct setup_options over = {.settings = &options->settings, .plugins = cli->plugins};
     struct setup setup;
     struct world *world = NULL;
     int code = setup_load(&setup, call->arguments[0], &over, &cli->diag);
@@ -34,6 +34,7 @@ const struct verb verb_validate = {
     .summary = "check a scenario without running it: keys, units, catalog names, traces",
     .usage = "SCENARIO [--set KEY=VALUE]...",
     .options = validate_options,
+    .takes_plugins = true,
     .options_bytes = sizeof(struct validate_options),
     .min_arguments = 1,
     .max_arguments = 1,

@@ -5,7 +5,7 @@
 #ifndef ORRERY_WORLD_POLICY_H
 #define ORRERY_WORLD_POLICY_H
 
-#include "sim/core/config.h"
+#include "sim/core/config_field.h"
 #include "sim/core/err.h"
 #include "sim/world/plan.h"
 #include "sim/world/view.h"
@@ -87,10 +87,26 @@ struct placer {
     int (*place)(void *state, const struct cluster_view *view, const struct job_view *job, struct placement *placement);
 };
 
-/* The list of all policies that the roof knows. */
+/* A list of policies. */
 struct policy_table {
     size_t n;
     const struct policy *const *policies;
 };
+
+/* The family's name in configs and listings, and the size of its struct. */
+const char *policy_family_name(enum policy_family family);
+size_t policy_family_bytes(enum policy_family family);
+
+/* What a plug-in exports under this name: pointers to its policies, ended by NULL. */
+typedef const struct policy *const *orrery_policies_fn(void);
+
+/* Stands once in a plug-in, and names its policies: ORRERY_PLUGIN(&smallest_area.policy, &my_router.policy) */
+#define ORRERY_PLUGIN(...)                                                                                             \
+    orrery_policies_fn orrery_policies;                                                                                \
+    __attribute__((visibility("default"))) const struct policy *const *orrery_policies(void)                           \
+    {                                                                                                                  \
+        static const struct policy *const orrery_plugin_policies[] = {__VA_ARGS__, NULL};                              \
+        return orrery_plugin_policies;                                                                                 \
+    }
 
 #endif

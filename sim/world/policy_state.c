@@ -8,6 +8,21 @@ static const char *const family_names[] = {
 #undef POLICY_FAMILY_NAME
 };
 
+static const size_t family_bytes[] = {[POLICY_BATCHING] = sizeof(struct batcher),
+                                      [POLICY_ROUTING] = sizeof(struct router),
+                                      [POLICY_SCHEDULER] = sizeof(struct scheduler),
+                                      [POLICY_PLACEMENT] = sizeof(struct placer)};
+
+const char *policy_family_name(enum policy_family family)
+{
+    return family_names[family];
+}
+
+size_t policy_family_bytes(enum policy_family family)
+{
+    return family_bytes[family];
+}
+
 int policy_state_create(const struct policy *policy, enum policy_family family, size_t size, const void *params,
                         void **state, struct diag *diag)
 {

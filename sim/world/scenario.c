@@ -77,3 +77,23 @@ uint32_t scenario_oracle(const struct scenario *scenario)
     each_policy(scenario, &oracle, add_oracle);
     return oracle;
 }
+
+struct policy_search {
+    const struct policy *wanted;
+    bool found;
+};
+
+static void look_for_policy(void *context, const char *service, const char *key, const struct policy *policy)
+{
+    (void)service;
+    (void)key;
+    struct policy_search *search = context;
+    search->found = search->found || policy == search->wanted;
+}
+
+bool scenario_uses(const struct scenario *scenario, const struct policy *policy)
+{
+    struct policy_search search = {.wanted = policy};
+    each_policy(scenario, &search, look_for_policy);
+    return search.found;
+}

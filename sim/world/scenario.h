@@ -20,6 +20,8 @@ struct scenario {
     int keep;                    /* enum scenario_keep */
 };
 
+struct policy;
+
 extern const struct config_field scenario_fields[];
 
 /* Binds and checks what no single field can say: something must arrive, warm-up comes before the end. Returns 0 or a
@@ -35,5 +37,8 @@ static inline const struct service_config *scenario_service(const struct scenari
 /* The policies in force, one "services.chat.batching=vllm-v0" each, separated by blanks; and the oracle knowledge that they use. */
 void scenario_policies(const struct scenario *scenario, struct text *text);
 uint32_t scenario_oracle(const struct scenario *scenario);
+
+/* Whether this policy is in force. */
+bool scenario_uses(const struct scenario *scenario, const struct policy *policy);
 
 #endif

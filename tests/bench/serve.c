@@ -68,7 +68,7 @@ static struct outcome run_scenario(const char *text, const char *db_path)
     struct world_result result;
     struct results *results;
     struct catalog catalog = {.root = "configs"};
-    struct config_families families = cli_families();
+    struct config_families families = cli_families(NULL);
     char hash[HASH_HEX_CHARS];
     int64_t run_id;
     double begin_s = cpu_s();

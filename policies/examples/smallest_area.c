@@ -1,0 +1,78 @@
+/* Smallest area first: of the jobs that fit, the one with the smallest GPUs x estimated run time starts first. A job that has
+ * waited longer than `patience` goes before all others, and nobody starts before it does.
+ *
+ * A policy keeps all it knows in its state and in its bytes of each job: here a list of the pending jobs by area. */
+#include "sim/world/policy.h"
+
+struct params {
+    sim_ns patience_ns;
+};
+
+struct job {
+    const struct job_view *view;
+    struct job *next; /* pending, of the next larger area */
+    double area;      /* GPU-nanoseconds by the user's estimate */
+};
+
+struct state {
+    sim_ns patience_ns;
+    struct job *first;
+};
+
+static const struct config_field fields[] = {
+    {.name = "patience", .kind = CONFIG_TIME, .offset = offsetof(struct params, patience_ns), .value = "1d", .min = 0,
+     .max = 1e9, .help = "how long a job waits at most before nobody overtakes it any more"},
+    {0}};
+
+static int init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    ((struct state *)state)->patience_ns = ((const struct params *)params)->patience_ns;
+    return 0;
+}
+
+static void notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    (void)view;
+    struct job *job = job_view_slot(note->job), **link = &((struct state *)state)->first;
+    if (note->event == JOB_EVENT_SUBMIT) { /* into the list, behind equals, which were submitted before */
+        *job = (struct job){.view = note->job, .area = (double)note->job->gpus * (double)note->job->estimate_ns};
+        while (*link != NULL && (*link)->area <= job->area) link = &(*link)->next;
+        job->next = *link;
+        *link = job;
+    } else if (note->event == JOB_EVENT_START) { /* out of it */
+        while (*link != job) link = &(*link)->next;
+        *link = job->next;
+    }
+}
+
+/* The job that was submitted first of those whose patience is over, or NULL. */
+static const struct job_view *impatient(const struct state *state, sim_ns now_ns)
+{
+    const struct job_view *found = NULL;
+    for (const struct job *job = state->first; job != NULL; job = job->next)
+        if (now_ns - job->view->submit_ns > state->patience_ns && (found == NULL || job->view->sequence < found->sequence))
+            found = job->view;
+    return found;
+}
+
+static int decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    for (const struct job_view *job; (job = impatient(state, view->now_ns)) != NULL;)
+        if (!job_plan_start(plan, job, "patience is over")) return 0;
+    for (struct job *job = ((struct state *)state)->first, *next; job != NULL && view->free_gpus > 0; job = next) {
+        next = job->next; /* a job that starts leaves the list at once */
+        if (job->view->gpus <= view->free_gpus) job_plan_start(plan, job->view, "smallest area that fits");
+    }
+    return 0;
+}
+
+static const struct scheduler smallest_area = {
+    .policy = {.abi = POLICY_ABI, .size = sizeof(struct scheduler), .family = POLICY_SCHEDULER, .name = "smallest-area",
+               .summary = "smallest GPUs x estimated time of what fits; what has waited too long goes before all",
+               .source = "an example", .params = fields, .params_bytes = sizeof(struct params),
+               .state_bytes = sizeof(struct state), .init = init},
+    .job_bytes = sizeof(struct job), .notify = notify, .decide = decide,
+};
+
+ORRERY_PLUGIN(&smallest_area.policy)

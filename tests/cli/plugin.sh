@@ -1,0 +1,158 @@
+#!/bin/sh
+# A user's own policy, in a shared object: it is listed, runs, is recorded with the run, and what cannot be one is refused.
+. tests/cli/lib.sh
+
+compile() { # NAME: $T/NAME.c to $T/NAME.so, against the sources' headers
+    last="cc $1.c"
+    ${CC:-cc} -std=c17 -Wall -Wextra -Werror -fPIC -shared -I. -o "$T/$1.so" "$T/$1.c" || complain 'it does not compile'
+}
+
+# router NAME SYMBOL [ABI [SIZE]]: C of a router that sends everything to the last replica.
+router() {
+    cat <<END
+#include "sim/world/policy.h"
+static int route_$2(void *state, const struct fleet_view *view, const struct request_view *request)
+{
+    (void)state, (void)request;
+    return view->n_replicas - 1;
+}
+static const struct router $2 = {.policy = {.abi = ${3:-POLICY_ABI}, .size = ${4:-sizeof(struct router)},
+    .family = POLICY_ROUTING, .name = "$1", .summary = "the last replica", .source = "a test"}, .route = route_$2};
+END
+}
+plugin() { # NAME [ROUTER]: $T/NAME.so with one router of that name
+    { router "${2:-$1}" last "$3" "$4"; echo 'ORRERY_PLUGIN(&last.policy)'; } >"$T/$1.c"
+    compile "$1"
+}
+
+program=$(realpath "$ORRERY")
+plugin last
+serving 40 10
+run 0 list policies --plugin "$T/last.so"
+out "routing    last"
+run 0 list policies --plugin "$T/last.so" --json
+json '$[#-1].plugin' "$T/last.so"
+json '$[0].plugin' ''
+run 2 validate "$T/serve.json" --set services.chat.routing=last
+err "'last'"
+run 0 validate "$T/serve.json" --set services.chat.routing=last --plugin "$T/last.so"
+run 0 explain config "$T/serve.json" --set services.chat.routing=last --plugin="$T/last.so"
+out last
+run 0 explain schema --plugin "$T/last.so"
+out '"last"'
+(cd "$T" && "$program" list policies --plugin last.so >/dev/null) || complain 'a file of the current directory was not found'
+
+# It runs, and the run names it.
+run 0 run "$T/serve.json" --set services.chat.routing=last --plugin "$T/last.so" -o "$T/r.db" --quiet
+sql "$T/r.db" 'select distinct replica from request where replica >= 0' 3
+sql "$T/r.db" "select policies like 'services.chat.batching=vllm-v0 services.chat.routing=last plugin.last.so=%' from run" 1
+sql "$T/r.db" "select length(substr(policies, instr(policies, 'last.so=') + 8)) from run" 32
+
+# A plug-in that has nothing in force is not named.
+run 0 run "$T/serve.json" --plugin "$T/last.so" -o "$T/other.db" --quiet
+sql "$T/other.db" "select instr(policies, 'plugin') from run" 0
+
+# A run repeats with it, says what is missing without, and warns of another file under its name.
+run 0 run --from "$T/r.db:1" --plugin "$T/last.so"
+err 'the result hash is that of run 1'
+run 2 run --from "$T/r.db:1"
+err_is <<END
+$T/r.db:1: error: the run had a policy of the plug-in 'last.so'; load it with --plugin
+END
+cp "$T/last.so" "$T/renamed.so"
+run 0 run --from "$T/r.db:1" --plugin "$T/renamed.so" --quiet
+mkdir "$T/new"
+sed 's/n_replicas - 1/n_replicas - 2/' "$T/last.c" >"$T/new.c"
+compile new
+mv "$T/new.so" "$T/new/last.so"
+run 1 run --from "$T/r.db:1" --plugin "$T/new/last.so"
+err 'is not the file that the run had: its hash is'
+err 'error: the result hash is'
+
+# Two at once.
+plugin first first-of-all
+run 0 list policies --plugin "$T/last.so" --plugin "$T/first.so"
+out first-of-all
+
+# What is refused.
+refused() { # NAME TEXT
+    run 2 list policies --plugin "$T/$1.so"
+    err "$T/$1.so: error: $2"
+}
+run 3 list policies --plugin "$T/nowhere.so"
+err "$T/nowhere.so: error: cannot read the file: No such file or directory"
+echo 'int nothing; int nothing = 1;' >"$T/empty.c"
+compile empty
+refused empty "it is no plug-in: it has no 'orrery_policies'; end its source with ORRERY_PLUGIN"
+echo 'no object' >"$T/text.so"
+refused text 'it cannot be loaded: '
+printf 'extern int no_such_function(void);\nint call(void);\nint call(void) { return no_such_function(); }\n' >"$T/unresolved.c"
+compile unresolved
+refused unresolved 'it cannot be loaded: '
+err no_such_function
+plugin abi abi 0
+refused abi 'a policy was built for ABI 0, expected 1; build it anew'
+plugin size size POLICY_ABI 'sizeof(struct router) - 8'
+refused size 'a routing policy was built for a struct of '
+plugin builtin round-robin
+refused builtin "there is a built-in routing policy 'round-robin' already"
+plugin blank 'a name'
+refused blank "policy 'a name' has no proper name"
+{ router twice one; router twice two; echo 'ORRERY_PLUGIN(&one.policy, &two.policy)'; } >"$T/twice.c"
+compile twice
+refused twice "policy 'twice' comes twice"
+{ router last last; echo 'ORRERY_PLUGIN(NULL)'; echo 'const struct router *use(void); const struct router *use(void) { return &last; }'; } >"$T/none.c"
+compile none
+refused none 'it brings no policies'
+router incomplete last | sed 's/, .route = route_last//; s/^static int route/__attribute__((unused)) &/' >"$T/incomplete.c"
+echo 'ORRERY_PLUGIN(&last.policy)' >>"$T/incomplete.c"
+compile incomplete
+refused incomplete "policy 'incomplete' lacks a function"
+cp "$T/last.so" "$T/copy.so"
+run 2 list policies --plugin "$T/last.so" --plugin "$T/copy.so"
+err "$T/copy.so: error: there is a routing policy 'last' already, from $T/last.so"
+
+# A fault of its own is a policy's fault.
+sed 's/n_replicas - 1/n_replicas/' "$T/last.c" >"$T/beyond.c"
+compile beyond
+run 4 run "$T/serve.json" --set services.chat.routing=last --plugin "$T/beyond.so"
+err "'last'"
+
+# It can be set by parameters of its own, with units and ranges.
+cp policies/examples/smallest_area.c "$T/"
+compile smallest_area
+cat >"$T/jobs.json" <<'END'
+{ "cluster": {"gpu": "a100-80-sxm", "nodes": 64},
+  "jobs": {"scheduler": {"policy": "smallest-area", "patience": "1h"},
+           "trace": {"format": "generate-jobs", "mix": "philly", "count": 300}} }
+END
+run 0 run "$T/jobs.json" --plugin "$T/smallest_area.so" -o "$T/j.db" --quiet
+sql "$T/j.db" "select count(*) from job where status = 'finished'" 300
+run 0 explain config "$T/jobs.json" --plugin "$T/smallest_area.so"
+out 'jobs.scheduler.patience'
+run 2 validate "$T/jobs.json" --plugin "$T/smallest_area.so" --set jobs.scheduler.patience=5
+err 'needs a unit'
+run 2 validate "$T/jobs.json" --plugin "$T/smallest_area.so" --set jobs.scheduler.patients=1h
+err "did you mean 'patience'?"
+
+# Everything that the headers for policies declare is there for a plug-in to call.
+if ${CC:-gcc} --version | grep -qi 'free software'; then
+    headers=$(env -u MAKEFLAGS -u MFLAGS make -s --no-print-directory print-policy-headers)
+    for header in $headers; do echo "#include \"$header\""; done >"$T/all.c"
+    ${CC:-gcc} -std=c17 -D_POSIX_C_SOURCE=200809L -I. -aux-info "$T/prototypes" -fsyntax-only "$T/all.c"
+    for header in $headers; do grep "^/\* ./$header:" "$T/prototypes"; done | grep -v ' static ' >"$T/declared"
+    { cat "$T/all.c"
+      echo 'typedef void (*function)(void);'
+      echo 'function const all[]; function const all[] = {'
+      sed 's/^\/\*[^*]*\*\/ //; s/ (.*//; s/.*[ *]\([a-z0-9_]*\)$/(function)\1,/' "$T/declared" | LC_ALL=C sort -u
+      echo '0};'
+      router calls last
+      echo 'ORRERY_PLUGIN(&last.policy)'; } >"$T/calls.c"
+    [ "$(grep -c '^(function)' "$T/calls.c")" -gt 40 ] || complain 'few functions are declared'
+    ${CC:-gcc} -std=c17 -w -fPIC -shared -I. -o "$T/calls.so" "$T/calls.c" || complain 'it does not compile'
+    run 0 list policies --plugin "$T/calls.so"
+    echo 'int use; extern void not_exported(void); void f(void); void f(void) { not_exported(); }' >>"$T/calls.c"
+    ${CC:-gcc} -std=c17 -w -fPIC -shared -I. -o "$T/calls.so" "$T/calls.c"
+    run 2 list policies --plugin "$T/calls.so"
+fi
+finish
