@@ -1,0 +1,203 @@
+/* Bootstrap of the difference of two quantiles at a price of O(sqrt(n)) per resample.
+ *
+ * The quantile of a resample is one of the values whose rank is near q * n: within REACH standard deviations of the number
+ * of draws that fall below it. So each of the two samples has a window of such values, and of any other value only its side
+ * counts. Pairs that look the same that way make up one cell. How often a crowded cell is drawn is binomial; the pairs of
+ * all other cells are drawn one by one. */
+#include "analysis/stats/stats.h"
+
+#include "sim/core/err.h"
+#include "sim/core/mem.h"
+#include "sim/core/rng.h"
+
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_sort.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { REACH = 6, CROWD = 64, EXPECTED = 20 };
+
+/* Class 0 is below the window, class i is window[i - 1], class n_window + 1 is above it. */
+struct margin {
+    double *window; /* distinct values, ascending */
+    size_t n_window;
+    size_t *drawn; /* how often each class is in the resample */
+};
+
+struct cell {
+    uint32_t base, changed; /* classes */
+    size_t n;               /* pairs */
+};
+
+struct quantiles {
+    size_t n, n_cells, n_crowds, n_single; /* crowded cells come first; pairs in the other ones */
+    double q;
+    struct margin base, changed;
+    struct cell *cells;  /* of all pairs at first, then merged */
+    uint32_t *singles;   /* the cell of every pair that is drawn by itself */
+};
+
+static size_t class_of(const struct margin *margin, double value)
+{
+    size_t low = 0, high = margin->n_window;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (margin->window[middle] < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == margin->n_window) return low + 1;
+    return margin->window[low] == value ? low + 1 : 0; /* all values between two of the window are in it */
+}
+
+static int find_window(struct margin *margin, const double *values, size_t n, double q)
+{
+    const double middle = q * (double)(n - 1), reach = REACH * sqrt((double)n * q * (1 - q)) + 2;
+    const size_t first = middle > reach ? (size_t)(middle - reach) : 0;
+    const size_t last = middle + reach < (double)(n - 1) ? (size_t)(middle + reach) : n - 1;
+    double *sorted = mem_alloc(n * sizeof *sorted);
+    margin->window = mem_alloc((last - first + 1) * sizeof *margin->window);
+    if (sorted == NULL || margin->window == NULL) {
+        mem_free(sorted);
+        return SIM_E_NOMEM;
+    }
+    for (size_t i = 0; i < n; i++) sorted[i] = values[i];
+    gsl_sort(sorted, 1, n);
+    for (size_t i = first; i <= last; i++)
+        if (i == first || sorted[i] > sorted[i - 1]) margin->window[margin->n_window++] = sorted[i];
+    mem_free(sorted);
+    margin->drawn = mem_alloc((margin->n_window + 2) * sizeof *margin->drawn);
+    return margin->drawn != NULL ? 0 : SIM_E_NOMEM;
+}
+
+static int compare_classes(const void *left, const void *right)
+{
+    const struct cell *a = left, *b = right;
+    if (a->base != b->base) return a->base < b->base ? -1 : 1;
+    return (a->changed > b->changed) - (a->changed < b->changed);
+}
+
+static int compare_crowds(const void *left, const void *right)
+{
+    const struct cell *a = left, *b = right;
+    if (a->n != b->n) return a->n > b->n ? -1 : 1;
+    return compare_classes(left, right);
+}
+
+static int find_cells(struct quantiles *of, const double *base, const double *changed)
+{
+    of->cells = mem_alloc(of->n * sizeof *of->cells);
+    if (of->cells == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < of->n; i++)
+        of->cells[i] = (struct cell){(uint32_t)class_of(&of->base, base[i]),
+                                     (uint32_t)class_of(&of->changed, changed[i]), 1};
+    qsort(of->cells, of->n, sizeof *of->cells, compare_classes);
+    for (size_t i = 0; i < of->n; i++) {
+        if (of->n_cells > 0 && compare_classes(&of->cells[of->n_cells - 1], &of->cells[i]) == 0)
+            of->cells[of->n_cells - 1].n++;
+        else
+            of->cells[of->n_cells++] = of->cells[i];
+    }
+    qsort(of->cells, of->n_cells, sizeof *of->cells, compare_crowds);
+    while (of->n_crowds < of->n_cells && of->cells[of->n_crowds].n >= CROWD) of->n_crowds++;
+    for (size_t i = of->n_crowds; i < of->n_cells; i++) of->n_single += of->cells[i].n;
+    of->singles = mem_alloc((of->n_single + 1) * sizeof *of->singles);
+    if (of->singles == NULL) return SIM_E_NOMEM;
+    size_t next = 0;
+    for (size_t i = of->n_crowds; i < of->n_cells; i++)
+        for (size_t k = 0; k < of->cells[i].n; k++) of->singles[next++] = (uint32_t)i;
+    return 0;
+}
+
+static void count(struct quantiles *of, size_t cell, size_t times)
+{
+    of->base.drawn[of->cells[cell].base] += times;
+    of->changed.drawn[of->cells[cell].changed] += times;
+}
+
+static void draw(struct quantiles *of, struct rng *rng)
+{
+    const gsl_rng gsl = rng_gsl(rng);
+    size_t draws = of->n, pairs = of->n; /* that are left */
+    for (size_t i = 0; i < of->base.n_window + 2; i++) of->base.drawn[i] = 0;
+    for (size_t i = 0; i < of->changed.n_window + 2; i++) of->changed.drawn[i] = 0;
+    for (size_t i = 0; i < of->n_crowds; i++) {
+        const size_t here = of->cells[i].n;
+        const size_t times = here == pairs ? draws
+                                           : gsl_ran_binomial(&gsl, (double)here / (double)pairs, (unsigned)draws);
+        count(of, i, times);
+        draws -= times;
+        pairs -= here;
+    }
+    for (; draws > 0; draws--) count(of, of->singles[rng_below(rng, of->n_single)], 1);
+}
+
+/* The value of a rank (from 0) in the resample. One beyond the window, which needs luck of one in a thousand million, is
+ * taken to be at its edge. */
+static double value_at(const struct margin *margin, size_t rank)
+{
+    size_t seen = margin->drawn[0], i = 0;
+    while (i + 1 < margin->n_window && seen + margin->drawn[i + 1] <= rank) seen += margin->drawn[++i];
+    return margin->window[i];
+}
+
+static double quantile_of(const struct margin *margin, size_t n, double q)
+{
+    const double rank = q * (double)(n - 1);
+    const size_t below = (size_t)rank;
+    const double low = value_at(margin, below);
+    return below + 1 < n ? low + (rank - (double)below) * (value_at(margin, below + 1) - low) : low;
+}
+
+static double difference(const struct quantiles *of)
+{
+    return quantile_of(&of->changed, of->n, of->q) - quantile_of(&of->base, of->n, of->q);
+}
+
+/* The sample itself, as if it were a resample. */
+static double observed_difference(struct quantiles *of)
+{
+    for (size_t i = 0; i < of->base.n_window + 2; i++) of->base.drawn[i] = 0;
+    for (size_t i = 0; i < of->changed.n_window + 2; i++) of->changed.drawn[i] = 0;
+    for (size_t i = 0; i < of->n_cells; i++) count(of, i, of->cells[i].n);
+    return difference(of);
+}
+
+static int find_interval(struct quantiles *of, double level, int resamples, uint64_t seed, struct interval *interval)
+{
+    double *differences = mem_alloc((size_t)resamples * sizeof *differences);
+    struct rng rng;
+    if (differences == NULL) return SIM_E_NOMEM;
+    rng_init(&rng, seed, 0, "bootstrap quantile", 0);
+    for (int i = 0; i < resamples; i++) {
+        draw(of, &rng);
+        differences[i] = difference(of);
+    }
+    gsl_sort(differences, 1, (size_t)resamples);
+    interval->low = stats_quantile(differences, (size_t)resamples, 0.5 - level / 2);
+    interval->high = stats_quantile(differences, (size_t)resamples, 0.5 + level / 2);
+    mem_free(differences);
+    return 0;
+}
+
+int stats_bootstrap_quantile_difference(const double *base, const double *changed, size_t n, double q, double level,
+                                        int resamples, uint64_t seed, struct interval *interval)
+{
+    struct quantiles of = {.n = n, .q = q};
+    *interval = (struct interval){(double)NAN, (double)NAN, (double)NAN};
+    if (n == 0 || resamples < 1) return 0;
+    int code = find_window(&of.base, base, n, q);
+    if (code == 0) code = find_window(&of.changed, changed, n, q);
+    if (code == 0) code = find_cells(&of, base, changed);
+    if (code == 0) interval->mean = observed_difference(&of);
+    if (code == 0 && (double)n * fmin(q, 1 - q) >= EXPECTED - 1e-9)
+        code = find_interval(&of, level, resamples, seed, interval);
+    mem_free(of.base.window);
+    mem_free(of.base.drawn);
+    mem_free(of.changed.window);
+    mem_free(of.changed.drawn);
+    mem_free(of.cells);
+    mem_free(of.singles);
+    return code;
+}
