@@ -84,8 +84,10 @@ int query_run(const struct database *database, const char *sql, const int64_t *i
     code = name_columns(&reading);
     int step = SQLITE_DONE;
     while (code == 0 && (step = sqlite3_step(reading.statement)) == SQLITE_ROW) code = read_row(&reading);
-    if (code == 0 && step != SQLITE_DONE) code = database_error(database, what, diag);
-    else if (code != 0) diag_error(diag, code, database->path, NULL, "cannot %s: out of memory", what);
+    if (code == 0 && step != SQLITE_DONE)
+        code = database_error(database, what, diag);
+    else if (code != 0)
+        diag_error(diag, code, database->path, NULL, "cannot %s: out of memory", what);
     sqlite3_finalize(reading.statement);
     return code;
 }

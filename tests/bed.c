@@ -47,6 +47,36 @@ static int on_job(void *context, const struct job_row *row)
     return 0;
 }
 
+static int on_placement(void *context, const struct placement_row *row)
+{
+    struct bed_rows *rows = context;
+    rows->placements = grow(rows->placements, rows->n_placements, sizeof *rows->placements);
+    rows->placements[rows->n_placements++] = *row;
+    return 0;
+}
+
+static int on_batch(void *context, const struct batch_row *row)
+{
+    struct bed_rows *rows = context;
+    rows->batches = grow(rows->batches, rows->n_batches, sizeof *rows->batches);
+    rows->batches[rows->n_batches] = *row;
+    rows->batches[rows->n_batches++].service = NULL;
+    return 0;
+}
+
+static int on_sample(void *context, const struct sample_row *row)
+{
+    struct bed_rows *rows = context;
+    rows->samples = grow(rows->samples, rows->n_samples, sizeof *rows->samples);
+    struct bed_sample *sample = &rows->samples[rows->n_samples++];
+    memset(sample, 0, sizeof *sample);
+    snprintf(sample->series, sizeof sample->series, "%s", row->series);
+    snprintf(sample->entity, sizeof sample->entity, "%s", row->entity);
+    sample->t_s = row->t_s;
+    sample->value = row->value;
+    return 0;
+}
+
 static int on_metric(void *context, const struct metric_row *row)
 {
     struct bed_rows *rows = context;
@@ -125,6 +155,7 @@ static int run_world(const struct config *config, const struct bed_options *opti
                                           .single_step = options->single_step, .check = options->check};
     if ((code = world_create(&scenario, &world_options, &world, &rows->diag)) != 0) return code;
     struct sink sink = {.context = rows, .request = on_request, .job = on_job, .metric = on_metric,
+                        .placement = on_placement, .batch = on_batch, .sample = on_sample,
                         .decision = on_decision, .warning = on_warning, .histogram = on_histogram};
     if (!options->no_detail) sink.detail = on_decision;
     struct world_result result;
@@ -167,6 +198,9 @@ void bed_free(struct bed_rows *rows)
     free(rows->jobs);
     free(rows->metrics);
     free(rows->decisions);
+    free(rows->placements);
+    free(rows->batches);
+    free(rows->samples);
     free(rows);
 }
 
@@ -209,5 +243,8 @@ bool bed_equal(const struct bed_rows *a, const struct bed_rows *b)
     return a->code == b->code && a->end_s == b->end_s && strcmp(a->others, b->others) == 0 &&
            same_bytes(a->requests, a->n_requests, b->requests, b->n_requests, sizeof *a->requests) &&
            same_bytes(a->jobs, a->n_jobs, b->jobs, b->n_jobs, sizeof *a->jobs) &&
+           same_bytes(a->placements, a->n_placements, b->placements, b->n_placements, sizeof *a->placements) &&
+           same_bytes(a->batches, a->n_batches, b->batches, b->n_batches, sizeof *a->batches) &&
+           same_bytes(a->samples, a->n_samples, b->samples, b->n_samples, sizeof *a->samples) &&
            same_bytes(a->metrics, a->n_metrics, b->metrics, b->n_metrics, sizeof *a->metrics);
 }

@@ -31,6 +31,11 @@ struct bed_decision {
     int64_t subject;
 };
 
+struct bed_sample {
+    char series[32], entity[16];
+    double t_s, value;
+};
+
 /* Texts of the rows point to static strings or are NULL. */
 struct bed_rows {
     int code; /* of the run */
@@ -41,6 +46,12 @@ struct bed_rows {
     struct bed_metric *metrics;
     size_t n_metrics;
     struct bed_decision *decisions; /* in the order in which they came */
+    struct placement_row *placements;
+    size_t n_placements;
+    struct batch_row *batches; /* without the service's name */
+    size_t n_batches;
+    struct bed_sample *samples;
+    size_t n_samples;
     size_t n_decisions, n_warnings;
     char others[HASH_HEX_CHARS]; /* hash of all decision, warning and histogram rows, in order */
     int64_t n_token_gaps; /* in the histogram rows */

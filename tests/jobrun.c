@@ -191,6 +191,15 @@ static int keep_decision(void *context, const struct decision_row *row)
     return 0;
 }
 
+static int keep_placement(void *context, const struct placement_row *row)
+{
+    struct jobrun *run = context;
+    if ((run->n_placements & (run->n_placements + 1)) == 0)
+        run->placements = realloc(run->placements, 2 * (run->n_placements + 1) * sizeof *run->placements);
+    run->placements[run->n_placements++] = *row;
+    return 0;
+}
+
 static int keep_metric(void *context, const struct metric_row *row)
 {
     struct jobrun *run = context;
@@ -205,6 +214,67 @@ static int keep_warning(void *context, const struct warning_row *row)
     (void)row;
     ((struct jobrun *)context)->n_warnings++;
     return 0;
+}
+
+/* --- What placements must say --- */
+
+/* Somebody takes (gpus > 0) or frees GPUs of a node. */
+struct move {
+    double t_s;
+    int64_t node, gpus;
+};
+
+static int compare_moves(const void *a, const void *b)
+{
+    const struct move *x = a, *y = b;
+    if (x->node != y->node) return x->node < y->node ? -1 : 1;
+    if (x->t_s != y->t_s) return x->t_s < y->t_s ? -1 : 1;
+    return (x->gpus > y->gpus) - (x->gpus < y->gpus); /* GPUs that become free at this moment first */
+}
+
+/* No node holds more than it has, at any time. */
+static void check_capacity(const struct jobrun *run, const struct jobrun_spec *spec)
+{
+    struct move *moves = calloc(2 * run->n_placements + 1, sizeof *moves);
+    bool fits = true;
+    for (size_t i = 0; i < run->n_placements; i++) {
+        const struct placement_row *row = &run->placements[i];
+        moves[2 * i] = (struct move){row->start_s, row->node, row->gpus};
+        moves[2 * i + 1] = (struct move){row->end_s, row->node, -row->gpus};
+    }
+    qsort(moves, 2 * run->n_placements, sizeof *moves, compare_moves);
+    int64_t held = 0;
+    for (size_t i = 0; i < 2 * run->n_placements; i++) {
+        if (i == 0 || moves[i].node != moves[i - 1].node) held = moves[i].node == 0 ? spec->group_gpus : 0;
+        held += moves[i].gpus;
+        fits = fits && (moves[i].node < 0 || held <= spec->cluster.gpus_per_node);
+        fits = fits && (spec->cluster.unlimited || held <= spec->cluster.nodes * spec->cluster.gpus_per_node);
+    }
+    CHECK(fits);
+    free(moves);
+}
+
+/* Every GPU-second of a job is on some node, from its first start to its end. */
+static void check_placements(const struct jobrun *run, const struct jobrun_spec *spec)
+{
+    double *gpu_s = calloc(spec->n + 1, sizeof *gpu_s);
+    bool in_life = true, equal = true;
+    for (size_t i = 0; i < run->n_placements; i++) {
+        const struct placement_row *row = &run->placements[i];
+        const struct jobrun_job *job = &run->jobs[row->job];
+        gpu_s[row->job] += (double)row->gpus * (row->end_s - row->start_s);
+        in_life = in_life && row->gpus > 0 && row->start_s < row->end_s && row->start_s >= job->start_s &&
+                  !(row->end_s > job->end_s);
+    }
+    for (size_t i = 0; i < spec->n; i++) {
+        bool held = run->jobs[i].status != NULL && spec->records[i].gpus > 0;
+        double expected = held ? run->jobs[i].gpu_s : 0;
+        equal = equal && fabs(gpu_s[i] - expected) <= 1e-9 * (1 + expected);
+    }
+    CHECK(in_life);
+    CHECK(equal);
+    free(gpu_s);
+    check_capacity(run, spec);
 }
 
 /* --- The run --- */
@@ -264,6 +334,7 @@ void jobrun_init(struct jobrun *run, const struct jobrun_spec *spec, int expecte
     struct sink sink = {.context = run,
                         .job = keep_job,
                         .decision = keep_decision,
+                        .placement = keep_placement,
                         .metric = keep_metric,
                         .warning = keep_warning};
     struct jobs_options options = {
@@ -272,6 +343,7 @@ void jobrun_init(struct jobrun *run, const struct jobrun_spec *spec, int expecte
     run->code = simulate(run, spec, &config, &options);
     mem_fail_never();
     if (spec->fail_after == 0) CHECK_EQ_INT(run->code, expected);
+    if (run->code == 0) check_placements(run, spec);
     sum_up(run, spec->n);
 }
 
@@ -279,6 +351,7 @@ void jobrun_fini(struct jobrun *run)
 {
     free(run->jobs);
     free(run->decisions);
+    free(run->placements);
 }
 
 double jobrun_metric(const struct jobrun *run, const char *name)

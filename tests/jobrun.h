@@ -1,6 +1,6 @@
 /* Runs a list of jobs on a cluster and keeps what came out, for the tests of schedulers and placers. The scheduler is
  * wrapped in one that checks, at every change and decision, that GPUs are conserved and that jobs hold all of theirs or
- * none. */
+ * none; and the placements that come out of every run are checked to say the same as the rows of its jobs. */
 #ifndef ORRERY_TESTS_JOBRUN_H
 #define ORRERY_TESTS_JOBRUN_H
 
@@ -8,6 +8,7 @@
 #include "sim/core/err.h"
 #include "sim/world/cluster.h"
 #include "sim/world/policy.h"
+#include "sim/world/sink.h"
 #include "sim/world/source.h"
 
 #include <stdbool.h>
@@ -50,6 +51,8 @@ struct jobrun {
     struct jobrun_job *jobs; /* [n] */
     size_t n_rows, n_decisions, n_metrics, n_warnings;
     struct jobrun_decision *decisions;
+    struct placement_row *placements;
+    size_t n_placements;
     struct {
         const char *name;
         double value;

@@ -19,6 +19,8 @@ struct engine {
     size_t n_dead;        /* records in the queue whose event was armed anew or disarmed */
     uint64_t progress_at; /* events fired when work was last done */
     uint64_t check_at;    /* events fired when `check` is due */
+    uint64_t watch_at;    /* the watcher is called before the first event after this time */
+    sim_ns (*watch)(void *context, sim_ns next_ns);
     struct engine_stats stats;
     struct engine_options options;
 };
@@ -30,6 +32,7 @@ struct engine *engine_create(const struct engine_options *options)
     struct engine *engine = mem_zalloc(1, sizeof *engine);
     if (engine == NULL) return NULL;
     engine->options = *options;
+    engine->watch_at = UINT64_MAX;
     if (engine->options.until == 0) engine->options.until = SIM_NS_MAX;
     if (engine->options.stall_events == 0) engine->options.stall_events = STALL_EVENTS;
     if (engine->options.look_every == 0) engine->options.look_every = LOOK_EVENTS;
@@ -56,6 +59,12 @@ void *engine_context(const struct engine *engine)
 sim_ns engine_now(const struct engine *engine)
 {
     return engine->now;
+}
+
+void engine_watch(struct engine *engine, sim_ns from_ns, sim_ns (*watch)(void *context, sim_ns next_ns))
+{
+    engine->watch_at = (uint64_t)from_ns;
+    engine->watch = watch;
 }
 
 void engine_stop(struct engine *engine)
@@ -199,6 +208,8 @@ int engine_run(struct engine *engine, struct diag *diag)
             engine->now = engine->options.until;
             break;
         }
+        if (next->time > engine->watch_at)
+            engine->watch_at = (uint64_t)engine->watch(engine->options.context, (sim_ns)next->time);
         uint32_t id = fire(engine, next);
         if (engine->stats.fired >= engine->check_at) {
             int code = check(engine, id, diag);

@@ -86,6 +86,11 @@ void engine_disarm(struct engine *engine, struct owner *owner);
  * again, and then goes on where it ended; but after engine_fail it only returns the code. */
 int engine_run(struct engine *engine, struct diag *diag);
 
+/* A watcher sees the state between events without being one: before the first event later than `from_ns` fires, `watch` is
+ * called with that event's time, and again before the first one later than the time it returns. So it keeps no run alive,
+ * counts as no event, and what it sees at any moment is what all events up to and at that moment have left. */
+void engine_watch(struct engine *engine, sim_ns from_ns, sim_ns (*watch)(void *context, sim_ns next_ns));
+
 void engine_stop(struct engine *engine); /* ends the engine_run in progress after this event */
 void engine_fail(struct engine *engine, int code); /* the first code is kept */
 void engine_progress(struct engine *engine);       /* work was done: the watchdog starts again */

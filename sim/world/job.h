@@ -19,6 +19,7 @@ struct job {
     sim_ns executed_ns;    /* in the stretches before the present one */
     sim_ns since_ns;       /* start of the present stretch */
     sim_ns first_start_ns; /* -1: never started */
+    sim_ns held_from_ns, held_to_ns; /* on its allocation, where no row tells of it yet; held_to: while it does not run */
     struct allocation *allocation; /* where its GPUs are, or were when it was preempted; NULL without nodes */
     uint64_t preempted_in;         /* number of the plan that preempted it last; 0: none */
     int32_t preempt_action;        /* index of that action */
@@ -80,6 +81,10 @@ void jobs_notify(struct jobs *jobs, enum job_event event, const struct job *job)
 
 /* Starts a stretch of running: state, clock, finish event. */
 void job_run(struct job *job, sim_ns now);
+
+/* Emits where the job was in the stretch that ended last, or (running) in the one under way, up to now. Once for each: before
+ * its allocation is forgotten. */
+int job_emit_placement(struct job *job, sim_ns now);
 
 /* Armed when the scheduler wishes to be woken. */
 void jobs_on_wake(struct engine *engine, struct owner *owner, sim_ns now);

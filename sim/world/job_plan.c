@@ -143,11 +143,14 @@ bool job_plan_start(struct job_plan *plan, const struct job_view *view, const ch
     sim_ns now = jobs->view.now_ns;
     bool undone = job->preempted_in == plan->number && cluster_retake(jobs->cluster, now, view->gpus, job->allocation);
     if (!undone) {
+        int told = job_emit_placement(job, now);
+        if (told != 0) plan->code = told;
         cluster_forget(jobs->cluster, job->allocation);
         job->allocation = NULL;
         int placed = place(jobs, job);
         if (placed < 0 && plan->code == 0) plan->code = placed;
-        if (placed <= 0) return false;
+        if (placed <= 0 || told != 0) return false;
+        job->held_from_ns = now;
     }
     jobs->view.n_pending--;
     jobs->view.n_running++;
@@ -173,6 +176,7 @@ void job_plan_preempt(struct job_plan *plan, const struct job_view *view, const 
     }
     sim_ns now = jobs->view.now_ns;
     job->executed_ns = job_executed_ns(job, now);
+    job->held_to_ns = now;
     job->view.state = JOB_PENDING;
     job->view.preemptions++;
     job->preempted_in = plan->number;

@@ -89,6 +89,7 @@ static void on_finish(struct engine *engine, struct owner *owner, sim_ns now)
 {
     struct job *job = OWNER_ENTITY(owner, struct job, finish);
     struct jobs *jobs = job->jobs;
+    int code = job_emit_placement(job, now);
     job->executed_ns = job_executed_ns(job, now);
     job->view.state = JOB_FINISHED;
     SIM_REQUIRE(job->executed_ns == job->duration_ns);
@@ -99,7 +100,7 @@ static void on_finish(struct engine *engine, struct owner *owner, sim_ns now)
         jobs_notify(jobs, JOB_EVENT_FINISH, job);
         request_decision(jobs);
     }
-    int code = emit_detail(jobs, job, "finish", "has held", now);
+    if (code == 0) code = emit_detail(jobs, job, "finish", "has held", now);
     if (code == 0) code = job_stats_finish(&jobs->stats, job, now);
     if (code < 0) engine_fail(engine, code);
     engine_progress(engine);
@@ -286,8 +287,9 @@ int jobs_finish(struct jobs *jobs)
 {
     int code = jobs->dry ? emit_notes(jobs) : 0;
     sim_ns now = engine_now(jobs->engine);
-    for (const struct job *job = jobs->oldest; code == 0 && job != NULL; job = job->next) {
-        code = job_stats_unfinished(&jobs->stats, job, now);
+    for (struct job *job = jobs->oldest; code == 0 && job != NULL; job = job->next) {
+        code = job_emit_placement(job, now);
+        if (code == 0) code = job_stats_unfinished(&jobs->stats, job, now);
     }
     return code < 0 ? code : job_stats_emit(&jobs->stats, now);
 }
@@ -295,6 +297,11 @@ int jobs_finish(struct jobs *jobs)
 int64_t jobs_waiting(const struct jobs *jobs)
 {
     return jobs->view.n_pending;
+}
+
+int64_t jobs_running(const struct jobs *jobs)
+{
+    return jobs->view.n_running;
 }
 
 bool jobs_done(const struct jobs *jobs)

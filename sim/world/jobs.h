@@ -57,8 +57,9 @@ int jobs_finish(struct jobs *jobs);
 /* Whether the trace is at its end and nothing waits or runs. */
 bool jobs_done(const struct jobs *jobs);
 
-/* Jobs that wait for GPUs. */
+/* Jobs that wait for GPUs, and that have them. */
 int64_t jobs_waiting(const struct jobs *jobs);
+int64_t jobs_running(const struct jobs *jobs);
 
 /* Where the trace is, for progress. */
 struct source_place jobs_place(const struct jobs *jobs);

@@ -106,6 +106,28 @@ static void count_busy(struct replica *replica, sim_ns begin, sim_ns end)
     replica->counts.extrapolated_ns += extrapolated_ns(replica, end) - extrapolated_ns(replica, begin);
 }
 
+/* Tells of the part of the run from the boundary `counted` on. */
+static int tell_decode(const struct replica *replica, int64_t counted, int64_t n, sim_ns end_ns)
+{
+    struct replica_batch batch = {.start_ns = run_clock_boundary_ns(&replica->clock, counted),
+                                  .end_ns = end_ns,
+                                  .iterations = n,
+                                  .decoding = replica->decoding.n};
+    return batch.start_ns < end_ns ? replica->env->on_batch(replica, &batch) : 0;
+}
+
+static int tell_prefill(const struct replica *replica, int64_t n, sim_ns end_ns)
+{
+    const struct batch_plan *plan = &replica->plan;
+    struct replica_batch batch = {.start_ns = replica->clock.anchor_ns,
+                                  .end_ns = end_ns,
+                                  .iterations = n,
+                                  .prefill_sequences = plan->n_prefills,
+                                  .decoding = plan->decode ? replica->decoding.n : 0};
+    for (int32_t i = 0; i < plan->n_prefills; i++) batch.prefill_tokens += plan->prefills[i].tokens;
+    return replica->env->on_batch(replica, &batch);
+}
+
 static int decode_run_account(struct replica *replica)
 {
     int64_t n = replica->run_steps - replica->run_counted;
@@ -142,7 +164,8 @@ static int prefill_end(struct replica *replica, sim_ns now)
 {
     replica->counts.prefill_iterations++;
     count_busy(replica, replica->clock.anchor_ns, now);
-    int code = 0;
+    int code = tell_prefill(replica, 1, now);
+    if (code != 0) return code;
     if (replica->plan.decode && replica->decoding.n > 0) {
         replica->step++;
         replica->counts.decode_steps++;
@@ -240,7 +263,8 @@ static int replica_decide(struct replica *replica, sim_ns now, bool same_run)
 /* The run is over: members whose last token came leave, and the batcher decides, unless only the cost regime changed. */
 static int decode_run_close(struct replica *replica, sim_ns now)
 {
-    int code = decode_run_account(replica);
+    int code = tell_decode(replica, replica->run_counted, replica->run_steps - replica->run_counted, now);
+    if (code == 0) code = decode_run_account(replica);
     if (code != 0) return code;
     if (!choice_is_over(replica)) return decode_run_start(replica, now);
     bool same_run = !someone_finishes(replica) && replica->run_steps < replica->run_until;
@@ -289,15 +313,32 @@ void replica_enqueue(struct replica *replica, struct request *request, sim_ns no
     }
 }
 
+/* The boundaries of the run under way that have passed by `at`. */
+static int64_t boundaries_by(const struct replica *replica, sim_ns at)
+{
+    int64_t boundary = run_clock_first_boundary(&replica->clock, at);
+    if (run_clock_boundary_ns(&replica->clock, boundary) > at) boundary--;
+    return boundary > replica->run_steps ? boundary : replica->run_steps;
+}
+
+int64_t replica_used_blocks(const struct replica *replica, sim_ns at)
+{
+    int64_t used = replica->kv.total_blocks - replica->kv.free_blocks;
+    if (replica->state != REPLICA_DECODE) return used;
+    return used + kvcache_growth_over(&replica->kv, replica->step, boundaries_by(replica, at) - replica->run_steps);
+}
+
 int replica_settle(struct replica *replica, sim_ns now)
 {
     if (replica->state != REPLICA_DECODE && replica->state != REPLICA_PREFILL) return 0;
     int code = 0;
     if (replica->state == REPLICA_DECODE) {
-        int64_t boundary = run_clock_first_boundary(&replica->clock, now);
-        if (run_clock_boundary_ns(&replica->clock, boundary) > now) boundary--;
+        int64_t boundary = boundaries_by(replica, now);
         if (boundary > replica->run_steps) decode_run_advance(replica, boundary);
-        code = decode_run_account(replica);
+        code = tell_decode(replica, replica->run_counted, boundary - replica->run_counted, now);
+        if (code == 0) code = decode_run_account(replica);
+    } else {
+        code = tell_prefill(replica, 0, now);
     }
     count_busy(replica, run_clock_boundary_ns(&replica->clock, replica->run_steps), now);
     return code;

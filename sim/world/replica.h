@@ -24,6 +24,13 @@
 
 struct replica;
 
+/* A run of iterations with the same batch, as far as it has come. */
+struct replica_batch {
+    sim_ns start_ns, end_ns;
+    int64_t iterations; /* completed */
+    int64_t prefill_sequences, prefill_tokens, decoding;
+};
+
 /* What all replicas of a service share, and whom they report to. The callbacks return 0 or a negative code. */
 struct replica_env {
     struct engine *engine;
@@ -41,6 +48,7 @@ struct replica_env {
     /* Before a prompt's next piece is processed; free_blocks: those left by the pieces before it. NULL: nobody asks. */
     int (*on_prefill)(const struct replica *replica, const struct batch_prefill *prefill, int64_t free_blocks,
                       sim_ns now);
+    int (*on_batch)(const struct replica *replica, const struct replica_batch *batch);
 };
 
 struct replica_counts {
@@ -97,6 +105,10 @@ void replica_enqueue(struct replica *replica, struct request *request, sim_ns no
 /* Brings the state of a run under way to the last boundary at or before now, and counts the iteration under way as busy up to
  * now: at the end of a simulation. */
 int replica_settle(struct replica *replica, sim_ns now);
+
+/* KV blocks in use at a time at which no event is pending: those that a run under way has taken by then count, whether or not
+ * its boundaries were visited. */
+int64_t replica_used_blocks(const struct replica *replica, sim_ns at);
 
 /* The longest gap between two tokens of a decoding request, up to now. */
 sim_ns replica_max_gap_ns(const struct replica *replica, const struct request *request);

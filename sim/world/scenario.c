@@ -21,6 +21,8 @@ const struct config_field scenario_fields[] = {
      .help = "end of the run; 0s: when everything that arrived has finished"},
     {.name = "keep", .kind = CONFIG_CHOICE, .offset = FIELD(keep), .value = "rows", .choices = keep_names,
      .help = "rows: one row per request and job; metrics: only sums and percentiles; decisions: also each request's"},
+    {.name = "sample", .kind = CONFIG_SECTION, .offset = FIELD(sample), .fields = sample_config_fields,
+     .help = "time series of queues, batches, KV cache and GPUs"},
     {0}};
 #undef FIELD
 

@@ -6,6 +6,7 @@
 #include "sim/core/config.h"
 #include "sim/world/cluster.h"
 #include "sim/world/jobs.h"
+#include "sim/world/sampler.h"
 #include "sim/world/service.h"
 
 enum scenario_keep { SCENARIO_KEEP_ROWS, SCENARIO_KEEP_METRICS, SCENARIO_KEEP_DECISIONS };
@@ -18,6 +19,7 @@ struct scenario {
     int64_t seed;
     sim_ns warmup_ns, until_ns;  /* until 0: to the end */
     int keep;                    /* enum scenario_keep */
+    struct sample_config sample;
 };
 
 struct policy;

@@ -127,6 +127,22 @@ int service_on_preempt(struct replica *replica, struct request *request, sim_ns 
     return emit_decision(replica, request, "preempt", reason, now);
 }
 
+int service_on_batch(const struct replica *replica, const struct replica_batch *batch)
+{
+    const struct service *service = replica->env->owner;
+    const struct sink *sink = service->env.sink;
+    if (sink->batch == NULL) return 0;
+    struct batch_row row = {.service = service->config->name,
+                            .replica = replica->index,
+                            .start_s = sim_s_from_ns(batch->start_ns),
+                            .end_s = sim_s_from_ns(batch->end_ns),
+                            .iterations = batch->iterations,
+                            .prefill_sequences = batch->prefill_sequences,
+                            .prefill_tokens = batch->prefill_tokens,
+                            .decoding = batch->decoding};
+    return sink->batch(sink->context, &row);
+}
+
 /* --- Requests that arrive --- */
 
 /* Whether the request can be served at all: within the LLM's context and one replica's KV cache. The last token is never

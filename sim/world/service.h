@@ -7,6 +7,7 @@
 #include "sim/core/config.h"
 #include "sim/core/engine.h"
 #include "sim/world/cluster.h"
+#include "sim/world/sampler.h"
 #include "sim/world/sink.h"
 #include "sim/world/source.h"
 
@@ -61,6 +62,15 @@ int service_finish(struct service *service, sim_ns now);
 
 /* Checks the invariants of every replica and that no request was lost (invariant.h). */
 void service_check(const struct service *service, sim_ns now);
+
+/* The time series of a service: of all replicas together, and of each one when there are at most SERVICE_SAMPLED_REPLICAS.
+ * Writes them to `series` (unless NULL; names go to the arena of the service) and returns how many there are, or
+ * SIM_E_NOMEM. */
+enum { SERVICE_SAMPLED_REPLICAS = 8 };
+int service_series(const struct service *service, struct sampler_series *series);
+
+/* Their values at a time at which no event is pending. */
+void service_sample(const struct service *service, sim_ns at, double *values);
 
 /* Requests in the system. */
 int64_t service_outstanding(const struct service *service);

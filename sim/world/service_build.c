@@ -166,6 +166,7 @@ int service_create(const struct service_config *config, const struct service_env
         .on_finish = service_on_finish,
         .on_reject = service_on_reject,
         .on_preempt = service_on_preempt,
+        .on_batch = service_on_batch,
     };
     int code = service_stats_init(&service->stats);
     if (code == 0) code = build_model(service);

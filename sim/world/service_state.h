@@ -49,6 +49,7 @@ static inline bool service_counts(const struct service *service, const struct re
 int service_on_finish(struct replica *replica, struct request *request, sim_ns now);
 int service_on_reject(struct replica *replica, struct request *request, sim_ns now, const char *reason);
 int service_on_preempt(struct replica *replica, struct request *request, sim_ns now, const char *reason);
+int service_on_batch(const struct replica *replica, const struct replica_batch *batch);
 
 /* Rows for those who want to know what every request meets with (service_detail.c): nothing otherwise. Return 0 or the sink's
  * code. service_detail_start asks the replicas to tell of their prefills; the sink must be known by then. */

@@ -37,16 +37,20 @@ struct placement_row {
     double start_s, end_s;
 };
 
-/* A run of iterations that a replica does with the same batch. For timelines; no results database keeps it. */
+/* A run of iterations that a replica does with the same batch, cut at every decision of the batcher: prompts, in one
+ * iteration, or decoding alone in any number of them. For timelines; no results database keeps it. */
 struct batch_row {
     const char *service;
     int64_t replica;
-    double start_s, end_s;
-    int64_t iterations, prefill_tokens, decoding; /* prefill_tokens: of the first iteration; decoding: sequences */
+    double start_s, end_s; /* the end of the simulation cuts the last one */
+    int64_t iterations;    /* completed */
+    int64_t prefill_sequences, prefill_tokens;
+    int64_t decoding; /* sequences */
 };
 
+/* The value of a time series at one moment, when everything of that moment has happened. */
 struct sample_row {
-    const char *series, *entity;
+    const char *series, *entity; /* sampler.h lists the series; entity: "chat", "chat/0"; empty: of the whole site */
     double t_s, value;
 };
 

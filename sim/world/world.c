@@ -16,6 +16,7 @@ struct world {
     struct service **services;
     size_t n_services; /* created */
     struct jobs *jobs;
+    struct sampler sampler; /* empty when nobody wants samples */
     uint32_t next_owner_id;
 };
 
@@ -137,10 +138,65 @@ void world_destroy(struct world *world)
     engine_destroy(world->engine);
     for (size_t i = 0; i < world->n_services; i++) service_destroy(world->services[i]);
     mem_free(world->services);
+    sampler_fini(&world->sampler);
     jobs_destroy(world->jobs);
     cluster_destroy(world->cluster);
     arena_fini(&world->arena);
     mem_free(world);
+}
+
+/* --- Time series --- */
+
+static void read_samples(void *context, sim_ns at, double *values)
+{
+    const struct world *world = context;
+    for (size_t i = 0; i < world->n_services; i++) {
+        service_sample(world->services[i], at, values);
+        values += service_series(world->services[i], NULL);
+    }
+    *values++ = (double)world->cluster->gpus_in_use.value;
+    if (world->jobs == NULL) return;
+    *values++ = (double)jobs_waiting(world->jobs);
+    *values++ = (double)jobs_running(world->jobs);
+}
+
+static sim_ns take_samples(void *context, sim_ns next_ns)
+{
+    struct world *world = context;
+    int code = sampler_take(&world->sampler, next_ns);
+    if (code != 0) engine_fail(world->engine, code);
+    return world->sampler.next_ns;
+}
+
+/* Lists the series and starts to sample, if the sink wants samples. */
+static int start_sampling(struct world *world)
+{
+    static const struct sampler_series of_site[] = {
+        {"cluster.gpus_in_use", ""}, {"job.pending", ""}, {"job.running", ""}};
+    size_t n_of_site = world->jobs != NULL ? 3 : 1, n = n_of_site;
+    if (world->sink.sample == NULL) return 0;
+    for (size_t i = 0; i < world->n_services; i++) n += (size_t)service_series(world->services[i], NULL);
+    struct sampler *sampler = &world->sampler;
+    if (sampler_init(sampler, &world->scenario->sample, n) != 0) return SIM_E_NOMEM;
+    sampler->sink = &world->sink;
+    sampler->read = read_samples;
+    sampler->context = world;
+    struct sampler_series *series = sampler->series;
+    for (size_t i = 0; i < world->n_services; i++) {
+        int got = service_series(world->services[i], series);
+        if (got < 0) return got;
+        series += got;
+    }
+    for (size_t i = 0; i < n_of_site; i++) *series++ = of_site[i];
+    engine_watch(world->engine, 0, take_samples);
+    return 0;
+}
+
+static int end_sampling(struct world *world, sim_ns now)
+{
+    if (world->sampler.series == NULL) return 0;
+    int code = sampler_take(&world->sampler, sim_ns_add(now, 1));
+    return code != 0 ? code : sampler_end(&world->sampler);
 }
 
 /* --- Running --- */
@@ -173,7 +229,7 @@ static int find_stuck(const struct world *world)
 /* Rows and metrics of what has happened by now. */
 static int finish_all(struct world *world, sim_ns now)
 {
-    int code = 0;
+    int code = end_sampling(world, now);
     for (size_t i = 0; i < world->n_services && code == 0; i++) code = service_finish(world->services[i], now);
     if (code == 0) code = services_emit_metrics(world->services, world->n_services, &world->sink, now);
     if (code == 0 && world->jobs != NULL) code = jobs_finish(world->jobs);
@@ -184,7 +240,8 @@ static int finish_all(struct world *world, sim_ns now)
 int world_run(struct world *world, const struct sink *sink, struct world_result *result)
 {
     world->sink = *sink;
-    int code = start_all(world);
+    int code = start_sampling(world);
+    if (code == 0) code = start_all(world);
     if (code == 0) code = engine_run(world->engine, world->diag);
     if (code == 0) code = find_stuck(world);
     sim_ns now = engine_now(world->engine);

@@ -401,6 +401,32 @@ static void running_out_of_memory_is_reported(void)
     engine_destroy(NULL);
 }
 
+/* Notes the times at which it is called, as an owner of number 7, and wants to be called again two later. */
+static sim_ns watch(void *context, sim_ns next_ns)
+{
+    struct rig *rig = context;
+    rig->log_ids[rig->n_log] = 7;
+    rig->log_ns[rig->n_log++] = next_ns;
+    return next_ns + 2;
+}
+
+static void watch_body(struct rig *rig)
+{
+    struct bell bell = bell_of(1, NULL);
+    for (sim_ns t = 0; t < 10; t++) engine_schedule(rig->engine, t / 2 * 2, 0, ring, &bell.owner);
+    engine_watch(rig->engine, 1, watch);
+    run_and_expect(rig, 0, "1 1 7 1 1 1 1 7 1 1 1 1");
+    CHECK_EQ_INT(rig->log_ns[2], 2);
+    CHECK_EQ_INT(rig->log_ns[7], 6);
+    CHECK_EQ_INT(engine_stats(rig->engine).fired, 10);
+    CHECK_EQ_INT(engine_now(rig->engine), 8);
+}
+
+static void a_watcher_sees_what_each_moment_has_left(void)
+{
+    with_each_queue(watch_body, (struct engine_options){0});
+}
+
 TEST_SUITE(engine)
 {
     TEST(events_fire_by_time_priority_owner_and_counter);
@@ -413,6 +439,7 @@ TEST_SUITE(engine)
     TEST(an_interrupted_run_goes_on);
     TEST(the_watchdog_counts_events_without_progress);
     TEST(the_look_comes_every_65536_events);
+    TEST(a_watcher_sees_what_each_moment_has_left);
     TEST(counters_go_round);
     TEST(recycled_owners_do_not_revive_dead_events);
     TEST(running_out_of_memory_is_reported);

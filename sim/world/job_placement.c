@@ -1,0 +1,27 @@
+/* Rows that tell where jobs were. A stretch that a preemption ended is told when the job starts again or the run ends: until
+ * the scheduler has made up its mind, the job may stay where it is after all. */
+#include "sim/world/job.h"
+
+static int emit(const struct job *job, sim_ns to_ns, int64_t node, int64_t gpus)
+{
+    const struct sink *sink = job->jobs->sink;
+    struct placement_row row = {.job = job->view.id,
+                                .node = node,
+                                .gpus = gpus,
+                                .start_s = sim_s_from_ns(job->held_from_ns),
+                                .end_s = sim_s_from_ns(to_ns)};
+    return sink->placement(sink->context, &row);
+}
+
+int job_emit_placement(struct job *job, sim_ns now)
+{
+    sim_ns to_ns = job->view.state == JOB_RUNNING ? now : job->held_to_ns;
+    int code = 0;
+    if (job->jobs->sink->placement != NULL && job->view.gpus > 0 && job->held_from_ns < to_ns) {
+        if (job->allocation == NULL) code = emit(job, to_ns, -1, job->view.gpus);
+        for (const struct allocation *part = job->allocation; code == 0 && part != NULL; part = part->next)
+            code = emit(job, to_ns, part->node, part->gpus);
+    }
+    job->held_from_ns = to_ns;
+    return code;
+}

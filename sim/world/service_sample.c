@@ -1,0 +1,55 @@
+/* The time series of a service (sampler.h). */
+#include "sim/world/service_state.h"
+
+static const char *const of_service[] = {"service.waiting", "service.running", "service.kv_used_frac"};
+static const char *const of_replica[] = {"replica.waiting", "replica.running", "replica.kv_used_frac"};
+enum { N_SERIES = sizeof of_service / sizeof *of_service };
+
+static int64_t n_sampled(const struct service *service)
+{
+    return service->config->replicas <= SERVICE_SAMPLED_REPLICAS ? service->config->replicas : 0;
+}
+
+int service_series(const struct service *service, struct sampler_series *series)
+{
+    int64_t n_replicas = n_sampled(service);
+    for (int i = 0; series != NULL && i < N_SERIES; i++)
+        *series++ = (struct sampler_series){of_service[i], service->config->name};
+    for (int64_t r = 0; series != NULL && r < n_replicas; r++) {
+        const char *entity = arena_printf(service->env.arena, "%s/%lld", service->config->name, (long long)r);
+        if (entity == NULL) return SIM_E_NOMEM;
+        for (int i = 0; i < N_SERIES; i++) *series++ = (struct sampler_series){of_replica[i], entity};
+    }
+    return N_SERIES * (int)(1 + n_replicas);
+}
+
+/* Requests that wait, requests in the batch, KV blocks in use. */
+struct standing {
+    int64_t waiting, running, used_blocks, total_blocks;
+};
+
+static double *write_standing(const struct standing *standing, double *values)
+{
+    *values++ = (double)standing->waiting;
+    *values++ = (double)standing->running;
+    *values++ = (double)standing->used_blocks / (double)standing->total_blocks;
+    return values;
+}
+
+void service_sample(const struct service *service, sim_ns at, double *values)
+{
+    struct standing all = {0};
+    double *own = values + N_SERIES;
+    bool each = n_sampled(service) > 0;
+    for (int64_t r = 0; r < service->config->replicas; r++) {
+        const struct replica *replica = &service->replicas[r];
+        struct standing one = {replica->waiting.n, replica->prefilling.n + replica->decoding.n,
+                               replica_used_blocks(replica, at), replica->kv.total_blocks};
+        if (each) own = write_standing(&one, own);
+        all.waiting += one.waiting;
+        all.running += one.running;
+        all.used_blocks += one.used_blocks;
+        all.total_blocks += one.total_blocks;
+    }
+    write_standing(&all, values);
+}
