@@ -3,7 +3,8 @@
  *
  * The same chart gives the same bytes: coordinates are rounded to a tenth of a pixel, texts are laid out by a fixed table
  * of widths. Colours are those of Okabe and Ito (2008), which people tell apart with any kind of colour vision; series
- * differ by dash and marker too, so that a chart survives a grey printer. */
+ * differ by marker too, so that a chart survives a grey printer. NAN, infinities, numbers beyond 1e300 and, on a
+ * logarithmic axis, those not above 0 have no place: they leave a gap. */
 #ifndef ORRERY_ANALYSIS_PLOT_PLOT_H
 #define ORRERY_ANALYSIS_PLOT_PLOT_H
 
@@ -15,17 +16,22 @@
 enum plot_kind {
     PLOT_LINE,     /* points (x, y) joined in their order; with low/high also a band around the line */
     PLOT_STEP,     /* y holds from its x to the next one: queue lengths, counts */
-    PLOT_CDF,      /* the share of the values x that are at most that; y is not given */
+    PLOT_CDF,      /* the share of the values x that are at most that; y is not given; INFINITY counts and is never reached */
     PLOT_BAR,      /* one bar per category and series, y high; low/high are its interval */
+    PLOT_DOTS,     /* like bars, but a marker at y: for a logarithmic axis, or one that need not start at 0 */
     PLOT_HEATMAP,  /* one series: y[i] is the value of cell (x[i], row[i]) */
     PLOT_SCATTER,  /* points; those with `on_front` are joined: a Pareto front */
     PLOT_GANTT     /* from x to x_end on the row of category row[i]; colour by the series */
 };
 
-enum plot_scale { PLOT_LINEAR, PLOT_LOG };
+enum plot_scale {
+    PLOT_LINEAR,
+    PLOT_LOG,
+    PLOT_TIME /* seconds, with ticks that bring their unit: 30 s, 10 min, 6 h, 2 d */
+};
 
 struct plot_axis {
-    const char *title; /* with its unit */
+    const char *title; /* with its unit; may be NULL */
     enum plot_scale scale;
     double low, high;  /* low == high: from the data, widened to round numbers */
 };
@@ -34,8 +40,10 @@ struct plot_axis {
 struct plot_series {
     const char *name;    /* in the legend; NULL: not listed */
     bool is_reference;   /* what a paper says: hollow markers, never joined */
+    unsigned colour;     /* 1 .. PLOT_COLOURS; 0: the next one, for a reference that of the series it stands beside: the
+                            first reference beside the first series that is none, and so on */
     size_t n;
-    const double *x, *y;
+    const double *x, *y;      /* of PLOT_BAR and PLOT_DOTS y alone: entry i belongs to category i */
     const double *low, *high; /* interval around y */
     const double *x_end;      /* PLOT_GANTT */
     const size_t *row;        /* PLOT_GANTT, PLOT_HEATMAP: index of the category */
@@ -43,22 +51,40 @@ struct plot_series {
     const char *const *labels; /* said on hovering, beside a Gantt bar or a point; may be NULL */
 };
 
+enum { PLOT_COLOURS = 8 };
+
+/* A straight line that is no data: a limit, a target, the diagonal. */
+struct plot_line {
+    enum { PLOT_AT_Y, PLOT_AT_X, PLOT_RATIO } kind; /* y = value; x = value; y = value * x */
+    double value;
+    const char *name; /* in the legend; NULL: not listed */
+    bool is_dashed;
+};
+
 struct plot_chart {
     enum plot_kind kind;
     const char *title, *subtitle; /* subtitle may be NULL */
     struct plot_axis x, y;
-    size_t n_categories;          /* of bars (along x), Gantt rows and heat map rows (along y) */
+    struct plot_axis z;           /* PLOT_HEATMAP: the scale of colours */
+    bool is_square;               /* both axes over the same range, drawn in a square: predicted over measured */
+    size_t n_categories;          /* of bars (along x), Gantt rows and heat map rows (along y); other kinds with
+                                     categories have them along x, which is then their index */
     const char *const *categories;
     size_t n_series;
     const struct plot_series *series;
+    size_t n_lines;
+    const struct plot_line *lines;
     double width, height;         /* pixels; 0: 640 x 400, higher for many Gantt rows */
 };
 
 /* Adds one <svg> element, without an XML head, so that it can stand in a page and, on its own, in a file. Series of more
- * points than pixels are thinned without losing extremes. svg->failed is set when memory runs out. */
+ * points than pixels are thinned without losing extremes: of each column of pixels the first, lowest, highest and last
+ * are kept; cells of a heat map below two pixels are drawn as their highest. What does not fit is cut (texts, told in full
+ * on hovering) or makes the chart higher than asked (legends). svg->failed is set when memory runs out. */
 void plot_svg(const struct plot_chart *chart, struct text *svg);
 
-/* Adds a gnuplot script that reads its numbers from the file `data_name`, and that file's contents. */
+/* Adds a gnuplot script that reads its numbers from the file `data_name`, and that file's contents. The script chooses no
+ * terminal: gnuplot -e "set terminal svg; set output 'x.svg'" SCRIPT, or gnuplot -p SCRIPT to look at it. */
 void plot_gnuplot(const struct plot_chart *chart, const char *data_name, struct text *script, struct text *data);
 
 #endif

@@ -1,0 +1,65 @@
+/* Marks on paper: rounded coordinates, texts, rectangles, markers, and paths that are cut at the frame and thinned. */
+#ifndef ORRERY_ANALYSIS_PLOT_DRAW_H
+#define ORRERY_ANALYSIS_PLOT_DRAW_H
+
+#include "sim/core/text.h"
+
+#include <stdbool.h>
+
+struct px_point {
+    double x, y;
+};
+
+struct px_rect {
+    double left, top, right, bottom;
+};
+
+/* Text of an element: escaped; what XML cannot say becomes U+FFFD. */
+void draw_escaped(struct text *svg, const char *chars);
+
+/* `before`, then a coordinate with at most one decimal. */
+void draw_px(struct text *svg, const char *before, double px);
+
+/* x="" y="" width="" height="" of a <rect, with corners rounded to a tenth, so that neighbours touch. */
+void draw_rect_place(struct text *svg, const struct px_rect *rect);
+
+/* A text at a place with more attributes (" fill=..." or ""). Cut to `most_px` (0: never), then with the whole text on
+ * hovering. */
+void draw_label(struct text *svg, double x, double y, const char *attributes, const char *chars, double size_px,
+                double most_px);
+
+enum { DRAW_MARKERS = 6 };
+
+/* The outline of marker `shape` (taken modulo DRAW_MARKERS) as a closed part of a path. */
+void draw_marker(struct text *svg, unsigned shape, double x, double y, double radius);
+
+/* --- lines --- */
+
+/* Draws the data of a path: cuts it at a rectangle, leaves out points that repeat. */
+struct pen {
+    struct text *svg;
+    struct px_rect clip;
+    bool is_down, has_drawn;
+    struct px_point at; /* the last point, as given */
+    long x_tenths, y_tenths; /* the last point, as drawn */
+};
+
+void pen_init(struct pen *pen, struct text *svg, const struct px_rect *clip);
+void pen_lift(struct pen *pen); /* what follows is another line */
+void pen_to(struct pen *pen, double x, double y);
+
+/* Gives a pen, of every run of points in one column of pixels, the first, the lowest, the highest and the last, in their
+ * order: what is drawn reaches as far up and down in every column as all points would. */
+struct thinner {
+    struct pen *pen;
+    double column;
+    size_t n; /* points of this column so far */
+    struct px_point first, last, low, high;
+    size_t low_at, high_at;
+};
+
+void thinner_init(struct thinner *thinner, struct pen *pen);
+void thinner_to(struct thinner *thinner, double x, double y);
+void thinner_end(struct thinner *thinner); /* ends a line: draws what is still held back and lifts the pen */
+
+#endif

@@ -1,0 +1,289 @@
+#include "analysis/plot/frame.h"
+
+#include "analysis/plot/style.h"
+#include "analysis/plot/text_width.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double usual_width = 640.0, usual_height = 400.0, least_width = 200.0, least_height = 140.0;
+static const double most_side = 10000.0;                  /* of a chart, pixels */
+static const double least_data_px = 80.0;                 /* height of the frame; more is added where less would be left */
+static const double axis_title_px = 22.0, tick_px = 5.0;  /* room for a title; length of a tick */
+static const double x_tick_px = 76.0, y_tick_px = 38.0;   /* distance that ticks should have */
+static const double row_px = 24.0, least_row_px = 3.0, most_rows_px = 1400.0; /* of a Gantt chart or heat map */
+static const double scale_px_width = 14.0, scale_gap_px = 18.0;               /* colours of a heat map */
+
+/* --- layout --- */
+
+static bool is_by_rows(const struct plot_chart *chart)
+{
+    return chart->kind == PLOT_GANTT || chart->kind == PLOT_HEATMAP;
+}
+
+/* As a chart asks for, within reason; rows of categories ask for as much as they need. */
+static void find_size(struct frame *frame)
+{
+    const struct plot_chart *chart = frame->chart;
+    const bool has_width = chart->width > 0.0 && chart->width <= most_side;
+    const bool has_height = chart->height > 0.0 && chart->height <= most_side;
+    const double rows_px = fmin(row_px * (double)chart->n_categories,
+                                fmax(most_rows_px, least_row_px * fmin((double)chart->n_categories, 4000.0)));
+    const double needed = is_by_rows(chart) ? rows_px + 130.0 : 0.0;
+    frame->width = fmax(has_width ? chart->width : usual_width, least_width);
+    frame->height = fmax(has_height ? chart->height : fmax(needed, usual_height), least_height);
+}
+
+static double find_top(struct frame *frame)
+{
+    const struct plot_chart *chart = frame->chart;
+    double top = 12.0;
+    if (chart->title != NULL) top += 22.0;
+    if (chart->subtitle != NULL) top += 19.0;
+    top += 4.0;
+    frame->legend_top = top;
+    const size_t n_rows = legend_rows(chart, frame->width - 2.0 * FRAME_MARGIN_PX);
+    return top + LEGEND_ROW_PX * (double)n_rows + (n_rows > 0 ? 10.0 : 8.0);
+}
+
+static enum scale_fit fit_of_y(const struct plot_chart *chart)
+{
+    const bool from_zero = chart->kind == PLOT_BAR || chart->kind == PLOT_STEP;
+    return from_zero ? FIT_FROM_ZERO : chart->is_square ? FIT_ROOM : FIT_ROUND;
+}
+
+static void fit_y(struct frame *frame, const struct extent *data)
+{
+    const struct plot_chart *chart = frame->chart;
+    const double length = frame->data.bottom - frame->data.top;
+    frame->y.from_px = frame->data.bottom;
+    frame->y.to_px = frame->data.top;
+    if (is_by_rows(chart)) {
+        scale_fit_categories(&frame->y, chart->n_categories);
+        frame->y.from_px = frame->data.top; /* the first row stands above */
+        frame->y.to_px = frame->data.bottom;
+        frame->y_is_named = true;
+        return;
+    }
+    struct plot_axis axis = chart->y;
+    if (chart->kind == PLOT_CDF && !(axis.low < axis.high)) {
+        axis.low = axis.scale == PLOT_LOG ? 0.001 : 0.0;
+        axis.high = 1.0;
+    }
+    scale_fit(&frame->y, &axis, data, fit_of_y(chart), length, y_tick_px);
+    const bool is_whole = data->low <= data->high && !data->has_fraction && chart->kind != PLOT_CDF;
+    ticks_find(&frame->y_ticks, &frame->y, false, is_whole, STYLE_TEXT_PX, y_tick_px);
+}
+
+static void fit_x(struct frame *frame, const struct extent *data)
+{
+    const struct plot_chart *chart = frame->chart;
+    frame->x.from_px = frame->data.left;
+    frame->x.to_px = frame->data.right;
+    if (chart->n_categories > 0 && !is_by_rows(chart)) {
+        scale_fit_categories(&frame->x, chart->n_categories);
+        frame->x_is_named = true;
+        return;
+    }
+    scale_fit(&frame->x, &chart->x, data, chart->kind == PLOT_SCATTER ? FIT_ROOM : FIT_TIGHT, frame->data.right - frame->data.left, x_tick_px);
+    const bool is_whole = data->low <= data->high && !data->has_fraction;
+    ticks_find(&frame->x_ticks, &frame->x, true, is_whole, STYLE_TEXT_PX, x_tick_px);
+}
+
+/* The scale of a heat map's colours stands to the right, as high as the frame. */
+static void fit_z(struct frame *frame, const struct extent *data)
+{
+    if (frame->chart->kind != PLOT_HEATMAP) return;
+    frame->z.from_px = frame->data.bottom;
+    frame->z.to_px = frame->data.top;
+    const double length = frame->data.bottom - frame->data.top;
+    scale_fit(&frame->z, &frame->chart->z, data, FIT_ROUND, length, y_tick_px);
+    ticks_find(&frame->z_ticks, &frame->z, false, false, STYLE_TEXT_PX, y_tick_px);
+}
+
+static double left_of_data(const struct frame *frame)
+{
+    const double title = frame->chart->y.title != NULL ? axis_title_px : 0.0;
+    if (frame->y_is_named) return FRAME_MARGIN_PX + title + frame->names.depth_px;
+    return FRAME_MARGIN_PX + title + ticks_widest_px(&frame->y_ticks, STYLE_TEXT_PX) + tick_px + 4.0;
+}
+
+/* The last label along x is centred below its tick and sticks out by half. */
+static double right_of_data(const struct frame *frame)
+{
+    if (frame->chart->kind != PLOT_HEATMAP) return frame->width - FRAME_MARGIN_PX - 8.0;
+    const double title = frame->chart->z.title != NULL ? axis_title_px : 0.0;
+    return frame->width - FRAME_MARGIN_PX - title - ticks_widest_px(&frame->z_ticks, STYLE_TEXT_PX) - tick_px - 4.0 -
+           scale_px_width - scale_gap_px;
+}
+
+static double below_data(const struct frame *frame)
+{
+    const double labels = frame->x_is_named ? frame->names.depth_px : 18.0;
+    return tick_px + labels + (frame->chart->x.title != NULL ? axis_title_px : 0.0) + 9.0;
+}
+
+/* A square of what is left, at the left; the drawing becomes narrower, or higher. */
+static void make_square(struct frame *frame)
+{
+    const double wide = frame->data.right - frame->data.left;
+    if (!frame->chart->is_square) return;
+    frame->height += wide - (frame->data.bottom - frame->data.top);
+    frame->data.bottom = frame->data.top + wide;
+    frame->y.from_px = frame->data.bottom;
+}
+
+/* Every length depends on labels, and those on lengths: y first, on a guess of what stands below, then x, then again y
+ * with its pixels only. */
+void frame_init(struct frame *frame, const struct plot_chart *chart, struct text *svg)
+{
+    struct extent x, y, z;
+    *frame = (struct frame){.chart = chart, .svg = svg};
+    chart_extents(chart, &x, &y, &z);
+    find_size(frame);
+    frame->data.top = find_top(frame);
+    frame->height = fmax(frame->height, frame->data.top + least_data_px + 60.0);
+    frame->data.bottom = frame->height - 50.0;
+    fit_y(frame, &y);
+    fit_z(frame, &z);
+    if (frame->y_is_named) {
+        const double slot = (frame->data.bottom - frame->data.top) / fmax(1.0, (double)chart->n_categories);
+        names_fit_y(&frame->names, chart, slot, 0.35 * frame->width);
+    }
+    frame->data.left = left_of_data(frame);
+    frame->data.right = fmax(right_of_data(frame), frame->data.left + 40.0);
+    frame->width = fmax(frame->width, frame->data.right + FRAME_MARGIN_PX);
+    fit_x(frame, &x);
+    if (frame->x_is_named)
+        names_fit_x(&frame->names, chart, (frame->data.right - frame->data.left) / (double)chart->n_categories);
+    const double needed = frame->data.top + least_data_px + below_data(frame);
+    frame->height = fmax(frame->height, needed);
+    frame->data.bottom = frame->height - below_data(frame);
+    if (frame->y_is_named) {
+        frame->y.to_px = frame->data.bottom;
+    } else {
+        frame->y.from_px = frame->data.bottom;
+    }
+    frame->z.from_px = frame->data.bottom;
+    make_square(frame);
+}
+
+/* --- drawing --- */
+
+static void draw_path_across(const struct frame *frame, bool is_x, double px, double from, double to)
+{
+    draw_px(frame->svg, "M", is_x ? px : from);
+    draw_px(frame->svg, " ", is_x ? from : px);
+    draw_px(frame->svg, is_x ? "V" : "H", to);
+}
+
+static void draw_grid(const struct frame *frame, bool is_minor)
+{
+    text_printf(frame->svg, "<path stroke=\"%s\" fill=\"none\" d=\"", is_minor ? STYLE_MINOR : STYLE_GRID);
+    for (int axis = 0; axis < 2; axis++) {
+        const bool is_x = axis == 0;
+        const struct ticks *ticks = is_x ? &frame->x_ticks : &frame->y_ticks;
+        const struct px_rect *data = &frame->data;
+        for (size_t i = 0; i < (is_minor ? ticks->n_minor : ticks->n); i++) {
+            const double px = scale_px(is_x ? &frame->x : &frame->y, is_minor ? ticks->minor[i] : ticks->at[i].value);
+            draw_path_across(frame, is_x, px, is_x ? data->bottom : data->left, is_x ? data->top : data->right);
+        }
+    }
+    text_add(frame->svg, "\"/>\n");
+}
+
+/* The label stays within the drawing: at its edges it moves inwards. */
+static void draw_x_ticks(const struct frame *frame)
+{
+    text_add(frame->svg, "<g fill=\"" STYLE_INK "\" text-anchor=\"middle\">\n");
+    for (size_t i = 0; i < frame->x_ticks.n; i++) {
+        const struct tick *tick = &frame->x_ticks.at[i];
+        const double half = text_width_px(tick->label, strlen(tick->label), STYLE_TEXT_PX) / 2.0;
+        const double px = fmin(fmax(scale_px(&frame->x, tick->value), half + 1.0), frame->width - half - 1.0);
+        draw_label(frame->svg, px, frame->data.bottom + 19.0, "", tick->label, STYLE_TEXT_PX, 0.0);
+    }
+    text_add(frame->svg, "</g>\n");
+}
+
+static void draw_y_ticks(const struct frame *frame)
+{
+    text_add(frame->svg, "<g fill=\"" STYLE_INK "\" text-anchor=\"end\">\n");
+    for (size_t i = 0; i < frame->y_ticks.n; i++)
+        draw_label(frame->svg, frame->data.left - tick_px - 3.0, scale_px(&frame->y, frame->y_ticks.at[i].value) + 4.5, "",
+                   frame->y_ticks.at[i].label, STYLE_TEXT_PX, 0.0);
+    text_add(frame->svg, "</g>\n");
+}
+
+static void draw_upright_title(const struct frame *frame, const char *title, double x)
+{
+    if (title == NULL) return;
+    const double length = frame->data.bottom - frame->data.top;
+    draw_px(frame->svg, "<g transform=\"translate(", x);
+    draw_px(frame->svg, " ", (frame->data.top + frame->data.bottom) / 2.0);
+    text_add(frame->svg, ") rotate(-90)\">");
+    draw_label(frame->svg, 0.0, 0.0, " fill=\"" STYLE_QUIET "\" text-anchor=\"middle\"", title, STYLE_TEXT_PX,
+               length + 40.0);
+    text_add(frame->svg, "</g>\n");
+}
+
+static void draw_axis_titles(const struct frame *frame)
+{
+    const struct plot_chart *chart = frame->chart;
+    if (chart->x.title != NULL)
+        draw_label(frame->svg, (frame->data.left + frame->data.right) / 2.0, frame->height - 10.0,
+                   " fill=\"" STYLE_QUIET "\" text-anchor=\"middle\"", chart->x.title, STYLE_TEXT_PX,
+                   frame->data.right - frame->data.left);
+    draw_upright_title(frame, chart->y.title, FRAME_MARGIN_PX + 10.0);
+    if (chart->kind == PLOT_HEATMAP) draw_upright_title(frame, chart->z.title, frame->width - FRAME_MARGIN_PX + 2.0);
+}
+
+static void draw_title(const struct frame *frame)
+{
+    const struct plot_chart *chart = frame->chart;
+    const double room = frame->width - 2.0 * FRAME_MARGIN_PX;
+    double y = 28.0;
+    if (chart->title != NULL) {
+        draw_label(frame->svg, FRAME_MARGIN_PX, y, " font-size=\"16\" font-weight=\"600\" fill=\"" STYLE_INK "\"",
+                   chart->title, 1.1 * STYLE_TITLE_PX, room);
+        y += 19.0;
+    }
+    if (chart->subtitle != NULL)
+        draw_label(frame->svg, FRAME_MARGIN_PX, y, " fill=\"" STYLE_QUIET "\"", chart->subtitle, STYLE_TEXT_PX, room);
+}
+
+void frame_draw(const struct frame *frame)
+{
+    draw_px(frame->svg, "<rect width=\"", frame->width);
+    draw_px(frame->svg, "\" height=\"", frame->height);
+    text_add(frame->svg, "\" fill=\"#ffffff\"/>\n");
+    draw_title(frame);
+    legend_draw(frame);
+    text_add(frame->svg, "<g shape-rendering=\"crispEdges\">\n");
+    draw_grid(frame, true);
+    draw_grid(frame, false);
+    text_add(frame->svg, "</g>\n");
+    draw_x_ticks(frame);
+    draw_y_ticks(frame);
+    names_draw(frame);
+    draw_axis_titles(frame);
+}
+
+/* The axes themselves: along the bottom with ticks outwards, and at the left; zero, where it lies within. */
+void frame_draw_over(const struct frame *frame)
+{
+    const struct px_rect *data = &frame->data;
+    struct text *svg = frame->svg;
+    text_add(svg, "<path stroke=\"" STYLE_AXIS "\" fill=\"none\" shape-rendering=\"crispEdges\" d=\"");
+    draw_px(svg, "M", data->left);
+    draw_px(svg, " ", data->top);
+    draw_px(svg, "V", data->bottom);
+    draw_px(svg, "H", data->right);
+    for (size_t i = 0; i < frame->x_ticks.n; i++)
+        draw_path_across(frame, true, scale_px(&frame->x, frame->x_ticks.at[i].value), data->bottom,
+                         data->bottom + tick_px);
+    for (size_t i = 0; i < frame->y_ticks.n; i++)
+        draw_path_across(frame, false, scale_px(&frame->y, frame->y_ticks.at[i].value), data->left - tick_px, data->left);
+    if (frame->y_ticks.n > 0 && frame->y.kind != PLOT_LOG && frame->y.low < 0.0 && frame->y.high > 0.0)
+        draw_path_across(frame, false, scale_px(&frame->y, 0.0), data->left, data->right);
+    text_add(svg, "\"/>\n");
+}

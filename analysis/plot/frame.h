@@ -1,0 +1,67 @@
+/* Where everything of a chart lies: title and legend above, axes around, data within. */
+#ifndef ORRERY_ANALYSIS_PLOT_FRAME_H
+#define ORRERY_ANALYSIS_PLOT_FRAME_H
+
+#include "analysis/plot/draw.h"
+#include "analysis/plot/plot.h"
+#include "analysis/plot/ticks.h"
+
+#define FRAME_MARGIN_PX 14.0
+
+/* The names of categories beside an axis. */
+struct category_labels {
+    size_t every;     /* only each such one is named */
+    bool is_slanted;  /* along x, where they would not fit side by side */
+    int n_lines;      /* along x, broken between words */
+    double most_px;   /* longer ones are cut */
+    double depth_px;  /* how far they reach away from the axis */
+};
+
+struct frame {
+    const struct plot_chart *chart;
+    struct text *svg;
+    double width, height;  /* of the drawing */
+    struct px_rect data;   /* where the axes are */
+    double legend_top;     /* of its first row */
+    struct scale x, y, z;
+    struct ticks x_ticks, y_ticks, z_ticks;
+    bool x_is_named, y_is_named; /* by categories */
+    struct category_labels names;
+};
+
+/* Lays a chart out; nothing is drawn yet. */
+void frame_init(struct frame *frame, const struct plot_chart *chart, struct text *svg);
+
+/* Background, titles, grid and axes with ticks and names; over_data: those parts that lie over the data. */
+void frame_draw(const struct frame *frame);
+void frame_draw_over(const struct frame *frame);
+
+/* The name of a category, "" when it has none. */
+const char *frame_category(const struct frame *frame, size_t i);
+
+/* The extents of what a chart shows, before it is laid out. */
+void chart_extents(const struct plot_chart *chart, struct extent *x, struct extent *y, struct extent *z);
+
+/* --- the legend --- */
+
+/* Rows that a legend takes when `width_px` wide. */
+size_t legend_rows(const struct plot_chart *chart, double width_px);
+void legend_draw(const struct frame *frame);
+
+#define LEGEND_ROW_PX 20.0
+
+/* --- names of categories --- */
+
+void names_fit_x(struct category_labels *names, const struct plot_chart *chart, double slot_px);
+void names_fit_y(struct category_labels *names, const struct plot_chart *chart, double slot_px, double most_px);
+void names_draw(const struct frame *frame);
+
+/* --- the data, by kind --- */
+
+void draw_lines(const struct frame *frame);   /* line, step, CDF */
+void draw_bars(const struct frame *frame);    /* bars and dots */
+void draw_scatter(const struct frame *frame);
+void draw_heatmap(const struct frame *frame);
+void draw_gantt(const struct frame *frame);
+
+#endif
