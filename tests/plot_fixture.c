@@ -76,8 +76,8 @@ static void make_cdf(use_fn *use, void *context)
 
 static void make_bar(use_fn *use, void *context)
 {
-    static const char *const categories[] = {"fifo", "shortest job first", "tiresias", "easy backfilling",
-                                             "most GPUs first", "fewest GPUs first"};
+    static const char *const categories[] = {
+        "fifo", "shortest job first", "tiresias", "easy backfilling", "most GPUs first", "fewest GPUs first"};
     static const double mean[] = {5200, 2100, 2600, 3900, 6100, 2500};
     static const double mean_low[] = {4800, 1950, 2450, 3600, 5500, 2300};
     static const double mean_high[] = {5600, 2250, 2750, 4200, 6700, 2700};
@@ -137,7 +137,8 @@ static void make_heatmap(use_fn *use, void *context)
     for (size_t i = 0; i < N; i++) {
         hour[i] = 2.0 * (double)(i / ROWS);
         row[i] = i % ROWS;
-        use_frac[i] = i == 37 ? (double)NAN : rint(100.0 * (0.5 + 0.45 * sin(0.3 * hour[i] + 0.6 * (double)row[i]))) / 100.0;
+        use_frac[i] = i == 37 ? (double)NAN
+                              : rint(100.0 * (0.5 + 0.45 * sin(0.3 * hour[i] + 0.6 * (double)row[i]))) / 100.0;
     }
     const struct plot_series series[] = {{.n = N, .x = hour, .y = use_frac, .row = row}};
     const struct plot_chart chart = {.kind = PLOT_HEATMAP, .title = "GPU use by node and hour",
@@ -151,8 +152,8 @@ static void make_pareto(use_fn *use, void *context)
     static const double cost[] = {0.42, 0.55, 0.61, 0.72, 0.80, 0.95, 1.1, 1.3, 1.6, 0.66, 0.9, 1.5, 1.8, 1.2};
     static const double latency[] = {4.8, 2.6, 3.9, 1.5, 2.2, 0.92, 1.3, 0.61, 0.48, 2.9, 1.9, 0.9, 0.7, 1.9};
     static const bool on_front[] = {true, true, false, true, false, true, false, true, true};
-    static const char *const labels[] = {"tp1 b256", "tp2 b256", "tp1 b64", "tp4 b256", "tp2 b64", "tp4 b64", "tp8 b256",
-                                         "tp8 b64", "tp8 b16", "tp1 b16"};
+    static const char *const labels[] = {"tp1 b256", "tp2 b256", "tp1 b64", "tp4 b256", "tp2 b64",
+                                         "tp4 b64",  "tp8 b256", "tp8 b64", "tp8 b16",  "tp1 b16"};
     static const double paper_cost[] = {0.6, 1.0}, paper_latency[] = {2.4, 0.9};
     const struct plot_series series[] = {
         {.name = "A100", .n = 9, .x = cost, .y = latency, .on_front = on_front, .labels = labels},

@@ -70,7 +70,8 @@ static void draw_value(const struct frame *frame, const struct plot_series *seri
                STYLE_SMALL_PX, 0.0);
 }
 
-static void draw_bar(const struct frame *frame, size_t index, size_t i, const struct bar_place *places, double x, double y)
+static void draw_bar(const struct frame *frame, size_t index, size_t i, const struct bar_place *places, double x,
+                     double y)
 {
     const struct plot_series *series = &frame->chart->series[index];
     const double end = fmin(fmax(y, frame->data.top), frame->data.bottom), base = base_px(frame);
@@ -99,7 +100,8 @@ static void draw_entry(const struct frame *frame, size_t index, size_t i, const 
     if (isnan(y)) return;
     if (is_bar) draw_bar(frame, index, i, places, x, y);
     if (series->low != NULL && series->high != NULL)
-        mark_whisker(frame, is_bar ? STYLE_INK : style_of_series(chart, index).colour, x, series->low[i], series->high[i]);
+        mark_whisker(frame, is_bar ? STYLE_INK : style_of_series(chart, index).colour, x, series->low[i],
+                     series->high[i]);
     if (!is_bar) mark_point(frame, index, i, x, y);
     const bool has_room = chart->n_categories * places->n <= MOST_VALUES && mark_is_inside(frame, x, y);
     if (is_bar && has_room && !has_references(chart)) draw_value(frame, series, i, x, y, places);

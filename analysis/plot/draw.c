@@ -17,7 +17,7 @@ static bool is_xml_char(const char *chars, size_t n)
 
 static void add_escaped(struct text *svg, const char *chars, size_t n_bytes)
 {
-    for (size_t i = 0, n; i < n_bytes; i += n > 0 ? n : 1) {
+    for (size_t i = 0, n; i<n_bytes; i += n> 0 ? n : 1) {
         n = text_utf8_length(chars + i, n_bytes - i);
         if (!is_xml_char(chars + i, n))
             text_add(svg, replacement);

@@ -85,7 +85,8 @@ static void fit_x(struct frame *frame, const struct extent *data)
         frame->x_is_named = true;
         return;
     }
-    scale_fit(&frame->x, &chart->x, data, chart->kind == PLOT_SCATTER ? FIT_ROOM : FIT_TIGHT, frame->data.right - frame->data.left, x_tick_px);
+    scale_fit(&frame->x, &chart->x, data, chart->kind == PLOT_SCATTER ? FIT_ROOM : FIT_TIGHT,
+              frame->data.right - frame->data.left, x_tick_px);
     const bool is_whole = data->low <= data->high && !data->has_fraction;
     ticks_find(&frame->x_ticks, &frame->x, true, is_whole, STYLE_TEXT_PX, x_tick_px);
 }
@@ -209,8 +210,8 @@ static void draw_y_ticks(const struct frame *frame)
 {
     text_add(frame->svg, "<g fill=\"" STYLE_INK "\" text-anchor=\"end\">\n");
     for (size_t i = 0; i < frame->y_ticks.n; i++)
-        draw_label(frame->svg, frame->data.left - tick_px - 3.0, scale_px(&frame->y, frame->y_ticks.at[i].value) + 4.5, "",
-                   frame->y_ticks.at[i].label, STYLE_TEXT_PX, 0.0);
+        draw_label(frame->svg, frame->data.left - tick_px - 3.0, scale_px(&frame->y, frame->y_ticks.at[i].value) + 4.5,
+                   "", frame->y_ticks.at[i].label, STYLE_TEXT_PX, 0.0);
     text_add(frame->svg, "</g>\n");
 }
 
@@ -282,7 +283,8 @@ void frame_draw_over(const struct frame *frame)
         draw_path_across(frame, true, scale_px(&frame->x, frame->x_ticks.at[i].value), data->bottom,
                          data->bottom + tick_px);
     for (size_t i = 0; i < frame->y_ticks.n; i++)
-        draw_path_across(frame, false, scale_px(&frame->y, frame->y_ticks.at[i].value), data->left - tick_px, data->left);
+        draw_path_across(frame, false, scale_px(&frame->y, frame->y_ticks.at[i].value), data->left - tick_px,
+                         data->left);
     if (frame->y_ticks.n > 0 && frame->y.kind != PLOT_LOG && frame->y.low < 0.0 && frame->y.high > 0.0)
         draw_path_across(frame, false, scale_px(&frame->y, 0.0), data->left, data->right);
     text_add(svg, "\"/>\n");

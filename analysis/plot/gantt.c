@@ -41,7 +41,8 @@ static void collect(const struct frame *frame, struct bars *bars)
         for (size_t i = 0; i < series->n; i++) {
             const double from = series->x[i], to = series->x_end[i];
             if (!scale_has(frame->x.kind, from) || !scale_has(frame->x.kind, to)) continue;
-            if (series->row[i] >= chart->n_categories || to < frame->x.low || from > frame->x.high || to < from) continue;
+            if (series->row[i] >= chart->n_categories || to < frame->x.low || from > frame->x.high || to < from)
+                continue;
             bars->at[bars->n++] = (struct bar){.row = series->row[i], .series = k, .entry = i, .from = from, .to = to};
         }
     }

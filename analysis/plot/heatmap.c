@@ -230,8 +230,8 @@ static void draw_colours(const struct frame *frame, double left, double right)
         char colour[8];
         style_heat(level, colour);
         text_add(frame->svg, "<rect");
-        draw_rect_place(frame->svg, &(struct px_rect){left, data->bottom - step * (level + 1), right,
-                                                      data->bottom - step * level});
+        draw_rect_place(frame->svg,
+                        &(struct px_rect){left, data->bottom - step * (level + 1), right, data->bottom - step * level});
         text_printf(frame->svg, " fill=\"%s\"/>\n", colour);
     }
     text_add(frame->svg, "</g>\n");

@@ -98,7 +98,7 @@ void legend_draw(const struct frame *frame)
                              frame->chart->lines[entry.line].is_dashed
                                  ? " stroke=\"" STYLE_QUIET "\" stroke-width=\"1.2\" stroke-dasharray=\"5 4\""
                                  : " stroke=\"" STYLE_INK "\" stroke-width=\"1.2\"");
-        draw_label(frame->svg, left + entry.x + sample_px + sample_gap_px, y + 4.5, " fill=\"" STYLE_INK "\"", entry.name,
-                   STYLE_TEXT_PX, entry.width_px - sample_px - sample_gap_px + 1.0);
+        draw_label(frame->svg, left + entry.x + sample_px + sample_gap_px, y + 4.5, " fill=\"" STYLE_INK "\"",
+                   entry.name, STYLE_TEXT_PX, entry.width_px - sample_px - sample_gap_px + 1.0);
     }
 }

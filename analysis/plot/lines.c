@@ -16,8 +16,9 @@ enum { DENSE_POINTS = 1500 };                 /* such long lines are drawn thinn
 static void begin_path(const struct frame *frame, size_t i, size_t n_points)
 {
     const struct series_style style = style_of_series(frame->chart, i);
-    text_printf(frame->svg, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"%s\" stroke-linejoin=\"round\" "
-                            "stroke-linecap=\"round\"%s d=\"",
+    text_printf(frame->svg,
+                "<path fill=\"none\" stroke=\"%s\" stroke-width=\"%s\" stroke-linejoin=\"round\" "
+                "stroke-linecap=\"round\"%s d=\"",
                 style.colour, n_points > DENSE_POINTS ? "1.3" : "1.8", style.dashes);
 }
 

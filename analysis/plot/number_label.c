@@ -9,8 +9,9 @@
 /* m × 10ⁿ, the mantissa with as few digits as it takes, up to four. */
 static void format_power(double value, char label[TICK_LABEL_BYTES])
 {
-    static const char *const digits[] = {"\xe2\x81\xb0", "\xc2\xb9",     "\xc2\xb2",     "\xc2\xb3",     "\xe2\x81\xb4",
-                                         "\xe2\x81\xb5", "\xe2\x81\xb6", "\xe2\x81\xb7", "\xe2\x81\xb8", "\xe2\x81\xb9"};
+    static const char *const digits[] = {"\xe2\x81\xb0", "\xc2\xb9",     "\xc2\xb2",     "\xc2\xb3",
+                                         "\xe2\x81\xb4", "\xe2\x81\xb5", "\xe2\x81\xb6", "\xe2\x81\xb7",
+                                         "\xe2\x81\xb8", "\xe2\x81\xb9"};
     char plain[TICK_LABEL_BYTES], power[TICK_LABEL_BYTES] = "";
     snprintf(plain, sizeof plain, "%.3e", value);
     char *exponent = strchr(plain, 'e');
@@ -27,7 +28,10 @@ static void format_power(double value, char label[TICK_LABEL_BYTES])
     if (fabs(mantissa) == 1.0)
         snprintf(label, TICK_LABEL_BYTES, "%s10%.20s", mantissa < 0.0 ? "-" : "", power);
     else
-        snprintf(label, TICK_LABEL_BYTES, "%.4g\xc3\x97" "10%.16s", mantissa, power);
+        snprintf(label, TICK_LABEL_BYTES,
+                 "%.4g\xc3\x97"
+                 "10%.16s",
+                 mantissa, power);
 }
 
 /* The suffix for numbers up to `most`, and what it stands for. */

@@ -43,8 +43,8 @@ static double round_step_decimal(double value)
 
 double scale_round_step(enum plot_scale kind, double value)
 {
-    static const double clock_s[] = {1,   2,   5,    10,   15,   30,   60,    120,   300,  600,
-                                     900, 1800, 3600, 7200, 10800, 21600, 43200, 86400};
+    static const double clock_s[] = {1,   2,   5,    10,   15,   30,    60,    120,   300,
+                                     600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400};
     enum { N = sizeof clock_s / sizeof clock_s[0] };
     if (kind != PLOT_TIME || value <= clock_s[0] * 0.5) return round_step_decimal(value);
     for (int i = 0; i < N; i++)

@@ -49,8 +49,9 @@ static void draw_cloud(const struct frame *frame, size_t index)
         return;
     }
     const size_t n = find_cells(frame, series, cells);
-    text_printf(frame->svg, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"3.2\" stroke-linecap=\"round\" "
-                            "stroke-opacity=\"0.45\" d=\"",
+    text_printf(frame->svg,
+                "<path fill=\"none\" stroke=\"%s\" stroke-width=\"3.2\" stroke-linecap=\"round\" "
+                "stroke-opacity=\"0.45\" d=\"",
                 style_of_series(frame->chart, index).colour);
     for (size_t i = 0; i < n; i++) {
         if (i > 0 && cells[i] == cells[i - 1]) continue;

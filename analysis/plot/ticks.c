@@ -138,7 +138,8 @@ static void find_log(struct ticks *ticks, const struct scale *scale, bool beside
     const double decades = log10(scale->high / scale->low);
     for (size_t i = 0; i < sizeof leads / sizeof *leads; i++) {
         place_log(ticks, scale, leads[i], 1);
-        const bool is_dense = (leads[i] == ALL && decades > 1.0) || (leads[i] != ONE && (double)ticks->n * 0.6 * tick_px > length_px(scale));
+        const bool is_dense = (leads[i] == ALL && decades > 1.0) ||
+                              (leads[i] != ONE && (double)ticks->n * 0.6 * tick_px > length_px(scale));
         if (ticks->n >= 2 && ticks->n < TICKS_MAX && !is_dense && labels_fit(ticks, scale, beside, size_px)) {
             place_log_minor(ticks, scale);
             return;

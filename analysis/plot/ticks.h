@@ -20,7 +20,8 @@ struct ticks {
 /* Ticks at round values, about `tick_px` pixels apart, so that labels do not run into each other; `beside`: they stand
  * side by side (x), else one above the other. from_px and to_px of the scale must be known, at least by their distance.
  * `whole`: none at fractions. */
-void ticks_find(struct ticks *ticks, const struct scale *scale, bool beside, bool whole, double size_px, double tick_px);
+void ticks_find(struct ticks *ticks, const struct scale *scale, bool beside, bool whole, double size_px,
+                double tick_px);
 
 /* Width of the widest label. */
 double ticks_widest_px(const struct ticks *ticks, double size_px);

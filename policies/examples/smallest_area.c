@@ -51,7 +51,8 @@ static const struct job_view *impatient(const struct state *state, sim_ns now_ns
 {
     const struct job_view *found = NULL;
     for (const struct job *job = state->first; job != NULL; job = job->next)
-        if (now_ns - job->view->submit_ns > state->patience_ns && (found == NULL || job->view->sequence < found->sequence))
+        if (now_ns - job->view->submit_ns > state->patience_ns &&
+            (found == NULL || job->view->sequence < found->sequence))
             found = job->view;
     return found;
 }

@@ -36,7 +36,8 @@ static void name_plugin(struct plugin *plugin)
 
 /* --- Checks of a policy --- */
 
-static int fail_policy(const struct plugin *plugin, const char *hint, struct diag *diag, const char *name, const char *text)
+static int fail_policy(const struct plugin *plugin, const char *hint, struct diag *diag, const char *name,
+                       const char *text)
 {
     return diag_error(diag, SIM_E_USAGE, plugin->path, hint, "policy '%s' %s", name, text);
 }
@@ -105,7 +106,8 @@ static int check_policy(const struct plugins *plugins, const struct plugin *plug
     if (policy->name == NULL || !is_policy_name(policy->name))
         return fail_policy(plugin, "use letters, digits, '-', '.', '_' and '+'", diag, policy->name ? policy->name : "",
                            "has no proper name");
-    if (policy->summary == NULL) return fail_policy(plugin, "say in a line what it does", diag, policy->name, "has no summary");
+    if (policy->summary == NULL)
+        return fail_policy(plugin, "say in a line what it does", diag, policy->name, "has no summary");
     if ((policy->params == NULL) != (policy->params_bytes == 0))
         return fail_policy(plugin, "set params and params_bytes, or neither", diag, policy->name,
                            "declares parameters without a size, or a size without parameters");
@@ -160,7 +162,8 @@ static int load_table(struct plugin *plugin, struct diag *diag)
                           "it is no plug-in: it has no 'orrery_policies'");
     memcpy(&list, &symbol, sizeof list);
     plugin->policies.policies = list();
-    while (plugin->policies.policies != NULL && plugin->policies.policies[plugin->policies.n] != NULL) plugin->policies.n++;
+    while (plugin->policies.policies != NULL && plugin->policies.policies[plugin->policies.n] != NULL)
+        plugin->policies.n++;
     return 0;
 }
 
@@ -182,8 +185,8 @@ static int load(const struct plugins *plugins, struct plugin *plugin, struct dia
     plugin->handle = open_object(plugin->path);
     if (plugin->handle == NULL) {
         const char *why = dlerror();
-        return diag_error(diag, SIM_E_USAGE, plugin->path, "build it with 'cc -shared -fPIC'", "it cannot be loaded: %s",
-                          why != NULL ? why : "out of memory");
+        return diag_error(diag, SIM_E_USAGE, plugin->path, "build it with 'cc -shared -fPIC'",
+                          "it cannot be loaded: %s", why != NULL ? why : "out of memory");
     }
     code = load_table(plugin, diag);
     return code == 0 ? check_policies(plugins, plugin, diag) : code;
@@ -213,7 +216,8 @@ void plugins_close(struct plugins *plugins)
 
 /* --- What they bring --- */
 
-bool plugins_alternative(const struct plugins *plugins, const char *family, size_t index, struct config_alternative *out)
+bool plugins_alternative(const struct plugins *plugins, const char *family, size_t index,
+                         struct config_alternative *out)
 {
     for (size_t i = 0; plugins != NULL && i < plugins->n; i++) {
         for (size_t k = 0; k < plugins->items[i].policies.n; k++) {
@@ -270,8 +274,8 @@ static int check_entry(const struct plugins *plugins, const char *entry, size_t 
         if (strlen(plugin->name) == n_name && strncmp(plugin->name, entry, n_name) == 0) same_name = plugin;
     }
     if (same_name == NULL)
-        return diag_error(diag, SIM_E_USAGE, where, "load it with --plugin", "the run had a policy of the plug-in '%.*s'",
-                          (int)n_name, entry);
+        return diag_error(diag, SIM_E_USAGE, where, "load it with --plugin",
+                          "the run had a policy of the plug-in '%.*s'", (int)n_name, entry);
     diag_warning(diag, where, NULL, "%s is not the file that the run had: its hash is %s, that one's was %.*s",
                  same_name->path, same_name->hash, (int)(n - n_name - 1), hash);
     return 0;
