@@ -107,7 +107,15 @@ static int put_small(const struct sink *sink, struct rng *rng, int64_t id)
     struct warning_row warning = {random_real(rng), random_text(rng), random_text(rng), random_integer(rng)};
     struct histogram_row histogram = {name, 0.5 * (double)id, random_real(rng), random_integer(rng)};
     struct metric_row metric = {name, random_text(rng), random_real(rng)};
-    int code = sink->sample != NULL ? sink->sample(sink->context, &sample) : 0;
+    struct placement_row placement = {.job = id,
+                                      .node = random_integer(rng),
+                                      .gpus = random_integer(rng),
+                                      .start_s = random_real(rng),
+                                      .end_s = random_real(rng)};
+    struct decision_row detail = {random_real(rng), random_text(rng), random_text(rng), id, random_text(rng)};
+    int code = sink->placement != NULL ? sink->placement(sink->context, &placement) : 0;
+    if (code == 0 && sink->detail != NULL) code = sink->detail(sink->context, &detail);
+    if (code == 0 && sink->sample != NULL) code = sink->sample(sink->context, &sample);
     if (code == 0) code = sink->warning(sink->context, &warning);
     if (code == 0) code = sink->histogram(sink->context, &histogram);
     return code != 0 ? code : sink->metric(sink->context, &metric);

@@ -2,6 +2,7 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/setup.h"
 #include "sim/cli/simulate.h"
+#include "sim/cli/timeline_options.h"
 #include "sim/cli/version.h"
 #include "sim/store/readback.h"
 
@@ -11,6 +12,7 @@
 struct run_options {
     struct option_texts settings;
     const char *seed, *name, *output, *from;
+    const char *timeline, *timeline_window, *timeline_sample;
     int keep, queue, check;
     bool json, quiet, dump_config, single_step, strict_domain, resume;
 };
@@ -32,6 +34,10 @@ static const struct option run_options[] = {
     {NULL, "keep", 0, OPTION_CHOICE, AT(keep), "rows|metrics|decisions", keeps,
      "rows of all requests and jobs; metrics only; or rows with every decision"},
     {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL, "first remove runs that a killed process left open"},
+    {NULL, "timeline", 0, OPTION_TEXT, AT(timeline), "FILE.json[.gz]", NULL,
+     "what replicas, requests, jobs did when, for ui.perfetto.dev"},
+    {NULL, "timeline-window", 0, OPTION_TEXT, AT(timeline_window), "FROM:TO", NULL, "only this part of it: 10s:1min"},
+    {NULL, "timeline-sample", 0, OPTION_TEXT, AT(timeline_sample), "1/N", NULL, "only one of N requests in it"},
     {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print one JSON object"},
     {NULL, "quiet", 'q', OPTION_FLAG, AT(quiet), NULL, NULL, "no progress and no closing line"},
     {"How it is computed (the result stays the same)", "queue", 0, OPTION_CHOICE, AT(queue), "calendar|heap", queues,
@@ -57,6 +63,9 @@ static int run_setup(struct cli *cli, const struct run_options *options, const s
                      char result_hash[HASH_HEX_CHARS])
 {
     if (options->dump_config) return dump_config(cli, setup);
+    struct timeline_options part;
+    int code = timeline_options_parse(options->timeline_window, options->timeline_sample, &part, &cli->diag);
+    if (code != 0) return code;
     struct simulate_options how = {.output = options->output,
                                    .resume = options->resume,
                                    .json = options->json,
@@ -64,7 +73,9 @@ static int run_setup(struct cli *cli, const struct run_options *options, const s
                                    .heap_queue = strcmp(queues[options->queue], "heap") == 0,
                                    .single_step = options->single_step,
                                    .check_events = strcmp(checks[options->check], "event") == 0,
-                                   .strict_domain = options->strict_domain};
+                                   .strict_domain = options->strict_domain,
+                                   .timeline = options->timeline,
+                                   .timeline_part = &part};
     return simulate(cli, &how, setup, result_hash);
 }
 
@@ -146,6 +157,8 @@ static int run(struct cli *cli, const struct cli_call *call)
     const struct run_options *options = call->options;
     if (options->resume && options->output == NULL)
         return fail_usage(cli, "name the results database with -o", "'--resume' has nothing to resume");
+    if (options->timeline == NULL && (options->timeline_window != NULL || options->timeline_sample != NULL))
+        return fail_usage(cli, "name the file with --timeline", "there is no timeline to take a part of");
     if (options->from == NULL && call->n_arguments == 0)
         return fail_usage(cli, "usage: orrery run SCENARIO, or --from DB:RUN", "there is no scenario to run");
     if (options->from == NULL) return run_scenario(cli, options, call->arguments[0]);

@@ -17,6 +17,7 @@ struct running {
     const struct setup *setup;
     struct world *world;
     struct recording recording;
+    struct timeline *timeline; /* NULL: none */
     struct summary summary;
     struct progress progress;
     struct world_result result;
@@ -59,12 +60,20 @@ static int check_domain(const struct running *running)
                       100 * share);
 }
 
+static int end_timeline(struct running *running, bool failed)
+{
+    struct timeline *timeline = running->timeline;
+    running->timeline = NULL;
+    return timeline_close(timeline, failed);
+}
+
 /* Keeps and prints what a run came to that has ended in order, was interrupted or stalled. */
 static int finish(struct running *running, const char *status, char result_hash[HASH_HEX_CHARS])
 {
     struct cli *cli = running->cli;
     int code = recording_end(&running->recording, status, running->result.extrapolated_frac,
                              running->result.engine.fired, result_hash, &cli->diag);
+    if (code == 0) code = end_timeline(running, false);
     if (code != 0) return code;
     struct summary_run head = {.version = version_text(),
                                .scenario = running->setup->scenario.name,
@@ -94,6 +103,7 @@ static int run_world(struct running *running, char result_hash[HASH_HEX_CHARS])
     summary_init(&running->summary);
     tee_add(&tee, recording_sink(&running->recording));
     tee_add(&tee, summary_sink(&running->summary));
+    if (running->timeline != NULL) tee_add(&tee, timeline_sink(running->timeline));
     struct sink sink = tee_sink(&tee);
     int code = world_run(running->world, &sink, &running->result);
     progress_end(&running->progress);
@@ -111,11 +121,14 @@ int simulate(struct cli *cli, const struct simulate_options *options, const stru
     progress_init(&running.progress, cli->err, options->quiet, setup->scenario.until_ns);
     int code = create_world(&running);
     if (code != 0) return code;
-    code = recording_begin(&running.recording, options->output, options->resume, setup, &cli->diag);
+    if (options->timeline != NULL)
+        code = timeline_open(options->timeline, options->timeline_part, &running.timeline, &cli->diag);
+    if (code == 0) code = recording_begin(&running.recording, options->output, options->resume, setup, &cli->diag);
     if (code == 0) {
         code = run_world(&running, result_hash);
         recording_close(&running.recording);
     }
+    end_timeline(&running, true);
     world_destroy(running.world);
     return code;
 }

@@ -7,6 +7,7 @@
 
 #include "sim/cli/cli.h"
 #include "sim/cli/setup.h"
+#include "sim/store/timeline.h"
 #include "sim/world/sink.h"
 #include "sim/world/world.h"
 
@@ -16,6 +17,8 @@ struct simulate_options {
     const char *output; /* results database; NULL: none */
     bool resume, json, quiet;
     bool heap_queue, single_step, check_events, strict_domain;
+    const char *timeline; /* file; NULL: none */
+    const struct timeline_options *timeline_part;
 };
 
 /* Writes the result hash to `result_hash`, an empty text when there is none. Returns 0 or a negative code, with findings

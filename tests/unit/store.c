@@ -219,6 +219,32 @@ static void result_hash_is_of_the_set_of_rows(void)
     CHECK(strcmp(other, hash) != 0);
 }
 
+/* Rows of every table, put back into the file in the opposite order, have the hash that they were written with. */
+static void the_order_in_the_file_does_not_matter(void)
+{
+    const char *path = fresh_path();
+    struct diag diag;
+    char hash[HASH_HEX_CHARS], again[HASH_HEX_CHARS], sql[256];
+    sqlite3 *db;
+    diag_init(&diag);
+    MUST(store_write_run(path, &inline_writer, 300, 4, hash, &diag) == 0);
+    MUST(sqlite3_open(path, &db) == SQLITE_OK);
+    for (int i = 0; i < TABLE_COUNT; i++) {
+        const char *name = schema_tables[i].name;
+        bool has_rowid = i != TABLE_METRIC && i != TABLE_HISTOGRAM;
+        snprintf(sql, sizeof sql,
+                 "CREATE TEMP TABLE kept AS SELECT * FROM %s ORDER BY %s DESC; DELETE FROM %s;"
+                 "INSERT INTO %s SELECT * FROM kept; DROP TABLE kept",
+                 name, has_rowid ? "rowid" : "name", name, name);
+        CHECK_EQ_INT(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+        CHECK(sqlite3_total_changes(db) > 20 * (i + 1));
+    }
+    sqlite3_close(db);
+    CHECK_EQ_INT(results_rehash(path, 1, again, &diag), 0);
+    CHECK_EQ_STR(again, hash);
+    check_no_errors(&diag);
+}
+
 static void runs_are_appended_and_repeat_their_hash(void)
 {
     const char *path = fresh_path();
@@ -279,6 +305,8 @@ static void tampering_changes_the_rehash(void)
         "UPDATE decision SET subject = 6 WHERE subject = 5",
         "UPDATE sample SET entity = entity || 'x' WHERE rowid = 2",
         "DELETE FROM warning WHERE rowid = 1",
+        "UPDATE placement SET job = job + 1 WHERE rowid = 2",
+        "DELETE FROM placement WHERE rowid = 3",
     };
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         const char *path = fresh_path();
@@ -309,6 +337,7 @@ static void keeping_metrics_leaves_the_large_tables_empty(void)
     MUST(results_begin_run(results, &info, &run_id, &diag) == 0);
     struct sink sink = results_sink(results);
     CHECK(sink.request == NULL && sink.job == NULL && sink.sample == NULL && sink.decision == NULL);
+    CHECK(sink.placement == NULL && sink.detail == NULL && sink.batch == NULL);
     CHECK_EQ_INT(store_put_rows(&sink, 70, 1), 0);
     CHECK_EQ_INT(results_end_run(results, &store_run_end, hash, &diag), 0);
     results_close(results);
@@ -321,6 +350,32 @@ static void keeping_metrics_leaves_the_large_tables_empty(void)
     CHECK_EQ_INT(results_rehash(path, 1, again, &diag), 0);
     CHECK_EQ_STR(again, hash);
     check_no_errors(&diag);
+}
+
+static void details_are_decisions_for_those_who_keep_them(void)
+{
+    static const struct {
+        enum results_keep keep;
+        const char *n_decisions;
+    } cases[] = {{KEEP_ROWS, "14"}, {KEEP_DECISIONS, "24"}}; /* 70 rows: a decision with every fifth, details with every seventh */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *path = fresh_path();
+        struct diag diag;
+        struct results *results;
+        struct run_info info = store_run_info;
+        int64_t run_id;
+        char hash[HASH_HEX_CHARS];
+        info.keep = cases[i].keep;
+        diag_init(&diag);
+        MUST(results_open(path, &inline_writer, &results, &diag) == 0);
+        MUST(results_begin_run(results, &info, &run_id, &diag) == 0);
+        struct sink sink = results_sink(results);
+        CHECK_EQ_INT(store_put_rows(&sink, 70, 1), 0);
+        CHECK_EQ_INT(results_end_run(results, &store_run_end, hash, &diag), 0);
+        results_close(results);
+        CHECK_EQ_STR(store_query(path, "SELECT count(*) FROM decision"), cases[i].n_decisions);
+        check_no_errors(&diag);
+    }
 }
 
 static void texts_longer_than_a_block_are_stored(void)
@@ -438,11 +493,13 @@ TEST_SUITE(store)
     TEST(layouts_agree_with_the_tables);
     TEST(writer_thread_writes_the_same_file);
     TEST(result_hash_is_of_the_set_of_rows);
+    TEST(the_order_in_the_file_does_not_matter);
     TEST(runs_are_appended_and_repeat_their_hash);
     TEST(several_runs_go_through_one_opening);
     TEST(tampering_changes_the_rehash);
     TEST(keeping_metrics_leaves_the_large_tables_empty);
     TEST(texts_longer_than_a_block_are_stored);
+    TEST(details_are_decisions_for_those_who_keep_them);
     TEST(hash_of_given_rows_stays);
     TEST(names_of_runs_are_taken_apart);
     TEST(provenance_reads_back);

@@ -1,0 +1,293 @@
+#include "sim/store/timeline.h"
+
+#include "sim/core/mem.h"
+#include "sim/core/output.h"
+#include "sim/store/timeline_event.h"
+#include "sim/store/timeline_jobs.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A process of replicas: its place in the list gives its id. */
+struct service {
+    char *name;
+    int64_t n_replicas; /* threads named so far */
+};
+
+struct timeline {
+    struct output *output;
+    struct diag *diag;
+    char *path;
+    struct timeline_options options;
+    struct span window;
+    struct service *services;
+    size_t n_services, latest; /* the service that was looked up last */
+    struct timeline_jobs jobs;
+    struct request_row *unfinished; /* they end when the run does; `service` is NULL, `cached_tokens` the process */
+    size_t n_unfinished, unfinished_capacity;
+    int64_t end_ns, bytes;
+};
+
+static bool in_window(const struct timeline *timeline, struct span span)
+{
+    return span.from_ns <= timeline->window.to_ns && span.to_ns >= timeline->window.from_ns;
+}
+
+/* After an event: writes what has gathered. */
+static int flush(struct timeline *timeline)
+{
+    const struct text *text = output_text(timeline->output);
+    size_t before = text->length;
+    int code = output_flush(timeline->output, timeline->diag);
+    if (text->length == 0) timeline->bytes += (int64_t)before;
+    return code;
+}
+
+/* The process of a service of which `n` characters are the name; named when it is new. SIM_E_NOMEM when it cannot be. */
+static int64_t service_pid(struct timeline *timeline, const char *name, size_t n)
+{
+    for (size_t i = 0; i < timeline->n_services; i++) {
+        size_t k = (timeline->latest + i) % timeline->n_services;
+        const char *known = timeline->services[k].name;
+        if (strncmp(known, name, n) != 0 || known[n] != 0) continue;
+        timeline->latest = k;
+        return PID_SERVICES + (int64_t)k;
+    }
+    struct service *grown = mem_realloc(timeline->services, (timeline->n_services + 1) * sizeof *grown);
+    if (grown == NULL) return SIM_E_NOMEM;
+    timeline->services = grown;
+    char *copy = mem_zalloc(n + 1, 1);
+    if (copy == NULL) return SIM_E_NOMEM;
+    memcpy(copy, name, n);
+    timeline->latest = timeline->n_services++;
+    grown[timeline->latest] = (struct service){.name = copy};
+    int64_t pid = PID_SERVICES + (int64_t)timeline->latest;
+    struct text title;
+    text_init(&title);
+    text_printf(&title, "service %s", copy);
+    if (!title.failed) timeline_name(output_text(timeline->output), pid, 0, title.chars);
+    int code = title.failed ? SIM_E_NOMEM : 0;
+    text_fini(&title);
+    return code != 0 ? code : pid;
+}
+
+/* --- Batches --- */
+
+static void name_replicas(struct timeline *timeline, int64_t pid, int64_t replica)
+{
+    struct service *service = &timeline->services[pid - PID_SERVICES];
+    char name[32];
+    for (; service->n_replicas <= replica; service->n_replicas++) {
+        snprintf(name, sizeof name, "replica %" PRId64, service->n_replicas);
+        timeline_name(output_text(timeline->output), pid, service->n_replicas + 1, name);
+    }
+}
+
+static int on_batch(void *context, const struct batch_row *row)
+{
+    struct timeline *timeline = context;
+    struct span span = {timeline_ns(row->start_s), timeline_ns(row->end_s)};
+    if (!in_window(timeline, span)) return 0;
+    int64_t pid = service_pid(timeline, row->service, strlen(row->service));
+    if (pid < 0) return (int)pid;
+    name_replicas(timeline, pid, row->replica);
+    const char *name = row->prefill_sequences == 0 ? "decode" : row->decoding == 0 ? "prefill" : "prefill + decode";
+    struct text *text = output_text(timeline->output);
+    timeline_begin(text, 'X', pid, row->replica + 1, span.from_ns);
+    timeline_duration(text, span);
+    text_printf(text,
+                ",\"name\":\"%s\",\"args\":{\"iterations\":%" PRId64 ",\"prefill_sequences\":%" PRId64
+                ",\"prefill_tokens\":%" PRId64 ",\"decoding\":%" PRId64 "}}",
+                name, row->iterations, row->prefill_sequences, row->prefill_tokens, row->decoding);
+    return flush(timeline);
+}
+
+/* --- Requests --- */
+
+static bool is_shown(const struct timeline *timeline, int64_t id)
+{
+    uint64_t x = (uint64_t)id + UINT64_C(0x9e3779b97f4a7c15); /* the finalizer of SplitMix64 (Steele et al., 2014) */
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return (x ^ (x >> 31)) % (uint64_t)timeline->options.one_in == 0;
+}
+
+/* One end ('b' or 'e') of a span of a request. */
+static void add_end(struct text *text, char kind, int64_t pid, int64_t id, int64_t at_ns, const char *name)
+{
+    timeline_begin(text, kind, pid, 0, at_ns);
+    text_printf(text, ",\"cat\":\"requests of %" PRId64 "\",\"id\":%" PRId64 ",\"name\":\"%s\"", pid, id, name);
+}
+
+static void add_part(struct text *text, int64_t pid, int64_t id, struct span span, const char *name)
+{
+    if (span.from_ns == span.to_ns) return;
+    add_end(text, 'b', pid, id, span.from_ns, name);
+    text_add(text, "}");
+    add_end(text, 'e', pid, id, span.to_ns, name);
+    text_add(text, "}");
+}
+
+/* The time of an event so many seconds after the arrival; the end where it never came. */
+static int64_t after(const struct request_row *row, double wait_s, int64_t end_ns)
+{
+    return isnan(wait_s) ? end_ns : timeline_ns(row->arrival_s + wait_s);
+}
+
+static int write_request(struct timeline *timeline, const struct request_row *row, int64_t pid, int64_t end_ns)
+{
+    int64_t arrival_ns = timeline_ns(row->arrival_s);
+    int64_t scheduled_ns = after(row, row->queue_s, end_ns), first_token_ns = after(row, row->ttft_s, end_ns);
+    struct text *text = output_text(timeline->output);
+    char name[32];
+    if (!in_window(timeline, (struct span){arrival_ns, end_ns})) return 0;
+    snprintf(name, sizeof name, "request %" PRId64, row->id);
+    add_end(text, 'b', pid, row->id, arrival_ns, name);
+    text_printf(text,
+                ",\"args\":{\"prompt_tokens\":%" PRId64 ",\"output_tokens\":%" PRId64 ",\"replica\":%" PRId64
+                ",\"preemptions\":%" PRId64 ",\"status\":\"%s\"}}",
+                row->prompt_tokens, row->output_tokens, row->replica, row->preemptions, row->status);
+    add_part(text, pid, row->id, (struct span){arrival_ns, scheduled_ns}, "queued");
+    add_part(text, pid, row->id, (struct span){scheduled_ns, first_token_ns}, "prefill");
+    add_part(text, pid, row->id, (struct span){first_token_ns, end_ns}, "decode");
+    add_end(text, 'e', pid, row->id, end_ns, name);
+    text_add(text, "}");
+    return flush(timeline);
+}
+
+static int defer(struct timeline *timeline, const struct request_row *row, int64_t pid)
+{
+    if (timeline->n_unfinished == timeline->unfinished_capacity) {
+        size_t capacity = 2 * timeline->unfinished_capacity + 64;
+        struct request_row *grown = mem_realloc(timeline->unfinished, capacity * sizeof *grown);
+        if (grown == NULL) return SIM_E_NOMEM;
+        timeline->unfinished = grown;
+        timeline->unfinished_capacity = capacity;
+    }
+    struct request_row *kept = &timeline->unfinished[timeline->n_unfinished++];
+    *kept = *row;
+    kept->service = NULL;
+    kept->status = "unfinished";
+    kept->cached_tokens = pid;
+    return 0;
+}
+
+static int on_request(void *context, const struct request_row *row)
+{
+    struct timeline *timeline = context;
+    if (!is_shown(timeline, row->id) || strcmp(row->status, "rejected") == 0) return 0;
+    int64_t pid = service_pid(timeline, row->service, strlen(row->service));
+    if (pid < 0) return (int)pid;
+    if (isnan(row->e2e_s)) return defer(timeline, row, pid);
+    return write_request(timeline, row, pid, timeline_ns(row->arrival_s + row->e2e_s));
+}
+
+/* --- Jobs, counters, the end --- */
+
+static int on_placement(void *context, const struct placement_row *row)
+{
+    struct timeline *timeline = context;
+    struct span span = {timeline_ns(row->start_s), timeline_ns(row->end_s)};
+    return in_window(timeline, span) ? timeline_jobs_add(&timeline->jobs, row) : 0;
+}
+
+/* "replica.waiting" of "chat/1" is the counter "replica.waiting 1" of the service "chat". */
+static int on_sample(void *context, const struct sample_row *row)
+{
+    struct timeline *timeline = context;
+    int64_t at_ns = timeline_ns(row->t_s), pid = PID_SITE;
+    if (!in_window(timeline, (struct span){at_ns, at_ns}) || !isfinite(row->value)) return 0;
+    size_t n = strcspn(row->entity, "/");
+    if (n > 0) pid = service_pid(timeline, row->entity, n);
+    if (pid < 0) return (int)pid;
+    struct text *text = output_text(timeline->output);
+    timeline_begin(text, 'C', pid, 0, at_ns);
+    text_printf(text, ",\"name\":\"%s%s%s\",\"args\":{\"value\":", row->series, row->entity[n] != 0 ? " " : "",
+                row->entity[n] != 0 ? row->entity + n + 1 : "");
+    text_json_number(text, row->value);
+    text_add(text, "}}");
+    return flush(timeline);
+}
+
+static int on_metric(void *context, const struct metric_row *row)
+{
+    struct timeline *timeline = context;
+    if (strcmp(row->name, "sim.end_s") == 0) timeline->end_ns = timeline_ns(row->value);
+    return 0;
+}
+
+static int write_rest(struct timeline *timeline)
+{
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < timeline->n_unfinished; i++) {
+        const struct request_row *row = &timeline->unfinished[i];
+        code = write_request(timeline, row, row->cached_tokens, timeline->end_ns);
+    }
+    if (code == 0) code = timeline_jobs_write(&timeline->jobs, timeline->output, timeline->diag);
+    text_add(output_text(timeline->output), "\n]}\n");
+    return code;
+}
+
+static void warn_if_large(const struct timeline *timeline)
+{
+    if (timeline->bytes < TIMELINE_LARGE_BYTES) return;
+    diag_warning(timeline->diag, timeline->path, "take a part of it: --timeline-window 10min:12min, --timeline-sample 1/100",
+                 "the timeline is %.1f GB of JSON, which most viewers cannot open", (double)timeline->bytes / 1e9);
+}
+
+static void destroy(struct timeline *timeline)
+{
+    for (size_t i = 0; i < timeline->n_services; i++) mem_free(timeline->services[i].name);
+    mem_free(timeline->services);
+    mem_free(timeline->unfinished);
+    mem_free(timeline->path);
+    timeline_jobs_fini(&timeline->jobs);
+    mem_free(timeline);
+}
+
+int timeline_open(const char *path, const struct timeline_options *options, struct timeline **out, struct diag *diag)
+{
+    struct timeline *timeline = mem_zalloc(1, sizeof *timeline);
+    if (timeline != NULL) timeline->path = mem_strdup(path);
+    if (timeline == NULL || timeline->path == NULL) {
+        mem_free(timeline);
+        return diag_error(diag, SIM_E_NOMEM, path, NULL, "out of memory");
+    }
+    timeline->options = *options;
+    timeline->diag = diag;
+    timeline->window = (struct span){sim_ns_from_s(options->from_s), sim_ns_from_s(options->to_s)};
+    int code = output_open(path, &timeline->output, diag);
+    if (code != 0) {
+        destroy(timeline);
+        return code;
+    }
+    text_add(output_text(timeline->output), "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
+                                            "{\"ph\":\"M\",\"pid\":1,\"tid\":0,\"name\":\"process_name\","
+                                            "\"args\":{\"name\":\"site\"}}");
+    *out = timeline;
+    return 0;
+}
+
+struct sink timeline_sink(struct timeline *timeline)
+{
+    return (struct sink){.context = timeline,
+                         .request = on_request,
+                         .placement = on_placement,
+                         .batch = on_batch,
+                         .sample = on_sample,
+                         .metric = on_metric};
+}
+
+int timeline_close(struct timeline *timeline, bool failed)
+{
+    if (timeline == NULL) return 0;
+    int code = failed ? 0 : write_rest(timeline);
+    if (code == SIM_E_NOMEM) diag_error(timeline->diag, code, timeline->path, NULL, "out of memory");
+    int closed = output_close(timeline->output, failed || code != 0, timeline->diag);
+    if (code == 0) code = closed;
+    if (code == 0 && !failed) warn_if_large(timeline);
+    destroy(timeline);
+    return code;
+}
