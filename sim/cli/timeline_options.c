@@ -32,8 +32,8 @@ static int parse_window(const char *window, struct timeline_options *options, st
 
 static int parse_sample(const char *sample, struct timeline_options *options, struct diag *diag)
 {
-    if (strncmp(sample, "1/", 2) == 0 &&
-        number_i64(sample + 2, strlen(sample + 2), &options->one_in) == NUMBER_OK && options->one_in > 0)
+    if (strncmp(sample, "1/", 2) == 0 && number_i64(sample + 2, strlen(sample + 2), &options->one_in) == NUMBER_OK &&
+        options->one_in > 0)
         return 0;
     return diag_error(diag, SIM_E_USAGE, "--timeline-sample", "write \"1/100\" for one request of a hundred",
                       "'%s' is no such share", sample);

@@ -6,7 +6,6 @@
 #include "sim/store/timeline.h"
 
 /* Of --timeline-window and --timeline-sample, each NULL when absent. Returns 0 or SIM_E_USAGE. */
-int timeline_options_parse(const char *window, const char *sample, struct timeline_options *options,
-                           struct diag *diag);
+int timeline_options_parse(const char *window, const char *sample, struct timeline_options *options, struct diag *diag);
 
 #endif

@@ -233,7 +233,8 @@ static int write_rest(struct timeline *timeline)
 static void warn_if_large(const struct timeline *timeline)
 {
     if (timeline->bytes < TIMELINE_LARGE_BYTES) return;
-    diag_warning(timeline->diag, timeline->path, "take a part of it: --timeline-window 10min:12min, --timeline-sample 1/100",
+    diag_warning(timeline->diag, timeline->path,
+                 "take a part of it: --timeline-window 10min:12min, --timeline-sample 1/100",
                  "the timeline is %.1f GB of JSON, which most viewers cannot open", (double)timeline->bytes / 1e9);
 }
 

@@ -12,8 +12,10 @@ int64_t timeline_ns(double time_s)
 static void add_us(struct text *text, int64_t ns)
 {
     int64_t rest = ns % 1000;
-    if (rest == 0) text_printf(text, "%" PRId64, ns / 1000);
-    else text_printf(text, "%" PRId64 ".%03" PRId64, ns / 1000, rest);
+    if (rest == 0)
+        text_printf(text, "%" PRId64, ns / 1000);
+    else
+        text_printf(text, "%" PRId64 ".%03" PRId64, ns / 1000, rest);
 }
 
 void timeline_begin(struct text *text, char kind, int64_t pid, int64_t tid, int64_t at_ns)

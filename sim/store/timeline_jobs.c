@@ -97,8 +97,10 @@ int timeline_jobs_write(struct timeline_jobs *jobs, struct output *output, struc
         const struct timeline_job *job = &jobs->jobs[i];
         if (i == 0 || job->node != job[-1].node) {
             lanes.n = 0;
-            if (job->node < 0) timeline_name(text, PID_NO_NODE, 0, "GPUs");
-            else write_name(text, pid_of(job), 0, "node", job->node);
+            if (job->node < 0)
+                timeline_name(text, PID_NO_NODE, 0, "GPUs");
+            else
+                write_name(text, pid_of(job), 0, "node", job->node);
         }
         code = write_job(job, &lanes, text);
         if (code == 0) code = output_flush(output, diag);
