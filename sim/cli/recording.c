@@ -14,12 +14,16 @@ static int fail_nomem(struct diag *diag)
     return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
 }
 
-static int begin(struct recording *recording, const char *path, bool resume, const struct run_info *info,
+static int begin(struct recording *recording, const struct recording_place *place, const struct run_info *info,
                  struct diag *diag)
 {
-    if (path == NULL) return hash_sink_init(&recording->hash_sink, info->keep) == 0 ? 0 : fail_nomem(diag);
-    struct results_options options = {.resume = resume, .writer_thread = true, .busy_ms = BUSY_MS};
-    int code = results_open(path, &options, &recording->results, diag);
+    struct results_options options = {.resume = place->resume, .writer_thread = true, .busy_ms = BUSY_MS};
+    recording->results = place->results;
+    recording->is_lent = place->results != NULL;
+    recording->cpu_before_s = place->cpu_before_s;
+    int code = place->path != NULL ? results_open(place->path, &options, &recording->results, diag) : 0;
+    if (code == 0 && recording->results == NULL)
+        return hash_sink_init(&recording->hash_sink, info->keep) == 0 ? 0 : fail_nomem(diag);
     return code == 0 ? results_begin_run(recording->results, info, &recording->run_id, diag) : code;
 }
 
@@ -71,6 +75,16 @@ static const char *chars_of(const struct text *text)
     return text->chars != NULL ? text->chars : "";
 }
 
+int recording_scenario_hash(const struct setup *setup, char hex[HASH_HEX_CHARS])
+{
+    struct text scenario;
+    text_init(&scenario);
+    int code = setup_dump(setup, &scenario);
+    if (code == 0) code = hash_chars(&scenario, hex);
+    text_fini(&scenario);
+    return code;
+}
+
 static void note_start(struct recording *recording)
 {
     time_t now = time(NULL);
@@ -83,7 +97,7 @@ static const enum results_keep keeps[] = {[SCENARIO_KEEP_ROWS] = KEEP_ROWS,
                                           [SCENARIO_KEEP_METRICS] = KEEP_METRICS,
                                           [SCENARIO_KEEP_DECISIONS] = KEEP_DECISIONS};
 
-int recording_begin(struct recording *recording, const char *path, bool resume, const struct setup *setup,
+int recording_begin(struct recording *recording, const struct recording_place *place, const struct setup *setup,
                     struct diag *diag)
 {
     *recording = (struct recording){0};
@@ -104,8 +118,11 @@ int recording_begin(struct recording *recording, const char *path, bool resume, 
             .oracle = chars_of(&provenance.oracle),
             .platform = chars_of(&provenance.platform),
             .keep = keeps[setup->scenario.keep],
+            .run_id = place->run_id,
+            .n_params = place->n_params,
+            .params = place->params,
         };
-        code = begin(recording, path, resume, &info, diag);
+        code = begin(recording, place, &info, diag);
     } else {
         fail_nomem(diag);
     }
@@ -136,7 +153,7 @@ int recording_end(struct recording *recording, const char *status, double extrap
         .extrapolated_frac = extrapolated_frac,
         .cost = {.started_utc = recording->started_utc,
                  .wall_s = clock_wall_s() - recording->started_s,
-                 .cpu_s = clock_cpu_s(),
+                 .cpu_s = clock_cpu_s() - recording->cpu_before_s,
                  .events = (int64_t)events,
                  .peak_rss_bytes = peak_rss_bytes()},
     };
@@ -145,7 +162,10 @@ int recording_end(struct recording *recording, const char *status, double extrap
 
 void recording_close(struct recording *recording)
 {
-    results_close(recording->results);
+    if (recording->is_lent)
+        results_abandon_run(recording->results);
+    else
+        results_close(recording->results);
     hash_sink_fini(&recording->hash_sink);
     recording->results = NULL;
 }

@@ -9,20 +9,34 @@
 
 #include <stdbool.h>
 
+/* Where a run goes. */
+struct recording_place {
+    const char *path;        /* a results database, to be opened and closed here; NULL: none */
+    bool resume;             /* with it: runs that a killed process left open are removed first */
+    struct results *results; /* or one that is open already, and stays so; NULL: none */
+    int64_t run_id;          /* 0: the next one */
+    size_t n_params;
+    const struct run_param *params;
+    double cpu_before_s; /* processor time that this process used before the run */
+};
+
 struct recording {
     struct results *results;    /* NULL: rows are only hashed */
     struct hash_sink hash_sink; /* then */
+    bool is_lent;               /* the results are not ours to close */
     int64_t run_id;             /* 0 without a database */
     char input_hash[HASH_HEX_CHARS];
     char started_utc[32];
-    double started_s;
+    double started_s, cpu_before_s;
 };
 
-/* Opens the database (path NULL: none) and begins the run. With `resume`, runs that a killed process left open are removed
- * first. Returns 0 or a negative code with findings; then there is nothing to close, and no file that was not there
- * before. */
-int recording_begin(struct recording *recording, const char *path, bool resume, const struct setup *setup,
+/* Opens the database and begins the run. Returns 0 or a negative code with findings; then there is nothing to close, and no
+ * file that was not there before. */
+int recording_begin(struct recording *recording, const struct recording_place *place, const struct setup *setup,
                     struct diag *diag);
+
+/* The hash of the resolved scenario, as a run has it. Returns 0 or SIM_E_NOMEM. */
+int recording_scenario_hash(const struct setup *setup, char hex[HASH_HEX_CHARS]);
 
 struct sink recording_sink(struct recording *recording);
 

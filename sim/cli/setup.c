@@ -4,6 +4,7 @@
 #include "sim/cli/paths.h"
 #include "sim/core/path.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -66,6 +67,19 @@ static int set_option(struct config *config, const char *key, const char *value,
     return code;
 }
 
+/* What a study says about this run. */
+static int set_run(struct config *config, const struct study_run *run, struct diag *diag)
+{
+    char seed[32];
+    int code = 0;
+    for (size_t i = 0; i < run->n_settings; i++) {
+        int set_code = config_set_in(config, run->settings[i].assignment, run->settings[i].directory, diag);
+        if (code == 0) code = set_code;
+    }
+    snprintf(seed, sizeof seed, "%" PRId64, run->seed);
+    return code == 0 ? set_option(config, "seed", seed, false, diag) : code;
+}
+
 static int set_options(struct config *config, const struct setup_options *options, struct diag *diag)
 {
     int code = 0;
@@ -73,6 +87,7 @@ static int set_options(struct config *config, const struct setup_options *option
         int set_code = config_set(config, options->settings->items[i], diag);
         if (code == 0) code = set_code;
     }
+    if (code == 0 && options->run != NULL) code = set_run(config, options->run, diag);
     if (code == 0) code = set_option(config, "seed", options->seed, false, diag);
     if (code == 0) code = set_option(config, "keep", options->keep, true, diag);
     if (code == 0) code = set_option(config, "name", options->name, true, diag);

@@ -5,6 +5,7 @@
 #include "sim/cli/plugins.h"
 #include "sim/core/config.h"
 #include "sim/core/hash.h"
+#include "sim/study/study.h"
 #include "sim/world/scenario.h"
 
 struct setup {
@@ -22,6 +23,7 @@ struct setup_options {
     const struct option_texts *settings; /* --set, in their order */
     const char *seed, *keep, *name;
     const struct plugins *plugins; /* of struct cli */
+    const struct study_run *run; /* a run of a study: its settings and its seed */
 };
 
 /* Loads a scenario: a path, or the name of one that comes with the program ("quickstart"). Returns 0 or a negative code

@@ -121,15 +121,45 @@ int simulate(struct cli *cli, const struct simulate_options *options, const stru
     progress_init(&running.progress, cli->err, options->quiet, setup->scenario.until_ns);
     int code = create_world(&running);
     if (code != 0) return code;
+    struct recording_place place = {.path = options->output, .resume = options->resume};
     if (options->timeline != NULL)
         code = timeline_open(options->timeline, options->timeline_part, &running.timeline, &cli->diag);
-    if (code == 0) code = recording_begin(&running.recording, options->output, options->resume, setup, &cli->diag);
+    if (code == 0) code = recording_begin(&running.recording, &place, setup, &cli->diag);
     if (code == 0) {
         code = run_world(&running, result_hash);
         recording_close(&running.recording);
     }
     end_timeline(&running, true);
     world_destroy(running.world);
+    return code;
+}
+
+/* Runs a world into a recording and ends it. */
+static int record_world(struct world *world, struct recording *recording, struct diag *diag)
+{
+    char result_hash[HASH_HEX_CHARS];
+    struct world_result result;
+    struct sink sink = recording_sink(recording);
+    int code = world_run(world, &sink, &result);
+    if (code != 0 && code != SIM_E_STORE) return code;
+    int end_code = recording_end(recording, "done", result.extrapolated_frac, result.engine.fired, result_hash, diag);
+    return end_code != 0 ? end_code : code;
+}
+
+int simulate_into(const struct setup *setup, const struct recording_place *place,
+                  const volatile sig_atomic_t *interrupt, struct diag *diag)
+{
+    struct world_options options = {.config = setup->config, .catalog = &setup->catalog, .interrupt = interrupt};
+    struct recording recording;
+    struct world *world;
+    int code = world_create(&setup->scenario, &options, &world, diag);
+    if (code != 0) return code;
+    code = recording_begin(&recording, place, setup, diag);
+    if (code == 0) {
+        code = record_world(world, &recording, diag);
+        recording_close(&recording);
+    }
+    world_destroy(world);
     return code;
 }
 

@@ -6,6 +6,7 @@
 #define ORRERY_CLI_SIMULATE_H
 
 #include "sim/cli/cli.h"
+#include "sim/cli/recording.h"
 #include "sim/cli/setup.h"
 #include "sim/store/timeline.h"
 #include "sim/world/sink.h"
@@ -25,6 +26,11 @@ struct simulate_options {
  * unless the run was interrupted. */
 int simulate(struct cli *cli, const struct simulate_options *options, const struct setup *setup,
              char result_hash[HASH_HEX_CHARS]);
+
+/* The same into a results database that is open: silent, under the id and with the parameters of the place. Only a run that
+ * ended in order is kept. Returns 0 or a negative code, with findings unless the run was interrupted. */
+int simulate_into(const struct setup *setup, const struct recording_place *place,
+                  const volatile sig_atomic_t *interrupt, struct diag *diag);
 
 /* The same without a summary, progress or results file: builds the world as `how` says (whose config and catalog are those
  * of the setup, whatever it has there) and sends its rows to the sink. Returns what world_create or world_run returns. */

@@ -1,6 +1,9 @@
 #include "sim/cli/version.h"
 
+#include "sim/core/hash.h"
+
 #include <gnu/libc-version.h>
+#include <stdio.h>
 #include <sys/utsname.h>
 
 #ifndef ORRERY_COMMIT
@@ -30,6 +33,27 @@ static void add_extensions(struct text *platform)
     (void)platform;
 }
 #endif
+
+/* Adds the hash of the executable; nothing where it cannot be read. */
+static void add_executable(struct text *program)
+{
+    char bytes[16384], hex[HASH_HEX_CHARS];
+    FILE *file = fopen("/proc/self/exe", "rb");
+    struct hash *hash = hash_create();
+    if (hash == NULL) program->failed = true;
+    for (size_t n; file != NULL && hash != NULL && (n = fread(bytes, 1, sizeof bytes, file)) > 0;)
+        hash_bytes(hash, bytes, n);
+    if (hash != NULL) hash_hex(hash, hex);
+    if (file != NULL && hash != NULL) text_printf(program, " %s", hex);
+    if (file != NULL) fclose(file);
+    hash_destroy(hash);
+}
+
+void version_program(struct text *program)
+{
+    text_printf(program, "%s %s", version_text(), version_commit());
+    add_executable(program);
+}
 
 void version_platform(struct text *platform)
 {

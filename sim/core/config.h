@@ -65,6 +65,9 @@ struct hash_sum config_files(const struct config *config);
  * SIM_E_NOMEM. */
 int config_set(struct config *config, const char *assignment, struct diag *diag);
 
+/* The same with relative paths that start from a directory. */
+int config_set_in(struct config *config, const char *assignment, const char *directory, struct diag *diag);
+
 /* Fills `out` (zeroed first by this function, `bytes` long) from the document. Text and lists go to `arena`. Unknown
  * keys, wrong types, missing units, values out of range, missing required fields: all reported, with did-you-mean. A
  * null counts as absent. Returns 0, SIM_E_CONFIG or SIM_E_NOMEM. */

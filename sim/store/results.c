@@ -12,7 +12,7 @@ struct results {
     struct database database;
     struct writer writer;
     struct route route;
-    bool has_writer;
+    bool has_writer, unflushed;
     enum results_keep keep;
     int64_t run_id; /* of the run that is open; 0: none */
     int64_t n_ended;
@@ -27,6 +27,9 @@ int results_open(const char *path, const struct results_options *options, struct
         opened->has_writer = true;
         code = writer_init(&opened->writer, &opened->database, options->writer_thread, diag);
     }
+    opened->unflushed = options->unflushed;
+    if (code == 0 && options->unflushed)
+        code = database_run(&opened->database, "COMMIT; PRAGMA synchronous = OFF; BEGIN IMMEDIATE", "open results", diag);
     if (code == 0 && options->resume)
         code = database_run(&opened->database, "DELETE FROM run WHERE status = 'open'", "remove open runs", diag);
     if (code != 0) {
@@ -58,6 +61,13 @@ void results_close(struct results *results)
     mem_free(results);
 }
 
+void results_abandon_run(struct results *results)
+{
+    if (results->run_id == 0) return;
+    writer_finish(&results->writer, NULL);
+    abandon_run(results);
+}
+
 static int bind_text(sqlite3_stmt *statement, int index, const char *text)
 {
     return sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC);
@@ -69,6 +79,21 @@ static int finish_statement(const struct results *results, sqlite3_stmt *stateme
     int code = sqlite3_step(statement) == SQLITE_DONE ? 0 : database_error(&results->database, what, diag);
     sqlite3_finalize(statement);
     return code;
+}
+
+int results_set_study(struct results *results, const struct study_info *study, struct diag *diag)
+{
+    const struct database *database = &results->database;
+    const char *const texts[] = {study->name, study->question, study->definition, study->hash};
+    sqlite3_stmt *insert;
+    int code = 0;
+    if (sqlite3_get_autocommit(database->handle)) code = database_run(database, "BEGIN IMMEDIATE", "open results", diag);
+    if (code == 0) code = database_run(database, "DELETE FROM study", "note the study", diag);
+    if (code == 0)
+        code = database_prepare(database, "INSERT INTO study VALUES (?, ?, ?, ?)", &insert, "note the study", diag);
+    if (code != 0) return code;
+    for (int i = 0; i < 4; i++) bind_text(insert, 1 + i, texts[i]);
+    return finish_statement(results, insert, "note the study", diag);
 }
 
 static int insert_run(struct results *results, int64_t run_id, const struct run_info *info, struct diag *diag)
@@ -184,7 +209,7 @@ int results_end_run(struct results *results, const struct run_end *end, char res
     if (code == 0) code = insert_cost(results, &end->cost, diag);
     if (code == 0) code = database_check_name(&results->database, "end the run", diag);
     if (code == 0) code = database_run(&results->database, "COMMIT", "end the run", diag);
-    if (code == 0 && results->database.created && results->n_ended == 0)
+    if (code == 0 && results->database.created && results->n_ended == 0 && !results->unflushed)
         code = database_make_durable(&results->database, "end the run", diag);
     if (code != 0) {
         abandon_run(results);

@@ -25,6 +25,12 @@ struct results_options {
     bool resume;        /* remove runs that were left open by a process that died */
     bool writer_thread; /* write from a second thread: the simulation waits less, at more CPU time per row */
     int busy_ms;        /* how long to wait for another process that is writing */
+    bool unflushed;     /* commits survive the death of the process, but not the loss of power */
+};
+
+/* What runs belong to. Texts are borrowed for the call. */
+struct study_info {
+    const char *name, *question, *definition, *hash;
 };
 
 /* metrics: no request, job, placement, sample and decision rows; decisions: also those that every request brings. */
@@ -57,7 +63,7 @@ struct run_cost {
 
 /* What is known of a run when it has ended. */
 struct run_end {
-    const char *status;       /* "done", "interrupted", "stalled" */
+    const char *status;       /* "done", "interrupted", "stalled", "failed" */
     const char *trace_hash;   /* NULL: no trace */
     double extrapolated_frac; /* NAN: unknown */
     struct run_cost cost;
@@ -71,6 +77,10 @@ int results_open(const char *path, const struct results_options *options, struct
 /* Closes. A run that was begun and not ended is taken out again. NULL is allowed. */
 void results_close(struct results *results);
 
+/* Says what study the runs of the file belong to, in place of what it said before. It is there to stay with the next run.
+ * Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
+int results_set_study(struct results *results, const struct study_info *study, struct diag *diag);
+
 /* Begins a run; one at a time. Its id, the one asked for or 1, 2, ..., goes to *run_id. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
 int results_begin_run(struct results *results, const struct run_info *info, int64_t *run_id, struct diag *diag);
 
@@ -83,5 +93,8 @@ struct sink results_sink(struct results *results);
  * begin. */
 int results_end_run(struct results *results, const struct run_end *end, char result_hash[HASH_HEX_CHARS],
                     struct diag *diag);
+
+/* Takes the open run out again, if there is one: the next one may begin. */
+void results_abandon_run(struct results *results);
 
 #endif

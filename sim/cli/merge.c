@@ -1,0 +1,37 @@
+/* orrery merge: the shards of a study that were done apart, as one results file. */
+#include "sim/cli/cli.h"
+#include "sim/study/sweep.h"
+
+struct merge_options {
+    const char *output;
+    bool partial;
+};
+
+#define AT(name) offsetof(struct merge_options, name)
+static const struct option merge_options[] = {
+    {"Options", "output", 'o', OPTION_TEXT, AT(output), "DB", NULL, "the new results database; needed"},
+    {NULL, "partial", 0, OPTION_FLAG, AT(partial), NULL, NULL, "merge what is there, though runs are missing"},
+    {0}};
+#undef AT
+
+static int merge(struct cli *cli, const struct cli_call *call)
+{
+    const struct merge_options *options = call->options;
+    if (options->output == NULL)
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "name a new file with -o", "there is nowhere to merge to");
+    return sweep_merge((const char *const *)call->arguments, (size_t)call->n_arguments, options->output,
+                       options->partial, &cli->diag);
+}
+
+const struct verb verb_merge = {
+    .name = "merge",
+    .summary = "make the shards of a study one results database",
+    .usage = "SHARD.db... -o all.db [--partial]",
+    .notes = "The shards are what 'orrery sweep STUDY --shard I/N -o SHARD.db' wrote. The merged database is the one that a\n"
+             "sweep without shards would have written.\n",
+    .options = merge_options,
+    .options_bytes = sizeof(struct merge_options),
+    .min_arguments = 1,
+    .max_arguments = 100000,
+    .run = merge,
+};

@@ -1,0 +1,261 @@
+#include "sim/study/axes.h"
+
+#include "sim/study/range.h"
+#include "sim/study/sample.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* An axis of n_rows x n_keys, to be filled in; NULL when out of memory. */
+static const char **make_table(struct config_reading *reading, struct axis *axis, size_t n_rows, size_t n_keys)
+{
+    const char **values = read_alloc(reading, n_rows * n_keys, sizeof *values);
+    *axis = (struct axis){.n_rows = n_rows, .n_keys = n_keys, .values = values};
+    return values;
+}
+
+static void add_axis(struct config_reading *reading, struct study_axes *axes, const struct axis *axis)
+{
+    struct axis *grown = read_alloc(reading, axes->n + 1, sizeof *grown);
+    if (grown == NULL) return;
+    if (axes->n > 0) memcpy(grown, axes->axes, axes->n * sizeof *grown);
+    grown[axes->n++] = *axis;
+    axes->axes = grown;
+}
+
+/* The keys of an object's members. */
+static const char **read_key_names(struct config_reading *reading, const struct json_node *object)
+{
+    const char **keys = read_alloc(reading, object->n, sizeof *keys);
+    size_t i = 0;
+    for (const struct json_node *member = object->first; keys != NULL && member != NULL; member = member->next) {
+        keys[i] = arena_strdup(reading->arena, member->key);
+        if (keys[i++] == NULL) config_report_nomem(reading);
+    }
+    return keys;
+}
+
+static bool is_filled_list(struct config_reading *reading, const struct json_node *node, const char *key)
+{
+    char shown[DIAG_TEXT_CHARS / 2];
+    if (node->kind == JSON_LIST && node->n > 0) return true;
+    config_report(reading, node, NULL, "'%s' must be a list of at least one value, got %s", key,
+                  node->kind == JSON_LIST ? "an empty one" : json_show(node, shown, sizeof shown));
+    return false;
+}
+
+/* Fills a column of an axis with the items of a list. */
+static void read_column(struct config_reading *reading, const struct json_node *list, size_t n_keys, const char **values)
+{
+    size_t row = 0;
+    for (const struct json_node *item = list->first; item != NULL; item = item->next)
+        values[n_keys * row++] = read_setting_value(reading, item);
+}
+
+/* Of a range only neighbours can be equal. */
+static void report_repeats(struct config_reading *reading, const struct json_node *at, const struct axis *axis,
+                           bool is_range)
+{
+    const char *hint = is_range ? "write the ends with a decimal point where fractions are meant" : NULL;
+    for (size_t i = 1; i < axis->n_rows; i++)
+        for (size_t j = is_range ? i - 1 : 0; j < i && reading->code == 0; j++)
+            if (strcmp(axis->values[i], axis->values[j]) == 0)
+                config_report(reading, at, hint, "the value %s comes more than once", axis->values[i]);
+}
+
+/* {"key": ..., "values": [...]} */
+static void read_list_axis(struct config_reading *reading, const struct json_node *node, struct axis *axis)
+{
+    const struct json_node *list = read_member(reading, node, "values", "an axis with a 'key'");
+    if (list == NULL || !is_filled_list(reading, list, "values")) return;
+    const char **values = make_table(reading, axis, list->n, 1);
+    if (values != NULL) read_column(reading, list, 1, values);
+    if (reading->code == 0) report_repeats(reading, list, axis, false);
+}
+
+/* {"key": ..., "linear": {"from": ..., "to": ..., "n": ...}} */
+static void read_range_axis(struct config_reading *reading, const struct json_node *node, bool is_log, struct axis *axis)
+{
+    static const char *const known[] = {"from", "to", "n", NULL};
+    struct range range;
+    if (!read_object(reading, node, "a range")) return;
+    read_keys(reading, node, "a range", known);
+    const struct json_node *from = read_member(reading, node, "from", "a range");
+    const struct json_node *to = read_member(reading, node, "to", "a range");
+    read_member(reading, node, "n", "a range");
+    size_t n = (size_t)read_integer(reading, node, "n", 2, 1e6, 2);
+    if (from == NULL || to == NULL || !range_read(reading, from, to, is_log, &range)) return;
+    const char **values = make_table(reading, axis, n, 1);
+    for (size_t i = 0; values != NULL && i < n; i++) {
+        values[i] = range_show(&range, range_at(&range, (double)i / (double)(n - 1)), reading->arena);
+        if (values[i] == NULL) config_report_nomem(reading);
+    }
+    if (reading->code == 0) report_repeats(reading, node, axis, true);
+}
+
+static void read_keyed_axis(struct config_reading *reading, const struct json_node *node, struct study_axes *axes)
+{
+    static const char *const known[] = {"key", "values", "linear", "log", NULL};
+    const struct json_node *linear = json_member(node, "linear"), *log = json_member(node, "log");
+    const char **keys = read_alloc(reading, 1, sizeof *keys);
+    struct axis axis = {0};
+    read_keys(reading, node, "an axis", known);
+    if (keys == NULL) return;
+    keys[0] = read_text(reading, node, "key", "");
+    if ((json_member(node, "values") != NULL) + (linear != NULL) + (log != NULL) > 1)
+        config_report(reading, node, NULL, "an axis has one of 'values', 'linear' and 'log'");
+    else if (linear != NULL || log != NULL)
+        read_range_axis(reading, linear != NULL ? linear : log, log != NULL, &axis);
+    else
+        read_list_axis(reading, node, &axis);
+    axis.keys = keys;
+    if (axis.n_rows > 0) add_axis(reading, axes, &axis);
+}
+
+static bool is_filled_object(struct config_reading *reading, const struct json_node *node, const char *what)
+{
+    if (!read_object(reading, node, what)) return false;
+    if (node->n == 0) config_report(reading, node, NULL, "%s must have at least one key", what);
+    return node->n > 0;
+}
+
+/* {"grid": {"a.b": [...], ...}} */
+static void read_grid(struct config_reading *reading, const struct json_node *node, struct study_axes *axes)
+{
+    static const char *const known[] = {"grid", NULL};
+    const struct json_node *grid = json_member(node, "grid");
+    read_keys(reading, node, "a grid", known);
+    if (!is_filled_object(reading, grid, "'grid'")) return;
+    for (const struct json_node *list = grid->first; list != NULL; list = list->next) {
+        struct axis axis;
+        if (!is_filled_list(reading, list, list->key)) continue;
+        const char **keys = read_alloc(reading, 1, sizeof *keys), **values = make_table(reading, &axis, list->n, 1);
+        if (keys == NULL || values == NULL || (keys[0] = arena_strdup(reading->arena, list->key)) == NULL) return;
+        axis.keys = keys;
+        read_column(reading, list, 1, values);
+        if (reading->code == 0) report_repeats(reading, list, &axis, false);
+        add_axis(reading, axes, &axis);
+    }
+}
+
+/* {"zip": {"a.b": [...], ...}} */
+static void read_zip(struct config_reading *reading, const struct json_node *node, struct study_axes *axes)
+{
+    static const char *const known[] = {"zip", NULL};
+    const struct json_node *zip = json_member(node, "zip");
+    struct axis axis;
+    read_keys(reading, node, "a zip", known);
+    if (!is_filled_object(reading, zip, "'zip'")) return;
+    size_t n = zip->first->n, column = 0;
+    for (const struct json_node *list = zip->first; list != NULL; list = list->next) {
+        if (!is_filled_list(reading, list, list->key)) return;
+        if (list->n == n) continue;
+        config_report(reading, list, "a zip takes one item of each list at a time",
+                      "'%s' has %zu values, but '%s' has %zu", list->key, list->n, zip->first->key, n);
+        return;
+    }
+    const char **values = make_table(reading, &axis, n, zip->n);
+    axis.keys = read_key_names(reading, zip);
+    if (values == NULL || axis.keys == NULL) return;
+    for (const struct json_node *list = zip->first; list != NULL; list = list->next)
+        read_column(reading, list, zip->n, values + column++);
+    add_axis(reading, axes, &axis);
+}
+
+/* {"sample": ..., "n": ..., "seed": ..., "ranges": {...}} */
+static void read_sample(struct config_reading *reading, const struct json_node *node, struct study_axes *axes)
+{
+    static const char *const known[] = {"sample", "n", "seed", "ranges", NULL};
+    static const char *const kinds[] = {"random", "sobol", NULL};
+    struct axis axis;
+    read_keys(reading, node, "a sample", known);
+    read_member(reading, node, "n", "a sample");
+    const struct json_node *ranges = read_member(reading, node, "ranges", "a sample");
+    struct sampling sampling = {
+        .is_sobol = read_choice(reading, node, "sample", kinds, "random") == 1,
+        .n = (size_t)read_integer(reading, node, "n", 1, 1e6, 1),
+        .seed = read_integer(reading, node, "seed", 0, 9e15, 1),
+        .axis = axes->n,
+    };
+    if (ranges == NULL || !is_filled_object(reading, ranges, "'ranges'")) return;
+    const char **values = make_table(reading, &axis, sampling.n, ranges->n);
+    axis.keys = read_key_names(reading, ranges);
+    if (values == NULL || axis.keys == NULL) return;
+    sample_fill(reading, &sampling, ranges, values);
+    add_axis(reading, axes, &axis);
+}
+
+static void read_axis(struct config_reading *reading, const struct json_node *node, struct study_axes *axes)
+{
+    static const struct {
+        const char *key;
+        void (*read)(struct config_reading *reading, const struct json_node *node, struct study_axes *axes);
+    } forms[] = {{"key", read_keyed_axis}, {"grid", read_grid}, {"zip", read_zip}, {"sample", read_sample}};
+    if (!read_object(reading, node, "an axis")) return;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        if (json_member(node, forms[i].key) == NULL) continue;
+        forms[i].read(reading, node, axes);
+        return;
+    }
+    config_report(reading, node, NULL, "an axis has one of 'key', 'grid', 'zip' and 'sample'");
+}
+
+/* No key may be set twice, nor within the value of another one. */
+static void check_keys(struct config_reading *reading, const struct json_node *list, const struct study_axes *axes)
+{
+    size_t n = axes_keys(axes);
+    for (size_t i = 0; i < n && reading->code == 0; i++)
+        for (size_t j = 0; j < i; j++) {
+            const char *a = axes_param(axes, 0, j).key, *b = axes_param(axes, 0, i).key;
+            if (strcmp(a, b) == 0) config_report(reading, list, NULL, "'%s' is varied by more than one axis", a);
+        }
+}
+
+void axes_read(struct config_reading *reading, const struct json_node *list, struct study_axes *axes)
+{
+    char shown[DIAG_TEXT_CHARS / 2];
+    *axes = (struct study_axes){0};
+    if (list == NULL || list->kind == JSON_NULL) return;
+    if (list->kind != JSON_LIST) {
+        config_report(reading, list, "\"axes\": [ {...}, ... ]", "'axes' must be a list, got %s",
+                      json_show(list, shown, sizeof shown));
+        return;
+    }
+    for (const struct json_node *node = list->first; node != NULL; node = node->next) read_axis(reading, node, axes);
+    if (reading->code == 0) check_keys(reading, list, axes);
+}
+
+size_t axes_points(const struct study_axes *axes)
+{
+    size_t n = 1;
+    for (size_t i = 0; i < axes->n; i++) {
+        if (n > STUDY_MAX_RUNS / axes->axes[i].n_rows) return STUDY_MAX_RUNS + 1;
+        n *= axes->axes[i].n_rows;
+    }
+    return n;
+}
+
+size_t axes_keys(const struct study_axes *axes)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < axes->n; i++) n += axes->axes[i].n_keys;
+    return n;
+}
+
+struct run_param axes_param(const struct study_axes *axes, size_t point, size_t i)
+{
+    size_t a = 0, n_faster = 1;
+    for (; i >= axes->axes[a].n_keys; a++) i -= axes->axes[a].n_keys;
+    for (size_t b = a + 1; b < axes->n; b++) n_faster *= axes->axes[b].n_rows;
+    const struct axis *axis = &axes->axes[a];
+    size_t row = point / n_faster % axis->n_rows;
+    return (struct run_param){.key = axis->keys[i], .value = axis->values[row * axis->n_keys + i]};
+}
+
+bool axes_vary(const struct study_axes *axes, const char *key)
+{
+    for (size_t i = 0; i < axes->n; i++)
+        for (size_t j = 0; j < axes->axes[i].n_keys; j++)
+            if (strcmp(axes->axes[i].keys[j], key) == 0) return true;
+    return false;
+}

@@ -1,0 +1,44 @@
+/* The axes of a study. Whatever way an axis is written, it becomes a table: a row per step, a column per key that it sets.
+ *
+ *   { "key": "a.b", "values": [...] }                                  list; values may be objects
+ *   { "key": "a.b", "linear": { "from": 1, "to": 9, "n": 5 } }         and "log"
+ *   { "grid": { "a.b": [...], "c.d": [...] } }                         one axis each, the last one fastest
+ *   { "zip":  { "a.b": [...], "c.d": [...] } }                         together: lists of one length
+ *   { "sample": "sobol", "n": 64, "ranges": { "a.b": { "from": 1, "to": 9, "scale": "log" }, "c.d": [...] } }
+ *
+ * A sample is "random", from a stream of the study's own with the "seed" of the axis, or the Sobol sequence. */
+#ifndef ORRERY_STUDY_AXES_H
+#define ORRERY_STUDY_AXES_H
+
+#include "sim/store/results.h"
+#include "sim/study/read.h"
+
+struct axis {
+    size_t n_rows, n_keys;
+    const char *const *keys;
+    const char *const *values; /* [row * n_keys + column], as --set takes them */
+};
+
+struct study_axes {
+    size_t n;
+    struct axis *axes;
+};
+
+enum { STUDY_MAX_RUNS = 100 * 1000 * 1000 };
+
+/* Reads a list of axes (NULL: none). Findings go to the reading. */
+void axes_read(struct config_reading *reading, const struct json_node *list, struct study_axes *axes);
+
+/* How many points the product has; more than STUDY_MAX_RUNS: STUDY_MAX_RUNS + 1. */
+size_t axes_points(const struct study_axes *axes);
+
+/* How many keys a point sets. */
+size_t axes_keys(const struct study_axes *axes);
+
+/* Key and value number `i` of axes_keys() at a point. */
+struct run_param axes_param(const struct study_axes *axes, size_t point, size_t i);
+
+/* Whether an axis sets this key. */
+bool axes_vary(const struct study_axes *axes, const char *key);
+
+#endif

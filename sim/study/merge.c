@@ -1,0 +1,305 @@
+#include "sim/study/merge.h"
+
+#include "sim/store/schema.h"
+#include "sim/study/outcome.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int fail_nomem(struct diag *diag)
+{
+    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+}
+
+/* --- Reading --- */
+
+static int check_study(const struct database *input, char hash[HASH_HEX_CHARS], struct diag *diag)
+{
+    static const char what[] = "read the study";
+    sqlite3_stmt *select;
+    int code = database_prepare(input, "SELECT hash FROM study", &select, what, diag);
+    if (code != 0) return code;
+    int step = sqlite3_step(select);
+    const char *found = step == SQLITE_ROW ? (const char *)sqlite3_column_text(select, 0) : NULL;
+    if (step != SQLITE_ROW && step != SQLITE_DONE)
+        code = database_error(input, what, diag);
+    else if (found == NULL)
+        code = diag_error(diag, SIM_E_USAGE, input->path, "name what 'orrery sweep' wrote", "these are not the results of a study");
+    else if (hash[0] == 0)
+        snprintf(hash, HASH_HEX_CHARS, "%s", found);
+    else if (strcmp(found, hash) != 0)
+        code = diag_error(diag, SIM_E_USAGE, input->path, "results of one and the same study can be merged",
+                          "these are the results of another study: its hash is %s, expected %s", found, hash);
+    sqlite3_finalize(select);
+    return code;
+}
+
+static int add_run(struct merge *merge, const struct merge_run *run, struct diag *diag)
+{
+    if (merge->n_runs == merge->capacity) {
+        size_t capacity = merge->capacity > 0 ? 2 * merge->capacity : 256;
+        struct merge_run *grown = mem_realloc(merge->runs, capacity * sizeof *grown);
+        if (grown == NULL) return fail_nomem(diag);
+        merge->runs = grown;
+        merge->capacity = capacity;
+    }
+    merge->runs[merge->n_runs++] = *run;
+    return 0;
+}
+
+static int list_runs(struct merge *merge, size_t input, struct diag *diag)
+{
+    static const char sql[] = "SELECT id, status = 'failed', coalesce(result_hash, '') FROM run WHERE status <> 'open'";
+    const struct database *database = &merge->inputs[input];
+    sqlite3_stmt *select;
+    int code = database_prepare(database, sql, &select, "list the runs", diag);
+    if (code != 0) return code;
+    int step = SQLITE_DONE;
+    while (code == 0 && (step = sqlite3_step(select)) == SQLITE_ROW) {
+        struct merge_run run = {.id = sqlite3_column_int64(select, 0), .input = input};
+        run.failed = sqlite3_column_int(select, 1) != 0;
+        snprintf(run.result_hash, sizeof run.result_hash, "%s", (const char *)sqlite3_column_text(select, 2));
+        code = add_run(merge, &run, diag);
+    }
+    if (code == 0 && step != SQLITE_DONE) code = database_error(database, "list the runs", diag);
+    sqlite3_finalize(select);
+    return code;
+}
+
+/* By id; of one id what did not fail first, then by the order of the files. */
+static int compare_runs(const void *left, const void *right)
+{
+    const struct merge_run *a = left, *b = right;
+    if (a->id != b->id) return a->id < b->id ? -1 : 1;
+    if (a->failed != b->failed) return a->failed ? 1 : -1;
+    return (a->input > b->input) - (a->input < b->input);
+}
+
+static int drop_doubles(struct merge *merge, struct diag *diag)
+{
+    size_t n = 0;
+    if (merge->n_runs > 0) qsort(merge->runs, merge->n_runs, sizeof *merge->runs, compare_runs);
+    for (size_t i = 0; i < merge->n_runs; i++) {
+        const struct merge_run *run = &merge->runs[i], *last = n > 0 ? &merge->runs[n - 1] : NULL;
+        if (last == NULL || last->id != run->id) {
+            merge->runs[n++] = *run;
+            continue;
+        }
+        if (run->failed || strcmp(run->result_hash, last->result_hash) == 0) continue;
+        return diag_error(diag, SIM_E_USAGE, merge->inputs[run->input].path,
+                          "they were made by different programs or from different inputs",
+                          "run %" PRId64 " has the result hash %s, but %s in %s", run->id, run->result_hash,
+                          last->result_hash, merge->inputs[last->input].path);
+    }
+    merge->n_runs = n;
+    return 0;
+}
+
+int merge_open(struct merge *merge, const char *const *paths, size_t n_paths, const char *study_hash, struct diag *diag)
+{
+    char hash[HASH_HEX_CHARS] = "";
+    *merge = (struct merge){.inputs = mem_zalloc(n_paths + 1, sizeof *merge->inputs)};
+    if (merge->inputs == NULL) return fail_nomem(diag);
+    if (study_hash != NULL) snprintf(hash, sizeof hash, "%s", study_hash);
+    for (size_t i = 0; i < n_paths; i++) {
+        int code = database_open_read(&merge->inputs[i], paths[i], diag);
+        if (code != 0) return code;
+        merge->n_inputs++;
+        code = check_study(&merge->inputs[i], hash, diag);
+        if (code == 0) code = list_runs(merge, i, diag);
+        if (code != 0) return code;
+    }
+    return drop_doubles(merge, diag);
+}
+
+void merge_close(struct merge *merge)
+{
+    for (size_t i = 0; i < merge->n_inputs; i++) database_close(&merge->inputs[i], false);
+    mem_free(merge->inputs);
+    mem_free(merge->runs);
+    *merge = (struct merge){0};
+}
+
+const struct merge_run *merge_find(const struct merge *merge, int64_t run_id)
+{
+    size_t low = 0, high = merge->n_runs;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (merge->runs[middle].id == run_id) return &merge->runs[middle];
+        if (merge->runs[middle].id < run_id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+int merge_metric(const struct merge *merge, const struct merge_run *run, const char *name, double *value,
+                 struct diag *diag)
+{
+    static const char sql[] = "SELECT value FROM metric WHERE run_id = ? AND name = ?";
+    const struct database *database = &merge->inputs[run->input];
+    sqlite3_stmt *select;
+    int code = database_prepare(database, sql, &select, "read a metric", diag);
+    if (code != 0) return code;
+    sqlite3_bind_int64(select, 1, run->id);
+    sqlite3_bind_text(select, 2, name, -1, SQLITE_STATIC);
+    int step = sqlite3_step(select);
+    bool has_value = step == SQLITE_ROW && sqlite3_column_type(select, 0) != SQLITE_NULL;
+    *value = has_value ? sqlite3_column_double(select, 0) : (double)NAN;
+    if (step != SQLITE_ROW && step != SQLITE_DONE) code = database_error(database, "read a metric", diag);
+    sqlite3_finalize(select);
+    return code;
+}
+
+/* --- Writing --- */
+
+/* A table that is copied run by run: `key` is the column of the run. */
+struct copied {
+    const char *name, *key;
+    int n_columns;
+};
+
+static const struct copied first_tables[] = {{"run", "id", 14}, {"run_cost", "run_id", 6}, {"param", "run_id", 3}};
+enum { N_FIRST = sizeof first_tables / sizeof *first_tables, N_COPIED = N_FIRST + TABLE_COUNT };
+
+static struct copied table_at(int i)
+{
+    if (i < N_FIRST) return first_tables[i];
+    const struct table *table = &schema_tables[i - N_FIRST];
+    return (struct copied){table->name, "run_id", 1 + table->n_columns};
+}
+
+static const char copying[] = "merge the results";
+
+/* Statements that copy, of all files; prepared when they are first needed. */
+struct copier {
+    const struct merge *merge;
+    struct database *output;
+    sqlite3_stmt *inserts[N_COPIED];
+    sqlite3_stmt **selects; /* [input * N_COPIED + table] */
+};
+
+static int prepare_insert(struct copier *copier, int i, struct diag *diag)
+{
+    char sql[160];
+    struct copied table = table_at(i);
+    int n = snprintf(sql, sizeof sql, "INSERT INTO %s VALUES (?", table.name);
+    for (int column = 1; column < table.n_columns; column++) n += snprintf(sql + n, sizeof sql - (size_t)n, ", ?");
+    snprintf(sql + n, sizeof sql - (size_t)n, ")");
+    return database_prepare(copier->output, sql, &copier->inserts[i], copying, diag);
+}
+
+static int prepare_select(struct copier *copier, size_t input, int i, struct diag *diag)
+{
+    char sql[96];
+    struct copied table = table_at(i);
+    snprintf(sql, sizeof sql, "SELECT * FROM %s WHERE %s = ?", table.name, table.key);
+    return database_prepare(&copier->merge->inputs[input], sql, &copier->selects[input * N_COPIED + (size_t)i], copying,
+                            diag);
+}
+
+/* Rows come in the order of the key, or of the rowid through the index of the run: as they were written. */
+static int copy_rows(struct copier *copier, const struct merge_run *run, int i, struct diag *diag)
+{
+    sqlite3_stmt **select = &copier->selects[run->input * N_COPIED + (size_t)i], *insert;
+    int code = copier->inserts[i] == NULL ? prepare_insert(copier, i, diag) : 0;
+    if (code == 0 && *select == NULL) code = prepare_select(copier, run->input, i, diag);
+    if (code != 0) return code;
+    insert = copier->inserts[i];
+    int n_columns = sqlite3_column_count(*select), step;
+    sqlite3_bind_int64(*select, 1, run->id);
+    while ((step = sqlite3_step(*select)) == SQLITE_ROW && code == 0) {
+        for (int column = 0; column < n_columns; column++)
+            sqlite3_bind_value(insert, column + 1, sqlite3_column_value(*select, column));
+        if (sqlite3_step(insert) != SQLITE_DONE) code = database_error(copier->output, copying, diag);
+        sqlite3_reset(insert);
+    }
+    if (code == 0 && step != SQLITE_DONE) code = database_error(&copier->merge->inputs[run->input], copying, diag);
+    sqlite3_reset(*select);
+    return code;
+}
+
+static int copy_runs(const struct merge *merge, struct database *output, struct diag *diag)
+{
+    struct copier copier = {.merge = merge, .output = output};
+    copier.selects = mem_zalloc(merge->n_inputs * N_COPIED + 1, sizeof *copier.selects);
+    int code = copier.selects != NULL ? 0 : fail_nomem(diag);
+    for (size_t i = 0; code == 0 && i < merge->n_runs; i++)
+        for (int table = 0; code == 0 && table < N_COPIED; table++)
+            code = copy_rows(&copier, &merge->runs[i], table, diag);
+    for (int i = 0; i < N_COPIED; i++) sqlite3_finalize(copier.inserts[i]);
+    for (size_t i = 0; copier.selects != NULL && i < merge->n_inputs * N_COPIED; i++)
+        sqlite3_finalize(copier.selects[i]);
+    mem_free(copier.selects);
+    return code;
+}
+
+static int write_study(const struct database *output, const struct study *study, struct diag *diag)
+{
+    const char *const texts[] = {study->name, study->question, study->definition, study->hash};
+    sqlite3_stmt *insert;
+    int code = database_prepare(output, "INSERT INTO study VALUES (?, ?, ?, ?)", &insert, copying, diag);
+    if (code != 0) return code;
+    for (int i = 0; i < 4; i++) sqlite3_bind_text(insert, 1 + i, texts[i], -1, SQLITE_STATIC);
+    if (sqlite3_step(insert) != SQLITE_DONE) code = database_error(output, copying, diag);
+    sqlite3_finalize(insert);
+    return code;
+}
+
+static int write_all(const struct merge *merge, const struct study *study, struct database *output, struct diag *diag)
+{
+    int code = write_study(output, study, diag);
+    if (code == 0) code = copy_runs(merge, output, diag);
+    if (code == 0 && merge->n_runs > 1) code = database_run(output, schema_index_sql, copying, diag);
+    if (code == 0) code = outcome_write(merge, study, output, diag);
+    if (code == 0) code = database_run(output, "COMMIT", copying, diag);
+    return code == 0 ? database_make_durable(output, copying, diag) : code;
+}
+
+/* A new file takes its name when all of it is on the disk; then the name goes there too. */
+static int take_name(const char *path, const char *name, struct diag *diag)
+{
+    struct arena arena;
+    if (rename(path, name) != 0) {
+        int code = diag_error(diag, SIM_E_STORE, name, "name another file with -o", "cannot write results: %s", strerror(errno));
+        unlink(path);
+        return code;
+    }
+    arena_init(&arena);
+    const char *slash = strrchr(name, '/');
+    const char *directory = slash == NULL ? "." : arena_printf(&arena, "%.*s/", (int)(slash - name), name);
+    int file = directory != NULL ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (file >= 0) {
+        fsync(file);
+        close(file);
+    }
+    arena_fini(&arena);
+    return 0;
+}
+
+int merge_write(const struct merge *merge, const struct study *study, const char *output, struct diag *diag)
+{
+    struct arena arena;
+    struct database database;
+    arena_init(&arena);
+    const char *path = arena_printf(&arena, "%s.merging", output);
+    int code = path != NULL ? 0 : fail_nomem(diag);
+    if (code == 0) {
+        unlink(path); /* of a merge that was killed */
+        code = database_open_write(&database, path, 0, diag);
+    }
+    if (code == 0) {
+        code = write_all(merge, study, &database, diag);
+        database_close(&database, code != 0);
+        if (code == 0) code = take_name(path, output, diag);
+    }
+    arena_fini(&arena);
+    return code;
+}

@@ -1,0 +1,44 @@
+/* Results files of one study made into one: all runs in order of their ids, table by table, so that the file does not tell
+ * which run was done where. Below it, the outcomes of the study's search. */
+#ifndef ORRERY_STUDY_MERGE_H
+#define ORRERY_STUDY_MERGE_H
+
+#include "sim/store/database.h"
+#include "sim/study/study.h"
+
+#include <stdbool.h>
+
+/* A run that is in one of the files. */
+struct merge_run {
+    int64_t id;
+    size_t input;
+    bool failed;
+    char result_hash[HASH_HEX_CHARS];
+};
+
+/* Files open for reading, and what is in them. */
+struct merge {
+    size_t n_inputs;
+    struct database *inputs;
+    size_t n_runs, capacity;
+    struct merge_run *runs; /* by id, each once, those that ended */
+};
+
+/* Opens results files and lists their runs. All must belong to the study with this hash (NULL: to one and the same).
+ * Returns 0, SIM_E_USAGE (files of several studies, one run with two hashes), SIM_E_STORE or SIM_E_NOMEM; merge_close may be called in either
+ * case. */
+int merge_open(struct merge *merge, const char *const *paths, size_t n_paths, const char *study_hash, struct diag *diag);
+void merge_close(struct merge *merge);
+
+/* The run of that id, or NULL. */
+const struct merge_run *merge_find(const struct merge *merge, int64_t run_id);
+
+/* A metric of a run; NAN when it has none. */
+int merge_metric(const struct merge *merge, const struct merge_run *run, const char *name, double *value,
+                 struct diag *diag);
+
+/* Writes everything to a new file beside `output`, flushes it, and gives it that name. Returns 0, SIM_E_STORE or SIM_E_NOMEM; then there is no
+ * such file. */
+int merge_write(const struct merge *merge, const struct study *study, const char *output, struct diag *diag);
+
+#endif

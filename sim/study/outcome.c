@@ -1,0 +1,204 @@
+#include "sim/study/outcome.h"
+
+#include "sim/study/axes.h"
+#include "sim/world/metric.h"
+
+#include <math.h>
+
+int64_t outcome_run_id(const struct study *study, size_t point, size_t step, size_t seed)
+{
+    size_t n_steps = study->search != NULL ? search_max_steps(study->search) : 1;
+    return (int64_t)((point * n_steps + step) * study->n_seeds + seed) + 1;
+}
+
+static int fail_nomem(struct diag *diag)
+{
+    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+}
+
+/* Fills values[seed * n_conditions + condition] of a step. *all: its runs are all there. */
+static int read_step(const struct merge *merge, const struct study *study, size_t point, size_t step, double *values,
+                     bool *all, struct diag *diag)
+{
+    const struct study_search *search = study->search;
+    int code = 0;
+    *all = true;
+    for (size_t seed = 0; code == 0 && *all && seed < study->n_seeds; seed++) {
+        const struct merge_run *run = merge_find(merge, outcome_run_id(study, point, step, seed));
+        *all = run != NULL;
+        for (size_t i = 0; run != NULL && code == 0 && i < search->n_conditions; i++)
+            code = merge_metric(merge, run, search->conditions[i].metric, &values[seed * search->n_conditions + i], diag);
+    }
+    return code;
+}
+
+int outcome_replay(const struct merge *merge, const struct study *study, size_t point, struct bisection *state,
+                   struct diag *diag)
+{
+    const struct study_search *search = study->search;
+    double *values = mem_zalloc(study->n_seeds * search->n_conditions + 1, sizeof *values);
+    bool all = true;
+    int code = values != NULL ? 0 : fail_nomem(diag);
+    search_start(search, state);
+    while (code == 0 && !state->is_done && all) {
+        code = read_step(merge, study, point, state->step, values, &all, diag);
+        if (code == 0 && all) search_advance(search, state, search_holds(search, values, study->n_seeds));
+    }
+    mem_free(values);
+    return code;
+}
+
+const char *outcome_point(const struct study *study, size_t point, struct arena *arena)
+{
+    struct text text;
+    text_init(&text);
+    text_add(&text, "{");
+    for (size_t i = 0; i < axes_keys(study->axes); i++) {
+        struct run_param param = axes_param(study->axes, point, i);
+        if (i > 0) text_add(&text, ", ");
+        text_json_string(&text, param.key);
+        text_add(&text, ": ");
+        if (read_is_json(arena, param.value))
+            text_add(&text, param.value);
+        else
+            text_json_string(&text, param.value);
+    }
+    text_add(&text, "}");
+    const char *json = text.failed ? NULL : arena_strdup(arena, text.chars);
+    text_fini(&text);
+    return json;
+}
+
+/* A row of the table; a NULL value and run 0 stay empty. */
+struct outcome_row {
+    const char *point, *key, *value, *note;
+    int64_t run_id;
+};
+
+static int write_row(const struct database *output, const struct outcome_row *row, struct diag *diag)
+{
+    static const char what[] = "write the outcomes";
+    sqlite3_stmt *insert;
+    int code = database_prepare(output, "INSERT INTO outcome VALUES (?, ?, ?, ?, ?)", &insert, what, diag);
+    if (code != 0) return code;
+    sqlite3_bind_text(insert, 1, row->point, -1, SQLITE_STATIC);
+    sqlite3_bind_text(insert, 2, row->key, -1, SQLITE_STATIC);
+    sqlite3_bind_text(insert, 3, row->value, -1, SQLITE_STATIC);
+    if (row->run_id > 0) sqlite3_bind_int64(insert, 4, row->run_id);
+    sqlite3_bind_text(insert, 5, row->note, -1, SQLITE_STATIC);
+    if (sqlite3_step(insert) != SQLITE_DONE) code = database_error(output, what, diag);
+    sqlite3_finalize(insert);
+    return code;
+}
+
+/* --- Searches --- */
+
+static int write_search(const struct merge *merge, const struct study *study, size_t point,
+                        const struct database *output, struct arena *arena, struct diag *diag)
+{
+    struct bisection state;
+    int code = outcome_replay(merge, study, point, &state, diag);
+    if (code != 0 || !state.is_done) return code;
+    bool is_met = !isnan(state.good);
+    struct outcome_row row = {.point = outcome_point(study, point, arena),
+                              .key = study->search->key,
+                              .note = search_note(study->search, &state)};
+    if (is_met) row.value = range_show(&study->search->range, state.good, arena);
+    if (is_met) row.run_id = outcome_run_id(study, point, state.good_step, 0);
+    if (row.point == NULL || (is_met && row.value == NULL)) return fail_nomem(diag);
+    return write_row(output, &row, diag);
+}
+
+/* --- The Pareto front --- */
+
+int outcome_mean(const struct merge *merge, const struct study *study, size_t point, const char *metric, double *mean,
+                 struct diag *diag)
+{
+    double sum = 0;
+    int code = 0;
+    for (size_t seed = 0; code == 0 && seed < study->n_seeds; seed++) {
+        double value = NAN;
+        const struct merge_run *run = merge_find(merge, outcome_run_id(study, point, 0, seed));
+        if (run != NULL) code = merge_metric(merge, run, metric, &value, diag);
+        sum += value;
+    }
+    *mean = sum / (double)study->n_seeds;
+    return code;
+}
+
+static bool is_higher_better(const char *metric)
+{
+    return metric_find(metric)->direction == METRIC_HIGHER;
+}
+
+/* Whether a is at least as good as b in all metrics and better in one. */
+static bool dominates(const struct study *study, const double *a, const double *b)
+{
+    bool is_better = false;
+    for (size_t i = 0; i < study->n_pareto; i++) {
+        double gain = is_higher_better(study->pareto[i]) ? a[i] - b[i] : b[i] - a[i];
+        if (isnan(gain) || gain < 0) return false;
+        if (gain > 0) is_better = true;
+    }
+    return is_better;
+}
+
+static bool is_on_front(const struct study *study, const double *means, size_t point)
+{
+    size_t n = study->n_pareto;
+    for (size_t i = 0; i < n; i++)
+        if (isnan(means[point * n + i])) return false;
+    for (size_t other = 0; other < study->n_points; other++)
+        if (dominates(study, &means[other * n], &means[point * n])) return false;
+    return true;
+}
+
+/* One row per point of the front: "pareto", and the means of the metrics as JSON. */
+static int write_front_point(const struct study *study, const double *means, size_t point,
+                             const struct database *output, struct arena *arena, struct diag *diag)
+{
+    struct text text;
+    text_init(&text);
+    text_add(&text, "{");
+    for (size_t i = 0; i < study->n_pareto; i++) {
+        text_printf(&text, "%s\"%s\": ", i > 0 ? ", " : "", study->pareto[i]);
+        text_json_number(&text, means[point * study->n_pareto + i]);
+    }
+    text_add(&text, "}");
+    struct outcome_row row = {.point = outcome_point(study, point, arena),
+                              .key = "pareto",
+                              .value = text.chars,
+                              .run_id = outcome_run_id(study, point, 0, 0),
+                              .note = ""};
+    int code = text.failed || row.point == NULL ? fail_nomem(diag) : write_row(output, &row, diag);
+    text_fini(&text);
+    return code;
+}
+
+static int write_front(const struct merge *merge, const struct study *study, const struct database *output,
+                       struct arena *arena, struct diag *diag)
+{
+    size_t n = study->n_pareto;
+    double *means = mem_zalloc(study->n_points * n + 1, sizeof *means);
+    int code = means != NULL ? 0 : fail_nomem(diag);
+    for (size_t i = 0; code == 0 && i < study->n_points * n; i++)
+        code = outcome_mean(merge, study, i / n, study->pareto[i % n], &means[i], diag);
+    for (size_t point = 0; code == 0 && point < study->n_points; point++)
+        if (is_on_front(study, means, point)) code = write_front_point(study, means, point, output, arena, diag);
+    mem_free(means);
+    return code;
+}
+
+int outcome_write(const struct merge *merge, const struct study *study, const struct database *output,
+                  struct diag *diag)
+{
+    struct arena arena;
+    int code = 0;
+    arena_init(&arena);
+    for (size_t point = 0; study->search != NULL && code == 0 && point < study->n_points; point++)
+        code = write_search(merge, study, point, output, &arena, diag);
+    if (code == 0 && study->n_pareto > 0 && study->search == NULL && merge->n_runs == study->n_runs)
+        code = write_front(merge, study, output, &arena, diag);
+    arena_fini(&arena);
+    return code;
+}

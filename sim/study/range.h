@@ -1,0 +1,27 @@
+/* Ranges of numbers and quantities: { "from": "1/s", "to": "9/s" }. Whatever unit both ends share, the values in between have
+ * it too. Ends that are whole numbers ("from": 1, not 1.0) give whole numbers. */
+#ifndef ORRERY_STUDY_RANGE_H
+#define ORRERY_STUDY_RANGE_H
+
+#include "sim/study/read.h"
+
+struct range {
+    double from, to; /* SI */
+    enum unit_dim dim;
+    bool is_whole, is_log;
+};
+
+/* Reads two ends, from values of JSON. Returns false when something is wrong with them, which is reported at them. */
+bool range_read(struct config_reading *reading, const struct json_node *from, const struct json_node *to, bool is_log,
+                struct range *range);
+
+/* The value at a share (0 .. 1) of the way, rounded to 12 significant digits, or to a whole number; the ends are exact. */
+double range_at(const struct range *range, double share);
+
+/* The same for a sample: whole numbers are equally likely, the last one too. */
+double range_sample(const struct range *range, double share);
+
+/* As --set takes it. NULL when out of memory. */
+const char *range_show(const struct range *range, double value, struct arena *arena);
+
+#endif

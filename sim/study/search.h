@@ -1,0 +1,66 @@
+/* What a study searches for, at every point of its axes: the largest (or smallest) value of a key at which conditions on
+ * metrics hold. Every step runs under the same seeds, so that steps differ by the value alone (common random numbers).
+ *
+ *   "search": { "largest": "services.chat.trace.arrival.rate",   // or "smallest"
+ *               "from": "1/s", "to": "64/s",                      // the bracket; whole numbers give whole numbers
+ *               "scale": "log",                                   // where its middle is: "linear" by default
+ *               "tolerance": 0.01,                                // relative; of whole numbers the exact one is found
+ *               "where": [ { "metric": "request.ttft_s.p99", "at_most": "2s" },
+ *                          { "metric": "request.finished", "at_least": 100 } ],
+ *               "over": "mean" }                                  // of the seeds; "every": each seed must meet all
+ *
+ * That a condition holds up to one value and not beyond (from one value on, for "smallest") is assumed; where the ends do not
+ * bracket it, the outcome says so. A run without the metric does not meet the condition. */
+#ifndef ORRERY_STUDY_SEARCH_H
+#define ORRERY_STUDY_SEARCH_H
+
+#include "sim/study/range.h"
+#include "sim/study/read.h"
+
+struct metric_def;
+
+struct search_condition {
+    const char *metric;
+    double limit; /* in the metric's unit */
+    bool is_at_most;
+};
+
+struct study_search {
+    const char *key;
+    bool is_largest, is_every_seed;
+    struct range range; /* from: the lower end */
+    double tolerance;
+    size_t n_conditions;
+    const struct search_condition *conditions;
+};
+
+/* Reads it; NULL where there is none or something is wrong, which is reported. */
+const struct study_search *search_read(struct config_reading *reading, const struct json_node *node);
+
+/* The metric that a value names; NULL, with a finding, when there is none. */
+const struct metric_def *search_find_metric(struct config_reading *reading, const struct json_node *node);
+
+/* The state of the bisection at one point. */
+struct bisection {
+    double good, bad;  /* where the conditions hold, and where they do not; NAN: not known yet */
+    double next;       /* the value to try */
+    size_t step;       /* its number, from 0 */
+    size_t good_step;  /* that of `good` */
+    bool is_done;
+};
+
+/* At most so many steps. */
+size_t search_max_steps(const struct study_search *search);
+
+void search_start(const struct study_search *search, struct bisection *state);
+
+/* Takes the answer for state->next, and finds the next value to try or that it is done. */
+void search_advance(const struct study_search *search, struct bisection *state, bool holds);
+
+/* What came out: "" for a value that is bracketed; else why it is not. The value is state->good (NAN: none). */
+const char *search_note(const struct study_search *search, const struct bisection *state);
+
+/* Whether the conditions hold for values[seed * n_conditions + condition] (NAN: the run has no such metric). */
+bool search_holds(const struct study_search *search, const double *values, size_t n_seeds);
+
+#endif

@@ -1,0 +1,245 @@
+#include "sim/study/shards.h"
+
+#include "sim/store/schema.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BUSY_MS = 10000, NOTE_BYTES = 1024 };
+
+static int fail_nomem(struct diag *diag)
+{
+    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+}
+
+static int fail_system(const char *path, const char *what, struct diag *diag)
+{
+    return diag_error(diag, SIM_E_STORE, path, "name a file elsewhere with -o", "cannot %s: %s", what, strerror(errno));
+}
+
+/* --- Whose shards they are --- */
+
+struct note {
+    char study[HASH_HEX_CHARS], program[256];
+};
+
+static bool read_note(int file, struct note *note)
+{
+    char text[NOTE_BYTES + 1];
+    ssize_t n = pread(file, text, NOTE_BYTES, 0);
+    if (n <= 0) return false;
+    text[n] = 0;
+    return sscanf(text, "study %32s\nprogram %255[^\n]", note->study, note->program) == 2;
+}
+
+static int write_note(int file, const char *path, const struct study *study, const struct sweep_runner *runner,
+                      struct diag *diag)
+{
+    char text[NOTE_BYTES];
+    int n = snprintf(text, sizeof text, "study %s\nprogram %.255s\n", study->hash, runner->program);
+    return pwrite(file, text, (size_t)n, 0) == n ? 0 : fail_system(path, "write", diag);
+}
+
+static int check_note(const struct shards *shards, const struct note *note, const struct study *study,
+                      const struct sweep_runner *runner, struct diag *diag)
+{
+    static const char hint[] = "remove the directory to start anew, or name another file with -o";
+    char program[sizeof note->program];
+    snprintf(program, sizeof program, "%s", runner->program);
+    if (strcmp(note->study, study->hash) != 0)
+        return diag_error(diag, SIM_E_USAGE, shards->directory, hint,
+                          "the study is not the one that was begun: its hash is %s, that of the shards %s", study->hash,
+                          note->study);
+    if (strcmp(note->program, program) != 0)
+        return diag_error(diag, SIM_E_USAGE, shards->directory, hint,
+                          "orrery is not the one that the sweep was begun with: this is %s, that was %s", program,
+                          note->program);
+    return 0;
+}
+
+static int take_lock(struct shards *shards, bool is_new, const struct study *study, const struct sweep_options *options,
+                     const struct sweep_runner *runner, struct diag *diag)
+{
+    struct note note;
+    const char *path = arena_printf(&shards->arena, "%s/sweep", shards->directory);
+    if (path == NULL) return fail_nomem(diag);
+    shards->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (shards->lock < 0) return fail_system(path, "write", diag);
+    if (flock(shards->lock, LOCK_EX | LOCK_NB) != 0)
+        return diag_error(diag, SIM_E_USAGE, shards->directory, "wait for it, or name another file with -o",
+                          "another sweep is writing to these shards");
+    bool has_note = read_note(shards->lock, &note);
+    if (!has_note) return write_note(shards->lock, path, study, runner, diag);
+    if (!is_new && !options->resume)
+        return diag_error(diag, SIM_E_USAGE, shards->directory,
+                          "--resume goes on with it; or remove the directory, or name another file with -o",
+                          "a sweep into %s was begun and not finished", options->output);
+    return check_note(shards, &note, study, runner, diag);
+}
+
+int shards_open(struct shards *shards, const struct study *study, const struct sweep_options *options,
+                const struct sweep_runner *runner, struct diag *diag)
+{
+    *shards = (struct shards){.lock = -1};
+    arena_init(&shards->arena);
+    shards->directory = arena_printf(&shards->arena, "%s.shards", options->output);
+    if (shards->directory == NULL) return fail_nomem(diag);
+    bool is_new = mkdir(shards->directory, 0777) == 0;
+    if (!is_new && errno != EEXIST) return fail_system(shards->directory, "make a directory for what is finished", diag);
+    return take_lock(shards, is_new, study, options, runner, diag);
+}
+
+void shards_close(struct shards *shards)
+{
+    if (shards->lock >= 0) close(shards->lock);
+    arena_fini(&shards->arena);
+    *shards = (struct shards){.lock = -1};
+}
+
+/* --- Files --- */
+
+const char *shards_path(const struct shards *shards, size_t i, struct arena *arena)
+{
+    return arena_printf(arena, "%s/%04zu.db", shards->directory, i);
+}
+
+int shards_open_results(const struct shards *shards, const struct study *study, size_t i, struct results **results,
+                        struct diag *diag)
+{
+    struct results_options options = {.resume = true, .unflushed = true, .busy_ms = BUSY_MS};
+    struct study_info info = {study->name, study->question, study->definition, study->hash};
+    struct arena arena;
+    arena_init(&arena);
+    const char *path = shards_path(shards, i, &arena);
+    int code = path != NULL ? results_open(path, &options, results, diag) : fail_nomem(diag);
+    if (code == 0) {
+        code = results_set_study(*results, &info, diag);
+        if (code != 0) results_close(*results);
+    }
+    arena_fini(&arena);
+    return code;
+}
+
+static bool is_shard(const char *name)
+{
+    size_t n = strspn(name, "0123456789");
+    return n > 0 && strcmp(name + n, ".db") == 0;
+}
+
+static int compare_names(const void *left, const void *right)
+{
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+/* The paths of all shards, sorted, in the arena. */
+static int list_files(const struct shards *shards, struct arena *arena, const char ***paths, size_t *n,
+                      struct diag *diag)
+{
+    DIR *directory = opendir(shards->directory);
+    size_t capacity = 0;
+    int code = 0;
+    *n = 0;
+    *paths = NULL;
+    if (directory == NULL) return fail_system(shards->directory, "list", diag);
+    for (const struct dirent *entry; code == 0 && (entry = readdir(directory)) != NULL;) {
+        if (!is_shard(entry->d_name)) continue;
+        if (*n == capacity) {
+            const char **grown = arena_alloc(arena, (2 * capacity + 16) * sizeof *grown);
+            if (grown != NULL && *n > 0) memcpy(grown, *paths, *n * sizeof *grown);
+            *paths = grown;
+            capacity = 2 * capacity + 16;
+        }
+        const char *path = *paths != NULL ? arena_printf(arena, "%s/%s", shards->directory, entry->d_name) : NULL;
+        if (path == NULL) code = fail_nomem(diag);
+        if (path != NULL) (*paths)[(*n)++] = path;
+    }
+    closedir(directory);
+    if (code == 0 && *n > 1) qsort(*paths, *n, sizeof **paths, compare_names);
+    return code;
+}
+
+/* A shard whose process died before its first run was there has no tables yet: nothing is lost with it. */
+static bool is_empty(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && status.st_size == 0;
+}
+
+static int clean_file(const char *path, struct diag *diag)
+{
+    static const char which[] = "(SELECT id FROM run WHERE status IN ('open', 'failed'))";
+    static const char what[] = "take out runs that failed";
+    struct database database;
+    char sql[256];
+    int code = database_open_write(&database, path, BUSY_MS, diag);
+    if (code != 0) return code;
+    for (int i = 0; code == 0 && i < TABLE_COUNT; i++) {
+        snprintf(sql, sizeof sql, "DELETE FROM %s WHERE run_id IN %s", schema_tables[i].name, which);
+        code = database_run(&database, sql, what, diag);
+    }
+    if (code == 0) {
+        snprintf(sql, sizeof sql, "DELETE FROM param WHERE run_id IN %s; DELETE FROM run_cost WHERE run_id IN %s", which, which);
+        code = database_run(&database, sql, what, diag);
+    }
+    if (code == 0) code = database_run(&database, "DELETE FROM run WHERE status IN ('open', 'failed'); COMMIT", what, diag);
+    database_close(&database, false);
+    return code;
+}
+
+int shards_clean(const struct shards *shards, struct diag *diag)
+{
+    struct arena arena;
+    const char **paths;
+    size_t n;
+    arena_init(&arena);
+    int code = list_files(shards, &arena, &paths, &n, diag);
+    for (size_t i = 0; code == 0 && i < n; i++) {
+        if (is_empty(paths[i]))
+            unlink(paths[i]);
+        else
+            code = clean_file(paths[i], diag);
+    }
+    arena_fini(&arena);
+    return code;
+}
+
+int shards_read(const struct shards *shards, const struct study *study, struct merge *merge, struct diag *diag)
+{
+    struct arena arena;
+    const char **paths;
+    size_t n, n_filled = 0;
+    arena_init(&arena);
+    *merge = (struct merge){0};
+    int code = list_files(shards, &arena, &paths, &n, diag);
+    for (size_t i = 0; code == 0 && i < n; i++)
+        if (!is_empty(paths[i])) paths[n_filled++] = paths[i];
+    if (code == 0) code = merge_open(merge, paths, n_filled, study->hash, diag);
+    arena_fini(&arena);
+    return code;
+}
+
+void shards_remove(struct shards *shards)
+{
+    struct arena arena;
+    const char **paths;
+    size_t n;
+    arena_init(&arena);
+    if (list_files(shards, &arena, &paths, &n, NULL) == 0) {
+        for (size_t i = 0; i < n; i++) {
+            const char *journal = arena_printf(&arena, "%s-journal", paths[i]);
+            unlink(paths[i]);
+            if (journal != NULL) unlink(journal);
+        }
+        const char *note = arena_printf(&arena, "%s/sweep", shards->directory);
+        if (note != NULL) unlink(note);
+        rmdir(shards->directory);
+    }
+    arena_fini(&arena);
+}

@@ -1,0 +1,42 @@
+/* The directory OUTPUT.shards: what a sweep has finished so far. Each worker writes a file of its own in it; the file "sweep"
+ * says which study and which program they belong to, and is locked as long as a process works on them. */
+#ifndef ORRERY_STUDY_SHARDS_H
+#define ORRERY_STUDY_SHARDS_H
+
+#include "sim/study/merge.h"
+#include "sim/study/sweep.h"
+
+struct shards {
+    struct arena arena;
+    const char *directory;
+    int lock; /* a file descriptor, inherited by workers; -1: none */
+};
+
+/* Makes the directory, or with `resume` takes one that is there, and locks it. Returns 0, SIM_E_USAGE (it is there
+ * already, belongs to another study or program, or is in use), SIM_E_STORE or SIM_E_NOMEM. shards_close may be called in
+ * either case. */
+int shards_open(struct shards *shards, const struct study *study, const struct sweep_options *options,
+                const struct sweep_runner *runner, struct diag *diag);
+
+/* Gives up the lock. */
+void shards_close(struct shards *shards);
+
+enum { SHARD_OF_PARENT = 9999 }; /* no worker's number */
+
+/* The file of worker `i`, in the arena; NULL when out of memory. */
+const char *shards_path(const struct shards *shards, size_t i, struct arena *arena);
+
+/* Opens worker i's file for writing. */
+int shards_open_results(const struct shards *shards, const struct study *study, size_t i, struct results **results,
+                        struct diag *diag);
+
+/* Takes out the runs that failed, so that they are done again, and what a process that died left open. */
+int shards_clean(const struct shards *shards, struct diag *diag);
+
+/* Opens all files for reading. */
+int shards_read(const struct shards *shards, const struct study *study, struct merge *merge, struct diag *diag);
+
+/* Removes the directory with all that is in it. */
+void shards_remove(struct shards *shards);
+
+#endif

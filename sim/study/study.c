@@ -1,0 +1,420 @@
+#include "sim/study/study.h"
+
+#include "sim/core/config_tree.h"
+#include "sim/core/json_write.h"
+#include "sim/core/path.h"
+#include "sim/study/axes.h"
+#include "sim/study/read.h"
+#include "sim/study/search.h"
+#include "sim/world/metric.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_SEEDS = 1000 * 1000 };
+
+/* What the definition is written from. */
+struct study_source {
+    const char *scenario; /* as it was written */
+    const char *axes, *search; /* JSON; NULL: absent */
+};
+
+static const char *const known_keys[] = {"name", "question", "scenario", "set",    "axes",   "seeds",
+                                         "keep", "show",     "pareto",   "search", NULL};
+static const char *const keeps[] = {"metrics", "rows", "decisions", NULL};
+
+/* --- Reading --- */
+
+/* The directory of the file that a value stands in; of an extended study that may be another one. */
+static const char *directory_of(struct config_reading *reading, const struct json_node *node)
+{
+    const char *directory = arena_strdup(reading->arena, node->source->directory);
+    if (directory == NULL) config_report_nomem(reading);
+    return directory;
+}
+
+/* An object that names one of these is a policy, a trace, a process: its parameters go with it. */
+static bool is_variant(const struct json_node *node)
+{
+    static const char *const tags[] = {"policy", "format", "process", "kind", "distribution"};
+    for (size_t i = 0; node->kind == JSON_OBJECT && i < sizeof tags / sizeof *tags; i++)
+        if (json_member(node, tags[i]) != NULL) return true;
+    return false;
+}
+
+static const char *assign(struct arena *arena, const char *key, const char *value)
+{
+    return arena_printf(arena, "%s=%s", key, value);
+}
+
+static void add_setting(struct config_reading *reading, struct study_setting *settings, size_t *n, const char *key,
+                        const char *value, const char *directory)
+{
+    settings[*n] = (struct study_setting){assign(reading->arena, key, value), directory};
+    if (settings[(*n)++].assignment == NULL) config_report_nomem(reading);
+}
+
+/* Where the scenario is: beside the study that names it, if it is there. */
+static const char *find_scenario(struct config_reading *reading, const struct json_node *root, const char *name)
+{
+    const struct json_node *node = json_member(root, "scenario");
+    if (node == NULL) return name;
+    const char *path = path_join(reading->arena, node->source->directory, name);
+    if (path == NULL) config_report_nomem(reading);
+    return path != NULL && (access(path, F_OK) == 0 || path_is_json(name)) ? path : name;
+}
+
+/* "keep" and the members of "set". */
+static void read_settings(struct config_reading *reading, const struct json_node *root, struct study *study)
+{
+    const struct json_node *set = read_member(reading, root, "set", NULL);
+    size_t n = set != NULL ? set->n : 0;
+    struct study_setting *settings = read_alloc(reading, 2 * n + 1, sizeof *settings);
+    if (settings == NULL || (set != NULL && !read_object(reading, set, "'set'"))) return;
+    study->settings = settings;
+    add_setting(reading, settings, &study->n_settings, "keep", study->keep, ".");
+    for (const struct json_node *node = n > 0 ? set->first : NULL; node != NULL; node = node->next) {
+        const char *value = read_setting_value(reading, node), *directory = directory_of(reading, node);
+        if (value == NULL) return;
+        if (is_variant(node)) add_setting(reading, settings, &study->n_settings, node->key, "null", directory);
+        add_setting(reading, settings, &study->n_settings, node->key, value, directory);
+    }
+}
+
+static int compare_seeds(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+    return (a > b) - (a < b);
+}
+
+static void read_seed_list(struct config_reading *reading, const struct json_node *list, struct study *study)
+{
+    int64_t *seeds = read_alloc(reading, list->n, sizeof *seeds), *sorted = read_alloc(reading, list->n, sizeof *sorted);
+    if (seeds == NULL || sorted == NULL) return;
+    for (const struct json_node *node = list->first; node != NULL; node = node->next)
+        seeds[study->n_seeds++] = read_integer_value(reading, node, "seeds", 0, 9e15);
+    memcpy(sorted, seeds, list->n * sizeof *sorted);
+    qsort(sorted, list->n, sizeof *sorted, compare_seeds);
+    for (size_t i = 1; i < list->n; i++)
+        if (sorted[i] == sorted[i - 1])
+            config_report(reading, list, NULL, "the seed %" PRId64 " comes more than once", sorted[i]);
+    if (list->n == 0) config_report(reading, list, NULL, "'seeds' must be a number, or a list of at least one seed");
+    study->seeds = seeds;
+}
+
+static int64_t *count_seeds(struct arena *arena, size_t n)
+{
+    int64_t *seeds = arena_alloc(arena, (n + 1) * sizeof *seeds);
+    for (size_t i = 0; seeds != NULL && i < n; i++) seeds[i] = (int64_t)i + 1;
+    return seeds;
+}
+
+static void read_seeds(struct config_reading *reading, const struct json_node *root, struct study *study)
+{
+    const struct json_node *node = read_member(reading, root, "seeds", NULL);
+    if (node != NULL && node->kind == JSON_LIST) {
+        read_seed_list(reading, node, study);
+        return;
+    }
+    study->n_seeds = (size_t)read_integer(reading, root, "seeds", 1, MAX_SEEDS, 1);
+    study->seeds = count_seeds(reading->arena, study->n_seeds);
+    if (study->seeds == NULL) config_report_nomem(reading);
+}
+
+static void read_metrics(struct config_reading *reading, const struct json_node *root, const char *key, size_t *n,
+                         const char *const **names)
+{
+    const struct json_node *list = read_member(reading, root, key, NULL);
+    if (list == NULL) return;
+    const char **read = read_alloc(reading, list->n, sizeof *read);
+    if (list->kind != JSON_LIST) config_report(reading, list, NULL, "'%s' must be a list of metrics", key);
+    if (list->kind != JSON_LIST || read == NULL) return;
+    for (const struct json_node *node = list->first; node != NULL; node = node->next) {
+        const struct metric_def *metric = search_find_metric(reading, node);
+        if (metric != NULL) read[(*n)++] = metric->name;
+    }
+    *names = read;
+}
+
+static const char *json_of(struct config_reading *reading, const struct json_node *node)
+{
+    if (node == NULL || node->kind == JSON_NULL) return NULL;
+    struct text text;
+    text_init(&text);
+    read_write_json(node, &text);
+    return read_keep(reading, &text);
+}
+
+/* What the axes and the search vary is theirs alone, and seed and keep are the study's. */
+static void check_varied(struct config_reading *reading, const struct json_node *root, const struct study *study)
+{
+    static const char *const own[] = {"seed", "keep"};
+    for (size_t i = 0; i < 2; i++)
+        if (axes_vary(study->axes, own[i]))
+            config_report(reading, json_member(root, "axes"), i == 0 ? "write \"seeds\": 5, or a list" : NULL,
+                          "'%s' is no axis: the study has its own", own[i]);
+    if (study->search != NULL && axes_vary(study->axes, study->search->key))
+        config_report(reading, json_member(root, "search"), NULL, "'%s' is searched for and varied by an axis",
+                      study->search->key);
+    if (study->search != NULL && study->n_pareto > 0)
+        config_report(reading, json_member(root, "pareto"), NULL, "a study has either 'search' or 'pareto'");
+    const struct json_node *set = json_member(root, "set");
+    for (const struct json_node *node = set != NULL ? set->first : NULL; node != NULL; node = node->next)
+        if (axes_vary(study->axes, node->key))
+            config_report(reading, node, NULL, "'%s' is set and varied by an axis", node->key);
+}
+
+static void read_study(struct config_reading *reading, const struct json_node *root, struct study *study)
+{
+    struct study_source *source = read_alloc(reading, 1, sizeof *source);
+    struct study_axes *axes = read_alloc(reading, 1, sizeof *axes);
+    if (source == NULL || axes == NULL) return;
+    read_keys(reading, root, "a study", known_keys);
+    read_member(reading, root, "scenario", "a study");
+    source->scenario = read_text(reading, root, "scenario", "");
+    source->axes = json_of(reading, json_member(root, "axes"));
+    source->search = json_of(reading, json_member(root, "search"));
+    study->source = source;
+    study->name = read_text(reading, root, "name", NULL);
+    study->question = read_text(reading, root, "question", "");
+    study->keep = keeps[read_choice(reading, root, "keep", keeps, "metrics")];
+    study->scenario = find_scenario(reading, root, source->scenario);
+    study->directory = directory_of(reading, json_member(root, "axes") != NULL ? json_member(root, "axes") : root);
+    study->axes = axes;
+    read_settings(reading, root, study);
+    read_seeds(reading, root, study);
+    axes_read(reading, json_member(root, "axes"), axes);
+    read_metrics(reading, root, "show", &study->n_show, &study->show);
+    read_metrics(reading, root, "pareto", &study->n_pareto, &study->pareto);
+    study->search = search_read(reading, json_member(root, "search"));
+    if (reading->code == 0) check_varied(reading, root, study);
+    study->n_points = axes_points(axes);
+    study->n_runs = study->n_points * study->n_seeds;
+    if (reading->code == 0 && (study->n_points > STUDY_MAX_RUNS || study->n_runs > STUDY_MAX_RUNS))
+        config_report(reading, root, NULL, "a study has at most %d runs", STUDY_MAX_RUNS);
+}
+
+/* --- The definition --- */
+
+static void write_names(struct json_writer *writer, const char *key, const char *const *names, size_t n)
+{
+    if (n == 0) return;
+    json_write_open_row(writer, key, '[');
+    for (size_t i = 0; i < n; i++) json_write_string(writer, NULL, names[i]);
+    json_write_close(writer, ']');
+}
+
+static void write_json(struct json_writer *writer, const char *key, const char *json)
+{
+    if (json == NULL) return;
+    json_write_key(writer, key);
+    text_add(writer->text, json);
+}
+
+/* The settings without what a null has made room for, and of a key that comes twice the last one. */
+static bool is_written(const struct study *study, size_t i)
+{
+    const char *assignment = study->settings[i].assignment;
+    size_t n = strcspn(assignment, "=") + 1;
+    for (size_t j = i + 1; j < study->n_settings; j++)
+        if (strncmp(assignment, study->settings[j].assignment, n) == 0) return false;
+    return true;
+}
+
+static void write_settings(struct json_writer *writer, const struct study *study, struct arena *arena)
+{
+    json_write_open(writer, "set", '{');
+    for (size_t i = 1; i < study->n_settings; i++) { /* the first one is "keep" */
+        const char *assignment = study->settings[i].assignment, *value = assignment + strcspn(assignment, "=") + 1;
+        const char *key = arena_printf(arena, "%.*s", (int)(value - assignment - 1), assignment);
+        if (key == NULL) writer->text->failed = true;
+        if (!is_written(study, i) || key == NULL) continue;
+        if (read_is_json(arena, value))
+            write_json(writer, key, value);
+        else
+            json_write_string(writer, key, value);
+    }
+    json_write_close(writer, '}');
+}
+
+static void write_definition(const struct study *study, struct arena *arena, struct text *text)
+{
+    struct json_writer writer;
+    json_writer_init(&writer, text);
+    json_write_open(&writer, NULL, '{');
+    json_write_string(&writer, "name", study->name);
+    json_write_string(&writer, "question", study->question);
+    json_write_string(&writer, "scenario", study->source->scenario);
+    if (study->n_settings > 1) write_settings(&writer, study, arena);
+    write_json(&writer, "axes", study->source->axes);
+    json_write_open_row(&writer, "seeds", '[');
+    for (size_t i = 0; i < study->n_seeds; i++) {
+        json_write_key(&writer, NULL);
+        text_printf(text, "%" PRId64, study->seeds[i]);
+    }
+    json_write_close(&writer, ']');
+    json_write_string(&writer, "keep", study->keep);
+    write_names(&writer, "show", study->show, study->n_show);
+    write_names(&writer, "pareto", study->pareto, study->n_pareto);
+    write_json(&writer, "search", study->source->search);
+    json_write_close(&writer, '}');
+    text_add(text, "\n");
+}
+
+static int define(struct study *study, struct arena *arena, struct diag *diag)
+{
+    struct config_reading reading = {.arena = arena, .diag = diag};
+    struct text text;
+    struct hash *hash = hash_create();
+    if (hash == NULL) config_report_nomem(&reading);
+    text_init(&text);
+    write_definition(study, arena, &text);
+    study->definition = read_keep(&reading, &text);
+    if (hash != NULL && study->definition != NULL) {
+        hash_text(hash, study->definition);
+        hash_hex(hash, study->hash);
+    }
+    hash_destroy(hash);
+    return reading.code;
+}
+
+/* --- Loading --- */
+
+/* "routing" of "configs/studies/routing.json" */
+static const char *name_of(struct arena *arena, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path;
+    return arena_printf(arena, "%.*s", (int)strcspn(base, "."), base);
+}
+
+static int read_config(const struct config *config, const char *path, struct arena *arena, struct study *study,
+                       struct diag *diag)
+{
+    struct config_reading reading = {.arena = arena, .diag = diag};
+    *study = (struct study){0};
+    read_study(&reading, config->root, study);
+    if (reading.code == 0 && study->name == NULL) study->name = name_of(arena, path);
+    if (reading.code == 0 && study->name == NULL) config_report_nomem(&reading);
+    return reading.code == 0 ? define(study, arena, diag) : reading.code;
+}
+
+int study_load(const char *path, struct arena *arena, struct study *study, struct diag *diag)
+{
+    struct config *config;
+    int code = config_load(path, &config, diag);
+    if (code != 0) return code;
+    code = read_config(config, path, arena, study, diag);
+    config_destroy(config);
+    return code;
+}
+
+int study_parse(const char *name, const char *directory, const char *json, struct arena *arena, struct study *study,
+                struct diag *diag)
+{
+    struct config *config;
+    int code = config_parse(name, directory, json, strlen(json), &config, diag);
+    if (code != 0) return code;
+    code = read_config(config, name, arena, study, diag);
+    config_destroy(config);
+    return code;
+}
+
+static int lay_settings(struct study *study, const struct study_overlay *overlay, struct config_reading *reading)
+{
+    struct study_setting *settings = read_alloc(reading, study->n_settings + overlay->n_settings, sizeof *settings);
+    if (settings == NULL) return reading->code;
+    memcpy(settings, study->settings, study->n_settings * sizeof *settings);
+    for (size_t i = 0; i < overlay->n_settings; i++) {
+        const char *assignment = overlay->settings[i], *key;
+        key = arena_printf(reading->arena, "%.*s", (int)strcspn(assignment, "="), assignment);
+        if (key == NULL) config_report_nomem(reading);
+        if (key == NULL) return reading->code;
+        if (strchr(assignment, '=') == NULL)
+            return diag_error(reading->diag, SIM_E_USAGE, "--set", "write a.b=value", "'%s' is not an assignment", key);
+        if (axes_vary(study->axes, key) || (study->search != NULL && strcmp(study->search->key, key) == 0))
+            return diag_error(reading->diag, SIM_E_USAGE, "--set", "change the study", "the study varies '%s'", key);
+        if (strcmp(key, "seed") == 0)
+            return diag_error(reading->diag, SIM_E_USAGE, "--set", "give --seeds", "the study has its own seeds");
+        settings[study->n_settings++] = (struct study_setting){arena_strdup(reading->arena, assignment), "."};
+    }
+    study->settings = settings;
+    return reading->code;
+}
+
+int study_lay(struct study *study, const struct study_overlay *overlay, struct arena *arena, struct diag *diag)
+{
+    struct config_reading reading = {.arena = arena, .diag = diag};
+    if (overlay->n_settings > 0) {
+        int code = lay_settings(study, overlay, &reading);
+        if (code != 0) return code;
+    }
+    if (overlay->n_seeds > MAX_SEEDS || (size_t)overlay->n_seeds > STUDY_MAX_RUNS / study->n_points)
+        return diag_error(diag, SIM_E_USAGE, "--seeds", NULL, "a study has at most %d runs", STUDY_MAX_RUNS);
+    if (overlay->n_seeds > 0) {
+        study->n_seeds = (size_t)overlay->n_seeds;
+        study->seeds = count_seeds(arena, study->n_seeds);
+        study->n_runs = study->n_points * study->n_seeds;
+    }
+    if (overlay->name != NULL) study->name = arena_strdup(arena, overlay->name);
+    if (study->seeds == NULL || study->name == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    return define(study, arena, diag);
+}
+
+/* --- Runs --- */
+
+/* An object that names a variant takes the place of what was there. */
+static bool takes_place(const char *value, struct arena *arena)
+{
+    const struct json_source source = {.name = "", .directory = "."};
+    struct json_node *node;
+    return value[0] == '{' && json_parse(arena, &source, value, strlen(value), &node, NULL) == 0 && is_variant(node);
+}
+
+static int add_param(const struct study *study, struct study_run *run, struct run_param *params,
+                     struct study_setting *settings, struct run_param param, struct arena *arena)
+{
+    const char *directory = study->directory;
+    params[run->n_params++] = param;
+    if (takes_place(param.value, arena))
+        settings[run->n_settings++] = (struct study_setting){assign(arena, param.key, "null"), directory};
+    settings[run->n_settings++] = (struct study_setting){assign(arena, param.key, param.value), directory};
+    return settings[run->n_settings - 1].assignment != NULL ? 0 : SIM_E_NOMEM;
+}
+
+int study_run_with(const struct study *study, size_t point, size_t seed, const char *key, const char *value,
+                   struct arena *arena, struct study_run *run)
+{
+    size_t n = axes_keys(study->axes);
+    struct run_param *params = arena_alloc(arena, (n + 1) * sizeof *params);
+    struct study_setting *settings = arena_alloc(arena, (study->n_settings + 2 * n + 2) * sizeof *settings);
+    *run = (struct study_run){.seed = study->seeds[seed], .params = params, .settings = settings};
+    if (params == NULL || settings == NULL) return SIM_E_NOMEM;
+    memcpy(settings, study->settings, study->n_settings * sizeof *settings);
+    run->n_settings = study->n_settings;
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < n; i++)
+        code = add_param(study, run, params, settings, axes_param(study->axes, point, i), arena);
+    if (code == 0 && key != NULL)
+        code = add_param(study, run, params, settings, (struct run_param){key, value}, arena);
+    return code;
+}
+
+int study_run_at(const struct study *study, size_t i, struct arena *arena, struct study_run *run)
+{
+    int code = study_run_with(study, i / study->n_seeds, i % study->n_seeds, NULL, NULL, arena, run);
+    run->run_id = (int64_t)i + 1;
+    return code;
+}
+
+const char *study_run_name(const struct study_run *run, struct arena *arena)
+{
+    struct text text;
+    text_init(&text);
+    for (size_t i = 0; i < run->n_params; i++) text_printf(&text, "%s=%s, ", run->params[i].key, run->params[i].value);
+    text_printf(&text, "seed %" PRId64, run->seed);
+    const char *name = text.failed ? NULL : arena_strdup(arena, text.chars);
+    text_fini(&text);
+    return name;
+}

@@ -1,0 +1,436 @@
+#include "sim/study/sweep.h"
+
+#include "sim/study/axes.h"
+#include "sim/study/outcome.h"
+#include "sim/study/ranks.h"
+#include "sim/study/shards.h"
+#include "sim/study/workers.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct sweeping {
+    const struct study *study;
+    const struct sweep_options *options;
+    const struct sweep_runner *runner;
+    struct sweep_result *result;
+    struct shards shards;
+    struct task *tasks; /* of the round */
+    size_t n_tasks, capacity;
+};
+
+static int fail_nomem(struct diag *diag)
+{
+    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+}
+
+/* --- What is to be done --- */
+
+/* A shard has every n-th run, and of a search every n-th point. */
+static bool is_mine(const struct sweep_options *options, size_t i)
+{
+    return options->n_shards == 0 || i % options->n_shards == options->shard - 1;
+}
+
+static int add_task(struct sweeping *sweeping, const struct task *task, struct diag *diag)
+{
+    if (sweeping->n_tasks == sweeping->capacity) {
+        size_t capacity = 2 * sweeping->capacity + 64;
+        struct task *grown = mem_realloc(sweeping->tasks, capacity * sizeof *grown);
+        if (grown == NULL) return fail_nomem(diag);
+        sweeping->tasks = grown;
+        sweeping->capacity = capacity;
+    }
+    sweeping->tasks[sweeping->n_tasks++] = *task;
+    return 0;
+}
+
+static int list_plain(struct sweeping *sweeping, const struct merge *found, struct diag *diag)
+{
+    const struct study *study = sweeping->study;
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < study->n_runs; i++) {
+        struct task task = {.run_id = (int64_t)i + 1, .point = i / study->n_seeds, .seed = i % study->n_seeds};
+        if (is_mine(sweeping->options, i) && merge_find(found, task.run_id) == NULL)
+            code = add_task(sweeping, &task, diag);
+    }
+    return code;
+}
+
+/* The seeds of the next step at a point. */
+static int list_step(struct sweeping *sweeping, const struct merge *found, size_t point, struct diag *diag)
+{
+    const struct study *study = sweeping->study;
+    struct bisection state;
+    struct arena arena;
+    int code = outcome_replay(found, study, point, &state, diag);
+    if (code != 0 || state.is_done) return code;
+    arena_init(&arena);
+    const char *value = range_show(&study->search->range, state.next, &arena);
+    if (value == NULL) code = fail_nomem(diag);
+    for (size_t seed = 0; code == 0 && seed < study->n_seeds; seed++) {
+        struct task task = {.run_id = outcome_run_id(study, point, state.step, seed), .point = point, .seed = seed};
+        snprintf(task.value, sizeof task.value, "%s", value);
+        if (merge_find(found, task.run_id) == NULL) code = add_task(sweeping, &task, diag);
+    }
+    arena_fini(&arena);
+    return code;
+}
+
+/* What can be done next, given what is found. Nothing: all is there. */
+static int list_tasks(struct sweeping *sweeping, const struct merge *found, struct diag *diag)
+{
+    int code = 0;
+    sweeping->n_tasks = 0;
+    if (sweeping->study->search == NULL) return list_plain(sweeping, found, diag);
+    for (size_t point = 0; code == 0 && point < sweeping->study->n_points; point++)
+        if (is_mine(sweeping->options, point)) code = list_step(sweeping, found, point, diag);
+    return code;
+}
+
+/* --- What was there before --- */
+
+/* Whether the output is complete. What is there and not complete is an error, unless it is absent. */
+static int check_output(struct sweeping *sweeping, bool *complete, struct diag *diag)
+{
+    const char *output = sweeping->options->output;
+    struct merge found;
+    *complete = false;
+    if (access(output, F_OK) != 0) return 0;
+    int code = merge_open(&found, &output, 1, sweeping->study->hash, diag);
+    if (code == 0) code = list_tasks(sweeping, &found, diag);
+    if (code == 0 && sweeping->n_tasks > 0)
+        code = diag_error(diag, SIM_E_USAGE, output, "name another file with -o, or move this one away",
+                          "the file holds a part of this study's runs: %zu of them are not there", sweeping->n_tasks);
+    if (code == 0 && !sweeping->options->resume)
+        code = diag_error(diag, SIM_E_USAGE, output, "name another file with -o, or move this one away",
+                          "the file holds the runs of this study already");
+    *complete = code == 0;
+    sweeping->result->n_runs = sweeping->result->n_found = found.n_runs;
+    merge_close(&found);
+    return code;
+}
+
+/* What is stored of a run that was found. */
+struct stored {
+    char scenario_hash[HASH_HEX_CHARS], trace_hash[HASH_HEX_CHARS], value[sizeof((struct task *)0)->value];
+};
+
+static int read_stored(const struct sweeping *sweeping, const struct merge *found, const struct merge_run *run,
+                       struct stored *stored, struct diag *diag)
+{
+    static const char sql[] =
+        "SELECT scenario_hash, coalesce(trace_hash, ''), coalesce((SELECT value FROM param WHERE run_id = id AND key = ?2), '') "
+        "FROM run WHERE id = ?1";
+    const struct database *database = &found->inputs[run->input];
+    const struct study_search *search = sweeping->study->search;
+    char *const texts[] = {stored->scenario_hash, stored->trace_hash, stored->value};
+    const size_t bytes[] = {sizeof stored->scenario_hash, sizeof stored->trace_hash, sizeof stored->value};
+    sqlite3_stmt *select;
+    int code = database_prepare(database, sql, &select, "read a run", diag);
+    if (code != 0) return code;
+    sqlite3_bind_int64(select, 1, run->id);
+    sqlite3_bind_text(select, 2, search != NULL ? search->key : "", -1, SQLITE_STATIC);
+    bool has_row = sqlite3_step(select) == SQLITE_ROW;
+    if (!has_row) code = database_error(database, "read a run", diag);
+    for (int i = 0; has_row && i < 3; i++)
+        snprintf(texts[i], bytes[i], "%s", (const char *)sqlite3_column_text(select, i));
+    sqlite3_finalize(select);
+    return code;
+}
+
+/* Whether a run would be made from the same scenario and inputs now. */
+static int check_run(const struct sweeping *sweeping, const struct merge *found, const struct merge_run *run,
+                     struct task *task, struct diag *diag)
+{
+    static const char hint[] = "remove the directory to start anew, or name another file with -o";
+    const struct sweep_runner *runner = sweeping->runner;
+    char scenario_hash[HASH_HEX_CHARS] = "", trace_hash[HASH_HEX_CHARS] = "";
+    struct stored stored;
+    struct study_run described;
+    struct arena arena;
+    arena_init(&arena);
+    int code = read_stored(sweeping, found, run, &stored, diag);
+    if (code == 0) {
+        snprintf(task->value, sizeof task->value, "%s", stored.value);
+        code = workers_describe(sweeping->study, task, &arena, &described);
+        if (code != 0) fail_nomem(diag);
+    }
+    if (code == 0) code = runner->identify(runner->context, sweeping->study, &described, scenario_hash, trace_hash, diag);
+    const char *what = strcmp(scenario_hash, stored.scenario_hash) != 0 ? "scenario"
+                       : strcmp(trace_hash, stored.trace_hash) != 0     ? "inputs (traces, catalog files)"
+                                                                        : NULL;
+    if (code == 0 && what != NULL)
+        code = diag_error(diag, SIM_E_USAGE, sweeping->shards.directory, hint,
+                          "the %s of run %" PRId64 " changed since the sweep was begun", what, run->id);
+    arena_fini(&arena);
+    return code;
+}
+
+/* Marks the rows of the axes at a point. Returns whether one of them was not marked yet. */
+static bool mark_rows(const struct study_axes *axes, size_t point, bool *seen)
+{
+    bool is_new = axes->n == 0 && !seen[0];
+    seen[0] = seen[0] || axes->n == 0;
+    size_t n_faster = axes_points(axes), first = 0;
+    for (size_t i = 0; i < axes->n; i++) {
+        n_faster /= axes->axes[i].n_rows;
+        bool *row = &seen[first + point / n_faster % axes->axes[i].n_rows];
+        is_new = is_new || !*row;
+        *row = true;
+        first += axes->axes[i].n_rows;
+    }
+    return is_new;
+}
+
+/* The runs that were found are from the same scenario and inputs: looked at for one run per value of each axis. */
+static int check_found(const struct sweeping *sweeping, const struct merge *found, struct diag *diag)
+{
+    const struct study *study = sweeping->study;
+    size_t n_rows = 1, n_steps = study->search != NULL ? search_max_steps(study->search) : 1;
+    for (size_t i = 0; i < study->axes->n; i++) n_rows += study->axes->axes[i].n_rows;
+    bool *seen = mem_zalloc(n_rows, sizeof *seen);
+    int code = seen != NULL ? 0 : fail_nomem(diag);
+    for (size_t i = 0; code == 0 && i < found->n_runs; i++) {
+        size_t number = (size_t)found->runs[i].id - 1;
+        struct task task = {.run_id = found->runs[i].id, .seed = number % study->n_seeds};
+        task.point = number / study->n_seeds / n_steps;
+        if (mark_rows(study->axes, task.point, seen)) code = check_run(sweeping, found, &found->runs[i], &task, diag);
+    }
+    mem_free(seen);
+    return code;
+}
+
+/* --- Doing it --- */
+
+static int do_tasks(struct sweeping *sweeping, const struct merge *found, struct diag *diag)
+{
+    struct work work = {.study = sweeping->study,
+                        .options = sweeping->options,
+                        .runner = sweeping->runner,
+                        .shards = &sweeping->shards,
+                        .n_tasks = sweeping->n_tasks,
+                        .tasks = sweeping->tasks,
+                        .progress = {.n_done = found->n_runs,
+                                     .n_runs = found->n_runs + sweeping->n_tasks,
+                                     .n_found = sweeping->result->n_found}};
+    const struct ranks *ranks = sweeping->options->ranks;
+    return ranks != NULL && ranks->n > 1 ? ranks->run(&work, diag) : workers_run(&work, diag);
+}
+
+/* One round for a plain study, one per step for a search. */
+static int do_rounds(struct sweeping *sweeping, struct diag *diag)
+{
+    bool is_first = true;
+    size_t n_before = 0;
+    int code = 0;
+    do {
+        struct merge found;
+        code = shards_read(&sweeping->shards, sweeping->study, &found, diag);
+        if (code == 0 && is_first) {
+            sweeping->result->n_found = found.n_runs;
+            code = check_found(sweeping, &found, diag);
+        }
+        if (code == 0) code = list_tasks(sweeping, &found, diag);
+        if (code == 0 && !is_first && sweeping->n_tasks > 0 && found.n_runs == n_before)
+            code = diag_error(diag, SIM_E_STORE, sweeping->shards.directory, NULL, "runs that were done are not there");
+        is_first = false;
+        n_before = found.n_runs;
+        struct merge counted = {.n_runs = found.n_runs};
+        merge_close(&found); /* no connection is open when processes start */
+        if (code == 0) code = do_tasks(sweeping, &counted, diag);
+    } while (code == 0 && sweeping->n_tasks > 0);
+    return code;
+}
+
+/* --- Failures --- */
+
+static int code_of_name(const char *name)
+{
+    for (int code = -1; code >= SIM_E_INTERRUPTED; code--)
+        if (strcmp(sim_err_name(code), name) == 0) return code;
+    return SIM_E_NOMEM; /* a crash: the exit status of our own faults */
+}
+
+static int report_failure(const struct merge *merge, const struct merge_run *run, struct diag *diag)
+{
+    static const char sql[] =
+        "SELECT coalesce(code, ''), coalesce(text, ''), seed, coalesce((SELECT group_concat(key || '=' || value || ', ', '') "
+        "FROM param WHERE run_id = id), '') FROM run LEFT JOIN warning ON run_id = id WHERE id = ?";
+    const struct database *database = &merge->inputs[run->input];
+    sqlite3_stmt *select;
+    int code = database_prepare(database, sql, &select, "read a run", diag);
+    if (code != 0) return code;
+    sqlite3_bind_int64(select, 1, run->id);
+    if (sqlite3_step(select) == SQLITE_ROW)
+        code = diag_error(diag, code_of_name((const char *)sqlite3_column_text(select, 0)), NULL, NULL,
+                          "run %" PRId64 " (%sseed %" PRId64 ") failed: %s", run->id,
+                          (const char *)sqlite3_column_text(select, 3), (int64_t)sqlite3_column_int64(select, 2),
+                          (const char *)sqlite3_column_text(select, 1));
+    sqlite3_finalize(select);
+    return code;
+}
+
+static int report_failures(const struct merge *merge, struct sweep_result *result, struct diag *diag)
+{
+    int first_code = 0;
+    result->n_runs = merge->n_runs;
+    for (size_t i = 0; i < merge->n_runs; i++) {
+        if (!merge->runs[i].failed) continue;
+        int code = report_failure(merge, &merge->runs[i], diag);
+        if (first_code == 0) first_code = code;
+        result->n_failed++;
+    }
+    return first_code;
+}
+
+/* --- All together --- */
+
+static int finish(struct sweeping *sweeping, struct diag *diag)
+{
+    struct merge merge;
+    int failure = 0, code = shards_read(&sweeping->shards, sweeping->study, &merge, diag);
+    if (code == 0) code = merge_write(&merge, sweeping->study, sweeping->options->output, diag);
+    if (code == 0) failure = report_failures(&merge, sweeping->result, diag);
+    merge_close(&merge);
+    if (code == 0) shards_remove(&sweeping->shards);
+    return code != 0 ? code : failure;
+}
+
+static int lead(struct sweeping *sweeping, struct diag *diag)
+{
+    int code = check_output(sweeping, &sweeping->result->was_complete, diag);
+    if (code != 0) return code;
+    code = shards_open(&sweeping->shards, sweeping->study, sweeping->options, sweeping->runner, diag);
+    if (code == 0 && sweeping->result->was_complete) shards_remove(&sweeping->shards); /* killed just before it did that */
+    else {
+        if (code == 0) code = shards_clean(&sweeping->shards, diag);
+        if (code == 0) code = do_rounds(sweeping, diag);
+        if (code == 0) code = finish(sweeping, diag);
+    }
+    shards_close(&sweeping->shards);
+    return code;
+}
+
+/* On a rank that is not the first: the directory is there when work comes. */
+static int follow(struct sweeping *sweeping, struct diag *diag)
+{
+    arena_init(&sweeping->shards.arena);
+    sweeping->shards.lock = -1;
+    sweeping->shards.directory = arena_printf(&sweeping->shards.arena, "%s.shards", sweeping->options->output);
+    struct work work = {.study = sweeping->study,
+                        .options = sweeping->options,
+                        .runner = sweeping->runner,
+                        .shards = &sweeping->shards};
+    int code = sweeping->shards.directory != NULL ? 0 : fail_nomem(diag);
+    if (code == 0) code = sweeping->options->ranks->serve(&work, diag);
+    shards_close(&sweeping->shards);
+    return code;
+}
+
+int sweep(const struct study *study, const struct sweep_options *options, const struct sweep_runner *runner,
+          struct sweep_result *result, struct diag *diag)
+{
+    struct sweep_result own;
+    struct sweeping sweeping = {.study = study, .options = options, .runner = runner};
+    const struct ranks *ranks = options->ranks;
+    sweeping.result = result != NULL ? result : &own;
+    *sweeping.result = (struct sweep_result){0};
+    int code = ranks != NULL && ranks->rank > 0 ? follow(&sweeping, diag) : lead(&sweeping, diag);
+    if (ranks != NULL && ranks->rank == 0) ranks->release();
+    mem_free(sweeping.tasks);
+    return code;
+}
+
+/* --- Merging what several machines have done --- */
+
+static int read_definition(const struct database *input, struct arena *arena, struct study *study, struct diag *diag)
+{
+    sqlite3_stmt *select;
+    int code = database_prepare(input, "SELECT definition, hash FROM study", &select, "read the study", diag);
+    if (code != 0) return code;
+    const char *definition = NULL;
+    char hash[HASH_HEX_CHARS] = "";
+    if (sqlite3_step(select) == SQLITE_ROW) {
+        definition = arena_strdup(arena, (const char *)sqlite3_column_text(select, 0));
+        snprintf(hash, sizeof hash, "%s", (const char *)sqlite3_column_text(select, 1));
+    }
+    sqlite3_finalize(select);
+    if (definition == NULL) return fail_nomem(diag);
+    code = study_parse(input->path, ".", definition, arena, study, diag);
+    if (code == 0) { /* texts as they were, whatever this version would write */
+        study->definition = definition;
+        memcpy(study->hash, hash, sizeof hash);
+    }
+    return code;
+}
+
+/* Names the first runs that are missing. */
+static int report_missing(const struct sweeping *sweeping, struct diag *diag)
+{
+    struct text ids;
+    text_init(&ids);
+    for (size_t i = 0; i < sweeping->n_tasks && i < 10; i++)
+        text_printf(&ids, "%s%" PRId64, i > 0 ? ", " : "", sweeping->tasks[i].run_id);
+    int code = diag_error(diag, SIM_E_USAGE, NULL, "merge all shards, or give --partial",
+                          "%zu runs of the study are missing: %s%s", sweeping->n_tasks, ids.chars != NULL ? ids.chars : "",
+                          sweeping->n_tasks > 10 ? ", ..." : "");
+    text_fini(&ids);
+    return code;
+}
+
+/* All runs are of one program. */
+static int check_program(const struct merge *merge, struct diag *diag)
+{
+    static const char sql[] = "SELECT version || ' ' || git_commit FROM run WHERE id = ?";
+    char first[128] = "";
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < merge->n_runs; i++) {
+        const struct database *input = &merge->inputs[merge->runs[i].input];
+        sqlite3_stmt *select;
+        code = database_prepare(input, sql, &select, "read a run", diag);
+        if (code != 0) return code;
+        sqlite3_bind_int64(select, 1, merge->runs[i].id);
+        const char *found = sqlite3_step(select) == SQLITE_ROW ? (const char *)sqlite3_column_text(select, 0) : "";
+        if (i == 0) snprintf(first, sizeof first, "%s", found);
+        if (strcmp(found, first) != 0)
+            code = diag_error(diag, SIM_E_USAGE, input->path, "do all runs of a study with one version",
+                              "run %" PRId64 " was made by orrery %s, others by %s", merge->runs[i].id, found, first);
+        sqlite3_finalize(select);
+    }
+    return code;
+}
+
+static int merge_all(const struct merge *merge, const char *output, bool partial, struct arena *arena,
+                     struct diag *diag)
+{
+    struct study study;
+    struct sweep_options options = {.output = output};
+    struct sweep_result result = {0};
+    struct sweeping sweeping = {.study = &study, .options = &options, .result = &result};
+    int code = read_definition(&merge->inputs[0], arena, &study, diag);
+    if (code == 0) code = check_program(merge, diag);
+    if (code == 0) code = list_tasks(&sweeping, merge, diag);
+    if (code == 0 && sweeping.n_tasks > 0 && !partial) code = report_missing(&sweeping, diag);
+    if (code == 0) code = merge_write(merge, &study, output, diag);
+    if (code == 0) code = report_failures(merge, &result, diag);
+    mem_free(sweeping.tasks);
+    return code;
+}
+
+int sweep_merge(const char *const *inputs, size_t n_inputs, const char *output, bool partial, struct diag *diag)
+{
+    struct merge merge;
+    struct arena arena;
+    if (access(output, F_OK) == 0)
+        return diag_error(diag, SIM_E_USAGE, output, "name another file with -o, or move this one away",
+                          "the file is there already");
+    arena_init(&arena);
+    int code = merge_open(&merge, inputs, n_inputs, NULL, diag);
+    if (code == 0) code = merge_all(&merge, output, partial, &arena, diag);
+    merge_close(&merge);
+    arena_fini(&arena);
+    return code;
+}

@@ -1,0 +1,330 @@
+#define _GNU_SOURCE /* sched_getaffinity */
+
+#include "sim/study/workers.h"
+
+#include "sim/study/search.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LOOK_MS = 200 };
+
+/* Where a worker is. What it says comes to the parent with it. */
+struct place {
+    pid_t process;         /* 0: none */
+    atomic_size_t current; /* the number of its run, from 1; 0: none */
+    int code;
+    struct diag diag;
+};
+
+/* Memory that parent and workers share. */
+struct common {
+    atomic_size_t next, n_done, n_failed;
+    struct place places[];
+};
+
+struct crew {
+    const struct work *work;
+    struct common *common;
+    size_t n_workers;
+    pid_t parent;
+    int alive[2]; /* a pipe that nobody writes to: its end tells that no worker is left */
+    size_t *crashed; /* runs that killed their workers, and of what they died */
+    int *deaths;
+    size_t n_crashed;
+};
+
+static int fail_nomem(struct diag *diag)
+{
+    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+}
+
+static bool is_interrupted(const struct work *work)
+{
+    return work->options->interrupt != NULL && *work->options->interrupt != 0;
+}
+
+/* --- One run --- */
+
+/* What is kept of a run that failed. */
+static int record_failure(const struct work *work, const struct study_run *run, struct results *results,
+                          const struct warning_row *why, struct diag *diag)
+{
+    const struct sweep_runner *runner = work->runner;
+    struct run_info info = {
+        .name = work->study->name,
+        .version = runner->version,
+        .git_commit = runner->git_commit,
+        .scenario = "{}",
+        .scenario_hash = "",
+        .seed = run->seed,
+        .policies = "",
+        .oracle = "",
+        .platform = runner->platform,
+        .keep = KEEP_METRICS,
+        .run_id = run->run_id,
+        .n_params = run->n_params,
+        .params = run->params,
+    };
+    struct run_end end = {.status = "failed", .extrapolated_frac = (double)NAN, .cost = {.started_utc = ""}};
+    char hash[HASH_HEX_CHARS];
+    int64_t run_id;
+    int code = results_begin_run(results, &info, &run_id, diag);
+    if (code != 0) return code;
+    struct sink sink = results_sink(results);
+    sink.warning(sink.context, why);
+    return results_end_run(results, &end, hash, diag);
+}
+
+static bool stops_sweep(int code)
+{
+    return code == SIM_E_INTERRUPTED || code == SIM_E_STORE || code == SIM_E_NOMEM;
+}
+
+int workers_describe(const struct study *study, const struct task *task, struct arena *arena, struct study_run *run)
+{
+    const char *key = task->value[0] != 0 ? study->search->key : NULL;
+    int code = study_run_with(study, task->point, task->seed, key, task->value, arena, run);
+    run->run_id = task->run_id;
+    return code;
+}
+
+static int do_run(const struct work *work, const struct study_run *run, struct results *results, bool *failed,
+                  struct diag *diag)
+{
+    struct diag findings;
+    diag_init(&findings);
+    int code = work->runner->run(work->runner->context, work->study, run, results, &findings);
+    *failed = code != 0;
+    if (code == 0) return 0;
+    if (stops_sweep(code)) {
+        *diag = findings;
+        return code;
+    }
+    char line[DIAG_LINE_CHARS] = "";
+    struct warning_row why = {.code = sim_err_name(code), .text = line, .count = findings.n_errors};
+    int first = 0;
+    while (first < findings.n_items && findings.items[first].level != DIAG_ERROR) first++;
+    if (first < findings.n_items) diag_format(&findings.items[first], line, sizeof line);
+    return record_failure(work, run, results, &why, diag);
+}
+
+int workers_do(const struct work *work, const struct task *task, struct results *results, bool *failed,
+               struct diag *diag)
+{
+    struct arena arena;
+    struct study_run run;
+    arena_init(&arena);
+    int code = workers_describe(work->study, task, &arena, &run);
+    code = code == 0 ? do_run(work, &run, results, failed, diag) : fail_nomem(diag);
+    arena_fini(&arena);
+    return code;
+}
+
+/* --- Workers --- */
+
+static int work_on(const struct work *work, struct common *common, struct place *place, struct results *results)
+{
+    int code = 0;
+    while (code == 0 && !is_interrupted(work)) {
+        bool failed;
+        size_t i = atomic_fetch_add(&common->next, 1);
+        if (i >= work->n_tasks) return 0;
+        atomic_store(&place->current, i + 1);
+        code = workers_do(work, &work->tasks[i], results, &failed, &place->diag);
+        if (code == 0) atomic_fetch_add(failed ? &common->n_failed : &common->n_done, 1);
+        atomic_store(&place->current, 0);
+    }
+    return code != 0 ? code : SIM_E_INTERRUPTED;
+}
+
+/* A worker's whole life. It dies with its parent. */
+static void live(struct crew *crew, size_t i)
+{
+    struct place *place = &crew->common->places[i];
+    struct results *results;
+    close(crew->alive[0]);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != crew->parent) _exit(0);
+    diag_init(&place->diag);
+    int code = shards_open_results(crew->work->shards, crew->work->study, i, &results, &place->diag);
+    if (code == 0) {
+        code = work_on(crew->work, crew->common, place, results);
+        results_close(results);
+    }
+    place->code = code;
+    _exit(code == 0 ? 0 : 1);
+}
+
+static int start_worker(struct crew *crew, size_t i, struct diag *diag)
+{
+    struct place *place = &crew->common->places[i];
+    atomic_store(&place->current, 0);
+    place->code = 0;
+    place->process = fork();
+    if (place->process == 0) live(crew, i);
+    if (place->process > 0) return 0;
+    place->process = 0;
+    return diag_error(diag, SIM_E_NOMEM, NULL, "take fewer with -j", "cannot start a worker: %s", strerror(errno));
+}
+
+/* --- The parent --- */
+
+/* A worker has ended, in order or not. Returns the code of what stops the sweep. */
+static int take_end(struct crew *crew, size_t i, int status, struct diag *diag)
+{
+    struct place *place = &crew->common->places[i];
+    size_t current = atomic_load(&place->current);
+    place->process = 0;
+    if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || place->code != 0)) {
+        if (place->code != 0 && place->code != SIM_E_INTERRUPTED && diag->n_errors == 0) *diag = place->diag;
+        return place->code;
+    }
+    if (is_interrupted(crew->work)) return SIM_E_INTERRUPTED;
+    if (current == 0)
+        return diag_error(diag, SIM_E_STORE, NULL, NULL, "a worker died before its first run");
+    crew->crashed[crew->n_crashed] = current - 1;
+    crew->deaths[crew->n_crashed++] = status;
+    atomic_fetch_add(&crew->common->n_failed, 1);
+    return start_worker(crew, i, diag);
+}
+
+static void look(const struct crew *crew)
+{
+    const struct work *work = crew->work;
+    struct sweep_progress progress = work->progress;
+    progress.n_done += atomic_load(&crew->common->n_done);
+    progress.n_failed += atomic_load(&crew->common->n_failed);
+    if (work->options->look != NULL) work->options->look(work->options->look_context, &progress);
+}
+
+static void stop_workers(const struct crew *crew, int signal_number)
+{
+    for (size_t i = 0; i < crew->n_workers; i++)
+        if (crew->common->places[i].process > 0) kill(crew->common->places[i].process, signal_number);
+}
+
+/* Waits until all workers have ended. What stops one of them stops all. */
+static int supervise(struct crew *crew, struct diag *diag)
+{
+    struct pollfd end = {.fd = crew->alive[0], .events = POLLIN};
+    int code = 0;
+    bool stopped = false;
+    for (size_t n_left = crew->n_workers; n_left > 0;) {
+        poll(&end, 1, LOOK_MS);
+        n_left = 0;
+        for (size_t i = 0; i < crew->n_workers; i++) {
+            struct place *place = &crew->common->places[i];
+            int status, end_code = 0;
+            if (place->process > 0 && waitpid(place->process, &status, (end.revents & POLLHUP) ? 0 : WNOHANG) > 0)
+                end_code = take_end(crew, i, status, diag);
+            if (end_code != 0 && (code == 0 || code == SIM_E_INTERRUPTED)) code = end_code;
+            n_left += place->process > 0;
+        }
+        if ((code != 0 || is_interrupted(crew->work)) && !stopped) {
+            stop_workers(crew, SIGTERM);
+            stopped = true;
+        }
+        look(crew);
+    }
+    return code;
+}
+
+static void describe_death(int status, char *text, size_t text_bytes)
+{
+    if (WIFSIGNALED(status))
+        snprintf(text, text_bytes, "the worker died of signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else
+        snprintf(text, text_bytes, "the worker ended with status %d", WEXITSTATUS(status));
+}
+
+static int record_crash(const struct crew *crew, size_t i, const struct merge *merge, struct results *results,
+                        struct diag *diag)
+{
+    char text[128];
+    struct warning_row why = {.code = "crash", .text = text, .count = 1};
+    const struct task *task = &crew->work->tasks[crew->crashed[i]];
+    struct study_run run;
+    struct arena arena;
+    if (merge_find(merge, task->run_id) != NULL) return 0; /* it was complete */
+    describe_death(crew->deaths[i], text, sizeof text);
+    arena_init(&arena);
+    int code = workers_describe(crew->work->study, task, &arena, &run);
+    code = code == 0 ? record_failure(crew->work, &run, results, &why, diag) : fail_nomem(diag);
+    arena_fini(&arena);
+    return code;
+}
+
+/* The failures of runs that killed their workers, in a shard of the parent's own. */
+static int record_crashes(const struct crew *crew, struct diag *diag)
+{
+    const struct work *work = crew->work;
+    struct results *results;
+    struct merge merge;
+    if (crew->n_crashed == 0) return 0;
+    int code = shards_read(work->shards, work->study, &merge, diag);
+    if (code == 0) code = shards_open_results(work->shards, work->study, SHARD_OF_PARENT, &results, diag);
+    if (code == 0) {
+        for (size_t i = 0; code == 0 && i < crew->n_crashed; i++)
+            code = record_crash(crew, i, &merge, results, diag);
+        results_close(results);
+    }
+    merge_close(&merge);
+    return code;
+}
+
+static int start_all(struct crew *crew, struct diag *diag)
+{
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < crew->n_workers; i++) code = start_worker(crew, i, diag);
+    close(crew->alive[1]);
+    return code;
+}
+
+/* The cores that this process may use. */
+static int count_cores(void)
+{
+    cpu_set_t cores;
+    return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+}
+
+static size_t count_workers(const struct work *work)
+{
+    size_t n = (size_t)(work->options->workers > 0 ? work->options->workers : count_cores());
+    return n < work->n_tasks ? n : work->n_tasks;
+}
+
+int workers_run(const struct work *work, struct diag *diag)
+{
+    struct crew crew = {.work = work, .n_workers = count_workers(work), .parent = getpid()};
+    if (work->n_tasks == 0) return 0;
+    size_t bytes = sizeof *crew.common + crew.n_workers * sizeof *crew.common->places;
+    crew.common = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (crew.common == MAP_FAILED) return fail_nomem(diag);
+    crew.crashed = mem_zalloc(work->n_tasks, sizeof *crew.crashed);
+    crew.deaths = mem_zalloc(work->n_tasks, sizeof *crew.deaths);
+    int code = crew.crashed == NULL || crew.deaths == NULL || pipe(crew.alive) != 0 ? fail_nomem(diag) : 0;
+    if (code == 0) {
+        code = start_all(&crew, diag);
+        if (code != 0) stop_workers(&crew, SIGTERM);
+        int end_code = supervise(&crew, diag);
+        if (code == 0) code = end_code;
+        close(crew.alive[0]);
+        int record_code = record_crashes(&crew, diag);
+        if (code == 0) code = record_code;
+    }
+    mem_free(crew.crashed);
+    mem_free(crew.deaths);
+    munmap(crew.common, bytes);
+    return code;
+}

@@ -1,0 +1,37 @@
+/* Runs side by side: processes that take the next run from a common counter, each with a shard of its own. */
+#ifndef ORRERY_STUDY_WORKERS_H
+#define ORRERY_STUDY_WORKERS_H
+
+#include "sim/study/shards.h"
+
+/* A run to be done: a seed at a point, and of a search the value that is tried. */
+struct task {
+    int64_t run_id;
+    size_t point, seed; /* numbers, from 0 */
+    char value[64];     /* "": no search */
+};
+
+/* What is to be done, and by whom. */
+struct work {
+    const struct study *study;
+    const struct sweep_options *options;
+    const struct sweep_runner *runner;
+    const struct shards *shards;
+    size_t n_tasks;
+    const struct task *tasks;
+    struct sweep_progress progress; /* before any of these runs */
+};
+
+/* Does all runs, on as many processes as the options say. A run that fails, or kills its worker, leaves a record of that.
+ * Returns 0, SIM_E_INTERRUPTED, SIM_E_STORE or SIM_E_NOMEM. */
+int workers_run(const struct work *work, struct diag *diag);
+
+/* One run, and the record of its failure if need be. Returns 0, SIM_E_INTERRUPTED, SIM_E_STORE or SIM_E_NOMEM; *failed
+ * tells whether it failed. */
+int workers_do(const struct work *work, const struct task *task, struct results *results, bool *failed,
+               struct diag *diag);
+
+/* What the task's run is. Returns 0 or SIM_E_NOMEM. */
+int workers_describe(const struct study *study, const struct task *task, struct arena *arena, struct study_run *run);
+
+#endif

@@ -1,0 +1,161 @@
+#!/bin/sh
+# orrery sweep and merge: the same rows on any number of workers and shards, after any number of kills; nothing is mixed,
+# nothing is lost.
+. tests/cli/lib.sh
+
+cat >"$T/base.json" <<'END'
+{ "cluster": {"gpu": "a100-80-sxm", "nodes": 1},
+  "services": {"chat": {"llm": "llama-2-7b", "replicas": 2,
+                        "trace": {"format": "generate", "count": 60,
+                                  "arrival": {"process": "poisson", "rate": "4/s"}}}} }
+END
+cat >"$T/study.json" <<'END'
+{ "name": "small", "scenario": "base.json",
+  "axes": [ {"key": "services.chat.routing", "values": ["round-robin", "least-outstanding"]},
+            {"key": "services.chat.trace.arrival.rate", "linear": {"from": "2/s", "to": "8/s", "n": 3}} ],
+  "seeds": 4, "keep": "rows", "show": ["request.ttft_s.p99", "request.finished"] }
+END
+
+# All rows but those of our own execution.
+content() { sqlite3 "$1" .dump | grep -v '^INSERT INTO run_cost'; }
+same_content() { # FILE: as $T/all.db
+    content "$1" >"$T/content"
+    cmp -s "$T/content" "$T/all" || { complain "$1 has other rows than $T/all.db"; diff "$T/content" "$T/all" | head -5; }
+}
+
+# One worker, and what it wrote.
+run 0 sweep "$T/study.json" -o "$T/all.db" -j 1
+err '24 runs, in'
+out 'round-robin'
+cp "$T/out" "$T/table"
+content "$T/all.db" >"$T/all"
+sql "$T/all.db" 'select count(*), sum(status = "done"), count(distinct result_hash) from run' '24|24|24'
+sql "$T/all.db" 'select count(distinct run_id) from metric' 24
+sql "$T/all.db" 'select count(*) from request' 1440
+sql "$T/all.db" "select group_concat(key || '=' || value, ' '), seed from param join run on run_id = id where run_id = 7" \
+    'services.chat.routing=round-robin services.chat.trace.arrival.rate=5/s|3'
+sql "$T/all.db" 'select name, length(hash), json_valid(definition) from study' 'small|32|1'
+no_file "$T/all.db.merging"
+[ ! -e "$T/all.db.shards" ] || complain 'shards are left'
+
+# A run alone is the same run; and the results repeat from the file.
+run 0 run "$T/base.json" --set services.chat.routing=round-robin --set services.chat.trace.arrival.rate=5/s --seed 3 --json
+json '$.result_hash' "$(sqlite3 "$T/all.db" 'select result_hash from run where id = 7')"
+run 0 run --from "$T/all.db:24"
+
+# Any number of workers.
+for j in 2 5; do
+    run 0 sweep "$T/study.json" -o "$T/j$j.db" -j $j -q
+    out_is <"$T/table"
+    same_content "$T/j$j.db"
+done
+
+# Shards, merged in any order, with one of them twice.
+for i in 1 2 3; do run 0 sweep "$T/study.json" -o "$T/shard$i.db" --shard $i/3 -q; done
+run 0 merge "$T/shard3.db" "$T/shard1.db" "$T/shard2.db" "$T/shard1.db" -o "$T/merged.db"
+same_content "$T/merged.db"
+run 2 merge "$T/shard3.db" "$T/shard1.db" -o "$T/most.db"
+err '8 runs of the study are missing: 2, 5, 8, 11'
+no_file "$T/most.db"
+run 0 merge "$T/shard3.db" "$T/shard1.db" -o "$T/most.db" --partial
+sql "$T/most.db" 'select count(*) from run' 16
+run 2 merge "$T/most.db" "$T/shard2.db" -o "$T/all.db"
+err 'the file is there already'
+SLURM_ARRAY_TASK_ID=12 SLURM_ARRAY_TASK_MIN=10 SLURM_ARRAY_TASK_COUNT=3 "$ORRERY" sweep "$T/study.json" --shard slurm \
+    -o "$T/slurm.db" -q || complain 'the shard of a job array fails'
+[ "$(content "$T/slurm.db")" = "$(content "$T/shard3.db")" ] || complain 'task 12 of 10..12 is not shard 3/3'
+run 2 sweep "$T/study.json" --shard slurm -o "$T/none.db"
+err 'SLURM_ARRAY_TASK_ID'
+run 2 sweep "$T/study.json" --shard 4/3 -o "$T/none.db"
+err "must be I/N with I from 1 to N, got '4/3'"
+
+# Doubles that differ are no doubles.
+sqlite3 "$T/shard1.db" "update run set result_hash = 'x' where id = 4" ".backup $T/forged.db"
+run 2 merge "$T/shard1.db" "$T/all.db" -o "$T/none.db"
+err 'run 4 has the result hash'
+
+# Nothing that is there is overwritten; what is complete is left alone.
+run 2 sweep "$T/study.json" -o "$T/all.db"
+err 'the file holds the runs of this study already'
+run 0 sweep "$T/study.json" -o "$T/all.db" --resume
+err 'is complete: nothing is left to do'
+out_is <"$T/table"
+run 2 sweep "$T/study.json" -o "$T/all.db" --seeds 5 --resume
+err 'these are the results of another study'
+run 0 run "$T/base.json" -o "$T/run.db" -q
+run 2 sweep "$T/study.json" -o "$T/run.db"
+err 'these are not the results of a study'
+run 2 sweep "$T/study.json" -o "$T/shard1.db" --resume
+err 'a part of this study'
+
+# Killed with all its workers, again and again, then resumed.
+kills=0
+for wait in 0.05 0.1 0.15 0.2 0.1; do
+    setsid "$ORRERY" sweep "$T/study.json" -o "$T/killed.db" -j 2 -q --resume >/dev/null 2>&1 &
+    pid=$!
+    sleep $wait
+    kill -9 -- -$pid 2>/dev/null && kills=$((kills + 1))
+    wait $pid 2>/dev/null
+done
+run 0 sweep "$T/study.json" -o "$T/killed.db" -j 2 -q --resume
+[ $kills -gt 0 ] || complain 'nothing was killed'
+same_content "$T/killed.db"
+
+# Without --resume a sweep that was begun is not touched; with it nothing else is taken in.
+begin() { # leaves shards with some runs: the merge fails, since the name is taken by a directory
+    rm -rf "$T/begun.db" "$T/begun.db.shards"
+    mkdir "$T/begun.db.merging"
+    run 3 sweep "$T/study.json" -o "$T/begun.db" -j 1 -q
+    rmdir "$T/begun.db.merging"
+}
+begin
+run 2 sweep "$T/study.json" -o "$T/begun.db"
+err '--resume goes on with it'
+run 2 sweep "$T/study.json" -o "$T/begun.db" --resume --seeds 3
+err 'the study is not the one that was begun'
+cp "$T/base.json" "$T/base.was"
+sed 's/"count": 60/"count": 61/' "$T/base.was" >"$T/base.json"
+run 2 sweep "$T/study.json" -o "$T/begun.db" --resume
+err 'the scenario of run 1 changed since the sweep was begun'
+mv "$T/base.was" "$T/base.json"
+sed -i 's/^program.*/program 0.0.0 other/' "$T/begun.db.shards/sweep"
+run 2 sweep "$T/study.json" -o "$T/begun.db" --resume
+err 'orrery is not the one that the sweep was begun with'
+begin
+run 0 sweep "$T/study.json" -o "$T/begun.db" --resume
+err '24 of them found'
+same_content "$T/begun.db"
+
+# A run that fails is kept as that, and the others are done.
+sed 's/"round-robin", /"round-robin", "no-such-router", /' "$T/study.json" >"$T/wrong.json"
+run 2 sweep "$T/wrong.json" -o "$T/wrong.db" -j 2 --seeds 1
+err "run 4 (services.chat.routing=no-such-router, services.chat.trace.arrival.rate=2/s, seed 1) failed"
+err '9 runs, 3 failed'
+sql "$T/wrong.db" "select group_concat(id) from run where status = 'failed'" 4,5,6
+sql "$T/wrong.db" "select count(*) from warning where code = 'SIM_E_CONFIG' and run_id in (4, 5, 6)" 3
+
+# What the runs would be.
+run 0 sweep "$T/study.json" --dry-run --seeds 1 --set cluster.nodes=2
+out_is <<'END'
+run  routing            rate  seed
+  1  round-robin        2/s      1
+  2  round-robin        5/s      1
+  3  round-robin        8/s      1
+  4  least-outstanding  2/s      1
+  5  least-outstanding  5/s      1
+  6  least-outstanding  8/s      1
+END
+run 0 sweep "$T/study.json" --dry-run --json
+json '$[6].params."services.chat.trace.arrival.rate"' 5/s
+json '$[6].seed' 3
+
+# What the command line lays over the study is in every run, and in the definition.
+run 0 sweep "$T/study.json" -o "$T/set.db" --set services.chat.replicas=1 --seeds 1 --name single -q
+sql "$T/set.db" "select count(*) from run where json_extract(scenario, '\$.services.chat.replicas') = 1" 6
+sql "$T/set.db" "select name, json_extract(definition, '\$.set.\"services.chat.replicas\"') from study" 'single|1'
+run 2 sweep "$T/study.json" -o "$T/none.db" --set services.chat.routing=round-robin
+err "the study varies 'services.chat.routing'"
+run 2 sweep "$T/study.json" -o "$T/none.db" --set seed=3
+err 'give --seeds'
+no_file "$T/none.db"
+finish
