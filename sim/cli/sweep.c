@@ -87,8 +87,8 @@ static int read_shard(struct cli *cli, const char *text, struct sweep_options *h
     how->shard = (size_t)read_count(text, &end);
     if (how->shard > 0 && *end == '/') how->n_shards = (size_t)read_count(end + 1, &end);
     if (how->n_shards >= how->shard && how->shard > 0 && *end == 0) return 0;
-    return diag_error(&cli->diag, SIM_E_USAGE, "--shard", "such as --shard 3/16", "must be I/N with I from 1 to N, got '%s'",
-                      text);
+    return diag_error(&cli->diag, SIM_E_USAGE, "--shard", "such as --shard 3/16",
+                      "must be I/N with I from 1 to N, got '%s'", text);
 }
 
 /* --- Progress --- */

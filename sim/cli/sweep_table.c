@@ -280,7 +280,8 @@ static int print_front(const struct results_view *view, FILE *out)
     if (code != 0) return code;
     fprintf(out, "\nPareto front:\n");
     while ((step = sqlite3_step(select)) == SQLITE_ROW)
-        fprintf(out, "  %s  %s\n", (const char *)sqlite3_column_text(select, 0), (const char *)sqlite3_column_text(select, 1));
+        fprintf(out, "  %s  %s\n", (const char *)sqlite3_column_text(select, 0),
+                (const char *)sqlite3_column_text(select, 1));
     if (step != SQLITE_DONE) code = database_error(database, "read the outcomes", view->diag);
     sqlite3_finalize(select);
     return code;

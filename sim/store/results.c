@@ -29,7 +29,8 @@ int results_open(const char *path, const struct results_options *options, struct
     }
     opened->unflushed = options->unflushed;
     if (code == 0 && options->unflushed)
-        code = database_run(&opened->database, "COMMIT; PRAGMA synchronous = OFF; BEGIN IMMEDIATE", "open results", diag);
+        code = database_run(&opened->database, "COMMIT; PRAGMA synchronous = OFF; BEGIN IMMEDIATE", "open results",
+                            diag);
     if (code == 0 && options->resume)
         code = database_run(&opened->database, "DELETE FROM run WHERE status = 'open'", "remove open runs", diag);
     if (code != 0) {
@@ -87,7 +88,8 @@ int results_set_study(struct results *results, const struct study_info *study, s
     const char *const texts[] = {study->name, study->question, study->definition, study->hash};
     sqlite3_stmt *insert;
     int code = 0;
-    if (sqlite3_get_autocommit(database->handle)) code = database_run(database, "BEGIN IMMEDIATE", "open results", diag);
+    if (sqlite3_get_autocommit(database->handle))
+        code = database_run(database, "BEGIN IMMEDIATE", "open results", diag);
     if (code == 0) code = database_run(database, "DELETE FROM study", "note the study", diag);
     if (code == 0)
         code = database_prepare(database, "INSERT INTO study VALUES (?, ?, ?, ?)", &insert, "note the study", diag);

@@ -45,7 +45,8 @@ static bool is_filled_list(struct config_reading *reading, const struct json_nod
 }
 
 /* Fills a column of an axis with the items of a list. */
-static void read_column(struct config_reading *reading, const struct json_node *list, size_t n_keys, const char **values)
+static void read_column(struct config_reading *reading, const struct json_node *list, size_t n_keys,
+                        const char **values)
 {
     size_t row = 0;
     for (const struct json_node *item = list->first; item != NULL; item = item->next)
@@ -74,7 +75,8 @@ static void read_list_axis(struct config_reading *reading, const struct json_nod
 }
 
 /* {"key": ..., "linear": {"from": ..., "to": ..., "n": ...}} */
-static void read_range_axis(struct config_reading *reading, const struct json_node *node, bool is_log, struct axis *axis)
+static void read_range_axis(struct config_reading *reading, const struct json_node *node, bool is_log,
+                            struct axis *axis)
 {
     static const char *const known[] = {"from", "to", "n", NULL};
     struct range range;

@@ -30,7 +30,8 @@ static int check_study(const struct database *input, char hash[HASH_HEX_CHARS], 
     if (step != SQLITE_ROW && step != SQLITE_DONE)
         code = database_error(input, what, diag);
     else if (found == NULL)
-        code = diag_error(diag, SIM_E_USAGE, input->path, "name what 'orrery sweep' wrote", "these are not the results of a study");
+        code = diag_error(diag, SIM_E_USAGE, input->path, "name what 'orrery sweep' wrote",
+                          "these are not the results of a study");
     else if (hash[0] == 0)
         snprintf(hash, HASH_HEX_CHARS, "%s", found);
     else if (strcmp(found, hash) != 0)
@@ -268,7 +269,8 @@ static int take_name(const char *path, const char *name, struct diag *diag)
 {
     struct arena arena;
     if (rename(path, name) != 0) {
-        int code = diag_error(diag, SIM_E_STORE, name, "name another file with -o", "cannot write results: %s", strerror(errno));
+        int code = diag_error(diag, SIM_E_STORE, name, "name another file with -o", "cannot write results: %s",
+                              strerror(errno));
         unlink(path);
         return code;
     }

@@ -27,7 +27,8 @@ struct merge {
 /* Opens results files and lists their runs. All must belong to the study with this hash (NULL: to one and the same).
  * Returns 0, SIM_E_USAGE (files of several studies, one run with two hashes), SIM_E_STORE or SIM_E_NOMEM; merge_close may be called in either
  * case. */
-int merge_open(struct merge *merge, const char *const *paths, size_t n_paths, const char *study_hash, struct diag *diag);
+int merge_open(struct merge *merge, const char *const *paths, size_t n_paths, const char *study_hash,
+               struct diag *diag);
 void merge_close(struct merge *merge);
 
 /* The run of that id, or NULL. */

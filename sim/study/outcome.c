@@ -27,7 +27,8 @@ static int read_step(const struct merge *merge, const struct study *study, size_
         const struct merge_run *run = merge_find(merge, outcome_run_id(study, point, step, seed));
         *all = run != NULL;
         for (size_t i = 0; run != NULL && code == 0 && i < search->n_conditions; i++)
-            code = merge_metric(merge, run, search->conditions[i].metric, &values[seed * search->n_conditions + i], diag);
+            code = merge_metric(merge, run, search->conditions[i].metric, &values[seed * search->n_conditions + i],
+                                diag);
     }
     return code;
 }

@@ -38,8 +38,8 @@ const struct json_node *read_member(struct config_reading *reading, const struct
     return NULL;
 }
 
-static bool read_scalar(struct config_reading *reading, const struct json_node *object, const struct config_field *field,
-                        void *out)
+static bool read_scalar(struct config_reading *reading, const struct json_node *object,
+                        const struct config_field *field, void *out)
 {
     const struct json_node *member = read_member(reading, object, field->name, NULL);
     struct config_reading here = {.arena = reading->arena, .diag = reading->diag};
@@ -74,8 +74,8 @@ int64_t read_integer_value(struct config_reading *reading, const struct json_nod
     return number;
 }
 
-double read_real(struct config_reading *reading, const struct json_node *object, const char *key, double min, double max,
-                 double value)
+double read_real(struct config_reading *reading, const struct json_node *object, const char *key, double min,
+                 double max, double value)
 {
     const struct config_field field = {.name = key, .kind = CONFIG_REAL, .min = min, .max = max};
     double number = value;
@@ -94,7 +94,8 @@ int read_choice(struct config_reading *reading, const struct json_node *object, 
 
 void *read_alloc(struct config_reading *reading, size_t count, size_t bytes_each)
 {
-    void *block = count <= SIZE_MAX / 2 / (bytes_each + 1) ? arena_alloc(reading->arena, (count + 1) * bytes_each) : NULL;
+    void *block = count <= SIZE_MAX / 2 / (bytes_each + 1) ? arena_alloc(reading->arena, (count + 1) * bytes_each)
+                                                           : NULL;
     if (block == NULL) config_report_nomem(reading);
     return block;
 }

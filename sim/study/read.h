@@ -23,8 +23,8 @@ int64_t read_integer(struct config_reading *reading, const struct json_node *obj
                      double max, int64_t value);
 int64_t read_integer_value(struct config_reading *reading, const struct json_node *node, const char *name, double min,
                            double max); /* of the value itself; 0 where it is wrong */
-double read_real(struct config_reading *reading, const struct json_node *object, const char *key, double min, double max,
-                 double value);
+double read_real(struct config_reading *reading, const struct json_node *object, const char *key, double min,
+                 double max, double value);
 int read_choice(struct config_reading *reading, const struct json_node *object, const char *key,
                 const char *const *choices, const char *value);
 

@@ -185,10 +185,12 @@ void search_advance(const struct study_search *search, struct bisection *state, 
 
 const char *search_note(const struct study_search *search, const struct bisection *state)
 {
-    if (!(state->good == state->good)) return search->is_largest ? "not met at the lower end of the bracket"
-                                                                 : "not met at the upper end of the bracket";
-    if (!(state->bad == state->bad)) return search->is_largest ? "met at the upper end of the bracket too"
-                                                               : "met at the lower end of the bracket too";
+    if (!(state->good == state->good))
+        return search->is_largest ? "not met at the lower end of the bracket"
+                                  : "not met at the upper end of the bracket";
+    if (!(state->bad == state->bad))
+        return search->is_largest ? "met at the upper end of the bracket too"
+                                  : "met at the lower end of the bracket too";
     return "";
 }
 

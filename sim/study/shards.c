@@ -92,7 +92,8 @@ int shards_open(struct shards *shards, const struct study *study, const struct s
     shards->directory = arena_printf(&shards->arena, "%s.shards", options->output);
     if (shards->directory == NULL) return fail_nomem(diag);
     bool is_new = mkdir(shards->directory, 0777) == 0;
-    if (!is_new && errno != EEXIST) return fail_system(shards->directory, "make a directory for what is finished", diag);
+    if (!is_new && errno != EEXIST)
+        return fail_system(shards->directory, "make a directory for what is finished", diag);
     return take_lock(shards, is_new, study, options, runner, diag);
 }
 
@@ -185,10 +186,12 @@ static int clean_file(const char *path, struct diag *diag)
         code = database_run(&database, sql, what, diag);
     }
     if (code == 0) {
-        snprintf(sql, sizeof sql, "DELETE FROM param WHERE run_id IN %s; DELETE FROM run_cost WHERE run_id IN %s", which, which);
+        snprintf(sql, sizeof sql, "DELETE FROM param WHERE run_id IN %s; DELETE FROM run_cost WHERE run_id IN %s",
+                 which, which);
         code = database_run(&database, sql, what, diag);
     }
-    if (code == 0) code = database_run(&database, "DELETE FROM run WHERE status IN ('open', 'failed'); COMMIT", what, diag);
+    if (code == 0)
+        code = database_run(&database, "DELETE FROM run WHERE status IN ('open', 'failed'); COMMIT", what, diag);
     database_close(&database, false);
     return code;
 }

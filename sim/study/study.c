@@ -21,7 +21,7 @@ struct study_source {
     const char *axes, *search; /* JSON; NULL: absent */
 };
 
-static const char *const known_keys[] = {"name", "question", "scenario", "set",    "axes",   "seeds",
+static const char *const known_keys[] = {"name", "question", "scenario", "set",    "axes", "seeds",
                                          "keep", "show",     "pareto",   "search", NULL};
 static const char *const keeps[] = {"metrics", "rows", "decisions", NULL};
 
@@ -91,7 +91,8 @@ static int compare_seeds(const void *left, const void *right)
 
 static void read_seed_list(struct config_reading *reading, const struct json_node *list, struct study *study)
 {
-    int64_t *seeds = read_alloc(reading, list->n, sizeof *seeds), *sorted = read_alloc(reading, list->n, sizeof *sorted);
+    int64_t *seeds = read_alloc(reading, list->n, sizeof *seeds),
+            *sorted = read_alloc(reading, list->n, sizeof *sorted);
     if (seeds == NULL || sorted == NULL) return;
     for (const struct json_node *node = list->first; node != NULL; node = node->next)
         seeds[study->n_seeds++] = read_integer_value(reading, node, "seeds", 0, 9e15);
@@ -396,8 +397,7 @@ int study_run_with(const struct study *study, size_t point, size_t seed, const c
     int code = 0;
     for (size_t i = 0; code == 0 && i < n; i++)
         code = add_param(study, run, params, settings, axes_param(study->axes, point, i), arena);
-    if (code == 0 && key != NULL)
-        code = add_param(study, run, params, settings, (struct run_param){key, value}, arena);
+    if (code == 0 && key != NULL) code = add_param(study, run, params, settings, (struct run_param){key, value}, arena);
     return code;
 }
 

@@ -158,7 +158,8 @@ static int check_run(const struct sweeping *sweeping, const struct merge *found,
         code = workers_describe(sweeping->study, task, &arena, &described);
         if (code != 0) fail_nomem(diag);
     }
-    if (code == 0) code = runner->identify(runner->context, sweeping->study, &described, scenario_hash, trace_hash, diag);
+    if (code == 0)
+        code = runner->identify(runner->context, sweeping->study, &described, scenario_hash, trace_hash, diag);
     const char *what = strcmp(scenario_hash, stored.scenario_hash) != 0 ? "scenario"
                        : strcmp(trace_hash, stored.trace_hash) != 0     ? "inputs (traces, catalog files)"
                                                                         : NULL;
@@ -375,8 +376,8 @@ static int report_missing(const struct sweeping *sweeping, struct diag *diag)
     for (size_t i = 0; i < sweeping->n_tasks && i < 10; i++)
         text_printf(&ids, "%s%" PRId64, i > 0 ? ", " : "", sweeping->tasks[i].run_id);
     int code = diag_error(diag, SIM_E_USAGE, NULL, "merge all shards, or give --partial",
-                          "%zu runs of the study are missing: %s%s", sweeping->n_tasks, ids.chars != NULL ? ids.chars : "",
-                          sweeping->n_tasks > 10 ? ", ..." : "");
+                          "%zu runs of the study are missing: %s%s", sweeping->n_tasks,
+                          ids.chars != NULL ? ids.chars : "", sweeping->n_tasks > 10 ? ", ..." : "");
     text_fini(&ids);
     return code;
 }

@@ -171,10 +171,10 @@ static int start_worker(struct crew *crew, size_t i, struct diag *diag)
     struct place *place = &crew->common->places[i];
     atomic_store(&place->current, 0);
     place->code = 0;
-    place->process = fork();
-    if (place->process == 0) live(crew, i);
-    if (place->process > 0) return 0;
-    place->process = 0;
+    pid_t process = fork();
+    if (process == 0) live(crew, i);
+    place->process = process > 0 ? process : 0;
+    if (process > 0) return 0;
     return diag_error(diag, SIM_E_NOMEM, NULL, "take fewer with -j", "cannot start a worker: %s", strerror(errno));
 }
 
@@ -191,8 +191,7 @@ static int take_end(struct crew *crew, size_t i, int status, struct diag *diag)
         return place->code;
     }
     if (is_interrupted(crew->work)) return SIM_E_INTERRUPTED;
-    if (current == 0)
-        return diag_error(diag, SIM_E_STORE, NULL, NULL, "a worker died before its first run");
+    if (current == 0) return diag_error(diag, SIM_E_STORE, NULL, NULL, "a worker died before its first run");
     crew->crashed[crew->n_crashed] = current - 1;
     crew->deaths[crew->n_crashed++] = status;
     atomic_fetch_add(&crew->common->n_failed, 1);
@@ -275,8 +274,7 @@ static int record_crashes(const struct crew *crew, struct diag *diag)
     int code = shards_read(work->shards, work->study, &merge, diag);
     if (code == 0) code = shards_open_results(work->shards, work->study, SHARD_OF_PARENT, &results, diag);
     if (code == 0) {
-        for (size_t i = 0; code == 0 && i < crew->n_crashed; i++)
-            code = record_crash(crew, i, &merge, results, diag);
+        for (size_t i = 0; code == 0 && i < crew->n_crashed; i++) code = record_crash(crew, i, &merge, results, diag);
         results_close(results);
     }
     merge_close(&merge);

@@ -90,11 +90,11 @@ err 'a part of this study'
 
 # Killed with all its workers, again and again, then resumed.
 kills=0
-for wait in 0.05 0.1 0.15 0.2 0.1; do
+for wait in 0.05 0.1 0.2 0.3 0.15 0.25; do
     setsid "$ORRERY" sweep "$T/study.json" -o "$T/killed.db" -j 2 -q --resume >/dev/null 2>&1 &
     pid=$!
     sleep $wait
-    kill -9 -- -$pid 2>/dev/null && kills=$((kills + 1))
+    kill -9 -$pid 2>/dev/null && kills=$((kills + 1))
     wait $pid 2>/dev/null
 done
 run 0 sweep "$T/study.json" -o "$T/killed.db" -j 2 -q --resume
