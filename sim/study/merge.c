@@ -19,12 +19,18 @@ static int fail_nomem(struct diag *diag)
 
 /* --- Reading --- */
 
+/* A file without runs, whose process died before its first one, belongs to any study. */
 static int check_study(const struct database *input, char hash[HASH_HEX_CHARS], struct diag *diag)
 {
     static const char what[] = "read the study";
     sqlite3_stmt *select;
-    int code = database_prepare(input, "SELECT hash FROM study", &select, what, diag);
-    if (code != 0) return code;
+    int64_t n_runs;
+    int code = database_integer(input, "SELECT count(*) FROM run", &n_runs, what, diag);
+    if (code == 0) code = database_prepare(input, "SELECT hash FROM study", &select, what, diag);
+    if (code != 0 || n_runs == 0) {
+        if (code == 0) sqlite3_finalize(select);
+        return code;
+    }
     int step = sqlite3_step(select);
     const char *found = step == SQLITE_ROW ? (const char *)sqlite3_column_text(select, 0) : NULL;
     if (step != SQLITE_ROW && step != SQLITE_DONE)
