@@ -59,6 +59,12 @@ size_t stats_mser5_limit(size_t n);
 int stats_batch_means(const double *values, size_t n, size_t batches, double level, struct interval *interval,
                       double *p, double *lag1);
 
+/* Interval of the difference (changed - base) of the q-quantiles of two paired, stationary, correlated series: what the
+ * quantiles of `batches` batches tell of the error of those of the whole (sectioning: Asmussen and Glynn 2007, III.5a).
+ * NANs below 5 values beyond the quantile in each batch. Returns 0 or SIM_E_NOMEM. */
+int stats_batch_quantile_difference(const double *base, const double *changed, size_t n, size_t batches, double q,
+                                    double level, struct interval *interval, double *p);
+
 /* Autocorrelation of a series with itself one step later. 0 when all values are equal, NAN for n < 2. */
 double stats_lag1(const double *values, size_t n);
 

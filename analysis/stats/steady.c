@@ -5,7 +5,10 @@
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
 
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_sort.h>
 #include <math.h>
+#include <string.h>
 
 enum { GROUP = 5 }; /* the 5 of MSER-5 */
 
@@ -54,5 +57,39 @@ int stats_batch_means(const double *values, size_t n, size_t batches, double lev
     if (p != NULL) *p = stats_paired_t_p(means, batches);
     if (lag1 != NULL) *lag1 = stats_lag1(means, batches);
     mem_free(means);
+    return 0;
+}
+
+/* The q-quantile of n values, by way of `scratch`, which has room for them. */
+static double quantile_of(const double *values, size_t n, double q, double *scratch)
+{
+    memcpy(scratch, values, n * sizeof *scratch);
+    gsl_sort(scratch, 1, n);
+    return stats_quantile(scratch, n, q);
+}
+
+static double quantile_difference(const double *base, const double *changed, size_t n, double q, double *scratch)
+{
+    return quantile_of(changed, n, q, scratch) - quantile_of(base, n, q, scratch);
+}
+
+int stats_batch_quantile_difference(const double *base, const double *changed, size_t n, size_t batches, double q,
+                                    double level, struct interval *interval, double *p)
+{
+    enum { BEYOND = 5 };
+    const size_t each = batches > 0 ? n / batches : 0;
+    *interval = (struct interval){(double)NAN, (double)NAN, (double)NAN};
+    *p = (double)NAN;
+    if (batches < 2 || (double)each * fmin(q, 1 - q) < BEYOND - 1e-9) return 0;
+    double *scratch = mem_alloc(n * sizeof *scratch), squares = 0;
+    if (scratch == NULL) return SIM_E_NOMEM;
+    const double whole = quantile_difference(base, changed, batches * each, q, scratch);
+    for (size_t i = 0; i < batches; i++)
+        squares += pow(quantile_difference(base + i * each, changed + i * each, each, q, scratch) - whole, 2);
+    mem_free(scratch);
+    const double degrees = (double)(batches - 1), error = sqrt(squares / (double)batches / degrees);
+    const double reach = error * gsl_cdf_tdist_Pinv(0.5 + level / 2, degrees);
+    *interval = (struct interval){whole, whole - reach, whole + reach};
+    *p = error > 0 ? 2 * gsl_cdf_tdist_Q(fabs(whole) / error, degrees) : whole == 0 ? 1 : 0;
     return 0;
 }

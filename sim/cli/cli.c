@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static const struct verb *const verbs[] = {&verb_run,     &verb_sweep, &verb_merge, &verb_validate,
+static const struct verb *const verbs[] = {&verb_run,     &verb_sweep, &verb_merge, &verb_compare,  &verb_validate,
                                            &verb_explain, &verb_list,  &verb_trace, &verb_calibrate};
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 

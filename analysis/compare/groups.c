@@ -1,0 +1,381 @@
+/* Groups of runs: pairs of runs with the same seed at the same point of the study. The seeds are what is repeated: at one
+ * point, Student's t over the differences of its seeds; over all points, first each seed's mean over the points (they share
+ * the seed's world, so they are no repetitions of each other), then t over the seeds. */
+#include "analysis/compare/work.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct run_pair {
+    const struct compare_run *base, *changed;
+    size_t point, seed; /* indices */
+};
+
+struct grouping {
+    struct compare_work *work;
+    bool across_seeds; /* the selections are about seeds: these do not pair */
+    size_t n, n_points, n_seeds;
+    struct run_pair *pairs;  /* in order of points and seeds */
+    double *base, *changed, *delta; /* values of a metric under consideration: room for all pairs */
+};
+
+static int compare_places(const struct compare_run *a, const struct compare_run *b, bool across_seeds)
+{
+    const int order = strcmp(a->point, b->point);
+    if (order != 0 || across_seeds) return order;
+    return (a->seed > b->seed) - (a->seed < b->seed);
+}
+
+static int compare_runs_by_place(const void *left, const void *right)
+{
+    const struct compare_run *a = left, *b = right;
+    const int order = compare_places(a, b, false);
+    return order != 0 ? order : (a->id > b->id) - (a->id < b->id);
+}
+
+static int compare_seeds(const void *left, const void *right)
+{
+    const int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* --- What may be compared at all --- */
+
+static void drop_unfinished(struct compare_work *work, struct compare_group *group)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < group->n; i++)
+        if (strcmp(group->runs[i].status, "done") == 0) group->runs[n++] = group->runs[i];
+    work->comparison->n_unfinished_runs += group->n - n;
+    group->n = n;
+}
+
+/* Repetitions of a run, which have the same result, count once; two different runs at one place are an error. */
+static int drop_repeated(struct grouping *grouping, struct compare_group *group)
+{
+    size_t n = 0;
+    qsort(group->runs, group->n, sizeof *group->runs, compare_runs_by_place);
+    for (size_t i = 0; i < group->n; i++) {
+        const struct compare_run *run = &group->runs[i], *last = n > 0 ? &group->runs[n - 1] : NULL;
+        if (last == NULL || compare_places(last, run, grouping->across_seeds) != 0)
+            group->runs[n++] = *run;
+        else if (strcmp(last->result_hash, run->result_hash) != 0)
+            return diag_error(grouping->work->diag, SIM_E_USAGE, run->database->path,
+                              "choose between them with more of key=value, or with name=...",
+                              "runs %" PRId64 " and %" PRId64 " of '%s' have the same seed and parameters", last->id,
+                              run->id, group->label);
+    }
+    group->n = n;
+    return 0;
+}
+
+/* --- Pairing --- */
+
+static size_t count_unpaired(const struct compare_group *base, const struct compare_group *changed, size_t n_pairs)
+{
+    return base->n + changed->n - 2 * n_pairs;
+}
+
+static int pair_runs(struct grouping *grouping, const struct compare_group *base, const struct compare_group *changed)
+{
+    struct arena *arena = grouping->work->arena;
+    grouping->pairs = arena_alloc(arena, (base->n + 1) * sizeof *grouping->pairs);
+    if (grouping->pairs == NULL) return SIM_E_NOMEM;
+    const bool one_each = base->n == 1 && changed->n == 1; /* meant to be compared, whatever else they differ in */
+    if (one_each) grouping->pairs[grouping->n++] = (struct run_pair){&base->runs[0], &changed->runs[0], 0, 0};
+    for (size_t i = 0, k = 0; !one_each && i < base->n && k < changed->n;) {
+        const int order = compare_places(&base->runs[i], &changed->runs[k], grouping->across_seeds);
+        if (order == 0) grouping->pairs[grouping->n++] = (struct run_pair){&base->runs[i], &changed->runs[k], 0, 0};
+        i += order <= 0;
+        k += order >= 0;
+    }
+    grouping->work->comparison->n_pairs = grouping->n;
+    grouping->work->comparison->n_unpaired = count_unpaired(base, changed, grouping->n);
+    return 0;
+}
+
+/* Where the seed changes nothing, as with a trace from a file, another seed is the same run once more, and would make a
+ * sure thing of a single case: such pairs count once. */
+static int drop_copies(struct grouping *grouping)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < grouping->n; i++) {
+        const struct run_pair *pair = &grouping->pairs[i];
+        bool is_copy = false;
+        for (size_t k = n; k > 0 && strcmp(grouping->pairs[k - 1].base->point, pair->base->point) == 0; k--)
+            is_copy |= pair->base->result_hash[0] != 0 &&
+                       strcmp(grouping->pairs[k - 1].base->result_hash, pair->base->result_hash) == 0 &&
+                       strcmp(grouping->pairs[k - 1].changed->result_hash, pair->changed->result_hash) == 0;
+        if (!is_copy) grouping->pairs[n++] = *pair;
+    }
+    const size_t n_copies = grouping->n - n;
+    grouping->n = n;
+    if (n_copies == 0) return 0;
+    return work_remark(
+        grouping->work,
+        "%zu pairs of runs count once with another one, as their results are the same although their seeds "
+        "differ: the seed changes nothing here, and says nothing",
+        n_copies);
+}
+
+static int number_places(struct grouping *grouping)
+{
+    int64_t *seeds = mem_alloc((grouping->n + 1) * sizeof *seeds);
+    if (seeds == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < grouping->n; i++) {
+        struct run_pair *pair = &grouping->pairs[i];
+        if (i == 0 || strcmp(pair->base->point, pair[-1].base->point) != 0) grouping->n_points++;
+        pair->point = grouping->n_points - 1;
+        seeds[i] = pair->base->seed;
+    }
+    if (grouping->n > 0) qsort(seeds, grouping->n, sizeof *seeds, compare_seeds);
+    for (size_t i = 0; i < grouping->n; i++)
+        if (i == 0 || seeds[i] != seeds[i - 1]) seeds[grouping->n_seeds++] = seeds[i];
+    for (size_t i = 0; i < grouping->n; i++)
+        while (seeds[grouping->pairs[i].seed] != grouping->pairs[i].base->seed) grouping->pairs[i].seed++;
+    mem_free(seeds);
+    return 0;
+}
+
+/* --- Rows --- */
+
+static double base_value(const struct grouping *grouping, size_t pair, size_t metric)
+{
+    return grouping->work->metrics.values[pair * grouping->work->metrics.n + metric];
+}
+
+static double changed_value(const struct grouping *grouping, size_t pair, size_t metric)
+{
+    return base_value(grouping, grouping->n + pair, metric);
+}
+
+static double mean_of(const double *values, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += values[i];
+    return n > 0 ? sum / (double)n : (double)NAN;
+}
+
+/* From the first n of grouping->base and ->changed. */
+static void estimate(struct grouping *grouping, size_t n, enum compare_method method, struct compare_row *row)
+{
+    size_t n_worse = 0, n_moved = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double delta = grouping->delta[i] = grouping->changed[i] - grouping->base[i];
+        n_worse += row->direction == COMPARE_LOWER ? delta > 0 : delta < 0;
+        n_moved += delta < 0 || delta > 0;
+    }
+    row->n = n;
+    row->method = n < 2 ? COMPARE_SINGLE : method;
+    row->base = mean_of(grouping->base, n);
+    row->changed = mean_of(grouping->changed, n);
+    row->delta = stats_mean_interval(grouping->delta, n, grouping->work->options->level);
+    row->p = stats_paired_t_p(grouping->delta, n);
+    if (row->direction != COMPARE_NEUTRAL && n > 0) row->worse_frac = (double)n_worse / (double)n;
+    if (n == 0)
+        row->note = "no pair of runs has it";
+    else if (n_moved == 0)
+        row->delta = (struct interval){0, 0, 0};
+    else if (n < 2)
+        row->note = "one pair of runs";
+}
+
+static int add_point_row(struct grouping *grouping, size_t metric, size_t point)
+{
+    struct compare_row *row = work_add_row(grouping->work, metric);
+    size_t n = 0;
+    if (row == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < grouping->n; i++) {
+        if (grouping->pairs[i].point != point) continue;
+        row->point = grouping->pairs[i].base->point;
+        const double base = base_value(grouping, i, metric), changed = changed_value(grouping, i, metric);
+        if (isnan(base) || isnan(changed)) continue;
+        grouping->base[n] = base;
+        grouping->changed[n++] = changed;
+    }
+    estimate(grouping, n, COMPARE_T_SEEDS, row);
+    return 0;
+}
+
+/* Means over the pairs that have one thing in common, be it the seed or the point. */
+static bool mean_over(const struct grouping *grouping, size_t metric, bool of_seed, size_t which, double *base,
+                      double *changed, size_t *n)
+{
+    *base = *changed = 0;
+    *n = 0;
+    for (size_t i = 0; i < grouping->n; i++) {
+        const struct run_pair *pair = &grouping->pairs[i];
+        if ((of_seed ? pair->seed : pair->point) != which) continue;
+        const double base_i = base_value(grouping, i, metric), changed_i = changed_value(grouping, i, metric);
+        if (isnan(base_i) || isnan(changed_i)) continue;
+        *base += base_i;
+        *changed += changed_i;
+        ++*n;
+    }
+    if (*n > 0) *base /= (double)*n, *changed /= (double)*n;
+    return *n > 0;
+}
+
+/* Seeds that have all points; when these are fewer than two, the points. */
+static int add_overall_row(struct grouping *grouping, size_t metric)
+{
+    struct compare_row *row = work_add_row(grouping->work, metric);
+    size_t n = 0, n_mixed;
+    if (row == NULL) return SIM_E_NOMEM;
+    for (size_t s = 0; s < grouping->n_seeds; s++)
+        if (mean_over(grouping, metric, true, s, &grouping->base[n], &grouping->changed[n], &n_mixed) &&
+            n_mixed == grouping->n_points)
+            n++;
+    if (n >= 2 || grouping->n_points == 1) {
+        estimate(grouping, n, COMPARE_T_SEEDS, row);
+        return 0;
+    }
+    n = 0;
+    for (size_t point = 0; point < grouping->n_points; point++)
+        n += mean_over(grouping, metric, false, point, &grouping->base[n], &grouping->changed[n], &n_mixed);
+    estimate(grouping, n, COMPARE_T_POINTS, row);
+    return 0;
+}
+
+/* --- Without pairs --- */
+
+static int add_welch_row(struct grouping *grouping, size_t metric, size_t n_base, size_t n_changed)
+{
+    const struct metric_set *set = &grouping->work->metrics;
+    struct compare_row *row = work_add_row(grouping->work, metric);
+    size_t n = 0, m = 0;
+    if (row == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < n_base + n_changed; i++) {
+        const double value = set->values[i * set->n + metric];
+        if (isnan(value)) continue;
+        if (i < n_base)
+            grouping->base[n++] = value;
+        else
+            grouping->changed[m++] = value;
+    }
+    row->method = COMPARE_WELCH;
+    row->n = n < m ? n : m;
+    row->base = mean_of(grouping->base, n);
+    row->changed = mean_of(grouping->changed, m);
+    row->delta = stats_welch_interval(grouping->base, n, grouping->changed, m, grouping->work->options->level, &row->p);
+    if (isnan(row->delta.low)) row->note = "fewer than two runs have it";
+    return 0;
+}
+
+static int make_room(struct grouping *grouping, size_t n)
+{
+    double *room = arena_alloc(grouping->work->arena, 3 * (n + 1) * sizeof *room);
+    grouping->base = room;
+    grouping->changed = room != NULL ? room + n + 1 : NULL;
+    grouping->delta = room != NULL ? room + 2 * (n + 1) : NULL;
+    return room != NULL ? 0 : SIM_E_NOMEM;
+}
+
+static bool is_one_point(const struct compare_group *base, const struct compare_group *changed)
+{
+    for (size_t i = 0; i < base->n; i++)
+        if (strcmp(base->runs[i].point, changed->runs[0].point) != 0) return false;
+    for (size_t i = 0; i < changed->n; i++)
+        if (strcmp(changed->runs[i].point, changed->runs[0].point) != 0) return false;
+    return true;
+}
+
+static int compare_unpaired(struct grouping *grouping, const struct compare_group *base,
+                            const struct compare_group *changed)
+{
+    struct compare_work *work = grouping->work;
+    if (base->n < 2 || changed->n < 2 || !is_one_point(base, changed))
+        return diag_error(
+            work->diag, SIM_E_DATA, NULL, "runs pair by seed and by the parameters that are not chosen by",
+            "nothing pairs: %zu runs of '%s', %zu runs of '%s'", base->n, base->label, changed->n, changed->label);
+    const size_t n = base->n + changed->n;
+    const struct compare_run **runs = arena_alloc(work->arena, n * sizeof *runs);
+    int code = runs != NULL ? make_room(grouping, n) : SIM_E_NOMEM;
+    for (size_t i = 0; code == 0 && i < n; i++) runs[i] = i < base->n ? &base->runs[i] : &changed->runs[i - base->n];
+    if (code == 0) code = metrics_read(work, runs, n);
+    for (size_t m = 0; code == 0 && m < work->metrics.n; m++) code = add_welch_row(grouping, m, base->n, changed->n);
+    work->comparison->n_unpaired = 0;
+    return code == 0 ? work_remark(work,
+                                   "the runs do not pair, as no seed is in both groups: Welch's t interval over %zu "
+                                   "and %zu runs, wider than that of pairs",
+                                   base->n, changed->n)
+                     : code;
+}
+
+/* --- With pairs --- */
+
+static int add_rows(struct grouping *grouping)
+{
+    struct compare_work *work = grouping->work;
+    const struct compare_run **runs = arena_alloc(work->arena, 2 * grouping->n * sizeof *runs);
+    int code = runs != NULL ? make_room(grouping, grouping->n) : SIM_E_NOMEM;
+    for (size_t i = 0; code == 0 && i < grouping->n; i++) {
+        runs[i] = grouping->pairs[i].base;
+        runs[grouping->n + i] = grouping->pairs[i].changed;
+    }
+    if (code == 0) code = metrics_read(work, runs, 2 * grouping->n);
+    for (size_t m = 0; code == 0 && m < work->metrics.n; m++) {
+        code = add_overall_row(grouping, m);
+        for (size_t point = 0; code == 0 && grouping->n_points > 1 && point < grouping->n_points; point++)
+            code = add_point_row(grouping, m, point);
+    }
+    return code;
+}
+
+static int remark_pairs(const struct grouping *grouping)
+{
+    struct compare_work *work = grouping->work;
+    size_t n_other_trace = 0;
+    for (size_t i = 0; i < grouping->n; i++)
+        n_other_trace += strcmp(grouping->pairs[i].base->trace_hash, grouping->pairs[i].changed->trace_hash) != 0;
+    const char *over = grouping->n_points == 1 ? "the seeds"
+                       : grouping->n_seeds > 1 ? "the seeds, of their means over the points"
+                                               : "the points of this study, as there is one seed only";
+    int code = work_remark(work, "%zu pairs of runs, %zu %s at %zu %s: intervals are over %s", grouping->n,
+                           grouping->n_seeds, grouping->n_seeds == 1 ? "seed" : "seeds", grouping->n_points,
+                           grouping->n_points == 1 ? "point" : "points", over);
+    if (code == 0 && n_other_trace > 0) {
+        code = work_remark(work, "the input files differ in %zu pairs", n_other_trace);
+        diag_warning(work->diag, NULL, "only runs of one trace saw the same world",
+                     "%zu pairs of runs have read different input files", n_other_trace);
+    }
+    if (code == 0 && work->options->steady)
+        code = work_remark(work, "--steady is for one pair of runs: here each run counts as one value");
+    return code;
+}
+
+static int remark_left_out(struct compare_work *work)
+{
+    const struct comparison *comparison = work->comparison;
+    int code = 0;
+    if (comparison->n_unpaired > 0)
+        code = work_remark(work, "left out: %zu runs that no run of the other group pairs with",
+                           comparison->n_unpaired);
+    if (code == 0 && comparison->n_unfinished_runs > 0)
+        code = work_remark(work, "left out: %zu runs that did not end", comparison->n_unfinished_runs);
+    return code;
+}
+
+int compare_selected(struct compare_work *work, struct compare_group *base, struct compare_group *changed,
+                     const struct selection_keys *keys)
+{
+    struct grouping grouping = {.work = work};
+    for (size_t i = 0; i < keys->n; i++) grouping.across_seeds |= strcmp(keys->items[i], "seed") == 0;
+    drop_unfinished(work, base);
+    drop_unfinished(work, changed);
+    int code = drop_repeated(&grouping, base);
+    if (code == 0) code = drop_repeated(&grouping, changed);
+    if (code == 0) code = pair_runs(&grouping, base, changed);
+    if (code == 0) code = drop_copies(&grouping);
+    if (code == 0) code = number_places(&grouping);
+    if (code == 0 && grouping.n == 0)
+        code = compare_unpaired(&grouping, base, changed);
+    else if (code == 0 && grouping.n == 1)
+        code = compare_pair(work, grouping.pairs[0].base, grouping.pairs[0].changed);
+    else if (code == 0)
+        code = add_rows(&grouping);
+    if (code == 0 && grouping.n > 1) code = remark_pairs(&grouping);
+    return code == 0 ? remark_left_out(work) : code;
+}

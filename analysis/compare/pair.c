@@ -1,0 +1,373 @@
+/* One pair of runs: each metric that is made of requests or jobs gets an interval over these, each other one stands for
+ * itself. */
+#include "analysis/compare/paired.h"
+#include "analysis/compare/work.h"
+
+#include <gsl/gsl_sort.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FEW = 20, BATCHES = 20, FEWEST_BATCHES = 10 };
+
+/* One value of all pairs that have it, in order of arrival. */
+struct series {
+    size_t n;
+    double *base, *changed, *delta, *scratch;
+};
+
+struct pair_work {
+    struct compare_work *work;
+    struct paired paired[2]; /* requests, jobs */
+    struct series series;
+    const struct paired *of; /* which the series is from, and which of its values */
+    size_t value;
+    double most_correlated; /* differences of neighbours, of all series */
+};
+
+static double mean_of(const double *values, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += values[i];
+    return n > 0 ? sum / (double)n : (double)NAN;
+}
+
+static double quantile_of(const struct series *series, const double *values, double q)
+{
+    memcpy(series->scratch, values, series->n * sizeof *values);
+    gsl_sort(series->scratch, 1, series->n);
+    return stats_quantile(series->scratch, series->n, q);
+}
+
+/* NAN: the mean. */
+static void fill_values(const struct series *series, double q, struct compare_row *row)
+{
+    row->base = isnan(q) ? mean_of(series->base, series->n) : quantile_of(series, series->base, q);
+    row->changed = isnan(q) ? mean_of(series->changed, series->n) : quantile_of(series, series->changed, q);
+}
+
+/* --- Series --- */
+
+static int fill_series(struct pair_work *pair, const struct paired *paired, size_t value)
+{
+    struct series *series = &pair->series;
+    if (pair->of == paired && pair->value == value) return 0;
+    if (series->base == NULL) { /* room for either kind: four arrays in one block */
+        const size_t room = 1 + (pair->paired[0].n > pair->paired[1].n ? pair->paired[0].n : pair->paired[1].n);
+        series->base = mem_alloc(4 * room * sizeof *series->base);
+        if (series->base == NULL) return SIM_E_NOMEM;
+        series->changed = series->base + room;
+        series->delta = series->changed + room;
+        series->scratch = series->delta + room;
+    }
+    pair->of = paired;
+    pair->value = value;
+    series->n = 0;
+    for (size_t i = 0; i < paired->n; i++) {
+        const double base = paired->rows[i].base[value], changed = paired->rows[i].changed[value];
+        if (isnan(base) || isnan(changed)) continue;
+        series->base[series->n] = base;
+        series->changed[series->n] = changed;
+        series->delta[series->n++] = changed - base;
+    }
+    const double lag1 = stats_lag1(series->delta, series->n);
+    if (lag1 > pair->most_correlated) pair->most_correlated = lag1;
+    return 0;
+}
+
+static bool is_unmoved(const struct series *series)
+{
+    for (size_t i = 0; i < series->n; i++)
+        if (series->delta[i] < 0 || series->delta[i] > 0) return false;
+    return true;
+}
+
+/* --- Estimates: over requests as if they had nothing to do with each other --- */
+
+static int estimate_mean(const struct compare_options *options, const struct series *series, struct compare_row *row)
+{
+    row->n = series->n;
+    row->p = stats_paired_t_p(series->delta, series->n);
+    if (series->n < FEW) {
+        row->method = COMPARE_T_REQUESTS;
+        row->delta = stats_mean_interval(series->delta, series->n, options->level);
+        if (series->n < 2) row->note = "too few pairs";
+        return 0;
+    }
+    row->method = COMPARE_BOOTSTRAP;
+    const int code = stats_bootstrap_mean(series->delta, series->n, options->level, options->resamples, options->seed,
+                                          &row->delta);
+    if (isnan(row->delta.low)) row->note = "too few of the pairs differ";
+    return code;
+}
+
+static int estimate_quantile(const struct compare_options *options, const struct series *series, double q,
+                             struct compare_row *row)
+{
+    row->n = series->n;
+    row->method = COMPARE_BOOTSTRAP;
+    const int code = stats_bootstrap_quantile_difference(series->base, series->changed, series->n, q, options->level,
+                                                         options->resamples, options->seed, &row->delta);
+    row->p = stats_interval_p(&row->delta, options->level);
+    if (isnan(row->delta.low)) row->note = "too few pairs beyond this percentile";
+    return code;
+}
+
+/* --- Estimates of the steady state --- */
+
+static size_t warm_up(const struct series *series)
+{
+    const size_t base = stats_mser5(series->base, series->n), changed = stats_mser5(series->changed, series->n);
+    return base > changed ? base : changed;
+}
+
+/* With fewer batches when those resemble their neighbours: these are longer. */
+static int estimate_steady_mean(const struct compare_options *options, const struct series *series,
+                                struct compare_row *row)
+{
+    int code = 0;
+    for (size_t batches = BATCHES; code == 0 && batches >= FEWEST_BATCHES; batches /= 2) {
+        double lag1;
+        row->n = batches;
+        code = stats_batch_means(series->delta, series->n, batches, options->level, &row->delta, &row->p, &lag1);
+        if (isnan(row->delta.low)) row->note = "too few pairs for batches";
+        if (!(lag1 > 2 / sqrt((double)batches))) return code;
+    }
+    row->note = "batches are correlated: too short a run";
+    return code;
+}
+
+static int estimate_steady(const struct compare_options *options, const struct series *all, double q,
+                           struct compare_row *row)
+{
+    const size_t cut = warm_up(all);
+    const struct series steady = {all->n - cut, all->base + cut, all->changed + cut, all->delta + cut, all->scratch};
+    row->method = COMPARE_BATCH_MEANS;
+    if (cut > 0 && cut >= stats_mser5_limit(all->n)) {
+        row->note = "no steady state: the warm-up does not end";
+        return 0;
+    }
+    fill_values(&steady, q, row);
+    if (isnan(q)) return estimate_steady_mean(options, &steady, row);
+    row->n = BATCHES;
+    const int code = stats_batch_quantile_difference(steady.base, steady.changed, steady.n, BATCHES, q, options->level,
+                                                     &row->delta, &row->p);
+    if (isnan(row->delta.low)) row->note = "too few pairs beyond this percentile";
+    return code;
+}
+
+/* --- Rows --- */
+
+static double share_worse(const struct series *series, enum compare_direction direction)
+{
+    size_t n = 0;
+    if (direction == COMPARE_NEUTRAL || series->n == 0) return (double)NAN;
+    for (size_t i = 0; i < series->n; i++)
+        n += direction == COMPARE_LOWER ? series->delta[i] > 0 : series->delta[i] < 0;
+    return (double)n / (double)series->n;
+}
+
+static int add_estimated(struct pair_work *pair, size_t metric, double q)
+{
+    const struct compare_options *options = pair->work->options;
+    const struct series *series = &pair->series;
+    struct compare_row *row = work_add_row(pair->work, metric);
+    if (row == NULL) return SIM_E_NOMEM;
+    fill_values(series, q, row);
+    if (isnan(q)) row->worse_frac = share_worse(series, row->direction);
+    int code = 0;
+    if (options->steady)
+        code = estimate_steady(options, series, q, row);
+    else
+        code = isnan(q) ? estimate_mean(options, series, row) : estimate_quantile(options, series, q, row);
+    if (isnan(row->delta.mean)) row->delta.mean = row->changed - row->base;
+    if (code == 0 && series->n > 0 && is_unmoved(series)) { /* nothing to be sure of */
+        row->delta = (struct interval){0, 0, 0};
+        row->p = 1;
+        row->note = NULL;
+    }
+    return code;
+}
+
+static int add_single(struct compare_work *work, size_t metric)
+{
+    const double base = work->metrics.values[metric], changed = work->metrics.values[work->metrics.n + metric];
+    struct compare_row *row = work_add_row(work, metric);
+    if (row == NULL) return SIM_E_NOMEM;
+    row->n = 1;
+    row->base = base;
+    row->changed = changed;
+    row->delta.mean = changed - base;
+    if (base <= changed && changed <= base)
+        row->delta = (struct interval){0, 0, 0};
+    else
+        row->note = isnan(base) || isnan(changed) ? "only one of the runs has it" : "one value of each run";
+    return 0;
+}
+
+/* The value of which a metric is a part, when requests or jobs paired. */
+static const struct paired *find_value(const struct pair_work *pair, const char *name, size_t *value, const char **part)
+{
+    for (size_t k = 0; k < 2; k++) {
+        const struct paired_kind *kind = pair->paired[k].kind;
+        for (size_t i = 0; pair->paired[k].n > 0 && i < kind->n_values; i++) {
+            const size_t n = strlen(kind->metrics[i]);
+            if (strncmp(name, kind->metrics[i], n) != 0 || name[n] != '.') continue;
+            *value = i;
+            *part = name + n + 1;
+            return &pair->paired[k];
+        }
+    }
+    return NULL;
+}
+
+static int add_metric_row(struct pair_work *pair, size_t metric)
+{
+    static const struct {
+        const char *part;
+        double q;
+    } parts[] = {{"mean", (double)NAN}, {"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}};
+    size_t value = 0;
+    const char *part = NULL;
+    const struct paired *paired = find_value(pair, pair->work->metrics.names[metric], &value, &part);
+    for (size_t i = 0; paired != NULL && i < sizeof parts / sizeof *parts; i++) {
+        if (strcmp(part, parts[i].part) != 0) continue;
+        const int code = fill_series(pair, paired, value);
+        return code == 0 ? add_estimated(pair, metric, parts[i].q) : code;
+    }
+    return add_single(pair->work, metric);
+}
+
+/* --- Regressions --- */
+
+static double regress(const struct paired_row *row, size_t value, enum compare_direction direction)
+{
+    const double delta = row->changed[value] - row->base[value];
+    return direction == COMPARE_LOWER ? delta : direction == COMPARE_HIGHER ? -delta : 0;
+}
+
+/* Keeps the worst in order; of equals the one that arrived first. */
+static size_t find_worst(const struct paired *paired, size_t value, enum compare_direction direction,
+                         size_t worst[COMPARE_WORST])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < paired->n; i++) {
+        const double much = regress(&paired->rows[i], value, direction);
+        if (!(much > 0)) continue;
+        size_t at = n;
+        while (at > 0 && regress(&paired->rows[worst[at - 1]], value, direction) < much) at--;
+        if (at == COMPARE_WORST) continue;
+        if (n < COMPARE_WORST) n++;
+        memmove(worst + at + 1, worst + at, (n - at - 1) * sizeof *worst);
+        worst[at] = i;
+    }
+    return n;
+}
+
+static int add_worst(struct pair_work *pair)
+{
+    struct comparison *comparison = pair->work->comparison;
+    const struct metric_set *set = &pair->work->metrics;
+    comparison->worst = arena_alloc(pair->work->arena, (set->n * COMPARE_WORST + 1) * sizeof *comparison->worst);
+    if (comparison->worst == NULL) return SIM_E_NOMEM;
+    for (size_t m = 0; m < set->n; m++) {
+        size_t value, worst[COMPARE_WORST];
+        const char *part;
+        const struct paired *paired = find_value(pair, set->names[m], &value, &part);
+        if (paired == NULL || strcmp(part, "mean") != 0) continue;
+        const size_t n = find_worst(paired, value, set->directions[m], worst);
+        for (size_t i = 0; i < n; i++) {
+            const struct paired_row *row = &paired->rows[worst[i]];
+            comparison->worst[comparison->n_worst++] = (struct compare_regression){
+                paired->kind->metrics[value], row->service, row->id, row->base[value], row->changed[value]};
+        }
+    }
+    return 0;
+}
+
+/* --- What is to be said about it --- */
+
+static int remark_rows(struct compare_work *work, const struct paired *paired)
+{
+    const char *what = paired->kind->what;
+    const size_t n_only = paired->n_only_base + paired->n_only_changed + paired->n_others;
+    int code = 0;
+    work->comparison->n_paired_rows += paired->n;
+    work->comparison->n_unpaired_rows += n_only;
+    if (paired->n > 0)
+        code = work_remark(work,
+                           "%zu %s are paired by id; intervals are over these, at one seed: they say nothing about "
+                           "other seeds or traces",
+                           paired->n, what);
+    if (code == 0 && n_only > 0)
+        code = work_remark(work,
+                           "%s without a counterpart: %zu in the base only, %zu in the new run only, %zu have one of "
+                           "another size",
+                           what, paired->n_only_base, paired->n_only_changed, paired->n_others);
+    if (code == 0 && paired->n_ended_base + paired->n_ended_changed > 0)
+        code = work_remark(work,
+                           "left out although paired, as they finish in one of the runs only: %zu %s in the base, "
+                           "%zu in the new run",
+                           paired->n_ended_base, what, paired->n_ended_changed);
+    if (code == 0 && paired->n_moved > 0)
+        code = work_remark(work, "%zu paired %s arrive at another time in the new run", paired->n_moved, what);
+    return code;
+}
+
+static int remark_method(const struct pair_work *pair)
+{
+    struct compare_work *work = pair->work;
+    if (pair->paired[0].n + pair->paired[1].n == 0)
+        return work_remark(work, "no requests or jobs are paired (rows are not kept, or of other traces): there are no "
+                                 "intervals");
+    if (work->options->steady)
+        return work_remark(work,
+                           "intervals by batch means in order of arrival, after the warm-up that MSER-5 finds; of "
+                           "percentiles by sectioning");
+    if (pair->most_correlated > 0.2)
+        return work_remark(work,
+                           "differences of neighbours are correlated (up to %.2f): for claims beyond this trace the "
+                           "bootstrap's intervals are too narrow; --steady accounts for it",
+                           pair->most_correlated);
+    return 0;
+}
+
+static int remark_inputs(struct compare_work *work, const struct compare_run *base, const struct compare_run *changed)
+{
+    int code = 0;
+    if (strcmp(base->trace_hash, changed->trace_hash) != 0) {
+        code = work_remark(work, "the input files differ (trace_hash %.8s and %.8s)",
+                           base->trace_hash[0] != 0 ? base->trace_hash : "none",
+                           changed->trace_hash[0] != 0 ? changed->trace_hash : "none");
+        diag_warning(work->diag, NULL, "requests of different traces only look alike",
+                     "the two runs have read different input files");
+    }
+    if (code == 0 && base->seed != changed->seed) {
+        code = work_remark(work, "the seeds differ: generated requests are others");
+        diag_warning(work->diag, NULL, "compare runs of one seed, or several seeds of each",
+                     "the two runs have different seeds");
+    }
+    if (code == 0 && base->result_hash[0] != 0 && strcmp(base->result_hash, changed->result_hash) == 0)
+        code = work_remark(work, "the result hashes are equal: both runs are the same, row by row");
+    return code;
+}
+
+int compare_pair(struct compare_work *work, const struct compare_run *base, const struct compare_run *changed)
+{
+    struct pair_work pair = {.work = work};
+    const struct compare_run *runs[] = {base, changed};
+    work->comparison->n_pairs = 1;
+    int code = metrics_read(work, runs, 2);
+    if (code == 0) code = paired_read(&paired_requests, base, changed, work->arena, &pair.paired[0], work->diag);
+    if (code == 0) code = paired_read(&paired_jobs, base, changed, work->arena, &pair.paired[1], work->diag);
+    for (size_t i = 0; code == 0 && i < work->metrics.n; i++) code = add_metric_row(&pair, i);
+    if (code == 0) code = add_worst(&pair);
+    if (code == 0) code = remark_inputs(work, base, changed);
+    if (code == 0) code = remark_rows(work, &pair.paired[0]);
+    if (code == 0) code = remark_rows(work, &pair.paired[1]);
+    if (code == 0) code = remark_method(&pair);
+    mem_free(pair.series.base);
+    paired_fini(&pair.paired[0]);
+    paired_fini(&pair.paired[1]);
+    return code;
+}

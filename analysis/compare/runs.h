@@ -1,0 +1,49 @@
+/* The runs of a results database, as far as comparing needs to know them, and groups of them. */
+#ifndef ORRERY_ANALYSIS_COMPARE_RUNS_H
+#define ORRERY_ANALYSIS_COMPARE_RUNS_H
+
+#include "sim/core/mem.h"
+#include "sim/store/database.h"
+#include "sim/store/results.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct compare_run {
+    const struct database *database;
+    int64_t id, seed;
+    const char *name, *policies, *trace_hash, *scenario_hash, *status, *result_hash, *warmup; /* NULLs are empty texts */
+    size_t n_params;
+    struct run_param *params; /* in order of their keys */
+    const char *point;        /* runs_set_points */
+};
+
+struct compare_group {
+    const char *label;
+    size_t n;
+    struct compare_run *runs;
+};
+
+/* All runs of a database, in order of their ids, into the arena. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
+int runs_read(const struct database *database, struct arena *arena, struct compare_group *all, struct diag *diag);
+
+/* The key that a selection means among the parameters: itself, or the only one that ends in ".key". NULL: none. */
+const char *runs_param_key(const struct compare_group *all, const char *key);
+
+/* Narrows a group to the runs that "key=value,..." chooses. The keys that were parameters of the study are noted in
+ * `keys`, which has room for SELECTION_MAX_KEYS, and must not count when runs are paired. Returns 0, SIM_E_USAGE,
+ * SIM_E_STORE or SIM_E_NOMEM. */
+enum { SELECTION_MAX_KEYS = 16 };
+struct selection_keys {
+    size_t n;
+    const char *items[SELECTION_MAX_KEYS];
+};
+int runs_select(const struct compare_group *all, const char *selection, struct arena *arena,
+                struct selection_keys *keys, struct compare_group *group, struct diag *diag);
+
+/* Gives each run its point: the parameters that no selection was about, as "key=value, ...". Without any parameter and
+ * selection, its name. Returns 0 or SIM_E_NOMEM. */
+int runs_set_points(struct compare_group *group, const struct selection_keys *keys, struct arena *arena);
+
+#endif

@@ -1,0 +1,164 @@
+/* Choosing runs by "key=value,...". */
+#include "analysis/compare/runs.h"
+#include "sim/core/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct term {
+    const char *key, *value;
+    const char *param; /* the parameter of the study that it is about, or NULL */
+};
+
+static const char not_a_selection[] = "write key=value, or key=value,key=value";
+
+/* A comma starts a new term only where a "key=" follows: values may have commas of their own. */
+static char *next_term(char *text)
+{
+    for (char *comma = strchr(text, ','); comma != NULL; comma = strchr(comma + 1, ',')) {
+        const size_t key = strcspn(comma + 1, ",=[{\"");
+        if (key == 0 || comma[1 + key] != '=') continue;
+        *comma = 0;
+        return comma + 1;
+    }
+    return NULL;
+}
+
+static int split_terms(const char *selection, struct arena *arena, struct term *terms, size_t *n, struct diag *diag)
+{
+    char *text = arena_strdup(arena, selection);
+    if (text == NULL) return SIM_E_NOMEM;
+    for (*n = 0; text != NULL; (*n)++) {
+        char *next = next_term(text), *equals = strchr(text, '=');
+        if (equals == NULL || equals == text || *n == SELECTION_MAX_KEYS)
+            return diag_error(diag, SIM_E_USAGE, NULL, not_a_selection, "'%s' chooses no runs", selection);
+        *equals = 0;
+        terms[*n] = (struct term){.key = text, .value = equals + 1};
+        text = next;
+    }
+    return 0;
+}
+
+const char *runs_param_key(const struct compare_group *all, const char *key)
+{
+    const char *found = NULL;
+    for (size_t i = 0; i < all->n; i++)
+        for (size_t k = 0; k < all->runs[i].n_params; k++) {
+            const char *param = all->runs[i].params[k].key;
+            const size_t whole = strlen(param), part = strlen(key);
+            if (strcmp(param, key) == 0) return param;
+            if (whole <= part || param[whole - part - 1] != '.' || strcmp(param + whole - part, key) != 0) continue;
+            if (found != NULL && strcmp(found, param) != 0) return NULL;
+            found = param;
+        }
+    return found;
+}
+
+/* Texts are equal as they stand, without quotes, or as numbers. */
+static bool equal_values(const char *found, const char *wanted)
+{
+    const size_t n = strlen(found);
+    if (strcmp(found, wanted) == 0) return true;
+    if (n >= 2 && found[0] == '"' && found[n - 1] == '"' && strlen(wanted) == n - 2 &&
+        memcmp(found + 1, wanted, n - 2) == 0)
+        return true;
+    char *end_found, *end_wanted;
+    const double a = strtod(found, &end_found), b = strtod(wanted, &end_wanted);
+    return *found != 0 && *wanted != 0 && *end_found == 0 && *end_wanted == 0 && !(a < b || a > b);
+}
+
+/* '$."services"."chat"."routing"' */
+static int json_path(const char *key, struct text *path)
+{
+    text_add(path, "$");
+    while (*key != 0) {
+        const size_t n = strcspn(key, ".");
+        text_printf(path, ".\"%.*s\"", (int)n, key);
+        key += n + (key[n] == '.');
+    }
+    return path->failed ? SIM_E_NOMEM : 0;
+}
+
+/* The member of the resolved scenario, as text; a policy by its name. */
+static int matches_scenario(const struct compare_run *run, const struct term *term, bool *matches, struct diag *diag)
+{
+    static const char sql[] = "SELECT iif(json_type(scenario, ?2) = 'object', json_extract(scenario, ?2 || '.policy'), "
+                              "iif(json_type(scenario, ?2) IN ('true', 'false'), json_type(scenario, ?2), "
+                              "json_extract(scenario, ?2))) FROM run WHERE id = ?1";
+    struct text path;
+    sqlite3_stmt *statement;
+    text_init(&path);
+    int code = json_path(term->key, &path);
+    if (code == 0) code = database_prepare(run->database, sql, &statement, "read scenarios", diag);
+    if (code == 0) {
+        sqlite3_bind_int64(statement, 1, run->id);
+        sqlite3_bind_text(statement, 2, path.chars, -1, SQLITE_STATIC);
+        const int step = sqlite3_step(statement);
+        const char *found = step == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+        *matches = found != NULL && equal_values(found, term->value);
+        if (step != SQLITE_ROW) code = database_error(run->database, "read scenarios", diag);
+        sqlite3_finalize(statement);
+    }
+    text_fini(&path);
+    return code;
+}
+
+static int matches_term(const struct compare_run *run, const struct term *term, bool *matches, struct diag *diag)
+{
+    *matches = false;
+    if (term->param != NULL) {
+        for (size_t i = 0; i < run->n_params; i++)
+            if (strcmp(run->params[i].key, term->param) == 0)
+                *matches = equal_values(run->params[i].value, term->value);
+        return 0;
+    }
+    char number[24];
+    snprintf(number, sizeof number, "%" PRId64, strcmp(term->key, "run") == 0 ? run->id : run->seed);
+    if (strcmp(term->key, "seed") == 0 || strcmp(term->key, "run") == 0)
+        *matches = strcmp(number, term->value) == 0;
+    else if (strcmp(term->key, "name") == 0)
+        *matches = strcmp(run->name, term->value) == 0;
+    else if (strcmp(term->key, "policies") == 0)
+        *matches = strstr(run->policies, term->value) != NULL;
+    else
+        return matches_scenario(run, term, matches, diag);
+    return 0;
+}
+
+static void note_keys(struct selection_keys *keys, const struct term *terms, size_t n)
+{
+    for (size_t i = 0; i < n && keys->n < SELECTION_MAX_KEYS; i++)
+        keys->items[keys->n++] = terms[i].param != NULL ? terms[i].param : terms[i].key;
+}
+
+int runs_select(const struct compare_group *all, const char *selection, struct arena *arena,
+                struct selection_keys *keys, struct compare_group *group, struct diag *diag)
+{
+    struct term terms[SELECTION_MAX_KEYS];
+    size_t n_terms = 0;
+    *group = (struct compare_group){.label = selection};
+    int code = split_terms(selection, arena, terms, &n_terms, diag);
+    if (code == 0) {
+        group->runs = arena_alloc(arena, (all->n + 1) * sizeof *group->runs);
+        code = group->runs != NULL ? 0 : SIM_E_NOMEM;
+    }
+    if (code == 0) {
+        for (size_t i = 0; i < n_terms; i++) terms[i].param = runs_param_key(all, terms[i].key);
+        note_keys(keys, terms, n_terms);
+    }
+    for (size_t i = 0; code == 0 && i < all->n; i++) {
+        bool matches = true;
+        for (size_t k = 0; code == 0 && matches && k < n_terms; k++)
+            code = matches_term(&all->runs[i], &terms[k], &matches, diag);
+        if (code == 0 && matches) group->runs[group->n++] = all->runs[i];
+    }
+    if (code == 0 && group->n == 0)
+        return diag_error(
+            diag, SIM_E_USAGE, all->label,
+            "a key is a parameter of the study (table param), seed, name, run, policies, or a member of the "
+            "scenario",
+            "no run has %s", selection);
+    return code;
+}

@@ -1,0 +1,114 @@
+#!/bin/sh
+# orrery compare on real runs: two routers, equal runs, groups over seeds, the gate, and what is said to wrong questions.
+. tests/cli/lib.sh
+
+serving 300 20
+db=$T/results.db
+for routing in round-robin least-outstanding round-robin; do
+    run 0 run "$T/serve.json" -o "$db" -q --set services.chat.routing=$routing
+done
+
+# Two routers on one trace: every request that was served pairs.
+served=$(sqlite3 "$db" "select count(*) from request where run_id = 1 and status = 'finished'")
+[ "$served" -gt 200 ] || complain "only $served requests were served"
+run 0 compare "$db:1" "$db:2"
+out "base  $db:1 (serve, seed 1)"
+out "note: $served requests are paired by id; intervals are over these, at one seed"
+grep -qE '^request.ttft_s.mean +s +lower .* bootstrap, n=' "$T/out" || complain 'no interval of the mean'
+out 'worst regressions in request.e2e_s'
+awk 'length > 200 { exit 1 }' "$T/out" || complain 'a very long line'
+cp "$T/out" "$T/first"
+run 0 compare "$db:1" "$db:2"
+cmp -s "$T/out" "$T/first" || complain 'another answer the second time'
+
+run 0 compare "$db:1" "$db:2" --json
+valid_json
+json '$.paired_rows' "$served"
+mean=$(sqlite3 "$db" "select avg(b.ttft_s - a.ttft_s) from request a join request b using (service, id) where a.run_id = 1 and b.run_id = 2")
+equal "$(sqlite3 :memory: "select count(*) from json_each(readfile('$T/out'), '\$.metrics') where value ->> 'metric' = 'request.ttft_s.mean'
+    and abs((value ->> 'delta') - ($mean)) < 1e-9 and (value ->> 'low') < ($mean) and (value ->> 'high') > ($mean)")" 1 'mean difference'
+worst=$(sqlite3 "$db" "select b.id from request a join request b using (service, id) where a.run_id = 1 and b.run_id = 2
+    order by b.e2e_s - a.e2e_s desc limit 1")
+equal "$(sqlite3 :memory: "select value ->> 'id' from json_each(readfile('$T/out'), '\$.worst')
+    where value ->> 'metric' = 'request.e2e_s' limit 1")" "$worst" 'worst request'
+
+# Equal runs: the same everywhere, by exactly nothing.
+run 0 compare "$db:1" "$db:3" --json --fail-on worse
+equal "$(sqlite3 :memory: "select count(*), sum(value ->> 'verdict' = 'same'), max(abs(value ->> 'delta')), max(abs(value ->> 'high'))
+    from json_each(readfile('$T/out'), '\$.metrics')")" "$(sqlite3 "$db" "select count(*), count(*), '0.0', '0.0' from metric where run_id = 1" |
+    sed 's/0\.0/0/g')" 'metrics that are the same'
+run 0 compare "$db:1" "$db:3" --steady
+out 'the result hashes are equal'
+
+# Fewer replicas are worse, and the gate says so.
+run 0 run "$T/serve.json" -o "$db" -q --set services.chat.replicas=1
+run 1 compare "$db:1" "$db:4" --fail-on worse
+grep -qE '^error: [0-9]+ metrics are worse, the first is request.queue_s.mean$' "$T/err" || complain 'the gate'
+run 0 compare "$db:4" "$db:1" --fail-on worse -m ttft_s.mean
+out '1 better'
+run 0 compare "$db" --base services.chat.replicas=1 --new run=1 --markdown -m ttft_s.mean
+out '| request.ttft_s.mean | s | lower |'
+run 2 compare "$db:1" "$db:4" --margin lots
+err_is <<'END2'
+error: '--margin' does not take 'lots'; write a percentage of 0 to 100, like 1%
+END2
+
+# Groups: five seeds of each, with rows of nothing but metrics.
+seeds=$T/seeds.db
+for seed in 1 2 3 4 5; do
+    for replicas in 1 2; do
+        run 0 run "$T/serve.json" -o "$seeds" -q --keep metrics --seed $seed --name "on $replicas" \
+            --set services.chat.replicas=$replicas
+    done
+done
+run 0 compare "$seeds" --base services.chat.replicas=1 --new services.chat.replicas=2 -m ttft_s
+out 'note: 5 pairs of runs, 5 seeds at 1 point: intervals are over the seeds'
+grep -qE '^request.ttft_s.mean .* t over seeds, n=5  better$' "$T/out" || complain 'over seeds'
+run 0 compare "$seeds:1" "$seeds:2" -m ttft_s
+out 'no requests or jobs are paired'
+
+# Different seeds and traces are told, and do not pair.
+run 0 compare "$seeds:1" "$seeds:3" -m ttft_s.mean
+err 'warning: the two runs have different seeds'
+
+# Two files.
+cp "$seeds" "$T/other.db"
+run 0 compare "$seeds" "$T/other.db"
+out "base  $seeds"
+out 'note: 10 pairs of runs, 5 seeds at 2 points'
+grep -qE '^[0-9]+ same \(' "$T/out" || complain 'equal files are the same'
+run 2 compare "$db" "$T/other.db"
+err "have the same seed and parameters"
+
+run 2 compare "$db"
+err_is <<END2
+error: there is nothing to compare with; name two runs, as results.db:1 results.db:2, or choose groups with --base and --new
+END2
+run 2 compare "$db" --base seed=1
+err_is <<'END2'
+error: --base and --new go together
+END2
+run 2 compare "$db:1" --base seed=1 --new seed=2
+err 'choose runs of a whole file'
+run 2 compare "$db" --base seed=9 --new seed=1
+err 'no run has seed=9'
+run 2 compare "$db:1" "$db:2" -m tttf_s.mean
+err "the runs have no metric 'tttf_s.mean'"
+run 3 compare "$db:1" "$db:9"
+err 'there is no run 9 in it'
+run 3 compare "$T/none.db:1" "$db:2"
+err 'none.db'
+
+# The README's example says what it says there.
+(
+    export ORRERY_DATA="$PWD"
+    ORRERY=$(realpath "$ORRERY")
+    cd "$T" || exit 1
+    "$ORRERY" run quickstart -o routers.db -q --set services.chat.routing=round-robin >/dev/null 2>&1
+    "$ORRERY" run quickstart -o routers.db -q >/dev/null 2>&1
+    "$ORRERY" compare routers.db:1 routers.db:2 --metric ttft_s >example 2>/dev/null
+)
+awk '/^## / { inside = $0 == "## Comparing" } /^```/ { text = inside && $0 == "```text"; next } text && $0 != "..."' README.md >"$T/shown"
+[ "$(wc -l <"$T/shown")" -gt 5 ] || complain 'README.md has no example'
+head -n "$(wc -l <"$T/shown")" "$T/example" | diff "$T/shown" - || complain 'the example of README.md is out of date'
+finish
