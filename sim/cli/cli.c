@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-static const struct verb *const verbs[] = {&verb_run,     &verb_sweep, &verb_merge, &verb_compare,  &verb_validate,
-                                           &verb_explain, &verb_list,  &verb_trace, &verb_calibrate};
+static const struct verb *const verbs[] = {&verb_run,      &verb_sweep,   &verb_merge, &verb_compare, &verb_figure,
+                                           &verb_validate, &verb_explain, &verb_list,  &verb_trace,   &verb_calibrate};
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
 static void print_help(FILE *out)

@@ -40,8 +40,8 @@ struct verb {
     int (*run)(struct cli *cli, const struct cli_call *call);
 };
 
-extern const struct verb verb_run, verb_sweep, verb_merge, verb_compare, verb_validate, verb_explain, verb_list,
-    verb_trace, verb_calibrate;
+extern const struct verb verb_run, verb_sweep, verb_merge, verb_compare, verb_figure, verb_validate, verb_explain,
+    verb_list, verb_trace, verb_calibrate;
 
 enum { VERB_MAX_OPTIONS = 64 };
 

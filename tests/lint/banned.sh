@@ -24,7 +24,7 @@ ban 'silently cuts or pads: use snprintf' "$(call 'strncpy|strncat')"
 ban 'keeps hidden state' "$(call 'strtok|rand|srand|random|drand48|setlocale|localtime|gmtime|asctime|ctime|strerror_l')"
 ban 'says nothing about errors: use strtol or strtod' "$(call 'atoi|atol|atof')"
 ban 'allocation goes through sim/core/mem.h' "$(call 'malloc|calloc|realloc|free|strdup|strndup|alloca|getline|asprintf')" \
-    '^sim/core/mem\.c:|^sim/cli/paths\.c:.*free\(entries|^sim/core/json_doc\.c:'
+    '^sim/core/mem\.c:|^sim/cli/(paths|figure_shelf)\.c:.*free\(entries|^sim/core/json_doc\.c:'
 ban 'reads the clock: only sim/cli may' "$(call 'time|clock|gettimeofday|clock_gettime|nanosleep|sleep|usleep')" '^sim/cli/'
 ban 'prints: only sim/cli may; others fill a diag or a struct text' \
     "$(call 'printf|puts|putchar|perror|vprintf')|(stdout|stderr)[^a-z]" '^sim/cli/|^sim/core/check\.c:'

@@ -1,11 +1,12 @@
 #!/bin/sh
-# Every file in configs/ is JSON with // comments and says first what it is for; every scenario is valid, every GPU,
-# LLM, storage device and engine can be listed.
+# Every file in configs/ is JSON with // comments and says first what it is for; every scenario is valid, every study
+# of a figure lists its runs, every figure, GPU, LLM, storage device and engine can be listed.
 . tests/cli/lib.sh
 
 for file in $(find configs -name '*.json' | LC_ALL=C sort); do
     case $file in
-    configs/scenarios/*) run 0 validate "$file" ;;
+    configs/scenarios/* | configs/figures/*.scenario.json) run 0 validate "$file" ;;
+    configs/figures/*.study.json) run 0 sweep "$file" --dry-run ;;
     configs/clusters/*)
         printf '{"extends": ["%s"], "jobs": {"trace": {"format": "csv-jobs", "path": "%s"}}}' \
             "$PWD/$file" "$T/jobs.csv" >"$T/s.json"
@@ -14,7 +15,7 @@ for file in $(find configs -name '*.json' | LC_ALL=C sort); do
         ;;
     esac
     case $file in
-    configs/scenarios/* | configs/clusters/*)
+    configs/scenarios/* | configs/clusters/* | configs/figures/*)
         case $(head -n 1 "$file") in
         '// '*) ;;
         *) complain "$file does not begin with a comment" ;;
@@ -22,6 +23,7 @@ for file in $(find configs -name '*.json' | LC_ALL=C sort); do
         ;;
     esac
 done
+run 0 figure list
 for kind in gpus:hardware llms:llms storage:storage engines:engines; do
     run 0 list "${kind%%:*}" --json
     equal "$(sqlite3 :memory: "select json_array_length(readfile('$T/out'))")" \

@@ -1,0 +1,73 @@
+/* The kinds of claims: each brings its parameters and says what it comes to on the figure's data. */
+#ifndef ORRERY_ANALYSIS_FIGURE_CLAIM_KIND_H
+#define ORRERY_ANALYSIS_FIGURE_CLAIM_KIND_H
+
+#include "analysis/figure/data.h"
+#include "analysis/figure/figure.h"
+
+/* One number: the value of a series at an x, or what a query gives. */
+struct claim_value {
+    const char *series;
+    double x;
+    const char *sql, *study;
+};
+
+struct level_params {
+    struct claim_value of;
+};
+struct ratio_params {
+    struct claim_value of, over;
+};
+struct order_params {
+    struct config_list values; /* struct claim_value, which rise */
+};
+struct crossing_params {
+    const char *of, *with; /* series */
+    double level;          /* in place of `with` */
+};
+struct curve_params {
+    struct config_list series; /* const char * */
+    double from, to;
+};
+struct interval_params {
+    struct config_list series; /* const char *, with "interval" */
+    double level;
+};
+
+/* What a claim comes to. */
+struct claim_outcome {
+    double ours;      /* NAN: not one number */
+    double deviation; /* ours / paper - 1; NAN: none */
+    bool holds;
+    char text[160];   /* what to show for ours in place of the number; empty: the number */
+};
+
+/* A place in the figure's data that a claim rests on is passed to `visit`: x = from .. to of a series. */
+struct claim_places {
+    void *context;
+    void (*visit)(void *context, const char *series, double from, double to);
+    void (*visit_query)(void *context, const char *sql, const char *study);
+};
+
+struct claim_kind {
+    const char *name, *summary;
+    const struct config_field *fields;
+    size_t params_bytes;
+    bool has_value, has_tolerance; /* whether the paper gives one number, and whether ours may differ by a share */
+    /* What is wrong with the parameters, of which every series exists; NULL: nothing. */
+    const char *(*problem)(const void *params, const struct figure *figure);
+    /* Where the claim's numbers come from. */
+    void (*places)(const void *params, const struct claim_places *places);
+    int (*evaluate)(const struct figure_claim *claim, const struct figure_data *data, struct claim_outcome *outcome,
+                    struct diag *diag);
+};
+
+/* Compares outcome->ours with the paper's number. A number of ours that does not exist holds nothing. */
+void claim_compare(const struct figure_claim *claim, struct claim_outcome *outcome);
+
+/* All of them, NULL at the end. */
+extern const struct claim_kind *const claim_kinds[];
+
+extern const struct claim_kind claim_level, claim_ratio, claim_order, claim_crossing, claim_curve, claim_interval;
+
+#endif

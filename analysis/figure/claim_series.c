@@ -1,0 +1,261 @@
+/* Claims on whole series: where they cross, how near they are to the paper's points, whether their means differ. */
+#include "analysis/figure/claim_kind.h"
+
+#include "analysis/stats/stats.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define AT(type, member) .offset = offsetof(struct type, member)
+
+/* --- crossing --- */
+
+static const struct config_field crossing_fields[] = {
+    {.name = "of", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, AT(crossing_params, of), .min = 1, .max = 200,
+     .help = "a series"},
+    {.name = "with", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL, AT(crossing_params, with), .min = 1, .max = 200,
+     .help = "the series that it crosses"},
+    {.name = "level", .kind = CONFIG_REAL, .flags = CONFIG_OPTIONAL, AT(crossing_params, level),
+     .help = "the value that it crosses, in place of a series"},
+    {0}};
+
+static const char *crossing_problem(const void *params, const struct figure *figure)
+{
+    (void)figure;
+    const struct crossing_params *crossing = params;
+    return (crossing->with != NULL) != !isnan(crossing->level) ? NULL
+                                                               : "a crossing is either 'with' a series or of a 'level'";
+}
+
+static void crossing_places(const void *params, const struct claim_places *places)
+{
+    const struct crossing_params *crossing = params;
+    places->visit(places->context, crossing->of, (double)NAN, (double)NAN);
+    if (crossing->with != NULL) places->visit(places->context, crossing->with, (double)NAN, (double)NAN);
+}
+
+/* Two piecewise linear curves, or one and a level, and where they were apart before. */
+struct crossing {
+    const struct data_curve *of, *with; /* with: NULL for the level */
+    double level;
+    double last_x, last_gap; /* last_gap NAN: none yet */
+};
+
+/* The place where the gap between the curves changes its sign on the way to x, NAN when it does not. */
+static double cross_until(struct crossing *crossing, double x)
+{
+    double other = crossing->with != NULL ? data_curve_at(crossing->with, x) : crossing->level;
+    double gap = data_curve_at(crossing->of, x) - other, before = crossing->last_gap, before_x = crossing->last_x;
+    if (isnan(gap) || x == before_x) return (double)NAN;
+    crossing->last_x = x;
+    crossing->last_gap = gap;
+    if (isnan(before) || (before > 0) == (gap > 0)) return (double)NAN;
+    return before_x + (x - before_x) * before / (before - gap);
+}
+
+/* The first crossing, NAN when there is none: between two corners of either curve the gap is linear. */
+static double find_crossing(struct crossing *crossing)
+{
+    size_t i = 0, k = 0;
+    size_t n = crossing->of->n, m = crossing->with != NULL ? crossing->with->n : 0;
+    double found = (double)NAN;
+    while (isnan(found) && (i < n || k < m)) {
+        bool first = k == m || (i < n && crossing->of->x[i] <= crossing->with->x[k]);
+        found = cross_until(crossing, first ? crossing->of->x[i++] : crossing->with->x[k++]);
+    }
+    return found;
+}
+
+static int crossing_evaluate(const struct figure_claim *claim, const struct figure_data *data,
+                             struct claim_outcome *outcome, struct diag *diag)
+{
+    (void)diag;
+    const struct crossing_params *params = claim->test.params;
+    struct crossing crossing = {.of = &data_series_named(data, params->of)->ours,
+                                .with = params->with != NULL ? &data_series_named(data, params->with)->ours : NULL,
+                                .level = params->level,
+                                .last_x = (double)NAN,
+                                .last_gap = (double)NAN};
+    outcome->ours = find_crossing(&crossing);
+    if (isnan(outcome->ours)) snprintf(outcome->text, sizeof outcome->text, "they do not cross");
+    claim_compare(claim, outcome);
+    return 0;
+}
+
+const struct claim_kind claim_crossing = {.name = "crossing",
+                                          .summary = "a series crosses another one, or a level, at the paper's x",
+                                          .fields = crossing_fields,
+                                          .params_bytes = sizeof(struct crossing_params),
+                                          .has_value = true,
+                                          .has_tolerance = true,
+                                          .problem = crossing_problem,
+                                          .places = crossing_places,
+                                          .evaluate = crossing_evaluate};
+
+static const struct config_field name_item[] = {{.kind = CONFIG_TEXT, .min = 1, .max = 200}, {0}};
+
+#define SERIES_LIST(type)                                                                                              \
+    {.name = "series", .kind = CONFIG_LIST, .flags = CONFIG_REQUIRED, AT(type, series), .min = 1, .max = 100,          \
+     .fields = name_item, .elem_bytes = sizeof(char *), .help = "names of series of the figure"}
+
+static const char *series_name(const struct config_list *names, size_t index)
+{
+    return *FIGURE_ITEM(char *, *names, index);
+}
+
+/* --- curve --- */
+
+static const struct config_field curve_fields[] = {
+    SERIES_LIST(curve_params),
+    {.name = "from", .kind = CONFIG_REAL, .flags = CONFIG_OPTIONAL, AT(curve_params, from), .help = "smallest x"},
+    {.name = "to", .kind = CONFIG_REAL, .flags = CONFIG_OPTIONAL, AT(curve_params, to), .help = "largest x"},
+    {0}};
+
+static const char *curve_problem(const void *params, const struct figure *figure)
+{
+    const struct curve_params *curve = params;
+    for (size_t i = 0; i < curve->series.n; i++)
+        if (figure_series_at(figure, figure_series_index(figure, series_name(&curve->series, i)))->paper.tag == NULL)
+            return "the paper has no points for one of the series";
+    return NULL;
+}
+
+static void curve_places(const void *params, const struct claim_places *places)
+{
+    const struct curve_params *curve = params;
+    for (size_t i = 0; i < curve->series.n; i++)
+        places->visit(places->context, series_name(&curve->series, i), curve->from, curve->to);
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    double p = *(const double *)a, q = *(const double *)b;
+    return (p > q) - (p < q);
+}
+
+/* Adds the absolute deviation of every point of the paper in the range, up to `capacity`; all are counted. A point of the
+ * paper where we have none is an error. */
+static int collect_deviations(const struct data_series *series, const struct curve_params *params, double *deviations,
+                              size_t *n, const char *id, struct diag *diag)
+{
+    for (size_t i = 0; i < series->paper.n; i++) {
+        double x = series->paper.x[i];
+        if (x < params->from || x > params->to) continue;
+        double ours = data_curve_point(&series->ours, x);
+        if (isnan(ours))
+            return diag_error(diag, SIM_E_DATA, id, "simulate it, or claim a smaller range",
+                              "series '%s' has no point at the paper's x = %g", series->series->name, x);
+        deviations[(*n)++] = fabs(ours / series->paper.y[i] - 1);
+    }
+    return 0;
+}
+
+static int curve_evaluate(const struct figure_claim *claim, const struct figure_data *data,
+                          struct claim_outcome *outcome, struct diag *diag)
+{
+    const struct curve_params *params = claim->test.params;
+    size_t most = 0, n = 0;
+    for (size_t i = 0; i < params->series.n; i++)
+        most += data_series_named(data, series_name(&params->series, i))->paper.n;
+    double *deviations = arena_alloc(data->arena, (most + 1) * sizeof *deviations);
+    if (deviations == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    for (size_t i = 0; i < params->series.n; i++) {
+        int code = collect_deviations(data_series_named(data, series_name(&params->series, i)), params, deviations, &n,
+                                      data->figure->id, diag);
+        if (code != 0) return code;
+    }
+    if (n == 0)
+        return diag_error(diag, SIM_E_DATA, data->figure->id, NULL, "the paper has no points in the range of a claim");
+    qsort(deviations, n, sizeof *deviations, compare_numbers);
+    outcome->deviation = stats_quantile(deviations, n, 0.5);
+    outcome->holds = outcome->deviation <= claim->tolerance_frac;
+    snprintf(outcome->text, sizeof outcome->text, "median %.1f %%, worst %.1f %% of %zu", 100 * outcome->deviation,
+             100 * deviations[n - 1], n);
+    return 0;
+}
+
+const struct claim_kind claim_curve = {.name = "curve",
+                                       .summary = "series lie at the paper's points, by the median of the deviations",
+                                       .fields = curve_fields,
+                                       .params_bytes = sizeof(struct curve_params),
+                                       .has_tolerance = true,
+                                       .problem = curve_problem,
+                                       .places = curve_places,
+                                       .evaluate = curve_evaluate};
+
+/* --- interval --- */
+
+static const struct config_field interval_fields[] = {
+    SERIES_LIST(interval_params),
+    {.name = "level", .kind = CONFIG_REAL, AT(interval_params, level), .value = "0.99", .min = 0.5, .max = 0.9999,
+     .help = "of each interval, and of the joint test"},
+    {0}};
+
+static const char *interval_problem(const void *params, const struct figure *figure)
+{
+    const struct interval_params *interval = params;
+    for (size_t i = 0; i < interval->series.n; i++) {
+        const struct figure_series *series = figure_series_at(
+            figure, figure_series_index(figure, series_name(&interval->series, i)));
+        if (series->paper.tag == NULL) return "the paper has no points for one of the series";
+        if (isnan(series->interval)) return "one of the series has no \"interval\" over replications";
+    }
+    return NULL;
+}
+
+static void interval_places(const void *params, const struct claim_places *places)
+{
+    const struct interval_params *interval = params;
+    for (size_t i = 0; i < interval->series.n; i++)
+        places->visit(places->context, series_name(&interval->series, i), (double)NAN, (double)NAN);
+}
+
+/* Adds for each point the two-sided p-value that its replications have the paper's value as their mean. */
+static int collect_p(const struct data_series *series, double *p, size_t *n, const char *id, struct diag *diag)
+{
+    const double *values = series->replications;
+    for (size_t i = 0; i < series->ours.n; values += series->n_replications[i++]) {
+        double paper = data_curve_point(&series->paper, series->ours.x[i]);
+        if (isnan(paper) || series->n_replications[i] < 2)
+            return diag_error(diag, SIM_E_DATA, id, "give the paper's curve there, and two or more seeds",
+                              "series '%s' cannot be compared at x = %g", series->series->name, series->ours.x[i]);
+        double *shifted = mem_alloc(series->n_replications[i] * sizeof *shifted);
+        if (shifted == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+        for (size_t k = 0; k < series->n_replications[i]; k++) shifted[k] = values[k] - paper;
+        p[(*n)++] = stats_paired_t_p(shifted, series->n_replications[i]);
+        mem_free(shifted);
+    }
+    return 0;
+}
+
+/* Of many intervals some miss by chance, so the claim holds when no point differs after Holm's correction. */
+static int interval_evaluate(const struct figure_claim *claim, const struct figure_data *data,
+                             struct claim_outcome *outcome, struct diag *diag)
+{
+    const struct interval_params *params = claim->test.params;
+    size_t most = 0, n = 0, n_within = 0;
+    for (size_t i = 0; i < params->series.n; i++)
+        most += data_series_named(data, series_name(&params->series, i))->ours.n;
+    double *p = arena_alloc(data->arena, (most + 1) * sizeof *p), smallest = 1;
+    int code = p != NULL ? 0 : diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    for (size_t i = 0; code == 0 && i < params->series.n; i++)
+        code = collect_p(data_series_named(data, series_name(&params->series, i)), p, &n, data->figure->id, diag);
+    if (code != 0) return code;
+    for (size_t i = 0; i < n; i++) n_within += p[i] >= 1 - params->level;
+    if (stats_holm(p, n) != 0) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    for (size_t i = 0; i < n; i++) smallest = fmin(smallest, p[i]);
+    outcome->holds = smallest >= 1 - params->level;
+    snprintf(outcome->text, sizeof outcome->text, "%zu of %zu within %g %%, least adjusted p %.2g", n_within, n,
+             100 * params->level, smallest);
+    return 0;
+}
+
+const struct claim_kind claim_interval = {
+    .name = "interval",
+    .summary = "means over replications do not differ from the paper's curve (t tests, corrected by Holm)",
+    .fields = interval_fields,
+    .params_bytes = sizeof(struct interval_params),
+    .problem = interval_problem,
+    .places = interval_places,
+    .evaluate = interval_evaluate};

@@ -1,0 +1,187 @@
+/* The gallery: every figure with its charts, claims, fitted parameters and set-up. Readable without scripts, on a phone, in
+ * print; verdicts are told by word and shape, not by colour alone. */
+#include "analysis/figure/chart.h"
+#include "analysis/figure/page.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char style[] =
+    ":root{color-scheme:light dark;--ink:#1b1f24;--soft:#57606a;--line:#d8dee4;--paper:#fff;--card:#f6f8fa;"
+    "--good:#00674f;--bad:#b23c00;--plain:#57606a}\n"
+    "@media(prefers-color-scheme:dark){:root{--ink:#e6edf3;--soft:#9aa4af;--line:#30363d;--paper:#0d1117;"
+    "--card:#161b22;--good:#3fc59d;--bad:#ff9a57;--plain:#9aa4af}}\n"
+    "*{box-sizing:border-box}body{margin:0;background:var(--paper);color:var(--ink);"
+    "font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}\n"
+    "main{max-width:1120px;margin:0 auto;padding:1.5rem 1rem 4rem}h1{font-size:1.7rem;margin:.2rem 0}"
+    "h2{font-size:1.3rem;margin:0 0 .2rem}h3{font-size:1rem;margin:1.4rem 0 .4rem}p{margin:.3rem 0}\n"
+    ".soft{color:var(--soft)}a{color:inherit}section{border-top:1px solid var(--line);padding:1.6rem 0 1rem;"
+    "margin-top:1.4rem}\n"
+    ".charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,480px),1fr));gap:1rem;margin:1rem 0}"
+    ".charts figure{margin:0;max-width:760px;background:#fff;border:1px solid var(--line);border-radius:8px;padding:.4rem}"
+    ".charts svg{width:100%;height:auto;display:block}\n"
+    ".wide{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.92rem}"
+    "th{text-align:left;font-weight:600;color:var(--soft);border-bottom:2px solid var(--line);padding:.35rem .6rem}"
+    "td{border-bottom:1px solid var(--line);padding:.45rem .6rem;vertical-align:top}"
+    "td:first-child{min-width:15rem}td:nth-child(3){min-width:8rem}td code{white-space:nowrap}td.n{white-space:nowrap;font-variant-numeric:tabular-nums}td small{display:block;color:var(--soft)}\n"
+    ".v{display:inline-block;white-space:nowrap;font-weight:600;border:1px solid currentColor;border-radius:999px;"
+    "padding:0 .55rem;font-size:.85rem}.pass{color:var(--good)}.fail{color:var(--bad)}.reported{color:var(--plain);"
+    "border-style:dashed}\n"
+    "ul{margin:.3rem 0;padding-left:1.2rem}li{margin:.2rem 0}code{font-size:.85em;color:var(--soft)}"
+    "details{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:.6rem .9rem;margin:.6rem 0}"
+    "summary{cursor:pointer;font-weight:600}nav table{margin-top:1rem}\n"
+    ".files a{margin-right:.9rem;font-size:.9rem}\n"
+    "@media(max-width:700px){.claims thead{display:none}.claims tr{display:block;border-bottom:1px solid var(--line);"
+    "padding:.4rem 0}.claims td{display:block;border:0;padding:.1rem 0;white-space:normal}.claims td[data-is]:before{"
+    "content:attr(data-is) ' ';color:var(--soft)}.claims td:empty{display:none}.claims td:first-child{font-weight:600}}\n"
+    "@media print{body{font-size:11px}section{break-before:page}}\n";
+
+static void add_html(struct text *html, const char *chars)
+{
+    for (; *chars != 0; chars++) {
+        switch (*chars) {
+        case '&': text_add(html, "&amp;"); break;
+        case '<': text_add(html, "&lt;"); break;
+        case '>': text_add(html, "&gt;"); break;
+        case '"': text_add(html, "&quot;"); break;
+        default: text_add_bytes(html, chars, 1);
+        }
+    }
+}
+
+/* A tag with text in it. */
+static void add_element(struct text *html, const char *open, const char *chars, const char *close)
+{
+    text_add(html, open);
+    add_html(html, chars);
+    text_add(html, close);
+}
+
+/* The figure's place in the page: its id without slashes. */
+static void add_anchor(struct text *html, const char *id)
+{
+    for (; *id != 0; id++) text_add_bytes(html, *id == '/' ? "-" : id, 1);
+}
+
+static void add_verdict(struct text *html, enum claim_verdict verdict)
+{
+    static const char *const signs[] = {
+        [CLAIM_PASS] = "\xe2\x9c\x93", [CLAIM_FAIL] = "\xe2\x9c\x97", [CLAIM_REPORTED] = "\xe2\x80\xa2"};
+    const char *name = claim_verdict_name(verdict);
+    text_printf(html, "<span class=\"v %s\">%s %s</span>", name, signs[verdict], name);
+}
+
+static void add_claim(struct text *html, const struct claim_result *result)
+{
+    add_element(html, "<tr><td>", result->claim->says, "");
+    if (result->because != NULL) add_element(html, "<small>only reported: ", result->because, "</small>");
+    add_element(html, "</td><td class=n data-is=paper>", result->paper, "");
+    add_element(html, "</td><td data-is=ours>", result->ours, "");
+    add_element(html, "</td><td class=n data-is=deviation>", result->deviation, "</td><td>");
+    add_verdict(html, result->verdict);
+    add_element(html, "</td><td>", claim_basis_name(result), "");
+    add_element(html, "</td><td><code>", result->claim->tag, "</code></td></tr>\n");
+}
+
+static void add_claims(struct text *html, const struct claim_results *claims)
+{
+    text_add(
+        html,
+        "<h3>Claims</h3><div class=wide><table class=claims><thead><tr><th>claim<th>paper<th>ours<th>deviation<th>verdict"
+        "<th>basis<th>source</tr></thead><tbody>\n");
+    for (size_t i = 0; i < claims->n; i++) add_claim(html, &claims->items[i]);
+    text_add(html, "</tbody></table></div>\n");
+}
+
+static void add_fit(struct text *html, const struct figure_fit *fit)
+{
+    add_element(html, "<li>", fit->parameter, " = ");
+    add_element(html, "<b>", fit->value, "</b>, on ");
+    for (size_t i = 0; i < fit->points.n; i++) {
+        const struct figure_span *span = FIGURE_ITEM(struct figure_span, fit->points, i);
+        add_element(html, i > 0 ? "; " : "", span->series, "");
+        if (!isnan(span->from)) text_printf(html, " from %g", span->from);
+        if (!isnan(span->to)) text_printf(html, " up to %g", span->to);
+    }
+    if (fit->elsewhere != NULL) add_element(html, fit->points.n > 0 ? "; " : "", fit->elsewhere, "");
+    add_element(html, "<br><span class=soft>", fit->why, "</span></li>\n");
+}
+
+static void add_background(struct text *html, const struct figure *figure)
+{
+    text_add(html, "<h3>Fitted</h3>\n");
+    text_add(html, figure->fitted.n > 0 ? "<ul>\n" : "<p>Nothing was chosen to match.</p>\n");
+    for (size_t i = 0; i < figure->fitted.n; i++) add_fit(html, FIGURE_ITEM(struct figure_fit, figure->fitted, i));
+    text_add(html, figure->fitted.n > 0 ? "</ul>\n" : "");
+    text_add(html, "<details><summary>Set-up in the paper</summary><ul>\n");
+    for (size_t i = 0; i < figure->setup.n; i++) {
+        const struct figure_fact *fact = FIGURE_ITEM(struct figure_fact, figure->setup, i);
+        add_element(html, "<li>", fact->says, " ");
+        add_element(html, "<code>[", fact->tag, "]</code></li>\n");
+    }
+    text_add(html, "</ul></details>\n");
+    text_add(html, figure->notes.n > 0 ? "<details open><summary>Notes</summary><ul>\n" : "");
+    for (size_t i = 0; i < figure->notes.n; i++)
+        add_element(html, "<li>", *FIGURE_ITEM(char *, figure->notes, i), "</li>\n");
+    text_add(html, figure->notes.n > 0 ? "</ul></details>\n" : "");
+}
+
+static int add_figure(struct text *html, const struct figure_entry *entry)
+{
+    const struct figure *figure = entry->data->figure;
+    text_add(html, "<section id=\"");
+    add_anchor(html, figure->id);
+    add_element(html, "\"><h2>", figure->title, "</h2>\n<p class=soft>");
+    add_element(html, "", figure->citation, "; ");
+    add_element(html, "", figure->place, "</p>\n<p class=files>");
+    for (size_t i = 0; i < entry->n_links; i++) {
+        add_element(html, "<a href=\"", entry->links[i].target, "\">");
+        add_element(html, "", entry->links[i].label, "</a>");
+    }
+    text_add(html, "</p>\n<div class=charts>\n");
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < figure->charts.n; i++) {
+        text_add(html, "<figure>");
+        code = figure_chart_svg(entry->data, i, html);
+        text_add(html, "</figure>\n");
+    }
+    text_add(html, "</div>\n");
+    add_claims(html, entry->claims);
+    add_background(html, figure);
+    text_add(html, "</section>\n");
+    return code;
+}
+
+static void add_overview(struct text *html, const struct figure_entry *entries, size_t n)
+{
+    text_add(html, "<nav><div class=wide><table><thead><tr><th>figure<th>passed<th>failed<th>reported"
+                   "</tr></thead><tbody>\n");
+    for (size_t i = 0; i < n; i++) {
+        const struct claim_results *claims = entries[i].claims;
+        const struct figure *figure = entries[i].data->figure;
+        text_add(html, "<tr><td><a href=\"#");
+        add_anchor(html, figure->id);
+        add_element(html, "\">", figure->title, "</a>");
+        text_printf(html, "<td class=n>%zu<td class=n>%zu<td class=n>%zu</tr>\n", claims->n_passed, claims->n_failed,
+                    claims->n - claims->n_passed - claims->n_failed);
+    }
+    text_add(html, "</tbody></table></div></nav>\n");
+}
+
+int figure_gallery(const struct figure_entry *entries, size_t n, struct text *html)
+{
+    int code = 0;
+    text_add(html,
+             "<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8><title>Figures of papers, simulated</title>\n"
+             "<meta name=viewport content=\"width=device-width,initial-scale=1\">\n<style>\n");
+    text_add(html, style);
+    text_add(html, "</style></head><body><main>\n<h1>Figures of papers, simulated</h1>\n"
+                   "<p class=soft>Hollow markers are the paper's points. A claim passes when our number is within the "
+                   "tolerance that stands in the figure's file; what a paper states as \xe2\x80\x9cup to\xe2\x80\x9d, "
+                   "and what was noted from memory, is only reported. A claim on points that a parameter was fitted on "
+                   "says so; every other one is predicted.</p>\n");
+    add_overview(html, entries, n);
+    for (size_t i = 0; code == 0 && i < n; i++) code = add_figure(html, &entries[i]);
+    text_add(html, "</main></body></html>\n");
+    return code == 0 && html->failed ? SIM_E_NOMEM : code;
+}

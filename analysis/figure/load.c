@@ -1,0 +1,296 @@
+/* Reading a figure, and what no single field can say about it. */
+#include "analysis/figure/claim_kind.h"
+#include "analysis/figure/fields.h"
+#include "analysis/figure/figure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PATH_CHARS = 128 };
+
+static const char *const tag_words[] = {"src", "src2", "derived", "memory"};
+enum { N_TAG_WORDS = sizeof tag_words / sizeof *tag_words };
+
+/* A figure whose checks are under way. */
+struct check {
+    const struct config *config;
+    const struct figure *figure;
+    struct diag *diag;
+    int code;
+    char path[PATH_CHARS]; /* of what is being checked */
+    size_t n_queries;      /* that the claim being checked rests on */
+};
+
+/* --- Names --- */
+
+const struct figure_series *figure_series_at(const struct figure *figure, size_t index)
+{
+    for (size_t i = 0; i < figure->charts.n; i++) {
+        const struct figure_chart *chart = FIGURE_ITEM(struct figure_chart, figure->charts, i);
+        if (index < chart->series.n) return FIGURE_ITEM(struct figure_series, chart->series, index);
+        index -= chart->series.n;
+    }
+    return NULL;
+}
+
+size_t figure_series_index(const struct figure *figure, const char *name)
+{
+    const struct figure_series *series;
+    for (size_t i = 0; (series = figure_series_at(figure, i)) != NULL; i++)
+        if (strcmp(series->name, name) == 0) return i;
+    return SIZE_MAX;
+}
+
+size_t figure_study_index(const struct figure *figure, const char *name)
+{
+    if (name == NULL) return figure->studies.n == 1 ? 0 : SIZE_MAX;
+    for (size_t i = 0; i < figure->studies.n; i++)
+        if (strcmp(FIGURE_ITEM(struct figure_study, figure->studies, i)->name, name) == 0) return i;
+    return SIZE_MAX;
+}
+
+/* --- Tags --- */
+
+/* The index of the word before the colon, or N_TAG_WORDS. */
+static int tag_word(const char *tag)
+{
+    size_t length = strcspn(tag, ":");
+    int i = 0;
+    while (i < N_TAG_WORDS && (strlen(tag_words[i]) != length || strncmp(tag, tag_words[i], length) != 0)) i++;
+    return i;
+}
+
+bool figure_tag_gates(const char *tag)
+{
+    return strcmp(tag_words[tag_word(tag)], "memory") != 0;
+}
+
+bool figure_claim_gates(const struct figure_claim *claim)
+{
+    return claim->test.entry != NULL && figure_tag_gates(claim->tag) && !claim->up_to &&
+           claim->reported_because == NULL;
+}
+
+/* --- Findings --- */
+
+static void report(struct check *check, const char *key, const char *hint, const char *text, const char *subject)
+{
+    char path[PATH_CHARS + 32];
+    snprintf(path, sizeof path, "%s%s%s", check->path, *check->path != 0 && key != NULL ? "." : "",
+             key != NULL ? key : "");
+    check->code = diag_error(check->diag, SIM_E_CONFIG, config_where(check->config, path), hint, text, subject);
+}
+
+static void check_tag(struct check *check, const char *key, const char *tag)
+{
+    if (tag_word(tag) == N_TAG_WORDS)
+        report(check, key, "expected src, src2, derived or memory, maybe with a key behind a colon",
+               "the tag '%s' does not tell where it was read", tag);
+}
+
+static void check_series_name(struct check *check, const char *key, const char *name)
+{
+    const char *names[256];
+    size_t n = 0;
+    const struct figure_series *series;
+    if (figure_series_index(check->figure, name) != SIZE_MAX) return;
+    while (n < sizeof names / sizeof *names && (series = figure_series_at(check->figure, n)) != NULL)
+        names[n++] = series->name;
+    const char *nearest = text_nearest(name, names, n);
+    char hint[256];
+    snprintf(hint, sizeof hint, "did you mean '%s'?", nearest != NULL ? nearest : "");
+    report(check, key, nearest != NULL ? hint : "name a series of one of the charts", "no series '%s'", name);
+}
+
+static void check_study_name(struct check *check, const char *name)
+{
+    if (figure_study_index(check->figure, name) != SIZE_MAX) return;
+    if (name == NULL)
+        report(check, NULL, "add \"study\"", "with several studies a query must say which one it asks%s", "");
+    else
+        report(check, "study", "name one of 'studies'", "no study '%s'", name);
+}
+
+static void check_spans(struct check *check, const char *key, const struct config_list *spans)
+{
+    char path[64];
+    for (size_t i = 0; i < spans->n; i++) {
+        snprintf(path, sizeof path, "%s.%zu.series", key, i);
+        check_series_name(check, path, FIGURE_ITEM(struct figure_span, *spans, i)->series);
+    }
+}
+
+/* --- Charts --- */
+
+static void check_curve(struct check *check, const struct figure_curve *curve)
+{
+    bool has_points = curve->points.n > 0, has_query = curve->sql != NULL;
+    if (curve->tag != NULL) check_tag(check, "paper.tag", curve->tag);
+    if (has_points && has_query)
+        report(check, "paper", NULL, "the paper's curve is given as 'points' and as 'sql'%s", "");
+    if (curve->tag == NULL && (has_points || has_query))
+        report(check, "paper", "add \"tag\"", "the paper's points do not tell where they were read%s", "");
+    if (curve->tag != NULL && !has_points && !has_query)
+        report(check, "paper", "add \"points\" or \"sql\"", "the paper's curve has no points%s", "");
+}
+
+static void check_charts(struct check *check)
+{
+    size_t index = 0;
+    for (size_t i = 0; i < check->figure->charts.n; i++) {
+        const struct figure_chart *chart = FIGURE_ITEM(struct figure_chart, check->figure->charts, i);
+        for (size_t k = 0; k < chart->series.n; k++, index++) {
+            const struct figure_series *series = FIGURE_ITEM(struct figure_series, chart->series, k);
+            snprintf(check->path, sizeof check->path, "charts.%zu.series.%zu", i, k);
+            if (figure_series_index(check->figure, series->name) != index)
+                report(check, "name", "claims tell series apart by their names", "there are two series '%s'",
+                       series->name);
+            check_study_name(check, series->study);
+            check_curve(check, &series->paper);
+        }
+    }
+}
+
+/* --- Claims --- */
+
+static void check_place(void *context, const char *series, double from, double to)
+{
+    (void)from;
+    (void)to;
+    check_series_name(context, "test", series);
+}
+
+static void check_query(void *context, const char *sql, const char *study)
+{
+    struct check *check = context;
+    (void)sql;
+    check->n_queries++;
+    check_study_name(check, study);
+}
+
+/* Points that something was fitted on could hide behind a query. */
+static void check_queries(struct check *check, const struct figure_claim *claim)
+{
+    bool fitted = check->figure->fitted.n > 0;
+    if (fitted && check->n_queries > 0 && claim->rests_on.n == 0)
+        report(check, NULL, "add \"rests_on\": the series and range of x that the query stands for",
+               "parameters of this figure were fitted, and a query does not tell on which of the points it rests%s",
+               "");
+}
+
+static void check_value(struct check *check, const struct figure_claim *claim, const struct claim_kind *kind)
+{
+    bool gates = figure_claim_gates(claim), tolerates = !isnan(claim->tolerance_frac);
+    if (kind->has_value && isnan(claim->value))
+        report(check, NULL, "add \"value\"", "a claim of kind '%s' needs the paper's number", kind->name);
+    if (!kind->has_value && !isnan(claim->value))
+        report(check, "value", NULL, "a claim of kind '%s' has no number", kind->name);
+    if (!kind->has_tolerance && tolerates)
+        report(check, "tolerance", NULL, "a claim of kind '%s' has no tolerance", kind->name);
+    if (gates && kind->has_tolerance && !tolerates)
+        report(check, NULL, "add \"tolerance\", the share by which ours may differ",
+               "a claim of kind '%s' needs a tolerance to pass or fail", kind->name);
+    if (gates && kind->has_value && claim->value == 0)
+        report(check, "value", "claim a difference or an order instead",
+               "no tolerance is a share of zero, so this claim of kind '%s' could not be judged", kind->name);
+}
+
+/* What is from memory or a maximum cannot be given the means to pass or fail. */
+static void check_reported(struct check *check, const struct figure_claim *claim)
+{
+    if (figure_claim_gates(claim) || isnan(claim->tolerance_frac)) return;
+    const char *why = claim->test.entry == NULL       ? "not covered by the simulator"
+                      : !figure_tag_gates(claim->tag) ? "from memory"
+                      : claim->up_to                  ? "stated as 'up to'"
+                                                      : "said to be reported";
+    report(check, "tolerance", "leave out \"tolerance\"", "a claim that is %s is only reported, whatever it comes to",
+           why);
+}
+
+static void check_claim(struct check *check, const struct figure_claim *claim, size_t index)
+{
+    const struct claim_kind *kind = claim->test.entry;
+    snprintf(check->path, sizeof check->path, "claims.%zu", index);
+    check_tag(check, "tag", claim->tag);
+    if (check->code != 0) return;
+    check_spans(check, "rests_on", &claim->rests_on);
+    check_reported(check, claim);
+    if (kind == NULL && claim->reported_because == NULL)
+        report(check, NULL, "add \"test\", or say in \"reported_because\" why there is none", "a claim has no test%s",
+               "");
+    if (kind == NULL) return;
+    check->n_queries = 0;
+    kind->places(claim->test.params, &(struct claim_places){check, check_place, check_query});
+    check_queries(check, claim);
+    check_value(check, claim, kind);
+}
+
+/* What a kind of claim asks of its parameters. Returns what is wrong with them, or NULL. */
+static void check_params(struct check *check, const struct figure_claim *claim)
+{
+    const struct claim_kind *kind = claim->test.entry;
+    if (kind == NULL || check->code != 0) return;
+    const char *problem = kind->problem != NULL ? kind->problem(claim->test.params, check->figure) : NULL;
+    if (problem != NULL) report(check, "test", NULL, "%s", problem);
+}
+
+static void check_claims(struct check *check)
+{
+    for (size_t i = 0; i < check->figure->claims.n; i++) {
+        const struct figure_claim *claim = FIGURE_ITEM(struct figure_claim, check->figure->claims, i);
+        int before = check->code;
+        check->code = 0;
+        check_claim(check, claim, i);
+        check_params(check, claim);
+        if (check->code == 0) check->code = before;
+    }
+}
+
+static void check_rest(struct check *check)
+{
+    const struct figure *figure = check->figure;
+    for (size_t i = 0; i < figure->setup.n; i++) {
+        snprintf(check->path, sizeof check->path, "setup.%zu", i);
+        check_tag(check, "tag", FIGURE_ITEM(struct figure_fact, figure->setup, i)->tag);
+    }
+    for (size_t i = 0; i < figure->fitted.n; i++) {
+        snprintf(check->path, sizeof check->path, "fitted.%zu", i);
+        const struct figure_fit *fit = FIGURE_ITEM(struct figure_fit, figure->fitted, i);
+        check_spans(check, "points", &fit->points);
+        if (fit->points.n == 0 && fit->elsewhere == NULL)
+            report(check, NULL, "add \"points\", or \"elsewhere\"", "'%s' was fitted on no points", fit->parameter);
+    }
+}
+
+static int bind(const char *id, struct config *config, struct arena *arena, struct figure *figure, struct diag *diag)
+{
+    int code = config_bind(config, figure_fields, &figure_families, arena, figure, sizeof *figure, diag);
+    figure->id = arena_strdup(arena, id);
+    if (code == 0 && figure->id == NULL) code = diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (code != 0) return code;
+    struct check check = {.config = config, .figure = figure, .diag = diag};
+    check_charts(&check);
+    check_claims(&check);
+    check_rest(&check);
+    return check.code;
+}
+
+int figure_load(const char *id, const char *path, struct arena *arena, struct figure *figure, struct diag *diag)
+{
+    struct config *config;
+    int code = config_load(path, &config, diag);
+    if (code == 0) code = bind(id, config, arena, figure, diag);
+    config_destroy(config);
+    return code;
+}
+
+int figure_parse(const char *id, const char *directory, const char *json, struct arena *arena, struct figure *figure,
+                 struct diag *diag)
+{
+    struct config *config;
+    int code = config_parse(id, directory, json, strlen(json), &config, diag);
+    if (code == 0) code = bind(id, config, arena, figure, diag);
+    config_destroy(config);
+    return code;
+}

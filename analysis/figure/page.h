@@ -1,0 +1,27 @@
+/* Figures as documents: a Markdown file of one, and a page of all that have been run. */
+#ifndef ORRERY_ANALYSIS_FIGURE_PAGE_H
+#define ORRERY_ANALYSIS_FIGURE_PAGE_H
+
+#include "analysis/figure/claims.h"
+#include "sim/core/text.h"
+
+/* Files that belong to a figure, as links from the page. */
+struct figure_link {
+    const char *label, *target;
+};
+
+/* A figure whose results were read. */
+struct figure_entry {
+    const struct figure_data *data;
+    const struct claim_results *claims;
+    size_t n_links;
+    const struct figure_link *links;
+};
+
+/* The table of claims, then what was fitted, then the set-up and the notes. */
+void figure_markdown(const struct figure_entry *entry, struct text *markdown);
+
+/* One HTML page without anything outside of it. Returns 0 or SIM_E_NOMEM. */
+int figure_gallery(const struct figure_entry *entries, size_t n, struct text *html);
+
+#endif

@@ -1,0 +1,94 @@
+#!/bin/sh
+# Figures of papers: the three that come with the program, in a short form; what is written; what is said to wrong usage.
+. tests/cli/lib.sh
+
+# The configurations, with short runs of the queueing figure: they are enough for the test of its means, whose intervals are
+# as wide as they have to be, but not for the claims with a tolerance.
+mkdir "$T/data"
+cp -r configs "$T/data/"
+F=$T/data/configs/figures
+sed -i 's/"count": 40000/"count": 2000/; s/"100s"/"20s"/' "$F"/distserve/*.scenario.json
+sed -i 's/"seeds": \[\([0-9]*, [0-9]*, [0-9]*\), .*\]/"seeds": [\1]/' "$F"/distserve/*.study.json
+ORRERY_DATA=$T/data
+export ORRERY_DATA
+
+run 0 figure list
+for id in distserve/queueing long-context/sessions splitwise/profile; do out "$id"; done
+run 0 figure list --json
+json '$[2].figure' splitwise/profile
+json '$[2].fitted' 3
+
+claim() { # FIGURE, the start of the claim, and its verdict and basis
+    equal "$(sqlite3 :memory: "select json_extract(value, '\$.verdict') || ' ' || json_extract(value, '\$.basis')
+        from json_each(readfile('$T/out')) where json_extract(value, '\$.figure') = '$1'
+            and json_extract(value, '\$.claim') like '$2%'")" "$3" "the claim '$2'"
+}
+
+# All of them. Exit status 1: some claims fail.
+run 1 figure all -o "$T/all" --json
+valid_json
+equal "$(json_of "$T/out" '$[#-1].figure')" splitwise/profile
+claim distserve/queueing 'mean latencies' 'pass predicted'
+claim long-context/sessions '250 tokens after 50K' 'pass predicted'
+claim long-context/sessions 'a prompt of 50K' 'reported predicted'
+claim long-context/sessions 'switching' 'reported '
+claim splitwise/profile 'Llama-2-70B: time of up to 2048' 'pass fitted'
+claim splitwise/profile 'Llama-2-70B: time of a token, batches' 'pass predicted'
+claim splitwise/profile 'BLOOM-176B: time of up to 2048' 'pass predicted'
+claim splitwise/profile 'BLOOM-176B: time of a token, batches' 'pass predicted'
+claim splitwise/profile 'BLOOM-176B: speed of H100 over A100, one sequence' 'fail predicted'
+err 'claims failed; see the verdicts above'
+cd "$T/all" || exit 1
+for file in index.html splitwise/profile.db splitwise/profile.md splitwise/profile.1.svg splitwise/profile.2.svg \
+    distserve/queueing.svg distserve/queueing.intra-op.db long-context/sessions.3.svg; do
+    [ -s "$file" ] || complain "$file is missing"
+done
+equal "$(grep -c '<section' index.html)" 3 sections
+equal "$(grep -c '<svg' index.html)" 6 charts
+for link in $(grep -o 'href="[^#"]*"' index.html | cut -d'"' -f2); do [ -s "$link" ] || complain "the link $link leads nowhere"; done
+grep -q '| pass | fitted | src:sw-sim |' splitwise/profile.md || complain 'the table has no such line'
+cd "$OLDPWD" || exit 1
+
+# The same again, from results that are there, on one core, as files of one's own: the same bytes.
+cp "$T/all/splitwise/profile.1.svg" "$T/all/splitwise/profile.md" "$T/all/index.html" "$T/"
+run 1 figure run splitwise/profile -o "$T/all" --resume
+err 'splitwise/profile.db: 52 runs, all of them found'
+out 'BLOOM-176B: speed of H100 over A100, one sequence decoding'
+err "$T/all/index.html shows what has been run"
+for file in splitwise/profile.1.svg splitwise/profile.md index.html; do
+    cmp "$T/all/$file" "$T/${file##*/}" || complain "$file is not the same"
+done
+run 1 figure run "$F/splitwise/profile.json" -o "$T/own" -j 1 -q
+cmp "$T/own/splitwise/profile.1.svg" "$T/profile.1.svg" || complain 'another number of workers draws something else'
+equal "$(grep -c '<section' "$T/own/index.html")" 1 'sections of one figure'
+
+# A service time that is off by a tenth is noticed; so is a study that changed since its results were made.
+sed -i 's/"62.5ms"/"68.75ms"/' "$F/distserve/intra-op.study.json"
+run 2 figure run distserve/queueing -o "$T/all" --resume
+err 'queueing.intra-op.db'
+run 0 figure run long-context/sessions -o "$T/all" -q
+equal "$(grep -c '<section' "$T/all/index.html")" 2 'sections without stale results'
+run 1 figure run distserve/queueing -o "$T/all" --json
+claim distserve/queueing 'mean latencies' 'fail predicted'
+
+# Wrong usage, wrong figures.
+run 2 figure
+err "'orrery figure' needs an argument"
+run 2 figure lst
+err "unknown action 'lst'; did you mean 'list'?"
+run 2 figure run
+err 'there is no figure to run'
+run 2 figure all splitwise/profile
+err "unexpected argument 'splitwise/profile'; name figures behind 'run'"
+run 2 figure run splitwise/profil
+err "no figure 'splitwise/profil'; did you mean 'splitwise/profile'?"
+run 2 figure run splitwise/profile -j none
+err '--jobs: error: must be a whole number of at least 1'
+sed -i 's/"tag": "memory",$/"tag": "memory", "tolerance": 0.05,/' "$F/long-context/sessions.json"
+run 2 figure run long-context/sessions -o "$T/none"
+err 'sessions.json:'
+err 'a claim that is not covered by the simulator is only reported, whatever it comes to; leave out "tolerance"'
+[ ! -e "$T/none" ] || complain 'a wrong figure leaves files behind'
+run 2 figure list
+out splitwise/profile
+finish
