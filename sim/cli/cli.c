@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-static const struct verb *const verbs[] = {&verb_run,      &verb_sweep,   &verb_merge, &verb_compare, &verb_figure,
-                                           &verb_validate, &verb_explain, &verb_list,  &verb_trace,   &verb_calibrate};
+#define VERB_POINTER(name) &verb_##name,
+static const struct verb *const verbs[] = {CLI_VERBS(VERB_POINTER)};
+#undef VERB_POINTER
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
 static void print_help(FILE *out)

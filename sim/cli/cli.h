@@ -40,8 +40,23 @@ struct verb {
     int (*run)(struct cli *cli, const struct cli_call *call);
 };
 
-extern const struct verb verb_run, verb_sweep, verb_merge, verb_compare, verb_figure, verb_validate, verb_explain,
-    verb_list, verb_trace, verb_calibrate;
+/* All verbs, in the order of the help. */
+#define CLI_VERBS(X)                                                                                                   \
+    X(run)                                                                                                             \
+    X(sweep)                                                                                                           \
+    X(merge)                                                                                                           \
+    X(compare)                                                                                                         \
+    X(figure)                                                                                                          \
+    X(validate)                                                                                                        \
+    X(explain)                                                                                                         \
+    X(list)                                                                                                            \
+    X(trace)                                                                                                           \
+    X(calibrate)                                                                                                       \
+    X(conform)
+
+#define VERB_DECLARATION(name) extern const struct verb verb_##name;
+CLI_VERBS(VERB_DECLARATION)
+#undef VERB_DECLARATION
 
 enum { VERB_MAX_OPTIONS = 64 };
 

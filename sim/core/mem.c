@@ -1,6 +1,7 @@
 #include "sim/core/mem.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@ enum { ARENA_CHUNK_BYTES = 16 * 1024, ALIGN_BYTES = 16, FIRST_SLAB_RECORDS = 64,
 
 /* Allocations that still succeed on this thread before the injected fault; negative: no fault. Not simulation state. */
 static _Thread_local long allocations_left = -1;
+static _Thread_local long live_blocks; /* neither is this */
 
 void mem_fail_after(long n)
 {
@@ -28,23 +30,38 @@ static int must_fail(void)
     return 0;
 }
 
+long mem_live_blocks(void)
+{
+    return live_blocks;
+}
+
+static void *counted(void *block)
+{
+    live_blocks += block != NULL;
+    return block;
+}
+
 void *mem_alloc(size_t bytes)
 {
-    return must_fail() ? NULL : malloc(bytes ? bytes : 1);
+    return must_fail() ? NULL : counted(malloc(bytes ? bytes : 1));
 }
 
 void *mem_zalloc(size_t count, size_t bytes_each)
 {
-    return must_fail() ? NULL : calloc(count ? count : 1, bytes_each ? bytes_each : 1);
+    return must_fail() ? NULL : counted(calloc(count ? count : 1, bytes_each ? bytes_each : 1));
 }
 
 void *mem_realloc(void *block, size_t bytes)
 {
-    return must_fail() ? NULL : realloc(block, bytes ? bytes : 1);
+    if (must_fail()) return NULL;
+    bool is_new = block == NULL;
+    void *moved = realloc(block, bytes ? bytes : 1);
+    return is_new ? counted(moved) : moved;
 }
 
 void mem_free(void *block)
 {
+    live_blocks -= block != NULL;
     free(block);
 }
 

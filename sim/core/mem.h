@@ -20,6 +20,10 @@ char *mem_strdup(const char *text) __attribute__((malloc, warn_unused_result));
 void mem_fail_after(long n);
 void mem_fail_never(void);
 
+/* Blocks that this thread has taken from the functions above less those that it has given back: what a piece of work leaves
+ * behind, when no other thread frees for it. */
+long mem_live_blocks(void);
+
 /* Records of one size, handed out and taken back in O(1); slabs are returned to the system only by pool_fini. */
 struct pool {
     size_t record_bytes;

@@ -117,6 +117,7 @@ int world_create(const struct scenario *scenario, const struct world_options *op
     world->diag = diag;
     arena_init(&world->arena);
     struct engine_options engine_options = {.queue = options->queue, .until = scenario->until_ns,
+                                            .stall_events = options->stall_events,
                                             .interrupt = options->interrupt, .context = world, .look = world_look,
                                             .look_every = options->check ? 1 : 0};
     world->engine = engine_create(&engine_options);

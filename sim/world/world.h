@@ -25,6 +25,7 @@ struct world_options {
     enum queue_kind queue;
     bool single_step;              /* visit every iteration boundary */
     bool strict_domain;            /* refuse cost models that are not calibrated: they have no range to keep to */
+    uint64_t stall_events;         /* watchdog, as in struct engine_options */
     bool check;                    /* check the invariants at every look and at the end */
     const volatile sig_atomic_t *interrupt;
     void (*look)(void *context, const struct world_progress *progress); /* now and then; may be NULL */

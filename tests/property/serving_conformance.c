@@ -1,147 +1,40 @@
-/* Every listed batching and routing policy through small services, whatever it decides: requests, tokens and KV blocks are
- * conserved after every event, every request finishes, and neither the queue, nor single steps, nor a second run change a
- * bit of the result. */
+/* What particular batching and routing policies do in scenarios of the conformance suite, which conformance.c runs for all. */
 #include "tests/harness.h"
 
-#include "policies/registry.h"
+#include "sim/study/conform_cases.h"
 #include "tests/bed.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-struct situation {
-    const char *name;
-    int replicas, blocks;
-    const char *trace; /* parameters of the generator */
-    bool constant_cost; /* all iterations last alike, so that boundaries of replicas coincide */
-};
-
-static const struct situation situations[] = {
-    {"one request", 1, 1000,
-     "\"count\": 1, \"arrival\": {\"process\": \"fixed\", \"rate\": \"1/s\"},"
-     "\"prompt\": {\"distribution\": \"fixed\", \"tokens\": 100}, \"output\": {\"distribution\": \"fixed\", \"tokens\": 5}", false},
-    {"one token each", 2, 1000,
-     "\"count\": 50, \"arrival\": {\"process\": \"poisson\", \"rate\": \"20/s\"},"
-     "\"prompt\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 500}, \"output\": {\"distribution\": \"fixed\", \"tokens\": 1}", false},
-    {"all at once", 3, 400,
-     "\"count\": 200, \"arrival\": {\"process\": \"fixed\", \"rate\": \"1000000000/s\"},"
-     "\"prompt\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 300}, \"output\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 80}", false},
-    {"equal lengths, equal gaps", 2, 200,
-     "\"count\": 100, \"arrival\": {\"process\": \"fixed\", \"rate\": \"10/s\"},"
-     "\"prompt\": {\"distribution\": \"fixed\", \"tokens\": 64}, \"output\": {\"distribution\": \"fixed\", \"tokens\": 32}", false},
-    {"scarce blocks", 2, 60,
-     "\"count\": 200, \"arrival\": {\"process\": \"poisson\", \"rate\": \"30/s\"},"
-     "\"prompt\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 300}, \"output\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 300}", false},
-    {"some never fit", 1, 30,
-     "\"count\": 60, \"arrival\": {\"process\": \"poisson\", \"rate\": \"5/s\"},"
-     "\"prompt\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 700}, \"output\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 100}", false},
-    {"long prompts", 2, 4000,
-     "\"count\": 60, \"arrival\": {\"process\": \"poisson\", \"rate\": \"3/s\"},"
-     "\"prompt\": {\"distribution\": \"uniform\", \"min\": 1000, \"max\": 9000}, \"output\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 200}", false},
-    {"closed loop", 2, 300,
-     "\"count\": 120, \"arrival\": {\"process\": \"closed\", \"users\": 8, \"think\": \"200ms\"},"
-     "\"prompt\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 300}, \"output\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 80}", false},
-    {"users who do not think, boundaries that coincide", 3, 300,
-     "\"count\": 120, \"arrival\": {\"process\": \"closed\", \"users\": 6, \"think\": \"0s\"},"
-     "\"prompt\": {\"distribution\": \"fixed\", \"tokens\": 64}, \"output\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 8}", true},
-};
-
-static struct bed_rows *run(const struct situation *situation, const char *batching, const char *routing,
+/* A scenario of the conformance suite with these policies. */
+static struct bed_rows *run(const struct conform_case *wanted, const char *batching, const char *routing,
                             const struct bed_options *options)
 {
-    char scenario[2048];
-    snprintf(scenario, sizeof scenario,
-             "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"}, \"seed\": 3,"
-             " \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": %d, \"kv\": {\"blocks\": %d},"
-             " \"cost\": %s, \"batching\": \"%s\", \"routing\": \"%s\", \"trace\": {\"format\": \"generate\", %s}}}}",
-             situation->replicas, situation->blocks,
-             situation->constant_cost
-                 ? "{\"kind\": \"affine\", \"prefill\": {\"fixed\": \"10ms\"}, \"decode\": {\"fixed\": \"10ms\"}}"
-                 : "\"operators\"",
-             batching, routing, situation->trace);
-    return bed_run(scenario, options);
+    struct text scenario;
+    text_init(&scenario);
+    conform_case_json(wanted, POLICY_BATCHING, batching, routing, &scenario);
+    struct bed_rows *rows = bed_run(scenario.chars, options);
+    text_fini(&scenario);
+    return rows;
 }
 
-/* What must hold of any run to the end. */
-static void check_rows(const struct bed_rows *rows)
+static struct bed_rows *run_with(const char *name, const char *routing, const struct bed_options *options)
 {
-    double prompt_tokens = 0, output_tokens = 0, finished = 0;
-    CHECK_EQ_INT(rows->code, 0);
-    for (size_t i = 0; i < rows->n_requests; i++) {
-        const struct request_row *row = &rows->requests[i];
-        bool done = strcmp(row->status, "finished") == 0;
-        CHECK(done || strcmp(row->status, "rejected") == 0);
-        CHECK(bed_request(rows, row->id) == row); /* one row per request */
-        if (!done) continue;
-        finished++;
-        prompt_tokens += (double)row->prompt_tokens;
-        output_tokens += (double)row->output_tokens;
-        CHECK(row->queue_s >= 0 && row->queue_s < row->ttft_s && row->ttft_s <= row->e2e_s);
-        CHECK(row->output_tokens == 1 ? row->e2e_s == row->ttft_s : row->e2e_s > row->ttft_s);
-        CHECK(row->output_tokens == 1 || row->tpot_s <= row->max_gap_s + 1e-9);
-        CHECK(row->output_tokens == 1 || row->max_gap_s <= row->e2e_s - row->ttft_s + 1e-9);
-    }
-    CHECK_EQ_INT(rows->n_token_gaps, output_tokens - finished); /* as many gaps as tokens after the first */
-    CHECK_EQ_INT(bed_metric(rows, "request.finished"), finished);
-    CHECK_EQ_INT(bed_metric(rows, "request.arrived"), rows->n_requests);
-    CHECK_EQ_INT(bed_metric(rows, "request.prompt_tokens.sum"), prompt_tokens);
-    CHECK_EQ_INT(bed_metric(rows, "request.output_tokens.sum"), output_tokens);
+    size_t n, i = 0;
+    const struct conform_case *cases = conform_cases(POLICY_BATCHING, &n);
+    while (i + 1 < n && strcmp(cases[i].name, name) != 0) i++;
+    CHECK_EQ_STR(cases[i].name, name);
+    return run(&cases[i], "vllm-v0", routing, options);
 }
 
-/* Every request is routed once, unless it is too long for the service; whoever finishes was admitted once, resumed as often
- * as it was preempted, and finished once, in this order; the decisions come in the order of time. */
-static void check_decisions(const struct bed_rows *rows)
+static struct bed_rows *run_named(const char *name, const char *routing)
 {
-    for (size_t i = 0; i < rows->n_requests; i++) {
-        const struct request_row *row = &rows->requests[i];
-        size_t n_routed = bed_decisions(rows, "route", row->id), n_rejected = bed_decisions(rows, "reject", row->id);
-        CHECK_EQ_INT(n_routed, row->replica >= 0);
-        CHECK_EQ_INT(bed_decisions(rows, "preempt", row->id), row->preemptions);
-        CHECK_EQ_INT(n_rejected, strcmp(row->status, "rejected") == 0);
-        if (strcmp(row->status, "finished") != 0) continue;
-        CHECK_EQ_INT(bed_decisions(rows, "admit", row->id), 1);
-        CHECK_EQ_INT(bed_decisions(rows, "resume", row->id), row->preemptions);
-        CHECK_EQ_INT(bed_decisions(rows, "finish", row->id), 1);
-    }
-    for (size_t i = 1; i < rows->n_decisions; i++) CHECK(rows->decisions[i - 1].t_s <= rows->decisions[i].t_s);
-}
-
-static void check_situation(const struct situation *situation, const char *batching, const char *routing)
-{
-    struct bed_rows *first = run(situation, batching, routing, &(struct bed_options){.check = true});
-    struct bed_rows *again = run(situation, batching, routing, NULL);
-    struct bed_rows *heap = run(situation, batching, routing, &(struct bed_options){.queue = QUEUE_HEAP});
-    struct bed_rows *single = run(situation, batching, routing, &(struct bed_options){.single_step = true});
-    check_rows(first);
-    check_decisions(first);
-    bool equal = bed_equal(first, again) && bed_equal(first, heap) && bed_equal(first, single);
-    if (!equal) printf("\n  differs: %s, %s, %s", situation->name, batching, routing);
-    CHECK(equal);
-    bed_free(first);
-    bed_free(again);
-    bed_free(heap);
-    bed_free(single);
-}
-
-static void every_policy_in_every_situation(void)
-{
-    struct policy_table table = policy_registry();
-    size_t n = sizeof situations / sizeof *situations, n_policies = 0;
-    for (size_t i = 0; i < table.n; i++) {
-        const struct policy *policy = table.policies[i];
-        for (size_t k = 0; k < n; k++) {
-            if (policy->family == POLICY_BATCHING) check_situation(&situations[k], policy->name, "round-robin");
-            if (policy->family == POLICY_ROUTING) check_situation(&situations[k], "vllm-v0", policy->name);
-        }
-        n_policies += policy->family == POLICY_BATCHING || policy->family == POLICY_ROUTING;
-    }
-    CHECK(n_policies >= 3);
+    return run_with(name, routing, NULL);
 }
 
 static void scarce_blocks_do_preempt(void)
 {
-    struct bed_rows *rows = run(&situations[4], "vllm-v0", "round-robin", NULL);
+    struct bed_rows *rows = run_named("scarce blocks", "round-robin");
     CHECK(bed_metric(rows, "request.preemptions.sum") > 10);
     CHECK((double)rows->n_decisions >= bed_metric(rows, "request.preemptions.sum"));
     bed_free(rows);
@@ -149,7 +42,7 @@ static void scarce_blocks_do_preempt(void)
 
 static void what_never_fits_is_rejected(void)
 {
-    struct bed_rows *rows = run(&situations[5], "vllm-v0", "round-robin", NULL);
+    struct bed_rows *rows = run_named("some never fit", "round-robin");
     double rejected = 0;
     for (size_t i = 0; i < rows->n_requests; i++) {
         const struct request_row *row = &rows->requests[i];
@@ -173,7 +66,7 @@ static void check_decision(const struct bed_decision *decision, const char *poli
 
 static void decisions_explain_themselves(void)
 {
-    struct bed_rows *rows = run(&situations[0], "vllm-v0", "round-robin", NULL);
+    struct bed_rows *rows = run_named("one request", "round-robin");
     CHECK_EQ_INT(rows->n_decisions, 3);
     check_decision(&rows->decisions[0], "round-robin", "route",
                    "to replica 0 of chat: 0 unfinished there, 0 of them waiting");
@@ -189,8 +82,8 @@ static void decisions_explain_themselves(void)
 /* Asking what every request meets with changes nothing else. */
 static void nobody_has_to_ask(void)
 {
-    struct bed_rows *asked = run(&situations[4], "vllm-v0", "round-robin", NULL);
-    struct bed_rows *quiet = run(&situations[4], "vllm-v0", "round-robin", &(struct bed_options){.no_detail = true});
+    struct bed_rows *asked = run_named("scarce blocks", "round-robin");
+    struct bed_rows *quiet = run_with("scarce blocks", "round-robin", &(struct bed_options){.no_detail = true});
     CHECK_EQ_INT(quiet->n_decisions, bed_decisions(asked, "preempt", -1));
     CHECK_EQ_INT(bed_decisions(quiet, "preempt", -1), quiet->n_decisions);
     CHECK_EQ_INT(asked->n_requests, quiet->n_requests);
@@ -202,7 +95,7 @@ static void nobody_has_to_ask(void)
 
 static void round_robin_is_even(void)
 {
-    struct bed_rows *rows = run(&situations[2], "vllm-v0", "round-robin", NULL);
+    struct bed_rows *rows = run_named("all at once", "round-robin");
     for (size_t i = 0; i < rows->n_requests; i++) CHECK_EQ_INT(rows->requests[i].replica, rows->requests[i].id % 3);
     bed_free(rows);
 }
@@ -210,7 +103,7 @@ static void round_robin_is_even(void)
 /* With everything arriving before anything finishes, the fewest outstanding is the round in turn. */
 static void least_outstanding_fills_evenly(void)
 {
-    struct bed_rows *rows = run(&situations[2], "vllm-v0", "least-outstanding", NULL);
+    struct bed_rows *rows = run_named("all at once", "least-outstanding");
     for (size_t i = 0; i < rows->n_requests; i++) CHECK_EQ_INT(rows->requests[i].replica, rows->requests[i].id % 3);
     bed_free(rows);
 }
@@ -218,9 +111,11 @@ static void least_outstanding_fills_evenly(void)
 static void an_end_in_the_middle_is_the_same_in_every_mode(void)
 {
     static const char *const sets[] = {"until=2.345s", NULL};
-    for (size_t k = 0; k < sizeof situations / sizeof *situations; k++) {
-        struct bed_rows *macro = run(&situations[k], "vllm-v0", "round-robin", &(struct bed_options){.sets = sets});
-        struct bed_rows *single = run(&situations[k], "vllm-v0", "round-robin",
+    size_t n;
+    const struct conform_case *cases = conform_cases(POLICY_BATCHING, &n);
+    for (size_t k = 0; k < n && !cases[k].large; k++) {
+        struct bed_rows *macro = run(&cases[k], "vllm-v0", "round-robin", &(struct bed_options){.sets = sets});
+        struct bed_rows *single = run(&cases[k], "vllm-v0", "round-robin",
                                       &(struct bed_options){.sets = sets, .single_step = true, .check = true});
         CHECK_EQ_INT(macro->code, 0);
         CHECK(bed_equal(macro, single));
@@ -231,7 +126,6 @@ static void an_end_in_the_middle_is_the_same_in_every_mode(void)
 
 TEST_SUITE(serving_conformance)
 {
-    TEST(every_policy_in_every_situation);
     TEST(scarce_blocks_do_preempt);
     TEST(what_never_fits_is_rejected);
     TEST(decisions_explain_themselves);

@@ -1,0 +1,333 @@
+#include "sim/study/conform.h"
+
+#include "sim/core/mem.h"
+#include "sim/study/conform_watch.h"
+#include "sim/study/guard.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { STALL_EVENTS = 200000 };
+
+/* A scenario with one partner, bound. */
+struct bound {
+    const struct conform_suite *suite;
+    const struct policy *policy;
+    const struct conform_case *wanted;
+    struct arena arena;
+    struct config *config;
+    struct scenario scenario;
+};
+
+/* How a run differs from the plain one. */
+struct manner {
+    enum queue_kind queue;
+    bool single_step, check, ask_twice;
+    int64_t interrupt_at;
+};
+
+/* What a run came to. */
+struct outcome {
+    int code;
+    char finding[DIAG_TEXT_CHARS]; /* of a run that failed */
+    struct conform_watch watch;
+    struct guard guard;
+};
+
+const char *conform_check_name(enum conform_check check)
+{
+    static const char *const names[] = {
+#define CONFORM_NAME(id, name, text) [id] = name,
+        CONFORM_CHECKS(CONFORM_NAME)
+#undef CONFORM_NAME
+    };
+    return names[check];
+}
+
+/* --- Binding --- */
+
+static int lay_settings(const struct conform_suite *suite, const struct policy *policy, struct config *config,
+                        struct diag *diag)
+{
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < suite->n_settings; i++) {
+        struct text setting;
+        text_init(&setting);
+        text_printf(&setting, "%s.%s", conform_key(policy->family), suite->settings[i]);
+        code = setting.failed ? SIM_E_NOMEM : config_set(config, setting.chars, diag);
+        text_fini(&setting);
+    }
+    return code;
+}
+
+static int bind(struct bound *bound, int partner, struct diag *diag)
+{
+    const struct policy *policy = bound->policy;
+    struct text json;
+    text_init(&json);
+    conform_case_json(bound->wanted, policy->family, policy->name, conform_partners(policy->family)[partner], &json);
+    int code = json.failed ? SIM_E_NOMEM
+                           : config_parse(bound->wanted->name, ".", json.chars, json.length, &bound->config, diag);
+    text_fini(&json);
+    if (code == 0) code = lay_settings(bound->suite, policy, bound->config, diag);
+    if (code == 0)
+        code = scenario_bind(bound->config, &bound->suite->families, &bound->arena, &bound->scenario, diag);
+    return code;
+}
+
+static void bound_init(struct bound *bound, const struct conform_suite *suite, const struct policy *policy,
+                       const struct conform_case *wanted)
+{
+    *bound = (struct bound){.suite = suite, .policy = policy, .wanted = wanted};
+    arena_init(&bound->arena);
+}
+
+static void bound_fini(struct bound *bound)
+{
+    config_destroy(bound->config);
+    arena_fini(&bound->arena);
+}
+
+int conform_json(const struct conform_suite *suite, const struct policy *policy, const struct conform_case *wanted,
+                 int partner, struct text *json, struct diag *diag)
+{
+    if (suite->n_settings == 0) {
+        conform_case_json(wanted, policy->family, policy->name, conform_partners(policy->family)[partner], json);
+        return json->failed ? SIM_E_NOMEM : 0;
+    }
+    struct bound bound;
+    bound_init(&bound, suite, policy, wanted);
+    int code = bind(&bound, partner, diag);
+    if (code == 0) code = config_dump(scenario_fields, &suite->families, &bound.scenario, json);
+    bound_fini(&bound);
+    return code;
+}
+
+/* --- One run --- */
+
+static struct config_variant *variant_of(struct scenario *scenario, struct service_config *service,
+                                         enum policy_family family)
+{
+    switch (family) {
+    case POLICY_SCHEDULER: return &scenario->jobs.scheduler;
+    case POLICY_PLACEMENT: return &scenario->jobs.placement;
+    case POLICY_BATCHING: return &service->batching;
+    case POLICY_ROUTING:
+    case POLICY_FAMILY_COUNT: break;
+    }
+    return &service->routing;
+}
+
+/* What the run in the middle of another one needs. */
+struct interruption {
+    const struct bound *bound;
+    struct outcome *outcome;
+};
+
+static void run(const struct bound *bound, const struct manner *manner, struct outcome *outcome, struct outcome *inner);
+
+static void run_in_the_middle(void *context)
+{
+    struct interruption *interruption = context;
+    run(interruption->bound, &(struct manner){0}, interruption->outcome, NULL);
+}
+
+static int run_world(const struct bound *bound, const struct scenario *scenario, const struct manner *manner,
+                     struct outcome *outcome, struct diag *diag)
+{
+    struct world_options options = {.config = bound->config,
+                                    .catalog = bound->suite->catalog,
+                                    .queue = manner->queue,
+                                    .single_step = manner->single_step,
+                                    .stall_events = STALL_EVENTS,
+                                    .check = manner->check};
+    struct world *world;
+    struct world_result result;
+    int code = world_create(scenario, &options, &world, diag);
+    if (code != 0) return code;
+    struct sink sink = conform_watch_sink(&outcome->watch);
+    code = world_run(world, &sink, &result);
+    world_destroy(world);
+    return code == 0 ? conform_watch_end(&outcome->watch) : code;
+}
+
+/* Runs the scenario; `inner` is what the run in its middle comes to, if there is to be one. */
+static void run(const struct bound *bound, const struct manner *manner, struct outcome *outcome, struct outcome *inner)
+{
+    *outcome = (struct outcome){0};
+    struct interruption interruption = {.bound = bound, .outcome = inner};
+    struct scenario scenario = bound->scenario;
+    struct service_config service = {0};
+    if (scenario.services.n > 0) {
+        service = *scenario_service(&scenario, 0);
+        scenario.services.items = &service;
+    }
+    guard_lay(&outcome->guard, variant_of(&scenario, &service, bound->policy->family));
+    outcome->guard.ask_twice = manner->ask_twice;
+    outcome->guard.interrupt_at = manner->interrupt_at;
+    outcome->guard.interrupt = run_in_the_middle;
+    outcome->guard.context = &interruption;
+    struct diag diag;
+    diag_init(&diag);
+    outcome->code = conform_watch_init(&outcome->watch, bound->wanted->n);
+    if (outcome->code == 0) outcome->code = run_world(bound, &scenario, manner, outcome, &diag);
+    if (diag.n_errors > 0) snprintf(outcome->finding, sizeof outcome->finding, "%s", diag.items[0].text);
+}
+
+static void outcome_fini(struct outcome *outcome)
+{
+    conform_watch_fini(&outcome->watch);
+}
+
+/* --- Verdicts --- */
+
+/* Verdicts being found for one partner. */
+struct finding {
+    struct conform_result *result;
+    int partner;
+};
+
+/* Notes how a check went. Returns `passed`; only the first failure of a scenario is told. */
+__attribute__((format(printf, 5, 6))) static bool judge(struct finding *finding, enum conform_check check, bool passed,
+                                                        double t_s, const char *format, ...)
+{
+    struct conform_result *result = finding->result;
+    if (passed) {
+        if (result->verdicts[check] == CONFORM_NOT_CHECKED) result->verdicts[check] = CONFORM_PASSED;
+        return true;
+    }
+    result->verdicts[check] = CONFORM_FAILED;
+    if (result->code != 0) return false;
+    result->code = SIM_E_GATE;
+    result->partner = finding->partner;
+    result->t_s = t_s;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(result->text, sizeof result->text, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+/* Whether the run came to its end at all. */
+static bool judge_end(struct finding *finding, const struct outcome *outcome)
+{
+    int code = outcome->code;
+    bool passed = judge(finding, CONFORM_ENDS, code == 0, (double)NAN, "%s",
+                        outcome->finding[0] != 0 ? outcome->finding : sim_err_text(code));
+    if (!passed && code != SIM_E_STALLED) finding->result->code = code;
+    return passed;
+}
+
+static void judge_guard(struct finding *finding, const struct outcome *outcome)
+{
+    const struct guard *guard = &outcome->guard;
+    double t_s = sim_s_from_ns(guard->breach_ns);
+    judge(finding, CONFORM_LAWS, guard->breach != GUARD_LAWS, t_s, "%s", guard->text);
+    judge(finding, CONFORM_VIEW, guard->breach != GUARD_VIEW, t_s, "%s", guard->text);
+}
+
+static void judge_rows(struct finding *finding, const struct bound *bound, const struct outcome *outcome)
+{
+    char text[160];
+    double t_s = (double)NAN;
+    bool passed = conform_watch_rows(&outcome->watch, bound->wanted, bound->policy->family, &t_s, text, sizeof text);
+    judge(finding, CONFORM_ROWS, passed, t_s, "%s", text);
+}
+
+/* Whether another run of the same gave the same. */
+static bool judge_same(struct finding *finding, enum conform_check check, const struct outcome *base,
+                       const struct outcome *other)
+{
+    if (other->code != 0)
+        return judge(finding, check, false, (double)NAN, "this run fails: %s",
+                     other->finding[0] != 0 ? other->finding : sim_err_text(other->code));
+    char text[160];
+    double t_s = (double)NAN;
+    bool same = conform_watch_same(&base->watch, &other->watch, &t_s, text, sizeof text);
+    return judge(finding, check, same, t_s, "%s", text);
+}
+
+/* Runs the scenario in another manner and compares. */
+static void compare(struct finding *finding, const struct bound *bound, enum conform_check check,
+                    const struct manner *manner, const struct outcome *base)
+{
+    struct outcome other;
+    run(bound, manner, &other, NULL);
+    if (!manner->ask_twice || judge(finding, check, other.guard.breach != GUARD_RESTLESS,
+                                    sim_s_from_ns(other.guard.breach_ns), "%s", other.guard.text))
+        judge_same(finding, check, base, &other);
+    outcome_fini(&other);
+}
+
+/* One run begins and ends in the middle of another. */
+static void compare_interrupted(struct finding *finding, const struct bound *bound, const struct outcome *base)
+{
+    if (base->guard.n_calls == 0) return;
+    struct outcome outer, inner = {0};
+    run(bound, &(struct manner){.interrupt_at = (base->guard.n_calls + 1) / 2}, &outer, &inner);
+    if (judge_same(finding, CONFORM_STATE, base, &outer)) judge_same(finding, CONFORM_STATE, base, &inner);
+    outcome_fini(&outer);
+    outcome_fini(&inner);
+}
+
+/* The second run: also what it leaves behind in memory. */
+static void compare_again(struct finding *finding, const struct bound *bound, const struct outcome *base)
+{
+    long blocks = mem_live_blocks();
+    compare(finding, bound, CONFORM_REPEATS, &(struct manner){0}, base);
+    long left = mem_live_blocks() - blocks;
+    judge(finding, CONFORM_MEMORY, left == 0, (double)NAN, "%ld blocks are %s", left > 0 ? left : -left,
+          left > 0 ? "never freed" : "freed twice");
+}
+
+static void compare_all(struct finding *finding, const struct bound *bound, const struct outcome *base)
+{
+    bool of_jobs = bound->scenario.jobs.trace.entry != NULL;
+    compare(finding, bound, CONFORM_QUEUE, &(struct manner){.queue = QUEUE_HEAP}, base);
+    if (!of_jobs) compare(finding, bound, CONFORM_STEPS, &(struct manner){.single_step = true}, base);
+    compare_interrupted(finding, bound, base);
+    if (bound->policy->family == POLICY_SCHEDULER)
+        compare(finding, bound, CONFORM_STABLE, &(struct manner){.ask_twice = true}, base);
+}
+
+/* With one partner: all checks with the first, the shorter list with the others. */
+static void run_partner(struct finding *finding, const struct bound *bound)
+{
+    struct outcome base;
+    run(bound, &(struct manner){.check = bound->wanted->n < 1000}, &base, NULL);
+    if (judge_end(finding, &base)) {
+        judge_guard(finding, &base);
+        judge_rows(finding, bound, &base);
+        compare_again(finding, bound, &base);
+        if (finding->partner == 0 || bound->wanted->large) compare_all(finding, bound, &base);
+    }
+    outcome_fini(&base);
+}
+
+static bool has_verdict(int code)
+{
+    return code == 0 || code == SIM_E_GATE || code == SIM_E_POLICY;
+}
+
+int conform_run(const struct conform_suite *suite, const struct policy *policy, const struct conform_case *wanted,
+                struct conform_result *result, struct diag *diag)
+{
+    *result = (struct conform_result){.t_s = (double)NAN};
+    const char *const *partners = conform_partners(policy->family);
+    for (int i = 0; partners[i] != NULL && has_verdict(result->code) && (i == 0 || !wanted->large); i++) {
+        struct bound bound;
+        struct finding finding = {.result = result, .partner = i};
+        bound_init(&bound, suite, policy, wanted);
+        int code = bind(&bound, i, diag);
+        if (code == 0)
+            run_partner(&finding, &bound);
+        else
+            result->code = code;
+        bound_fini(&bound);
+    }
+    if (!has_verdict(result->code) && diag->n_errors == 0)
+        diag_error(diag, result->code, wanted->name, NULL, "%s", result->text);
+    return result->code;
+}

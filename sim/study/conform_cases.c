@@ -1,0 +1,285 @@
+#include "sim/study/conform_cases.h"
+
+#include "sim/core/rng.h"
+#include "sim/core/units.h"
+
+#include <inttypes.h>
+
+#define N_OF(array) (sizeof(array) / sizeof *(array))
+
+/* --- Jobs --- */
+
+struct job {
+    double submit_s, duration_s;
+    int32_t gpus, nodes;
+    double estimate_s; /* negative: the duration */
+};
+
+struct job_details {
+    const char *cluster; /* members of the section */
+    struct job (*job)(int64_t id);
+};
+
+static struct job plain(double submit_s, double duration_s, int32_t gpus)
+{
+    return (struct job){.submit_s = submit_s, .duration_s = duration_s, .gpus = gpus, .estimate_s = -1};
+}
+
+static struct job one_gpu(int64_t id)
+{
+    (void)id;
+    return plain(5, 3, 1);
+}
+
+static struct job no_gpus(int64_t id)
+{
+    return plain((double)id, 4, id % 3 == 0 ? 1 : 0);
+}
+
+static struct job too_large(int64_t id)
+{
+    return plain((double)id, 2, id == 1 ? 17 : 16);
+}
+
+static struct job all_at_once(int64_t id)
+{
+    return plain(0, 1 + (double)(id % 7), 1 + (int32_t)(id % 5));
+}
+
+/* Every second a job comes and one ends. */
+static struct job handover(int64_t id)
+{
+    return plain((double)id, 2, 4);
+}
+
+static struct job equals(int64_t id)
+{
+    (void)id;
+    return plain(1, 1, 2);
+}
+
+static struct job no_time(int64_t id)
+{
+    return plain((double)(id / 3), id % 2 == 0 ? 0 : 1, 1 + (int32_t)(id % 8));
+}
+
+static struct job widest_after_narrow(int64_t id)
+{
+    return plain(0.5 * (double)id, 3, id % 6 == 5 ? 16 : 1);
+}
+
+static struct job nodes_wanted(int64_t id)
+{
+    struct job job = plain(0.25 * (double)id, 1.5, 2 + (int32_t)(id % 7));
+    job.nodes = (int32_t)(id % 3);
+    return job;
+}
+
+/* Some end long before, some long after the time stated. */
+static struct job wrong_estimates(int64_t id)
+{
+    struct job job = plain(0.5 * (double)id, 4, 1 + (int32_t)(id * 5 % 13));
+    job.estimate_s = (double)((id % 3) * (id % 5));
+    return job;
+}
+
+/* Each is shorter than the one before, so that preemptive schedulers stack them. */
+static struct job shorter_and_shorter(int64_t id)
+{
+    return plain((double)id, 100 - 2 * (double)id, 16);
+}
+
+static struct job odd_nanoseconds(int64_t id)
+{
+    return plain((double)id * 0.333333333, (double)(id * id % 11) * 0.777777777, 1 + (int32_t)(id % 3));
+}
+
+/* The cluster is empty for days between them. */
+static struct job far_apart(int64_t id)
+{
+    return plain(1e6 * (double)id, 7200, 8);
+}
+
+/* Weeks of one wide job before minutes of narrow ones. */
+static struct job long_and_short(int64_t id)
+{
+    return id == 0 ? plain(0, 2e6, 15) : plain(60.0 * (double)id, 60, 1 + (int32_t)(id % 4));
+}
+
+static struct job whole_nodes(int64_t id)
+{
+    return plain((double)(id / 4), 1 + (double)(id % 3), id % 2 == 0 ? 4 : 8);
+}
+
+static struct job random_job(int64_t id)
+{
+    struct rng rng;
+    rng_init(&rng, 7, 0, "conformance", (uint64_t)id);
+    double submit_s = 0.9 * ((double)id + rng_uniform(&rng));
+    int32_t gpus = 1 << rng_below(&rng, 5);
+    return plain(submit_s, rng_exponential(&rng, 2.6), gpus > 12 ? 12 : gpus);
+}
+
+#define CLUSTER(nodes, gpus) "\"nodes\": " #nodes ", \"gpus_per_node\": " #gpus
+#define JOBS(title, count, rejected, site, function)                                                                   \
+    {.name = title, .n = count, .n_rejected = rejected, .details = &(const struct job_details){site, function}}
+
+static const struct conform_case job_cases[] = {
+    JOBS("no jobs", 0, 0, CLUSTER(2, 8), one_gpu),
+    JOBS("one job, one GPU", 1, 0, CLUSTER(1, 1), one_gpu),
+    JOBS("queue for one GPU", 20, 0, CLUSTER(1, 1), one_gpu),
+    JOBS("jobs without GPUs", 30, 0, CLUSTER(1, 2), no_gpus),
+    JOBS("larger than the cluster", 3, 1, CLUSTER(2, 8), too_large),
+    JOBS("all at once", 60, 0, CLUSTER(3, 4), all_at_once),
+    JOBS("handover", 40, 0, CLUSTER(2, 4), handover),
+    JOBS("equal jobs", 50, 0, CLUSTER(2, 3), equals),
+    JOBS("no run time", 60, 0, CLUSTER(1, 8), no_time),
+    JOBS("wide behind narrow", 60, 0, CLUSTER(2, 8), widest_after_narrow),
+    JOBS("nodes wanted", 60, 0, CLUSTER(3, 4), nodes_wanted),
+    JOBS("whole nodes", 60, 0, CLUSTER(3, 4), whole_nodes),
+    JOBS("wrong estimates", 60, 0, CLUSTER(4, 4), wrong_estimates),
+    JOBS("shorter and shorter", 40, 0, CLUSTER(2, 8), shorter_and_shorter),
+    JOBS("odd nanoseconds", 80, 0, CLUSTER(1, 4), odd_nanoseconds),
+    JOBS("far apart", 10, 0, CLUSTER(2, 4), far_apart),
+    JOBS("long and short", 60, 0, CLUSTER(2, 8), long_and_short),
+    JOBS("unlimited", 60, 0, "\"unlimited\": true", all_at_once),
+    {.name = "ten thousand", .n = 10000, .large = true, .details = &(const struct job_details){CLUSTER(4, 4), random_job}},
+};
+
+static void add_time(struct text *json, const char *key, double seconds)
+{
+    sim_ns ns = sim_ns_from_s(seconds);
+    text_printf(json, "\"%s\": \"%" PRId64 ".%09" PRId64 "s\", ", key, ns / SIM_NS_PER_S, ns % SIM_NS_PER_S);
+}
+
+static void add_job(struct text *json, const struct job *job)
+{
+    text_add(json, "{");
+    add_time(json, "submit", job->submit_s);
+    add_time(json, "duration", job->duration_s);
+    if (job->estimate_s >= 0) add_time(json, "estimate", job->estimate_s);
+    if (job->nodes > 0) text_printf(json, "\"nodes\": %d, ", job->nodes);
+    text_printf(json, "\"gpus\": %d}", job->gpus);
+}
+
+static void add_jobs(const struct conform_case *wanted, const char *scheduler, const char *placement, struct text *json)
+{
+    const struct job_details *details = wanted->details;
+    text_printf(json, "{\n  \"name\": \"%s\",\n  \"cluster\": {%s},\n  \"jobs\": {\n    \"scheduler\": \"%s\", "
+                      "\"placement\": \"%s\",\n    \"trace\": {\"format\": \"inline-jobs\", \"jobs\": [",
+                wanted->name, details->cluster, scheduler, placement);
+    for (size_t i = 0; i < wanted->n; i++) {
+        struct job job = details->job((int64_t)i);
+        text_add(json, i == 0 ? "\n      " : ",\n      ");
+        add_job(json, &job);
+    }
+    text_add(json, "]}\n  }\n}\n");
+}
+
+/* --- Requests --- */
+
+struct request_details {
+    int replicas, blocks;
+    const char *cost, *trace;
+};
+
+#define OPERATORS "\"operators\""
+#define AFFINE                                                                                                         \
+    "{\"kind\": \"affine\", \"prefill\": {\"fixed\": \"9ms\", \"per_token\": \"60us\"}, "                                   \
+    "\"decode\": {\"fixed\": \"11ms\", \"per_sequence\": \"20us\", \"per_context_token\": \"30ns\"}}"
+#define EQUAL_STEPS                                                                                                    \
+    "{\"kind\": \"affine\", \"prefill\": {\"fixed\": \"10ms\"}, \"decode\": {\"fixed\": \"10ms\"}}"
+#define ARRIVE(process, rate) "\"arrival\": {\"process\": \"" process "\", \"rate\": \"" rate "\"}"
+#define FIXED(what, tokens) "\"" what "\": {\"distribution\": \"fixed\", \"tokens\": " #tokens "}"
+#define UNIFORM(what, min, max) "\"" what "\": {\"distribution\": \"uniform\", \"min\": " #min ", \"max\": " #max "}"
+#define REQUESTS(title, count, replicas, blocks, cost, arrival, prompt, output)                                        \
+    {.name = title, .n = count,                                                                                        \
+     .details = &(const struct request_details){replicas, blocks, cost, arrival ", " prompt ", " output}}
+
+static const struct conform_case request_cases[] = {
+    REQUESTS("one request", 1, 1, 1000, OPERATORS, ARRIVE("fixed", "1/s"), FIXED("prompt", 100), FIXED("output", 5)),
+    REQUESTS("one token each", 50, 2, 1000, AFFINE, ARRIVE("poisson", "20/s"), UNIFORM("prompt", 1, 500), FIXED("output", 1)),
+    REQUESTS("one token in, one out", 40, 2, 1000, AFFINE, ARRIVE("poisson", "90/s"), FIXED("prompt", 1), FIXED("output", 1)),
+    REQUESTS("all at once", 200, 3, 400, AFFINE, ARRIVE("fixed", "1000000000/s"), UNIFORM("prompt", 1, 300),
+             UNIFORM("output", 1, 80)),
+    REQUESTS("equal lengths, equal gaps", 100, 2, 200, AFFINE, ARRIVE("fixed", "10/s"), FIXED("prompt", 64),
+             FIXED("output", 32)),
+    REQUESTS("scarce blocks", 200, 2, 60, OPERATORS, ARRIVE("poisson", "30/s"), UNIFORM("prompt", 1, 300),
+             UNIFORM("output", 1, 300)),
+    REQUESTS("room for one", 40, 2, 9, AFFINE, ARRIVE("poisson", "20/s"), UNIFORM("prompt", 60, 70), UNIFORM("output", 1, 60)),
+    REQUESTS("a single block", 30, 2, 2, AFFINE, ARRIVE("poisson", "20/s"), UNIFORM("prompt", 1, 12), UNIFORM("output", 1, 4)),
+    {.name = "some never fit", .n = 60, .may_reject = true, .details = &(const struct request_details){
+         1, 30, AFFINE, ARRIVE("poisson", "5/s") ", " UNIFORM("prompt", 1, 700) ", " UNIFORM("output", 1, 100)}},
+    REQUESTS("long prompts", 60, 2, 4000, AFFINE, ARRIVE("poisson", "3/s"), UNIFORM("prompt", 1000, 9000),
+             UNIFORM("output", 1, 200)),
+    REQUESTS("long outputs", 30, 2, 1000, AFFINE, ARRIVE("poisson", "1/s"), FIXED("prompt", 16), UNIFORM("output", 500, 3000)),
+    REQUESTS("far apart", 10, 3, 400, AFFINE, ARRIVE("fixed", "0.001/s"), FIXED("prompt", 64), FIXED("output", 32)),
+    REQUESTS("bursts", 300, 4, 300, AFFINE, "\"arrival\": {\"process\": \"gamma\", \"rate\": \"30/s\", \"cv\": 6}",
+             UNIFORM("prompt", 1, 300), UNIFORM("output", 1, 100)),
+    REQUESTS("closed loop", 120, 2, 300, AFFINE,
+             "\"arrival\": {\"process\": \"closed\", \"users\": 8, \"think\": \"200ms\"}", UNIFORM("prompt", 1, 300),
+             UNIFORM("output", 1, 80)),
+    REQUESTS("users who do not think, boundaries that coincide", 120, 3, 300, EQUAL_STEPS,
+             "\"arrival\": {\"process\": \"closed\", \"users\": 6, \"think\": \"0s\"}", FIXED("prompt", 64),
+             UNIFORM("output", 1, 8)),
+    {.name = "ten thousand", .n = 10000, .large = true, .details = &(const struct request_details){
+         4, 900, AFFINE, ARRIVE("poisson", "60/s") ", " UNIFORM("prompt", 1, 200) ", " UNIFORM("output", 1, 40)}},
+};
+
+static void add_requests(const struct conform_case *wanted, const char *batching, const char *routing, struct text *json)
+{
+    const struct request_details *details = wanted->details;
+    text_printf(json,
+                "{\n  \"name\": \"%s\", \"seed\": 3,\n"
+                "  \"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"},\n"
+                "  \"services\": {\"chat\": {\n    \"llm\": \"mistral-7b\", \"replicas\": %d, \"kv\": {\"blocks\": %d},\n"
+                "    \"cost\": %s,\n    \"batching\": \"%s\", \"routing\": \"%s\",\n"
+                "    \"trace\": {\"format\": \"generate\", \"count\": %zu,\n      %s}\n  }}\n}\n",
+                wanted->name, details->replicas, details->blocks, details->cost, batching, routing, wanted->n,
+                details->trace);
+}
+
+/* --- All --- */
+
+static bool is_of_jobs(enum policy_family family)
+{
+    return family == POLICY_SCHEDULER || family == POLICY_PLACEMENT;
+}
+
+const struct conform_case *conform_cases(enum policy_family family, size_t *n)
+{
+    *n = is_of_jobs(family) ? N_OF(job_cases) : N_OF(request_cases);
+    return is_of_jobs(family) ? job_cases : request_cases;
+}
+
+const char *const *conform_partners(enum policy_family family)
+{
+    static const char *const partners[POLICY_FAMILY_COUNT][4] = {
+        [POLICY_BATCHING] = {"round-robin", "least-outstanding"},
+        [POLICY_ROUTING] = {"vllm-v0"},
+        [POLICY_SCHEDULER] = {"consolidated", "first-fit", "counted"},
+        [POLICY_PLACEMENT] = {"fifo-skip", "srtf", "easy"},
+    };
+    return partners[family];
+}
+
+const char *conform_key(enum policy_family family)
+{
+    static const char *const keys[] = {[POLICY_BATCHING] = "services.chat.batching",
+                                       [POLICY_ROUTING] = "services.chat.routing",
+                                       [POLICY_SCHEDULER] = "jobs.scheduler",
+                                       [POLICY_PLACEMENT] = "jobs.placement"};
+    return keys[family];
+}
+
+void conform_case_json(const struct conform_case *wanted, enum policy_family family, const char *policy,
+                       const char *partner, struct text *json)
+{
+    switch (family) {
+    case POLICY_SCHEDULER: add_jobs(wanted, policy, partner, json); break;
+    case POLICY_PLACEMENT: add_jobs(wanted, partner, policy, json); break;
+    case POLICY_BATCHING: add_requests(wanted, policy, partner, json); break;
+    case POLICY_ROUTING: add_requests(wanted, partner, policy, json); break;
+    case POLICY_FAMILY_COUNT: break;
+    }
+}

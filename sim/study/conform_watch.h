@@ -1,0 +1,54 @@
+/* What a conformance run emits, as far as it can be checked and compared: a hash of all results, the decisions one by one, and
+ * whether rows make sense. */
+#ifndef ORRERY_STUDY_CONFORM_WATCH_H
+#define ORRERY_STUDY_CONFORM_WATCH_H
+
+#include "sim/store/hash_sink.h"
+#include "sim/study/conform_cases.h"
+#include "sim/world/tee.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct watched_decision {
+    double t_s;
+    int64_t subject;
+    uint64_t mark; /* of all that the decision says */
+    char action[16];
+};
+
+struct conform_watch {
+    struct hash_sink results;
+    struct tee tee;
+    char hash[HASH_HEX_CHARS];
+    size_t n_decisions, capacity;
+    struct watched_decision *decisions;
+    size_t n;            /* jobs or requests expected */
+    unsigned char *seen; /* [n] */
+    size_t n_rows, n_rejected;
+    int64_t gaps, gaps_expected; /* between tokens */
+    double finished, gpu_s, preemptions, prompt_tokens, output_tokens; /* sums over the rows, for the metrics */
+    char problem[120];   /* of a row, the first */
+    double problem_s;
+};
+
+/* For `n` jobs or requests. Returns 0 or SIM_E_NOMEM; conform_watch_fini may be called in either case. */
+int conform_watch_init(struct conform_watch *watch, size_t n);
+void conform_watch_fini(struct conform_watch *watch); /* also of a zeroed one */
+
+/* Where the rows go; the watch must stay where it is. */
+struct sink conform_watch_sink(struct conform_watch *watch);
+
+/* Once all rows are there. Returns 0 or SIM_E_NOMEM. */
+int conform_watch_end(struct conform_watch *watch);
+
+/* Whether every job or request was there once, came to its end, and made sense; if not, when and how. */
+bool conform_watch_rows(const struct conform_watch *watch, const struct conform_case *wanted, enum policy_family family,
+                        double *t_s, char *text, size_t text_bytes);
+
+/* Whether both emitted the same; if not, the first decision that differs. */
+bool conform_watch_same(const struct conform_watch *a, const struct conform_watch *b, double *t_s, char *text,
+                        size_t text_bytes);
+
+#endif

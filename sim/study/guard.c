@@ -1,0 +1,220 @@
+#include "sim/study/guard.h"
+
+#include "sim/core/err.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The state that the world keeps; the policy's own lies behind it. */
+struct guarded {
+    struct guard *guard;
+    int64_t gpus_in_use, n_pending, n_running;
+    uint64_t running; /* sum of the marks of the running jobs */
+    _Alignas(16) char inner[];
+};
+
+__attribute__((format(printf, 4, 5))) static void breach(struct guard *guard, enum guard_breach kind, sim_ns now,
+                                                         const char *format, ...)
+{
+    if (guard->breach != GUARD_NOTHING) return;
+    guard->breach = kind;
+    guard->breach_ns = now;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(guard->text, sizeof guard->text, format, arguments);
+    va_end(arguments);
+}
+
+static void count_call(struct guard *guard)
+{
+    if (++guard->n_calls == guard->interrupt_at) guard->interrupt(guard->context);
+}
+
+static int guarded_init(void *state, const void *params, struct diag *diag)
+{
+    struct guarded *guarded = state;
+    guarded->guard = *(struct guard *const *)params;
+    const struct policy *inner = guarded->guard->inner;
+    return inner->init == NULL ? 0 : inner->init(guarded->inner, guarded->guard->inner_params, diag);
+}
+
+static void guarded_fini(void *state)
+{
+    struct guarded *guarded = state;
+    const struct policy *inner = guarded->guard->inner;
+    if (inner->fini != NULL) inner->fini(guarded->inner);
+}
+
+/* --- Fingerprints of what is shown --- */
+
+static uint64_t mix(uint64_t sum, const void *bytes, size_t n)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < n; i++) sum = (sum ^ at[i]) * UINT64_C(0x100000001b3); /* FNV-1a */
+    return sum;
+}
+
+static const uint64_t empty_mix = UINT64_C(0xcbf29ce484222325);
+
+static uint64_t mix_requests(uint64_t sum, const struct request_view *request)
+{
+    for (; request != NULL; request = request->next) sum = mix(sum, request, sizeof *request);
+    return sum;
+}
+
+static uint64_t replica_print(const struct replica_view *view)
+{
+    uint64_t sum = mix(empty_mix, view, sizeof *view);
+    sum = mix_requests(sum, view->waiting);
+    sum = mix_requests(sum, view->prefilling);
+    return mix_requests(sum, view->oldest_decoding);
+}
+
+static uint64_t fleet_print(const struct fleet_view *view, const struct request_view *request)
+{
+    uint64_t sum = mix(empty_mix, view, sizeof *view);
+    sum = mix(sum, view->loads, (size_t)view->n_replicas * sizeof *view->loads);
+    return mix(sum, request, sizeof *request);
+}
+
+static uint64_t cluster_print(const struct cluster_view *view, const struct job_view *job)
+{
+    uint64_t sum = mix(empty_mix, view, sizeof *view);
+    if (view->node_free_gpus != NULL) sum = mix(sum, view->node_free_gpus, (size_t)view->n_nodes * sizeof(int32_t));
+    return mix(sum, job, sizeof *job);
+}
+
+static void check_print(struct guard *guard, uint64_t before, uint64_t after, sim_ns now)
+{
+    if (before != after) breach(guard, GUARD_VIEW, now, "it changed what it was shown");
+}
+
+/* --- Schedulers --- */
+
+static void check_cluster(struct guarded *guarded, const struct cluster_view *view)
+{
+    struct guard *guard = guarded->guard;
+    sim_ns now = view->now_ns;
+    bool limited = view->total_gpus < INT64_MAX;
+    if (view->free_gpus < 0 || (limited && view->free_gpus + guarded->gpus_in_use != view->total_gpus))
+        breach(guard, GUARD_LAWS, now, "%" PRId64 " GPUs free and %" PRId64 " held by running jobs are not the %" PRId64
+               " of the cluster", view->free_gpus, guarded->gpus_in_use, view->total_gpus);
+    if (view->n_pending != guarded->n_pending || view->n_running != guarded->n_running)
+        breach(guard, GUARD_LAWS, now, "%" PRId64 " jobs wait and %" PRId64 " run, but the view says %" PRId64
+               " and %" PRId64, guarded->n_pending, guarded->n_running, view->n_pending, view->n_running);
+    int64_t on_nodes = 0;
+    for (int32_t node = 0; node < view->n_nodes; node++) on_nodes += view->node_free_gpus[node];
+    if (view->n_nodes > 0 && on_nodes != view->free_gpus)
+        breach(guard, GUARD_LAWS, now, "%" PRId64 " GPUs are free, but %" PRId64 " on the nodes", view->free_gpus, on_nodes);
+}
+
+static void guarded_notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    static const struct {
+        int pending, running;
+    } effects[] = {[JOB_EVENT_SUBMIT] = {+1, 0},
+                   [JOB_EVENT_START] = {-1, +1},
+                   [JOB_EVENT_PREEMPT] = {+1, -1},
+                   [JOB_EVENT_FINISH] = {0, -1}};
+    struct guarded *guarded = state;
+    const struct scheduler *inner = (const void *)guarded->guard->inner;
+    guarded->n_pending += effects[note->event].pending;
+    guarded->n_running += effects[note->event].running;
+    guarded->gpus_in_use += effects[note->event].running * note->job->gpus;
+    uint64_t mark = mix(empty_mix, &note->job->sequence, sizeof note->job->sequence);
+    guarded->running += effects[note->event].running > 0 ? mark : effects[note->event].running < 0 ? -mark : 0;
+    check_cluster(guarded, view);
+    uint64_t before = cluster_print(view, note->job);
+    inner->notify(guarded->inner, view, note);
+    check_print(guarded->guard, before, cluster_print(view, note->job), view->now_ns);
+}
+
+static int guarded_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    struct guarded *guarded = state;
+    struct guard *guard = guarded->guard;
+    const struct scheduler *inner = (const void *)guard->inner;
+    count_call(guard);
+    check_cluster(guarded, view);
+    int code = inner->decide(guarded->inner, view, plan);
+    check_cluster(guarded, view);
+    if (code < 0 || !guard->ask_twice || view->n_pending > 0) return code;
+    uint64_t running = guarded->running;
+    code = inner->decide(guarded->inner, view, plan);
+    if (guarded->running != running)
+        breach(guard, GUARD_RESTLESS, view->now_ns, "nobody waits, and it preempts running jobs all the same");
+    return code;
+}
+
+/* --- The other families --- */
+
+static int guarded_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    struct guarded *guarded = state;
+    count_call(guarded->guard);
+    uint64_t before = replica_print(view);
+    int code = ((const struct batcher *)(const void *)guarded->guard->inner)->compose(guarded->inner, view, plan);
+    check_print(guarded->guard, before, replica_print(view), view->now_ns);
+    return code;
+}
+
+static int guarded_route(void *state, const struct fleet_view *view, const struct request_view *request)
+{
+    struct guarded *guarded = state;
+    count_call(guarded->guard);
+    uint64_t before = fleet_print(view, request);
+    int replica = ((const struct router *)(const void *)guarded->guard->inner)->route(guarded->inner, view, request);
+    check_print(guarded->guard, before, fleet_print(view, request), view->now_ns);
+    return replica;
+}
+
+static bool guarded_possible(void *state, const struct cluster_view *view, const struct job_view *job)
+{
+    struct guarded *guarded = state;
+    uint64_t before = cluster_print(view, job);
+    bool possible = ((const struct placer *)(const void *)guarded->guard->inner)->possible(guarded->inner, view, job);
+    check_print(guarded->guard, before, cluster_print(view, job), view->now_ns);
+    return possible;
+}
+
+static int guarded_place(void *state, const struct cluster_view *view, const struct job_view *job,
+                         struct placement *placement)
+{
+    struct guarded *guarded = state;
+    count_call(guarded->guard);
+    uint64_t before = cluster_print(view, job);
+    int code = ((const struct placer *)(const void *)guarded->guard->inner)->place(guarded->inner, view, job, placement);
+    check_print(guarded->guard, before, cluster_print(view, job), view->now_ns);
+    return code;
+}
+
+static void watch_calls(struct guard *guard)
+{
+    switch (guard->inner->family) {
+    case POLICY_SCHEDULER:
+        guard->watched.scheduler.notify = guarded_notify;
+        guard->watched.scheduler.decide = guarded_decide;
+        break;
+    case POLICY_BATCHING: guard->watched.batcher.compose = guarded_compose; break;
+    case POLICY_ROUTING: guard->watched.router.route = guarded_route; break;
+    case POLICY_PLACEMENT: /* what a placer leaves out means something */
+        if (guard->watched.placer.possible != NULL) guard->watched.placer.possible = guarded_possible;
+        if (guard->watched.placer.place != NULL) guard->watched.placer.place = guarded_place;
+        break;
+    case POLICY_FAMILY_COUNT: break;
+    }
+}
+
+void guard_lay(struct guard *guard, struct config_variant *variant)
+{
+    *guard = (struct guard){.self = guard, .inner = variant->entry, .inner_params = variant->params};
+    memcpy(&guard->watched, guard->inner, policy_family_bytes(guard->inner->family));
+    guard->watched.policy.state_bytes = sizeof(struct guarded) + guard->inner->state_bytes;
+    guard->watched.policy.init = guarded_init;
+    guard->watched.policy.fini = guarded_fini;
+    watch_calls(guard);
+    variant->entry = &guard->watched;
+    variant->params = &guard->self;
+}

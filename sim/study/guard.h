@@ -1,0 +1,48 @@
+/* A policy under watch: to the world it is the policy itself, but every call goes through checks of what the world shows and
+ * of what the policy does to it.
+ *
+ *     GPUs are conserved at every change and decision of a scheduler: free + held by running jobs = all, on the nodes too
+ *     what a policy is shown is afterwards as it was before
+ *     a scheduler that is asked once more when nobody waits does nothing (when `ask_twice`)
+ *
+ * It can also be interrupted in the middle of a call, to let another run begin and end there. */
+#ifndef ORRERY_STUDY_GUARD_H
+#define ORRERY_STUDY_GUARD_H
+
+#include "sim/core/config.h"
+#include "sim/world/policy.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum guard_breach { GUARD_NOTHING, GUARD_LAWS, GUARD_VIEW, GUARD_RESTLESS };
+
+enum { GUARD_TEXT_CHARS = 160 };
+
+struct guard {
+    struct guard *self; /* what the policy's state finds it by */
+    const struct policy *inner;
+    const void *inner_params;
+    bool ask_twice;
+    int64_t interrupt_at; /* number of the call, from 1; 0: never */
+    void (*interrupt)(void *context);
+    void *context;
+    /* What was seen. */
+    int64_t n_calls;          /* decisions asked for */
+    enum guard_breach breach; /* the first */
+    sim_ns breach_ns;
+    char text[GUARD_TEXT_CHARS];
+    union {
+        struct policy policy;
+        struct scheduler scheduler;
+        struct batcher batcher;
+        struct router router;
+        struct placer placer;
+    } watched;
+};
+
+/* Puts the guard between the world and the policy of a bound scenario: `variant` is where it is named. The guard must
+ * outlive the world. The members above "what was seen" may be set afterwards. */
+void guard_lay(struct guard *guard, struct config_variant *variant);
+
+#endif

@@ -1,0 +1,345 @@
+/* The conformance suite: every listed policy passes it, and policies that are wrong in the ways it looks for do not. */
+#include "policies/registry.h"
+#include "sim/cli/families.h"
+#include "sim/core/mem.h"
+#include "sim/study/conform.h"
+#include "tests/harness.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct catalog catalog = {.root = "configs"};
+
+/* --- Listed policies --- */
+
+static void run_listed(const struct policy *policy, bool large)
+{
+    const struct conform_suite suite = {.families = cli_families(NULL), .catalog = &catalog};
+    size_t n;
+    const struct conform_case *cases = conform_cases(policy->family, &n);
+    for (size_t i = 0; i < n; i++) {
+        struct conform_result result;
+        struct diag diag;
+        if (cases[i].large != large) continue;
+        diag_init(&diag);
+        conform_run(&suite, policy, &cases[i], &result, &diag);
+        if (!CHECK_EQ_INT(result.code, 0)) printf("\n  %s, %s: %s", policy->name, cases[i].name, result.text);
+        for (int k = 0; k < CONFORM_N_CHECKS; k++) CHECK(result.verdicts[k] != CONFORM_FAILED);
+        CHECK_EQ_INT(result.verdicts[CONFORM_REPEATS], CONFORM_PASSED);
+        CHECK_EQ_INT(result.verdicts[CONFORM_QUEUE], CONFORM_PASSED);
+    }
+}
+
+static void every_policy_conforms(void)
+{
+    struct policy_table table = policy_registry();
+    for (size_t i = 0; i < table.n; i++) run_listed(table.policies[i], false);
+}
+
+static void every_policy_conforms_at_length(void)
+{
+    struct policy_table table = policy_registry();
+    for (size_t i = 0; i < table.n; i++) run_listed(table.policies[i], true);
+}
+
+static void every_family_has_scenarios_and_partners(void)
+{
+    for (int family = 0; family < POLICY_FAMILY_COUNT; family++) {
+        size_t n;
+        conform_cases((enum policy_family)family, &n);
+        CHECK(n >= 15);
+        enum policy_family met = (enum policy_family[]){[POLICY_BATCHING] = POLICY_ROUTING,
+                                                        [POLICY_ROUTING] = POLICY_BATCHING,
+                                                        [POLICY_SCHEDULER] = POLICY_PLACEMENT,
+                                                        [POLICY_PLACEMENT] = POLICY_SCHEDULER}[family];
+        const char *const *partners = conform_partners((enum policy_family)family);
+        CHECK(partners[0] != NULL);
+        for (; *partners != NULL; partners++) CHECK(policy_find(met, *partners) != NULL);
+    }
+}
+
+/* --- Policies that are wrong --- */
+
+/* The one policy under test, behind the listed ones. */
+static bool alternative(const void *context, const char *family, size_t index, struct config_alternative *out)
+{
+    const struct policy *policy = context;
+    struct config_families listed = cli_families(NULL);
+    bool mine = strcmp(policy_family_name(policy->family), family) == 0;
+    if (!mine || index > 0) return listed.alternative(listed.context, family, index - mine, out);
+    *out = (struct config_alternative){.name = policy->name, .entry = policy};
+    return true;
+}
+
+/* The policy fails this check in this scenario, with this text. */
+static void check_caught(const struct policy *policy, const char *scenario, enum conform_check check, int code,
+                         const char *text)
+{
+    const struct conform_suite suite = {.families = {.alternative = alternative, .context = policy}, .catalog = &catalog};
+    size_t n, i = 0;
+    const struct conform_case *cases = conform_cases(policy->family, &n);
+    while (i + 1 < n && strcmp(cases[i].name, scenario) != 0) i++;
+    struct conform_result result;
+    struct diag diag;
+    diag_init(&diag);
+    CHECK_EQ_INT(conform_run(&suite, policy, &cases[i], &result, &diag), code);
+    CHECK_EQ_INT(diag.n_errors, 0);
+    for (int k = 0; k < CONFORM_N_CHECKS; k++)
+        if ((k == (int)check) != (result.verdicts[k] == CONFORM_FAILED) && k <= (int)check)
+            CHECK_EQ_STR(conform_check_name((enum conform_check)k), "another verdict");
+    if (strstr(result.text, text) == NULL) CHECK_EQ_STR(result.text, text);
+}
+
+/* A scheduler that starts whatever fits, oldest first, from a list of its own; each fault below bends it. */
+struct bent_job {
+    const struct job_view *next;
+};
+
+struct bent {
+    const struct job_view *first;
+    void *block;
+    int64_t n_calls;
+};
+
+static struct bent_job *slot(const struct job_view *job)
+{
+    return job_view_slot(job);
+}
+
+static void bent_notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    (void)view;
+    const struct job_view **link = &((struct bent *)state)->first;
+    if (note->event == JOB_EVENT_SUBMIT || note->event == JOB_EVENT_PREEMPT) {
+        while (*link != NULL) link = &slot(*link)->next;
+        slot(note->job)->next = NULL;
+        *link = note->job;
+    } else if (note->event == JOB_EVENT_START) {
+        while (*link != note->job) link = &slot(*link)->next;
+        *link = slot(note->job)->next;
+    }
+}
+
+static void start_all(struct bent *bent, struct job_plan *plan, const char *reason)
+{
+    for (const struct job_view *job = bent->first, *next; job != NULL; job = next) {
+        next = slot(job)->next;
+        job_plan_start(plan, job, reason);
+    }
+}
+
+typedef int decide_fn(void *state, const struct cluster_view *view, struct job_plan *plan);
+
+static struct scheduler bent_scheduler(decide_fn *decide)
+{
+    return (struct scheduler){.policy = {.abi = POLICY_ABI, .size = sizeof(struct scheduler), .family = POLICY_SCHEDULER,
+                                         .name = "bent", .summary = "", .source = "", .state_bytes = sizeof(struct bent)},
+                              .job_bytes = sizeof(struct bent_job), .notify = bent_notify, .decide = decide};
+}
+
+static void catch_scheduler(decide_fn *decide, const char *scenario, enum conform_check check, int code, const char *text)
+{
+    const struct scheduler scheduler = bent_scheduler(decide);
+    check_caught(&scheduler.policy, scenario, check, code, text);
+}
+
+static int straight(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    (void)view;
+    start_all(state, plan, "it fits");
+    return 0;
+}
+
+static int starts_twice(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    const struct job_view *first = ((struct bent *)state)->first;
+    straight(state, view, plan);
+    if (first != NULL && first->state == JOB_RUNNING) job_plan_start(plan, first, "once more");
+    return 0;
+}
+
+static int sleeps_for_ever(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    (void)state, (void)view, (void)plan;
+    return 0;
+}
+
+/* Wakes up all the time and does nothing. */
+static int never_rests(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    (void)state;
+    if (view->n_pending > 0) job_plan_wake_at(plan, view->now_ns + 1);
+    return 0;
+}
+
+static int reads_the_future(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    const struct job_view *first = ((struct bent *)state)->first;
+    if (first != NULL) job_view_remaining_ns(view, first);
+    return straight(state, view, plan);
+}
+
+/* Counts over all runs of the process. */
+static int counts_for_ever(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    static int64_t n_calls;
+    return ++n_calls % 7 == 0 && view->n_running > 0 ? 0 : straight(state, view, plan);
+}
+
+/* Counts over one run at a time, which init starts anew. */
+static int64_t calls_since_init;
+
+static int start_counting(void *state, const void *params, struct diag *diag)
+{
+    (void)state, (void)params, (void)diag;
+    calls_since_init = 0;
+    return 0;
+}
+
+static int counts_one_run(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    return ++calls_since_init % 7 == 0 && view->n_running > 0 ? 0 : straight(state, view, plan);
+}
+
+static int spoils_the_view(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    int code = straight(state, view, plan);
+    if (view->n_running > 3) ((struct cluster_view *)(uintptr_t)view)->free_gpus -= 1;
+    return code;
+}
+
+static int forgets_memory(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    struct bent *bent = state;
+    if (bent->block == NULL) bent->block = mem_alloc(64);
+    return straight(state, view, plan);
+}
+
+/* The job that runs gives way to itself, whether anybody waits or not. */
+static int is_restless(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    struct bent *bent = state;
+    static const struct job_view *last;
+    if (++bent->n_calls > 1 && view->n_pending == 0 && view->n_running == 1 && last != NULL && last->state == JOB_RUNNING)
+        job_plan_preempt(plan, last, "on second thoughts");
+    else
+        last = bent->first, start_all(bent, plan, "it fits");
+    return 0;
+}
+
+static void faults_of_schedulers_are_caught(void)
+{
+    const char *busy = "all at once";
+    catch_scheduler(starts_twice, busy, CONFORM_ENDS, SIM_E_POLICY, "which is running (reason: once more)");
+    catch_scheduler(reads_the_future, busy, CONFORM_ENDS, SIM_E_POLICY, "without having declared it");
+    catch_scheduler(sleeps_for_ever, busy, CONFORM_ENDS, SIM_E_GATE, "60 jobs wait for ever");
+    catch_scheduler(never_rests, busy, CONFORM_ENDS, SIM_E_GATE, "no progress");
+    catch_scheduler(spoils_the_view, busy, CONFORM_LAWS, SIM_E_GATE, "held by running jobs are not the 12 of the cluster");
+    catch_scheduler(counts_for_ever, busy, CONFORM_REPEATS, SIM_E_GATE, "differs");
+    catch_scheduler(forgets_memory, busy, CONFORM_MEMORY, SIM_E_GATE, "blocks are never freed");
+    catch_scheduler(is_restless, "one job, one GPU", CONFORM_STABLE, SIM_E_GATE, "nobody waits");
+}
+
+static void state_outside_of_the_state_is_caught(void)
+{
+    struct scheduler scheduler = bent_scheduler(counts_one_run);
+    scheduler.policy.init = start_counting;
+    check_caught(&scheduler.policy, "all at once", CONFORM_STATE, SIM_E_GATE, "differs");
+}
+
+static void a_straight_scheduler_passes(void)
+{
+    const struct scheduler scheduler = bent_scheduler(straight);
+    const struct conform_suite suite = {.families = {.alternative = alternative, .context = &scheduler.policy},
+                                        .catalog = &catalog};
+    size_t n;
+    const struct conform_case *cases = conform_cases(POLICY_SCHEDULER, &n);
+    for (size_t i = 0; i < n && !cases[i].large; i++) {
+        struct conform_result result;
+        struct diag diag;
+        diag_init(&diag);
+        CHECK_EQ_INT(conform_run(&suite, &scheduler.policy, &cases[i], &result, &diag), 0);
+    }
+}
+
+/* --- Of the other families --- */
+
+static int routes_beyond(void *state, const struct fleet_view *view, const struct request_view *request)
+{
+    (void)state, (void)request;
+    return view->n_replicas;
+}
+
+static int routes_by_address(void *state, const struct fleet_view *view, const struct request_view *request)
+{
+    static uint32_t n_calls;
+    (void)state, (void)request;
+    return (int)(n_calls++ % (uint32_t)view->n_replicas);
+}
+
+static int spoils_the_time(void *state, const struct fleet_view *view, const struct request_view *request)
+{
+    (void)state, (void)request;
+    ((struct fleet_view *)(uintptr_t)view)->now_ns++;
+    return 0;
+}
+
+static void catch_router(int (*route)(void *, const struct fleet_view *, const struct request_view *),
+                         enum conform_check check, int code, const char *text)
+{
+    const struct router router = {.policy = {.abi = POLICY_ABI, .size = sizeof(struct router), .family = POLICY_ROUTING,
+                                             .name = "bent", .summary = "", .source = ""},
+                                  .route = route};
+    check_caught(&router.policy, "bursts", check, code, text);
+}
+
+static int over_commits(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    for (const struct request_view *request = view->waiting; request != NULL && !batch_plan_full(plan); request = request->next)
+        batch_plan_prefill(plan, request, request->prompt_tokens);
+    plan->decode = true;
+    return 0;
+}
+
+static void catch_batcher(int (*compose)(void *, const struct replica_view *, struct batch_plan *), enum conform_check check,
+                          const char *text)
+{
+    const struct batcher batcher = {.policy = {.abi = POLICY_ABI, .size = sizeof(struct batcher),
+                                               .family = POLICY_BATCHING, .name = "bent", .summary = "", .source = "",
+                                               .state_bytes = sizeof(int64_t)},
+                                    .compose = compose};
+    check_caught(&batcher.policy, "scarce blocks", check, SIM_E_POLICY, text);
+}
+
+static int places_anywhere(void *state, const struct cluster_view *view, const struct job_view *job,
+                           struct placement *placement)
+{
+    (void)state, (void)view;
+    placement_add(placement, 0, job->gpus);
+    return 1;
+}
+
+static void faults_of_others_are_caught(void)
+{
+    catch_router(routes_beyond, CONFORM_ENDS, SIM_E_POLICY, "'bent'");
+    catch_router(routes_by_address, CONFORM_REPEATS, SIM_E_GATE, "decision 1 differs: 'route' of 0");
+    catch_router(spoils_the_time, CONFORM_VIEW, SIM_E_GATE, "changed what it was shown");
+    catch_batcher(over_commits, CONFORM_ENDS, "'bent'");
+    const struct placer placer = {.policy = {.abi = POLICY_ABI, .size = sizeof(struct placer), .family = POLICY_PLACEMENT,
+                                             .name = "bent", .summary = "", .source = ""},
+                                  .place = places_anywhere};
+    check_caught(&placer.policy, "all at once", CONFORM_ENDS, SIM_E_POLICY, "GPUs that are not free");
+}
+
+TEST_SUITE(conformance)
+{
+    TEST(every_family_has_scenarios_and_partners);
+    TEST(every_policy_conforms);
+    TEST(every_policy_conforms_at_length);
+    TEST(a_straight_scheduler_passes);
+    TEST(faults_of_schedulers_are_caught);
+    TEST(state_outside_of_the_state_is_caught);
+    TEST(faults_of_others_are_caught);
+}

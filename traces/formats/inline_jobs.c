@@ -1,0 +1,126 @@
+/* Jobs that stand in the scenario itself, for small cases that should be one file:
+ *
+ *     "trace": {"format": "inline-jobs", "jobs": [{"submit": "0s", "duration": "5min", "gpus": 4}, ...]}
+ *
+ * In the order of their submission; a job's id is its place in the list, from 0. */
+#include "traces/registry.h"
+#include "traces/transform.h"
+
+#include "sim/core/mem.h"
+
+#include <math.h>
+
+struct inline_job {
+    sim_ns submit_ns, duration_ns;
+    double estimate_s; /* NAN: the duration */
+    int64_t gpus, nodes;
+};
+
+struct inline_params {
+    struct trace_transform transform;
+    struct config_list jobs; /* struct inline_job */
+};
+
+struct inline_stream {
+    struct stream stream;
+    const struct inline_params *params;
+    size_t next;
+};
+
+static const struct inline_job *job_at(const struct inline_params *params, size_t i)
+{
+    return (const struct inline_job *)params->jobs.items + i;
+}
+
+static int inline_next(struct stream *stream, union trace_record *record, struct diag *diag)
+{
+    (void)diag;
+    struct inline_stream *list = (struct inline_stream *)stream;
+    if (list->next == list->params->jobs.n) return 0;
+    const struct inline_job *job = job_at(list->params, list->next);
+    record->job = (struct job_record){
+        .id = (int64_t)list->next++,
+        .submit_ns = job->submit_ns,
+        .duration_ns = job->duration_ns,
+        .estimate_ns = isnan(job->estimate_s) ? job->duration_ns : sim_ns_from_s(job->estimate_s),
+        .gpus = (int32_t)job->gpus,
+        .nodes = (int32_t)job->nodes,
+        .gpu_milli = 1000,
+        .group = "",
+        .user = "",
+    };
+    return 1;
+}
+
+static struct source_place inline_place(const struct stream *stream)
+{
+    const struct inline_stream *list = (const struct inline_stream *)stream;
+    size_t n = list->params->jobs.n;
+    return (struct source_place){.row = (int64_t)list->next, .done_frac = n > 0 ? (double)list->next / (double)n : 1};
+}
+
+static bool inline_note(const struct stream *stream, size_t index, struct source_note *note)
+{
+    (void)stream, (void)index, (void)note;
+    return false;
+}
+
+static void inline_close(struct stream *stream)
+{
+    mem_free(stream);
+}
+
+static const struct stream_ops inline_ops = {
+    .next = inline_next, .place = inline_place, .note = inline_note, .close = inline_close};
+
+static int check_order(const struct inline_params *params, const char *where, struct diag *diag)
+{
+    for (size_t i = 1; i < params->jobs.n; i++)
+        if (job_at(params, i)->submit_ns < job_at(params, i - 1)->submit_ns)
+            return diag_error(diag, SIM_E_CONFIG, where, "write the jobs in the order of their submission",
+                              "job %zu of \"jobs\" is submitted before the one above it", i);
+    return 0;
+}
+
+static int open_jobs(const void *params, const struct source_options *options, struct job_source **source,
+                     struct diag *diag)
+{
+    const struct inline_params *inline_params = params;
+    int code = check_order(inline_params, options->where, diag);
+    if (code != 0) return code;
+    struct inline_stream *list = mem_zalloc(1, sizeof *list);
+    if (list == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    list->stream.ops = &inline_ops;
+    list->params = inline_params;
+    struct stream *stream = &list->stream;
+    code = transform_open(&inline_params->transform, options, false, stream, &stream, diag);
+    return code != 0 ? code : stream_to_jobs(stream, source, diag);
+}
+
+#define FIELD(name) offsetof(struct inline_job, name)
+static const struct config_field job_fields[] = {
+    {.name = "submit", .kind = CONFIG_TIME, .offset = FIELD(submit_ns), .value = "0s", .min = 0, .max = 9e9,
+     .help = "time of submission"},
+    {.name = "duration", .kind = CONFIG_TIME, .flags = CONFIG_REQUIRED, .offset = FIELD(duration_ns), .min = 0, .max = 9e9,
+     .help = "run time on the GPUs asked for"},
+    {.name = "estimate", .kind = CONFIG_QUANTITY, .dim = UNIT_TIME, .flags = CONFIG_OPTIONAL, .offset = FIELD(estimate_s),
+     .min = 0, .max = 9e9, .help = "what the user said it would take; by default the duration"},
+    {.name = "gpus", .kind = CONFIG_INT, .offset = FIELD(gpus), .value = "1", .min = 0, .max = INT32_MAX,
+     .help = "GPUs asked for"},
+    {.name = "nodes", .kind = CONFIG_INT, .offset = FIELD(nodes), .value = "0", .min = 0, .max = INT32_MAX,
+     .help = "nodes asked for; 0: free choice"},
+    {0}};
+#undef FIELD
+
+static const struct config_field params[] = {
+    TRACE_TIME_PARAMS,
+    {.name = "jobs", .kind = CONFIG_LIST, .flags = CONFIG_REQUIRED, .offset = offsetof(struct inline_params, jobs),
+     .fields = job_fields, .elem_bytes = sizeof(struct inline_job), .help = "the jobs, in the order of their submission"},
+    {0}};
+
+const struct trace_format trace_inline_jobs = {.name = "inline-jobs",
+                                               .summary = "jobs that stand in the scenario itself",
+                                               .source = "",
+                                               .params = params,
+                                               .params_bytes = sizeof(struct inline_params),
+                                               .open_jobs = open_jobs};
