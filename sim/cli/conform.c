@@ -186,8 +186,8 @@ static int print_failures(struct conforming *all, const struct policy *policy, c
     return 0;
 }
 
-static void write_policy(struct conforming *all, const struct policy *policy, const struct conform_case *cases, size_t n,
-                         const struct conform_result *results)
+static void write_policy(struct conforming *all, const struct policy *policy, const struct conform_case *cases,
+                         size_t n, const struct conform_result *results)
 {
     const struct plugin *plugin = plugins_of(all->plugins, policy);
     json_write_open(&all->json, NULL, '{');
@@ -236,7 +236,9 @@ static int conform_named(struct conforming *all, const char *name)
         struct config_alternative alternative;
         const struct config_families *families = &all->suite.families;
         for (size_t i = 0;
-             code == 0 && families->alternative(families->context, policy_family_name((enum policy_family)family), i, &alternative); i++) {
+             code == 0 &&
+             families->alternative(families->context, policy_family_name((enum policy_family)family), i, &alternative);
+             i++) {
             if (n_names < sizeof names / sizeof *names) names[n_names++] = alternative.name;
             if (strcmp(alternative.name, name) != 0) continue;
             n_found++;
@@ -279,8 +281,9 @@ static int end(struct conforming *all, int code)
     text_fini(&all->text);
     arena_fini(&all->arena);
     if (code != 0 || all->code == 0) return code;
-    return diag_error(&all->cli->diag, all->code, NULL, all->options->keep == NULL ? "--keep DIR writes the scenarios" : NULL,
-                      "%s", all->code == SIM_E_POLICY ? "the policy is at fault" : "the policy does not conform");
+    return diag_error(&all->cli->diag, all->code, NULL,
+                      all->options->keep == NULL ? "--keep DIR writes the scenarios" : NULL, "%s",
+                      all->code == SIM_E_POLICY ? "the policy is at fault" : "the policy does not conform");
 }
 
 static int run_suite(struct cli *cli, const struct conform_options *options, const struct plugins *plugins,
@@ -322,7 +325,8 @@ static void print_checks(FILE *out)
 #undef CHECK_TEXT
     };
     fprintf(out, "\nWhat is checked, in small scenarios that have caught policies before:\n");
-    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) fprintf(out, "  %-9s%s\n", checks[i].name, checks[i].text);
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+        fprintf(out, "  %-9s%s\n", checks[i].name, checks[i].text);
 }
 
 const struct verb verb_conform = {

@@ -72,8 +72,7 @@ static int bind(struct bound *bound, int partner, struct diag *diag)
                            : config_parse(bound->wanted->name, ".", json.chars, json.length, &bound->config, diag);
     text_fini(&json);
     if (code == 0) code = lay_settings(bound->suite, policy, bound->config, diag);
-    if (code == 0)
-        code = scenario_bind(bound->config, &bound->suite->families, &bound->arena, &bound->scenario, diag);
+    if (code == 0) code = scenario_bind(bound->config, &bound->suite->families, &bound->arena, &bound->scenario, diag);
     return code;
 }
 

@@ -30,7 +30,7 @@ enum conform_check {
 #define CONFORM_ENUM(id, name, text) id,
     CONFORM_CHECKS(CONFORM_ENUM)
 #undef CONFORM_ENUM
-    CONFORM_N_CHECKS
+        CONFORM_N_CHECKS
 };
 
 enum conform_verdict { CONFORM_NOT_CHECKED, CONFORM_PASSED, CONFORM_FAILED };

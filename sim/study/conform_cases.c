@@ -165,8 +165,9 @@ static void add_job(struct text *json, const struct job *job)
 static void add_jobs(const struct conform_case *wanted, const char *scheduler, const char *placement, struct text *json)
 {
     const struct job_details *details = wanted->details;
-    text_printf(json, "{\n  \"name\": \"%s\",\n  \"cluster\": {%s},\n  \"jobs\": {\n    \"scheduler\": \"%s\", "
-                      "\"placement\": \"%s\",\n    \"trace\": {\"format\": \"inline-jobs\", \"jobs\": [",
+    text_printf(json,
+                "{\n  \"name\": \"%s\",\n  \"cluster\": {%s},\n  \"jobs\": {\n    \"scheduler\": \"%s\", "
+                "\"placement\": \"%s\",\n    \"trace\": {\"format\": \"inline-jobs\", \"jobs\": [",
                 wanted->name, details->cluster, scheduler, placement);
     for (size_t i = 0; i < wanted->n; i++) {
         struct job job = details->job((int64_t)i);
@@ -226,17 +227,18 @@ static const struct conform_case request_cases[] = {
          4, 900, AFFINE, ARRIVE("poisson", "60/s") ", " UNIFORM("prompt", 1, 200) ", " UNIFORM("output", 1, 40)}},
 };
 
-static void add_requests(const struct conform_case *wanted, const char *batching, const char *routing, struct text *json)
+static void add_requests(const struct conform_case *wanted, const char *batching, const char *routing,
+                         struct text *json)
 {
     const struct request_details *details = wanted->details;
-    text_printf(json,
-                "{\n  \"name\": \"%s\", \"seed\": 3,\n"
-                "  \"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"},\n"
-                "  \"services\": {\"chat\": {\n    \"llm\": \"mistral-7b\", \"replicas\": %d, \"kv\": {\"blocks\": %d},\n"
-                "    \"cost\": %s,\n    \"batching\": \"%s\", \"routing\": \"%s\",\n"
-                "    \"trace\": {\"format\": \"generate\", \"count\": %zu,\n      %s}\n  }}\n}\n",
-                wanted->name, details->replicas, details->blocks, details->cost, batching, routing, wanted->n,
-                details->trace);
+    text_printf(
+        json,
+        "{\n  \"name\": \"%s\", \"seed\": 3,\n"
+        "  \"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"},\n"
+        "  \"services\": {\"chat\": {\n    \"llm\": \"mistral-7b\", \"replicas\": %d, \"kv\": {\"blocks\": %d},\n"
+        "    \"cost\": %s,\n    \"batching\": \"%s\", \"routing\": \"%s\",\n"
+        "    \"trace\": {\"format\": \"generate\", \"count\": %zu,\n      %s}\n  }}\n}\n",
+        wanted->name, details->replicas, details->blocks, details->cost, batching, routing, wanted->n, details->trace);
 }
 
 /* --- All --- */

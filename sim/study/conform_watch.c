@@ -64,7 +64,8 @@ static int on_request(void *context, const struct request_row *row)
     bool one_token = row->output_tokens == 1;
     bool ok = row->queue_s >= 0 && row->queue_s < row->ttft_s && row->ttft_s <= row->e2e_s;
     ok = ok && (one_token ? row->e2e_s == row->ttft_s : row->e2e_s > row->ttft_s);
-    ok = ok && (one_token || (row->tpot_s <= row->max_gap_s + 1e-9 && row->max_gap_s <= row->e2e_s - row->ttft_s + 1e-9));
+    ok = ok &&
+         (one_token || (row->tpot_s <= row->max_gap_s + 1e-9 && row->max_gap_s <= row->e2e_s - row->ttft_s + 1e-9));
     if (!ok) note(watch, row->arrival_s, "the times of request %" PRId64 " do not fit together", row->id);
     return 0;
 }
@@ -92,7 +93,8 @@ static int on_metric(void *context, const struct metric_row *row)
                 {"request.prompt_tokens.sum", watch->prompt_tokens},
                 {"request.output_tokens.sum", watch->output_tokens}};
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
-        if (strcmp(row->name, sums[i].name) == 0 && !is_near(row->value, sums[i].expected, 1e-9 * fabs(sums[i].expected)))
+        if (strcmp(row->name, sums[i].name) == 0 &&
+            !is_near(row->value, sums[i].expected, 1e-9 * fabs(sums[i].expected)))
             note(watch, (double)NAN, "%s is %.9g, the rows add up to %.9g", row->name, row->value, sums[i].expected);
     return 0;
 }
@@ -190,8 +192,9 @@ bool conform_watch_same(const struct conform_watch *a, const struct conform_watc
     if (i < n) {
         const struct watched_decision *x = &a->decisions[i], *y = &b->decisions[i];
         *t_s = fmin(x->t_s, y->t_s);
-        snprintf(text, text_bytes, "decision %zu differs: '%s' of %" PRId64 " at %.9g s, and now '%s' of %" PRId64
-                 " at %.9g s", i + 1, x->action, x->subject, x->t_s, y->action, y->subject, y->t_s);
+        snprintf(text, text_bytes,
+                 "decision %zu differs: '%s' of %" PRId64 " at %.9g s, and now '%s' of %" PRId64 " at %.9g s", i + 1,
+                 x->action, x->subject, x->t_s, y->action, y->subject, y->t_s);
     } else if (a->n_decisions != b->n_decisions) {
         const struct conform_watch *longer = a->n_decisions > n ? a : b;
         *t_s = longer->decisions[n].t_s;

@@ -99,15 +99,18 @@ static void check_cluster(struct guarded *guarded, const struct cluster_view *vi
     sim_ns now = view->now_ns;
     bool limited = view->total_gpus < INT64_MAX;
     if (view->free_gpus < 0 || (limited && view->free_gpus + guarded->gpus_in_use != view->total_gpus))
-        breach(guard, GUARD_LAWS, now, "%" PRId64 " GPUs free and %" PRId64 " held by running jobs are not the %" PRId64
-               " of the cluster", view->free_gpus, guarded->gpus_in_use, view->total_gpus);
+        breach(guard, GUARD_LAWS, now,
+               "%" PRId64 " GPUs free and %" PRId64 " held by running jobs are not the %" PRId64 " of the cluster",
+               view->free_gpus, guarded->gpus_in_use, view->total_gpus);
     if (view->n_pending != guarded->n_pending || view->n_running != guarded->n_running)
-        breach(guard, GUARD_LAWS, now, "%" PRId64 " jobs wait and %" PRId64 " run, but the view says %" PRId64
-               " and %" PRId64, guarded->n_pending, guarded->n_running, view->n_pending, view->n_running);
+        breach(guard, GUARD_LAWS, now,
+               "%" PRId64 " jobs wait and %" PRId64 " run, but the view says %" PRId64 " and %" PRId64,
+               guarded->n_pending, guarded->n_running, view->n_pending, view->n_running);
     int64_t on_nodes = 0;
     for (int32_t node = 0; node < view->n_nodes; node++) on_nodes += view->node_free_gpus[node];
     if (view->n_nodes > 0 && on_nodes != view->free_gpus)
-        breach(guard, GUARD_LAWS, now, "%" PRId64 " GPUs are free, but %" PRId64 " on the nodes", view->free_gpus, on_nodes);
+        breach(guard, GUARD_LAWS, now, "%" PRId64 " GPUs are free, but %" PRId64 " on the nodes", view->free_gpus,
+               on_nodes);
 }
 
 static void guarded_notify(void *state, const struct cluster_view *view, const struct job_note *note)
@@ -185,7 +188,8 @@ static int guarded_place(void *state, const struct cluster_view *view, const str
     struct guarded *guarded = state;
     count_call(guarded->guard);
     uint64_t before = cluster_print(view, job);
-    int code = ((const struct placer *)(const void *)guarded->guard->inner)->place(guarded->inner, view, job, placement);
+    int code =
+        ((const struct placer *)(const void *)guarded->guard->inner)->place(guarded->inner, view, job, placement);
     check_print(guarded->guard, before, cluster_print(view, job), view->now_ns);
     return code;
 }

@@ -28,12 +28,8 @@ ban 'allocation goes through sim/core/mem.h' "$(call 'malloc|calloc|realloc|free
 ban 'reads the clock: only sim/cli may' "$(call 'time|clock|gettimeofday|clock_gettime|nanosleep|sleep|usleep')" '^sim/cli/'
 ban 'prints: only sim/cli may; others fill a diag or a struct text' \
     "$(call 'printf|puts|putchar|perror|vprintf')|(stdout|stderr)[^a-z]" '^sim/cli/|^sim/core/check\.c:'
-<<<<<<< HEAD
-ban 'ends the process: only main does, and SIM_BUG; workers of a sweep are processes of their own' \
-    "$(call 'exit|_exit|abort|quick_exit')" '^sim/core/check\.c:|^sim/study/workers\.c:.*_exit'
-=======
-ban 'ends the process: only main does, SIM_BUG, and a child its own' "$(call 'exit|_exit|abort|quick_exit')" '^sim/(core/check|cli/conform_child)\.c:'
->>>>>>> f8bc998 (Conform: the suite that every policy passes, as a verb, on built-in ones and plug-ins; jobs that stand in the scenario itself)
+ban 'ends the process: only main does, and SIM_BUG; workers of a sweep and runs of conform are processes of their own' \
+    "$(call 'exit|_exit|abort|quick_exit')" '^sim/core/check\.c:|^sim/(study/workers|cli/conform_child)\.c:.*_exit'
 ban 'reads the environment: only sim/cli may' "$(call 'getenv|secure_getenv|setenv|putenv')" '^sim/cli/'
 ban 'asserts by check.h' "$(call assert)"
 
