@@ -1,80 +1,56 @@
 #include "analysis/calibrate/report.h"
 
-#include "analysis/calibrate/svg.h"
+#include "analysis/plot/plot.h"
 
 #include <math.h>
 #include <stdio.h>
 
-enum { TITLE_CHARS = 160, LEGEND_STEP = 18 };
+enum { TITLE_CHARS = 160 };
 
 static const double us = 1e6;
 static const double guide_share = 0.2; /* of the lines beside the diagonal */
 
-static void add_title(struct text *svg, double width, double height, const char *gpu, const char *set, const char *what,
-                      const char *subtitle)
+static void make_title(char title[TITLE_CHARS], const char *gpu, const char *set, const char *what)
 {
-    char title[TITLE_CHARS];
-    snprintf(title, sizeof title, "%s, %s: %s", gpu, set, what);
-    svg_open(svg, width, height, title, subtitle);
+    snprintf(title, TITLE_CHARS, "%s, %s: %s", gpu, set, what);
 }
 
 /* --- Predicted over measured --- */
 
-/* What a plot shows for a row, in microseconds: predicted when it was held out, else by the fit. */
-static struct plot_point row_point(const struct fold_report *report, size_t row)
+/* The points of every operator in turn, in microseconds. */
+struct scatter {
+    double *measured, *predicted;
+    struct plot_series series[LLM_OPERATOR_COUNT];
+    size_t n_series;
+};
+
+/* Predicted when it was held out, else by the fit. Returns 0 or -1: out of memory. */
+static int scatter_init(struct scatter *scatter, const struct fold_report *report)
 {
     const double *predicted_s = report->n_folds > 0 ? report->held_out_s : report->fitted_s;
-    return (struct plot_point){us * report->rows[row].measured_s, us * predicted_s[row]};
-}
-
-/* The points of an operator; `points` has room for all rows. Returns how many. */
-static size_t collect_points(const struct fold_report *report, enum llm_operator op, struct plot_point *points)
-{
     size_t n = 0;
-    for (size_t i = 0; i < report->n_rows; i++)
-        if (report->rows[i].op == op) points[n++] = row_point(report, i);
-    return n;
-}
-
-/* The decades that all points lie in, the same for both axes. */
-static void find_decades(const struct fold_report *report, double *low, double *high)
-{
-    *low = (double)INFINITY;
-    *high = 0.0;
-    for (size_t i = 0; i < report->n_rows; i++) {
-        const struct plot_point point = row_point(report, i);
-        *low = fmin(*low, fmin(point.x, point.y));
-        *high = fmax(*high, fmax(point.x, point.y));
-    }
-    plot_fit_decades(low, high);
-}
-
-static void draw_guides(const struct plot *plot, double low, double high)
-{
-    const double more = 1.0 + guide_share, less = 1.0 - guide_share;
-    plot_line(plot, low, low * more, high / more, high, SVG_FAINT, true);
-    plot_line(plot, low / less, low, high, high * less, SVG_FAINT, true);
-    plot_line(plot, low, low, high, high, SVG_INK, false);
-}
-
-static void draw_operators(const struct plot *plot, const struct fold_report *report)
-{
-    struct plot_point *points = mem_zalloc(report->n_rows + 1, sizeof *points);
-    if (points == NULL) {
-        plot->svg->failed = true;
-        return;
-    }
-    size_t n_series = 0;
+    *scatter = (struct scatter){.measured = mem_zalloc(report->n_rows + 1, sizeof *scatter->measured),
+                                .predicted = mem_zalloc(report->n_rows + 1, sizeof *scatter->predicted)};
+    if (scatter->measured == NULL || scatter->predicted == NULL) return -1;
     for (int op = 0; op < LLM_OPERATOR_COUNT; op++) {
-        const size_t n = collect_points(report, (enum llm_operator)op, points);
-        if (n == 0) continue;
-        const double y = plot->top + 18.0 + LEGEND_STEP * (double)n_series;
-        plot_points(plot, points, n, svg_colour(n_series));
-        svg_dot(plot->svg, plot->left + 16.0, y - 4.0, 4.0, svg_colour(n_series), false);
-        svg_label(plot->svg, plot->left + 27.0, y, SVG_START, SVG_INK, llm_operator_name((enum llm_operator)op));
-        n_series++;
+        const size_t first = n;
+        for (size_t i = 0; i < report->n_rows; i++) {
+            if (report->rows[i].op != (enum llm_operator)op) continue;
+            scatter->measured[n] = us * report->rows[i].measured_s;
+            scatter->predicted[n++] = us * predicted_s[i];
+        }
+        if (n == first) continue;
+        scatter->series[scatter->n_series++] =
+            (struct plot_series){.name = llm_operator_name((enum llm_operator)op), .n = n - first,
+                                 .x = scatter->measured + first, .y = scatter->predicted + first};
     }
-    mem_free(points);
+    return 0;
+}
+
+static void scatter_fini(struct scatter *scatter)
+{
+    mem_free(scatter->measured);
+    mem_free(scatter->predicted);
 }
 
 static void describe_error(const struct calibrated_class *class, char subtitle[TITLE_CHARS])
@@ -82,26 +58,32 @@ static void describe_error(const struct calibrated_class *class, char subtitle[T
     const struct fold_report *report = &class->report;
     const bool is_held_out = report->n_folds > 0;
     const struct fit_error *error = is_held_out ? &report->held_out.cuts[CUT_ALL] : &report->fit.cuts[CUT_ALL];
-    snprintf(subtitle, TITLE_CHARS, "%zu rows, %s%s: error median %.1f %%, p90 %.1f %%; dashed: +-20 %%",
-             report->n_rows, is_held_out ? "held out by " : "fitted", is_held_out ? class->held_out_by : "",
-             100.0 * error->median, 100.0 * error->p90);
+    snprintf(subtitle, TITLE_CHARS, "%zu rows, %s%s: error median %.1f %%, p90 %.1f %%", report->n_rows,
+             is_held_out ? "held out by " : "fitted", is_held_out ? class->held_out_by : "", 100.0 * error->median,
+             100.0 * error->p90);
 }
 
 void report_scatter(const char *gpu, const struct calibrated_set *set, enum kernel_class class, struct text *svg)
 {
+    static const struct plot_line guides[] = {{PLOT_RATIO, 1.0, "equal", false},
+                                              {PLOT_RATIO, 1.0 + guide_share, "20 % off", true},
+                                              {PLOT_RATIO, 1.0 - guide_share, NULL, true}};
     const struct calibrated_class *found = set->classes[class];
-    double low, high;
-    char subtitle[TITLE_CHARS];
-    find_decades(&found->report, &low, &high);
+    struct scatter scatter;
+    char title[TITLE_CHARS], subtitle[TITLE_CHARS];
+    make_title(title, gpu, set->name, kernel_class_info(class)->name);
     describe_error(found, subtitle);
-    add_title(svg, 600.0, 620.0, gpu, set->name, kernel_class_info(class)->name, subtitle);
-    const struct plot plot = {.svg = svg, .left = 80.0, .top = 60.0, .width = 490.0, .height = 490.0,
-                              .x = {"measured (us)", low, high, true, false},
-                              .y = {"predicted (us)", low, high, true, false}};
-    plot_axes(&plot);
-    draw_operators(&plot, &found->report);
-    draw_guides(&plot, low, high);
-    svg_close(svg);
+    if (scatter_init(&scatter, &found->report) == 0) {
+        const struct plot_chart chart = {
+            .kind = PLOT_SCATTER, .title = title, .subtitle = subtitle, .is_square = true, .width = 600.0,
+            .x = {"measured (us)", PLOT_LOG, 0.0, 0.0}, .y = {"predicted (us)", PLOT_LOG, 0.0, 0.0},
+            .n_series = scatter.n_series, .series = scatter.series,
+            .n_lines = sizeof guides / sizeof guides[0], .lines = guides};
+        plot_svg(&chart, svg);
+    } else {
+        svg->failed = true;
+    }
+    scatter_fini(&scatter);
 }
 
 /* --- Error by band --- */
@@ -120,66 +102,61 @@ static bool has_bands(const struct calibrated_class *class)
     return false;
 }
 
-/* The largest p90 of all bands, in percent. */
-static double worst_p90(const struct calibrated_set *set)
-{
-    double worst = 0.01;
-    for (int i = 0; i < KERNEL_CLASS_COUNT; i++) {
-        if (set->classes[i] == NULL) continue;
-        const struct fold_report *report = &set->classes[i]->report;
-        for (int band = 0; band < BANDS; band++) {
-            worst = fmax(worst, band_error(&report->fit, band)->p90);
-            worst = fmax(worst, band_error(&report->held_out, band)->p90);
-        }
-    }
-    return 100.0 * worst;
-}
+/* Median and p90 of every band, in percent; NAN where it has no rows. */
+struct band_errors {
+    double median[BANDS], p90[BANDS];
+    char name[TITLE_CHARS];
+};
 
-/* A whisker from the median up to the p90, with a dot at each. */
-static void draw_error(const struct plot *plot, double x, const struct fit_error *error, const char *colour,
-                       bool is_hollow)
+static void find_errors(const struct fit_cuts *cuts, struct band_errors *errors)
 {
-    if (error->rows == 0) return;
-    const double median = plot_y(plot, 100.0 * error->median), p90 = plot_y(plot, 100.0 * error->p90);
-    svg_line(plot->svg, x, median, x, p90, colour, is_hollow);
-    svg_line(plot->svg, x - 3.0, p90, x + 3.0, p90, colour, false);
-    svg_dot(plot->svg, x, median, 4.0, colour, is_hollow);
-}
-
-static void draw_class(const struct plot *plot, const struct fold_report *report, size_t series, size_t n_series,
-                       const char *name)
-{
-    const char *colour = svg_colour(series);
-    const double slot = plot->width / BANDS, step = 0.8 * slot / (double)n_series;
     for (int band = 0; band < BANDS; band++) {
-        const double x = plot->left + slot * (band + 0.1) + step * ((double)series + 0.3);
-        draw_error(plot, x, band_error(&report->fit, band), colour, false);
-        draw_error(plot, x + 0.4 * step, band_error(&report->held_out, band), colour, true);
+        const struct fit_error *error = band_error(cuts, band);
+        errors->median[band] = error->rows > 0 ? 100.0 * error->median : (double)NAN;
+        errors->p90[band] = error->rows > 0 ? 100.0 * error->p90 : (double)NAN;
     }
-    const double y = plot->top + 18.0 + LEGEND_STEP * (double)series;
-    svg_dot(plot->svg, plot->left + plot->width + 16.0, y - 4.0, 4.0, colour, false);
-    svg_label(plot->svg, plot->left + plot->width + 27.0, y, SVG_START, SVG_INK, name);
+}
+
+static struct plot_series error_series(const struct band_errors *errors, unsigned colour, bool is_held_out)
+{
+    return (struct plot_series){.name = errors->name, .is_reference = is_held_out, .colour = colour, .n = BANDS,
+                                .y = errors->median, .low = errors->median, .high = errors->p90};
+}
+
+/* Two series per class, which share a colour: of the fit, and of what was held out. Returns how many. */
+static size_t find_series(const struct calibrated_set *set, struct band_errors errors[2 * KERNEL_CLASS_COUNT],
+                          struct plot_series series[2 * KERNEL_CLASS_COUNT])
+{
+    size_t n = 0;
+    for (int c = 0; c < KERNEL_CLASS_COUNT; c++) {
+        if (!has_bands(set->classes[c])) continue;
+        const struct fold_report *report = &set->classes[c]->report;
+        const char *name = kernel_class_info((enum kernel_class)c)->name;
+        const unsigned colour = 1 + (unsigned)(n / 2) % PLOT_COLOURS;
+        find_errors(&report->fit, &errors[n]);
+        snprintf(errors[n].name, TITLE_CHARS, "%s", name);
+        series[n] = error_series(&errors[n], colour, false);
+        n++;
+        find_errors(&report->held_out, &errors[n]);
+        snprintf(errors[n].name, TITLE_CHARS, "%s, held out", name);
+        series[n] = error_series(&errors[n], colour, true);
+        n++;
+    }
+    return n;
 }
 
 void report_bands(const char *gpu, const struct calibrated_set *set, struct text *svg)
 {
-    add_title(svg, 860.0, 460.0, gpu, set->name, "error by tokens per call",
-              "dot: median, bar: p90; filled: fit, hollow and dashed: held out");
-    const struct plot plot = {.svg = svg, .left = 80.0, .top = 60.0, .width = 600.0, .height = 330.0,
-                              .x = {"tokens per call", 0.0, BANDS, false, true},
-                              .y = {"|predicted / measured - 1| (%)", 0.0, plot_round_up(worst_p90(set)), false, false}};
-    plot_axes(&plot);
-    for (int band = 0; band < BANDS; band++) {
-        const double slot = plot.width / BANDS, x = plot.left + slot * band;
-        svg_label(svg, x + slot / 2.0, plot.top + plot.height + 19.0, SVG_MIDDLE, SVG_INK,
-                  fit_cut_name((enum fit_cut)(CUT_1_16 + band)));
-        if (band > 0) svg_line(svg, x, plot.top, x, plot.top + plot.height, SVG_GRID, false);
-    }
-    size_t n_series = 0, series = 0;
-    for (int c = 0; c < KERNEL_CLASS_COUNT; c++) n_series += has_bands(set->classes[c]);
-    for (int c = 0; c < KERNEL_CLASS_COUNT; c++)
-        if (has_bands(set->classes[c]))
-            draw_class(&plot, &set->classes[c]->report, series++, n_series,
-                       kernel_class_info((enum kernel_class)c)->name);
-    svg_close(svg);
+    struct band_errors errors[2 * KERNEL_CLASS_COUNT];
+    struct plot_series series[2 * KERNEL_CLASS_COUNT];
+    const char *bands[BANDS];
+    char title[TITLE_CHARS];
+    make_title(title, gpu, set->name, "error by tokens per call");
+    for (int band = 0; band < BANDS; band++) bands[band] = fit_cut_name((enum fit_cut)(CUT_1_16 + band));
+    const struct plot_chart chart = {
+        .kind = PLOT_DOTS, .title = title, .subtitle = "dot: median, whisker: up to the 90th percentile",
+        .x = {.title = "tokens per call"}, .y = {.title = "|predicted / measured - 1| (%)"},
+        .n_categories = BANDS, .categories = bands, .n_series = find_series(set, errors, series), .series = series,
+        .width = 860.0, .height = 460.0};
+    plot_svg(&chart, svg);
 }

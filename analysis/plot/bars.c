@@ -1,4 +1,5 @@
 /* Bars and dots: one per category and series, side by side, with intervals. */
+#include "analysis/plot/bar_places.h"
 #include "analysis/plot/mark.h"
 
 #include "analysis/plot/text_width.h"
@@ -6,49 +7,27 @@
 #include <math.h>
 #include <string.h>
 
-static const double group_share = 0.78, widest_px = 56.0, least_px = 1.0; /* of a category's width; of a bar */
-enum { MOST_VALUES = 32 };                                                /* bars that have their value written above */
+static const double widest_px = 56.0, least_px = 1.0; /* of a bar */
+enum { MOST_VALUES = 32 };                            /* bars that have their value written above */
 
-/* Series that stand side by side: a reference stands on the bar of its colour. */
-static bool has_place(const struct plot_chart *chart, size_t i)
-{
-    return !chart->series[i].is_reference || chart->kind == PLOT_DOTS || style_partner(chart, i) == chart->n_series;
-}
-
-static size_t count_places(const struct plot_chart *chart)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < chart->n_series; i++) n += has_place(chart, i);
-    return n > 0 ? n : 1;
-}
-
-static size_t place_of(const struct plot_chart *chart, size_t series)
-{
-    size_t place = 0;
-    if (!has_place(chart, series)) series = style_partner(chart, series);
-    for (size_t i = 0; i < series; i++) place += has_place(chart, i);
-    return place;
-}
-
-struct bar_place {
+struct bar_sizes {
     double step_px; /* from one bar of a category to the next */
     double width_px;
     size_t n;
 };
 
-static struct bar_place find_places(const struct frame *frame)
+static struct bar_sizes find_sizes(const struct frame *frame)
 {
     const size_t n_categories = frame->chart->n_categories > 0 ? frame->chart->n_categories : 1;
     const double slot_px = (frame->data.right - frame->data.left) / (double)n_categories;
-    const size_t n = count_places(frame->chart);
-    const double step_px = fmin(group_share * slot_px / (double)n, widest_px);
-    return (struct bar_place){step_px, step_px > 6.0 ? step_px - 1.0 : step_px, n};
+    const size_t n = bar_places(frame->chart);
+    const double step_px = fmin(BAR_GROUP_SHARE * slot_px / (double)n, widest_px);
+    return (struct bar_sizes){step_px, step_px > 6.0 ? step_px - 1.0 : step_px, n};
 }
 
-static double centre_px(const struct frame *frame, const struct bar_place *places, size_t series, size_t category)
+static double centre_px(const struct frame *frame, const struct bar_sizes *sizes, size_t series, size_t category)
 {
-    const double place = (double)place_of(frame->chart, series) - ((double)places->n - 1.0) / 2.0;
-    return scale_px(&frame->x, (double)category) + place * places->step_px;
+    return scale_px(&frame->x, (double)category) + bar_place(frame->chart, series) * sizes->step_px;
 }
 
 static double base_px(const struct frame *frame)
@@ -59,23 +38,23 @@ static double base_px(const struct frame *frame)
 
 /* The value above its bar, where there is room and no interval. */
 static void draw_value(const struct frame *frame, const struct plot_series *series, size_t i, double x, double y,
-                       const struct bar_place *places)
+                       const struct bar_sizes *sizes)
 {
     char label[TICK_LABEL_BYTES];
     if (series->low != NULL || series->high != NULL) return;
     number_label(series->y[i], label);
-    if (text_width_px(label, strlen(label), STYLE_SMALL_PX) > places->step_px + 4.0) return;
+    if (text_width_px(label, strlen(label), STYLE_SMALL_PX) > sizes->step_px + 4.0) return;
     const double room = series->y[i] < 0.0 ? 12.0 : -4.0;
     draw_label(frame->svg, x, y + room, " font-size=\"11\" text-anchor=\"middle\" fill=\"" STYLE_INK "\"", label,
                STYLE_SMALL_PX, 0.0);
 }
 
-static void draw_bar(const struct frame *frame, size_t index, size_t i, const struct bar_place *places, double x,
+static void draw_bar(const struct frame *frame, size_t index, size_t i, const struct bar_sizes *sizes, double x,
                      double y)
 {
     const struct plot_series *series = &frame->chart->series[index];
     const double end = fmin(fmax(y, frame->data.top), frame->data.bottom), base = base_px(frame);
-    const double half = fmax(places->width_px, least_px) / 2.0;
+    const double half = fmax(sizes->width_px, least_px) / 2.0;
     text_add(frame->svg, "<rect");
     draw_rect_place(frame->svg, &(struct px_rect){fmax(x - half, frame->data.left), fmin(end, base),
                                                   fmin(x + half, frame->data.right), fmax(end, base)});
@@ -91,20 +70,20 @@ static bool has_references(const struct plot_chart *chart)
     return false;
 }
 
-static void draw_entry(const struct frame *frame, size_t index, size_t i, const struct bar_place *places)
+static void draw_entry(const struct frame *frame, size_t index, size_t i, const struct bar_sizes *sizes)
 {
     const struct plot_chart *chart = frame->chart;
     const struct plot_series *series = &chart->series[index];
     const bool is_bar = chart->kind == PLOT_BAR && !series->is_reference;
-    const double x = centre_px(frame, places, index, i), y = scale_px(&frame->y, series->y[i]);
+    const double x = centre_px(frame, sizes, index, i), y = scale_px(&frame->y, series->y[i]);
     if (isnan(y)) return;
-    if (is_bar) draw_bar(frame, index, i, places, x, y);
+    if (is_bar) draw_bar(frame, index, i, sizes, x, y);
     if (series->low != NULL && series->high != NULL)
         mark_whisker(frame, is_bar ? STYLE_INK : style_of_series(chart, index).colour, x, series->low[i],
                      series->high[i]);
     if (!is_bar) mark_point(frame, index, i, x, y);
-    const bool has_room = chart->n_categories * places->n <= MOST_VALUES && mark_is_inside(frame, x, y);
-    if (is_bar && has_room && !has_references(chart)) draw_value(frame, series, i, x, y, places);
+    const bool has_room = chart->n_categories * sizes->n <= MOST_VALUES && mark_is_inside(frame, x, y);
+    if (is_bar && has_room && !has_references(chart)) draw_value(frame, series, i, x, y, sizes);
 }
 
 /* Thin lines between categories: which dots belong together. */
@@ -122,12 +101,12 @@ static void draw_separators(const struct frame *frame)
 void draw_bars(const struct frame *frame)
 {
     const struct plot_chart *chart = frame->chart;
-    const struct bar_place places = find_places(frame);
+    const struct bar_sizes sizes = find_sizes(frame);
     if (chart->kind == PLOT_DOTS) draw_separators(frame);
     for (int over = 0; over < 2; over++)
         for (size_t k = 0; k < chart->n_series; k++) {
             const struct plot_series *series = &chart->series[k];
             if (series->y == NULL || (over == 1) != series->is_reference) continue;
-            for (size_t i = 0; i < series->n && i < chart->n_categories; i++) draw_entry(frame, k, i, &places);
+            for (size_t i = 0; i < series->n && i < chart->n_categories; i++) draw_entry(frame, k, i, &sizes);
         }
 }

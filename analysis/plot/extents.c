@@ -65,8 +65,10 @@ void chart_extents(const struct plot_chart *chart, struct extent *x, struct exte
     for (size_t i = 0; i < chart->n_series; i++) add_series(chart, &chart->series[i], x, y, z);
     for (size_t i = 0; i < chart->n_lines; i++) add_line(&chart->lines[i], x, y);
     if (!chart->is_square) return;
+    const struct extent of_x = *x;
     extent_add(x, y->low);
     extent_add(x, y->high);
-    *y = *x;
-    y->kind = chart->y.scale;
+    extent_add(y, of_x.low);
+    extent_add(y, of_x.high);
+    x->has_fraction = y->has_fraction = x->has_fraction || y->has_fraction;
 }

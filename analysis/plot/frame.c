@@ -128,7 +128,7 @@ static double below_data(const struct frame *frame)
 static void make_square(struct frame *frame)
 {
     const double wide = frame->data.right - frame->data.left;
-    if (!frame->chart->is_square) return;
+    if (!frame->chart->is_square || frame->x_is_named || frame->y_is_named) return;
     frame->height += wide - (frame->data.bottom - frame->data.top);
     frame->data.bottom = frame->data.top + wide;
     frame->y.from_px = frame->data.bottom;
@@ -152,8 +152,9 @@ void frame_init(struct frame *frame, const struct plot_chart *chart, struct text
         names_fit_y(&frame->names, chart, slot, 0.35 * frame->width);
     }
     frame->data.left = left_of_data(frame);
-    frame->data.right = fmax(right_of_data(frame), frame->data.left + 40.0);
-    frame->width = fmax(frame->width, frame->data.right + FRAME_MARGIN_PX);
+    const double beside = frame->width - right_of_data(frame);
+    frame->data.right = fmax(frame->width - beside, frame->data.left + least_data_px);
+    frame->width = frame->data.right + beside;
     fit_x(frame, &x);
     if (frame->x_is_named)
         names_fit_x(&frame->names, chart, (frame->data.right - frame->data.left) / (double)chart->n_categories);

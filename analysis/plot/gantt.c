@@ -1,69 +1,15 @@
 /* Gantt charts: bars along time in rows; what runs in a row at the same time is stacked in lanes. */
+#include "analysis/plot/lanes.h"
 #include "analysis/plot/mark.h"
 
 #include "analysis/plot/text_width.h"
-#include "sim/core/mem.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-enum { MOST_LANES = 16 };
 
 static const double row_share = 0.82, least_bar_px = 0.6; /* of a row's height; of a bar's width */
 
-struct bar {
-    size_t row, series, entry, lane;
-    double from, to; /* values, until lanes are found; then pixels */
-};
-
-struct bars {
-    struct bar *at;
-    size_t n;
-    unsigned char *n_lanes; /* of every row */
-};
-
-static int compare_bars(const void *left, const void *right)
-{
-    const struct bar *a = left, *b = right;
-    if (a->row != b->row) return (a->row > b->row) - (a->row < b->row);
-    if (a->from != b->from) return (a->from > b->from) - (a->from < b->from);
-    if (a->series != b->series) return (a->series > b->series) - (a->series < b->series);
-    return (a->entry > b->entry) - (a->entry < b->entry);
-}
-
-static void collect(const struct frame *frame, struct bars *bars)
-{
-    const struct plot_chart *chart = frame->chart;
-    for (size_t k = 0; k < chart->n_series; k++) {
-        const struct plot_series *series = &chart->series[k];
-        if (series->x == NULL || series->x_end == NULL || series->row == NULL) continue;
-        for (size_t i = 0; i < series->n; i++) {
-            const double from = series->x[i], to = series->x_end[i];
-            if (!scale_has(frame->x.kind, from) || !scale_has(frame->x.kind, to)) continue;
-            if (series->row[i] >= chart->n_categories || to < frame->x.low || from > frame->x.high || to < from)
-                continue;
-            bars->at[bars->n++] = (struct bar){.row = series->row[i], .series = k, .entry = i, .from = from, .to = to};
-        }
-    }
-    qsort(bars->at, bars->n, sizeof *bars->at, compare_bars);
-}
-
-/* Every bar goes to the first lane of its row that is free when it starts; the last lane takes what is left over. */
-static void find_lanes(struct bars *bars)
-{
-    double free_at[MOST_LANES];
-    for (size_t i = 0; i < bars->n; i++) {
-        struct bar *bar = &bars->at[i];
-        if (i == 0 || bar->row != bars->at[i - 1].row)
-            for (int lane = 0; lane < MOST_LANES; lane++) free_at[lane] = -(double)INFINITY;
-        while (bar->lane + 1 < MOST_LANES && free_at[bar->lane] > bar->from) bar->lane++;
-        free_at[bar->lane] = fmax(free_at[bar->lane], bar->to);
-        if (bar->lane + 1 > bars->n_lanes[bar->row]) bars->n_lanes[bar->row] = (unsigned char)(bar->lane + 1);
-    }
-}
-
-static struct px_rect bar_rect(const struct frame *frame, const struct bars *bars, const struct bar *bar)
+static struct px_rect bar_rect(const struct frame *frame, const struct lanes *bars, const struct lane_bar *bar)
 {
     const struct px_rect *data = &frame->data;
     const double row_px = (data->bottom - data->top) / (double)frame->chart->n_categories;
@@ -90,7 +36,7 @@ static void draw_name(const struct frame *frame, const struct px_rect *rect, con
     text_add(frame->svg, "</text>\n");
 }
 
-static void draw_bar(const struct frame *frame, const struct bars *bars, const struct bar *bar)
+static void draw_bar(const struct frame *frame, const struct lanes *bars, const struct lane_bar *bar)
 {
     const struct plot_series *series = &frame->chart->series[bar->series];
     const struct px_rect rect = bar_rect(frame, bars, bar);
@@ -113,18 +59,19 @@ static void draw_bar(const struct frame *frame, const struct bars *bars, const s
 
 /* --- many bars: one path per series, those that touch in a lane drawn together --- */
 
-static bool goes_on(const struct bar *bar, const struct bar *next, const struct px_rect *rect, double next_left)
+static bool goes_on(const struct lane_bar *bar, const struct lane_bar *next, const struct px_rect *rect,
+                    double next_left)
 {
     return bar->row == next->row && bar->lane == next->lane && next_left - rect->right < 0.3;
 }
 
-static void draw_series(const struct frame *frame, const struct bars *bars, size_t series)
+static void draw_series(const struct frame *frame, const struct lanes *bars, size_t series)
 {
-    const struct bar *last = NULL;
+    const struct lane_bar *last = NULL;
     struct px_rect run = {0};
     text_printf(frame->svg, "<path fill=\"%s\" d=\"", style_of_series(frame->chart, series).colour);
     for (size_t i = 0; i <= bars->n; i++) {
-        const struct bar *bar = i < bars->n ? &bars->at[i] : NULL;
+        const struct lane_bar *bar = i < bars->n ? &bars->at[i] : NULL;
         if (bar != NULL && bar->series != series) continue;
         const struct px_rect rect = bar != NULL ? bar_rect(frame, bars, bar) : run;
         const bool is_small = rect.right - rect.left < 2.0;
@@ -164,22 +111,15 @@ static void draw_rows(const struct frame *frame)
 void draw_gantt(const struct frame *frame)
 {
     const struct plot_chart *chart = frame->chart;
-    size_t n_entries = 0;
+    struct lanes bars;
     if (chart->n_categories == 0) return;
-    for (size_t k = 0; k < chart->n_series; k++) n_entries += chart->series[k].n;
-    struct bars bars = {.at = mem_zalloc(n_entries + 1, sizeof *bars.at),
-                        .n_lanes = mem_zalloc(chart->n_categories, sizeof *bars.n_lanes)};
     draw_rows(frame);
-    if (bars.at == NULL || bars.n_lanes == NULL) {
+    if (lanes_init(&bars, chart, frame->x.low, frame->x.high) != 0) {
         frame->svg->failed = true;
+    } else if (bars.n <= MARK_MOST_ELEMENTS) {
+        for (size_t i = 0; i < bars.n; i++) draw_bar(frame, &bars, &bars.at[i]);
     } else {
-        collect(frame, &bars);
-        find_lanes(&bars);
-        if (bars.n <= MARK_MOST_ELEMENTS)
-            for (size_t i = 0; i < bars.n; i++) draw_bar(frame, &bars, &bars.at[i]);
-        else
-            for (size_t k = 0; k < chart->n_series; k++) draw_series(frame, &bars, k);
+        for (size_t k = 0; k < chart->n_series; k++) draw_series(frame, &bars, k);
     }
-    mem_free(bars.at);
-    mem_free(bars.n_lanes);
+    lanes_fini(&bars);
 }

@@ -156,13 +156,6 @@ static void draw_cell(const struct frame *frame, const struct grid *grid, size_t
     write_value(frame, &rect, colour, value);
 }
 
-static double value_at(const struct scale *scale, double px)
-{
-    const double share = (px - scale->from_px) / (scale->to_px - scale->from_px);
-    if (scale->kind == PLOT_LOG) return scale->low * pow(scale->high / scale->low, share);
-    return scale->low + share * (scale->high - scale->low);
-}
-
 /* The x of a column is where its cells were given, which is found again among the data. */
 static double column_value(const struct frame *frame, const struct plot_series *series, const struct grid *grid,
                            size_t column)
@@ -171,7 +164,7 @@ static double column_value(const struct frame *frame, const struct plot_series *
         const double x = scale_px(&frame->x, series->x[i]);
         if (x >= grid->edges[column] && x <= grid->edges[column + 1]) return series->x[i];
     }
-    return value_at(&frame->x, (grid->edges[column] + grid->edges[column + 1]) / 2.0);
+    return (double)NAN;
 }
 
 static void draw_cells(const struct frame *frame, const struct plot_series *series, const struct grid *grid)

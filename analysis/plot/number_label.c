@@ -90,19 +90,22 @@ void time_label(double value_s, char label[TICK_LABEL_BYTES])
         return;
     }
     const long days = (long)(s / 86400.0), hours = (long)(s / 3600.0) % 24, minutes = (long)(s / 60.0) % 60;
-    const double rest = fmod(s, 60.0);
+    const double rest = floor(fmod(s, 60.0));
+    char hour_minute[TICK_LABEL_BYTES], *clock = hour_minute;
+    clock += snprintf(clock, 16, "%ld:%02ld", hours, minutes);
+    if (rest != 0.0) snprintf(clock, 8, ":%02.0f", rest);
     if (s < 60.0)
         snprintf(label, TICK_LABEL_BYTES, "%s%.4g%s", sign, s, s == 0.0 ? "" : " s");
     else if (s < 3600.0 && rest != 0.0)
-        snprintf(label, TICK_LABEL_BYTES, "%s%ld:%02.0f min", sign, minutes, floor(rest));
+        snprintf(label, TICK_LABEL_BYTES, "%s%ld:%02.0f min", sign, minutes, rest);
     else if (s < 3600.0)
         snprintf(label, TICK_LABEL_BYTES, "%s%ld min", sign, minutes);
-    else if (days == 0 && minutes != 0)
-        snprintf(label, TICK_LABEL_BYTES, "%s%ld:%02ld h", sign, hours, minutes);
+    else if (days == 0 && (minutes != 0 || rest != 0.0))
+        snprintf(label, TICK_LABEL_BYTES, "%s%.12s h", sign, hour_minute);
     else if (days == 0)
         snprintf(label, TICK_LABEL_BYTES, "%s%ld h", sign, hours);
-    else if (minutes != 0)
-        snprintf(label, TICK_LABEL_BYTES, "%s%ld d %ld:%02ld", sign, days, hours, minutes);
+    else if (minutes != 0 || rest != 0.0)
+        snprintf(label, TICK_LABEL_BYTES, "%s%ld d %.8s", sign, days, hour_minute);
     else if (hours != 0)
         snprintf(label, TICK_LABEL_BYTES, "%s%ld d %ld h", sign, days, hours);
     else

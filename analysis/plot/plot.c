@@ -75,10 +75,8 @@ static void draw_ratio(const struct frame *frame, struct pen *pen, double ratio)
 {
     const bool is_straight = (frame->x.kind == PLOT_LOG) == (frame->y.kind == PLOT_LOG);
     const int n = is_straight ? 1 : BENT_POINTS;
-    const double low = frame->x.low, high = frame->x.high;
     for (int i = 0; i <= n; i++) {
-        const double share = (double)i / n;
-        const double x = frame->x.kind == PLOT_LOG ? low * pow(high / low, share) : low + share * (high - low);
+        const double x = scale_value(&frame->x, (double)i / n);
         const double y_px = scale_px(&frame->y, ratio * x);
         if (isnan(y_px))
             pen_lift(pen);

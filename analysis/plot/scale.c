@@ -138,8 +138,15 @@ void scale_fit_categories(struct scale *scale, size_t n)
 double scale_px(const struct scale *scale, double value)
 {
     if (!scale_has(scale->kind, value)) return (double)NAN;
-    const double share = scale->kind == PLOT_LOG ? log(value / scale->low) / log(scale->high / scale->low)
-                                                 : (value - scale->low) / (scale->high - scale->low);
+    const bool is_log = scale->kind == PLOT_LOG;
+    const double low = is_log ? log10(scale->low) : scale->low, high = is_log ? log10(scale->high) : scale->high;
+    const double share = ((is_log ? log10(value) : value) - low) / (high - low);
     const double px = scale->from_px + share * (scale->to_px - scale->from_px);
     return fmin(fmax(px, -far_px), far_px);
+}
+
+double scale_value(const struct scale *scale, double share)
+{
+    if (scale->kind != PLOT_LOG) return scale->low + share * (scale->high - scale->low);
+    return pow(10.0, log10(scale->low) + share * (log10(scale->high) - log10(scale->low)));
 }

@@ -39,6 +39,9 @@ void scale_fit_categories(struct scale *scale, size_t n);
 /* Where a value lies, at most a million pixels off; NAN when the axis has no place for it. */
 double scale_px(const struct scale *scale, double value);
 
+/* The value at a share of the axis, 0 to 1. */
+double scale_value(const struct scale *scale, double share);
+
 /* The smallest of 1, 2 and 5 times a power of ten that is at least `value` > 0. For seconds: of the steps of a clock. */
 double scale_round_step(enum plot_scale kind, double value);
 

@@ -56,7 +56,9 @@ void style_heat(int level, char colour[8])
 
 const char *style_text_on(const char *colour)
 {
-    const unsigned long rgb = strtoul(colour + 1, NULL, 16);
-    const unsigned long light = 299 * (rgb >> 16) + 587 * (rgb >> 8 & 0xff) + 114 * (rgb & 0xff);
-    return light > 140000 ? STYLE_INK : "#ffffff";
+    static const double weights[] = {0.0722, 0.7152, 0.2126}; /* of blue, green and red, as in WCAG 2.1 */
+    unsigned long rgb = strtoul(colour + 1, NULL, 16);
+    double luminance = 0.0;
+    for (int i = 0; i < 3; i++, rgb >>= 8) luminance += weights[i] * pow((double)(rgb & 0xff) / 255.0, 2.2);
+    return luminance > 0.215 ? STYLE_INK : "#ffffff"; /* where both contrast alike */
 }

@@ -47,12 +47,16 @@ static void place_linear(struct ticks *ticks, const struct scale *scale, double 
     const double most = fmax(fabs(scale->low), fabs(scale->high));
     ticks->n = 0;
     for (double i = first; i <= last && ticks->n < TICKS_MAX; i += 1.0) {
+        if (!scale_has(scale->kind, i * step)) continue;
         struct tick *tick = &ticks->at[ticks->n++];
         tick->value = i == 0.0 ? 0.0 : i * step;
-        if (scale->kind == PLOT_TIME && (step >= 1.0 || most < 60.0))
+        if (scale->kind == PLOT_TIME && step >= 1.0)
             time_label(tick->value, tick->label);
         else
             tick_number_label(tick->value, step, most, tick->label);
+        const size_t length = strlen(tick->label);
+        if (scale->kind == PLOT_TIME && step < 1.0 && i != 0.0)
+            snprintf(tick->label + length, TICK_LABEL_BYTES - length, " s");
     }
 }
 
@@ -81,13 +85,13 @@ static void place_linear_minor(struct ticks *ticks, const struct scale *scale, d
     const double small = step / parts;
     const double first = ceil(scale->low / small - rounding), last = floor(scale->high / small + rounding);
     for (double i = first; i <= last && ticks->n_minor < MINOR_TICKS_MAX; i += 1.0)
-        if (fmod(i, parts) != 0.0) ticks->minor[ticks->n_minor++] = i * small;
+        if (fmod(i, parts) != 0.0 && scale_has(scale->kind, i * small)) ticks->minor[ticks->n_minor++] = i * small;
 }
 
 static void find_linear(struct ticks *ticks, const struct scale *scale, bool beside, bool whole, double size_px,
                         double tick_px)
 {
-    double step = (scale->high - scale->low) * fmin(1.0, tick_px / length_px(scale));
+    double step = 0.8 * (scale->high - scale->low) * fmin(1.0, tick_px / length_px(scale));
     step = fmax(step, fmax(fabs(scale->low), fabs(scale->high)) * 1e-13);
     for (int tries = 0; tries < 12; tries++) {
         step = scale_round_step(scale->kind, whole ? fmax(step, 1.0) : step);
@@ -110,7 +114,9 @@ static void place_log(struct ticks *ticks, const struct scale *scale, unsigned l
         for (int lead = 1; lead <= 9; lead++) {
             const double value = lead * pow(10.0, decade);
             if (!(leads >> lead & 1U) || decade % every != 0 || ticks->n == TICKS_MAX) continue;
-            if (value < scale->low * (1.0 - rounding) || value > scale->high * (1.0 + rounding)) continue;
+            if (!scale_has(PLOT_LOG, value) || value < scale->low * (1.0 - rounding) ||
+                value > scale->high * (1.0 + rounding))
+                continue;
             struct tick *tick = &ticks->at[ticks->n++];
             tick->value = value;
             tick_number_label(value, value, as_power ? 1e16 : value, tick->label);
@@ -120,13 +126,14 @@ static void place_log(struct ticks *ticks, const struct scale *scale, unsigned l
 
 static void place_log_minor(struct ticks *ticks, const struct scale *scale)
 {
-    const double decade_px = length_px(scale) / log10(scale->high / scale->low);
+    const double decade_px = length_px(scale) / (log10(scale->high) - log10(scale->low));
     const int first = (int)floor(log10(scale->low) + rounding), last = (int)floor(log10(scale->high) + rounding);
     if (decade_px < 5.0 * least_minor_px) return;
     for (int decade = first; decade <= last; decade++)
         for (int lead = 2; lead <= 9; lead++) {
             const double value = lead * pow(10.0, decade);
-            if (value > scale->low && value < scale->high && ticks->n_minor < MINOR_TICKS_MAX)
+            if (scale_has(PLOT_LOG, value) && value > scale->low && value < scale->high &&
+                ticks->n_minor < MINOR_TICKS_MAX)
                 ticks->minor[ticks->n_minor++] = value;
         }
 }
@@ -135,7 +142,7 @@ static void find_log(struct ticks *ticks, const struct scale *scale, bool beside
 {
     enum { ALL = 0x3fe, ONE_TWO_FIVE = 0x26, ONE = 0x02 };
     static const unsigned leads[] = {ALL, ONE_TWO_FIVE, ONE};
-    const double decades = log10(scale->high / scale->low);
+    const double decades = log10(scale->high) - log10(scale->low);
     for (size_t i = 0; i < sizeof leads / sizeof *leads; i++) {
         place_log(ticks, scale, leads[i], 1);
         const bool is_dense = (leads[i] == ALL && decades > 1.0) ||

@@ -1,0 +1,23 @@
+/* The bars of a Gantt chart in their rows; what runs in a row at the same time is stacked in lanes. */
+#ifndef ORRERY_ANALYSIS_PLOT_LANES_H
+#define ORRERY_ANALYSIS_PLOT_LANES_H
+
+#include "analysis/plot/plot.h"
+
+struct lane_bar {
+    size_t row, lane;
+    size_t series, entry;
+    double from, to;
+};
+
+struct lanes {
+    struct lane_bar *at; /* by row, then start */
+    size_t n;
+    unsigned char *n_lanes; /* of every row */
+};
+
+/* Lays out the bars that show between `low` and `high`. Returns 0, or SIM_E_NOMEM; lanes_fini either way. */
+int lanes_init(struct lanes *lanes, const struct plot_chart *chart, double low, double high);
+void lanes_fini(struct lanes *lanes);
+
+#endif
