@@ -91,6 +91,12 @@ $(B)/sim/cli/version.o: $(B)/commit
 $(B)/sim/cli/paths.o: DEFINES = -DORRERY_PREFIX='"$(PREFIX)"'
 $(B)/sim/cli/paths.o: $(B)/prefix
 
+# The style sheet and the script of reports: each line becomes a string.
+$(call obj,analysis/report/assets.c): $(patsubst %,$(B)/analysis/report/%.inc,style.css script.js)
+$(B)/analysis/report/%.inc: analysis/report/%
+	@mkdir -p $(@D)
+	$(Q)sed 's/[\\"]/\\&/g; s/^/"/; s/$$/\\n",/' $< >$@
+
 $(B)/flags: FORCE
 	$(call keep,$(CC) $(ALL_CFLAGS))
 $(B)/sources: FORCE

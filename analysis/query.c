@@ -72,6 +72,12 @@ static int name_columns(struct reading *reading)
     return 0;
 }
 
+static void bind_ids(sqlite3_stmt *statement, const int64_t *ids, size_t n_ids)
+{
+    const int n_wanted = sqlite3_bind_parameter_count(statement);
+    for (int i = 1; i <= n_wanted && (size_t)i <= n_ids; i++) sqlite3_bind_int64(statement, i, ids[i - 1]);
+}
+
 int query_run(const struct database *database, const char *sql, const int64_t *ids, size_t n_ids, const char *what,
               struct arena *arena, struct query_answer *answer, struct diag *diag)
 {
@@ -79,8 +85,7 @@ int query_run(const struct database *database, const char *sql, const int64_t *i
     *answer = (struct query_answer){0};
     int code = database_prepare(database, sql, &reading.statement, what, diag);
     if (code != 0) return code;
-    int n_wanted = sqlite3_bind_parameter_count(reading.statement);
-    for (int i = 1; i <= n_wanted && (size_t)i <= n_ids; i++) sqlite3_bind_int64(reading.statement, i, ids[i - 1]);
+    bind_ids(reading.statement, ids, n_ids);
     code = name_columns(&reading);
     int step = SQLITE_DONE;
     while (code == 0 && (step = sqlite3_step(reading.statement)) == SQLITE_ROW) code = read_row(&reading);
@@ -90,6 +95,26 @@ int query_run(const struct database *database, const char *sql, const int64_t *i
         diag_error(diag, code, database->path, NULL, "cannot %s: out of memory", what);
     sqlite3_finalize(reading.statement);
     return code;
+}
+
+int query_each(const struct database *database, const char *sql, const int64_t *ids, size_t n_ids, const char *what,
+               int (*row)(void *context, sqlite3_stmt *statement), void *context, struct diag *diag)
+{
+    sqlite3_stmt *statement;
+    int step = SQLITE_DONE;
+    int code = database_prepare(database, sql, &statement, what, diag);
+    if (code != 0) return code;
+    bind_ids(statement, ids, n_ids);
+    while (code == 0 && (step = sqlite3_step(statement)) == SQLITE_ROW) code = row(context, statement);
+    if (code == 0 && step != SQLITE_DONE) code = database_error(database, what, diag);
+    sqlite3_finalize(statement);
+    return code;
+}
+
+double query_number(sqlite3_stmt *statement, int column)
+{
+    if (sqlite3_column_type(statement, column) == SQLITE_NULL) return (double)NAN;
+    return sqlite3_column_double(statement, column);
 }
 
 const struct query_column *query_column(const struct query_answer *answer, const char *name)

@@ -27,6 +27,14 @@ struct query_answer {
 int query_run(const struct database *database, const char *sql, const int64_t *ids, size_t n_ids, const char *what,
               struct arena *arena, struct query_answer *answer, struct diag *diag);
 
+/* The same for answers too long to keep: `row` is called for each of its rows, whose values are read with sqlite3_column_*.
+ * What it returns ends the query unless it is 0. Returns that, SIM_E_STORE or SIM_E_NOMEM. */
+int query_each(const struct database *database, const char *sql, const int64_t *ids, size_t n_ids, const char *what,
+               int (*row)(void *context, sqlite3_stmt *statement), void *context, struct diag *diag);
+
+/* A number of the row, NAN when it is NULL. */
+double query_number(sqlite3_stmt *statement, int column);
+
 /* The column of that name, or NULL. */
 const struct query_column *query_column(const struct query_answer *answer, const char *name);
 

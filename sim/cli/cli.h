@@ -47,6 +47,7 @@ struct verb {
     X(merge)                                                                                                           \
     X(compare)                                                                                                         \
     X(figure)                                                                                                          \
+    X(report)                                                                                                          \
     X(validate)                                                                                                        \
     X(explain)                                                                                                         \
     X(list)                                                                                                            \

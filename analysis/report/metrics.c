@@ -1,0 +1,216 @@
+#include "analysis/report/metrics.h"
+
+#include "analysis/report/page.h"
+#include "analysis/report/words.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+double source_metric(const struct report_source *source, const char *name)
+{
+    for (size_t i = 0; i < source->metrics.n; i++)
+        if (strcmp(source->metrics.rows[i].name, name) == 0) return source->metrics.rows[i].value;
+    return (double)NAN;
+}
+
+const struct report_metric *source_define(const struct report_options *options, const char *name)
+{
+    for (size_t i = 0; i < options->n_dictionary; i++)
+        if (strcmp(options->dictionary[i].name, name) == 0) return &options->dictionary[i];
+    return NULL;
+}
+
+/* --- The few that say most --- */
+
+void metrics_tiles(const struct report_source *source, struct text *html)
+{
+    enum { MAX_TILES = 6 };
+    static const struct {
+        const char *metric, *label, *unit;
+    } tiles[] = {{"request.ttft_s.p99", "time to first token, p99", "s"},
+                 {"request.tpot_s.p99", "time per output token, p99", "s"},
+                 {"service.requests_per_s", "requests finished per second", "1"},
+                 {"job.jct_s.mean", "job completion time, mean", "s"},
+                 {"job.bounded_slowdown.mean", "bounded slowdown, mean", "1"},
+                 {"cluster.gpu_util", "of the GPU time is held", "share"},
+                 {"replica.busy_frac", "of the time replicas compute", "share"},
+                 {"cost.usd", "cost", "USD"},
+                 {"energy.j", "energy", "J"}};
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof tiles / sizeof *tiles && n < MAX_TILES; i++) {
+        char words[WORDS_CHARS];
+        const double value = source_metric(source, tiles[i].metric);
+        if (isnan(value)) continue;
+        text_add(html, n++ == 0 ? "<ul class=\"tiles\">\n<li><strong>" : "<li><strong>");
+        page_escape(html, strcmp(tiles[i].unit, "share") == 0 ? words_percent(value, words)
+                                                              : words_value(value, tiles[i].unit, words));
+        text_add(html, "</strong> <span>");
+        page_escape(html, tiles[i].label);
+        text_add(html, "</span></li>\n");
+    }
+    if (n > 0) text_add(html, "</ul>\n");
+}
+
+/* --- Tables --- */
+
+static const char *const parts[] = {"mean", "p50", "p90", "p99", "max"};
+enum { N_PARTS = sizeof parts / sizeof *parts };
+
+/* Bytes of the distribution's name that a metric is a part of, 0 when its name has no part. */
+static size_t base_bytes(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    for (int i = 0; dot != NULL && i < N_PARTS; i++)
+        if (strcmp(dot + 1, parts[i]) == 0) return (size_t)(dot - name);
+    return 0;
+}
+
+static double part_value(const struct report_source *source, const char *name, size_t n, const char *part)
+{
+    char full[160];
+    snprintf(full, sizeof full, "%.*s.%s", (int)n, name, part);
+    return source_metric(source, full);
+}
+
+/* A mean alone is no distribution. */
+static bool is_distribution(const struct report_source *source, const char *name)
+{
+    const size_t n = base_bytes(name);
+    int found = 0;
+    for (int i = 0; n > 0 && i < N_PARTS; i++) found += !isnan(part_value(source, name, n, parts[i]));
+    return found >= 2;
+}
+
+static const char *better(const struct report_metric *metric)
+{
+    if (metric == NULL || metric->direction == REPORT_NEUTRAL) return "";
+    return metric->direction == REPORT_LOWER ? "lower" : "higher";
+}
+
+/* The definition of a distribution is that of one of its parts without the part's word. */
+static const char *plain_definition(const char *definition)
+{
+    static const char *const words[] = {"mean ", "median ", "99th percentile of the ", "longest "};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strncmp(definition, words[i], strlen(words[i])) == 0) return definition + strlen(words[i]);
+    return definition;
+}
+
+void metrics_name(const struct report_metric *metric, const char *name, size_t name_bytes, struct text *html)
+{
+    char short_name[160];
+    snprintf(short_name, sizeof short_name, "%.*s", (int)name_bytes, name);
+    text_add(html, "<th scope=\"row\" title=\"");
+    page_escape(html, metric != NULL ? metric->definition : "not in the dictionary");
+    if (metric != NULL) page_printf(html, "; unit: %s", metric->unit);
+    if (metric != NULL && metric->direction != REPORT_NEUTRAL) page_printf(html, "; %s is better", better(metric));
+    text_add(html, "\"><code>");
+    page_escape(html, short_name);
+    text_add(html, "</code></th>");
+}
+
+/* `part` is said before the value where the head of the table is not shown. */
+static void add_value(double value, const char *unit, const char *part, struct text *html)
+{
+    char words[WORDS_CHARS];
+    if (isnan(value)) {
+        text_add(html, "<td class=\"n\"></td>");
+        return;
+    }
+    text_printf(html, "<td class=\"n\" data-part=\"%s\" title=\"%.10g ", part, value);
+    page_escape(html, strcmp(unit, "1") == 0 ? "" : unit);
+    text_add(html, "\">");
+    page_escape(html, words_value(value, unit, words));
+    text_add(html, "</td>");
+}
+
+/* Which direction is better, and the definition in words. */
+static void add_row_end(const struct report_metric *metric, bool is_part, struct text *html)
+{
+    text_printf(html, "<td class=\"better\">%s</td><td class=\"def\">", better(metric));
+    if (metric != NULL) page_escape(html, is_part ? plain_definition(metric->definition) : metric->definition);
+    if (metric != NULL && metric->vllm != NULL) page_printf(html, " (%.100s)", metric->vllm);
+    text_add(html, "</td></tr>\n");
+}
+
+struct table_state {
+    const struct report_source *source;
+    struct text *html;
+    bool distributions;     /* the table that is being written */
+    size_t n_rows;
+    char last[160];         /* distribution whose row was written last */
+};
+
+static void add_distribution(struct table_state *state, const struct report_metric *metric,
+                             const struct metric_row *row)
+{
+    const size_t n = base_bytes(row->name);
+    char base[160];
+    snprintf(base, sizeof base, "%.*s", (int)n, row->name);
+    if (strcmp(base, state->last) == 0) return;
+    memcpy(state->last, base, sizeof base);
+    state->n_rows++;
+    text_add(state->html, "<tr>");
+    metrics_name(metric, row->name, n, state->html);
+    for (int i = 0; i < N_PARTS; i++)
+        add_value(part_value(state->source, row->name, n, parts[i]), row->unit, parts[i], state->html);
+    add_row_end(metric, true, state->html);
+}
+
+static void add_metric(struct table_state *state, const struct report_metric *metric, const struct metric_row *row)
+{
+    if (is_distribution(state->source, row->name) != state->distributions) return;
+    if (state->distributions) {
+        add_distribution(state, metric, row);
+        return;
+    }
+    state->n_rows++;
+    text_add(state->html, "<tr>");
+    metrics_name(metric, row->name, strlen(row->name), state->html);
+    add_value(row->value, row->unit, "", state->html);
+    add_row_end(metric, false, state->html);
+}
+
+/* In the order of the dictionary; those that it does not have come last. */
+static void add_rows(struct table_state *state)
+{
+    const struct metric_list *metrics = &state->source->metrics;
+    const struct report_options *options = state->source->options;
+    for (size_t i = 0; i < options->n_dictionary; i++)
+        for (size_t k = 0; k < metrics->n; k++)
+            if (strcmp(metrics->rows[k].name, options->dictionary[i].name) == 0)
+                add_metric(state, &options->dictionary[i], &metrics->rows[k]);
+    for (size_t k = 0; k < metrics->n; k++)
+        if (source_define(options, metrics->rows[k].name) == NULL) add_metric(state, NULL, &metrics->rows[k]);
+}
+
+int metrics_tables(const struct report_source *source, struct text *html)
+{
+    struct table_state state = {.source = source, .html = html, .distributions = true};
+    const char *sql = arena_printf(
+        source->arena, "SELECT name, value, unit FROM metric WHERE run_id = %" PRId64 " ORDER BY name", source->run.id);
+    if (sql == NULL) return SIM_E_NOMEM;
+    if (source->metrics.n == 0) {
+        page_note(html, "The run has no metrics.");
+        return 0;
+    }
+    text_add(
+        html,
+        "<div class=\"scroll\"><table class=\"metrics\">\n<caption>Distributions</caption>\n<thead><tr><th scope=\"col\">metric</th>");
+    for (int i = 0; i < N_PARTS; i++) text_printf(html, "<th scope=\"col\" class=\"n\">%s</th>", parts[i]);
+    text_add(html,
+             "<th scope=\"col\">better</th><th scope=\"col\" class=\"def\">what it is</th></tr></thead>\n<tbody>\n");
+    add_rows(&state);
+    text_add(
+        html,
+        "</tbody></table></div>\n<div class=\"scroll\"><table class=\"metrics\">\n<caption>Counts and levels</caption>\n"
+        "<thead><tr><th scope=\"col\">metric</th><th scope=\"col\" class=\"n\">value</th>"
+        "<th scope=\"col\">better</th><th scope=\"col\" class=\"def\">what it is</th></tr></thead>\n<tbody>\n");
+    state.distributions = false;
+    add_rows(&state);
+    text_add(html, "</tbody></table></div>\n");
+    page_sql(html, &(struct page_query){.sql = sql, .n_rows = source->metrics.n}, 1);
+    return 0;
+}

@@ -1,0 +1,211 @@
+#include "analysis/report/page.h"
+
+#include "analysis/report/assets.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *entity(char c)
+{
+    switch (c) {
+    case '&': return "&amp;";
+    case '<': return "&lt;";
+    case '>': return "&gt;";
+    case '"': return "&quot;";
+    case '\'': return "&#39;";
+    default: return NULL;
+    }
+}
+
+static void add_character(struct text *html, const char *chars, size_t n)
+{
+    const char *name = n == 1 ? entity(*chars) : NULL;
+    if (n == 0)
+        text_add(html, "\xef\xbf\xbd");
+    else if (name != NULL)
+        text_add(html, name);
+    else if (n > 1 || (unsigned char)*chars >= ' ' || *chars == '\n' || *chars == '\t')
+        text_add_bytes(html, chars, n);
+}
+
+void page_escape(struct text *html, const char *chars)
+{
+    size_t left = chars != NULL ? strlen(chars) : 0;
+    while (left > 0) {
+        const size_t n = text_utf8_length(chars, left);
+        const size_t step = n > 0 ? n : 1;
+        add_character(html, chars, *chars == 0x7f ? 0 : n);
+        chars += step;
+        left -= step;
+    }
+}
+
+void page_printf(struct text *html, const char *format, ...)
+{
+    char buffer[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(buffer, sizeof buffer, format, arguments);
+    va_end(arguments);
+    page_escape(html, buffer);
+}
+
+static void add_lines(struct text *html, const char *const *lines)
+{
+    for (; *lines != NULL; lines++) text_add(html, *lines);
+}
+
+void page_open(struct text *html, const char *title)
+{
+    text_add(html, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>");
+    page_escape(html, title);
+    text_add(html,
+             "</title>\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+             "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+             "script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
+             "<meta name=\"referrer\" content=\"no-referrer\">\n<style>\n");
+    add_lines(html, report_style);
+    text_add(html, "</style>\n</head>\n<body>\n<main>\n");
+}
+
+void page_close(struct text *html)
+{
+    text_add(html, "</main>\n<script>\n");
+    add_lines(html, report_script);
+    text_add(html, "</script>\n</body>\n</html>\n");
+}
+
+void page_section(struct text *html, const char *id, const char *title)
+{
+    text_printf(html, "<section id=\"%s\" aria-labelledby=\"%s-title\">\n<h2 id=\"%s-title\">", id, id, id);
+    page_escape(html, title);
+    text_add(html, "</h2>\n");
+}
+
+void page_section_end(struct text *html)
+{
+    text_add(html, "</section>\n");
+}
+
+void page_note(struct text *html, const char *text)
+{
+    text_add(html, "<p class=\"note\">");
+    page_escape(html, text);
+    text_add(html, "</p>\n");
+}
+
+/* --- Figures --- */
+
+void page_figures(struct text *html)
+{
+    text_add(html, "<div class=\"figures\">\n");
+}
+
+void page_figures_end(struct text *html)
+{
+    text_add(html, "</div>\n");
+}
+
+void page_sql(struct text *html, const struct page_query *queries, size_t n)
+{
+    text_add(html, "<details class=\"sql\"><summary>SQL</summary>\n");
+    for (size_t i = 0; i < n; i++) {
+        text_printf(html, "<pre data-rows=\"%zu\"><code>", queries[i].n_rows);
+        page_escape(html, queries[i].sql);
+        text_add(html, "</code></pre>\n");
+    }
+    text_add(html, "</details>\n");
+}
+
+/* JSON that stands in a script element, where "<" could end it. */
+static void add_json_string(struct text *html, const char *chars)
+{
+    struct text json;
+    text_init(&json);
+    text_json_string(&json, chars);
+    for (size_t i = 0; i < json.length; i++) {
+        if (json.chars[i] == '<')
+            text_add(html, "\\u003c");
+        else
+            text_add_bytes(html, &json.chars[i], 1);
+    }
+    html->failed |= json.failed;
+    text_fini(&json);
+}
+
+static void add_numbers(struct text *html, const char *key, const double *values, size_t n)
+{
+    if (values == NULL) return;
+    text_printf(html, ",\"%s\":[", key);
+    for (size_t i = 0; i < n; i++) {
+        const char *comma = i > 0 ? "," : "";
+        if (isnan(values[i]))
+            text_printf(html, "%snull", comma);
+        else
+            text_printf(html, "%s%.6g", comma, values[i]);
+    }
+    text_add(html, "]");
+}
+
+static void add_axis(struct text *html, const char *key, const struct plot_axis *axis)
+{
+    static const char *const scales[] = {[PLOT_LINEAR] = "linear", [PLOT_LOG] = "log", [PLOT_TIME] = "time"};
+    text_printf(html, "\"%s\":{\"scale\":\"%s\",\"title\":", key, scales[axis->scale]);
+    add_json_string(html, axis->title != NULL ? axis->title : "");
+    if (axis->low < axis->high) text_printf(html, ",\"range\":[%.6g,%.6g]", axis->low, axis->high);
+    text_add(html, "},");
+}
+
+/* What the script draws from, which is what the chart was drawn from. */
+static void add_data(struct text *html, const struct plot_chart *chart, const char *group)
+{
+    text_add(html, "<script type=\"application/json\">{\"group\":");
+    add_json_string(html, group);
+    text_add(html, ",\"title\":");
+    add_json_string(html, chart->title);
+    text_printf(html, ",\"step\":%s,", chart->kind == PLOT_STEP ? "true" : "false");
+    add_axis(html, "x", &chart->x);
+    add_axis(html, "y", &chart->y);
+    text_add(html, "\"series\":[");
+    for (size_t i = 0; i < chart->n_series; i++) {
+        const struct plot_series *series = &chart->series[i];
+        text_add(html, i > 0 ? ",\n{\"name\":" : "\n{\"name\":");
+        add_json_string(html, series->name);
+        add_numbers(html, "x", series->x, series->n);
+        add_numbers(html, "y", series->y, series->n);
+        add_numbers(html, "low", series->low, series->n);
+        add_numbers(html, "high", series->high, series->n);
+        text_add(html, "}");
+    }
+    text_add(html, "]}</script>\n");
+}
+
+/* The size of a picture that has its place in the page: two stand beside each other. */
+static struct plot_chart sized(const struct page_figure *figure)
+{
+    struct plot_chart chart = *figure->chart;
+    if (chart.width > 0.0) return chart;
+    chart.width = figure->wide ? 1176.0 : 560.0;
+    if (chart.kind != PLOT_GANTT && chart.kind != PLOT_HEATMAP) chart.height = 330.0;
+    return chart;
+}
+
+void page_figure(struct text *html, const struct page_figure *figure)
+{
+    const struct plot_chart chart = sized(figure);
+    text_printf(html, "<figure%s%s>\n<div class=\"still\">\n", figure->wide ? " class=\"wide\"" : "",
+                figure->group != NULL ? " data-zoom" : "");
+    plot_svg(&chart, html);
+    text_add(html, "</div>\n");
+    if (figure->group != NULL) add_data(html, &chart, figure->group);
+    text_add(html, "<figcaption>");
+    if (figure->note != NULL) {
+        text_add(html, "<p>");
+        page_escape(html, figure->note);
+        text_add(html, "</p>\n");
+    }
+    page_sql(html, figure->queries, figure->n_queries);
+    text_add(html, "</figcaption>\n</figure>\n");
+}

@@ -1,0 +1,51 @@
+/* The HTML of a report: one page that needs nothing else. Whatever comes from a database goes through page_escape. */
+#ifndef ORRERY_ANALYSIS_REPORT_PAGE_H
+#define ORRERY_ANALYSIS_REPORT_PAGE_H
+
+#include "sim/core/text.h"
+#include "analysis/plot/plot.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Text, safe in elements and in quoted attributes; bytes that are no UTF-8 become U+FFFD, control characters vanish. */
+void page_escape(struct text *html, const char *chars);
+
+/* Formats and escapes what it formatted. */
+void page_printf(struct text *html, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* All up to the content, and what follows it. The policy of the page's head forbids every request. */
+void page_open(struct text *html, const char *title);
+void page_close(struct text *html);
+
+void page_section(struct text *html, const char *id, const char *title);
+void page_section_end(struct text *html);
+
+/* A paragraph that says what is missing, or why. */
+void page_note(struct text *html, const char *text);
+
+/* One statement that a figure or table shows the answer of. */
+struct page_query {
+    const char *sql;
+    size_t n_rows; /* of its answer */
+};
+
+/* A chart with what it was made from. */
+struct page_figure {
+    const struct plot_chart *chart;
+    const char *note; /* what to look at, what was left out; or NULL */
+    const struct page_query *queries;
+    size_t n_queries;
+    const char *group; /* figures of one group zoom together, along x; NULL: this one does not zoom */
+    bool wide;         /* takes the whole width */
+};
+
+/* Figures stand side by side where there is room. */
+void page_figures(struct text *html);
+void page_figures_end(struct text *html);
+void page_figure(struct text *html, const struct page_figure *figure);
+
+/* The statements, folded away. */
+void page_sql(struct text *html, const struct page_query *queries, size_t n);
+
+#endif

@@ -1,0 +1,212 @@
+#include "analysis/report/requests.h"
+
+#include "analysis/query.h"
+#include "analysis/report/curve.h"
+#include "analysis/report/cdf.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* Columns of the scan. */
+enum { SCAN_SERVICE, SCAN_ARRIVAL, SCAN_TTFT, SCAN_TPOT, SCAN_E2E, SCAN_QUEUE, SCAN_COUNTED };
+
+static const struct {
+    const char *metric, *title;
+} quantities[REQUEST_QUANTITIES] = {
+    [REQUEST_TTFT] = {"request.ttft_s", "Time to first token"},
+    [REQUEST_TPOT] = {"request.tpot_s", "Time per output token"},
+    [REQUEST_E2E] = {"request.e2e_s", "End-to-end latency"},
+    [REQUEST_QUEUE] = {"request.queue_s", "Time in the queue"},
+};
+
+/* --- Reading --- */
+
+static int init_service(struct requests *requests, const char *name, struct arena *arena,
+                        struct request_service **found)
+{
+    *found = NULL;
+    if (requests->n_services == REQUEST_MAX_SERVICES) {
+        requests->n_beyond++;
+        return 0;
+    }
+    struct request_service *service = &requests->services[requests->n_services++];
+    service->name = arena_strdup(arena, name);
+    int code = service->name != NULL ? 0 : SIM_E_NOMEM;
+    for (int i = 0; i < REQUEST_QUANTITIES && code == 0; i++) code = histogram_init(&service->histograms[i]);
+    *found = service;
+    return code;
+}
+
+static int find_service(struct requests *requests, const char *name, struct arena *arena,
+                        struct request_service **found)
+{
+    for (size_t i = 0; i < requests->n_services; i++) {
+        *found = &requests->services[i];
+        if (strcmp((*found)->name, name) == 0) return 0;
+    }
+    return init_service(requests, name, arena, found);
+}
+
+struct scan {
+    struct requests *requests;
+    struct arena *arena;
+    double end_s;
+};
+
+/* Who was never scheduled has waited to the end at least. */
+static int add_trend(const struct scan *scan, sqlite3_stmt *row)
+{
+    const double arrival_s = query_number(row, SCAN_ARRIVAL), queue_s = query_number(row, SCAN_QUEUE);
+    const double wait_s = isnan(queue_s) ? scan->end_s - arrival_s : queue_s;
+    return trend_add(&scan->requests->trend, arrival_s, wait_s, query_number(row, SCAN_TTFT));
+}
+
+static int add_request(void *context, sqlite3_stmt *row)
+{
+    static const int columns[] = {
+        [REQUEST_TTFT] = SCAN_TTFT, [REQUEST_TPOT] = SCAN_TPOT, [REQUEST_E2E] = SCAN_E2E, [REQUEST_QUEUE] = SCAN_QUEUE};
+    struct scan *scan = context;
+    struct request_service *service;
+    const char *name = (const char *)sqlite3_column_text(row, SCAN_SERVICE);
+    scan->requests->n_rows++;
+    int code = add_trend(scan, row);
+    if (code != 0 || sqlite3_column_int(row, SCAN_COUNTED) == 0) return code;
+    code = find_service(scan->requests, name != NULL ? name : "", scan->arena, &service);
+    for (int i = 0; i < REQUEST_QUANTITIES && code == 0 && service != NULL; i++) {
+        const double value = query_number(row, columns[i]);
+        if (value >= 0.0) code = histogram_add(&service->histograms[i], value, 1);
+    }
+    return code;
+}
+
+/* First and last arrival. */
+static int read_span(const struct report_source *source, struct requests *requests)
+{
+    struct query_answer answer;
+    requests->span.sql = arena_printf(source->arena,
+                                      "SELECT min(arrival_s) AS first_s, max(arrival_s) AS last_s\n"
+                                      "FROM request WHERE run_id = %" PRId64,
+                                      source->run.id);
+    if (requests->span.sql == NULL) return SIM_E_NOMEM;
+    int code = query_run(source->database, requests->span.sql, NULL, 0, "read requests", source->arena, &answer,
+                         source->diag);
+    if (code != 0) return code;
+    requests->span.n_rows = answer.n_rows;
+    return trend_init(&requests->trend, answer.columns[0].numbers[0], answer.columns[1].numbers[0]);
+}
+
+int requests_read(const struct report_source *source, struct requests *requests)
+{
+    memset(requests, 0, sizeof *requests);
+    struct scan scan = {.requests = requests, .arena = source->arena, .end_s = source->end_s};
+    int code = read_span(source, requests);
+    requests->scan.sql = arena_printf(source->arena,
+                                      "SELECT service, arrival_s, ttft_s, tpot_s, e2e_s, queue_s,\n"
+                                      "       status = 'finished' AND arrival_s >= %.9g AS in_metrics\n"
+                                      "FROM request WHERE run_id = %" PRId64 " AND status <> 'rejected'",
+                                      source->warmup_s, source->run.id);
+    if (requests->scan.sql == NULL) return SIM_E_NOMEM;
+    if (code == 0)
+        code = query_each(source->database, requests->scan.sql, NULL, 0, "read requests", add_request, &scan,
+                          source->diag);
+    requests->scan.n_rows = requests->n_rows;
+    requests->growth = trend_growth(&requests->trend);
+    return code;
+}
+
+void requests_fini(struct requests *requests)
+{
+    trend_fini(&requests->trend);
+    for (size_t i = 0; i < requests->n_services; i++)
+        for (int k = 0; k < REQUEST_QUANTITIES; k++) histogram_fini(&requests->services[i].histograms[k]);
+}
+
+/* --- Distributions --- */
+
+/* One curve per service, of the rows; of a run without rows one of all requests, of the histogram that it kept. */
+static int draw_distribution(const struct report_source *source, const struct requests *requests, int quantity,
+                             struct text *html)
+{
+    struct cdf figure;
+    int code = cdf_open(source, &figure, quantities[quantity].title, "s");
+    for (size_t i = 0; code == 0 && i < requests->n_services; i++)
+        code = cdf_add_histogram(&figure, &requests->services[i].histograms[quantity], requests->services[i].name);
+    if (requests->n_services > 0) cdf_add_query(&figure, &requests->scan);
+    if (code == 0 && requests->n_services == 0)
+        code = cdf_add_kept(&figure, quantities[quantity].metric, "all requests");
+    if (code == 0) cdf_draw(&figure, requests->n_beyond > 0 ? "The first seven services have a line." : NULL, html);
+    return code;
+}
+
+/* Of tokens there is nothing but a histogram. */
+static int draw_token_gaps(const struct report_source *source, struct text *html)
+{
+    struct cdf figure;
+    int code = cdf_open(source, &figure, "Time between two tokens", "s");
+    if (code == 0) code = cdf_add_kept(&figure, "token.gap_s", "all tokens");
+    if (code == 0) cdf_draw(&figure, NULL, html);
+    return code;
+}
+
+int requests_distributions(const struct report_source *source, const struct requests *requests, struct text *html)
+{
+    int code = 0;
+    for (int i = 0; i < REQUEST_QUANTITIES && code == 0; i++) code = draw_distribution(source, requests, i, html);
+    return code == 0 ? draw_token_gaps(source, html) : code;
+}
+
+/* --- Over time --- */
+
+struct latency_lines {
+    size_t n;
+    double t_s[TREND_BINS], p50_s[TREND_BINS], p99_s[TREND_BINS], per_s[TREND_BINS];
+};
+
+static void collect_lines(const struct trend *trend, struct latency_lines *lines)
+{
+    lines->n = TREND_BINS;
+    for (int i = 0; i < TREND_BINS; i++) {
+        const struct histogram *latency = &trend->bins[i].latency_s;
+        const bool is_empty = latency->count == 0;
+        lines->t_s[i] = trend->start_s + trend->width_s * (i + 0.5);
+        lines->p50_s[i] = is_empty ? (double)NAN : histogram_quantile(latency, 0.50);
+        lines->p99_s[i] = is_empty ? (double)NAN : histogram_quantile(latency, 0.99);
+        lines->per_s[i] = trend->bins[i].n / trend->width_s;
+    }
+}
+
+/* A logarithmic axis when values lie decades apart. */
+static enum plot_scale choose_scale(const struct latency_lines *lines)
+{
+    double low = (double)INFINITY, high = 0.0;
+    for (size_t i = 0; i < lines->n; i++) {
+        if (lines->p50_s[i] > 0.0) low = fmin(low, lines->p50_s[i]);
+        if (lines->p99_s[i] > 0.0) high = fmax(high, lines->p99_s[i]);
+    }
+    return high > 50.0 * low ? PLOT_LOG : PLOT_LINEAR;
+}
+
+int requests_over_time(const struct report_source *source, const struct requests *requests, struct text *html)
+{
+    struct latency_lines *lines = arena_alloc(source->arena, sizeof *lines);
+    if (lines == NULL) return SIM_E_NOMEM;
+    collect_lines(&requests->trend, lines);
+    const struct plot_series latency[] = {
+        {.name = "median", .n = lines->n, .x = lines->t_s, .y = lines->p50_s},
+        {.name = "99th percentile", .n = lines->n, .x = lines->t_s, .y = lines->p99_s}};
+    const struct plot_series rate = {.n = lines->n, .x = lines->t_s, .y = lines->per_s, .name = "arrivals"};
+    const struct plot_axis time = {.title = "time of arrival", .scale = PLOT_TIME};
+    const struct plot_chart charts[] = {
+        {.kind = PLOT_LINE, .title = "Time to first token, by time of arrival", .x = time,
+         .y = {.title = "TTFT (s)", .scale = choose_scale(lines)}, .n_series = 2, .series = latency},
+        {.kind = PLOT_LINE, .title = "Arrivals", .x = time, .y = {.title = "requests per second"}, .n_series = 1,
+         .series = &rate}};
+    const struct page_query queries[] = {requests->span, requests->scan};
+    for (size_t i = 0; i < 2; i++) {
+        const struct page_figure figure = {.chart = &charts[i], .queries = queries, .n_queries = 2, .group = "time",
+                                           .note = "In 128 equal parts of the time of arrivals, warm-up included."};
+        page_figure(html, &figure);
+    }
+    return 0;
+}

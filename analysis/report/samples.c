@@ -1,0 +1,262 @@
+#include "analysis/report/samples.h"
+
+#include "analysis/query.h"
+#include "analysis/report/curve.h"
+#include "analysis/report/heat.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MAX_LINES = 7,       /* of a figure */
+    MAX_POINTS = 4000,   /* of a figure, all its lines together */
+    BAND_COLUMNS = 400
+};
+
+/* --- Reading --- */
+
+static int add_line(struct samples *samples, const char *series, const char *entity)
+{
+    if (samples->n_lines == samples->capacity) {
+        const size_t capacity = samples->capacity > 0 ? 2 * samples->capacity : 16;
+        struct sample_line *lines = mem_realloc(samples->lines, capacity * sizeof *lines);
+        if (lines == NULL) return SIM_E_NOMEM;
+        samples->lines = lines;
+        samples->capacity = capacity;
+    }
+    struct sample_line *line = &samples->lines[samples->n_lines];
+    *line = (struct sample_line){.series = arena_strdup(samples->arena, series),
+                                 .entity = arena_strdup(samples->arena, entity)};
+    samples->last = samples->n_lines++;
+    return line->series != NULL && line->entity != NULL ? 0 : SIM_E_NOMEM;
+}
+
+/* Rows mostly come round the same lines in the same order, so the search starts behind the last one. */
+static int find_line(struct samples *samples, const char *series, const char *entity)
+{
+    for (size_t i = 1; i <= samples->n_lines; i++) {
+        const size_t k = (samples->last + i) % samples->n_lines;
+        if (strcmp(samples->lines[k].entity, entity) != 0 || strcmp(samples->lines[k].series, series) != 0) continue;
+        samples->last = k;
+        return 0;
+    }
+    return add_line(samples, series, entity);
+}
+
+static int add_point(struct sample_line *line, double t_s, double value)
+{
+    if (line->n == line->capacity) {
+        const size_t capacity = line->capacity > 0 ? 2 * line->capacity : 256;
+        double *t = mem_realloc(line->t_s, capacity * sizeof *t);
+        if (t != NULL) line->t_s = t;
+        double *values = mem_realloc(line->values, capacity * sizeof *values);
+        if (values != NULL) line->values = values;
+        if (t == NULL || values == NULL) return SIM_E_NOMEM;
+        line->capacity = capacity;
+    }
+    line->t_s[line->n] = t_s;
+    line->values[line->n++] = value;
+    return 0;
+}
+
+static int add_sample(void *context, sqlite3_stmt *row)
+{
+    struct samples *samples = context;
+    const char *series = (const char *)sqlite3_column_text(row, 0);
+    const char *entity = (const char *)sqlite3_column_text(row, 1);
+    const double t_s = query_number(row, 2);
+    samples->n_rows++;
+    if (isnan(t_s)) return 0;
+    int code = find_line(samples, series != NULL ? series : "", entity != NULL ? entity : "");
+    return code != 0 ? code : add_point(&samples->lines[samples->last], t_s, query_number(row, 3));
+}
+
+int samples_read(const struct report_source *source, struct samples *samples)
+{
+    *samples = (struct samples){.arena = source->arena};
+    samples->query.sql = arena_printf(source->arena,
+                                      "SELECT series, entity, t_s, value FROM sample WHERE run_id = %" PRId64,
+                                      source->run.id);
+    if (samples->query.sql == NULL) return SIM_E_NOMEM;
+    int code = query_each(source->database, samples->query.sql, NULL, 0, "read samples", add_sample, samples,
+                          source->diag);
+    samples->query.n_rows = samples->n_rows;
+    return code;
+}
+
+void samples_fini(struct samples *samples)
+{
+    for (size_t i = 0; i < samples->n_lines; i++) {
+        mem_free(samples->lines[i].t_s);
+        mem_free(samples->lines[i].values);
+    }
+    mem_free(samples->lines);
+}
+
+/* --- Figures --- */
+
+/* How a series is called in figures; by its own name when it is not listed. */
+struct series_words {
+    const char *series, *title, *axis;
+};
+
+static struct series_words words_for(const char *series)
+{
+    static const struct series_words known[] = {
+        {"service.waiting", "Requests waiting, per service", "requests"},
+        {"service.running", "Requests in the batch, per service", "requests"},
+        {"service.kv_used_frac", "KV cache in use, per service", "share of the blocks"},
+        {"replica.waiting", "Requests waiting, per replica", "requests"},
+        {"replica.running", "Requests in the batch, per replica", "requests"},
+        {"replica.kv_used_frac", "KV cache in use, per replica", "share of the blocks"},
+        {"cluster.gpus_in_use", "GPUs in use", "GPUs"},
+        {"job.pending", "Jobs waiting", "jobs"},
+        {"job.running", "Jobs running", "jobs"}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].series, series) == 0) return known[i];
+    return (struct series_words){series, series, series};
+}
+
+/* One series: its lines, in order of their first rows. */
+struct group {
+    const struct report_source *source;
+    const struct samples *samples;
+    struct series_words words;
+    size_t n;
+    const struct sample_line **lines;
+};
+
+static int collect_group(const struct report_source *source, const struct samples *samples, const char *series,
+                         struct group *group)
+{
+    *group = (struct group){.source = source, .samples = samples, .words = words_for(series)};
+    group->lines = arena_alloc(source->arena, samples->n_lines * sizeof(struct sample_line *));
+    if (group->lines == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < samples->n_lines; i++)
+        if (strcmp(samples->lines[i].series, series) == 0) group->lines[group->n++] = &samples->lines[i];
+    return 0;
+}
+
+static void draw(const struct group *group, const struct plot_chart *chart, const char *note, struct text *html)
+{
+    const struct page_figure figure = {.chart = chart, .note = note, .queries = &group->samples->query, .n_queries = 1,
+                                       .group = "time"};
+    page_figure(html, &figure);
+}
+
+static int draw_lines(const struct group *group, struct text *html)
+{
+    struct plot_series series[MAX_LINES];
+    memset(series, 0, sizeof series);
+    for (size_t i = 0; i < group->n; i++) {
+        const struct sample_line *line = group->lines[i];
+        struct curve curve;
+        if (curve_thin_extremes(line->t_s, line->values, line->n, MAX_POINTS / group->n, group->source->arena, &curve))
+            return SIM_E_NOMEM;
+        series[i] = (struct plot_series){.name = group->n > 1 || line->entity[0] != 0 ? line->entity : NULL,
+                                         .n = curve.n, .x = curve.x, .y = curve.y};
+    }
+    const struct plot_chart chart = {.kind = PLOT_STEP, .title = group->words.title, .x = {.title = "time", .scale = PLOT_TIME},
+                                     .y = {.title = group->words.axis}, .n_series = group->n, .series = series};
+    draw(group, &chart, NULL, html);
+    return 0;
+}
+
+/* Means of every line in `n_bins` parts of the run: a matrix of n lines by n_bins, in the arena. */
+static double *bin_lines(const struct group *group, size_t n_bins)
+{
+    double *means = arena_alloc(group->source->arena, group->n * n_bins * sizeof *means);
+    for (size_t i = 0; means != NULL && i < group->n; i++)
+        curve_bin_means(group->lines[i]->t_s, group->lines[i]->values, group->lines[i]->n, 0.0, group->source->end_s,
+                        n_bins, means + i * n_bins);
+    return means;
+}
+
+struct band {
+    double t_s[BAND_COLUMNS], mean[BAND_COLUMNS], low[BAND_COLUMNS], high[BAND_COLUMNS];
+};
+
+static void fill_band(const struct group *group, const double *means, struct band *band)
+{
+    for (size_t bin = 0; bin < BAND_COLUMNS; bin++) {
+        double n = 0.0, sum = 0.0, low = (double)INFINITY, high = -(double)INFINITY;
+        for (size_t i = 0; i < group->n; i++) {
+            const double value = means[i * BAND_COLUMNS + bin];
+            if (isnan(value)) continue;
+            n++;
+            sum += value;
+            low = fmin(low, value);
+            high = fmax(high, value);
+        }
+        band->t_s[bin] = group->source->end_s * ((double)bin + 0.5) / BAND_COLUMNS;
+        band->mean[bin] = n > 0.0 ? sum / n : (double)NAN;
+        band->low[bin] = n > 0.0 ? low : (double)NAN;
+        band->high[bin] = n > 0.0 ? high : (double)NAN;
+    }
+}
+
+static int draw_band(const struct group *group, struct text *html)
+{
+    struct band *band = arena_alloc(group->source->arena, sizeof *band);
+    const double *means = bin_lines(group, BAND_COLUMNS);
+    if (band == NULL || means == NULL) return SIM_E_NOMEM;
+    fill_band(group, means, band);
+    const struct plot_series series = {.name = "mean, lowest to highest", .n = BAND_COLUMNS, .x = band->t_s,
+                                       .y = band->mean, .low = band->low, .high = band->high};
+    const struct plot_chart chart = {.kind = PLOT_LINE, .title = group->words.title, .x = {.title = "time", .scale = PLOT_TIME},
+                                     .y = {.title = group->words.axis}, .n_series = 1, .series = &series};
+    char note[160];
+    snprintf(note, sizeof note,
+             "Mean of %zu, and the range from the lowest to the highest of them, in %d parts of the run.", group->n,
+             BAND_COLUMNS);
+    draw(group, &chart, note, html);
+    return 0;
+}
+
+static int draw_map(const struct group *group, struct text *html)
+{
+    struct arena *arena = group->source->arena;
+    const double *means = bin_lines(group, HEAT_COLUMNS);
+    const char **names = arena_alloc(arena, group->n * sizeof *names);
+    if (means == NULL || names == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < group->n; i++) names[i] = group->lines[i]->entity;
+    const struct heat heat = {.title = group->words.title, .axis = group->words.axis, .n = group->n, .names = names,
+                              .means = means, .end_s = group->source->end_s, .query = &group->samples->query};
+    return heat_draw(&heat, arena, html);
+}
+
+static int draw_group(const struct group *group, bool maps, struct text *html)
+{
+    const bool has_map = group->n > MAX_LINES;
+    if (maps) return has_map ? draw_map(group, html) : 0;
+    return has_map ? draw_band(group, html) : draw_lines(group, html);
+}
+
+/* Whether no line before this one is of its series. */
+static bool is_first(const struct samples *samples, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (strcmp(samples->lines[i].series, samples->lines[index].series) == 0) return false;
+    return true;
+}
+
+static int draw_groups(const struct report_source *source, const struct samples *samples, bool maps, struct text *html)
+{
+    int code = 0;
+    for (size_t i = 0; i < samples->n_lines && code == 0; i++) {
+        struct group group;
+        if (!is_first(samples, i)) continue;
+        code = collect_group(source, samples, samples->lines[i].series, &group);
+        if (code == 0) code = draw_group(&group, maps, html);
+    }
+    return code;
+}
+
+int samples_over_time(const struct report_source *source, const struct samples *samples, struct text *html)
+{
+    int code = draw_groups(source, samples, false, html);
+    return code == 0 ? draw_groups(source, samples, true, html) : code;
+}

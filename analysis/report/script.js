@@ -1,0 +1,348 @@
+// Makes line charts of a report zoomable. Without it the pictures beside the data stay as they are.
+// Drag: zoom. Double click, Escape: all. Arrows: read values; with Shift: move. + and -: zoom.
+(function () {
+  'use strict';
+  var COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#000000', '#8c8c8c'];
+  var UNITS = [[86400, 'd'], [3600, 'h'], [60, 'min'], [1, 's'], [1e-3, 'ms'], [1e-6, 'us']];
+  var STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800,
+    432000, 864000, 1728000, 4320000, 8640000];
+  var groups = {};
+
+  function plain(value, digits) {
+    var size = Math.abs(value);
+    if (value === 0) return '0';
+    if (size >= 1e7 || size < 1e-4) return value.toExponential(digits - 1).replace(/\.?0+e\+?/, 'e');
+    var text = size >= 1e4 ? String(Math.round(value)) : String(Number(value.toPrecision(digits)));
+    var parts = text.split('.');
+    parts[0] = parts[0].replace(/\B(?=(\d{3})+$)/g, ',');
+    return parts.join('.');
+  }
+
+  function duration(seconds) {
+    for (var i = 0; i < UNITS.length; i++)
+      if (Math.abs(seconds) >= UNITS[i][0] * (UNITS[i][0] >= 60 ? 2 : 1)) break;
+    var unit = UNITS[Math.min(i, UNITS.length - 1)];
+    return seconds === 0 ? '0' : plain(seconds / unit[0], 4) + ' ' + unit[1];
+  }
+
+  function show(axis, value, exact) {
+    if (value === null || value === undefined) return '-';
+    var inSeconds = axis.scale === 'time' || (exact && /\(s\)$/.test(axis.title));
+    return inSeconds ? duration(value) : plain(value, 4);
+  }
+
+  // --- Scales ---
+
+  function linearTicks(low, high, most) {
+    var raw = (high - low) / most, power = Math.pow(10, Math.floor(Math.log10(raw)));
+    var step = power * (raw / power <= 1 ? 1 : raw / power <= 2 ? 2 : raw / power <= 5 ? 5 : 10);
+    return multiples(low, high, step);
+  }
+
+  function timeTicks(low, high, most) {
+    for (var i = 0; i < STEPS_S.length; i++)
+      if ((high - low) / STEPS_S[i] <= most) return i > 0 ? multiples(low, high, STEPS_S[i]) : linearTicks(low, high, most);
+    return linearTicks(low, high, most);
+  }
+
+  function multiples(low, high, step) {
+    var ticks = [];
+    for (var k = Math.ceil(low / step - 1e-9); k <= high / step + 1e-9; k++) ticks.push(Number((k * step).toPrecision(12)));
+    return ticks;
+  }
+
+  function logTicks(low, high, most) {
+    var from = Math.floor(Math.log10(low)), to = Math.ceil(Math.log10(high)), ticks = [];
+    for (var step = 0; step === 0 || ticks.length > most; step++) { // 1 2 5 10 .., then 1 10 100 .., then every other power
+      ticks = [];
+      for (var e = from; e <= to; e += Math.max(1, step))
+        (step === 0 ? [1, 2, 5] : [1]).forEach(function (f) {
+          var tick = Number((f * Math.pow(10, e)).toPrecision(6));
+          if (tick >= low * 0.999 && tick <= high * 1.001) ticks.push(tick);
+        });
+    }
+    return ticks.length > 1 ? ticks : linearTicks(low, high, most);
+  }
+
+  function ticksOf(axis, range, most) {
+    return (axis.scale === 'log' ? logTicks : axis.scale === 'time' ? timeTicks : linearTicks)(range[0], range[1], most);
+  }
+
+  function forward(axis, value) { return axis.scale === 'log' ? Math.log(value) : value; }
+  function back(axis, value) { return axis.scale === 'log' ? Math.exp(value) : value; }
+
+  function widen(axis, range) {
+    if (range[0] < range[1]) return range;
+    return axis.scale === 'log' ? [range[0] / 2, range[1] * 2] : [range[0] - 0.5, range[1] + 0.5];
+  }
+
+  // --- One chart ---
+
+  function Chart(figure, data) {
+    var still = figure.querySelector('.still svg');
+    this.figure = figure;
+    this.data = data;
+    this.space = still.namespaceURI;
+    this.cursor = null;
+    this.live = document.createElement('div');
+    this.live.className = 'live';
+    this.title = this.add(this.live, 'p', 'title', data.title);
+    this.svg = document.createElementNS(this.space, 'svg');
+    this.svg.setAttribute('tabindex', '0');
+    this.svg.setAttribute('role', 'img');
+    this.svg.setAttribute('aria-label', data.title + '. Arrow keys read values, plus and minus zoom, Escape shows all.');
+    this.live.appendChild(this.svg);
+    this.read = this.add(this.live, 'p', 'read', '');
+    this.reset = this.add(this.live, 'button', '', 'show all');
+    this.reset.type = 'button';
+    figure.insertBefore(this.live, figure.firstChild);
+    figure.classList.add('has-live');
+    this.group = groups[data.group] = groups[data.group] || { range: null, all: null, charts: [] };
+    this.group.charts.push(this);
+    this.extend();
+    this.listen();
+  }
+
+  Chart.prototype.add = function (parent, tag, name, text) {
+    var element = document.createElement(tag);
+    if (name) element.className = name;
+    element.textContent = text;
+    parent.appendChild(element);
+    return element;
+  };
+
+  Chart.prototype.shape = function (tag, attributes, text) {
+    var element = document.createElementNS(this.space, tag);
+    for (var key in attributes) element.setAttribute(key, attributes[key]);
+    if (text !== undefined) element.textContent = text;
+    this.svg.appendChild(element);
+    return element;
+  };
+
+  // The group's range of x covers all of its charts.
+  Chart.prototype.extend = function () {
+    var all = this.group.all || [Infinity, -Infinity], axis = this.data.x;
+    this.data.series.forEach(function (series) {
+      series.x.forEach(function (x) {
+        if (x === null || (axis.scale === 'log' && x <= 0)) return;
+        all = [Math.min(all[0], x), Math.max(all[1], x)];
+      });
+    });
+    this.group.all = all;
+  };
+
+  Chart.prototype.yRange = function (range) {
+    var axis = this.data.y, low = Infinity, high = -Infinity;
+    if (axis.range) return axis.range;
+    this.data.series.forEach(function (series) {
+      for (var i = 0; i < series.x.length; i++) {
+        var before = i > 0 && series.x[i] > range[1] && series.x[i - 1] >= range[1];
+        var after = i + 1 < series.x.length && series.x[i + 1] < range[0];
+        if (before || after) continue;
+        [series.y[i], series.low && series.low[i], series.high && series.high[i]].forEach(function (y) {
+          if (typeof y !== 'number' || (axis.scale === 'log' && y <= 0)) return;
+          low = Math.min(low, y);
+          high = Math.max(high, y);
+        });
+      }
+    });
+    if (low > high) return [0, 1];
+    if (axis.scale === 'log') return widen(axis, [low / 1.1, high * 1.1]);
+    var from = low >= 0 && low < 0.6 * high ? 0 : low - 0.05 * (high - low);
+    return widen(axis, [from, high + 0.05 * (high - from)]);
+  };
+
+  Chart.prototype.place = function () {
+    var range = widen(this.data.x, this.group.range || this.group.all), y = this.yRange(range);
+    var width = Math.max(260, this.live.clientWidth), height = Math.round(Math.min(330, Math.max(230, width * 0.56)));
+    var ticks = ticksOf(this.data.y, y, Math.max(3, height / 55)), axisY = this.data.y;
+    var widest = ticks.reduce(function (n, t) { return Math.max(n, show(axisY, t).length); }, 1);
+    this.box = { left: 12 + 7 * widest, right: width - 14, top: 26, bottom: height - 40, width: width, height: height };
+    this.range = { x: range, y: y };
+    this.ticks = { x: ticksOf(this.data.x, range, Math.max(3, width / 90)), y: ticks };
+  };
+
+  Chart.prototype.x = function (value) {
+    var axis = this.data.x, low = forward(axis, this.range.x[0]), high = forward(axis, this.range.x[1]);
+    return this.box.left + (forward(axis, value) - low) / (high - low) * (this.box.right - this.box.left);
+  };
+
+  Chart.prototype.y = function (value) {
+    var axis = this.data.y, low = forward(axis, this.range.y[0]), high = forward(axis, this.range.y[1]);
+    return this.box.bottom - (forward(axis, value) - low) / (high - low) * (this.box.bottom - this.box.top);
+  };
+
+  Chart.prototype.valueAt = function (pixel) {
+    var axis = this.data.x, low = forward(axis, this.range.x[0]), high = forward(axis, this.range.x[1]);
+    var share = (pixel - this.box.left) / (this.box.right - this.box.left);
+    return back(axis, low + Math.min(1, Math.max(0, share)) * (high - low));
+  };
+
+  Chart.prototype.path = function (series) {
+    var path = '', pen = false, chart = this, logY = this.data.y.scale === 'log', logX = this.data.x.scale === 'log';
+    series.x.forEach(function (x, i) {
+      var y = series.y[i], shown = y !== null && x !== null && !(logY && y <= 0) && !(logX && x <= 0);
+      if (!shown) { pen = false; return; }
+      var px = chart.x(x).toFixed(1), py = chart.y(y).toFixed(1);
+      path += !pen ? 'M' + px + ' ' + py : chart.data.step ? 'H' + px + 'V' + py : 'L' + px + ' ' + py;
+      pen = true;
+    });
+    return path;
+  };
+
+  Chart.prototype.band = function (series) {
+    var there = '', chart = this, points = [];
+    series.x.forEach(function (x, i) {
+      if (series.low[i] === null || series.high[i] === null) return;
+      there += (there ? 'L' : 'M') + chart.x(x).toFixed(1) + ' ' + chart.y(series.high[i]).toFixed(1);
+      points.push('L' + chart.x(x).toFixed(1) + ' ' + chart.y(series.low[i]).toFixed(1));
+    });
+    return there ? there + points.reverse().join('') + 'Z' : '';
+  };
+
+  Chart.prototype.frame = function () {
+    var chart = this, box = this.box;
+    this.ticks.y.forEach(function (tick) {
+      chart.shape('line', { x1: box.left, x2: box.right, y1: chart.y(tick), y2: chart.y(tick), 'class': 'grid' });
+      chart.shape('text', { x: box.left - 7, y: chart.y(tick) + 4, 'text-anchor': 'end' }, show(chart.data.y, tick));
+    });
+    this.ticks.x.forEach(function (tick) {
+      chart.shape('line', { x1: chart.x(tick), x2: chart.x(tick), y1: box.bottom, y2: box.bottom + 5, 'class': 'axis' });
+      chart.shape('text', { x: chart.x(tick), y: box.bottom + 18, 'text-anchor': 'middle' }, show(chart.data.x, tick));
+    });
+    this.shape('line', { x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom, 'class': 'axis' });
+    this.shape('text', { x: 0, y: 12 }, this.data.y.title);
+    this.shape('text', { x: box.right, y: box.height - 4, 'text-anchor': 'end' }, this.data.x.title);
+  };
+
+  Chart.prototype.draw = function () {
+    var chart = this, id = 'clip-' + charts.indexOf(this);
+    this.place();
+    var box = this.box;
+    this.svg.textContent = '';
+    this.svg.setAttribute('viewBox', '0 0 ' + box.width + ' ' + box.height);
+    this.frame();
+    this.shape('clipPath', { id: id }).appendChild(this.shape('rect', { x: box.left, y: box.top - 2,
+      width: box.right - box.left, height: box.bottom - box.top + 4 }));
+    this.data.series.forEach(function (series, i) {
+      var colour = COLOURS[i % COLOURS.length], clip = 'url(#' + id + ')';
+      if (series.low) chart.shape('path', { d: chart.band(series), fill: colour, 'fill-opacity': 0.18, 'clip-path': clip });
+      chart.shape('path', { d: chart.path(series), fill: 'none', stroke: colour, 'stroke-width': 1.7, 'clip-path': clip,
+        'stroke-linejoin': 'round', 'stroke-dasharray': i >= COLOURS.length ? '7 3' : 'none' });
+    });
+    this.hair = this.shape('line', { y1: box.top, y2: box.bottom, 'class': 'hair', visibility: 'hidden' });
+    this.sweep = this.shape('rect', { y: box.top, height: box.bottom - box.top, 'class': 'sweep', visibility: 'hidden' });
+    this.reset.hidden = !this.group.range;
+    this.tell();
+  };
+
+  // --- Reading values ---
+
+  Chart.prototype.nearest = function (series, x) {
+    var low = 0, high = series.x.length - 1;
+    while (low < high) {
+      var middle = (low + high + 1) >> 1;
+      if (series.x[middle] <= x) low = middle; else high = middle - 1;
+    }
+    if (this.data.step || low + 1 >= series.x.length) return low;
+    return Math.abs(series.x[low + 1] - x) < Math.abs(series.x[low] - x) ? low + 1 : low;
+  };
+
+  Chart.prototype.tell = function () {
+    var chart = this, x = this.cursor, data = this.data;
+    this.read.textContent = '';
+    if (x !== null) this.add(this.read, 'b', 'at', show(data.x, x, true));
+    data.series.forEach(function (series, i) {
+      var item = chart.add(chart.read, 'span', 'item', '');
+      var key = chart.add(item, 'i', 'key', '');
+      key.style.borderTopColor = COLOURS[i % COLOURS.length];
+      if (series.name) chart.add(item, 'span', '', series.name + ' ');
+      if (x !== null) chart.add(item, 'b', '', show(data.y, series.y[chart.nearest(series, x)], true));
+      if (x === null && data.series.length === 1 && !series.name) item.textContent = '\u00a0';
+    });
+    this.hair.setAttribute('visibility', x === null ? 'hidden' : 'visible');
+    if (x === null) return;
+    this.hair.setAttribute('x1', this.x(x));
+    this.hair.setAttribute('x2', this.x(x));
+  };
+
+  Chart.prototype.zoom = function (range) {
+    var all = this.group.all, axis = this.data.x;
+    if (range) range = [Math.max(all[0], range[0]), Math.min(all[1], range[1])];
+    if (range && !(forward(axis, range[1]) - forward(axis, range[0]) > 1e-9 * (forward(axis, all[1]) - forward(axis, all[0]))))
+      return;
+    this.group.range = range && (range[0] > all[0] || range[1] < all[1]) ? range : null;
+    this.group.charts.forEach(function (chart) { chart.draw(); });
+  };
+
+  // Scales the range about the cursor, or moves it by a share of its width.
+  Chart.prototype.scale = function (factor, shift) {
+    var axis = this.data.x, low = forward(axis, this.range.x[0]), high = forward(axis, this.range.x[1]);
+    var centre = this.cursor === null ? (low + high) / 2 : forward(axis, this.cursor), move = shift * (high - low);
+    this.zoom([back(axis, centre + (low - centre) * factor + move), back(axis, centre + (high - centre) * factor + move)]);
+  };
+
+  // --- What the reader does ---
+
+  Chart.prototype.pixel = function (event) {
+    var rect = this.svg.getBoundingClientRect();
+    return (event.clientX - rect.left) * this.box.width / rect.width;
+  };
+
+  Chart.prototype.listen = function () {
+    var chart = this, start = null, svg = this.svg;
+    svg.addEventListener('pointerdown', function (event) {
+      if (event.button !== 0) return;
+      start = chart.pixel(event);
+      svg.setPointerCapture(event.pointerId);
+    });
+    svg.addEventListener('pointermove', function (event) {
+      var at = chart.pixel(event);
+      chart.cursor = chart.valueAt(at);
+      chart.tell();
+      if (start === null) return;
+      chart.sweep.setAttribute('x', Math.max(chart.box.left, Math.min(start, at)));
+      chart.sweep.setAttribute('width', Math.abs(at - start));
+      chart.sweep.setAttribute('visibility', Math.abs(at - start) > 6 ? 'visible' : 'hidden');
+    });
+    svg.addEventListener('pointerup', function (event) {
+      var from = start, to = chart.pixel(event);
+      start = null;
+      chart.sweep.setAttribute('visibility', 'hidden');
+      if (from !== null && Math.abs(to - from) > 6)
+        chart.zoom([chart.valueAt(Math.min(from, to)), chart.valueAt(Math.max(from, to))]);
+    });
+    svg.addEventListener('pointercancel', function () { start = null; chart.sweep.setAttribute('visibility', 'hidden'); });
+    svg.addEventListener('pointerleave', function () { if (start === null) { chart.cursor = null; chart.tell(); } });
+    svg.addEventListener('dblclick', function () { chart.zoom(null); });
+    svg.addEventListener('keydown', function (event) { chart.key(event); });
+    this.reset.addEventListener('click', function () { chart.zoom(null); svg.focus(); });
+  };
+
+  Chart.prototype.key = function (event) {
+    var sign = event.key === 'ArrowLeft' ? -1 : event.key === 'ArrowRight' ? 1 : 0, box = this.box;
+    if (sign !== 0 && event.shiftKey) this.scale(1, 0.2 * sign);
+    else if (sign !== 0) {
+      var at = this.cursor === null ? (box.left + box.right) / 2 : this.x(this.cursor);
+      this.cursor = this.valueAt(at + sign * (box.right - box.left) / 100);
+      this.tell();
+    } else if (event.key === '+' || event.key === '=') this.scale(0.5, 0);
+    else if (event.key === '-') this.scale(2, 0);
+    else if (event.key === 'Escape' || event.key === '0') this.zoom(null);
+    else return;
+    event.preventDefault();
+  };
+
+  var charts = [];
+  document.querySelectorAll('figure[data-zoom]').forEach(function (figure) {
+    charts.push(new Chart(figure, JSON.parse(figure.querySelector('script').textContent)));
+  });
+  var width = 0;
+  function drawAll() {
+    if (document.body.clientWidth === width) return;
+    width = document.body.clientWidth;
+    charts.forEach(function (chart) { chart.draw(); });
+  }
+  window.addEventListener('resize', drawAll);
+  drawAll();
+})();

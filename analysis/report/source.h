@@ -1,0 +1,26 @@
+/* What the sections of a run's report are made from. */
+#ifndef ORRERY_ANALYSIS_REPORT_SOURCE_H
+#define ORRERY_ANALYSIS_REPORT_SOURCE_H
+
+#include "sim/core/mem.h"
+#include "sim/store/database.h"
+#include "sim/store/readback.h"
+#include "analysis/report/report.h"
+
+struct report_source {
+    const struct database *database;
+    struct arena *arena;
+    struct diag *diag;
+    const struct report_options *options;
+    struct run_record run;
+    struct metric_list metrics;
+    double end_s, warmup_s; /* NAN: unknown; 0 when there is none */
+};
+
+/* The value of a metric, NAN when the run has none of that name. */
+double source_metric(const struct report_source *source, const char *name);
+
+/* Its line in the dictionary, or NULL. */
+const struct report_metric *source_define(const struct report_options *options, const char *name);
+
+#endif

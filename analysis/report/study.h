@@ -1,0 +1,67 @@
+/* A study as a report sees it: runs that differ in what is varied, its axes, and in their seeds. Runs with the same values
+ * are one point, whose metrics have means and, from two seeds on, 95 % t-intervals. */
+#ifndef ORRERY_ANALYSIS_REPORT_STUDY_H
+#define ORRERY_ANALYSIS_REPORT_STUDY_H
+
+#include "analysis/report/page.h"
+#include "analysis/report/source.h"
+#include "analysis/stats/stats.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { STUDY_MAX_AXES = 16, STUDY_MAX_METRICS = 8, STUDY_DEFAULT_METRICS = 4 };
+
+struct study_axis {
+    const char *key, *name; /* name: the end of the key that tells it from the others */
+    size_t n;
+    const char **values; /* in order of the runs */
+    double *numbers;     /* of the values, in SI; NULL: they are words */
+};
+
+struct study_metric {
+    const char *name, *unit;
+    enum report_direction direction;
+};
+
+struct study_run {
+    int64_t id;
+    const char *name, *status;
+    double seed;
+    size_t point;
+    double values[STUDY_MAX_METRICS]; /* NAN: none */
+};
+
+struct study_point {
+    size_t levels[STUDY_MAX_AXES]; /* indices into the axes' values */
+    size_t n_runs;                 /* that have any of the metrics */
+    struct interval metrics[STUDY_MAX_METRICS];
+};
+
+struct study {
+    const char *name, *question, *definition, *hash; /* empty when the file tells of no study */
+    size_t n_axes, n_metrics, n_runs, n_done, n_points;
+    struct study_axis axes[STUDY_MAX_AXES];
+    struct study_metric metrics[STUDY_MAX_METRICS];
+    struct study_run *runs;
+    struct study_point *points;
+    struct page_query queries[3]; /* runs, what is varied, metrics */
+};
+
+/* Reads it. The metrics are those of the options; without any the first four of a list of well-known ones (study.c) that
+ * differ between runs. Returns 0, SIM_E_STORE, SIM_E_USAGE or SIM_E_NOMEM. */
+int study_read(const struct report_source *source, struct study *study);
+
+/* "routing=jsq, rate=5/s" of the axes in `mask`. In the arena; NULL when out of memory. */
+const char *study_label(const struct study *study, const struct study_point *point, unsigned mask, struct arena *arena);
+
+/* Whether both points have the same values on the axes of the mask. */
+bool study_same(const struct study *study, const struct study_point *a, const struct study_point *b, unsigned mask);
+
+/* Whether a is the better value of a metric; false for one without direction. */
+bool study_is_better(const struct study_metric *metric, double a, double b);
+
+/* Marks the points that no other one beats in both metrics. Returns how many. */
+size_t study_front(const struct study *study, size_t metric_a, size_t metric_b, bool *on_front);
+
+#endif

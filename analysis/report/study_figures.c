@@ -1,0 +1,364 @@
+#include "analysis/report/study_figures.h"
+
+#include "analysis/report/words.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_LINES = 7, MAX_FIGURES = 6 };
+
+static const char *axis_title(const struct study_metric *metric, struct arena *arena)
+{
+    char words[WORDS_CHARS];
+    const char *name = words_metric(metric->name, words);
+    if (strcmp(metric->unit, "1") == 0 || metric->unit[0] == 0 || strstr(name, " per ") != NULL)
+        return arena_strdup(arena, name);
+    return arena_printf(arena, "%s (%s)", name, metric->unit);
+}
+
+/* --- What goes where --- */
+
+/* Masks of axes. */
+struct layout {
+    size_t x;               /* axis along x */
+    unsigned lines, panels; /* axes whose combinations are lines, and figures */
+    bool is_cloud;
+};
+
+static size_t count_combinations(const struct study *study, unsigned mask)
+{
+    size_t n = 0;
+    for (size_t p = 0; p < study->n_points; p++) {
+        size_t k = 0;
+        while (k < p && !study_same(study, &study->points[k], &study->points[p], mask)) k++;
+        n += k == p;
+    }
+    return n;
+}
+
+/* The axis with most values in the mask, of numbers if there is one of them; n_axes when the mask is empty. */
+static size_t widest_axis(const struct study *study, unsigned mask, bool prefers_numbers, size_t most)
+{
+    size_t best = study->n_axes;
+    for (size_t a = 0; a < study->n_axes; a++) {
+        const struct study_axis *axis = &study->axes[a];
+        if ((mask >> a & 1) == 0 || axis->n > most) continue;
+        const bool is_number = prefers_numbers && axis->numbers != NULL && axis->n > 1;
+        const bool best_number = best < study->n_axes && prefers_numbers && study->axes[best].numbers != NULL &&
+                                 study->axes[best].n > 1;
+        if (best == study->n_axes || is_number > best_number ||
+            (is_number == best_number && axis->n > study->axes[best].n))
+            best = a;
+    }
+    return best;
+}
+
+static struct layout choose_layout(const struct study *study)
+{
+    const unsigned all = (1U << study->n_axes) - 1U;
+    struct layout layout = {.x = widest_axis(study, all, true, SIZE_MAX)};
+    layout.lines = all & ~(1U << layout.x);
+    const struct study_axis *axis = &study->axes[layout.x];
+    layout.is_cloud = study->n_axes > 1 && axis->numbers != NULL && study->n_points > 8 && 3 * axis->n > 2 * study->n_points;
+    if (layout.is_cloud || count_combinations(study, layout.lines) <= MAX_LINES) return layout;
+    const size_t line_axis = widest_axis(study, layout.lines, false, MAX_LINES);
+    layout.panels = layout.lines;
+    layout.lines = line_axis < study->n_axes ? 1U << line_axis : 0;
+    layout.panels &= ~layout.lines;
+    return layout;
+}
+
+/* --- Lines --- */
+
+/* One figure: the points that agree on the panel's axes. */
+struct panel {
+    const struct report_source *source;
+    const struct study *study;
+    struct layout layout;
+    size_t metric;
+    const struct study_point *sample; /* any of its points */
+    size_t n_series;
+    struct plot_series series[MAX_LINES];
+    size_t n_left_out; /* points of combinations that have no line */
+};
+
+/* The arrays of one line. */
+struct line {
+    size_t n;
+    const struct study_point **points;
+    double *x, *y, *low, *high;
+};
+
+static int init_line(struct arena *arena, size_t n, struct line *line)
+{
+    line->n = 0;
+    line->points = arena_alloc(arena, (n + 1) * sizeof *line->points);
+    line->x = arena_alloc(arena, (n + 1) * sizeof *line->x);
+    line->y = arena_alloc(arena, (n + 1) * sizeof *line->y);
+    line->low = arena_alloc(arena, (n + 1) * sizeof *line->low);
+    line->high = arena_alloc(arena, (n + 1) * sizeof *line->high);
+    return line->points && line->x && line->y && line->low && line->high ? 0 : SIM_E_NOMEM;
+}
+
+static bool is_in_panel(const struct panel *panel, const struct study_point *point)
+{
+    return study_same(panel->study, panel->sample, point, panel->layout.panels);
+}
+
+/* Insertion by rising x: lines are short. */
+static void insert_point(const struct panel *panel, const struct study_point *point, struct line *line)
+{
+    const struct study_axis *axis = &panel->study->axes[panel->layout.x];
+    const size_t level = point->levels[panel->layout.x];
+    const double x = axis->numbers != NULL ? axis->numbers[level] : (double)level;
+    size_t i = line->n++;
+    for (; i > 0 && line->x[i - 1] > x; i--) {
+        line->x[i] = line->x[i - 1];
+        line->points[i] = line->points[i - 1];
+    }
+    line->x[i] = x;
+    line->points[i] = point;
+}
+
+static void fill_values(const struct panel *panel, struct line *line)
+{
+    for (size_t i = 0; i < line->n; i++) {
+        const struct interval *value = &line->points[i]->metrics[panel->metric];
+        line->y[i] = value->mean;
+        line->low[i] = value->low;
+        line->high[i] = value->high;
+    }
+}
+
+static bool has_intervals(const struct line *line)
+{
+    for (size_t i = 0; i < line->n; i++)
+        if (!isnan(line->low[i])) return true;
+    return false;
+}
+
+/* Words along x have a place each, whether a line has a value there or not. */
+static int spread_words(const struct panel *panel, const struct line *given, struct line *line)
+{
+    const size_t n = panel->study->axes[panel->layout.x].n;
+    if (init_line(panel->source->arena, n, line) != 0) return SIM_E_NOMEM;
+    line->n = n;
+    for (size_t i = 0; i < n; i++) line->y[i] = line->low[i] = line->high[i] = (double)NAN;
+    for (size_t i = 0; i < given->n; i++) {
+        const size_t k = (size_t)given->x[i];
+        line->x[k] = given->x[i];
+        line->y[k] = given->y[i];
+        line->low[k] = given->low[i];
+        line->high[k] = given->high[i];
+    }
+    return 0;
+}
+
+static int add_line(struct panel *panel, const struct study_point *first)
+{
+    const struct study *study = panel->study;
+    struct line found, spread, *line = &found;
+    if (init_line(panel->source->arena, study->n_points, &found) != 0) return SIM_E_NOMEM;
+    for (size_t p = 0; p < study->n_points; p++)
+        if (is_in_panel(panel, &study->points[p]) && study_same(study, first, &study->points[p], panel->layout.lines))
+            insert_point(panel, &study->points[p], &found);
+    fill_values(panel, &found);
+    if (study->axes[panel->layout.x].numbers == NULL) {
+        if (spread_words(panel, &found, &spread) != 0) return SIM_E_NOMEM;
+        line = &spread;
+    }
+    const char *name = study_label(study, first, panel->layout.lines, panel->source->arena);
+    if (name == NULL) return SIM_E_NOMEM;
+    const bool has = has_intervals(line);
+    panel->series[panel->n_series++] = (struct plot_series){.name = name[0] != 0 ? name : NULL, .n = line->n, .x = line->x,
+                                                            .y = line->y, .low = has ? line->low : NULL,
+                                                            .high = has ? line->high : NULL};
+    return 0;
+}
+
+/* One line for the first point of each combination. */
+static int add_lines(struct panel *panel)
+{
+    const struct study *study = panel->study;
+    int code = 0;
+    for (size_t p = 0; p < study->n_points && code == 0; p++) {
+        const struct study_point *point = &study->points[p];
+        if (!is_in_panel(panel, point)) continue;
+        size_t k = 0;
+        while (k < p && !(is_in_panel(panel, &study->points[k]) &&
+                          study_same(study, &study->points[k], point, panel->layout.lines)))
+            k++;
+        if (k < p) continue;
+        if (panel->n_series == MAX_LINES)
+            panel->n_left_out++;
+        else
+            code = add_line(panel, point);
+    }
+    return code;
+}
+
+/* A logarithmic axis when all values are above zero and lie far apart. */
+static enum plot_scale choose_scale(double low, double high)
+{
+    return low > 0.0 && high > 50.0 * low ? PLOT_LOG : PLOT_LINEAR;
+}
+
+static enum plot_scale scale_of_y(const struct panel *panel)
+{
+    double low = (double)INFINITY, high = -(double)INFINITY;
+    for (size_t i = 0; i < panel->n_series; i++)
+        for (size_t k = 0; k < panel->series[i].n; k++) {
+            if (isnan(panel->series[i].y[k])) continue;
+            low = fmin(low, panel->series[i].y[k]);
+            high = fmax(high, panel->series[i].y[k]);
+        }
+    return choose_scale(low, high);
+}
+
+static enum plot_scale scale_of_x(const struct study_axis *axis)
+{
+    double low = (double)INFINITY, high = -(double)INFINITY;
+    for (size_t i = 0; axis->numbers != NULL && i < axis->n; i++) {
+        low = fmin(low, axis->numbers[i]);
+        high = fmax(high, axis->numbers[i]);
+    }
+    return choose_scale(low, high);
+}
+
+static const char *describe(const struct panel *panel)
+{
+    const char *seeds = panel->n_series > 0 && panel->series[0].low != NULL
+                            ? "Means over the seeds, with their 95 % t-intervals. "
+                            : "";
+    if (panel->n_left_out == 0) return seeds;
+    return arena_printf(panel->source->arena, "%sThe first %d combinations have a line, %zu have none.", seeds,
+                        MAX_LINES, panel->n_left_out);
+}
+
+static int draw_panel(struct panel *panel, struct text *html)
+{
+    struct arena *arena = panel->source->arena;
+    const struct study *study = panel->study;
+    const struct study_axis *axis = &study->axes[panel->layout.x];
+    const struct study_metric *metric = &study->metrics[panel->metric];
+    int code = add_lines(panel);
+    const char *where = study_label(study, panel->sample, panel->layout.panels, arena);
+    const char *title = where != NULL && where[0] != 0 ? arena_printf(arena, "%s, %s", metric->name, where)
+                                                       : metric->name;
+    const char *note = describe(panel), *y_title = axis_title(metric, arena);
+    if (code != 0 || where == NULL || title == NULL || note == NULL || y_title == NULL) return SIM_E_NOMEM;
+    const bool is_words = axis->numbers == NULL;
+    const struct plot_chart chart = {.kind = is_words ? PLOT_DOTS : PLOT_LINE, .title = title,
+                                     .x = {.title = axis->key, .scale = scale_of_x(axis)},
+                                     .y = {.title = y_title, .scale = scale_of_y(panel)},
+                                     .n_categories = is_words ? axis->n : 0, .categories = is_words ? axis->values : NULL,
+                                     .n_series = panel->n_series, .series = panel->series};
+    const struct page_figure figure = {.chart = &chart, .note = note[0] != 0 ? note : NULL, .queries = study->queries,
+                                       .n_queries = 3};
+    page_figure(html, &figure);
+    return 0;
+}
+
+static int draw_panels(const struct report_source *source, const struct study *study, const struct layout *layout,
+                       size_t metric, struct text *html)
+{
+    int code = 0, n = 0;
+    for (size_t p = 0; p < study->n_points && code == 0 && n < MAX_FIGURES; p++) {
+        size_t k = 0;
+        while (k < p && !study_same(study, &study->points[k], &study->points[p], layout->panels)) k++;
+        if (k < p) continue;
+        struct panel panel = {.source = source, .study = study, .layout = *layout, .metric = metric,
+                              .sample = &study->points[p]};
+        code = draw_panel(&panel, html);
+        n++;
+    }
+    return code;
+}
+
+/* --- Clouds and fronts --- */
+
+static int label_points(const struct study *study, struct arena *arena, const char **labels)
+{
+    for (size_t p = 0; p < study->n_points; p++)
+        if ((labels[p] = study_label(study, &study->points[p], ~0U, arena)) == NULL) return SIM_E_NOMEM;
+    return 0;
+}
+
+struct cloud {
+    double *x, *y;
+    const char **labels;
+};
+
+static int init_cloud(const struct study *study, struct arena *arena, struct cloud *cloud)
+{
+    cloud->x = arena_alloc(arena, (study->n_points + 1) * sizeof *cloud->x);
+    cloud->y = arena_alloc(arena, (study->n_points + 1) * sizeof *cloud->y);
+    cloud->labels = arena_alloc(arena, (study->n_points + 1) * sizeof *cloud->labels);
+    if (cloud->x == NULL || cloud->y == NULL || cloud->labels == NULL) return SIM_E_NOMEM;
+    return label_points(study, arena, cloud->labels);
+}
+
+static void draw_cloud(const struct study *study, const struct plot_series *series, const char *title,
+                       const struct plot_axis axes[2], const char *note, struct text *html)
+{
+    const struct plot_chart chart = {.kind = PLOT_SCATTER, .title = title, .x = axes[0], .y = axes[1], .n_series = 1,
+                                     .series = series};
+    const struct page_figure figure = {.chart = &chart, .note = note, .queries = study->queries, .n_queries = 3};
+    page_figure(html, &figure);
+}
+
+static int draw_clouds(const struct report_source *source, const struct study *study, size_t metric, struct text *html)
+{
+    const char *title = axis_title(&study->metrics[metric], source->arena);
+    int n = 0;
+    for (size_t a = 0; a < study->n_axes && n < MAX_FIGURES; a++) {
+        const struct study_axis *axis = &study->axes[a];
+        struct cloud cloud;
+        if (axis->numbers == NULL) continue;
+        if (title == NULL || init_cloud(study, source->arena, &cloud) != 0) return SIM_E_NOMEM;
+        for (size_t p = 0; p < study->n_points; p++) {
+            cloud.x[p] = axis->numbers[study->points[p].levels[a]];
+            cloud.y[p] = study->points[p].metrics[metric].mean;
+        }
+        const struct plot_series series = {.n = study->n_points, .x = cloud.x, .y = cloud.y, .labels = cloud.labels};
+        const struct plot_axis axes[] = {{.title = axis->key, .scale = scale_of_x(axis)}, {.title = title}};
+        draw_cloud(study, &series, study->metrics[metric].name, axes, NULL, html);
+        n++;
+    }
+    return 0;
+}
+
+int study_draw_metric(const struct report_source *source, const struct study *study, size_t metric, struct text *html)
+{
+    if (study->n_axes == 0) return 0;
+    const struct layout layout = choose_layout(study);
+    return layout.is_cloud ? draw_clouds(source, study, metric, html)
+                           : draw_panels(source, study, &layout, metric, html);
+}
+
+int study_draw_front(const struct report_source *source, const struct study *study, size_t metric_a, size_t metric_b,
+                     const bool *on_front, struct text *html)
+{
+    const struct study_metric *a = &study->metrics[metric_a], *b = &study->metrics[metric_b];
+    struct cloud cloud;
+    const char *x_title = axis_title(a, source->arena), *y_title = axis_title(b, source->arena);
+    if (x_title == NULL || y_title == NULL || init_cloud(study, source->arena, &cloud) != 0) return SIM_E_NOMEM;
+    double low[2] = {(double)INFINITY, (double)INFINITY}, high[2] = {-(double)INFINITY, -(double)INFINITY};
+    for (size_t p = 0; p < study->n_points; p++) {
+        cloud.x[p] = study->points[p].metrics[metric_a].mean;
+        cloud.y[p] = study->points[p].metrics[metric_b].mean;
+        low[0] = fmin(low[0], cloud.x[p]);
+        high[0] = fmax(high[0], cloud.x[p]);
+        low[1] = fmin(low[1], cloud.y[p]);
+        high[1] = fmax(high[1], cloud.y[p]);
+    }
+    const struct plot_series series = {.n = study->n_points, .x = cloud.x, .y = cloud.y, .on_front = on_front,
+                                       .labels = cloud.labels};
+    const struct plot_axis axes[] = {{.title = x_title, .scale = choose_scale(low[0], high[0])},
+                                     {.title = y_title, .scale = choose_scale(low[1], high[1])}};
+    const char *title = arena_printf(source->arena, "%s against %s", a->name, b->name);
+    if (title == NULL) return SIM_E_NOMEM;
+    draw_cloud(study, &series, title, axes, "Joined: the points that no other one beats in both (Pareto front).", html);
+    return 0;
+}

@@ -1,0 +1,315 @@
+#include "analysis/report/study_page.h"
+
+#include "analysis/query.h"
+#include "analysis/report/head.h"
+#include "analysis/report/page.h"
+#include "analysis/report/provenance.h"
+#include "analysis/report/study.h"
+#include "analysis/report/study_figures.h"
+#include "analysis/report/study_verdict.h"
+#include "analysis/report/words.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { MAX_POINT_ROWS = 400, MAX_RUN_ROWS = 2000 };
+
+/* The two metrics whose trade is shown: the first with a direction, and the first one behind it that has the other
+ * direction, is money or is energy; else the next with any direction. With metrics that were asked for, the first two. */
+struct trade {
+    bool exists;
+    size_t a, b, n_front;
+    bool *on_front; /* [n_points] */
+};
+
+static bool trades_off(const struct study_metric *a, const struct study_metric *b)
+{
+    return a->direction != b->direction || strncmp(b->name, "cost.", 5) == 0 || strncmp(b->name, "energy.", 7) == 0;
+}
+
+static size_t next_directed(const struct study *study, size_t from)
+{
+    while (from < study->n_metrics && study->metrics[from].direction == REPORT_NEUTRAL) from++;
+    return from;
+}
+
+static int find_trade(const struct report_source *source, const struct study *study, struct trade *trade)
+{
+    *trade = (struct trade){.on_front = arena_alloc(source->arena, study->n_points + 1)};
+    if (trade->on_front == NULL) return SIM_E_NOMEM;
+    trade->a = next_directed(study, 0);
+    trade->b = next_directed(study, trade->a + 1);
+    if (trade->b >= study->n_metrics || study->n_points < 2) return 0;
+    const size_t first = trade->b;
+    while (source->options->n_metrics == 0 && trade->b < study->n_metrics &&
+           !trades_off(&study->metrics[trade->a], &study->metrics[trade->b]))
+        trade->b = next_directed(study, trade->b + 1);
+    if (trade->b >= study->n_metrics) trade->b = first;
+    trade->exists = true;
+    trade->n_front = study_front(study, trade->a, trade->b, trade->on_front);
+    return 0;
+}
+
+/* --- Head --- */
+
+static const char *title_of(const struct study *study)
+{
+    if (study->question[0] != 0) return study->question;
+    return study->name[0] != 0 ? study->name : study->n_runs > 0 ? study->runs[0].name : "A study without runs";
+}
+
+/* Warnings of all runs, the grave ones of many runs told once. */
+static int add_warnings(const struct report_source *source, const struct study *study, struct text *html)
+{
+    struct page_query query = {.sql = "SELECT code, min(text) AS text, count(DISTINCT run_id) AS runs FROM warning\n"
+                                      "GROUP BY code ORDER BY count(DISTINCT run_id) DESC, code"};
+    struct query_answer answer;
+    int code = query_run(source->database, query.sql, NULL, 0, "read warnings", source->arena, &answer, source->diag);
+    if (code != 0) return code;
+    query.n_rows = answer.n_rows;
+    text_add(html, "<aside class=\"warnings\" aria-label=\"Warnings\">\n<ul>\n");
+    if (study->n_done < study->n_runs)
+        text_printf(html,
+                    "<li class=\"grave\"><strong>incomplete</strong> %zu of %zu runs did not come to their end</li>\n",
+                    study->n_runs - study->n_done, study->n_runs);
+    for (size_t i = 0; i < answer.n_rows; i++) {
+        const char *name = answer.columns[0].texts[i];
+        const bool is_grave = strcmp(name, "uncalibrated") == 0;
+        text_add(html, is_grave ? "<li class=\"grave\"><strong>" : "<li><strong>");
+        page_escape(html, name);
+        text_add(html, "</strong> ");
+        page_escape(html, answer.columns[1].texts[i]);
+        page_printf(html, " (%.0f of %zu runs)", answer.columns[2].numbers[i], study->n_runs);
+        text_add(html, "</li>\n");
+    }
+    if (answer.n_rows == 0 && study->n_done == study->n_runs) text_add(html, "<li>No warnings.</li>\n");
+    text_add(html, "</ul>\n");
+    page_sql(html, &query, 1);
+    text_add(html, "</aside>\n");
+    return 0;
+}
+
+static int add_head(const struct report_source *source, const struct study *study, const struct trade *trade,
+                    struct text *html)
+{
+    static const char *const sections[][2] = {
+        {"figures", "Along the axes"}, {"points", "Points"}, {"runs", "Runs"}, {"provenance", "Provenance"}, {NULL, NULL}};
+    struct text verdict;
+    text_init(&verdict);
+    int code = study_verdict(study, trade->n_front, trade->a, trade->b, source->arena, &verdict);
+    page_open(html, title_of(study));
+    text_add(html, "<header>\n<p class=\"kind\">Orrery report of a study</p>\n<h1>");
+    page_escape(html, title_of(study));
+    text_add(html, "</h1>\n<p class=\"subject\">");
+    if (study->question[0] != 0) page_printf(html, "%.200s: ", study->name);
+    for (size_t a = 0; a < study->n_axes; a++)
+        page_printf(html, "%s%.100s (%zu values)", a > 0 ? ", " : "", study->axes[a].key, study->axes[a].n);
+    text_add(html, "</p>\n<p class=\"verdict\">");
+    page_escape(html, verdict.chars);
+    text_add(html, "</p>\n");
+    html->failed |= verdict.failed;
+    text_fini(&verdict);
+    if (code == 0) code = add_warnings(source, study, html);
+    text_add(html, "</header>\n");
+    head_contents(sections, html);
+    return code;
+}
+
+/* --- Figures --- */
+
+static int add_figures(const struct report_source *source, const struct study *study, const struct trade *trade,
+                       struct text *html)
+{
+    int code = 0;
+    page_section(html, "figures", "Along the axes");
+    if (study->n_metrics == 0) page_note(html, "No run has a metric to be plotted.");
+    page_figures(html);
+    for (size_t k = 0; k < study->n_metrics && code == 0; k++) code = study_draw_metric(source, study, k, html);
+    if (code == 0 && trade->exists) code = study_draw_front(source, study, trade->a, trade->b, trade->on_front, html);
+    page_figures_end(html);
+    page_section_end(html);
+    return code;
+}
+
+/* --- Tables --- */
+
+static void add_axis_heads(const struct study *study, struct text *html)
+{
+    for (size_t a = 0; a < study->n_axes; a++) {
+        text_add(html, "<th scope=\"col\" title=\"");
+        page_escape(html, study->axes[a].key);
+        text_add(html, "\">");
+        page_escape(html, study->axes[a].name);
+        text_add(html, "</th>");
+    }
+}
+
+static void add_metric_heads(const struct report_source *source, const struct study *study, struct text *html)
+{
+    for (size_t k = 0; k < study->n_metrics; k++) {
+        const struct report_metric *known = source_define(source->options, study->metrics[k].name);
+        text_add(html, "<th scope=\"col\" class=\"n\" title=\"");
+        page_printf(html, "%.100s: ", study->metrics[k].name);
+        page_escape(html, known != NULL ? known->definition : "not in the dictionary");
+        text_add(html, "\">");
+        char words[WORDS_CHARS];
+        page_escape(html, words_metric(study->metrics[k].name, words));
+        text_add(html, "</th>");
+    }
+}
+
+static void add_levels(const struct study *study, const struct study_point *point, struct text *html)
+{
+    for (size_t a = 0; a < study->n_axes; a++) {
+        const char *value = study->axes[a].values[point->levels[a]];
+        text_add(html, "<td>");
+        page_escape(html, value[0] != 0 ? value : "as given");
+        text_add(html, "</td>");
+    }
+}
+
+static void add_interval(const struct interval *interval, const char *unit, struct text *html)
+{
+    char mean[WORDS_CHARS], half[WORDS_CHARS];
+    text_printf(html, "<td class=\"n\" title=\"%.10g\">", interval->mean);
+    page_escape(html, words_value(interval->mean, unit, mean));
+    if (!isnan(interval->low) && interval->high > interval->low)
+        page_printf(html, " \xc2\xb1 %s", words_value((interval->high - interval->low) / 2.0, unit, half));
+    text_add(html, "</td>");
+}
+
+static void add_points(const struct report_source *source, const struct study *study, const struct trade *trade,
+                       struct text *html)
+{
+    page_section(html, "points", "Points");
+    if (trade->n_front > 0)
+        page_note(html, "In bold: the points of the Pareto front. \xc2\xb1: half of the 95 % t-interval over seeds.");
+    text_add(html, "<div class=\"scroll\"><table>\n<thead><tr>");
+    add_axis_heads(study, html);
+    text_add(html, "<th scope=\"col\" class=\"n\">runs</th>");
+    add_metric_heads(source, study, html);
+    text_add(html, "</tr></thead>\n<tbody>\n");
+    for (size_t p = 0; p < study->n_points && p < MAX_POINT_ROWS; p++) {
+        const struct study_point *point = &study->points[p];
+        text_printf(html, "<tr%s>", trade->n_front > 0 && trade->on_front[p] ? " class=\"front\"" : "");
+        add_levels(study, point, html);
+        text_printf(html, "<td class=\"n\">%zu</td>", point->n_runs);
+        for (size_t k = 0; k < study->n_metrics; k++) add_interval(&point->metrics[k], study->metrics[k].unit, html);
+        text_add(html, "</tr>\n");
+    }
+    text_add(html, "</tbody></table></div>\n");
+    if (study->n_points > MAX_POINT_ROWS) page_note(html, "The first 400 points; the database has all.");
+    page_sql(html, study->queries, 3);
+    page_section_end(html);
+}
+
+static void add_run(const struct study *study, const struct study_run *run, struct text *html)
+{
+    text_printf(html, "<tr><th scope=\"row\" class=\"n\">%" PRId64 "</th>", run->id);
+    add_levels(study, &study->points[run->point], html);
+    text_printf(html, "<td class=\"n\">%.0f</td><td>", run->seed);
+    page_escape(html, run->status);
+    text_add(html, "</td>");
+    for (size_t k = 0; k < study->n_metrics; k++) {
+        char words[WORDS_CHARS];
+        text_add(html, "<td class=\"n\">");
+        page_escape(html, words_value(run->values[k], study->metrics[k].unit, words));
+        text_add(html, "</td>");
+    }
+    text_add(html, "</tr>\n");
+}
+
+static void add_runs(const struct report_source *source, const struct study *study, struct text *html)
+{
+    page_section(html, "runs", "Runs");
+    page_note(html, "Each run has a report of its own: orrery report RESULTS:RUN.");
+    text_printf(html, "<details><summary>All %zu runs</summary>\n", study->n_runs);
+    text_add(html, "<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\" class=\"n\">run</th>");
+    add_axis_heads(study, html);
+    text_add(html, "<th scope=\"col\" class=\"n\">seed</th><th scope=\"col\">status</th>");
+    add_metric_heads(source, study, html);
+    text_add(html, "</tr></thead>\n<tbody>\n");
+    for (size_t i = 0; i < study->n_runs && i < MAX_RUN_ROWS; i++) add_run(study, &study->runs[i], html);
+    text_add(html, "</tbody></table></div>\n");
+    if (study->n_runs > MAX_RUN_ROWS) page_note(html, "The first 2,000 runs; the database has all.");
+    text_add(html, "</details>\n");
+    page_section_end(html);
+}
+
+/* What a search found. */
+static int add_outcomes(const struct report_source *source, struct text *html)
+{
+    struct page_query query = {.sql = "SELECT point, key, value, run_id, note FROM outcome ORDER BY rowid"};
+    struct query_answer answer;
+    int code = query_run(source->database, query.sql, NULL, 0, "read outcomes", source->arena, &answer, source->diag);
+    if (code != 0 || answer.n_rows == 0) return code;
+    query.n_rows = answer.n_rows;
+    page_section(html, "outcomes", "What the search found");
+    text_add(
+        html,
+        "<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">at</th><th scope=\"col\">of</th>"
+        "<th scope=\"col\">found</th><th scope=\"col\" class=\"n\">run</th><th scope=\"col\">note</th></tr></thead>\n<tbody>\n");
+    for (size_t i = 0; i < answer.n_rows; i++) {
+        text_add(html, "<tr>");
+        for (size_t column = 0; column < answer.n_columns; column++) {
+            const char *const *texts = answer.columns[column].texts;
+            const double number = answer.columns[column].numbers[i];
+            text_add(html, column == 3 ? "<td class=\"n\">" : "<td>");
+            if (texts != NULL && texts[i] != NULL)
+                page_escape(html, texts[i]);
+            else if (!isnan(number))
+                text_printf(html, "%.0f", number);
+            text_add(html, "</td>");
+        }
+        text_add(html, "</tr>\n");
+    }
+    text_add(html, "</tbody></table></div>\n");
+    page_sql(html, &query, 1);
+    page_section_end(html);
+    return 0;
+}
+
+/* --- Provenance --- */
+
+static int add_provenance(const struct report_source *source, const struct study *study, struct text *html)
+{
+    static const char *const terms[] = {"version", "commit", "platform", "policies", "oracle knowledge"};
+    struct query_answer answer;
+    const struct page_query query = {.sql = "SELECT group_concat(DISTINCT version), group_concat(DISTINCT git_commit),\n"
+                                            "       group_concat(DISTINCT platform), group_concat(DISTINCT policies),\n"
+                                            "       group_concat(DISTINCT nullif(oracle, ''))\nFROM run",
+                                     .n_rows = 1};
+    int code = query_run(source->database, query.sql, NULL, 0, "read runs", source->arena, &answer, source->diag);
+    if (code != 0) return code;
+    page_section(html, "provenance", "Provenance");
+    text_add(html, "<dl>\n");
+    provenance_term("study", study->name, html);
+    provenance_term("hash of the study", study->hash, html);
+    for (size_t i = 0; i < answer.n_columns; i++)
+        provenance_term(terms[i], answer.columns[i].texts != NULL ? answer.columns[i].texts[0] : NULL, html);
+    text_add(html, "</dl>\n");
+    page_sql(html, &query, 1);
+    if (study->definition[0] != 0) {
+        text_add(html, "<details class=\"scenario\"><summary>The study</summary>\n<pre><code>");
+        page_escape(html, study->definition);
+        text_add(html, "</code></pre></details>\n");
+    }
+    page_section_end(html);
+    return 0;
+}
+
+int study_page(const struct report_source *source, struct text *html)
+{
+    struct study *study = arena_alloc(source->arena, sizeof *study);
+    struct trade trade = {0};
+    int code = study != NULL ? study_read(source, study) : SIM_E_NOMEM;
+    if (code == 0) code = find_trade(source, study, &trade);
+    if (code == 0) code = add_head(source, study, &trade, html);
+    if (code == 0) code = add_outcomes(source, html);
+    if (code == 0) code = add_figures(source, study, &trade, html);
+    if (code != 0) return code;
+    add_points(source, study, &trade, html);
+    add_runs(source, study, html);
+    return add_provenance(source, study, html);
+}

@@ -1,0 +1,194 @@
+#include "analysis/report/study_verdict.h"
+
+#include "analysis/report/words.h"
+
+#include <math.h>
+
+static void say_size(const struct study *study, struct text *text)
+{
+    char runs[WORDS_CHARS], points[WORDS_CHARS];
+    text_printf(text, "%s runs of %s %s", words_number((double)study->n_runs, runs),
+                words_number((double)study->n_points, points), study->n_points == 1 ? "point" : "points");
+    if (study->n_points > 0 && study->n_runs % study->n_points == 0 && study->n_runs > study->n_points)
+        text_printf(text, ", %zu seeds each", study->n_runs / study->n_points);
+    if (study->n_done == study->n_runs)
+        text_add(text, ", all done. ");
+    else
+        text_printf(text, "; %s did not come to their end. ",
+                    words_number((double)(study->n_runs - study->n_done), runs));
+}
+
+/* --- Best and worst --- */
+
+static const struct study_point *find_extreme(const struct study *study, size_t metric, bool best)
+{
+    const struct study_point *found = NULL;
+    for (size_t p = 0; p < study->n_points; p++) {
+        const struct study_point *point = &study->points[p];
+        if (isnan(point->metrics[metric].mean)) continue;
+        const struct study_metric *of = &study->metrics[metric];
+        const bool replaces = found == NULL ||
+                              (best ? study_is_better(of, point->metrics[metric].mean, found->metrics[metric].mean)
+                                    : study_is_better(of, found->metrics[metric].mean, point->metrics[metric].mean));
+        if (replaces) found = point;
+    }
+    return found;
+}
+
+static int say_best(const struct study *study, size_t metric, struct arena *arena, struct text *text)
+{
+    char at_best[WORDS_CHARS], at_worst[WORDS_CHARS], name[WORDS_CHARS];
+    const struct study_metric *of = &study->metrics[metric];
+    const struct study_point *best = find_extreme(study, metric, true), *worst = find_extreme(study, metric, false);
+    if (best == NULL || best->metrics[metric].mean == worst->metrics[metric].mean) return 0;
+    const char *best_label = study_label(study, best, ~0U, arena), *worst_label = study_label(study, worst, ~0U, arena);
+    if (best_label == NULL || worst_label == NULL) return SIM_E_NOMEM;
+    text_printf(text, "The best %s is %s with %s, the worst %s with %s. ", words_metric(of->name, name),
+                words_value(best->metrics[metric].mean, of->unit, at_best), best_label,
+                words_value(worst->metrics[metric].mean, of->unit, at_worst), worst_label);
+    return 0;
+}
+
+/* --- Winners --- */
+
+/* How often a value is the best one alone, and how often by more than the seeds make of it. */
+struct wins {
+    size_t n, n_clear;
+};
+
+/* Comparisons in which every value of the axis has a number. */
+struct contest {
+    size_t n;
+    struct wins *wins; /* per value of the axis */
+};
+
+/* The value of a point's run under a seed, NAN when there is none. */
+static double value_under(const struct study *study, size_t point, size_t metric, double seed)
+{
+    for (size_t i = 0; i < study->n_runs; i++)
+        if (study->runs[i].point == point && study->runs[i].seed == seed) return study->runs[i].values[metric];
+    return (double)NAN;
+}
+
+/* Whether two points differ by more than their seeds make of it: the 95 % t-interval of the differences under equal seeds
+ * leaves out zero. */
+static bool are_apart(const struct study *study, size_t metric, const struct study_point *p,
+                      const struct study_point *q)
+{
+    enum { MAX_PAIRS = 64 };
+    double differences[MAX_PAIRS];
+    size_t n = 0;
+    for (size_t i = 0; i < study->n_runs && n < MAX_PAIRS; i++) {
+        const struct study_run *run = &study->runs[i];
+        if (run->point != (size_t)(p - study->points)) continue;
+        const double other = value_under(study, (size_t)(q - study->points), metric, run->seed);
+        if (!isnan(other) && !isnan(run->values[metric])) differences[n++] = run->values[metric] - other;
+    }
+    const struct interval interval = stats_mean_interval(differences, n, 0.95);
+    return interval.low > 0.0 || interval.high < 0.0; /* never with the NANs of a single seed */
+}
+
+/* The points that differ from `first` on one axis only. Counts the contest between them when it is complete. */
+static void hold_contest(const struct study *study, size_t axis, size_t metric, const struct study_point *first,
+                         struct contest *contest)
+{
+    size_t n = 0;
+    const struct study_metric *of = &study->metrics[metric];
+    const struct study_point *best = NULL, *second = NULL;
+    for (size_t p = 0; p < study->n_points; p++) {
+        const struct study_point *point = &study->points[p];
+        if (!study_same(study, first, point, ~(1U << axis)) || isnan(point->metrics[metric].mean)) continue;
+        n++;
+        if (best == NULL || study_is_better(of, point->metrics[metric].mean, best->metrics[metric].mean)) {
+            second = best;
+            best = point;
+        } else if (second == NULL || study_is_better(of, point->metrics[metric].mean, second->metrics[metric].mean)) {
+            second = point;
+        }
+    }
+    if (n < study->axes[axis].n || second == NULL) return;
+    contest->n++;
+    if (best->metrics[metric].mean == second->metrics[metric].mean) return;
+    contest->wins[best->levels[axis]].n++;
+    contest->wins[best->levels[axis]].n_clear += are_apart(study, metric, best, second);
+}
+
+/* The first point of each combination of the other axes starts its contest. */
+static void hold_contests(const struct study *study, size_t axis, size_t metric, struct contest *contest)
+{
+    for (size_t p = 0; p < study->n_points; p++) {
+        size_t k = 0;
+        while (k < p && !study_same(study, &study->points[k], &study->points[p], ~(1U << axis))) k++;
+        if (k == p) hold_contest(study, axis, metric, &study->points[p], contest);
+    }
+}
+
+static bool has_seeds(const struct study *study)
+{
+    return study->n_runs > study->n_points;
+}
+
+/* "routing=jsq the best TTFT p99 (5, clearly in 3)" */
+static void say_winner(const struct study *study, const struct study_axis *axis, size_t metric,
+                       const struct contest *contest, bool is_first, struct text *text)
+{
+    char name[WORDS_CHARS];
+    size_t best = 0;
+    for (size_t i = 1; i < axis->n; i++)
+        if (contest->wins[i].n > contest->wins[best].n) best = i;
+    const struct wins *wins = &contest->wins[best];
+    if (is_first)
+        text_printf(text, "In %zu comparisons with all else equal, ", contest->n);
+    else
+        text_add(text, "; ");
+    if (wins->n == 0) {
+        text_printf(text, "%s is never best with one %s alone", words_metric(study->metrics[metric].name, name),
+                    axis->name);
+        return;
+    }
+    text_printf(text, "%s is best with %s=%s in %zu", words_metric(study->metrics[metric].name, name), axis->name,
+                axis->values[best], wins->n);
+    if (has_seeds(study)) text_printf(text, ", clearly in %zu", wins->n_clear);
+}
+
+static int say_winners(const struct study *study, size_t a, struct arena *arena, struct text *text)
+{
+    const struct study_axis *axis = &study->axes[a];
+    bool is_first = true;
+    if (axis->numbers != NULL || axis->n < 2) return 0;
+    for (size_t k = 0; k < study->n_metrics; k++) {
+        struct contest contest = {.wins = arena_alloc(arena, (axis->n + 1) * sizeof *contest.wins)};
+        if (contest.wins == NULL) return SIM_E_NOMEM;
+        if (study->metrics[k].direction == REPORT_NEUTRAL) continue;
+        hold_contests(study, a, k, &contest);
+        if (contest.n < 2) continue;
+        say_winner(study, axis, k, &contest, is_first, text);
+        is_first = false;
+    }
+    if (!is_first && has_seeds(study))
+        text_add(text, " (clearly: the 95 % t-interval of the differences under equal seeds leaves out zero)");
+    if (!is_first) text_add(text, ". ");
+    return 0;
+}
+
+int study_verdict(const struct study *study, size_t n_front, size_t metric_a, size_t metric_b, struct arena *arena,
+                  struct text *text)
+{
+    int code = 0;
+    say_size(study, text);
+    size_t n_told = 0;
+    for (size_t k = 0; k < study->n_metrics && code == 0 && n_told < 2; k++) {
+        if (study->metrics[k].direction == REPORT_NEUTRAL) continue;
+        code = say_best(study, k, arena, text);
+        n_told++;
+    }
+    for (size_t a = 0; a < study->n_axes && code == 0; a++) code = say_winners(study, a, arena, text);
+    if (code == 0 && n_front > 0) {
+        char name_a[WORDS_CHARS], name_b[WORDS_CHARS];
+        text_printf(text, "%zu of %zu points are on the Pareto front of %s and %s. ", n_front, study->n_points,
+                    words_metric(study->metrics[metric_a].name, name_a),
+                    words_metric(study->metrics[metric_b].name, name_b));
+    }
+    while (text->length > 0 && text->chars[text->length - 1] == ' ') text->chars[--text->length] = 0;
+    return code;
+}

@@ -1,0 +1,163 @@
+#include "analysis/report/verdict.h"
+
+#include "analysis/report/words.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double left_share = 0.05, least_extrapolated = 0.01;
+
+static double metric(const struct verdict_facts *facts, const char *name)
+{
+    return facts->metric(facts->context, name);
+}
+
+static double counted(const struct verdict_facts *facts, const char *name)
+{
+    const double value = metric(facts, name);
+    return isnan(value) ? 0.0 : value;
+}
+
+static void say_end(const struct verdict_facts *facts, struct text *text)
+{
+    char end[WORDS_CHARS];
+    const char *at = words_seconds(metric(facts, "sim.end_s"), end);
+    if (strcmp(facts->status, "interrupted") == 0)
+        text_printf(text, "The run was interrupted at %s of simulated time: what follows is about a part of it. ", at);
+    else if (strcmp(facts->status, "stalled") == 0)
+        text_printf(text, "The run made no progress any more and was ended at %s: its numbers are not a result. ", at);
+    else if (strcmp(facts->status, "open") == 0)
+        text_add(text, "The run is not complete: its process died or is still at work. ");
+    else if (strcmp(facts->status, "done") != 0)
+        text_printf(text, "The run has status '%.40s' and no result; the warnings say why. ", facts->status);
+}
+
+/* "Of 1,000 requests 990 finished (99 %), 4 were rejected and 6 were left at the end. " */
+static void say_served(const struct verdict_facts *facts, const char *things, const char *const names[4],
+                       struct text *text)
+{
+    char all[WORDS_CHARS], part[WORDS_CHARS], share[WORDS_CHARS];
+    const double n = metric(facts, names[0]), finished = counted(facts, names[1]);
+    const double rejected = counted(facts, names[2]), left = counted(facts, names[3]);
+    if (isnan(n)) return;
+    words_number(n, all);
+    if (n == 0.0) {
+        text_printf(text, "There were no %s. ", things);
+        return;
+    }
+    if (finished == n) {
+        text_printf(text, "All %s %s finished. ", all, things);
+        return;
+    }
+    text_printf(text, "Of %s %s %s finished (%s)", all, things, words_number(finished, part),
+                words_percent(finished / n, share));
+    if (rejected > 0.0) text_printf(text, ", %s were rejected", words_number(rejected, part));
+    if (left > 0.0) text_printf(text, ", %s were left at the end", words_number(left, part));
+    text_add(text, ". ");
+}
+
+static void say_latency(const struct verdict_facts *facts, struct text *text)
+{
+    char p50[WORDS_CHARS], p99[WORDS_CHARS];
+    const double ttft_s = metric(facts, "request.ttft_s.p50"), tpot_s = metric(facts, "request.tpot_s.p50");
+    const double e2e_s = metric(facts, "request.e2e_s.p50");
+    if (!isnan(ttft_s))
+        text_printf(text, "The first token came after %s at the median and %s at the 99th percentile",
+                    words_seconds(ttft_s, p50), words_seconds(metric(facts, "request.ttft_s.p99"), p99));
+    if (!isnan(ttft_s) && !isnan(tpot_s))
+        text_printf(text, ", the others every %s (%s)", words_seconds(tpot_s, p50),
+                    words_seconds(metric(facts, "request.tpot_s.p99"), p99));
+    if (!isnan(ttft_s) && !isnan(e2e_s))
+        text_printf(text, "; the whole answer took %s (%s)", words_seconds(e2e_s, p50),
+                    words_seconds(metric(facts, "request.e2e_s.p99"), p99));
+    if (!isnan(ttft_s)) text_add(text, ". ");
+}
+
+bool verdict_requests_saturate(const struct verdict_facts *facts)
+{
+    const double arrived = metric(facts, "request.arrived");
+    if (facts->requests != NULL && !isnan(facts->requests->rate)) return facts->requests->is_saturated;
+    return arrived > 0.0 && counted(facts, "request.unfinished") > left_share * arrived;
+}
+
+bool verdict_jobs_saturate(const struct verdict_facts *facts)
+{
+    return facts->jobs != NULL && facts->jobs->is_saturated;
+}
+
+/* What a queue that grows by `rate` seconds per second says: 1 - 1 / load. */
+static void say_growth(const struct trend_growth *growth, const char *things, const char *came, const char *served,
+                       struct text *text)
+{
+    char early[WORDS_CHARS], late[WORDS_CHARS], load[WORDS_CHARS];
+    text_printf(text,
+                "The %s: who came in the second quarter of the %s waited %s on average, who came in the last "
+                "quarter %s",
+                things, came, words_seconds(growth->early_s, early), words_seconds(growth->late_s, late));
+    if (growth->rate < 1.0)
+        text_printf(text, ", as when work comes at %s times the pace that it is %s at",
+                    words_number(round(100.0 / (1.0 - growth->rate)) / 100.0, load), served);
+    text_add(text, "; mean and percentiles of waiting depend on how long the run is. ");
+}
+
+static void say_saturation(const struct verdict_facts *facts, struct text *text)
+{
+    char left[WORDS_CHARS];
+    if (!verdict_requests_saturate(facts)) return;
+    if (facts->requests != NULL && facts->requests->is_saturated) {
+        say_growth(facts->requests, "service is saturated", "arrivals", "served", text);
+        return;
+    }
+    text_printf(text, "The service is saturated or was cut short: %s of the requests were left at the end. ",
+                words_percent(metric(facts, "request.unfinished") / metric(facts, "request.arrived"), left));
+}
+
+static void say_jobs(const struct verdict_facts *facts, struct text *text)
+{
+    char mean[WORDS_CHARS], p50[WORDS_CHARS], p99[WORDS_CHARS], share[WORDS_CHARS];
+    const double jct_s = metric(facts, "job.jct_s.mean"), queue_s = metric(facts, "job.queue_s.mean");
+    if (isnan(jct_s)) return;
+    text_printf(text, "A job took %s from submission to its end on average (median %s, 99th percentile %s)",
+                words_seconds(jct_s, mean), words_seconds(metric(facts, "job.jct_s.p50"), p50),
+                words_seconds(metric(facts, "job.jct_s.p99"), p99));
+    if (queue_s > 0.0 && jct_s > 0.0)
+        text_printf(text, ", %s of it before the first start", words_percent(queue_s / jct_s, share));
+    text_add(text, ". ");
+}
+
+static void say_use(const struct verdict_facts *facts, struct text *text)
+{
+    char busy[WORDS_CHARS], held[WORDS_CHARS];
+    const double busy_frac = metric(facts, "replica.busy_frac"), gpu_util = metric(facts, "cluster.gpu_util");
+    if (!isnan(busy_frac)) text_printf(text, "Replicas computed %s of the time. ", words_percent(busy_frac, busy));
+    if (!isnan(gpu_util))
+        text_printf(text, "%s of the cluster's GPU time was held by somebody. ", words_percent(gpu_util, held));
+}
+
+static void say_doubt(const struct verdict_facts *facts, struct text *text)
+{
+    char share[WORDS_CHARS];
+    const double extrapolated = metric(facts, "model.extrapolated_frac");
+    if (facts->is_uncalibrated)
+        text_add(text, "The costs rest on no measurement of this GPU. ");
+    else if (extrapolated >= least_extrapolated)
+        text_printf(text, "%s of the kernels' time was costed outside the range that was measured. ",
+                    words_percent(extrapolated, share));
+}
+
+void verdict_run(const struct verdict_facts *facts, struct text *text)
+{
+    static const char *const requests[] = {"request.arrived", "request.finished", "request.rejected",
+                                           "request.unfinished"};
+    static const char *const jobs[] = {"job.submitted", "job.finished", "job.rejected", "job.unfinished"};
+    say_end(facts, text);
+    say_served(facts, "requests", requests, text);
+    say_latency(facts, text);
+    say_saturation(facts, text);
+    say_served(facts, "jobs", jobs, text);
+    say_jobs(facts, text);
+    if (verdict_jobs_saturate(facts)) say_growth(facts->jobs, "cluster is saturated", "submissions", "done", text);
+    say_use(facts, text);
+    say_doubt(facts, text);
+    while (text->length > 0 && text->chars[text->length - 1] == ' ') text->chars[--text->length] = 0;
+}

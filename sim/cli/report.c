@@ -1,0 +1,98 @@
+/* orrery report: what a run or a study says, as one HTML page. */
+#include "sim/cli/cli.h"
+#include "sim/core/mem.h"
+#include "sim/core/output.h"
+#include "sim/store/readback.h"
+#include "sim/world/metric.h"
+#include "analysis/report/report.h"
+
+#include <string.h>
+
+struct report_cli_options {
+    const char *output;
+    struct option_texts metrics;
+};
+
+#define OFFSET(member) offsetof(struct report_cli_options, member)
+static const struct option report_options_table[] = {
+    {"Options", "output", 'o', OPTION_TEXT, OFFSET(output), "FILE", NULL, "write the page there, not to standard output"},
+    {NULL, "metric", 'm', OPTION_TEXTS, OFFSET(metrics), "NAME", NULL,
+     "tell a study by this metric; of several the first two are traded off"},
+    {0}};
+#undef OFFSET
+
+/* The dictionary as a report takes it. In the arena; NULL when out of memory. */
+static struct report_metric *make_dictionary(struct arena *arena, size_t *n)
+{
+    static const enum report_direction directions[] = {
+        [METRIC_NEUTRAL] = REPORT_NEUTRAL, [METRIC_LOWER] = REPORT_LOWER, [METRIC_HIGHER] = REPORT_HIGHER};
+    for (*n = 0; metric_dictionary[*n].name != NULL; ++*n) {
+    }
+    struct report_metric *dictionary = arena_alloc(arena, *n * sizeof *dictionary);
+    for (size_t i = 0; dictionary != NULL && i < *n; i++) {
+        const struct metric_def *def = &metric_dictionary[i];
+        dictionary[i] = (struct report_metric){.name = def->name, .unit = def->unit, .vllm = def->vllm,
+                                               .direction = directions[def->direction],
+                                               .definition = def->definition};
+    }
+    return dictionary;
+}
+
+static int check_metrics(struct cli *cli, const struct option_texts *metrics)
+{
+    int code = 0;
+    for (size_t i = 0; i < metrics->n; i++)
+        if (metric_find(metrics->items[i]) == NULL)
+            code = diag_error(&cli->diag, SIM_E_USAGE, NULL, "'orrery list metrics' shows all", "unknown metric '%s'",
+                              metrics->items[i]);
+    return code;
+}
+
+static int write_page(struct cli *cli, const char *path, const struct text *html)
+{
+    struct output *output;
+    if (path == NULL) {
+        fwrite(html->chars, 1, html->length, cli->out);
+        return 0;
+    }
+    int code = output_open(path, &output, &cli->diag);
+    if (code != 0) return code;
+    text_add_bytes(output_text(output), html->chars, html->length);
+    code = output_close(output, false, &cli->diag);
+    if (code == 0) fprintf(cli->err, "%s: %.0f KiB\n", path, (double)html->length / 1024.0);
+    return code;
+}
+
+static int report(struct cli *cli, const struct cli_call *call)
+{
+    const struct report_cli_options *given = call->options;
+    struct report_options options = {.metrics = given->metrics.items, .n_metrics = given->metrics.n};
+    struct arena arena;
+    struct text html;
+    int code = check_metrics(cli, &given->metrics);
+    if (code != 0) return code;
+    arena_init(&arena);
+    text_init(&html);
+    options.dictionary = make_dictionary(&arena, &options.n_dictionary);
+    code = options.dictionary != NULL ? results_split_name(call->arguments[0], &arena, &options.path, &options.run_id)
+                                      : SIM_E_NOMEM;
+    if (code == 0) code = report_html(&options, &html, &cli->diag);
+    if (code == 0) code = write_page(cli, given->output, &html);
+    text_fini(&html);
+    arena_fini(&arena);
+    return code;
+}
+
+const struct verb verb_report = {
+    .name = "report",
+    .summary = "what a run or a study says, as one HTML page",
+    .usage = "RESULTS[:RUN] [-o report.html] [--metric NAME]...",
+    .notes = "The page needs no network and no other file: it opens from a disk, on a phone, and prints. Every figure has\n"
+             "the SQL under it that it was made with. Without ':RUN' it tells of the study in the file, or else of the\n"
+             "last run.\n",
+    .options = report_options_table,
+    .options_bytes = sizeof(struct report_cli_options),
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .run = report,
+};

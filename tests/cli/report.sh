@@ -1,0 +1,99 @@
+#!/bin/sh
+# orrery report: pages from real runs, and how a browser without a network takes them.
+. tests/cli/lib.sh
+
+mixed
+run 0 run "$T/mixed.json" -o "$T/r.db" --name 'a <b>site</b> & "more"'
+run 0 report "$T/r.db" -o "$T/mixed.html"
+grep -qE 'mixed\.html: [0-9]+ KiB$' "$T/err" || complain 'where the page went'
+[ ! -s "$T/out" ] || complain 'something on standard output'
+for text in '<h1>a &lt;b&gt;site&lt;/b&gt; &amp; &quot;more&quot;</h1>' 'Time to first token' 'Job completion time' 'Jobs on GPUs' \
+    'Requests waiting, per replica' 'id="provenance"'; do
+    holds "$T/mixed.html" "$text"
+done
+
+# Without -o the page is the output; the same file gives the same bytes.
+run 0 report "$T/r.db:1"
+cmp -s "$T/out" "$T/mixed.html" || complain 'another page on standard output'
+
+# Sums only, jobs only, and another run of the same file.
+run 0 run "$T/mixed.json" --keep metrics -o "$T/r.db" --name sums
+run 0 report "$T/r.db" -o "$T/sums.html"
+holds "$T/sums.html" '<h1>sums</h1>'
+holds "$T/sums.html" 'The run kept no time series'
+holds "$T/sums.html" 'Time to first token'
+run 0 run philly-cluster -o "$T/jobs.db"
+run 0 report "$T/jobs.db" -o "$T/jobs.html"
+holds "$T/jobs.html" 'Slowdown'
+
+# Who arrives faster than he is served is told so.
+serving 3000 400
+run 0 run "$T/serve.json" -o "$T/late.db"
+run 0 report "$T/late.db" -o "$T/late.html"
+holds "$T/late.html" 'The service is saturated'
+
+# No page leads anywhere; none is large.
+for page in mixed sums jobs late; do
+    grep -oE '[a-z]+://[^"<> ]*' "$T/$page.html" | grep -v '^http://www.w3.org/2000/svg$' && complain "an address in $page.html"
+    [ "$(wc -c <"$T/$page.html")" -lt 1000000 ] || complain "$page.html is large"
+done
+
+# Wrong usage leaves the page that was there.
+cp "$T/mixed.html" "$T/kept.html"
+run 3 report "$T/r.db:9" -o "$T/kept.html"
+err "no run 9"
+run 2 report "$T/r.db" --metric request.ttft -o "$T/kept.html"
+err_is <<'END'
+error: unknown metric 'request.ttft'; 'orrery list metrics' shows all
+END
+run 3 report "$T/nowhere.db"
+run 3 report "$T/r.db" -o "$T/nowhere/x.html"
+cmp -s "$T/kept.html" "$T/mixed.html" || complain 'the page that was there is gone'
+[ $failures = 0 ] || finish
+
+# A browser shows them without a word on its console, with and without the script, wide and narrow, and prints them.
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
+    skip 'no Chromium: pages were not looked at in a browser'
+view() { # NAME WIDTH [OPTION]...: what the document is then
+    shown=$1 wide=$2
+    shift 2
+    last="$browser $shown.html, $wide pixels wide"
+    HOME="$T/home" "$browser" --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$T/profile" \
+        --enable-logging=stderr --v=0 --window-size="$wide",2000 "$@" "file://$T/$shown.html" >"$T/dom" 2>"$T/browser"
+    grep -i 'CONSOLE' "$T/browser" && complain 'words on the console'
+    return 0
+}
+mkdir -p "$T/home"
+cat >"$T/probe.js" <<'END'
+var out = [];
+out.push(['live', document.querySelectorAll('figure.has-live .live svg path').length > 0]);
+out.push(['fits', document.documentElement.scrollWidth <= window.innerWidth]);
+out.push(['charts', document.querySelectorAll('.has-live').length === document.querySelectorAll('[data-zoom]').length]);
+var svg = document.querySelector('.live svg'), button = document.querySelector('.live button');
+if (svg) {
+  var labels = function () { return Array.prototype.map.call(svg.querySelectorAll('text'), function (t) { return t.textContent; }).join(); };
+  var before = labels();
+  svg.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight' }));
+  out.push(['reads', document.querySelector('.live .read b') !== null]);
+  svg.dispatchEvent(new KeyboardEvent('keydown', { key: '+' }));
+  out.push(['zooms', labels() !== before && !button.hidden]);
+  svg.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape' }));
+  out.push(['returns', labels() === before && button.hidden]);
+}
+var p = document.createElement('p');
+p.textContent = 'probe:' + out.map(function (o) { return o.join('='); }).join(' ');
+document.body.appendChild(p);
+END
+for page in mixed jobs; do
+    { sed '$d' "$T/$page.html" | sed '$d'; echo '<script>'; cat "$T/probe.js"; echo '</script></body></html>'; } >"$T/probe-$page.html"
+    for width in 1400 500; do
+        view "probe-$page" $width --dump-dom
+        holds "$T/dom" 'probe:live=true fits=true charts=true reads=true zooms=true returns=true'
+    done
+done
+view sums 1400 --dump-dom
+view mixed 1400 --screenshot="$T/mixed.png"
+[ "$(wc -c <"$T/mixed.png")" -gt 50000 ] || complain 'there is nothing on the picture'
+view mixed 1400 --print-to-pdf="$T/mixed.pdf"
+[ "$(head -c 5 "$T/mixed.pdf")" = '%PDF-' ] || complain 'it does not print'
+finish
