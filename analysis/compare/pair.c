@@ -3,7 +3,6 @@
 #include "analysis/compare/paired.h"
 #include "analysis/compare/work.h"
 
-#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,8 +34,7 @@ static double mean_of(const double *values, size_t n)
 static double quantile_of(const struct series *series, const double *values, double q)
 {
     memcpy(series->scratch, values, series->n * sizeof *values);
-    gsl_sort(series->scratch, 1, series->n);
-    return stats_quantile(series->scratch, series->n, q);
+    return stats_select_quantile(series->scratch, series->n, q);
 }
 
 /* NAN: the mean. */

@@ -40,7 +40,20 @@ static void describe_near(struct sample *sample, const double *near, size_t n)
     }
 }
 
-/* Of sorted distances the farthest ones stand at both ends: these are left in `far`, the others are summed up. */
+/* Sorts as many of the distances at both ends as may be far. */
+static void sort_ends(double *distances, size_t n)
+{
+    if (n <= 2 * DRAWN) {
+        gsl_sort(distances, 1, n);
+        return;
+    }
+    stats_select(distances, n, DRAWN);
+    stats_select(distances + DRAWN, n - DRAWN, n - 2 * DRAWN);
+    gsl_sort(distances, 1, DRAWN);
+    gsl_sort(distances + n - DRAWN, 1, DRAWN);
+}
+
+/* The farthest distances stand at both ends: these are left in `far`, the others are summed up. */
 static void split(struct sample *sample, double *sorted)
 {
     size_t low = 0, high = sample->n;
@@ -66,7 +79,7 @@ static void describe(struct sample *sample, const double *values, size_t n, doub
         squares += distances[i] * distances[i];
     }
     sample->error = sqrt(squares) / (double)n;
-    gsl_sort(distances, 1, n);
+    sort_ends(distances, n);
     split(sample, distances);
 }
 

@@ -15,7 +15,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { REACH = 6, CROWD = 64, EXPECTED = 20 };
+enum { REACH = 5, CROWD = 64, EXPECTED = 20 };
 
 /* Class 0 is below the window, class i is window[i - 1], class n_window + 1 is above it. */
 struct margin {
@@ -33,7 +33,7 @@ struct quantiles {
     size_t n, n_cells, n_crowds, n_single; /* crowded cells come first; pairs in the other ones */
     double q;
     struct margin base, changed;
-    struct cell *cells;  /* of all pairs at first, then merged */
+    struct cell *cells;
     uint32_t *singles;   /* the cell of every pair that is drawn by itself */
 };
 
@@ -63,7 +63,9 @@ static int find_window(struct margin *margin, const double *values, size_t n, do
         return SIM_E_NOMEM;
     }
     for (size_t i = 0; i < n; i++) sorted[i] = values[i];
-    gsl_sort(sorted, 1, n);
+    stats_select(sorted, n, first); /* only the window needs to be in order */
+    stats_select(sorted + first, n - first, last - first);
+    gsl_sort(sorted + first, 1, last - first + 1);
     for (size_t i = first; i <= last; i++)
         if (i == first || sorted[i] > sorted[i - 1]) margin->window[margin->n_window++] = sorted[i];
     mem_free(sorted);
@@ -85,20 +87,37 @@ static int compare_crowds(const void *left, const void *right)
     return compare_classes(left, right);
 }
 
-static int find_cells(struct quantiles *of, const double *base, const double *changed)
+/* Most pairs are outside of both windows, on one side or the other: they are counted at once. The others come one by one,
+ * and those of one cell are brought together. */
+static void gather_cells(struct quantiles *of, const double *base, const double *changed)
 {
-    of->cells = mem_alloc(of->n * sizeof *of->cells);
-    if (of->cells == NULL) return SIM_E_NOMEM;
-    for (size_t i = 0; i < of->n; i++)
-        of->cells[i] = (struct cell){(uint32_t)class_of(&of->base, base[i]),
-                                     (uint32_t)class_of(&of->changed, changed[i]), 1};
-    qsort(of->cells, of->n, sizeof *of->cells, compare_classes);
+    const size_t above_base = of->base.n_window + 1, above_changed = of->changed.n_window + 1;
+    size_t corners[2][2] = {{0}}, n = 0;
     for (size_t i = 0; i < of->n; i++) {
+        const size_t b = class_of(&of->base, base[i]), c = class_of(&of->changed, changed[i]);
+        if ((b == 0 || b == above_base) && (c == 0 || c == above_changed))
+            corners[b > 0][c > 0]++;
+        else
+            of->cells[n++] = (struct cell){(uint32_t)b, (uint32_t)c, 1};
+    }
+    if (n > 0) qsort(of->cells, n, sizeof *of->cells, compare_classes);
+    for (size_t i = 0; i < n; i++) {
         if (of->n_cells > 0 && compare_classes(&of->cells[of->n_cells - 1], &of->cells[i]) == 0)
             of->cells[of->n_cells - 1].n++;
         else
             of->cells[of->n_cells++] = of->cells[i];
     }
+    for (size_t i = 0; i < 4; i++) {
+        const size_t b = i / 2 * above_base, c = i % 2 * above_changed, here = corners[i / 2][i % 2];
+        if (here > 0) of->cells[of->n_cells++] = (struct cell){(uint32_t)b, (uint32_t)c, here};
+    }
+}
+
+static int find_cells(struct quantiles *of, const double *base, const double *changed)
+{
+    of->cells = mem_alloc((of->n + 4) * sizeof *of->cells);
+    if (of->cells == NULL) return SIM_E_NOMEM;
+    gather_cells(of, base, changed);
     qsort(of->cells, of->n_cells, sizeof *of->cells, compare_crowds);
     while (of->n_crowds < of->n_cells && of->cells[of->n_crowds].n >= CROWD) of->n_crowds++;
     for (size_t i = of->n_crowds; i < of->n_cells; i++) of->n_single += of->cells[i].n;
@@ -133,7 +152,7 @@ static void draw(struct quantiles *of, struct rng *rng)
     for (; draws > 0; draws--) count(of, of->singles[rng_below(rng, of->n_single)], 1);
 }
 
-/* The value of a rank (from 0) in the resample. One beyond the window, which needs luck of one in a thousand million, is
+/* The value of a rank (from 0) in the resample. One beyond the window, which needs luck of one in a million, is
  * taken to be at its edge. */
 static double value_at(const struct margin *margin, size_t rank)
 {

@@ -15,7 +15,7 @@ struct interval stats_mean_interval(const double *values, size_t n, double level
 
 /* Bootstrap-t interval of the mean of n independent values, over `resamples` resamples drawn under `seed`. It covers what
  * it should on skewed values where percentiles of resampled means do not (lognormal of sigma 1, n = 20: 92 % instead of 85;
- * n = 100: 93 instead of 91). Time and memory are O(n log n + resamples) and O(n): see bootstrap_mean.c. low and high are
+ * n = 100: 93 instead of 91). Time and memory are O(n + resamples) and O(n): see bootstrap_mean.c. low and high are
  * NAN for n < 2, and when so few values differ that nothing can be said. Returns 0 or SIM_E_NOMEM.
  * Source: Efron and Tibshirani 1993, section 12.5. */
 int stats_bootstrap_mean(const double *values, size_t n, double level, int resamples, uint64_t seed,
@@ -70,5 +70,12 @@ double stats_lag1(const double *values, size_t n);
 
 /* The q-quantile of n sorted values, linear between order statistics (type 7). NAN for n == 0. */
 double stats_quantile(const double *sorted, size_t n, double q);
+
+/* Moves values about until the k-th smallest (from 0) stands at its place, with none larger before it and none smaller
+ * behind it; k < n. O(n). No NANs. */
+void stats_select(double *values, size_t n, size_t k);
+
+/* stats_quantile of n values in any order, which it moves about. O(n). */
+double stats_select_quantile(double *values, size_t n, double q);
 
 #endif

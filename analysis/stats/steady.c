@@ -6,7 +6,6 @@
 #include "sim/core/mem.h"
 
 #include <gsl/gsl_cdf.h>
-#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <string.h>
 
@@ -64,8 +63,7 @@ int stats_batch_means(const double *values, size_t n, size_t batches, double lev
 static double quantile_of(const double *values, size_t n, double q, double *scratch)
 {
     memcpy(scratch, values, n * sizeof *scratch);
-    gsl_sort(scratch, 1, n);
-    return stats_quantile(scratch, n, q);
+    return stats_select_quantile(scratch, n, q);
 }
 
 static double quantile_difference(const double *base, const double *changed, size_t n, double q, double *scratch)

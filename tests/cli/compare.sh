@@ -67,6 +67,22 @@ grep -qE '^request.ttft_s.mean .* t over seeds, n=5  better$' "$T/out" || compla
 run 0 compare "$seeds:1" "$seeds:2" -m ttft_s
 out 'no requests or jobs are paired'
 
+# A study: chosen by one of its axes, paired by the other one and by seed.
+cat >"$T/study.json" <<END2
+{ "name": "routing", "question": "which", "scenario": "serve.json", "seeds": 3,
+  "axes": [ {"key": "services.chat.routing", "values": ["round-robin", "least-outstanding"]},
+            {"key": "services.chat.replicas", "values": [2, 3]} ] }
+END2
+run 0 sweep "$T/study.json" -o "$T/study.db" -q
+run 0 compare "$T/study.db" --base routing=round-robin --new routing=least-outstanding -m ttft_s.mean --points
+out 'note: 6 pairs of runs, 3 seeds at 2 points: intervals are over the seeds, of their means over the points'
+out '  at services.chat.replicas=2 '
+mean=$(sqlite3 "$T/study.db" "select avg(iif(p.value = 'least-outstanding', m.value, -m.value)) * 2
+    from metric m join param p using (run_id) where m.name = 'request.ttft_s.mean' and p.key = 'services.chat.routing'")
+run 0 compare "$T/study.db" --base routing=round-robin --new routing=least-outstanding -m ttft_s.mean --json
+equal "$(sqlite3 :memory: "select abs((value ->> 'delta') - ($mean)) < 1e-9 from json_each(readfile('$T/out'), '\$.metrics')
+    where value ->> 'point' is null")" 1 'difference over all points'
+
 # Different seeds and traces are told, and do not pair.
 run 0 compare "$seeds:1" "$seeds:3" -m ttft_s.mean
 err 'warning: the two runs have different seeds'

@@ -68,6 +68,13 @@ static void draw_ar1(struct rng *rng, size_t n, double *values, double *changed)
     }
 }
 
+/* Two of them under the same noise; the second is wider by a half, so that its q-quantile is off by half of the first's. */
+static void draw_two_ar1(struct rng *rng, size_t n, double *values, double *changed)
+{
+    draw_ar1(rng, n, values, changed);
+    for (size_t i = 0; i < n; i++) changed[i] = 3 + 1.5 * (values[i] - 3);
+}
+
 /* Waits of successive customers of M/M/1 at half load, service 1 (Lindley 1952), from the stationary law on. The mean wait
  * is load / (1 - load) = 1. */
 static void draw_mm1(struct rng *rng, size_t n, double *values, double *changed)
@@ -135,6 +142,15 @@ static struct interval by_batch_means(const double *values, const double *change
     return interval;
 }
 
+static struct interval by_batch_p90(const double *values, const double *changed, size_t n, uint64_t seed)
+{
+    struct interval interval;
+    double p;
+    (void)seed;
+    CHECK(stats_batch_quantile_difference(values, changed, n, 20, 0.9, 0.95, &interval, &p) == 0);
+    return interval;
+}
+
 /* Each value for itself, as if neighbours did not resemble each other. */
 static struct interval by_single_values(const double *values, const double *changed, size_t n, uint64_t seed)
 {
@@ -178,6 +194,13 @@ static void batch_means_cover_a_correlated_series(void)
     CHECK(covered_percent(draw_ar1, by_single_values, 2000, 3) < 60); /* why batch means are needed */
 }
 
+/* Independent values of this law have the standard deviation 1 / 0.6. */
+static void sectioning_covers_a_quantile_of_a_correlated_series(void)
+{
+    COVERS(draw_two_ar1, by_batch_p90, 4000, 0.5 * 1.2815515655446004 / 0.6);
+    CHECK(covered_percent(draw_two_ar1, by_p90, 400, 0.5 * 1.2815515655446004 / 0.6) < 75);
+}
+
 static void batch_means_cover_the_wait_of_a_queue(void)
 {
     COVERS(draw_mm1, by_batch_means, MAX_VALUES, 1);
@@ -191,5 +214,6 @@ TEST_SUITE(stats_coverage)
     TEST(t_interval_covers_with_few_seeds);
     TEST(welch_covers_unpaired_samples);
     TEST(batch_means_cover_a_correlated_series);
+    TEST(sectioning_covers_a_quantile_of_a_correlated_series);
     TEST(batch_means_cover_the_wait_of_a_queue);
 }

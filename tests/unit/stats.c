@@ -97,6 +97,48 @@ static void quantiles_are_type_7(void)
     CHECK_NEAR(stats_quantile(sorted, 4, 0.9), 4 + 0.7 * 4, 1e-14);
 }
 
+/* Against sorting: random sizes, ranks and numbers of ties; sorted input too. */
+static void selection_is_that_of_sorting(void)
+{
+    enum { N = 200 };
+    struct rng rng;
+    rng_init(&rng, 6, 0, "select", 0);
+    for (int trial = 0; trial < 3000; trial++) {
+        double values[N], sorted[N];
+        const size_t n = 1 + rng_below(&rng, N), k = rng_below(&rng, n);
+        const uint64_t distinct = 1 + rng_below(&rng, trial % 2 ? 5 : 1000);
+        for (size_t i = 0; i < n; i++) sorted[i] = values[i] = (double)rng_below(&rng, distinct);
+        gsl_sort(sorted, 1, n);
+        if (trial % 10 == 0) memcpy(values, sorted, n * sizeof *values);
+        stats_select(values, n, k);
+        bool parted = values[k] == sorted[k];
+        for (size_t i = 0; i < n; i++) parted &= i < k ? values[i] <= values[k] : values[i] >= values[k];
+        CHECK(parted);
+        const double q = rng_uniform(&rng);
+        CHECK(stats_select_quantile(values, n, q) == stats_quantile(sorted, n, q));
+        gsl_sort(values, 1, n);
+        CHECK(memcmp(values, sorted, n * sizeof *values) == 0);
+    }
+    CHECK(isnan(stats_select_quantile(NULL, 0, 0.5)));
+}
+
+/* Two batches of ten pairs: the medians of the batches differ by 1 and 3, that of all by 2. */
+static void sectioning_is_by_hand(void)
+{
+    double base[20], changed[20], p;
+    struct interval interval;
+    for (int i = 0; i < 20; i++) {
+        base[i] = i % 10;
+        changed[i] = base[i] + (i < 10 ? 1 : 3);
+    }
+    MUST(stats_batch_quantile_difference(base, changed, 20, 2, 0.5, 0.95, &interval, &p) == 0);
+    CHECK(interval.mean == 2);
+    CHECK_NEAR(interval.high, 2 + tan(0.475 * 3.14159265358979323846), 1e-9); /* the error is sqrt(2 / 2 / 1) = 1 */
+    CHECK_NEAR(p, 1 - 2 / 3.14159265358979323846 * atan(2), 1e-12);
+    MUST(stats_batch_quantile_difference(base, changed, 20, 2, 0.9, 0.95, &interval, &p) == 0);
+    CHECK(isnan(interval.low) && isnan(p)); /* one value beyond it in each batch */
+}
+
 static void lag1_is_the_formula(void)
 {
     const double alternating[] = {1, -1, 1, -1}, constant[] = {3, 3, 3};
@@ -321,6 +363,8 @@ TEST_SUITE(stats)
     TEST(too_few_values_say_nothing);
     TEST(holm_is_the_example);
     TEST(quantiles_are_type_7);
+    TEST(selection_is_that_of_sorting);
+    TEST(sectioning_is_by_hand);
     TEST(lag1_is_the_formula);
     TEST(mser5_finds_the_end_of_a_transient);
     TEST(mser5_cuts_nothing_where_nothing_is);
