@@ -222,6 +222,8 @@ install: $(B)/orrery
 	install -D $(B)/orrery $(DESTDIR)$(PREFIX)/bin/orrery
 	mkdir -p $(DESTDIR)$(PREFIX)/share/orrery/traces
 	cp -r configs $(DESTDIR)$(PREFIX)/share/orrery/
+	mkdir -p $(DESTDIR)$(PREFIX)/share/orrery/analysis
+	cp -r analysis/sql $(DESTDIR)$(PREFIX)/share/orrery/analysis/
 	cp -r traces/samples $(DESTDIR)$(PREFIX)/share/orrery/traces/
 
 ## make clean      remove build/

@@ -48,6 +48,7 @@ struct verb {
     X(compare)                                                                                                         \
     X(figure)                                                                                                          \
     X(report)                                                                                                          \
+    X(export)                                                                                                          \
     X(validate)                                                                                                        \
     X(explain)                                                                                                         \
     X(list)                                                                                                            \

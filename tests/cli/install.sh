@@ -2,10 +2,11 @@
 # An installed program finds its configurations from any directory.
 . tests/cli/lib.sh
 
-mkdir -p "$T/prefix/bin" "$T/prefix/share/orrery/traces" "$T/elsewhere"
+mkdir -p "$T/prefix/bin" "$T/prefix/share/orrery/traces" "$T/prefix/share/orrery/analysis" "$T/elsewhere"
 cp "$ORRERY" "$T/prefix/bin/orrery"
 cp -r configs "$T/prefix/share/orrery/"
 cp -r traces/samples "$T/prefix/share/orrery/traces/"
+cp -r analysis/sql "$T/prefix/share/orrery/analysis/"
 root=$PWD
 cd "$T/elsewhere" || exit 1
 
@@ -14,6 +15,8 @@ run 0 run quickstart -o r.db --quiet
 sql r.db "select name, status from run" 'quickstart|done'
 run 0 list gpus
 out 'h100-sxm'
+run 0 export r.db metrics_by_run
+out 'quickstart'
 
 # $ORRERY_DATA goes before all else.
 mv "$T/prefix/share/orrery" "$T/data"

@@ -10,7 +10,7 @@ blocks() { # LANGUAGE: the blocks of that language, one after the other
 
 # The shell blocks, in a directory that has the configurations and the program where the README says they are.
 mkdir -p "$T/clone/build"
-ln -s "$root/configs" "$root/traces" "$T/clone/"
+ln -s "$root/configs" "$root/traces" "$root/analysis" "$T/clone/"
 ln -s "$(realpath "$ORRERY")" "$T/clone/build/orrery"
 blocks sh >"$T/blocks.sh"
 last='the shell blocks of README.md'

@@ -1,0 +1,207 @@
+#include "analysis/export/export.h"
+
+#include "sim/core/input.h"
+#include "sim/core/json_doc.h"
+#include "sim/core/path.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FLUSH_BYTES = 1 << 16 };
+
+/* --- What there is --- */
+
+static int fail_nomem(const struct database *database, struct diag *diag)
+{
+    return diag_error(diag, SIM_E_NOMEM, database->path, NULL, "out of memory");
+}
+
+/* The first sentence of the comment that a file begins with. */
+static const char *first_sentence(const char *sql, struct arena *arena)
+{
+    if (strncmp(sql, "-- ", 3) != 0) return "";
+    return arena_printf(arena, "%.*s", (int)strcspn(sql + 3, ".?\n") + 1, sql + 3);
+}
+
+static int is_sql(const struct dirent *entry)
+{
+    size_t n = strlen(entry->d_name);
+    return n > 4 && strcmp(entry->d_name + n - 4, ".sql") == 0;
+}
+
+/* Runs one file, which makes the view of its own name. */
+static int read_view(const struct database *database, const char *directory, const char *file, struct arena *arena,
+                     struct export_source *source, struct diag *diag)
+{
+    char *sql;
+    size_t bytes;
+    const char *path = path_join(arena, directory, file);
+    if (path == NULL) return fail_nomem(database, diag);
+    int code = json_read_file(path, &sql, &bytes);
+    if (code == SIM_E_IO) return diag_system_error(diag, path, "cannot read", errno);
+    if (code != 0) return fail_nomem(database, diag);
+    code = database_run(database, sql, path, diag);
+    *source = (struct export_source){.name = arena_printf(arena, "%.*s", (int)strlen(file) - 4, file),
+                                     .about = first_sentence(sql, arena),
+                                     .is_view = true};
+    mem_free(sql);
+    if (code == 0 && (source->name == NULL || source->about == NULL)) code = fail_nomem(database, diag);
+    return code;
+}
+
+static int read_views(const struct database *database, const char *directory, struct arena *arena,
+                      struct export_sources *sources, struct diag *diag)
+{
+    struct dirent **entries;
+    int n = scandir(directory, &entries, is_sql, alphasort), code = 0;
+    if (n < 0) return errno == ENOMEM ? fail_nomem(database, diag) : 0;
+    struct export_source *items = arena_alloc(arena, (sources->n + (size_t)n + 1) * sizeof *items);
+    if (items == NULL)
+        code = fail_nomem(database, diag);
+    else
+        memcpy(items, sources->items, sources->n * sizeof *items);
+    for (int i = 0; i < n; i++) {
+        if (code == 0) code = read_view(database, directory, entries[i]->d_name, arena, &items[sources->n], diag);
+        if (code == 0) sources->n++;
+        free(entries[i]);
+    }
+    free(entries);
+    if (items != NULL) sources->items = items;
+    return code;
+}
+
+static int read_tables(const struct database *database, struct arena *arena, struct export_sources *sources,
+                       struct diag *diag)
+{
+    static const char sql[] = "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' "
+                              "ESCAPE '~' ORDER BY name";
+    int64_t n = 0;
+    sqlite3_stmt *query;
+    int step = SQLITE_DONE;
+    int code = database_integer(database, "SELECT count(*) FROM main.sqlite_schema", &n, "list the tables", diag);
+    if (code != 0) return code;
+    sources->items = arena_alloc(arena, ((size_t)n + 1) * sizeof *sources->items);
+    if (sources->items == NULL) return fail_nomem(database, diag);
+    code = database_prepare(database, sql, &query, "list the tables", diag);
+    if (code != 0) return code;
+    while (code == 0 && sources->n < (size_t)n && (step = sqlite3_step(query)) == SQLITE_ROW) {
+        const char *name = arena_strdup(arena, (const char *)sqlite3_column_text(query, 0));
+        if (name == NULL) code = fail_nomem(database, diag);
+        sources->items[sources->n++] = (struct export_source){.name = name, .about = ""};
+    }
+    if (code == 0 && step != SQLITE_DONE && step != SQLITE_ROW)
+        code = database_error(database, "list the tables", diag);
+    sqlite3_finalize(query);
+    return code;
+}
+
+/* Whether the answer to a statement has a column of that name. */
+static int find_run_column(const struct database *database, struct export_source *source, struct diag *diag)
+{
+    char sql[256];
+    sqlite3_stmt *query;
+    sqlite3_snprintf(sizeof sql, sql, "SELECT * FROM \"%w\"", source->name);
+    int code = database_prepare(database, sql, &query, source->name, diag);
+    if (code != 0) return code;
+    source->has_run = strcmp(source->name, "run") == 0;
+    for (int i = 0; i < sqlite3_column_count(query); i++)
+        source->has_run = source->has_run || strcmp(sqlite3_column_name(query, i), "run_id") == 0;
+    sqlite3_finalize(query);
+    return 0;
+}
+
+int export_sources_read(const struct database *database, const char *directory, struct arena *arena,
+                        struct export_sources *sources, struct diag *diag)
+{
+    *sources = (struct export_sources){0};
+    int code = read_tables(database, arena, sources, diag);
+    if (code == 0) code = read_views(database, directory, arena, sources, diag);
+    for (size_t i = 0; code == 0 && i < sources->n; i++) code = find_run_column(database, &sources->items[i], diag);
+    return code;
+}
+
+/* --- CSV --- */
+
+static void add_quoted(struct text *csv, const char *chars)
+{
+    text_add(csv, "\"");
+    for (size_t n; *chars != 0; chars += n) {
+        n = strcspn(chars, "\"");
+        text_add_bytes(csv, chars, n);
+        if (chars[n] != '"') continue;
+        text_add(csv, "\"\"");
+        n++;
+    }
+    text_add(csv, "\"");
+}
+
+static void add_text(struct text *csv, const char *chars)
+{
+    if (*chars == 0 || chars[strcspn(chars, ",\"\r\n")] != 0 || *chars == ' ' || chars[strlen(chars) - 1] == ' ')
+        add_quoted(csv, chars);
+    else
+        text_add(csv, chars);
+}
+
+static void add_real(struct text *csv, double value)
+{
+    if (isinf(value)) text_add(csv, value > 0 ? "9e999" : "-9e999"); /* every reader of numbers takes that for infinite */
+    else text_json_number(csv, value);
+}
+
+static void add_field(struct text *csv, sqlite3_stmt *query, int column)
+{
+    switch (sqlite3_column_type(query, column)) {
+    case SQLITE_INTEGER: text_printf(csv, "%" PRId64, (int64_t)sqlite3_column_int64(query, column)); break;
+    case SQLITE_FLOAT: add_real(csv, sqlite3_column_double(query, column)); break;
+    case SQLITE_NULL: break;
+    default: add_text(csv, (const char *)sqlite3_column_text(query, column));
+    }
+}
+
+static int write_rows(const struct database *database, sqlite3_stmt *query, const struct export_target *target,
+                      struct text *csv, struct diag *diag)
+{
+    int n_columns = sqlite3_column_count(query), code = 0, step = SQLITE_DONE;
+    for (int i = 0; i < n_columns; i++) {
+        if (i > 0) text_add(csv, ",");
+        add_text(csv, sqlite3_column_name(query, i));
+    }
+    text_add(csv, "\r\n");
+    while (code == 0 && (step = sqlite3_step(query)) == SQLITE_ROW) {
+        for (int i = 0; i < n_columns; i++) {
+            if (i > 0) text_add(csv, ",");
+            add_field(csv, query, i);
+        }
+        text_add(csv, "\r\n");
+        if (csv->failed) return fail_nomem(database, diag);
+        if (csv->length >= FLUSH_BYTES) code = target->write(target->context, csv);
+    }
+    if (code != 0) return code;
+    if (step != SQLITE_DONE) return database_error(database, "read results", diag);
+    return csv->failed ? fail_nomem(database, diag) : target->write(target->context, csv);
+}
+
+int export_csv(const struct database *database, const struct export_source *source, int64_t run_id,
+               const struct export_target *target, struct diag *diag)
+{
+    char sql[256];
+    sqlite3_stmt *query;
+    struct text csv;
+    bool of_one = run_id != 0 && source->has_run;
+    const char *column = strcmp(source->name, "run") == 0 ? "id" : "run_id";
+    sqlite3_snprintf(sizeof sql, sql, "SELECT * FROM \"%w\"%s%s%s", source->name, of_one ? " WHERE " : "",
+                     of_one ? column : "", of_one ? " = ?1" : "");
+    int code = database_prepare(database, sql, &query, "read results", diag);
+    if (code != 0) return code;
+    if (of_one) sqlite3_bind_int64(query, 1, run_id);
+    text_init(&csv);
+    code = write_rows(database, query, target, &csv, diag);
+    text_fini(&csv);
+    sqlite3_finalize(query);
+    return code;
+}
