@@ -1,6 +1,5 @@
 #include "analysis/export/export.h"
 
-#include "sim/core/input.h"
 #include "sim/core/json_doc.h"
 #include "sim/core/path.h"
 
@@ -11,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FLUSH_BYTES = 1 << 16 };
+enum { FLUSH_BYTES = 1 << 16, MAX_VIEWS = 256 };
 
 /* --- What there is --- */
 
@@ -27,10 +26,31 @@ static const char *first_sentence(const char *sql, struct arena *arena)
     return arena_printf(arena, "%.*s", (int)strcspn(sql + 3, ".?\n") + 1, sql + 3);
 }
 
-static int is_sql(const struct dirent *entry)
+static bool is_sql(const char *name)
 {
-    size_t n = strlen(entry->d_name);
-    return n > 4 && strcmp(entry->d_name + n - 4, ".sql") == 0;
+    size_t n = strlen(name);
+    return n > 4 && strcmp(name + n - 4, ".sql") == 0;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The names of the SQL files in a directory, sorted; none when there is no directory. Returns 0 or SIM_E_NOMEM. */
+static int list_files(const char *directory, struct arena *arena, const char **names, size_t *n)
+{
+    DIR *stream = opendir(directory);
+    int code = 0;
+    *n = 0;
+    for (const struct dirent *entry; code == 0 && stream != NULL && (entry = readdir(stream)) != NULL;) {
+        if (!is_sql(entry->d_name) || *n == MAX_VIEWS) continue;
+        names[*n] = arena_strdup(arena, entry->d_name);
+        if (names[(*n)++] == NULL) code = SIM_E_NOMEM;
+    }
+    if (stream != NULL) closedir(stream);
+    if (code == 0) qsort(names, *n, sizeof *names, compare_names);
+    return code;
 }
 
 /* Runs one file, which makes the view of its own name. */
@@ -56,21 +76,18 @@ static int read_view(const struct database *database, const char *directory, con
 static int read_views(const struct database *database, const char *directory, struct arena *arena,
                       struct export_sources *sources, struct diag *diag)
 {
-    struct dirent **entries;
-    int n = scandir(directory, &entries, is_sql, alphasort), code = 0;
-    if (n < 0) return errno == ENOMEM ? fail_nomem(database, diag) : 0;
-    struct export_source *items = arena_alloc(arena, (sources->n + (size_t)n + 1) * sizeof *items);
-    if (items == NULL)
-        code = fail_nomem(database, diag);
-    else
-        memcpy(items, sources->items, sources->n * sizeof *items);
-    for (int i = 0; i < n; i++) {
-        if (code == 0) code = read_view(database, directory, entries[i]->d_name, arena, &items[sources->n], diag);
+    const char *names[MAX_VIEWS];
+    size_t n;
+    if (list_files(directory, arena, names, &n) != 0) return fail_nomem(database, diag);
+    struct export_source *items = arena_alloc(arena, (sources->n + n + 1) * sizeof *items);
+    if (items == NULL) return fail_nomem(database, diag);
+    memcpy(items, sources->items, sources->n * sizeof *items);
+    sources->items = items;
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < n; i++) {
+        code = read_view(database, directory, names[i], arena, &items[sources->n], diag);
         if (code == 0) sources->n++;
-        free(entries[i]);
     }
-    free(entries);
-    if (items != NULL) sources->items = items;
     return code;
 }
 

@@ -1,7 +1,7 @@
 /* Tables and views of a results database as CSV (RFC 4180). Numbers are exact: the shortest decimal that reads back as the same.
  * NULL is an empty field, an empty text is "". */
-#ifndef ORRERY_ANALYSIS_EXPORT_H
-#define ORRERY_ANALYSIS_EXPORT_H
+#ifndef ORRERY_ANALYSIS_EXPORT_EXPORT_H
+#define ORRERY_ANALYSIS_EXPORT_EXPORT_H
 
 #include "sim/core/mem.h"
 #include "sim/core/text.h"

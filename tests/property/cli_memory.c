@@ -69,7 +69,7 @@ static void run_without_memory(void)
     snprintf(database, sizeof database, "%s.db", path);
     torture((const char *const[]){"orrery", "run", path, "--json", NULL}, NULL);
     torture((const char *const[]){"orrery", "run", path, "-o", database, NULL}, database);
-    char file[300];
+    char file[320];
     snprintf(file, sizeof file, "%s.json", database);
     torture((const char *const[]){"orrery", "run", path, "--timeline", file, NULL}, file);
     torture((const char *const[]){"orrery", "export", database, "job_waits", "-o", file, NULL}, NULL);
