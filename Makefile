@@ -1,6 +1,7 @@
 # Orrery. `make help` lists the targets. One Makefile, no recursion but for another MODE.
 #
 #   make MODE=release|debug|asan|o0|o3  CC=gcc|clang     objects go to build/<mode>[-clang]; a flag change rebuilds
+#   make MPI=1                                           `orrery sweep` runs on the ranks of `mpirun` as well
 #   make V=1                                             show the commands
 
 MODE ?= release
@@ -8,7 +9,7 @@ ifeq ($(origin CC),default)
 CC := gcc
 endif
 
-B := build/$(MODE)$(if $(findstring clang,$(CC)),-clang)
+B := build/$(MODE)$(if $(findstring clang,$(CC)),-clang)$(if $(MPI),-mpi)
 
 FLAGS_release := -O2 -g
 FLAGS_debug   := -O0 -g3 -DORRERY_DEBUG
@@ -25,11 +26,21 @@ STRICT := $(if $(CI)$(WERROR),-Werror)
 GIT_COMMIT := $(shell git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null || echo unknown)
 PREFIX ?= /usr/local
 
+# Open MPI, for MPI=1: found by pkg-config, or by its compiler wrapper.
+ifneq ($(MPI),)
+MPI_CFLAGS := $(shell pkg-config --cflags ompi-c 2>/dev/null || mpicc --showme:compile 2>/dev/null)
+MPI_LIBS := $(shell pkg-config --libs ompi-c 2>/dev/null || mpicc --showme:link 2>/dev/null)
+ifeq ($(MPI_LIBS),)
+$(error MPI=1 needs Open MPI, on Debian: apt-get install libopenmpi-dev openmpi-bin)
+endif
+CPPFLAGS += -DORRERY_MPI $(patsubst -I%,-isystem %,$(MPI_CFLAGS))
+endif
+
 CPPFLAGS += -I. -I$(B) -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE
 ALL_CFLAGS := -std=c17 $(WARN) $(STRICT) $(FLAGS_$(MODE)) -ffp-contract=off -fno-math-errno -pthread $(CPPFLAGS) $(CFLAGS)
-LDLIBS := -lsqlite3 -lgsl -lgslcblas -lcsv -lcjson -lz -lm -lpthread -ldl
+LDLIBS := -lsqlite3 -lgsl -lgslcblas -lcsv -lcjson -lz -lm -lpthread -ldl $(MPI_LIBS)
 
-LIB_SRC  := $(filter-out policies/examples/%,$(wildcard sim/core/*.c sim/catalog/*.c sim/world/*.c sim/store/*.c \
+LIB_SRC  := $(filter-out policies/examples/% $(if $(MPI),,sim/study/mpi.c),$(wildcard sim/core/*.c sim/catalog/*.c sim/world/*.c sim/store/*.c \
               sim/study/*.c models/*.c policies/*.c policies/*/*.c traces/*.c traces/*/*.c analysis/*.c analysis/*/*.c))
 CLI_SRC  := $(filter-out sim/cli/main.c,$(wildcard sim/cli/*.c))
 SUITES   := $(wildcard tests/unit/*.c tests/property/*.c tests/oracle/*.c)

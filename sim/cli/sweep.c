@@ -3,6 +3,11 @@
 #include "sim/cli/clock.h"
 #include "sim/cli/sweep_table.h"
 #include "sim/cli/sweeping.h"
+#ifdef ORRERY_MPI
+#include "sim/study/mpi.h"
+#else
+#include "sim/study/ranks.h"
+#endif
 
 #include <errno.h>
 #include <inttypes.h>
@@ -128,6 +133,45 @@ static void print_closing_line(const struct sweep_watch *watch, const struct swe
     fprintf(watch->err, ", in %.2f s; results in %s\n", clock_wall_s() - watch->started_s, output);
 }
 
+/* --- Ranks --- */
+
+#ifdef ORRERY_MPI
+static struct ranks join_ranks(void)
+{
+    return mpi_start();
+}
+
+static void leave_ranks(void)
+{
+    mpi_stop();
+}
+
+/* A rank that cannot even load the study, which others can, says so and ends the sweep. */
+static int agree(struct cli *cli, const struct ranks *ranks, int code)
+{
+    if (mpi_agree(code) || code != 0) return code;
+    return diag_error(&cli->diag, SIM_E_CONFIG, NULL, "all of them must see the same files",
+                      "rank %d can load the study, but others cannot", ranks->rank);
+}
+#else
+static struct ranks join_ranks(void)
+{
+    return (struct ranks){.n = 1};
+}
+
+static void leave_ranks(void)
+{
+}
+
+static int agree(struct cli *cli, const struct ranks *ranks, int code)
+{
+    const char *n = getenv("OMPI_COMM_WORLD_SIZE");
+    if (code != 0 || n == NULL || strcmp(n, "1") == 0 || ranks->n > 1) return code;
+    return diag_error(&cli->diag, SIM_E_USAGE, NULL, "build it with make MPI=1",
+                      "orrery was started by mpirun, but built without MPI");
+}
+#endif
+
 /* --- The verb --- */
 
 static int do_sweep(struct cli *cli, const struct sweep_verb_options *options, const struct study *study,
@@ -145,7 +189,7 @@ static int do_sweep(struct cli *cli, const struct sweep_verb_options *options, c
     if (code == 0) code = sweep(study, how, &host.runner, &result, &cli->diag);
     sweeping_fini(&host);
     if (watch.has_line) fprintf(cli->err, "\r\033[K");
-    bool is_written = code == 0 || result.n_failed > 0;
+    bool is_written = (code == 0 || result.n_failed > 0) && (how->ranks == NULL || how->ranks->rank == 0);
     if (is_written && how->n_shards == 0) {
         int table_code = sweep_table_results(study, how->output, options->json, cli->out, &cli->diag);
         if (code == 0) code = table_code;
@@ -162,27 +206,40 @@ static const char *name_output(const struct sweep_verb_options *options, const s
     return arena_printf(arena, "%s.%zu-of-%zu.db", study->name, how->shard, how->n_shards);
 }
 
-static int run_study(struct cli *cli, const struct sweep_verb_options *options, const char *path, struct arena *arena)
+static int load(struct cli *cli, const struct sweep_verb_options *options, const char *path, struct arena *arena,
+                struct study *study, struct sweep_options *how)
 {
-    struct sweep_options how = {.output = NULL};
-    struct study study;
     long n_seeds, workers;
     int code = read_count_option(cli, "--seeds", options->seeds, &n_seeds);
     if (code == 0) code = read_count_option(cli, "--jobs", options->workers, &workers);
-    if (code == 0) code = read_shard(cli, options->shard, &how);
-    if (code == 0) code = study_load(path, arena, &study, &cli->diag);
+    if (code == 0) code = read_shard(cli, options->shard, how);
+    if (code == 0) code = study_load(path, arena, study, &cli->diag);
     if (code != 0) return code;
     struct study_overlay overlay = {.n_settings = options->settings.n,
                                     .settings = options->settings.items,
                                     .n_seeds = n_seeds,
                                     .name = options->name};
-    code = study_lay(&study, &overlay, arena, &cli->diag);
+    code = study_lay(study, &overlay, arena, &cli->diag);
     if (code != 0) return code;
-    if (options->dry_run) return sweep_table_runs(&study, options->json, cli->out);
-    how.workers = (int)workers;
-    how.output = name_output(options, &study, &how, arena);
-    if (how.output == NULL) return diag_error(&cli->diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-    return do_sweep(cli, options, &study, &how);
+    how->workers = (int)workers;
+    how->output = name_output(options, study, how, arena);
+    return how->output != NULL ? 0 : diag_error(&cli->diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+}
+
+static int run_study(struct cli *cli, const struct sweep_verb_options *options, const char *path, struct arena *arena)
+{
+    struct ranks ranks = join_ranks();
+    struct sweep_options how = {.ranks = ranks.n > 1 ? &ranks : NULL};
+    struct study study;
+    int code = agree(cli, &ranks, load(cli, options, path, arena, &study, &how));
+    if (code == 0 && options->dry_run)
+        code = ranks.rank == 0 ? sweep_table_runs(&study, options->json, cli->out) : 0;
+    else if (code == 0)
+        code = do_sweep(cli, options, &study, &how);
+    leave_ranks();
+    if (ranks.rank == 0) return code;
+    diag_init(&cli->diag); /* rank 0 has said it */
+    return 0;
 }
 
 static int sweep_verb(struct cli *cli, const struct cli_call *call)
