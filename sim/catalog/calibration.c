@@ -47,11 +47,48 @@ static int fail_nomem(struct diag *diag)
 
 /* --- Finding files --- */
 
+/* A file in the memory of the catalog. */
+struct catalog_kept {
+    struct catalog_kept *next;
+    const char *path;
+    struct calibration_file file;
+};
+
+void catalog_memory_init(struct catalog_memory *memory)
+{
+    *memory = (struct catalog_memory){0};
+    arena_init(&memory->arena);
+}
+
+void catalog_memory_fini(struct catalog_memory *memory)
+{
+    arena_fini(&memory->arena);
+}
+
+/* Reads a file, or takes it from the memory. */
+static int read_file(const struct reading *reading, const char *path, struct calibration_file *file)
+{
+    struct catalog_memory *memory = reading->catalog->memory;
+    if (!memory) return calibration_file_read(path, reading->arena, file, reading->diag);
+    struct catalog_kept *kept = memory->first;
+    while (kept && strcmp(kept->path, path) != 0) kept = kept->next;
+    if (!kept) {
+        kept = arena_alloc(&memory->arena, sizeof *kept);
+        if (!kept || !(kept->path = arena_strdup(&memory->arena, path))) return fail_nomem(reading->diag);
+        const int code = calibration_file_read(path, &memory->arena, &kept->file, reading->diag);
+        if (code != 0) return code;
+        kept->next = memory->first;
+        memory->first = kept;
+    }
+    *file = kept->file;
+    return 0;
+}
+
 static int open_source(struct reading *reading, const char *path, const char *origin, struct source *source)
 {
     source->path = path;
     source->origin = origin;
-    const int code = calibration_file_read(path, reading->arena, &source->file, reading->diag);
+    const int code = read_file(reading, path, &source->file);
     if (code == 0) shelf_note(reading->catalog, &source->file.files);
     return code;
 }

@@ -17,7 +17,18 @@
 struct catalog {
     const char *root;       /* directory, for example "configs" */
     struct hash_sum *files; /* gets the bytes of every file that is read, for provenance; may be NULL */
+    struct catalog_memory *memory; /* NULL: every file is read anew */
 };
+
+/* Calibration files that were read, which take longer to read than many a run to simulate: for a process with many runs.
+ * Files must not change meanwhile; what is in the memory counts as read. */
+struct catalog_memory {
+    struct arena arena;
+    struct catalog_kept *first;
+};
+
+void catalog_memory_init(struct catalog_memory *memory);
+void catalog_memory_fini(struct catalog_memory *memory);
 
 /* Tables of the files, for schemas and `explain`; bound to struct gpu_spec and struct llm_spec. */
 extern const struct config_field catalog_gpu_fields[];

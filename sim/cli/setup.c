@@ -113,6 +113,7 @@ static int bind(struct setup *setup, const char *path, struct diag *diag)
 int setup_load(struct setup *setup, const char *scenario, const struct setup_options *options, struct diag *diag)
 {
     const char *data = setup_start(setup, options->plugins);
+    setup->catalog.memory = options->memory;
     if (data == NULL) return fail_nomem(diag);
     const char *const roots[] = {data, NULL};
     const char *path;

@@ -23,7 +23,8 @@ struct setup_options {
     const struct option_texts *settings; /* --set, in their order */
     const char *seed, *keep, *name;
     const struct plugins *plugins; /* of struct cli */
-    const struct study_run *run; /* a run of a study: its settings and its seed */
+    const struct study_run *run;   /* a run of a study: its settings and its seed */
+    struct catalog_memory *memory; /* of a process with many runs */
 };
 
 /* Loads a scenario: a path, or the name of one that comes with the program ("quickstart"). Returns 0 or a negative code

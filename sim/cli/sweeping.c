@@ -8,8 +8,8 @@
 static int run(void *context, const struct study *study, const struct study_run *run, struct results *results,
                struct diag *diag)
 {
-    const struct sweeping_host *host = context;
-    struct setup_options over = {.run = run, .plugins = host->plugins};
+    struct sweeping_host *host = context;
+    struct setup_options over = {.run = run, .plugins = host->plugins, .memory = &host->memory};
     struct recording_place place = {.results = results,
                                     .run_id = run->run_id,
                                     .n_params = run->n_params,
@@ -48,6 +48,7 @@ static int identify(void *context, const struct study *study, const struct study
 int sweeping_init(struct sweeping_host *host, struct cli *cli)
 {
     *host = (struct sweeping_host){.interrupt = cli->interrupt, .plugins = cli->plugins};
+    catalog_memory_init(&host->memory);
     text_init(&host->platform);
     text_init(&host->program);
     version_platform(&host->platform);
@@ -67,6 +68,7 @@ int sweeping_init(struct sweeping_host *host, struct cli *cli)
 
 void sweeping_fini(struct sweeping_host *host)
 {
+    catalog_memory_fini(&host->memory);
     text_fini(&host->platform);
     text_fini(&host->program);
 }

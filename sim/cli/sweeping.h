@@ -2,6 +2,7 @@
 #ifndef ORRERY_CLI_SWEEPING_H
 #define ORRERY_CLI_SWEEPING_H
 
+#include "sim/catalog/catalog.h"
 #include "sim/cli/cli.h"
 #include "sim/core/text.h"
 #include "sim/study/sweep.h"
@@ -10,6 +11,7 @@
 struct sweeping_host {
     const volatile sig_atomic_t *interrupt;
     const struct plugins *plugins;
+    struct catalog_memory memory; /* every worker has its own copy */
     struct text platform, program;
     struct sweep_runner runner;
 };
