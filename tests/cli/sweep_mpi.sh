@@ -1,0 +1,71 @@
+#!/bin/sh
+# The ranks of an MPI job give the same rows as this machine alone. Needs Open MPI and a build with `make MPI=1`, of which the
+# rows are compared with its own without ranks, and the hashes of the results with those of the program under test.
+. tests/cli/lib.sh
+
+command -v mpirun >/dev/null || skip 'mpirun is not installed (Debian: openmpi-bin)'
+for with_mpi in "${BUILD:-build/release}-mpi/orrery" build/release-mpi/orrery none; do [ -x "$with_mpi" ] && break; done
+[ "$with_mpi" != none ] || skip 'there is no build with MPI: make MPI=1'
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+cat >"$T/base.json" <<'END'
+{ "cluster": {"gpu": "a100-80-sxm", "nodes": 1},
+  "services": {"chat": {"llm": "llama-2-7b", "replicas": 2,
+                        "trace": {"format": "generate", "count": 60,
+                                  "arrival": {"process": "poisson", "rate": "4/s"}}}} }
+END
+cat >"$T/study.json" <<'END'
+{ "name": "ranks", "scenario": "base.json", "keep": "rows", "seeds": 10,
+  "axes": [{"key": "services.chat.routing", "values": ["round-robin", "least-outstanding"]},
+           {"key": "services.chat.replicas", "values": [1, 2, 3]}] }
+END
+cat >"$T/search.json" <<'END'
+{ "scenario": "base.json", "seeds": 3,
+  "axes": [{"key": "services.chat.replicas", "values": [1, 2]}],
+  "search": {"largest": "services.chat.trace.arrival.rate", "from": "1/s", "to": "64/s", "tolerance": 0.1,
+             "where": [{"metric": "request.ttft_s.p99", "at_most": "0.3s"}]} }
+END
+content() { sqlite3 "$1" .dump | grep -v '^INSERT INTO run_cost'; }
+mpi() { # RANKS WANTED_STATUS ARGUMENTS...
+    n=$1 want=$2
+    shift 2
+    last="mpirun -n $n orrery $*"
+    mpirun --oversubscribe -n "$n" "$with_mpi" "$@" >"$T/out" 2>"$T/err" </dev/null
+    status=$?
+    [ $status = "$want" ] || { complain "exit status $status, expected $want"; head -5 "$T/err"; }
+}
+
+for study in study search; do
+    [ $study = study ] && ranks='1 2 4' || ranks=4
+    "$with_mpi" sweep "$T/$study.json" -o "$T/$study.db" -q >"$T/table" || complain 'a sweep without ranks fails'
+    content "$T/$study.db" >"$T/alone"
+    for n in $ranks; do
+        mpi $n 0 sweep "$T/$study.json" -o "$T/$study$n.db" -q
+        out_is <"$T/table"
+        content "$T/$study$n.db" | cmp -s - "$T/alone" || complain "$n ranks give other rows"
+        [ ! -e "$T/$study$n.db.shards" ] || complain 'shards are left'
+    done
+done
+run 0 sweep "$T/study.json" -o "$T/other.db" -q
+equal "$(sqlite3 "$T/other.db" 'select id, result_hash from run')" "$(sqlite3 "$T/study4.db" 'select id, result_hash from run')" \
+    'the hashes of the program under test'
+
+# Killed, then resumed by another number of ranks, and by none.
+mpirun --oversubscribe -n 4 "$with_mpi" sweep "$T/study.json" -o "$T/killed.db" -q >/dev/null 2>&1 &
+pid=$!
+for i in 1 2 3 4 5 6 7 8 9 10; do [ -s "$T/killed.db.shards/0002.db" ] && break; sleep 0.2; done
+kill -9 $pid
+wait $pid 2>/dev/null
+sleep 0.5
+mpi 2 0 sweep "$T/study.json" -o "$T/killed.db" -q --resume
+content "$T/killed.db" | cmp -s - "$(content "$T/study.db" >"$T/alone" && echo "$T/alone")" || complain 'resumed, other rows'
+
+# Findings come once, from rank 0.
+mpi 2 2 sweep "$T/study.json" -o "$T/study.db"
+equal "$(grep -c 'the file holds the runs of this study already' "$T/err")" 1 'findings'
+mpi 2 3 sweep "$T/no-such.json" -o "$T/none.db"
+sed 's/"round-robin", /"no-such-router", /' "$T/study.json" >"$T/wrong.json"
+mpi 3 2 sweep "$T/wrong.json" -o "$T/wrong.db" -q --seeds 1
+err 'run 1 (services.chat.replicas=1, services.chat.routing=no-such-router, seed 1) failed'
+sql "$T/wrong.db" "select group_concat(id) from run where status = 'failed'" 1,2,3
+finish

@@ -1,0 +1,82 @@
+#!/bin/sh
+# Searches and Pareto fronts: what is found is what running every candidate finds, on any number of workers and shards, and
+# after a kill.
+. tests/cli/lib.sh
+
+cat >"$T/base.json" <<'END'
+{ "cluster": {"gpu": "a100-80-sxm", "nodes": 1},
+  "services": {"chat": {"llm": "llama-2-7b", "replicas": 2,
+                        "trace": {"format": "generate", "count": 40,
+                                  "arrival": {"process": "poisson", "rate": "60/s"}}}} }
+END
+content() { sqlite3 "$1" .dump | grep -v '^INSERT INTO run_cost'; }
+
+# The smallest fleet, beside all fleets.
+where='[{"metric": "request.ttft_s.p99", "at_most": "0.3s"}, {"metric": "request.finished", "at_least": 1}]'
+cat >"$T/fleet.json" <<END
+{ "scenario": "base.json", "seeds": 2,
+  "axes": [{"key": "services.chat.routing", "values": ["round-robin", "least-outstanding"]}],
+  "search": {"smallest": "services.chat.replicas", "from": 1, "to": 8, "over": "every", "where": $where} }
+END
+cat >"$T/all.json" <<'END'
+{ "scenario": "base.json", "seeds": 2,
+  "axes": [{"key": "services.chat.routing", "values": ["round-robin", "least-outstanding"]},
+           {"key": "services.chat.replicas", "values": [1, 2, 3, 4, 5, 6, 7, 8]}],
+  "pareto": ["request.ttft_s.p99", "replica.busy_frac", "request.finished"] }
+END
+run 0 sweep "$T/fleet.json" -o "$T/fleet.db" -q -j 2
+out 'smallest services.chat.replicas that meets request.ttft_s.p99 at most 0.3 and request.finished at least 1 (under every seed)'
+cp "$T/out" "$T/table"
+run 0 sweep "$T/all.json" -o "$T/all.db" -q -j 2
+for router in round-robin least-outstanding; do
+    best=$(sqlite3 "$T/all.db" "
+        with worst as (select r.value as router, cast(n.value as integer) as replicas, max(m.value) as p99
+                       from metric m join param r using (run_id) join param n using (run_id)
+                       where m.name = 'request.ttft_s.p99' and r.key like '%routing' and n.key like '%replicas' group by 1, 2)
+        select min(replicas) from worst where router = '$router' and p99 <= 0.3")
+    sql "$T/fleet.db" "select value from outcome where json_extract(point, '\$.\"services.chat.routing\"') = '$router'" "$best"
+done
+sql "$T/fleet.db" "select count(*) from outcome join param using (run_id) where param.key = outcome.key and param.value = outcome.value" 2
+
+# Workers, shards, kills.
+run 0 sweep "$T/fleet.json" -o "$T/one.db" -q -j 1
+out_is <"$T/table"
+[ "$(content "$T/one.db")" = "$(content "$T/fleet.db")" ] || complain 'one worker finds something else'
+run 0 sweep "$T/fleet.json" -o "$T/a.db" -q --shard 1/2
+run 0 sweep "$T/fleet.json" -o "$T/b.db" -q --shard 2/2
+run 2 merge "$T/b.db" -o "$T/merged.db"
+err 'runs of the study are missing: 1, 2'
+run 0 merge "$T/b.db" "$T/a.db" -o "$T/merged.db"
+[ "$(content "$T/merged.db")" = "$(content "$T/fleet.db")" ] || complain 'shards find something else'
+for wait in 0.1 0.2 0.3; do
+    setsid "$ORRERY" sweep "$T/fleet.json" -o "$T/killed.db" -j 2 -q --resume >/dev/null 2>&1 &
+    pid=$!
+    sleep $wait
+    kill -9 -$pid 2>/dev/null
+    wait $pid 2>/dev/null
+done
+run 0 sweep "$T/fleet.json" -o "$T/killed.db" -q --resume
+[ "$(content "$T/killed.db")" = "$(content "$T/fleet.db")" ] || complain 'after kills it finds something else'
+
+# Brackets that do not bracket.
+sed 's/"from": 1, "to": 8/"from": 7, "to": 8/' "$T/fleet.json" >"$T/high.json"
+run 0 sweep "$T/high.json" -o "$T/high.db" -q
+out 'met at the lower end of the bracket too'
+sql "$T/high.db" 'select group_concat(value), min(note) from outcome' '7,7|met at the lower end of the bracket too'
+sed 's/"0.3s"/"1us"/' "$T/fleet.json" >"$T/strict.json"
+run 0 sweep "$T/strict.json" -o "$T/strict.db" -q
+sql "$T/strict.db" 'select count(*), count(value), min(note) from outcome' '2|0|not met at the upper end of the bracket'
+
+# A point is on the front when none is at least as good in all and better in one: fewer seconds, more requests; how busy a
+# replica is is neither good nor bad, and so counts as a cost.
+means="with mean as (select (run_id - 1) / 2 as point,
+                            avg(iif(name = 'request.ttft_s.p99', value, null)) as a,
+                            avg(iif(name = 'replica.busy_frac', value, null)) as b,
+                            avg(iif(name = 'request.finished', value, null)) as c from metric group by 1)"
+sql "$T/all.db" "select group_concat((run_id - 1) / 2) from outcome" "$(sqlite3 "$T/all.db" "$means
+    select group_concat(point) from mean x where not exists (
+        select 1 from mean y where y.a <= x.a and y.b <= x.b and y.c >= x.c and (y.a < x.a or y.b < x.b or y.c > x.c))")"
+run 0 sweep "$T/all.json" -o "$T/all.db" --resume --json
+json '$.points[1].metrics."request.finished"' "$(sqlite3 "$T/all.db" "$means select cast(c as integer) from mean where point = 1")"
+json '$.outcomes[0].key' pareto
+finish
