@@ -27,7 +27,7 @@ static const struct option sweep_options[] = {
      "lay a value over the scenario in every run"},
     {NULL, "seeds", 0, OPTION_TEXT, AT(seeds), "N", NULL, "seeds 1 .. N in place of those of the study"},
     {NULL, "name", 0, OPTION_TEXT, AT(name), "TEXT", NULL, "title of the study in the results"},
-    {NULL, "dry-run", 0, OPTION_FLAG, AT(dry_run), NULL, NULL, "list the runs and stop"},
+    {NULL, "dry-run", 0, OPTION_FLAG, AT(dry_run), NULL, NULL, "list the runs, check every value of every axis, and stop"},
     {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "DB", NULL,
      "the new results database (default: the study's name and '.db')"},
     {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL, "go on with a sweep that was interrupted or killed"},
@@ -198,6 +198,17 @@ static int do_sweep(struct cli *cli, const struct sweep_verb_options *options, c
     return code;
 }
 
+/* What the runs are, and whether they can be built. */
+static int list_runs(struct cli *cli, const struct sweep_verb_options *options, const struct study *study)
+{
+    struct sweeping_host host;
+    int code = sweeping_init(&host, cli);
+    if (code == 0) code = sweep_table_runs(study, options->json, cli->out);
+    if (code == 0) code = sweep_check(study, &host.runner, &cli->diag);
+    sweeping_fini(&host);
+    return code;
+}
+
 static const char *name_output(const struct sweep_verb_options *options, const struct study *study,
                                const struct sweep_options *how, struct arena *arena)
 {
@@ -233,7 +244,7 @@ static int run_study(struct cli *cli, const struct sweep_verb_options *options, 
     struct study study;
     int code = agree(cli, &ranks, load(cli, options, path, arena, &study, &how));
     if (code == 0 && options->dry_run)
-        code = ranks.rank == 0 ? sweep_table_runs(&study, options->json, cli->out) : 0;
+        code = ranks.rank == 0 ? list_runs(cli, options, &study) : 0;
     else if (code == 0)
         code = do_sweep(cli, options, &study, &how);
     leave_ranks();

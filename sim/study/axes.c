@@ -261,3 +261,25 @@ bool axes_vary(const struct study_axes *axes, const char *key)
             if (strcmp(axes->axes[i].keys[j], key) == 0) return true;
     return false;
 }
+
+size_t axes_rows(const struct study_axes *axes)
+{
+    size_t n = 1;
+    for (size_t i = 0; i < axes->n; i++) n += axes->axes[i].n_rows;
+    return n;
+}
+
+bool axes_mark(const struct study_axes *axes, size_t point, bool *seen)
+{
+    bool is_new = axes->n == 0 && !seen[0];
+    seen[0] = seen[0] || axes->n == 0;
+    size_t n_faster = axes_points(axes), first = 0;
+    for (size_t i = 0; i < axes->n; i++) {
+        n_faster /= axes->axes[i].n_rows;
+        bool *row = &seen[first + point / n_faster % axes->axes[i].n_rows];
+        is_new = is_new || !*row;
+        *row = true;
+        first += axes->axes[i].n_rows;
+    }
+    return is_new;
+}

@@ -38,6 +38,12 @@ size_t axes_keys(const struct study_axes *axes);
 /* Key and value number `i` of axes_keys() at a point. */
 struct run_param axes_param(const struct study_axes *axes, size_t point, size_t i);
 
+/* How many rows all axes have together, and one more. */
+size_t axes_rows(const struct study_axes *axes);
+
+/* Marks the rows at a point in seen[axes_rows()]. Returns whether one of them was not marked yet. */
+bool axes_mark(const struct study_axes *axes, size_t point, bool *seen);
+
 /* Whether an axis sets this key. */
 bool axes_vary(const struct study_axes *axes, const char *key);
 

@@ -170,38 +170,64 @@ static int check_run(const struct sweeping *sweeping, const struct merge *found,
     return code;
 }
 
-/* Marks the rows of the axes at a point. Returns whether one of them was not marked yet. */
-static bool mark_rows(const struct study_axes *axes, size_t point, bool *seen)
-{
-    bool is_new = axes->n == 0 && !seen[0];
-    seen[0] = seen[0] || axes->n == 0;
-    size_t n_faster = axes_points(axes), first = 0;
-    for (size_t i = 0; i < axes->n; i++) {
-        n_faster /= axes->axes[i].n_rows;
-        bool *row = &seen[first + point / n_faster % axes->axes[i].n_rows];
-        is_new = is_new || !*row;
-        *row = true;
-        first += axes->axes[i].n_rows;
-    }
-    return is_new;
-}
-
 /* The runs that were found are from the same scenario and inputs: looked at for one run per value of each axis. */
 static int check_found(const struct sweeping *sweeping, const struct merge *found, struct diag *diag)
 {
     const struct study *study = sweeping->study;
-    size_t n_rows = 1, n_steps = study->search != NULL ? search_max_steps(study->search) : 1;
-    for (size_t i = 0; i < study->axes->n; i++) n_rows += study->axes->axes[i].n_rows;
-    bool *seen = mem_zalloc(n_rows, sizeof *seen);
+    size_t n_steps = study->search != NULL ? search_max_steps(study->search) : 1;
+    bool *seen = mem_zalloc(axes_rows(study->axes), sizeof *seen);
     int code = seen != NULL ? 0 : fail_nomem(diag);
     for (size_t i = 0; code == 0 && i < found->n_runs; i++) {
         size_t number = (size_t)found->runs[i].id - 1;
         struct task task = {.run_id = found->runs[i].id, .seed = number % study->n_seeds};
         task.point = number / study->n_seeds / n_steps;
-        if (mark_rows(study->axes, task.point, seen)) code = check_run(sweeping, found, &found->runs[i], &task, diag);
+        if (axes_mark(study->axes, task.point, seen)) code = check_run(sweeping, found, &found->runs[i], &task, diag);
     }
     mem_free(seen);
     return code;
+}
+
+static int check_value(const struct study *study, const struct sweep_runner *runner, size_t point, const char *value,
+                       struct diag *diag)
+{
+    char scenario_hash[HASH_HEX_CHARS], trace_hash[HASH_HEX_CHARS];
+    struct task task = {.run_id = 1, .point = point};
+    struct study_run run;
+    struct arena arena;
+    arena_init(&arena);
+    snprintf(task.value, sizeof task.value, "%s", value);
+    int code = workers_describe(study, &task, &arena, &run);
+    code = code != 0 ? fail_nomem(diag)
+                     : runner->identify(runner->context, study, &run, scenario_hash, trace_hash, diag);
+    arena_fini(&arena);
+    return code;
+}
+
+static int check_point(const struct study *study, const struct sweep_runner *runner, size_t point, struct diag *diag)
+{
+    const struct study_search *search = study->search;
+    struct arena arena;
+    if (search == NULL) return check_value(study, runner, point, "", diag);
+    arena_init(&arena);
+    const char *from = range_show(&search->range, search->range.from, &arena);
+    const char *to = range_show(&search->range, search->range.to, &arena);
+    int code = from != NULL && to != NULL ? check_value(study, runner, point, from, diag) : fail_nomem(diag);
+    if (code == 0) code = check_value(study, runner, point, to, diag);
+    arena_fini(&arena);
+    return code;
+}
+
+int sweep_check(const struct study *study, const struct sweep_runner *runner, struct diag *diag)
+{
+    bool *seen = mem_zalloc(axes_rows(study->axes), sizeof *seen);
+    int first_code = 0;
+    if (seen == NULL) return fail_nomem(diag);
+    for (size_t point = 0; point < study->n_points; point++) {
+        int code = axes_mark(study->axes, point, seen) ? check_point(study, runner, point, diag) : 0;
+        if (first_code == 0) first_code = code;
+    }
+    mem_free(seen);
+    return first_code;
 }
 
 /* --- Doing it --- */

@@ -57,6 +57,10 @@ struct sweep_result {
 int sweep(const struct study *study, const struct sweep_options *options, const struct sweep_runner *runner,
           struct sweep_result *result, struct diag *diag);
 
+/* Whether the scenario can be loaded and its world built: for one run per value of each axis, and for both ends of what is
+ * searched. Returns 0, or the code of the first that cannot, with findings. */
+int sweep_check(const struct study *study, const struct sweep_runner *runner, struct diag *diag);
+
 /* Merges results files of one study, such as shards from several machines, into a new file `output`. Runs that are in
  * several of them must have equal result hashes. Without `partial`, all runs of the study must be there. Returns 0 or a
  * negative code with findings. */

@@ -43,6 +43,10 @@ run 0 run "$T/own.json" --json
 json '$.metrics."request.prompt_tokens.sum"' 30
 json '$.metrics."request.output_tokens.sum"' 12
 
+# So is the study.
+block 3 | sed 's|"quickstart.json"|"quickstart"|' >"$T/study.json"
+run 0 sweep "$T/study.json" --dry-run
+
 # What it names exists.
 for word in $(grep -oE 'orrery (run|validate|explain|list|trace|[a-z]+) ' README.md | cut -d' ' -f2 | sort -u); do
     case $word in simulates) continue ;; esac

@@ -149,6 +149,9 @@ run 0 sweep "$T/study.json" --dry-run --json
 json '$[6].params."services.chat.trace.arrival.rate"' 5/s
 json '$[6].seed' 3
 
+run 2 sweep "$T/wrong.json" --dry-run
+err "unknown routing policy 'no-such-router'"
+
 # What the command line lays over the study is in every run, and in the definition.
 run 0 sweep "$T/study.json" -o "$T/set.db" --set services.chat.replicas=1 --seeds 1 --name single -q
 sql "$T/set.db" "select count(*) from run where json_extract(scenario, '\$.services.chat.replicas') = 1" 6

@@ -15,7 +15,10 @@ for file in $(find configs -name '*.json' | LC_ALL=C sort); do
         ;;
     esac
     case $file in
-    configs/scenarios/* | configs/clusters/* | configs/figures/*)
+    configs/studies/*) run 0 sweep "$file" --dry-run ;;
+    esac
+    case $file in
+    configs/scenarios/* | configs/clusters/* | configs/figures/* | configs/studies/*)
         case $(head -n 1 "$file") in
         '// '*) ;;
         *) complain "$file does not begin with a comment" ;;

@@ -24,8 +24,7 @@ static void parse(struct session *session, const char *json)
     diag_init(&session->diag);
     session->message[0] = 0;
     session->code = study_parse("s.json", "dir", json, &session->arena, &session->study, &session->diag);
-    if (session->diag.n_items > 0)
-        diag_format(&session->diag.items[0], session->message, sizeof session->message);
+    if (session->diag.n_items > 0) diag_format(&session->diag.items[0], session->message, sizeof session->message);
 }
 
 /* "a=1 b=x" of a run's values. */
@@ -118,7 +117,8 @@ static void check_sample(const char *kind)
     snprintf(json, sizeof json,
              "{\"scenario\": \"x.json\", \"axes\": [{\"sample\": \"%s\", \"n\": 256, \"ranges\": {"
              "\"r\": {\"from\": \"1/s\", \"to\": \"100/s\", \"scale\": \"log\"}, \"i\": {\"from\": 1, \"to\": 4},"
-             "\"c\": [\"a\", \"b\"]}}]}", kind);
+             "\"c\": [\"a\", \"b\"]}}]}",
+             kind);
     parse(&session, json);
     MUST(session.code == 0 && CHECK_EQ_INT(session.study.n_points, 256));
     for (size_t i = 0; i < 256; i++) {
@@ -174,7 +174,8 @@ static void findings_tell_the_place(void)
     static const struct {
         const char *json, *message;
     } cases[] = {
-        {"{\"scenario\": \"x.json\",\n \"axis\": []}", "s.json:2:2: error: unknown key 'axis' in a study; did you mean 'axes'?"},
+        {"{\"scenario\": \"x.json\",\n \"axis\": []}",
+         "s.json:2:2: error: unknown key 'axis' in a study; did you mean 'axes'?"},
         {"{}", "s.json:1:1: error: a study needs 'scenario'"},
         {"[]", "s.json:1:1: error: a document must be an object, got a list"},
         {"{\"scenario\": \"x.json\", \"seeds\": 0}", "s.json:1:33: error: 'seeds' must be"},
@@ -205,7 +206,8 @@ static void findings_tell_the_place(void)
         {SEARCH("\"from\": 1, \"to\": 4, \"where\": [{\"metric\": \"request.finished\", \"at_least\": 1}]"),
          "a search has either 'largest' or 'smallest'"},
         {SEARCH("\"largest\": \"a\", \"from\": 1, \"to\": 4, \"where\": []"), "at least one condition"},
-        {SEARCH("\"largest\": \"a\", \"from\": 1, \"to\": 4, \"where\": [{\"metric\": \"request.ttft_s.p99\", \"at_most\": 2}]"),
+        {SEARCH(
+             "\"largest\": \"a\", \"from\": 1, \"to\": 4, \"where\": [{\"metric\": \"request.ttft_s.p99\", \"at_most\": 2}]"),
          "the limit of 'request.ttft_s.p99' is in s, got 2; such as \"15ms\""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
