@@ -143,6 +143,10 @@ test:
 run-tests: $(B)/tests/run $(B)/orrery
 	@ORRERY=$(B)/orrery BUILD=$(B) ASAN_OPTIONS=detect_leaks=1 $(B)/tests/run $(T)
 
+## make accept     write the golden results anew; README "Changes" says why they moved
+accept: build/orrery
+	@for golden in tests/golden/*.sh; do ACCEPT=1 sh $$golden || exit 1; done
+
 ## make bench      one JSON line per benchmark (FULL=1 for the whole table)
 bench: $(patsubst tests/bench/%.c,$(B)/bench/%,$(BENCHES))
 	@tests/bench/run.sh '$(filter-out 0,$(FULL))' $^
@@ -247,6 +251,6 @@ help:
 
 -include $(shell find build -name '*.d' 2>/dev/null)
 
-.PHONY: all deps run test run-tests bench fuzz run-fuzz lint calibration engines accuracy install clean help \
+.PHONY: all deps run test run-tests accept bench fuzz run-fuzz lint calibration engines accuracy install clean help \
     print-policy-headers FORCE
 .SECONDARY:

@@ -46,6 +46,7 @@ struct verb {
     X(sweep)                                                                                                           \
     X(merge)                                                                                                           \
     X(compare)                                                                                                         \
+    X(check)                                                                                                           \
     X(figure)                                                                                                          \
     X(report)                                                                                                          \
     X(export)                                                                                                          \

@@ -47,6 +47,14 @@ json '$.metrics."request.output_tokens.sum"' 12
 block 3 | sed 's|"quickstart.json"|"quickstart"|' >"$T/study.json"
 run 0 sweep "$T/study.json" --dry-run
 
+# The baseline of a gate can be written by hand as it stands there.
+serving 20 5
+mv "$T/serve.json" "$T/chat.json"
+block 4 >"$T/gate.json"
+run 0 check --baseline "$T/gate.json" --update
+run 0 check --baseline "$T/gate.json"
+out 'chat, four replicas  same'
+
 # What it names exists.
 for word in $(grep -oE 'orrery (run|validate|explain|list|trace|[a-z]+) ' README.md | cut -d' ' -f2 | sort -u); do
     case $word in simulates) continue ;; esac

@@ -28,8 +28,8 @@ ban 'allocation goes through sim/core/mem.h' "$(call 'malloc|calloc|realloc|free
 ban 'reads the clock: only sim/cli may' "$(call 'time|clock|gettimeofday|clock_gettime|nanosleep|sleep|usleep')" '^sim/cli/'
 ban 'prints: only sim/cli may; others fill a diag or a struct text' \
     "$(call 'printf|puts|putchar|perror|vprintf')|(stdout|stderr)[^a-z]" '^sim/cli/|^sim/core/check\.c:'
-ban 'ends the process: only main does, and SIM_BUG; workers of a sweep and runs of conform are processes of their own' \
-    "$(call 'exit|_exit|abort|quick_exit')" '^sim/core/check\.c:|^sim/(study/workers|cli/conform_child)\.c:.*_exit'
+ban 'ends the process: only main does, and SIM_BUG; runs of a sweep, of check and of conform are processes of their own' \
+    "$(call 'exit|_exit|abort|quick_exit')" '^sim/core/check\.c:|^sim/(study/workers|cli/conform_child|cli/check_runs)\.c:.*_exit'
 ban 'reads the environment: only sim/cli may' "$(call 'getenv|secure_getenv|setenv|putenv')" '^sim/cli/'
 ban 'asserts by check.h' "$(call assert)"
 

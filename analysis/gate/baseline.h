@@ -1,0 +1,90 @@
+/* What runs are measured against: a JSON file of scenarios, each with the result hash and the metrics that it is to have and
+ * how far these may move, and beside it FILE.decisions.csv.gz with every decision that led to them.
+ *
+ *   { "about": "what this gate is for",
+ *     "made_by": {"version": "0.1.0", "commit": "...", "platform": "..."},   // written by --update, like all that follows
+ *     "decision_log": "hash of the log's text",
+ *     "tolerances": {"request.*.p99": "2%", "job.jct_s.mean": 0.5},          // of every scenario; for the rest: exact
+ *     "scenarios": [ { "name": "chat", "scenario": "chat.json", "set": ["services.chat.replicas=4"], "seed": 7,
+ *                      "tolerances": {}, "hash": "...", "inputs": "...", "decisions": 812, "metrics": {"NAME": 1.5} } ] }
+ *
+ * A scenario is a path relative to the file, or a name of `orrery list scenarios`. Whoever writes a new entry by hand leaves
+ * out what comes after "tolerances". Patterns of tolerances are those of the shell; of several that fit a metric the last
+ * counts, a scenario's own after those of all. "2%" is relative to the baseline's value, a number is in the metric's unit. */
+#ifndef ORRERY_ANALYSIS_GATE_BASELINE_H
+#define ORRERY_ANALYSIS_GATE_BASELINE_H
+
+#include "sim/core/err.h"
+#include "sim/core/hash.h"
+#include "sim/core/mem.h"
+#include "sim/core/text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct tolerance {
+    const char *pattern; /* of metric names; NULL: none was given */
+    double amount;       /* 0: exact; percent when relative */
+    bool is_relative;    /* to the value in the baseline; else in the metric's unit */
+};
+
+struct tolerance_list {
+    size_t n;
+    struct tolerance *items;
+};
+
+struct gate_metric {
+    const char *name, *unit; /* no unit in a baseline */
+    double value;            /* NAN: null */
+    int direction;           /* -1: lower is better, 1: higher is, 0: neither */
+};
+
+/* Rows of a log of decisions, one line each (decision_log.h). */
+struct decision_lines {
+    size_t n;
+    const char *chars; /* not terminated */
+    size_t n_chars;
+};
+
+struct baseline_entry {
+    const char *name;     /* unique */
+    const char *scenario; /* relative to the baseline, or of the catalog */
+    size_t n_settings;
+    const char **settings; /* as in --set; paths in them are relative to the baseline */
+    const char *seed;      /* NULL: the scenario's */
+    struct tolerance_list tolerances;
+    char hash[HASH_HEX_CHARS]; /* empty: the entry has no results yet */
+    char inputs[HASH_HEX_CHARS];
+    size_t n_metrics;
+    struct gate_metric *metrics;
+    struct decision_lines decisions;
+};
+
+/* All texts are in the arena it was loaded into. */
+struct baseline {
+    const char *path, *directory, *log_path;
+    const char *about, *version, *commit, *platform; /* empty when the file has none */
+    struct tolerance_list tolerances;
+    size_t n_entries, capacity;
+    struct baseline_entry *entries;
+};
+
+/* An empty one, to be saved at `path`. Returns 0 or SIM_E_NOMEM. */
+int baseline_init(struct baseline *baseline, const char *path, struct arena *arena);
+
+/* Reads a baseline and its log, and checks that they belong together. Returns 0, SIM_E_IO, SIM_E_CONFIG (the file), SIM_E_DATA
+ * (the log), or SIM_E_NOMEM. `without_log` leaves the log unread, for a baseline that is to be written anew as a whole. */
+int baseline_load(struct baseline *baseline, const char *path, bool without_log, struct arena *arena,
+                  struct diag *diag);
+
+/* The name of an entry that was given none: its scenario's file name, and what is set. In the arena; NULL: out of memory. */
+const char *baseline_default_name(const struct baseline_entry *entry, struct arena *arena);
+
+/* A new entry at the end, for the caller to fill; NULL when out of memory. */
+struct baseline_entry *baseline_add(struct baseline *baseline, struct arena *arena);
+
+/* Writes log and baseline. Each takes the place of the old file only as a whole; should the process die between the two, the
+ * next baseline_load tells that they do not belong together. Returns 0, SIM_E_IO or SIM_E_NOMEM. */
+int baseline_save(const struct baseline *baseline, struct diag *diag);
+
+#endif

@@ -1,0 +1,45 @@
+/* The log of all decisions of a run, as lines of CSV: scenario,t_s,policy,action,subject,reason; and where two of them part. */
+#ifndef ORRERY_ANALYSIS_GATE_DECISION_LOG_H
+#define ORRERY_ANALYSIS_GATE_DECISION_LOG_H
+
+#include "analysis/gate/baseline.h"
+#include "sim/store/results.h"
+
+extern const char decision_log_header[];
+
+/* Adds one line. Control characters become blanks, so that a row is a line. */
+void decision_log_add(struct text *lines, const char *scenario, const struct decision_row *row);
+
+/* The first n lines from `chars` on; fewer when there are fewer. */
+struct decision_lines decision_log_take(const char *chars, size_t n_chars, size_t n);
+
+struct decision_line {
+    const char *t_s, *policy, *action, *subject, *reason;
+};
+
+enum { DIVERGENCE_CONTEXT = 3 };
+
+/* A place where two logs differ. */
+struct parting {
+    bool found;
+    size_t number;            /* of the decision, from 1 */
+    bool has_before, has_now; /* false: that log has ended */
+    struct decision_line before, now;
+};
+
+/* Where the log of a run leaves that of its baseline. */
+struct divergence {
+    size_t n_before, n_now;
+    struct parting first;  /* not found: the logs are equal */
+    bool is_only_time;     /* the first one differs in nothing but its time */
+    struct parting choice; /* then: the first that differs in more */
+    size_t n_context;     /* decisions of both just before it, oldest first */
+    struct decision_line context[DIVERGENCE_CONTEXT];
+};
+
+/* Compares two logs, whatever the names of their scenarios. Texts go to the arena. Returns 0, SIM_E_DATA (a line is no row) or
+ * SIM_E_NOMEM. */
+int decision_log_compare(const struct decision_lines *before, const struct decision_lines *now, struct arena *arena,
+                         struct divergence *divergence, struct diag *diag);
+
+#endif

@@ -1,0 +1,150 @@
+#include "analysis/gate/gate.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void last_match(const struct tolerance_list *list, const char *metric, struct tolerance *tolerance)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (fnmatch(list->items[i].pattern, metric, 0) == 0) *tolerance = list->items[i];
+}
+
+struct tolerance gate_tolerance(const struct baseline *baseline, const struct baseline_entry *entry, const char *metric)
+{
+    struct tolerance tolerance = {0};
+    last_match(&baseline->tolerances, metric, &tolerance);
+    last_match(&entry->tolerances, metric, &tolerance);
+    return tolerance;
+}
+
+static bool is_beyond(double before, double now, const struct tolerance *tolerance)
+{
+    if (isnan(before) || isnan(now)) return true;
+    double allowed = tolerance->is_relative ? tolerance->amount / 100 * fabs(before) : tolerance->amount;
+    return !(fabs(now - before) <= allowed);
+}
+
+static const struct gate_metric *find(const struct gate_metric *metrics, size_t n, const char *name, size_t guess)
+{
+    if (guess < n && strcmp(metrics[guess].name, name) == 0) return &metrics[guess];
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(metrics[i].name, name) == 0) return &metrics[i];
+    return NULL;
+}
+
+static bool same_value(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+/* The metric's move, unless it stands still. */
+static void add_move(struct gate_result *result, const struct baseline *baseline, const struct gate_metric *before,
+                     const struct gate_metric *now)
+{
+    if (before != NULL && now != NULL && same_value(before->value, now->value)) return;
+    struct gate_move move = {.name = now != NULL ? now->name : before->name,
+                             .unit = now != NULL ? now->unit : "",
+                             .before = before != NULL ? before->value : (double)NAN,
+                             .now = now != NULL ? now->value : (double)NAN,
+                             .presence = before == NULL ? GATE_NEW : now == NULL ? GATE_GONE : GATE_IN_BOTH};
+    move.tolerance = gate_tolerance(baseline, result->entry, move.name);
+    move.is_beyond = is_beyond(move.before, move.now, &move.tolerance);
+    if (move.presence == GATE_IN_BOTH && now->direction != 0 && !isnan(move.before) && !isnan(move.now))
+        move.better = (move.now > move.before) == (now->direction > 0) ? 1 : -1;
+    result->n_beyond += move.is_beyond;
+    result->moves[result->n_moves++] = move;
+}
+
+/* For the order of moves: metrics that came or went first. */
+static double relative_size(const struct gate_move *move)
+{
+    if (isnan(move->before) || isnan(move->now)) return (double)INFINITY;
+    double difference = fabs(move->now - move->before), base = fabs(move->before);
+    return base > 0 ? difference / base : (double)INFINITY;
+}
+
+static int compare_moves(const void *a, const void *b)
+{
+    const struct gate_move *x = a, *y = b;
+    if (x->is_beyond != y->is_beyond) return x->is_beyond ? -1 : 1;
+    double size_x = relative_size(x), size_y = relative_size(y);
+    if (size_x < size_y || size_x > size_y) return size_x > size_y ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static int list_moves(const struct baseline *baseline, const struct gate_outcome *outcome, struct arena *arena,
+                      struct gate_result *result)
+{
+    const struct baseline_entry *entry = result->entry;
+    result->moves = arena_alloc(arena, (entry->n_metrics + outcome->n_metrics + 1) * sizeof *result->moves);
+    if (result->moves == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < entry->n_metrics; i++)
+        add_move(result, baseline, &entry->metrics[i],
+                 find(outcome->metrics, outcome->n_metrics, entry->metrics[i].name, i));
+    for (size_t i = 0; i < outcome->n_metrics; i++)
+        if (find(entry->metrics, entry->n_metrics, outcome->metrics[i].name, i) == NULL)
+            add_move(result, baseline, NULL, &outcome->metrics[i]);
+    if (result->n_moves > 1) qsort(result->moves, result->n_moves, sizeof *result->moves, compare_moves);
+    return 0;
+}
+
+/* Whether any tolerance of the scenario lets anything move. */
+static bool tolerates(const struct baseline *baseline, const struct baseline_entry *entry)
+{
+    for (size_t i = 0; i < entry->n_metrics; i++)
+        if (gate_tolerance(baseline, entry, entry->metrics[i].name).amount > 0) return true;
+    return false;
+}
+
+int gate_judge(const struct baseline *baseline, const struct baseline_entry *entry, const struct gate_outcome *outcome,
+               struct arena *arena, struct gate_result *result, struct diag *diag)
+{
+    *result = (struct gate_result){.entry = entry, .verdict = GATE_SAME, .n_metrics = outcome->n_metrics,
+                                   .code = outcome->code, .finding = outcome->finding};
+    if (outcome->code != 0) {
+        result->verdict = GATE_FAILED;
+        return 0;
+    }
+    if (entry->hash[0] == 0) {
+        result->verdict = GATE_UNKNOWN;
+        return 0;
+    }
+    if (strcmp(entry->hash, outcome->hash) == 0) return 0;
+    result->inputs_moved = strcmp(entry->inputs, outcome->inputs) != 0;
+    int code = list_moves(baseline, outcome, arena, result);
+    if (code != 0) return diag_error(diag, code, NULL, NULL, "out of memory");
+    result->verdict = result->n_beyond == 0 && tolerates(baseline, entry) ? GATE_TOLERATED : GATE_MOVED;
+    return decision_log_compare(&entry->decisions, &outcome->decisions, arena, &result->divergence, diag);
+}
+
+void gate_count(struct gate_report *report)
+{
+    memset(report->counts, 0, sizeof report->counts);
+    for (size_t i = 0; i < report->n_results; i++) report->counts[report->results[i].verdict]++;
+}
+
+int gate_code(const struct gate_report *report)
+{
+    int code = 0;
+    for (size_t i = 0; i < report->n_results; i++) {
+        const struct gate_result *result = &report->results[i];
+        if (result->verdict == GATE_FAILED) return result->code;
+        if (result->verdict == GATE_MOVED || result->verdict == GATE_UNKNOWN) code = SIM_E_GATE;
+    }
+    return code;
+}
+
+const char *gate_verdict_text(enum gate_verdict verdict)
+{
+    static const char *const texts[GATE_VERDICTS] = {"same", "within tolerance", "moved", "not in the baseline",
+                                                     "failed"};
+    return texts[verdict];
+}
+
+bool gate_platform_differs(const struct gate_report *report)
+{
+    const char *before = report->baseline->platform;
+    return before[0] != 0 && strcmp(before, report->platform) != 0;
+}

@@ -1,0 +1,97 @@
+/* The verdict of a regression gate: what a run came to, against what its baseline says.
+ *
+ * A scenario whose result hash is the baseline's is the same, and nothing else is looked at. Otherwise every metric is held
+ * against its tolerance. Where a scenario has no tolerance at all the hash itself is the demand: it has moved even when no
+ * metric has. */
+#ifndef ORRERY_ANALYSIS_GATE_GATE_H
+#define ORRERY_ANALYSIS_GATE_GATE_H
+
+#include "analysis/gate/baseline.h"
+#include "analysis/gate/decision_log.h"
+
+/* What came out of one scenario. */
+struct gate_outcome {
+    int code;            /* 0, or why it did not run to its end */
+    const char *finding; /* then: what was found */
+    char hash[HASH_HEX_CHARS], inputs[HASH_HEX_CHARS];
+    size_t n_metrics;
+    struct gate_metric *metrics; /* in order of emission */
+    struct decision_lines decisions;
+};
+
+enum gate_verdict {
+    GATE_SAME,
+    GATE_TOLERATED, /* another hash, every metric within its tolerance */
+    GATE_MOVED,
+    GATE_UNKNOWN, /* the baseline has no results of it */
+    GATE_FAILED   /* it did not run to its end */
+};
+enum { GATE_VERDICTS = GATE_FAILED + 1 };
+
+enum gate_presence { GATE_IN_BOTH, GATE_GONE, GATE_NEW };
+
+/* A metric that is not what it was. */
+struct gate_move {
+    const char *name, *unit;
+    double before, now;
+    enum gate_presence presence;
+    int better;                /* -1: worse, 1: better, 0: neither, or not known */
+    struct tolerance tolerance;
+    bool is_beyond;
+};
+
+struct gate_result {
+    const struct baseline_entry *entry;
+    enum gate_verdict verdict;
+    size_t n_metrics, n_moves, n_beyond;
+    struct gate_move *moves; /* those beyond their tolerance first, of these the largest relative move first */
+    bool inputs_moved;       /* traces or catalog files are not those of the baseline */
+    struct divergence divergence;
+    const char *finding;     /* of a run that failed */
+    int code;                /* of the run */
+};
+
+/* All results of one check. */
+struct gate_report {
+    const struct baseline *baseline;
+    const char *version, *commit, *platform; /* of the program that did the runs */
+    size_t n_results;
+    struct gate_result *results;
+    size_t counts[GATE_VERDICTS];
+};
+
+/* The tolerance in force for a metric: pattern NULL and amount 0 when nobody gave one. */
+struct tolerance gate_tolerance(const struct baseline *baseline, const struct baseline_entry *entry,
+                                const char *metric);
+
+/* Judges one outcome. Texts and moves go to the arena. Returns 0, SIM_E_DATA (the log is damaged) or SIM_E_NOMEM. */
+int gate_judge(const struct baseline *baseline, const struct baseline_entry *entry, const struct gate_outcome *outcome,
+               struct arena *arena, struct gate_result *result, struct diag *diag);
+
+/* Counts the verdicts of all results. */
+void gate_count(struct gate_report *report);
+
+/* 0 when every scenario is the same or tolerated; the code of the first run that failed; or SIM_E_GATE. */
+int gate_code(const struct gate_report *report);
+
+/* "same", "within tolerance", "moved", "not in the baseline", "failed". */
+const char *gate_verdict_text(enum gate_verdict verdict);
+
+/* Whether baseline and program differ in what numbers may depend on beside the source: C library, compiler, CPU. */
+bool gate_platform_differs(const struct gate_report *report);
+
+/* Write the report: for a terminal, for people who read a pull request (GitHub's Markdown), for a CI server (JUnit XML: one
+ * test case per scenario; moved ones are failures, those that did not run errors), for programs. */
+void gate_text(const struct gate_report *report, struct text *text);
+void gate_markdown(const struct gate_report *report, struct text *text);
+void gate_junit(const struct gate_report *report, struct text *text);
+void gate_json(const struct gate_report *report, struct text *text);
+
+/* Parts of these. */
+void gate_describe(const struct gate_report *report, const struct gate_result *result, struct text *text);
+void gate_summary(const struct gate_report *report, struct text *text); /* one line */
+void gate_makers(const struct gate_report *report, struct text *text);  /* whose platforms or versions differ, or nothing */
+void gate_show_numbers(const struct gate_move *move, char before[32], char now[32], char change[32]);
+void gate_show_tolerance(const struct tolerance *tolerance, char shown[48]);
+
+#endif

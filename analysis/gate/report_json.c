@@ -1,0 +1,99 @@
+/* The report for programs: one JSON object. */
+#include "analysis/gate/gate.h"
+#include "sim/core/json_write.h"
+
+static void write_move(struct json_writer *writer, const struct gate_move *move)
+{
+    static const char *const words[] = {"worse", NULL, "better"};
+    json_write_open_row(writer, NULL, '{');
+    json_write_string(writer, "metric", move->name);
+    json_write_string(writer, "unit", move->unit);
+    json_write_number(writer, "baseline", move->before);
+    json_write_number(writer, "now", move->now);
+    json_write_number(writer, "tolerance", move->tolerance.amount);
+    json_write_bool(writer, "tolerance_is_percent", move->tolerance.is_relative);
+    json_write_bool(writer, "beyond", move->is_beyond);
+    json_write_string(writer, "direction", words[move->better + 1]);
+    json_write_close(writer, '}');
+}
+
+static void write_line(struct json_writer *writer, const char *key, bool is_there, const struct decision_line *line)
+{
+    if (!is_there) {
+        json_write_string(writer, key, NULL);
+        return;
+    }
+    json_write_open_row(writer, key, '{');
+    json_write_key(writer, "t_s");
+    text_add(writer->text, line->t_s);
+    json_write_string(writer, "policy", line->policy);
+    json_write_string(writer, "action", line->action);
+    json_write_key(writer, "subject");
+    text_add(writer->text, line->subject);
+    json_write_string(writer, "reason", line->reason);
+    json_write_close(writer, '}');
+}
+
+static void write_parting(struct json_writer *writer, const char *key, const struct parting *parting)
+{
+    if (!parting->found) return;
+    json_write_open(writer, key, '{');
+    json_write_number(writer, "number", (double)parting->number);
+    write_line(writer, "baseline", parting->has_before, &parting->before);
+    write_line(writer, "now", parting->has_now, &parting->now);
+    json_write_close(writer, '}');
+}
+
+static void write_divergence(struct json_writer *writer, const struct divergence *divergence)
+{
+    json_write_number(writer, "decisions_in_baseline", (double)divergence->n_before);
+    json_write_number(writer, "decisions_now", (double)divergence->n_now);
+    json_write_open(writer, "decisions_before", '[');
+    for (size_t i = 0; i < divergence->n_context; i++) write_line(writer, NULL, true, &divergence->context[i]);
+    json_write_close(writer, ']');
+    write_parting(writer, "first_diverging_decision", &divergence->first);
+    write_parting(writer, "first_other_choice", &divergence->choice);
+}
+
+static void write_result(struct json_writer *writer, const struct gate_result *result)
+{
+    json_write_open(writer, NULL, '{');
+    json_write_string(writer, "name", result->entry->name);
+    json_write_string(writer, "verdict", gate_verdict_text(result->verdict));
+    if (result->verdict == GATE_FAILED) json_write_string(writer, "finding", result->finding);
+    if (result->verdict == GATE_MOVED || result->verdict == GATE_TOLERATED) {
+        json_write_bool(writer, "inputs_moved", result->inputs_moved);
+        json_write_open(writer, "moves", '[');
+        for (size_t i = 0; i < result->n_moves; i++) write_move(writer, &result->moves[i]);
+        json_write_close(writer, ']');
+        write_divergence(writer, &result->divergence);
+    }
+    json_write_close(writer, '}');
+}
+
+static void write_maker(struct json_writer *writer, const char *key, const char *version, const char *commit,
+                        const char *platform)
+{
+    json_write_open(writer, key, '{');
+    json_write_string(writer, "version", version);
+    json_write_string(writer, "commit", commit);
+    json_write_string(writer, "platform", platform);
+    json_write_close(writer, '}');
+}
+
+void gate_json(const struct gate_report *report, struct text *text)
+{
+    const struct baseline *baseline = report->baseline;
+    struct json_writer writer;
+    json_writer_init(&writer, text);
+    json_write_open(&writer, NULL, '{');
+    json_write_bool(&writer, "passed", gate_code(report) == 0);
+    json_write_bool(&writer, "platform_differs", gate_platform_differs(report));
+    write_maker(&writer, "baseline", baseline->version, baseline->commit, baseline->platform);
+    write_maker(&writer, "now", report->version, report->commit, report->platform);
+    json_write_open(&writer, "scenarios", '[');
+    for (size_t i = 0; i < report->n_results; i++) write_result(&writer, &report->results[i]);
+    json_write_close(&writer, ']');
+    json_write_close(&writer, '}');
+    text_add(text, "\n");
+}

@@ -1,0 +1,198 @@
+/* The report for a terminal, and the parts that other forms of it share. */
+#include "analysis/gate/gate.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOVES_SHOWN = 10, VALUE_CHARS = 32 };
+
+static void show_value(double value, const char *format, char shown[VALUE_CHARS])
+{
+    if (isnan(value))
+        snprintf(shown, VALUE_CHARS, "-");
+    else
+        snprintf(shown, VALUE_CHARS, format, value);
+}
+
+void gate_show_numbers(const struct gate_move *move, char before[32], char now[32], char change[32])
+{
+    const char *format = "%.6g";
+    show_value(move->before, format, before);
+    show_value(move->now, format, now);
+    if (move->presence == GATE_IN_BOTH && strcmp(before, now) == 0) { /* they differ further behind */
+        show_value(move->before, "%.17g", before);
+        show_value(move->now, "%.17g", now);
+    }
+    double difference = move->now - move->before;
+    if (move->presence != GATE_IN_BOTH)
+        snprintf(change, 32, "%s", move->presence == GATE_NEW ? "new" : "gone");
+    else if (isnan(difference))
+        snprintf(change, 32, "-");
+    else if (move->before == 0)
+        snprintf(change, 32, "%+.3g", difference);
+    else
+        snprintf(change, 32, "%+.3g %%", 100 * difference / fabs(move->before));
+}
+
+void gate_show_tolerance(const struct tolerance *tolerance, char shown[48])
+{
+    if (tolerance->amount == 0)
+        snprintf(shown, 48, "exact");
+    else
+        snprintf(shown, 48, "%.6g%s", tolerance->amount, tolerance->is_relative ? " %" : "");
+}
+
+/* The cells of one move, as texts. */
+struct move_cells {
+    char before[32], now[32], change[32], tolerance[48];
+    const char *word;
+};
+
+static void fill_cells(const struct gate_move *move, struct move_cells *cells)
+{
+    gate_show_numbers(move, cells->before, cells->now, cells->change);
+    gate_show_tolerance(&move->tolerance, cells->tolerance);
+    cells->word = move->better > 0 ? "better" : move->better < 0 ? "worse" : "";
+}
+
+static int wider(int width, const char *text)
+{
+    int n = (int)strlen(text);
+    return n > width ? n : width;
+}
+
+static void describe_moves(const struct gate_result *result, struct text *text)
+{
+    size_t n = result->n_moves < MOVES_SHOWN ? result->n_moves : MOVES_SHOWN;
+    struct move_cells cells[MOVES_SHOWN];
+    int name = 6, before = 8, now = 3, change = 6, tolerance = 9;
+    for (size_t i = 0; i < n; i++) {
+        fill_cells(&result->moves[i], &cells[i]);
+        name = wider(name, result->moves[i].name);
+        before = wider(before, cells[i].before);
+        now = wider(now, cells[i].now);
+        change = wider(change, cells[i].change);
+        tolerance = wider(tolerance, cells[i].tolerance);
+    }
+    if (n > 0)
+        text_printf(text, "  %-*s  %*s  %*s  %*s  %*s\n", name, "metric", before, "baseline", now, "now", change,
+                    "change", tolerance, "tolerance");
+    for (size_t i = 0; i < n; i++)
+        text_printf(text, "  %-*s  %*s  %*s  %*s  %*s%s%s%s\n", name, result->moves[i].name, before, cells[i].before,
+                    now, cells[i].now, change, cells[i].change, tolerance, cells[i].tolerance,
+                    cells[i].word[0] != 0 ? "  " : "", cells[i].word,
+                    result->moves[i].is_beyond ? "" : "  (tolerated)");
+    if (result->n_moves > n) text_printf(text, "  and %zu more metrics\n", result->n_moves - n);
+}
+
+static void describe_line(const char *when, const struct decision_line *line, struct text *text)
+{
+    text_printf(text, "    %-8s  %s s: %s %s %s: %s\n", when, line->t_s, line->policy, line->action, line->subject,
+                line->reason);
+}
+
+static void describe_parting(const struct parting *parting, struct text *text)
+{
+    if (parting->has_before)
+        describe_line("baseline", &parting->before, text);
+    else
+        text_add(text, "    baseline  has no further decision\n");
+    if (parting->has_now)
+        describe_line("now", &parting->now, text);
+    else
+        text_add(text, "    now       has no further decision\n");
+}
+
+static void describe_divergence(const struct divergence *divergence, struct text *text)
+{
+    const struct parting *first = &divergence->first, *choice = &divergence->choice;
+    if (!first->found) {
+        text_printf(text, "  all %zu decisions are the same: costs, inputs or rows have moved, no policy has\n",
+                    divergence->n_now);
+        return;
+    }
+    text_printf(text, "  first diverging decision: number %zu (of %zu in the baseline, %zu now)%s\n", first->number,
+                divergence->n_before, divergence->n_now,
+                divergence->is_only_time ? ", the same choice at another time" : "");
+    for (size_t i = 0; i < divergence->n_context; i++) describe_line("both", &divergence->context[i], text);
+    describe_parting(first, text);
+    if (!divergence->is_only_time) return;
+    if (!choice->found) {
+        text_add(text, "  every choice is the same, at another time\n");
+        return;
+    }
+    text_printf(text, "  first choice that is another one: number %zu\n", choice->number);
+    describe_parting(choice, text);
+}
+
+static void describe_head(const struct gate_result *result, struct text *text)
+{
+    text_printf(text, "%s: %s", result->entry->name, gate_verdict_text(result->verdict));
+    if (result->verdict == GATE_MOVED && result->n_beyond == 0)
+        text_add(text, ": its rows are others than those of the baseline");
+    else if (result->verdict == GATE_MOVED)
+        text_printf(text, " beyond tolerance: %zu of %zu metrics", result->n_beyond, result->n_metrics);
+    if (result->verdict == GATE_TOLERATED)
+        text_printf(text, ": %zu of %zu metrics have moved", result->n_moves, result->n_metrics);
+    text_add(text, "\n");
+}
+
+void gate_describe(const struct gate_report *report, const struct gate_result *result, struct text *text)
+{
+    (void)report;
+    describe_head(result, text);
+    switch (result->verdict) {
+    case GATE_FAILED: text_printf(text, "  %s\n", result->finding); return;
+    case GATE_UNKNOWN: text_add(text, "  --update writes its results into the baseline\n"); return;
+    case GATE_SAME: return;
+    default: break;
+    }
+    if (result->n_moves == 0) text_add(text, "  no metric has moved\n");
+    describe_moves(result, text);
+    if (result->inputs_moved) text_add(text, "  its input files (traces, catalog) are not those of the baseline\n");
+    describe_divergence(&result->divergence, text);
+}
+
+void gate_summary(const struct gate_report *report, struct text *text)
+{
+    text_printf(text, "%zu scenario%s: %zu the same", report->n_results, report->n_results == 1 ? "" : "s",
+                report->counts[GATE_SAME]);
+    for (size_t verdict = GATE_TOLERATED; verdict < GATE_VERDICTS; verdict++)
+        if (report->counts[verdict] > 0)
+            text_printf(text, ", %zu %s", report->counts[verdict], gate_verdict_text((enum gate_verdict)verdict));
+}
+
+void gate_makers(const struct gate_report *report, struct text *text)
+{
+    const struct baseline *baseline = report->baseline;
+    if (report->counts[GATE_MOVED] + report->counts[GATE_TOLERATED] == 0) return;
+    if (gate_platform_differs(report))
+        text_printf(text, "the platform differs, so the last digits may: the baseline was made on %s, this is %s\n",
+                    baseline->platform, report->platform);
+    if (baseline->version[0] != 0 &&
+        (strcmp(baseline->version, report->version) != 0 || strcmp(baseline->commit, report->commit) != 0))
+        text_printf(text, "the baseline was made by orrery %s (%s), this is %s (%s)\n", baseline->version,
+                    baseline->commit, report->version, report->commit);
+}
+
+void gate_text(const struct gate_report *report, struct text *text)
+{
+    int name = 8;
+    for (size_t i = 0; i < report->n_results; i++) name = wider(name, report->results[i].entry->name);
+    text_printf(text, "%-*s  %-19s  %5s  %6s\n", name, "scenario", "verdict", "moved", "beyond");
+    for (size_t i = 0; i < report->n_results; i++) {
+        const struct gate_result *result = &report->results[i];
+        text_printf(text, "%-*s  %-19s  %5zu  %6zu\n", name, result->entry->name, gate_verdict_text(result->verdict),
+                    result->n_moves, result->n_beyond);
+    }
+    for (size_t i = 0; i < report->n_results; i++) {
+        if (report->results[i].verdict == GATE_SAME) continue;
+        text_add(text, "\n");
+        gate_describe(report, &report->results[i], text);
+    }
+    text_add(text, "\n");
+    gate_makers(report, text);
+    gate_summary(report, text);
+    text_add(text, "\n");
+}

@@ -1,0 +1,183 @@
+#!/bin/sh
+# The regression gate: what is the same, what has moved within or beyond its tolerance, and what must never pass for green.
+. tests/cli/lib.sh
+
+well_formed() {
+    command -v xmllint >/dev/null || return 0
+    xmllint --noout "$1" || complain "$1 is not well-formed"
+    equal "$(xmllint --xpath 'count(//testcase)' "$1")" "$(xmllint --xpath 'string(/testsuites/@tests)' "$1")" tests
+    equal "$(xmllint --xpath 'count(//failure)' "$1")" "$(xmllint --xpath 'string(//testsuite/@failures)' "$1")" failures
+    equal "$(xmllint --xpath 'count(//error)' "$1")" "$(xmllint --xpath 'string(//testsuite/@errors)' "$1")" errors
+}
+cost() { # FIXED: sets the time of a decode iteration
+    sed -i "s/\"decode\": {\"fixed\": \"[^\"]*\"/\"decode\": {\"fixed\": \"$1\"/" "$T/gate/serve.json"
+}
+
+serving 60 8
+mixed
+mkdir -p "$T/gate/deep"
+sed -i 's/"llm": "llama-2-7b",/&\n "cost": {"kind": "affine", "prefill": {"fixed": "5ms", "per_token": "50us"}, "decode": {"fixed": "15ms", "per_sequence": "20us"}},/' \
+    "$T/serve.json"
+mv "$T/serve.json" "$T/mixed.json" "$T/jobs.csv" "$T/gate/"
+base=$T/gate/baseline.json
+
+# A baseline comes from its first update; without one, or without scenarios, there is no gate.
+run 3 check --baseline "$base"
+run 2 check
+err 'there is no baseline to check against'
+run 2 check --baseline "$base" --seed 3
+err "'--set' and '--seed' belong to a scenario"
+run 0 check --baseline "$base" --update "$T/gate/serve.json" "$T/gate/mixed.json"
+err '2 of 2 scenarios written'
+run 0 check --baseline "$base" --update "$T/gate/serve.json" --set services.chat.replicas=2 --seed 7
+err '1 of 3 scenarios written'
+equal "$(sqlite3 :memory: "select group_concat(json_extract(value, '$.name'), '|')
+                           from json_each(readfile('$base'), '$.scenarios')")" \
+    'serve|mixed|serve services.chat.replicas=2 seed=7' names
+run 2 check --baseline "$base" --update quickstart --set services.chat.replicas=0
+err 'the baseline stays as it was'
+
+# The same from anywhere, side by side or not.
+run 0 check --baseline "$base"
+cp "$T/out" "$T/first"
+out '3 scenarios: 3 the same'
+for n in 1 2 7; do
+    run 0 check --baseline "$base" -j $n --junit "$T/j$n.xml"
+    cmp -s "$T/out" "$T/first" || complain "-j $n gives another report"
+    cmp -s "$T/j$n.xml" "$T/j1.xml" || complain "-j $n gives another JUnit file"
+done
+well_formed "$T/j1.xml"
+run 2 check --baseline "$base" -j 0
+program=$(realpath "$ORRERY")
+(cd "$T/gate/deep" && "$program" check -b ../baseline.json >"$T/there" 2>&1) || complain 'not the same from another directory'
+cmp -s "$T/there" "$T/first" || complain 'another directory gives another report'
+run 0 check --baseline "$base" --quiet
+out_is </dev/null
+run 0 check --baseline "$base" --only 'mix*'
+out '1 scenario: 1 the same'
+run 2 check --baseline "$base" --only 'nothing*'
+run 0 check --baseline "$base" "$T/gate/serve.json"
+out '2 scenarios: 2 the same'
+
+# A scenario that the baseline does not know is no success.
+run 1 check --baseline "$base" "$T/gate/serve.json" --seed 8
+out 'serve seed=8: not in the baseline'
+run 1 check --baseline "$base" quickstart
+out 'quickstart: not in the baseline'
+
+# Something has moved: by how much, in which direction, and which decision was the first to be another one.
+cost 15.003ms
+run 1 check --baseline "$base" --junit "$T/moved.xml" --markdown "$T/moved.md"
+err 'the gate is not met: 3 scenarios: 1 the same, 2 moved'
+out 'serve: moved beyond tolerance: '
+out 'first diverging decision: number '
+out 'the same choice at another time'
+out '    baseline  '
+out '    now       '
+well_formed "$T/moved.xml"
+holds "$T/moved.xml" 'tests="3" failures="2" errors="0"'
+holds "$T/moved.xml" '<failure type="moved" message="serve: moved beyond tolerance: '
+holds "$T/moved.md" '### Regression gate: not met'
+holds "$T/moved.md" '| serve | moved | '
+run 1 check --baseline "$base" --json
+valid_json
+json '$.passed' 0
+json '$.scenarios[1].verdict' same
+json '$.scenarios[0].verdict' moved
+equal "$(sqlite3 :memory: "select count(*) > 0 from json_each(readfile('$T/out'), '$.scenarios[0].moves')
+                           where value->>'direction' = 'worse' and value->>'now' > value->>'baseline'")" 1 'worse metrics'
+grep -q 'platform differs' "$T/out" "$T/moved.md" && complain 'the platform is the same'
+
+# Within its tolerances it passes, and says that it has moved; the last pattern that fits counts, a scenario's own last of all.
+tolerate() { # JSON of the tolerances of all, and of the first scenario
+    sqlite3 :memory: "select json_set(readfile('$base'), '$.tolerances', json('$1'), '$.scenarios[0].tolerances', json('$2'))" >"$T/new"
+    cp "$T/new" "$T/gate/tolerant.json"
+    cp "$T/gate/baseline.decisions.csv.gz" "$T/gate/tolerant.decisions.csv.gz"
+}
+tolerate '{"*": "2%", "request.queue_s.*": "20%"}' '{}'
+run 0 check --baseline "$T/gate/tolerant.json" --junit "$T/tolerated.xml" --markdown "$T/tolerated.md"
+out 'serve: within tolerance: '
+out '3 scenarios: 1 the same, 2 within tolerance'
+well_formed "$T/tolerated.xml"
+holds "$T/tolerated.xml" 'failures="0"'
+holds "$T/tolerated.md" '### Regression gate: passed'
+tolerate '{"*": "2%", "request.queue_s.*": "20%", "request.*.p99": 0}' '{}'
+run 1 check --baseline "$T/gate/tolerant.json"
+out '2 moved'
+tolerate '{"*": "2%", "request.queue_s.*": "20%", "request.*.p99": 0}' '{"request.*": 1e-1}'
+run 1 check --baseline "$T/gate/tolerant.json"
+out '1 within tolerance, 1 moved'
+tolerate '{"*": "0.000001%"}' '{}'
+run 1 check --baseline "$T/gate/tolerant.json"
+tolerate '{"*": "-1%"}' '{}'
+run 2 check --baseline "$T/gate/tolerant.json"
+err 'expected a tolerance of at least 0'
+
+# A note when the baseline comes from another machine.
+sed 's/"platform": "[^"]*"/"platform": "Linux riscv64 glibc-2.99"/' "$base" >"$T/gate/tolerant.json"
+run 1 check --baseline "$T/gate/tolerant.json"
+out 'the platform differs, so the last digits may: the baseline was made on Linux riscv64 glibc-2.99'
+
+# Other inputs are told apart from other policies.
+cost 15ms
+run 0 check --baseline "$base"
+sed -i '2s/,.*,/,5,/' "$T/gate/jobs.csv"
+run 1 check --baseline "$base"
+out 'its input files (traces, catalog) are not those of the baseline'
+run 0 check --baseline "$base" --update --only mixed
+run 0 check --baseline "$base"
+
+# Scenarios that do not run are failures, with their own exit status.
+mv "$T/gate/mixed.json" "$T/gate/away.json"
+run 3 check --baseline "$base" --junit "$T/gone.xml"
+out 'mixed: failed'
+out '3 scenarios: 2 the same, 1 failed'
+well_formed "$T/gone.xml"
+holds "$T/gone.xml" 'failures="0" errors="1"'
+cp "$base" "$T/before.json"
+run 3 check --baseline "$base" --update
+cmp -s "$base" "$T/before.json" || complain 'a failed update has changed the baseline'
+mv "$T/gate/away.json" "$T/gate/mixed.json"
+sed -i 's/"warmup"/"warm_up"/' "$T/gate/mixed.json"
+run 2 check --baseline "$base"
+out "unknown key 'warm_up'"
+sed -i 's/"warm_up"/"warmup"/' "$T/gate/mixed.json"
+
+# Files that are damaged.
+log=$T/gate/baseline.decisions.csv.gz
+cp "$log" "$T/log.gz"
+head -c 2000 "$T/log.gz" >"$log"
+run 3 check --baseline "$base"
+err 'baseline.decisions.csv.gz'
+gunzip -c "$T/log.gz" | sed '$d' | gzip >"$log"
+run 3 check --baseline "$base"
+err 'the log of decisions is not the one that belongs to the baseline; restore the file, or write'
+rm "$log"
+run 3 check --baseline "$base"
+run 3 check --baseline "$base" "$T/gate/serve.json" --update
+run 0 check --baseline "$base" --update
+run 0 check --baseline "$base"
+head -c 3000 "$base" >"$T/gate/broken.json"
+run 2 check --baseline "$T/gate/broken.json"
+refused() { # JSON, FINDING
+    echo "$1" >"$T/gate/broken.json"
+    run 2 check --baseline "$T/gate/broken.json"
+    err "$2"
+}
+refused '{"scenarios": []}' 'broken.json: error: the baseline has no scenarios; name scenarios and add --update'
+refused '{}' "expected a baseline with a list of 'scenarios'"
+refused '{"scenarois": []}' "broken.json:1:2: error: unknown key 'scenarois' in a baseline; did you mean 'scenarios'?"
+refused '{"scenarios": [{"scenario": "a.json"}, {"scenario": "b/a.json"}]}' "two scenarios are called 'a'"
+refused '{"scenarios": [{"scenario": "a.json", "hash": "12"}]}' 'expected a hash of 32 hexadecimal digits'
+refused '{"scenarios": [{"scenario": "a.json", "hash": "00000000000000000000000000000000"}]}' "has results without 'metrics'"
+refused '{"scenarios": [{"scenario": "a.json", "set": ["b"]}]}' 'expected "key=value"'
+refused '{"scenarios": [{"name": "a"}]}' "expected an object with the path of its 'scenario'"
+refused '{"tolerances": {"a": true}, "scenarios": []}' 'expected a tolerance'
+echo '{"scenarios": [{"name": "by hand", "scenario": "serve.json", "tolerances": {"*": "1%"}}]}' >"$T/gate/hand.json"
+run 1 check --baseline "$T/gate/hand.json"
+out 'by hand: not in the baseline'
+run 0 check --baseline "$T/gate/hand.json" --update
+run 0 check --baseline "$T/gate/hand.json"
+holds "$T/gate/hand.json" '"*": "1%"'
+run 3 check --baseline "$base" --junit "$T/nowhere/j.xml"
+finish
