@@ -59,3 +59,12 @@ int figure_chart_svg(const struct figure_data *data, size_t index, struct text *
     if (code == 0) plot_svg(&chart, svg);
     return code == 0 && svg->failed ? SIM_E_NOMEM : code;
 }
+
+int figure_chart_gnuplot(const struct figure_data *data, size_t index, const char *data_name, struct text *script,
+                         struct text *numbers)
+{
+    struct plot_chart chart;
+    int code = make_chart(data, index, &chart);
+    if (code == 0) plot_gnuplot(&chart, data_name, script, numbers);
+    return code == 0 && (script->failed || numbers->failed) ? SIM_E_NOMEM : code;
+}

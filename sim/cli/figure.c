@@ -8,7 +8,7 @@
 
 struct figure_call {
     const char *directory, *workers;
-    bool resume, quiet, json;
+    bool resume, gnuplot, quiet, json;
 };
 
 #define AT(name) offsetof(struct figure_call, name)
@@ -18,6 +18,7 @@ static const struct option figure_options[] = {
     {NULL, "jobs", 'j', OPTION_TEXT, AT(workers), "N", NULL,
      "runs side by side; by default as many as there are cores"},
     {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL, "take what an earlier call has finished"},
+    {NULL, "gnuplot", 0, OPTION_FLAG, AT(gnuplot), NULL, NULL, "also write each chart as .gp and .dat"},
     {NULL, "quiet", 'q', OPTION_FLAG, AT(quiet), NULL, NULL, "no progress and no closing lines"},
     {"Output", "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print a JSON array"},
     {0}};
@@ -163,6 +164,7 @@ static int run_named(struct cli *cli, const struct cli_call *call, bool all)
 {
     const struct figure_call *given = call->options;
     struct figure_options options = {.directory = given->directory != NULL ? given->directory : "figures",
+                                     .gnuplot = given->gnuplot,
                                      .study = {.resume = given->resume, .quiet = given->quiet}};
     struct arena arena;
     struct figure_files files = {0};

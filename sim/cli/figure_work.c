@@ -155,6 +155,26 @@ static int write_chart(struct figure_work *work, size_t index, const struct figu
     return code;
 }
 
+/* The script and its numbers, which it reads from the directory that it lies in. */
+static int write_gnuplot(struct figure_work *work, size_t index, const struct figure_options *options,
+                         struct diag *diag)
+{
+    char suffix[24];
+    struct text script, numbers;
+    text_init(&script);
+    text_init(&numbers);
+    chart_suffix(work, index, suffix);
+    char *gp = arena_printf(&work->arena, "%s.gp", suffix), *dat = arena_printf(&work->arena, "%s.dat", suffix);
+    char *path = dat != NULL ? result_path(work, options, dat) : NULL;
+    int code = gp != NULL && path != NULL ? 0 : fail_nomem(diag);
+    if (code == 0) code = figure_chart_gnuplot(&work->data, index, strrchr(path, '/') + 1, &script, &numbers);
+    if (code == 0) code = write_text(path, &numbers, diag);
+    if (code == 0) code = write_text(result_path(work, options, gp), &script, diag);
+    text_fini(&script);
+    text_fini(&numbers);
+    return code;
+}
+
 /* The files of a figure as seen from `base`, "PAPER/NAME" for the gallery and "NAME" for the file beside them. */
 static int make_links(struct figure_work *work, const char *base, struct diag *diag)
 {
@@ -202,7 +222,10 @@ static int write_markdown(struct figure_work *work, const struct figure_options 
 int figure_work_write(struct figure_work *work, const struct figure_options *options, struct diag *diag)
 {
     int code = 0;
-    for (size_t i = 0; code == 0 && i < work->figure.charts.n; i++) code = write_chart(work, i, options, diag);
+    for (size_t i = 0; code == 0 && i < work->figure.charts.n; i++) {
+        code = write_chart(work, i, options, diag);
+        if (code == 0 && options->gnuplot) code = write_gnuplot(work, i, options, diag);
+    }
     return code == 0 ? write_markdown(work, options, diag) : code;
 }
 

@@ -1,7 +1,8 @@
 /* Figures on their way from a file to a gallery: their studies done, their results read, their documents written.
  *
  * Below the directory of results a figure PAPER/NAME has PAPER/NAME.db (PAPER/NAME.STUDY.db with several studies),
- * PAPER/NAME.md, PAPER/NAME.svg (NAME.1.svg, NAME.2.svg ... with several charts); index.html shows all figures whose results are there. */
+ * PAPER/NAME.md, PAPER/NAME.svg (NAME.1.svg, NAME.2.svg ... with several charts) and, when asked for, NAME.gp with NAME.dat;
+ * index.html shows all figures whose results are there. */
 #ifndef ORRERY_CLI_FIGURE_WORK_H
 #define ORRERY_CLI_FIGURE_WORK_H
 
@@ -12,6 +13,7 @@
 
 struct figure_options {
     const char *directory; /* of results */
+    bool gnuplot;
     struct figure_study_options study;
 };
 

@@ -51,14 +51,16 @@ cd "$OLDPWD" || exit 1
 
 # The same again, from results that are there, on one core, as files of one's own: the same bytes.
 cp "$T/all/splitwise/profile.1.svg" "$T/all/splitwise/profile.md" "$T/all/index.html" "$T/"
-run 1 figure run splitwise/profile -o "$T/all" --resume
+run 1 figure run splitwise/profile -o "$T/all" --resume --gnuplot
 err 'splitwise/profile.db: 52 runs, all of them found'
 out 'BLOOM-176B: speed of H100 over A100, one sequence decoding'
 err "$T/all/index.html shows what has been run"
 for file in splitwise/profile.1.svg splitwise/profile.md index.html; do
     cmp "$T/all/$file" "$T/${file##*/}" || complain "$file is not the same"
 done
+[ -s "$T/all/splitwise/profile.2.gp" ] && [ -s "$T/all/splitwise/profile.2.dat" ] || complain 'no gnuplot files'
 run 1 figure run "$F/splitwise/profile.json" -o "$T/own" -j 1 -q
+[ ! -s "$T/own/splitwise/profile.gp" ] || complain 'gnuplot files that nobody asked for'
 cmp "$T/own/splitwise/profile.1.svg" "$T/profile.1.svg" || complain 'another number of workers draws something else'
 equal "$(grep -c '<section' "$T/own/index.html")" 1 'sections of one figure'
 
