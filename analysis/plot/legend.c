@@ -59,8 +59,9 @@ static void draw_marker_sample(struct text *svg, const struct series_style *styl
 {
     text_add(svg, "<path d=\"");
     draw_marker(svg, style->shape, x + sample_px / 2.0, y, STYLE_MARKER_PX);
-    text_printf(svg, "\" fill=\"%s\" stroke=\"%s\" stroke-width=\"%s\"/>", is_hollow ? "#ffffff\" fill-opacity=\"0.5" : style->colour,
-                is_hollow ? style->colour : "#ffffff", is_hollow ? "1.6" : "0.8");
+    text_printf(svg, "\" fill=\"%s\" stroke=\"%s\" stroke-width=\"%s\"/>",
+                is_hollow ? "#ffffff\" fill-opacity=\"0.5" : style->colour, is_hollow ? style->colour : "#ffffff",
+                is_hollow ? "1.6" : "0.8");
 }
 
 static void draw_series_sample(const struct frame *frame, size_t i, double x, double y)

@@ -61,8 +61,9 @@ void mark_point(const struct frame *frame, size_t series, size_t i, double x, do
     if (!mark_is_inside(frame, x, y)) return;
     text_add(frame->svg, "<path d=\"");
     draw_marker(frame->svg, style.shape, x, y, is_hollow ? STYLE_MARKER_PX + 0.6 : STYLE_MARKER_PX);
-    text_printf(frame->svg, "\" fill=\"%s\" stroke=\"%s\" stroke-width=\"%s\">", is_hollow ? "#ffffff\" fill-opacity=\"0.5" : style.colour,
-                is_hollow ? style.colour : "#ffffff", is_hollow ? "1.6" : "0.8");
+    text_printf(frame->svg, "\" fill=\"%s\" stroke=\"%s\" stroke-width=\"%s\">",
+                is_hollow ? "#ffffff\" fill-opacity=\"0.5" : style.colour, is_hollow ? style.colour : "#ffffff",
+                is_hollow ? "1.6" : "0.8");
     mark_title(frame, &frame->chart->series[series], i);
     text_add(frame->svg, "</path>\n");
 }

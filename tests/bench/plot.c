@@ -23,8 +23,8 @@ static void measure(const char *kind, const struct plot_chart *chart)
         text_fini(&svg);
     }
     const double median_s = bench_median(repeats_s);
-    printf("{\"bench\":\"plot\",\"kind\":\"%s\",\"points\":%d,\"ms\":%.2f,\"points_per_s\":%.0f,\"svg_bytes\":%zu}\n", kind, N,
-           1e3 * median_s, N / median_s, n_bytes);
+    printf("{\"bench\":\"plot\",\"kind\":\"%s\",\"points\":%d,\"ms\":%.2f,\"points_per_s\":%.0f,\"svg_bytes\":%zu}\n",
+           kind, N, 1e3 * median_s, N / median_s, n_bytes);
 }
 
 int main(void)
