@@ -169,8 +169,9 @@ static int add_bars(struct gantt *gantt, const struct stretch *stretch, struct b
 {
     struct plot_series *series = &gantt->series[size_of(stretch->gpus)];
     char words[WORDS_CHARS];
-    const char *label = arena_printf(gantt->source->arena, "job %" PRId64 ", %" PRId64 " GPUs, %s", stretch->job,
-                                     stretch->gpus, words_seconds(held_s(stretch), words));
+    const char *label = arena_printf(gantt->source->arena, "job %" PRId64 ", %" PRId64 " GPU%s, %s", stretch->job,
+                                     stretch->gpus, stretch->gpus > 1 ? "s" : "",
+                                     words_seconds(held_s(stretch), words));
     if (label == NULL) return SIM_E_NOMEM;
     for (size_t lane = 0; lane < GANTT_MAX_LANES; lane++) {
         if ((stretch->lanes >> lane & 1) == 0) continue;
@@ -179,6 +180,7 @@ static int add_bars(struct gantt *gantt, const struct stretch *stretch, struct b
         bars->x_end[i] = stretch->end_s;
         bars->row[i] = lane;
         bars->labels[i] = label;
+        label = NULL; /* said once, on the first lane */
     }
     return 0;
 }

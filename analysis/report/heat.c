@@ -59,7 +59,7 @@ int heat_draw(const struct heat *heat, struct arena *arena, struct text *html)
     fill_cells(heat, &cells);
     const struct plot_series series = {.name = heat->axis, .n = cells.n, .x = cells.x, .y = cells.y, .row = cells.row};
     const struct plot_chart chart = {.kind = PLOT_HEATMAP, .title = heat->title, .x = {.title = "time", .scale = PLOT_TIME},
-                                     .z = {.title = heat->axis}, .n_categories = cells.n_rows,
+                                     .z = {.title = heat->axis, .high = heat->high}, .n_categories = cells.n_rows,
                                      .categories = cells.names, .n_series = 1, .series = &series};
     char note[160];
     int n = snprintf(note, sizeof note, "Means over %d equal parts of the run.", HEAT_COLUMNS);

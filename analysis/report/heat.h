@@ -13,6 +13,7 @@ struct heat {
     const char *const *names; /* [n] */
     const double *means;      /* [n * HEAT_COLUMNS]; NAN: nothing known */
     double end_s;             /* columns reach from 0 to it */
+    double high;              /* value of the darkest colour, 0 that of the palest; 0: both from the data */
     const struct page_query *query;
 };
 

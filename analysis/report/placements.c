@@ -110,7 +110,7 @@ static int draw_map(const struct report_source *source, const struct placements 
                means + (size_t)stretch->node * HEAT_COLUMNS);
     }
     const struct heat heat = {.title = "GPUs that jobs hold", .axis = "share of the node's GPUs", .n = n,
-                              .names = names, .means = means, .end_s = source->end_s, .query = &placements->query};
+                              .names = names, .means = means, .end_s = source->end_s, .high = 1.0, .query = &placements->query};
     return heat_draw(&heat, source->arena, html);
 }
 

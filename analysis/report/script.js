@@ -7,50 +7,39 @@
   var STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800,
     432000, 864000, 1728000, 4320000, 8640000];
   var groups = {};
-
   function plain(value, digits) {
     var size = Math.abs(value);
-    if (value === 0) return '0';
+    if (size === 0) return '0';
     if (size >= 1e7 || size < 1e-4) return value.toExponential(digits - 1).replace(/\.?0+e\+?/, 'e');
     var text = size >= 1e4 ? String(Math.round(value)) : String(Number(value.toPrecision(digits)));
     var parts = text.split('.');
     parts[0] = parts[0].replace(/\B(?=(\d{3})+$)/g, ',');
     return parts.join('.');
   }
-
   function duration(seconds) {
     for (var i = 0; i < UNITS.length; i++)
       if (Math.abs(seconds) >= UNITS[i][0] * (UNITS[i][0] >= 60 ? 2 : 1)) break;
     var unit = UNITS[Math.min(i, UNITS.length - 1)];
     return seconds === 0 ? '0' : plain(seconds / unit[0], 4) + ' ' + unit[1];
   }
-
   function show(axis, value, exact) {
     if (value === null || value === undefined) return '-';
-    var inSeconds = axis.scale === 'time' || (exact && /\(s\)$/.test(axis.title));
-    return inSeconds ? duration(value) : plain(value, 4);
+    return axis.scale === 'time' || (exact && /\(s\)$/.test(axis.title)) ? duration(value) : plain(value, 4);
   }
-
-  // --- Scales ---
-
   function linearTicks(low, high, most) {
     var raw = (high - low) / most, power = Math.pow(10, Math.floor(Math.log10(raw)));
-    var step = power * (raw / power <= 1 ? 1 : raw / power <= 2 ? 2 : raw / power <= 5 ? 5 : 10);
-    return multiples(low, high, step);
+    return multiples(low, high, power * (raw / power <= 1 ? 1 : raw / power <= 2 ? 2 : raw / power <= 5 ? 5 : 10));
   }
-
   function timeTicks(low, high, most) {
     for (var i = 0; i < STEPS_S.length; i++)
       if ((high - low) / STEPS_S[i] <= most) return i > 0 ? multiples(low, high, STEPS_S[i]) : linearTicks(low, high, most);
     return linearTicks(low, high, most);
   }
-
   function multiples(low, high, step) {
     var ticks = [];
     for (var k = Math.ceil(low / step - 1e-9); k <= high / step + 1e-9; k++) ticks.push(Number((k * step).toPrecision(12)));
     return ticks;
   }
-
   function logTicks(low, high, most) {
     var from = Math.floor(Math.log10(low)), to = Math.ceil(Math.log10(high)), ticks = [];
     for (var step = 0; step === 0 || ticks.length > most; step++) { // 1 2 5 10 .., then 1 10 100 .., then every other power
@@ -63,30 +52,23 @@
     }
     return ticks.length > 1 ? ticks : linearTicks(low, high, most);
   }
-
   function ticksOf(axis, range, most) {
     return (axis.scale === 'log' ? logTicks : axis.scale === 'time' ? timeTicks : linearTicks)(range[0], range[1], most);
   }
-
   function forward(axis, value) { return axis.scale === 'log' ? Math.log(value) : value; }
   function back(axis, value) { return axis.scale === 'log' ? Math.exp(value) : value; }
-
   function widen(axis, range) {
     if (range[0] < range[1]) return range;
     return axis.scale === 'log' ? [range[0] / 2, range[1] * 2] : [range[0] - 0.5, range[1] + 0.5];
   }
-
-  // --- One chart ---
-
   function Chart(figure, data) {
     var still = figure.querySelector('.still svg');
-    this.figure = figure;
     this.data = data;
     this.space = still.namespaceURI;
     this.cursor = null;
     this.live = document.createElement('div');
     this.live.className = 'live';
-    this.title = this.add(this.live, 'p', 'title', data.title);
+    this.add(this.live, 'p', 'title', data.title);
     this.svg = document.createElementNS(this.space, 'svg');
     this.svg.setAttribute('tabindex', '0');
     this.svg.setAttribute('role', 'img');
@@ -102,7 +84,6 @@
     this.extend();
     this.listen();
   }
-
   Chart.prototype.add = function (parent, tag, name, text) {
     var element = document.createElement(tag);
     if (name) element.className = name;
@@ -110,7 +91,6 @@
     parent.appendChild(element);
     return element;
   };
-
   Chart.prototype.shape = function (tag, attributes, text) {
     var element = document.createElementNS(this.space, tag);
     for (var key in attributes) element.setAttribute(key, attributes[key]);
@@ -124,13 +104,11 @@
     var all = this.group.all || [Infinity, -Infinity], axis = this.data.x;
     this.data.series.forEach(function (series) {
       series.x.forEach(function (x) {
-        if (x === null || (axis.scale === 'log' && x <= 0)) return;
-        all = [Math.min(all[0], x), Math.max(all[1], x)];
+        if (x !== null && (axis.scale !== 'log' || x > 0)) all = [Math.min(all[0], x), Math.max(all[1], x)];
       });
     });
     this.group.all = all;
   };
-
   Chart.prototype.yRange = function (range) {
     var axis = this.data.y, low = Infinity, high = -Infinity;
     if (axis.range) return axis.range;
@@ -141,8 +119,7 @@
         if (before || after) continue;
         [series.y[i], series.low && series.low[i], series.high && series.high[i]].forEach(function (y) {
           if (typeof y !== 'number' || (axis.scale === 'log' && y <= 0)) return;
-          low = Math.min(low, y);
-          high = Math.max(high, y);
+          low = Math.min(low, y); high = Math.max(high, y);
         });
       }
     });
@@ -151,7 +128,6 @@
     var from = low >= 0 && low < 0.6 * high ? 0 : low - 0.05 * (high - low);
     return widen(axis, [from, high + 0.05 * (high - from)]);
   };
-
   Chart.prototype.place = function () {
     var range = widen(this.data.x, this.group.range || this.group.all), y = this.yRange(range);
     var width = Math.max(260, this.live.clientWidth), height = Math.round(Math.min(330, Math.max(230, width * 0.56)));
@@ -162,34 +138,32 @@
     this.ticks = { x: ticksOf(this.data.x, range, Math.max(3, width / 90)), y: ticks };
   };
 
+  // Which share of the way along an axis a value lies.
+  function shareOf(axis, range, value) {
+    var low = forward(axis, range[0]), high = forward(axis, range[1]);
+    return (forward(axis, value) - low) / (high - low);
+  }
   Chart.prototype.x = function (value) {
-    var axis = this.data.x, low = forward(axis, this.range.x[0]), high = forward(axis, this.range.x[1]);
-    return this.box.left + (forward(axis, value) - low) / (high - low) * (this.box.right - this.box.left);
+    return this.box.left + shareOf(this.data.x, this.range.x, value) * (this.box.right - this.box.left);
   };
-
   Chart.prototype.y = function (value) {
-    var axis = this.data.y, low = forward(axis, this.range.y[0]), high = forward(axis, this.range.y[1]);
-    return this.box.bottom - (forward(axis, value) - low) / (high - low) * (this.box.bottom - this.box.top);
+    return this.box.bottom - shareOf(this.data.y, this.range.y, value) * (this.box.bottom - this.box.top);
   };
-
   Chart.prototype.valueAt = function (pixel) {
     var axis = this.data.x, low = forward(axis, this.range.x[0]), high = forward(axis, this.range.x[1]);
     var share = (pixel - this.box.left) / (this.box.right - this.box.left);
     return back(axis, low + Math.min(1, Math.max(0, share)) * (high - low));
   };
-
   Chart.prototype.path = function (series) {
     var path = '', pen = false, chart = this, logY = this.data.y.scale === 'log', logX = this.data.x.scale === 'log';
     series.x.forEach(function (x, i) {
       var y = series.y[i], shown = y !== null && x !== null && !(logY && y <= 0) && !(logX && x <= 0);
-      if (!shown) { pen = false; return; }
-      var px = chart.x(x).toFixed(1), py = chart.y(y).toFixed(1);
-      path += !pen ? 'M' + px + ' ' + py : chart.data.step ? 'H' + px + 'V' + py : 'L' + px + ' ' + py;
-      pen = true;
+      var px = shown && chart.x(x).toFixed(1), py = shown && chart.y(y).toFixed(1);
+      if (shown) path += !pen ? 'M' + px + ' ' + py : chart.data.step ? 'H' + px + 'V' + py : 'L' + px + ' ' + py;
+      pen = shown;
     });
     return path;
   };
-
   Chart.prototype.band = function (series) {
     var there = '', chart = this, points = [];
     series.x.forEach(function (x, i) {
@@ -199,7 +173,6 @@
     });
     return there ? there + points.reverse().join('') + 'Z' : '';
   };
-
   Chart.prototype.frame = function () {
     var chart = this, box = this.box;
     this.ticks.y.forEach(function (tick) {
@@ -214,7 +187,6 @@
     this.shape('text', { x: 0, y: 12 }, this.data.y.title);
     this.shape('text', { x: box.right, y: box.height - 4, 'text-anchor': 'end' }, this.data.x.title);
   };
-
   Chart.prototype.draw = function () {
     var chart = this, id = 'clip-' + charts.indexOf(this);
     this.place();
@@ -235,9 +207,6 @@
     this.reset.hidden = !this.group.range;
     this.tell();
   };
-
-  // --- Reading values ---
-
   Chart.prototype.nearest = function (series, x) {
     var low = 0, high = series.x.length - 1;
     while (low < high) {
@@ -247,30 +216,24 @@
     if (this.data.step || low + 1 >= series.x.length) return low;
     return Math.abs(series.x[low + 1] - x) < Math.abs(series.x[low] - x) ? low + 1 : low;
   };
-
   Chart.prototype.tell = function () {
     var chart = this, x = this.cursor, data = this.data;
     this.read.textContent = '';
     if (x !== null) this.add(this.read, 'b', 'at', show(data.x, x, true));
     data.series.forEach(function (series, i) {
       var item = chart.add(chart.read, 'span', 'item', '');
-      var key = chart.add(item, 'i', 'key', '');
-      key.style.borderTopColor = COLOURS[i % COLOURS.length];
+      chart.add(item, 'i', 'key', '').style.borderTopColor = COLOURS[i % COLOURS.length];
       if (series.name) chart.add(item, 'span', '', series.name + ' ');
       if (x !== null) chart.add(item, 'b', '', show(data.y, series.y[chart.nearest(series, x)], true));
       if (x === null && data.series.length === 1 && !series.name) item.textContent = '\u00a0';
     });
     this.hair.setAttribute('visibility', x === null ? 'hidden' : 'visible');
-    if (x === null) return;
-    this.hair.setAttribute('x1', this.x(x));
-    this.hair.setAttribute('x2', this.x(x));
+    ['x1', 'x2'].forEach(function (key) { chart.hair.setAttribute(key, x === null ? 0 : chart.x(x)); });
   };
-
   Chart.prototype.zoom = function (range) {
     var all = this.group.all, axis = this.data.x;
     if (range) range = [Math.max(all[0], range[0]), Math.min(all[1], range[1])];
-    if (range && !(forward(axis, range[1]) - forward(axis, range[0]) > 1e-9 * (forward(axis, all[1]) - forward(axis, all[0]))))
-      return;
+    if (range && !(shareOf(axis, all, range[1]) - shareOf(axis, all, range[0]) > 1e-9)) return;
     this.group.range = range && (range[0] > all[0] || range[1] < all[1]) ? range : null;
     this.group.charts.forEach(function (chart) { chart.draw(); });
   };
@@ -281,20 +244,14 @@
     var centre = this.cursor === null ? (low + high) / 2 : forward(axis, this.cursor), move = shift * (high - low);
     this.zoom([back(axis, centre + (low - centre) * factor + move), back(axis, centre + (high - centre) * factor + move)]);
   };
-
-  // --- What the reader does ---
-
   Chart.prototype.pixel = function (event) {
     var rect = this.svg.getBoundingClientRect();
     return (event.clientX - rect.left) * this.box.width / rect.width;
   };
-
   Chart.prototype.listen = function () {
     var chart = this, start = null, svg = this.svg;
     svg.addEventListener('pointerdown', function (event) {
-      if (event.button !== 0) return;
-      start = chart.pixel(event);
-      svg.setPointerCapture(event.pointerId);
+      if (event.button === 0) { start = chart.pixel(event); svg.setPointerCapture(event.pointerId); }
     });
     svg.addEventListener('pointermove', function (event) {
       var at = chart.pixel(event);
@@ -318,7 +275,6 @@
     svg.addEventListener('keydown', function (event) { chart.key(event); });
     this.reset.addEventListener('click', function () { chart.zoom(null); svg.focus(); });
   };
-
   Chart.prototype.key = function (event) {
     var sign = event.key === 'ArrowLeft' ? -1 : event.key === 'ArrowRight' ? 1 : 0, box = this.box;
     if (sign !== 0 && event.shiftKey) this.scale(1, 0.2 * sign);
@@ -337,12 +293,7 @@
   document.querySelectorAll('figure[data-zoom]').forEach(function (figure) {
     charts.push(new Chart(figure, JSON.parse(figure.querySelector('script').textContent)));
   });
-  var width = 0;
-  function drawAll() {
-    if (document.body.clientWidth === width) return;
-    width = document.body.clientWidth;
-    charts.forEach(function (chart) { chart.draw(); });
-  }
+  function drawAll() { charts.forEach(function (chart) { chart.draw(); }); }
   window.addEventListener('resize', drawAll);
   drawAll();
 })();

@@ -213,6 +213,20 @@ static int choose_asked(const struct report_source *source, struct study *study,
     return 0;
 }
 
+/* What the study itself wants to be shown, as far as its runs have it. */
+static int choose_shown(const struct report_source *source, struct study *study, const struct query_answer *names)
+{
+    struct page_query query = {.sql = "SELECT shown.value FROM study, json_each(study.definition, '$.show') AS shown\n"
+                                      "WHERE json_valid(study.definition)"};
+    struct query_answer answer;
+    int code = ask(source, &query, &answer);
+    for (size_t i = 0; code == 0 && i < answer.n_rows && study->n_metrics < STUDY_MAX_METRICS; i++) {
+        const size_t row = find_name(names, text_at(&answer, 0, i));
+        if (row < names->n_rows) add_metric(source, study, text_at(names, 0, row), text_at(names, 1, row));
+    }
+    return code;
+}
+
 /* Those that differ between runs; if none does, those that there are. */
 static void choose_known(const struct report_source *source, struct study *study, const struct query_answer *names)
 {
@@ -233,8 +247,9 @@ static int choose_metrics(const struct report_source *source, struct study *stud
     int code = ask(source, &query, &names);
     if (code != 0) return code;
     if (source->options->n_metrics > 0) return choose_asked(source, study, &names);
-    choose_known(source, study, &names);
-    return 0;
+    code = choose_shown(source, study, &names);
+    if (code == 0 && study->n_metrics == 0) choose_known(source, study, &names);
+    return code;
 }
 
 /* "SELECT run_id, name, value FROM metric WHERE name IN ('a', 'b') ORDER BY run_id, name" */

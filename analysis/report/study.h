@@ -48,8 +48,8 @@ struct study {
     struct page_query queries[3]; /* runs, what is varied, metrics */
 };
 
-/* Reads it. The metrics are those of the options; without any the first four of a list of well-known ones (study.c) that
- * differ between runs. Returns 0, SIM_E_STORE, SIM_E_USAGE or SIM_E_NOMEM. */
+/* Reads it. The metrics are those of the options, else those under "show" in the study's definition, else the first four of a
+ * list of well-known ones (study.c) that differ between runs. Returns 0, SIM_E_STORE, SIM_E_USAGE or SIM_E_NOMEM. */
 int study_read(const struct report_source *source, struct study *study);
 
 /* "routing=jsq, rate=5/s" of the axes in `mask`. In the arena; NULL when out of memory. */

@@ -183,7 +183,8 @@ static void add_points(const struct report_source *source, const struct study *s
                        struct text *html)
 {
     page_section(html, "points", "Points");
-    if (trade->n_front > 0)
+    const bool marks = trade->n_front > 0 && trade->n_front < study->n_points;
+    if (marks)
         page_note(html, "In bold: the points of the Pareto front. \xc2\xb1: half of the 95 % t-interval over seeds.");
     text_add(html, "<div class=\"scroll\"><table>\n<thead><tr>");
     add_axis_heads(study, html);
@@ -192,7 +193,7 @@ static void add_points(const struct report_source *source, const struct study *s
     text_add(html, "</tr></thead>\n<tbody>\n");
     for (size_t p = 0; p < study->n_points && p < MAX_POINT_ROWS; p++) {
         const struct study_point *point = &study->points[p];
-        text_printf(html, "<tr%s>", trade->n_front > 0 && trade->on_front[p] ? " class=\"front\"" : "");
+        text_printf(html, "<tr%s>", marks && trade->on_front[p] ? " class=\"front\"" : "");
         add_levels(study, point, html);
         text_printf(html, "<td class=\"n\">%zu</td>", point->n_runs);
         for (size_t k = 0; k < study->n_metrics; k++) add_interval(&point->metrics[k], study->metrics[k].unit, html);

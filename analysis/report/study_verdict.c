@@ -165,6 +165,7 @@ static int say_winners(const struct study *study, size_t a, struct arena *arena,
         say_winner(study, axis, k, &contest, is_first, text);
         is_first = false;
     }
+    if (!is_first && !has_seeds(study)) text_add(text, ". With one seed each, nothing tells this from chance");
     if (!is_first && has_seeds(study))
         text_add(text, " (clearly: the 95 % t-interval of the differences under equal seeds leaves out zero)");
     if (!is_first) text_add(text, ". ");
