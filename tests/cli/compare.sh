@@ -86,6 +86,10 @@ equal "$(sqlite3 :memory: "select abs((value ->> 'delta') - ($mean)) < 1e-9 from
 # Different seeds and traces are told, and do not pair.
 run 0 compare "$seeds:1" "$seeds:3" -m ttft_s.mean
 err 'warning: the two runs have different seeds'
+run 0 run "$T/serve.json" -o "$db" -q --seed 2
+run 0 compare "$db:1" "$db:5" --json
+[ "$(json_of "$T/out" '$.unpaired_rows')" -gt 200 ] || complain 'requests of another seed pair'
+grep -qE '0 in the base only, 0 in the new run only, [0-9]+ have one of another size' "$T/out" || complain 'sizes'
 
 # Two files.
 cp "$seeds" "$T/other.db"

@@ -412,6 +412,35 @@ static void only_some_metrics_are_tested(void)
     comparison_fini(&comparison);
 }
 
+/* Five differences with t = 3.3 at four degrees: p = 0.03. Alone that is enough; as one of two tests it is not. */
+static void many_tests_ask_for_more(void)
+{
+    static const double differences[] = {0.143, 0.5715, 1, 1.4285, 1.857};
+    static const char *const only[] = {"ttft_s", NULL};
+    const char *path = compare_path();
+    struct made_run runs[2 * SEEDS];
+    for (int i = 0; i < 2 * SEEDS; i++)
+        runs[i] = (struct made_run){.seed = i / 2,
+                                    .routing = i % 2 ? "jsq" : "random",
+                                    .metric = 10 + (i % 2 ? differences[i / 2] : 0)};
+    MUST(compare_make(path, runs, 2 * SEEDS));
+    for (int alone = 0; alone < 2; alone++) {
+        struct comparison comparison;
+        struct diag diag;
+        struct compare_options options = compare_defaults;
+        diag_init(&diag);
+        options.only = alone ? only : NULL;
+        CHECK_EQ_INT(compare_groups(path, "routing=random", path, "routing=jsq", &options, &comparison, &diag), 0);
+        const struct compare_row *row = compare_find(&comparison, "request.ttft_s.mean", NULL);
+        MUST(row != NULL);
+        CHECK(row->delta.low > 0);
+        CHECK_NEAR(row->p, (alone ? 1 : 2) * stats_paired_t_p(differences, SEEDS), 1e-9);
+        CHECK(row->verdict == (alone ? COMPARE_WORSE : COMPARE_UNCLEAR));
+        if (!alone) CHECK_EQ_STR(row->note, "not significant after correction");
+        comparison_fini(&comparison);
+    }
+}
+
 /* --- The verb without memory --- */
 
 static int run_without_memory(const char *const *words, long n)
@@ -477,5 +506,6 @@ TEST_SUITE(compare)
     TEST(what_does_not_pair_is_compared_by_welch);
     TEST(wrong_questions_are_told);
     TEST(only_some_metrics_are_tested);
+    TEST(many_tests_ask_for_more);
     TEST(memory_may_run_out);
 }
