@@ -77,6 +77,8 @@ $(B)/orrery: $(call obj,sim/cli/main.c $(CLI_SRC)) $(LIB) $(B)/exports
 
 print-policy-headers:
 	@echo $(POLICY_HEADERS)
+print-libraries:
+	@echo $(LDLIBS)
 
 # Names that are global in the library and stand in one of the headers.
 $(B)/exports: $(LIB) $(POLICY_HEADERS)
@@ -252,5 +254,5 @@ help:
 -include $(shell find build -name '*.d' 2>/dev/null)
 
 .PHONY: all deps run test run-tests accept bench fuzz run-fuzz lint calibration engines accuracy install clean help \
-    print-policy-headers FORCE
+    print-policy-headers print-libraries FORCE
 .SECONDARY:

@@ -13,7 +13,7 @@ budget='int64_t budget = token_budget(params, view),'
 grep -qF "$budget" policies/batching/vllm_v0.c || complain 'the place to plant the change in is gone'
 plant "$budget" 'int64_t budget = token_budget(params, view) - 1,' <policies/batching/vllm_v0.c >"$T/planted.c"
 flags=$(cat "$BUILD/flags")
-libraries=$(sed -n 's/^LDLIBS := //p' Makefile)
+libraries=$(make -s print-libraries)
 last='the planted build'
 $flags -c -o "$T/planted.o" "$T/planted.c" || complain 'it does not compile'
 $flags -Wl,--dynamic-list="$BUILD/exports" -o "$T/orrery" "$BUILD"/sim/cli/*.o "$T/planted.o" "$BUILD/liborrery.a" $libraries ||
