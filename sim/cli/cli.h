@@ -49,6 +49,7 @@ struct verb {
     X(check)                                                                                                           \
     X(figure)                                                                                                          \
     X(report)                                                                                                          \
+    X(why)                                                                                                             \
     X(export)                                                                                                          \
     X(validate)                                                                                                        \
     X(explain)                                                                                                         \
