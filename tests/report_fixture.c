@@ -102,7 +102,7 @@ bool fixture_sql(const char *path, const char *sql)
     return ok;
 }
 
-int fixture_report(const char *path, int64_t run_id, struct text *html, struct diag *diag)
+static int make_report(struct report_options options, struct text *html, struct diag *diag)
 {
     enum { MOST = 512 };
     static const enum report_direction directions[] = {
@@ -113,9 +113,20 @@ int fixture_report(const char *path, int64_t run_id, struct text *html, struct d
         dictionary[n] = (struct report_metric){.name = metric_dictionary[n].name, .unit = metric_dictionary[n].unit,
                                                .direction = directions[metric_dictionary[n].direction],
                                                .definition = metric_dictionary[n].definition};
-    const struct report_options options = {.path = path, .run_id = run_id, .dictionary = dictionary, .n_dictionary = n};
+    options.dictionary = dictionary;
+    options.n_dictionary = n;
     text_init(html);
     return report_html(&options, html, diag);
+}
+
+int fixture_report(const char *path, int64_t run_id, struct text *html, struct diag *diag)
+{
+    return make_report((struct report_options){.path = path, .run_id = run_id}, html, diag);
+}
+
+int fixture_versus(const char *path, const char *base, const char *changed, struct text *html, struct diag *diag)
+{
+    return make_report((struct report_options){.path = path, .base = base, .changed = changed}, html, diag);
 }
 
 /* --- Laws of pages --- */

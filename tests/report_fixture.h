@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* One metric of the dictionary that made_report hands in besides those of the world. */
+/* Rows of a run that has them. */
 enum { REPORT_FIXTURE_REQUESTS = 400, REPORT_FIXTURE_JOBS = 60 };
 
 struct fixture_run {
@@ -30,6 +30,9 @@ bool fixture_sql(const char *path, const char *sql);
 
 /* The page, to be freed by text_fini. Findings go to `diag`. */
 int fixture_report(const char *path, int64_t run_id, struct text *html, struct diag *diag);
+
+/* The page with two groups of runs against each other. */
+int fixture_versus(const char *path, const char *base, const char *changed, struct text *html, struct diag *diag);
 
 /* Checks the laws: tags nest, nothing leads out of the page, every statement under a figure is what it says. Returns how many
  * statements there were. */

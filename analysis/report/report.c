@@ -56,7 +56,8 @@ static int add_page(struct report_source *source, struct text *html)
     if (code == 0)
         code = read_number(source, "SELECT (SELECT count(*) FROM study) + (SELECT count(*) FROM param)", &n_params);
     if (code != 0) return code;
-    if (source->options->run_id == 0 && n_params > 0.0) return study_page(source, html);
+    if (source->options->base != NULL || (source->options->run_id == 0 && n_params > 0.0))
+        return study_page(source, html);
     return add_run(source, (size_t)n_runs, html);
 }
 

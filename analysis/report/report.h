@@ -28,6 +28,7 @@ struct report_options {
     size_t n_dictionary;
     const char *const *metrics; /* that a study is told by; none: as study.h says */
     size_t n_metrics;
+    const char *base, *changed; /* two groups of runs, as compare_groups takes them, to be judged against each other; or NULL */
 };
 
 /* Adds the page. Returns 0, SIM_E_STORE (no results file, no such run), SIM_E_USAGE (no run has a metric that was asked for)

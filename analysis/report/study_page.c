@@ -7,6 +7,7 @@
 #include "analysis/report/study.h"
 #include "analysis/report/study_figures.h"
 #include "analysis/report/study_verdict.h"
+#include "analysis/report/versus.h"
 #include "analysis/report/words.h"
 
 #include <inttypes.h>
@@ -91,12 +92,13 @@ static int add_warnings(const struct report_source *source, const struct study *
 }
 
 static int add_head(const struct report_source *source, const struct study *study, const struct trade *trade,
-                    struct text *html)
+                    const struct comparison *versus, struct text *html)
 {
     static const char *const sections[][2] = {
         {"figures", "Along the axes"}, {"points", "Points"}, {"runs", "Runs"}, {"provenance", "Provenance"}, {NULL, NULL}};
     struct text verdict;
     text_init(&verdict);
+    if (versus != NULL) versus_sentence(source, versus, &verdict);
     int code = study_verdict(study, trade->n_front, trade->a, trade->b, source->arena, &verdict);
     page_open(html, title_of(study));
     text_add(html, "<header>\n<p class=\"kind\">Orrery report of a study</p>\n<h1>");
@@ -300,17 +302,30 @@ static int add_provenance(const struct report_source *source, const struct study
     return 0;
 }
 
-int study_page(const struct report_source *source, struct text *html)
+static int add_all(const struct report_source *source, const struct study *study, const struct comparison *versus,
+                   struct text *html)
 {
-    struct study *study = arena_alloc(source->arena, sizeof *study);
-    struct trade trade = {0};
-    int code = study != NULL ? study_read(source, study) : SIM_E_NOMEM;
-    if (code == 0) code = find_trade(source, study, &trade);
-    if (code == 0) code = add_head(source, study, &trade, html);
+    struct trade trade;
+    int code = find_trade(source, study, &trade);
+    if (code == 0) code = add_head(source, study, &trade, versus, html);
+    if (code == 0 && versus != NULL) versus_section(source, versus, html);
     if (code == 0) code = add_outcomes(source, html);
     if (code == 0) code = add_figures(source, study, &trade, html);
     if (code != 0) return code;
     add_points(source, study, &trade, html);
     add_runs(source, study, html);
     return add_provenance(source, study, html);
+}
+
+int study_page(const struct report_source *source, struct text *html)
+{
+    struct study *study = arena_alloc(source->arena, sizeof *study);
+    struct comparison comparison = {0};
+    int code = study != NULL ? study_read(source, study) : SIM_E_NOMEM;
+    if (code != 0) return code;
+    if (source->options->base == NULL) return add_all(source, study, NULL, html);
+    code = versus_read(source, &comparison);
+    if (code == 0) code = add_all(source, study, &comparison, html);
+    comparison_fini(&comparison);
+    return code;
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 struct report_cli_options {
-    const char *output;
+    const char *output, *base, *changed;
     struct option_texts metrics;
 };
 
@@ -18,6 +18,9 @@ static const struct option report_options_table[] = {
     {"Options", "output", 'o', OPTION_TEXT, OFFSET(output), "FILE", NULL, "write the page there, not to standard output"},
     {NULL, "metric", 'm', OPTION_TEXTS, OFFSET(metrics), "NAME", NULL,
      "tell a study by this metric; of several the first two are traded off"},
+    {NULL, "base", 'b', OPTION_TEXT, OFFSET(base), "KEY=VALUE,...", NULL,
+     "judge against these runs, as 'orrery compare' chooses them"},
+    {NULL, "new", 'n', OPTION_TEXT, OFFSET(changed), "KEY=VALUE,...", NULL, "the runs that are judged"},
     {0}};
 #undef OFFSET
 
@@ -66,10 +69,13 @@ static int write_page(struct cli *cli, const char *path, const struct text *html
 static int report(struct cli *cli, const struct cli_call *call)
 {
     const struct report_cli_options *given = call->options;
-    struct report_options options = {.metrics = given->metrics.items, .n_metrics = given->metrics.n};
+    struct report_options options = {.metrics = given->metrics.items, .n_metrics = given->metrics.n,
+                                     .base = given->base, .changed = given->changed};
     struct arena arena;
     struct text html;
     int code = check_metrics(cli, &given->metrics);
+    if ((given->base == NULL) != (given->changed == NULL))
+        code = diag_error(&cli->diag, SIM_E_USAGE, NULL, NULL, "--base and --new go together");
     if (code != 0) return code;
     arena_init(&arena);
     text_init(&html);
@@ -86,7 +92,7 @@ static int report(struct cli *cli, const struct cli_call *call)
 const struct verb verb_report = {
     .name = "report",
     .summary = "what a run or a study says, as one HTML page",
-    .usage = "RESULTS[:RUN] [-o report.html] [--metric NAME]...",
+    .usage = "RESULTS[:RUN] [-o report.html] [--metric NAME]... [--base K=V --new K=V]",
     .notes = "The page needs no network and no other file: it opens from a disk, on a phone, and prints. Every figure has\n"
              "the SQL under it that it was made with. Without ':RUN' it tells of the study in the file, or else of the\n"
              "last run.\n",

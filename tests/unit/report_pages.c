@@ -310,6 +310,23 @@ static void what_differs_by_chance_only_is_not_clear(void)
     text_fini(&html);
 }
 
+static void groups_are_judged_as_compare_does(void)
+{
+    const char *path = fresh_path();
+    struct text html;
+    struct diag diag;
+    diag_init(&diag);
+    write_study(path);
+    CHECK_EQ_INT(fixture_versus(path, "routing=rr", "routing=jsq", &html, &diag), 0);
+    check_no_errors(&diag);
+    CHECK(fixture_has(&html, "routing=jsq against routing=rr: 4 better, "));
+    CHECK(fixture_has(&html, "<strong>better</strong>"));
+    fixture_check_page(path, &html);
+    text_fini(&html);
+    CHECK_EQ_INT(fixture_versus(path, "routing=rr", "routing=jsp", &html, &diag), SIM_E_USAGE);
+    text_fini(&html);
+}
+
 TEST_SUITE(report_pages)
 {
     TEST(a_mixed_site_has_every_section);
@@ -326,4 +343,5 @@ TEST_SUITE(report_pages)
     TEST(memory_that_runs_out_is_an_error);
     TEST(a_study_is_told_by_its_axes);
     TEST(what_differs_by_chance_only_is_not_clear);
+    TEST(groups_are_judged_as_compare_does);
 }
