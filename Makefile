@@ -234,14 +234,33 @@ engine-%: build/orrery FORCE
 accuracy:
 	@analysis/calibrate/accuracy.sh README.md
 
-## make install    PREFIX/bin/orrery and PREFIX/share/orrery
+# Headers for policies keep their paths below include/orrery, since they name each other by these.
+INSTALLED := $(DESTDIR)$(PREFIX)
+PKG_CONFIG := $(INSTALLED)/lib/pkgconfig/orrery.pc
+MANUAL := $(INSTALLED)/share/man/man1/orrery.1
+COMPLETION := $(INSTALLED)/share/bash-completion/completions/orrery
+POLICY_ABI := $(shell sed -n 's/^enum { POLICY_ABI = \([0-9]*\) };/\1/p' sim/world/policy.h)
+VERSION = $(shell $(B)/orrery --version | cut -d' ' -f2)
+
+## make install    PREFIX/bin/orrery, its data, headers for policies, pkg-config file, manual page, completion for bash
 install: $(B)/orrery
-	install -D $(B)/orrery $(DESTDIR)$(PREFIX)/bin/orrery
-	mkdir -p $(DESTDIR)$(PREFIX)/share/orrery/traces
-	cp -r configs $(DESTDIR)$(PREFIX)/share/orrery/
-	mkdir -p $(DESTDIR)$(PREFIX)/share/orrery/analysis
-	cp -r analysis/sql $(DESTDIR)$(PREFIX)/share/orrery/analysis/
-	cp -r traces/samples $(DESTDIR)$(PREFIX)/share/orrery/traces/
+	install -D $(B)/orrery $(INSTALLED)/bin/orrery
+	mkdir -p $(INSTALLED)/share/orrery/traces $(dir $(PKG_CONFIG) $(MANUAL) $(COMPLETION))
+	cp -r configs $(INSTALLED)/share/orrery/
+	mkdir -p $(INSTALLED)/share/orrery/analysis
+	cp -r analysis/sql $(INSTALLED)/share/orrery/analysis/
+	cp -r traces/samples $(INSTALLED)/share/orrery/traces/
+	for header in $(POLICY_HEADERS); do install -D -m 644 $$header $(INSTALLED)/include/orrery/$$header || exit 1; done
+	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include/orrery' 'abi=$(POLICY_ABI)' '' 'Name: orrery' \
+	    'Description: Policies for the Orrery simulator of GPU datacenters' 'Version: $(VERSION)' \
+	    'Cflags: -I$${includedir}' 'Libs:' >$(PKG_CONFIG)
+	$(B)/orrery help --man >$(MANUAL)
+	$(B)/orrery help --bash >$(COMPLETION)
+
+## make uninstall  take all of that away again
+uninstall:
+	rm -f $(INSTALLED)/bin/orrery $(PKG_CONFIG) $(MANUAL) $(COMPLETION)
+	rm -rf $(INSTALLED)/share/orrery $(INSTALLED)/include/orrery
 
 ## make clean      remove build/
 clean:
@@ -253,6 +272,6 @@ help:
 
 -include $(shell find build -name '*.d' 2>/dev/null)
 
-.PHONY: all deps run test run-tests accept bench fuzz run-fuzz lint calibration engines accuracy install clean help \
-    print-policy-headers print-libraries FORCE
+.PHONY: all deps run test run-tests accept bench fuzz run-fuzz lint calibration engines accuracy install install-files \
+    uninstall clean help print-policy-headers print-libraries FORCE
 .SECONDARY:

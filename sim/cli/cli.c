@@ -1,5 +1,6 @@
 /* Finds the verb, reads its options, runs it, and prints the findings. */
 #include "sim/cli/cli.h"
+#include "sim/cli/manual.h"
 #include "sim/cli/version.h"
 #include "sim/core/mem.h"
 
@@ -10,13 +11,26 @@ static const struct verb *const verbs[] = {CLI_VERBS(VERB_POINTER)};
 #undef VERB_POINTER
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
+const struct verb *const *cli_verbs(size_t *n)
+{
+    *n = N_VERBS;
+    return verbs;
+}
+
+const char *cli_exit_text(void)
+{
+    return "0 ok, 1 gate not met, 2 usage or config, 3 input data or results file, 4 policy fault,\n"
+           "5 no progress, 70 our bug, 130 interrupted.\n";
+}
+
 static void print_help(FILE *out)
 {
     fprintf(out, "Orrery simulates GPU datacenters and the LLM work that runs in them.\n\nusage: orrery VERB ...\n\n");
     for (int i = 0; i < N_VERBS; i++) fprintf(out, "  %-10s%s\n", verbs[i]->name, verbs[i]->summary);
-    fprintf(out, "\n'orrery VERB --help' explains a verb, 'orrery --version' tells the version.\n"
-                 "Exit status: 0 ok, 1 gate not met, 2 usage or config, 3 input data or results file, 4 policy fault,\n"
-                 "5 no progress, 70 our bug, 130 interrupted.\n");
+    fprintf(out,
+            "\n'orrery VERB --help' explains a verb, 'orrery --version' tells the version.\n"
+            "Exit status: %s",
+            cli_exit_text());
 }
 
 /* Each line of `usage` behind "orrery VERB". */
@@ -145,7 +159,11 @@ int cli_pick(struct cli *cli, const char *what, const char *word, const char *co
 
 static int dispatch(struct cli *cli, int argc, char **argv)
 {
-    const char *word = argc > 1 ? argv[1] : "";
+    const char *word = argc > 1 ? argv[1] : "", *form = argc > 2 ? argv[2] : "";
+    if (strcmp(word, "help") == 0 && (strcmp(form, "--man") == 0 || strcmp(form, "--bash") == 0)) {
+        (strcmp(form, "--man") == 0 ? manual_page : manual_bash)(cli->out); /* for the installation */
+        return 0;
+    }
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
         print_help(cli->out);
         return 0;

@@ -62,6 +62,12 @@ struct verb {
 CLI_VERBS(VERB_DECLARATION)
 #undef VERB_DECLARATION
 
+/* All of them. */
+const struct verb *const *cli_verbs(size_t *n);
+
+/* What the exit status says. */
+const char *cli_exit_text(void);
+
 enum { VERB_MAX_OPTIONS = 64 };
 
 /* All options of the verb, those that verbs share included; ends with a zero option. */
