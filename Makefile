@@ -244,6 +244,8 @@ VERSION = $(shell $(B)/orrery --version | cut -d' ' -f2)
 
 ## make install    PREFIX/bin/orrery, its data, headers for policies, pkg-config file, manual page, completion for bash
 install: $(B)/orrery
+	@$(MAKE) --no-print-directory install-files
+install-files:
 	install -D $(B)/orrery $(INSTALLED)/bin/orrery
 	mkdir -p $(INSTALLED)/share/orrery/traces $(dir $(PKG_CONFIG) $(MANUAL) $(COMPLETION))
 	cp -r configs $(INSTALLED)/share/orrery/

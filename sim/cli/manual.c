@@ -80,18 +80,22 @@ static void page_verb(FILE *out, const struct verb *verb)
 void manual_page(FILE *out)
 {
     fprintf(out, ".TH ORRERY 1 \"\" \"orrery %s\" \"User Commands\"\n.SH NAME\n", version_text());
-    fputs("orrery \\- simulate GPU datacenters and the LLM work that runs in them\n"
-          ".SH SYNOPSIS\n.B orrery\n.I VERB\n[\\fIargument\\fR ...] [\\fIoption\\fR ...]\n"
-          ".SH DESCRIPTION\nOrrery replays traces of requests and jobs against policies of batching, routing, scheduling and\n"
-          "placement on calibrated cost models, and writes what happened to a SQLite database. Standard output is the\n"
-          "result: the same run prints the same bytes. Progress and findings go to standard error.\n.SH VERBS\n", out);
+    fputs(
+        "orrery \\- simulate GPU datacenters and the LLM work that runs in them\n"
+        ".SH SYNOPSIS\n.B orrery\n.I VERB\n[\\fIargument\\fR ...] [\\fIoption\\fR ...]\n"
+        ".SH DESCRIPTION\nOrrery replays traces of requests and jobs against policies of batching, routing, scheduling and\n"
+        "placement on calibrated cost models, and writes what happened to a SQLite database. Standard output is the\n"
+        "result: the same run prints the same bytes. Progress and findings go to standard error.\n.SH VERBS\n",
+        out);
     size_t n;
     const struct verb *const *verbs = cli_verbs(&n);
     for (size_t i = 0; i < n; i++) page_verb(out, verbs[i]);
     fputs(".SH EXIT STATUS\n", out);
     roff_text(out, cli_exit_text());
-    fputs(".SH ENVIRONMENT\n.TP\n.B ORRERY_DATA\nthe directory that holds configs and traces, instead of the installed one\n"
-          ".SH SEE ALSO\n.BR sqlite3 (1)\n", out);
+    fputs(
+        ".SH ENVIRONMENT\n.TP\n.B ORRERY_DATA\nthe directory that holds configs and traces, instead of the installed one\n"
+        ".SH SEE ALSO\n.BR sqlite3 (1)\n",
+        out);
 }
 
 /* --- Completion --- */
@@ -114,9 +118,15 @@ static bool takes(const struct verb *verb, const char *what)
     return strstr(verb->usage, what) != NULL;
 }
 
+static bool is_gpu(const struct option *option)
+{
+    return option->argument != NULL && strcmp(option->argument, "GPU") == 0;
+}
+
 static void bash_choices(FILE *out, const struct verb *verb, const struct option *table)
 {
     for (const struct option *option = table; option->name != NULL; option++) {
+        if (is_gpu(option)) fprintf(out, "        %s:--%s) words=$(_orrery_list gpus) ;;\n", verb->name, option->name);
         if (option->kind != OPTION_CHOICE) continue;
         fprintf(out, "        %s:--%s) words='", verb->name, option->name);
         for (int i = 0; option->choices[i] != NULL; i++) fprintf(out, "%s%s", i > 0 ? " " : "", option->choices[i]);
@@ -130,7 +140,7 @@ static void bash_values(FILE *out, const struct verb *verb, const struct option 
     bool any = false;
     for (const struct option *option = table; option->name != NULL; option++) {
         if (option->kind != OPTION_TEXT && option->kind != OPTION_TEXTS) continue;
-        if (strcmp(option->name, "set") == 0) continue;
+        if (strcmp(option->name, "set") == 0 || is_gpu(option)) continue;
         fprintf(out, any ? "|%s:--%s" : "        %s:--%s", verb->name, option->name);
         if (option->letter != 0) fprintf(out, "|%s:-%c", verb->name, option->letter);
         any = true;
@@ -196,15 +206,14 @@ static const char bash_set[] =
     "    fi\n"
     "    case $verb:$prev in\n";
 
-static const char bash_tail[] =
-    "    esac\n"
-    "    if [[ $cur == -* ]]; then\n"
-    "        COMPREPLY=($(compgen -W \"$options\" -- \"$cur\"))\n"
-    "    else\n"
-    "        COMPREPLY=($(compgen -W \"$words\" -- \"$cur\") $(compgen -f -- \"$cur\"))\n"
-    "    fi\n"
-    "}\n"
-    "complete -o filenames -F _orrery orrery\n";
+static const char bash_tail[] = "    esac\n"
+                                "    if [[ $cur == -* ]]; then\n"
+                                "        COMPREPLY=($(compgen -W \"$options\" -- \"$cur\"))\n"
+                                "    else\n"
+                                "        COMPREPLY=($(compgen -W \"$words\" -- \"$cur\") $(compgen -f -- \"$cur\"))\n"
+                                "    fi\n"
+                                "}\n"
+                                "complete -o filenames -F _orrery orrery\n";
 
 void manual_bash(FILE *out)
 {
@@ -217,8 +226,10 @@ void manual_bash(FILE *out)
     fputs(bash_set, out);
     bash_each(out, bash_choices);
     bash_each(out, bash_values);
-    fputs("    esac\n    if [[ -n $words ]]; then\n        COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n        return\n    fi\n"
-          "    case $verb in\n", out);
+    fputs(
+        "    esac\n    if [[ -n $words ]]; then\n        COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n        return\n    fi\n"
+        "    case $verb in\n",
+        out);
     bash_each(out, bash_verb);
     fputs(bash_tail, out);
 }

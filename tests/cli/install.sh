@@ -1,22 +1,95 @@
 #!/bin/sh
-# An installed program finds its configurations from any directory.
+# An installed program finds its configurations from any directory, a policy is built against its headers alone, and the
+# manual page and the completion are made from the same tables as the help.
 . tests/cli/lib.sh
 
-mkdir -p "$T/prefix/bin" "$T/prefix/share/orrery/traces" "$T/prefix/share/orrery/analysis" "$T/elsewhere"
-cp "$ORRERY" "$T/prefix/bin/orrery"
-cp -r configs "$T/prefix/share/orrery/"
-cp -r traces/samples "$T/prefix/share/orrery/traces/"
-cp -r analysis/sql "$T/prefix/share/orrery/analysis/"
 root=$PWD
+built=${BUILD:-build/release}
+last='make install'
+env -u MAKEFLAGS -u MFLAGS make -s install-files B="$built" PREFIX="$T/prefix" >"$T/make" 2>&1 || { complain 'it failed'; cat "$T/make"; }
+cp -r policies/examples "$T/elsewhere"
+rm -f "$T"/elsewhere/*.so
 cd "$T/elsewhere" || exit 1
-
 ORRERY=$T/prefix/bin/orrery
+PATH=$T/prefix/bin:$PATH
+PKG_CONFIG_PATH=$T/prefix/lib/pkgconfig
+export PATH PKG_CONFIG_PATH
+
 run 0 run quickstart -o r.db --quiet
 sql r.db "select name, status from run" 'quickstart|done'
 run 0 list gpus
 out 'h100-sxm'
 run 0 export r.db metrics_by_run
 out 'quickstart'
+
+# What pkg-config says.
+if command -v pkg-config >/dev/null; then
+    last='pkg-config'
+    equal "$(pkg-config --cflags orrery | sed 's/ *$//')" "-I$T/prefix/include/orrery" --cflags
+    equal "$(pkg-config --variable=abi orrery)" "$(sed -n 's/.*POLICY_ABI = \([0-9]*\).*/\1/p' "$root/sim/world/policy.h")" abi
+    equal "orrery $(pkg-config --modversion orrery)" "$("$ORRERY" --version | sed 's/ (.*//')" --modversion
+
+    # policies/README.md, as it stands there.
+    last='the shell blocks of policies/README.md'
+    awk '$0 == "```" { inside = 0 } inside { print } $0 == "```sh" { inside = 1 }' "$root/policies/README.md" >"$T/blocks.sh"
+    [ "$(wc -l <"$T/blocks.sh")" -gt 6 ] || complain 'there are none'
+    sh -eu "$T/blocks.sh" >"$T/out" 2>"$T/err" || { complain 'a command failed'; tail -5 "$T/err"; }
+    out 'conforms in 19 scenarios'
+    out 'jobs.scheduler.patience'
+    out 'plugin.smallest_area.so='
+    out 'pass'
+    grep -q 'smallest-area' figures/own/load.svg || complain 'the figure lacks the policy'
+    grep -q 'sjf' figures/own/load.svg || complain 'the figure lacks the built-in ones'
+    sql figures/own/load.db "select count(*) from run where policies like '%smallest-area%plugin.smallest_area.so=%'" 15
+    last='smallest_area.c'
+    [ "$(wc -l <smallest_area.c)" -lt 80 ] || complain 'it has more than 80 lines'
+    ! grep '#include "' smallest_area.c | grep -v '"sim/world/policy.h"' || complain 'it includes more'
+fi
+
+# The manual page.
+page=$T/prefix/share/man/man1/orrery.1
+last='the manual page'
+if command -v man >/dev/null; then
+    LC_ALL=C.UTF-8 MANWIDTH=100 man --warnings -l "$page" >"$T/page" 2>"$T/warnings" || complain 'man fails'
+    [ ! -s "$T/warnings" ] || { complain 'it has warnings'; head -5 "$T/warnings"; }
+    for word in 'orrery run SCENARIO' '--plugin FILE.so' 'calendar|heap' 'orrery conform' 'EXIT STATUS'; do
+        grep -qF -e "$word" "$T/page" || complain "it lacks: $word"
+    done
+fi
+for verb in $("$ORRERY" --help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
+    grep -q "^\.SS orrery $verb\$" "$page" || complain "it lacks the verb $verb"
+done
+
+# The completion: `complete WORD...` is what TAB offers for the last one.
+script=$T/prefix/share/bash-completion/completions/orrery
+cat >"$T/complete.bash" <<'END'
+. "$1"
+shift
+COMP_WORDS=("$@")
+COMP_CWORD=$(($# - 1))
+_orrery
+printf '%s\n' "${COMPREPLY[@]}" | LC_ALL=C sort | tr '\n' ' '
+END
+offers() { # EXPECTED WORD...
+    expected=$1
+    shift
+    last="completion of: $*"
+    equal "$(bash "$T/complete.bash" "$script" "$@" 2>&1)" "$expected" offer
+}
+if command -v bash >/dev/null; then
+    offers 'compare conform ' orrery co
+    offers '--queue --quiet ' orrery run --qu
+    offers 'calendar heap ' orrery run quickstart --queue ''
+    offers 'event ' orrery run --check ev
+    offers 'quickstart ' orrery run quick
+    offers 'policies ' orrery list p
+    offers 'cost ' orrery explain cos
+    offers 'round-robin ' orrery conform round
+    offers 'h100-pcie h100-sxm ' orrery run quickstart --set cluster.gpu = h100
+    offers 'least-outstanding round-robin ' orrery run quickstart --set services.chat.routing =
+    offers 'a40 ' orrery calibrate --gpu a40
+    offers 'smallest_area.c ' orrery run quickstart --plugin smallest_area.c
+fi
 
 # $ORRERY_DATA goes before all else.
 mv "$T/prefix/share/orrery" "$T/data"
@@ -29,9 +102,10 @@ run 2 run quickstart
 run 3 list gpus
 err "$T/nowhere/configs/hardware: error: cannot list the GPUs of the catalog: No such file or directory; set ORRERY_DATA to"
 unset ORRERY_DATA
+mv "$T/data" "$T/prefix/share/orrery"
 
 # A program in its source tree knows where that is; the current directory goes before it.
-ORRERY=$root/${BUILD:-build/release}/orrery
+ORRERY=$root/$built/orrery
 run 0 list gpus
 mkdir -p configs/scenarios
 run 0 run quickstart --quiet # a "configs" without a catalog is somebody else's
@@ -45,4 +119,9 @@ mine      Nothing but jobs
 END
 run 0 run mine --json
 json '$.metrics."job.finished"' 1
+
+# And away again.
+last='make uninstall'
+(cd "$root" && env -u MAKEFLAGS -u MFLAGS make -s uninstall PREFIX="$T/prefix") || complain 'it failed'
+equal "$(find "$T/prefix" -type f | wc -l)" 0 'files left behind'
 finish
