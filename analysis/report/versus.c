@@ -29,7 +29,8 @@ int versus_read(const struct report_source *source, struct comparison *compariso
     if (only == NULL || how.dictionary == NULL) return SIM_E_NOMEM;
     for (size_t i = 0; i < options->n_metrics; i++) only[i] = options->metrics[i];
     how.only = options->n_metrics > 0 ? only : NULL;
-    return compare_groups(options->path, options->base, options->path, options->changed, &how, comparison, source->diag);
+    return compare_groups(options->path, options->base, options->path, options->changed, &how, comparison,
+                          source->diag);
 }
 
 void versus_sentence(const struct report_source *source, const struct comparison *comparison, struct text *text)
@@ -83,10 +84,11 @@ void versus_section(const struct report_source *source, const struct comparison 
                 source->options->changed);
     text_add(html, "</p>\n");
     for (size_t i = 0; i < comparison->n_remarks; i++) page_note(html, comparison->remarks[i]);
-    text_add(html, "<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">metric</th><th scope=\"col\" class=\"n\">base"
-                   "</th><th scope=\"col\" class=\"n\">new</th><th scope=\"col\" class=\"n\">change</th>"
-                   "<th scope=\"col\" class=\"n\">at least</th><th scope=\"col\" class=\"n\">at most</th>"
-                   "<th scope=\"col\">method</th><th scope=\"col\">verdict</th></tr></thead>\n<tbody>\n");
+    text_add(html,
+             "<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">metric</th><th scope=\"col\" class=\"n\">base"
+             "</th><th scope=\"col\" class=\"n\">new</th><th scope=\"col\" class=\"n\">change</th>"
+             "<th scope=\"col\" class=\"n\">at least</th><th scope=\"col\" class=\"n\">at most</th>"
+             "<th scope=\"col\">method</th><th scope=\"col\">verdict</th></tr></thead>\n<tbody>\n");
     for (size_t i = 0; i < comparison->n_rows; i++)
         if (comparison->rows[i].point == NULL) add_row(&comparison->rows[i], html);
     text_add(html, "</tbody></table></div>\n");
