@@ -68,10 +68,9 @@ static void run_without_memory(void)
     write_scenario(path);
     snprintf(database, sizeof database, "%s.db", path);
     torture((const char *const[]){"orrery", "run", path, "--json", NULL}, NULL);
-    torture((const char *const[]){"orrery", "run", path, "-o", database, NULL}, database);
     char file[320];
     snprintf(file, sizeof file, "%s.json", database);
-    torture((const char *const[]){"orrery", "run", path, "--timeline", file, NULL}, file);
+    torture((const char *const[]){"orrery", "run", path, "-o", database, "--timeline", file, NULL}, database);
     torture((const char *const[]){"orrery", "export", database, "job_waits", "-o", file, NULL}, NULL);
     torture((const char *const[]){"orrery", "export", database, "--list", NULL}, NULL);
 }
