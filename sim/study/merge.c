@@ -185,10 +185,14 @@ static struct copied table_at(int i)
 
 static const char copying[] = "merge the results";
 
-/* Statements that copy, of all files; prepared when they are first needed. */
+enum { MAX_ATTACHED = 10 }; /* SQLite's own limit */
+
+/* Statements that copy, of all files; prepared when they are first needed. Files that are attached to the output's
+ * connection are copied within SQLite, which takes a third of the time. */
 struct copier {
     const struct merge *merge;
     struct database *output;
+    bool is_attached;
     sqlite3_stmt *inserts[N_COPIED];
     sqlite3_stmt **selects; /* [input * N_COPIED + table] */
 };
@@ -210,6 +214,34 @@ static int prepare_select(struct copier *copier, size_t input, int i, struct dia
     snprintf(sql, sizeof sql, "SELECT * FROM %s WHERE %s = ?", table.name, table.key);
     return database_prepare(&copier->merge->inputs[input], sql, &copier->selects[input * N_COPIED + (size_t)i], copying,
                             diag);
+}
+
+static bool attach_all(const struct copier *copier)
+{
+    const struct merge *merge = copier->merge;
+    bool all = merge->n_inputs <= MAX_ATTACHED;
+    for (size_t i = 0; all && i < merge->n_inputs; i++) {
+        const char *path = merge->inputs[i].path;
+        char *sql = sqlite3_mprintf("ATTACH '%q%q' AS input%d", path[0] == '/' ? "" : "./", path, (int)i);
+        all = sql != NULL && sqlite3_exec(copier->output->handle, sql, NULL, NULL, NULL) == SQLITE_OK;
+        sqlite3_free(sql);
+    }
+    return all;
+}
+
+static int copy_attached(struct copier *copier, const struct merge_run *run, int i, struct diag *diag)
+{
+    sqlite3_stmt **copy = &copier->selects[run->input * N_COPIED + (size_t)i];
+    struct copied table = table_at(i);
+    char sql[128];
+    snprintf(sql, sizeof sql, "INSERT INTO main.%s SELECT * FROM input%zu.%s WHERE %s = ?", table.name, run->input,
+             table.name, table.key);
+    int code = *copy == NULL ? database_prepare(copier->output, sql, copy, copying, diag) : 0;
+    if (code != 0) return code;
+    sqlite3_bind_int64(*copy, 1, run->id);
+    if (sqlite3_step(*copy) != SQLITE_DONE) code = database_error(copier->output, copying, diag);
+    sqlite3_reset(*copy);
+    return code;
 }
 
 /* Rows come in the order of the key, or of the rowid through the index of the run: as they were written. */
@@ -238,9 +270,10 @@ static int copy_runs(const struct merge *merge, struct database *output, struct 
     struct copier copier = {.merge = merge, .output = output};
     copier.selects = mem_zalloc(merge->n_inputs * N_COPIED + 1, sizeof *copier.selects);
     int code = copier.selects != NULL ? 0 : fail_nomem(diag);
+    copier.is_attached = code == 0 && attach_all(&copier);
     for (size_t i = 0; code == 0 && i < merge->n_runs; i++)
         for (int table = 0; code == 0 && table < N_COPIED; table++)
-            code = copy_rows(&copier, &merge->runs[i], table, diag);
+            code = (copier.is_attached ? copy_attached : copy_rows)(&copier, &merge->runs[i], table, diag);
     for (int i = 0; i < N_COPIED; i++) sqlite3_finalize(copier.inserts[i]);
     for (size_t i = 0; copier.selects != NULL && i < merge->n_inputs * N_COPIED; i++)
         sqlite3_finalize(copier.selects[i]);

@@ -69,6 +69,12 @@ err 'SLURM_ARRAY_TASK_ID'
 run 2 sweep "$T/study.json" --shard 4/3 -o "$T/none.db"
 err "must be I/N with I from 1 to N, got '4/3'"
 
+# More of them than SQLite attaches.
+run 0 sweep "$T/study.json" -o "$T/two.db" --seeds 2 -q
+for i in 1 2 3 4 5 6 7 8 9 10 11 12; do run 0 sweep "$T/study.json" -o "$T/many$i.db" --shard $i/12 --seeds 2 -q; done
+run 0 merge "$T"/many*.db -o "$T/many.db"
+[ "$(content "$T/many.db")" = "$(content "$T/two.db")" ] || complain '12 shards give other rows'
+
 # Doubles that differ are no doubles.
 sqlite3 "$T/shard1.db" "update run set result_hash = 'x' where id = 4" ".backup $T/forged.db"
 run 2 merge "$T/shard1.db" "$T/all.db" -o "$T/none.db"
