@@ -12,6 +12,7 @@ const struct run_info store_run_info = {
     .scenario = "{\"until\": \"1d\", \"name\": \"l'été\"}",
     .scenario_hash = "00112233445566778899aabbccddeeff",
     .seed = 42,
+    .keep = KEEP_ROWS,
     .policies = "batching=vllm-v0 routing=jsq",
     .oracle = "",
     .platform = "linux x86_64",
@@ -117,7 +118,7 @@ static int put_small(const struct sink *sink, struct rng *rng, int64_t id)
     if (code == 0 && sink->detail != NULL) code = sink->detail(sink->context, &detail);
     if (code == 0 && sink->sample != NULL) code = sink->sample(sink->context, &sample);
     if (code == 0) code = sink->warning(sink->context, &warning);
-    if (code == 0) code = sink->histogram(sink->context, &histogram);
+    if (code == 0 && sink->histogram != NULL) code = sink->histogram(sink->context, &histogram);
     return code != 0 ? code : sink->metric(sink->context, &metric);
 }
 

@@ -93,8 +93,9 @@ static void note_start(struct recording *recording)
     recording->started_s = clock_wall_s();
 }
 
-static const enum results_keep keeps[] = {[SCENARIO_KEEP_ROWS] = KEEP_ROWS,
-                                          [SCENARIO_KEEP_METRICS] = KEEP_METRICS,
+static const enum results_keep keeps[] = {[SCENARIO_KEEP_METRICS] = KEEP_METRICS,
+                                          [SCENARIO_KEEP_CURVES] = KEEP_CURVES,
+                                          [SCENARIO_KEEP_ROWS] = KEEP_ROWS,
                                           [SCENARIO_KEEP_DECISIONS] = KEEP_DECISIONS};
 
 int recording_begin(struct recording *recording, const struct recording_place *place, const struct setup *setup,

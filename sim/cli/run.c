@@ -17,7 +17,7 @@ struct run_options {
     bool json, quiet, dump_config, single_step, strict_domain, resume;
 };
 
-static const char *const keeps[] = {"scenario", "rows", "metrics", "decisions", NULL};
+static const char *const keeps[] = {"scenario", "metrics", "curves", "rows", "decisions", NULL};
 static const char *const queues[] = {"calendar", "heap", NULL};
 static const char *const checks[] = {"end", "event", NULL};
 
@@ -31,8 +31,8 @@ static const struct option run_options[] = {
     {NULL, "dump-config", 0, OPTION_FLAG, AT(dump_config), NULL, NULL, "print the resolved scenario and stop"},
     {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "DB", NULL,
      "add the run to this results database (SQLite)"},
-    {NULL, "keep", 0, OPTION_CHOICE, AT(keep), "rows|metrics|decisions", keeps,
-     "rows of all requests and jobs; metrics only; or rows with every decision"},
+    {NULL, "keep", 0, OPTION_CHOICE, AT(keep), "metrics|curves|rows|decisions", keeps,
+     "only metrics; with distributions and time series; with rows of requests and jobs; all"},
     {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL, "first remove runs that a killed process left open"},
     {NULL, "timeline", 0, OPTION_TEXT, AT(timeline), "FILE.json[.gz]", NULL,
      "what replicas, requests, jobs did when, for ui.perfetto.dev"},

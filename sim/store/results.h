@@ -33,8 +33,9 @@ struct study_info {
     const char *name, *question, *definition, *hash;
 };
 
-/* metrics: no request, job, placement, sample and decision rows; decisions: also those that every request brings. */
-enum results_keep { KEEP_ROWS, KEEP_METRICS, KEEP_DECISIONS };
+/* Each keeps more than the one before: metrics and warnings; curves, which are histograms and samples; the rows of requests,
+ * jobs, placements and what policies did to them; and the decisions that every request brings. */
+enum results_keep { KEEP_METRICS, KEEP_CURVES, KEEP_ROWS, KEEP_DECISIONS };
 
 /* One thing that a study varies, as in --set. */
 struct run_param {

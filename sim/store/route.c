@@ -18,14 +18,17 @@ SINK_FUNCTION(placement, TABLE_PLACEMENT)
 
 struct sink route_sink(struct route *route, enum results_keep keep)
 {
-    struct sink sink = {.context = route, .histogram = put_histogram, .warning = put_warning, .metric = put_metric};
-    if (keep == KEEP_DECISIONS) sink.detail = put_decision;
-    if (keep != KEEP_METRICS) {
+    struct sink sink = {.context = route, .warning = put_warning, .metric = put_metric};
+    if (keep >= KEEP_CURVES) {
+        sink.histogram = put_histogram;
+        sink.sample = put_sample;
+    }
+    if (keep >= KEEP_ROWS) {
         sink.request = put_request;
         sink.job = put_job;
-        sink.sample = put_sample;
         sink.decision = put_decision;
         sink.placement = put_placement;
     }
+    if (keep >= KEEP_DECISIONS) sink.detail = put_decision;
     return sink;
 }

@@ -23,7 +23,7 @@ struct study_source {
 
 static const char *const known_keys[] = {"name", "question", "scenario", "set",    "axes", "seeds",
                                          "keep", "show",     "pareto",   "search", NULL};
-static const char *const keeps[] = {"metrics", "rows", "decisions", NULL};
+static const char *const keeps[] = {"metrics", "curves", "rows", "decisions", NULL};
 
 /* --- Reading --- */
 

@@ -8,7 +8,7 @@
  *                { "zip": { "services.chat.llm": [...], "services.chat.tensor_parallel": [...] } },
  *                { "sample": "sobol", "n": 64, "ranges": { "a.b": { "from": 1, "to": 9, "scale": "log" } } } ],
  *     "seeds": 5,                                     // 1 .. 5, or a list; without it seed 1
- *     "keep":  "metrics",                             // or "rows", "decisions"
+ *     "keep":  "metrics",                             // or "curves", "rows", "decisions"
  *     "show":  ["request.ttft_s.p99"],                // in the table at the end
  *     "pareto": ["request.ttft_s.p99", "cluster.gpus"],
  *     "search": { ... } }                             // search.h
@@ -40,7 +40,7 @@ struct study {
     const char *name, *question;
     const char *scenario;   /* as it was found: a path, or the name of a scenario that comes with the program */
     const char *directory;  /* that relative paths on the axes start from */
-    const char *keep;       /* "metrics", "rows", "decisions" */
+    const char *keep;       /* "metrics", "curves", "rows", "decisions" */
     const char *definition; /* the study as JSON, with "extends" resolved and overlays in it; it parses to the same runs */
     char hash[HASH_HEX_CHARS];
     size_t n_points, n_seeds, n_runs; /* n_runs = n_points * n_seeds; a search adds its own as it goes */

@@ -2,7 +2,7 @@
 
 #include "sim/world/policy.h"
 
-static const char *const keep_names[] = {"rows", "metrics", "decisions", NULL};
+static const char *const keep_names[] = {"metrics", "curves", "rows", "decisions", NULL};
 
 #define FIELD(name) offsetof(struct scenario, name)
 const struct config_field scenario_fields[] = {
@@ -20,7 +20,7 @@ const struct config_field scenario_fields[] = {
     {.name = "until", .kind = CONFIG_TIME, .offset = FIELD(until_ns), .value = "0s", .min = 0, .max = 9e9,
      .help = "end of the run; 0s: when everything that arrived has finished"},
     {.name = "keep", .kind = CONFIG_CHOICE, .offset = FIELD(keep), .value = "rows", .choices = keep_names,
-     .help = "rows: one row per request and job; metrics: only sums and percentiles; decisions: also each request's"},
+     .help = "metrics only; curves: distributions and time series, too; rows of requests and jobs; all their decisions"},
     {.name = "sample", .kind = CONFIG_SECTION, .offset = FIELD(sample), .fields = sample_config_fields,
      .help = "time series of queues, batches, KV cache and GPUs"},
     {0}};

@@ -9,7 +9,7 @@
 #include "sim/world/sampler.h"
 #include "sim/world/service.h"
 
-enum scenario_keep { SCENARIO_KEEP_ROWS, SCENARIO_KEEP_METRICS, SCENARIO_KEEP_DECISIONS };
+enum scenario_keep { SCENARIO_KEEP_METRICS, SCENARIO_KEEP_CURVES, SCENARIO_KEEP_ROWS, SCENARIO_KEEP_DECISIONS };
 
 struct scenario {
     const char *name;

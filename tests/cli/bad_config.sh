@@ -51,7 +51,7 @@ rejected "@:4:14: error: duplicate key 'seed'; the one before is at @:4:3"
 scenario '"seed": 1,'
 rejected "@:5:1: error: expected a key, got '}'; remove the comma before it"
 scenario '"keep": "everything"'
-rejected "@:4:11: error: unknown keep 'everything'; known: 'rows', 'metrics', 'decisions'"
+rejected "@:4:11: error: unknown keep 'everything'; known: 'metrics', 'curves', 'rows', 'decisions'"
 scenario '"cluster": 3'
 rejected "@:4:3: error: duplicate key 'cluster'; the one before is at @:1:3"
 

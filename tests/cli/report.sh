@@ -17,10 +17,10 @@ run 0 report "$T/r.db:1"
 cmp -s "$T/out" "$T/mixed.html" || complain 'another page on standard output'
 
 # Sums only, jobs only, and another run of the same file.
-run 0 run "$T/mixed.json" --keep metrics -o "$T/r.db" --name sums
+run 0 run "$T/mixed.json" --keep curves -o "$T/r.db" --name sums
 run 0 report "$T/r.db" -o "$T/sums.html"
 holds "$T/sums.html" '<h1>sums</h1>'
-holds "$T/sums.html" 'The run kept no time series'
+holds "$T/sums.html" 'Waiting'
 holds "$T/sums.html" 'Time to first token'
 run 0 run philly-cluster -o "$T/jobs.db"
 run 0 report "$T/jobs.db" -o "$T/jobs.html"

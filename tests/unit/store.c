@@ -323,7 +323,8 @@ static void tampering_changes_the_rehash(void)
     }
 }
 
-static void keeping_metrics_leaves_the_large_tables_empty(void)
+/* `keep` gives so many metrics and warnings, histogram buckets and samples, and none of the large tables. */
+static void check_kept(enum results_keep keep, const char *small, const char *large)
 {
     const char *path = fresh_path();
     struct diag diag;
@@ -331,25 +332,31 @@ static void keeping_metrics_leaves_the_large_tables_empty(void)
     struct run_info info = store_run_info;
     int64_t run_id;
     char hash[HASH_HEX_CHARS], again[HASH_HEX_CHARS];
-    info.keep = KEEP_METRICS;
+    info.keep = keep;
     diag_init(&diag);
     MUST(results_open(path, &inline_writer, &results, &diag) == 0);
     MUST(results_begin_run(results, &info, &run_id, &diag) == 0);
     struct sink sink = results_sink(results);
-    CHECK(sink.request == NULL && sink.job == NULL && sink.sample == NULL && sink.decision == NULL);
-    CHECK(sink.placement == NULL && sink.detail == NULL && sink.batch == NULL);
+    CHECK(sink.detail == NULL && sink.batch == NULL && (keep == KEEP_METRICS) == (sink.sample == NULL));
     CHECK_EQ_INT(store_put_rows(&sink, 70, 1), 0);
     CHECK_EQ_INT(results_end_run(results, &store_run_end, hash, &diag), 0);
     results_close(results);
     CHECK_EQ_STR(store_query(path, "SELECT (SELECT count(*) FROM request) + (SELECT count(*) FROM job) + "
-                                   "(SELECT count(*) FROM sample) + (SELECT count(*) FROM decision)"),
-                 "0");
-    CHECK_EQ_STR(store_query(path, "SELECT (SELECT count(*) FROM metric) || ' ' || (SELECT count(*) FROM histogram) || "
-                                   "' ' || (SELECT count(*) FROM warning)"),
-                 "10 10 10");
+                                   "(SELECT count(*) FROM placement) + (SELECT count(*) FROM decision)"),
+                 large);
+    CHECK_EQ_STR(store_query(path, "SELECT (SELECT count(*) FROM metric) || ' ' || (SELECT count(*) FROM warning) || ' ' || "
+                                   "(SELECT count(*) FROM histogram) || ' ' || (SELECT count(*) FROM sample)"),
+                 small);
     CHECK_EQ_INT(results_rehash(path, 1, again, &diag), 0);
     CHECK_EQ_STR(again, hash);
     check_no_errors(&diag);
+}
+
+static void what_is_kept_follows_the_level(void)
+{
+    check_kept(KEEP_METRICS, "10 10 0 0", "0");
+    check_kept(KEEP_CURVES, "10 10 10 10", "0");
+    check_kept(KEEP_ROWS, "10 10 10 10", "118");
 }
 
 static void details_are_decisions_for_those_who_keep_them(void)
@@ -497,7 +504,7 @@ TEST_SUITE(store)
     TEST(runs_are_appended_and_repeat_their_hash);
     TEST(several_runs_go_through_one_opening);
     TEST(tampering_changes_the_rehash);
-    TEST(keeping_metrics_leaves_the_large_tables_empty);
+    TEST(what_is_kept_follows_the_level);
     TEST(texts_longer_than_a_block_are_stored);
     TEST(details_are_decisions_for_those_who_keep_them);
     TEST(hash_of_given_rows_stays);
