@@ -20,7 +20,7 @@ cmp -s "$T/out" "$T/mixed.html" || complain 'another page on standard output'
 run 0 run "$T/mixed.json" --keep curves -o "$T/r.db" --name sums
 run 0 report "$T/r.db" -o "$T/sums.html"
 holds "$T/sums.html" '<h1>sums</h1>'
-holds "$T/sums.html" 'Waiting'
+holds "$T/sums.html" 'Requests waiting, per replica'
 holds "$T/sums.html" 'Time to first token'
 run 0 run philly-cluster -o "$T/jobs.db"
 run 0 report "$T/jobs.db" -o "$T/jobs.html"

@@ -344,8 +344,9 @@ static void check_kept(enum results_keep keep, const char *small, const char *la
     CHECK_EQ_STR(store_query(path, "SELECT (SELECT count(*) FROM request) + (SELECT count(*) FROM job) + "
                                    "(SELECT count(*) FROM placement) + (SELECT count(*) FROM decision)"),
                  large);
-    CHECK_EQ_STR(store_query(path, "SELECT (SELECT count(*) FROM metric) || ' ' || (SELECT count(*) FROM warning) || ' ' || "
-                                   "(SELECT count(*) FROM histogram) || ' ' || (SELECT count(*) FROM sample)"),
+    CHECK_EQ_STR(store_query(path,
+                             "SELECT (SELECT count(*) FROM metric) || ' ' || (SELECT count(*) FROM warning) || ' ' || "
+                             "(SELECT count(*) FROM histogram) || ' ' || (SELECT count(*) FROM sample)"),
                  small);
     CHECK_EQ_INT(results_rehash(path, 1, again, &diag), 0);
     CHECK_EQ_STR(again, hash);
