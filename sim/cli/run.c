@@ -32,7 +32,7 @@ static const struct option run_options[] = {
     {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "DB", NULL,
      "add the run to this results database (SQLite)"},
     {NULL, "keep", 0, OPTION_CHOICE, AT(keep), "metrics|curves|rows|decisions", keeps,
-     "only metrics; with distributions and time series; with rows of requests and jobs; all"},
+     "metrics; also time series; also rows; also all decisions"},
     {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL, "first remove runs that a killed process left open"},
     {NULL, "timeline", 0, OPTION_TEXT, AT(timeline), "FILE.json[.gz]", NULL,
      "what replicas, requests, jobs did when, for ui.perfetto.dev"},

@@ -288,6 +288,7 @@ static int why(struct cli *cli, const struct cli_call *call)
 }
 
 const struct verb verb_why = {
+    .takes_plugins = true,
     .name = "why",
     .summary = "the life of one request or job: what happened to it, and why",
     .usage = "RESULTS[:RUN] request|job ID [--service NAME] [--json]",

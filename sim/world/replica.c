@@ -109,6 +109,7 @@ static void count_busy(struct replica *replica, sim_ns begin, sim_ns end)
 /* Tells of the part of the run from the boundary `counted` on. */
 static int tell_decode(const struct replica *replica, int64_t counted, int64_t n, sim_ns end_ns)
 {
+    if (replica->env->on_batch == NULL) return 0;
     struct replica_batch batch = {.start_ns = run_clock_boundary_ns(&replica->clock, counted),
                                   .end_ns = end_ns,
                                   .iterations = n,
@@ -119,6 +120,7 @@ static int tell_decode(const struct replica *replica, int64_t counted, int64_t n
 static int tell_prefill(const struct replica *replica, int64_t n, sim_ns end_ns)
 {
     const struct batch_plan *plan = &replica->plan;
+    if (replica->env->on_batch == NULL) return 0;
     struct replica_batch batch = {.start_ns = replica->clock.anchor_ns,
                                   .end_ns = end_ns,
                                   .iterations = n,

@@ -48,7 +48,7 @@ struct replica_env {
     /* Before a prompt's next piece is processed; free_blocks: those left by the pieces before it. NULL: nobody asks. */
     int (*on_prefill)(const struct replica *replica, const struct batch_prefill *prefill, int64_t free_blocks,
                       sim_ns now);
-    int (*on_batch)(const struct replica *replica, const struct replica_batch *batch);
+    int (*on_batch)(const struct replica *replica, const struct replica_batch *batch); /* NULL: nobody asks */
 };
 
 struct replica_counts {

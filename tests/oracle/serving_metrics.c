@@ -24,7 +24,7 @@ static struct bed_rows *run(int n_requests, const char *const *sets)
     for (int i = 0; i < n_requests; i++) fprintf(file, "%d,160,11\n", i);
     fclose(file);
     snprintf(text, sizeof text, scenario, path);
-    return bed_run(text, &(struct bed_options){.sets = sets, .check = true});
+    return bed_run(text, &(struct bed_options){.sets = sets, .check = true, .no_detail = true});
 }
 
 static void check_metric(const struct bed_rows *rows, const char *name, double expected)
@@ -133,7 +133,7 @@ static void a_crowd_that_is_rejected_delays_nobody(void)
     fprintf(file, "1,100,5\n");
     fclose(file);
     snprintf(text, sizeof text, scenario, path);
-    struct bed_rows *rows = bed_run(text, &(struct bed_options){.sets = sets, .check = true});
+    struct bed_rows *rows = bed_run(text, &(struct bed_options){.sets = sets, .check = true, .no_detail = true});
     MUST(rows->code == 0);
     check_metric(rows, "request.rejected", 500);
     CHECK(bed_request(rows, 501)->queue_s < 0.1);
@@ -152,7 +152,7 @@ static void one_that_preempts_itself_comes_back(void)
     fprintf(file, "arrival_s,prompt_tokens,output_tokens\n0,16,144\n100,16,1\n");
     fclose(file);
     snprintf(text, sizeof text, scenario, path);
-    struct bed_rows *rows = bed_run(text, &(struct bed_options){.sets = sets, .check = true});
+    struct bed_rows *rows = bed_run(text, &(struct bed_options){.sets = sets, .check = true, .no_detail = true});
     MUST(rows->code == 0);
     check_metric(rows, "request.finished", 2);
     CHECK(bed_metric(rows, "request.preemptions.sum") >= 1);
