@@ -101,7 +101,7 @@ $(B)/%.o: %.c $(B)/flags | build/deps.ok
 
 $(B)/sim/cli/version.o: DEFINES = -DORRERY_COMMIT='"$(GIT_COMMIT)"'
 $(B)/sim/cli/version.o: $(B)/commit
-$(B)/sim/cli/paths.o: DEFINES = -DORRERY_PREFIX='"$(PREFIX)"'
+$(B)/sim/cli/paths.o: DEFINES = -DORRERY_PREFIX='"$(TO)"'
 $(B)/sim/cli/paths.o: $(B)/prefix
 
 # The style sheet and the script of reports: each line becomes a string.
@@ -117,7 +117,7 @@ $(B)/sources: FORCE
 $(B)/commit: FORCE
 	$(call keep,$(GIT_COMMIT))
 $(B)/prefix: FORCE
-	$(call keep,$(PREFIX))
+	$(call keep,$(TO))
 FORCE:
 
 ## make deps       install what is missing (as root), else print the one command to type
@@ -234,35 +234,39 @@ engine-%: build/orrery FORCE
 accuracy:
 	@analysis/calibrate/accuracy.sh README.md
 
-# Headers for policies keep their paths below include/orrery, since they name each other by these.
-INSTALLED := $(DESTDIR)$(PREFIX)
+# Headers for policies keep their paths below include/orrery, since they name each other by these. Paths may hold blanks, so
+# the functions of make, which take lists apart at blanks, stay away from them.
+TO := $(if $(filter /%,$(firstword $(PREFIX))),$(PREFIX),$(CURDIR)/$(PREFIX))
+INSTALLED := $(DESTDIR)$(TO)
 PKG_CONFIG := $(INSTALLED)/lib/pkgconfig/orrery.pc
 MANUAL := $(INSTALLED)/share/man/man1/orrery.1
 COMPLETION := $(INSTALLED)/share/bash-completion/completions/orrery
 POLICY_ABI := $(shell sed -n 's/^enum { POLICY_ABI = \([0-9]*\) };/\1/p' sim/world/policy.h)
 VERSION = $(shell $(B)/orrery --version | cut -d' ' -f2)
+EXAMPLES := $(wildcard $(addprefix policies/examples/,Makefile *.c *.json *.sql))
 
 ## make install    PREFIX/bin/orrery, its data, headers for policies, pkg-config file, manual page, completion for bash
 install: $(B)/orrery
 	@$(MAKE) --no-print-directory install-files
 install-files:
-	install -D $(B)/orrery $(INSTALLED)/bin/orrery
-	mkdir -p $(INSTALLED)/share/orrery/traces $(dir $(PKG_CONFIG) $(MANUAL) $(COMPLETION))
-	cp -r configs $(INSTALLED)/share/orrery/
-	mkdir -p $(INSTALLED)/share/orrery/analysis
-	cp -r analysis/sql $(INSTALLED)/share/orrery/analysis/
-	cp -r traces/samples $(INSTALLED)/share/orrery/traces/
-	for header in $(POLICY_HEADERS); do install -D -m 644 $$header $(INSTALLED)/include/orrery/$$header || exit 1; done
-	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include/orrery' 'abi=$(POLICY_ABI)' '' 'Name: orrery' \
+	install -D '$(B)/orrery' '$(INSTALLED)/bin/orrery'
+	mkdir -p '$(INSTALLED)/share/orrery/traces' '$(INSTALLED)/share/orrery/analysis'
+	cp -r configs '$(INSTALLED)/share/orrery/'
+	cp -r analysis/sql '$(INSTALLED)/share/orrery/analysis/'
+	cp -r traces/samples '$(INSTALLED)/share/orrery/traces/'
+	for file in policies/README.md $(EXAMPLES); do install -D -m 644 $$file '$(INSTALLED)'/share/orrery/$$file || exit 1; done
+	for header in $(POLICY_HEADERS); do install -D -m 644 $$header '$(INSTALLED)'/include/orrery/$$header || exit 1; done
+	mkdir -p '$(INSTALLED)/lib/pkgconfig' '$(INSTALLED)/share/man/man1' '$(INSTALLED)/share/bash-completion/completions'
+	printf '%s\n' 'prefix=$(TO)' 'includedir=$${prefix}/include/orrery' 'abi=$(POLICY_ABI)' '' 'Name: orrery' \
 	    'Description: Policies for the Orrery simulator of GPU datacenters' 'Version: $(VERSION)' \
-	    'Cflags: -I$${includedir}' 'Libs:' >$(PKG_CONFIG)
-	$(B)/orrery help --man >$(MANUAL)
-	$(B)/orrery help --bash >$(COMPLETION)
+	    'Cflags: -I"$${includedir}"' 'Libs:' >'$(PKG_CONFIG)'
+	'$(B)/orrery' help --man >'$(MANUAL)'
+	'$(B)/orrery' help --bash >'$(COMPLETION)'
 
 ## make uninstall  take all of that away again
 uninstall:
-	rm -f $(INSTALLED)/bin/orrery $(PKG_CONFIG) $(MANUAL) $(COMPLETION)
-	rm -rf $(INSTALLED)/share/orrery $(INSTALLED)/include/orrery
+	rm -f '$(INSTALLED)/bin/orrery' '$(PKG_CONFIG)' '$(MANUAL)' '$(COMPLETION)'
+	rm -rf '$(INSTALLED)/share/orrery' '$(INSTALLED)/include/orrery'
 
 ## make clean      remove build/
 clean:

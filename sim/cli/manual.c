@@ -145,7 +145,7 @@ static void bash_values(FILE *out, const struct verb *verb, const struct option 
         if (option->letter != 0) fprintf(out, "|%s:-%c", verb->name, option->letter);
         any = true;
     }
-    if (any) fputs(") COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n", out);
+    if (any) fputs(") _orrery_files; return ;;\n", out);
 }
 
 static void bash_verb(FILE *out, const struct verb *verb, const struct option *table)
@@ -176,6 +176,14 @@ static const char bash_head[] =
     "_orrery_list() { orrery list \"$1\" 2>/dev/null | awk 'NR > 1 { print $1 }'; }\n"
     "_orrery_policies() { orrery list policies 2>/dev/null | awk -v family=\"$1\" 'NR > 1 && (family == \"\" || $1 == family) { print $2 }'; }\n"
     "\n"
+    "# Offer those of the words that begin like the one under the cursor, and files likewise; one per line, since names may\n"
+    "# hold blanks. What is under the cursor is still quoted as it was typed.\n"
+    "_orrery_offer() { mapfile -t COMPREPLY < <(compgen -W \"$1\" -- \"$cur\"); }\n"
+    "_orrery_files() {\n"
+    "    local word=${cur#[\\\"\\']}\n"
+    "    mapfile -t -O \"${#COMPREPLY[@]}\" COMPREPLY < <(compgen -f -- \"${word//\\\\/}\")\n"
+    "}\n"
+    "\n"
     "# What a value of --set may be, by its key.\n"
     "_orrery_set() {\n"
     "    case $1 in\n"
@@ -193,24 +201,25 @@ static const char bash_head[] =
     "    COMPREPLY=()\n"
     "    if ((COMP_CWORD == 1)); then\n";
 
-static const char bash_set[] =
-    "    # The shell takes KEY=VALUE apart at the '='.\n"
-    "    if [[ $cur == = ]]; then\n"
-    "        COMPREPLY=($(compgen -W \"$(_orrery_set \"$prev\")\" -- ''))\n"
-    "        return\n"
-    "    elif [[ $prev == = ]]; then\n"
-    "        COMPREPLY=($(compgen -W \"$(_orrery_set \"${COMP_WORDS[COMP_CWORD - 2]}\")\" -- \"$cur\"))\n"
-    "        return\n"
-    "    elif [[ $prev == --set || $prev == -s ]]; then\n"
-    "        return\n"
-    "    fi\n"
-    "    case $verb:$prev in\n";
+static const char bash_set[] = "    # The shell takes KEY=VALUE apart at the '='.\n"
+                               "    if [[ $cur == = ]]; then\n"
+                               "        cur=\n"
+                               "        _orrery_offer \"$(_orrery_set \"$prev\")\"\n"
+                               "        return\n"
+                               "    elif [[ $prev == = ]]; then\n"
+                               "        _orrery_offer \"$(_orrery_set \"${COMP_WORDS[COMP_CWORD - 2]}\")\"\n"
+                               "        return\n"
+                               "    elif [[ $prev == --set || $prev == -s ]]; then\n"
+                               "        return\n"
+                               "    fi\n"
+                               "    case $verb:$prev in\n";
 
 static const char bash_tail[] = "    esac\n"
                                 "    if [[ $cur == -* ]]; then\n"
-                                "        COMPREPLY=($(compgen -W \"$options\" -- \"$cur\"))\n"
+                                "        _orrery_offer \"$options\"\n"
                                 "    else\n"
-                                "        COMPREPLY=($(compgen -W \"$words\" -- \"$cur\") $(compgen -f -- \"$cur\"))\n"
+                                "        _orrery_offer \"$words\"\n"
+                                "        _orrery_files\n"
                                 "    fi\n"
                                 "}\n"
                                 "complete -o filenames -F _orrery orrery\n";
@@ -220,16 +229,15 @@ void manual_bash(FILE *out)
     size_t n;
     const struct verb *const *verbs = cli_verbs(&n);
     fputs(bash_head, out);
-    fputs("        COMPREPLY=($(compgen -W '", out);
+    fputs("        _orrery_offer '", out);
     for (size_t i = 0; i < n; i++) fprintf(out, "%s ", verbs[i]->name);
-    fputs("--help --version' -- \"$cur\"))\n        return\n    fi\n", out);
+    fputs("--help --version'\n        return\n    fi\n", out);
     fputs(bash_set, out);
     bash_each(out, bash_choices);
     bash_each(out, bash_values);
-    fputs(
-        "    esac\n    if [[ -n $words ]]; then\n        COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n        return\n    fi\n"
-        "    case $verb in\n",
-        out);
+    fputs("    esac\n    if [[ -n $words ]]; then\n        _orrery_offer \"$words\"\n        return\n    fi\n"
+          "    case $verb in\n",
+          out);
     bash_each(out, bash_verb);
     fputs(bash_tail, out);
 }

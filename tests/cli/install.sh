@@ -6,9 +6,35 @@
 root=$PWD
 built=${BUILD:-build/release}
 last='make install'
-env -u MAKEFLAGS -u MFLAGS make -s install-files B="$built" PREFIX="$T/prefix" >"$T/make" 2>&1 || { complain 'it failed'; cat "$T/make"; }
-cp -r policies/examples "$T/elsewhere"
-rm -f "$T"/elsewhere/*.so
+install_into() { # PREFIX
+    env -u MAKEFLAGS -u MFLAGS make -s install-files B="$built" PREFIX="$1" >"$T/make" 2>&1 ||
+        { complain 'it failed'; cat "$T/make"; }
+}
+install_into "$T/prefix"
+
+# A prefix with blanks, and one that is relative to here.
+install_into "$T/with a blank"
+[ -x "$T/with a blank/bin/orrery" ] || complain 'there is no program below a prefix with blanks'
+"$T/with a blank/bin/orrery" list scenarios >"$T/out" || complain 'it does not run below a prefix with blanks'
+out quickstart
+if command -v pkg-config >/dev/null; then
+    last='a policy built against headers below a prefix with blanks'
+    cp -r "$T/with a blank/share/orrery/policies/examples" "$T/blanks"
+    PKG_CONFIG_PATH="$T/with a blank/lib/pkgconfig" make -s -C "$T/blanks" >"$T/make" 2>&1 || { complain 'it failed'; cat "$T/make"; }
+    [ -f "$T/blanks/smallest_area.so" ] || complain 'there is none'
+fi
+last='make uninstall'
+env -u MAKEFLAGS -u MFLAGS make -s uninstall PREFIX="$T/with a blank" || complain 'it failed'
+equal "$(find "$T/with a blank" -type f | wc -l)" 0 'files left behind'
+last='make install with a relative prefix'
+relative=build/prefix.$$
+install_into "$relative"
+holds "$relative/lib/pkgconfig/orrery.pc" "prefix=$root/$relative"
+rm -rf "$relative"
+
+last='share/orrery/policies/examples'
+diff -r -x '*.so' policies/examples "$T/prefix/share/orrery/policies/examples" || complain 'not what is in the sources'
+cp -r "$T/prefix/share/orrery/policies/examples" "$T/elsewhere"
 cd "$T/elsewhere" || exit 1
 ORRERY=$T/prefix/bin/orrery
 PATH=$T/prefix/bin:$PATH
@@ -68,7 +94,7 @@ shift
 COMP_WORDS=("$@")
 COMP_CWORD=$(($# - 1))
 _orrery
-printf '%s\n' "${COMPREPLY[@]}" | LC_ALL=C sort | tr '\n' ' '
+printf '%s\n' "${COMPREPLY[@]// /_}" | LC_ALL=C sort | tr '\n' ' '
 END
 offers() { # EXPECTED WORD...
     expected=$1
@@ -89,6 +115,11 @@ if command -v bash >/dev/null; then
     offers 'least-outstanding round-robin ' orrery run quickstart --set services.chat.routing =
     offers 'a40 ' orrery calibrate --gpu a40
     offers 'smallest_area.c ' orrery run quickstart --plugin smallest_area.c
+    mkdir blanks
+    touch 'blanks/my first.json' 'blanks/my second.json'
+    offers 'blanks/my_first.json blanks/my_second.json ' orrery run blanks/my
+    offers 'blanks/my_first.json ' orrery compare 'blanks/my\ f'
+    offers 'blanks/my_first.json ' orrery run -o "'blanks/my f"
 fi
 
 # $ORRERY_DATA goes before all else.
