@@ -94,10 +94,12 @@ static int on_decision(void *context, const struct decision_row *row)
     rows->decisions = grow(rows->decisions, rows->n_decisions, sizeof *rows->decisions);
     struct bed_decision *copy = &rows->decisions[rows->n_decisions++];
     *copy = (struct bed_decision){.t_s = row->t_s, .subject = row->subject};
+    snprintf(copy->service, sizeof copy->service, "%s", row->service);
     snprintf(copy->policy, sizeof copy->policy, "%s", row->policy);
     snprintf(copy->action, sizeof copy->action, "%s", row->action);
     snprintf(copy->reason, sizeof copy->reason, "%s", row->reason);
     hash_f64(rows->hash, row->t_s);
+    hash_text(rows->hash, row->service);
     hash_text(rows->hash, row->policy);
     hash_text(rows->hash, row->action);
     hash_i64(rows->hash, row->subject);

@@ -27,7 +27,7 @@ struct bed_metric {
 
 struct bed_decision {
     double t_s;
-    char policy[32], action[16], reason[192];
+    char service[16], policy[32], action[16], reason[192];
     int64_t subject;
 };
 

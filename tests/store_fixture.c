@@ -93,6 +93,7 @@ static int put_decision(const struct sink *sink, struct rng *rng, int64_t id)
     char reason[64];
     snprintf(reason, sizeof reason, "job %d waits for %d GPUs", (int)id, (int)rng_below(rng, 8));
     struct decision_row row = {.t_s = random_real(rng),
+                               .service = random_text(rng),
                                .policy = random_text(rng),
                                .action = random_text(rng),
                                .subject = id,
@@ -113,7 +114,8 @@ static int put_small(const struct sink *sink, struct rng *rng, int64_t id)
                                       .gpus = random_integer(rng),
                                       .start_s = random_real(rng),
                                       .end_s = random_real(rng)};
-    struct decision_row detail = {random_real(rng), random_text(rng), random_text(rng), id, random_text(rng)};
+    struct decision_row detail = {random_real(rng), random_text(rng), random_text(rng), random_text(rng), id,
+                                  random_text(rng)};
     int code = sink->placement != NULL ? sink->placement(sink->context, &placement) : 0;
     if (code == 0 && sink->detail != NULL) code = sink->detail(sink->context, &detail);
     if (code == 0 && sink->sample != NULL) code = sink->sample(sink->context, &sample);

@@ -299,6 +299,8 @@ static int read_log(const struct reading *reading)
     if (code == 0) code = hash_chars(text.chars != NULL ? text.chars : "", text.length, hash);
     if (code == 0 && (strcmp(hash, reading->log_hash) != 0 || text.length < head))
         code = fail_log(reading, "the log of decisions is not the one that belongs to the baseline");
+    if (code == 0 && memcmp(text.chars, decision_log_header, head) != 0)
+        code = fail_log(reading, "the log of decisions has other columns than those of this version");
     if (code == 0) {
         char *copy = arena_alloc(reading->arena, text.length - head + 1);
         if (copy == NULL)

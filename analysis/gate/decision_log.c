@@ -6,9 +6,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { N_FIELDS = 6 };
+enum { N_FIELDS = 7 };
 
-const char decision_log_header[] = "scenario,t_s,policy,action,subject,reason\n";
+const char decision_log_header[] = "scenario,t_s,service,policy,action,subject,reason\n";
 
 static void add_field(struct text *lines, const char *field, char end)
 {
@@ -28,6 +28,7 @@ void decision_log_add(struct text *lines, const char *scenario, const struct dec
     add_field(lines, scenario, ',');
     text_json_number(lines, row->t_s);
     text_add(lines, ",");
+    add_field(lines, row->service, ',');
     add_field(lines, row->policy, ',');
     add_field(lines, row->action, ',');
     text_printf(lines, "%" PRId64 ",", row->subject);
@@ -76,7 +77,8 @@ static bool same_row(const struct csv *a, const struct csv *b, size_t first)
 
 static int copy_row(const struct csv *csv, struct arena *arena, struct decision_line *line)
 {
-    const char **const texts[] = {&line->t_s, &line->policy, &line->action, &line->subject, &line->reason};
+    const char **const texts[] = {&line->t_s,    &line->service, &line->policy,
+                                  &line->action, &line->subject, &line->reason};
     const struct csv_field *fields = csv_fields(csv);
     for (size_t i = 0; i + 1 < N_FIELDS; i++) {
         char *copy = arena_alloc(arena, fields[i + 1].n_chars + 1);
@@ -129,7 +131,7 @@ static int note_parting(const struct pair *pair, struct arena *arena, struct par
     return code == 0 && pair->has_now ? copy_row(pair->now, arena, &parting->now) : code;
 }
 
-enum { FIELD_TIME = 1, FIELD_POLICY = 2 }; /* the first one is the scenario's name */
+enum { FIELD_TIME = 1, FIELD_SERVICE = 2 }; /* the first one is the scenario's name */
 
 static int find_partings(struct pair *pair, struct arena *arena, struct divergence *divergence, struct diag *diag)
 {
@@ -138,7 +140,7 @@ static int find_partings(struct pair *pair, struct arena *arena, struct divergen
         code = next_pair(pair, diag);
         if (code != 0 || (!pair->has_before && !pair->has_now)) return code;
         bool both = pair->has_before && pair->has_now;
-        bool same_choice = both && same_row(pair->before, pair->now, FIELD_POLICY);
+        bool same_choice = both && same_row(pair->before, pair->now, FIELD_SERVICE);
         if (same_choice && (divergence->first.found || same_row(pair->before, pair->now, FIELD_TIME))) continue;
         bool is_first = !divergence->first.found;
         code = note_parting(pair, arena, is_first ? &divergence->first : &divergence->choice);

@@ -1,4 +1,5 @@
-/* The log of all decisions of a run, as lines of CSV: scenario,t_s,policy,action,subject,reason; and where two of them part. */
+/* The log of all decisions of a run, as lines of CSV: scenario,t_s,service,policy,action,subject,reason;
+ * and where two of them part. */
 #ifndef ORRERY_ANALYSIS_GATE_DECISION_LOG_H
 #define ORRERY_ANALYSIS_GATE_DECISION_LOG_H
 
@@ -14,7 +15,7 @@ void decision_log_add(struct text *lines, const char *scenario, const struct dec
 struct decision_lines decision_log_take(const char *chars, size_t n_chars, size_t n);
 
 struct decision_line {
-    const char *t_s, *policy, *action, *subject, *reason;
+    const char *t_s, *service, *policy, *action, *subject, *reason;
 };
 
 enum { DIVERGENCE_CONTEXT = 3 };

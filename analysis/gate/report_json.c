@@ -26,6 +26,7 @@ static void write_line(struct json_writer *writer, const char *key, bool is_ther
     json_write_open_row(writer, key, '{');
     json_write_key(writer, "t_s");
     text_add(writer->text, line->t_s);
+    json_write_string(writer, "service", line->service);
     json_write_string(writer, "policy", line->policy);
     json_write_string(writer, "action", line->action);
     json_write_key(writer, "subject");

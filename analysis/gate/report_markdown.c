@@ -34,6 +34,8 @@ static void add_row(struct text *text, const struct gate_result *result)
         text_printf(text, "%s s: ", line->t_s);
         add_cell(text, line->policy);
         text_printf(text, " %s %s", line->action, line->subject);
+        if (line->service[0] != 0) text_add(text, " of ");
+        add_cell(text, line->service);
         if (!parting->has_now) text_add(text, " is missing");
     }
     text_add(text, " |\n");

@@ -88,8 +88,9 @@ static void describe_moves(const struct gate_result *result, struct text *text)
 
 static void describe_line(const char *when, const struct decision_line *line, struct text *text)
 {
-    text_printf(text, "    %-8s  %s s: %s %s %s: %s\n", when, line->t_s, line->policy, line->action, line->subject,
-                line->reason);
+    bool has_service = line->service[0] != 0;
+    text_printf(text, "    %-8s  %s s: %s %s %s%s%s: %s\n", when, line->t_s, line->policy, line->action, line->subject,
+                has_service ? " of " : "", line->service, line->reason);
 }
 
 static void describe_parting(const struct parting *parting, struct text *text)

@@ -43,10 +43,7 @@ __attribute__((format(printf, 4, 5))) static int tell(struct story *story, doubl
 
 static bool is_own(const struct story *story, const struct decision_row *row)
 {
-    if (row->subject != story->subject.id) return false;
-    for (size_t i = 0; i < story->subject.n_deciders; i++)
-        if (strcmp(row->policy, story->subject.deciders[i]) == 0) return true;
-    return false;
+    return row->subject == story->subject.id && strcmp(row->service, story->subject.service) == 0;
 }
 
 /* What the replica did while the request waited, when it comes into the batch. */

@@ -9,13 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whom it is about, and who decides about it: decisions of others on the same number are not its own. */
+/* Whom it is about. */
 struct story_subject {
     bool is_job;
     int64_t id;
-    const char *service; /* of a request */
-    const char *deciders[3];
-    size_t n_deciders;
+    const char *service; /* of a request; empty for a job */
 };
 
 struct story_event {

@@ -73,7 +73,7 @@ static int find_subject(struct asking *asking)
     struct query_answer found;
     bool is_job = asking->subject.is_job;
     int code = query(asking,
-                     is_job ? "SELECT 'jobs' AS service, rowid FROM job WHERE run_id = ?1 AND id = ?2"
+                     is_job ? "SELECT '' AS service, rowid FROM job WHERE run_id = ?1 AND id = ?2"
                             : "SELECT service, rowid FROM request WHERE run_id = ?1 AND id = ?2 ORDER BY service",
                      asking->subject.id, &found);
     if (code != 0) return code;
@@ -96,25 +96,6 @@ static int find_subject(struct asking *asking)
                       asking->subject.id);
     text_fini(&hint);
     return code;
-}
-
-static void find_deciders(struct asking *asking, const struct scenario *scenario)
-{
-    struct story_subject *subject = &asking->subject;
-    if (subject->is_job) {
-        subject->deciders[subject->n_deciders++] = ((const struct policy *)scenario->jobs.scheduler.entry)->name;
-        subject->deciders[subject->n_deciders++] = "jobs";
-        return;
-    }
-    for (size_t i = 0; i < scenario->services.n; i++) {
-        const struct service_config *service = scenario_service(scenario, i);
-        if (strcmp(service->name, subject->service) != 0) continue;
-        const char *own = arena_printf(asking->arena, "services.%s", service->name);
-        subject->deciders[subject->n_deciders++] = ((const struct policy *)service->batching.entry)->name;
-        subject->deciders[subject->n_deciders++] = ((const struct policy *)service->routing.entry)->name;
-        if (own != NULL) subject->deciders[subject->n_deciders++] = own;
-        return;
-    }
 }
 
 static int check_hash(struct asking *asking, const char *hash)
@@ -240,7 +221,6 @@ static int print_json(const struct asking *asking, const struct story *story)
 static int tell_story(struct asking *asking, const struct setup *setup)
 {
     struct story story;
-    find_deciders(asking, &setup->scenario);
     story_init(&story, &asking->subject, asking->arena);
     int code = simulate_story(asking, setup, &story);
     if (code == 0) code = read_ranks(asking);

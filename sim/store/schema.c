@@ -42,8 +42,8 @@ const char schema_create_sql[] =
     "  run_id INTEGER NOT NULL REFERENCES run, name TEXT NOT NULL, lower REAL NOT NULL, upper REAL,\n"
     "  count INTEGER NOT NULL, PRIMARY KEY (run_id, name, lower)\n"
     ") STRICT, WITHOUT ROWID;\n"
-    "CREATE TABLE decision (\n"
-    "  run_id INTEGER NOT NULL REFERENCES run, t_s REAL, policy TEXT NOT NULL, action TEXT NOT NULL,\n"
+    "CREATE TABLE decision (             -- subject: id of a request of that service, or of a job where service is empty\n"
+    "  run_id INTEGER NOT NULL REFERENCES run, t_s REAL, service TEXT NOT NULL, policy TEXT NOT NULL, action TEXT NOT NULL,\n"
     "  subject INTEGER NOT NULL, reason TEXT NOT NULL\n"
     ") STRICT;\n"
     "CREATE TABLE warning (\n"
@@ -103,10 +103,10 @@ const struct table schema_tables[TABLE_COUNT] = {
                          {COLUMN(histogram_row, name, TEXT), COLUMN(histogram_row, lower, REAL),
                           COLUMN(histogram_row, upper, REAL), COLUMN(histogram_row, count, INTEGER)}},
     [TABLE_DECISION] = {"decision",
-                        5,
-                        {COLUMN(decision_row, t_s, REAL), COLUMN(decision_row, policy, TEXT),
-                         COLUMN(decision_row, action, TEXT), COLUMN(decision_row, subject, INTEGER),
-                         COLUMN(decision_row, reason, TEXT)}},
+                        6,
+                        {COLUMN(decision_row, t_s, REAL), COLUMN(decision_row, service, TEXT),
+                         COLUMN(decision_row, policy, TEXT), COLUMN(decision_row, action, TEXT),
+                         COLUMN(decision_row, subject, INTEGER), COLUMN(decision_row, reason, TEXT)}},
     [TABLE_WARNING] = {"warning",
                        4,
                        {COLUMN(warning_row, t_s, REAL), COLUMN(warning_row, code, TEXT),

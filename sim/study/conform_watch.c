@@ -119,7 +119,9 @@ static int on_decision(void *context, const struct decision_row *row)
     }
     struct watched_decision *decision = &watch->decisions[watch->n_decisions++];
     *decision = (struct watched_decision){.t_s = row->t_s, .subject = row->subject};
-    decision->mark = mix_text(mix_text(UINT64_C(0xcbf29ce484222325), row->action), row->reason);
+    decision->mark = UINT64_C(0xcbf29ce484222325);
+    const char *const texts[] = {row->service, row->action, row->reason};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) decision->mark = mix_text(decision->mark, texts[i]);
     snprintf(decision->action, sizeof decision->action, "%s", row->action);
     return 0;
 }

@@ -219,6 +219,7 @@ static int emit_actions(const struct job_plan *plan)
         char reason[256];
         describe(jobs, action, reason, sizeof reason);
         struct decision_row row = {.t_s = sim_s_from_ns(jobs->view.now_ns),
+                                   .service = "",
                                    .policy = jobs->scheduler->policy.name,
                                    .action = action->name,
                                    .subject = action->job->view.id,

@@ -80,7 +80,7 @@ static int emit_detail(const struct jobs *jobs, const struct job *job, const cha
     if (jobs->cluster->total_gpus < INT64_MAX)
         snprintf(reason + n, sizeof reason - (size_t)n, "; %lld of %lld are free", (long long)jobs->cluster->free_gpus,
                  (long long)jobs->cluster->total_gpus);
-    struct decision_row row = {.t_s = sim_s_from_ns(now), .policy = "jobs", .action = action,
+    struct decision_row row = {.t_s = sim_s_from_ns(now), .service = "", .policy = "jobs", .action = action,
                                .subject = job->view.id, .reason = reason};
     return jobs->sink->detail(jobs->sink->context, &row);
 }

@@ -100,8 +100,9 @@ static int emit_decision(const struct replica *replica, const struct request *re
     const struct service *service = replica->env->owner;
     const struct sink *sink = service->env.sink;
     if (sink->decision == NULL) return 0;
-    struct decision_row row = {.t_s = sim_s_from_ns(now), .policy = replica->env->batcher->policy.name,
-                               .action = action, .subject = request->view.id, .reason = reason};
+    struct decision_row row = {.t_s = sim_s_from_ns(now), .service = service->config->name,
+                               .policy = replica->env->batcher->policy.name, .action = action,
+                               .subject = request->view.id, .reason = reason};
     return sink->decision(sink->context, &row);
 }
 

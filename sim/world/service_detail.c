@@ -19,8 +19,8 @@ __attribute__((format(printf, 6, 7))) static int emit(const struct service *serv
     vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
     const struct sink *sink = service->env.sink;
-    struct decision_row row = {.t_s = sim_s_from_ns(now), .policy = policy, .action = action, .subject = subject,
-                               .reason = reason};
+    struct decision_row row = {.t_s = sim_s_from_ns(now), .service = service->config->name, .policy = policy,
+                               .action = action, .subject = subject, .reason = reason};
     return sink->detail(sink->context, &row);
 }
 

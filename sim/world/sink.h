@@ -62,6 +62,7 @@ struct histogram_row {
 
 struct decision_row {
     double t_s;
+    const char *service; /* whose request it is about, since services count their requests each; empty: it is about a job */
     const char *policy, *action;
     int64_t subject; /* id of the job or request */
     const char *reason;

@@ -27,9 +27,9 @@ run 1 check --baseline $baseline --junit "$T/planted.xml" --markdown "$T/planted
 out 'chat, prompts that fill their budget to the last token: moved beyond tolerance: '
 # The fourth prompt of 512 tokens no longer fits into 2048 - 1: it has to wait for the next iteration.
 out 'first diverging decision: number 86 (of 240 in the baseline, 240 now)'
-out '    both      0.039026322 s: vllm-v0 admit 6: replica 0 of chat: prefills 512 of 512 tokens, '
-out '    baseline  0.039026322 s: vllm-v0 admit 8: replica 0 of chat: prefills 512 of 512 tokens, '
-out '    now       0.039026323 s: vllm-v0 admit 3: replica 1 of chat: prefills 512 of 512 tokens, '
+out '    both      0.039026322 s: vllm-v0 admit 6 of chat: replica 0 of chat: prefills 512 of 512 tokens, '
+out '    baseline  0.039026322 s: vllm-v0 admit 8 of chat: replica 0 of chat: prefills 512 of 512 tokens, '
+out '    now       0.039026323 s: vllm-v0 admit 3 of chat: replica 1 of chat: prefills 512 of 512 tokens, '
 err 'the gate is not met: 40 scenarios: '
 holds "$T/planted.xml" '<failure type="moved" message="chat, prompts that fill their budget to the last token: moved'
 holds "$T/planted.md" '### Regression gate: not met'

@@ -56,8 +56,60 @@ err "did you mean 'job'?"
 run 2 why "$db:1" job one
 run 3 why "$db:7" job 1
 
+# Two services under the same policies, and jobs, count alike: what is told of each happened to it, from its arrival to its end.
+cat >"$T/twins.json" <<END
+{ "cluster": {"gpu": "a100-80-sxm", "nodes": 3},
+  "services": {
+    "east": {"llm": "llama-2-7b", "replicas": 2, "kv": {"blocks": 100}, "cost": "roofline",
+             "trace": {"format": "generate", "count": 60, "max_total_tokens": 1500,
+                       "arrival": {"process": "fixed", "rate": "60/s"}}},
+    "west": {"llm": "llama-2-7b", "replicas": 2, "kv": {"blocks": 100}, "cost": "roofline",
+             "trace": {"format": "generate", "count": 60, "max_total_tokens": 1500,
+                       "arrival": {"process": "fixed", "rate": "60/s"}}}},
+  "jobs": {"scheduler": "srtf", "placement": "first-fit", "trace": {"format": "csv-jobs", "path": "jobs.csv"}} }
+END
+repeated=$db
+db=$T/twins.db
+run 0 run "$T/twins.json" --quiet -o "$db" --keep decisions
+sql "$db" "select count(*), count(distinct policy) from decision where action in ('route', 'admit') and service <> ''" '240|2'
+sql "$db" "select count(*), min(n) > 5 from (select sum(preemptions) as n from request group by service)" '2|1'
+sql "$db" "select count(*) from decision as d where not exists (select 1 from request as r where d.service = r.service
+    and d.subject = r.id and d.t_s between arrival_s - 1e-9 and arrival_s + e2e_s + 1e-9
+    union all select 1 from job as j where d.service = '' and d.subject = j.id and d.t_s between submit_s and end_s)" 0
+life() { # FROM END PREEMPTIONS OTHER: what was told lies between, ends once, and names no other service
+    sql :memory: "select count(*) > 1, min(value ->> 't_s') >= $1 - 1e-9, max(value ->> 't_s') <= $2 + 1e-9,
+        sum(value ->> 'what' in ('route', 'start')), sum(value ->> 'what' = 'finish'), sum(value ->> 'what' = 'preempt'),
+        sum(value ->> 'text' like '%$4%') from json_each(readfile('$T/out'), '\$.events')" "1|1|1|1|1|$3|0"
+}
+for id in 0 1 17 42 59 $(row id 'request order by preemptions desc limit 3'); do
+    for own in east west; do
+        of="request where service = '$own' and id = $id"
+        other=$(row "distinct service" "request where service <> '$own'")
+        run 0 why "$db" request "$id" --service $own --json
+        life "$(row arrival_s "$of")" "$(row 'arrival_s + e2e_s' "$of")" "$(row preemptions "$of")" "$other"
+    done
+    run 0 why "$db" job "$id" --json
+    of="job where id = $id"
+    life "$(row submit_s "$of")" "$(row end_s "$of")" "$(row preemptions "$of")" ' of _est'
+done
+
+# The views count a request of one service and its namesake of the other as two.
+for view in preemption_hot_spots decisions_by_reason; do
+    run 0 export "$db" $view -o "$T/$view.csv"
+    sqlite3 "$db" ".import --csv $T/$view.csv $view"
+done
+sql "$db" "select sum(decisions), sum(subjects) from decisions_by_reason where action = 'finish'" \
+    "$(row "count(*), count(distinct service || ' ' || subject)" "decision where action = 'finish'" | tr -d ' ')"
+sql "$db" "select group_concat(service || ' ' || n) from (select service, sum(subjects) as n from decisions_by_reason
+    where action = 'route' group by service order by service)" 'east 60,west 60'
+sql "$db" "select service <> '', sum(preemptions), sum(preempted) from preemption_hot_spots group by 1" \
+    "$(row "service <> '', count(*), count(distinct service || ' ' || subject || ' ' || cast(60 * t_s / value as integer))" \
+        "decision as d, metric as m where action = 'preempt' and m.name = 'sim.end_s' group by 1")"
+sql "$db" "select count(*) > 20, sum(most <> (select count(*) from decision as d where d.action = 'preempt' and d.t_s >= v.from_s
+    and d.t_s < v.to_s and d.service = v.service and d.subject = most_id)) from preemption_hot_spots as v" '1|0'
+
 # A run that does not repeat is not explained.
-sqlite3 "$db" "update run set result_hash = 'ff' where id = 1"
-run 1 why "$db:1" request 3
+sqlite3 "$repeated" "update run set result_hash = 'ff' where id = 1"
+run 1 why "$repeated:1" request 3
 err 'run 1 does not repeat'
 finish

@@ -59,6 +59,7 @@ static void what_never_fits_is_rejected(void)
 static void check_decision(const struct bed_decision *decision, const char *policy, const char *action,
                            const char *reason)
 {
+    CHECK_EQ_STR(decision->service, "chat");
     CHECK_EQ_STR(decision->policy, policy);
     CHECK_EQ_STR(decision->action, action);
     CHECK_EQ_STR(decision->reason, reason);

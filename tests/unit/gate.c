@@ -11,10 +11,17 @@
 
 /* --- Logs --- */
 
+static void add_decision_of(struct text *lines, const char *service, double t_s, const char *policy, int64_t subject,
+                            const char *reason)
+{
+    struct decision_row row = {.t_s = t_s, .service = service, .policy = policy, .action = "admit",
+                               .subject = subject, .reason = reason};
+    decision_log_add(lines, "a scenario, \"quoted\"", &row);
+}
+
 static void add_decision(struct text *lines, double t_s, const char *policy, int64_t subject, const char *reason)
 {
-    struct decision_row row = {.t_s = t_s, .policy = policy, .action = "admit", .subject = subject, .reason = reason};
-    decision_log_add(lines, "a scenario, \"quoted\"", &row);
+    add_decision_of(lines, "", t_s, policy, subject, reason);
 }
 
 static struct decision_lines all_lines(const struct text *text)
@@ -36,7 +43,7 @@ static void a_row_is_a_line_whatever_its_texts(void)
     struct text before = {0}, now = {0};
     arena_init(&arena);
     add_decision(&before, 0.1, "p", -7, "a, \"b\"\nc\x01");
-    CHECK_EQ_STR(before.chars, "\"a scenario, \"\"quoted\"\"\",0.1,p,admit,-7,\"a, \"\"b\"\" c \"\n");
+    CHECK_EQ_STR(before.chars, "\"a scenario, \"\"quoted\"\"\",0.1,,p,admit,-7,\"a, \"\"b\"\" c \"\n");
     CHECK_EQ_INT(all_lines(&before).n, 1);
     add_decision(&now, 0.1, "p", -7, "a");
     struct divergence divergence = compare(&before, &now, &arena);
@@ -61,12 +68,13 @@ static void the_first_difference_is_found_wherever_it_is(void)
         struct text before = {0}, now = {0};
         arena_init(&arena);
         size_t n = 1 + rng_below(&rng, 30), at = rng_below(&rng, (uint32_t)n), later = at + rng_below(&rng, 10) + 1;
-        int field = (int)rng_below(&rng, 3);
+        int field = (int)rng_below(&rng, 4);
         for (size_t i = 0; i < n; i++) {
             bool planted = i == at;
             add_decision(&before, (double)i, "policy", (int64_t)i, "why");
-            add_decision(&now, (double)i + (planted && field == 0 ? 0.25 : 0), i == later ? "other" : "policy",
-                         (int64_t)i + (planted && field == 1), planted && field == 2 ? "why not" : "why");
+            add_decision_of(&now, planted && field == 3 ? "chat" : "", (double)i + (planted && field == 0 ? 0.25 : 0),
+                            i == later ? "other" : "policy", (int64_t)i + (planted && field == 1),
+                            planted && field == 2 ? "why not" : "why");
         }
         struct divergence divergence = compare(&before, &now, &arena);
         CHECK(divergence.first.found);

@@ -303,6 +303,7 @@ static void tampering_changes_the_rehash(void)
         "UPDATE metric SET unit = unit || 's' WHERE name = 'metric.7'",
         "UPDATE histogram SET count = count + 1 WHERE name = 'metric.14'",
         "UPDATE decision SET subject = 6 WHERE subject = 5",
+        "UPDATE decision SET service = service || 'x' WHERE rowid = 1",
         "UPDATE sample SET entity = entity || 'x' WHERE rowid = 2",
         "DELETE FROM warning WHERE rowid = 1",
         "UPDATE placement SET job = job + 1 WHERE rowid = 2",
