@@ -5,6 +5,7 @@
 #include "sim/cli/calibrate_files.h"
 #include "sim/cli/calibrate_print.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/outputs.h"
 #include "sim/cli/paths.h"
 #include "sim/core/number.h"
 #include "sim/core/path.h"
@@ -257,6 +258,20 @@ static int predict(struct reading *reading)
 
 /* --- The verb --- */
 
+/* The calibration may be laid over its old file, not over what it was fitted to. */
+static int check_output(struct cli *cli, const struct cli_call *call)
+{
+    const struct calibrate_options *options = call->options;
+    struct outputs outputs = {.diag = &cli->diag};
+    int code = outputs_add(&outputs, "--output", options->output);
+    for (int i = 0; code == 0 && i < call->n_arguments; i++) {
+        const char *equals = strchr(call->arguments[i], '=');
+        code = outputs_check(&outputs, call->arguments[i]);
+        if (code == 0 && equals != NULL) code = outputs_check(&outputs, equals + 1);
+    }
+    return code == 0 ? outputs_check(&outputs, options->gpu) : code;
+}
+
 static int check_usage(struct cli *cli, const struct calibrate_options *options)
 {
     if ((options->gpu != NULL) + (options->predict != NULL) + (options->engine != NULL) != 1)
@@ -297,6 +312,7 @@ static int calibrate(struct cli *cli, const struct cli_call *call)
 {
     const struct calibrate_options *options = call->options;
     int code = check_usage(cli, options);
+    if (code == 0) code = check_output(cli, call);
     if (code != 0) return code;
     struct reading reading = {.cli = cli, .options = options};
     arena_init(&reading.arena);

@@ -1,5 +1,6 @@
 /* orrery check: the regression gate of a CI. */
 #include "sim/cli/check_runs.h"
+#include "sim/cli/outputs.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/version.h"
 #include "sim/core/number.h"
@@ -277,12 +278,30 @@ static int load(struct checking *checking, const struct cli_call *call)
     return baseline_init(&checking->baseline, options->baseline, checking->arena) == 0 ? 0 : fail_nomem(checking->cli);
 }
 
+/* The verdict goes neither where the baseline is nor where it comes from. */
+static int check_outputs(const struct checking *checking)
+{
+    const struct check_options *options = checking->options;
+    const struct baseline *baseline = &checking->baseline;
+    struct outputs outputs = {.diag = &checking->cli->diag};
+    int code = outputs_add(&outputs, "--junit", options->junit);
+    if (code == 0) code = outputs_add(&outputs, "--markdown", options->markdown);
+    if (code == 0) code = outputs_add(&outputs, "--baseline", baseline->path);
+    if (code == 0) code = outputs_add(&outputs, "the log of decisions", baseline->log_path);
+    for (size_t i = 0; code == 0 && i < baseline->n_entries; i++) {
+        const char *scenario = path_join(checking->arena, baseline->directory, baseline->entries[i].scenario);
+        code = scenario != NULL ? outputs_check(&outputs, scenario) : fail_nomem(checking->cli);
+    }
+    return code == 0 ? outputs_check_plugins(&outputs, checking->cli->plugins) : code;
+}
+
 static int check_baseline(struct checking *checking, const struct cli_call *call)
 {
     int workers = 0;
     int code = read_workers(checking->cli, checking->options->workers, &workers);
     if (code == 0) code = load(checking, call);
     if (code == 0) code = choose(checking, call);
+    if (code == 0) code = check_outputs(checking);
     if (code != 0) return code;
     checking->report.baseline = &checking->baseline;
     code = check_run_all(checking->cli, &checking->baseline, checking->report.results, checking->report.n_results,

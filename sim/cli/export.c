@@ -1,6 +1,7 @@
 /* orrery export: a table or view of a results database as CSV. */
 #include "analysis/export/export.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/outputs.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/table.h"
 #include "sim/core/number.h"
@@ -126,6 +127,9 @@ static int export(struct cli *cli, const struct cli_call *call)
         return diag_error(&cli->diag, SIM_E_USAGE, NULL, "'--list' shows them", "name a table or view to export");
     arena_init(&arena);
     int code = results_split_name(call->arguments[0], &arena, &path, &run_id);
+    struct outputs outputs = {.diag = &cli->diag};
+    if (code == 0) code = outputs_add(&outputs, "--output", options->output);
+    if (code == 0) code = outputs_check(&outputs, path);
     if (code == 0) code = find_run(cli, options, path, &run_id, &arena);
     if (code == 0) code = database_open_read(&database, path, &cli->diag);
     if (code == 0) {

@@ -107,6 +107,7 @@ static int run_figure(struct cli *cli, const struct figure_file *file, const str
 {
     struct figure_work work;
     int code = figure_work_load(&work, file, options, &cli->diag);
+    if (code == 0) code = figure_work_check(&work, file, options, &cli->diag);
     if (code == 0) code = figure_work_simulate(&work, options, cli);
     if (code == 0) code = figure_work_read(&work, &cli->diag);
     if (code == 0) code = figure_work_write(&work, options, &cli->diag);

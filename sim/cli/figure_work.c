@@ -2,6 +2,7 @@
 
 #include "analysis/figure/chart.h"
 #include "analysis/query.h"
+#include "sim/cli/outputs.h"
 #include "sim/cli/paths.h"
 #include "sim/core/output.h"
 #include "sim/core/path.h"
@@ -71,6 +72,35 @@ int figure_work_load(struct figure_work *work, const struct figure_file *file, c
     arena_init(&work->arena);
     int code = figure_load(file->id, file->path, &work->arena, &work->figure, diag);
     return code == 0 ? name_databases(work, options, diag) : code;
+}
+
+/* A result may not take the place of the figure's own files. */
+static int check_output(const struct figure_work *work, const struct figure_file *file, const char *path,
+                        struct diag *diag)
+{
+    struct outputs outputs = {.diag = diag};
+    if (path == NULL) return fail_nomem(diag);
+    int code = outputs_add(&outputs, "a result below --output", path);
+    if (code == 0) code = outputs_check(&outputs, file->path);
+    for (size_t i = 0; code == 0 && i < work->figure.studies.n; i++)
+        code = outputs_check(&outputs, FIGURE_ITEM(struct figure_study, work->figure.studies, i)->path);
+    return code;
+}
+
+int figure_work_check(struct figure_work *work, const struct figure_file *file, const struct figure_options *options,
+                      struct diag *diag)
+{
+    static const char *const kinds[] = {"svg", "gp", "dat"};
+    char suffix[24];
+    int code = check_output(work, file, result_path(work, options, ".md"), diag);
+    for (size_t i = 0; code == 0 && i < work->figure.studies.n; i++)
+        code = check_output(work, file, work->databases[i], diag);
+    for (size_t i = 0; code == 0 && i < work->figure.charts.n; i++)
+        for (size_t k = 0; code == 0 && k < (options->gnuplot ? 3 : 1); k++) {
+            const char *ending = arena_printf(&work->arena, "%s.%s", chart_suffix(work, i, suffix), kinds[k]);
+            code = check_output(work, file, ending != NULL ? result_path(work, options, ending) : NULL, diag);
+        }
+    return code;
 }
 
 void figure_work_fini(struct figure_work *work)

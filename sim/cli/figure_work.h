@@ -34,6 +34,10 @@ int figure_work_load(struct figure_work *work, const struct figure_file *file, c
                      struct diag *diag);
 void figure_work_fini(struct figure_work *work);
 
+/* Whether a result would take the place of the figure or of one of its studies. Returns 0, SIM_E_USAGE or SIM_E_NOMEM. */
+int figure_work_check(struct figure_work *work, const struct figure_file *file, const struct figure_options *options,
+                      struct diag *diag);
+
 /* Whether the results of all its studies are there, made from the studies as they are now. */
 bool figure_work_has_results(struct figure_work *work);
 

@@ -1,5 +1,6 @@
 /* orrery merge: the shards of a study that were done apart, as one results file. */
 #include "sim/cli/cli.h"
+#include "sim/cli/outputs.h"
 #include "sim/study/sweep.h"
 
 struct merge_options {
@@ -19,6 +20,10 @@ static int merge(struct cli *cli, const struct cli_call *call)
     const struct merge_options *options = call->options;
     if (options->output == NULL)
         return diag_error(&cli->diag, SIM_E_USAGE, NULL, "name a new file with -o", "there is nowhere to merge to");
+    struct outputs outputs = {.diag = &cli->diag};
+    int code = outputs_add(&outputs, "--output", options->output);
+    for (int i = 0; code == 0 && i < call->n_arguments; i++) code = outputs_check(&outputs, call->arguments[i]);
+    if (code != 0) return code;
     return sweep_merge((const char *const *)call->arguments, (size_t)call->n_arguments, options->output,
                        options->partial, &cli->diag);
 }

@@ -1,5 +1,6 @@
 /* orrery report: what a run or a study says, as one HTML page. */
 #include "sim/cli/cli.h"
+#include "sim/cli/outputs.h"
 #include "sim/core/mem.h"
 #include "sim/core/output.h"
 #include "sim/store/readback.h"
@@ -66,6 +67,14 @@ static int write_page(struct cli *cli, const char *path, const struct text *html
     return code;
 }
 
+/* The page may not take the place of the results. */
+static int check_output(struct cli *cli, const char *output, const char *results)
+{
+    struct outputs outputs = {.diag = &cli->diag};
+    int code = outputs_add(&outputs, "--output", output);
+    return code == 0 ? outputs_check(&outputs, results) : code;
+}
+
 static int report(struct cli *cli, const struct cli_call *call)
 {
     const struct report_cli_options *given = call->options;
@@ -82,6 +91,7 @@ static int report(struct cli *cli, const struct cli_call *call)
     options.dictionary = make_dictionary(&arena, &options.n_dictionary);
     code = options.dictionary != NULL ? results_split_name(call->arguments[0], &arena, &options.path, &options.run_id)
                                       : SIM_E_NOMEM;
+    if (code == 0) code = check_output(cli, given->output, options.path);
     if (code == 0) code = report_html(&options, &html, &cli->diag);
     if (code == 0) code = write_page(cli, given->output, &html);
     text_fini(&html);

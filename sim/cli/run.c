@@ -1,5 +1,6 @@
 /* orrery run: a scenario, or a run of a results database once more. */
 #include "sim/cli/cli.h"
+#include "sim/cli/outputs.h"
 #include "sim/cli/setup.h"
 #include "sim/cli/simulate.h"
 #include "sim/cli/timeline_options.h"
@@ -59,12 +60,24 @@ static int dump_config(struct cli *cli, const struct setup *setup)
     return code;
 }
 
-static int run_setup(struct cli *cli, const struct run_options *options, const struct setup *setup,
+/* A run may be added to the results, NULL for none, that it was taken from. */
+static int check_outputs(struct cli *cli, const struct run_options *options, const struct setup *setup,
+                         const char *results)
+{
+    struct outputs outputs = {.diag = &cli->diag};
+    int code = outputs_add(&outputs, "--timeline", options->timeline);
+    if (code == 0) code = outputs_check(&outputs, results);
+    if (code == 0) code = outputs_add(&outputs, "--output", options->output);
+    return code == 0 ? setup_check_outputs(setup, &outputs) : code;
+}
+
+static int run_setup(struct cli *cli, const struct run_options *options, const struct setup *setup, const char *results,
                      char result_hash[HASH_HEX_CHARS])
 {
     if (options->dump_config) return dump_config(cli, setup);
     struct timeline_options part;
-    int code = timeline_options_parse(options->timeline_window, options->timeline_sample, &part, &cli->diag);
+    int code = check_outputs(cli, options, setup, results);
+    if (code == 0) code = timeline_options_parse(options->timeline_window, options->timeline_sample, &part, &cli->diag);
     if (code != 0) return code;
     struct simulate_options how = {.output = options->output,
                                    .resume = options->resume,
@@ -89,7 +102,7 @@ static int run_scenario(struct cli *cli, const struct run_options *options, cons
                                  .name = options->name,
                                  .plugins = cli->plugins};
     int code = setup_load(&setup, scenario, &over, &cli->diag);
-    if (code == 0) code = run_setup(cli, options, &setup, result_hash);
+    if (code == 0) code = run_setup(cli, options, &setup, NULL, result_hash);
     setup_fini(&setup);
     return code;
 }
@@ -139,7 +152,7 @@ static int repeat_run(struct cli *cli, const struct run_options *options)
     if (code == 0) code = plugins_check(cli->plugins, record.policies, options->from, &cli->diag);
     if (code == 0) {
         code = setup_load_text(&setup, options->from, record.scenario, cli->plugins, &cli->diag);
-        if (code == 0) code = run_setup(cli, options, &setup, result_hash);
+        if (code == 0) code = run_setup(cli, options, &setup, path, result_hash);
         if (code == 0 && !options->dump_config) code = compare_hashes(cli, options, &record, path, result_hash);
         setup_fini(&setup);
     }

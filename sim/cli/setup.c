@@ -1,6 +1,7 @@
 #include "sim/cli/setup.h"
 
 #include "sim/cli/families.h"
+#include "sim/cli/named_files.h"
 #include "sim/cli/paths.h"
 #include "sim/core/path.h"
 
@@ -148,75 +149,54 @@ void setup_policies(const struct setup *setup, struct text *text)
     plugins_describe(setup->plugins, &setup->scenario, text);
 }
 
-/* --- The hash of the input files --- */
+/* --- The input files --- */
 
-/* A walk over everything that was bound, for the files that it names. */
-struct file_walk {
-    const struct config_families *families;
+struct file_hash {
     struct hash *hash;
     struct diag *diag;
-    int n_files, code;
+    int n_files;
     bool readable_once; /* a pipe or device is among them: to hash it would take its bytes from the run */
 };
 
-static void walk_fields(struct file_walk *walk, const struct config_field *fields, const char *bound);
-
-static void walk_variant(struct file_walk *walk, const struct config_field *field, const struct config_variant *variant)
+static int add_file(void *context, const char *path)
 {
-    struct config_alternative alternative;
-    for (size_t i = 0; variant->name != NULL; i++) {
-        if (!walk->families->alternative(walk->families->context, field->family, i, &alternative)) return;
-        if (strcmp(alternative.name, variant->name) != 0) continue;
-        if (alternative.fields != NULL) walk_fields(walk, alternative.fields, variant->params);
-        return;
-    }
-}
-
-static void walk_list(struct file_walk *walk, const struct config_field *field, const struct config_list *list)
-{
-    if (field->fields[0].name == NULL) return; /* of scalars */
-    for (size_t i = 0; i < list->n; i++)
-        walk_fields(walk, field->fields, (const char *)list->items + i * field->elem_bytes);
-}
-
-static void walk_path(struct file_walk *walk, const char *path)
-{
+    struct file_hash *files = context;
     struct stat status;
-    if (path == NULL || walk->code != 0) return;
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
-        diag_warning(walk->diag, path, "copy it to a file",
+        diag_warning(files->diag, path, "copy it to a file",
                      "no file that could be read twice, so the inputs have no hash");
-        walk->readable_once = true;
-        return;
+        files->readable_once = true;
+        return 0;
     }
-    walk->code = paths_hash_file(path, walk->hash, walk->diag);
-    walk->n_files++;
-}
-
-static void walk_fields(struct file_walk *walk, const struct config_field *fields, const char *bound)
-{
-    for (const struct config_field *field = fields; field->name != NULL; field++) {
-        const void *value = bound + field->offset;
-        switch (field->kind) {
-        case CONFIG_PATH: walk_path(walk, *(const char *const *)value); break;
-        case CONFIG_SECTION: walk_fields(walk, field->fields, value); break;
-        case CONFIG_MAP:
-        case CONFIG_LIST: walk_list(walk, field, value); break;
-        case CONFIG_VARIANT: walk_variant(walk, field, value); break;
-        default: break;
-        }
-    }
+    files->n_files++;
+    return paths_hash_file(path, files->hash, files->diag);
 }
 
 int setup_hash_files(const struct setup *setup, char hex[HASH_HEX_CHARS], struct diag *diag)
 {
-    struct file_walk walk = {.families = &setup->families, .hash = hash_create(), .diag = diag};
-    if (walk.hash == NULL) return fail_nomem(diag);
-    walk_fields(&walk, scenario_fields, (const char *)&setup->scenario);
-    hash_i64(walk.hash, (int64_t)setup->files.low);
-    hash_i64(walk.hash, (int64_t)setup->files.high);
-    hash_hex(walk.hash, hex);
-    if ((walk.n_files == 0 && setup->files.n == 0) || walk.readable_once) hex[0] = 0;
-    hash_destroy(walk.hash);
-    return walk.code;
+    struct file_hash files = {.hash = hash_create(), .diag = diag};
+    if (files.hash == NULL) return fail_nomem(diag);
+    int code = named_files_each(&setup->families, scenario_fields, &setup->scenario, add_file, &files);
+    hash_i64(files.hash, (int64_t)setup->files.low);
+    hash_i64(files.hash, (int64_t)setup->files.high);
+    hash_hex(files.hash, hex);
+    if ((files.n_files == 0 && setup->files.n == 0) || files.readable_once) hex[0] = 0;
+    hash_destroy(files.hash);
+    return code;
+}
+
+static int check_file(void *context, const char *path)
+{
+    return outputs_check(context, path);
+}
+
+int setup_check_outputs(const struct setup *setup, struct outputs *outputs)
+{
+    const char *path;
+    int code = 0;
+    for (size_t i = 0; code == 0 && (path = config_path(setup->config, i)) != NULL; i++)
+        code = outputs_check(outputs, path);
+    if (code != 0) return code;
+    code = named_files_each(&setup->families, scenario_fields, &setup->scenario, check_file, outputs);
+    return code == 0 ? outputs_check_plugins(outputs, setup->plugins) : code;
 }

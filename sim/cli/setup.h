@@ -2,6 +2,7 @@
 #ifndef ORRERY_CLI_SETUP_H
 #define ORRERY_CLI_SETUP_H
 
+#include "sim/cli/outputs.h"
 #include "sim/cli/plugins.h"
 #include "sim/core/config.h"
 #include "sim/core/hash.h"
@@ -47,5 +48,9 @@ void setup_policies(const struct setup *setup, struct text *text);
  * catalog has read so far: GPUs, LLMs, engines, calibrations. An empty text without any, and with a warning when one of them is a pipe or a device, which can be read only once. Returns 0,
  * SIM_E_IO or SIM_E_NOMEM. */
 int setup_hash_files(const struct setup *setup, char hex[HASH_HEX_CHARS], struct diag *diag);
+
+/* Whether one of the outputs is a file that the scenario was loaded from or names by path, or a plug-in. Returns 0 or
+ * SIM_E_USAGE with a finding. */
+int setup_check_outputs(const struct setup *setup, struct outputs *outputs);
 
 #endif

@@ -1,6 +1,7 @@
 /* orrery sweep: all runs of a study, on all cores, as a shard of several, or on the ranks of MPI. */
 #include "sim/cli/cli.h"
 #include "sim/cli/clock.h"
+#include "sim/cli/outputs.h"
 #include "sim/cli/sweep_table.h"
 #include "sim/cli/sweeping.h"
 #ifdef ORRERY_MPI
@@ -217,6 +218,15 @@ static const char *name_output(const struct sweep_verb_options *options, const s
     return arena_printf(arena, "%s.%zu-of-%zu.db", study->name, how->shard, how->n_shards);
 }
 
+static int check_output(struct cli *cli, const char *output, const char *path, const struct study *study)
+{
+    struct outputs outputs = {.diag = &cli->diag};
+    int code = outputs_add(&outputs, "--output", output);
+    if (code == 0) code = outputs_check(&outputs, path);
+    if (code == 0) code = outputs_check(&outputs, study->scenario);
+    return code == 0 ? outputs_check_plugins(&outputs, cli->plugins) : code;
+}
+
 static int load(struct cli *cli, const struct sweep_verb_options *options, const char *path, struct arena *arena,
                 struct study *study, struct sweep_options *how)
 {
@@ -234,7 +244,8 @@ static int load(struct cli *cli, const struct sweep_verb_options *options, const
     if (code != 0) return code;
     how->workers = (int)workers;
     how->output = name_output(options, study, how, arena);
-    return how->output != NULL ? 0 : diag_error(&cli->diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (how->output == NULL) return diag_error(&cli->diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    return check_output(cli, how->output, path, study);
 }
 
 static int run_study(struct cli *cli, const struct sweep_verb_options *options, const char *path, struct arena *arena)

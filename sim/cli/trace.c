@@ -4,6 +4,8 @@
  * gives its other parameters, transforms included. */
 #include "sim/cli/cli.h"
 #include "sim/cli/families.h"
+#include "sim/cli/named_files.h"
+#include "sim/cli/outputs.h"
 #include "sim/cli/trace_report.h"
 #include "sim/core/number.h"
 #include "traces/check.h"
@@ -92,6 +94,20 @@ static int read_seed(struct cli *cli, const char *text, uint64_t *seed)
     return 0;
 }
 
+static int check_file(void *context, const char *path)
+{
+    return outputs_check(context, path);
+}
+
+/* A new trace may not take the place of one that is read. */
+static int check_output(struct cli *cli, const struct trace_options *options, const struct config_families *families,
+                        const struct opened *trace, const void *params)
+{
+    struct outputs outputs = {.diag = &cli->diag};
+    int code = outputs_add(&outputs, "--output", options->output);
+    return code == 0 ? named_files_each(families, trace->format->params, params, check_file, &outputs) : code;
+}
+
 /* `path` is NULL for generators. trace_close may be called in either case. */
 static int trace_open(struct cli *cli, const struct trace_options *options, const char *name, const char *path,
                       struct opened *trace)
@@ -107,6 +123,7 @@ static int trace_open(struct cli *cli, const struct trace_options *options, cons
     if (code == 0)
         code = config_bind(trace->config, trace->format->params, &families, &trace->arena, params,
                            trace->format->params_bytes, &cli->diag);
+    if (code == 0) code = check_output(cli, options, &families, trace, params);
     trace->options = (struct source_options){.stream = "trace", .where = "--set"};
     if (code == 0) code = read_seed(cli, options->seed, &trace->options.seed);
     if (code != 0) return code;

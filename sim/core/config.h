@@ -59,6 +59,9 @@ void config_destroy(struct config *config);
 /* The hash of the bytes of all files that a document was loaded from, those that it extends included. */
 struct hash_sum config_files(const struct config *config);
 
+/* The path of the index-th of these files; NULL past the last one. */
+const char *config_path(const struct config *config, size_t index);
+
 /* Applies one "a.b.c=value" (list items by index: "a.0.b"), as a document laid over this one would: objects merge, null
  * removes. The value is JSON; what is not JSON is taken as a string, unless it begins with a brace, bracket or quote.
  * Intermediate objects are made. Whether the path exists is found out by config_bind. Returns 0, SIM_E_CONFIG or

@@ -158,15 +158,29 @@ static struct json_node *finish_document(struct loading *loading, struct json_no
     return merge_extended(loading, root, chain);
 }
 
+/* Notes that a file was loaded. Returns 0 or SIM_E_NOMEM. */
+static int note_file(struct loading *loading, const char *path, const struct hash_sum *bytes)
+{
+    struct config *config = loading->config;
+    struct config_file *file = arena_alloc(&config->arena, sizeof *file);
+    if (file == NULL) return diag_error(loading->diag, SIM_E_NOMEM, path, NULL, "out of memory");
+    *file = (struct config_file){.path = path};
+    if (config->last_file != NULL)
+        config->last_file->next = file;
+    else
+        config->first_file = file;
+    config->last_file = file;
+    hash_sum_join(&config->files, bytes);
+    return 0;
+}
+
 static struct json_node *load_file(struct loading *loading, const char *path, const struct chain *outer)
 {
     struct chain chain = {outer, path, outer != NULL ? outer->depth + 1 : 0};
     struct json_node *root;
     int code = json_load(&loading->config->arena, path, &root, loading->diag);
-    if (code == 0) {
-        hash_sum_join(&loading->config->files, &root->source->bytes);
-        return finish_document(loading, root, &chain);
-    }
+    if (code == 0) code = note_file(loading, path, &root->source->bytes);
+    if (code == 0) return finish_document(loading, root, &chain);
     fail(loading, code);
     return NULL;
 }
@@ -231,6 +245,13 @@ int config_parse(const char *name, const char *directory, const char *text, size
 struct hash_sum config_files(const struct config *config)
 {
     return config->files;
+}
+
+const char *config_path(const struct config *config, size_t index)
+{
+    const struct config_file *file = config->first_file;
+    while (file != NULL && index-- > 0) file = file->next;
+    return file != NULL ? file->path : NULL;
 }
 
 void config_destroy(struct config *config)

@@ -5,9 +5,15 @@
 #include "sim/core/config.h"
 #include "sim/core/json_doc.h"
 
+struct config_file {
+    const char *path;
+    struct config_file *next;
+};
+
 struct config {
     struct arena arena;
     struct hash_sum files;  /* the bytes of all that were loaded */
+    struct config_file *first_file, *last_file; /* these, in their order */
     struct json_node *root; /* an object; a null below it says that nothing is set there */
 };
 

@@ -1,6 +1,6 @@
 /* A text file being written, gzip-compressed when its name ends in ".gz". It takes the place of the file that was there
- * only when all of it has been written, so a run that fails leaves the old file as it was, and a file can be converted
- * onto itself. Devices and pipes are written as they are. */
+ * only when all of it has been written, so a run that fails leaves the old file as it was, and the old file can be read
+ * until then. Devices and pipes are written as they are. */
 #ifndef ORRERY_CORE_OUTPUT_H
 #define ORRERY_CORE_OUTPUT_H
 
