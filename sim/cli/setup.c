@@ -74,7 +74,8 @@ static int set_run(struct config *config, const struct study_run *run, struct di
     char seed[32];
     int code = 0;
     for (size_t i = 0; i < run->n_settings; i++) {
-        int set_code = config_set_in(config, run->settings[i].assignment, run->settings[i].directory, diag);
+        const struct study_setting *setting = &run->settings[i];
+        int set_code = config_set_in(config, setting->assignment, setting->directory, setting->where, diag);
         if (code == 0) code = set_code;
     }
     snprintf(seed, sizeof seed, "%" PRId64, run->seed);

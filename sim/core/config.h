@@ -68,8 +68,10 @@ const char *config_path(const struct config *config, size_t index);
  * SIM_E_NOMEM. */
 int config_set(struct config *config, const char *assignment, struct diag *diag);
 
-/* The same with relative paths that start from a directory. */
-int config_set_in(struct config *config, const char *assignment, const char *directory, struct diag *diag);
+/* The same for what was not said by --set: relative paths start from a directory, and findings name `where` ("study.json:3:9";
+ * NULL: "--set a.b.c"). */
+int config_set_in(struct config *config, const char *assignment, const char *directory, const char *where,
+                  struct diag *diag);
 
 /* Fills `out` (zeroed first by this function, `bytes` long) from the document. Text and lists go to `arena`. Unknown
  * keys, wrong types, missing units, values out of range, missing required fields: all reported, with did-you-mean. A

@@ -143,16 +143,19 @@ static bool is_utf8(const char *text)
     return n > 0;
 }
 
-int config_set_in(struct config *config, const char *assignment, const char *directory, struct diag *diag)
+int config_set_in(struct config *config, const char *assignment, const char *directory, const char *where,
+                  struct diag *diag)
 {
     size_t n = strcspn(assignment, "=");
     char *path = arena_printf(&config->arena, "%.*s", (int)n, assignment);
     struct json_source *source = arena_alloc(&config->arena, sizeof *source);
     if (path == NULL || source == NULL) return fail_nomem(diag);
-    *source = (struct json_source){.name = arena_printf(&config->arena, "--set %s", path),
+    *source = (struct json_source){.name = where != NULL ? arena_strdup(&config->arena, where)
+                                                         : arena_printf(&config->arena, "--set %s", path),
                                    .directory = arena_strdup(&config->arena, directory)};
     if (source->name == NULL || source->directory == NULL) return fail_nomem(diag);
-    if (!is_utf8(assignment)) return diag_error(diag, SIM_E_CONFIG, "--set", NULL, "invalid UTF-8");
+    if (!is_utf8(assignment))
+        return diag_error(diag, SIM_E_CONFIG, where != NULL ? where : "--set", NULL, "invalid UTF-8");
     if (assignment[n] == 0 || !is_path(path))
         return diag_error(diag, SIM_E_CONFIG, source->name, "write a.b=value", "not an assignment");
     struct setting setting = {config, diag, source};
@@ -161,7 +164,7 @@ int config_set_in(struct config *config, const char *assignment, const char *dir
 
 int config_set(struct config *config, const char *assignment, struct diag *diag)
 {
-    return config_set_in(config, assignment, ".", diag);
+    return config_set_in(config, assignment, ".", NULL, diag);
 }
 
 const char *config_where(const struct config *config, const char *dotted_path)

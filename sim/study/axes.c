@@ -1,5 +1,6 @@
 #include "sim/study/axes.h"
 
+#include "sim/study/nest.h"
 #include "sim/study/range.h"
 #include "sim/study/sample.h"
 
@@ -10,8 +11,44 @@
 static const char **make_table(struct config_reading *reading, struct axis *axis, size_t n_rows, size_t n_keys)
 {
     const char **values = read_alloc(reading, n_rows * n_keys, sizeof *values);
-    *axis = (struct axis){.n_rows = n_rows, .n_keys = n_keys, .values = values};
-    return values;
+    const char **places = read_alloc(reading, n_rows * n_keys, sizeof *places);
+    *axis = (struct axis){.n_rows = n_rows, .n_keys = n_keys, .values = values, .places = places};
+    for (size_t i = 0; places != NULL && i < n_rows * n_keys; i++) places[i] = "";
+    return places != NULL ? values : NULL;
+}
+
+/* Notes where the values of a column are written: each in an item of a list, or all of them in a range. */
+static void note_places(struct config_reading *reading, const struct json_node *node, const struct axis *axis,
+                        size_t column)
+{
+    const char **places = (const char **)axis->places;
+    const struct json_node *item = node->kind == JSON_LIST && node->n == axis->n_rows ? node->first : NULL;
+    char where[DIAG_WHERE_CHARS];
+    const char *place = NULL;
+    for (size_t row = 0; row < axis->n_rows; row++) {
+        if (place == NULL || item != NULL)
+            place = arena_strdup(reading->arena, json_where(item != NULL ? item : node, where, sizeof where));
+        if (place == NULL) {
+            config_report_nomem(reading);
+            return;
+        }
+        places[row * axis->n_keys + column] = place;
+        if (item != NULL) item = item->next;
+    }
+}
+
+static void note_all_places(struct config_reading *reading, const struct json_node *columns, const struct axis *axis)
+{
+    size_t column = 0;
+    for (const struct json_node *node = columns->first; node != NULL; node = node->next)
+        note_places(reading, node, axis, column++);
+}
+
+static bool is_key(struct config_reading *reading, const struct json_node *at, const char *key)
+{
+    if (nest_is_key(key)) return true;
+    config_report(reading, at, "such as services.chat.replicas", "'%s' is no key of a scenario", key);
+    return false;
 }
 
 static void add_axis(struct config_reading *reading, struct study_axes *axes, const struct axis *axis)
@@ -29,6 +66,7 @@ static const char **read_key_names(struct config_reading *reading, const struct 
     const char **keys = read_alloc(reading, object->n, sizeof *keys);
     size_t i = 0;
     for (const struct json_node *member = object->first; keys != NULL && member != NULL; member = member->next) {
+        is_key(reading, member, member->key);
         keys[i] = arena_strdup(reading->arena, member->key);
         if (keys[i++] == NULL) config_report_nomem(reading);
     }
@@ -64,13 +102,32 @@ static void report_repeats(struct config_reading *reading, const struct json_nod
                 config_report(reading, at, hint, "the value %s comes more than once", axis->values[i]);
 }
 
+static bool are_rows_equal(const struct axis *axis, size_t a, size_t b)
+{
+    size_t column = 0;
+    while (column < axis->n_keys &&
+           strcmp(axis->values[a * axis->n_keys + column], axis->values[b * axis->n_keys + column]) == 0)
+        column++;
+    return column == axis->n_keys;
+}
+
+static void report_equal_rows(struct config_reading *reading, const struct json_node *at, const struct axis *axis)
+{
+    for (size_t i = 1; i < axis->n_rows; i++)
+        for (size_t j = 0; j < i && reading->code == 0; j++)
+            if (are_rows_equal(axis, i, j))
+                config_report(reading, at, NULL, "items %zu and %zu of the lists are the same point", j + 1, i + 1);
+}
+
 /* {"key": ..., "values": [...]} */
 static void read_list_axis(struct config_reading *reading, const struct json_node *node, struct axis *axis)
 {
     const struct json_node *list = read_member(reading, node, "values", "an axis with a 'key'");
     if (list == NULL || !is_filled_list(reading, list, "values")) return;
     const char **values = make_table(reading, axis, list->n, 1);
-    if (values != NULL) read_column(reading, list, 1, values);
+    if (values == NULL) return;
+    read_column(reading, list, 1, values);
+    note_places(reading, list, axis, 0);
     if (reading->code == 0) report_repeats(reading, list, axis, false);
 }
 
@@ -92,6 +149,7 @@ static void read_range_axis(struct config_reading *reading, const struct json_no
         values[i] = range_show(&range, range_at(&range, (double)i / (double)(n - 1)), reading->arena);
         if (values[i] == NULL) config_report_nomem(reading);
     }
+    if (values != NULL) note_places(reading, node, axis, 0);
     if (reading->code == 0) report_repeats(reading, node, axis, true);
 }
 
@@ -103,7 +161,8 @@ static void read_keyed_axis(struct config_reading *reading, const struct json_no
     struct axis axis = {0};
     read_keys(reading, node, "an axis", known);
     if (keys == NULL) return;
-    keys[0] = read_text(reading, node, "key", "");
+    keys[0] = read_text(reading, node, "key", NULL);
+    if (keys[0] == NULL || !is_key(reading, json_member(node, "key"), keys[0])) return;
     if ((json_member(node, "values") != NULL) + (linear != NULL) + (log != NULL) > 1)
         config_report(reading, node, NULL, "an axis has one of 'values', 'linear' and 'log'");
     else if (linear != NULL || log != NULL)
@@ -130,11 +189,12 @@ static void read_grid(struct config_reading *reading, const struct json_node *no
     if (!is_filled_object(reading, grid, "'grid'")) return;
     for (const struct json_node *list = grid->first; list != NULL; list = list->next) {
         struct axis axis;
-        if (!is_filled_list(reading, list, list->key)) continue;
+        if (!is_key(reading, list, list->key) || !is_filled_list(reading, list, list->key)) continue;
         const char **keys = read_alloc(reading, 1, sizeof *keys), **values = make_table(reading, &axis, list->n, 1);
         if (keys == NULL || values == NULL || (keys[0] = arena_strdup(reading->arena, list->key)) == NULL) return;
         axis.keys = keys;
         read_column(reading, list, 1, values);
+        note_places(reading, list, &axis, 0);
         if (reading->code == 0) report_repeats(reading, list, &axis, false);
         add_axis(reading, axes, &axis);
     }
@@ -161,6 +221,8 @@ static void read_zip(struct config_reading *reading, const struct json_node *nod
     if (values == NULL || axis.keys == NULL) return;
     for (const struct json_node *list = zip->first; list != NULL; list = list->next)
         read_column(reading, list, zip->n, values + column++);
+    note_all_places(reading, zip, &axis);
+    if (reading->code == 0) report_equal_rows(reading, zip, &axis);
     add_axis(reading, axes, &axis);
 }
 
@@ -184,6 +246,7 @@ static void read_sample(struct config_reading *reading, const struct json_node *
     axis.keys = read_key_names(reading, ranges);
     if (values == NULL || axis.keys == NULL) return;
     sample_fill(reading, &sampling, ranges, values);
+    note_all_places(reading, ranges, &axis);
     add_axis(reading, axes, &axis);
 }
 
@@ -202,15 +265,48 @@ static void read_axis(struct config_reading *reading, const struct json_node *no
     config_report(reading, node, NULL, "an axis has one of 'key', 'grid', 'zip' and 'sample'");
 }
 
-/* No key may be set twice, nor within the value of another one. */
+/* The number of a key within its axis, which goes to *axis. */
+static size_t find_column(const struct study_axes *axes, size_t i, const struct axis **axis)
+{
+    size_t a = 0;
+    for (; i >= axes->axes[a].n_keys; a++) i -= axes->axes[a].n_keys;
+    *axis = &axes->axes[a];
+    return i;
+}
+
+static const char *key_at(const struct study_axes *axes, size_t i)
+{
+    const struct axis *axis;
+    size_t column = find_column(axes, i, &axis);
+    return axis->keys[column];
+}
+
+/* No key may be set twice, nor by the value of one that it lies within. */
 static void check_keys(struct config_reading *reading, const struct json_node *list, const struct study_axes *axes)
 {
     size_t n = axes_keys(axes);
-    for (size_t i = 0; i < n && reading->code == 0; i++)
-        for (size_t j = 0; j < i; j++) {
-            const char *a = axes_param(axes, 0, j).key, *b = axes_param(axes, 0, i).key;
-            if (strcmp(a, b) == 0) config_report(reading, list, NULL, "'%s' is varied by more than one axis", a);
-        }
+    for (size_t i = 0; i < n && reading->code == 0; i++) {
+        const char *key = key_at(axes, i), *outer = axes_overrule(axes, key, false, reading->arena);
+        for (size_t j = 0; j < i && reading->code == 0; j++)
+            if (strcmp(key, key_at(axes, j)) == 0)
+                config_report(reading, list, NULL, "'%s' is varied by more than one axis", key);
+        if (outer != NULL)
+            config_report(reading, list, "leave it out of those values",
+                          "'%s' is varied, but values of '%s' set it too", key, outer);
+    }
+}
+
+/* A key comes before all that lie within it, and else in the order of the axes. */
+static void order_keys(struct config_reading *reading, struct study_axes *axes)
+{
+    size_t n = axes_keys(axes), *order = read_alloc(reading, n, sizeof *order);
+    for (size_t i = 0; order != NULL && i < n; i++) {
+        size_t place = 0;
+        while (place < i && !nest_within(key_at(axes, i), key_at(axes, order[place]))) place++;
+        memmove(&order[place + 1], &order[place], (i - place) * sizeof *order);
+        order[place] = i;
+    }
+    axes->order = order;
 }
 
 void axes_read(struct config_reading *reading, const struct json_node *list, struct study_axes *axes)
@@ -225,6 +321,7 @@ void axes_read(struct config_reading *reading, const struct json_node *list, str
     }
     for (const struct json_node *node = list->first; node != NULL; node = node->next) read_axis(reading, node, axes);
     if (reading->code == 0) check_keys(reading, list, axes);
+    if (reading->code == 0) order_keys(reading, axes);
 }
 
 size_t axes_points(const struct study_axes *axes)
@@ -244,22 +341,56 @@ size_t axes_keys(const struct study_axes *axes)
     return n;
 }
 
+/* Where key number `i` stands at a point in its axis' tables. */
+static size_t find_cell(const struct study_axes *axes, size_t point, size_t i, const struct axis **axis)
+{
+    size_t n_faster = 1, column = find_column(axes, i, axis);
+    for (const struct axis *b = *axis + 1; b < axes->axes + axes->n; b++) n_faster *= b->n_rows;
+    return point / n_faster % (*axis)->n_rows * (*axis)->n_keys + column;
+}
+
 struct run_param axes_param(const struct study_axes *axes, size_t point, size_t i)
 {
-    size_t a = 0, n_faster = 1;
-    for (; i >= axes->axes[a].n_keys; a++) i -= axes->axes[a].n_keys;
-    for (size_t b = a + 1; b < axes->n; b++) n_faster *= axes->axes[b].n_rows;
-    const struct axis *axis = &axes->axes[a];
-    size_t row = point / n_faster % axis->n_rows;
-    return (struct run_param){.key = axis->keys[i], .value = axis->values[row * axis->n_keys + i]};
+    const struct axis *axis;
+    size_t cell = find_cell(axes, point, i, &axis);
+    return (struct run_param){.key = axis->keys[cell % axis->n_keys], .value = axis->values[cell]};
+}
+
+const char *axes_place(const struct study_axes *axes, size_t point, size_t i)
+{
+    const struct axis *axis;
+    size_t cell = find_cell(axes, point, i, &axis);
+    return axis->places[cell];
 }
 
 bool axes_vary(const struct study_axes *axes, const char *key)
 {
-    for (size_t i = 0; i < axes->n; i++)
-        for (size_t j = 0; j < axes->axes[i].n_keys; j++)
-            if (strcmp(axes->axes[i].keys[j], key) == 0) return true;
+    for (size_t i = 0; i < axes_keys(axes); i++)
+        if (strcmp(key_at(axes, i), key) == 0) return true;
     return false;
+}
+
+const char *axes_overrule(const struct study_axes *axes, const char *key, bool or_replaces, struct arena *arena)
+{
+    for (size_t i = 0; i < axes_keys(axes); i++) {
+        const struct axis *axis;
+        size_t column = find_column(axes, i, &axis);
+        const char *outer = axis->keys[column];
+        if (!nest_within(outer, key)) continue;
+        for (size_t row = 0; row < axis->n_rows; row++) {
+            const char *value = axis->values[row * axis->n_keys + column];
+            if (nest_has(value, key + strlen(outer) + 1, arena) || (or_replaces && nest_replaces(value, arena)))
+                return outer;
+        }
+    }
+    return NULL;
+}
+
+const char *axes_within(const struct study_axes *axes, const char *key)
+{
+    for (size_t i = 0; i < axes_keys(axes); i++)
+        if (nest_within(key, key_at(axes, i))) return key_at(axes, i);
+    return NULL;
 }
 
 size_t axes_rows(const struct study_axes *axes)

@@ -17,11 +17,13 @@ struct axis {
     size_t n_rows, n_keys;
     const char *const *keys;
     const char *const *values; /* [row * n_keys + column], as --set takes them */
+    const char *const *places; /* alike: where each is written, "study.json:3:9" */
 };
 
 struct study_axes {
     size_t n;
     struct axis *axes;
+    const size_t *order; /* of the keys, by number: what lies within another key comes behind it; else as written */
 };
 
 enum { STUDY_MAX_RUNS = 100 * 1000 * 1000 };
@@ -38,6 +40,9 @@ size_t axes_keys(const struct study_axes *axes);
 /* Key and value number `i` of axes_keys() at a point. */
 struct run_param axes_param(const struct study_axes *axes, size_t point, size_t i);
 
+/* Where the value of that key and point is written: "study.json:3:9". */
+const char *axes_place(const struct study_axes *axes, size_t point, size_t i);
+
 /* How many rows all axes have together, and one more. */
 size_t axes_rows(const struct study_axes *axes);
 
@@ -46,5 +51,12 @@ bool axes_mark(const struct study_axes *axes, size_t point, bool *seen);
 
 /* Whether an axis sets this key. */
 bool axes_vary(const struct study_axes *axes, const char *key);
+
+/* The key of an axis with a value that itself says what is set under `key`, or, with `or_replaces`, takes its place; NULL:
+ * none. The arena is for reading values. */
+const char *axes_overrule(const struct study_axes *axes, const char *key, bool or_replaces, struct arena *arena);
+
+/* The key of an axis within `key`; NULL: none. */
+const char *axes_within(const struct study_axes *axes, const char *key);
 
 #endif

@@ -4,6 +4,7 @@
 #include "sim/core/json_write.h"
 #include "sim/core/path.h"
 #include "sim/study/axes.h"
+#include "sim/study/nest.h"
 #include "sim/study/read.h"
 #include "sim/study/search.h"
 #include "sim/world/metric.h"
@@ -19,6 +20,7 @@ enum { MAX_SEEDS = 1000 * 1000 };
 struct study_source {
     const char *scenario; /* as it was written */
     const char *axes, *search; /* JSON; NULL: absent */
+    const char *search_where;
 };
 
 static const char *const known_keys[] = {"name", "question", "scenario", "set",    "axes", "seeds",
@@ -35,13 +37,13 @@ static const char *directory_of(struct config_reading *reading, const struct jso
     return directory;
 }
 
-/* An object that names one of these is a policy, a trace, a process: its parameters go with it. */
-static bool is_variant(const struct json_node *node)
+/* Where a value stands: "study.json:3:9". */
+static const char *place_of(struct config_reading *reading, const struct json_node *node)
 {
-    static const char *const tags[] = {"policy", "format", "process", "kind", "distribution"};
-    for (size_t i = 0; node->kind == JSON_OBJECT && i < sizeof tags / sizeof *tags; i++)
-        if (json_member(node, tags[i]) != NULL) return true;
-    return false;
+    char where[DIAG_WHERE_CHARS];
+    const char *place = arena_strdup(reading->arena, json_where(node, where, sizeof where));
+    if (place == NULL) config_report_nomem(reading);
+    return place;
 }
 
 static const char *assign(struct arena *arena, const char *key, const char *value)
@@ -49,10 +51,13 @@ static const char *assign(struct arena *arena, const char *key, const char *valu
     return arena_printf(arena, "%s=%s", key, value);
 }
 
+/* What is set at a node of the study's own file (NULL: by itself). */
 static void add_setting(struct config_reading *reading, struct study_setting *settings, size_t *n, const char *key,
-                        const char *value, const char *directory)
+                        const char *value, const struct json_node *node)
 {
-    settings[*n] = (struct study_setting){assign(reading->arena, key, value), directory};
+    settings[*n] = (struct study_setting){.assignment = assign(reading->arena, key, value), .directory = "."};
+    if (node != NULL) settings[*n].directory = directory_of(reading, node);
+    if (node != NULL) settings[*n].where = place_of(reading, node);
     if (settings[(*n)++].assignment == NULL) config_report_nomem(reading);
 }
 
@@ -74,12 +79,12 @@ static void read_settings(struct config_reading *reading, const struct json_node
     struct study_setting *settings = read_alloc(reading, 2 * n + 1, sizeof *settings);
     if (settings == NULL || (set != NULL && !read_object(reading, set, "'set'"))) return;
     study->settings = settings;
-    add_setting(reading, settings, &study->n_settings, "keep", study->keep, ".");
+    add_setting(reading, settings, &study->n_settings, "keep", study->keep, NULL);
     for (const struct json_node *node = n > 0 ? set->first : NULL; node != NULL; node = node->next) {
-        const char *value = read_setting_value(reading, node), *directory = directory_of(reading, node);
+        const char *value = read_setting_value(reading, node);
         if (value == NULL) return;
-        if (is_variant(node)) add_setting(reading, settings, &study->n_settings, node->key, "null", directory);
-        add_setting(reading, settings, &study->n_settings, node->key, value, directory);
+        if (nest_is_variant(node)) add_setting(reading, settings, &study->n_settings, node->key, "null", node);
+        add_setting(reading, settings, &study->n_settings, node->key, value, node);
     }
 }
 
@@ -148,23 +153,76 @@ static const char *json_of(struct config_reading *reading, const struct json_nod
     return read_keep(reading, &text);
 }
 
+/* A study has its own seeds, and keeps the same of all its runs. NULL: any other key. */
+static const char *hint_of_own(const char *key)
+{
+    if (strcmp(key, "seed") == 0) return "write \"seeds\": 5, or a list";
+    return strcmp(key, "keep") == 0 ? "write \"keep\": \"rows\" in the study itself" : NULL;
+}
+
+/* The key set before `node` that `node` takes back; NULL: none. */
+static const char *find_taken_back(struct config_reading *reading, const struct json_node *set,
+                                   const struct json_node *node)
+{
+    const char *value = read_setting_value(reading, node);
+    for (const struct json_node *before = set->first; value != NULL && before != node; before = before->next) {
+        if (!nest_within(node->key, before->key)) continue;
+        const char *rest = before->key + strlen(node->key) + 1;
+        if (nest_replaces(value, reading->arena) || nest_has(value, rest, reading->arena)) return before->key;
+    }
+    return NULL;
+}
+
+/* What is set must have an effect. */
+static void check_set(struct config_reading *reading, const struct json_node *node, const struct study *study)
+{
+    const char *key = node->key, *outer = axes_overrule(study->axes, key, true, reading->arena);
+    const char *searched = study->search != NULL ? study->search->key : "";
+    if (!nest_is_key(key))
+        config_report(reading, node, "such as services.chat.replicas", "'%s' is no key of a scenario", key);
+    if (hint_of_own(key) != NULL)
+        config_report(reading, node, hint_of_own(key), "'%s' is not set: the study has its own", key);
+    if (axes_vary(study->axes, key))
+        config_report(reading, node, NULL, "'%s' is set and varied by an axis", key);
+    else if (strcmp(key, searched) == 0)
+        config_report(reading, node, NULL, "'%s' is set and searched for", key);
+    else if (outer != NULL)
+        config_report(reading, node, "write it into the values of the axis",
+                      "'%s' is set, but values of the axis '%s' take its place", key, outer);
+}
+
+static void check_search(struct config_reading *reading, const struct json_node *at, const struct study *study)
+{
+    const char *key = study->search->key, *inner = axes_within(study->axes, key);
+    const char *outer = axes_overrule(study->axes, key, false, reading->arena);
+    if (!nest_is_key(key))
+        config_report(reading, at, "such as services.chat.replicas", "'%s' is no key of a scenario", key);
+    if (axes_vary(study->axes, key))
+        config_report(reading, at, NULL, "'%s' is searched for and varied by an axis", key);
+    else if (inner != NULL || outer != NULL)
+        config_report(reading, at, NULL, "'%s' is searched for, and the axis '%s' sets it too", key,
+                      inner != NULL ? inner : outer);
+}
+
 /* What the axes and the search vary is theirs alone, and seed and keep are the study's. */
 static void check_varied(struct config_reading *reading, const struct json_node *root, const struct study *study)
 {
     static const char *const own[] = {"seed", "keep"};
     for (size_t i = 0; i < 2; i++)
         if (axes_vary(study->axes, own[i]))
-            config_report(reading, json_member(root, "axes"), i == 0 ? "write \"seeds\": 5, or a list" : NULL,
+            config_report(reading, json_member(root, "axes"), hint_of_own(own[i]),
                           "'%s' is no axis: the study has its own", own[i]);
-    if (study->search != NULL && axes_vary(study->axes, study->search->key))
-        config_report(reading, json_member(root, "search"), NULL, "'%s' is searched for and varied by an axis",
-                      study->search->key);
+    if (study->search != NULL) check_search(reading, json_member(root, "search"), study);
     if (study->search != NULL && study->n_pareto > 0)
         config_report(reading, json_member(root, "pareto"), NULL, "a study has either 'search' or 'pareto'");
     const struct json_node *set = json_member(root, "set");
-    for (const struct json_node *node = set != NULL ? set->first : NULL; node != NULL; node = node->next)
-        if (axes_vary(study->axes, node->key))
-            config_report(reading, node, NULL, "'%s' is set and varied by an axis", node->key);
+    for (const struct json_node *node = set != NULL ? set->first : NULL; node != NULL; node = node->next) {
+        check_set(reading, node, study);
+        const char *before = find_taken_back(reading, set, node);
+        if (before != NULL)
+            config_report(reading, node, "write the inner one behind it", "'%s' takes the place of '%s', set before it",
+                          node->key, before);
+    }
 }
 
 static void read_study(struct config_reading *reading, const struct json_node *root, struct study *study)
@@ -177,8 +235,11 @@ static void read_study(struct config_reading *reading, const struct json_node *r
     source->scenario = read_text(reading, root, "scenario", "");
     source->axes = json_of(reading, json_member(root, "axes"));
     source->search = json_of(reading, json_member(root, "search"));
+    if (source->search != NULL) source->search_where = place_of(reading, json_member(root, "search"));
     study->source = source;
     study->name = read_text(reading, root, "name", NULL);
+    if (study->name != NULL && study->name[0] == 0)
+        config_report(reading, json_member(root, "name"), "leave it out: the file's name will do", "'name' is empty");
     study->question = read_text(reading, root, "question", "");
     study->keep = keeps[read_choice(reading, root, "keep", keeps, "metrics")];
     study->scenario = find_scenario(reading, root, source->scenario);
@@ -322,6 +383,24 @@ int study_parse(const char *name, const char *directory, const char *json, struc
     return code;
 }
 
+/* Whether --set may set this key. */
+static int check_laid(const struct study *study, const char *key, struct config_reading *reading)
+{
+    struct diag *diag = reading->diag;
+    const char *outer = axes_overrule(study->axes, key, true, reading->arena);
+    if (axes_vary(study->axes, key) || (study->search != NULL && strcmp(study->search->key, key) == 0))
+        return diag_error(diag, SIM_E_USAGE, "--set", "change the study", "the study varies '%s'", key);
+    if (outer != NULL)
+        return diag_error(diag, SIM_E_USAGE, "--set", "change the study",
+                          "'%s' would have no effect: the study varies '%s'", key, outer);
+    if (strcmp(key, "seed") == 0)
+        return diag_error(diag, SIM_E_USAGE, "--set", "give --seeds", "the study has its own seeds");
+    if (strcmp(key, "keep") == 0)
+        return diag_error(diag, SIM_E_USAGE, "--set", "change \"keep\" in the study",
+                          "the study says itself what is kept of its runs");
+    return 0;
+}
+
 static int lay_settings(struct study *study, const struct study_overlay *overlay, struct config_reading *reading)
 {
     struct study_setting *settings = read_alloc(reading, study->n_settings + overlay->n_settings, sizeof *settings);
@@ -334,11 +413,10 @@ static int lay_settings(struct study *study, const struct study_overlay *overlay
         if (key == NULL) return reading->code;
         if (strchr(assignment, '=') == NULL)
             return diag_error(reading->diag, SIM_E_USAGE, "--set", "write a.b=value", "'%s' is not an assignment", key);
-        if (axes_vary(study->axes, key) || (study->search != NULL && strcmp(study->search->key, key) == 0))
-            return diag_error(reading->diag, SIM_E_USAGE, "--set", "change the study", "the study varies '%s'", key);
-        if (strcmp(key, "seed") == 0)
-            return diag_error(reading->diag, SIM_E_USAGE, "--set", "give --seeds", "the study has its own seeds");
-        settings[study->n_settings++] = (struct study_setting){arena_strdup(reading->arena, assignment), "."};
+        int code = check_laid(study, key, reading);
+        if (code != 0) return code;
+        const char *copy = arena_strdup(reading->arena, assignment);
+        settings[study->n_settings++] = (struct study_setting){.assignment = copy, .directory = "."};
     }
     study->settings = settings;
     return reading->code;
@@ -366,22 +444,18 @@ int study_lay(struct study *study, const struct study_overlay *overlay, struct a
 /* --- Runs --- */
 
 /* An object that names a variant takes the place of what was there. */
-static bool takes_place(const char *value, struct arena *arena)
+static int add_value(const struct study *study, struct study_run *run, struct study_setting *settings,
+                     struct run_param param, const char *where, struct arena *arena)
 {
-    const struct json_source source = {.name = "", .directory = "."};
-    struct json_node *node;
-    return value[0] == '{' && json_parse(arena, &source, value, strlen(value), &node, NULL) == 0 && is_variant(node);
-}
-
-static int add_param(const struct study *study, struct study_run *run, struct run_param *params,
-                     struct study_setting *settings, struct run_param param, struct arena *arena)
-{
-    const char *directory = study->directory;
-    params[run->n_params++] = param;
-    if (takes_place(param.value, arena))
-        settings[run->n_settings++] = (struct study_setting){assign(arena, param.key, "null"), directory};
-    settings[run->n_settings++] = (struct study_setting){assign(arena, param.key, param.value), directory};
-    return settings[run->n_settings - 1].assignment != NULL ? 0 : SIM_E_NOMEM;
+    struct study_setting setting = {.directory = study->directory, .where = where};
+    if (param.value[0] == '{' && nest_replaces(param.value, arena)) {
+        setting.assignment = assign(arena, param.key, "null");
+        settings[run->n_settings++] = setting;
+        if (setting.assignment == NULL) return SIM_E_NOMEM;
+    }
+    setting.assignment = assign(arena, param.key, param.value);
+    settings[run->n_settings++] = setting;
+    return setting.assignment != NULL ? 0 : SIM_E_NOMEM;
 }
 
 int study_run_with(const struct study *study, size_t point, size_t seed, const char *key, const char *value,
@@ -395,10 +469,14 @@ int study_run_with(const struct study *study, size_t point, size_t seed, const c
     memcpy(settings, study->settings, study->n_settings * sizeof *settings);
     run->n_settings = study->n_settings;
     int code = 0;
-    for (size_t i = 0; code == 0 && i < n; i++)
-        code = add_param(study, run, params, settings, axes_param(study->axes, point, i), arena);
-    if (code == 0 && key != NULL) code = add_param(study, run, params, settings, (struct run_param){key, value}, arena);
-    return code;
+    for (size_t i = 0; i < n; i++) params[run->n_params++] = axes_param(study->axes, point, i);
+    for (size_t i = 0; code == 0 && i < n; i++) {
+        size_t next = study->axes->order[i];
+        code = add_value(study, run, settings, params[next], axes_place(study->axes, point, next), arena);
+    }
+    if (code != 0 || key == NULL) return code;
+    params[run->n_params++] = (struct run_param){key, value};
+    return add_value(study, run, settings, params[n], study->source->search_where, arena);
 }
 
 int study_run_at(const struct study *study, size_t i, struct arena *arena, struct study_run *run)

@@ -33,6 +33,7 @@
 /* "key=value" as for --set, and the directory that relative paths in the value start from. */
 struct study_setting {
     const char *assignment, *directory;
+    const char *where; /* it is written, "study.json:3:9"; NULL: with --set */
 };
 
 /* Texts live in the arena the study was loaded into. */
@@ -54,7 +55,8 @@ struct study {
     const struct study_source *source;
 };
 
-/* What one run lays over the scenario, in this order: the study's "set", the point's values. */
+/* What one run lays over the scenario, in this order: the study's "set", the point's values; of these a key comes before those
+ * that lie within it. */
 struct study_run {
     int64_t run_id;
     int64_t seed;
@@ -79,7 +81,8 @@ struct study_overlay {
     const char *name;            /* NULL: that of the study */
 };
 
-/* Lays it over; the definition and the hash change with it. A key that an axis varies cannot be set. Texts are copied to
+/* Lays it over; the definition and the hash change with it. A key that an axis varies or overrules cannot be set, nor seed
+ * and keep, which the study has of its own. Texts are copied to
  * the arena, that of the study. Returns 0, SIM_E_USAGE or SIM_E_NOMEM. */
 int study_lay(struct study *study, const struct study_overlay *overlay, struct arena *arena, struct diag *diag);
 

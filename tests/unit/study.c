@@ -108,6 +108,74 @@ static void objects_are_values(void)
     arena_fini(&session.arena);
 }
 
+/* What is set within a key comes behind it, whichever axis is written first; the values in the results stay in order. */
+static void keys_within_keys_are_set_behind_them(void)
+{
+    static const char *const expected[] = {"keep=rows", "x.c=null", "x.c={\"policy\": \"p\"}",
+                                           "x.c.d.e=1", "y=2",      "x.c.d=word"};
+    static const char *const order[] = {expected[0], expected[1], expected[2], expected[5], expected[3], expected[4]};
+    struct session session;
+    struct study_run run;
+    parse(&session,
+          "{\"scenario\": \"x.json\", \"keep\": \"rows\",\n \"axes\": [{\"key\": \"x.c.d.e\", \"values\": [1]},"
+          "{\"key\": \"y\", \"values\": [2]}, {\"key\": \"x.c.d\", \"values\": [\"word\"]},"
+          "{\"key\": \"x.c\", \"values\": [{\"policy\": \"p\"}]}]}");
+    CHECK_EQ_STR(session.message, "");
+    MUST(session.code == 0 && study_run_at(&session.study, 0, &session.arena, &run) == 0);
+    CHECK_EQ_INT(run.n_settings, 6);
+    for (size_t i = 0; i < 6; i++) CHECK_EQ_STR(run.settings[i].assignment, order[i]);
+    CHECK_EQ_STR(values_at(&session, 0), "x.c.d.e=1 y=2 x.c.d=word x.c={\"policy\": \"p\"}");
+    CHECK(run.settings[0].where == NULL);
+    CHECK_EQ_STR(run.settings[4].where, "s.json:2:41");
+    arena_fini(&session.arena);
+}
+
+/* A finding about a value names the place where the study has it. */
+static void values_know_their_places(void)
+{
+    struct session session;
+    struct study_run run;
+    parse(&session,
+          "{\"scenario\": \"x.json\", \"set\": {\"s\": 1},\n\"axes\": [\n{\"zip\": {\"a\": [1, 2], \"b\": [3,\n4]}},"
+          "\n{\"key\": \"l\", \"linear\": {\"from\": 1, \"to\": 3, \"n\": 2}},"
+          "\n{\"sample\": \"random\", \"n\": 2, \"ranges\": {\"r\": {\"from\": 1, \"to\": 9}}}],"
+          "\n\"search\": {\"largest\": \"q\", \"from\": 1, \"to\": 4,"
+          "\"where\": [{\"metric\": \"request.finished\", \"at_least\": 1}]}}");
+    CHECK_EQ_STR(session.message, "");
+    MUST(session.code == 0);
+    MUST(study_run_with(&session.study, session.study.n_points - 1, 0, "q", "3", &session.arena, &run) == 0);
+    static const char *const places[] = {NULL,          "s.json:1:37", "s.json:3:19", "s.json:4:1",
+                                         "s.json:5:24", "s.json:6:46", "s.json:7:11"};
+    CHECK_EQ_INT(run.n_settings, 7);
+    for (size_t i = 1; i < 7; i++) CHECK_EQ_STR(run.settings[i].where, places[i]);
+    arena_fini(&session.arena);
+}
+
+static void a_command_line_sets_what_the_study_leaves_open(void)
+{
+    static const struct {
+        const char *setting, *message;
+    } cases[] = {{"a.b", "--set: error: 'a.b' is not an assignment"},
+                 {"v=1", "--set: error: the study varies 'v'"},
+                 {"v.w=1", "--set: error: 'v.w' would have no effect: the study varies 'v'"},
+                 {"seed=1", "--set: error: the study has its own seeds; give --seeds"},
+                 {"keep=rows", "--set: error: the study says itself what is kept of its runs; change \"keep\""}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct session session;
+        struct study_overlay overlay = {.n_settings = 1, .settings = &cases[i].setting};
+        char message[DIAG_LINE_CHARS] = "";
+        parse(&session, "{\"scenario\": \"x.json\", \"axes\": [{\"key\": \"v\", \"values\": [\"a\", \"b\"]},"
+                        "{\"key\": \"o\", \"values\": [{\"p\": 1}, {\"p\": 2}]}]}");
+        MUST(session.code == 0);
+        CHECK_EQ_INT(study_lay(&session.study, &overlay, &session.arena, &session.diag), SIM_E_USAGE);
+        if (session.diag.n_items > 0) diag_format(&session.diag.items[0], message, sizeof message);
+        if (!CHECK(strstr(message, cases[i].message) != NULL)) printf("    got '%s'\n", message);
+        overlay.settings = &(const char *){"o.q=1"}; /* beside what the values say */
+        CHECK_EQ_INT(study_lay(&session.study, &overlay, &session.arena, &session.diag), 0);
+        arena_fini(&session.arena);
+    }
+}
+
 /* The n-th run of a sample has values in their ranges; Sobol points fill them evenly. */
 static void check_sample(const char *kind)
 {
@@ -191,6 +259,26 @@ static void findings_tell_the_place(void)
         {AXIS("{\"key\": \"a\", \"values\": [1, 1]}"), "s.json:2:34: error: the value 1 comes more than once"},
         {AXIS("{\"key\": \"seed\", \"values\": [1]}"), "error: 'seed' is no axis"},
         {AXIS("{\"key\": \"a\", \"values\": [1]}, {\"zip\": {\"a\": [1]}}"), "'a' is varied by more than one axis"},
+        {"{\"scenario\": \"x.json\", \"name\": \"\"}", "s.json:1:32: error: 'name' is empty; leave it out"},
+        {"{\"scenario\": \"x.json\", \"set\": {\"seed\": 1}}",
+         "s.json:1:40: error: 'seed' is not set: the study has its own; write \"seeds\": 5"},
+        {"{\"scenario\": \"x.json\", \"set\": {\"keep\": \"rows\"}}",
+         "s.json:1:40: error: 'keep' is not set: the study has its own; write \"keep\""},
+        {"{\"scenario\": \"x.json\", \"set\": {\"a.b\": 1, \"a\": 2}}", "s.json:1:47: error: 'a' takes the place of 'a.b'"},
+        {"{\"scenario\": \"x.json\", \"set\": {\"a.b\": 1}, \"axes\": [{\"key\": \"a\", \"values\": [{\"c\": 1}, 2]}]}",
+         "s.json:1:39: error: 'a.b' is set, but values of the axis 'a' take its place"},
+        {AXIS("{\"key\": \"\", \"values\": [1]}"), "s.json:2:19: error: '' is no key of a scenario; such as"},
+        {AXIS("{\"grid\": {\"a..b\": [1]}}"), "s.json:2:29: error: 'a..b' is no key of a scenario"},
+        {AXIS("{\"zip\": {\"a\": [1], \"b.\": [1]}}"), "'b.' is no key of a scenario"},
+        {AXIS("{\"sample\": \"random\", \"n\": 2, \"ranges\": {\"=\": [1]}}"), "'=' is no key of a scenario"},
+        {AXIS("{\"zip\": {\"a\": [1, 2, 1], \"b\": [3, 3, 3]}}"),
+         "s.json:2:19: error: items 1 and 3 of the lists are the same point"},
+        {AXIS("{\"key\": \"a.b.c\", \"values\": [1]}, {\"key\": \"a\", \"values\": [3, {\"b\": {\"c\": 1}}]}"),
+         "s.json:2:10: error: 'a.b.c' is varied, but values of 'a' set it too"},
+        {AXIS(
+             "{\"key\": \"a.b\", \"values\": [1]}], \"search\": {\"largest\": \"a\", \"from\": 1, \"to\": 4, \"where\": [{"
+             "\"metric\": \"request.finished\", \"at_least\": 1}]}, \"show\": ["),
+         "'a' is searched for, and the axis 'a.b' sets it too"},
         {AXIS("{\"zip\": {\"a\": [1, 2], \"b\": [1]}}"), "s.json:2:38: error: 'b' has 1 values, but 'a' has 2"},
         {AXIS("{\"key\": \"a\", \"linear\": {\"from\": 1, \"to\": 3, \"n\": 5}}"),
          "the value 2 comes more than once; write the ends with a decimal point"},
@@ -302,6 +390,9 @@ TEST_SUITE(study)
     TEST(points_are_the_product);
     TEST(ranges_keep_their_unit);
     TEST(objects_are_values);
+    TEST(keys_within_keys_are_set_behind_them);
+    TEST(values_know_their_places);
+    TEST(a_command_line_sets_what_the_study_leaves_open);
     TEST(samples_fill_their_ranges);
     TEST(definitions_parse_to_the_same_study);
     TEST(findings_tell_the_place);
