@@ -78,7 +78,10 @@ static int read_hash(const struct reading *reading, const struct json_node *obje
 static int read_tolerance(const struct reading *reading, const struct json_node *node, struct tolerance *tolerance)
 {
     static const char wanted[] = "a tolerance of at least 0: \"2%\", or a number in the metric's unit";
+    char where[DIAG_WHERE_CHARS];
     *tolerance = (struct tolerance){.pattern = node->key, .amount = node->number};
+    tolerance->where = arena_strdup(reading->arena, json_key_where(node, where, sizeof where));
+    if (tolerance->where == NULL) return fail_nomem(reading->diag);
     if (node->kind == JSON_STRING) {
         size_t n = strlen(node->text);
         double percent;
@@ -185,10 +188,33 @@ const char *baseline_default_name(const struct baseline_entry *entry, struct are
     return name != NULL && entry->seed != NULL ? arena_printf(arena, "%s seed=%s", name, entry->seed) : name;
 }
 
+static int read_maker(const struct reading *reading, const struct json_node *object, struct maker *maker)
+{
+    static const char *const known[] = {"version", "commit", "platform", NULL};
+    const struct json_node *node = json_member(object, "made_by");
+    if (node == NULL) return 0;
+    int code = check_keys(reading, node, "'made_by'", known);
+    if (code == 0) code = read_text(reading, node, "version", &maker->version);
+    if (code == 0) code = read_text(reading, node, "commit", &maker->commit);
+    return code == 0 ? read_text(reading, node, "platform", &maker->platform) : code;
+}
+
+static int read_results(const struct reading *reading, const struct json_node *node, struct baseline_entry *entry)
+{
+    entry->maker = reading->baseline->maker;
+    int code = read_maker(reading, node, &entry->maker);
+    if (code == 0) code = read_hash(reading, node, "hash", entry->hash);
+    if (code == 0) code = read_hash(reading, node, "scenario_hash", entry->scenario_hash);
+    if (code == 0) code = read_hash(reading, node, "inputs", entry->inputs);
+    if (code == 0) code = read_metrics(reading, node, entry);
+    if (code == 0) code = read_decisions(reading, node, entry);
+    return code == 0 ? check_results(reading, node, entry) : code;
+}
+
 static int read_entry(const struct reading *reading, const struct json_node *node)
 {
-    static const char *const known[] = {"name", "scenario", "set",       "seed",    "tolerances",
-                                        "hash", "inputs",   "decisions", "metrics", NULL};
+    static const char *const known[] = {"name", "scenario",      "set",    "seed",      "tolerances", "made_by",
+                                        "hash", "scenario_hash", "inputs", "decisions", "metrics",    NULL};
     struct baseline_entry *entry = baseline_add(reading->baseline, reading->arena);
     if (entry == NULL) return fail_nomem(reading->diag);
     int code = check_keys(reading, node, "a scenario of the baseline", known);
@@ -205,23 +231,7 @@ static int read_entry(const struct reading *reading, const struct json_node *nod
     code = read_text(reading, node, "name", &entry->name);
     if (code == 0) code = check_name(reading, node, entry);
     if (code == 0) code = read_tolerances(reading, node, &entry->tolerances);
-    if (code == 0) code = read_hash(reading, node, "hash", entry->hash);
-    if (code == 0) code = read_hash(reading, node, "inputs", entry->inputs);
-    if (code == 0) code = read_metrics(reading, node, entry);
-    if (code == 0) code = read_decisions(reading, node, entry);
-    return code == 0 ? check_results(reading, node, entry) : code;
-}
-
-static int read_maker(const struct reading *reading, const struct json_node *root)
-{
-    static const char *const known[] = {"version", "commit", "platform", NULL};
-    const struct json_node *node = json_member(root, "made_by");
-    struct baseline *baseline = reading->baseline;
-    if (node == NULL) return 0;
-    int code = check_keys(reading, node, "'made_by'", known);
-    if (code == 0) code = read_text(reading, node, "version", &baseline->version);
-    if (code == 0) code = read_text(reading, node, "commit", &baseline->commit);
-    return code == 0 ? read_text(reading, node, "platform", &baseline->platform) : code;
+    return code == 0 ? read_results(reading, node, entry) : code;
 }
 
 static int read_document(struct reading *reading, const struct json_node *root)
@@ -229,7 +239,7 @@ static int read_document(struct reading *reading, const struct json_node *root)
     static const char *const known[] = {"about", "made_by", "decision_log", "tolerances", "scenarios", NULL};
     int code = check_keys(reading, root, "a baseline", known);
     if (code == 0) code = read_text(reading, root, "about", &reading->baseline->about);
-    if (code == 0) code = read_maker(reading, root);
+    if (code == 0) code = read_maker(reading, root, &reading->baseline->maker);
     if (code == 0) code = read_hash(reading, root, "decision_log", reading->log_hash);
     if (code == 0) code = read_tolerances(reading, root, &reading->baseline->tolerances);
     if (code != 0) return code;
@@ -315,7 +325,7 @@ static int read_log(const struct reading *reading)
 
 int baseline_init(struct baseline *baseline, const char *path, struct arena *arena)
 {
-    *baseline = (struct baseline){.about = "", .version = "", .commit = "", .platform = ""};
+    *baseline = (struct baseline){.about = "", .maker = {.version = "", .commit = "", .platform = ""}};
     size_t n = strlen(path);
     if (path_is_json(path)) n -= strlen(".json");
     baseline->path = arena_strdup(arena, path);
@@ -349,5 +359,6 @@ struct baseline_entry *baseline_add(struct baseline *baseline, struct arena *are
     }
     struct baseline_entry *entry = &baseline->entries[baseline->n_entries++];
     entry->decisions.chars = "";
+    entry->maker = baseline->maker;
     return entry;
 }

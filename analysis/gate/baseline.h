@@ -6,7 +6,10 @@
  *     "decision_log": "hash of the log's text",
  *     "tolerances": {"request.*.p99": "2%", "job.jct_s.mean": 0.5},          // of every scenario; for the rest: exact
  *     "scenarios": [ { "name": "chat", "scenario": "chat.json", "set": ["services.chat.replicas=4"], "seed": 7,
- *                      "tolerances": {}, "hash": "...", "inputs": "...", "decisions": 812, "metrics": {"NAME": 1.5} } ] }
+ *                      "tolerances": {}, "hash": "...", "scenario_hash": "...", "inputs": "...", "decisions": 812, "metrics": {"NAME": 1.5} } ] }
+ *
+ * An entry that another program wrote than the others (--update --only) has a "made_by" of its own. "scenario_hash" is that of
+ * the resolved scenario, "inputs" that of the files which it names.
  *
  * A scenario is a path relative to the file, or a name of `orrery list scenarios`. Whoever writes a new entry by hand leaves
  * out what comes after "tolerances". Patterns of tolerances are those of the shell; of several that fit a metric the last
@@ -22,10 +25,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Which program wrote results, and where; empty texts: not known. */
+struct maker {
+    const char *version, *commit, *platform;
+};
+
 struct tolerance {
     const char *pattern; /* of metric names; NULL: none was given */
     double amount;       /* 0: exact; percent when relative */
     bool is_relative;    /* to the value in the baseline; else in the metric's unit */
+    const char *where;   /* "baseline.json:4:6"; NULL: in no file */
 };
 
 struct tolerance_list {
@@ -54,7 +63,8 @@ struct baseline_entry {
     const char *seed;      /* NULL: the scenario's */
     struct tolerance_list tolerances;
     char hash[HASH_HEX_CHARS]; /* empty: the entry has no results yet */
-    char inputs[HASH_HEX_CHARS];
+    char scenario_hash[HASH_HEX_CHARS], inputs[HASH_HEX_CHARS]; /* empty: not known */
+    struct maker maker;
     size_t n_metrics;
     struct gate_metric *metrics;
     struct decision_lines decisions;
@@ -63,7 +73,8 @@ struct baseline_entry {
 /* All texts are in the arena it was loaded into. */
 struct baseline {
     const char *path, *directory, *log_path;
-    const char *about, *version, *commit, *platform; /* empty when the file has none */
+    const char *about;  /* empty when the file has none */
+    struct maker maker; /* of the entries that do not name another */
     struct tolerance_list tolerances;
     size_t n_entries, capacity;
     struct baseline_entry *entries;
@@ -82,6 +93,8 @@ const char *baseline_default_name(const struct baseline_entry *entry, struct are
 
 /* A new entry at the end, for the caller to fill; NULL when out of memory. */
 struct baseline_entry *baseline_add(struct baseline *baseline, struct arena *arena);
+
+bool baseline_same_maker(const struct maker *a, const struct maker *b);
 
 /* Writes log and baseline. Each takes the place of the old file only as a whole; should the process die between the two, the
  * next baseline_load tells that they do not belong together. Returns 0, SIM_E_IO or SIM_E_NOMEM. */

@@ -21,9 +21,39 @@ static void write_tolerances(struct json_writer *writer, const struct tolerance_
     json_write_close(writer, '}');
 }
 
-static void write_results(struct json_writer *writer, const struct baseline_entry *entry)
+bool baseline_same_maker(const struct maker *a, const struct maker *b)
 {
+    return strcmp(a->version, b->version) == 0 && strcmp(a->commit, b->commit) == 0 &&
+           strcmp(a->platform, b->platform) == 0;
+}
+
+/* Who made all results, or, when these are of several, who made the baseline's first. */
+static const struct maker *common_maker(const struct baseline *baseline)
+{
+    const struct maker *common = NULL;
+    for (size_t i = 0; i < baseline->n_entries; i++) {
+        const struct baseline_entry *entry = &baseline->entries[i];
+        if (entry->hash[0] == 0) continue;
+        if (common == NULL) common = &entry->maker;
+        if (!baseline_same_maker(common, &entry->maker)) return &baseline->maker;
+    }
+    return common != NULL ? common : &baseline->maker;
+}
+
+static void write_maker(struct json_writer *writer, const struct maker *maker)
+{
+    json_write_open(writer, "made_by", '{');
+    json_write_string(writer, "version", maker->version);
+    json_write_string(writer, "commit", maker->commit);
+    json_write_string(writer, "platform", maker->platform);
+    json_write_close(writer, '}');
+}
+
+static void write_results(struct json_writer *writer, const struct baseline_entry *entry, const struct maker *common)
+{
+    if (!baseline_same_maker(&entry->maker, common)) write_maker(writer, &entry->maker);
     json_write_string(writer, "hash", entry->hash);
+    if (entry->scenario_hash[0] != 0) json_write_string(writer, "scenario_hash", entry->scenario_hash);
     if (entry->inputs[0] != 0) json_write_string(writer, "inputs", entry->inputs);
     json_write_number(writer, "decisions", (double)entry->decisions.n);
     json_write_open(writer, "metrics", '{');
@@ -32,7 +62,7 @@ static void write_results(struct json_writer *writer, const struct baseline_entr
     json_write_close(writer, '}');
 }
 
-static void write_entry(struct json_writer *writer, const struct baseline_entry *entry)
+static void write_entry(struct json_writer *writer, const struct baseline_entry *entry, const struct maker *common)
 {
     json_write_open(writer, NULL, '{');
     json_write_string(writer, "name", entry->name);
@@ -47,25 +77,22 @@ static void write_entry(struct json_writer *writer, const struct baseline_entry 
         text_add(writer->text, entry->seed);
     }
     write_tolerances(writer, &entry->tolerances);
-    if (entry->hash[0] != 0) write_results(writer, entry);
+    if (entry->hash[0] != 0) write_results(writer, entry, common);
     json_write_close(writer, '}');
 }
 
 static void write_document(struct text *text, const struct baseline *baseline, const char *log_hash)
 {
+    const struct maker *common = common_maker(baseline);
     struct json_writer writer;
     json_writer_init(&writer, text);
     json_write_open(&writer, NULL, '{');
     if (baseline->about[0] != 0) json_write_string(&writer, "about", baseline->about);
-    json_write_open(&writer, "made_by", '{');
-    json_write_string(&writer, "version", baseline->version);
-    json_write_string(&writer, "commit", baseline->commit);
-    json_write_string(&writer, "platform", baseline->platform);
-    json_write_close(&writer, '}');
+    write_maker(&writer, common);
     json_write_string(&writer, "decision_log", log_hash);
     write_tolerances(&writer, &baseline->tolerances);
     json_write_open(&writer, "scenarios", '[');
-    for (size_t i = 0; i < baseline->n_entries; i++) write_entry(&writer, &baseline->entries[i]);
+    for (size_t i = 0; i < baseline->n_entries; i++) write_entry(&writer, &baseline->entries[i], common);
     json_write_close(&writer, ']');
     json_write_close(&writer, '}');
     text_add(text, "\n");

@@ -112,6 +112,7 @@ int gate_judge(const struct baseline *baseline, const struct baseline_entry *ent
         return 0;
     }
     if (strcmp(entry->hash, outcome->hash) == 0) return 0;
+    result->scenario_moved = entry->scenario_hash[0] != 0 && strcmp(entry->scenario_hash, outcome->scenario_hash) != 0;
     result->inputs_moved = strcmp(entry->inputs, outcome->inputs) != 0;
     int code = list_moves(baseline, outcome, arena, result);
     if (code != 0) return diag_error(diag, code, NULL, NULL, "out of memory");
@@ -145,6 +146,60 @@ const char *gate_verdict_text(enum gate_verdict verdict)
 
 bool gate_platform_differs(const struct gate_report *report)
 {
-    const char *before = report->baseline->platform;
-    return before[0] != 0 && strcmp(before, report->platform) != 0;
+    for (size_t i = 0; i < report->n_results; i++) {
+        const char *before = report->results[i].entry->maker.platform;
+        if (before[0] != 0 && strcmp(before, report->maker.platform) != 0) return true;
+    }
+    return false;
+}
+
+/* --- Patterns that fit nothing --- */
+
+static bool fits_any(const char *pattern, const struct gate_metric *metrics, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (fnmatch(pattern, metrics[i].name, 0) == 0) return true;
+    return false;
+}
+
+static const struct gate_outcome *outcome_of(const struct gate_report *report, const struct gate_outcome *outcomes,
+                                             const struct baseline_entry *entry)
+{
+    for (size_t i = 0; i < report->n_results; i++)
+        if (report->results[i].entry == entry) return &outcomes[i];
+    return NULL;
+}
+
+/* Whether the pattern fits a metric of the entry, or may, as far as anybody knows. */
+static bool may_fit(const struct gate_report *report, const struct gate_outcome *outcomes,
+                    const struct baseline_entry *entry, const char *pattern)
+{
+    const struct gate_outcome *outcome = outcome_of(report, outcomes, entry);
+    bool has_run = outcome != NULL && outcome->code == 0;
+    if (entry->hash[0] == 0 && !has_run) return true;
+    return fits_any(pattern, entry->metrics, entry->n_metrics) ||
+           (has_run && fits_any(pattern, outcome->metrics, outcome->n_metrics));
+}
+
+static void warn_of_pattern(const struct tolerance *tolerance, struct diag *diag)
+{
+    diag_warning(diag, tolerance->where, "'orrery list metrics' names them",
+                 "no metric is called like '%s': this tolerance has no effect", tolerance->pattern);
+}
+
+void gate_check_patterns(const struct gate_report *report, const struct gate_outcome *outcomes, struct diag *diag)
+{
+    const struct baseline *baseline = report->baseline;
+    for (size_t k = 0; k < baseline->tolerances.n; k++) {
+        bool fits = false;
+        for (size_t i = 0; i < baseline->n_entries; i++)
+            fits = fits || may_fit(report, outcomes, &baseline->entries[i], baseline->tolerances.items[k].pattern);
+        if (!fits) warn_of_pattern(&baseline->tolerances.items[k], diag);
+    }
+    for (size_t i = 0; i < baseline->n_entries; i++) {
+        const struct baseline_entry *entry = &baseline->entries[i];
+        for (size_t k = 0; k < entry->tolerances.n; k++)
+            if (!may_fit(report, outcomes, entry, entry->tolerances.items[k].pattern))
+                warn_of_pattern(&entry->tolerances.items[k], diag);
+    }
 }

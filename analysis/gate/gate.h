@@ -13,7 +13,7 @@
 struct gate_outcome {
     int code;            /* 0, or why it did not run to its end */
     const char *finding; /* then: what was found */
-    char hash[HASH_HEX_CHARS], inputs[HASH_HEX_CHARS];
+    char hash[HASH_HEX_CHARS], scenario_hash[HASH_HEX_CHARS], inputs[HASH_HEX_CHARS];
     size_t n_metrics;
     struct gate_metric *metrics; /* in order of emission */
     struct decision_lines decisions;
@@ -45,6 +45,7 @@ struct gate_result {
     enum gate_verdict verdict;
     size_t n_metrics, n_moves, n_beyond;
     struct gate_move *moves; /* those beyond their tolerance first, of these the largest relative move first */
+    bool scenario_moved;     /* resolved, it is not that of the baseline */
     bool inputs_moved;       /* traces or catalog files are not those of the baseline */
     struct divergence divergence;
     const char *finding;     /* of a run that failed */
@@ -54,7 +55,7 @@ struct gate_result {
 /* All results of one check. */
 struct gate_report {
     const struct baseline *baseline;
-    const char *version, *commit, *platform; /* of the program that did the runs */
+    struct maker maker; /* of the program that did the runs */
     size_t n_results;
     struct gate_result *results;
     size_t counts[GATE_VERDICTS];
@@ -77,7 +78,12 @@ int gate_code(const struct gate_report *report);
 /* "same", "within tolerance", "moved", "not in the baseline", "failed". */
 const char *gate_verdict_text(enum gate_verdict verdict);
 
-/* Whether baseline and program differ in what numbers may depend on beside the source: C library, compiler, CPU. */
+/* Warns of tolerances whose pattern fits no metric, neither of the baseline nor of the outcomes (outcomes[i] of
+ * report->results[i]). Where a scenario has never run, nothing is said. */
+void gate_check_patterns(const struct gate_report *report, const struct gate_outcome *outcomes, struct diag *diag);
+
+/* Whether program and baseline, of any of the scenarios, differ in what numbers may depend on beside the source: C library,
+ * compiler, CPU. */
 bool gate_platform_differs(const struct gate_report *report);
 
 /* Write the report: for a terminal, for people who read a pull request (GitHub's Markdown), for a CI server (JUnit XML: one

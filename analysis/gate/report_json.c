@@ -56,29 +56,30 @@ static void write_divergence(struct json_writer *writer, const struct divergence
     write_parting(writer, "first_other_choice", &divergence->choice);
 }
 
-static void write_result(struct json_writer *writer, const struct gate_result *result)
+static void write_maker(struct json_writer *writer, const char *key, const struct maker *maker)
+{
+    json_write_open(writer, key, '{');
+    json_write_string(writer, "version", maker->version);
+    json_write_string(writer, "commit", maker->commit);
+    json_write_string(writer, "platform", maker->platform);
+    json_write_close(writer, '}');
+}
+
+static void write_result(struct json_writer *writer, const struct gate_result *result, const struct maker *common)
 {
     json_write_open(writer, NULL, '{');
     json_write_string(writer, "name", result->entry->name);
     json_write_string(writer, "verdict", gate_verdict_text(result->verdict));
+    if (!baseline_same_maker(&result->entry->maker, common)) write_maker(writer, "baseline", &result->entry->maker);
     if (result->verdict == GATE_FAILED) json_write_string(writer, "finding", result->finding);
     if (result->verdict == GATE_MOVED || result->verdict == GATE_TOLERATED) {
+        json_write_bool(writer, "scenario_moved", result->scenario_moved);
         json_write_bool(writer, "inputs_moved", result->inputs_moved);
         json_write_open(writer, "moves", '[');
         for (size_t i = 0; i < result->n_moves; i++) write_move(writer, &result->moves[i]);
         json_write_close(writer, ']');
         write_divergence(writer, &result->divergence);
     }
-    json_write_close(writer, '}');
-}
-
-static void write_maker(struct json_writer *writer, const char *key, const char *version, const char *commit,
-                        const char *platform)
-{
-    json_write_open(writer, key, '{');
-    json_write_string(writer, "version", version);
-    json_write_string(writer, "commit", commit);
-    json_write_string(writer, "platform", platform);
     json_write_close(writer, '}');
 }
 
@@ -90,10 +91,10 @@ void gate_json(const struct gate_report *report, struct text *text)
     json_write_open(&writer, NULL, '{');
     json_write_bool(&writer, "passed", gate_code(report) == 0);
     json_write_bool(&writer, "platform_differs", gate_platform_differs(report));
-    write_maker(&writer, "baseline", baseline->version, baseline->commit, baseline->platform);
-    write_maker(&writer, "now", report->version, report->commit, report->platform);
+    write_maker(&writer, "baseline", &baseline->maker);
+    write_maker(&writer, "now", &report->maker);
     json_write_open(&writer, "scenarios", '[');
-    for (size_t i = 0; i < report->n_results; i++) write_result(&writer, &report->results[i]);
+    for (size_t i = 0; i < report->n_results; i++) write_result(&writer, &report->results[i], &baseline->maker);
     json_write_close(&writer, ']');
     json_write_close(&writer, '}');
     text_add(text, "\n");

@@ -99,9 +99,9 @@ void gate_junit(const struct gate_report *report, struct text *xml)
     add_attribute(xml, "name", report->baseline->path);
     add_counts(xml, report);
     text_add(xml, " skipped=\"0\">\n    <properties>\n");
-    add_property(xml, "version", report->version);
-    add_property(xml, "commit", report->commit);
-    add_property(xml, "platform", report->platform);
+    add_property(xml, "version", report->maker.version);
+    add_property(xml, "commit", report->maker.commit);
+    add_property(xml, "platform", report->maker.platform);
     text_add(xml, "    </properties>\n");
     for (size_t i = 0; i < report->n_results; i++) add_case(xml, report, &report->results[i]);
     text_add(xml, "  </testsuite>\n</testsuites>\n");

@@ -149,6 +149,10 @@ void gate_describe(const struct gate_report *report, const struct gate_result *r
     case GATE_SAME: return;
     default: break;
     }
+    if (result->scenario_moved)
+        text_add(
+            text,
+            "  its scenario is not that of the baseline: its file, one that it extends, or a default has changed\n");
     if (result->n_moves == 0) text_add(text, "  no metric has moved\n");
     describe_moves(result, text);
     if (result->inputs_moved) text_add(text, "  its input files (traces, catalog) are not those of the baseline\n");
@@ -164,17 +168,40 @@ void gate_summary(const struct gate_report *report, struct text *text)
             text_printf(text, ", %zu %s", report->counts[verdict], gate_verdict_text((enum gate_verdict)verdict));
 }
 
+static bool has_moved(const struct gate_result *result)
+{
+    return result->verdict == GATE_MOVED || result->verdict == GATE_TOLERATED;
+}
+
+static void describe_maker(const struct gate_report *report, const struct baseline_entry *entry, struct text *text)
+{
+    const struct maker *before = &entry->maker, *now = &report->maker;
+    struct text whose;
+    text_init(&whose);
+    text_add(&whose, "the baseline");
+    if (!baseline_same_maker(before, &report->baseline->maker)) text_printf(&whose, " of '%s'", entry->name);
+    if (whose.failed) text->failed = true;
+    const char *what = whose.chars != NULL ? whose.chars : "";
+    if (before->platform[0] != 0 && strcmp(before->platform, now->platform) != 0)
+        text_printf(text, "the platform differs, so the last digits may: %s was made on %s, this is %s\n", what,
+                    before->platform, now->platform);
+    if (before->version[0] != 0 &&
+        (strcmp(before->version, now->version) != 0 || strcmp(before->commit, now->commit) != 0))
+        text_printf(text, "%s was made by orrery %s (%s), this is %s (%s)\n", what, before->version, before->commit,
+                    now->version, now->commit);
+    text_fini(&whose);
+}
+
 void gate_makers(const struct gate_report *report, struct text *text)
 {
-    const struct baseline *baseline = report->baseline;
-    if (report->counts[GATE_MOVED] + report->counts[GATE_TOLERATED] == 0) return;
-    if (gate_platform_differs(report))
-        text_printf(text, "the platform differs, so the last digits may: the baseline was made on %s, this is %s\n",
-                    baseline->platform, report->platform);
-    if (baseline->version[0] != 0 &&
-        (strcmp(baseline->version, report->version) != 0 || strcmp(baseline->commit, report->commit) != 0))
-        text_printf(text, "the baseline was made by orrery %s (%s), this is %s (%s)\n", baseline->version,
-                    baseline->commit, report->version, report->commit);
+    for (size_t i = 0; i < report->n_results; i++) {
+        const struct gate_result *result = &report->results[i];
+        bool told = false;
+        for (size_t k = 0; k < i && !told; k++)
+            told = has_moved(&report->results[k]) &&
+                   baseline_same_maker(&report->results[k].entry->maker, &result->entry->maker);
+        if (has_moved(result) && !told) describe_maker(report, result->entry, text);
+    }
 }
 
 void gate_text(const struct gate_report *report, struct text *text)

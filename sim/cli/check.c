@@ -239,15 +239,14 @@ static int update(struct checking *checking)
         }
         struct baseline_entry *mine = &checking->baseline.entries[entry - checking->baseline.entries];
         memcpy(mine->hash, outcome->hash, sizeof mine->hash);
+        memcpy(mine->scenario_hash, outcome->scenario_hash, sizeof mine->scenario_hash);
         memcpy(mine->inputs, outcome->inputs, sizeof mine->inputs);
+        mine->maker = report->maker;
         mine->n_metrics = outcome->n_metrics;
         mine->metrics = outcome->metrics;
         mine->decisions = outcome->decisions;
     }
     if (code != 0) return code;
-    checking->baseline.version = report->version;
-    checking->baseline.commit = report->commit;
-    checking->baseline.platform = report->platform;
     code = baseline_save(&checking->baseline, &cli->diag);
     if (code == 0 && !checking->options->quiet)
         fprintf(cli->err, "%zu of %zu scenarios written to %s\n", report->n_results, checking->baseline.n_entries,
@@ -307,6 +306,7 @@ static int check_baseline(struct checking *checking, const struct cli_call *call
     code = check_run_all(checking->cli, &checking->baseline, checking->report.results, checking->report.n_results,
                          workers, checking->arena, checking->outcomes);
     if (code != 0) return code;
+    gate_check_patterns(&checking->report, checking->outcomes, &checking->cli->diag);
     return checking->options->update ? update(checking) : tell(checking);
 }
 
@@ -324,7 +324,7 @@ static int check(struct cli *cli, const struct cli_call *call)
     struct checking checking = {.cli = cli, .options = options, .arena = &arena};
     text_init(&checking.platform);
     version_platform(&checking.platform);
-    checking.report = (struct gate_report){.version = version_text(), .commit = version_commit(),
+    checking.report.maker = (struct maker){.version = version_text(), .commit = version_commit(),
                                            .platform = checking.platform.chars != NULL ? checking.platform.chars : ""};
     int code = check_baseline(&checking, call);
     text_fini(&checking.platform);
@@ -337,7 +337,7 @@ const struct verb verb_check = {
     .summary = "hold runs against their baseline: the gate of a CI",
     .usage = "--baseline FILE [--only PATTERN] [options]\n--baseline FILE SCENARIO... [--set KEY=VALUE] [options]",
     .notes = "Without SCENARIO everything in the baseline is checked. Exit status 0: every scenario is the same, or has moved\n"
-             "within its tolerances; 1: one has not; 2 to 5: one did not run.\n",
+             "within its tolerances; 1: one has not; 2 to 5: one did not run; 70: one crashed with built-in policies alone.\n",
     .options = check_options,
     .options_bytes = sizeof(struct check_options),
     .max_arguments = 1024,

@@ -49,7 +49,7 @@ static int catch_decision(void *context, const struct decision_row *row)
 /* What the child knows of its run, and how it writes that to the parent. */
 struct report {
     struct catching caught;
-    char hash[HASH_HEX_CHARS], inputs[HASH_HEX_CHARS];
+    char hash[HASH_HEX_CHARS], scenario_hash[HASH_HEX_CHARS], inputs[HASH_HEX_CHARS];
     int code;
     struct diag diag;
 };
@@ -72,7 +72,41 @@ static int run_setup(const struct cli *cli, const struct setup *setup, struct re
     return code;
 }
 
-static int run_entry(const struct cli *cli, const struct baseline_entry *entry, struct report *report)
+/* The hash of the resolved scenario, whose paths into the program's own data are the same wherever that lies. */
+static int hash_scenario(const struct setup *setup, const char *data, char hex[HASH_HEX_CHARS])
+{
+    struct text json;
+    struct hash *hash = hash_create();
+    text_init(&json);
+    int code = hash != NULL ? setup_dump(setup, &json) : SIM_E_NOMEM;
+    size_t n_data = strlen(data);
+    for (const char *at = json.chars; code == 0 && at != NULL;) {
+        const char *found = n_data > 1 ? strstr(at, data) : NULL;
+        hash_bytes(hash, at, found != NULL ? (size_t)(found - at) : strlen(at));
+        if (found != NULL) hash_bytes(hash, "$ORRERY_DATA", strlen("$ORRERY_DATA"));
+        at = found != NULL ? found + n_data : NULL;
+    }
+    if (code == 0) hash_hex(hash, hex);
+    if (hash != NULL) hash_destroy(hash);
+    text_fini(&json);
+    return code;
+}
+
+/* The first line of the report, on file before the run begins: which plug-ins are in force. */
+static int write_plugins(const struct setup *setup, FILE *file)
+{
+    struct text text;
+    text_init(&text);
+    plugins_describe(setup->plugins, &setup->scenario, &text);
+    int code = text.failed ? SIM_E_NOMEM : 0;
+    if (code == 0 && (fprintf(file, "%s\n", text.chars != NULL ? text.chars : "") < 0 || fflush(file) != 0))
+        code = SIM_E_IO;
+    text_fini(&text);
+    return code;
+}
+
+static int run_entry(const struct cli *cli, const struct baseline_entry *entry, const char *data, FILE *file,
+                     struct report *report)
 {
     struct option_texts settings = {.n = entry->n_settings};
     struct setup setup;
@@ -82,6 +116,9 @@ static int run_entry(const struct cli *cli, const struct baseline_entry *entry, 
     struct setup_options over = {.settings = &settings, .seed = entry->seed, .keep = "decisions",
                                  .plugins = cli->plugins};
     int code = setup_load(&setup, entry->scenario, &over, &report->diag);
+    int plugins_code = code == 0 ? write_plugins(&setup, file) : fputc('\n', file) == '\n' ? 0 : SIM_E_IO;
+    if (code == 0) code = plugins_code;
+    if (code == 0) code = hash_scenario(&setup, data, report->scenario_hash);
     if (code == 0) code = run_setup(cli, &setup, report);
     setup_fini(&setup);
     return code;
@@ -110,6 +147,7 @@ static void write_report(const struct report *report, FILE *file)
     json_write_number(&writer, "code", report->code);
     json_write_string(&writer, "finding", findings.chars != NULL ? findings.chars : sim_err_text(report->code));
     json_write_string(&writer, "hash", report->hash);
+    json_write_string(&writer, "scenario_hash", report->scenario_hash);
     json_write_string(&writer, "inputs", report->inputs);
     json_write_number(&writer, "decisions", (double)report->caught.n_decisions);
     json_write_key(&writer, "metrics");
@@ -134,7 +172,7 @@ __attribute__((noreturn)) static void be_child(const struct cli *cli, const stru
     else if (setenv("ORRERY_DATA", data, 1) != 0)
         report.code = SIM_E_NOMEM;
     else
-        report.code = run_entry(cli, entry, &report);
+        report.code = run_entry(cli, entry, data, file, &report);
     json_write_close(&report.caught.writer, ']');
     write_report(&report, file);
     _exit(fflush(file) == 0 && !ferror(file) ? 0 : 1);
@@ -163,8 +201,12 @@ static int read_metrics(const struct json_node *list, struct arena *arena, struc
 static int read_report(char *chars, size_t n_chars, struct arena *arena, struct gate_outcome *outcome)
 {
     static const struct json_source source = {.name = "report", .directory = "."};
-    const char *end = memchr(chars, '\n', n_chars);
     struct json_node *root;
+    const char *end = memchr(chars, '\n', n_chars);
+    if (end == NULL) return SIM_E_IO;
+    n_chars -= (size_t)(end + 1 - chars);
+    chars += end + 1 - chars;
+    end = memchr(chars, '\n', n_chars);
     if (end == NULL) return SIM_E_IO;
     size_t head = (size_t)(end - chars);
     int code = json_parse(arena, &source, chars, head, &root, NULL);
@@ -172,6 +214,7 @@ static int read_report(char *chars, size_t n_chars, struct arena *arena, struct 
     outcome->code = (int)json_member(root, "code")->number;
     outcome->finding = json_member(root, "finding")->text;
     snprintf(outcome->hash, sizeof outcome->hash, "%s", json_member(root, "hash")->text);
+    snprintf(outcome->scenario_hash, sizeof outcome->scenario_hash, "%s", json_member(root, "scenario_hash")->text);
     snprintf(outcome->inputs, sizeof outcome->inputs, "%s", json_member(root, "inputs")->text);
     size_t n = (size_t)json_member(root, "decisions")->number;
     outcome->decisions = decision_log_take(end + 1, n_chars - head - 1, n);
@@ -179,30 +222,46 @@ static int read_report(char *chars, size_t n_chars, struct arena *arena, struct 
     return read_metrics(json_member(root, "metrics"), arena, outcome);
 }
 
-/* A run that left no report. */
-static void note_death(int status, struct arena *arena, struct gate_outcome *outcome)
+/* A run that left no report. It is its policies' fault when these came from plug-ins, which may do anything; else ours. */
+static void note_death(int status, const char *plugins, struct arena *arena, struct gate_outcome *outcome)
 {
+    bool own = plugins[0] == 0;
+    const char *with = own ? ", with built-in policies alone" : arena_printf(arena, ", with a policy of%s", plugins);
+    if (with == NULL) with = "";
     const char *finding = WIFSIGNALED(status)
-                              ? arena_printf(arena, "its process was ended by signal %d", WTERMSIG(status))
-                              : arena_printf(arena, "its process ended with exit status %d and no result",
-                                             WIFEXITED(status) ? WEXITSTATUS(status) : -1);
-    *outcome = (struct gate_outcome){.code = SIM_E_POLICY, .finding = finding != NULL ? finding : "it died"};
+                              ? arena_printf(arena, "its process was ended by signal %d%s", WTERMSIG(status), with)
+                              : arena_printf(arena, "its process ended with exit status %d and no result%s",
+                                             WIFEXITED(status) ? WEXITSTATUS(status) : -1, with);
+    *outcome = (struct gate_outcome){.code = own ? SIM_E_CRASH : SIM_E_POLICY,
+                                     .finding = finding != NULL ? finding : "it died"};
+}
+
+/* Reads what the child wrote; an empty text when that is nothing. */
+static int read_file(FILE *file, struct arena *arena, char **chars, size_t *n_chars)
+{
+    long n = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : 0;
+    *n_chars = n > 0 ? (size_t)n : 0;
+    *chars = arena_alloc(arena, *n_chars + 1);
+    if (*chars == NULL) return SIM_E_NOMEM;
+    rewind(file);
+    *n_chars = fread(*chars, 1, *n_chars, file);
+    (*chars)[*n_chars] = 0;
+    return 0;
 }
 
 static int collect(FILE *file, int status, struct arena *arena, struct gate_outcome *outcome)
 {
-    long n = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
+    char *chars;
+    size_t n_chars;
+    int code = read_file(file, arena, &chars, &n_chars);
+    if (code != 0) return code;
     *outcome = (struct gate_outcome){0};
-    if (n > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-        char *chars = arena_alloc(arena, (size_t)n + 1);
-        if (chars == NULL) return SIM_E_NOMEM;
-        rewind(file);
-        if (fread(chars, 1, (size_t)n, file) == (size_t)n) {
-            int code = read_report(chars, (size_t)n, arena, outcome);
-            if (code == 0 || code == SIM_E_NOMEM) return code;
-        }
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+        code = read_report(chars, n_chars, arena, outcome);
+        if (code == 0 || code == SIM_E_NOMEM) return code;
     }
-    note_death(status, arena, outcome);
+    chars[strcspn(chars, "\n")] = 0;
+    note_death(status, chars, arena, outcome);
     return 0;
 }
 

@@ -24,7 +24,8 @@
     X(SIM_E_POLICY, -7, 4, "policy fault")                                                                             \
     X(SIM_E_STALLED, -8, 5, "no progress")                                                                             \
     X(SIM_E_NOMEM, -9, 70, "out of memory")                                                                            \
-    X(SIM_E_INTERRUPTED, -10, 130, "interrupted")
+    X(SIM_E_INTERRUPTED, -10, 130, "interrupted")                                                                      \
+    X(SIM_E_CRASH, -11, 70, "crashed")
 
 enum sim_err {
 #define SIM_ERR_ENUM(name, value, status, text) name = value,

@@ -126,6 +126,72 @@ run 1 check --baseline "$base"
 out 'its input files (traces, catalog) are not those of the baseline'
 run 0 check --baseline "$base" --update --only mixed
 run 0 check --baseline "$base"
+made_by() { # the makers of the baseline, and of each of its scenarios that has one of its own
+    sqlite3 :memory: "select json_extract(readfile('$base'), '\$.made_by.commit') || ':' ||
+                             group_concat(coalesce(json_extract(value, '\$.made_by.commit'), '-'), '|')
+                      from json_each(readfile('$base'), '\$.scenarios')"
+}
+commit=$("$ORRERY" --version | sed 's/.*(\([^),]*\).*/\1/')
+equal "$(made_by)" "$commit:-|-|-" 'all by one'
+sed -i "s/\"commit\": \"[^\"]*\"/\"commit\": \"older\"/" "$base"
+run 0 check --baseline "$base" --update --only mixed
+equal "$(made_by)" "older:-|$commit|-" 'one is newer'
+run 0 check --baseline "$base"
+run 0 check --baseline "$base" --update --only 'serve*'
+equal "$(made_by)" "$commit:-|-|-" 'all by one again'
+
+# A scenario that was edited is told first, and its hash does not depend on where the program's data lie.
+sed -i.before 's/"replicas": 4/"replicas": 3/' "$T/gate/serve.json"
+run 1 check --baseline "$base" --only serve
+[ "$(sed -n '/^serve: moved/{n;p}' "$T/out")" = \
+    '  its scenario is not that of the baseline: its file, one that it extends, or a default has changed' ] ||
+    complain 'it does not say first that the scenario has changed'
+run 1 check --baseline "$base" --only serve --json
+json '$.scenarios[0].scenario_moved' 1
+mv "$T/gate/serve.json.before" "$T/gate/serve.json"
+run 0 check --baseline "$T/gate/near.json" --update quickstart
+mkdir "$T/data"
+cp -r configs traces "$T/data/"
+ORRERY_DATA=$T/data
+export ORRERY_DATA
+run 0 check --baseline "$T/gate/far.json" --update quickstart
+unset ORRERY_DATA
+grep -q '"scenario_hash": "[0-9a-f]\{32\}"' "$T/gate/near.json" || complain 'the baseline holds no scenario hash'
+equal "$(json_of "$T/gate/near.json" '$.scenarios[0].scenario_hash')" \
+    "$(json_of "$T/gate/far.json" '$.scenarios[0].scenario_hash')" 'scenario hash'
+
+# A tolerance whose pattern fits nothing is warned of.
+tolerate '{"*": "2%", "request.tfft_s.*": "20%"}' '{"job.*": 1}'
+run 0 check --baseline "$T/gate/tolerant.json"
+err "warning: no metric is called like 'request.tfft_s.*': this tolerance has no effect; 'orrery list metrics'"
+err "warning: no metric is called like 'job.*'"
+holds "$T/err" 'tolerant.json:'
+
+# Who crashes: a policy of a plug-in that is in force, or the program.
+cat >"$T/crash.c" <<'END'
+#include "sim/world/policy.h"
+static int route(void *state, const struct fleet_view *view, const struct request_view *request)
+{
+    (void)state, (void)request, (void)view;
+    __builtin_trap();
+}
+static const struct router crash = {.policy = {.abi = POLICY_ABI, .size = sizeof(struct router),
+    .family = POLICY_ROUTING, .name = "crash", .summary = "crashes"}, .route = route};
+ORRERY_PLUGIN(&crash.policy)
+END
+last='cc crash.c'
+${CC:-cc} -std=c17 -fPIC -shared -I. -o "$T/crash.so" "$T/crash.c" || complain 'it does not compile'
+echo '{"scenarios": [{"name": "crash", "scenario": "serve.json", "set": ["services.chat.routing=crash"]}]}' >"$T/gate/crash.json"
+run 4 check --baseline "$T/gate/crash.json" --plugin "$T/crash.so"
+out 'its process was ended by signal '
+out ', with a policy of plugin.crash.so='
+echo '{"scenarios": [{"scenario": "serve.json", "set": ["services.chat.trace.count=2000000"]}]}' >"$T/gate/killed.json"
+(
+    ulimit -t 1
+    run 70 check --baseline "$T/gate/killed.json" --plugin "$T/crash.so"
+    out ', with built-in policies alone'
+    exit $failures
+) || failures=$((failures + 1))
 
 # Scenarios that do not run are failures, with their own exit status.
 mv "$T/gate/mixed.json" "$T/gate/away.json"

@@ -138,9 +138,9 @@ static void bench_init(struct bench *bench)
     memcpy(bench->before, metrics, sizeof metrics);
     memcpy(bench->now, metrics, sizeof metrics);
     bench->entry = (struct baseline_entry){.name = "a", .scenario = "a.json", .n_metrics = N_METRICS,
-                                           .metrics = bench->before, .decisions = {.chars = ""}};
+                                           .metrics = bench->before, .decisions = {.chars = ""}, .maker = {"", "", ""}};
     memcpy(bench->entry.hash, hash_a, sizeof hash_a);
-    bench->baseline = (struct baseline){.path = "b.json", .version = "", .commit = "", .platform = "",
+    bench->baseline = (struct baseline){.path = "b.json", .maker = {"", "", ""},
                                         .n_entries = 1, .entries = &bench->entry};
     bench->outcome = (struct gate_outcome){.n_metrics = N_METRICS, .metrics = bench->now, .decisions = {.chars = ""}};
     memcpy(bench->outcome.hash, hash_b, sizeof hash_b);
@@ -154,7 +154,7 @@ static enum gate_verdict verdict(struct bench *bench)
 
 static enum gate_verdict verdict_with(struct bench *bench, const char *pattern, double amount, bool is_relative)
 {
-    struct tolerance tolerance = {pattern, amount, is_relative};
+    struct tolerance tolerance = {.pattern = pattern, .amount = amount, .is_relative = is_relative};
     bench->baseline.tolerances = (struct tolerance_list){1, &tolerance};
     enum gate_verdict found = verdict(bench);
     bench->baseline.tolerances = (struct tolerance_list){0};
@@ -204,8 +204,10 @@ static void the_last_pattern_counts_and_the_scenario_has_the_last_word(void)
 {
     struct bench bench;
     bench_init(&bench);
-    struct tolerance all[] = {{"*", 5, true}, {"request.*", 0, false}, {"*.p99", 7, true}};
-    struct tolerance own[] = {{"request.ttft_s.mean", 1, false}};
+    struct tolerance all[] = {{.pattern = "*", .amount = 5, .is_relative = true},
+                              {.pattern = "request.*"},
+                              {.pattern = "*.p99", .amount = 7, .is_relative = true}};
+    struct tolerance own[] = {{.pattern = "request.ttft_s.mean", .amount = 1}};
     bench.baseline.tolerances = (struct tolerance_list){3, all};
     CHECK_EQ_INT(gate_tolerance(&bench.baseline, &bench.entry, "sim.end_s").amount, 5);
     CHECK_EQ_INT(gate_tolerance(&bench.baseline, &bench.entry, "request.ttft_s.mean").amount, 0);
@@ -305,8 +307,9 @@ static void reports_hold_whatever_names_there_are(void)
         results[i].finding = "x.json:1:2: error: <no> & such";
         results[i].code = SIM_E_DATA;
     }
-    bench.baseline.platform = "another";
-    struct gate_report report = {.baseline = &bench.baseline, .version = "1", .commit = "c", .platform = "here",
+    bench.baseline.maker.platform = "another";
+    bench.entry.maker = bench.baseline.maker;
+    struct gate_report report = {.baseline = &bench.baseline, .maker = {"1", "c", "here"},
                                  .n_results = 5, .results = results};
     gate_count(&report);
     CHECK_EQ_INT(gate_code(&report), SIM_E_DATA);
@@ -340,12 +343,14 @@ static void fill_entry(struct baseline *baseline, struct arena *arena, const cha
                        struct gate_metric *metrics, const struct text *log)
 {
     static const char *settings[] = {"a.b=c", "d=\"e f\""};
-    static struct tolerance tolerance[] = {{"*.p99", 7, true}, {"sim.*", 0.3, false}};
+    static struct tolerance tolerance[] = {{.pattern = "*.p99", .amount = 7, .is_relative = true},
+                                           {.pattern = "sim.*", .amount = 0.3}};
     struct baseline_entry *entry = baseline_add(baseline, arena);
     *entry = (struct baseline_entry){.scenario = scenario, .n_settings = 2, .settings = settings, .seed = "12",
                                      .tolerances = {2, tolerance}, .n_metrics = 2, .metrics = metrics,
                                      .decisions = all_lines(log)};
     entry->name = baseline_default_name(entry, arena);
+    entry->maker = baseline->maker;
     memcpy(entry->hash, hash_a, sizeof hash_a);
     memcpy(entry->inputs, hash_b, sizeof hash_b);
 }
@@ -360,7 +365,7 @@ static const char *saved_baseline(struct arena *arena)
     add_decision(&log, 0.1, "p", 1, "why, \"so\"");
     add_decision(&log, 0.2, "p", 2, "why");
     CHECK_EQ_INT(baseline_init(&baseline, path, arena), 0);
-    baseline.version = "1", baseline.commit = "c", baseline.platform = "here";
+    baseline.maker = (struct maker){"1", "c", "here"};
     fill_entry(&baseline, arena, "dir/one.json", metrics, &log);
     fill_entry(&baseline, arena, "two", metrics, &none);
     CHECK_EQ_INT(baseline_save(&baseline, NULL), 0);
@@ -379,7 +384,7 @@ static void a_baseline_comes_back_as_it_was_written(void)
     CHECK_EQ_INT(baseline_load(&read, path, false, &arena, &diag), 0);
     CHECK_EQ_INT(read.n_entries, 2);
     const struct baseline_entry *entry = &read.entries[0];
-    CHECK_EQ_STR(read.platform, "here");
+    CHECK_EQ_STR(read.maker.platform, "here");
     CHECK_EQ_STR(entry->name, "one a.b=c d=\"e f\" seed=12");
     CHECK_EQ_STR(entry->settings[1], "d=\"e f\"");
     CHECK_EQ_STR(entry->seed, "12");
@@ -393,6 +398,91 @@ static void a_baseline_comes_back_as_it_was_written(void)
     CHECK_EQ_INT(decision_log_compare(&read.entries[1].decisions, &entry->decisions, &arena, &divergence, &diag), 0);
     CHECK_EQ_STR(divergence.first.now.reason, "why, \"so\"");
     arena_fini(&arena);
+}
+
+/* When one of two entries is written anew by another program, each keeps its maker; once both are, the file has one. */
+static void entries_keep_their_makers(void)
+{
+    struct arena arena;
+    struct baseline read;
+    static const struct maker other = {"2", "d", "there"};
+    arena_init(&arena);
+    const char *path = saved_baseline(&arena);
+    CHECK_EQ_INT(baseline_load(&read, path, false, &arena, NULL), 0);
+    CHECK_EQ_STR(read.entries[1].maker.platform, "here");
+    read.entries[1].maker = other;
+    memcpy(read.entries[1].scenario_hash, hash_a, sizeof hash_a);
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ_INT(baseline_save(&read, NULL), 0);
+        CHECK_EQ_INT(baseline_load(&read, path, false, &arena, NULL), 0);
+        CHECK_EQ_STR(read.maker.platform, i == 0 ? "here" : "there");
+        CHECK_EQ_STR(read.entries[0].maker.version, i == 0 ? "1" : "2");
+        CHECK_EQ_STR(read.entries[1].maker.commit, "d");
+        CHECK_EQ_STR(read.entries[1].scenario_hash, hash_a);
+        CHECK_EQ_STR(read.entries[0].scenario_hash, "");
+        read.entries[0].maker = other;
+    }
+    arena_fini(&arena);
+}
+
+/* Both makers of a mixed baseline are told, each with what it made. */
+static void moves_are_told_with_their_makers(void)
+{
+    struct bench bench;
+    struct text text;
+    bench_init(&bench);
+    text_init(&text);
+    struct baseline_entry two = bench.entry;
+    bench.baseline.maker = bench.entry.maker = (struct maker){"1", "c", "here"};
+    two.name = "b";
+    two.maker = (struct maker){"0", "b", "there"};
+    memcpy(bench.entry.scenario_hash, hash_a, sizeof hash_a);
+    memcpy(bench.outcome.scenario_hash, hash_b, sizeof hash_b);
+    struct gate_result results[2];
+    struct gate_report report = {.baseline = &bench.baseline, .maker = {"1", "c", "here"}, .n_results = 2,
+                                 .results = results};
+    CHECK_EQ_INT(gate_judge(&bench.baseline, &bench.entry, &bench.outcome, &bench.arena, &results[0], NULL), 0);
+    CHECK_EQ_INT(gate_judge(&bench.baseline, &two, &bench.outcome, &bench.arena, &results[1], NULL), 0);
+    gate_count(&report);
+    CHECK(results[0].scenario_moved);
+    CHECK(!results[1].scenario_moved); /* the baseline does not know */
+    gate_makers(&report, &text);
+    CHECK_EQ_STR(text.chars,
+                 "the platform differs, so the last digits may: the baseline of 'b' was made on there, this is here\n"
+                 "the baseline of 'b' was made by orrery 0 (b), this is 1 (c)\n");
+    CHECK(gate_platform_differs(&report));
+    text_fini(&text);
+    arena_fini(&bench.arena);
+}
+
+/* A tolerance that can apply to nothing is warned of; one for a metric that is new, or gone, is not. */
+static void patterns_that_fit_nothing_are_told(void)
+{
+    struct bench bench;
+    struct diag diag;
+    struct gate_result result;
+    struct tolerance all[] = {{.pattern = "request.ttft.*", .where = "b.json:2:3"}, {.pattern = "request.*"},
+                              {.pattern = "brand.new"}};
+    struct tolerance own[] = {{.pattern = "sim.end"}, {.pattern = "sim.end_s"}};
+    bench_init(&bench);
+    diag_init(&diag);
+    bench.now[0].name = "brand.new";
+    bench.baseline.tolerances = (struct tolerance_list){3, all};
+    bench.entry.tolerances = (struct tolerance_list){2, own};
+    struct gate_report report = {.baseline = &bench.baseline, .n_results = 1, .results = &result};
+    result.entry = &bench.entry;
+    gate_check_patterns(&report, &bench.outcome, &diag);
+    CHECK_EQ_INT(diag.n_warnings, 2);
+    CHECK_EQ_STR(diag.items[0].where, "b.json:2:3");
+    CHECK_EQ_STR(diag.items[0].text, "no metric is called like 'request.ttft.*': this tolerance has no effect");
+    CHECK_EQ_STR(diag.items[1].text, "no metric is called like 'sim.end': this tolerance has no effect");
+    diag_init(&diag);
+    bench.entry.hash[0] = 0;
+    bench.entry.n_metrics = 0;
+    bench.outcome.code = SIM_E_DATA; /* it has never run: nobody knows its metrics */
+    gate_check_patterns(&report, &bench.outcome, &diag);
+    CHECK_EQ_INT(diag.n_warnings, 0);
+    arena_fini(&bench.arena);
 }
 
 /* Whichever allocation fails, it is told, and nothing is taken for a success. */
@@ -432,5 +522,8 @@ TEST_SUITE(gate)
     TEST(moves_are_sorted_and_told_as_better_or_worse);
     TEST(reports_hold_whatever_names_there_are);
     TEST(a_baseline_comes_back_as_it_was_written);
+    TEST(entries_keep_their_makers);
+    TEST(moves_are_told_with_their_makers);
+    TEST(patterns_that_fit_nothing_are_told);
     TEST(memory_may_run_out);
 }
