@@ -64,8 +64,8 @@ holds "$T/user/orrery-check.xml" '<testsuites name="orrery check" tests="1" fail
 sed -i 's/n_replicas - 1;/n_replicas - 2;/' "$T/user/last.c"
 step 1 3 INPUT_ORRERY="$program" INPUT_PLUGINS=last.c
 out 'first diverging decision: number 1 (of 82 in the baseline, 82 now)'
-out ' last route 0: to replica 3 of chat: 0 unfinished there, 0 of them waiting'
-out ' last route 0: to replica 2 of chat: 0 unfinished there, 0 of them waiting'
+out ' last route 0 of chat: to replica 3 of chat: 0 unfinished there, 0 of them waiting'
+out ' last route 0 of chat: to replica 2 of chat: 0 unfinished there, 0 of them waiting'
 holds "$T/summary.md" '### Regression gate: not met'
 holds "$T/user/orrery-check.xml" 'failures="1"'
 step 1 3 INPUT_ORRERY="$program" INPUT_PLUGINS="$T/runner/last.so" INPUT_OPTIONS='--only serve*'
