@@ -3,7 +3,6 @@
 #include "analysis/query.h"
 #include "analysis/report/metrics.h"
 #include "analysis/report/page.h"
-#include "analysis/report/verdict.h"
 #include "analysis/report/words.h"
 
 #include <inttypes.h>
@@ -43,15 +42,23 @@ static void add_own_warnings(const struct verdict_facts *facts, const struct run
         add_warning("incomplete", "the run did not come to its end; its numbers are those of a part of it", 1, true,
                     html);
     if (verdict_requests_saturate(facts))
-        add_warning("saturated",
-                    "requests come faster than they are served: waiting times say how long the run is, not "
-                    "how good the system is",
-                    1, true, html);
+        add_warning(
+            "saturated",
+            verdict_requests_grow(facts)
+                ? "requests come faster than they are served: waiting times say how long the run is, not how good "
+                  "the system is"
+                : "many requests were left when the run was cut short: waiting times may say how long the run is, "
+                  "not how good the system is",
+            1, true, html);
     if (verdict_jobs_saturate(facts))
-        add_warning("saturated",
-                    "jobs come faster than the cluster does them: waiting times say how long the run is, not "
-                    "how good the scheduler is",
-                    1, true, html);
+        add_warning(
+            "saturated",
+            facts->jobs->grows
+                ? "jobs come faster than the cluster does them: waiting times say how long the run is, not how good "
+                  "the scheduler is"
+                : "many jobs had not started when the run was cut short: waiting times may say how long the run is, "
+                  "not how good the scheduler is",
+            1, true, html);
     if (run->oracle[0] != 0) add_warning("oracle", run->oracle, 1, false, html);
 }
 
@@ -152,7 +159,8 @@ int head_add(const struct head *head, struct text *html)
     int code = read_warnings(source, &sql, &warnings);
     if (code != 0) return code;
     const struct verdict_facts facts = {.status = source->run.status, .metric = find_metric, .context = source,
-                                        .requests = head->requests, .jobs = head->jobs,
+                                        .n_services = head->n_services, .services = head->services,
+                                        .jobs = head->jobs,
                                         .is_uncalibrated = has_warning(&warnings, "uncalibrated")};
     add_title(head, html);
     text_init(&verdict);

@@ -3,14 +3,16 @@
 #define ORRERY_ANALYSIS_REPORT_HEAD_H
 
 #include "analysis/report/source.h"
-#include "analysis/report/trend.h"
+#include "analysis/report/verdict.h"
 
 #include <stdbool.h>
 
 struct head {
     const struct report_source *source;
     size_t n_runs; /* in the file */
-    const struct trend_growth *requests, *jobs; /* NULL: no rows */
+    size_t n_services; /* 0: no rows */
+    const struct verdict_trend *services;
+    const struct trend_growth *jobs; /* NULL: no rows */
     bool has_time, has_places; /* which sections there are to be led to */
 };
 

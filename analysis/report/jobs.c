@@ -22,9 +22,10 @@ static int add_job(void *context, sqlite3_stmt *row)
     struct scan *scan = context;
     struct jobs *jobs = scan->jobs;
     const double submit_s = query_number(row, SCAN_SUBMIT), queue_s = query_number(row, SCAN_QUEUE);
+    int code = 0;
     jobs->n_rows++;
-    int code = trend_add(&jobs->trend, submit_s, isnan(queue_s) ? scan->end_s - submit_s : queue_s, (double)NAN);
-    if (sqlite3_column_int(row, SCAN_COUNTED) == 0) return code;
+    trend_add(&jobs->trend, submit_s, isnan(queue_s) ? scan->end_s - submit_s : queue_s, isnan(queue_s));
+    if (sqlite3_column_int(row, SCAN_COUNTED) == 0) return 0;
     for (int i = 0; i < JOB_QUANTITIES && code == 0; i++) {
         const double value = query_number(row, columns[i]);
         if (value >= 0.0) code = histogram_add(&jobs->histograms[i], value, 1);
@@ -43,7 +44,8 @@ static int read_span(const struct report_source *source, struct jobs *jobs)
     int code = query_run(source->database, jobs->span.sql, NULL, 0, "read jobs", source->arena, &answer, source->diag);
     if (code != 0) return code;
     jobs->span.n_rows = answer.n_rows;
-    return trend_init(&jobs->trend, answer.columns[0].numbers[0], answer.columns[1].numbers[0]);
+    trend_init(&jobs->trend, answer.columns[0].numbers[0], answer.columns[1].numbers[0]);
+    return 0;
 }
 
 int jobs_read(const struct report_source *source, struct jobs *jobs)
@@ -68,7 +70,6 @@ int jobs_read(const struct report_source *source, struct jobs *jobs)
 
 void jobs_fini(struct jobs *jobs)
 {
-    trend_fini(&jobs->trend);
     for (int i = 0; i < JOB_QUANTITIES; i++) histogram_fini(&jobs->histograms[i]);
 }
 

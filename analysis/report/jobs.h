@@ -2,6 +2,7 @@
 #ifndef ORRERY_ANALYSIS_REPORT_JOBS_H
 #define ORRERY_ANALYSIS_REPORT_JOBS_H
 
+#include "sim/core/tally.h"
 #include "analysis/report/page.h"
 #include "analysis/report/source.h"
 #include "analysis/report/trend.h"

@@ -54,12 +54,26 @@ struct scan {
     double end_s;
 };
 
-/* Who was never scheduled has waited to the end at least. */
-static int add_trend(const struct scan *scan, sqlite3_stmt *row)
+/* The trend of a service; NULL for one that came after the services were counted. */
+static struct trend *find_trend(struct requests *requests, const char *service)
 {
+    for (size_t i = 0; i < requests->n_trends; i++)
+        if (strcmp(requests->trends[i].service, service) == 0) return &requests->trends[i].trend;
+    return NULL;
+}
+
+/* Who was never scheduled has waited to the end. */
+static int add_trend(const struct scan *scan, const char *service, sqlite3_stmt *row)
+{
+    struct requests *requests = scan->requests;
     const double arrival_s = query_number(row, SCAN_ARRIVAL), queue_s = query_number(row, SCAN_QUEUE);
+    const double latency_s = query_number(row, SCAN_TTFT);
     const double wait_s = isnan(queue_s) ? scan->end_s - arrival_s : queue_s;
-    return trend_add(&scan->requests->trend, arrival_s, wait_s, query_number(row, SCAN_TTFT));
+    struct trend *trend = find_trend(requests, service);
+    const int bin = trend_bin_at(&requests->all, arrival_s);
+    if (trend != NULL) trend_add(trend, arrival_s, wait_s, isnan(queue_s));
+    trend_add(&requests->all, arrival_s, wait_s, isnan(queue_s));
+    return bin >= 0 && latency_s >= 0.0 ? histogram_add(&requests->latency_s[bin], latency_s, 1) : 0;
 }
 
 static int add_request(void *context, sqlite3_stmt *row)
@@ -68,11 +82,11 @@ static int add_request(void *context, sqlite3_stmt *row)
         [REQUEST_TTFT] = SCAN_TTFT, [REQUEST_TPOT] = SCAN_TPOT, [REQUEST_E2E] = SCAN_E2E, [REQUEST_QUEUE] = SCAN_QUEUE};
     struct scan *scan = context;
     struct request_service *service;
-    const char *name = (const char *)sqlite3_column_text(row, SCAN_SERVICE);
+    const char *text = (const char *)sqlite3_column_text(row, SCAN_SERVICE), *name = text != NULL ? text : "";
     scan->requests->n_rows++;
-    int code = add_trend(scan, row);
+    int code = add_trend(scan, name, row);
     if (code != 0 || sqlite3_column_int(row, SCAN_COUNTED) == 0) return code;
-    code = find_service(scan->requests, name != NULL ? name : "", scan->arena, &service);
+    code = find_service(scan->requests, name, scan->arena, &service);
     for (int i = 0; i < REQUEST_QUANTITIES && code == 0 && service != NULL; i++) {
         const double value = query_number(row, columns[i]);
         if (value >= 0.0) code = histogram_add(&service->histograms[i], value, 1);
@@ -80,27 +94,49 @@ static int add_request(void *context, sqlite3_stmt *row)
     return code;
 }
 
-/* First and last arrival. */
-static int read_span(const struct report_source *source, struct requests *requests)
+/* One trend per service, and one of all, from the first arrival to the last. */
+static int init_trends(struct requests *requests, const struct query_answer *spans, struct arena *arena)
+{
+    double first_s = (double)INFINITY, last_s = -(double)INFINITY;
+    requests->n_trends = spans->n_rows;
+    requests->trends = arena_alloc(arena, (spans->n_rows + 1) * sizeof *requests->trends);
+    if (requests->trends == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < spans->n_rows; i++) {
+        const char *const *services = spans->columns[0].texts;
+        const double start_s = spans->columns[1].numbers[i], end_s = spans->columns[2].numbers[i];
+        requests->trends[i].service = services != NULL && services[i] != NULL ? services[i] : "";
+        trend_init(&requests->trends[i].trend, start_s, end_s);
+        first_s = fmin(first_s, start_s);
+        last_s = fmax(last_s, end_s);
+    }
+    trend_init(&requests->all, first_s, last_s);
+    int code = 0;
+    for (int i = 0; i < TREND_BINS && code == 0; i++) code = histogram_init(&requests->latency_s[i]);
+    return code;
+}
+
+/* First and last arrival, per service. */
+static int read_spans(const struct report_source *source, struct requests *requests)
 {
     struct query_answer answer;
     requests->span.sql = arena_printf(source->arena,
-                                      "SELECT min(arrival_s) AS first_s, max(arrival_s) AS last_s\n"
-                                      "FROM request WHERE run_id = %" PRId64,
+                                      "SELECT service, min(arrival_s) AS first_s, max(arrival_s) AS last_s\n"
+                                      "FROM request WHERE run_id = %" PRId64
+                                      " AND status <> 'rejected' GROUP BY service ORDER BY service",
                                       source->run.id);
     if (requests->span.sql == NULL) return SIM_E_NOMEM;
     int code = query_run(source->database, requests->span.sql, NULL, 0, "read requests", source->arena, &answer,
                          source->diag);
     if (code != 0) return code;
     requests->span.n_rows = answer.n_rows;
-    return trend_init(&requests->trend, answer.columns[0].numbers[0], answer.columns[1].numbers[0]);
+    return init_trends(requests, &answer, source->arena);
 }
 
 int requests_read(const struct report_source *source, struct requests *requests)
 {
     memset(requests, 0, sizeof *requests);
     struct scan scan = {.requests = requests, .arena = source->arena, .end_s = source->end_s};
-    int code = read_span(source, requests);
+    int code = read_spans(source, requests);
     requests->scan.sql = arena_printf(source->arena,
                                       "SELECT service, arrival_s, ttft_s, tpot_s, e2e_s, queue_s,\n"
                                       "       status = 'finished' AND arrival_s >= %.9g AS in_metrics\n"
@@ -111,13 +147,14 @@ int requests_read(const struct report_source *source, struct requests *requests)
         code = query_each(source->database, requests->scan.sql, NULL, 0, "read requests", add_request, &scan,
                           source->diag);
     requests->scan.n_rows = requests->n_rows;
-    requests->growth = trend_growth(&requests->trend);
+    for (size_t i = 0; i < requests->n_trends; i++)
+        requests->trends[i].growth = trend_growth(&requests->trends[i].trend);
     return code;
 }
 
 void requests_fini(struct requests *requests)
 {
-    trend_fini(&requests->trend);
+    for (int i = 0; i < TREND_BINS; i++) histogram_fini(&requests->latency_s[i]);
     for (size_t i = 0; i < requests->n_services; i++)
         for (int k = 0; k < REQUEST_QUANTITIES; k++) histogram_fini(&requests->services[i].histograms[k]);
 }
@@ -163,11 +200,12 @@ struct latency_lines {
     double t_s[TREND_BINS], p50_s[TREND_BINS], p99_s[TREND_BINS], per_s[TREND_BINS];
 };
 
-static void collect_lines(const struct trend *trend, struct latency_lines *lines)
+static void collect_lines(const struct requests *requests, struct latency_lines *lines)
 {
+    const struct trend *trend = &requests->all;
     lines->n = TREND_BINS;
     for (int i = 0; i < TREND_BINS; i++) {
-        const struct histogram *latency = &trend->bins[i].latency_s;
+        const struct histogram *latency = &requests->latency_s[i];
         const bool is_empty = latency->count == 0;
         lines->t_s[i] = trend->start_s + trend->width_s * (i + 0.5);
         lines->p50_s[i] = is_empty ? (double)NAN : histogram_quantile(latency, 0.50);
@@ -191,7 +229,7 @@ int requests_over_time(const struct report_source *source, const struct requests
 {
     struct latency_lines *lines = arena_alloc(source->arena, sizeof *lines);
     if (lines == NULL) return SIM_E_NOMEM;
-    collect_lines(&requests->trend, lines);
+    collect_lines(requests, lines);
     const struct plot_series latency[] = {
         {.name = "median", .n = lines->n, .x = lines->t_s, .y = lines->p50_s},
         {.name = "99th percentile", .n = lines->n, .x = lines->t_s, .y = lines->p99_s}};

@@ -2,6 +2,7 @@
 #ifndef ORRERY_ANALYSIS_REPORT_REQUESTS_H
 #define ORRERY_ANALYSIS_REPORT_REQUESTS_H
 
+#include "sim/core/tally.h"
 #include "analysis/report/page.h"
 #include "analysis/report/source.h"
 #include "analysis/report/trend.h"
@@ -15,13 +16,22 @@ struct request_service {
     struct histogram histograms[REQUEST_QUANTITIES];
 };
 
+/* How waiting went on in one service. */
+struct request_trend {
+    const char *service;
+    struct trend trend;
+    struct trend_growth growth;
+};
+
 struct requests {
     size_t n_rows;
     struct page_query span, scan; /* the statements */
     size_t n_services, n_beyond;  /* services with a line of their own; requests of the others */
     struct request_service services[REQUEST_MAX_SERVICES];
-    struct trend trend;
-    struct trend_growth growth;
+    size_t n_trends;
+    struct request_trend *trends; /* of all services; in the arena */
+    struct trend all;             /* of all requests together */
+    struct histogram latency_s[TREND_BINS]; /* time to first token, by time of arrival */
 };
 
 /* Returns 0, SIM_E_STORE or SIM_E_NOMEM; requests_fini is needed either way. */

@@ -36,9 +36,15 @@ static void free_rows(struct run_rows *rows)
 
 static int add_head(const struct report_source *source, const struct run_rows *rows, size_t n_runs, struct text *html)
 {
+    const struct requests *requests = &rows->requests;
+    struct verdict_trend *services = arena_alloc(source->arena, (requests->n_trends + 1) * sizeof *services);
+    if (services == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < requests->n_trends; i++)
+        services[i] = (struct verdict_trend){requests->trends[i].service, requests->trends[i].growth};
     const struct head head = {.source = source,
                               .n_runs = n_runs,
-                              .requests = rows->requests.n_rows > 0 ? &rows->requests.growth : NULL,
+                              .n_services = requests->n_trends,
+                              .services = services,
                               .jobs = rows->jobs.n_rows > 0 ? &rows->jobs.growth : NULL,
                               .has_time = rows->samples.n_rows + rows->requests.n_rows > 0,
                               .has_places = rows->placements.n > 0};

@@ -1,8 +1,10 @@
-/* How waiting and latency went on over the time of arrival, and whether waiting grew without end. */
+/* How waiting went on over the time of arrival, and whether it grew without end.
+ *
+ * In a queue that gets more work than it can do, load rho > 1, whoever comes dt later waits (rho - 1) dt longer: the slope of
+ * waiting over the time of arrival is rho - 1. A run that is cut short knows the waits of those only who got their turn, so the
+ * slope is taken over the arrivals up to the last ones most of whom did. */
 #ifndef ORRERY_ANALYSIS_REPORT_TREND_H
 #define ORRERY_ANALYSIS_REPORT_TREND_H
-
-#include "sim/core/tally.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,8 +12,7 @@
 enum { TREND_BINS = 128 };
 
 struct trend_bin {
-    double n, wait_sum_s;
-    struct histogram latency_s;
+    double n, n_left, wait_sum_s; /* all arrivals; of them those still waiting at the end */
 };
 
 struct trend {
@@ -19,19 +20,22 @@ struct trend {
     struct trend_bin bins[TREND_BINS];
 };
 
-/* Arrivals come from start to end. Returns 0 or SIM_E_NOMEM; trend_fini is needed either way. */
-int trend_init(struct trend *trend, double start_s, double end_s);
-void trend_fini(struct trend *trend);
+/* Arrivals come from start to end. */
+void trend_init(struct trend *trend, double start_s, double end_s);
 
-/* One that arrived at t, waited, and had this latency; NAN: unknown. */
-int trend_add(struct trend *trend, double t_s, double wait_s, double latency_s);
+/* The bin of an arrival at t, -1 for one before the start. */
+int trend_bin_at(const struct trend *trend, double t_s);
 
-/* Mean waits of those that arrived in the second and in the last quarter of the arrivals' time, and how fast waiting grew
- * between them, in seconds per second. An endless queue with load rho grows by 1 - 1 / rho. */
+/* One that arrived at t and waited; NAN: its wait is not known. Who `is_left` has waited so long, and still waits. */
+void trend_add(struct trend *trend, double t_s, double wait_s, bool is_left);
+
 struct trend_growth {
-    double early_s, late_s; /* NAN: fewer than 20 arrived */
-    double rate;
-    bool is_saturated; /* it more than doubled, and at no less than one second per hundred */
+    double until_s;         /* arrivals up to then tell the slope; NAN: all do */
+    double early_s, late_s; /* mean waits in the second and in the last quarter of that time; NAN: of fewer than 20 */
+    double rate;            /* the slope, in seconds per second: the load less one */
+    double left_frac;       /* of all arrivals, who still wait at the end */
+    bool grows;             /* waits more than doubled, and rose by no less than one second per hundred */
+    bool is_saturated;      /* that, or more than 5 % of at least 20 arrivals still wait */
 };
 struct trend_growth trend_growth(const struct trend *trend);
 

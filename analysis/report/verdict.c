@@ -56,6 +56,17 @@ static void say_served(const struct verdict_facts *facts, const char *things, co
     text_add(text, ". ");
 }
 
+/* Times are those of who finished; who was left at the end, after the longest wait of all perhaps, has none. */
+static void say_left_out(const struct verdict_facts *facts, const char *unfinished, const char *things,
+                         struct text *text)
+{
+    char part[WORDS_CHARS];
+    const double left = counted(facts, unfinished);
+    if (left > 0.0)
+        text_printf(text, "These are times of finished %s alone, without the %s left at the end. ", things,
+                    words_number(left, part));
+}
+
 static void say_latency(const struct verdict_facts *facts, struct text *text)
 {
     char p50[WORDS_CHARS], p99[WORDS_CHARS];
@@ -71,13 +82,22 @@ static void say_latency(const struct verdict_facts *facts, struct text *text)
         text_printf(text, "; the whole answer took %s (%s)", words_seconds(e2e_s, p50),
                     words_seconds(metric(facts, "request.e2e_s.p99"), p99));
     if (!isnan(ttft_s)) text_add(text, ". ");
+    if (!isnan(ttft_s)) say_left_out(facts, "request.unfinished", "requests", text);
 }
 
 bool verdict_requests_saturate(const struct verdict_facts *facts)
 {
     const double arrived = metric(facts, "request.arrived");
-    if (facts->requests != NULL && !isnan(facts->requests->rate)) return facts->requests->is_saturated;
-    return arrived > 0.0 && counted(facts, "request.unfinished") > left_share * arrived;
+    for (size_t i = 0; i < facts->n_services; i++)
+        if (facts->services[i].growth.is_saturated) return true;
+    return facts->n_services == 0 && arrived > 0.0 && counted(facts, "request.unfinished") > left_share * arrived;
+}
+
+bool verdict_requests_grow(const struct verdict_facts *facts)
+{
+    for (size_t i = 0; i < facts->n_services; i++)
+        if (facts->services[i].growth.grows) return true;
+    return false;
 }
 
 bool verdict_jobs_saturate(const struct verdict_facts *facts)
@@ -85,31 +105,55 @@ bool verdict_jobs_saturate(const struct verdict_facts *facts)
     return facts->jobs != NULL && facts->jobs->is_saturated;
 }
 
-/* What a queue that grows by `rate` seconds per second says: 1 - 1 / load. */
-static void say_growth(const struct trend_growth *growth, const char *things, const char *came, const char *served,
-                       struct text *text)
+/* How things are called in a queue. */
+struct queue_words {
+    const char *came, *served, *things;
+};
+
+/* What a queue that grows by `rate` seconds per second says: its load is one more. */
+static void say_growth(const struct trend_growth *growth, const struct queue_words *words, struct text *text)
 {
-    char early[WORDS_CHARS], late[WORDS_CHARS], load[WORDS_CHARS];
-    text_printf(text,
-                "The %s: who came in the second quarter of the %s waited %s on average, who came in the last "
-                "quarter %s",
-                things, came, words_seconds(growth->early_s, early), words_seconds(growth->late_s, late));
-    if (growth->rate < 1.0)
-        text_printf(text, ", as when work comes at %s times the pace that it is %s at",
-                    words_number(round(100.0 / (1.0 - growth->rate)) / 100.0, load), served);
+    char early[WORDS_CHARS], late[WORDS_CHARS], load[WORDS_CHARS], until[WORDS_CHARS];
+    text_printf(text, "saturated: who came in the second quarter of the %s", words->came);
+    if (!isnan(growth->until_s)) text_printf(text, " up to %s", words_seconds(growth->until_s, until));
+    text_printf(text, " waited %s on average, who came in the last quarter %s", words_seconds(growth->early_s, early),
+                words_seconds(growth->late_s, late));
+    text_printf(text, ", as when work comes at %s times the pace that it is %s at",
+                words_number(round(100.0 * (1.0 + growth->rate)) / 100.0, load), words->served);
     text_add(text, "; mean and percentiles of waiting depend on how long the run is. ");
+}
+
+/* Behind what the queue is called. */
+static void say_queue(const struct trend_growth *growth, const struct queue_words *words, struct text *text)
+{
+    char left[WORDS_CHARS];
+    if (growth->grows) {
+        say_growth(growth, words, text);
+        return;
+    }
+    text_printf(text, "saturated or was cut short: %s of its %s still waited at the end. ",
+                words_percent(growth->left_frac, left), words->things);
 }
 
 static void say_saturation(const struct verdict_facts *facts, struct text *text)
 {
+    enum { MOST = 3 };
+    static const struct queue_words words = {"arrivals", "served", "requests"};
     char left[WORDS_CHARS];
-    if (!verdict_requests_saturate(facts)) return;
-    if (facts->requests != NULL && facts->requests->is_saturated) {
-        say_growth(facts->requests, "service is saturated", "arrivals", "served", text);
-        return;
+    size_t n = 0;
+    for (size_t i = 0; i < facts->n_services; i++) {
+        const struct verdict_trend *service = &facts->services[i];
+        if (!service->growth.is_saturated || ++n > MOST) continue;
+        if (facts->n_services == 1)
+            text_add(text, "The service is ");
+        else
+            text_printf(text, "The service '%.60s' is ", service->name);
+        say_queue(&service->growth, &words, text);
     }
-    text_printf(text, "The service is saturated or was cut short: %s of the requests were left at the end. ",
-                words_percent(metric(facts, "request.unfinished") / metric(facts, "request.arrived"), left));
+    if (n > MOST) text_printf(text, "So %s %zu more. ", n == MOST + 1 ? "is" : "are", n - MOST);
+    if (facts->n_services == 0 && verdict_requests_saturate(facts))
+        text_printf(text, "The service is saturated or was cut short: %s of the requests were left at the end. ",
+                    words_percent(metric(facts, "request.unfinished") / metric(facts, "request.arrived"), left));
 }
 
 static void say_jobs(const struct verdict_facts *facts, struct text *text)
@@ -123,6 +167,15 @@ static void say_jobs(const struct verdict_facts *facts, struct text *text)
     if (queue_s > 0.0 && jct_s > 0.0)
         text_printf(text, ", %s of it before the first start", words_percent(queue_s / jct_s, share));
     text_add(text, ". ");
+    say_left_out(facts, "job.unfinished", "jobs", text);
+}
+
+static void say_job_saturation(const struct verdict_facts *facts, struct text *text)
+{
+    static const struct queue_words words = {"submissions", "done", "jobs"};
+    if (!verdict_jobs_saturate(facts)) return;
+    text_add(text, "The cluster is ");
+    say_queue(facts->jobs, &words, text);
 }
 
 static void say_use(const struct verdict_facts *facts, struct text *text)
@@ -156,7 +209,7 @@ void verdict_run(const struct verdict_facts *facts, struct text *text)
     say_saturation(facts, text);
     say_served(facts, "jobs", jobs, text);
     say_jobs(facts, text);
-    if (verdict_jobs_saturate(facts)) say_growth(facts->jobs, "cluster is saturated", "submissions", "done", text);
+    say_job_saturation(facts, text);
     say_use(facts, text);
     say_doubt(facts, text);
     while (text->length > 0 && text->chars[text->length - 1] == ' ') text->chars[--text->length] = 0;

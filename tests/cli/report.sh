@@ -32,6 +32,37 @@ run 0 run "$T/serve.json" -o "$T/late.db"
 run 0 report "$T/late.db" -o "$T/late.html"
 holds "$T/late.html" 'The service is saturated'
 
+# A queue of known load tells it, whether it was seen to its end or cut short: requests take 100 ms of a server.
+queue() { # LOAD PROCESS UNTIL: the page is $T/queue.html
+    cat >"$T/queue.json" <<END
+{ "cluster": {"gpu": "a100-80-sxm", "nodes": 1},
+  "services": {"calm": {"llm": "opt-13b", "trace": {"format": "generate", "count": 300,
+                                                    "arrival": {"process": "fixed", "rate": "1/s"}}},
+               "one": {"llm": "opt-13b", "cost": {"kind": "affine", "prefill": {"fixed": "100ms"}},
+                       "batching": {"policy": "vllm-v0", "max_sequences": 1},
+                       "trace": {"format": "generate", "count": 3000,
+                                 "arrival": {"process": "$2", "rate": "$(awk "BEGIN { print 10 * $1 }")/s"},
+                                 "prompt": {"distribution": "fixed", "tokens": 512},
+                                 "output": {"distribution": "fixed", "tokens": 1}}}},
+  "until": "$3" }
+END
+    rm -f "$T/queue.db"
+    run 0 run "$T/queue.json" -o "$T/queue.db" -q
+    run 0 report "$T/queue.db" -o "$T/queue.html"
+}
+for load in 1.1 1.5 3; do
+    for until in 1d 90s; do
+        queue $load fixed $until
+        holds "$T/queue.html" 'The service &#39;one&#39; is saturated'
+        told=$(grep -o 'at [0-9.]* times the pace' "$T/queue.html" | cut -d' ' -f2)
+        awk "BEGIN { exit !($told > 0.98 * $load && $told < 1.02 * $load) }" || complain "load $load until $until is told as $told"
+    done
+done
+for until in 1d 90s; do
+    queue 0.8 poisson $until
+    grep -q 'saturated' "$T/queue.html" && complain "a load of 0.8 until $until is told to be too much"
+done
+
 # No page leads anywhere; none is large.
 for page in mixed sums jobs late; do
     grep -oE '[a-z]+://[^"<> ]*' "$T/$page.html" | grep -v '^http://www.w3.org/2000/svg$' && complain "an address in $page.html"

@@ -140,8 +140,8 @@ static void waiting_that_grows_is_a_grave_warning(void)
     MUST(fixture_sql(path, "INSERT INTO warning VALUES (1, 0, 'clipped', 'lengths <clipped>', 3),"
                            " (1, 0, 'uncalibrated', 'nobody measured this GPU', 1)"));
     CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
-    CHECK(fixture_has(&html, "The service is saturated: who came in the second quarter"));
-    CHECK(fixture_has(&html, "1.25 times the pace"));
+    CHECK(fixture_has(&html, "The service &#39;a&#39; is saturated: who came in the second quarter"));
+    CHECK(fixture_has(&html, "1.2 times the pace"));
     CHECK(fixture_has(&html, "class=\"grave\"><strong>saturated"));
     CHECK(fixture_has(&html, "class=\"grave\"><strong>uncalibrated"));
     CHECK(fixture_has(&html, "<li><strong>clipped</strong> lengths &lt;clipped&gt; (3 times)"));
