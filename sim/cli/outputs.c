@@ -44,6 +44,8 @@ static bool is_same_file(const char *a, const char *b)
 int outputs_add(struct outputs *outputs, const char *option, const char *path)
 {
     if (path == NULL) return 0;
+    if (path[0] == 0)
+        return diag_error(outputs->diag, SIM_E_USAGE, option, "name a file", "the name of the file is empty");
     for (size_t i = 0; i < outputs->n; i++)
         if (is_same_file(outputs->items[i].path, path))
             return diag_error(outputs->diag, SIM_E_USAGE, path, "name another file", "%s and %s would be the same file",

@@ -20,7 +20,7 @@ struct outputs {
 };
 
 /* What `option` names, such as "--timeline", is to be written; at most OUTPUTS_MAX of them, and a NULL path is none. Returns 0,
- * or SIM_E_USAGE when it is another output, which may not exist yet. */
+ * or SIM_E_USAGE when its name is empty, or it is another output, which may not exist yet. */
 int outputs_add(struct outputs *outputs, const char *option, const char *path);
 
 /* `path` is read; NULL is nothing. Returns 0, or SIM_E_USAGE when it is one of the outputs so far. */

@@ -4,7 +4,9 @@
 #include "sim/cli/version.h"
 #include "sim/world/policy.h"
 
-#include <sys/resource.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum { BUSY_MS = 10000 }; /* how long another process may keep the database to itself */
@@ -85,12 +87,23 @@ int recording_scenario_hash(const struct setup *setup, char hex[HASH_HEX_CHARS])
     return code;
 }
 
-static void note_start(struct recording *recording)
+/* Has the system count the peak of this process' memory from here on, which a process with many runs is to tell of each. To
+ * write 5 to this file does so (proc(5)). Returns whether it could be. */
+static bool start_peak(void)
+{
+    FILE *clear = fopen("/proc/self/clear_refs", "we");
+    if (clear == NULL) return false;
+    bool is_written = fputs("5", clear) >= 0;
+    return fclose(clear) == 0 && is_written;
+}
+
+static void note_start(struct recording *recording, bool many_runs)
 {
     time_t now = time(NULL);
     struct tm utc;
     strftime(recording->started_utc, sizeof recording->started_utc, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     recording->started_s = clock_wall_s();
+    recording->is_peak_known = !many_runs || start_peak();
 }
 
 static const enum results_keep keeps[] = {[SCENARIO_KEEP_METRICS] = KEEP_METRICS,
@@ -102,7 +115,7 @@ int recording_begin(struct recording *recording, const struct recording_place *p
                     struct diag *diag)
 {
     *recording = (struct recording){0};
-    note_start(recording);
+    note_start(recording, place->results != NULL);
     int code = setup_hash_files(setup, recording->input_hash, diag);
     if (code != 0) return code;
     struct provenance provenance;
@@ -137,10 +150,17 @@ struct sink recording_sink(struct recording *recording)
     return recording->results != NULL ? results_sink(recording->results) : hash_sink(&recording->hash_sink);
 }
 
-static int64_t peak_rss_bytes(void)
+/* The most memory this process had at once since note_start; 0: the system does not tell. */
+static int64_t peak_rss_bytes(const struct recording *recording)
 {
-    struct rusage usage;
-    return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
+    static const char key[] = "VmHWM:";
+    char line[256];
+    int64_t bytes = 0;
+    FILE *status = recording->is_peak_known ? fopen("/proc/self/status", "re") : NULL;
+    while (status != NULL && bytes == 0 && fgets(line, sizeof line, status) != NULL)
+        if (strncmp(line, key, sizeof key - 1) == 0) bytes = strtoll(line + sizeof key - 1, NULL, 10) * 1024;
+    if (status != NULL) fclose(status);
+    return bytes;
 }
 
 int recording_end(struct recording *recording, const char *status, double extrapolated_frac, uint64_t events,
@@ -156,7 +176,7 @@ int recording_end(struct recording *recording, const char *status, double extrap
                  .wall_s = clock_wall_s() - recording->started_s,
                  .cpu_s = clock_cpu_s() - recording->cpu_before_s,
                  .events = (int64_t)events,
-                 .peak_rss_bytes = peak_rss_bytes()},
+                 .peak_rss_bytes = peak_rss_bytes(recording)},
     };
     return results_end_run(recording->results, &end, result_hash, diag);
 }

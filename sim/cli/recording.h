@@ -24,6 +24,7 @@ struct recording {
     struct results *results;    /* NULL: rows are only hashed */
     struct hash_sink hash_sink; /* then */
     bool is_lent;               /* the results are not ours to close */
+    bool is_peak_known;         /* the peak of memory that the system tells is that of this run alone */
     int64_t run_id;             /* 0 without a database */
     char input_hash[HASH_HEX_CHARS];
     char started_utc[32];

@@ -149,6 +149,7 @@ static int repeat_run(struct cli *cli, const struct run_options *options)
     arena_init(&arena);
     int code = results_split_name(options->from, &arena, &path, &run_id);
     if (code == 0) code = results_read_run(path, run_id, &arena, &record, &cli->diag);
+    if (code == 0) code = results_check_run(path, &record, &cli->diag);
     if (code == 0) code = plugins_check(cli->plugins, record.policies, options->from, &cli->diag);
     if (code == 0) {
         code = setup_load_text(&setup, options->from, record.scenario, cli->plugins, &cli->diag);

@@ -2,6 +2,7 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/clock.h"
 #include "sim/cli/outputs.h"
+#include "sim/cli/paths.h"
 #include "sim/cli/sweep_table.h"
 #include "sim/cli/sweeping.h"
 #ifdef ORRERY_MPI
@@ -210,6 +211,15 @@ static int list_runs(struct cli *cli, const struct sweep_verb_options *options, 
     return code;
 }
 
+/* Whether a study's name makes the name of a file in this directory that one sees. */
+static bool is_file_name(const char *name)
+{
+    enum { MAX_CHARS = 200 };
+    for (const char *c = name; *c != 0; c++)
+        if (*c == '/' || (unsigned char)*c < ' ' || *c == 127) return false;
+    return name[0] != 0 && name[0] != '.' && name[0] != '-' && strlen(name) <= MAX_CHARS;
+}
+
 static const char *name_output(const struct sweep_verb_options *options, const struct study *study,
                                const struct sweep_options *how, struct arena *arena)
 {
@@ -218,10 +228,18 @@ static const char *name_output(const struct sweep_verb_options *options, const s
     return arena_printf(arena, "%s.%zu-of-%zu.db", study->name, how->shard, how->n_shards);
 }
 
-static int check_output(struct cli *cli, const char *output, const char *path, const struct study *study)
+/* Before the first run, not after the last one. */
+static int check_output(struct cli *cli, const struct sweep_verb_options *options, const char *output, const char *path,
+                        const struct study *study)
 {
     struct outputs outputs = {.diag = &cli->diag};
+    if (options->output == NULL && !is_file_name(study->name))
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "name the results database with -o",
+                          "the study's name '%s' makes no name of a file", study->name);
     int code = outputs_add(&outputs, "--output", output);
+    if (code == 0 && paths_is_directory(output))
+        code = diag_error(&cli->diag, SIM_E_USAGE, output, "name a file in it, such as results.db",
+                          "the results database would be a directory");
     if (code == 0) code = outputs_check(&outputs, path);
     if (code == 0) code = outputs_check(&outputs, study->scenario);
     return code == 0 ? outputs_check_plugins(&outputs, cli->plugins) : code;
@@ -245,7 +263,7 @@ static int load(struct cli *cli, const struct sweep_verb_options *options, const
     how->workers = (int)workers;
     how->output = name_output(options, study, how, arena);
     if (how->output == NULL) return diag_error(&cli->diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-    return check_output(cli, how->output, path, study);
+    return check_output(cli, options, how->output, path, study);
 }
 
 static int run_study(struct cli *cli, const struct sweep_verb_options *options, const char *path, struct arena *arena)

@@ -44,6 +44,14 @@ static size_t count_keys(const struct study *study)
     return n < MAX_KEYS ? n : MAX_KEYS;
 }
 
+/* What there is no room for in a table. */
+static void print_left_out(const struct study *study, size_t n_metrics, FILE *out)
+{
+    size_t n_keys = axes_keys(study->axes) - count_keys(study);
+    if (n_keys > 0) fprintf(out, "... and %zu more keys of the axes: --json has all\n", n_keys);
+    if (n_metrics > 0) fprintf(out, "... and %zu more metrics: --json has all\n", n_metrics);
+}
+
 static void add_key_columns(struct columns *columns, const struct study *study)
 {
     for (size_t i = 0; i < count_keys(study); i++) add_column(columns, short_key(study, i), COLUMN_LEFT);
@@ -115,6 +123,7 @@ int sweep_table_runs(const struct study *study, bool as_json, FILE *out)
         table_number(&table, (double)study->seeds[i % study->n_seeds]);
     }
     int code = table_write(&table, false, out);
+    print_left_out(study, 0, out);
     table_fini(&table);
     return code;
 }
@@ -126,22 +135,57 @@ struct results_view {
     struct merge merge;
     struct diag *diag;
     size_t n_metrics, n_rows;
-    const char *metrics[MAX_METRICS];
+    const char *const *metrics;
+    const char *usual[N_USUAL];
 };
 
+/* The seeds of a point whose runs are there and did not fail. */
+static size_t count_seeds(const struct results_view *view, size_t point)
+{
+    size_t n = 0;
+    for (size_t seed = 0; seed < view->study->n_seeds; seed++) {
+        const struct merge_run *run = merge_find(&view->merge, outcome_run_id(view->study, point, 0, seed));
+        n += run != NULL && !run->failed;
+    }
+    return n;
+}
+
+/* The mean of a metric over those; NAN when one of them lacks it, or there are none. */
+static int find_mean(const struct results_view *view, size_t point, const char *metric, double *mean)
+{
+    const struct study *study = view->study;
+    double sum = 0;
+    int code = 0;
+    for (size_t seed = 0; code == 0 && seed < study->n_seeds; seed++) {
+        double value = 0;
+        const struct merge_run *run = merge_find(&view->merge, outcome_run_id(study, point, 0, seed));
+        if (run != NULL && !run->failed) code = merge_metric(&view->merge, run, metric, &value, view->diag);
+        sum += value;
+    }
+    size_t n = count_seeds(view, point);
+    *mean = n > 0 ? sum / (double)n : (double)NAN;
+    return code;
+}
+
+/* What the study shows; else those of the usual metrics that a point has. */
 static int choose_metrics(struct results_view *view)
 {
     const struct study *study = view->study;
-    bool is_named = study->n_show > 0;
-    size_t n = is_named ? study->n_show : N_USUAL;
     int code = 0;
-    for (size_t i = 0; code == 0 && i < n && view->n_metrics < MAX_METRICS; i++) {
-        const char *metric = is_named ? study->show[i] : usual_metrics[i];
-        double mean = 0;
-        if (!is_named) code = outcome_mean(&view->merge, study, 0, metric, &mean, view->diag);
-        if (!isnan(mean)) view->metrics[view->n_metrics++] = metric;
+    view->n_metrics = study->n_show;
+    view->metrics = study->n_show > 0 ? study->show : view->usual;
+    for (size_t i = 0; study->n_show == 0 && code == 0 && i < N_USUAL; i++) {
+        double mean = NAN;
+        for (size_t point = 0; code == 0 && isnan(mean) && point < view->n_rows; point++)
+            code = find_mean(view, point, usual_metrics[i], &mean);
+        if (!isnan(mean)) view->usual[view->n_metrics++] = usual_metrics[i];
     }
     return code;
+}
+
+static size_t count_shown(const struct results_view *view)
+{
+    return view->n_metrics < MAX_METRICS ? view->n_metrics : MAX_METRICS;
 }
 
 static int print_points(struct results_view *view, FILE *out)
@@ -152,14 +196,14 @@ static int print_points(struct results_view *view, FILE *out)
     int code = 0;
     add_key_columns(&columns, study);
     add_column(&columns, "seeds", COLUMN_RIGHT);
-    for (size_t i = 0; i < view->n_metrics; i++) add_column(&columns, view->metrics[i], COLUMN_RIGHT);
+    for (size_t i = 0; i < count_shown(view); i++) add_column(&columns, view->metrics[i], COLUMN_RIGHT);
     table_init(&table, columns.columns, columns.n);
     for (size_t point = 0; code == 0 && point < view->n_rows; point++) {
         add_key_cells(&table, study, point);
-        table_number(&table, (double)study->n_seeds);
-        for (size_t i = 0; code == 0 && i < view->n_metrics; i++) {
+        table_number(&table, (double)count_seeds(view, point));
+        for (size_t i = 0; code == 0 && i < count_shown(view); i++) {
             double mean = NAN;
-            code = outcome_mean(&view->merge, study, point, view->metrics[i], &mean, view->diag);
+            code = find_mean(view, point, view->metrics[i], &mean);
             if (isnan(mean))
                 table_undefined(&table);
             else
@@ -168,6 +212,7 @@ static int print_points(struct results_view *view, FILE *out)
     }
     if (code == 0) code = table_write(&table, false, out);
     if (view->n_rows < study->n_points) fprintf(out, "... and %zu more points\n", study->n_points - view->n_rows);
+    print_left_out(study, view->n_metrics - count_shown(view), out);
     table_fini(&table);
     return code;
 }
@@ -204,6 +249,7 @@ static int print_search(const struct results_view *view, FILE *out)
     }
     fprintf(out, " (%s)\n", study->search->is_every_seed ? "under every seed" : "mean over the seeds");
     if (code == 0) code = table_write(&table, false, out);
+    print_left_out(study, 0, out);
     table_fini(&table);
     arena_fini(&arena);
     return code;
@@ -238,11 +284,11 @@ static int write_point(struct json_writer *json, const struct results_view *view
 {
     json_write_open_row(json, NULL, '{');
     int code = write_params(json, view->study, point);
-    json_write_number(json, "seeds", (double)view->study->n_seeds);
+    json_write_number(json, "seeds", (double)count_seeds(view, point));
     json_write_open_row(json, "metrics", '{');
     for (size_t i = 0; code == 0 && i < view->n_metrics; i++) {
         double mean = NAN;
-        code = outcome_mean(&view->merge, view->study, point, view->metrics[i], &mean, view->diag);
+        code = find_mean(view, point, view->metrics[i], &mean);
         json_write_number(json, view->metrics[i], mean);
     }
     json_write_close(json, '}');

@@ -248,6 +248,7 @@ static int answer(struct asking *asking, const struct cli_call *call)
         return diag_error(&cli->diag, SIM_E_USAGE, NULL, NULL, "'%s' is no id", id);
     int code = results_split_name(call->arguments[0], asking->arena, &asking->path, &run_id);
     if (code == 0) code = results_read_run(asking->path, run_id, asking->arena, &asking->record, &cli->diag);
+    if (code == 0) code = results_check_run(asking->path, &asking->record, &cli->diag);
     if (code == 0) code = find_subject(asking);
     if (code == 0) code = plugins_check(cli->plugins, asking->record.policies, call->arguments[0], &cli->diag);
     if (code != 0) return code;

@@ -114,6 +114,36 @@ int results_read_run(const char *path, int64_t run_id, struct arena *arena, stru
     return code;
 }
 
+/* Of a run that failed, only a warning is kept. */
+static int report_failed(const struct database *database, const struct run_record *run, struct diag *diag)
+{
+    static const char sql[] = "SELECT (SELECT text FROM warning WHERE run_id = ?1 LIMIT 1),"
+                              " (SELECT group_concat(key || '=' || value || ', ', '') FROM param WHERE run_id = ?1)";
+    sqlite3_stmt *query;
+    char hint[DIAG_TEXT_CHARS];
+    int code = start_query(database, sql, run->id, &query, diag);
+    if (code != 0) return code;
+    int step = sqlite3_step(query);
+    if (step == SQLITE_ROW) {
+        snprintf(hint, sizeof hint, "it was to have %sseed %" PRId64, column_text(query, 1), run->seed);
+        code = diag_error(diag, SIM_E_USAGE, database->path, hint, "run %" PRId64 " failed: %s", run->id,
+                          column_text(query, 0));
+    }
+    int ended = end_query(database, query, step, diag);
+    return code != 0 ? code : ended;
+}
+
+int results_check_run(const char *path, const struct run_record *run, struct diag *diag)
+{
+    struct database database;
+    if (strcmp(run->status, "failed") != 0) return 0;
+    int code = database_open_read(&database, path, diag);
+    if (code != 0) return code;
+    code = report_failed(&database, run, diag);
+    database_close(&database, false);
+    return code;
+}
+
 static int count_metrics(const struct database *database, int64_t run_id, size_t *n, struct diag *diag)
 {
     char sql[80];

@@ -29,6 +29,10 @@ int results_split_name(const char *name, struct arena *arena, const char **path,
  * SIM_E_NOMEM. */
 int results_read_run(const char *path, int64_t run_id, struct arena *arena, struct run_record *run, struct diag *diag);
 
+/* Returns 0, or of a run that failed SIM_E_USAGE, with what it failed of and what the study had set for it; SIM_E_STORE or
+ * SIM_E_NOMEM. */
+int results_check_run(const char *path, const struct run_record *run, struct diag *diag);
+
 /* Reads the metrics of a run, into the arena. */
 int results_read_metrics(const char *path, int64_t run_id, struct arena *arena, struct metric_list *metrics,
                          struct diag *diag);

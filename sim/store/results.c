@@ -194,7 +194,7 @@ static int insert_cost(struct results *results, const struct run_cost *cost, str
     sqlite3_bind_double(insert, 3, cost->wall_s);
     sqlite3_bind_double(insert, 4, cost->cpu_s);
     sqlite3_bind_int64(insert, 5, cost->events);
-    sqlite3_bind_int64(insert, 6, cost->peak_rss_bytes);
+    if (cost->peak_rss_bytes > 0) sqlite3_bind_int64(insert, 6, cost->peak_rss_bytes);
     return finish_statement(results, insert, "end the run", diag);
 }
 

@@ -59,7 +59,7 @@ struct run_info {
 struct run_cost {
     const char *started_utc; /* "2024-05-01T12:00:00Z" */
     double wall_s, cpu_s;
-    int64_t events, peak_rss_bytes;
+    int64_t events, peak_rss_bytes; /* peak 0: unknown, NULL in the file */
 };
 
 /* What is known of a run when it has ended. */

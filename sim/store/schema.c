@@ -18,7 +18,7 @@ const char schema_create_sql[] =
     ") STRICT;\n"
     "CREATE TABLE run_cost (\n"
     "  run_id INTEGER PRIMARY KEY REFERENCES run, started_utc TEXT NOT NULL, wall_s REAL, cpu_s REAL,\n"
-    "  events INTEGER NOT NULL, peak_rss_bytes INTEGER NOT NULL\n"
+    "  events INTEGER NOT NULL, peak_rss_bytes INTEGER -- NULL: unknown\n"
     ") STRICT;\n"
     "CREATE TABLE metric (\n"
     "  run_id INTEGER NOT NULL REFERENCES run, name TEXT NOT NULL, value REAL, unit TEXT NOT NULL,\n"

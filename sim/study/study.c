@@ -436,6 +436,8 @@ int study_lay(struct study *study, const struct study_overlay *overlay, struct a
         study->seeds = count_seeds(arena, study->n_seeds);
         study->n_runs = study->n_points * study->n_seeds;
     }
+    if (overlay->name != NULL && overlay->name[0] == 0)
+        return diag_error(diag, SIM_E_USAGE, "--name", NULL, "the name is empty");
     if (overlay->name != NULL) study->name = arena_strdup(arena, overlay->name);
     if (study->seeds == NULL || study->name == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
     return define(study, arena, diag);

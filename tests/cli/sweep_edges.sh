@@ -1,0 +1,105 @@
+#!/bin/sh
+# orrery sweep at its edges: runs that fail, more columns than a table has room for, outputs that cannot be, memory run by run.
+. tests/cli/lib.sh
+
+cat >"$T/base.json" <<'END'
+{ "cluster": {"gpu": "a100-80-sxm", "nodes": 1},
+  "services": {"chat": {"llm": "llama-2-7b", "replicas": 2,
+                        "trace": {"format": "generate", "count": 20,
+                                  "arrival": {"process": "poisson", "rate": "4/s"}}}} }
+END
+
+# The first point fails: the others keep their columns, and the count of seeds is that of the runs that ended in order.
+cat >"$T/first.json" <<'END'
+{ "scenario": "base.json", "seeds": 2,
+  "axes": [ {"key": "services.chat.routing",
+             "values": ["no-such-router", "round-robin"]} ] }
+END
+run 2 sweep "$T/first.json" -o "$T/first.db" -q -j 2
+err "run 1 (services.chat.routing=no-such-router, seed 1) failed: $T/first.json:3:25: error: unknown routing policy"
+out 'request.ttft_s.p99'
+grep -q '^no-such-router      0 *-' "$T/out" || complain 'no seed of the first point ended in order'
+grep -q '^round-robin         2 *[0-9]' "$T/out" || complain 'the second point has no values'
+run 2 sweep "$T/first.json" -o "$T/json.db" -q --json
+json '$.points[0].seeds' 0
+json '$.points[1].seeds' 2
+json '$.points[1].metrics."request.finished"' \
+    "$(sqlite3 "$T/first.db" "select avg(value) from metric where name = 'request.finished' and run_id in (3, 4)")"
+json '$.points[0].metrics."request.finished"' ''
+
+# A run that failed has nothing to tell but why.
+for call in 'run --from @:1' 'why @:1 request 1' 'report @:1'; do
+    run 2 $(echo "$call" | sed "s|@|$T/first.db|")
+    err "$T/first.db: error: run 1 failed: $T/first.json:3:25: error: unknown routing policy 'no-such-router'"
+    err 'it was to have services.chat.routing=no-such-router, seed 1'
+done
+run 0 report "$T/first.db" -o "$T/study.html"
+run 0 report "$T/first.db:3" -o "$T/run.html"
+
+# Findings of a dry run are at the line of the study.
+run 2 sweep "$T/first.json" --dry-run
+err "$T/first.json:3:25: error: unknown routing policy 'no-such-router'"
+
+# A key within another has its effect whichever is written first.
+for order in 'rate outer' 'outer rate'; do
+    rate='{"key": "services.chat.trace.count", "values": [5, 9]}'
+    outer='{"key": "services.chat.trace", "values": [{"format": "generate", "arrival": {"process": "poisson", "rate": "7/s"}}]}'
+    eval "axes=\"\$${order% *}, \$${order#* }\""
+    echo "{\"scenario\": \"base.json\", \"axes\": [$axes]}" >"$T/nested.json"
+    rm -f "$T/nested.db"
+    run 0 sweep "$T/nested.json" -o "$T/nested.db" -q
+    sql "$T/nested.db" "select group_concat(value, ' ') from (select value from metric where name = 'request.finished' order by run_id)" '5.0 9.0'
+    sql "$T/nested.db" "select group_concat(distinct json_extract(scenario, '\$.services.chat.trace.arrival.rate')) from run" '7/s'
+done
+
+# More than a table holds is said, and all of it is in the JSON.
+cat >"$T/many.json" <<'END'
+{ "scenario": "base.json",
+  "axes": [ {"zip": {"services.chat.replicas": [1, 2], "services.chat.trace.count": [5, 6], "services.chat.tensor_parallel": [1, 1],
+             "cluster.nodes": [2, 2], "warmup": ["0s", "0s"], "name": ["a", "b"], "services.chat.llm": ["llama-2-7b", "llama-2-7b"],
+             "services.chat.routing": ["round-robin", "round-robin"], "services.chat.trace.arrival.rate": ["4/s", "5/s"]}} ],
+  "show": ["request.ttft_s.p50", "request.ttft_s.p90", "request.ttft_s.p99", "request.tpot_s.p50", "request.tpot_s.p90",
+           "request.tpot_s.p99", "request.finished", "request.e2e_s.p99"] }
+END
+run 0 sweep "$T/many.json" -o "$T/many.db" -q
+out '... and 1 more keys of the axes: --json has all'
+out '... and 2 more metrics: --json has all'
+run 0 sweep "$T/many.json" -o "$T/many2.db" -q --json
+json '$.points[1].metrics."request.finished"' 6
+equal "$(sqlite3 :memory: "select count(*) from json_each(readfile('$T/out'), '$.points[1].metrics')")" 8 'metrics'
+equal "$(sqlite3 :memory: "select count(*) from json_each(readfile('$T/out'), '$.points[1].params')")" 9 'keys'
+
+# What cannot be written is said before the first run.
+run 2 sweep "$T/first.json" -o ''
+err 'the name of the file is empty'
+[ ! -e .shards ] || complain 'it left .shards behind'
+run 2 merge "$T/first.db" -o ''
+err 'the name of the file is empty'
+mkdir "$T/directory"
+run 2 sweep "$T/first.json" -o "$T/directory"
+err 'the results database would be a directory; name a file in it'
+run 2 sweep "$T/first.json" -o "$T/directory/"
+err 'the results database would be a directory; name a file in it'
+[ ! -e "$T/directory.shards" ] && [ ! -e "$T/directory/.shards" ] || complain 'it left shards behind'
+for name in ../esc/x .hidden -x 'a
+b'; do
+    run 2 sweep "$T/first.json" --name "$name"
+    err "makes no name of a file; name the results database with -o"
+done
+run 2 sweep "$T/first.json" --name ''
+err 'the name is empty'
+
+# The memory of a run is its own: that of a small one behind a large one in one process is smaller. Where the system does not
+# tell, there is none.
+cat >"$T/sizes.json" <<'END'
+{ "scenario": "base.json", "set": {"services.chat.trace.arrival.rate": "100000/s"},
+  "axes": [ {"key": "services.chat.trace.count", "values": [200000, 5]} ] }
+END
+export ASAN_OPTIONS="$ASAN_OPTIONS:quarantine_size_mb=1" # what is freed goes back to the system
+run 0 sweep "$T/sizes.json" -o "$T/sizes.db" -q -j 1 --set until=10s
+sql "$T/sizes.db" "select count(*) from run_cost where peak_rss_bytes <= 0" 0
+peaks=$(sqlite3 "$T/sizes.db" "select group_concat(peak_rss_bytes / 1048576, ' ') from (select * from run_cost order by run_id)")
+[ -n "$peaks" ] || echo 'this system does not tell the memory of a run'
+[ -z "$peaks" ] || [ "${peaks#* }" -lt "${peaks% *}" ] || complain "the peaks of a large and a small run are $peaks MiB"
+sql "$T/first.db" "select count(*), count(peak_rss_bytes) from run_cost where run_id <= 2" '2|0'
+finish
