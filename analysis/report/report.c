@@ -42,7 +42,6 @@ static int add_run(struct report_source *source, size_t n_runs, struct text *htm
 {
     const struct report_options *options = source->options;
     int code = results_read_run(options->path, options->run_id, source->arena, &source->run, source->diag);
-    if (code == 0) code = results_check_run(options->path, &source->run, source->diag);
     if (code == 0)
         code = results_read_metrics(options->path, source->run.id, source->arena, &source->metrics, source->diag);
     if (code == 0) code = read_warmup(source);

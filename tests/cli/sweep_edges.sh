@@ -28,13 +28,15 @@ json '$.points[1].metrics."request.finished"' \
 json '$.points[0].metrics."request.finished"' ''
 
 # A run that failed has nothing to tell but why.
-for call in 'run --from @:1' 'why @:1 request 1' 'report @:1'; do
+for call in 'run --from @:1' 'why @:1 request 1'; do
     run 2 $(echo "$call" | sed "s|@|$T/first.db|")
     err "$T/first.db: error: run 1 failed: $T/first.json:3:25: error: unknown routing policy 'no-such-router'"
     err 'it was to have services.chat.routing=no-such-router, seed 1'
 done
 run 0 report "$T/first.db" -o "$T/study.html"
-run 0 report "$T/first.db:3" -o "$T/run.html"
+run 0 report "$T/first.db:1"
+out "The run has status &#39;failed&#39; and no result"
+out "unknown routing policy &#39;no-such-router&#39;"
 
 # Findings of a dry run are at the line of the study.
 run 2 sweep "$T/first.json" --dry-run
