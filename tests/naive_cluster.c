@@ -151,7 +151,7 @@ static void advance(struct list *list, int time)
     for (int i = 0; i < list->n; i++) {
         struct naive_job *job = list->jobs[i];
         if (job->runs) job->left -= time - list->now;
-        if (job->left == 0)
+        if (job->runs && job->left == 0)
             job->end = time;
         else
             list->jobs[kept++] = job;

@@ -16,7 +16,7 @@ struct naive_job {
     int began; /* of the present stretch */
 };
 
-/* `scheduler`: a name of the registry. Fills in everything from `left` on. Run times are at least 1. */
+/* `scheduler`: a name of the registry. Fills in everything from `left` on. */
 void naive_cluster_run(const char *scheduler, struct naive_job *jobs, int n, int total_gpus);
 
 #endif

@@ -62,36 +62,74 @@ static bool pending_before(const struct preemptive *preemptive, const struct ran
 {
     gpu_time value_a = value_of_pending(preemptive, a), value_b = value_of_pending(preemptive, b);
     if (value_a != value_b) return value_a < value_b;
-    if (a->rank.second != b->rank.second) return a->rank.second < b->rank.second;
     return a->rank.third < b->rank.third;
 }
 
-/* Whether running job a, of another group than b, comes before it. On a tie the one with more GPUs has been behind: it
- * moves faster. */
+/* Where a running job stands among its equals: before those that ran when this moment came, if it has been waiting and
+ * started since (0), one of them (1), or behind them, if it also began to wait in this moment (2). */
+static int standing(const struct ranked *running, sim_ns now)
+{
+    if (running->rank.second == now) return 2;
+    return running->rank.second == -now ? 0 : 1;
+}
+
+/* Whether running job a, of another group than b, comes before it. On a tie of jobs that ran before, the one with more
+ * GPUs has been behind: it moves faster. */
 static bool running_before(const struct ranked *a, const struct ranked *b, sim_ns now)
 {
     gpu_time value_a = (gpu_time)(a->rank.first - now) * a->gpus, value_b = (gpu_time)(b->rank.first - now) * b->gpus;
-    return value_a != value_b ? value_a < value_b : a->gpus < b->gpus;
+    if (value_a != value_b) return value_a < value_b;
+    int standing_a = standing(a, now), standing_b = standing(b, now);
+    if (standing_a != standing_b) return standing_a < standing_b;
+    return standing_a == 1 ? a->gpus < b->gpus : a->rank.third < b->rank.third;
 }
 
-/* The place of a waiting job among its class. Of equal ones, those that wait longer come first; of those that wait
- * since the same moment, the new ones last. */
+/* A number for a job that begins to wait, larger than those of all that wait longer. Of those that begin in the same moment,
+ * the new ones come last. Enough for 2^31 moments and 2^32 jobs in one. */
+static uint64_t waiting_number(struct preemptive *preemptive, const struct preemptive_job *slot)
+{
+    if (slot->waits_since_ns != preemptive->moment_ns) {
+        preemptive->moment_ns = slot->waits_since_ns;
+        preemptive->moment += UINT64_C(1) << 33;
+        preemptive->n_in_moment = 0;
+    }
+    return preemptive->moment | (uint64_t)slot->is_new << 32 | preemptive->n_in_moment++;
+}
+
+/* The place of a job that begins to wait among its class. Of equal ones, those that wait longer come first. */
 static struct rank pending_rank(struct preemptive *preemptive, const struct preemptive_job *slot)
 {
-    uint64_t sequence = (uint64_t)slot->ranked.job->sequence;
-    if (preemptive->order == BY_GPUS) return (struct rank){0, 0, sequence};
-    uint64_t last = slot->is_new ? UINT64_C(1) << 63 : 0;
-    return (struct rank){slot->remaining_ns, slot->waits_since_ns, last | ++preemptive->n_placed};
+    if (preemptive->order == BY_GPUS) return (struct rank){0, 0, (uint64_t)slot->ranked.job->sequence};
+    return (struct rank){slot->remaining_ns, 0, waiting_number(preemptive, slot)};
+}
+
+/* Whether a waiting job ran when this moment came. */
+static bool was_running(const struct preemptive_job *slot, sim_ns now)
+{
+    return !slot->is_new && slot->waits_since_ns == now;
 }
 
 /* The place of a job that starts now in its group. Running jobs are ranked by their end, which does not move. Of equal
- * ones, a job that has been waiting was there first; a new one comes last. */
-static struct rank running_rank(struct preemptive *preemptive, const struct preemptive_job *slot, sim_ns now)
+ * ones, a job that has been waiting was there first; a new one comes last; those that start together keep the order in
+ * which they waited; and one that was running is where it was. */
+static struct rank running_rank(const struct preemptive *preemptive, const struct preemptive_job *slot, sim_ns now)
 {
-    uint64_t sequence = (uint64_t)slot->ranked.job->sequence;
-    if (preemptive->order == BY_GPUS) return (struct rank){slot->ranked.gpus, 0, sequence};
+    uint64_t number = slot->ranked.rank.third;
+    if (preemptive->order == BY_GPUS) return (struct rank){slot->ranked.gpus, 0, number};
+    if (was_running(slot, now)) return slot->ran;
     bool was_waiting = slot->waits_since_ns < now;
-    return (struct rank){sim_ns_add(now, slot->remaining_ns), was_waiting ? -now : now, ++preemptive->n_placed};
+    return (struct rank){sim_ns_add(now, slot->remaining_ns), was_waiting ? -now : now, number};
+}
+
+/* Up to which rank running jobs come before this pending one, of those that are equal to it and end at `end_ns`. Only when this is not the first decision
+ * of its moment some may have started in it, and this one may have been running: then they stay in the order they had. */
+static struct rank bound_among_equals(const struct running_group *group, const struct ranked *ranked, sim_ns end_ns,
+                                      sim_ns now)
+{
+    const struct preemptive_job *slot = slot_of(ranked);
+    if (!was_running(slot, now)) return (struct rank){end_ns, slot->waits_since_ns < now ? -now : now, ranked->rank.third};
+    if (group->gpus == 0 || group->gpus == ranked->gpus) return slot->ran;
+    return (struct rank){end_ns, group->gpus < ranked->gpus ? now : 1 - now, 0};
 }
 
 /* The rank in a group up to which running jobs come before this pending one. */
@@ -101,9 +139,10 @@ static struct rank bound_in_group(const struct preemptive *preemptive, const str
     if (preemptive->order == BY_GPUS) return (struct rank){ranked->gpus, 0, ranked->rank.third};
     gpu_time value = value_of_pending(preemptive, ranked);
     int64_t speed = weight(preemptive, group->gpus);
-    bool loses_ties = slot_of(ranked)->waits_since_ns == now;
-    gpu_time end = now + (loses_ties ? value / speed + 1 : (value + speed - 1) / speed);
-    return (struct rank){end < INT64_MAX ? (int64_t)end : INT64_MAX, INT64_MIN, 0};
+    gpu_time end = now + (value + speed - 1) / speed;
+    if (end >= INT64_MAX) return (struct rank){INT64_MAX, INT64_MIN, 0};
+    if (value % speed != 0) return (struct rank){(int64_t)end, INT64_MIN, 0};
+    return bound_among_equals(group, ranked, (sim_ns)end, now);
 }
 
 static int64_t running_gpus_before(const struct preemptive *preemptive, const struct ranked *ranked, sim_ns now)
@@ -272,10 +311,16 @@ static void choose_preemption(struct preemptive *preemptive, struct ranked *rank
 {
     struct preemptive_job *slot = slot_of(ranked);
     take_from_running(preemptive, slot);
-    slot->is_new = false;
-    slot->waits_since_ns = now;
-    if (preemptive->order != BY_GPUS) slot->remaining_ns = ranked->rank.first - now;
-    let_wait(preemptive, slot);
+    if (preemptive->order != BY_GPUS && standing(ranked, now) != 1) { /* started in this moment: it waits as before */
+        ranked->rank = (struct rank){slot->remaining_ns, 0, ranked->rank.third};
+        add_to_pending(preemptive, slot);
+    } else {
+        slot->is_new = false;
+        slot->waits_since_ns = now;
+        slot->ran = ranked->rank;
+        if (preemptive->order != BY_GPUS) slot->remaining_ns = ranked->rank.first - now;
+        let_wait(preemptive, slot);
+    }
     append(preemptive, &preemptive->preemptions, ranked);
 }
 

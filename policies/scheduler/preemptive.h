@@ -1,6 +1,8 @@
 /* What the preemptive schedulers share: at every decision all jobs, pending and running, are walked in the policy's
  * order, each takes its GPUs if enough are left and is skipped if not; who is skipped and runs is preempted, who is
- * not and waits starts. Equal jobs keep the order they had at the decision before; a new job comes after its equals.
+ * not and waits starts. Equal jobs keep the order they had at the decision before; a new job comes after its equals. So
+ * asking again in the same moment, as happens when a job of no length ends, changes nothing for those who have their GPUs.
+ * (Equal jobs that two decisions of one moment preempt wait in the order of these.)
  *
  * The walk is not made. Between two decisions its result changes only where a job came or left: running jobs only come
  * nearer to the front, which leaves less for those they pass. So it is enough to look for the first pending job that
@@ -26,6 +28,7 @@ struct preemptive_job {
     bool is_new;         /* waits since its submission */
     sim_ns remaining_ns; /* while it waits */
     sim_ns waits_since_ns;
+    struct rank ran;     /* its place among running jobs up to then, unless is_new */
 };
 
 struct running_group {
@@ -50,7 +53,9 @@ struct preemptive {
     struct ranked_list starts, preemptions; /* of the plan being made */
     struct ranked_list tail;                /* the last running jobs, the very last first */
     int64_t tail_gpus;
-    uint64_t n_placed;            /* jobs put into a ranking so far: breaks ties */
+    sim_ns moment_ns;             /* when a job last began to wait */
+    uint64_t moment;              /* the number of that moment, in the upper bits */
+    uint32_t n_in_moment;         /* jobs that began to wait then */
     int code;                     /* SIM_E_NOMEM once something could not be kept */
 };
 

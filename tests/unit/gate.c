@@ -2,6 +2,7 @@
 #include "tests/harness.h"
 
 #include "analysis/gate/gate.h"
+#include "sim/core/hash.h"
 #include "sim/core/rng.h"
 
 #include <math.h>
@@ -485,6 +486,38 @@ static void patterns_that_fit_nothing_are_told(void)
     arena_fini(&bench.arena);
 }
 
+/* A baseline of a version whose decisions had other columns. */
+static void a_log_with_other_columns_is_refused(void)
+{
+    static const char old[] =
+        "scenario,t_s,policy,action,subject,reason\none,0.1,p,admit,1,why\ntwo,0.2,p,admit,2,why\n";
+    struct arena arena;
+    struct baseline read;
+    struct diag diag;
+    char hash[HASH_HEX_CHARS], text[8192] = "";
+    arena_init(&arena);
+    diag_init(&diag);
+    const char *path = saved_baseline(&arena);
+    CHECK_EQ_INT(baseline_load(&read, path, false, &arena, &diag), 0);
+    FILE *file = fopen(read.log_path, "w"); /* zlib reads plain files, too */
+    MUST(file != NULL && fputs(old, file) >= 0 && fclose(file) == 0);
+    struct hash *hasher = hash_create();
+    hash_bytes(hasher, old, strlen(old));
+    hash_hex(hasher, hash);
+    hash_destroy(hasher);
+    file = fopen(path, "r+");
+    MUST(file != NULL && fread(text, 1, sizeof text - 1, file) > 0);
+    char *at = strstr(text, "\"decision_log\": \"");
+    MUST(at != NULL);
+    memcpy(at + strlen("\"decision_log\": \""), hash, strlen(hash));
+    rewind(file);
+    MUST(fputs(text, file) >= 0 && fclose(file) == 0);
+    CHECK_EQ_INT(baseline_load(&read, path, false, &arena, &diag), SIM_E_DATA);
+    CHECK(strstr(diag.items[0].text, "other columns") != NULL);
+    CHECK_EQ_INT(baseline_load(&read, path, true, &arena, &diag), 0);
+    arena_fini(&arena);
+}
+
 /* Whichever allocation fails, it is told, and nothing is taken for a success. */
 static void memory_may_run_out(void)
 {
@@ -525,5 +558,6 @@ TEST_SUITE(gate)
     TEST(entries_keep_their_makers);
     TEST(moves_are_told_with_their_makers);
     TEST(patterns_that_fit_nothing_are_told);
+    TEST(a_log_with_other_columns_is_refused);
     TEST(memory_may_run_out);
 }
