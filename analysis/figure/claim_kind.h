@@ -37,9 +37,10 @@ struct interval_params {
 /* What a claim comes to. */
 struct claim_outcome {
     double ours;      /* NAN: not one number */
-    double deviation; /* ours / paper - 1; NAN: none */
+    double deviation; /* ours / paper - 1, of a curve the 90th percentile of its size; NAN: none */
     bool holds;
     char text[160];   /* what to show for ours in place of the number; empty: the number */
+    char bound[32];   /* what it is held against; empty: the claim's tolerance */
 };
 
 /* A place in the figure's data that a claim rests on is passed to `visit`: x = from .. to of a series. */

@@ -5,33 +5,26 @@
 
 /* --- Fitted or predicted --- */
 
-/* Whether two ranges of x share a point of the series; NAN is no limit. */
-static bool shares_point(const struct data_series *series, double from, double to, const struct figure_span *span)
+/* Whether two ranges of x overlap, whatever points are listed in them; NAN is no limit. */
+static bool overlaps(double from, double to, const struct figure_span *span)
 {
-    const struct data_curve *points = series->paper.n > 0 ? &series->paper : &series->ours;
-    for (size_t i = 0; i < points->n; i++) {
-        double x = points->x[i];
-        bool in_claim = !(x < from) && !(x > to), in_fit = !(x < span->from) && !(x > span->to);
-        if (in_claim && in_fit) return true;
-    }
-    return false;
+    return !(to < span->from) && !(from > span->to);
 }
 
 struct place {
-    const struct figure_data *data;
+    const struct figure *figure;
     bool is_fitted;
 };
 
 static void visit_place(void *context, const char *series, double from, double to)
 {
     struct place *place = context;
-    const struct figure *figure = place->data->figure;
-    const struct data_series *data = data_series_named(place->data, series);
+    const struct figure *figure = place->figure;
     for (size_t i = 0; i < figure->fitted.n; i++) {
         const struct figure_fit *fit = FIGURE_ITEM(struct figure_fit, figure->fitted, i);
         for (size_t k = 0; k < fit->points.n; k++) {
             const struct figure_span *span = FIGURE_ITEM(struct figure_span, fit->points, k);
-            if (strcmp(span->series, series) == 0 && shares_point(data, from, to, span)) place->is_fitted = true;
+            if (strcmp(span->series, series) == 0 && overlaps(from, to, span)) place->is_fitted = true;
         }
     }
 }
@@ -44,9 +37,9 @@ static void visit_query(void *context, const char *sql, const char *study)
     (void)study;
 }
 
-static bool rests_on_fitted(const struct figure_data *data, const struct figure_claim *claim)
+static bool rests_on_fitted(const struct figure *figure, const struct figure_claim *claim)
 {
-    struct place place = {.data = data};
+    struct place place = {.figure = figure};
     const struct claim_kind *kind = claim->test.entry;
     if (kind != NULL) kind->places(claim->test.params, &(struct claim_places){&place, visit_place, visit_query});
     for (size_t i = 0; i < claim->rests_on.n; i++) {
@@ -65,12 +58,32 @@ static const char *show_number(struct arena *arena, double value, const char *un
     return arena_printf(arena, "%.4g%s%s", value, has_unit ? " " : "", has_unit ? unit : "");
 }
 
-static const char *why_reported(const struct figure_claim *claim)
+static const char *why(const struct figure *figure, const struct claim_result *result)
 {
-    if (figure_claim_gates(claim)) return NULL;
+    const struct figure_claim *claim = result->claim;
+    if (result->verdict != CLAIM_REPORTED) return claim->known_to_fail;
     if (claim->reported_because != NULL) return claim->reported_because;
     if (!figure_tag_gates(claim->tag)) return "the paper's number is from memory";
+    if (figure_claim_is_on_memory(figure, claim)) return "the paper's points are from memory";
     return claim->up_to ? "the paper says 'up to'" : "the simulator does not cover it";
+}
+
+static const char *show_tolerance(struct arena *arena, const struct claim_result *result)
+{
+    double tolerance_frac = result->claim->tolerance_frac;
+    if (result->outcome.bound[0] != 0) return arena_strdup(arena, result->outcome.bound);
+    return isnan(tolerance_frac) ? "" : arena_printf(arena, "%g %%", 100 * tolerance_frac);
+}
+
+/* The verdict; of what is reported, though it could be judged, also how it would be. */
+static const char *show_verdict(const struct figure_data *data, const struct claim_result *result)
+{
+    const struct figure_claim *claim = result->claim;
+    const char *name = claim_verdict_name(result->verdict);
+    if (result->verdict != CLAIM_REPORTED || figure_claim_unjudged(data->figure, claim) != NULL) return name;
+    if (isnan(claim->tolerance_frac)) return result->is_outside ? "reported, does not hold" : "reported, holds";
+    return arena_printf(data->arena, "%s, %s %g %%", name, result->is_outside ? "outside" : "within",
+                        100 * claim->tolerance_frac);
 }
 
 static int show(const struct figure_data *data, struct claim_result *result, struct diag *diag)
@@ -87,12 +100,23 @@ static int show(const struct figure_data *data, struct claim_result *result, str
     result->deviation = isnan(outcome->deviation)
                             ? ""
                             : arena_printf(arena, is_signed ? "%+.1f %%" : "%.1f %%", 100 * outcome->deviation);
-    result->because = why_reported(claim);
-    if (result->paper != NULL && result->ours != NULL && result->deviation != NULL) return 0;
+    result->because = why(data->figure, result);
+    result->tolerance = show_tolerance(arena, result);
+    result->word = show_verdict(data, result);
+    if (result->paper != NULL && result->ours != NULL && result->deviation != NULL && result->tolerance != NULL &&
+        result->word != NULL)
+        return 0;
     return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
 }
 
 /* --- Verdicts --- */
+
+static enum claim_verdict judge(const struct figure *figure, const struct figure_claim *claim, bool holds)
+{
+    if (!figure_claim_gates(figure, claim)) return CLAIM_REPORTED;
+    if (claim->known_to_fail != NULL) return holds ? CLAIM_NO_LONGER : CLAIM_KNOWN_TO_FAIL;
+    return holds ? CLAIM_PASS : CLAIM_FAIL;
+}
 
 static int evaluate(const struct figure_data *data, const struct figure_claim *claim, struct claim_result *result,
                     struct diag *diag)
@@ -102,8 +126,10 @@ static int evaluate(const struct figure_data *data, const struct figure_claim *c
     result->outcome.ours = result->outcome.deviation = (double)NAN;
     int code = kind != NULL ? kind->evaluate(claim, data, &result->outcome, diag) : 0;
     if (code != 0) return code;
-    if (figure_claim_gates(claim)) result->verdict = result->outcome.holds ? CLAIM_PASS : CLAIM_FAIL;
-    result->is_fitted = rests_on_fitted(data, claim);
+    result->verdict = judge(data->figure, claim, result->outcome.holds);
+    result->is_outside = result->verdict == CLAIM_REPORTED && !result->outcome.holds &&
+                         figure_claim_unjudged(data->figure, claim) == NULL;
+    result->is_fitted = rests_on_fitted(data->figure, claim);
     return show(data, result, diag);
 }
 
@@ -115,15 +141,20 @@ int figure_claims(const struct figure_data *data, struct claim_results *results,
     for (; code == 0 && results->n < claims->n; results->n++) {
         struct claim_result *result = &results->items[results->n];
         code = evaluate(data, FIGURE_ITEM(struct figure_claim, *claims, results->n), result, diag);
-        results->n_failed += result->verdict == CLAIM_FAIL;
-        results->n_passed += result->verdict == CLAIM_PASS;
+        results->counts.n++;
+        results->counts.of[result->verdict]++;
+        results->counts.n_outside += result->is_outside;
     }
     return code;
 }
 
 const char *claim_verdict_name(enum claim_verdict verdict)
 {
-    static const char *const names[] = {[CLAIM_PASS] = "pass", [CLAIM_FAIL] = "fail", [CLAIM_REPORTED] = "reported"};
+    static const char *const names[] = {[CLAIM_PASS] = "pass",
+                                        [CLAIM_FAIL] = "fail",
+                                        [CLAIM_KNOWN_TO_FAIL] = "known to fail",
+                                        [CLAIM_NO_LONGER] = "passes, known to fail",
+                                        [CLAIM_REPORTED] = "reported"};
     return names[verdict];
 }
 
@@ -131,4 +162,25 @@ const char *claim_basis_name(const struct claim_result *result)
 {
     if (result->claim->test.entry == NULL) return "";
     return result->is_fitted ? "fitted" : "predicted";
+}
+
+/* --- Counts --- */
+
+void claim_counts_add(struct claim_counts *sum, const struct claim_counts *counts)
+{
+    sum->n += counts->n;
+    sum->n_outside += counts->n_outside;
+    for (size_t i = 0; i < N_CLAIM_VERDICTS; i++) sum->of[i] += counts->of[i];
+}
+
+void claim_counts_text(const struct claim_counts *counts, struct text *text)
+{
+    const char *before = ": ";
+    text_printf(text, "%zu claim%s", counts->n, counts->n == 1 ? "" : "s");
+    for (enum claim_verdict verdict = CLAIM_PASS; verdict < N_CLAIM_VERDICTS; verdict++) {
+        if (counts->of[verdict] == 0) continue;
+        text_printf(text, "%s%zu %s", before, counts->of[verdict], claim_verdict_name(verdict));
+        before = ", ";
+    }
+    if (counts->n_outside > 0) text_printf(text, " (%zu outside)", counts->n_outside);
 }

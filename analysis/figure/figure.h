@@ -3,8 +3,8 @@
  *
  * Every fact, point and claim of a paper carries a tag that says where it was read: "src" (the paper's own text or its
  * artifact), "src2" (somebody's account of the paper), "derived" (arithmetic on such numbers) or "memory" (unverified), with
- * a key behind a colon ("src:sw-sim") where it helps. What is from memory, or was stated as "up to", is reported beside our
- * number and never passes or fails. */
+ * a key behind a colon ("src:sw-sim") where it helps. What is from memory, rests on points that are, or was stated as "up to",
+ * is reported beside our number and never passes or fails. */
 #ifndef ORRERY_ANALYSIS_FIGURE_FIGURE_H
 #define ORRERY_ANALYSIS_FIGURE_FIGURE_H
 
@@ -66,10 +66,11 @@ struct figure_claim {
     double value;                 /* the paper's */
     const char *unit, *tag;
     bool up_to;
-    double tolerance_frac;        /* of the paper's value; of a curve claim: of each point, at the median */
+    double tolerance_frac;        /* of the paper's value; of a curve claim: of each point, which nine in ten keep */
     struct config_variant test;   /* claim_kind.h; no entry: the simulator does not cover it */
     struct config_list rests_on;  /* struct figure_span: of the paper's points that a query stands for */
     const char *reported_because; /* why it does not gate, though its tag would let it */
+    const char *known_to_fail;    /* why it fails, where that is expected */
 };
 
 /* A parameter that was chosen to match points. Where the figure does not show them, `elsewhere` says which. */
@@ -102,11 +103,19 @@ int figure_parse(const char *id, const char *directory, const char *json, struct
 /* The index-th item of a list of the figure, as its type. */
 #define FIGURE_ITEM(type, list, index) ((const type *)(list).items + (index))
 
-/* Whether the tag lets a claim pass or fail: all but memory. */
+/* Whether it is a tag; whether it lets a claim pass or fail: all do but memory. */
+bool figure_tag_exists(const char *tag);
 bool figure_tag_gates(const char *tag);
 
+/* What keeps the claim's number from being held against its tolerance, after "a claim that is"; NULL: nothing. Neither a claim
+ * from memory, nor one on points of the paper that are, nor one that is stated as "up to" is judged. */
+const char *figure_claim_unjudged(const struct figure *figure, const struct figure_claim *claim);
+
+/* Whether a point of the paper that the claim uses is from memory. */
+bool figure_claim_is_on_memory(const struct figure *figure, const struct figure_claim *claim);
+
 /* Whether a claim passes or fails; if not, it is only reported. */
-bool figure_claim_gates(const struct figure_claim *claim);
+bool figure_claim_gates(const struct figure *figure, const struct figure_claim *claim);
 
 /* Series are counted over all charts, in their order. NULL past the last one; the index of a name, or SIZE_MAX. */
 const struct figure_series *figure_series_at(const struct figure *figure, size_t index);

@@ -25,7 +25,8 @@ static const char style[] =
     "td{border-bottom:1px solid var(--line);padding:.45rem .6rem;vertical-align:top}"
     "td:first-child{min-width:15rem}td:nth-child(3){min-width:8rem}td code{white-space:nowrap}td.n{white-space:nowrap;font-variant-numeric:tabular-nums}td small{display:block;color:var(--soft)}\n"
     ".v{display:inline-block;white-space:nowrap;font-weight:600;border:1px solid currentColor;border-radius:999px;"
-    "padding:0 .55rem;font-size:.85rem}.pass{color:var(--good)}.fail{color:var(--bad)}.reported{color:var(--plain);"
+    "padding:0 .55rem;font-size:.85rem}.pass{color:var(--good)}.fail{color:var(--bad)}.known{color:var(--bad);"
+    "border-style:dashed}.reported{color:var(--plain);"
     "border-style:dashed}\n"
     "ul{margin:.3rem 0;padding-left:1.2rem}li{margin:.2rem 0}code{font-size:.85em;color:var(--soft)}"
     "details{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:.6rem .9rem;margin:.6rem 0}"
@@ -63,34 +64,46 @@ static void add_anchor(struct text *html, const char *id)
     for (; *id != 0; id++) text_add_bytes(html, *id == '/' ? "-" : id, 1);
 }
 
-static void add_verdict(struct text *html, enum claim_verdict verdict)
+static void add_verdict(struct text *html, const struct claim_result *result)
 {
-    static const char *const signs[] = {
-        [CLAIM_PASS] = "\xe2\x9c\x93", [CLAIM_FAIL] = "\xe2\x9c\x97", [CLAIM_REPORTED] = "\xe2\x80\xa2"};
-    const char *name = claim_verdict_name(verdict);
-    text_printf(html, "<span class=\"v %s\">%s %s</span>", name, signs[verdict], name);
+    static const char *const signs[] = {[CLAIM_PASS] = "\xe2\x9c\x93",
+                                        [CLAIM_FAIL] = "\xe2\x9c\x97",
+                                        [CLAIM_KNOWN_TO_FAIL] = "\xe2\x9c\x97",
+                                        [CLAIM_NO_LONGER] = "\xe2\x9c\x93",
+                                        [CLAIM_REPORTED] = "\xe2\x80\xa2"};
+    static const char *const classes[] = {[CLAIM_PASS] = "pass",
+                                          [CLAIM_FAIL] = "fail",
+                                          [CLAIM_KNOWN_TO_FAIL] = "known",
+                                          [CLAIM_NO_LONGER] = "fail",
+                                          [CLAIM_REPORTED] = "reported"};
+    text_printf(html, "<span class=\"v %s\">%s ", classes[result->verdict], signs[result->verdict]);
+    add_element(html, "", result->word, "</span>");
 }
 
 static void add_claim(struct text *html, const struct claim_result *result)
 {
     add_element(html, "<tr><td>", result->claim->says, "");
-    if (result->because != NULL) add_element(html, "<small>only reported: ", result->because, "</small>");
+    if (result->because != NULL)
+        add_element(html, result->verdict == CLAIM_REPORTED ? "<small>only reported: " : "<small>known to fail: ",
+                    result->because, "</small>");
     add_element(html, "</td><td class=n data-is=paper>", result->paper, "");
     add_element(html, "</td><td data-is=ours>", result->ours, "");
-    add_element(html, "</td><td class=n data-is=deviation>", result->deviation, "</td><td>");
-    add_verdict(html, result->verdict);
+    add_element(html, "</td><td class=n data-is=deviation>", result->deviation, "");
+    add_element(html, "</td><td class=n data-is=tolerance>", result->tolerance, "</td><td>");
+    add_verdict(html, result);
     add_element(html, "</td><td>", claim_basis_name(result), "");
     add_element(html, "</td><td><code>", result->claim->tag, "</code></td></tr>\n");
 }
 
 static void add_claims(struct text *html, const struct claim_results *claims)
 {
-    text_add(
-        html,
-        "<h3>Claims</h3><div class=wide><table class=claims><thead><tr><th>claim<th>paper<th>ours<th>deviation<th>verdict"
-        "<th>basis<th>source</tr></thead><tbody>\n");
+    text_add(html,
+             "<h3>Claims</h3><div class=wide><table class=claims><thead><tr><th>claim<th>paper<th>ours<th>deviation"
+             "<th>tolerance<th>verdict<th>basis<th>source</tr></thead><tbody>\n");
     for (size_t i = 0; i < claims->n; i++) add_claim(html, &claims->items[i]);
-    text_add(html, "</tbody></table></div>\n");
+    text_add(html, "</tbody></table></div>\n<p class=soft>");
+    claim_counts_text(&claims->counts, html);
+    text_add(html, ".</p>\n");
 }
 
 static void add_fit(struct text *html, const struct figure_fit *fit)
@@ -154,16 +167,18 @@ static int add_figure(struct text *html, const struct figure_entry *entry)
 
 static void add_overview(struct text *html, const struct figure_entry *entries, size_t n)
 {
-    text_add(html, "<nav><div class=wide><table><thead><tr><th>figure<th>passed<th>failed<th>reported"
+    text_add(html, "<nav><div class=wide><table><thead><tr><th>figure<th>pass<th>fail<th>known to fail<th>reported"
+                   "<th>of these outside"
                    "</tr></thead><tbody>\n");
     for (size_t i = 0; i < n; i++) {
-        const struct claim_results *claims = entries[i].claims;
+        const struct claim_counts *counts = &entries[i].claims->counts;
         const struct figure *figure = entries[i].data->figure;
         text_add(html, "<tr><td><a href=\"#");
         add_anchor(html, figure->id);
         add_element(html, "\">", figure->title, "</a>");
-        text_printf(html, "<td class=n>%zu<td class=n>%zu<td class=n>%zu</tr>\n", claims->n_passed, claims->n_failed,
-                    claims->n - claims->n_passed - claims->n_failed);
+        text_printf(html, "<td class=n>%zu<td class=n>%zu<td class=n>%zu<td class=n>%zu<td class=n>%zu</tr>\n",
+                    counts->of[CLAIM_PASS], counts->of[CLAIM_FAIL] + counts->of[CLAIM_NO_LONGER],
+                    counts->of[CLAIM_KNOWN_TO_FAIL], counts->of[CLAIM_REPORTED], counts->n_outside);
     }
     text_add(html, "</tbody></table></div></nav>\n");
 }
@@ -175,11 +190,13 @@ int figure_gallery(const struct figure_entry *entries, size_t n, struct text *ht
              "<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8><title>Figures of papers, simulated</title>\n"
              "<meta name=viewport content=\"width=device-width,initial-scale=1\">\n<style>\n");
     text_add(html, style);
-    text_add(html, "</style></head><body><main>\n<h1>Figures of papers, simulated</h1>\n"
-                   "<p class=soft>Hollow markers are the paper's points. A claim passes when our number is within the "
-                   "tolerance that stands in the figure's file; what a paper states as \xe2\x80\x9cup to\xe2\x80\x9d, "
-                   "and what was noted from memory, is only reported. A claim on points that a parameter was fitted on "
-                   "says so; every other one is predicted.</p>\n");
+    text_add(html,
+             "</style></head><body><main>\n<h1>Figures of papers, simulated</h1>\n"
+             "<p class=soft>Hollow markers are the paper's points. A claim passes when our number is within its "
+             "tolerance; of a curve, nine in ten points are. One that is known to fail says why. What a paper "
+             "states as \xe2\x80\x9cup to\xe2\x80\x9d, and what was noted from memory, is only reported; so is "
+             "what cannot be judged for a reason that is given, with the side of its tolerance that it lies on. A "
+             "claim in a range that a parameter was fitted on says so; every other one is predicted.</p>\n");
     add_overview(html, entries, n);
     for (size_t i = 0; code == 0 && i < n; i++) code = add_figure(html, &entries[i]);
     text_add(html, "</main></body></html>\n");

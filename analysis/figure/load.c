@@ -9,9 +9,6 @@
 
 enum { PATH_CHARS = 128 };
 
-static const char *const tag_words[] = {"src", "src2", "derived", "memory"};
-enum { N_TAG_WORDS = sizeof tag_words / sizeof *tag_words };
-
 /* A figure whose checks are under way. */
 struct check {
     const struct config *config;
@@ -50,28 +47,6 @@ size_t figure_study_index(const struct figure *figure, const char *name)
     return SIZE_MAX;
 }
 
-/* --- Tags --- */
-
-/* The index of the word before the colon, or N_TAG_WORDS. */
-static int tag_word(const char *tag)
-{
-    size_t length = strcspn(tag, ":");
-    int i = 0;
-    while (i < N_TAG_WORDS && (strlen(tag_words[i]) != length || strncmp(tag, tag_words[i], length) != 0)) i++;
-    return i;
-}
-
-bool figure_tag_gates(const char *tag)
-{
-    return strcmp(tag_words[tag_word(tag)], "memory") != 0;
-}
-
-bool figure_claim_gates(const struct figure_claim *claim)
-{
-    return claim->test.entry != NULL && figure_tag_gates(claim->tag) && !claim->up_to &&
-           claim->reported_because == NULL;
-}
-
 /* --- Findings --- */
 
 static void report(struct check *check, const char *key, const char *hint, const char *text, const char *subject)
@@ -84,7 +59,7 @@ static void report(struct check *check, const char *key, const char *hint, const
 
 static void check_tag(struct check *check, const char *key, const char *tag)
 {
-    if (tag_word(tag) == N_TAG_WORDS)
+    if (!figure_tag_exists(tag))
         report(check, key, "expected src, src2, derived or memory, maybe with a key behind a colon",
                "the tag '%s' does not tell where it was read", tag);
 }
@@ -169,43 +144,53 @@ static void check_query(void *context, const char *sql, const char *study)
     check_study_name(check, study);
 }
 
-/* Points that something was fitted on could hide behind a query. */
+static bool has_memory(const struct figure *figure)
+{
+    const struct figure_series *series;
+    for (size_t i = 0; (series = figure_series_at(figure, i)) != NULL; i++)
+        if (series->paper.tag != NULL && !figure_tag_gates(series->paper.tag)) return true;
+    return false;
+}
+
+/* Points that something was fitted on, or that are from memory, could hide behind a query. */
 static void check_queries(struct check *check, const struct figure_claim *claim)
 {
-    bool fitted = check->figure->fitted.n > 0;
-    if (fitted && check->n_queries > 0 && claim->rests_on.n == 0)
+    const char *what = check->figure->fitted.n > 0 ? "parameters of this figure were fitted"
+                       : has_memory(check->figure) ? "points of this figure are from memory"
+                                                   : NULL;
+    if (what != NULL && check->n_queries > 0 && claim->rests_on.n == 0)
         report(check, NULL, "add \"rests_on\": the series and range of x that the query stands for",
-               "parameters of this figure were fitted, and a query does not tell on which of the points it rests%s",
-               "");
+               "%s, and a query does not tell on which of the points it rests", what);
 }
 
 static void check_value(struct check *check, const struct figure_claim *claim, const struct claim_kind *kind)
 {
-    bool gates = figure_claim_gates(claim), tolerates = !isnan(claim->tolerance_frac);
+    bool judged = figure_claim_unjudged(check->figure, claim) == NULL, tolerates = !isnan(claim->tolerance_frac);
     if (kind->has_value && isnan(claim->value))
         report(check, NULL, "add \"value\"", "a claim of kind '%s' needs the paper's number", kind->name);
     if (!kind->has_value && !isnan(claim->value))
         report(check, "value", NULL, "a claim of kind '%s' has no number", kind->name);
     if (!kind->has_tolerance && tolerates)
         report(check, "tolerance", NULL, "a claim of kind '%s' has no tolerance", kind->name);
-    if (gates && kind->has_tolerance && !tolerates)
+    if (judged && kind->has_tolerance && !tolerates)
         report(check, NULL, "add \"tolerance\", the share by which ours may differ",
-               "a claim of kind '%s' needs a tolerance to pass or fail", kind->name);
-    if (gates && kind->has_value && claim->value == 0)
+               "a claim of kind '%s' needs a tolerance to be held against", kind->name);
+    if (judged && kind->has_value && claim->value == 0)
         report(check, "value", "claim a difference or an order instead",
                "no tolerance is a share of zero, so this claim of kind '%s' could not be judged", kind->name);
 }
 
-/* What is from memory or a maximum cannot be given the means to pass or fail. */
+/* What is from memory or a maximum cannot be given the means to pass or fail; what is said to be reported keeps its tolerance,
+ * so that all can see on which side of it ours lies. */
 static void check_reported(struct check *check, const struct figure_claim *claim)
 {
-    if (figure_claim_gates(claim) || isnan(claim->tolerance_frac)) return;
-    const char *why = claim->test.entry == NULL       ? "not covered by the simulator"
-                      : !figure_tag_gates(claim->tag) ? "from memory"
-                      : claim->up_to                  ? "stated as 'up to'"
-                                                      : "said to be reported";
-    report(check, "tolerance", "leave out \"tolerance\"", "a claim that is %s is only reported, whatever it comes to",
-           why);
+    const char *why = figure_claim_unjudged(check->figure, claim);
+    if (why != NULL && !isnan(claim->tolerance_frac))
+        report(check, "tolerance", "leave out \"tolerance\"",
+               "a claim that is %s is only reported, whatever it comes to", why);
+    if (why == NULL && claim->reported_because != NULL) why = "said to be reported";
+    if (why != NULL && claim->known_to_fail != NULL)
+        report(check, "known_to_fail", "leave it out", "a claim that is %s does not fail", why);
 }
 
 static void check_claim(struct check *check, const struct figure_claim *claim, size_t index)

@@ -16,27 +16,32 @@ static void add_cell(struct text *out, const char *chars)
 
 static void add_claims(const struct claim_results *claims, struct text *out)
 {
-    text_add(out, "| claim | paper | ours | deviation | verdict | basis | source |\n|---|---|---|---|---|---|---|\n");
+    text_add(out, "| claim | paper | ours | deviation | tolerance | verdict | basis | source |\n"
+                  "|---|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < claims->n; i++) {
         const struct claim_result *result = &claims->items[i];
         add_cell(out, result->claim->says);
         add_cell(out, result->paper);
         add_cell(out, result->ours);
         add_cell(out, result->deviation);
-        add_cell(out, claim_verdict_name(result->verdict));
+        add_cell(out, result->tolerance);
+        add_cell(out, result->word);
         add_cell(out, claim_basis_name(result));
         add_cell(out, result->claim->tag);
         text_add(out, "|\n");
     }
+    text_add(out, "\n");
+    claim_counts_text(&claims->counts, out);
+    text_add(out, ".\n");
 }
 
-static void add_reasons(const struct claim_results *claims, struct text *out)
+static void add_reasons(const struct claim_results *claims, bool reported, const char *heading, struct text *out)
 {
     bool any = false;
     for (size_t i = 0; i < claims->n; i++) {
         const struct claim_result *result = &claims->items[i];
-        if (result->because == NULL) continue;
-        text_printf(out, "%s- *%s*: %s\n", any ? "" : "\nOnly reported:\n\n", result->claim->says, result->because);
+        if (result->because == NULL || (result->verdict == CLAIM_REPORTED) != reported) continue;
+        text_printf(out, "%s- *%s*: %s\n", any ? "" : heading, result->claim->says, result->because);
         any = true;
     }
 }
@@ -83,7 +88,8 @@ void figure_markdown(const struct figure_entry *entry, struct text *markdown)
         if (strstr(entry->links[i].target, ".svg") != NULL)
             text_printf(markdown, "![%s](%s)\n\n", entry->links[i].label, entry->links[i].target);
     add_claims(entry->claims, markdown);
-    add_reasons(entry->claims, markdown);
+    add_reasons(entry->claims, false, "\nKnown to fail:\n\n", markdown);
+    add_reasons(entry->claims, true, "\nOnly reported:\n\n", markdown);
     add_fitted(figure, markdown);
     add_setup(figure, markdown);
 }

@@ -24,20 +24,42 @@ claim() { # FIGURE, the start of the claim, and its verdict and basis
             and json_extract(value, '\$.claim') like '$2%'")" "$3" "the claim '$2'"
 }
 
-# All of them. Exit status 1: some claims fail.
+# The paper's numbers that are arithmetic on its points, worked out again.
+at() { # SERIES X, a point of the paper; linear between two
+    sed 1d "$F/splitwise/profile.json" | sqlite3 :memory: "with point as (
+            select json_extract(p.value, '\$.x') as x, json_extract(p.value, '\$.y') as y
+            from json_tree(readfile('/dev/stdin')) as s, json_each(s.value, '\$.paper.points') as p
+            where s.type = 'object' and json_extract(s.value, '\$.name') = '$1'),
+        low as (select * from point where x <= $2 order by x desc limit 1),
+        high as (select * from point where x >= $2 order by x limit 1)
+        select low.y + (case when high.x > low.x then (high.y - low.y) * ($2 - low.x) / (high.x - low.x) else 0 end)
+        from low, high"
+}
+derived() { # the start of the claim, what it must be, digits
+    equal "$(sed 1d "$F/splitwise/profile.json" | sqlite3 :memory: "select printf('%.$3f', json_extract(value, '\$.value'))
+        from json_each(readfile('/dev/stdin'), '\$.claims') where json_extract(value, '\$.says') like '$1%'")" \
+        "$(sqlite3 :memory: "select printf('%.$3f', $2)")" "the paper's '$1'"
+}
+A='BLOOM-176B on A100' H='BLOOM-176B on H100'
+derived 'BLOOM-176B: speed of H100 over A100, 2048' "$(at "$A, prompts" 2048) / $(at "$H, prompts" 2048)" 3
+derived 'BLOOM-176B: speed of H100 over A100, one' "$(at "$A, tokens" 1) / $(at "$H, tokens" 1)" 3
+derived "$A: a prompt of 1500" "$(at "$A, prompts" 1500) / $(at "$A, tokens" 1)" 2
+derived "$H: a prompt of 1500" "$(at "$H, prompts" 1500) / $(at "$H, tokens" 1)" 2
+
+# All of them. Exit status 1: the queues are too short for some claims on them.
 run 1 figure all -o "$T/all" --json
 valid_json
 equal "$(json_of "$T/out" '$[#-1].figure')" splitwise/profile
 claim distserve/queueing 'mean latencies' 'pass predicted'
 claim long-context/sessions '250 tokens after 50K' 'pass predicted'
-claim long-context/sessions 'a prompt of 50K' 'reported predicted'
+claim long-context/sessions 'a prompt of 50K' 'reported, outside 5 % predicted'
 claim long-context/sessions 'switching' 'reported '
-claim splitwise/profile 'Llama-2-70B: time of up to 2048' 'pass fitted'
+claim splitwise/profile 'Llama-2-70B: time of up to 2048' 'known to fail fitted'
 claim splitwise/profile 'Llama-2-70B: time of a token, batches' 'pass predicted'
 claim splitwise/profile 'BLOOM-176B: time of up to 2048' 'pass predicted'
-claim splitwise/profile 'BLOOM-176B: time of a token, batches' 'pass predicted'
-claim splitwise/profile 'BLOOM-176B: speed of H100 over A100, one sequence' 'fail predicted'
-err 'claims failed; see the verdicts above'
+claim splitwise/profile 'BLOOM-176B: time of a token, batches' 'known to fail predicted'
+claim splitwise/profile 'BLOOM-176B: speed of H100 over A100, one sequence' 'known to fail predicted'
+err 'failed; see the verdicts above'
 cd "$T/all" || exit 1
 for file in index.html splitwise/profile.db splitwise/profile.md splitwise/profile.1.svg splitwise/profile.2.svg \
     distserve/queueing.svg distserve/queueing.intra-op.db long-context/sessions.3.svg; do
@@ -46,12 +68,14 @@ done
 equal "$(grep -c '<section' index.html)" 3 sections
 equal "$(grep -c '<svg' index.html)" 6 charts
 for link in $(grep -o 'href="[^#"]*"' index.html | cut -d'"' -f2); do [ -s "$link" ] || complain "the link $link leads nowhere"; done
-grep -q '| pass | fitted | src:sw-sim |' splitwise/profile.md || complain 'the table has no such line'
+grep -q '| 10 % at p90 | known to fail | fitted | src:sw-sim |' splitwise/profile.md || complain 'the table has no such line'
 cd "$OLDPWD" || exit 1
 
 # The same again, from results that are there, on one core, as files of one's own: the same bytes.
 cp "$T/all/splitwise/profile.1.svg" "$T/all/splitwise/profile.md" "$T/all/index.html" "$T/"
-run 1 figure run splitwise/profile -o "$T/all" --resume --gnuplot
+run 0 figure run splitwise/profile -o "$T/all" --resume --gnuplot
+out '11 claims: 5 pass, 5 known to fail, 1 reported (1 outside)'
+out '10 % at p90  known to fail'
 err 'splitwise/profile.db: 52 runs, all of them found'
 out 'BLOOM-176B: speed of H100 over A100, one sequence decoding'
 err "$T/all/index.html shows what has been run"
@@ -59,10 +83,26 @@ for file in splitwise/profile.1.svg splitwise/profile.md index.html; do
     cmp "$T/all/$file" "$T/${file##*/}" || complain "$file is not the same"
 done
 [ -s "$T/all/splitwise/profile.2.gp" ] && [ -s "$T/all/splitwise/profile.2.dat" ] || complain 'no gnuplot files'
-run 1 figure run "$F/splitwise/profile.json" -o "$T/own" -j 1 -q
+run 0 figure run "$F/splitwise/profile.json" -o "$T/own" -j 1 -q
 [ ! -s "$T/own/splitwise/profile.gp" ] || complain 'gnuplot files that nobody asked for'
 cmp "$T/own/splitwise/profile.1.svg" "$T/profile.1.svg" || complain 'another number of workers draws something else'
 equal "$(grep -c '<section' "$T/own/index.html")" 1 'sections of one figure'
+
+# In one pipe the tables come before what is said about them.
+"$ORRERY" figure run splitwise/profile long-context/sessions -o "$T/all" --resume >"$T/both" 2>&1 || complain 'known failures set the exit status'
+order() { grep -n "$1" "$T/both" | head -n 1 | cut -d: -f1; }
+sorted=$(printf '%s ' "$(order 'profile.db: 52 runs')" "$(order '^11 claims')" "$(order 'concurrency.db: 8 runs')" \
+    "$(order '^8 claims')" "$(order '^all figures: 19 claims: 9 pass, 5 known to fail, 5 reported (4 outside)')" "$(order 'index.html shows')")
+equal "$sorted" "$(echo $sorted | tr ' ' '\n' | sort -n | tr '\n' ' ')" 'the order of lines in a pipe'
+equal "$(echo $sorted | wc -w)" 6 'lines in a pipe'
+
+# A known failure that passes is told, so that the note goes.
+sed '/"says": "BLOOM-176B: time of a token/,/"known_to_fail"/s/"tolerance": 0.1,/"tolerance": 0.11,/' \
+    "$F/splitwise/profile.json" >"$F/splitwise/mended.json"
+run 1 figure run splitwise/mended -o "$T/mended" --json
+claim splitwise/mended 'BLOOM-176B: time of a token, batches' 'passes, known to fail predicted'
+err '1 claim is known to fail, but passes; take out "known_to_fail"'
+rm "$F/splitwise/mended.json"
 
 # A service time that is off by a tenth is noticed; so is a study that changed since its results were made.
 sed -i 's/"62.5ms"/"68.75ms"/' "$F/distserve/intra-op.study.json"

@@ -55,7 +55,8 @@ static void right_figures_are_read(void)
     CHECK_EQ_INT(figure_study_index(&test.figure, NULL), 0);
     const struct figure_claim *claim = FIGURE_ITEM(struct figure_claim, test.figure.claims, 0);
     CHECK_NEAR(claim->tolerance_frac, 0.1, 0);
-    CHECK(figure_claim_gates(claim));
+    CHECK(figure_claim_gates(&test.figure, claim));
+    CHECK(figure_claim_unjudged(&test.figure, claim) == NULL);
     figure_case_fini(&test);
 }
 
@@ -110,7 +111,6 @@ static void what_is_only_reported_has_no_tolerance(void)
         {"\"tag\": \"memory\"", "a claim that is from memory is only reported"},
         {"\"tag\": \"memory:mine\"", "a claim that is from memory is only reported"},
         {"\"tag\": \"src\", \"up_to\": true", "a claim that is stated as 'up to' is only reported"},
-        {"\"tag\": \"src\", \"reported_because\": \"r\"", "a claim that is said to be reported is only reported"},
     };
     for (size_t i = 0; i < sizeof reported / sizeof *reported; i++) {
         char claim[512];
@@ -119,13 +119,36 @@ static void what_is_only_reported_has_no_tolerance(void)
                  "{\"series\": \"up\", \"x\": 2}}}",
                  reported[i][0]);
         expect_claim(claim, reported[i][1]);
+        snprintf(
+            claim, sizeof claim,
+            "{\"says\": \"s\", \"value\": 4, \"known_to_fail\": \"r\", %s, \"test\": {\"kind\": \"level\", \"of\": "
+            "{\"series\": \"up\", \"x\": 2}}}",
+            reported[i][0]);
+        expect_claim(claim, "does not fail");
     }
+    expect_claim(LEVEL("\"value\": 4, \"tolerance\": 0.1, \"reported_because\": \"r\", \"known_to_fail\": \"r\""),
+                 "a claim that is said to be reported does not fail");
+}
+
+/* Neither may one on points that are; a query says what it rests on. */
+static void points_from_memory_are_no_measure(void)
+{
+    const char *old = "\"paper\": {\"tag\": \"src\"", *new = "\"paper\": {\"tag\": \"memory\"";
+    expect(changed(old, new), "fig.json:14:", "a claim that is about points that are from memory is only reported");
+    static char json[8192];
+    const char *claim = "{\"says\": \"s\", \"value\": 4, \"tolerance\": 0.1, \"tag\": \"src\", \"test\": {\"kind\": "
+                        "\"level\", \"of\": {\"sql\": \"select 4\"}}}";
+    const char *whole = figure_json(claim, ""), *at = strstr(whole, old);
+    MUST(at != NULL);
+    snprintf(json, sizeof json, "%.*s%s%s", (int)(at - whole), whole, new, at + strlen(old));
+    expect(json, "fig.json:14:", "points of this figure are from memory, and a query does not tell");
 }
 
 static void claims_say_what_they_need(void)
 {
     expect_claim(LEVEL("\"tolerance\": 0.1"), "a claim of kind 'level' needs the paper's number");
-    expect_claim(LEVEL("\"value\": 4"), "needs a tolerance to pass or fail");
+    expect_claim(LEVEL("\"value\": 4"), "needs a tolerance to be held against");
+    expect_claim(LEVEL("\"value\": 4, \"reported_because\": \"r\""), "needs a tolerance to be held against");
     expect_claim(LEVEL("\"value\": 0, \"tolerance\": 0.1"), "no tolerance is a share of zero");
     expect_claim(LEVEL("\"value\": 4, \"tolerance\": 1.5"), "tolerance");
     expect_claim("{\"says\": \"s\", \"tag\": \"src\"}", "a claim has no test");
@@ -206,6 +229,7 @@ TEST_SUITE(figure_load)
     TEST(names_must_exist);
     TEST(tags_tell_where_a_number_was_read);
     TEST(what_is_only_reported_has_no_tolerance);
+    TEST(points_from_memory_are_no_measure);
     TEST(claims_say_what_they_need);
     TEST(queries_say_what_they_rest_on);
     TEST(every_finding_is_told);
