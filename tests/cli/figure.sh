@@ -25,10 +25,11 @@ claim() { # FIGURE, the start of the claim, and its verdict and basis
 }
 
 # The paper's numbers that are arithmetic on its points, worked out again.
+sed 1d "$F/splitwise/profile.json" >"$T/profile.json"
 at() { # SERIES X, a point of the paper; linear between two
-    sed 1d "$F/splitwise/profile.json" | sqlite3 :memory: "with point as (
-            select json_extract(p.value, '\$.x') as x, json_extract(p.value, '\$.y') as y
-            from json_tree(readfile('/dev/stdin')) as s, json_each(s.value, '\$.paper.points') as p
+    sqlite3 :memory: "with point as (
+            select 1.0 * json_extract(p.value, '\$.x') as x, 1.0 * json_extract(p.value, '\$.y') as y
+            from json_tree(readfile('$T/profile.json')) as s, json_each(s.value, '\$.paper.points') as p
             where s.type = 'object' and json_extract(s.value, '\$.name') = '$1'),
         low as (select * from point where x <= $2 order by x desc limit 1),
         high as (select * from point where x >= $2 order by x limit 1)
@@ -36,8 +37,8 @@ at() { # SERIES X, a point of the paper; linear between two
         from low, high"
 }
 derived() { # the start of the claim, what it must be, digits
-    equal "$(sed 1d "$F/splitwise/profile.json" | sqlite3 :memory: "select printf('%.$3f', json_extract(value, '\$.value'))
-        from json_each(readfile('/dev/stdin'), '\$.claims') where json_extract(value, '\$.says') like '$1%'")" \
+    equal "$(sqlite3 :memory: "select printf('%.$3f', json_extract(value, '\$.value'))
+        from json_each(readfile('$T/profile.json'), '\$.claims') where json_extract(value, '\$.says') like '$1%'")" \
         "$(sqlite3 :memory: "select printf('%.$3f', $2)")" "the paper's '$1'"
 }
 A='BLOOM-176B on A100' H='BLOOM-176B on H100'
