@@ -5,6 +5,7 @@
 #include "sim/cli/paths.h"
 #include "sim/cli/table.h"
 #include "sim/core/json_write.h"
+#include "sim/core/number.h"
 #include "sim/core/output.h"
 #include "sim/core/path.h"
 #include "policies/registry.h"
@@ -16,7 +17,7 @@
 
 struct conform_options {
     struct option_texts settings;
-    const char *keep;
+    const char *keep, *limit;
     bool json;
 };
 
@@ -24,12 +25,13 @@ struct conform_options {
 static const struct option conform_options[] = {
     {"Options", "set", 's', OPTION_TEXTS, AT(settings), "KEY=VALUE", NULL, "a parameter of the policy: patience=1h"},
     {NULL, "keep", 0, OPTION_TEXT, AT(keep), "DIR", NULL, "write the scenarios that failed there, for 'orrery run'"},
+    {NULL, "limit", 0, OPTION_TEXT, AT(limit), "SECONDS", NULL, "how long the runs of one scenario may take: 60"},
     {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print one JSON object"},
     {0}};
 #undef AT
 
-/* Processor time for the runs of one scenario: a thousand times what the slowest built-in policy takes. */
-enum { CPU_S = 60 };
+/* For the runs of one scenario: hundreds of times what the slowest built-in policy takes. */
+enum { LIMIT_S = 60, MAX_LIMIT_S = 86400 };
 
 enum { MAX_POLICIES = 64 };
 
@@ -43,7 +45,9 @@ struct conforming {
     struct catalog catalog;
     struct json_writer json;
     struct text text;
-    int code; /* the worst so far */
+    struct conform_patience patience;
+    size_t n_skipped; /* scenarios of this policy that were not run, after one with no end */
+    int code;         /* the worst so far */
 };
 
 /* A policy fault says more than a check that failed. */
@@ -128,12 +132,17 @@ static int keep_case(struct conforming *all, const struct policy *policy, const 
 
 /* --- The suite --- */
 
-/* Runs all scenarios; results[n] are theirs. */
+/* Runs all scenarios, or until one does not end; results[n] are theirs. */
 static int run_cases(struct conforming *all, const struct policy *policy, const struct conform_case *cases, size_t n,
                      struct conform_result *results)
 {
+    bool hangs = false;
+    all->n_skipped = 0;
     for (size_t i = 0; i < n; i++) {
-        int code = conform_child_run(&all->suite, policy, &cases[i], CPU_S, &results[i], &all->cli->diag);
+        if (hangs) all->n_skipped++;
+        if (hangs) continue;
+        int code = conform_child_run(&all->suite, policy, &cases[i], &all->patience, &results[i], &hangs,
+                                     &all->cli->diag);
         if (code != 0 && code != SIM_E_GATE && code != SIM_E_POLICY) return code;
         note_code(all, code);
         if (all->cli->interrupt != NULL && *all->cli->interrupt) return SIM_E_INTERRUPTED;
@@ -182,7 +191,8 @@ static int print_failures(struct conforming *all, const struct policy *policy, c
     if (n_failed == 0)
         fprintf(all->cli->out, "\nconforms in %zu scenarios\n", n);
     else
-        fprintf(all->cli->out, "\ndoes not conform in %zu of %zu scenarios\n", n_failed, n);
+        fprintf(all->cli->out, "\ndoes not conform in %zu of %zu scenarios\n", n_failed, n - all->n_skipped);
+    if (all->n_skipped > 0) fprintf(all->cli->out, "the other %zu were not run after that\n", all->n_skipped);
     return 0;
 }
 
@@ -258,6 +268,18 @@ static int conform_plugin(struct conforming *all, const struct plugin *plugin)
     return code;
 }
 
+static int read_limit(struct conforming *all)
+{
+    const char *limit = all->options->limit;
+    int64_t limit_s = LIMIT_S;
+    if (limit != NULL &&
+        (number_i64(limit, strlen(limit), &limit_s) != NUMBER_OK || limit_s < 1 || limit_s > MAX_LIMIT_S))
+        return diag_error(&all->cli->diag, SIM_E_USAGE, "--limit", NULL, "expected 1 to %d seconds, got '%s'",
+                          MAX_LIMIT_S, limit);
+    all->patience = (struct conform_patience){.limit_s = (int)limit_s, .interrupt = all->cli->interrupt};
+    return 0;
+}
+
 static int start(struct conforming *all)
 {
     arena_init(&all->arena);
@@ -270,7 +292,7 @@ static int start(struct conforming *all)
     text_init(&all->text);
     json_writer_init(&all->json, &all->text);
     json_write_open(&all->json, NULL, '[');
-    return all->catalog.root != NULL ? 0 : SIM_E_NOMEM;
+    return all->catalog.root != NULL ? read_limit(all) : SIM_E_NOMEM;
 }
 
 static int end(struct conforming *all, int code)

@@ -21,6 +21,9 @@ run 3 conform "$T/nowhere.so"
 router() { # NAME BODY
     cat >"$T/$1.c" <<END
 #include "sim/world/policy.h"
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 static int route(void *state, const struct fleet_view *view, const struct request_view *request)
 {
     (void)state, (void)request, (void)view;
@@ -31,7 +34,7 @@ static const struct router router = {.policy = {.abi = POLICY_ABI, .size = sizeo
 ORRERY_PLUGIN(&router.policy)
 END
     last="cc $1.c"
-    ${CC:-cc} -std=c17 -fPIC -shared -I. -o "$T/$1.so" "$T/$1.c" || complain 'it does not compile'
+    ${CC:-cc} -std=gnu17 -fPIC -shared -I. -o "$T/$1.so" "$T/$1.c" || complain 'it does not compile'
 }
 router first 'return 0;'
 run 0 conform "$T/first.so"
@@ -57,6 +60,26 @@ out "orrery run $T/kept/routing-forgetful-all-at-once.json --check event --plugi
 err 'error: the policy does not conform'
 run 0 run "$T/kept/routing-forgetful-all-at-once.json" --check event --plugin "$T/forgetful.so" --quiet
 [ ! -e "$T/kept/routing-forgetful-one-request.json" ] || complain 'what passed was kept, too'
+
+# One that blocks is stopped by the clock, and no further scenario is waited for; one that leaves another process is found.
+router blocks 'struct timespec day = {86400, 0}; for (;;) nanosleep(&day, NULL);'
+started=$(date +%s)
+run 4 conform "$T/blocks.so" --limit 1
+[ $(($(date +%s) - started)) -le 30 ] || complain 'it took long to stop it'
+out 'it does not end: stopped after 1 s'
+out 'does not conform in 1 of '
+out ' were not run after that'
+run 4 conform "$T/blocks.so" --limit 1 --json
+valid_json
+json '$[0].conforms' 0
+run 2 conform "$T/blocks.so" --limit 0
+err "expected 1 to 86400 seconds, got '0'"
+router spins 'for (volatile int i = 0;; i++) (void)i;'
+run 4 conform "$T/spins.so" --limit 1
+out 'it does not end: stopped after 1 s'
+router forks 'static int once; if (!once++) fork(); return 0;'
+run 4 conform "$T/forks.so" --limit 20
+out 'it leaves another process behind'
 
 # A law that is broken ends the child, not the suite.
 router breaks '((struct replica_load *)view->loads)[0].outstanding += 1000; return 0;'
