@@ -19,8 +19,7 @@ const char *compare_method_name(enum compare_method method)
 {
     static const char *const names[] = {[COMPARE_SINGLE] = "none",          [COMPARE_BOOTSTRAP] = "bootstrap",
                                         [COMPARE_T_REQUESTS] = "paired t",  [COMPARE_BATCH_MEANS] = "batch means",
-                                        [COMPARE_T_SEEDS] = "t over seeds", [COMPARE_T_POINTS] = "t over points",
-                                        [COMPARE_WELCH] = "Welch"};
+                                        [COMPARE_T_SEEDS] = "t over seeds", [COMPARE_WELCH] = "Welch"};
     return names[method];
 }
 

@@ -34,7 +34,6 @@ enum compare_method {
     COMPARE_T_REQUESTS,  /* Student's t over fewer than 20 of them */
     COMPARE_BATCH_MEANS, /* batch means of their differences in order of arrival, after the warm-up */
     COMPARE_T_SEEDS,     /* Student's t over pairs of runs with equal seeds */
-    COMPARE_T_POINTS,    /* Student's t over the points of a study, at one seed */
     COMPARE_WELCH        /* Welch's t over runs that do not pair */
 };
 
@@ -62,6 +61,7 @@ struct compare_row {
     enum compare_method method;
     size_t n;              /* pairs that the method is over; for batch means, batches */
     double base, changed;  /* mean, or percentile, over the pairs */
+    double base_run, changed_run; /* the metrics of the two runs, of all requests or jobs; NAN: not for this method */
     struct interval delta; /* of changed - base; low and high NAN: no interval */
     double p;              /* two-sided, after Holm's correction; NAN: not tested */
     double worse_frac;     /* share of the pairs that got worse; NAN: no direction, or not a mean */
@@ -106,8 +106,8 @@ int compare_runs(const struct compare_source *base, const struct compare_source 
                  const struct compare_options *options, struct comparison *comparison, struct diag *diag);
 
 /* Two groups of runs, given by "key=value,..." each. A key is a parameter of the study, or the only one that ends in
- * ".key"; seed, name; or a member of the resolved scenario ("services.chat.replicas"; for a policy the member that holds
- * it). `base` and `changed` NULL: all runs of the files. SIM_E_USAGE: a selection that is none, or that chooses nothing. */
+ * ".key"; seed, run, name, policies (one that is in force); or a member of the resolved scenario
+ * ("services.chat.replicas"; for a policy the member that holds it), or the only one that ends in ".key". `base` and `changed` NULL: all runs of the files. SIM_E_USAGE: a selection that is none, or that chooses nothing. */
 int compare_groups(const char *base_path, const char *base, const char *changed_path, const char *changed,
                    const struct compare_options *options, struct comparison *comparison, struct diag *diag);
 

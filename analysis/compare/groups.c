@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,8 +159,8 @@ static double mean_of(const double *values, size_t n)
     return n > 0 ? sum / (double)n : (double)NAN;
 }
 
-/* From the first n of grouping->base and ->changed. */
-static void estimate(struct grouping *grouping, size_t n, enum compare_method method, struct compare_row *row)
+/* What the first n of grouping->base and ->changed are by themselves. Returns how many differ. */
+static size_t describe(struct grouping *grouping, size_t n, struct compare_row *row)
 {
     size_t n_worse = 0, n_moved = 0;
     for (size_t i = 0; i < n; i++) {
@@ -168,18 +169,24 @@ static void estimate(struct grouping *grouping, size_t n, enum compare_method me
         n_moved += delta < 0 || delta > 0;
     }
     row->n = n;
-    row->method = n < 2 ? COMPARE_SINGLE : method;
     row->base = mean_of(grouping->base, n);
     row->changed = mean_of(grouping->changed, n);
-    row->delta = stats_mean_interval(grouping->delta, n, grouping->work->options->level);
-    row->p = stats_paired_t_p(grouping->delta, n);
+    row->delta.mean = mean_of(grouping->delta, n);
     if (row->direction != COMPARE_NEUTRAL && n > 0) row->worse_frac = (double)n_worse / (double)n;
-    if (n == 0)
-        row->note = "no pair of runs has it";
-    else if (n_moved == 0)
-        row->delta = (struct interval){0, 0, 0};
-    else if (n < 2)
-        row->note = "one pair of runs";
+    if (n == 0) row->note = "no pair of runs has it";
+    if (n > 0 && n_moved == 0) row->delta = (struct interval){0, 0, 0};
+    return n_moved;
+}
+
+/* Student's t over them: one value per seed. */
+static void estimate(struct grouping *grouping, size_t n, struct compare_row *row)
+{
+    const size_t n_moved = describe(grouping, n, row);
+    row->p = stats_paired_t_p(grouping->delta, n);
+    if (n >= 2) row->method = COMPARE_T_SEEDS;
+    if (n_moved == 0) return;
+    row->delta = stats_mean_interval(grouping->delta, n, grouping->work->options->level);
+    if (n < 2) row->note = "one pair of runs";
 }
 
 static int add_point_row(struct grouping *grouping, size_t metric, size_t point)
@@ -195,7 +202,7 @@ static int add_point_row(struct grouping *grouping, size_t metric, size_t point)
         grouping->base[n] = base;
         grouping->changed[n++] = changed;
     }
-    estimate(grouping, n, COMPARE_T_SEEDS, row);
+    estimate(grouping, n, row);
     return 0;
 }
 
@@ -218,7 +225,8 @@ static bool mean_over(const struct grouping *grouping, size_t metric, bool of_se
     return *n > 0;
 }
 
-/* Seeds that have all points; when these are fewer than two, the points. */
+/* Over the seeds that have all points. When these are fewer than two, the means over the points stand for themselves: points
+ * share their seed's world, and what holds at all of them may be its whim. */
 static int add_overall_row(struct grouping *grouping, size_t metric)
 {
     struct compare_row *row = work_add_row(grouping->work, metric);
@@ -229,13 +237,14 @@ static int add_overall_row(struct grouping *grouping, size_t metric)
             n_mixed == grouping->n_points)
             n++;
     if (n >= 2 || grouping->n_points == 1) {
-        estimate(grouping, n, COMPARE_T_SEEDS, row);
+        estimate(grouping, n, row);
         return 0;
     }
     n = 0;
     for (size_t point = 0; point < grouping->n_points; point++)
         n += mean_over(grouping, metric, false, point, &grouping->base[n], &grouping->changed[n], &n_mixed);
-    estimate(grouping, n, COMPARE_T_POINTS, row);
+    if (describe(grouping, n, row) > 0)
+        row->note = grouping->n_seeds == 1 ? "one seed" : "fewer than two seeds have all points";
     return 0;
 }
 
@@ -282,14 +291,25 @@ static bool is_one_point(const struct compare_group *base, const struct compare_
     return true;
 }
 
+static int nothing_pairs(const struct compare_work *work, const struct compare_group *base,
+                         const struct compare_group *changed)
+{
+    const size_t n = work->comparison->n_unfinished_runs;
+    char left_out[80] = "";
+    if (n > 0) snprintf(left_out, sizeof left_out, "; left out: %zu %s that did not end", n, n == 1 ? "run" : "runs");
+    return diag_error(work->diag, SIM_E_DATA, NULL,
+                      base->n == 0 || changed->n == 0
+                          ? "'orrery sweep --resume' repeats what did not end; table run says what became of each"
+                          : "runs pair by seed and by the parameters that are not chosen by",
+                      "nothing pairs: %zu runs of '%s', %zu runs of '%s'%s", base->n, base->label, changed->n,
+                      changed->label, left_out);
+}
+
 static int compare_unpaired(struct grouping *grouping, const struct compare_group *base,
                             const struct compare_group *changed)
 {
     struct compare_work *work = grouping->work;
-    if (base->n < 2 || changed->n < 2 || !is_one_point(base, changed))
-        return diag_error(
-            work->diag, SIM_E_DATA, NULL, "runs pair by seed and by the parameters that are not chosen by",
-            "nothing pairs: %zu runs of '%s', %zu runs of '%s'", base->n, base->label, changed->n, changed->label);
+    if (base->n < 2 || changed->n < 2 || !is_one_point(base, changed)) return nothing_pairs(work, base, changed);
     const size_t n = base->n + changed->n;
     const struct compare_run **runs = arena_alloc(work->arena, n * sizeof *runs);
     int code = runs != NULL ? make_room(grouping, n) : SIM_E_NOMEM;
@@ -330,11 +350,11 @@ static int remark_pairs(const struct grouping *grouping)
     size_t n_other_trace = 0;
     for (size_t i = 0; i < grouping->n; i++)
         n_other_trace += strcmp(grouping->pairs[i].base->trace_hash, grouping->pairs[i].changed->trace_hash) != 0;
-    const char *over = grouping->n_points == 1 ? "the seeds"
-                       : grouping->n_seeds > 1 ? "the seeds, of their means over the points"
-                                               : "the points of this study, as there is one seed only";
-    int code = work_remark(work, "%zu pairs of runs, %zu %s at %zu %s: intervals are over %s", grouping->n,
-                           grouping->n_seeds, grouping->n_seeds == 1 ? "seed" : "seeds", grouping->n_points,
+    const char *over = grouping->n_points == 1 ? "intervals are over the seeds"
+                       : grouping->n_seeds > 1 ? "intervals are over the seeds, of their means over the points"
+                                               : "there are no intervals, as points of one seed are no repetitions";
+    int code = work_remark(work, "%zu pairs of runs, %zu %s at %zu %s: %s", grouping->n, grouping->n_seeds,
+                           grouping->n_seeds == 1 ? "seed" : "seeds", grouping->n_points,
                            grouping->n_points == 1 ? "point" : "points", over);
     if (code == 0 && n_other_trace > 0) {
         code = work_remark(work, "the input files differ in %zu pairs", n_other_trace);

@@ -1,5 +1,7 @@
 /* Choosing runs by "key=value,...". */
 #include "analysis/compare/runs.h"
+
+#include "analysis/query.h"
 #include "sim/core/text.h"
 
 #include <inttypes.h>
@@ -9,7 +11,8 @@
 
 struct term {
     const char *key, *value;
-    const char *param; /* the parameter of the study that it is about, or NULL */
+    const char *param;  /* the parameter of the study that it is about, or NULL */
+    const char *member; /* else the member of the scenario, which may be that of no run; NULL: seed, run, name, policies */
 };
 
 static const char not_a_selection[] = "write key=value, or key=value,key=value";
@@ -66,7 +69,7 @@ static bool equal_values(const char *found, const char *wanted)
         return true;
     char *end_found, *end_wanted;
     const double a = strtod(found, &end_found), b = strtod(wanted, &end_wanted);
-    return *found != 0 && *wanted != 0 && *end_found == 0 && *end_wanted == 0 && !(a < b || a > b);
+    return *found != 0 && *wanted != 0 && *end_found == 0 && *end_wanted == 0 && a <= b && a >= b;
 }
 
 /* '$."services"."chat"."routing"' */
@@ -90,7 +93,7 @@ static int matches_scenario(const struct compare_run *run, const struct term *te
     struct text path;
     sqlite3_stmt *statement;
     text_init(&path);
-    int code = json_path(term->key, &path);
+    int code = json_path(term->member, &path);
     if (code == 0) code = database_prepare(run->database, sql, &statement, "read scenarios", diag);
     if (code == 0) {
         sqlite3_bind_int64(statement, 1, run->id);
@@ -105,6 +108,15 @@ static int matches_scenario(const struct compare_run *run, const struct term *te
     return code;
 }
 
+/* Of "services.chat.routing=jsq jobs.scheduler=fifo": one of these as it stands, or the name of a policy. */
+static bool has_policy(const char *policies, const char *wanted)
+{
+    const size_t n = strlen(wanted);
+    for (const char *at = strstr(policies, wanted); at != NULL && n > 0; at = strstr(at + 1, wanted))
+        if ((at == policies || at[-1] == ' ' || at[-1] == '=') && (at[n] == 0 || at[n] == ' ')) return true;
+    return false;
+}
+
 static int matches_term(const struct compare_run *run, const struct term *term, bool *matches, struct diag *diag)
 {
     *matches = false;
@@ -114,17 +126,81 @@ static int matches_term(const struct compare_run *run, const struct term *term, 
                 *matches = equal_values(run->params[i].value, term->value);
         return 0;
     }
+    if (term->member != NULL) return matches_scenario(run, term, matches, diag);
     char number[24];
     snprintf(number, sizeof number, "%" PRId64, strcmp(term->key, "run") == 0 ? run->id : run->seed);
-    if (strcmp(term->key, "seed") == 0 || strcmp(term->key, "run") == 0)
-        *matches = strcmp(number, term->value) == 0;
-    else if (strcmp(term->key, "name") == 0)
+    if (strcmp(term->key, "name") == 0)
         *matches = strcmp(run->name, term->value) == 0;
     else if (strcmp(term->key, "policies") == 0)
-        *matches = strstr(run->policies, term->value) != NULL;
+        *matches = has_policy(run->policies, term->value);
     else
-        return matches_scenario(run, term, matches, diag);
+        *matches = strcmp(number, term->value) == 0;
     return 0;
+}
+
+/* --- What a key means --- */
+
+/* The members of scenarios that a key may mean. */
+struct members {
+    const char *key;
+    struct arena *arena;
+    const char *found[2]; /* the first two that end in ".key" */
+    bool is_exact;
+};
+
+/* "$.services.\"gpt-4\".routing", without the quotes and the start. */
+static int visit_member(void *context, sqlite3_stmt *statement)
+{
+    struct members *members = context;
+    const char *path = (const char *)sqlite3_column_text(statement, 0);
+    char *name = arena_strdup(members->arena, path != NULL ? path : "");
+    if (name == NULL) return SIM_E_NOMEM;
+    size_t n = 0;
+    for (const char *at = name; *at != 0; at++)
+        if (*at != '"') name[n++] = *at;
+    name[n] = 0;
+    const size_t part = strlen(members->key);
+    if (strncmp(name, "$.", 2) != 0 || strchr(name, '[') != NULL) return 0;
+    name += 2, n -= 2;
+    members->is_exact |= strcmp(name, members->key) == 0;
+    if (n <= part || name[n - part - 1] != '.' || strcmp(name + n - part, members->key) != 0) return 0;
+    const size_t next = members->found[0] != NULL;
+    if (members->found[1] == NULL && (next == 0 || strcmp(members->found[0], name) != 0)) members->found[next] = name;
+    return 0;
+}
+
+/* The member of the scenario: itself, or the only one that ends in ".key"; when there is none, the key as it stands. */
+static int find_member(const struct compare_group *all, struct term *term, struct arena *arena, struct diag *diag)
+{
+    static const char sql[] = "SELECT DISTINCT fullkey FROM (SELECT DISTINCT scenario FROM run) AS run, "
+                              "json_tree(run.scenario) ORDER BY fullkey";
+    struct members members = {.key = term->key, .arena = arena};
+    term->member = term->key;
+    int code = all->n == 0
+                   ? 0
+                   : query_each(all->runs[0].database, sql, NULL, 0, "read scenarios", visit_member, &members, diag);
+    if (code != 0 || members.is_exact || members.found[0] == NULL) return code;
+    term->member = members.found[0];
+    if (members.found[1] == NULL) return 0;
+    return diag_error(diag, SIM_E_USAGE, all->label, "write more of it", "'%s' may be %s or %s", term->key,
+                      members.found[0], members.found[1]);
+}
+
+static bool is_of_run(const char *key)
+{
+    return strcmp(key, "seed") == 0 || strcmp(key, "run") == 0 || strcmp(key, "name") == 0 ||
+           strcmp(key, "policies") == 0;
+}
+
+static int resolve_keys(const struct compare_group *all, struct term *terms, size_t n, struct arena *arena,
+                        struct diag *diag)
+{
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < n; i++) {
+        terms[i].param = runs_param_key(all, terms[i].key);
+        if (terms[i].param == NULL && !is_of_run(terms[i].key)) code = find_member(all, &terms[i], arena, diag);
+    }
+    return code;
 }
 
 static void note_keys(struct selection_keys *keys, const struct term *terms, size_t n)
@@ -145,7 +221,7 @@ int runs_select(const struct compare_group *all, const char *selection, struct a
         code = group->runs != NULL ? 0 : SIM_E_NOMEM;
     }
     if (code == 0) {
-        for (size_t i = 0; i < n_terms; i++) terms[i].param = runs_param_key(all, terms[i].key);
+        code = resolve_keys(all, terms, n_terms, arena, diag);
         note_keys(keys, terms, n_terms);
     }
     for (size_t i = 0; code == 0 && i < all->n; i++) {

@@ -32,6 +32,8 @@ struct compare_row *work_add_row(struct compare_work *work, size_t metric)
                                                     .direction = work->metrics.directions[metric],
                                                     .base = unknown,
                                                     .changed = unknown,
+                                                    .base_run = unknown,
+                                                    .changed_run = unknown,
                                                     .delta = {unknown, unknown, unknown},
                                                     .p = unknown,
                                                     .worse_frac = unknown};

@@ -183,7 +183,21 @@ static double observed_difference(struct quantiles *of)
     return difference(of);
 }
 
-static int find_interval(struct quantiles *of, double level, int resamples, uint64_t seed, struct interval *interval)
+/* Ends are those order statistics beyond which the p-value is below 1 - level. */
+static void read_resamples(const double *sorted, size_t n, double level, struct interval *interval, double *p)
+{
+    const size_t rank = (size_t)((double)(n + 1) * (1 - level) / 2), first = rank > 0 ? rank - 1 : 0;
+    size_t n_below = 0, n_above = 0; /* or at zero */
+    while (n_below < n && sorted[n_below] <= 0) n_below++;
+    while (n_above < n && sorted[n - 1 - n_above] >= 0) n_above++;
+    const size_t fewer = n_below < n_above ? n_below : n_above;
+    interval->low = sorted[first];
+    interval->high = sorted[n - 1 - first];
+    if (p != NULL) *p = fmin(1, 2 * (double)(fewer + 1) / (double)(n + 1));
+}
+
+static int find_interval(struct quantiles *of, double level, int resamples, uint64_t seed, struct interval *interval,
+                         double *p)
 {
     double *differences = mem_alloc((size_t)resamples * sizeof *differences);
     struct rng rng;
@@ -194,24 +208,24 @@ static int find_interval(struct quantiles *of, double level, int resamples, uint
         differences[i] = difference(of);
     }
     gsl_sort(differences, 1, (size_t)resamples);
-    interval->low = stats_quantile(differences, (size_t)resamples, 0.5 - level / 2);
-    interval->high = stats_quantile(differences, (size_t)resamples, 0.5 + level / 2);
+    read_resamples(differences, (size_t)resamples, level, interval, p);
     mem_free(differences);
     return 0;
 }
 
 int stats_bootstrap_quantile_difference(const double *base, const double *changed, size_t n, double q, double level,
-                                        int resamples, uint64_t seed, struct interval *interval)
+                                        int resamples, uint64_t seed, struct interval *interval, double *p)
 {
     struct quantiles of = {.n = n, .q = q};
     *interval = (struct interval){(double)NAN, (double)NAN, (double)NAN};
+    if (p != NULL) *p = (double)NAN;
     if (n == 0 || resamples < 1) return 0;
     int code = find_window(&of.base, base, n, q);
     if (code == 0) code = find_window(&of.changed, changed, n, q);
     if (code == 0) code = find_cells(&of, base, changed);
     if (code == 0) interval->mean = observed_difference(&of);
     if (code == 0 && (double)n * fmin(q, 1 - q) >= EXPECTED - 1e-9)
-        code = find_interval(&of, level, resamples, seed, interval);
+        code = find_interval(&of, level, resamples, seed, interval, p);
     mem_free(of.base.window);
     mem_free(of.base.drawn);
     mem_free(of.changed.window);

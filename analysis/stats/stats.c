@@ -75,14 +75,6 @@ struct interval stats_welch_interval(const double *base, size_t n_base, const do
     return around(difference, sqrt(v + w), degrees, level);
 }
 
-double stats_interval_p(const struct interval *interval, double level)
-{
-    if (isnan(interval->low) || isnan(interval->high)) return (double)NAN;
-    const double error = (interval->high - interval->low) / (2 * gsl_cdf_ugaussian_Pinv(0.5 + level / 2));
-    if (error > 0) return 2 * gsl_cdf_ugaussian_Q(fabs(interval->mean) / error);
-    return interval->mean == 0 ? 1 : 0;
-}
-
 int stats_holm(double *p, size_t n)
 {
     double *tested = mem_alloc((n + 1) * sizeof *tested);
@@ -116,6 +108,27 @@ double stats_lag1(const double *values, size_t n)
         if (i > 0) products += (values[i] - mean) * (values[i - 1] - mean);
     }
     return squares > 0 ? products / squares : 0;
+}
+
+/* By blocks of equal length; what is left over at the end counts by its length. */
+static double worth_in_blocks(const double *values, size_t n, size_t most_blocks)
+{
+    enum { MOST = 400 };
+    double means[MOST] = {0};
+    const size_t each = n > most_blocks ? n / most_blocks : 1;
+    const size_t n_blocks = n > most_blocks ? most_blocks : n;
+    for (size_t i = 0; i < n_blocks * each; i++) means[i / each] += values[i] / (double)each;
+    const double of_values = moments_of(values, n).variance, of_means = moments_of(means, n_blocks).variance;
+    const double lag1 = fmax(0, stats_lag1(means, n_blocks));
+    if (!(of_means > 0)) return (double)n;
+    const double independent = (double)n_blocks * of_values / of_means * (1 - lag1) / (1 + lag1);
+    return independent * (double)n / (double)(n_blocks * each);
+}
+
+double stats_effective_n(const double *values, size_t n)
+{
+    if (n < 2) return 0;
+    return fmin((double)n, fmin(worth_in_blocks(values, n, 400), worth_in_blocks(values, n, 100)));
 }
 
 double stats_quantile(const double *sorted, size_t n, double q)

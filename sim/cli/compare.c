@@ -20,7 +20,7 @@ static const char *const failures[] = {"never", "worse", NULL};
 #define AT(name) offsetof(struct compare_verb_options, name)
 static const struct option compare_verb_options[] = {
     {"What is compared", "base", 'b', OPTION_TEXT, AT(base), "KEY=VALUE,...", NULL,
-     "runs of DB with these parameters, or by seed, name, run or scenario keys"},
+     "runs of DB with these parameters, or by seed, run, name, policies or scenario keys"},
     {NULL, "new", 'n', OPTION_TEXT, AT(changed), "KEY=VALUE,...", NULL, "the runs that are compared with these"},
     {NULL, "metric", 'm', OPTION_TEXTS, AT(metrics), "NAME", NULL,
      "only metrics so named, in whole or in part: ttft_s.p99"},
@@ -28,7 +28,7 @@ static const struct option compare_verb_options[] = {
      "of the base: smaller differences do not matter; by default 1%"},
     {NULL, "steady", 0, OPTION_FLAG, AT(steady), NULL, NULL,
      "claims beyond one trace: warm-up by MSER-5, intervals by batch means"},
-    {NULL, "fail-on", 0, OPTION_CHOICE, AT(fail_on), "never|worse", failures, "exit with 1 when some metric is worse"},
+    {NULL, "fail-on", 0, OPTION_CHOICE, AT(fail_on), "never|worse", failures, "exit with 1 when some metric is worse, be it at one point"},
     {"What comes out", "points", 0, OPTION_FLAG, AT(points), NULL, NULL, "also every point of the study by itself"},
     {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print one JSON object, with all points"},
     {NULL, "markdown", 0, OPTION_FLAG, AT(markdown), NULL, NULL, "print a table in Markdown"},
@@ -107,17 +107,27 @@ static int print(struct cli *cli, const struct compare_verb_options *verb, const
     return verb->markdown ? compare_print_markdown(what, cli->out) : compare_print_tables(what, cli->out);
 }
 
+static bool is_gate(const struct compare_verb_options *verb)
+{
+    return strcmp(failures[verb->fail_on], "worse") == 0;
+}
+
+/* Over all points or at any one of them; rows of a metric stand together. */
 static int check_gate(struct cli *cli, const struct compare_verb_options *verb, const struct comparison *comparison)
 {
     size_t n = 0;
-    const char *first = NULL;
+    const struct compare_row *first = NULL, *last = NULL;
     for (size_t i = 0; i < comparison->n_rows; i++) {
-        if (comparison->rows[i].verdict != COMPARE_WORSE) continue;
-        if (n++ == 0) first = comparison->rows[i].metric;
+        const struct compare_row *row = &comparison->rows[i];
+        if (row->verdict != COMPARE_WORSE) continue;
+        if (first == NULL) first = row;
+        if (last == NULL || strcmp(last->metric, row->metric) != 0) n++;
+        last = row;
     }
-    if (n == 0 || strcmp(failures[verb->fail_on], "worse") != 0) return 0;
-    return diag_error(&cli->diag, SIM_E_GATE, NULL, NULL, "%zu %s worse, the first is %s", n,
-                      n == 1 ? "metric is" : "metrics are", first);
+    if (n == 0 || !is_gate(verb)) return 0;
+    return diag_error(&cli->diag, SIM_E_GATE, NULL, NULL, "%zu %s worse, the first is %s%s%s", n,
+                      n == 1 ? "metric is" : "metrics are", first->metric, first->point != NULL ? " at " : "",
+                      first->point != NULL ? first->point : "");
 }
 
 static int compare(struct cli *cli, const struct cli_call *call)
@@ -137,7 +147,7 @@ static int compare(struct cli *cli, const struct cli_call *call)
     options.steady = verb->steady;
     arena_init(&comparison.arena);
     code = compare_arguments(cli, verb, call, &options, &comparison);
-    const struct compare_print what = {&comparison, &options, verb->points};
+    const struct compare_print what = {&comparison, &options, verb->points, is_gate(verb)};
     if (code == 0) code = print(cli, verb, &what);
     if (code == 0) code = check_gate(cli, verb, &comparison);
     comparison_fini(&comparison);

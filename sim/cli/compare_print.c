@@ -25,9 +25,14 @@ static enum part part_of(const struct compare_row *row)
     return row->method == COMPARE_SINGLE ? PART_SINGLE : PART_ESTIMATED;
 }
 
+static bool has_point(const struct compare_print *print, const struct compare_row *row)
+{
+    return row->point == NULL || print->points || (print->worse_points && row->verdict == COMPARE_WORSE);
+}
+
 static bool is_shown(const struct compare_print *print, const struct compare_row *row, enum part part)
 {
-    return (row->point == NULL || print->points) && part_of(row) == part;
+    return has_point(print, row) && part_of(row) == part;
 }
 
 /* --- Cells --- */
@@ -291,7 +296,7 @@ int compare_print_markdown(const struct compare_print *print, FILE *out)
     for (size_t k = 0; k < N_CELLS; k++) fprintf(out, "| %s ", titles[k]);
     fprintf(out, "|\n|---|---|---|---:|---:|---:|---:|---:|---|---|\n");
     for (size_t i = 0; i < comparison->n_rows; i++) {
-        if (comparison->rows[i].point != NULL && !print->points) continue;
+        if (!has_point(print, &comparison->rows[i])) continue;
         if (part_of(&comparison->rows[i]) == PART_UNMOVED) continue;
         fill_cells(&comparison->rows[i], &cells);
         for (size_t k = 0; k < N_CELLS; k++) fprintf(out, "| %s ", cells.texts[k]);
@@ -314,6 +319,8 @@ static void write_row(struct json_writer *json, const struct compare_row *row)
     json_write_string(json, "better_is", row->direction == COMPARE_NEUTRAL ? NULL : direction_name(row->direction));
     json_write_number(json, "base", row->base);
     json_write_number(json, "new", row->changed);
+    json_write_number(json, "base_run", row->base_run);
+    json_write_number(json, "new_run", row->changed_run);
     json_write_number(json, "delta", row->delta.mean);
     json_write_number(json, "low", row->delta.low);
     json_write_number(json, "high", row->delta.high);

@@ -10,6 +10,7 @@ struct compare_print {
     const struct comparison *comparison;
     const struct compare_options *options;
     bool points; /* also what stands at single points of the study */
+    bool worse_points; /* of these, what got worse */
 };
 
 /* All return 0 or SIM_E_NOMEM. */

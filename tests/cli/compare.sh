@@ -46,7 +46,7 @@ run 1 compare "$db:1" "$db:4" --fail-on worse
 grep -qE '^error: [0-9]+ metrics are worse, the first is request.queue_s.mean$' "$T/err" || complain 'the gate'
 run 0 compare "$db:4" "$db:1" --fail-on worse -m ttft_s.mean
 out '1 better'
-run 0 compare "$db" --base services.chat.replicas=1 --new run=1 --markdown -m ttft_s.mean
+run 0 compare "$db" --base replicas=1 --new run=1 --markdown -m ttft_s.mean
 out '| request.ttft_s.mean | s | lower |'
 run 2 compare "$db:1" "$db:4" --margin lots
 err_is <<'END2'
@@ -82,6 +82,21 @@ mean=$(sqlite3 "$T/study.db" "select avg(iif(p.value = 'least-outstanding', m.va
 run 0 compare "$T/study.db" --base routing=round-robin --new routing=least-outstanding -m ttft_s.mean --json
 equal "$(sqlite3 :memory: "select abs((value ->> 'delta') - ($mean)) < 1e-9 from json_each(readfile('$T/out'), '\$.metrics')
     where value ->> 'point' is null")" 1 'difference over all points'
+
+# One seed: what the points say is shown, and is no verdict.
+run 0 compare "$T/study.db" --base routing=round-robin,seed=1 --new routing=least-outstanding,seed=1 -m ttft_s.mean --json
+json '$.metrics[0].verdict' unclear
+json '$.metrics[0].note' 'one seed'
+
+# The gate shows the points at which it fails, and counts metrics: on fewer replicas both routings are worse.
+run 1 compare "$T/study.db" --base replicas=3 --new replicas=2 -m ttft_s.mean --margin 0 --fail-on worse
+shown=$(grep -cE '^ +at .* worse$' "$T/out")
+[ "$shown" -gt 0 ] || complain 'the gate fails at points that it does not show'
+err 'error: 1 metric is worse, the first is request.ttft_s.mean'
+run 1 compare "$T/study.db" --base replicas=3 --new replicas=2 -m ttft_s.mean --margin 0 --fail-on worse --points
+equal "$(grep -cE '^ +at .* worse$' "$T/out")" "$shown" 'points that fail the gate'
+run 0 compare "$T/study.db" --base replicas=3 --new replicas=2 -m ttft_s.mean --margin 0
+equal "$(grep -c '^ *at ' "$T/out")" 0 'points that nobody asked for'
 
 # Different seeds and traces are told, and do not pair.
 run 0 compare "$seeds:1" "$seeds:3" -m ttft_s.mean

@@ -197,6 +197,47 @@ static void steady_state_leaves_the_warm_up_out(void)
     CHECK(row.verdict == COMPARE_UNCLEAR && row.note != NULL && strncmp(row.note, "no steady state", 15) == 0);
 }
 
+/* The columns of a row are of the same pairs, and another row tells what the metric is for the whole run. */
+static void columns_agree(void)
+{
+    const char *path = compare_path();
+    const struct made_run runs[] = {{.n_requests = 4007, .ttft_s = steady_ttft_s},
+                                    {.n_requests = 4007, .ttft_s = settling_ttft_s}};
+    struct compare_options options = compare_defaults;
+    MUST(compare_make(path, runs, 2));
+    for (int steady = 0; steady < 2; steady++) {
+        static const char *const metrics[] = {"request.ttft_s.mean", "request.ttft_s.p50"};
+        struct comparison comparison;
+        struct diag diag;
+        options.steady = steady == 1;
+        CHECK_EQ_INT(compare_1_with_2(path, &options, &comparison, &diag), 0);
+        for (int i = 0; i < 2; i++) {
+            const struct compare_row *row = compare_find(&comparison, metrics[i], NULL);
+            MUST(row != NULL);
+            CHECK(!isnan(row->delta.low));
+            CHECK_NEAR(row->delta.mean, row->changed - row->base, 1e-12);
+            if (i == 0) CHECK((fabs(row->changed_run - row->changed) > 0.01) == (steady == 1));
+        }
+        /* the fixture's p50 is half of the maximum, and no median */
+        CHECK(compare_says(&comparison, "most apart is request.ttft_s.p50, which for the whole runs is 0.75 and"));
+        comparison_fini(&comparison);
+    }
+}
+
+/* Differences that go up and down slowly: 300 of them are worth a few, and say nothing. */
+static double drifting_ttft_s(int64_t id)
+{
+    return steady_ttft_s(id) + 0.1 + 0.5 * sin(0.05 * (double)id);
+}
+
+static void correlated_runs_are_refused(void)
+{
+    struct compare_options options = compare_defaults;
+    options.steady = true;
+    const struct compare_row row = compare_times(steady_ttft_s, drifting_ttft_s, &options);
+    CHECK(row.verdict == COMPARE_UNCLEAR && isnan(row.delta.low) && isnan(row.p) && isfinite(row.delta.mean));
+}
+
 /* --- Groups --- */
 
 enum { SEEDS = 5 };
@@ -270,28 +311,6 @@ static void selections_narrow_the_study(void)
     comparison_fini(&comparison);
 }
 
-static void selections_reach_into_the_scenario(void)
-{
-    static const char random[] =
-        "{\"services\": {\"chat\": {\"routing\": {\"policy\": \"random\"}, \"on\": true, \"n\": 3}}}";
-    static const char jsq[] =
-        "{\"services\": {\"chat\": {\"routing\": {\"policy\": \"jsq\"}, \"on\": false, \"n\": 4}}}";
-    const char *path = compare_path();
-    const struct made_run runs[] = {{.scenario = random, .metric = 2, .name = "a"}, {.scenario = jsq, .metric = 1}};
-    static const char *const ways[][2] = {{"services.chat.routing=random", "services.chat.routing=jsq"},
-                                          {"services.chat.routing.policy=random", "services.chat.on=false"},
-                                          {"services.chat.n=3", "services.chat.n=4"},
-                                          {"name=a", "name=chat"}};
-    MUST(compare_make(path, runs, 2));
-    for (size_t i = 0; i < 4; i++) {
-        struct comparison comparison;
-        struct diag diag;
-        CHECK_EQ_INT(compare_study(path, ways[i][0], ways[i][1], &comparison, &diag), 0);
-        CHECK(comparison.n_rows > 0 && comparison.rows[0].base == 2 && comparison.rows[0].changed == 1);
-        comparison_fini(&comparison);
-    }
-}
-
 static void what_did_not_end_is_left_out(void)
 {
     const char *path = compare_path();
@@ -317,6 +336,47 @@ static void what_did_not_end_is_left_out(void)
     CHECK_EQ_INT(diag.n_warnings, 1);
     comparison_fini(&comparison);
     CHECK_EQ_INT(compare_runs(&failed, &done, &compare_defaults, &comparison, &diag), SIM_E_DATA);
+    comparison_fini(&comparison);
+}
+
+/* At one seed there is nothing that was repeated, be it at ever so many points that all say the same. */
+static void one_seed_earns_no_verdict(void)
+{
+    const char *path = compare_path();
+    static const char *const replicas[] = {"1", "2", "3", "4", "5", "6"};
+    struct made_run runs[12];
+    struct comparison comparison;
+    struct diag diag;
+    for (int i = 0; i < 12; i++)
+        runs[i] = (struct made_run){.seed = 1,
+                                    .routing = i % 2 ? "jsq" : "random",
+                                    .replicas = replicas[i / 2],
+                                    .metric = 10 + 0.01 * i + (i % 2 ? 1 : 0)};
+    MUST(compare_make(path, runs, 12));
+    CHECK_EQ_INT(compare_study(path, "routing=random", "routing=jsq", &comparison, &diag), 0);
+    const struct compare_row *row = compare_find(&comparison, "request.ttft_s.mean", NULL);
+    MUST(row != NULL && row->note != NULL);
+    CHECK(row->verdict == COMPARE_UNCLEAR && row->method == COMPARE_SINGLE && isnan(row->p) && isnan(row->delta.low));
+    CHECK_EQ_STR(row->note, "one seed");
+    CHECK_NEAR(row->delta.mean, 1.01, 1e-12);
+    CHECK(row->n == 6 && row->worse_frac == 1);
+    CHECK(compare_find(&comparison, "cluster.gpus", NULL)->verdict == COMPARE_SAME);
+    CHECK(compare_says(&comparison, "6 pairs of runs, 1 seed at 6 points: there are no intervals"));
+    comparison_fini(&comparison);
+}
+
+static void what_did_not_end_is_counted_when_nothing_pairs(void)
+{
+    const char *path = compare_path();
+    struct made_run runs[4 * SEEDS];
+    struct comparison comparison;
+    struct diag diag;
+    const size_t n = make_study(runs);
+    for (size_t i = 0; i < n; i++) runs[i].status = "failed";
+    MUST(compare_make(path, runs, n));
+    CHECK_EQ_INT(compare_study(path, "routing=random", "routing=jsq", &comparison, &diag), SIM_E_DATA);
+    CHECK(strstr(diag.items[0].text, "nothing pairs: 0 runs of 'routing=random', 0 runs of 'routing=jsq'; left out: 20 "
+                                     "runs that did not end") != NULL);
     comparison_fini(&comparison);
 }
 
@@ -498,10 +558,13 @@ TEST_SUITE(compare)
     TEST(worst_regressions_come_first);
     TEST(single_values_earn_no_verdict);
     TEST(steady_state_leaves_the_warm_up_out);
+    TEST(columns_agree);
+    TEST(correlated_runs_are_refused);
     TEST(groups_pair_by_seed_and_point);
     TEST(selections_narrow_the_study);
-    TEST(selections_reach_into_the_scenario);
     TEST(what_did_not_end_is_left_out);
+    TEST(one_seed_earns_no_verdict);
+    TEST(what_did_not_end_is_counted_when_nothing_pairs);
     TEST(copies_count_once);
     TEST(what_does_not_pair_is_compared_by_welch);
     TEST(wrong_questions_are_told);

@@ -65,11 +65,11 @@ static void too_few_values_say_nothing(void)
     CHECK(isnan(stats_welch_interval(one, 1, one, 1, 0.95, &p).low) && isnan(p));
     CHECK(stats_bootstrap_mean(one, 1, 0.95, 100, 1, &interval) == 0);
     CHECK(interval.mean == 7 && isnan(interval.low));
-    CHECK(stats_bootstrap_quantile_difference(one, one, 1, 0.5, 0.95, 100, 1, &interval) == 0);
-    CHECK(interval.mean == 0 && isnan(interval.low));
+    CHECK(stats_bootstrap_quantile_difference(one, one, 1, 0.5, 0.95, 100, 1, &interval, &p) == 0);
+    CHECK(interval.mean == 0 && isnan(interval.low) && isnan(p));
     CHECK(stats_batch_means(one, 1, 20, 0.95, &interval, &p, &lag1) == 0);
     CHECK(isnan(interval.mean) && isnan(p) && isnan(lag1));
-    CHECK(isnan(stats_interval_p(&interval, 0.95)));
+    CHECK(stats_effective_n(one, 1) == 0);
 }
 
 /* Holm's example: with p = 0.01, 0.04, 0.03, 0.005 the factors are 3, 1, 2, 4, and no adjusted value is below the one
@@ -146,6 +146,34 @@ static void lag1_is_the_formula(void)
     CHECK(stats_lag1(constant, 3) == 0);
 }
 
+/* n independent values are worth n, those of an autoregressive series (1 - phi) / (1 + phi) of that, be there few or many;
+ * the blocks' variance and correlation are known to 15 %. */
+static void effective_n_is_that_of_an_autoregressive_series(void)
+{
+    enum { N = 40000 };
+    static const double phis[] = {0, 0.5, 0.9, 0.98};
+    double *values = mem_alloc(N * sizeof *values);
+    MUST(values != NULL);
+    for (size_t k = 0; k < 4; k++)
+        for (size_t n = 1000; n <= N; n = 6 * n + 4000) {
+            const double phi = phis[k], worth = (double)n * (1 - phi) / (1 + phi);
+            struct rng rng;
+            rng_init(&rng, 1, 0, "effective", n + k);
+            const gsl_rng gsl = rng_gsl(&rng);
+            double level = gsl_ran_gaussian(&gsl, 1 / sqrt(1 - phi * phi));
+            for (size_t i = 0; i < n; i++) values[i] = level = phi * level + gsl_ran_ugaussian(&gsl);
+            const double found = stats_effective_n(values, n);
+            CHECK(found <= (double)n);
+            if (worth > 50) CHECK(found > 0.5 * worth && found < 1.4 * worth);
+            if (worth < 50) CHECK(found < 100);
+        }
+    for (size_t i = 0; i < 1000; i++) values[i] = i % 2 ? 1 : -1; /* the mean of these is known better than it may be */
+    CHECK(stats_effective_n(values, 1000) == 1000);
+    for (size_t i = 0; i < 1000; i++) values[i] = 3;
+    CHECK(stats_effective_n(values, 1000) == 1000);
+    mem_free(values);
+}
+
 /* A ramp that ends at value 200, then noise around zero: the cut is at the end of the ramp, but for noise. */
 static void mser5_finds_the_end_of_a_transient(void)
 {
@@ -185,13 +213,6 @@ static void batch_means_are_those_of_the_batches(void)
     CHECK(interval.mean == expected.mean && interval.low == expected.low && interval.high == expected.high);
     CHECK_NEAR(p, stats_paired_t_p(means, 4), 1e-15);
     CHECK_NEAR(lag1, 0.25, 1e-15);
-}
-
-static void interval_p_inverts_the_interval(void)
-{
-    const struct interval touching = {1, 0, 2}, zero = {0, 0, 0}, sure = {1, 1, 1};
-    CHECK_NEAR(stats_interval_p(&touching, 0.95), 0.05, 1e-12);
-    CHECK(stats_interval_p(&zero, 0.95) == 1 && stats_interval_p(&sure, 0.95) == 0);
 }
 
 /* --- Against the plain bootstraps --- */
@@ -294,7 +315,8 @@ static void quantile_difference_is_that_of_the_plain_bootstrap(void)
             if (i >= 2) base[k] = rint(4 * base[k]), changed[k] = rint(4 * changed[k]);
         }
         struct interval interval;
-        MUST(stats_bootstrap_quantile_difference(base, changed, N, qs[i % 2], 0.95, RESAMPLES, 1, &interval) == 0);
+        MUST(stats_bootstrap_quantile_difference(base, changed, N, qs[i % 2], 0.95, RESAMPLES, 1, &interval, NULL) ==
+             0);
         const struct interval plain = plain_quantile_difference(base, changed, N, qs[i % 2]);
         const double reach = plain.high - plain.low;
         CHECK_NEAR((interval.low - plain.low) / reach, 0, 0.05);
@@ -305,6 +327,31 @@ static void quantile_difference_is_that_of_the_plain_bootstrap(void)
     }
 }
 
+/* One is read off the other: shifts from none to many, skewed values, and ties. */
+static void p_of_a_quantile_agrees_with_its_interval(void)
+{
+    enum { N = 100, TRIALS = 120 };
+    int n_found = 0;
+    for (int trial = 0; trial < TRIALS; trial++) {
+        double base[N], changed[N], p;
+        struct interval interval;
+        struct rng rng;
+        rng_init(&rng, 5, 0, "agreement", (uint64_t)trial);
+        gsl_rng gsl = rng_gsl(&rng);
+        for (int i = 0; i < N; i++) {
+            base[i] = gsl_ran_lognormal(&gsl, 0, 1);
+            changed[i] = base[i] * gsl_ran_lognormal(&gsl, 0.01 * (trial % 30), 0.5);
+            if (trial % 3 == 0) base[i] = rint(4 * base[i]), changed[i] = rint(4 * changed[i]);
+        }
+        MUST(stats_bootstrap_quantile_difference(base, changed, N, 0.75, 0.95, 300, 1, &interval, &p) == 0);
+        const bool found = interval.low > 0 || interval.high < 0;
+        CHECK(found == (p < 0.05));
+        CHECK(p >= 2.0 / 301 && p <= 1);
+        n_found += found;
+    }
+    CHECK(n_found > TRIALS / 10 && n_found < TRIALS * 9 / 10);
+}
+
 /* What cannot vary has no width; where only one value in many differs, nothing can be said. */
 static void bootstraps_of_ties(void)
 {
@@ -312,8 +359,9 @@ static void bootstraps_of_ties(void)
     struct interval interval;
     MUST(stats_bootstrap_mean(zeros, 500, 0.95, 500, 1, &interval) == 0);
     CHECK(interval.mean == 0 && interval.low == 0 && interval.high == 0);
-    MUST(stats_bootstrap_quantile_difference(zeros, zeros, 500, 0.9, 0.95, 500, 1, &interval) == 0);
-    CHECK(interval.mean == 0 && interval.low == 0 && interval.high == 0);
+    double p;
+    MUST(stats_bootstrap_quantile_difference(zeros, zeros, 500, 0.9, 0.95, 500, 1, &interval, &p) == 0);
+    CHECK(interval.mean == 0 && interval.low == 0 && interval.high == 0 && p == 1);
     rare[17] = 1;
     MUST(stats_bootstrap_mean(rare, 500, 0.95, 500, 1, &interval) == 0);
     CHECK_NEAR(interval.mean, 0.002, 1e-15);
@@ -342,7 +390,7 @@ static void memory_may_run_out(void)
         mem_fail_after(n);
         const int mean = stats_bootstrap_mean(values, 40, 0.95, 10, 1, &interval);
         mem_fail_after(n);
-        const int quantile = stats_bootstrap_quantile_difference(values, values, 40, 0.5, 0.95, 10, 1, &interval);
+        const int quantile = stats_bootstrap_quantile_difference(values, values, 40, 0.5, 0.95, 10, 1, &interval, NULL);
         mem_fail_after(n);
         const int batches = stats_batch_means(values, 40, 4, 0.95, &interval, NULL, NULL);
         mem_fail_after(n);
@@ -366,12 +414,13 @@ TEST_SUITE(stats)
     TEST(selection_is_that_of_sorting);
     TEST(sectioning_is_by_hand);
     TEST(lag1_is_the_formula);
+    TEST(effective_n_is_that_of_an_autoregressive_series);
     TEST(mser5_finds_the_end_of_a_transient);
     TEST(mser5_cuts_nothing_where_nothing_is);
     TEST(batch_means_are_those_of_the_batches);
-    TEST(interval_p_inverts_the_interval);
     TEST(mean_is_that_of_the_plain_bootstrap);
     TEST(quantile_difference_is_that_of_the_plain_bootstrap);
+    TEST(p_of_a_quantile_agrees_with_its_interval);
     TEST(bootstraps_of_ties);
     TEST(resampling_repeats_under_its_seed);
     TEST(memory_may_run_out);
