@@ -60,6 +60,7 @@ int sweeping_init(struct sweeping_host *host, struct cli *cli)
                                          .git_commit = version_commit(),
                                          .platform = host->platform.chars,
                                          .program = host->program.chars,
+                                         .apart = cli->plugins != NULL && cli->plugins->n > 0,
                                          .run = run,
                                          .identify = identify};
     if (!host->platform.failed && !host->program.failed) return 0;

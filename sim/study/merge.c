@@ -1,3 +1,5 @@
+#define _GNU_SOURCE /* renameat2 */
+
 #include "sim/study/merge.h"
 
 #include "sim/store/schema.h"
@@ -62,7 +64,8 @@ static int add_run(struct merge *merge, const struct merge_run *run, struct diag
 
 static int list_runs(struct merge *merge, size_t input, struct diag *diag)
 {
-    static const char sql[] = "SELECT id, status = 'failed', coalesce(result_hash, '') FROM run WHERE status <> 'open'";
+    static const char sql[] = "SELECT id, status = 'failed', coalesce(result_hash, '') FROM run WHERE status <> 'open' "
+                              "ORDER BY id";
     const struct database *database = &merge->inputs[input];
     sqlite3_stmt *select;
     int code = database_prepare(database, sql, &select, "list the runs", diag);
@@ -108,7 +111,8 @@ static int drop_doubles(struct merge *merge, struct diag *diag)
     return 0;
 }
 
-int merge_open(struct merge *merge, const char *const *paths, size_t n_paths, const char *study_hash, struct diag *diag)
+static int open_all(struct merge *merge, const char *const *paths, size_t n_paths, const char *study_hash,
+                    struct diag *diag)
 {
     char hash[HASH_HEX_CHARS] = "";
     *merge = (struct merge){.inputs = mem_zalloc(n_paths + 1, sizeof *merge->inputs)};
@@ -122,6 +126,35 @@ int merge_open(struct merge *merge, const char *const *paths, size_t n_paths, co
         if (code == 0) code = list_runs(merge, i, diag);
         if (code != 0) return code;
     }
+    return 0;
+}
+
+int merge_open(struct merge *merge, const char *const *paths, size_t n_paths, const char *study_hash, struct diag *diag)
+{
+    int code = open_all(merge, paths, n_paths, study_hash, diag);
+    return code == 0 ? drop_doubles(merge, diag) : code;
+}
+
+/* Leaves out the runs of an input that failed, and the later steps at their points. */
+static void drop_failed(struct merge *merge, size_t input, const struct study *study)
+{
+    int64_t first = 0, last = 0; /* of the later steps */
+    size_t n = 0;
+    for (size_t i = 0; i < merge->n_runs; i++) {
+        const struct merge_run *run = &merge->runs[i];
+        bool drops = run->input == input && (run->failed || (run->id >= first && run->id <= last));
+        if (drops && run->failed && run->id > last) outcome_later(study, run->id, &first, &last);
+        if (!drops) merge->runs[n++] = *run;
+    }
+    merge->n_runs = n;
+}
+
+int merge_open_over(struct merge *merge, const char *const *paths, size_t n_paths, const struct study *study,
+                    struct diag *diag)
+{
+    int code = open_all(merge, paths, n_paths, study->hash, diag);
+    if (code != 0) return code;
+    drop_failed(merge, n_paths - 1, study);
     return drop_doubles(merge, diag);
 }
 
@@ -303,11 +336,23 @@ static int write_all(const struct merge *merge, const struct study *study, struc
     return code == 0 ? database_make_durable(output, copying, diag) : code;
 }
 
+/* Where the file system knows no renaming that spares what is there, it is looked for first. */
+static int rename_to(const char *path, const struct merge_target *target)
+{
+    if (target->replaces) return rename(path, target->output);
+    if (renameat2(AT_FDCWD, path, AT_FDCWD, target->output, RENAME_NOREPLACE) == 0) return 0;
+    if (errno != EINVAL && errno != ENOSYS) return -1;
+    if (access(target->output, F_OK) != 0) return rename(path, target->output);
+    errno = EEXIST;
+    return -1;
+}
+
 /* A new file takes its name when all of it is on the disk; then the name goes there too. */
-static int take_name(const char *path, const char *name, struct diag *diag)
+static int take_name(const char *path, const struct merge_target *target, struct diag *diag)
 {
     struct arena arena;
-    if (rename(path, name) != 0) {
+    const char *name = target->output;
+    if (rename_to(path, target) != 0) {
         int code = diag_error(diag, SIM_E_STORE, name, "name another file with -o", "cannot write results: %s",
                               strerror(errno));
         unlink(path);
@@ -325,21 +370,35 @@ static int take_name(const char *path, const char *name, struct diag *diag)
     return 0;
 }
 
-int merge_write(const struct merge *merge, const struct study *study, const char *output, struct diag *diag)
+/* The name of a file that is not there, beside the output. */
+static int find_name(const struct merge_target *target, struct arena *arena, const char **path, struct diag *diag)
+{
+    char *name = arena_printf(arena, "%s.XXXXXX", target->output);
+    if (name == NULL) return fail_nomem(diag);
+    int file = mkstemp(name);
+    if (file < 0)
+        return diag_error(diag, SIM_E_STORE, target->output,
+                          errno == ENOENT ? "create the directory first" : "name a file elsewhere with -o",
+                          "cannot create results: %s", strerror(errno));
+    close(file);
+    unlink(name);
+    *path = name;
+    return 0;
+}
+
+int merge_write(const struct merge *merge, const struct study *study, const struct merge_target *target,
+                struct diag *diag)
 {
     struct arena arena;
     struct database database;
+    const char *path = target->part;
     arena_init(&arena);
-    const char *path = arena_printf(&arena, "%s.merging", output);
-    int code = path != NULL ? 0 : fail_nomem(diag);
-    if (code == 0) {
-        unlink(path); /* of a merge that was killed */
-        code = database_open_write(&database, path, 0, diag);
-    }
+    int code = path == NULL ? find_name(target, &arena, &path, diag) : 0;
+    if (code == 0) code = database_open_write(&database, path, 0, diag);
     if (code == 0) {
         code = write_all(merge, study, &database, diag);
         database_close(&database, code != 0);
-        if (code == 0) code = take_name(path, output, diag);
+        if (code == 0) code = take_name(path, target, diag);
     }
     arena_fini(&arena);
     return code;

@@ -29,6 +29,12 @@ struct merge {
  * case. */
 int merge_open(struct merge *merge, const char *const *paths, size_t n_paths, const char *study_hash,
                struct diag *diag);
+
+/* The same over a last file, of whose runs those that failed make way for others, and the steps of the study's search that
+ * followed from them. */
+int merge_open_over(struct merge *merge, const char *const *paths, size_t n_paths, const struct study *study,
+                    struct diag *diag);
+
 void merge_close(struct merge *merge);
 
 /* The run of that id, or NULL. */
@@ -38,8 +44,16 @@ const struct merge_run *merge_find(const struct merge *merge, int64_t run_id);
 int merge_metric(const struct merge *merge, const struct merge_run *run, const char *name, double *value,
                  struct diag *diag);
 
-/* Writes everything to a new file beside `output`, flushes it, and gives it that name. Returns 0, SIM_E_STORE or SIM_E_NOMEM; then there is no
- * such file. */
-int merge_write(const struct merge *merge, const struct study *study, const char *output, struct diag *diag);
+/* Where the merged file is written. */
+struct merge_target {
+    const char *output;
+    const char *part; /* a new file that becomes the output, of our own; NULL: one beside it, with a name that is free */
+    bool replaces;    /* the output is there and makes way */
+};
+
+/* Writes everything to a new file, flushes it, and gives it the name of the output, which must be free unless the target
+ * replaces it. Returns 0, SIM_E_STORE or SIM_E_NOMEM; then nothing is left of the new file. */
+int merge_write(const struct merge *merge, const struct study *study, const struct merge_target *target,
+                struct diag *diag);
 
 #endif

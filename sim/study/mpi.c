@@ -9,9 +9,8 @@ enum { MAX_BATCH = 64, NAP_US = 200, LOOK_NAPS = 1000 };
 
 enum tag {
     TAG_TASKS,  /* to a worker: tasks to do */
-    TAG_CLOSE,  /* to a worker: its shard is going to be read */
     TAG_STOP,   /* to a worker: there will be no more work */
-    TAG_REPORT, /* from a worker: tasks are done, or the shard is closed */
+    TAG_REPORT, /* from a worker: tasks are done */
     TAG_FINDINGS
 };
 
@@ -95,9 +94,6 @@ static int mpi_run(const struct work *work, struct diag *diag)
     MPI_Comm_size(MPI_COMM_WORLD, &handing.n_ranks);
     for (int rank = 1; rank < handing.n_ranks; rank++) send_batch(&handing, rank);
     while (handing.n_busy > 0) send_batch(&handing, take_report(&handing, diag));
-    for (int rank = 1; rank < handing.n_ranks; rank++, handing.n_busy++)
-        MPI_Send(NULL, 0, MPI_BYTE, rank, TAG_CLOSE, MPI_COMM_WORLD);
-    while (handing.n_busy > 0) take_report(&handing, diag);
     return handing.code == 0 && handing.next < work->n_tasks ? SIM_E_INTERRUPTED : handing.code;
 }
 
@@ -113,7 +109,6 @@ static void mpi_release(void)
 struct serving {
     const struct work *work;
     int rank;
-    struct results *results; /* NULL: closed */
     struct diag findings;
 };
 
@@ -124,26 +119,30 @@ static void report_to(const struct serving *serving, const struct report *report
         MPI_Send(&serving->findings, (int)sizeof serving->findings, MPI_BYTE, 0, TAG_FINDINGS, MPI_COMM_WORLD);
 }
 
-static void do_batch(struct serving *serving, const struct task *tasks, size_t n)
+static void count(void *context, const struct sweep_progress *progress)
 {
-    const struct work *work = serving->work;
-    struct report report = {0};
-    diag_init(&serving->findings);
-    if (serving->results == NULL)
-        report.code = shards_open_results(work->shards, work->study, (size_t)serving->rank, &serving->results,
-                                          &serving->findings);
-    for (size_t i = 0; report.code == 0 && i < n; i++) {
-        bool failed = false;
-        report.code = workers_do(work, &tasks[i], serving->results, &failed, &serving->findings);
-        if (report.code == 0) (*(failed ? &report.n_failed : &report.n_done))++;
-    }
-    report_to(serving, &report);
+    struct report *report = context;
+    report->n_done = (int)progress->n_done;
+    report->n_failed = (int)progress->n_failed;
 }
 
-static void close_shard(struct serving *serving)
+/* A rank does its runs in a worker process, which never calls MPI: when a run kills it, the rank lives on. */
+static void do_batch(struct serving *serving, const struct task *tasks, size_t n)
 {
-    results_close(serving->results);
-    serving->results = NULL;
+    struct report report = {0};
+    struct sweep_options options = *serving->work->options;
+    struct work work = *serving->work;
+    options.workers = 1;
+    options.look = count;
+    options.look_context = &report;
+    work.options = &options;
+    work.n_tasks = n;
+    work.tasks = tasks;
+    work.first_shard = (size_t)serving->rank;
+    work.failures_shard = SHARD_OF_PARENT + (size_t)serving->rank;
+    diag_init(&serving->findings);
+    report.code = workers_run(&work, &serving->findings);
+    report_to(serving, &report);
 }
 
 static void wait_for_rank_0(MPI_Status *status)
@@ -168,12 +167,7 @@ static int mpi_serve(const struct work *work, struct diag *diag)
         wait_for_rank_0(&status);
         MPI_Get_count(&status, MPI_BYTE, &n_bytes);
         MPI_Recv(tasks, (int)sizeof tasks, MPI_BYTE, 0, status.MPI_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        if (status.MPI_TAG == TAG_TASKS) {
-            do_batch(&serving, tasks, (size_t)n_bytes / sizeof *tasks);
-        } else {
-            close_shard(&serving);
-            if (status.MPI_TAG == TAG_CLOSE) report_to(&serving, &(struct report){0});
-        }
+        if (status.MPI_TAG == TAG_TASKS) do_batch(&serving, tasks, (size_t)n_bytes / sizeof *tasks);
     } while (status.MPI_TAG != TAG_STOP);
     return 0;
 }

@@ -11,24 +11,39 @@ int64_t outcome_run_id(const struct study *study, size_t point, size_t step, siz
     return (int64_t)((point * n_steps + step) * study->n_seeds + seed) + 1;
 }
 
+void outcome_later(const struct study *study, int64_t run_id, int64_t *first, int64_t *last)
+{
+    int64_t n_seeds = (int64_t)study->n_seeds, step = (run_id - 1) / n_seeds;
+    int64_t n_steps = study->search != NULL ? (int64_t)search_max_steps(study->search) : 1;
+    *first = (step + 1) * n_seeds + 1;
+    *last = (step / n_steps + 1) * n_steps * n_seeds;
+}
+
 static int fail_nomem(struct diag *diag)
 {
     return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
 }
 
-/* Fills values[seed * n_conditions + condition] of a step. *all: its runs are all there. */
-static int read_step(const struct merge *merge, const struct study *study, size_t point, size_t step, double *values,
-                     bool *all, struct diag *diag)
+/* What is there of a step. */
+struct step {
+    double *values; /* [seed * n_conditions + condition] */
+    bool is_whole, has_failed;
+};
+
+static int read_step(const struct merge *merge, const struct study *study, size_t point, size_t number,
+                     struct step *step, struct diag *diag)
 {
     const struct study_search *search = study->search;
     int code = 0;
-    *all = true;
-    for (size_t seed = 0; code == 0 && *all && seed < study->n_seeds; seed++) {
-        const struct merge_run *run = merge_find(merge, outcome_run_id(study, point, step, seed));
-        *all = run != NULL;
+    step->is_whole = true;
+    step->has_failed = false;
+    for (size_t seed = 0; code == 0 && step->is_whole && seed < study->n_seeds; seed++) {
+        const struct merge_run *run = merge_find(merge, outcome_run_id(study, point, number, seed));
+        step->is_whole = run != NULL;
+        if (run != NULL && run->failed) step->has_failed = true;
         for (size_t i = 0; run != NULL && code == 0 && i < search->n_conditions; i++)
-            code = merge_metric(merge, run, search->conditions[i].metric, &values[seed * search->n_conditions + i],
-                                diag);
+            code = merge_metric(merge, run, search->conditions[i].metric,
+                                &step->values[seed * search->n_conditions + i], diag);
     }
     return code;
 }
@@ -37,15 +52,18 @@ int outcome_replay(const struct merge *merge, const struct study *study, size_t 
                    struct diag *diag)
 {
     const struct study_search *search = study->search;
-    double *values = mem_zalloc(study->n_seeds * search->n_conditions + 1, sizeof *values);
-    bool all = true;
-    int code = values != NULL ? 0 : fail_nomem(diag);
+    struct step step = {.values = mem_zalloc(study->n_seeds * search->n_conditions + 1, sizeof *step.values),
+                        .is_whole = true};
+    int code = step.values != NULL ? 0 : fail_nomem(diag);
     search_start(search, state);
-    while (code == 0 && !state->is_done && all) {
-        code = read_step(merge, study, point, state->step, values, &all, diag);
-        if (code == 0 && all) search_advance(search, state, search_holds(search, values, study->n_seeds));
+    while (code == 0 && !state->is_done && step.is_whole) {
+        code = read_step(merge, study, point, state->step, &step, diag);
+        if (code != 0 || !step.is_whole) break;
+        bool holds = !step.has_failed && search_holds(search, step.values, study->n_seeds);
+        if (!holds) state->bad_failed = step.has_failed;
+        search_advance(search, state, holds);
     }
-    mem_free(values);
+    mem_free(step.values);
     return code;
 }
 

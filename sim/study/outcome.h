@@ -9,6 +9,10 @@
 /* The run id of a step of the search at a point. */
 int64_t outcome_run_id(const struct study *study, size_t point, size_t step, size_t seed);
 
+/* The run ids of the later steps at the same point, *first to *last: they depend on how this run went. None without a search:
+ * *first > *last. */
+void outcome_later(const struct study *study, int64_t run_id, int64_t *first, int64_t *last);
+
 /* Goes over the steps of the search at a point as far as their runs have ended. `state` then has the next value to try, or
  * is done. Returns 0 or a negative code with findings. */
 int outcome_replay(const struct merge *merge, const struct study *study, size_t point, struct bisection *state,

@@ -185,6 +185,10 @@ void search_advance(const struct study_search *search, struct bisection *state, 
 
 const char *search_note(const struct study_search *search, const struct bisection *state)
 {
+    if (state->bad_failed && !(state->good == state->good))
+        return search->is_largest ? "runs failed at the lower end of the bracket"
+                                  : "runs failed at the upper end of the bracket";
+    if (state->bad_failed) return "no limit: runs failed at the next value";
     if (!(state->good == state->good))
         return search->is_largest ? "not met at the lower end of the bracket"
                                   : "not met at the upper end of the bracket";

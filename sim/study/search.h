@@ -10,7 +10,8 @@
  *               "over": "mean" }                                  // of the seeds; "every": each seed must meet all
  *
  * That a condition holds up to one value and not beyond (from one value on, for "smallest") is assumed; where the ends do not
- * bracket it, the outcome says so. A run without the metric does not meet the condition. */
+ * bracket it, the outcome says so. A run without the metric does not meet the condition. Nor does one that failed; an end of
+ * the bracket that is there only because runs failed is no limit, and the outcome says that. */
 #ifndef ORRERY_STUDY_SEARCH_H
 #define ORRERY_STUDY_SEARCH_H
 
@@ -47,6 +48,7 @@ struct bisection {
     size_t step;       /* its number, from 0 */
     size_t good_step;  /* that of `good` */
     bool is_done;
+    bool bad_failed;   /* at `bad` runs failed: whether the conditions hold there is not known; set by the caller */
 };
 
 /* At most so many steps. */

@@ -1,10 +1,12 @@
 #include "sim/study/shards.h"
 
 #include "sim/store/schema.h"
+#include "sim/study/outcome.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,42 +175,78 @@ static bool is_empty(const char *path)
     return stat(path, &status) == 0 && status.st_size == 0;
 }
 
-static int clean_file(const char *path, struct diag *diag)
+/* Deletes the runs that a condition on run.id selects, from all tables. */
+static int delete_runs(const struct database *database, const char *which, struct diag *diag)
 {
-    static const char which[] = "(SELECT id FROM run WHERE status IN ('open', 'failed'))";
     static const char what[] = "take out runs that failed";
+    char sql[512];
+    int code = 0;
+    for (int i = 0; code == 0 && i < TABLE_COUNT; i++) {
+        snprintf(sql, sizeof sql, "DELETE FROM %s WHERE run_id IN (SELECT id FROM run WHERE %s)", schema_tables[i].name,
+                 which);
+        code = database_run(database, sql, what, diag);
+    }
+    snprintf(sql, sizeof sql,
+             "DELETE FROM param WHERE run_id IN (SELECT id FROM run WHERE %s);"
+             "DELETE FROM run_cost WHERE run_id IN (SELECT id FROM run WHERE %s); DELETE FROM run WHERE %s",
+             which, which, which);
+    return code == 0 ? database_run(database, sql, what, diag) : code;
+}
+
+/* `found` is what all shards have. */
+static int clean_file(const char *path, const struct study *study, const struct merge *found, struct diag *diag)
+{
     struct database database;
-    char sql[256];
+    char which[96];
     int code = database_open_write(&database, path, BUSY_MS, diag);
     if (code != 0) return code;
-    for (int i = 0; code == 0 && i < TABLE_COUNT; i++) {
-        snprintf(sql, sizeof sql, "DELETE FROM %s WHERE run_id IN %s", schema_tables[i].name, which);
-        code = database_run(&database, sql, what, diag);
+    for (size_t i = 0; code == 0 && study->search != NULL && i < found->n_runs; i++) {
+        int64_t first, last;
+        if (!found->runs[i].failed) continue;
+        outcome_later(study, found->runs[i].id, &first, &last);
+        snprintf(which, sizeof which, "id BETWEEN %" PRId64 " AND %" PRId64, first, last);
+        code = delete_runs(&database, which, diag);
     }
-    if (code == 0) {
-        snprintf(sql, sizeof sql, "DELETE FROM param WHERE run_id IN %s; DELETE FROM run_cost WHERE run_id IN %s",
-                 which, which);
-        code = database_run(&database, sql, what, diag);
-    }
-    if (code == 0)
-        code = database_run(&database, "DELETE FROM run WHERE status IN ('open', 'failed'); COMMIT", what, diag);
+    if (code == 0) code = delete_runs(&database, "status IN ('open', 'failed')", diag);
+    if (code == 0) code = database_run(&database, "COMMIT", "take out runs that failed", diag);
     database_close(&database, false);
     return code;
 }
 
-int shards_clean(const struct shards *shards, struct diag *diag)
+/* Those of the files that have tables. */
+static size_t keep_filled(const char **paths, size_t n)
 {
+    size_t n_filled = 0;
+    for (size_t i = 0; i < n; i++)
+        if (access(paths[i], F_OK) == 0 && !is_empty(paths[i])) paths[n_filled++] = paths[i];
+    return n_filled;
+}
+
+static int open_filled(const char **paths, size_t n, const struct study *study, struct merge *merge, struct diag *diag)
+{
+    return merge_open(merge, paths, keep_filled(paths, n), study->hash, diag);
+}
+
+int shards_clean(const struct shards *shards, const struct study *study, struct diag *diag)
+{
+    struct merge found = {0};
     struct arena arena;
-    const char **paths;
+    const char **paths, **filled = NULL;
     size_t n;
     arena_init(&arena);
     int code = list_files(shards, &arena, &paths, &n, diag);
+    if (code == 0 && (filled = arena_alloc(&arena, (n + 1) * sizeof *filled)) == NULL) code = fail_nomem(diag);
+    if (code == 0 && n > 0) memcpy(filled, paths, n * sizeof *filled);
+    if (code == 0) code = open_filled(filled, n, study, &found, diag);
+    for (size_t i = 0; i < found.n_inputs; i++) database_close(&found.inputs[i], false);
+    found.n_inputs = 0; /* what is known of the runs is enough */
     for (size_t i = 0; code == 0 && i < n; i++) {
         if (is_empty(paths[i]))
             unlink(paths[i]);
         else
-            code = clean_file(paths[i], diag);
+            code = clean_file(paths[i], study, &found, diag);
     }
+    merge_close(&found);
     arena_fini(&arena);
     return code;
 }
@@ -216,16 +254,50 @@ int shards_clean(const struct shards *shards, struct diag *diag)
 int shards_read(const struct shards *shards, const struct study *study, struct merge *merge, struct diag *diag)
 {
     struct arena arena;
-    const char **paths;
-    size_t n, n_filled = 0;
+    const char **paths, **all = NULL;
+    size_t n;
     arena_init(&arena);
     *merge = (struct merge){0};
     int code = list_files(shards, &arena, &paths, &n, diag);
-    for (size_t i = 0; code == 0 && i < n; i++)
-        if (!is_empty(paths[i])) paths[n_filled++] = paths[i];
-    if (code == 0) code = merge_open(merge, paths, n_filled, study->hash, diag);
+    if (code == 0 && (all = arena_alloc(&arena, (n + 1) * sizeof *all)) == NULL) code = fail_nomem(diag);
+    if (code == 0) {
+        if (n > 0) memcpy(all, paths, n * sizeof *all);
+        n = keep_filled(all, n);
+        if (shards->earlier != NULL) all[n++] = shards->earlier;
+        code = shards->earlier != NULL ? merge_open_over(merge, all, n, study, diag)
+                                       : merge_open(merge, all, n, study->hash, diag);
+    }
     arena_fini(&arena);
     return code;
+}
+
+int shards_read_some(const struct shards *shards, const struct study *study, size_t first, size_t n,
+                     struct merge *merge, struct diag *diag)
+{
+    struct arena arena;
+    arena_init(&arena);
+    *merge = (struct merge){0};
+    const char **paths = arena_alloc(&arena, (n + 1) * sizeof *paths);
+    int code = paths != NULL ? 0 : fail_nomem(diag);
+    for (size_t i = 0; code == 0 && i < n; i++)
+        if ((paths[i] = shards_path(shards, first + i, &arena)) == NULL) code = fail_nomem(diag);
+    if (code == 0) code = open_filled(paths, n, study, merge, diag);
+    arena_fini(&arena);
+    return code;
+}
+
+static void remove_with_journal(const char *path, struct arena *arena)
+{
+    const char *journal = arena_printf(arena, "%s-journal", path);
+    unlink(path);
+    if (journal != NULL) unlink(journal);
+}
+
+const char *shards_merged_path(struct shards *shards)
+{
+    const char *path = arena_printf(&shards->arena, "%s/merged", shards->directory);
+    if (path != NULL) remove_with_journal(path, &shards->arena);
+    return path;
 }
 
 void shards_remove(struct shards *shards)
@@ -235,11 +307,8 @@ void shards_remove(struct shards *shards)
     size_t n;
     arena_init(&arena);
     if (list_files(shards, &arena, &paths, &n, NULL) == 0) {
-        for (size_t i = 0; i < n; i++) {
-            const char *journal = arena_printf(&arena, "%s-journal", paths[i]);
-            unlink(paths[i]);
-            if (journal != NULL) unlink(journal);
-        }
+        for (size_t i = 0; i < n; i++) remove_with_journal(paths[i], &arena);
+        shards_merged_path(shards);
         const char *note = arena_printf(&arena, "%s/sweep", shards->directory);
         if (note != NULL) unlink(note);
         rmdir(shards->directory);

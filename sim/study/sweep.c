@@ -1,5 +1,6 @@
 #include "sim/study/sweep.h"
 
+#include "sim/study/alike.h"
 #include "sim/study/axes.h"
 #include "sim/study/outcome.h"
 #include "sim/study/ranks.h"
@@ -17,6 +18,7 @@ struct sweeping {
     const struct sweep_runner *runner;
     struct sweep_result *result;
     struct shards shards;
+    bool has_failed; /* the output is there, with runs that failed, which are done again */
     struct task *tasks; /* of the round */
     size_t n_tasks, capacity;
 };
@@ -92,7 +94,28 @@ static int list_tasks(struct sweeping *sweeping, const struct merge *found, stru
 
 /* --- What was there before --- */
 
-/* Whether the output is complete. What is there and not complete is an error, unless it is absent. */
+static int fail_taken(const char *output, struct diag *diag, const char *text)
+{
+    return diag_error(diag, SIM_E_USAGE, output, "name another file with -o, or move this one away", "%s", text);
+}
+
+/* What is in the output that is there: all runs, or it is an error. */
+static int look_into_output(struct sweeping *sweeping, const struct merge *found, struct diag *diag)
+{
+    const char *output = sweeping->options->output;
+    char text[80];
+    int code = list_tasks(sweeping, found, diag);
+    snprintf(text, sizeof text, "the file holds a part of this study's runs: %zu of them are not there",
+             sweeping->n_tasks);
+    if (code == 0 && sweeping->n_tasks > 0) code = fail_taken(output, diag, text);
+    if (code == 0 && !sweeping->options->resume)
+        code = fail_taken(output, diag, "the file holds the runs of this study already");
+    for (size_t i = 0; i < found->n_runs; i++) sweeping->has_failed |= found->runs[i].failed;
+    return code == 0 && sweeping->has_failed ? alike_check_program(found, sweeping->runner, diag) : code;
+}
+
+/* Whether the output is complete. What is there and not complete is an error, unless it is absent, or all that is wrong
+ * with it is that runs failed. */
 static int check_output(struct sweeping *sweeping, bool *complete, struct diag *diag)
 {
     const char *output = sweeping->options->output;
@@ -100,14 +123,8 @@ static int check_output(struct sweeping *sweeping, bool *complete, struct diag *
     *complete = false;
     if (access(output, F_OK) != 0) return 0;
     int code = merge_open(&found, &output, 1, sweeping->study->hash, diag);
-    if (code == 0) code = list_tasks(sweeping, &found, diag);
-    if (code == 0 && sweeping->n_tasks > 0)
-        code = diag_error(diag, SIM_E_USAGE, output, "name another file with -o, or move this one away",
-                          "the file holds a part of this study's runs: %zu of them are not there", sweeping->n_tasks);
-    if (code == 0 && !sweeping->options->resume)
-        code = diag_error(diag, SIM_E_USAGE, output, "name another file with -o, or move this one away",
-                          "the file holds the runs of this study already");
-    *complete = code == 0;
+    if (code == 0) code = look_into_output(sweeping, &found, diag);
+    *complete = code == 0 && !sweeping->has_failed;
     sweeping->result->n_runs = sweeping->result->n_found = found.n_runs;
     merge_close(&found);
     return code;
@@ -171,7 +188,7 @@ static int check_run(const struct sweeping *sweeping, const struct merge *found,
 }
 
 /* The runs that were found are from the same scenario and inputs: looked at for one run per value of each axis. */
-static int check_found(const struct sweeping *sweeping, const struct merge *found, struct diag *diag)
+static int check_each(const struct sweeping *sweeping, const struct merge *found, struct diag *diag)
 {
     const struct study *study = sweeping->study;
     size_t n_steps = study->search != NULL ? search_max_steps(study->search) : 1;
@@ -185,6 +202,23 @@ static int check_found(const struct sweeping *sweeping, const struct merge *foun
     }
     mem_free(seen);
     return code;
+}
+
+/* What has been found, by a process of its own, which has no connection to the shards yet. */
+static int check_apart(void *context, struct diag *diag)
+{
+    const struct sweeping *sweeping = context;
+    struct merge found;
+    int code = shards_read(&sweeping->shards, sweeping->study, &found, diag);
+    if (code == 0) code = check_each(sweeping, &found, diag);
+    merge_close(&found);
+    return code;
+}
+
+static int check_found(struct sweeping *sweeping, const struct merge *found, struct diag *diag)
+{
+    if (found->n_runs == 0) return 0;
+    return sweeping->runner->apart ? workers_apart(check_apart, sweeping, diag) : check_each(sweeping, found, diag);
 }
 
 static int check_value(const struct study *study, const struct sweep_runner *runner, size_t point, const char *value,
@@ -240,6 +274,7 @@ static int do_tasks(struct sweeping *sweeping, const struct merge *found, struct
                         .shards = &sweeping->shards,
                         .n_tasks = sweeping->n_tasks,
                         .tasks = sweeping->tasks,
+                        .failures_shard = SHARD_OF_PARENT,
                         .progress = {.n_done = found->n_runs,
                                      .n_runs = found->n_runs + sweeping->n_tasks,
                                      .n_found = sweeping->result->n_found}};
@@ -318,8 +353,12 @@ static int report_failures(const struct merge *merge, struct sweep_result *resul
 static int finish(struct sweeping *sweeping, struct diag *diag)
 {
     struct merge merge;
+    struct merge_target target = {.output = sweeping->options->output,
+                                  .part = shards_merged_path(&sweeping->shards),
+                                  .replaces = sweeping->has_failed};
+    if (target.part == NULL) return fail_nomem(diag);
     int failure = 0, code = shards_read(&sweeping->shards, sweeping->study, &merge, diag);
-    if (code == 0) code = merge_write(&merge, sweeping->study, sweeping->options->output, diag);
+    if (code == 0) code = merge_write(&merge, sweeping->study, &target, diag);
     if (code == 0) failure = report_failures(&merge, sweeping->result, diag);
     merge_close(&merge);
     if (code == 0) shards_remove(&sweeping->shards);
@@ -333,7 +372,8 @@ static int lead(struct sweeping *sweeping, struct diag *diag)
     code = shards_open(&sweeping->shards, sweeping->study, sweeping->options, sweeping->runner, diag);
     if (code == 0 && sweeping->result->was_complete) shards_remove(&sweeping->shards); /* killed just before it did that */
     else {
-        if (code == 0) code = shards_clean(&sweeping->shards, diag);
+        if (sweeping->has_failed) sweeping->shards.earlier = sweeping->options->output;
+        if (code == 0) code = shards_clean(&sweeping->shards, sweeping->study, diag);
         if (code == 0) code = do_rounds(sweeping, diag);
         if (code == 0) code = finish(sweeping, diag);
     }
@@ -408,28 +448,6 @@ static int report_missing(const struct sweeping *sweeping, struct diag *diag)
     return code;
 }
 
-/* All runs are of one program. */
-static int check_program(const struct merge *merge, struct diag *diag)
-{
-    static const char sql[] = "SELECT version || ' ' || git_commit FROM run WHERE id = ?";
-    char first[128] = "";
-    int code = 0;
-    for (size_t i = 0; code == 0 && i < merge->n_runs; i++) {
-        const struct database *input = &merge->inputs[merge->runs[i].input];
-        sqlite3_stmt *select;
-        code = database_prepare(input, sql, &select, "read a run", diag);
-        if (code != 0) return code;
-        sqlite3_bind_int64(select, 1, merge->runs[i].id);
-        const char *found = sqlite3_step(select) == SQLITE_ROW ? (const char *)sqlite3_column_text(select, 0) : "";
-        if (i == 0) snprintf(first, sizeof first, "%s", found);
-        if (strcmp(found, first) != 0)
-            code = diag_error(diag, SIM_E_USAGE, input->path, "do all runs of a study with one version",
-                              "run %" PRId64 " was made by orrery %s, others by %s", merge->runs[i].id, found, first);
-        sqlite3_finalize(select);
-    }
-    return code;
-}
-
 static int merge_all(const struct merge *merge, const char *output, bool partial, struct arena *arena,
                      struct diag *diag)
 {
@@ -438,10 +456,10 @@ static int merge_all(const struct merge *merge, const char *output, bool partial
     struct sweep_result result = {0};
     struct sweeping sweeping = {.study = &study, .options = &options, .result = &result};
     int code = read_definition(&merge->inputs[0], arena, &study, diag);
-    if (code == 0) code = check_program(merge, diag);
+    if (code == 0) code = alike_check(merge, &study, diag);
     if (code == 0) code = list_tasks(&sweeping, merge, diag);
     if (code == 0 && sweeping.n_tasks > 0 && !partial) code = report_missing(&sweeping, diag);
-    if (code == 0) code = merge_write(merge, &study, output, diag);
+    if (code == 0) code = merge_write(merge, &study, &(struct merge_target){.output = output}, diag);
     if (code == 0) code = report_failures(merge, &result, diag);
     mem_free(sweeping.tasks);
     return code;

@@ -16,7 +16,8 @@
 struct sweep_runner {
     void *context;
     const char *version, *git_commit, *platform; /* as in struct run_info */
-    const char *program;                         /* tells this program from any other: a hash of it */
+    const char *program; /* tells this program from any other: version, commit, hashes of it and of its plug-ins */
+    bool apart; /* a process for every run: one that does a run may leave something behind that changes the next one */
 
     /* Loads the scenario with the run's settings over it, simulates, and writes it to `results` under the run's id.
      * Returns 0 or a negative code with findings; then nothing of it is in the results. */
@@ -38,7 +39,7 @@ struct sweep_options {
     const struct ranks *ranks; /* NULL: on this machine alone; mpi.h */
     int workers;               /* 0: as many as there are cores */
     size_t shard, n_shards;    /* this is shard 1 .. n_shards; 0, 0: the whole study */
-    bool resume;               /* take what a killed sweep of the same study has finished */
+    bool resume;               /* take what a sweep of the same study before has finished; what failed is done again */
     const volatile sig_atomic_t *interrupt; /* may be NULL */
     void (*look)(void *context, const struct sweep_progress *progress); /* in the parent, now and then; may be NULL */
     void *look_context;
@@ -62,7 +63,7 @@ int sweep(const struct study *study, const struct sweep_options *options, const 
 int sweep_check(const struct study *study, const struct sweep_runner *runner, struct diag *diag);
 
 /* Merges results files of one study, such as shards from several machines, into a new file `output`. Runs that are in
- * several of them must have equal result hashes. Without `partial`, all runs of the study must be there. Returns 0 or a
+ * several of them must have equal result hashes, and all must be from one world (alike.h). Without `partial`, all runs of the study must be there. Returns 0 or a
  * negative code with findings. */
 int sweep_merge(const char *const *inputs, size_t n_inputs, const char *output, bool partial, struct diag *diag);
 

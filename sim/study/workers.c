@@ -1,10 +1,11 @@
-#define _GNU_SOURCE /* sched_getaffinity */
+#define _GNU_SOURCE /* sched_getaffinity, pipe2 */
 
 #include "sim/study/workers.h"
 
 #include "sim/study/search.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <poll.h>
 #include <sched.h>
@@ -38,10 +39,11 @@ struct crew {
     struct common *common;
     size_t n_workers;
     pid_t parent;
-    int alive[2]; /* a pipe that nobody writes to: its end tells that no worker is left */
+    struct pollfd *ends; /* of each worker a pipe that nobody writes to: its end tells that the worker is gone */
     size_t *crashed; /* runs that killed their workers, and of what they died */
     int *deaths;
     size_t n_crashed;
+    bool is_stopping;
 };
 
 static int fail_nomem(struct diag *diag)
@@ -119,8 +121,8 @@ static int do_run(const struct work *work, const struct study_run *run, struct r
     return record_failure(work, run, results, &why, diag);
 }
 
-int workers_do(const struct work *work, const struct task *task, struct results *results, bool *failed,
-               struct diag *diag)
+static int do_task(const struct work *work, const struct task *task, struct results *results, bool *failed,
+                   struct diag *diag)
 {
     struct arena arena;
     struct study_run run;
@@ -141,9 +143,10 @@ static int work_on(const struct work *work, struct common *common, struct place 
         size_t i = atomic_fetch_add(&common->next, 1);
         if (i >= work->n_tasks) return 0;
         atomic_store(&place->current, i + 1);
-        code = workers_do(work, &work->tasks[i], results, &failed, &place->diag);
+        code = do_task(work, &work->tasks[i], results, &failed, &place->diag);
         if (code == 0) atomic_fetch_add(failed ? &common->n_failed : &common->n_done, 1);
         atomic_store(&place->current, 0);
+        if (code == 0 && work->runner->apart) return 0;
     }
     return code != 0 ? code : SIM_E_INTERRUPTED;
 }
@@ -153,13 +156,13 @@ static void live(struct crew *crew, size_t i)
 {
     struct place *place = &crew->common->places[i];
     struct results *results;
-    close(crew->alive[0]);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != crew->parent) _exit(0);
     diag_init(&place->diag);
-    int code = shards_open_results(crew->work->shards, crew->work->study, i, &results, &place->diag);
+    const struct work *work = crew->work;
+    int code = shards_open_results(work->shards, work->study, work->first_shard + i, &results, &place->diag);
     if (code == 0) {
-        code = work_on(crew->work, crew->common, place, results);
+        code = work_on(work, crew->common, place, results);
         results_close(results);
     }
     place->code = code;
@@ -169,33 +172,47 @@ static void live(struct crew *crew, size_t i)
 static int start_worker(struct crew *crew, size_t i, struct diag *diag)
 {
     struct place *place = &crew->common->places[i];
+    int alive[2];
     atomic_store(&place->current, 0);
     place->code = 0;
-    pid_t process = fork();
+    place->process = 0;
+    pid_t process = pipe2(alive, O_CLOEXEC) == 0 ? fork() : -1;
     if (process == 0) live(crew, i);
-    place->process = process > 0 ? process : 0;
-    if (process > 0) return 0;
-    return diag_error(diag, SIM_E_NOMEM, NULL, "take fewer with -j", "cannot start a worker: %s", strerror(errno));
+    if (process < 0)
+        return diag_error(diag, SIM_E_NOMEM, NULL, "take fewer with -j", "cannot start a worker: %s", strerror(errno));
+    close(alive[1]);
+    place->process = process;
+    crew->ends[i] = (struct pollfd){.fd = alive[0], .events = POLLIN};
+    return 0;
 }
 
 /* --- The parent --- */
 
-/* A worker has ended, in order or not. Returns the code of what stops the sweep. */
+static bool has_more(const struct crew *crew)
+{
+    bool stops = crew->is_stopping || is_interrupted(crew->work);
+    return !stops && atomic_load(&crew->common->next) < crew->work->n_tasks;
+}
+
+/* A worker has ended, in order or not: whoever ends in the middle of a run does not, whatever its status says. Returns the
+ * code of what stops the sweep. */
 static int take_end(struct crew *crew, size_t i, int status, struct diag *diag)
 {
     struct place *place = &crew->common->places[i];
     size_t current = atomic_load(&place->current);
     place->process = 0;
-    if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || place->code != 0)) {
+    close(crew->ends[i].fd);
+    crew->ends[i] = (struct pollfd){.fd = -1};
+    if (current == 0 && WIFEXITED(status) && (WEXITSTATUS(status) == 0 || place->code != 0)) {
         if (place->code != 0 && place->code != SIM_E_INTERRUPTED && diag->n_errors == 0) *diag = place->diag;
-        return place->code;
+        return place->code == 0 && has_more(crew) ? start_worker(crew, i, diag) : place->code;
     }
     if (is_interrupted(crew->work)) return SIM_E_INTERRUPTED;
     if (current == 0) return diag_error(diag, SIM_E_STORE, NULL, NULL, "a worker died before its first run");
     crew->crashed[crew->n_crashed] = current - 1;
     crew->deaths[crew->n_crashed++] = status;
     atomic_fetch_add(&crew->common->n_failed, 1);
-    return start_worker(crew, i, diag);
+    return has_more(crew) ? start_worker(crew, i, diag) : 0;
 }
 
 static void look(const struct crew *crew)
@@ -216,23 +233,21 @@ static void stop_workers(const struct crew *crew, int signal_number)
 /* Waits until all workers have ended. What stops one of them stops all. */
 static int supervise(struct crew *crew, struct diag *diag)
 {
-    struct pollfd end = {.fd = crew->alive[0], .events = POLLIN};
     int code = 0;
-    bool stopped = false;
     for (size_t n_left = crew->n_workers; n_left > 0;) {
-        poll(&end, 1, LOOK_MS);
+        poll(crew->ends, crew->n_workers, LOOK_MS);
         n_left = 0;
         for (size_t i = 0; i < crew->n_workers; i++) {
             struct place *place = &crew->common->places[i];
-            int status, end_code = 0;
-            if (place->process > 0 && waitpid(place->process, &status, (end.revents & POLLHUP) ? 0 : WNOHANG) > 0)
+            int status, end_code = 0, wait = crew->ends[i].revents & POLLHUP ? 0 : WNOHANG;
+            if (place->process > 0 && waitpid(place->process, &status, wait) > 0)
                 end_code = take_end(crew, i, status, diag);
             if (end_code != 0 && (code == 0 || code == SIM_E_INTERRUPTED)) code = end_code;
             n_left += place->process > 0;
         }
-        if ((code != 0 || is_interrupted(crew->work)) && !stopped) {
+        if ((code != 0 || is_interrupted(crew->work)) && !crew->is_stopping) {
             stop_workers(crew, SIGTERM);
-            stopped = true;
+            crew->is_stopping = true;
         }
         look(crew);
     }
@@ -244,7 +259,7 @@ static void describe_death(int status, char *text, size_t text_bytes)
     if (WIFSIGNALED(status))
         snprintf(text, text_bytes, "the worker died of signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
     else
-        snprintf(text, text_bytes, "the worker ended with status %d", WEXITSTATUS(status));
+        snprintf(text, text_bytes, "the worker ended in the middle of the run, with status %d", WEXITSTATUS(status));
 }
 
 static int record_crash(const struct crew *crew, size_t i, const struct merge *merge, struct results *results,
@@ -271,8 +286,8 @@ static int record_crashes(const struct crew *crew, struct diag *diag)
     struct results *results;
     struct merge merge;
     if (crew->n_crashed == 0) return 0;
-    int code = shards_read(work->shards, work->study, &merge, diag);
-    if (code == 0) code = shards_open_results(work->shards, work->study, SHARD_OF_PARENT, &results, diag);
+    int code = shards_read_some(work->shards, work->study, work->first_shard, crew->n_workers, &merge, diag);
+    if (code == 0) code = shards_open_results(work->shards, work->study, work->failures_shard, &results, diag);
     if (code == 0) {
         for (size_t i = 0; code == 0 && i < crew->n_crashed; i++) code = record_crash(crew, i, &merge, results, diag);
         results_close(results);
@@ -284,8 +299,8 @@ static int record_crashes(const struct crew *crew, struct diag *diag)
 static int start_all(struct crew *crew, struct diag *diag)
 {
     int code = 0;
+    for (size_t i = 0; i < crew->n_workers; i++) crew->ends[i].fd = -1;
     for (size_t i = 0; code == 0 && i < crew->n_workers; i++) code = start_worker(crew, i, diag);
-    close(crew->alive[1]);
     return code;
 }
 
@@ -311,18 +326,50 @@ int workers_run(const struct work *work, struct diag *diag)
     if (crew.common == MAP_FAILED) return fail_nomem(diag);
     crew.crashed = mem_zalloc(work->n_tasks, sizeof *crew.crashed);
     crew.deaths = mem_zalloc(work->n_tasks, sizeof *crew.deaths);
-    int code = crew.crashed == NULL || crew.deaths == NULL || pipe(crew.alive) != 0 ? fail_nomem(diag) : 0;
+    crew.ends = mem_zalloc(crew.n_workers, sizeof *crew.ends);
+    int code = crew.crashed == NULL || crew.deaths == NULL || crew.ends == NULL ? fail_nomem(diag) : 0;
     if (code == 0) {
         code = start_all(&crew, diag);
         if (code != 0) stop_workers(&crew, SIGTERM);
         int end_code = supervise(&crew, diag);
         if (code == 0) code = end_code;
-        close(crew.alive[0]);
         int record_code = record_crashes(&crew, diag);
         if (code == 0) code = record_code;
     }
     mem_free(crew.crashed);
     mem_free(crew.deaths);
+    mem_free(crew.ends);
     munmap(crew.common, bytes);
+    return code;
+}
+
+/* --- One thing apart --- */
+
+struct apart {
+    int code;
+    bool has_ended;
+    struct diag diag;
+};
+
+int workers_apart(int (*act)(void *context, struct diag *diag), void *context, struct diag *diag)
+{
+    struct apart *apart = mmap(NULL, sizeof *apart, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (apart == MAP_FAILED) return fail_nomem(diag);
+    diag_init(&apart->diag);
+    pid_t process = fork();
+    if (process == 0) {
+        apart->code = act(context, &apart->diag);
+        apart->has_ended = true;
+        _exit(0);
+    }
+    while (process > 0 && waitpid(process, NULL, 0) < 0 && errno == EINTR) continue;
+    int code = apart->code;
+    if (process < 0)
+        code = fail_nomem(diag);
+    else if (!apart->has_ended)
+        code = diag_error(diag, SIM_E_POLICY, NULL, NULL, "a process died while it built a run's world");
+    else if (code != 0)
+        *diag = apart->diag;
+    munmap(apart, sizeof *apart);
     return code;
 }

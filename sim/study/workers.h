@@ -20,16 +20,17 @@ struct work {
     size_t n_tasks;
     const struct task *tasks;
     struct sweep_progress progress; /* before any of these runs */
+    size_t first_shard;    /* worker i writes shard first_shard + i */
+    size_t failures_shard; /* where the runs that killed their workers are written down */
 };
 
-/* Does all runs, on as many processes as the options say. A run that fails, or kills its worker, leaves a record of that.
+/* Does all runs, on as many processes as the options say; with runner->apart each run has a process of its own. A run that
+ * fails, or kills or ends its worker, leaves a record of that.
  * Returns 0, SIM_E_INTERRUPTED, SIM_E_STORE or SIM_E_NOMEM. */
 int workers_run(const struct work *work, struct diag *diag);
 
-/* One run, and the record of its failure if need be. Returns 0, SIM_E_INTERRUPTED, SIM_E_STORE or SIM_E_NOMEM; *failed
- * tells whether it failed. */
-int workers_do(const struct work *work, const struct task *task, struct results *results, bool *failed,
-               struct diag *diag);
+/* Does something in a process of its own. Returns what it returns, with its findings; SIM_E_POLICY when it did not. */
+int workers_apart(int (*act)(void *context, struct diag *diag), void *context, struct diag *diag);
 
 /* What the task's run is. Returns 0 or SIM_E_NOMEM. */
 int workers_describe(const struct study *study, const struct task *task, struct arena *arena, struct study_run *run);

@@ -35,7 +35,7 @@ sql "$T/all.db" 'select count(*) from request' 1440
 sql "$T/all.db" "select group_concat(key || '=' || value, ' '), seed from param join run on run_id = id where run_id = 7" \
     'services.chat.routing=round-robin services.chat.trace.arrival.rate=5/s|3'
 sql "$T/all.db" 'select name, length(hash), json_valid(definition) from study' 'small|32|1'
-no_file "$T/all.db.merging"
+equal "$(echo "$T"/all.db*)" "$T/all.db" 'the files that are left'
 [ ! -e "$T/all.db.shards" ] || complain 'shards are left'
 
 # A run alone is the same run; and the results repeat from the file.
@@ -75,6 +75,23 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12; do run 0 sweep "$T/study.json" -o "$T/many$
 run 0 merge "$T"/many*.db -o "$T/many.db"
 [ "$(content "$T/many.db")" = "$(content "$T/two.db")" ] || complain '12 shards give other rows'
 
+# What a user calls like a part of a merge is the user's.
+for part in merging part merged; do echo mine >"$T/kept.db.$part"; done
+run 0 merge "$T"/shard*.db -o "$T/kept.db"
+run 0 sweep "$T/study.json" -o "$T/kept2.db" --seeds 1 -q
+equal "$(cat "$T"/kept.db.merging "$T"/kept.db.part "$T"/kept.db.merged | sort -u)" mine 'files beside the output'
+equal "$(ls "$T" | grep -c '^kept')" 5 'files beside the output'
+
+# Two merges into one file at once: one of them has it, and all of it.
+"$ORRERY" merge "$T"/shard*.db -o "$T/both.db" 2>"$T/err1" &
+"$ORRERY" merge "$T"/shard*.db -o "$T/both.db" 2>"$T/err2"
+second=$?
+wait $!
+first=$?
+case $first/$second in 0/[23] | [23]/0) ;; *) complain "two merges end with $first and $second" ;; esac
+same_content "$T/both.db"
+equal "$(echo "$T"/both.db*)" "$T/both.db" 'the files that are left'
+
 # Doubles that differ are no doubles.
 sqlite3 "$T/shard1.db" "update run set result_hash = 'x' where id = 4" ".backup $T/forged.db"
 run 2 merge "$T/shard1.db" "$T/all.db" -o "$T/none.db"
@@ -108,11 +125,11 @@ run 0 sweep "$T/study.json" -o "$T/killed.db" -j 2 -q --resume
 same_content "$T/killed.db"
 
 # Without --resume a sweep that was begun is not touched; with it nothing else is taken in.
-begin() { # leaves shards with some runs: the merge fails, since the name is taken by a directory
+begin() { # leaves shards with all runs: they cannot be merged, since the name is taken by a directory
     rm -rf "$T/begun.db" "$T/begun.db.shards"
-    mkdir "$T/begun.db.merging"
+    mkdir -p "$T/begun.db.shards/merged"
     run 3 sweep "$T/study.json" -o "$T/begun.db" -j 1 -q
-    rmdir "$T/begun.db.merging"
+    rmdir "$T/begun.db.shards/merged"
 }
 begin
 run 2 sweep "$T/study.json" -o "$T/begun.db"

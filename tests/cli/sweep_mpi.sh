@@ -26,11 +26,12 @@ cat >"$T/search.json" <<'END'
              "where": [{"metric": "request.ttft_s.p99", "at_most": "0.3s"}]} }
 END
 content() { sqlite3 "$1" .dump | grep -v '^INSERT INTO run_cost'; }
-mpi() { # RANKS WANTED_STATUS ARGUMENTS...
+mpi() { # RANKS (0: without mpirun) WANTED_STATUS ARGUMENTS...
     n=$1 want=$2
     shift 2
     last="mpirun -n $n orrery $*"
-    mpirun --oversubscribe -n "$n" "$with_mpi" "$@" >"$T/out" 2>"$T/err" </dev/null
+    [ $n = 0 ] && set -- "$with_mpi" "$@" || set -- mpirun --oversubscribe -n "$n" "$with_mpi" "$@"
+    "$@" >"$T/out" 2>"$T/err" </dev/null
     status=$?
     [ $status = "$want" ] || { complain "exit status $status, expected $want"; head -5 "$T/err"; }
 }
@@ -59,6 +60,50 @@ wait $pid 2>/dev/null
 sleep 0.5
 mpi 2 0 sweep "$T/study.json" -o "$T/killed.db" -q --resume
 content "$T/killed.db" | cmp -s - "$(content "$T/study.db" >"$T/alone" && echo "$T/alone")" || complain 'resumed, other rows'
+
+# A run that crashes, or ends its process, costs that run and no rank.
+for way in 'kill(getpid(), SIGSEGV)' 'exit(0)'; do
+    cat >"$T/bad.c" <<END
+#include "sim/world/policy.h"
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+static int n_calls;
+static int route(void *state, const struct fleet_view *view, const struct request_view *request)
+{
+    (void)state, (void)request;
+    if (view->n_replicas == 2 && ++n_calls == 20 && getenv("MISBEHAVE") != NULL) $way;
+    return 0;
+}
+static const struct router bad = {.policy = {.abi = POLICY_ABI, .size = sizeof(struct router), .family = POLICY_ROUTING,
+    .name = "bad", .summary = "one that misbehaves", .source = "a test"}, .route = route};
+ORRERY_PLUGIN(&bad.policy)
+END
+    last='cc bad.c'
+    ${CC:-cc} -std=c17 -D_GNU_SOURCE -fPIC -shared -I. -o "$T/bad.so" "$T/bad.c" || complain 'it does not compile'
+    echo '{ "scenario": "base.json", "set": {"services.chat.routing": "bad"}, "seeds": 3,
+            "axes": [{"key": "services.chat.replicas", "values": [1, 2, 3]}] }' >"$T/bad.json"
+    rm -f "$T"/bad*.db
+    with_plugin() { # RANKS WANTED_STATUS OUTPUT OPTIONS...
+        mpi $1 $2 sweep "$T/bad.json" --plugin "$T/bad.so" -o "$T/$3.db" $4 -j 2
+    }
+    export MISBEHAVE=1
+    with_plugin 0 70 bad1
+    cp "$T/err" "$T/alone"
+    with_plugin 3 70 bad3
+    err '9 runs, 3 failed'
+    err 'run 4 (services.chat.replicas=2, seed 1) failed: the worker'
+    equal "$(grep failed: "$T/err")" "$(grep failed: "$T/alone")" 'what ranks say of the failures'
+    content "$T/bad1.db" >"$T/alone"
+    content "$T/bad3.db" | cmp -s - "$T/alone" || complain 'with failures 3 ranks give other rows'
+    unset MISBEHAVE
+    with_plugin 3 0 bad3 --resume
+    err '9 runs, 6 of them found, in'
+    with_plugin 0 0 good
+    content "$T/good.db" >"$T/alone"
+    content "$T/bad3.db" | cmp -s - "$T/alone" || complain 'mended by 3 ranks, other rows'
+    rm "$T/good.db"
+done
 
 # Findings come once, from rank 0.
 mpi 2 2 sweep "$T/study.json" -o "$T/study.db"
