@@ -1,6 +1,7 @@
 #include "analysis/report/cdf.h"
 
 #include "analysis/query.h"
+#include "analysis/report/words.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -14,6 +15,7 @@ int cdf_open(const struct report_source *source, struct cdf *figure, const char 
     memset(figure, 0, sizeof *figure);
     figure->source = source;
     figure->title = title;
+    figure->unit = unit;
     figure->axis = unit[0] != 0 ? arena_printf(source->arena, "%s (%s)", title, unit) : title;
     return figure->axis != NULL ? 0 : SIM_E_NOMEM;
 }
@@ -71,10 +73,67 @@ static size_t first_shown(const struct curve *curve, bool is_log)
     return i;
 }
 
+/* The share of values that a logarithmic axis leaves out on its left. */
+static double share_before(const struct curve *curve, size_t first)
+{
+    if (curve->x[first] <= curve->x[curve->n - 1] * 1e-6) return curve->y[first];
+    return first > 0 ? curve->y[first - 1] : 0.0;
+}
+
+/* "Not shown on this axis: of a 21 % and of b 4 %, which are 0 or nearly so." Returns `note` when there is nothing to add. */
+static const char *note_zeros(const struct cdf *figure, const char *note)
+{
+    struct arena *arena = figure->source->arena;
+    const char *zeros = NULL, *result = note;
+    for (size_t i = 0; i < figure->n_curves; i++) {
+        char share[WORDS_CHARS];
+        const struct curve *curve = &figure->curves[i];
+        const double before = share_before(curve, first_shown(curve, true));
+        if (!(before > 0.0)) continue;
+        words_percent(before, share);
+        if (figure->n_curves == 1)
+            zeros = arena_strdup(arena, share);
+        else
+            zeros = arena_printf(arena, "%s%sof %s %s", zeros != NULL ? zeros : "", zeros != NULL ? ", " : "",
+                                 figure->names[i], share);
+    }
+    if (zeros != NULL)
+        result = arena_printf(arena, "%s%sLeft of this axis, 0 or nearly so: %s.", note != NULL ? note : "",
+                              note != NULL ? " " : "", zeros);
+    return result;
+}
+
+/* Whether all values are one, of which a curve shows nothing. */
+static bool is_flat(const struct cdf *figure)
+{
+    for (size_t i = 0; i < figure->n_curves; i++)
+        if (figure->curves[i].n != 1 || figure->curves[i].x[0] != figure->curves[0].x[0]) return false;
+    return true;
+}
+
+/* A histogram knows its values to 0.1 %. */
+static void say_flat(const struct cdf *figure, struct text *html)
+{
+    char words[WORDS_CHARS];
+    const double value = figure->curves[0].x[0];
+    text_add(html, "<figure><p class=\"note\"><strong>");
+    page_escape(html, figure->title);
+    text_add(html, value == 0.0 ? "</strong>: all values are " : "</strong>: all values are within 0.1 % of ");
+    page_escape(html, words_value(value, figure->unit, words));
+    text_add(html, ".</p>");
+    page_sql(html, figure->queries, figure->n_queries);
+    text_add(html, "</figure>\n");
+}
+
 void cdf_draw(const struct cdf *figure, const char *note, struct text *html)
 {
     if (figure->n_curves == 0) return;
+    if (is_flat(figure)) {
+        say_flat(figure, html);
+        return;
+    }
     const bool is_log = spans_decades(figure);
+    if (is_log) note = note_zeros(figure, note);
     struct plot_series series[CDF_MAX_CURVES];
     memset(series, 0, sizeof series);
     for (size_t i = 0; i < figure->n_curves; i++) {

@@ -10,7 +10,7 @@ enum { CDF_MAX_CURVES = 8, CDF_MAX_QUERIES = 2 };
 
 struct cdf {
     const struct report_source *source;
-    const char *title, *axis;
+    const char *title, *axis, *unit;
     size_t n_curves, n_queries;
     struct curve curves[CDF_MAX_CURVES];
     const char *names[CDF_MAX_CURVES];
@@ -25,7 +25,7 @@ int cdf_add_kept(struct cdf *figure, const char *name, const char *curve_name);
 int cdf_add_histogram(struct cdf *figure, const struct histogram *histogram, const char *name);
 void cdf_add_query(struct cdf *figure, const struct page_query *query);
 
-/* Nothing is drawn of a distribution without curves. */
+/* Nothing is drawn of a distribution without curves; of one whose values are all the same a sentence says so. */
 void cdf_draw(const struct cdf *figure, const char *note, struct text *html);
 
 #endif

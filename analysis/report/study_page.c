@@ -279,10 +279,13 @@ static int add_provenance(const struct report_source *source, const struct study
 {
     static const char *const terms[] = {"version", "commit", "platform", "policies", "oracle knowledge"};
     struct query_answer answer;
-    const struct page_query query = {.sql = "SELECT group_concat(DISTINCT version), group_concat(DISTINCT git_commit),\n"
-                                            "       group_concat(DISTINCT platform), group_concat(DISTINCT policies),\n"
-                                            "       group_concat(DISTINCT nullif(oracle, ''))\nFROM run",
-                                     .n_rows = 1};
+    const struct page_query query = {
+        .sql = "SELECT (SELECT group_concat(x, '; ') FROM (SELECT DISTINCT version AS x FROM run)),\n"
+               "       (SELECT group_concat(x, '; ') FROM (SELECT DISTINCT git_commit AS x FROM run)),\n"
+               "       (SELECT group_concat(x, '; ') FROM (SELECT DISTINCT platform AS x FROM run)),\n"
+               "       (SELECT group_concat(x, '; ') FROM (SELECT DISTINCT policies AS x FROM run)),\n"
+               "       (SELECT group_concat(x, '; ') FROM (SELECT DISTINCT nullif(oracle, '') AS x FROM run))",
+        .n_rows = 1};
     int code = query_run(source->database, query.sql, NULL, 0, "read runs", source->arena, &answer, source->diag);
     if (code != 0) return code;
     page_section(html, "provenance", "Provenance");

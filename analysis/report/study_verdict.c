@@ -70,10 +70,10 @@ static double value_under(const struct study *study, size_t point, size_t metric
     return (double)NAN;
 }
 
-/* Whether two points differ by more than their seeds make of it: the 95 % t-interval of the differences under equal seeds
- * leaves out zero. */
+/* Whether two points differ by more than their seeds make of it: the t-interval of the differences under equal seeds leaves
+ * out zero. */
 static bool are_apart(const struct study *study, size_t metric, const struct study_point *p,
-                      const struct study_point *q)
+                      const struct study_point *q, double level)
 {
     enum { MAX_PAIRS = 64 };
     double differences[MAX_PAIRS];
@@ -84,33 +84,59 @@ static bool are_apart(const struct study *study, size_t metric, const struct stu
         const double other = value_under(study, (size_t)(q - study->points), metric, run->seed);
         if (!isnan(other) && !isnan(run->values[metric])) differences[n++] = run->values[metric] - other;
     }
-    const struct interval interval = stats_mean_interval(differences, n, 0.95);
+    const struct interval interval = stats_mean_interval(differences, n, level);
     return interval.low > 0.0 || interval.high < 0.0; /* never with the NANs of a single seed */
+}
+
+/* Whether a point takes part in the contest that `first` starts. */
+static bool takes_part(const struct study *study, size_t axis, size_t metric, const struct study_point *first,
+                       const struct study_point *point)
+{
+    return study_same(study, first, point, ~(1U << axis)) && !isnan(point->metrics[metric].mean);
+}
+
+/* The level of one interval when those of all pairs of all contests are to hold together with 95 %: whichever is picked as
+ * the best by the same runs, it is among them (Bonferroni). */
+static double pair_level(const struct study *study, size_t axis)
+{
+    const double n = (double)study->axes[axis].n;
+    return 1.0 - 0.05 / (0.5 * n * (n - 1.0) * fmax(1.0, (double)study->n_points / n));
+}
+
+static bool is_clear(const struct study *study, size_t axis, size_t metric, const struct study_point *best)
+{
+    const double level = pair_level(study, axis);
+    for (size_t p = 0; p < study->n_points; p++) {
+        const struct study_point *point = &study->points[p];
+        if (point != best && takes_part(study, axis, metric, best, point) &&
+            !are_apart(study, metric, best, point, level))
+            return false;
+    }
+    return true;
 }
 
 /* The points that differ from `first` on one axis only. Counts the contest between them when it is complete. */
 static void hold_contest(const struct study *study, size_t axis, size_t metric, const struct study_point *first,
                          struct contest *contest)
 {
-    size_t n = 0;
+    size_t n = 0, n_best = 0;
     const struct study_metric *of = &study->metrics[metric];
-    const struct study_point *best = NULL, *second = NULL;
+    const struct study_point *best = NULL;
     for (size_t p = 0; p < study->n_points; p++) {
         const struct study_point *point = &study->points[p];
-        if (!study_same(study, first, point, ~(1U << axis)) || isnan(point->metrics[metric].mean)) continue;
+        if (!takes_part(study, axis, metric, first, point)) continue;
         n++;
         if (best == NULL || study_is_better(of, point->metrics[metric].mean, best->metrics[metric].mean)) {
-            second = best;
             best = point;
-        } else if (second == NULL || study_is_better(of, point->metrics[metric].mean, second->metrics[metric].mean)) {
-            second = point;
+            n_best = 0;
         }
+        n_best += point->metrics[metric].mean == best->metrics[metric].mean;
     }
-    if (n < study->axes[axis].n || second == NULL) return;
+    if (n < study->axes[axis].n || n < 2) return;
     contest->n++;
-    if (best->metrics[metric].mean == second->metrics[metric].mean) return;
+    if (n_best > 1) return;
     contest->wins[best->levels[axis]].n++;
-    contest->wins[best->levels[axis]].n_clear += are_apart(study, metric, best, second);
+    contest->wins[best->levels[axis]].n_clear += is_clear(study, axis, metric, best);
 }
 
 /* The first point of each combination of the other axes starts its contest. */
@@ -167,7 +193,10 @@ static int say_winners(const struct study *study, size_t a, struct arena *arena,
     }
     if (!is_first && !has_seeds(study)) text_add(text, ". With one seed each, nothing tells this from chance");
     if (!is_first && has_seeds(study))
-        text_add(text, " (clearly: the 95 % t-interval of the differences under equal seeds leaves out zero)");
+        text_add(
+            text,
+            " (clearly: the t-intervals of its differences to all others under equal seeds leave out zero, at 95 % for all "
+            "of these comparisons together, by Bonferroni)");
     if (!is_first) text_add(text, ". ");
     return 0;
 }
