@@ -283,11 +283,21 @@ static int run_study(struct cli *cli, const struct sweep_verb_options *options, 
     return 0;
 }
 
+/* A bare name that is no file here is one of the studies that come with the program. NULL when out of memory. */
+static const char *find_study(const char *name, struct arena *arena)
+{
+    if (strpbrk(name, "/.") != NULL || paths_is_file(name)) return name;
+    const char *data = paths_data(arena);
+    const char *path = data != NULL ? arena_printf(arena, "%s/configs/studies/%s.json", data, name) : NULL;
+    return path != NULL && !paths_is_file(path) ? name : path;
+}
+
 static int sweep_verb(struct cli *cli, const struct cli_call *call)
 {
     struct arena arena;
     arena_init(&arena);
-    int code = run_study(cli, call->options, call->arguments[0], &arena);
+    const char *path = find_study(call->arguments[0], &arena);
+    int code = path != NULL ? run_study(cli, call->options, path, &arena) : SIM_E_NOMEM;
     arena_fini(&arena);
     return code;
 }
@@ -296,8 +306,8 @@ const struct verb verb_sweep = {
     .name = "sweep",
     .summary = "run a study: a scenario at every point of its axes, on all cores",
     .usage = "STUDY [-o results.db] [options]",
-    .notes = "STUDY is a JSON file that names a scenario, axes and seeds. What is finished is kept in DB.shards until all of it\n"
-             "is; DB appears when it is complete.\n",
+    .notes = "STUDY is a JSON file that names a scenario, axes and seeds, or the name of one in configs/studies. What is finished\n"
+             "is kept in DB.shards until all of it is; DB appears when it is complete.\n",
     .options = sweep_options,
     .options_bytes = sizeof(struct sweep_verb_options),
     .min_arguments = 1,

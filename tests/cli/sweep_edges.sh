@@ -104,4 +104,10 @@ peaks=$(sqlite3 "$T/sizes.db" "select group_concat(peak_rss_bytes / 1048576, ' '
 [ -n "$peaks" ] || echo 'this system does not tell the memory of a run'
 [ -z "$peaks" ] || [ "${peaks#* }" -lt "${peaks% *}" ] || complain "the peaks of a large and a small run are $peaks MiB"
 sql "$T/first.db" "select count(*), count(peak_rss_bytes) from run_cost where run_id <= 2" '2|0'
+
+# A bare name is a study that comes with the program, but for a file of that name.
+run 0 sweep routing --dry-run
+out 'least-outstanding'
+run 3 sweep no-such-study --dry-run
+err 'no-such-study: error: cannot read the file'
 finish
