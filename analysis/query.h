@@ -3,7 +3,7 @@
 #define ORRERY_ANALYSIS_QUERY_H
 
 #include "sim/core/mem.h"
-#include "sim/store/database.h"
+#include "sim/core/database.h"
 
 #include <stddef.h>
 #include <stdint.h>

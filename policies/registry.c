@@ -23,17 +23,22 @@ const struct policy *policy_find(enum policy_family family, const char *name)
     return NULL;
 }
 
+struct config_alternative policy_as_alternative(const struct policy *policy)
+{
+    return (struct config_alternative){.name = policy->name,
+                                       .summary = policy->summary,
+                                       .fields = policy->params,
+                                       .params_bytes = policy->params_bytes,
+                                       .entry = policy};
+}
+
 bool policy_alternative(const void *context, const char *family, size_t index, struct config_alternative *out)
 {
     (void)context;
     for (size_t i = 0; policies[i] != NULL; i++) {
         const struct policy *policy = policies[i];
         if (strcmp(policy_family_name(policy->family), family) != 0 || index-- > 0) continue;
-        *out = (struct config_alternative){.name = policy->name,
-                                           .summary = policy->summary,
-                                           .fields = policy->params,
-                                           .params_bytes = policy->params_bytes,
-                                           .entry = policy};
+        *out = policy_as_alternative(policy);
         return true;
     }
     return false;

@@ -26,11 +26,11 @@ static int read_params(const struct database *database, struct arena *arena, str
     int code = query_run(database, "SELECT run_id, key, value FROM param ORDER BY run_id, key", NULL, 0,
                          "read parameters", arena, &answer, diag);
     if (code != 0 || answer.n_rows == 0) return code;
-    struct run_param *params = arena_alloc(arena, answer.n_rows * sizeof *params);
+    struct compare_param *params = arena_alloc(arena, answer.n_rows * sizeof *params);
     if (params == NULL) return SIM_E_NOMEM;
     for (size_t row = 0, run = 0; row < answer.n_rows; row++) {
         const int64_t id = (int64_t)number_at(&answer, "run_id", row);
-        params[row] = (struct run_param){text_at(&answer, "key", row), text_at(&answer, "value", row)};
+        params[row] = (struct compare_param){text_at(&answer, "key", row), text_at(&answer, "value", row)};
         while (run < all->n && all->runs[run].id < id) run++;
         if (run == all->n || all->runs[run].id != id) continue;
         if (all->runs[run].n_params++ == 0) all->runs[run].params = &params[row];

@@ -3,19 +3,23 @@
 #define ORRERY_ANALYSIS_COMPARE_RUNS_H
 
 #include "sim/core/mem.h"
-#include "sim/store/database.h"
-#include "sim/store/results.h"
+#include "sim/core/database.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* What the study varied, as in --set. */
+struct compare_param {
+    const char *key, *value;
+};
 
 struct compare_run {
     const struct database *database;
     int64_t id, seed;
     const char *name, *policies, *trace_hash, *scenario_hash, *status, *result_hash, *warmup; /* NULLs are empty texts */
     size_t n_params;
-    struct run_param *params; /* in order of their keys */
+    struct compare_param *params; /* in order of their keys */
     const char *point;        /* runs_set_points */
 };
 

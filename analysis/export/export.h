@@ -5,7 +5,7 @@
 
 #include "sim/core/mem.h"
 #include "sim/core/text.h"
-#include "sim/store/database.h"
+#include "sim/core/database.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #define ORRERY_ANALYSIS_FIGURE_DATA_H
 
 #include "analysis/figure/figure.h"
-#include "sim/store/database.h"
+#include "sim/core/database.h"
 
 /* In order of rising x. */
 struct data_curve {

@@ -23,7 +23,7 @@ static void add_field(struct text *lines, const char *field, char end)
     text_add_bytes(lines, &end, 1);
 }
 
-void decision_log_add(struct text *lines, const char *scenario, const struct decision_row *row)
+void decision_log_add(struct text *lines, const char *scenario, const struct decision_made *row)
 {
     add_field(lines, scenario, ',');
     text_json_number(lines, row->t_s);

@@ -4,12 +4,19 @@
 #define ORRERY_ANALYSIS_GATE_DECISION_LOG_H
 
 #include "analysis/gate/baseline.h"
-#include "sim/store/results.h"
+
+/* A decision as it was made; `service` is empty for jobs. Texts are borrowed for the call. */
+struct decision_made {
+    double t_s;
+    const char *service, *policy, *action;
+    int64_t subject;
+    const char *reason;
+};
 
 extern const char decision_log_header[];
 
 /* Adds one line. Control characters become blanks, so that a row is a line. */
-void decision_log_add(struct text *lines, const char *scenario, const struct decision_row *row);
+void decision_log_add(struct text *lines, const char *scenario, const struct decision_made *row);
 
 /* The first n lines from `chars` on; fewer when there are fewer. */
 struct decision_lines decision_log_take(const char *chars, size_t n_chars, size_t n);

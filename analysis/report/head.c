@@ -36,7 +36,7 @@ static void add_warning(const char *code, const char *text, double count, bool g
     text_add(html, "</li>\n");
 }
 
-static void add_own_warnings(const struct verdict_facts *facts, const struct run_record *run, struct text *html)
+static void add_own_warnings(const struct verdict_facts *facts, const struct report_run *run, struct text *html)
 {
     if (strcmp(run->status, "done") != 0)
         add_warning("incomplete", "the run did not come to its end; its numbers are those of a part of it", 1, true,
@@ -136,7 +136,7 @@ static void add_contents(const struct head *head, struct text *html)
 
 static void add_title(const struct head *head, struct text *html)
 {
-    const struct run_record *run = &head->source->run;
+    const struct report_run *run = &head->source->run;
     char end[WORDS_CHARS];
     page_open(html, run->name);
     text_add(html, "<header>\n<p class=\"kind\">Orrery report</p>\n<h1>");

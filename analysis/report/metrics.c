@@ -144,7 +144,7 @@ struct table_state {
 };
 
 static void add_distribution(struct table_state *state, const struct report_metric *metric,
-                             const struct metric_row *row)
+                             const struct report_value *row)
 {
     const size_t n = base_bytes(row->name);
     char base[160];
@@ -159,7 +159,7 @@ static void add_distribution(struct table_state *state, const struct report_metr
     add_row_end(metric, true, state->html);
 }
 
-static void add_metric(struct table_state *state, const struct report_metric *metric, const struct metric_row *row)
+static void add_metric(struct table_state *state, const struct report_metric *metric, const struct report_value *row)
 {
     if (is_distribution(state->source, row->name) != state->distributions) return;
     if (state->distributions) {
@@ -176,7 +176,7 @@ static void add_metric(struct table_state *state, const struct report_metric *me
 /* In the order of the dictionary; those that it does not have come last. */
 static void add_rows(struct table_state *state)
 {
-    const struct metric_list *metrics = &state->source->metrics;
+    const struct report_values *metrics = &state->source->metrics;
     const struct report_options *options = state->source->options;
     for (size_t i = 0; i < options->n_dictionary; i++)
         for (size_t k = 0; k < metrics->n; k++)

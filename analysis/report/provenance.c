@@ -18,7 +18,7 @@ void provenance_term(const char *term, const char *value, struct text *html)
 
 static void add_terms(const struct report_source *source, struct text *html)
 {
-    const struct run_record *run = &source->run;
+    const struct report_run *run = &source->run;
     char words[WORDS_CHARS], seed[32];
     snprintf(seed, sizeof seed, "%" PRId64, run->seed);
     text_add(html, "<dl>\n");

@@ -41,9 +41,9 @@ static int read_warmup(struct report_source *source)
 static int add_run(struct report_source *source, size_t n_runs, struct text *html)
 {
     const struct report_options *options = source->options;
-    int code = results_read_run(options->path, options->run_id, source->arena, &source->run, source->diag);
+    int code = report_read_run(source->database, options->run_id, source->arena, &source->run, source->diag);
     if (code == 0)
-        code = results_read_metrics(options->path, source->run.id, source->arena, &source->metrics, source->diag);
+        code = report_read_values(source->database, source->run.id, source->arena, &source->metrics, source->diag);
     if (code == 0) code = read_warmup(source);
     source->end_s = source_metric(source, "sim.end_s");
     return code == 0 ? run_page(source, n_runs, html) : code;

@@ -3,8 +3,8 @@
 #define ORRERY_ANALYSIS_REPORT_SOURCE_H
 
 #include "sim/core/mem.h"
-#include "sim/store/database.h"
-#include "sim/store/readback.h"
+#include "sim/core/database.h"
+#include "analysis/report/run.h"
 #include "analysis/report/report.h"
 
 struct report_source {
@@ -12,8 +12,8 @@ struct report_source {
     struct arena *arena;
     struct diag *diag;
     const struct report_options *options;
-    struct run_record run;
-    struct metric_list metrics;
+    struct report_run run;
+    struct report_values metrics;
     double end_s, warmup_s; /* NAN: unknown; 0 when there is none */
 };
 

@@ -41,7 +41,8 @@ static int catch_metric(void *context, const struct metric_row *row)
 static int catch_decision(void *context, const struct decision_row *row)
 {
     struct catching *catching = context;
-    decision_log_add(&catching->decisions, catching->name, row);
+    const struct decision_made made = {row->t_s, row->service, row->policy, row->action, row->subject, row->reason};
+    decision_log_add(&catching->decisions, catching->name, &made);
     catching->n_decisions++;
     return catching->decisions.failed ? SIM_E_NOMEM : 0;
 }

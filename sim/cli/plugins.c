@@ -223,11 +223,7 @@ bool plugins_alternative(const struct plugins *plugins, const char *family, size
         for (size_t k = 0; k < plugins->items[i].policies.n; k++) {
             const struct policy *policy = plugins->items[i].policies.policies[k];
             if (strcmp(policy_family_name(policy->family), family) != 0 || index-- > 0) continue;
-            *out = (struct config_alternative){.name = policy->name,
-                                               .summary = policy->summary,
-                                               .fields = policy->params,
-                                               .params_bytes = policy->params_bytes,
-                                               .entry = policy};
+            *out = policy_as_alternative(policy);
             return true;
         }
     }

@@ -1,6 +1,6 @@
 #include "sim/store/readback.h"
 
-#include "sim/store/database.h"
+#include "sim/core/database.h"
 #include "sim/store/digest.h"
 
 #include <inttypes.h>

@@ -5,9 +5,6 @@
 
 #include <stddef.h>
 
-/* PRAGMA application_id ("Orry") and user_version of the files we write. The version changes with the tables. */
-enum { SCHEMA_APPLICATION_ID = 0x4f727279, SCHEMA_VERSION = 2 };
-
 /* In the order in which the result hash combines them. */
 enum table_id {
     TABLE_METRIC,

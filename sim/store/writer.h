@@ -5,7 +5,7 @@
 #ifndef ORRERY_STORE_WRITER_H
 #define ORRERY_STORE_WRITER_H
 
-#include "sim/store/database.h"
+#include "sim/core/database.h"
 #include "sim/store/digest.h"
 #include "sim/store/feed.h"
 #include "sim/store/ring.h"

@@ -394,7 +394,7 @@ int merge_write(const struct merge *merge, const struct study *study, const stru
     const char *path = target->part;
     arena_init(&arena);
     int code = path == NULL ? find_name(target, &arena, &path, diag) : 0;
-    if (code == 0) code = database_open_write(&database, path, 0, diag);
+    if (code == 0) code = database_open_write(&database, path, schema_create_sql, 0, diag);
     if (code == 0) {
         code = write_all(merge, study, &database, diag);
         database_close(&database, code != 0);

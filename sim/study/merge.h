@@ -3,7 +3,7 @@
 #ifndef ORRERY_STUDY_MERGE_H
 #define ORRERY_STUDY_MERGE_H
 
-#include "sim/store/database.h"
+#include "sim/core/database.h"
 #include "sim/study/study.h"
 
 #include <stdbool.h>

@@ -89,6 +89,16 @@ skip() {
     exit 77
 }
 
+# The scenario that tests of studies vary: 60 requests for two replicas.
+studied() {
+    cat <<'END'
+{ "cluster": {"gpu": "a100-80-sxm", "nodes": 1},
+  "services": {"chat": {"llm": "llama-2-7b", "replicas": 2,
+                        "trace": {"format": "generate", "count": 60,
+                                  "arrival": {"process": "poisson", "rate": "4/s"}}}} }
+END
+}
+
 finish() {
     [ $failures = 0 ] && exit 0
     exit 1

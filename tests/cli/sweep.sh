@@ -3,12 +3,7 @@
 # nothing is lost.
 . tests/cli/lib.sh
 
-cat >"$T/base.json" <<'END'
-{ "cluster": {"gpu": "a100-80-sxm", "nodes": 1},
-  "services": {"chat": {"llm": "llama-2-7b", "replicas": 2,
-                        "trace": {"format": "generate", "count": 60,
-                                  "arrival": {"process": "poisson", "rate": "4/s"}}}} }
-END
+studied >"$T/base.json"
 cat >"$T/study.json" <<'END'
 { "name": "small", "scenario": "base.json",
   "axes": [ {"key": "services.chat.routing", "values": ["round-robin", "least-outstanding"]},

@@ -8,12 +8,7 @@ for with_mpi in "${BUILD:-build/release}-mpi/orrery" build/release-mpi/orrery no
 [ "$with_mpi" != none ] || skip 'there is no build with MPI: make MPI=1'
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
-cat >"$T/base.json" <<'END'
-{ "cluster": {"gpu": "a100-80-sxm", "nodes": 1},
-  "services": {"chat": {"llm": "llama-2-7b", "replicas": 2,
-                        "trace": {"format": "generate", "count": 60,
-                                  "arrival": {"process": "poisson", "rate": "4/s"}}}} }
-END
+studied >"$T/base.json"
 cat >"$T/study.json" <<'END'
 { "name": "ranks", "scenario": "base.json", "keep": "rows", "seeds": 10,
   "axes": [{"key": "services.chat.routing", "values": ["round-robin", "least-outstanding"]},

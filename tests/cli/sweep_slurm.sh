@@ -55,12 +55,7 @@ for i in $(seq 40); do
     sleep 0.5
 done
 
-cat >"$T/base.json" <<'END'
-{ "cluster": {"gpu": "a100-80-sxm", "nodes": 1},
-  "services": {"chat": {"llm": "llama-2-7b", "replicas": 2,
-                        "trace": {"format": "generate", "count": 60,
-                                  "arrival": {"process": "poisson", "rate": "4/s"}}}} }
-END
+studied >"$T/base.json"
 cat >"$T/study.json" <<'END'
 { "name": "array", "scenario": "base.json", "keep": "rows", "seeds": 5,
   "axes": [{"key": "services.chat.replicas", "values": [1, 2, 3, 4]}] }

@@ -24,7 +24,7 @@ check sim/store sim/core/ 'sim/world/sink\.h'
 check sim/study sim/core/ sim/world/ sim/store/
 check traces sim/core/ 'sim/world/source\.h'
 check policies 'sim/world/(policy|view|plan)\.h' models/ sim/core/
-check analysis sim/core/ 'sim/store/(database|readback|schema|results)\.h' 'sim/catalog/' models/
+check analysis sim/core/ 'sim/catalog/' models/
 
 list=$(mktemp)
 trap 'rm -f "$list"' EXIT

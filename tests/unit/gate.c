@@ -15,7 +15,7 @@
 static void add_decision_of(struct text *lines, const char *service, double t_s, const char *policy, int64_t subject,
                             const char *reason)
 {
-    struct decision_row row = {.t_s = t_s, .service = service, .policy = policy, .action = "admit",
+    struct decision_made row = {.t_s = t_s, .service = service, .policy = policy, .action = "admit",
                                .subject = subject, .reason = reason};
     decision_log_add(lines, "a scenario, \"quoted\"", &row);
 }

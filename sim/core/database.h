@@ -7,8 +7,8 @@
  *
  * Whoever writes keeps SQLite's lock from opening to closing, between transactions too, so nobody else writes to the
  * file meanwhile. A file is removed only under that lock, and whoever then gets the lock on it creates a new one. */
-#ifndef ORRERY_STORE_DATABASE_H
-#define ORRERY_STORE_DATABASE_H
+#ifndef ORRERY_CORE_DATABASE_H
+#define ORRERY_CORE_DATABASE_H
 
 #include "sim/core/err.h"
 
@@ -16,6 +16,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+/* PRAGMA application_id ("Orry") and user_version of the files we write. The version changes with the tables. */
+enum { DATABASE_APPLICATION_ID = 0x4f727279, DATABASE_VERSION = 2 };
 
 struct database {
     sqlite3 *handle;
@@ -28,10 +31,11 @@ struct database {
 };
 
 /* Opens an existing file for reading, or (create) an existing or new one for writing. In both cases it is a results
- * database of our schema version afterwards; a file opened for writing is locked: a transaction is open on it.
+ * database of our schema version afterwards (`create_sql` makes the tables of an empty one); a file opened for writing is locked: a transaction is open on it.
  * Returns 0, SIM_E_STORE or SIM_E_NOMEM; then nothing is open, and a file that was created is gone again, unless
  * another process writes to it. */
-int database_open_write(struct database *database, const char *path, int busy_ms, struct diag *diag);
+int database_open_write(struct database *database, const char *path, const char *create_sql, int busy_ms,
+                        struct diag *diag);
 int database_open_read(struct database *database, const char *path, struct diag *diag);
 
 /* Fails if the file has lost its name since it was opened, so that nobody would find what is written to it. Returns 0

@@ -1,7 +1,6 @@
-#include "sim/store/database.h"
+#include "sim/core/database.h"
 
 #include "sim/core/mem.h"
-#include "sim/store/schema.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -178,21 +177,21 @@ static int check_schema(const struct database *database, struct diag *diag)
     int code = database_integer(database, "PRAGMA application_id", &application, "open results", diag);
     if (code == 0) code = database_integer(database, "PRAGMA user_version", &version, "open results", diag);
     if (code != 0) return code;
-    if (application != SCHEMA_APPLICATION_ID)
+    if (application != DATABASE_APPLICATION_ID)
         return diag_error(diag, SIM_E_STORE, database->path, hint_for(database, SQLITE_NOTADB),
                           "not a results database: this file belongs to another program");
-    if (version != SCHEMA_VERSION)
+    if (version != DATABASE_VERSION)
         return diag_error(diag, SIM_E_STORE, database->path, hint_for(database, SQLITE_NOTADB),
-                          "results have schema version %" PRId64 ", expected %d", version, SCHEMA_VERSION);
+                          "results have schema version %" PRId64 ", expected %d", version, DATABASE_VERSION);
     return 0;
 }
 
-static int create_schema(const struct database *database, struct diag *diag)
+static int create_schema(const struct database *database, const char *create_sql, struct diag *diag)
 {
     char sql[128];
-    snprintf(sql, sizeof sql, "PRAGMA application_id = %d; PRAGMA user_version = %d", SCHEMA_APPLICATION_ID,
-             SCHEMA_VERSION);
-    int code = database_run(database, schema_create_sql, "create tables", diag);
+    snprintf(sql, sizeof sql, "PRAGMA application_id = %d; PRAGMA user_version = %d", DATABASE_APPLICATION_ID,
+             DATABASE_VERSION);
+    int code = database_run(database, create_sql, "create tables", diag);
     return code != 0 ? code : database_run(database, sql, "create tables", diag);
 }
 
@@ -224,13 +223,13 @@ int database_check_name(const struct database *database, const char *what, struc
 
 /* Makes an empty file a results database. A file that was created here but has tables was locked by another process
  * first, and is treated as one that existed before. */
-static int begin_write(struct database *database, struct diag *diag)
+static int begin_write(struct database *database, const char *create_sql, struct diag *diag)
 {
     int64_t n_tables = 0;
     int code = database_integer(database, "SELECT count(*) FROM sqlite_schema", &n_tables, "open results", diag);
     if (code != 0) return code;
     database->owned = database->created && n_tables == 0;
-    if (n_tables == 0) return create_schema(database, diag);
+    if (n_tables == 0) return create_schema(database, create_sql, diag);
     if (database->created) {
         database->created = false;
         code = database_run(database, "ROLLBACK; PRAGMA synchronous = FULL; BEGIN IMMEDIATE", "open results", diag);
@@ -281,7 +280,8 @@ static int copy_path(struct database *database, const char *path, bool reading, 
 }
 
 /* One attempt. *moved: the file was removed by the process that had it locked, and nothing is open. */
-static int open_once(struct database *database, const char *path, int busy_ms, bool *moved, struct diag *diag)
+static int open_once(struct database *database, const char *path, const char *create_sql, int busy_ms, bool *moved,
+                     struct diag *diag)
 {
     int code = copy_path(database, path, false, diag);
     if (code == 0) code = create_file(database, diag);
@@ -289,17 +289,18 @@ static int open_once(struct database *database, const char *path, int busy_ms, b
     int locked = code == 0 ? lock_database(database, busy_ms) : SQLITE_OK;
     *moved = code == 0 && has_moved(database);
     if (!*moved && locked != SQLITE_OK) code = database_error(database, "open results", diag);
-    if (!*moved && code == 0) code = begin_write(database, diag);
+    if (!*moved && code == 0) code = begin_write(database, create_sql, diag);
     if (*moved || code != 0) database_close(database, true);
     return code;
 }
 
-int database_open_write(struct database *database, const char *path, int busy_ms, struct diag *diag)
+int database_open_write(struct database *database, const char *path, const char *create_sql, int busy_ms,
+                        struct diag *diag)
 {
     bool moved = true;
     int code = 0;
     for (int i = 0; i < MAX_OPENINGS && moved && code == 0; i++)
-        code = open_once(database, path, busy_ms, &moved, diag);
+        code = open_once(database, path, create_sql, busy_ms, &moved, diag);
     if (code != 0 || !moved) return code;
     return diag_error(diag, SIM_E_STORE, path, "name another file with -o",
                       "cannot open results: other processes keep removing the file");
