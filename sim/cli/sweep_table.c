@@ -175,7 +175,7 @@ static int choose_metrics(struct results_view *view)
     view->n_metrics = study->n_show;
     view->metrics = study->n_show > 0 ? study->show : view->usual;
     for (size_t i = 0; study->n_show == 0 && code == 0 && i < N_USUAL; i++) {
-        double mean = NAN;
+        double mean = (double)NAN;
         for (size_t point = 0; code == 0 && isnan(mean) && point < view->n_rows; point++)
             code = find_mean(view, point, usual_metrics[i], &mean);
         if (!isnan(mean)) view->usual[view->n_metrics++] = usual_metrics[i];
@@ -202,7 +202,7 @@ static int print_points(struct results_view *view, FILE *out)
         add_key_cells(&table, study, point);
         table_number(&table, (double)count_seeds(view, point));
         for (size_t i = 0; code == 0 && i < count_shown(view); i++) {
-            double mean = NAN;
+            double mean = (double)NAN;
             code = find_mean(view, point, view->metrics[i], &mean);
             if (isnan(mean))
                 table_undefined(&table);
@@ -287,7 +287,7 @@ static int write_point(struct json_writer *json, const struct results_view *view
     json_write_number(json, "seeds", (double)count_seeds(view, point));
     json_write_open_row(json, "metrics", '{');
     for (size_t i = 0; code == 0 && i < view->n_metrics; i++) {
-        double mean = NAN;
+        double mean = (double)NAN;
         code = find_mean(view, point, view->metrics[i], &mean);
         json_write_number(json, view->metrics[i], mean);
     }

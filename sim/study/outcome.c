@@ -136,7 +136,7 @@ int outcome_mean(const struct merge *merge, const struct study *study, size_t po
     double sum = 0;
     int code = 0;
     for (size_t seed = 0; code == 0 && seed < study->n_seeds; seed++) {
-        double value = NAN;
+        double value = (double)NAN;
         const struct merge_run *run = merge_find(merge, outcome_run_id(study, point, 0, seed));
         if (run != NULL) code = merge_metric(merge, run, metric, &value, diag);
         sum += value;

@@ -160,7 +160,7 @@ static double good_end(const struct study_search *search)
 
 void search_start(const struct study_search *search, struct bisection *state)
 {
-    *state = (struct bisection){.good = NAN, .bad = NAN, .next = good_end(search)};
+    *state = (struct bisection){.good = (double)NAN, .bad = (double)NAN, .next = good_end(search)};
 }
 
 void search_advance(const struct study_search *search, struct bisection *state, bool holds)
