@@ -1,0 +1,216 @@
+/* The serving world against the naive simulator (naive_serving.c) in random small scenarios: the first token and the end
+ * of every request to the nanosecond, the replica it went to, its preemptions; and the same bytes when every boundary is
+ * visited. Costs are whole nanoseconds, so no time is rounded on either side. */
+#include "tests/harness.h"
+
+#include "sim/core/rng.h"
+#include "tests/bed.h"
+#include "tests/oracle/naive_serving.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_CONTEXT = 4096 }; /* of the LLM in the scenarios */
+
+/* --- Random scenarios --- */
+
+static int between(struct rng *rng, int low, int high)
+{
+    return low + (int)rng_below(rng, (uint64_t)(high - low + 1));
+}
+
+static bool one_in(struct rng *rng, int n)
+{
+    return rng_below(rng, (uint64_t)n) == 0;
+}
+
+static struct naive_terms random_terms(struct rng *rng)
+{
+    return (struct naive_terms){.fixed = between(rng, 1, 9000000), .token = between(rng, 0, 50000),
+                                .sequence = between(rng, 0, 20000), .context = between(rng, 0, 300),
+                                .pair = between(rng, 0, 9)};
+}
+
+/* Alone, in bursts, and two at the same time. */
+static void random_requests(struct naive_scenario *s, struct rng *rng)
+{
+    int64_t now_ns = 0;
+    double gap_ms = rng_uniform(rng) * 60;
+    bool burst = one_in(rng, 4);
+    int longest = between(rng, 1, 150);
+    s->n = between(rng, 1, 60);
+    for (int i = 0; i < s->n; i++) {
+        if (!burst && !one_in(rng, 5)) now_ns += (int64_t)(rng_exponential(rng, gap_ms) * 1e6);
+        s->requests[i] = (struct naive_request){.arrival_ns = now_ns, .prompt = between(rng, 1, longest),
+                                                .output = one_in(rng, 6) ? 1 : between(rng, 1, 60)};
+    }
+}
+
+static void random_scenario(struct naive_scenario *s, enum naive_kind kind, uint64_t seed)
+{
+    static const enum naive_routing routings[] = {NAIVE_ROUND_ROBIN, NAIVE_LEAST_OUTSTANDING};
+    struct rng rng;
+    rng_init(&rng, seed, (uint32_t)kind, "differential", 0);
+    memset(s, 0, sizeof *s);
+    s->kind = kind;
+    random_requests(s, &rng);
+    s->routing = routings[rng_below(&rng, sizeof routings / sizeof *routings)];
+    s->replicas = one_in(&rng, 2) ? 1 : between(&rng, 1, 4);
+    s->stages = 1;
+    s->block_tokens = one_in(&rng, 3) ? 1 : one_in(&rng, 3) ? between(&rng, 2, 32) : 16;
+    s->blocks = (one_in(&rng, 2) ? between(&rng, 100, 260) : between(&rng, 200, 2000)) / s->block_tokens + 2;
+    s->max_sequences = between(&rng, 1, 40);
+    s->max_tokens = between(&rng, 8, 400);
+    s->max_context = MAX_CONTEXT;
+    s->watermark_blocks = one_in(&rng, 2) ? 0 : (int64_t)rng_below(&rng, (uint64_t)s->blocks / 4 + 1);
+    s->padded = one_in(&rng, 2);
+    s->prefill = random_terms(&rng);
+    s->decode = random_terms(&rng);
+}
+
+/* --- The same scenario as Orrery reads it --- */
+
+struct text_of_scenario {
+    char chars[4096];
+    size_t n;
+};
+
+/* Single quotes become double ones. */
+__attribute__((format(printf, 2, 3))) static void add(struct text_of_scenario *text, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int n = vsnprintf(text->chars + text->n, sizeof text->chars - text->n, format, arguments);
+    va_end(arguments);
+    for (int i = 0; i < n; i++)
+        if (text->chars[text->n + (size_t)i] == '\'') text->chars[text->n + (size_t)i] = '"';
+    text->n += (size_t)n;
+}
+
+static void add_terms(struct text_of_scenario *text, const char *phase, const struct naive_terms *terms, int stages)
+{
+    add(text, "'%s': {'fixed': '%lldns', 'per_token': '%lldns', 'per_sequence': '%lldns',", phase,
+        (long long)terms->fixed * stages, (long long)terms->token * stages, (long long)terms->sequence * stages);
+    add(text, " 'per_context_token': '%lldns', 'per_pair': '%lldns'}", (long long)terms->context * stages,
+        (long long)terms->pair * stages);
+}
+
+static void add_batching(struct text_of_scenario *text, const struct naive_scenario *s)
+{
+    double watermark = s->watermark_blocks > 0 ? ((double)s->watermark_blocks + 0.5) / (double)s->blocks : 0;
+    add(text, "'batching': {'policy': 'vllm-v0', 'max_sequences': %d, 'max_batched_tokens': %d, 'padded': %s,",
+        s->max_sequences, s->max_tokens, s->padded ? "true" : "false");
+    add(text, " 'watermark': %.15f}, ", watermark);
+}
+
+static void write_scenario(const struct naive_scenario *s, const char *trace, struct text_of_scenario *text)
+{
+    static const char *const routings[] = {
+        [NAIVE_ROUND_ROBIN] = "round-robin", [NAIVE_LEAST_OUTSTANDING] = "least-outstanding"};
+    add(text, "{'cluster': {'nodes': 1, 'gpus_per_node': 16, 'gpu': 'a100-80-sxm'}, 'services': {'s': {");
+    add(text, "'llm': 'llama-2-7b', 'replicas': %d, 'routing': '%s', ", s->replicas, routings[s->routing]);
+    add(text, "'kv': {'blocks': %lld, 'block_tokens': %d}, ", (long long)s->blocks, s->block_tokens);
+    add_batching(text, s);
+    add(text, "'cost': {'kind': 'affine', ");
+    add_terms(text, "prefill", &s->prefill, s->stages);
+    add(text, ", ");
+    add_terms(text, "decode", &s->decode, s->stages);
+    add(text, "}, 'trace': {'format': 'csv', 'path': '%s'}}}}", trace);
+}
+
+static void write_trace(const struct naive_scenario *s, const char *path)
+{
+    FILE *file = fopen(path, "w");
+    MUST(file != NULL);
+    fprintf(file, "arrival_s,prompt_tokens,output_tokens\n");
+    for (int i = 0; i < s->n; i++)
+        fprintf(file, "%lld.%09lld,%d,%d\n", (long long)(s->requests[i].arrival_ns / 1000000000),
+                (long long)(s->requests[i].arrival_ns % 1000000000), s->requests[i].prompt, s->requests[i].output);
+    fclose(file);
+}
+
+/* --- Comparison --- */
+
+static int64_t ns_after(int64_t arrival_ns, double seconds)
+{
+    return isnan(seconds) ? -1 : arrival_ns + llrint(seconds * 1e9);
+}
+
+static bool same(const struct naive_request *request, const struct naive_outcome *naive, const struct request_row *row,
+                 char *text, size_t n_chars)
+{
+    if (row == NULL) {
+        snprintf(text, n_chars, "has no row");
+        return false;
+    }
+    int64_t first_ns = ns_after(request->arrival_ns, row->ttft_s), end_ns = ns_after(request->arrival_ns, row->e2e_s);
+    snprintf(text, n_chars, "%s first %lld end %lld replica %d preemptions %d, naive %d: %lld %lld %d %d", row->status,
+             (long long)first_ns, (long long)end_ns, (int)row->replica, (int)row->preemptions, naive->rejected,
+             (long long)naive->first_ns, (long long)naive->end_ns, naive->replica, naive->preemptions);
+    return first_ns == naive->first_ns && end_ns == naive->end_ns && row->replica == naive->replica &&
+           row->preemptions == naive->preemptions && (strcmp(row->status, "rejected") == 0) == naive->rejected;
+}
+
+struct totals {
+    int64_t requests, preemptions, rejections;
+};
+
+static bool compare(const struct naive_scenario *s, const struct naive_outcome *outcomes, const struct bed_rows *rows,
+                    uint64_t seed, struct totals *totals)
+{
+    CHECK_EQ_INT(rows->n_requests, s->n);
+    for (int i = 0; i < s->n; i++) {
+        char text[256], told[400];
+        totals->requests++;
+        totals->preemptions += outcomes[i].preemptions;
+        totals->rejections += outcomes[i].rejected;
+        if (same(&s->requests[i], &outcomes[i], bed_request(rows, i), text, sizeof text)) continue;
+        snprintf(told, sizeof told, "seed %d request %d: %s", (int)seed, i, text);
+        return test_check(false, told, __FILE__, __LINE__);
+    }
+    return true;
+}
+
+static void check_scenario(const struct naive_scenario *s, uint64_t seed, struct totals *totals)
+{
+    static struct naive_outcome outcomes[NAIVE_REQUESTS];
+    struct text_of_scenario text = {0};
+    char trace[512];
+    snprintf(trace, sizeof trace, "%s/trace.csv", test_tmpdir());
+    write_trace(s, trace);
+    write_scenario(s, trace, &text);
+    MUST(naive_serve(s, outcomes) >= 0);
+    struct bed_rows *macro = bed_run(text.chars, &(struct bed_options){.check = true});
+    struct bed_rows *single = bed_run(text.chars, &(struct bed_options){.single_step = true, .queue = QUEUE_HEAP});
+    CHECK_EQ_INT(macro->code, 0);
+    if (!compare(s, outcomes, macro, seed, totals) || !CHECK(bed_equal(macro, single))) {
+        FILE *file = fopen("build/differential.json", "w");
+        if (file != NULL) fprintf(file, "%s\n", text.chars), fclose(file);
+    }
+    bed_free(macro);
+    bed_free(single);
+}
+
+static void check_kind(enum naive_kind kind, int scenarios, struct totals *totals)
+{
+    static struct naive_scenario s;
+    *totals = (struct totals){0};
+    for (int seed = 0; seed < scenarios; seed++) {
+        random_scenario(&s, kind, (uint64_t)seed);
+        check_scenario(&s, (uint64_t)seed, totals);
+    }
+}
+
+static void vllm_v0(void)
+{
+    struct totals totals;
+    check_kind(NAIVE_VLLM_V0, 60, &totals);
+    CHECK(totals.requests > 1000 && totals.preemptions > 300 && totals.rejections > 20);
+}
+
+TEST_SUITE(serving_differential)
+{
+    TEST(vllm_v0);
+}
