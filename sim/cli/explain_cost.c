@@ -9,6 +9,7 @@
 /* One service with all that a cost needs. */
 struct costed {
     const struct service_config *service;
+    struct pool_config pool;
     struct gpu_spec gpu;
     struct llm_spec llm;
     struct iteration_model model;
@@ -22,8 +23,8 @@ static int cost_service(struct cli *cli, const struct setup *setup, const struct
     char llm_path[256], cost_path[256];
     snprintf(llm_path, sizeof llm_path, "services.%s.llm", service->name);
     snprintf(cost_path, sizeof cost_path, "services.%s.cost", service->name);
-    *costed = (struct costed){.service = service,
-                              .gpus = (double)service->tensor_parallel};
+    *costed = (struct costed){.service = service, .pool = service_pool(service, 0)};
+    costed->gpus = (double)costed->pool.tensor_parallel;
     if (setup->scenario.cluster.gpu == NULL)
         return diag_error(&cli->diag, SIM_E_CONFIG, config_where(config, "cluster"),
                           "add \"gpu\": see 'orrery list gpus'", "services need to know the cluster's 'gpu'");
@@ -34,9 +35,9 @@ static int cost_service(struct cli *cli, const struct setup *setup, const struct
                            &cli->diag);
     if (code != 0) return code;
     const struct cost_request request = {.catalog = &setup->catalog, .gpu = &costed->gpu, .llm = &costed->llm,
-                                         .tensor_parallel = service->tensor_parallel, .pipeline_parallel = 1,
+                                         .tensor_parallel = costed->pool.tensor_parallel, .pipeline_parallel = 1,
                                          .where = config_where(config, cost_path), .arena = arena, .diag = &cli->diag};
-    return cost_build(&service->cost, &request, &costed->model);
+    return cost_build(&costed->pool.cost, &request, &costed->model);
 }
 
 /* A row of the table: `sequences` alike, each with `tokens` tokens in its prompt or context. */
@@ -147,7 +148,7 @@ static int add_service(struct cli *cli, const struct setup *setup, const struct 
     text_printf(&account->notes, "%s: %s on %g x %s, %s cost%s\n", service->name, costed.llm.name, costed.gpus,
                 costed.gpu.name, costed.model.kind, costed.model.calibrated ? "" : ", uncalibrated");
     if (costed.model.caveat) text_printf(&account->notes, "%s: %s\n", service->name, costed.model.caveat);
-    if (service_kv_blocks(service, &costed.gpu, &costed.llm) == 0)
+    if (pool_kv_blocks(&costed.pool, &costed.gpu, &costed.llm) == 0)
         text_printf(&account->notes, "%s: %s does not fit into this memory: no run will start\n", service->name,
                     costed.llm.name);
     add_rows(&account->iterations, &costed);

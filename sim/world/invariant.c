@@ -20,9 +20,19 @@ static int64_t count_list(const struct request_list *list)
     return n;
 }
 
+static int64_t unprocessed_tokens(const struct request_list *list)
+{
+    int64_t n = 0;
+    for (const struct request *r = list->head; r != NULL; r = request_of(r->view.next))
+        n += request_unprocessed_tokens(r);
+    return n;
+}
+
 static void check_queues(const struct replica *replica)
 {
     const struct replica_load *load = replica->load;
+    check_equal("INV-1 (queued tokens as routers see them)",
+                unprocessed_tokens(&replica->waiting) + unprocessed_tokens(&replica->prefilling), load->queued_tokens);
     check_equal("INV-1 (queue)", count_list(&replica->waiting), replica->waiting.n);
     check_equal("INV-1 (queue as routers see it)", replica->waiting.n, load->waiting);
     check_equal("INV-1 (requests at the replica)", replica->waiting.n + replica->prefilling.n + replica->decoding.n,

@@ -303,6 +303,7 @@ void replica_enqueue(struct replica *replica, struct request *request, sim_ns no
     request_list_push_back(&replica->waiting, request);
     replica->load->outstanding++;
     replica->load->waiting++;
+    replica->load->queued_tokens += request_unprocessed_tokens(request);
     if (replica->state == REPLICA_IDLE) {
         replica->state = REPLICA_WOKEN;
         engine_arm(replica->env->engine, now, PRIORITY_REPLICA, replica_boundary, &replica->owner);

@@ -105,6 +105,7 @@ static int reject(struct replica *replica, struct request *request, const char *
     request->view.state = REQUEST_REJECTED;
     replica->load->waiting--;
     replica->load->outstanding--;
+    replica->load->queued_tokens -= request_unprocessed_tokens(request);
     engine_progress(replica->env->engine);
     return replica->env->on_reject(replica, request, now, reason);
 }
@@ -125,6 +126,7 @@ int replica_finish_due(struct replica *replica, sim_ns now)
 static int preempt(struct replica *replica, struct request *request, const char *reason, sim_ns now)
 {
     int64_t context = context_tokens(replica, request);
+    int32_t unprocessed_tokens = request_unprocessed_tokens(request);
     bool has_decoded = request->joined_step < replica->step;
     leave_decoding(replica, request);
     if (has_decoded) request->joined_ns = replica->last_token_ns; /* its latest token */
@@ -135,6 +137,7 @@ static int preempt(struct replica *replica, struct request *request, const char 
     request->first_gap_ns = 0;
     request_list_push_front(&replica->waiting, request);
     replica->load->waiting++;
+    replica->load->queued_tokens += request_unprocessed_tokens(request) - unprocessed_tokens;
     replica->counts.preemptions++;
     return replica->env->on_preempt(replica, request, now, reason);
 }
@@ -241,6 +244,7 @@ int replica_complete_prefills(struct replica *replica, sim_ns now)
     for (int32_t i = 0; code == 0 && i < plan->n_prefills; i++) {
         struct request *request = request_of(plan->prefills[i].request);
         request->view.prefilled_tokens += plan->prefills[i].tokens;
+        replica->load->queued_tokens -= plan->prefills[i].tokens;
         if (request->view.prefilled_tokens == request->view.prompt_tokens) code = end_prefill(replica, request, now);
     }
     return code;

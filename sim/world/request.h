@@ -28,6 +28,12 @@ static inline struct request *request_of(const struct request_view *view)
     return (struct request *)(uintptr_t)view;
 }
 
+/* Tokens of its prompt that are still to be processed. */
+static inline int32_t request_unprocessed_tokens(const struct request *request)
+{
+    return request->view.prompt_tokens - request->view.prefilled_tokens;
+}
+
 /* A queue or batch of requests, linked through their views. */
 struct request_list {
     struct request *head, *tail;

@@ -117,7 +117,10 @@ int service_on_finish(struct replica *replica, struct request *request, sim_ns n
 int service_on_reject(struct replica *replica, struct request *request, sim_ns now, const char *reason)
 {
     struct service *service = replica->env->owner;
-    if (service->n_refused++ == 0) service->first_refusal = reason;
+    if (service->n_refused++ == 0) {
+        service->first_refusal = reason;
+        service->first_refuser = replica->env->batcher->policy.name;
+    }
     leave_system(service, request, now);
     int code = emit_decision(replica, request, "reject", reason, now);
     return code != 0 ? code : end_request(service, request, now);
@@ -146,30 +149,15 @@ int service_on_batch(const struct replica *replica, const struct replica_batch *
 
 /* --- Requests that arrive --- */
 
-/* Whether the request can be served at all: within the LLM's context and one replica's KV cache. The last token is never
- * processed, so it needs no room. */
-static bool can_be_served(const struct service *service, const struct request *request)
-{
-    int64_t tokens = (int64_t)request->prompt_tokens + request->output_tokens;
-    const struct kvcache *kv = &service->replicas[0].kv;
-    return tokens <= service->replica_env.max_context_tokens && kvcache_blocks(kv, tokens - 1) <= kv->total_blocks;
-}
-
 static int service_route(struct service *service, struct request *request, sim_ns now)
 {
-    struct fleet_view view = {.now_ns = now, .n_replicas = (int32_t)service->config->replicas,
-                              .loads = service->loads};
-    int replica = service->router->route(service->router_state, &view, &request->view);
-    if (replica < 0 || replica >= view.n_replicas)
-        return diag_error(service->env.diag, SIM_E_POLICY, NULL, NULL,
-                          "routing policy '%s' sent request %lld to replica %d of %d at %.9f s",
-                          service->router->policy.name, (long long)request->view.id, replica, view.n_replicas,
-                          sim_s_from_ns(now));
+    int replica = fleet_route(&service->fleet, request, now);
+    if (replica < 0) return replica;
     request->replica = replica;
     int code = service_detail_route(service, request, replica, now);
     if (code != 0) return code;
     level_set(&service->in_system, now, service->in_system.value + 1);
-    replica_enqueue(&service->replicas[replica], request, now);
+    replica_enqueue(&service->fleet.replicas[replica], request, now);
     return 0;
 }
 
@@ -186,7 +174,7 @@ static int service_admit(struct service *service, const struct request_record *r
         .first_token_ns = TIME_UNSET,
     };
     if (service_counts(service, request)) service->stats.arrived++;
-    if (can_be_served(service, request)) return service_route(service, request, record->arrival_ns);
+    if (fleet_can_serve(&service->fleet, request)) return service_route(service, request, record->arrival_ns);
     service->n_too_long++;
     request->view.state = REQUEST_REJECTED;
     int code = service_detail_too_long(service, request, record->arrival_ns);

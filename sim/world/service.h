@@ -3,6 +3,7 @@
 #define ORRERY_WORLD_SERVICE_H
 
 #include "models/hardware.h"
+#include "models/transformer.h"
 #include "sim/catalog/catalog.h"
 #include "sim/core/config.h"
 #include "sim/core/engine.h"
@@ -19,6 +20,16 @@ struct kv_config {
     int64_t activation_tokens, activation_sequences; /* largest iteration that activations are kept for */
 };
 
+/* A pool of equal replicas. */
+struct pool_config {
+    const char *name; /* its key in "pools"; NULL: the service has no pools, and these are all its replicas */
+    int role;         /* enum pool_role */
+    const char *gpu;  /* in the hardware catalog; NULL: the cluster's */
+    int64_t replicas, tensor_parallel;
+    struct config_variant batching, cost;
+    struct kv_config kv;
+};
+
 /* A section of "services". Texts live in the arena of the binding. */
 struct service_config {
     const char *name; /* its key */
@@ -26,9 +37,17 @@ struct service_config {
     int64_t tensor_parallel, replicas;
     struct config_variant batching, routing, cost, trace;
     struct kv_config kv;
+    struct config_list pools;    /* struct pool_config, zero where they leave out something */
 };
 
 extern const struct config_field service_config_fields[];
+
+/* The pools of a service, at least one: what a pool leaves out it has from the service. */
+size_t service_n_pools(const struct service_config *config);
+struct pool_config service_pool(const struct service_config *config, size_t index);
+
+/* KV blocks of a replica: as configured, or what the weights leave of the GPUs' memory; 0 when they do not fit. */
+int64_t pool_kv_blocks(const struct pool_config *pool, const struct gpu_spec *gpu, const struct llm_spec *llm);
 
 struct service;
 
@@ -84,8 +103,5 @@ int services_emit_metrics(struct service *const *services, size_t n, const struc
 /* Share of the kernels' time outside the range that costs were fitted on, mean over the replicas' busy time; NAN when a
  * model is not calibrated. */
 double services_extrapolated_frac(struct service *const *services, size_t n);
-
-/* KV blocks of a replica: as configured, or what the weights leave of the GPUs' memory; 0 when they do not fit. */
-int64_t service_kv_blocks(const struct service_config *config, const struct gpu_spec *gpu, const struct llm_spec *llm);
 
 #endif

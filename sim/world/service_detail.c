@@ -34,8 +34,8 @@ static const char *world_name(const struct service *service, char name[REASON_CH
 int service_detail_route(const struct service *service, const struct request *request, int replica, sim_ns now)
 {
     if (service->env.sink->detail == NULL) return 0;
-    const struct replica_load *load = &service->loads[replica];
-    return emit(service, service->router->policy.name, "route", request->view.id, now,
+    const struct replica_load *load = &service->fleet.loads[replica];
+    return emit(service, service->fleet.router->policy.name, "route", request->view.id, now,
                 "to replica %d of %s: %lld unfinished there, %lld of them waiting", replica, service->config->name,
                 (long long)load->outstanding, (long long)load->waiting);
 }
@@ -43,11 +43,11 @@ int service_detail_route(const struct service *service, const struct request *re
 int service_detail_too_long(const struct service *service, const struct request *request, sim_ns now)
 {
     if (service->env.sink->detail == NULL) return 0;
-    const struct kvcache *kv = &service->replicas[0].kv;
+    const struct kvcache *kv = &service->fleet.replicas[0].kv;
     char name[REASON_CHARS];
     return emit(service, world_name(service, name), "reject", request->view.id, now,
                 "prompt of %d and output of %d tokens: the context is %lld tokens, the KV cache %lld blocks of %lld",
-                request->prompt_tokens, request->output_tokens, (long long)service->replica_env.max_context_tokens,
+                request->prompt_tokens, request->output_tokens, (long long)service->llm.max_context,
                 (long long)kv->total_blocks, (long long)kv->block_tokens);
 }
 
@@ -81,5 +81,7 @@ static int on_prefill(const struct replica *replica, const struct batch_prefill 
 
 void service_detail_start(struct service *service)
 {
-    if (service->env.sink->detail != NULL) service->replica_env.on_prefill = on_prefill;
+    struct fleet *fleet = &service->fleet;
+    for (size_t i = 0; service->env.sink->detail != NULL && i < fleet->n_pools; i++)
+        fleet->pools[i].env.on_prefill = on_prefill;
 }

@@ -9,9 +9,7 @@
 
 int64_t service_outstanding(const struct service *service)
 {
-    int64_t n = 0;
-    for (int64_t i = 0; i < service->config->replicas; i++) n += service->loads[i].outstanding;
-    return n;
+    return fleet_outstanding(&service->fleet);
 }
 
 double service_done_frac(const struct service *service)
@@ -40,8 +38,8 @@ static int emit_unfinished(struct service *service, sim_ns now)
     if (capacity == 0) return 0;
     struct request **left = mem_alloc(capacity * sizeof *left);
     if (left == NULL) return SIM_E_NOMEM;
-    for (int64_t i = 0; i < service->config->replicas; i++) {
-        struct replica *replica = &service->replicas[i];
+    for (int32_t i = 0; i < service->fleet.n_replicas; i++) {
+        struct replica *replica = &service->fleet.replicas[i];
         n += collect(&replica->waiting, left + n);
         n += collect(&replica->prefilling, left + n);
         for (struct request *r = replica->decoding.head; r != NULL; r = request_of(r->view.next)) {
@@ -83,23 +81,29 @@ static int emit_notes(const struct service *service)
     return code;
 }
 
-/* What is to be known about the cost model before its times are believed. */
-static int emit_model_warnings(const struct service *service)
+/* What is to be known about a pool's cost model before its times are believed. */
+static int emit_model_warnings(const struct service *service, const struct fleet_pool *pool)
 {
-    char text[512];
+    char text[512], of_pool[128] = "";
     const char *name = service->config->name;
-    const struct iteration_model *model = &service->replica_env.model;
-    const struct replica_counts *work = &service->stats.work;
-    snprintf(text, sizeof text, "service '%s': %s", name, model->caveat ? model->caveat : "");
+    const struct iteration_model *model = &pool->env.model;
+    if (pool->config.name != NULL) snprintf(of_pool, sizeof of_pool, ", pool '%s'", pool->config.name);
+    snprintf(text, sizeof text, "service '%s'%s: %s", name, of_pool, model->caveat ? model->caveat : "");
     int code = emit_warning(service, "engine", model->caveat != NULL, text);
     if (code != 0) return code;
-    snprintf(text, sizeof text, "service '%s': the %s cost of %s on %s is not calibrated", name, model->kind,
-             service->llm.name, service->env.gpu->name);
-    code = emit_warning(service, "uncalibrated", !model->calibrated, text);
-    if (code != 0 || work->extrapolated_ns == 0) return code;
+    snprintf(text, sizeof text, "service '%s'%s: the %s cost of %s on %s is not calibrated", name, of_pool, model->kind,
+             service->llm.name, pool->gpu.name);
+    return emit_warning(service, "uncalibrated", !model->calibrated, text);
+}
+
+static int emit_extrapolation(const struct service *service)
+{
+    char text[512];
+    const struct replica_counts *work = &service->stats.work;
+    if (work->extrapolated_ns == 0) return 0;
     snprintf(text, sizeof text,
-             "service '%s': %.3g %% of the kernels' time is outside the range that its cost was fitted on", name,
-             100 * (double)work->extrapolated_ns / (double)work->busy_ns);
+             "service '%s': %.3g %% of the kernels' time is outside the range that its cost was fitted on",
+             service->config->name, 100 * (double)work->extrapolated_ns / (double)work->busy_ns);
     return emit_warning(service, "extrapolated", 1, text);
 }
 
@@ -112,18 +116,21 @@ static int emit_warnings(const struct service *service)
     int code = emit_warning(service, "request-too-long", service->n_too_long, text);
     if (code != 0) return code;
     snprintf(text, sizeof text, "service '%s': requests rejected by batching policy '%s', the first one because: %s",
-             name, service->replica_env.batcher->policy.name, service->n_refused > 0 ? service->first_refusal : "");
-    if ((code = emit_warning(service, "request-rejected", service->n_refused, text)) != 0) return code;
-    if ((code = emit_model_warnings(service)) != 0) return code;
+             name, service->first_refuser, service->first_refusal);
+    code = emit_warning(service, "request-rejected", service->n_refused, text);
+    for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
+        code = emit_model_warnings(service, &service->fleet.pools[i]);
+    if (code == 0) code = emit_extrapolation(service);
+    if (code != 0) return code;
     return service->dry ? emit_notes(service) : 0;
 }
 
 int service_finish(struct service *service, sim_ns now)
 {
     int code = 0;
-    for (int64_t i = 0; i < service->config->replicas && code == 0; i++) {
-        code = replica_settle(&service->replicas[i], now);
-        service_stats_add_replica(&service->stats, &service->replicas[i]);
+    for (int32_t i = 0; i < service->fleet.n_replicas && code == 0; i++) {
+        code = replica_settle(&service->fleet.replicas[i], now);
+        service_stats_add_replica(&service->stats, &service->fleet.replicas[i]);
     }
     service->stats.in_system_mean = level_mean(&service->in_system, now);
     if (code == 0) code = emit_unfinished(service, now);
@@ -142,10 +149,10 @@ void service_check(const struct service *service, sim_ns now)
 {
     int64_t in_replicas = 0;
     tally_int128 stay_ns = service->stay_ns;
-    for (int64_t i = 0; i < service->config->replicas; i++) {
-        const struct replica *replica = &service->replicas[i];
+    for (int32_t i = 0; i < service->fleet.n_replicas; i++) {
+        const struct replica *replica = &service->fleet.replicas[i];
         invariant_check_replica(replica);
-        in_replicas += service->loads[i].outstanding;
+        in_replicas += service->fleet.loads[i].outstanding;
         stay_ns += stay_so_far(&replica->waiting, now) + stay_so_far(&replica->prefilling, now) +
                    stay_so_far(&replica->decoding, now);
     }

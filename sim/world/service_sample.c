@@ -7,7 +7,7 @@ enum { N_SERIES = sizeof of_service / sizeof *of_service };
 
 static int64_t n_sampled(const struct service *service)
 {
-    return service->config->replicas <= SERVICE_SAMPLED_REPLICAS ? service->config->replicas : 0;
+    return service->fleet.n_replicas <= SERVICE_SAMPLED_REPLICAS ? service->fleet.n_replicas : 0;
 }
 
 int service_series(const struct service *service, struct sampler_series *series)
@@ -41,8 +41,8 @@ void service_sample(const struct service *service, sim_ns at, double *values)
     struct standing all = {0};
     double *own = values + N_SERIES;
     bool each = n_sampled(service) > 0;
-    for (int64_t r = 0; r < service->config->replicas; r++) {
-        const struct replica *replica = &service->replicas[r];
+    for (int32_t r = 0; r < service->fleet.n_replicas; r++) {
+        const struct replica *replica = &service->fleet.replicas[r];
         struct standing one = {replica->waiting.n, replica->prefilling.n + replica->decoding.n,
                                replica_used_blocks(replica, at), replica->kv.total_blocks};
         if (each) own = write_standing(&one, own);

@@ -5,7 +5,7 @@
 #include "models/transformer.h"
 #include "sim/core/mem.h"
 #include "sim/core/tally.h"
-#include "sim/world/replica.h"
+#include "sim/world/fleet.h"
 #include "sim/world/service.h"
 #include "sim/world/service_stats.h"
 
@@ -14,11 +14,7 @@ struct service {
     const struct service_config *config;
     struct service_env env;
     struct llm_spec llm;
-    struct replica_env replica_env;
-    struct replica *replicas;
-    struct replica_load *loads;
-    const struct router *router;
-    void *router_state;
+    struct fleet fleet;
     struct source_options source_options;
     struct request_source *source;
     struct request_record next;
@@ -27,7 +23,7 @@ struct service {
     tally_int128 stay_ns;        /* of those that have left */
     int64_t n_too_long;          /* never admitted: beyond the LLM's context or the KV cache */
     int64_t n_refused;           /* by the batching policy */
-    const char *first_refusal;   /* its reason */
+    const char *first_refusal, *first_refuser; /* its reason, and the name of that policy */
     bool dry;                    /* the trace is at its end */
     struct service_stats stats;
 };

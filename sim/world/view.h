@@ -49,10 +49,15 @@ bool replica_view_grows(const struct replica_view *view, const struct request_vi
 /* KV blocks that a decoding or prefilling sequence holds. */
 int64_t replica_view_blocks(const struct replica_view *view, const struct request_view *request);
 
+/* What the replicas of a pool do for a request: all of it, or its prompt only, or the decoding of prompts that were processed
+ * elsewhere. */
+enum pool_role { POOL_MIXED, POOL_PREFILL, POOL_DECODE };
+
 /* What a router sees of each replica. */
 struct replica_load {
     int64_t outstanding;  /* requests routed there and not finished */
     int64_t waiting;      /* of these, not yet in the batch */
+    int64_t queued_tokens; /* of all of these: prompt tokens still to be processed */
 };
 
 struct fleet_view {

@@ -1,0 +1,56 @@
+/* The replicas of a service, in pools of equal ones, and the router that sends requests to them.
+ *
+ * Replicas are numbered by role (prefill, mixed, decode), then by pool as the scenario lists them, so that those that may
+ * process a prompt and those that may decode are each a range. */
+#ifndef ORRERY_WORLD_FLEET_H
+#define ORRERY_WORLD_FLEET_H
+
+#include "models/transformer.h"
+#include "sim/world/replica.h"
+#include "sim/world/service.h"
+
+struct fleet_pool {
+    struct pool_config config;
+    struct gpu_spec gpu;
+    struct replica_env env; /* what its replicas share */
+    int64_t kv_blocks;      /* of each */
+    int32_t first, n;       /* its replicas */
+};
+
+struct fleet {
+    const struct service_config *config;
+    const struct service_env *env;
+    const struct llm_spec *llm;
+    size_t n_pools;
+    struct fleet_pool *pools;
+    int32_t n_replicas;
+    struct replica *replicas;
+    struct replica_load *loads;  /* [n_replicas] */
+    const struct router *router;
+    void *router_state;
+};
+
+/* Takes the GPUs, builds the cost models and the replicas. `common` is what all replicas share but their pool's own batcher
+ * and model; config, env and llm outlive the fleet. Returns 0 or a negative code with findings; fleet_fini also after failure. */
+int fleet_init(struct fleet *fleet, const struct service_config *config, const struct service_env *env,
+               const struct llm_spec *llm, const struct replica_env *common);
+void fleet_fini(struct fleet *fleet);
+
+/* Sends the request to a replica that is to process its prompt. Returns its index, or SIM_E_POLICY with a finding. */
+int fleet_route(struct fleet *fleet, const struct request *request, sim_ns now);
+
+/* Whether every replica that the request may come to has room for it. The last token is never processed, so it needs none. */
+bool fleet_can_serve(const struct fleet *fleet, const struct request *request);
+
+/* Requests at the replicas. */
+int64_t fleet_outstanding(const struct fleet *fleet);
+
+/* The pool of a replica. */
+static inline const struct fleet_pool *fleet_pool_of(const struct fleet *fleet, int32_t replica)
+{
+    const struct fleet_pool *pool = fleet->pools;
+    while (replica < pool->first || replica >= pool->first + pool->n) pool++;
+    return pool;
+}
+
+#endif

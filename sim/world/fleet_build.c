@@ -1,0 +1,129 @@
+/* Making the replicas of a service: for every pool its cost model, its KV cache, and GPUs for each replica. */
+#include "sim/catalog/cost.h"
+#include "sim/world/fleet.h"
+#include "sim/world/policy_state.h"
+
+enum { PIPELINE_STAGES = 1 }; /* of a replica: its layers are not split */
+
+/* The place of a key of the pool, or of the service where it has no pools. */
+static const char *place_of(const struct fleet *fleet, const struct fleet_pool *pool, const char *key)
+{
+    const char *service = fleet->config->name, *name = pool->config.name;
+    struct arena *arena = fleet->env->arena;
+    const char *path = name == NULL ? arena_printf(arena, "services.%s.%s", service, key)
+                                    : arena_printf(arena, "services.%s.pools.%s.%s", service, name, key);
+    return path != NULL ? config_where(fleet->env->config, path) : "";
+}
+
+static int build_model(const struct fleet *fleet, struct fleet_pool *pool)
+{
+    const struct service_env *env = fleet->env;
+    struct iteration_model *model = &pool->env.model;
+    const struct cost_request request = {.catalog = env->catalog, .gpu = &pool->gpu, .llm = fleet->llm,
+                                         .tensor_parallel = pool->config.tensor_parallel,
+                                         .pipeline_parallel = PIPELINE_STAGES,
+                                         .where = place_of(fleet, pool, "cost"),
+                                         .arena = env->arena, .diag = env->diag};
+    int code = cost_build(&pool->config.cost, &request, model);
+    if (code != 0 || !env->strict_domain || model->calibrated) return code;
+    return diag_error(env->diag, SIM_E_CONFIG, place_of(fleet, pool, "cost"),
+                      "take \"kind\": \"operators\" and a GPU that 'orrery calibrate' was given profiles of, or "
+                      "\"affine\" or \"table\"",
+                      "service '%s': the %s cost is not calibrated, so it has no range that a strict run could keep to",
+                      fleet->config->name, model->kind);
+}
+
+static int count_blocks(const struct fleet *fleet, struct fleet_pool *pool)
+{
+    pool->kv_blocks = pool_kv_blocks(&pool->config, &pool->gpu, fleet->llm);
+    if (pool->kv_blocks > 0) return 0;
+    return diag_error(fleet->env->diag, SIM_E_CONFIG, place_of(fleet, pool, "tensor_parallel"),
+                      "take more GPUs per replica (tensor_parallel) or a GPU with more memory",
+                      "'%s' does not fit into %lld x %s: no memory is left for KV blocks", fleet->llm->name,
+                      (long long)pool->config.tensor_parallel, pool->gpu.name);
+}
+
+static int build_pool(const struct fleet *fleet, struct fleet_pool *pool, const struct replica_env *common)
+{
+    pool->gpu = *fleet->env->gpu;
+    pool->env = *common;
+    pool->env.max_context_tokens = fleet->llm->max_context;
+    pool->env.batcher = pool->config.batching.entry;
+    int code = build_model(fleet, pool);
+    return code != 0 ? code : count_blocks(fleet, pool);
+}
+
+/* The GPUs of one replica, all on one node. An unlimited cluster has no nodes and always has room. */
+static bool take_gpus(const struct fleet *fleet, const struct fleet_pool *pool)
+{
+    struct cluster *cluster = fleet->env->cluster;
+    return cluster->total_gpus == INT64_MAX ||
+           cluster_take_group(cluster, 0, (int32_t)pool->config.tensor_parallel) >= 0;
+}
+
+static int build_replica(struct fleet *fleet, const struct fleet_pool *pool, int32_t index)
+{
+    const struct pool_config *config = &pool->config;
+    if (!take_gpus(fleet, pool))
+        return diag_error(fleet->env->diag, SIM_E_CONFIG,
+                          place_of(fleet, pool, index == pool->first ? "tensor_parallel" : "replicas"),
+                          "raise cluster.nodes, or lower replicas or tensor_parallel",
+                          "the cluster has no %lld free GPUs on one node for replica %d of service '%s'",
+                          (long long)config->tensor_parallel, index, fleet->config->name);
+    return replica_init(&fleet->replicas[index], &pool->env, index, (*fleet->env->next_owner_id)++,
+                        config->kv.block_tokens, pool->kv_blocks, config->batching.params, &fleet->loads[index]);
+}
+
+static int build_pools(struct fleet *fleet, const struct replica_env *common)
+{
+    fleet->pools = mem_zalloc(fleet->n_pools, sizeof *fleet->pools);
+    if (fleet->pools == NULL) return SIM_E_NOMEM;
+    int code = 0;
+    for (size_t i = 0; i < fleet->n_pools && code == 0; i++) {
+        struct fleet_pool *pool = &fleet->pools[i];
+        pool->config = service_pool(fleet->config, i);
+        pool->first = fleet->n_replicas;
+        pool->n = (int32_t)pool->config.replicas;
+        fleet->n_replicas += pool->n;
+        code = build_pool(fleet, pool, common);
+    }
+    return code;
+}
+
+static int build_replicas(struct fleet *fleet)
+{
+    fleet->replicas = mem_zalloc((size_t)fleet->n_replicas, sizeof *fleet->replicas);
+    fleet->loads = mem_zalloc((size_t)fleet->n_replicas, sizeof *fleet->loads);
+    if (fleet->replicas == NULL || fleet->loads == NULL) return SIM_E_NOMEM;
+    int code = 0;
+    for (int32_t i = 0; i < fleet->n_replicas && code == 0; i++)
+        code = build_replica(fleet, fleet_pool_of(fleet, i), i);
+    return code;
+}
+
+static int build_router(struct fleet *fleet)
+{
+    const struct config_variant *routing = &fleet->config->routing;
+    const struct policy *policy = routing->entry;
+    fleet->router = (const struct router *)(const void *)policy;
+    return policy_state_create(policy, POLICY_ROUTING, sizeof *fleet->router, routing->params, &fleet->router_state,
+                               fleet->env->diag);
+}
+
+int fleet_init(struct fleet *fleet, const struct service_config *config, const struct service_env *env,
+               const struct llm_spec *llm, const struct replica_env *common)
+{
+    *fleet = (struct fleet){.config = config, .env = env, .llm = llm, .n_pools = service_n_pools(config)};
+    int code = build_pools(fleet, common);
+    if (code == 0) code = build_replicas(fleet);
+    return code != 0 ? code : build_router(fleet);
+}
+
+void fleet_fini(struct fleet *fleet)
+{
+    for (int32_t i = 0; fleet->replicas != NULL && i < fleet->n_replicas; i++) replica_fini(&fleet->replicas[i]);
+    if (fleet->router != NULL) policy_state_destroy(&fleet->router->policy, fleet->router_state);
+    mem_free(fleet->replicas);
+    mem_free(fleet->loads);
+    mem_free(fleet->pools);
+}

@@ -1,0 +1,71 @@
+/* The section of a service in a scenario, and what its pools of replicas come to. */
+#include "models/kvcapacity.h"
+#include "sim/world/service.h"
+
+enum { PIPELINE_STAGES = 1 }; /* of a replica: its layers are not split */
+
+#define FIELD(name) offsetof(struct service_config, name)
+static const struct config_field kv_fields[] = {
+    {.name = "block_tokens", .kind = CONFIG_INT, .offset = offsetof(struct kv_config, block_tokens), .value = "16",
+     .min = 1, .max = 65536, .help = "tokens per block of the paged KV cache"},
+    {.name = "blocks", .kind = CONFIG_INT, .offset = offsetof(struct kv_config, blocks), .value = "0", .min = 0,
+     .max = 1e12, .help = "KV blocks per replica; 0: what the GPU's memory leaves beside the weights"},
+    {.name = "usable_frac", .kind = CONFIG_REAL, .offset = offsetof(struct kv_config, usable_frac), .value = "0.9",
+     .min = 0.01, .max = 1, .help = "share of the GPU's memory that the engine uses (vLLM: gpu_memory_utilization)"},
+    {.name = "reserve", .kind = CONFIG_QUANTITY, .dim = UNIT_BYTES,
+     .offset = offsetof(struct kv_config, reserve_bytes), .value = "512MiB", .min = 0, .max = 1e12,
+     .help = "memory of the runtime on each GPU: context, buffers, graphs"},
+    {.name = "activation_tokens", .kind = CONFIG_INT, .offset = offsetof(struct kv_config, activation_tokens),
+     .value = "4096", .min = 1, .max = 1e9, .help = "tokens of the largest iteration, for which activations are kept"},
+    {.name = "activation_sequences", .kind = CONFIG_INT,
+     .offset = offsetof(struct kv_config, activation_sequences), .value = "256", .min = 1, .max = 1e6,
+     .help = "sequences of the largest iteration, for which logits are kept"},
+    {0}};
+
+const struct config_field service_config_fields[] = {
+    {.name = "llm", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED | CONFIG_NAME_OR_PATH, .offset = FIELD(llm), .min = 1,
+     .max = 4096,
+     .help = "LLM of the catalog (orrery list llms), or path of a Hugging Face config.json"},
+    {.name = "tensor_parallel", .kind = CONFIG_INT, .offset = FIELD(tensor_parallel), .value = "1", .min = 1,
+     .max = 1024, .help = "GPUs that share each layer of a replica; all on one node"},
+    {.name = "replicas", .kind = CONFIG_INT, .offset = FIELD(replicas), .value = "1", .min = 1, .max = 1000000,
+     .help = "instances of the LLM"},
+    {.name = "batching", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = FIELD(batching),
+     .family = "batching", .tag = "policy", .value = "vllm-v0", .help = "which requests an iteration serves"},
+    {.name = "routing", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = FIELD(routing), .family = "routing",
+     .tag = "policy", .value = "round-robin", .help = "which replica a request goes to"},
+    {.name = "cost", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = FIELD(cost), .family = "cost",
+     .tag = "kind", .value = "operators", .help = "how long an iteration takes"},
+    {.name = "kv", .kind = CONFIG_SECTION, .offset = FIELD(kv), .fields = kv_fields, .help = "the paged KV cache"},
+    {.name = "trace", .kind = CONFIG_VARIANT, .flags = CONFIG_REQUIRED, .offset = FIELD(trace),
+     .family = "request-trace", .tag = "format", .help = "the requests that arrive"},
+    {0}};
+#undef FIELD
+
+size_t service_n_pools(const struct service_config *config)
+{
+    return config->pools.n > 0 ? config->pools.n : 1;
+}
+
+struct pool_config service_pool(const struct service_config *config, size_t index)
+{
+    struct pool_config pool = {.role = POOL_MIXED};
+    if (config->pools.n > 0) pool = ((const struct pool_config *)config->pools.items)[index];
+    if (pool.replicas == 0) pool.replicas = config->replicas;
+    if (pool.tensor_parallel == 0) pool.tensor_parallel = config->tensor_parallel;
+    if (pool.batching.entry == NULL) pool.batching = config->batching;
+    if (pool.cost.entry == NULL) pool.cost = config->cost;
+    if (pool.kv.block_tokens == 0) pool.kv = config->kv;
+    return pool;
+}
+
+int64_t pool_kv_blocks(const struct pool_config *pool, const struct gpu_spec *gpu, const struct llm_spec *llm)
+{
+    const struct kv_params params = {.usable_frac = pool->kv.usable_frac,
+                                     .reserve_bytes = pool->kv.reserve_bytes,
+                                     .batch_tokens = pool->kv.activation_tokens,
+                                     .batch_sequences = pool->kv.activation_sequences,
+                                     .block_tokens = pool->kv.block_tokens};
+    if (pool->kv.blocks > 0) return pool->kv.blocks;
+    return kv_capacity(gpu, llm, pool->tensor_parallel, PIPELINE_STAGES, &params).blocks;
+}
