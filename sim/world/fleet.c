@@ -7,9 +7,8 @@ int fleet_route(struct fleet *fleet, const struct request *request, sim_ns now)
     int replica = fleet->router->route(fleet->router_state, &view, &request->view);
     if (replica >= 0 && replica < view.n_replicas) return replica;
     return diag_error(fleet->env->diag, SIM_E_POLICY, NULL, NULL,
-                      "routing policy '%s' sent request %lld to replica %d of %d at %.9f s",
-                      fleet->router->policy.name, (long long)request->view.id, replica, view.n_replicas,
-                      sim_s_from_ns(now));
+                      "routing policy '%s' sent request %lld to replica %d of %d at %.9f s", fleet->router->policy.name,
+                      (long long)request->view.id, replica, view.n_replicas, sim_s_from_ns(now));
 }
 
 bool fleet_can_serve(const struct fleet *fleet, const struct request *request)

@@ -8,8 +8,10 @@ enum event_priority {
     PRIORITY_JOB_FINISH = 8,
     PRIORITY_ARRIVAL = 16, /* of a request at its service */
     PRIORITY_JOB_SUBMIT = 24,
+    PRIORITY_LINK = 28,    /* a transfer ends */
     PRIORITY_REPLICA = 32, /* an iteration boundary */
-    PRIORITY_JOB_DECIDE = 40
+    PRIORITY_JOB_DECIDE = 40,
+    PRIORITY_LINK_SETTLE = 48 /* the flows of this moment share the links anew; claims learn of it */
 };
 
 /* Owner ids from here on are those of jobs, in the order of their submission; everything else has ids below. */
