@@ -12,7 +12,7 @@
 struct sequence {
     int todo;      /* prompt to process; after a recompute preemption also what had been generated */
     int processed; /* tokens; when the prompt is complete also the newest generated one, as yet without KV */
-    int generated;
+    int generated, output;
     int64_t blocks;
     int64_t number; /* order of admission */
 };
@@ -117,7 +117,9 @@ static void preempt(struct naive *naive, struct replica *replica, int id)
         replica->copied_blocks += sequence->blocks;
         list_insert(&replica->swapped, 0, id);
     } else {
-        if (!is_prompt(sequence)) sequence->todo = sequence->processed;
+        bool prompt = is_prompt(sequence);
+        if (prompt && naive->s->forgetful) sequence->output += sequence->todo - sequence->processed;
+        if (!prompt || naive->s->forgetful) sequence->todo = sequence->processed;
         sequence->processed = 0;
         list_insert(&replica->waiting, 0, id);
     }
@@ -409,7 +411,7 @@ static void end_batch(struct naive *naive, struct replica *replica)
         }
         if (prompt) sequence->processed++;
         if (++sequence->generated == 1) outcome->first_ns = naive->now_ns;
-        if (sequence->generated < naive->s->requests[id].output) {
+        if (sequence->generated < sequence->output) {
             rejoin(naive, replica, id);
         } else {
             outcome->end_ns = naive->now_ns;
@@ -441,7 +443,7 @@ static void arrive(struct naive *naive, int id)
     const struct naive_request *request = &naive->s->requests[id];
     int64_t tokens = request->prompt + request->output;
     naive->outcomes[id] = (struct naive_outcome){.first_ns = -1, .end_ns = -1, .replica = -1};
-    naive->sequences[id] = (struct sequence){.todo = request->prompt};
+    naive->sequences[id] = (struct sequence){.todo = request->prompt, .output = request->output};
     if (tokens > naive->s->max_context || blocks_of(naive, tokens - 1) > naive->s->blocks) {
         naive->outcomes[id].rejected = true;
         return;

@@ -1,5 +1,5 @@
-/* A deliberately naive simulator of LLM serving, one token at a time, for comparison. It shares nothing with the engine: its
- * own arrays, whole numbers of nanoseconds, a scan over everything at every step. */
+/* A deliberately naive simulator of LLM serving, one token at a time, for comparison. It shares nothing with the engine:
+ * its own arrays, whole numbers of nanoseconds, a scan over everything at every step. */
 #ifndef ORRERY_TESTS_ORACLE_NAIVE_SERVING_H
 #define ORRERY_TESTS_ORACLE_NAIVE_SERVING_H
 
@@ -28,6 +28,7 @@ struct naive_scenario {
     enum naive_reservation reservation; /* Orca */
     enum naive_routing routing;
     bool swap, padded; /* vLLM v0 */
+    bool forgetful;    /* Sarathi in Vidur: a prompt preempted in its midst becomes that piece, the rest is to be generated */
     int replicas, stages, block_tokens, max_sequences, max_tokens, max_context;
     int64_t blocks, watermark_blocks;
     int64_t copy_block_ns; /* swap: between GPU and host */
