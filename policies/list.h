@@ -3,6 +3,10 @@
 
 /* batching */
 POLICY(batcher, batching_vllm_v0)
+POLICY(batcher, batching_vllm_v1)
+POLICY(batcher, batching_sarathi)
+POLICY(batcher, batching_orca)
+POLICY(batcher, batching_fastertransformer)
 
 /* routing */
 POLICY(router, routing_round_robin)

@@ -5,6 +5,7 @@
  * hold. If any was admitted the iteration is prefill only; otherwise everything running decodes one token. A decoding
  * sequence needs one free block to go on, even where its last block has room (vLLM's own simple rule); when there is none,
  * the latest arrival is preempted. A prompt that can never be admitted is rejected, as vLLM does. */
+#include "policies/batching/making_room.h"
 #include "policies/registry.h"
 
 struct vllm_v0_params {
@@ -72,33 +73,13 @@ static bool admit_from_head(const struct vllm_v0_params *params, const struct re
     return false;
 }
 
-/* Goes through the running sequences, oldest first, and preempts from the youngest end whenever no block is free. Returns
- * whether any sequence is left. */
-static bool preempt_for_blocks(const struct replica_view *view, struct batch_plan *plan)
-{
-    int64_t free_blocks = view->free_blocks;
-    const struct request_view *youngest = view->youngest_decoding;
-    for (const struct request_view *member = view->oldest_decoding;; member = member->next) {
-        while (free_blocks < 1) {
-            batch_plan_evict(plan, youngest, "no free KV block");
-            if (youngest == member) return member->prev != NULL;
-            free_blocks += replica_view_blocks(view, youngest);
-            youngest = youngest->prev;
-        }
-        if (replica_view_grows(view, member)) free_blocks--;
-        if (member == youngest) return true;
-    }
-}
-
 static int vllm_v0_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
 {
     const struct vllm_v0 *batcher = state;
     bool left_over = admit_from_head(&batcher->params, view, plan);
     if (plan->n_prefills > 0 || view->n_decoding == 0) return 0;
-    plan->keep_free_blocks = 1;
-    plan->decode = view->free_blocks - view->growing >= 1 || preempt_for_blocks(view, plan);
+    make_room(view, plan, 1);
     plan->recheck_on_arrival = !left_over;
-    if (plan->n_evictions > 0) plan->iterations = 1; /* whoever was preempted asks to come back at once */
     return 0;
 }
 

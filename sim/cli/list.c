@@ -198,18 +198,15 @@ static int list_engines(struct listing *list)
 
 /* --- The tables of the program --- */
 
-static const char *oracle_name(uint32_t oracle)
-{
-    return oracle & ORACLE_DURATION ? "duration" : NULL;
-}
-
 static void add_policies(struct listing *list, struct policy_table policies, const char *plugin)
 {
     for (size_t i = 0; i < policies.n; i++) {
         const struct policy *policy = policies.policies[i];
+        char oracle[POLICY_ORACLE_CHARS];
         table_text(&list->table, policy_family_name(policy->family));
         table_text(&list->table, policy->name);
-        table_text(&list->table, oracle_name(policy->oracle));
+        policy_oracle_names(policy->oracle, oracle);
+        table_text(&list->table, oracle[0] != 0 ? oracle : NULL);
         table_text(&list->table, policy->summary);
         table_text(&list->table, policy->source);
         table_text(&list->table, plugin);

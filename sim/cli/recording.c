@@ -31,7 +31,9 @@ static int begin(struct recording *recording, const struct recording_place *plac
 
 static void add_oracle(uint32_t oracle, struct text *text)
 {
-    if (oracle & ORACLE_DURATION) text_add(text, "duration");
+    char names[POLICY_ORACLE_CHARS];
+    policy_oracle_names(oracle, names);
+    text_add(text, names);
 }
 
 static int hash_chars(const struct text *text, char hex[HASH_HEX_CHARS])

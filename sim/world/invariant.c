@@ -50,8 +50,10 @@ static int64_t blocks_held(const struct replica *replica)
     const struct kvcache *kv = &replica->kv;
     int64_t blocks = 0;
     for (const struct request *r = replica->prefilling.head; r != NULL; r = request_of(r->view.next))
-        blocks += kvcache_blocks(kv, r->view.prompt_tokens);
+        blocks += r->held_blocks;
     for (const struct request *r = replica->decoding.head; r != NULL; r = request_of(r->view.next)) {
+        if (!r->grows) blocks += r->held_blocks;
+        if (!r->grows) continue;
         int64_t context = r->joined_context_tokens + replica->step - r->joined_step;
         blocks += kvcache_blocks(kv, is_growing(replica) ? context : context - 1);
     }
@@ -60,8 +62,9 @@ static int64_t blocks_held(const struct replica *replica)
 
 static void check_members(const struct replica *replica)
 {
-    int64_t context = 0, n = 0;
+    int64_t context = 0, n = 0, growing = 0;
     for (const struct request *r = replica->decoding.head; r != NULL; r = request_of(r->view.next), n++) {
+        growing += r->grows;
         context += r->joined_context_tokens + replica->step - r->joined_step;
         if (r->finish_step <= replica->step) SIM_BUG("INV-3: request %lld is past its end", (long long)r->view.id);
         if (replica->finishing.entries[r->finish_rank].request != r)
@@ -69,6 +72,7 @@ static void check_members(const struct replica *replica)
     }
     check_equal("INV-3 (order of finishing)", replica->finishing.n, n);
     check_equal("INV-4 (processed tokens)", context, replica->context_tokens);
+    check_equal("INV-5 (growing sequences)", replica->kv.sequences, growing);
 }
 
 static int64_t sequences_by_phase(const struct kvcache *kv)
@@ -84,7 +88,7 @@ void invariant_check_replica(const struct replica *replica)
     check_queues(replica);
     check_equal("INV-2 (KV blocks are conserved)", kv->free_blocks + blocks_held(replica), kv->total_blocks);
     check_members(replica);
-    check_equal("INV-5 (phases of growth)", sequences_by_phase(kv), replica->decoding.n);
+    check_equal("INV-5 (phases of growth)", sequences_by_phase(kv), kv->sequences);
 }
 
 void invariant_check_cluster(const struct cluster *cluster)

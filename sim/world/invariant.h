@@ -5,7 +5,7 @@
  *     INV-2  KV blocks are conserved: total = free + held by prefilling and decoding sequences
  *     INV-3  a decoding sequence has tokens to come, and the order of finishing knows it
  *     INV-4  processed tokens of the decoding sequences add up to the aggregate that costs are computed from
- *     INV-5  sequences by phase of block growth add up to the decoding sequences
+ *     INV-5  sequences by phase of block growth add up to the decoding sequences that grow
  *     INV-6  GPUs are conserved: total = free + in use, and no node has more free than it has
  *     INV-7  Little's law, exactly: integral over time of the requests in the system = sum of their stays so far */
 #ifndef ORRERY_WORLD_INVARIANT_H

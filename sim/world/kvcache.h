@@ -11,7 +11,7 @@
 struct kvcache {
     int64_t block_tokens, total_blocks, free_blocks;
     int64_t min_free_blocks; /* the fewest there ever were */
-    int64_t sequences;       /* decoding */
+    int64_t sequences;       /* decoding ones that grow; others have a reservation to the end */
     int64_t *phases;         /* [block_tokens]: decoding sequences that grow at steps = phase modulo block_tokens */
 };
 

@@ -7,6 +7,7 @@
 #include "sim/world/view.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* --- The next iteration of a replica --- */
@@ -14,10 +15,14 @@
 struct batch_prefill {
     const struct request_view *request; /* waiting or prefilling */
     int32_t tokens;                     /* 1 .. what is left of its prompt */
+    /* From now on it holds KV blocks for so many tokens, or what it held before if that is more: at least those that will
+     * have been processed by then. Blocks beyond the prompt are a reservation: while it lasts, decoding takes no others. */
+    int64_t hold_tokens;
 };
 
 struct batch_eviction {
-    /* Decoding: loses its blocks, comes back to the head of the queue. A prompt processed in part cannot be evicted. */
+    /* Decoding, or prefilling and not named by a prefill of this plan: loses its blocks and comes back to the head of the
+     * queue, to process again all that it had processed. */
     const struct request_view *request;
     const char *reason;
 };
@@ -28,7 +33,7 @@ struct batch_rejection {
 };
 
 /* The world hands over an empty plan; arrays have room for `capacity` entries each, at least one more than there are
- * decoding sequences. What is added beyond that is counted and refused. Applied in order: rejections, evictions, prefills. */
+ * decoding and prefilling sequences. What is added beyond that is counted and refused. Applied in order: rejections, evictions, prefills. */
 struct batch_plan {
     struct batch_prefill *prefills;
     struct batch_eviction *evictions;
@@ -49,11 +54,18 @@ static inline bool batch_plan_full(const struct batch_plan *plan)
            plan->n_rejections >= plan->capacity;
 }
 
-/* Processes `tokens` of the request's prompt in the next iteration; a waiting request gets the blocks of its whole prompt. */
-static inline void batch_plan_prefill(struct batch_plan *plan, const struct request_view *request, int32_t tokens)
+/* Processes `tokens` of the request's prompt in the next iteration; from then on it holds the KV blocks of `hold_tokens`. */
+static inline void batch_plan_prefill_holding(struct batch_plan *plan, const struct request_view *request,
+                                              int32_t tokens, int64_t hold_tokens)
 {
     int32_t i = plan->n_prefills++;
-    if (i < plan->capacity) plan->prefills[i] = (struct batch_prefill){request, tokens};
+    if (i < plan->capacity) plan->prefills[i] = (struct batch_prefill){request, tokens, hold_tokens};
+}
+
+/* The same with the blocks of the whole prompt. */
+static inline void batch_plan_prefill(struct batch_plan *plan, const struct request_view *request, int32_t tokens)
+{
+    batch_plan_prefill_holding(plan, request, tokens, request == NULL ? 0 : request->prompt_tokens);
 }
 
 static inline void batch_plan_reject(struct batch_plan *plan, const struct request_view *request, const char *reason)

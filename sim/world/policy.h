@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { POLICY_ABI = 1 };
+enum { POLICY_ABI = 2 };
 
 /* X(enum, name of the family in configs and listings) */
 #define POLICY_FAMILIES(X)                                                                                             \
@@ -30,8 +30,16 @@ enum policy_family {
     POLICY_FAMILY_COUNT
 };
 
-/* Knowledge that no real system has; a policy that uses it says so, and the run records it. */
-enum policy_oracle { ORACLE_DURATION = 1u << 0 };
+/* Knowledge that no real system has; a policy that uses it says so, and the run records it. X(enum, bit, name) */
+#define POLICY_ORACLES(X)                                                                                              \
+    X(ORACLE_DURATION, 0, "duration")                                                                                  \
+    X(ORACLE_OUTPUT, 1, "output tokens")
+
+enum policy_oracle {
+#define POLICY_ORACLE_ENUM(id, bit, name) id = 1u << (bit),
+    POLICY_ORACLES(POLICY_ORACLE_ENUM)
+#undef POLICY_ORACLE_ENUM
+};
 
 struct policy {
     uint32_t abi, size;                   /* POLICY_ABI, size of the family's struct: append-only */
@@ -95,6 +103,10 @@ struct policy_table {
 
 /* The family's name in configs and listings, and the size of its struct. */
 const char *policy_family_name(enum policy_family family);
+
+/* The names of the oracle knowledge in this set, separated by commas; "" for none. */
+enum { POLICY_ORACLE_CHARS = 64 };
+void policy_oracle_names(uint32_t oracle, char names[POLICY_ORACLE_CHARS]);
 size_t policy_family_bytes(enum policy_family family);
 
 /* What a plug-in exports under this name: pointers to its policies, ended by NULL. */

@@ -1,6 +1,9 @@
 #include "sim/world/policy_state.h"
 
+#include "sim/core/check.h"
 #include "sim/core/mem.h"
+
+#include <stdio.h>
 
 static const char *const family_names[] = {
 #define POLICY_FAMILY_NAME(id, name) [id] = name,
@@ -16,6 +19,21 @@ static const size_t family_bytes[] = {[POLICY_BATCHING] = sizeof(struct batcher)
 const char *policy_family_name(enum policy_family family)
 {
     return family_names[family];
+}
+
+void policy_oracle_names(uint32_t oracle, char names[POLICY_ORACLE_CHARS])
+{
+    static const char *const all[] = {
+#define POLICY_ORACLE_NAME(id, bit, name) [bit] = name,
+        POLICY_ORACLES(POLICY_ORACLE_NAME)
+#undef POLICY_ORACLE_NAME
+    };
+    size_t n = 0;
+    names[0] = 0;
+    for (size_t bit = 0; bit < sizeof all / sizeof *all; bit++)
+        if (oracle >> bit & 1)
+            n += (size_t)snprintf(names + n, POLICY_ORACLE_CHARS - n, "%s%s", n > 0 ? ", " : "", all[bit]);
+    SIM_REQUIRE(n < POLICY_ORACLE_CHARS);
 }
 
 size_t policy_family_bytes(enum policy_family family)

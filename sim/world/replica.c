@@ -193,6 +193,7 @@ static void replica_refresh_view(struct replica *replica, sim_ns now)
     view->growing = kvcache_growth(&replica->kv, replica->step);
     view->waiting = replica->waiting.n ? &replica->waiting.head->view : NULL;
     view->prefilling = replica->prefilling.n ? &replica->prefilling.head->view : NULL;
+    view->last_prefilling = replica->prefilling.n ? &replica->prefilling.tail->view : NULL;
     view->oldest_decoding = replica->decoding.n ? &replica->decoding.head->view : NULL;
     view->youngest_decoding = replica->decoding.n ? &replica->decoding.tail->view : NULL;
     view->decode_step = replica->step;
@@ -224,7 +225,7 @@ static int plan_reserve(struct batch_plan *plan, int64_t n)
 static int replica_plan(struct replica *replica, sim_ns now)
 {
     struct batch_plan *plan = &replica->plan;
-    if (plan_reserve(plan, replica->decoding.n + 1) != 0) return SIM_E_NOMEM;
+    if (plan_reserve(plan, replica->decoding.n + replica->prefilling.n + 1) != 0) return SIM_E_NOMEM;
     replica_refresh_view(replica, now);
     plan->n_prefills = plan->n_evictions = plan->n_rejections = 0;
     plan->decode = plan->recheck_on_arrival = false;

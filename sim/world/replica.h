@@ -79,6 +79,7 @@ struct replica {
     int64_t plan_number;
     int64_t plan_end_step;  /* decode step at which the plan's choice ends by its own word */
     struct replica_view view;
+    const struct request_view *asked_oracle; /* whose future the batcher asked for without having declared it */
     void *batcher_state;
 
     struct run_clock clock; /* of the run under way */

@@ -3,6 +3,7 @@
 #include "sim/core/check.h"
 
 #include <math.h>
+#include <stddef.h>
 
 int replica_cost(const struct replica *replica, const struct iteration_work *work, struct iteration_cost *cost)
 {
@@ -85,10 +86,19 @@ static void leave_decoding(struct replica *replica, struct request *request)
     request->max_gap_ns = replica_max_gap_ns(replica, request);
     request->generated_tokens += (int32_t)(replica->step - request->joined_step);
     finish_order_remove(&replica->finishing, request);
-    kvcache_leave(&replica->kv, replica->step, context);
-    kvcache_give(&replica->kv, kvcache_blocks(&replica->kv, context - 1));
+    if (request->grows) {
+        kvcache_leave(&replica->kv, replica->step, context);
+        request->held_blocks = kvcache_blocks(&replica->kv, context - 1);
+        request->grows = false;
+    }
     replica->context_tokens -= context;
     request_list_remove(&replica->decoding, request);
+}
+
+static void give_blocks(struct replica *replica, struct request *request)
+{
+    kvcache_give(&replica->kv, request->held_blocks);
+    request->held_blocks = 0;
 }
 
 static int finish(struct replica *replica, struct request *request, sim_ns now)
@@ -116,25 +126,36 @@ int replica_finish_due(struct replica *replica, sim_ns now)
     while (code == 0 && finish_order_next_step(&replica->finishing) <= replica->step) {
         struct request *request = finish_order_first(&replica->finishing);
         leave_decoding(replica, request);
+        give_blocks(replica, request);
         SIM_ASSERT(request->generated_tokens == request->output_tokens);
         code = finish(replica, request, now);
     }
     return code;
 }
 
-/* The sequence loses its blocks and comes back to the head of the queue, to prefill all that it had processed. */
-static int preempt(struct replica *replica, struct request *request, const char *reason, sim_ns now)
+/* What it has generated becomes part of its prompt. */
+static void stop_decoding(struct replica *replica, struct request *request)
 {
     int64_t context = context_tokens(replica, request);
-    int32_t unprocessed_tokens = request_unprocessed_tokens(request);
     bool has_decoded = request->joined_step < replica->step;
     leave_decoding(replica, request);
     if (has_decoded) request->joined_ns = replica->last_token_ns; /* its latest token */
     request->view.prompt_tokens = (int32_t)context;
+    request->first_gap_ns = 0;
+}
+
+/* The sequence loses its blocks and comes back to the head of the queue, to prefill all that it had processed. */
+static int preempt(struct replica *replica, struct request *request, const char *reason, sim_ns now)
+{
+    int32_t unprocessed_tokens = request_unprocessed_tokens(request);
+    if (request->view.state == REQUEST_DECODING)
+        stop_decoding(replica, request);
+    else
+        request_list_remove(&replica->prefilling, request);
+    give_blocks(replica, request);
     request->view.prefilled_tokens = 0;
     request->view.preemptions++;
     request->view.state = REQUEST_WAITING;
-    request->first_gap_ns = 0;
     request_list_push_front(&replica->waiting, request);
     replica->load->waiting++;
     replica->load->queued_tokens += request_unprocessed_tokens(request) - unprocessed_tokens;
@@ -155,9 +176,15 @@ int replica_apply_departures(struct replica *replica, sim_ns now)
 
 /* --- Joining the batch --- */
 
+static void hold(struct replica *replica, struct request *request, int64_t tokens)
+{
+    int64_t needed = replica_view_needed_blocks(&replica->view, &request->view, tokens);
+    kvcache_take(&replica->kv, needed);
+    request->held_blocks += needed;
+}
+
 static void admit(struct replica *replica, struct request *request, sim_ns now)
 {
-    kvcache_take(&replica->kv, kvcache_blocks(&replica->kv, request->view.prompt_tokens));
     request_list_remove(&replica->waiting, request);
     request_list_push_back(&replica->prefilling, request);
     replica->load->waiting--;
@@ -173,7 +200,7 @@ int replica_tell_prefills(const struct replica *replica, sim_ns now)
     for (int32_t i = 0; code == 0 && i < plan->n_prefills; i++) {
         const struct request_view *request = plan->prefills[i].request;
         code = replica->env->on_prefill(replica, &plan->prefills[i], free_blocks, now);
-        if (request->state == REQUEST_WAITING) free_blocks -= blocks_for_tokens(&replica->view, request->prompt_tokens);
+        free_blocks -= replica_view_needed_blocks(&replica->view, request, plan->prefills[i].hold_tokens);
     }
     return code;
 }
@@ -185,6 +212,7 @@ struct iteration_work replica_admit_prefills(struct replica *replica, sim_ns now
     for (int32_t i = 0; i < plan->n_prefills; i++) {
         struct request *request = request_of(plan->prefills[i].request);
         if (request->view.state == REQUEST_WAITING) admit(replica, request, now);
+        hold(replica, request, plan->prefills[i].hold_tokens);
         double n = plan->prefills[i].tokens, before = request->view.prefilled_tokens;
         work.prefill_tokens += plan->prefills[i].tokens;
         work.prefill_context_tokens += request->view.prefilled_tokens;
@@ -201,12 +229,14 @@ struct iteration_work replica_admit_prefills(struct replica *replica, sim_ns now
 static int join_decoding(struct replica *replica, struct request *request)
 {
     int32_t context = request->view.prompt_tokens + 1;
+    int64_t last_context = request->view.prompt_tokens + (request->output_tokens - request->generated_tokens);
     request->view.state = REQUEST_DECODING;
+    request->grows = request->held_blocks < kvcache_blocks(&replica->kv, last_context);
     request->joined_context_tokens = context;
     request->joined_step = replica->step;
     request->finish_step = replica->step + (request->output_tokens - request->generated_tokens);
     request_list_push_back(&replica->decoding, request);
-    kvcache_join(&replica->kv, replica->step, context);
+    if (request->grows) kvcache_join(&replica->kv, replica->step, context);
     replica->context_tokens += context;
     return finish_order_add(&replica->finishing, request);
 }
@@ -233,7 +263,7 @@ static int end_prefill(struct replica *replica, struct request *request, sim_ns 
     request->joined_ns = now;
     engine_progress(replica->env->engine);
     if (request->generated_tokens < request->output_tokens) return join_decoding(replica, request);
-    kvcache_give(&replica->kv, kvcache_blocks(&replica->kv, request->view.prompt_tokens));
+    give_blocks(replica, request);
     return finish(replica, request, now);
 }
 
@@ -255,6 +285,7 @@ int replica_complete_prefills(struct replica *replica, sim_ns now)
 bool replica_view_grows(const struct replica_view *view, const struct request_view *request)
 {
     const struct request *member = request_of(request);
+    if (!member->grows) return false;
     return (member->joined_context_tokens + view->decode_step - member->joined_step) % view->block_tokens ==
            1 % view->block_tokens;
 }
@@ -262,9 +293,25 @@ bool replica_view_grows(const struct replica_view *view, const struct request_vi
 int64_t replica_view_blocks(const struct replica_view *view, const struct request_view *request)
 {
     const struct request *member = request_of(request);
-    if (request->state == REQUEST_PREFILLING) return blocks_for_tokens(view, request->prompt_tokens);
-    if (request->state != REQUEST_DECODING) return 0;
+    if (!member->grows) return member->held_blocks;
     return blocks_for_tokens(view, member->joined_context_tokens + view->decode_step - member->joined_step - 1);
+}
+
+int64_t replica_view_output_tokens(const struct replica_view *view, const struct request_view *request)
+{
+    struct replica *replica = (struct replica *)((uintptr_t)view - offsetof(struct replica, view));
+    const struct request *member = request_of(request);
+    int64_t came = member->generated_tokens;
+    if (!(replica->env->batcher->policy.oracle & ORACLE_OUTPUT)) replica->asked_oracle = request;
+    if (request->state == REQUEST_DECODING) came += replica->step - member->joined_step;
+    return member->output_tokens - came;
+}
+
+int64_t replica_view_needed_blocks(const struct replica_view *view, const struct request_view *request,
+                                   int64_t hold_tokens)
+{
+    int64_t needed = blocks_for_tokens(view, hold_tokens) - replica_view_blocks(view, request);
+    return needed > 0 ? needed : 0;
 }
 
 static int plan_fault(const struct replica *replica, sim_ns now, const char *action, int64_t id, const char *why)
@@ -306,12 +353,24 @@ static int check_evictions(const struct replica *replica, sim_ns now, int64_t *f
         const struct request_view *request = replica->plan.evictions[i].request;
         int code = check_named(replica, now, "evict", request);
         if (code != 0) return code;
-        if (request->state != REQUEST_DECODING)
-            return plan_fault(replica, now, "evict", request->id, "it is not decoding");
+        if (request->state != REQUEST_DECODING && request->state != REQUEST_PREFILLING)
+            return plan_fault(replica, now, "evict", request->id, "it is neither decoding nor prefilling");
         *free_blocks += replica_view_blocks(&replica->view, request);
         *growth -= replica_view_grows(&replica->view, request);
     }
     return 0;
+}
+
+/* A reservation beyond the prompt must last to the end. */
+static int check_reservation(const struct replica *replica, sim_ns now, const struct batch_prefill *prefill)
+{
+    const struct request *request = request_of(prefill->request);
+    int64_t prompt = request->view.prompt_tokens, left = request->output_tokens - request->generated_tokens;
+    int64_t held = request->held_blocks +
+                   replica_view_needed_blocks(&replica->view, &request->view, prefill->hold_tokens);
+    if (held <= kvcache_blocks(&replica->kv, prompt) || held >= kvcache_blocks(&replica->kv, prompt + left - 1))
+        return 0;
+    return plan_fault(replica, now, "prefill", request->view.id, "its reservation would not last to its end");
 }
 
 static int check_prefill(const struct replica *replica, sim_ns now, const struct batch_prefill *prefill,
@@ -324,9 +383,11 @@ static int check_prefill(const struct replica *replica, sim_ns now, const struct
         return plan_fault(replica, now, "prefill", request->id, "it is neither waiting nor prefilling");
     if (prefill->tokens < 1 || prefill->tokens > request->prompt_tokens - request->prefilled_tokens)
         return plan_fault(replica, now, "prefill", request->id, "its prompt has no such number of tokens left");
-    if (request->state == REQUEST_WAITING) *free_blocks -= blocks_for_tokens(&replica->view, request->prompt_tokens);
+    if (prefill->hold_tokens < request->prefilled_tokens + prefill->tokens)
+        return plan_fault(replica, now, "prefill", request->id, "it would not hold the KV blocks of these tokens");
+    *free_blocks -= replica_view_needed_blocks(&replica->view, request, prefill->hold_tokens);
     if (*free_blocks < 0) return plan_fault(replica, now, "prefill", request->id, "there are too few free KV blocks");
-    return 0;
+    return check_reservation(replica, now, prefill);
 }
 
 /* What does not depend on any request: sizes, and how long the choice stands. */
@@ -351,6 +412,9 @@ int replica_check_plan(struct replica *replica, sim_ns now)
     const struct batch_plan *plan = &replica->plan;
     int64_t free_blocks = replica->kv.free_blocks, growth = replica->view.growing;
     int code = check_terms(replica, now);
+    if (replica->asked_oracle != NULL)
+        return plan_fault(replica, now, "see the output length of", replica->asked_oracle->id,
+                          "it has not declared ORACLE_OUTPUT");
     if (code == 0) code = check_rejections(replica, now);
     if (code == 0) code = check_evictions(replica, now, &free_blocks, &growth);
     if (code == 0 && plan->decode) {

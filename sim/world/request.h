@@ -16,6 +16,8 @@ struct request {
     int32_t replica;
     int32_t finish_rank;           /* its place in the order of finishing while it decodes */
     int64_t joined_step, finish_step;
+    int64_t held_blocks;                 /* of KV, unless it decodes and `grows`: then they follow from its context */
+    bool grows;                          /* takes KV blocks as it decodes */
     int64_t planned;                     /* number of the last batch plan that named it */
     sim_ns scheduled_ns, first_token_ns; /* TIME_UNSET before */
     sim_ns joined_ns;                    /* when its last prefill ended */

@@ -75,8 +75,8 @@ static int on_prefill(const struct replica *replica, const struct batch_prefill 
     return emit(service, policy, request->preemptions > 0 ? "resume" : "admit", request->id, now,
                 "replica %d of %s: prefills %d of %d tokens, takes %lld of %lld free KV blocks, %lld decoding",
                 replica->index, service->config->name, prefill->tokens, request->prompt_tokens,
-                (long long)kvcache_blocks(&replica->kv, request->prompt_tokens), (long long)free_blocks,
-                (long long)replica->decoding.n);
+                (long long)replica_view_needed_blocks(&replica->view, request, prefill->hold_tokens),
+                (long long)free_blocks, (long long)replica->decoding.n);
 }
 
 void service_detail_start(struct service *service)

@@ -33,7 +33,7 @@ struct replica_view {
     int64_t decode_context_tokens;  /* over the decoding sequences */
     int64_t growing;                /* decoding sequences that take a new block in the next iteration */
     const struct request_view *waiting;       /* head: next to be served; preempted ones come back to the head */
-    const struct request_view *prefilling;    /* prompts processed in part, oldest first */
+    const struct request_view *prefilling, *last_prefilling; /* prompts processed in part, oldest first */
     const struct request_view *oldest_decoding, *youngest_decoding; /* in the order in which they joined */
     int64_t decode_step;            /* decode iterations so far */
 };
@@ -48,6 +48,14 @@ bool replica_view_grows(const struct replica_view *view, const struct request_vi
 
 /* KV blocks that a decoding or prefilling sequence holds. */
 int64_t replica_view_blocks(const struct replica_view *view, const struct request_view *request);
+
+/* KV blocks that the request takes in addition to what it holds when it is to hold `hold_tokens` tokens. */
+int64_t replica_view_needed_blocks(const struct replica_view *view, const struct request_view *request,
+                                   int64_t hold_tokens);
+
+/* Oracle (ORACLE_OUTPUT): output tokens that the request has still to get, at least 1. Together with prompt_tokens it will
+ * process all but the last of them. Asking without having declared it is a policy fault. */
+int64_t replica_view_output_tokens(const struct replica_view *view, const struct request_view *request);
 
 /* What the replicas of a pool do for a request: all of it, or its prompt only, or the decoding of prompts that were processed
  * elsewhere. */

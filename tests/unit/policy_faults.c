@@ -148,8 +148,34 @@ static int keeps_less_than_nothing(void *state, const struct replica_view *view,
     return 0;
 }
 
+static int holds_too_little(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    batch_plan_prefill_holding(plan, view->waiting, 10, 9);
+    return 0;
+}
+
+static int evicts_what_it_prefills(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    if (view->prefilling != NULL) batch_plan_evict(plan, view->prefilling, "for fun");
+    batch_plan_prefill(plan, view->prefilling != NULL ? view->prefilling : view->waiting, 1);
+    return 0;
+}
+
+static int sees_the_future(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    batch_plan_prefill_holding(plan, view->waiting, 1, replica_view_output_tokens(view, view->waiting));
+    return 0;
+}
+
 static void batchers_that_ask_for_the_impossible(void)
 {
+    check_batcher(holds_too_little, SIM_E_POLICY, "but it would not hold the KV blocks of these tokens");
+    check_batcher(evicts_what_it_prefills, SIM_E_POLICY, "but it has named it already");
+    check_batcher(sees_the_future, SIM_E_POLICY,
+                  "asked to see the output length of request 0 on replica 0 at 0.000000000 s, but it has not declared");
     check_batcher(never_asks_for_room, SIM_E_POLICY, "made a plan of more than");
     check_batcher(names_nobody, SIM_E_POLICY, "but it is not a request of this replica");
     check_batcher(keeps_less_than_nothing, SIM_E_POLICY, "while -1 blocks stay free");
@@ -161,7 +187,7 @@ static void batchers_that_ask_for_the_impossible(void)
     check_batcher(prefills_nothing, SIM_E_POLICY, "but its prompt has no such number of tokens left");
     check_batcher(prefills_too_much, SIM_E_POLICY, "but its prompt has no such number of tokens left");
     check_batcher(evicts_who_waits, SIM_E_POLICY,
-                  "asked to evict request 0 on replica 0 at 0.000000000 s, but it is not");
+                  "asked to evict request 0 on replica 0 at 0.000000000 s, but it is neither");
     check_batcher(rejects_who_decodes, SIM_E_POLICY, "but it is not waiting");
     check_batcher(stands_for_no_time, SIM_E_POLICY, "its choice stands for 0 iterations");
     check_batcher(decodes_without_blocks, SIM_E_POLICY, "but there are too few free KV blocks");

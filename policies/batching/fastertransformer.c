@@ -1,0 +1,47 @@
+/* Request-level batching as in FasterTransformer behind a serving layer (the baseline of Yu et al., OSDI 2022, and Kwon et al.,
+ * SOSP 2023): a batch is formed from whoever waits when the replica is empty, all its prompts are processed in one iteration, and
+ * nobody joins before the last of it has ended. KV slots are reserved for the longest sequence. Members leave as they end; what
+ * their empty places would cost is not modelled. */
+#include "policies/batching/reservation.h"
+#include "policies/registry.h"
+
+struct fastertransformer {
+    int64_t max_sequences;
+    struct reservation_params reservation;
+};
+
+static const struct config_field fastertransformer_fields[] = {
+    {.name = "max_sequences", .kind = CONFIG_INT, .offset = offsetof(struct fastertransformer, max_sequences),
+     .value = "256", .min = 1, .max = 65536, .help = "sequences in the batch at most"},
+    RESERVATION_FIELDS(offsetof(struct fastertransformer, reservation)),
+    {0}};
+
+static int fastertransformer_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    *(struct fastertransformer *)state = *(const struct fastertransformer *)params;
+    return 0;
+}
+
+static int fastertransformer_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    const struct fastertransformer *params = state;
+    plan->decode = view->n_decoding > 0;
+    if (!plan->decode) reservation_admit(&params->reservation, view, plan, 0, params->max_sequences);
+    return 0;
+}
+
+const struct batcher batching_fastertransformer = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct batcher),
+               .family = POLICY_BATCHING,
+               .name = "fastertransformer",
+               .summary = "request level: a batch of those who wait, run until its last member has ended",
+               .source = "NVIDIA FasterTransformer; Yu et al., OSDI 2022",
+               .oracle = ORACLE_OUTPUT,
+               .params = fastertransformer_fields,
+               .params_bytes = sizeof(struct fastertransformer),
+               .state_bytes = sizeof(struct fastertransformer),
+               .init = fastertransformer_init},
+    .compose = fastertransformer_compose,
+};

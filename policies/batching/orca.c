@@ -1,0 +1,47 @@
+/* Iteration-level scheduling as in Orca (Yu et al., OSDI 2022): requests join and leave at every iteration, whole prompts are
+ * processed in the same iteration as the decoding of others. KV slots for prompt and output are reserved at admission and held to
+ * the end, so nobody is ever preempted. The output's bound is known as `reservation` says (Kwon et al., SOSP 2023, section 6.1). */
+#include "policies/batching/reservation.h"
+#include "policies/registry.h"
+
+struct orca {
+    int64_t max_sequences;
+    struct reservation_params reservation;
+};
+
+static const struct config_field orca_fields[] = {
+    {.name = "max_sequences", .kind = CONFIG_INT, .offset = offsetof(struct orca, max_sequences), .value = "256",
+     .min = 1, .max = 65536, .help = "sequences in the batch at most"},
+    RESERVATION_FIELDS(offsetof(struct orca, reservation)),
+    {0}};
+
+static int orca_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    *(struct orca *)state = *(const struct orca *)params;
+    return 0;
+}
+
+static int orca_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    const struct orca *params = state;
+    plan->decode = view->n_decoding > 0;
+    plan->recheck_on_arrival = !reservation_admit(&params->reservation, view, plan, view->n_decoding,
+                                                  params->max_sequences);
+    return 0;
+}
+
+const struct batcher batching_orca = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct batcher),
+               .family = POLICY_BATCHING,
+               .name = "orca",
+               .summary = "iteration-level scheduling, whole prompts beside decoding, KV reserved to the end",
+               .source = "Yu et al., OSDI 2022",
+               .oracle = ORACLE_OUTPUT,
+               .params = orca_fields,
+               .params_bytes = sizeof(struct orca),
+               .state_bytes = sizeof(struct orca),
+               .init = orca_init},
+    .compose = orca_compose,
+};

@@ -1,0 +1,45 @@
+/* Contiguous KV reservations, as engines before paged KV caches made them: room for the whole sequence is taken when it is
+ * admitted and held to its end. Kwon et al. (SOSP 2023, section 6.1) compare three that know more or less of the output: */
+#ifndef ORRERY_POLICIES_BATCHING_RESERVATION_H
+#define ORRERY_POLICIES_BATCHING_RESERVATION_H
+
+#include "sim/world/policy.h"
+
+enum reservation_kind {
+    RESERVATION_MAX,    /* max_tokens, whatever will come */
+    RESERVATION_POW2,   /* the output, rounded up to a power of two */
+    RESERVATION_ORACLE, /* exactly what will be needed */
+};
+
+struct reservation_params {
+    int kind; /* enum reservation_kind */
+    int64_t max_tokens;
+    bool buddy;
+};
+
+extern const char *const reservation_names[];
+
+/* The fields of a struct reservation_params at `at` of the parameters. */
+#define RESERVATION_FIELDS(at)                                                                                         \
+    {.name = "reservation", .kind = CONFIG_CHOICE, .offset = (at) + offsetof(struct reservation_params, kind),          \
+     .value = "max", .choices = reservation_names,                                                                     \
+     .help = "KV slots held for a sequence: max_tokens; prompt and output rounded up to a power of two; or exactly"},  \
+    {.name = "max_tokens", .kind = CONFIG_INT, .offset = (at) + offsetof(struct reservation_params, max_tokens),        \
+     .value = "0", .min = 0, .max = 1e9, .help = "longest sequence, others are rejected; 0: the LLM's context"},       \
+    {.name = "buddy", .kind = CONFIG_BOOL, .offset = (at) + offsetof(struct reservation_params, buddy),                 \
+     .value = "false", .help = "round every reservation up to a power of two slots (buddy allocation)"}
+
+/* Tokens to hold for a waiting request: at most what the whole KV cache can hold. */
+int64_t reservation_tokens(const struct reservation_params *params, const struct replica_view *view,
+                           const struct request_view *request);
+
+/* Whether it is longer than max_tokens. */
+bool reservation_exceeded(const struct reservation_params *params, const struct replica_view *view,
+                          const struct request_view *request);
+
+/* Admits whole prompts from the head of the queue while slots (`max_sequences`, of which `present` are taken) and blocks for
+ * their reservations last. Returns whether requests are left that only a change at this replica can let in. */
+bool reservation_admit(const struct reservation_params *params, const struct replica_view *view,
+                       struct batch_plan *plan, int64_t present, int64_t max_sequences);
+
+#endif

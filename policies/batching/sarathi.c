@@ -1,0 +1,97 @@
+/* Stall-free batching as in Sarathi-Serve (Agrawal et al., OSDI 2024; details as in Vidur): decoding never waits for prompts,
+ * which are processed in chunks in what the decoding leaves of a token budget.
+ *
+ * An iteration holds everybody decoding, then unfinished prompts, then new ones from the head of the queue while budget and
+ * slots last and their whole prompt leaves the watermark of blocks free: a prompt gets all its blocks at admission. To go on, a
+ * decoding sequence needs a free block even where its last one has room; when there is none, the latest arrival is preempted,
+ * whatever it does. A prompt that can never be admitted is rejected. */
+#include "policies/batching/making_room.h"
+#include "policies/registry.h"
+
+struct sarathi {
+    int64_t max_sequences, token_budget;
+    double watermark;
+};
+
+#define FIELD(name) offsetof(struct sarathi, name)
+static const struct config_field sarathi_fields[] = {
+    {.name = "max_sequences", .kind = CONFIG_INT, .offset = FIELD(max_sequences), .value = "128", .min = 1, .max = 65536,
+     .help = "sequences in the batch at most"},
+    {.name = "token_budget", .kind = CONFIG_INT, .offset = FIELD(token_budget), .value = "512", .min = 1, .max = 1e9,
+     .help = "tokens of an iteration, prompts are cut to fit (the paper's tau); decoding may exceed it"},
+    {.name = "watermark", .kind = CONFIG_REAL, .offset = FIELD(watermark), .value = "0.01", .min = 0, .max = 1,
+     .help = "share of the KV blocks that an admission leaves free"},
+    {0}};
+#undef FIELD
+
+static int sarathi_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    *(struct sarathi *)state = *(const struct sarathi *)params;
+    return 0;
+}
+
+static int64_t go_on_with_prompts(const struct replica_view *view, struct batch_plan *plan, const struct room *room,
+                                  int64_t budget)
+{
+    const struct request_view *end = room->last_prompt != NULL ? room->last_prompt->next : view->prefilling;
+    for (const struct request_view *r = view->prefilling; r != end && budget > 0; r = r->next) {
+        batch_plan_prefill(plan, r, prompt_chunk(r, budget));
+        budget -= prompt_chunk(r, budget);
+    }
+    return budget;
+}
+
+/* `present`: sequences in the batch. Returns whether requests are left that only a change at this replica can let in. */
+static bool admit_from_head(const struct sarathi *params, const struct replica_view *view, struct batch_plan *plan,
+                            int64_t present, int64_t free_blocks, int64_t budget)
+{
+    int64_t watermark = (int64_t)(params->watermark * (double)view->total_blocks);
+    for (const struct request_view *r = view->waiting; r != NULL; r = r->next) {
+        int64_t blocks = blocks_for_tokens(view, r->prompt_tokens);
+        if (batch_plan_full(plan)) {
+            plan->iterations = 1; /* the rest of the queue is for the next plan */
+            return true;
+        }
+        if (blocks + watermark > view->total_blocks) {
+            batch_plan_reject(plan, r, "prompt exceeds the KV cache");
+            continue;
+        }
+        if (present++ >= params->max_sequences || free_blocks - blocks < watermark || budget <= 0) return true;
+        free_blocks -= blocks;
+        batch_plan_prefill(plan, r, prompt_chunk(r, budget));
+        budget -= prompt_chunk(r, budget);
+    }
+    return false;
+}
+
+static int64_t unfinished_prompts(const struct room *room)
+{
+    int64_t n = 0;
+    for (const struct request_view *r = room->last_prompt; r != NULL; r = r->prev) n++;
+    return n;
+}
+
+static int sarathi_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    const struct sarathi *params = state;
+    struct room room = make_room(view, plan, 1);
+    int64_t budget = go_on_with_prompts(view, plan, &room, params->token_budget - room.decoding);
+    int64_t present = room.decoding + unfinished_prompts(&room);
+    plan->recheck_on_arrival = !admit_from_head(params, view, plan, present, room.free_blocks, budget);
+    return 0;
+}
+
+const struct batcher batching_sarathi = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct batcher),
+               .family = POLICY_BATCHING,
+               .name = "sarathi",
+               .summary = "stall-free: decoding first, prompts in chunks within a token budget",
+               .source = "Agrawal et al., OSDI 2024",
+               .params = sarathi_fields,
+               .params_bytes = sizeof(struct sarathi),
+               .state_bytes = sizeof(struct sarathi),
+               .init = sarathi_init},
+    .compose = sarathi_compose,
+};
