@@ -76,6 +76,10 @@ static int sarathi_compose(void *state, const struct replica_view *view, struct 
 {
     const struct sarathi *params = state;
     struct room room = make_room(view, plan, 1);
+    if (plan->n_evictions > 0) {
+        plan->decode = false; /* asked again at once, with whom it evicted at the head of the queue */
+        return 0;
+    }
     int64_t budget = go_on_with_prompts(view, plan, &room, params->token_budget - room.decoding);
     int64_t present = room.decoding + unfinished_prompts(&room);
     plan->recheck_on_arrival = !admit_from_head(params, view, plan, present, room.free_blocks, budget);

@@ -298,14 +298,15 @@ static void v1_compose(struct naive *naive, struct replica *replica, struct batc
 
 /* --- Orca and FasterTransformer: everything is reserved at admission --- */
 
+/* Never more than there is. */
 static int64_t reserved_blocks(const struct naive *naive, int id)
 {
     const struct naive_request *request = &naive->s->requests[id];
-    int64_t bound = 1;
-    if (naive->s->kind == NAIVE_FASTER_TRANSFORMER || naive->s->reservation == NAIVE_MAX)
-        return blocks_of(naive, naive->s->max_context);
+    int64_t bound = 1, tokens = naive->s->max_tokens;
     while (bound < request->output) bound *= 2;
-    return blocks_of(naive, request->prompt + (naive->s->reservation == NAIVE_POW2 ? bound : request->output));
+    if (naive->s->reservation == NAIVE_ORACLE) bound = request->output;
+    if (naive->s->reservation != NAIVE_MAX && request->prompt + bound < tokens) tokens = request->prompt + bound;
+    return blocks_of(naive, tokens) < naive->s->blocks ? blocks_of(naive, tokens) : naive->s->blocks;
 }
 
 static void orca_compose(struct naive *naive, struct replica *replica, struct batch *batch)
@@ -313,14 +314,14 @@ static void orca_compose(struct naive *naive, struct replica *replica, struct ba
     bool empty = admitted(replica) == 0;
     while (replica->idle.n > 0) batch_add(batch, list_take(&replica->idle, 0), 1);
     if (naive->s->kind == NAIVE_FASTER_TRANSFORMER && !empty) return;
-    while (replica->waiting.n > 0 && admitted(replica) + batch->n < naive->s->max_sequences) {
+    while (replica->waiting.n > 0) {
         int id = replica->waiting.id[0];
         int64_t need = reserved_blocks(naive, id);
-        if (need > naive->s->blocks) {
+        if (naive->s->requests[id].prompt + naive->s->requests[id].output > naive->s->max_tokens) {
             reject_head(naive, replica);
             continue;
         }
-        if (need > replica->free_blocks) return;
+        if (need > replica->free_blocks || admitted(replica) + batch->n == naive->s->max_sequences) return;
         admit_head(naive, replica, batch, need, naive->sequences[id].todo);
     }
 }

@@ -29,7 +29,8 @@ struct naive_scenario {
     enum naive_routing routing;
     bool swap, padded; /* vLLM v0 */
     bool forgetful;    /* Sarathi in Vidur: a prompt preempted in its midst becomes that piece, the rest is to be generated */
-    int replicas, stages, block_tokens, max_sequences, max_tokens, max_context;
+    int replicas, stages, block_tokens, max_sequences, max_context;
+    int max_tokens; /* of an iteration's prompts (vLLM v0), of an iteration (vLLM v1, Sarathi), of a sequence (others) */
     int64_t blocks, watermark_blocks;
     int64_t copy_block_ns; /* swap: between GPU and host */
     struct naive_terms prefill, decode;

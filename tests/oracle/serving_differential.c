@@ -62,7 +62,8 @@ static void random_scenario(struct naive_scenario *s, enum naive_kind kind, uint
     s->block_tokens = one_in(&rng, 3) ? 1 : one_in(&rng, 3) ? between(&rng, 2, 32) : 16;
     s->blocks = (one_in(&rng, 2) ? between(&rng, 100, 260) : between(&rng, 200, 2000)) / s->block_tokens + 2;
     s->max_sequences = between(&rng, 1, 40);
-    s->max_tokens = between(&rng, 8, 400);
+    s->max_tokens = between(&rng, kind == NAIVE_VLLM_V0 ? 8 : s->max_sequences, 400);
+    s->reservation = (enum naive_reservation)between(&rng, NAIVE_MAX, NAIVE_ORACLE);
     s->max_context = MAX_CONTEXT;
     s->watermark_blocks = one_in(&rng, 2) ? 0 : (int64_t)rng_below(&rng, (uint64_t)s->blocks / 4 + 1);
     s->padded = one_in(&rng, 2);
@@ -99,10 +100,25 @@ static void add_terms(struct text_of_scenario *text, const char *phase, const st
 
 static void add_batching(struct text_of_scenario *text, const struct naive_scenario *s)
 {
+    static const char *const policies[] = {[NAIVE_VLLM_V0] = "vllm-v0",
+                                           [NAIVE_VLLM_V1] = "vllm-v1",
+                                           [NAIVE_SARATHI] = "sarathi",
+                                           [NAIVE_ORCA] = "orca",
+                                           [NAIVE_FASTER_TRANSFORMER] = "fastertransformer"};
+    static const char *const tokens[] = {[NAIVE_VLLM_V0] = "max_batched_tokens",
+                                         [NAIVE_VLLM_V1] = "max_batched_tokens",
+                                         [NAIVE_SARATHI] = "token_budget",
+                                         [NAIVE_ORCA] = "max_tokens",
+                                         [NAIVE_FASTER_TRANSFORMER] = "max_tokens"};
+    static const char *const reservations[] = {"max", "pow2", "oracle"};
     double watermark = s->watermark_blocks > 0 ? ((double)s->watermark_blocks + 0.5) / (double)s->blocks : 0;
-    add(text, "'batching': {'policy': 'vllm-v0', 'max_sequences': %d, 'max_batched_tokens': %d, 'padded': %s,",
-        s->max_sequences, s->max_tokens, s->padded ? "true" : "false");
-    add(text, " 'watermark': %.15f}, ", watermark);
+    add(text, "'batching': {'policy': '%s', 'max_sequences': %d, '%s': %d", policies[s->kind], s->max_sequences,
+        tokens[s->kind], s->max_tokens);
+    if (s->kind == NAIVE_VLLM_V0) add(text, ", 'padded': %s", s->padded ? "true" : "false");
+    if (s->kind == NAIVE_VLLM_V0 || s->kind == NAIVE_SARATHI) add(text, ", 'watermark': %.15f", watermark);
+    if (s->kind == NAIVE_ORCA || s->kind == NAIVE_FASTER_TRANSFORMER)
+        add(text, ", 'reservation': '%s'", reservations[s->reservation]);
+    add(text, "}, ");
 }
 
 static void write_scenario(const struct naive_scenario *s, const char *trace, struct text_of_scenario *text)
@@ -210,7 +226,39 @@ static void vllm_v0(void)
     CHECK(totals.requests > 1000 && totals.preemptions > 300 && totals.rejections > 20);
 }
 
+static void vllm_v1(void)
+{
+    struct totals totals;
+    check_kind(NAIVE_VLLM_V1, 60, &totals);
+    CHECK(totals.requests > 1000 && totals.preemptions > 300);
+}
+
+static void sarathi(void)
+{
+    struct totals totals;
+    check_kind(NAIVE_SARATHI, 60, &totals);
+    CHECK(totals.requests > 1000 && totals.preemptions > 300);
+}
+
+static void orca(void)
+{
+    struct totals totals;
+    check_kind(NAIVE_ORCA, 60, &totals);
+    CHECK(totals.requests > 1000 && totals.preemptions == 0 && totals.rejections > 20);
+}
+
+static void faster_transformer(void)
+{
+    struct totals totals;
+    check_kind(NAIVE_FASTER_TRANSFORMER, 30, &totals);
+    CHECK(totals.requests > 500 && totals.preemptions == 0);
+}
+
 TEST_SUITE(serving_differential)
 {
     TEST(vllm_v0);
+    TEST(vllm_v1);
+    TEST(sarathi);
+    TEST(orca);
+    TEST(faster_transformer);
 }

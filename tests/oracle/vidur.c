@@ -152,7 +152,7 @@ static const char scenario[] =
     "{ 'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a100-80-sxm'},"
     "  'services': { 'peer': {"
     "    'llm': 'llama-2-7b', 'replicas': %d, 'kv': {'blocks': %d, 'block_tokens': 16},"
-    "    'batching': {'policy': 'vllm-v0', 'max_sequences': %d, 'max_batched_tokens': 4096, 'padded': true},"
+    "    'batching': {'policy': %s, 'max_sequences': %d},"
     "    'cost': {'kind': 'affine',"
     "      'prefill': {'fixed': '5ms', 'per_token': '50us', 'per_sequence': '20us', 'per_pair': '2ns'},"
     "      'decode': {'fixed': '5ms', 'per_token': '50us', 'per_sequence': '20us', 'per_context_token': '100ns'}},"
@@ -160,12 +160,21 @@ static const char scenario[] =
     "              'prompt': 'num_prefill_tokens', 'output': 'num_decode_tokens'}} }}}";
 
 static const struct vidur_case published = {"vllm", "r200", 7424, 1, 1, "rr", 128, 200, 0};
+static const struct vidur_case published_sarathi = {"sarathi", "r200", 7424, 1, 1, "rr", 128, 200, 0};
 static const struct vidur_case published_burst = {"vllm", "burst64", 7424, 1, 1, "rr", 128, 64, 0};
+
+static const char *batching_of(const struct vidur_case *wanted)
+{
+    if (is(wanted->scheduler, "sarathi")) return "'sarathi', 'token_budget': 512";
+    if (is(wanted->scheduler, "orca")) return "'orca'";
+    return "'vllm-v0', 'max_batched_tokens': 4096, 'padded': true";
+}
 
 static struct bed_rows *run_case(const struct vidur_case *wanted, const struct bed_options *options)
 {
     char text[2048];
-    snprintf(text, sizeof text, scenario, wanted->replicas, wanted->blocks, wanted->cap, wanted->list);
+    snprintf(text, sizeof text, scenario, wanted->replicas, wanted->blocks, batching_of(wanted), wanted->cap,
+             wanted->list);
     for (char *c = text; *c; c++)
         if (*c == '\'') *c = '"';
     return bed_run(text, options);
@@ -190,6 +199,8 @@ static void published_cases(void)
     static struct vidur_row rows[NAIVE_REQUESTS];
     CHECK_EQ_INT(read_expected(FIXTURES "case1_requests.csv", 5, rows), 200);
     check_run(&published, rows, 200);
+    CHECK_EQ_INT(read_expected(FIXTURES "case2_requests.csv", 5, rows), 200);
+    check_run(&published_sarathi, rows, 200);
     CHECK_EQ_INT(read_expected(FIXTURES "case5_requests.csv", 5, rows), 64);
     check_run(&published_burst, rows, 64);
 }
@@ -200,11 +211,11 @@ static void further_cases(void)
     int checked = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct vidur_case *one = &cases[i];
-        if (!is(one->scheduler, "vllm") || one->stages > 1 || !is(one->routing, "rr")) continue;
+        if (one->stages > 1 || !is(one->routing, "rr")) continue;
         check_run(one, rows, read_case(one, rows));
         checked++;
     }
-    CHECK_EQ_INT(checked, 3);
+    CHECK_EQ_INT(checked, 7);
 }
 
 static void batches_are_as_many_as_vidurs(void)
