@@ -11,6 +11,10 @@ POLICY(batcher, batching_fastertransformer)
 /* routing */
 POLICY(router, routing_round_robin)
 POLICY(router, routing_least_outstanding)
+POLICY(router, routing_random)
+POLICY(router, routing_power_of_two)
+POLICY(router, routing_jsq_tokens)
+POLICY(router, routing_least_kv)
 
 /* scheduler */
 POLICY(scheduler, scheduler_fifo)

@@ -1,13 +1,39 @@
-/* Requests go to the replica with the fewest unfinished requests; among equals to the lowest number. */
+/* Requests go to the replica with the fewest unfinished requests; among equals to the lowest number. Vidur counts those that
+ * wait for their first iteration, or for another one after a preemption, and leaves out the batch. */
 #include "policies/registry.h"
+
+enum counted { COUNT_UNFINISHED, COUNT_QUEUED };
+
+struct least_outstanding {
+    int count;
+};
+
+static const char *const counted_names[] = {"unfinished", "queued", NULL};
+
+static const struct config_field least_outstanding_fields[] = {
+    {.name = "count", .kind = CONFIG_CHOICE, .offset = offsetof(struct least_outstanding, count),
+     .value = "unfinished", .choices = counted_names,
+     .help = "all that is unfinished, or what waits for a place in the batch (Vidur)"},
+    {0}};
+
+static int least_outstanding_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    *(struct least_outstanding *)state = *(const struct least_outstanding *)params;
+    return 0;
+}
+
+static int64_t counted(const struct least_outstanding *router, const struct replica_load *load)
+{
+    return router->count == COUNT_QUEUED ? load->waiting : load->outstanding;
+}
 
 static int least_outstanding_route(void *state, const struct fleet_view *view, const struct request_view *request)
 {
-    (void)state;
     (void)request;
     int32_t best = 0;
     for (int32_t i = 1; i < view->n_replicas; i++)
-        if (view->loads[i].outstanding < view->loads[best].outstanding) best = i;
+        if (counted(state, &view->loads[i]) < counted(state, &view->loads[best])) best = i;
     return best;
 }
 
@@ -17,6 +43,10 @@ const struct router routing_least_outstanding = {
                .family = POLICY_ROUTING,
                .name = "least-outstanding",
                .summary = "the replica with the fewest unfinished requests",
-               .source = "folklore (join the shortest queue)"},
+               .source = "folklore (join the shortest queue); Vidur, MLSys 2024",
+               .params = least_outstanding_fields,
+               .params_bytes = sizeof(struct least_outstanding),
+               .state_bytes = sizeof(struct least_outstanding),
+               .init = least_outstanding_init},
     .route = least_outstanding_route,
 };

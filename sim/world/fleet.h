@@ -6,6 +6,7 @@
 #define ORRERY_WORLD_FLEET_H
 
 #include "models/transformer.h"
+#include "sim/core/rng.h"
 #include "sim/world/replica.h"
 #include "sim/world/service.h"
 
@@ -15,6 +16,22 @@ struct fleet_pool {
     struct replica_env env; /* what its replicas share */
     int64_t kv_blocks;      /* of each */
     int32_t first, n;       /* its replicas */
+};
+
+/* What is reported beside the load: how much KV cache a replica uses. */
+struct replica_usage {
+    int64_t kv_blocks, decode_context_tokens;
+};
+
+/* The bulletin board of a service with an information delay: every replica reports at the multiples of the period, and
+ * routers see the latest report (Mitzenmacher, "How Useful Is Old Information?", 2000: periodic update). */
+struct fleet_reports {
+    struct owner owner;
+    sim_ns period_ns; /* 0: none; routers see the present */
+    sim_ns seen_ns;   /* time of the latest report */
+    sim_ns quiet_ns;  /* while none is armed: nothing has changed since then */
+    struct replica_load *loads;   /* [n_replicas] */
+    struct replica_usage *usages; /* [n_replicas] */
 };
 
 struct fleet {
@@ -28,6 +45,8 @@ struct fleet {
     struct replica_load *loads;  /* [n_replicas] */
     const struct router *router;
     void *router_state;
+    struct rng random;           /* for routers */
+    struct fleet_reports reports;
 };
 
 /* Takes the GPUs, builds the cost models and the replicas. `common` is what all replicas share but their pool's own batcher
@@ -38,6 +57,16 @@ void fleet_fini(struct fleet *fleet);
 
 /* Sends the request to a replica that is to process its prompt. Returns its index, or SIM_E_POLICY with a finding. */
 int fleet_route(struct fleet *fleet, const struct request *request, sim_ns now);
+
+/* What routers see of a replica. */
+const struct replica_load *fleet_seen_load(const struct fleet *fleet, int32_t replica);
+
+/* Reports (fleet_reports.c). Each is before a router is asked, and after the last request has left: from then on nothing
+ * changes, and no report keeps the run going. */
+int fleet_reports_init(struct fleet *fleet); /* 0 or SIM_E_NOMEM */
+void fleet_reports_fini(struct fleet *fleet);
+void fleet_reports_before_routing(struct fleet *fleet, sim_ns now);
+void fleet_reports_when_empty(struct fleet *fleet, sim_ns now);
 
 /* Whether every replica that the request may come to has room for it. The last token is never processed, so it needs none. */
 bool fleet_can_serve(const struct fleet *fleet, const struct request *request);

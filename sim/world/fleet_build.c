@@ -106,6 +106,9 @@ static int build_router(struct fleet *fleet)
     const struct config_variant *routing = &fleet->config->routing;
     const struct policy *policy = routing->entry;
     fleet->router = (const struct router *)(const void *)policy;
+    const char *stream = arena_printf(fleet->env->arena, "services.%s.routing", fleet->config->name);
+    if (stream == NULL) return SIM_E_NOMEM;
+    rng_init(&fleet->random, fleet->env->seed, fleet->env->run, stream, 0);
     return policy_state_create(policy, POLICY_ROUTING, sizeof *fleet->router, routing->params, &fleet->router_state,
                                fleet->env->diag);
 }
@@ -116,6 +119,7 @@ int fleet_init(struct fleet *fleet, const struct service_config *config, const s
     *fleet = (struct fleet){.config = config, .env = env, .llm = llm, .n_pools = service_n_pools(config)};
     int code = build_pools(fleet, common);
     if (code == 0) code = build_replicas(fleet);
+    if (code == 0) code = fleet_reports_init(fleet);
     return code != 0 ? code : build_router(fleet);
 }
 
@@ -123,6 +127,7 @@ void fleet_fini(struct fleet *fleet)
 {
     for (int32_t i = 0; fleet->replicas != NULL && i < fleet->n_replicas; i++) replica_fini(&fleet->replicas[i]);
     if (fleet->router != NULL) policy_state_destroy(&fleet->router->policy, fleet->router_state);
+    fleet_reports_fini(fleet);
     mem_free(fleet->replicas);
     mem_free(fleet->loads);
     mem_free(fleet->pools);

@@ -5,6 +5,7 @@
 #define ORRERY_WORLD_PRIORITY_H
 
 enum event_priority {
+    PRIORITY_REPORT = 4, /* routers learn how replicas stood before this moment */
     PRIORITY_JOB_FINISH = 8,
     PRIORITY_ARRIVAL = 16, /* of a request at its service */
     PRIORITY_JOB_SUBMIT = 24,

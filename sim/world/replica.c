@@ -332,6 +332,12 @@ int64_t replica_used_blocks(const struct replica *replica, sim_ns at)
     return used + kvcache_growth_over(&replica->kv, replica->step, boundaries_by(replica, at) - replica->run_steps);
 }
 
+int64_t replica_decode_context_tokens(const struct replica *replica, sim_ns at)
+{
+    if (replica->state != REPLICA_DECODE) return replica->context_tokens;
+    return replica->context_tokens + (boundaries_by(replica, at) - replica->run_steps) * replica->decoding.n;
+}
+
 int replica_settle(struct replica *replica, sim_ns now)
 {
     if (replica->state != REPLICA_DECODE && replica->state != REPLICA_PREFILL) return 0;

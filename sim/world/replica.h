@@ -111,6 +111,9 @@ int replica_settle(struct replica *replica, sim_ns now);
  * its boundaries were visited. */
 int64_t replica_used_blocks(const struct replica *replica, sim_ns at);
 
+/* Processed tokens of the decoding sequences, likewise. */
+int64_t replica_decode_context_tokens(const struct replica *replica, sim_ns at);
+
 /* The longest gap between two tokens of a decoding request, up to now. */
 sim_ns replica_max_gap_ns(const struct replica *replica, const struct request *request);
 

@@ -74,6 +74,7 @@ static void leave_system(struct service *service, const struct request *request,
 {
     level_set(&service->in_system, now, service->in_system.value - 1);
     service->stay_ns += now - request->view.arrival_ns;
+    if (service->in_system.value == 0) fleet_reports_when_empty(&service->fleet, now);
 }
 
 /* The request has got its end: counts, its row, its user's next request. */

@@ -37,6 +37,7 @@ struct service_config {
     int64_t tensor_parallel, replicas;
     struct config_variant batching, routing, cost, trace;
     struct kv_config kv;
+    sim_ns information_delay_ns; /* 0: routers see the present */
     struct config_list pools;    /* struct pool_config, zero where they leave out something */
 };
 

@@ -34,6 +34,8 @@ const struct config_field service_config_fields[] = {
      .family = "batching", .tag = "policy", .value = "vllm-v0", .help = "which requests an iteration serves"},
     {.name = "routing", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = FIELD(routing), .family = "routing",
      .tag = "policy", .value = "round-robin", .help = "which replica a request goes to"},
+    {.name = "information_delay", .kind = CONFIG_TIME, .flags = CONFIG_OPTIONAL, .offset = FIELD(information_delay_ns),
+     .min = 0, .max = 9e9, .help = "routers see replicas as of the latest report, one every so often; 0s: as they are"},
     {.name = "cost", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = FIELD(cost), .family = "cost",
      .tag = "kind", .value = "operators", .help = "how long an iteration takes"},
     {.name = "kv", .kind = CONFIG_SECTION, .offset = FIELD(kv), .fields = kv_fields, .help = "the paged KV cache"},

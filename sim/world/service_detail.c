@@ -34,7 +34,7 @@ static const char *world_name(const struct service *service, char name[REASON_CH
 int service_detail_route(const struct service *service, const struct request *request, int replica, sim_ns now)
 {
     if (service->env.sink->detail == NULL) return 0;
-    const struct replica_load *load = &service->fleet.loads[replica];
+    const struct replica_load *load = fleet_seen_load(&service->fleet, replica);
     return emit(service, service->fleet.router->policy.name, "route", request->view.id, now,
                 "to replica %d of %s: %lld unfinished there, %lld of them waiting", replica, service->config->name,
                 (long long)load->outstanding, (long long)load->waiting);

@@ -57,6 +57,9 @@ int64_t replica_view_needed_blocks(const struct replica_view *view, const struct
  * process all but the last of them. Asking without having declared it is a policy fault. */
 int64_t replica_view_output_tokens(const struct replica_view *view, const struct request_view *request);
 
+struct fleet;
+struct rng;
+
 /* What the replicas of a pool do for a request: all of it, or its prompt only, or the decoding of prompts that were processed
  * elsewhere. */
 enum pool_role { POOL_MIXED, POOL_PREFILL, POOL_DECODE };
@@ -68,11 +71,23 @@ struct replica_load {
     int64_t queued_tokens; /* of all of these: prompt tokens still to be processed */
 };
 
+/* What may become of a request now: n_replicas candidates, which routers number from 0. Everything here, and what
+ * fleet_view_* tell, is as it was at seen_ns: now, or under an information delay at the latest report. */
 struct fleet_view {
-    sim_ns now_ns;
+    sim_ns now_ns, seen_ns;
     int32_t n_replicas;
     const struct replica_load *loads; /* [n_replicas] */
+    struct rng *random;               /* sim/core/rng.h: the service's own stream for its routers */
+    const struct fleet *fleet;        /* for fleet_view_* below */
+    int32_t first;                    /* of the candidates, in the fleet */
 };
+
+/* KV blocks of a candidate: in use, and in all. */
+int64_t fleet_view_kv_used_blocks(const struct fleet_view *view, int32_t replica);
+int64_t fleet_view_kv_total_blocks(const struct fleet_view *view, int32_t replica);
+
+/* Processed tokens of a candidate's decoding sequences. */
+int64_t fleet_view_decode_context_tokens(const struct fleet_view *view, int32_t replica);
 
 /* --- Jobs on a cluster --- */
 

@@ -1,0 +1,54 @@
+/* Join the shortest queue, measured in tokens: the prompt tokens still to be processed at a replica, and, weighted, those of
+ * the sequences that decode there, which every iteration reads. Among equals the lowest number. */
+#include "policies/registry.h"
+
+struct jsq_tokens {
+    double running_weight;
+};
+
+static const struct config_field jsq_tokens_fields[] = {
+    {.name = "running_weight", .kind = CONFIG_REAL, .offset = offsetof(struct jsq_tokens, running_weight), .value = "0",
+     .min = 0, .max = 1e6, .help = "what a token of a decoding sequence counts, where one of a prompt counts 1"},
+    {0}};
+
+static int jsq_tokens_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    *(struct jsq_tokens *)state = *(const struct jsq_tokens *)params;
+    return 0;
+}
+
+static double tokens_at(const struct jsq_tokens *router, const struct fleet_view *view, int32_t replica)
+{
+    double queued = (double)view->loads[replica].queued_tokens;
+    if (router->running_weight == 0) return queued;
+    return queued + router->running_weight * (double)fleet_view_decode_context_tokens(view, replica);
+}
+
+static int jsq_tokens_route(void *state, const struct fleet_view *view, const struct request_view *request)
+{
+    (void)request;
+    int32_t best = 0;
+    double fewest = tokens_at(state, view, 0);
+    for (int32_t i = 1; i < view->n_replicas && fewest > 0; i++) {
+        double tokens = tokens_at(state, view, i);
+        if (tokens >= fewest) continue;
+        best = i;
+        fewest = tokens;
+    }
+    return best;
+}
+
+const struct router routing_jsq_tokens = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct router),
+               .family = POLICY_ROUTING,
+               .name = "jsq-tokens",
+               .summary = "the replica with the fewest prompt tokens still to be processed",
+               .source = "folklore; Splitwise and DistServe: shortest queue",
+               .params = jsq_tokens_fields,
+               .params_bytes = sizeof(struct jsq_tokens),
+               .state_bytes = sizeof(struct jsq_tokens),
+               .init = jsq_tokens_init},
+    .route = jsq_tokens_route,
+};

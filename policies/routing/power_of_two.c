@@ -1,0 +1,24 @@
+/* Power of two choices: of two replicas drawn at random, the one with fewer unfinished requests; of equals the first drawn. */
+#include "policies/registry.h"
+#include "sim/core/rng.h"
+
+static int power_of_two_route(void *state, const struct fleet_view *view, const struct request_view *request)
+{
+    (void)state;
+    (void)request;
+    if (view->n_replicas == 1) return 0;
+    int first = (int)rng_below(view->random, (uint64_t)view->n_replicas);
+    int second = (int)rng_below(view->random, (uint64_t)view->n_replicas - 1);
+    second += second >= first;
+    return view->loads[second].outstanding < view->loads[first].outstanding ? second : first;
+}
+
+const struct router routing_power_of_two = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct router),
+               .family = POLICY_ROUTING,
+               .name = "power-of-two",
+               .summary = "of two replicas drawn at random the one with fewer unfinished requests",
+               .source = "Mitzenmacher, \"The Power of Two Choices in Randomized Load Balancing\", 2001"},
+    .route = power_of_two_route,
+};

@@ -1,0 +1,20 @@
+/* Requests go to any replica, with equal chances. */
+#include "policies/registry.h"
+#include "sim/core/rng.h"
+
+static int random_route(void *state, const struct fleet_view *view, const struct request_view *request)
+{
+    (void)state;
+    (void)request;
+    return (int)rng_below(view->random, (uint64_t)view->n_replicas);
+}
+
+const struct router routing_random = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct router),
+               .family = POLICY_ROUTING,
+               .name = "random",
+               .summary = "any replica, with equal chances",
+               .source = "folklore"},
+    .route = random_route,
+};
