@@ -29,3 +29,9 @@ POLICY(scheduler, scheduler_srsf)
 POLICY(placer, placement_counted)
 POLICY(placer, placement_first_fit)
 POLICY(placer, placement_consolidated)
+
+/* eviction */
+POLICY(evictor, eviction_lru)
+POLICY(evictor, eviction_fifo)
+POLICY(evictor, eviction_lfu)
+POLICY(evictor, eviction_belady)

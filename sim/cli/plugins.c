@@ -65,6 +65,8 @@ static bool is_complete(const struct policy *policy)
     case POLICY_ROUTING: return ((const struct router *)policy)->route != NULL;
     case POLICY_SCHEDULER:
         return ((const struct scheduler *)policy)->notify != NULL && ((const struct scheduler *)policy)->decide != NULL;
+    case POLICY_EVICTION:
+        return ((const struct evictor *)policy)->notify != NULL && ((const struct evictor *)policy)->victim != NULL;
     case POLICY_PLACEMENT:
     case POLICY_FAMILY_COUNT: break;
     }

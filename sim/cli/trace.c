@@ -6,6 +6,7 @@
 #include "sim/cli/families.h"
 #include "sim/cli/named_files.h"
 #include "sim/cli/outputs.h"
+#include "sim/cli/trace_cache.h"
 #include "sim/cli/trace_report.h"
 #include "sim/core/number.h"
 #include "traces/check.h"
@@ -17,7 +18,7 @@
 #include <string.h>
 
 struct trace_options {
-    struct option_texts settings;
+    struct option_texts settings, caches;
     const char *format, *seed, *output, *to;
     bool json;
 };
@@ -31,6 +32,8 @@ static const struct option trace_options[] = {
     {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "FILE", NULL, "the new trace; gzip when it ends in .gz"},
     {NULL, "to", 't', OPTION_TEXT, AT(to), "FORMAT", NULL, "its format: csv, azure-llm, mooncake; csv-jobs, philly"},
     {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "stat: print one JSON object"},
+    {NULL, "prefix-cache", 0, OPTION_TEXTS, AT(caches), "POLICY=N,...", NULL,
+     "stat: hits of a cache of N prompt blocks with this eviction policy"},
     {0}};
 #undef AT
 
@@ -158,13 +161,31 @@ static int check(struct cli *cli, const struct trace_options *options, const cha
     return code;
 }
 
+/* Logs the blocks on the way when prefix caches are to be tried on them. */
+static int stat_requests(struct cli *cli, struct opened *trace, struct trace_caches *caches, struct trace_stat *found)
+{
+    struct block_log log = {0};
+    struct logging_source logging;
+    logging_source_init(&logging, trace->requests, &log);
+    int code = trace_stat_requests(caches->n > 0 ? &logging.source : trace->requests, found, &cli->diag);
+    if (code == 0) code = trace_caches_run(caches, &log, &cli->diag);
+    block_log_fini(&log);
+    return code;
+}
+
 static int stat(struct cli *cli, const struct trace_options *options, const char *path, struct opened *trace)
 {
     (void)path;
     struct trace_stat found;
-    int code = trace->requests != NULL ? trace_stat_requests(trace->requests, &found, &cli->diag)
+    struct trace_caches caches;
+    struct config_families families = cli_families(cli->plugins);
+    int code = trace_caches_read(&options->caches, &families, trace->options.seed, &caches, &cli->diag);
+    if (code == 0)
+        code = trace->requests != NULL ? stat_requests(cli, trace, &caches, &found)
                                        : trace_stat_jobs(trace->jobs, &found, &cli->diag);
-    return code == 0 ? trace_report_stat(&found, trace->requests != NULL, options->json, cli->out) : code;
+    if (code == 0) code = trace_report_stat(&found, trace->requests != NULL, &caches, options->json, cli->out);
+    trace_caches_fini(&caches);
+    return code;
 }
 
 static const struct trace_writer *find_writer(struct cli *cli, const char *name, bool requests)
@@ -213,6 +234,8 @@ static int check_usage(struct cli *cli, int topic, const struct trace_options *o
     if (writes && options->output == NULL) return fail_usage(cli, "name it with -o", "the new trace has no file");
     if (!writes && (options->output != NULL || options->to != NULL))
         return fail_usage(cli, "'orrery trace convert' does", "this writes no trace");
+    if (topic != STAT && options->caches.n > 0)
+        return fail_usage(cli, "'orrery trace stat' does", "this tries no prefix caches");
     return 0;
 }
 
@@ -238,14 +261,17 @@ static int trace(struct cli *cli, const struct cli_call *call)
 const struct verb verb_trace = {
     .name = "trace",
     .summary = "check, describe, convert and make up traces",
-    .usage = "check FILE -f FORMAT [--set KEY=VALUE]...\nstat FILE -f FORMAT [--json]\n"
+    .usage = "check FILE -f FORMAT [--set KEY=VALUE]...\nstat FILE -f FORMAT [--prefix-cache POLICY=BLOCKS,...]... [--json]\n"
              "convert FILE -f FORMAT -o FILE [-t FORMAT]\ngenerate -o FILE [-t FORMAT] [--set KEY=VALUE]... [--seed N]",
     .notes = "check:    report every wrong row with its place\n"
-             "stat:     rate, burstiness, lengths: what a generator has to match\n"
+             "stat:     rate, burstiness, lengths: what a generator has to match. --prefix-cache adds what a cache of\n"
+             "          prompt blocks would have found, for any eviction policy: lru=1000,3000,inf; parameters of the\n"
+             "          policy go between colons: discard-bit:error=0.1=1000\n"
              "convert:  write it in another format, transforms applied\n"
              "generate: write what a generator makes up\n",
     .options = trace_options,
     .options_bytes = sizeof(struct trace_options),
+    .takes_plugins = true,
     .min_arguments = 1,
     .max_arguments = 2,
     .run = trace,

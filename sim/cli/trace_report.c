@@ -4,6 +4,7 @@
 #include "sim/core/json_write.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 void trace_report_check(const struct trace_check *check, const char *path, bool requests, FILE *out)
 {
@@ -112,7 +113,69 @@ static void write_quantity(struct json_writer *json, const struct quantity *quan
     json_write_close(json, '}');
 }
 
-static int print_json(const struct values *values, const struct quantity *quantities, FILE *out)
+/* --- Prefix caches --- */
+
+static double frac(int64_t part, int64_t whole)
+{
+    return whole > 0 ? (double)part / (double)whole : (double)NAN;
+}
+
+static double capacity_of(const struct trace_cache *cache)
+{
+    int64_t capacity = cache->setting.capacity_blocks;
+    return capacity < INT64_MAX ? (double)capacity : (double)INFINITY;
+}
+
+static int print_caches(const struct trace_caches *caches, FILE *out)
+{
+    static const struct table_column columns[] = {
+        {"prefix_cache", COLUMN_LEFT, false}, {"capacity_blocks", COLUMN_RIGHT, false},
+        {"blocks", COLUMN_RIGHT, false},      {"block_hits", COLUMN_RIGHT, false},
+        {"hit_frac", COLUMN_RIGHT, false},    {"blocks_found", COLUMN_RIGHT, false},
+        {"evictions", COLUMN_RIGHT, false}};
+    struct table table;
+    if (caches->n == 0) return 0;
+    table_init(&table, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < caches->n; i++) {
+        const struct trace_cache *cache = &caches->items[i];
+        table_text(&table, cache->policy);
+        if (isinf(capacity_of(cache)))
+            table_text(&table, "inf");
+        else
+            table_number(&table, capacity_of(cache));
+        table_number(&table, (double)cache->found.blocks);
+        table_number(&table, (double)cache->found.block_hits);
+        table_number(&table, frac(cache->found.block_hits, cache->found.blocks));
+        table_number(&table, (double)cache->found.blocks_found);
+        table_number(&table, (double)cache->found.evictions);
+    }
+    fputc('\n', out);
+    int code = table_write(&table, false, out);
+    table_fini(&table);
+    return code;
+}
+
+static void write_caches(struct json_writer *json, const struct trace_caches *caches)
+{
+    if (caches->n == 0) return;
+    json_write_open(json, "prefix_cache", '[');
+    for (size_t i = 0; i < caches->n; i++) {
+        const struct trace_cache *cache = &caches->items[i];
+        json_write_open_row(json, NULL, '{');
+        json_write_string(json, "policy", cache->policy);
+        json_write_number(json, "capacity_blocks", capacity_of(cache));
+        json_write_number(json, "blocks", (double)cache->found.blocks);
+        json_write_number(json, "block_hits", (double)cache->found.block_hits);
+        json_write_number(json, "hit_frac", frac(cache->found.block_hits, cache->found.blocks));
+        json_write_number(json, "blocks_found", (double)cache->found.blocks_found);
+        json_write_number(json, "evictions", (double)cache->found.evictions);
+        json_write_close(json, '}');
+    }
+    json_write_close(json, ']');
+}
+
+static int print_json(const struct values *values, const struct quantity *quantities, const struct trace_caches *caches,
+                      FILE *out)
 {
     struct text text;
     struct json_writer json;
@@ -121,6 +184,7 @@ static int print_json(const struct values *values, const struct quantity *quanti
     json_write_open(&json, NULL, '{');
     for (size_t i = 0; i < values->n; i++) json_write_number(&json, values->items[i].name, values->items[i].value);
     for (int i = 0; i < 2; i++) write_quantity(&json, &quantities[i]);
+    write_caches(&json, caches);
     json_write_close(&json, '}');
     if (!text.failed) fprintf(out, "%s\n", text.chars);
     int code = text.failed ? SIM_E_NOMEM : 0;
@@ -128,13 +192,15 @@ static int print_json(const struct values *values, const struct quantity *quanti
     return code;
 }
 
-int trace_report_stat(const struct trace_stat *stat, bool requests, bool as_json, FILE *out)
+int trace_report_stat(const struct trace_stat *stat, bool requests, const struct trace_caches *caches, bool as_json,
+                      FILE *out)
 {
     const struct quantity quantities[2] = {
         {requests ? "prompt_tokens" : "duration_s", requests ? &stat->prompt_tokens : &stat->duration_s},
         {requests ? "output_tokens" : "gpus", requests ? &stat->output_tokens : &stat->gpus}};
     struct values values = collect_values(stat, requests);
-    if (as_json) return print_json(&values, quantities, out);
+    if (as_json) return print_json(&values, quantities, caches, out);
     int code = print_values(&values, out);
-    return code == 0 ? print_quantities(quantities, out) : code;
+    if (code == 0) code = print_quantities(quantities, out);
+    return code == 0 ? print_caches(caches, out) : code;
 }

@@ -2,6 +2,7 @@
 #ifndef ORRERY_CLI_TRACE_REPORT_H
 #define ORRERY_CLI_TRACE_REPORT_H
 
+#include "sim/cli/trace_cache.h"
 #include "traces/check.h"
 #include "traces/stat.h"
 
@@ -10,7 +11,8 @@
 
 void trace_report_check(const struct trace_check *check, const char *path, bool requests, FILE *out);
 
-/* Returns 0 or SIM_E_NOMEM. */
-int trace_report_stat(const struct trace_stat *stat, bool requests, bool as_json, FILE *out);
+/* With the prefix caches that were tried. Returns 0 or SIM_E_NOMEM. */
+int trace_report_stat(const struct trace_stat *stat, bool requests, const struct trace_caches *caches, bool as_json,
+                      FILE *out);
 
 #endif

@@ -1,6 +1,7 @@
 #include "sim/study/conform.h"
 
 #include "sim/core/mem.h"
+#include "sim/study/conform_cache.h"
 #include "sim/study/conform_watch.h"
 #include "sim/study/guard.h"
 
@@ -19,6 +20,7 @@ struct bound {
     struct arena arena;
     struct config *config;
     struct scenario scenario;
+    struct conform_cache caches; /* evictors only */
 };
 
 /* How a run differs from the plain one. */
@@ -48,6 +50,11 @@ const char *conform_check_name(enum conform_check check)
 
 /* --- Binding --- */
 
+static bool is_of_caches(const struct policy *policy)
+{
+    return policy->family == POLICY_EVICTION;
+}
+
 static int lay_settings(const struct conform_suite *suite, const struct policy *policy, struct config *config,
                         struct diag *diag)
 {
@@ -72,7 +79,11 @@ static int bind(struct bound *bound, int partner, struct diag *diag)
                            : config_parse(bound->wanted->name, ".", json.chars, json.length, &bound->config, diag);
     text_fini(&json);
     if (code == 0) code = lay_settings(bound->suite, policy, bound->config, diag);
-    if (code == 0) code = scenario_bind(bound->config, &bound->suite->families, &bound->arena, &bound->scenario, diag);
+    const struct config_families *families = &bound->suite->families;
+    if (code == 0)
+        code = is_of_caches(policy) ? config_bind(bound->config, conform_cache_fields, families, &bound->arena,
+                                                  &bound->caches, sizeof bound->caches, diag)
+                                    : scenario_bind(bound->config, families, &bound->arena, &bound->scenario, diag);
     return code;
 }
 
@@ -99,7 +110,9 @@ int conform_json(const struct conform_suite *suite, const struct policy *policy,
     struct bound bound;
     bound_init(&bound, suite, policy, wanted);
     int code = bind(&bound, partner, diag);
-    if (code == 0) code = config_dump(scenario_fields, &suite->families, &bound.scenario, json);
+    const void *made = is_of_caches(policy) ? (const void *)&bound.caches : &bound.scenario;
+    const struct config_field *fields = is_of_caches(policy) ? conform_cache_fields : scenario_fields;
+    if (code == 0) code = config_dump(fields, &suite->families, made, json);
     bound_fini(&bound);
     return code;
 }
@@ -114,6 +127,7 @@ static struct config_variant *variant_of(struct scenario *scenario, struct servi
     case POLICY_PLACEMENT: return &scenario->jobs.placement;
     case POLICY_BATCHING: return &service->batching;
     case POLICY_ROUTING:
+    case POLICY_EVICTION:
     case POLICY_FAMILY_COUNT: break;
     }
     return &service->routing;
@@ -152,6 +166,14 @@ static int run_world(const struct bound *bound, const struct scenario *scenario,
     return code == 0 ? conform_watch_end(&outcome->watch) : code;
 }
 
+static int run_caches(const struct bound *bound, const struct conform_cache *caches, struct outcome *outcome,
+                      struct diag *diag)
+{
+    struct sink sink = conform_watch_sink(&outcome->watch);
+    int code = conform_cache_run(bound->wanted, caches, &sink, diag);
+    return code == 0 ? conform_watch_end(&outcome->watch) : code;
+}
+
 /* Runs the scenario; `inner` is what the run in its middle comes to, if there is to be one. */
 static void run(const struct bound *bound, const struct manner *manner, struct outcome *outcome, struct outcome *inner)
 {
@@ -163,15 +185,19 @@ static void run(const struct bound *bound, const struct manner *manner, struct o
         service = *scenario_service(&scenario, 0);
         scenario.services.items = &service;
     }
-    guard_lay(&outcome->guard, variant_of(&scenario, &service, bound->policy->family));
+    struct conform_cache caches = bound->caches;
+    bool of_caches = is_of_caches(bound->policy);
+    guard_lay(&outcome->guard, of_caches ? &caches.evictor : variant_of(&scenario, &service, bound->policy->family));
     outcome->guard.ask_twice = manner->ask_twice;
     outcome->guard.interrupt_at = manner->interrupt_at;
     outcome->guard.interrupt = run_in_the_middle;
     outcome->guard.context = &interruption;
     struct diag diag;
     diag_init(&diag);
-    outcome->code = conform_watch_init(&outcome->watch, bound->wanted->n);
-    if (outcome->code == 0) outcome->code = run_world(bound, &scenario, manner, outcome, &diag);
+    outcome->code = conform_watch_init(&outcome->watch, of_caches ? 0 : bound->wanted->n);
+    if (outcome->code == 0)
+        outcome->code = of_caches ? run_caches(bound, &caches, outcome, &diag)
+                                  : run_world(bound, &scenario, manner, outcome, &diag);
     if (diag.n_errors > 0) snprintf(outcome->finding, sizeof outcome->finding, "%s", diag.items[0].text);
 }
 
@@ -283,9 +309,9 @@ static void compare_again(struct finding *finding, const struct bound *bound, co
 
 static void compare_all(struct finding *finding, const struct bound *bound, const struct outcome *base)
 {
-    bool of_jobs = bound->scenario.jobs.trace.entry != NULL;
-    compare(finding, bound, CONFORM_QUEUE, &(struct manner){.queue = QUEUE_HEAP}, base);
-    if (!of_jobs) compare(finding, bound, CONFORM_STEPS, &(struct manner){.single_step = true}, base);
+    bool of_caches = is_of_caches(bound->policy), of_jobs = bound->scenario.jobs.trace.entry != NULL;
+    if (!of_caches) compare(finding, bound, CONFORM_QUEUE, &(struct manner){.queue = QUEUE_HEAP}, base);
+    if (!of_caches && !of_jobs) compare(finding, bound, CONFORM_STEPS, &(struct manner){.single_step = true}, base);
     compare_interrupted(finding, bound, base);
     if (bound->policy->family == POLICY_SCHEDULER)
         compare(finding, bound, CONFORM_STABLE, &(struct manner){.ask_twice = true}, base);
@@ -298,7 +324,7 @@ static void run_partner(struct finding *finding, const struct bound *bound)
     run(bound, &(struct manner){.check = bound->wanted->n < 1000}, &base, NULL);
     if (judge_end(finding, &base)) {
         judge_guard(finding, &base);
-        judge_rows(finding, bound, &base);
+        if (!is_of_caches(bound->policy)) judge_rows(finding, bound, &base);
         compare_again(finding, bound, &base);
         if (finding->partner == 0 || bound->wanted->large) compare_all(finding, bound, &base);
     }

@@ -2,6 +2,7 @@
 
 #include "sim/core/rng.h"
 #include "sim/core/units.h"
+#include "sim/study/conform_cache.h"
 
 #include <inttypes.h>
 
@@ -250,6 +251,10 @@ static bool is_of_jobs(enum policy_family family)
 
 const struct conform_case *conform_cases(enum policy_family family, size_t *n)
 {
+    if (family == POLICY_EVICTION) {
+        *n = conform_cache_n_cases;
+        return conform_cache_cases;
+    }
     *n = is_of_jobs(family) ? N_OF(job_cases) : N_OF(request_cases);
     return is_of_jobs(family) ? job_cases : request_cases;
 }
@@ -261,6 +266,7 @@ const char *const *conform_partners(enum policy_family family)
         [POLICY_ROUTING] = {"vllm-v0"},
         [POLICY_SCHEDULER] = {"consolidated", "first-fit", "counted"},
         [POLICY_PLACEMENT] = {"fifo-skip", "srtf", "easy"},
+        [POLICY_EVICTION] = {"lru", "fifo"},
     };
     return partners[family];
 }
@@ -270,7 +276,8 @@ const char *conform_key(enum policy_family family)
     static const char *const keys[] = {[POLICY_BATCHING] = "services.chat.batching",
                                        [POLICY_ROUTING] = "services.chat.routing",
                                        [POLICY_SCHEDULER] = "jobs.scheduler",
-                                       [POLICY_PLACEMENT] = "jobs.placement"};
+                                       [POLICY_PLACEMENT] = "jobs.placement",
+                                       [POLICY_EVICTION] = "eviction"};
     return keys[family];
 }
 
@@ -282,6 +289,7 @@ void conform_case_json(const struct conform_case *wanted, enum policy_family fam
     case POLICY_PLACEMENT: add_jobs(wanted, partner, policy, json); break;
     case POLICY_BATCHING: add_requests(wanted, policy, partner, json); break;
     case POLICY_ROUTING: add_requests(wanted, partner, policy, json); break;
+    case POLICY_EVICTION: conform_cache_json(wanted, policy, partner, json); break;
     case POLICY_FAMILY_COUNT: break;
     }
 }

@@ -10,18 +10,18 @@
 
 struct conform_case {
     const char *name;
-    size_t n;             /* jobs or requests */
+    size_t n;             /* jobs, requests or accesses */
     size_t n_rejected;    /* jobs that must be, whatever the policies */
     bool may_reject;      /* some requests may never fit */
     bool large;           /* one partner is enough */
     const void *details;
 };
 
-/* Those of a family: of jobs for schedulers and placers, of requests for batchers and routers. */
+/* Those of a family: of jobs for schedulers and placers, of requests for batchers and routers, of accesses for evictors. */
 const struct conform_case *conform_cases(enum policy_family family, size_t *n);
 
 /* Built-in policies of the family that a policy meets with; ends with NULL. A placer meets schedulers, a scheduler placers, a
- * batcher routers, a router batchers. */
+ * batcher routers, a router batchers, an evictor evictors in the tier below. */
 const char *const *conform_partners(enum policy_family family);
 
 /* Where the scenario names the policy: "jobs.scheduler". */

@@ -12,6 +12,7 @@ struct guarded {
     struct guard *guard;
     int64_t gpus_in_use, n_pending, n_running;
     uint64_t running; /* sum of the marks of the running jobs */
+    int64_t n_cached, n_held; /* items of a cache */
     _Alignas(16) char inner[];
 };
 
@@ -194,6 +195,52 @@ static int guarded_place(void *state, const struct cluster_view *view, const str
     return code;
 }
 
+static uint64_t cache_print(const struct cache_view *view, int32_t item)
+{
+    uint64_t sum = mix(empty_mix, view, sizeof *view);
+    if (item == CACHE_NO_ITEM) return sum;
+    uint64_t key = cache_view_key(view, item);
+    return mix(sum, &key, sizeof key);
+}
+
+/* Where it is in time: as many seconds as accesses went before. */
+static sim_ns cache_now(const struct cache_view *view)
+{
+    return view->access < 0 ? 0 : sim_ns_from_s((double)view->access);
+}
+
+static void check_cache(struct guarded *guarded, const struct cache_view *view)
+{
+    if (view->size == guarded->n_cached && view->held == guarded->n_held && view->size <= view->capacity) return;
+    breach(guarded->guard, GUARD_LAWS, cache_now(view),
+           "%" PRId64 " items are cached and %" PRId64 " in use, but the view says %" PRId64 " and %" PRId64,
+           guarded->n_cached, guarded->n_held, view->size, view->held);
+}
+
+static int guarded_item(void *state, const struct cache_view *view, int32_t item, enum cache_event event)
+{
+    struct guarded *guarded = state;
+    guarded->n_cached += event == CACHE_INSERT;
+    guarded->n_held += (event == CACHE_ACQUIRE) - (event == CACHE_RELEASE);
+    check_cache(guarded, view);
+    guarded->n_cached -= event == CACHE_FORGET; /* it is there until everybody has been told */
+    uint64_t before = cache_print(view, item);
+    int code = ((const struct evictor *)(const void *)guarded->guard->inner)->notify(guarded->inner, view, item, event);
+    check_print(guarded->guard, before, cache_print(view, item), cache_now(view));
+    return code;
+}
+
+static int32_t guarded_victim(void *state, const struct cache_view *view)
+{
+    struct guarded *guarded = state;
+    count_call(guarded->guard);
+    check_cache(guarded, view);
+    uint64_t before = cache_print(view, CACHE_NO_ITEM);
+    int32_t item = ((const struct evictor *)(const void *)guarded->guard->inner)->victim(guarded->inner, view);
+    check_print(guarded->guard, before, cache_print(view, CACHE_NO_ITEM), cache_now(view));
+    return item;
+}
+
 static void watch_calls(struct guard *guard)
 {
     switch (guard->inner->family) {
@@ -206,6 +253,10 @@ static void watch_calls(struct guard *guard)
     case POLICY_PLACEMENT: /* what a placer leaves out means something */
         if (guard->watched.placer.possible != NULL) guard->watched.placer.possible = guarded_possible;
         if (guard->watched.placer.place != NULL) guard->watched.placer.place = guarded_place;
+        break;
+    case POLICY_EVICTION:
+        guard->watched.evictor.notify = guarded_item;
+        guard->watched.evictor.victim = guarded_victim;
         break;
     case POLICY_FAMILY_COUNT: break;
     }

@@ -2,6 +2,7 @@
  * of what the policy does to it.
  *
  *     GPUs are conserved at every change and decision of a scheduler: free + held by running jobs = all, on the nodes too
+ *     so are the items of a cache: what was inserted and not forgotten is there, what was acquired and not released in use
  *     what a policy is shown is afterwards as it was before
  *     a scheduler that is asked once more when nobody waits does nothing (when `ask_twice`)
  *
@@ -38,6 +39,7 @@ struct guard {
         struct batcher batcher;
         struct router router;
         struct placer placer;
+        struct evictor evictor;
     } watched;
 };
 

@@ -21,7 +21,8 @@ enum { POLICY_ABI = 2 };
     X(POLICY_BATCHING, "batching")                                                                                     \
     X(POLICY_ROUTING, "routing")                                                                                       \
     X(POLICY_SCHEDULER, "scheduler")                                                                                   \
-    X(POLICY_PLACEMENT, "placement")
+    X(POLICY_PLACEMENT, "placement")                                                                                   \
+    X(POLICY_EVICTION, "eviction")
 
 enum policy_family {
 #define POLICY_FAMILY_ENUM(id, name) id,
@@ -33,7 +34,8 @@ enum policy_family {
 /* Knowledge that no real system has; a policy that uses it says so, and the run records it. X(enum, bit, name) */
 #define POLICY_ORACLES(X)                                                                                              \
     X(ORACLE_DURATION, 0, "duration")                                                                                  \
-    X(ORACLE_OUTPUT, 1, "output tokens")
+    X(ORACLE_OUTPUT, 1, "output tokens")                                                                               \
+    X(ORACLE_FUTURE, 2, "future accesses")
 
 enum policy_oracle {
 #define POLICY_ORACLE_ENUM(id, bit, name) id = 1u << (bit),
@@ -93,6 +95,24 @@ struct placer {
     /* Fills `placement` with nodes that have the GPUs free and returns 1, or 0 when there is no room now. Called only
      * when view->free_gpus suffices. */
     int (*place)(void *state, const struct cluster_view *view, const struct job_view *job, struct placement *placement);
+};
+
+enum cache_event {
+    CACHE_INSERT,  /* a new item: the latest access missed it. Nobody holds it yet */
+    CACHE_HIT,     /* the latest access found it; it may be held or not */
+    CACHE_ACQUIRE, /* nobody held it, now somebody does: it cannot be evicted */
+    CACHE_RELEASE, /* nobody holds it any more: it can be evicted */
+    CACHE_FORGET   /* it leaves the cache, as a victim or otherwise; its slot is cleared afterwards */
+};
+
+/* Which item of a full cache makes room. `notify` keeps the evictor's own index up to date; `victim` names an item that
+ * nobody holds, and is asked only when there is one: CACHE_FORGET of this item follows. Both return a negative code when
+ * they fail; an item that is not cached, or that somebody holds, is a policy fault. */
+struct evictor {
+    struct policy policy;
+    size_t item_bytes; /* of the evictor's own state per item (cache_view_slot) */
+    int (*notify)(void *state, const struct cache_view *view, int32_t item, enum cache_event event);
+    int32_t (*victim)(void *state, const struct cache_view *view);
 };
 
 /* A list of policies. */

@@ -136,4 +136,46 @@ sim_ns job_view_remaining_ns(const struct cluster_view *view, const struct job_v
 /* The scheduler's own bytes for this job (struct scheduler, job_bytes), zeroed when the job is submitted. */
 void *job_view_slot(const struct job_view *job);
 
+/* --- A cache --- */
+
+struct cache;
+struct rng;
+
+enum { CACHE_NO_ITEM = -1 };
+
+/* What an evictor sees. An item is a number >= 0 that stays its own while it is cached; small ones are given out first. */
+struct cache_view {
+    int64_t capacity; /* items that have room; INT64_MAX: no limit */
+    int64_t size;     /* items that are cached */
+    int64_t held;     /* of these, in use: they cannot be evicted */
+    int64_t access;   /* number of the latest access (insertion or hit), from 0; -1 before the first */
+    struct cache *cache; /* for cache_view_* below */
+};
+
+/* What the item holds: equal keys are equal contents, also after an eviction. */
+uint64_t cache_view_key(const struct cache_view *view, int32_t item);
+
+/* Whether the item is in use. */
+bool cache_view_held(const struct cache_view *view, int32_t item);
+
+/* The evictor's own bytes for this item (struct evictor, item_bytes), zeroed when it is inserted. Valid until the call
+ * returns. */
+void *cache_view_slot(const struct cache_view *view, int32_t item);
+
+/* Starts the random stream of this cache and this name, at its first number: the evictor keeps it in its state. */
+void cache_view_stream(const struct cache_view *view, const char *name, struct rng *rng);
+
+/* All accesses to a cache, past ones too. */
+struct cache_future {
+    int64_t n;
+    const int64_t *next_uses; /* [n]: number of the next access to the same key; INT64_MAX: never again */
+};
+
+/* Oracle (ORACLE_FUTURE): the number of the access, later than view->access, that asks for the item next; INT64_MAX: never
+ * again. Asking without having declared it is a policy fault. */
+int64_t cache_view_next_use(const struct cache_view *view, int32_t item);
+
+/* Oracle (ORACLE_FUTURE): the whole of it; NULL, and a policy fault, without having declared it. */
+const struct cache_future *cache_view_future(const struct cache_view *view);
+
 #endif

@@ -1,0 +1,44 @@
+/* The item goes that is asked for again last, or never: the fewest misses that any policy can have when every item that is
+ * asked for must be inserted (and none in advance), all misses cost the same, and nothing is held. Hits along unbroken
+ * prefixes are another aim, for which it is not optimal: behind a gap a block is worth nothing.
+ *
+ * Needs the future: an oracle. */
+#include "policies/eviction/item_heap.h"
+#include "policies/registry.h"
+
+static int belady_notify(void *state, const struct cache_view *view, int32_t item, enum cache_event event)
+{
+    struct item_heap *unused = state;
+    if (event == CACHE_ACQUIRE || event == CACHE_FORGET) {
+        item_heap_remove(unused, view, item);
+        return 0;
+    }
+    if (cache_view_held(view, item)) return 0;
+    return item_heap_set(unused, view, item, (struct item_rank){.first = -cache_view_next_use(view, item)});
+}
+
+static int32_t belady_victim(void *state, const struct cache_view *view)
+{
+    (void)view;
+    return item_heap_first(state);
+}
+
+static void belady_fini(void *state)
+{
+    item_heap_fini(state);
+}
+
+const struct evictor eviction_belady = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct evictor),
+               .family = POLICY_EVICTION,
+               .name = "belady",
+               .summary = "the item that is asked for again last: the fewest misses possible",
+               .source = "Belady, IBM Systems Journal 5(2) (1966); optimal: Mattson et al. (1970)",
+               .oracle = ORACLE_FUTURE,
+               .state_bytes = sizeof(struct item_heap),
+               .fini = belady_fini},
+    .item_bytes = sizeof(struct heap_place),
+    .notify = belady_notify,
+    .victim = belady_victim,
+};

@@ -1,0 +1,48 @@
+/* The item goes that was asked for least often since it was inserted; among equals the one whose last use is longest
+ * ago. An evicted item's count is forgotten. */
+#include "policies/eviction/item_heap.h"
+#include "policies/registry.h"
+
+struct lfu_item {
+    struct heap_place place;
+    int64_t uses, last_use; /* number of the access; of what was in use, of when it was released */
+};
+
+static int lfu_notify(void *state, const struct cache_view *view, int32_t item, enum cache_event event)
+{
+    struct item_heap *unused = state;
+    struct lfu_item *slot = cache_view_slot(view, item);
+    if (event == CACHE_ACQUIRE || event == CACHE_FORGET) {
+        item_heap_remove(unused, view, item);
+        return 0;
+    }
+    slot->uses += event != CACHE_RELEASE;
+    slot->last_use = view->access;
+    if (cache_view_held(view, item)) return 0;
+    return item_heap_set(unused, view, item, (struct item_rank){slot->uses, slot->last_use});
+}
+
+static int32_t lfu_victim(void *state, const struct cache_view *view)
+{
+    (void)view;
+    return item_heap_first(state);
+}
+
+static void lfu_fini(void *state)
+{
+    item_heap_fini(state);
+}
+
+const struct evictor eviction_lfu = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct evictor),
+               .family = POLICY_EVICTION,
+               .name = "lfu",
+               .summary = "the item asked for least often since it came, then the longest unused",
+               .source = "Coffman and Denning, Operating Systems Theory (1973)",
+               .state_bytes = sizeof(struct item_heap),
+               .fini = lfu_fini},
+    .item_bytes = sizeof(struct lfu_item),
+    .notify = lfu_notify,
+    .victim = lfu_victim,
+};

@@ -1,0 +1,33 @@
+/* The item goes whose last use is longest ago; what is in use is being used until it is given back. */
+#include "policies/eviction/item_list.h"
+#include "policies/registry.h"
+
+static int lru_notify(void *state, const struct cache_view *view, int32_t item, enum cache_event event)
+{
+    struct item_list *unused = state; /* the items that nobody holds, the longest unused first */
+    bool listed = event != CACHE_INSERT && event != CACHE_RELEASE &&
+                  (event != CACHE_HIT || !cache_view_held(view, item));
+    if (listed) item_list_remove(unused, view, item);
+    bool is_held = event == CACHE_ACQUIRE || (event == CACHE_HIT && !listed);
+    if (event != CACHE_FORGET && !is_held) item_list_add(unused, view, item);
+    return 0;
+}
+
+static int32_t lru_victim(void *state, const struct cache_view *view)
+{
+    (void)view;
+    return item_list_front(state);
+}
+
+const struct evictor eviction_lru = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct evictor),
+               .family = POLICY_EVICTION,
+               .name = "lru",
+               .summary = "the item whose last use is longest ago",
+               .source = "Belady, IBM Systems Journal 5(2) (1966)",
+               .state_bytes = sizeof(struct item_list)},
+    .item_bytes = sizeof(struct item_link),
+    .notify = lru_notify,
+    .victim = lru_victim,
+};
