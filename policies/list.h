@@ -7,6 +7,7 @@ POLICY(batcher, batching_vllm_v1)
 POLICY(batcher, batching_sarathi)
 POLICY(batcher, batching_orca)
 POLICY(batcher, batching_fastertransformer)
+POLICY(batcher, batching_splitwise)
 
 /* routing */
 POLICY(router, routing_round_robin)

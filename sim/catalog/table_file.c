@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { MAX_COLUMNS = 16 };
+enum { MAX_WHERE = 8, MAX_FACTORS = 4, MAX_COLUMNS = 2 * MAX_WHERE + 2 * MAX_FACTORS + 2 };
 
 static const struct config_field text_fields[] = {{.kind = CONFIG_TEXT, .min = 1, .max = 256}, {0}};
 
@@ -17,9 +17,15 @@ const struct config_field table_file_fields[] = {
     {.name = "path", .kind = CONFIG_PATH, .flags = CONFIG_OPTIONAL, FILE_FIELD(path),
      .help = "a CSV file with a header"},
     {.name = "where", .kind = CONFIG_LIST, FILE_FIELD(where), .fields = text_fields, .elem_bytes = sizeof(char *),
-     .min = 0, .max = MAX_COLUMNS / 2, .help = "rows to take, as \"column=value\"; all must hold"},
+     .min = 0, .max = MAX_WHERE, .help = "rows to take, as \"column=value\"; all must hold"},
     {.name = "tokens", .kind = CONFIG_LIST, FILE_FIELD(tokens), .fields = text_fields, .elem_bytes = sizeof(char *),
-     .value = "[\"tokens\"]", .min = 1, .max = 4, .help = "columns whose product is the number of tokens"},
+     .value = "[\"tokens\"]", .min = 1, .max = MAX_FACTORS, .help = "columns whose product is the number of tokens"},
+    {.name = "decode_where", .kind = CONFIG_LIST, FILE_FIELD(decode_where), .fields = text_fields,
+     .elem_bytes = sizeof(char *), .min = 0, .max = MAX_WHERE,
+     .help = "what must hold as well in rows for the curve of decoding"},
+    {.name = "decode_tokens", .kind = CONFIG_LIST, FILE_FIELD(decode_tokens), .fields = text_fields,
+     .elem_bytes = sizeof(char *), .min = 0, .max = MAX_FACTORS,
+     .help = "columns whose product is the number of decoding sequences; none: those of 'tokens'"},
     {.name = "prefill_time", .kind = CONFIG_TEXT, FILE_FIELD(prefill_time), .value = "prefill_time",
      .help = "column of the time of iterations with prompts"},
     {.name = "decode_time", .kind = CONFIG_TEXT, FILE_FIELD(decode_time), .value = "decode_time",
@@ -35,12 +41,13 @@ struct points {
     size_t n, capacity;
 };
 
-/* The columns asked for: first those of `where`, then those of `tokens`, then the two times. */
+/* The columns asked for: first those of `where` and decode_where, then for each curve those of its tokens and its time. */
 struct columns {
     struct csv_column names[MAX_COLUMNS];
     int at[MAX_COLUMNS];
-    const char *wanted[MAX_COLUMNS / 2]; /* values of `where` */
-    size_t n_where, n_tokens, n;
+    const char *wanted[2 * MAX_WHERE]; /* values of `where` and decode_where */
+    size_t n_where, n_decode_where, n;
+    size_t tokens[2], time[2]; /* [curve]: the first of its columns of tokens, that of its time */
 };
 
 static const char *text_item(const struct config_list *list, size_t i)
@@ -62,34 +69,40 @@ static int add_point(struct points *points, double tokens, double seconds)
 }
 
 /* Splits "column=value"; the texts live in the arena. */
-static int plan_where(const struct table_file *file, const char *where, struct arena *arena, struct columns *columns,
+static int plan_where(const struct config_list *list, const char *where, struct arena *arena, struct columns *columns,
                       struct diag *diag)
 {
-    for (size_t i = 0; i < file->where.n; i++) {
-        char *column = arena_strdup(arena, text_item(&file->where, i));
+    for (size_t i = 0; i < list->n; i++) {
+        char *column = arena_strdup(arena, text_item(list, i));
         if (!column) return SIM_E_NOMEM;
         char *equals = strchr(column, '=');
         if (!equals)
             return diag_error(diag, SIM_E_CONFIG, where, "write \"column=value\"", "'where' has no '=' in '%s'",
                               column);
         *equals = 0;
+        columns->wanted[columns->n] = equals + 1;
         columns->names[columns->n++].name = column;
-        columns->wanted[i] = equals + 1;
     }
-    columns->n_where = columns->n;
     return 0;
+}
+
+static void plan_curve(const struct config_list *tokens, const char *time, size_t curve, struct columns *columns)
+{
+    columns->tokens[curve] = columns->n;
+    for (size_t i = 0; i < tokens->n; i++) columns->names[columns->n++].name = text_item(tokens, i);
+    columns->time[curve] = columns->n;
+    columns->names[columns->n++].name = time;
 }
 
 static int plan_columns(const struct table_file *file, const char *where, struct arena *arena, struct columns *columns,
                         struct diag *diag)
 {
-    *columns = (struct columns){.n = 0};
-    const int code = plan_where(file, where, arena, columns, diag);
+    *columns = (struct columns){.n_where = file->where.n, .n_decode_where = file->decode_where.n};
+    int code = plan_where(&file->where, where, arena, columns, diag);
+    if (code == 0) code = plan_where(&file->decode_where, where, arena, columns, diag);
     if (code != 0) return code;
-    columns->n_tokens = file->tokens.n;
-    for (size_t i = 0; i < file->tokens.n; i++) columns->names[columns->n++].name = text_item(&file->tokens, i);
-    columns->names[columns->n++].name = file->prefill_time;
-    columns->names[columns->n++].name = file->decode_time;
+    plan_curve(&file->tokens, file->prefill_time, 0, columns);
+    plan_curve(file->decode_tokens.n > 0 ? &file->decode_tokens : &file->tokens, file->decode_time, 1, columns);
     return 0;
 }
 
@@ -100,9 +113,10 @@ static struct csv_field field_of(const struct csv *csv, const struct columns *co
     return at < csv_n_fields(csv) ? csv_fields(csv)[at] : (struct csv_field){"", 0};
 }
 
-static bool row_matches(const struct csv *csv, const struct columns *columns)
+/* Whether the fields in columns [from, to) are the wanted ones. */
+static bool row_matches(const struct csv *csv, const struct columns *columns, size_t from, size_t to)
 {
-    for (size_t i = 0; i < columns->n_where; i++) {
+    for (size_t i = from; i < to; i++) {
         const struct csv_field field = field_of(csv, columns, i);
         if (field.n_chars != strlen(columns->wanted[i]) || memcmp(field.chars, columns->wanted[i], field.n_chars) != 0)
             return false;
@@ -122,23 +136,29 @@ static int read_number(const struct csv *csv, const struct columns *columns, siz
                       columns->names[column].name, (int)(field.n_chars < 40 ? field.n_chars : 40), field.chars);
 }
 
+/* Adds what the row measured to the curve. */
+static int read_point(const struct csv *csv, const struct columns *columns, double unit_s, size_t curve,
+                      struct points *points, struct diag *diag)
+{
+    double tokens = 1.0, factor = 1.0, time = 0.0;
+    int code = 0;
+    for (size_t i = columns->tokens[curve]; code == 0 && i < columns->time[curve]; i++) {
+        code = read_number(csv, columns, i, &factor, diag);
+        tokens *= factor;
+    }
+    if (code != 0 || field_of(csv, columns, columns->time[curve]).n_chars == 0) return code;
+    code = read_number(csv, columns, columns->time[curve], &time, diag);
+    return code == 0 ? add_point(points, tokens, time * unit_s) : code;
+}
+
 /* Adds what the row measured to the curves [prefill, decode]. */
 static int read_row(const struct csv *csv, const struct columns *columns, double unit_s, struct points curves[2],
                     struct diag *diag)
 {
-    double tokens = 1.0, time;
-    int code = 0;
-    for (size_t i = 0; code == 0 && i < columns->n_tokens; i++) {
-        double factor = 1.0;
-        code = read_number(csv, columns, columns->n_where + i, &factor, diag);
-        tokens *= factor;
-    }
-    for (size_t i = 0; code == 0 && i < 2; i++) {
-        const size_t column = columns->n_where + columns->n_tokens + i;
-        if (field_of(csv, columns, column).n_chars == 0) continue;
-        code = read_number(csv, columns, column, &time, diag);
-        if (code == 0) code = add_point(&curves[i], tokens, time * unit_s);
-    }
+    const size_t where_end = columns->n_where + columns->n_decode_where;
+    int code = read_point(csv, columns, unit_s, 0, &curves[0], diag);
+    if (code == 0 && row_matches(csv, columns, columns->n_where, where_end))
+        code = read_point(csv, columns, unit_s, 1, &curves[1], diag);
     return code;
 }
 
@@ -149,7 +169,7 @@ static int read_rows(struct csv *csv, struct columns *columns, double unit_s, st
     while (code == 0) {
         const int got = csv_next(csv, diag);
         if (got <= 0) return got;
-        if (row_matches(csv, columns)) code = read_row(csv, columns, unit_s, curves, diag);
+        if (row_matches(csv, columns, 0, columns->n_where)) code = read_row(csv, columns, unit_s, curves, diag);
     }
     return code;
 }

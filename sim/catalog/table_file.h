@@ -11,6 +11,8 @@ struct table_file {
     const char *path;                      /* NULL: none */
     struct config_list where;              /* const char *: "column=value"; all must hold */
     struct config_list tokens;             /* const char *: columns, whose product is the number of tokens */
+    struct config_list decode_where;       /* const char *: what must hold beside `where` for the curve of decoding */
+    struct config_list decode_tokens;      /* const char *: like tokens, for decoding; empty: the same columns */
     const char *prefill_time, *decode_time; /* columns */
     double unit_s;                         /* what a time of 1 stands for */
 };

@@ -120,6 +120,22 @@ static void table_from_a_file(void)
     unmake();
 }
 
+/* Decoding over the batch alone: of the rows of 500 and 1000 tokens, and of that of 2000 alone. */
+static void decoding_may_be_looked_up_by_other_columns(void)
+{
+    static const char csv[] = "gpu,batch,length,first,next\n"
+                              "a100,1,500,60,30\n"
+                              "a100,5,500,100,34\n"
+                              "a100,1,2000,200,40\n";
+    MUST(make_from_file(csv, ", 'decode_tokens': ['batch'], 'decode_where': ['length=500']") == 0);
+    CHECK_NEAR(cost_s((struct iteration_work){.prefill_sequences = 1, .prefill_tokens = 2250}), 150e-3, 1e-15);
+    CHECK_NEAR(cost_s((struct iteration_work){.decode_sequences = 3}), 32e-3, 1e-15);
+    unmake();
+    MUST(make_from_file(csv, ", 'decode_tokens': ['batch'], 'decode_where': ['length=2000']") == 0);
+    CHECK_NEAR(cost_s((struct iteration_work){.decode_sequences = 3}), 40e-3, 1e-15);
+    unmake();
+}
+
 static void check_file_finding(const char *csv, int code, const char *expected)
 {
     CHECK_EQ_INT(make_from_file(csv, ""), code);
@@ -180,6 +196,7 @@ TEST_SUITE(cost)
     TEST(affine_from_a_document);
     TEST(table_from_a_document);
     TEST(table_from_a_file);
+    TEST(decoding_may_be_looked_up_by_other_columns);
     TEST(wrong_files_are_named);
     TEST(wrong_costs_are_named);
     TEST(running_out_of_memory_is_survived);

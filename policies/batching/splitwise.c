@@ -1,0 +1,108 @@
+/* Mixed batching as on Splitwise's machines (Patel et al., ISCA 2024; SplitwiseSim's "Splitwise" instance): prompts first, whole
+ * and in order of arrival, up to a budget of tokens; those who decode go beside them when all of them fit into what the prompts
+ * leave of it, and otherwise wait. After `max_preemptions` such waits in a row decoding goes first.
+ *
+ * Whoever waits keeps its KV blocks. The first prompt of an iteration may exceed the budget. When blocks are short a sequence is
+ * preempted by recomputation; SplitwiseSim instead reserves memory for the whole output, which no engine knows. It also lets some
+ * of the decoding sequences wait and others go on, where here all wait: both differ only in iterations whose prompts leave some
+ * of the budget, but too little. */
+#include "policies/batching/making_room.h"
+#include "policies/registry.h"
+
+struct splitwise_params {
+    int64_t max_sequences, max_batched_tokens, max_preemptions;
+};
+
+#define FIELD(name) offsetof(struct splitwise_params, name)
+static const struct config_field splitwise_fields[] = {
+    {.name = "max_sequences", .kind = CONFIG_INT, .offset = FIELD(max_sequences), .value = "512", .min = 1, .max = 65536,
+     .help = "sequences in the batch at most"},
+    {.name = "max_batched_tokens", .kind = CONFIG_INT, .offset = FIELD(max_batched_tokens), .value = "2048", .min = 1,
+     .max = 1e9, .help = "tokens of an iteration at most; a first prompt may be longer"},
+    {.name = "max_preemptions", .kind = CONFIG_INT, .offset = FIELD(max_preemptions), .value = "4", .min = 0, .max = 1e6,
+     .help = "iterations in a row in which decoding waits for prompts, at most"},
+    {0}};
+#undef FIELD
+
+struct splitwise {
+    struct splitwise_params params;
+    int64_t waits; /* iterations with prompts alone since decoding last went on */
+};
+
+static int splitwise_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    *(struct splitwise *)state = (struct splitwise){.params = *(const struct splitwise_params *)params};
+    return 0;
+}
+
+/* Prompts from the head of the queue beside `tokens` others. Returns the tokens of all, and in *left_over whether one is left
+ * that only a change at this replica can let in. */
+static int64_t admit_prompts(const struct splitwise_params *params, const struct replica_view *view,
+                             struct batch_plan *plan, int64_t tokens, int64_t free_blocks, bool *left_over)
+{
+    int64_t present = view->n_decoding;
+    for (const struct request_view *r = view->waiting; r != NULL; r = r->next) {
+        int64_t blocks = blocks_for_tokens(view, r->prompt_tokens);
+        *left_over = true;
+        if (batch_plan_full(plan)) return tokens;
+        if (blocks > view->total_blocks) {
+            batch_plan_reject(plan, r, "prompt exceeds the KV cache");
+            continue;
+        }
+        if (present++ >= params->max_sequences || blocks > free_blocks) return tokens;
+        if (tokens > 0 && tokens + r->prompt_tokens > params->max_batched_tokens) return tokens;
+        free_blocks -= blocks;
+        tokens += r->prompt_tokens;
+        batch_plan_prefill(plan, r, r->prompt_tokens);
+    }
+    *left_over = false;
+    return tokens;
+}
+
+/* Everybody decodes, and prompts go beside them as far as they fit. */
+static void decode_first(struct splitwise *batcher, const struct replica_view *view, struct batch_plan *plan)
+{
+    struct room room = make_room(view, plan, 0);
+    bool left_over;
+    if (plan->n_evictions > 0) {
+        plan->decode = false; /* asked again at once, with whom it evicted at the head of the queue */
+        return;
+    }
+    admit_prompts(&batcher->params, view, plan, room.decoding, room.free_blocks, &left_over);
+    plan->recheck_on_arrival = !left_over;
+    batcher->waits = 0;
+}
+
+static int splitwise_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    struct splitwise *batcher = state;
+    bool left_over;
+    if (view->n_decoding > 0 && batcher->waits >= batcher->params.max_preemptions) {
+        decode_first(batcher, view, plan);
+        return 0;
+    }
+    int64_t free_blocks = view->free_blocks - view->growing;
+    int64_t tokens = admit_prompts(&batcher->params, view, plan, 0, free_blocks, &left_over);
+    if (plan->n_prefills == 0) {
+        if (plan->n_rejections == 0) decode_first(batcher, view, plan); /* else it is asked again at once */
+        return 0;
+    }
+    plan->decode = view->n_decoding > 0 && tokens + view->n_decoding <= batcher->params.max_batched_tokens;
+    batcher->waits = plan->decode || view->n_decoding == 0 ? 0 : batcher->waits + 1;
+    return 0;
+}
+
+const struct batcher batching_splitwise = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct batcher),
+               .family = POLICY_BATCHING,
+               .name = "splitwise",
+               .summary = "prompts first within a token budget, decoding beside them when all of it fits",
+               .source = "Patel et al., ISCA 2024; SplitwiseSim",
+               .params = splitwise_fields,
+               .params_bytes = sizeof(struct splitwise_params),
+               .state_bytes = sizeof(struct splitwise),
+               .init = splitwise_init},
+    .compose = splitwise_compose,
+};

@@ -1,0 +1,128 @@
+/* Peer equivalence: SplitwiseSim (Patel et al., ISCA 2024) with its measured table, in means within half a percent, and
+ * beside it what the same machine would do physically.
+ *
+ * The simulator's token curve is made over prompt_size x batch_size tokens, but asked with the number of decoding requests,
+ * which lies left of it: a batch of any size costs about as much as one request. That is the `artifact`; physically the curve
+ * is one over the batch. Requests and the peer's answers are in tests/fixtures/splitwise, the table is in shared data. */
+#include "tests/harness.h"
+
+#include "tests/bed.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TABLE "llm_end_to_end/splitwise__llama2-70b__latency_and_power.csv"
+
+enum { REQUESTS = 200 };
+
+struct means {
+    double ttft_s, tbt_s, response_s;
+};
+
+struct outcome {
+    double response_s, ttft_s;
+};
+
+/* request_ids, response_times, ttft_times, tbt_times; rows in order of completion. The peer divides what follows the first
+ * token by all tokens. Returns their means. */
+static struct means read_expected(const char *path, struct outcome outcomes[REQUESTS])
+{
+    struct means sum = {0};
+    char line[256];
+    int n = 0;
+    FILE *file = fopen(path, "r");
+    if (!CHECK(file != NULL) || !CHECK(fgets(line, sizeof line, file) != NULL)) return sum;
+    for (; fgets(line, sizeof line, file) != NULL; n++) {
+        double id, response_s, ttft_s, tbt_s;
+        CHECK_EQ_INT(sscanf(line, "%lf,%lf,%lf,%lf", &id, &response_s, &ttft_s, &tbt_s), 4);
+        if (id >= 0 && id < REQUESTS) outcomes[(int)id] = (struct outcome){response_s, ttft_s};
+        sum.response_s += response_s / REQUESTS;
+        sum.ttft_s += ttft_s / REQUESTS;
+        sum.tbt_s += tbt_s / REQUESTS;
+    }
+    fclose(file);
+    CHECK_EQ_INT(n, REQUESTS);
+    return sum;
+}
+
+static struct means means_of(const struct bed_rows *rows)
+{
+    struct means sum = {0};
+    for (size_t i = 0; i < rows->n_requests; i++) {
+        const struct request_row *row = &rows->requests[i];
+        sum.response_s += row->e2e_s / REQUESTS;
+        sum.ttft_s += row->ttft_s / REQUESTS;
+        sum.tbt_s += (row->e2e_s - row->ttft_s) / (double)row->output_tokens / REQUESTS;
+    }
+    return sum;
+}
+
+/* Requests whose TTFT and response are the peer's to a tenth of a millisecond. */
+static int same_requests(const struct bed_rows *rows, const struct outcome outcomes[REQUESTS])
+{
+    int same = 0;
+    for (int i = 0; i < REQUESTS; i++) {
+        const struct request_row *row = bed_request(rows, i);
+        same += row != NULL && fabs(row->ttft_s - outcomes[i].ttft_s) < 1e-4 &&
+                fabs(row->e2e_s - outcomes[i].response_s) < 1e-4;
+    }
+    return same;
+}
+
+static const char baseline[] =
+    "{ 'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'h100-sxm'},"
+    "  'services': { 'peer': { 'llm': 'llama-2-70b', 'tensor_parallel': 8, 'batching': 'splitwise',"
+    "    'cost': {'kind': 'table', 'file': {'path': '%s', 'where': ['hardware=h100-80gb', 'tensor_parallel=8'],"
+    "             'tokens': ['prompt_size', 'batch_size'], 'prefill_time': 'prompt_time',"
+    "             'decode_time': 'token_time'%s}},"
+    "    'trace': {'format': 'csv', 'path': 'tests/fixtures/vidur/r200.csv', 'columns': {'arrival': 'arrived_at',"
+    "              'prompt': 'num_prefill_tokens', 'output': 'num_decode_tokens'}} }}}";
+
+static struct bed_rows *run(const char *scenario, const char *table, const char *more,
+                            const struct bed_options *options)
+{
+    char text[4096];
+    snprintf(text, sizeof text, scenario, table, more);
+    for (char *c = text; *c; c++)
+        if (*c == '\'') *c = '"';
+    struct bed_rows *rows = bed_run(text, options);
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_EQ_INT(rows->n_requests, REQUESTS);
+    return rows;
+}
+
+static void check_means(const struct means *ours, const struct means *theirs)
+{
+    CHECK_NEAR(ours->ttft_s / theirs->ttft_s, 1, 0.005);
+    CHECK_NEAR(ours->tbt_s / theirs->tbt_s, 1, 0.005);
+    CHECK_NEAR(ours->response_s / theirs->response_s, 1, 0.005);
+}
+
+static void one_machine_with_mixed_batches(void)
+{
+    const char *table = test_shared(TABLE);
+    struct outcome outcomes[REQUESTS] = {{0}};
+    if (table == NULL) return;
+    struct means peer = read_expected("tests/fixtures/splitwise/token_jsq_r200.csv", outcomes);
+    CHECK_NEAR(peer.response_s, 6.058971, 1e-6); /* as the peer summed it up */
+    struct bed_rows *artifact = run(baseline, table, "", NULL);
+    struct bed_rows *single = run(baseline, table, "", &(struct bed_options){.single_step = true, .check = true});
+    struct bed_rows *physical =
+        run(baseline, table, ", 'decode_tokens': ['batch_size'], 'decode_where': ['prompt_size=512']", NULL);
+    struct means ours = means_of(artifact), real = means_of(physical);
+    check_means(&ours, &peer);
+    CHECK(bed_equal(artifact, single));
+    CHECK_EQ_INT(same_requests(artifact, outcomes), REQUESTS); /* and each of them, too */
+    CHECK_NEAR(real.tbt_s, 0.042688, 1e-5);                    /* the artifact is 13 % faster than its own measurements */
+    CHECK_NEAR(real.response_s, 6.963986, 1e-3);
+    bed_free(artifact);
+    bed_free(single);
+    bed_free(physical);
+}
+
+TEST_SUITE(splitwise)
+{
+    TEST(one_machine_with_mixed_batches);
+}
