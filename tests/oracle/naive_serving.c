@@ -4,6 +4,7 @@
 
 #include "tests/harness.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -342,17 +343,17 @@ static void compose(struct naive *naive, struct replica *replica, struct batch *
 static int64_t batch_ns(const struct naive *naive, const struct batch *batch)
 {
     const struct naive_terms *prefill = &naive->s->prefill, *decode = &naive->s->decode;
-    int64_t fixed = 0, ns = 0;
+    double fixed = 0, ns = 0;
     for (int i = 0; i < batch->n; i++) {
         const struct sequence *sequence = &naive->sequences[batch->id[i]];
         bool prompt = is_prompt(sequence);
         const struct naive_terms *terms = prompt ? prefill : decode;
-        int64_t n = batch->tokens[i], p = sequence->processed;
+        double n = batch->tokens[i], p = sequence->processed;
         if (terms->fixed > fixed) fixed = terms->fixed;
         ns += terms->sequence + terms->token * n + terms->context * p;
         if (prompt) ns += terms->pair * (n * n + 2 * n * p);
     }
-    return fixed + ns;
+    return llrint(fixed + ns);
 }
 
 /* Passes the stages in turn, each after the batches before it. */
@@ -423,10 +424,20 @@ static void end_batch(struct naive *naive, struct replica *replica)
 
 /* --- Arrivals and time --- */
 
-static int load_of(const struct naive *naive, const struct replica *replica)
+/* What the router counts: requests, those that wait, or the prompt tokens still to be processed. */
+static int64_t load_of(const struct naive *naive, int which)
 {
-    int waiting = replica->waiting.n + replica->swapped.n;
-    return naive->s->routing == NAIVE_LEAST_WAITING ? waiting : waiting + admitted(replica);
+    const struct replica *replica = &naive->replicas[which];
+    int64_t waiting = replica->waiting.n + replica->swapped.n, tokens = 0;
+    if (naive->s->routing == NAIVE_LEAST_WAITING) return waiting;
+    if (naive->s->routing == NAIVE_LEAST_OUTSTANDING) return waiting + admitted(replica);
+    for (int id = 0; id < naive->arrived; id++) {
+        const struct sequence *sequence = &naive->sequences[id];
+        const struct naive_outcome *outcome = &naive->outcomes[id];
+        if (outcome->replica == which && outcome->end_ns < 0 && !outcome->rejected && is_prompt(sequence))
+            tokens += sequence->todo - sequence->processed;
+    }
+    return tokens;
 }
 
 static int route(struct naive *naive, int id)
@@ -435,12 +446,14 @@ static int route(struct naive *naive, int id)
     if (naive->s->routing == NAIVE_GIVEN) return naive->s->requests[id].replica;
     if (naive->s->routing == NAIVE_ROUND_ROBIN) return naive->next_replica++ % naive->s->replicas;
     for (int i = 1; i < naive->s->replicas; i++)
-        if (load_of(naive, &naive->replicas[i]) < load_of(naive, &naive->replicas[best])) best = i;
+        if (load_of(naive, i) < load_of(naive, best)) best = i;
     return best;
 }
 
-static void arrive(struct naive *naive, int id)
+/* The next request. */
+static void arrive(struct naive *naive)
 {
+    int id = naive->arrived++;
     const struct naive_request *request = &naive->s->requests[id];
     int64_t tokens = request->prompt + request->output;
     naive->outcomes[id] = (struct naive_outcome){.first_ns = -1, .end_ns = -1, .replica = -1};
@@ -475,7 +488,7 @@ int64_t naive_serve(const struct naive_scenario *scenario, struct naive_outcome 
     for (int r = 0; r < scenario->replicas; r++) naive->replicas[r].free_blocks = scenario->blocks;
     while ((naive->now_ns = next_ns(naive)) >= 0) {
         while (naive->arrived < scenario->n && scenario->requests[naive->arrived].arrival_ns == naive->now_ns)
-            arrive(naive, naive->arrived++);
+            arrive(naive);
         for (int r = 0; r < scenario->replicas; r++) {
             struct replica *replica = &naive->replicas[r];
             while (replica->n_flying > 0 && replica->flying[0].end_ns == naive->now_ns) end_batch(naive, replica);

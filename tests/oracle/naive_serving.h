@@ -10,11 +10,11 @@ enum { NAIVE_REQUESTS = 256, NAIVE_REPLICAS = 8, NAIVE_STAGES = 4 };
 
 enum naive_kind { NAIVE_VLLM_V0, NAIVE_VLLM_V1, NAIVE_SARATHI, NAIVE_ORCA, NAIVE_FASTER_TRANSFORMER };
 enum naive_reservation { NAIVE_MAX, NAIVE_POW2, NAIVE_ORACLE };
-enum naive_routing { NAIVE_ROUND_ROBIN, NAIVE_LEAST_OUTSTANDING, NAIVE_LEAST_WAITING, NAIVE_GIVEN };
+enum naive_routing { NAIVE_ROUND_ROBIN, NAIVE_LEAST_OUTSTANDING, NAIVE_LEAST_WAITING, NAIVE_LEAST_TOKENS, NAIVE_GIVEN };
 
 /* Nanoseconds per iteration, token, sequence, token of context, and n^2 + 2 n p of n prompt tokens on top of p. */
 struct naive_terms {
-    int64_t fixed, token, sequence, context, pair;
+    double fixed, token, sequence, context, pair;
 };
 
 struct naive_request {

@@ -109,8 +109,8 @@ static void one_machine_with_mixed_batches(void)
     CHECK_NEAR(peer.response_s, 6.058971, 1e-6); /* as the peer summed it up */
     struct bed_rows *artifact = run(baseline, table, "", NULL);
     struct bed_rows *single = run(baseline, table, "", &(struct bed_options){.single_step = true, .check = true});
-    struct bed_rows *physical =
-        run(baseline, table, ", 'decode_tokens': ['batch_size'], 'decode_where': ['prompt_size=512']", NULL);
+    struct bed_rows *physical = run(baseline, table,
+                                    ", 'decode_tokens': ['batch_size'], 'decode_where': ['prompt_size=512']", NULL);
     struct means ours = means_of(artifact), real = means_of(physical);
     check_means(&ours, &peer);
     CHECK(bed_equal(artifact, single));
