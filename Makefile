@@ -38,7 +38,7 @@ endif
 
 CPPFLAGS += -I. -I$(B) -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE
 ALL_CFLAGS := -std=c17 $(WARN) $(STRICT) $(FLAGS_$(MODE)) -ffp-contract=off -fno-math-errno -pthread $(CPPFLAGS) $(CFLAGS)
-LDLIBS := -lsqlite3 -lgsl -lgslcblas -lcsv -lcjson -lz -lm -lpthread -ldl $(MPI_LIBS)
+LDLIBS := -lsqlite3 -lgsl -lgslcblas -lcsv -lcjson -lglpk -lz -lm -lpthread -ldl $(MPI_LIBS)
 
 LIB_SRC  := $(filter-out policies/examples/% $(if $(MPI),,sim/study/mpi.c),$(wildcard sim/core/*.c sim/catalog/*.c sim/world/*.c sim/store/*.c \
               sim/study/*.c models/*.c policies/*.c policies/*/*.c traces/*.c traces/*/*.c analysis/*.c analysis/*/*.c))
@@ -67,9 +67,9 @@ build/orrery: $(B)/orrery FORCE
 	@[ "$$(readlink $@)" = "$(<:build/%=%)" ] || ln -sf $(<:build/%=%) $@
 
 # The headers for policies of a user's own, and what the program exports to these: all that the headers declare.
-POLICY_HEADERS := $(addprefix sim/world/,policy.h plan.h view.h) \
+POLICY_HEADERS := $(addprefix sim/world/,policy.h plan.h view.h kv_offload.h) \
     $(addprefix sim/core/,check.h config_field.h err.h mem.h rng.h units.h) \
-    $(addprefix models/,affine.h hardware.h iteration.h kvcapacity.h roofline.h transformer.h)
+    $(addprefix models/,affine.h csd.h hardware.h iteration.h kvcapacity.h offload.h piece.h roofline.h storage.h transformer.h)
 
 $(B)/orrery: $(call obj,sim/cli/main.c $(CLI_SRC)) $(LIB) $(B)/exports
 	$(call note,LINK,$@)

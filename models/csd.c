@@ -15,11 +15,18 @@ static bool is_sparse(const struct csd_spec *csd, const struct csd_attention *at
     return csd->dual_key && attention->kept_frac < 1.0;
 }
 
+/* Pages that hold the rows of a context. */
+static double context_pages(const struct csd_attention *attention, double page_tokens)
+{
+    if (!attention->spread) return ceil(attention->context / page_tokens);
+    return (attention->context + 0.5 * (page_tokens - 1.0)) / page_tokens;
+}
+
 /* Pages of tokens' rows, of keys or of values, over all sequences and heads. */
 static double token_pages(const struct csd_spec *csd, const struct csd_attention *attention)
 {
     const double page_tokens = csd->page_bytes / (attention->head_dim * attention->number_bytes);
-    return attention->sequences * attention->kv_heads * ceil(attention->context / page_tokens);
+    return attention->sequences * attention->kv_heads * context_pages(attention, page_tokens);
 }
 
 /* Pages of the keys' second copy, over all sequences and heads. */
@@ -27,7 +34,7 @@ static double channel_pages(const struct csd_spec *csd, const struct csd_attenti
 {
     const double page_tokens = csd->page_bytes / (csd->page_channels * attention->number_bytes);
     return attention->sequences * attention->kv_heads * ceil(attention->head_dim / csd->page_channels) *
-           ceil(attention->context / page_tokens);
+           context_pages(attention, page_tokens);
 }
 
 /* The share of pages that no query of a group needs, from the share that one query does not need. */

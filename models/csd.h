@@ -39,6 +39,7 @@ struct csd_attention {
     double q_heads, kv_heads;   /* on this device */
     double head_dim, number_bytes;
     double kept_frac;           /* SparF: channels and tokens kept; 1: dense */
+    bool spread;                /* `context` is a mean of different lengths: last pages are half full, on average */
 };
 
 enum csd_bound { CSD_BOUND_FLASH, CSD_BOUND_COMPUTE, CSD_BOUND_LINK };

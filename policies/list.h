@@ -17,6 +17,12 @@ POLICY(router, routing_power_of_two)
 POLICY(router, routing_jsq_tokens)
 POLICY(router, routing_least_kv)
 
+/* kv_offload */
+POLICY(kv_offloader, kv_offload_none)
+POLICY(kv_offloader, kv_offload_recompute)
+POLICY(kv_offloader, kv_offload_swap)
+POLICY(kv_offloader, kv_offload_flexgen)
+
 /* scheduler */
 POLICY(scheduler, scheduler_fifo)
 POLICY(scheduler, scheduler_fifo_skip)

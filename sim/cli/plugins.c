@@ -67,10 +67,11 @@ static bool is_complete(const struct policy *policy)
         return ((const struct scheduler *)policy)->notify != NULL && ((const struct scheduler *)policy)->decide != NULL;
     case POLICY_EVICTION:
         return ((const struct evictor *)policy)->notify != NULL && ((const struct evictor *)policy)->victim != NULL;
+    case POLICY_KV_OFFLOAD:
     case POLICY_PLACEMENT:
     case POLICY_FAMILY_COUNT: break;
     }
-    return true; /* a placer that only counts has no functions */
+    return true; /* a placer that only counts has no functions, nor has an offloader that keeps all on the GPU */
 }
 
 static const struct policy *find(const struct plugins *plugins, enum policy_family family, const char *name,

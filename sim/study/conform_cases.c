@@ -228,18 +228,25 @@ static const struct conform_case request_cases[] = {
          4, 900, AFFINE, ARRIVE("poisson", "60/s") ", " UNIFORM("prompt", 1, 200) ", " UNIFORM("output", 1, 40)}},
 };
 
+/* Memory of all kinds beyond the GPU, and goals, for policies that know what to do with them. */
+#define TIERS                                                                                                          \
+    "\"slo_ttft\": \"10s\", \"slo_tpot\": \"1s\", \"tiers\": {\"host\": {\"device\": \"host-dram-pcie4\"}, "                       \
+    "\"disk\": {\"device\": \"samsung-980-pro\"}, \"csd\": {\"device\": \"instcsd\"}}"
+
 static void add_requests(const struct conform_case *wanted, const char *batching, const char *routing,
-                         struct text *json)
+                         const char *offload, struct text *json)
 {
     const struct request_details *details = wanted->details;
     text_printf(
         json,
         "{\n  \"name\": \"%s\", \"seed\": 3,\n"
         "  \"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"},\n"
-        "  \"services\": {\"chat\": {\n    \"llm\": \"mistral-7b\", \"replicas\": %d, \"kv\": {\"blocks\": %d},\n"
+        "  \"services\": {\"chat\": {\n    \"llm\": \"mistral-7b\", \"replicas\": %d, \"kv\": {\"blocks\": %d, \"offload\": \"%s\", " TIERS
+        "},\n"
         "    \"cost\": %s,\n    \"batching\": \"%s\", \"routing\": \"%s\",\n"
         "    \"trace\": {\"format\": \"generate\", \"count\": %zu,\n      %s}\n  }}\n}\n",
-        wanted->name, details->replicas, details->blocks, details->cost, batching, routing, wanted->n, details->trace);
+        wanted->name, details->replicas, details->blocks, offload, details->cost, batching, routing, wanted->n,
+        details->trace);
 }
 
 /* --- All --- */
@@ -264,6 +271,7 @@ const char *const *conform_partners(enum policy_family family)
     static const char *const partners[POLICY_FAMILY_COUNT][4] = {
         [POLICY_BATCHING] = {"round-robin", "least-outstanding"},
         [POLICY_ROUTING] = {"vllm-v0"},
+        [POLICY_KV_OFFLOAD] = {"vllm-v0"},
         [POLICY_SCHEDULER] = {"consolidated", "first-fit", "counted"},
         [POLICY_PLACEMENT] = {"fifo-skip", "srtf", "easy"},
         [POLICY_EVICTION] = {"lru", "fifo"},
@@ -275,6 +283,7 @@ const char *conform_key(enum policy_family family)
 {
     static const char *const keys[] = {[POLICY_BATCHING] = "services.chat.batching",
                                        [POLICY_ROUTING] = "services.chat.routing",
+                                       [POLICY_KV_OFFLOAD] = "services.chat.kv.offload",
                                        [POLICY_SCHEDULER] = "jobs.scheduler",
                                        [POLICY_PLACEMENT] = "jobs.placement",
                                        [POLICY_EVICTION] = "eviction"};
@@ -287,8 +296,9 @@ void conform_case_json(const struct conform_case *wanted, enum policy_family fam
     switch (family) {
     case POLICY_SCHEDULER: add_jobs(wanted, policy, partner, json); break;
     case POLICY_PLACEMENT: add_jobs(wanted, partner, policy, json); break;
-    case POLICY_BATCHING: add_requests(wanted, policy, partner, json); break;
-    case POLICY_ROUTING: add_requests(wanted, partner, policy, json); break;
+    case POLICY_BATCHING: add_requests(wanted, policy, partner, "none", json); break;
+    case POLICY_ROUTING: add_requests(wanted, partner, policy, "none", json); break;
+    case POLICY_KV_OFFLOAD: add_requests(wanted, partner, "round-robin", policy, json); break;
     case POLICY_EVICTION: conform_cache_json(wanted, policy, partner, json); break;
     case POLICY_FAMILY_COUNT: break;
     }

@@ -174,6 +174,28 @@ static int guarded_route(void *state, const struct fleet_view *view, const struc
     return replica;
 }
 
+static int guarded_offload_place(void *state, const struct offload_view *view, struct offload_plan *plan)
+{
+    struct guarded *guarded = state;
+    count_call(guarded->guard);
+    uint64_t before = mix(empty_mix, view, sizeof *view);
+    int code = ((const struct kv_offloader *)(const void *)guarded->guard->inner)->place(guarded->inner, view, plan);
+    check_print(guarded->guard, before, mix(empty_mix, view, sizeof *view), 0);
+    return code;
+}
+
+static enum offload_tier guarded_evicted(void *state, const struct offload_view *view,
+                                         const struct request_view *request)
+{
+    struct guarded *guarded = state;
+    count_call(guarded->guard);
+    uint64_t before = mix(mix(empty_mix, view, sizeof *view), request, sizeof *request);
+    enum offload_tier tier =
+        ((const struct kv_offloader *)(const void *)guarded->guard->inner)->evicted(guarded->inner, view, request);
+    check_print(guarded->guard, before, mix(mix(empty_mix, view, sizeof *view), request, sizeof *request), 0);
+    return tier;
+}
+
 static bool guarded_possible(void *state, const struct cluster_view *view, const struct job_view *job)
 {
     struct guarded *guarded = state;
@@ -250,6 +272,10 @@ static void watch_calls(struct guard *guard)
         break;
     case POLICY_BATCHING: guard->watched.batcher.compose = guarded_compose; break;
     case POLICY_ROUTING: guard->watched.router.route = guarded_route; break;
+    case POLICY_KV_OFFLOAD: /* what an offloader leaves out means something */
+        if (guard->watched.offloader.place != NULL) guard->watched.offloader.place = guarded_offload_place;
+        if (guard->watched.offloader.evicted != NULL) guard->watched.offloader.evicted = guarded_evicted;
+        break;
     case POLICY_PLACEMENT: /* what a placer leaves out means something */
         if (guard->watched.placer.possible != NULL) guard->watched.placer.possible = guarded_possible;
         if (guard->watched.placer.place != NULL) guard->watched.placer.place = guarded_place;

@@ -38,6 +38,7 @@ struct guard {
         struct scheduler scheduler;
         struct batcher batcher;
         struct router router;
+        struct kv_offloader offloader;
         struct placer placer;
         struct evictor evictor;
     } watched;

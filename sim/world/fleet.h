@@ -13,6 +13,7 @@
 struct fleet_pool {
     struct pool_config config;
     struct gpu_spec gpu;
+    struct offload_service offload;
     struct replica_env env; /* what its replicas share */
     int64_t kv_blocks;      /* of each */
     int32_t first, n;       /* its replicas */

@@ -33,8 +33,29 @@ static int build_model(const struct fleet *fleet, struct fleet_pool *pool)
                       fleet->config->name, model->kind);
 }
 
+/* Asks the offloading policy for a placement, whose model then prices iterations. */
+static int place_offloaded(const struct fleet *fleet, struct fleet_pool *pool)
+{
+    const struct service_env *env = fleet->env;
+    const struct kv_capacity memory = pool_kv_capacity(&pool->config, &pool->gpu, fleet->llm);
+    const struct offload_request request = {
+        .config = &pool->config.kv.offload, .catalog = env->catalog, .gpu = &pool->gpu, .llm = fleet->llm,
+        .model = &pool->env.model, .tensor_parallel = pool->config.tensor_parallel,
+        .gpu_bytes = memory.usable_bytes - memory.reserve_bytes, .activation_bytes = memory.activation_bytes,
+        .where = place_of(fleet, pool, "kv.offload"), .arena = env->arena, .diag = env->diag};
+    int code = offload_service_init(&pool->offload, &request);
+    if (code != 0 || !offload_in_use(&pool->offload)) return code;
+    pool->env.model.model = &pool->offload.model;
+    pool->env.model.cost = offload_cost;
+    return 0;
+}
+
 static int count_blocks(const struct fleet *fleet, struct fleet_pool *pool)
 {
+    const bool offloaded = offload_in_use(&pool->offload), runs = pool->offload.problem[0] == '\0';
+    pool->kv_blocks = offloaded ? offload_kv_blocks(&pool->offload, pool->config.kv.block_tokens) : 0;
+    if (offloaded && runs && pool->config.kv.blocks > 0) pool->kv_blocks = pool->config.kv.blocks;
+    if (offloaded) return 0; /* what does not fit serves no request, which is an answer */
     pool->kv_blocks = pool_kv_blocks(&pool->config, &pool->gpu, fleet->llm);
     if (pool->kv_blocks > 0) return 0;
     return diag_error(fleet->env->diag, SIM_E_CONFIG, place_of(fleet, pool, "tensor_parallel"),
@@ -49,7 +70,9 @@ static int build_pool(const struct fleet *fleet, struct fleet_pool *pool, const 
     pool->env = *common;
     pool->env.max_context_tokens = fleet->llm->max_context;
     pool->env.batcher = pool->config.batching.entry;
+    pool->env.offload = &pool->offload;
     int code = build_model(fleet, pool);
+    if (code == 0) code = place_offloaded(fleet, pool);
     return code != 0 ? code : count_blocks(fleet, pool);
 }
 
@@ -128,6 +151,7 @@ void fleet_fini(struct fleet *fleet)
     for (int32_t i = 0; fleet->replicas != NULL && i < fleet->n_replicas; i++) replica_fini(&fleet->replicas[i]);
     if (fleet->router != NULL) policy_state_destroy(&fleet->router->policy, fleet->router_state);
     fleet_reports_fini(fleet);
+    for (size_t i = 0; fleet->pools != NULL && i < fleet->n_pools; i++) offload_service_fini(&fleet->pools[i].offload);
     mem_free(fleet->replicas);
     mem_free(fleet->loads);
     mem_free(fleet->pools);

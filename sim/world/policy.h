@@ -7,6 +7,7 @@
 
 #include "sim/core/config_field.h"
 #include "sim/core/err.h"
+#include "sim/world/kv_offload.h"
 #include "sim/world/plan.h"
 #include "sim/world/view.h"
 
@@ -20,6 +21,7 @@ enum { POLICY_ABI = 2 };
 #define POLICY_FAMILIES(X)                                                                                             \
     X(POLICY_BATCHING, "batching")                                                                                     \
     X(POLICY_ROUTING, "routing")                                                                                       \
+    X(POLICY_KV_OFFLOAD, "kv_offload")                                                                                 \
     X(POLICY_SCHEDULER, "scheduler")                                                                                   \
     X(POLICY_PLACEMENT, "placement")                                                                                   \
     X(POLICY_EVICTION, "eviction")
@@ -66,6 +68,16 @@ struct batcher {
 struct router {
     struct policy policy;
     int (*route)(void *state, const struct fleet_view *view, const struct request_view *request);
+};
+
+/* Where weights, KV cache and hidden states of a replica lie. Both may be NULL. */
+struct kv_offloader {
+    struct policy policy;
+    /* Asked once, before a replica starts: fills the plan in and sets in_use, or leaves it as it is. 0 or a negative code. */
+    int (*place)(void *state, const struct offload_view *view, struct offload_plan *plan);
+    /* The tier that the KV cache of a sequence goes to that leaves the batch; OFFLOAD_GPU_MEMORY: nowhere, it is computed
+     * again, as without this function. */
+    enum offload_tier (*evicted)(void *state, const struct offload_view *view, const struct request_view *request);
 };
 
 enum job_event { JOB_EVENT_SUBMIT, JOB_EVENT_START, JOB_EVENT_PREEMPT, JOB_EVENT_FINISH };

@@ -65,6 +65,7 @@ static int decode_run_start(struct replica *replica, sim_ns now)
     replica->clock = (struct run_clock){now, cost.first_s * 1e9, cost.slope_s * 1e9};
     replica->run_steps = replica->run_counted = 0;
     replica->run_until = cost.until;
+    replica->run_work = work;
     replica->run_extrapolated_frac = cost.extrapolated_frac;
     decode_run_go_on(replica);
     return 0;
@@ -113,7 +114,9 @@ static int tell_decode(const struct replica *replica, int64_t counted, int64_t n
     struct replica_batch batch = {.start_ns = run_clock_boundary_ns(&replica->clock, counted),
                                   .end_ns = end_ns,
                                   .iterations = n,
-                                  .decoding = replica->decoding.n};
+                                  .decoding = replica->decoding.n,
+                                  .work = replica->run_work};
+    batch.work.decode_context_tokens += counted * batch.decoding;
     return batch.start_ns < end_ns ? replica->env->on_batch(replica, &batch) : 0;
 }
 
@@ -125,7 +128,8 @@ static int tell_prefill(const struct replica *replica, int64_t n, sim_ns end_ns)
                                   .end_ns = end_ns,
                                   .iterations = n,
                                   .prefill_sequences = plan->n_prefills,
-                                  .decoding = plan->decode ? replica->decoding.n : 0};
+                                  .decoding = plan->decode ? replica->decoding.n : 0,
+                                  .work = replica->run_work};
     for (int32_t i = 0; i < plan->n_prefills; i++) batch.prefill_tokens += plan->prefills[i].tokens;
     return replica->env->on_batch(replica, &batch);
 }
@@ -157,6 +161,7 @@ static int prefill_start(struct replica *replica, sim_ns now)
     replica->clock = (struct run_clock){now, cost.first_s * 1e9, 0};
     replica->run_steps = replica->run_counted = 0;
     replica->run_extrapolated_frac = cost.extrapolated_frac;
+    replica->run_work = work;
     replica->state = REPLICA_PREFILL;
     arm_boundary(replica, 1);
     return 0;

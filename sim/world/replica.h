@@ -22,6 +22,7 @@
 
 #include <stdbool.h>
 
+struct offload_service;
 struct replica;
 
 /* A run of iterations with the same batch, as far as it has come. */
@@ -29,6 +30,7 @@ struct replica_batch {
     sim_ns start_ns, end_ns;
     int64_t iterations; /* completed */
     int64_t prefill_sequences, prefill_tokens, decoding;
+    struct iteration_work work; /* of the first of them */
 };
 
 /* What all replicas of a service share, and whom they report to. The callbacks return 0 or a negative code. */
@@ -38,6 +40,7 @@ struct replica_env {
     const char *service;            /* its name, for findings */
     const struct batcher *batcher;
     struct iteration_model model;
+    struct offload_service *offload; /* says where the cache of preempted sequences goes; may be NULL */
     struct histogram *token_gap_s;  /* all times between two tokens of a sequence */
     int64_t max_context_tokens;
     bool single_step;
@@ -88,6 +91,7 @@ struct replica {
     int64_t run_end;        /* the boundary at which it ends */
     int64_t run_until;      /* the boundary up to which its cost holds */
     double run_extrapolated_frac;
+    struct iteration_work run_work; /* of its first iteration */
     bool recheck;           /* an arrival wants a decision at the next boundary */
 
     sim_ns last_token_ns;   /* of the latest decode iteration accounted */

@@ -48,6 +48,9 @@ static void each_policy(const struct scenario *scenario, void *context,
         const struct service_config *service = scenario_service(scenario, i);
         visit(context, service->name, "batching", service->batching.entry);
         visit(context, service->name, "routing", service->routing.entry);
+        const struct kv_offloader *offloader = service->kv.offload.policy.entry;
+        if (offloader->place != NULL || offloader->evicted != NULL) /* the others leave all as it is */
+            visit(context, service->name, "kv.offload", &offloader->policy);
     }
     if (scenario->jobs.trace.entry == NULL) return;
     visit(context, NULL, "scheduler", scenario->jobs.scheduler.entry);

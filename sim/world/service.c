@@ -136,6 +136,8 @@ int service_on_batch(const struct replica *replica, const struct replica_batch *
 {
     const struct service *service = replica->env->owner;
     const struct sink *sink = service->env.sink;
+    struct offload_service *offload = replica->env->offload;
+    if (offload_in_use(offload)) offload_count(offload, &batch->work, batch->iterations);
     if (sink->batch == NULL) return 0;
     struct batch_row row = {.service = service->config->name,
                             .replica = replica->index,

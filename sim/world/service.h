@@ -3,11 +3,13 @@
 #define ORRERY_WORLD_SERVICE_H
 
 #include "models/hardware.h"
+#include "models/kvcapacity.h"
 #include "models/transformer.h"
 #include "sim/catalog/catalog.h"
 #include "sim/core/config.h"
 #include "sim/core/engine.h"
 #include "sim/world/cluster.h"
+#include "sim/world/offload.h"
 #include "sim/world/sampler.h"
 #include "sim/world/sink.h"
 #include "sim/world/source.h"
@@ -18,6 +20,7 @@ struct kv_config {
     double usable_frac;             /* share of the GPU's memory that the engine may use */
     double reserve_bytes;           /* of the runtime: context, buffers, graphs */
     int64_t activation_tokens, activation_sequences; /* largest iteration that activations are kept for */
+    struct offload_config offload;
 };
 
 /* A pool of equal replicas. */
@@ -46,6 +49,10 @@ extern const struct config_field service_config_fields[];
 /* The pools of a service, at least one: what a pool leaves out it has from the service. */
 size_t service_n_pools(const struct service_config *config);
 struct pool_config service_pool(const struct service_config *config, size_t index);
+
+/* The memory of each GPU of a replica, all of the LLM on it. */
+struct kv_capacity pool_kv_capacity(const struct pool_config *pool, const struct gpu_spec *gpu,
+                                    const struct llm_spec *llm);
 
 /* KV blocks of a replica: as configured, or what the weights leave of the GPUs' memory; 0 when they do not fit. */
 int64_t pool_kv_blocks(const struct pool_config *pool, const struct gpu_spec *gpu, const struct llm_spec *llm);

@@ -1,6 +1,7 @@
 /* The section of a service in a scenario, and what its pools of replicas come to. */
-#include "models/kvcapacity.h"
 #include "sim/world/service.h"
+
+#include <float.h>
 
 enum { PIPELINE_STAGES = 1 }; /* of a replica: its layers are not split */
 
@@ -20,6 +21,25 @@ static const struct config_field kv_fields[] = {
     {.name = "activation_sequences", .kind = CONFIG_INT,
      .offset = offsetof(struct kv_config, activation_sequences), .value = "256", .min = 1, .max = 1e6,
      .help = "sequences of the largest iteration, for which logits are kept"},
+    {.name = "offload", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = offsetof(struct kv_config, offload.policy),
+     .family = "kv_offload", .tag = "policy", .value = "none",
+     .help = "where weights, KV cache and hidden states lie, and what becomes of the cache of preempted sequences"},
+    {.name = "tiers", .kind = CONFIG_MAP, .offset = offsetof(struct kv_config, offload.tiers),
+     .fields = offload_tier_fields, .elem_bytes = sizeof(struct offload_tier_config),
+     .help = "memory beyond the GPU: of the host, drives, drives that compute; at most one of each kind"},
+    {.name = "workload", .kind = CONFIG_SECTION, .offset = offsetof(struct kv_config, offload.workload),
+     .fields = offload_workload_fields, .help = "what the placement is planned for"},
+    {.name = "bus_bandwidth", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_BYTES_PER_S,
+     .offset = offsetof(struct kv_config, offload.bus_bytes_per_s), .min = DBL_MIN, .max = 0,
+     .help = "that the host links of some GPUs share; none: each has its own"},
+    {.name = "bus_gpus", .kind = CONFIG_INT, .offset = offsetof(struct kv_config, offload.bus_gpus), .value = "1",
+     .min = 1, .max = 64, .help = "GPUs that share it"},
+    {.name = "slo_ttft", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_TIME,
+     .offset = offsetof(struct kv_config, offload.ttft_slo_s), .min = DBL_MIN, .max = 0,
+     .help = "time to the first token that the placement must keep to"},
+    {.name = "slo_tpot", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_TIME,
+     .offset = offsetof(struct kv_config, offload.tpot_slo_s), .min = DBL_MIN, .max = 0,
+     .help = "time per output token that the placement must keep to"},
     {0}};
 
 const struct config_field service_config_fields[] = {
@@ -61,13 +81,18 @@ struct pool_config service_pool(const struct service_config *config, size_t inde
     return pool;
 }
 
-int64_t pool_kv_blocks(const struct pool_config *pool, const struct gpu_spec *gpu, const struct llm_spec *llm)
+struct kv_capacity pool_kv_capacity(const struct pool_config *pool, const struct gpu_spec *gpu,
+                                    const struct llm_spec *llm)
 {
     const struct kv_params params = {.usable_frac = pool->kv.usable_frac,
                                      .reserve_bytes = pool->kv.reserve_bytes,
                                      .batch_tokens = pool->kv.activation_tokens,
                                      .batch_sequences = pool->kv.activation_sequences,
                                      .block_tokens = pool->kv.block_tokens};
-    if (pool->kv.blocks > 0) return pool->kv.blocks;
-    return kv_capacity(gpu, llm, pool->tensor_parallel, PIPELINE_STAGES, &params).blocks;
+    return kv_capacity(gpu, llm, pool->tensor_parallel, PIPELINE_STAGES, &params);
+}
+
+int64_t pool_kv_blocks(const struct pool_config *pool, const struct gpu_spec *gpu, const struct llm_spec *llm)
+{
+    return pool->kv.blocks > 0 ? pool->kv.blocks : pool_kv_capacity(pool, gpu, llm).blocks;
 }

@@ -96,6 +96,15 @@ static int emit_model_warnings(const struct service *service, const struct fleet
     return emit_warning(service, "uncalibrated", !model->calibrated, text);
 }
 
+static int emit_out_of_memory(const struct service *service, const struct fleet_pool *pool)
+{
+    char text[512];
+    const struct offload_service *offload = &pool->offload;
+    snprintf(text, sizeof text, "service '%s': under kv_offload policy '%s' it serves no request: %s",
+             service->config->name, offload->policy->policy.name, offload->problem);
+    return emit_warning(service, "out-of-memory", offload->problem[0] != '\0', text);
+}
+
 static int emit_extrapolation(const struct service *service)
 {
     char text[512];
@@ -120,6 +129,8 @@ static int emit_warnings(const struct service *service)
     code = emit_warning(service, "request-rejected", service->n_refused, text);
     for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
         code = emit_model_warnings(service, &service->fleet.pools[i]);
+    for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
+        code = emit_out_of_memory(service, &service->fleet.pools[i]);
     if (code == 0) code = emit_extrapolation(service);
     if (code != 0) return code;
     return service->dry ? emit_notes(service) : 0;
@@ -163,10 +174,15 @@ void service_check(const struct service *service, sim_ns now)
 int services_emit_metrics(struct service *const *services, size_t n, const struct sink *sink, sim_ns now)
 {
     struct service_stats all;
+    struct offload_totals offloaded = {{0}, {0}, 0};
     if (n == 0) return 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < services[i]->fleet.n_pools; k++)
+            offload_totals_add(&offloaded, &services[i]->fleet.pools[k].offload.totals);
     int code = service_stats_init(&all);
     for (size_t i = 0; i < n && code == 0; i++) code = service_stats_merge(&all, &services[i]->stats);
     if (code == 0) code = service_stats_emit(&all, sink, services[0]->env.warmup_ns, now);
+    if (code == 0) code = offload_totals_emit(&offloaded, sink);
     service_stats_fini(&all);
     return code;
 }

@@ -190,7 +190,7 @@ static void flexgen_on_a_t4(void)
 /* One layer of OPT-13B (40 heads of 128), all of it on one device. */
 static struct csd_attention opt_13b(double sequences, double context, double kept_frac)
 {
-    return (struct csd_attention){sequences, context, 40.0, 40.0, 128.0, 2.0, kept_frac};
+    return (struct csd_attention){sequences, context, 40.0, 40.0, 128.0, 2.0, kept_frac, false};
 }
 
 /* Bytes that one layer reads from flash for 1024 tokens of 64 sequences after 1024 of prompt. */
@@ -241,7 +241,7 @@ static void hilos_units(void)
     struct shelf_entry entry;
     if (entry_open(&entry, "smartssd"))
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-            const struct csd_attention attention = {16.0, 32768.0, 8.0 * rows[i].queries, 8.0, 128.0, 2.0, 1.0};
+            const struct csd_attention attention = {16.0, 32768.0, 8.0 * rows[i].queries, 8.0, 128.0, 2.0, 1.0, false};
             const struct csd_time time = csd_attention_time(&entry.spec.csd, &entry.spec.device, &attention);
             CHECK(fabs(error_of(time.flop / time.compute_s, rows[i].flop_per_s)) < 0.02);
             CHECK_EQ_INT(time.bound, CSD_BOUND_FLASH);

@@ -1,0 +1,177 @@
+/* Iteration cost when weights, KV cache and activations do not all lie in the GPU's memory: what each layer moves and
+ * computes, on which resource, and how a schedule lets these overlap.
+ *
+ * A placement says which share of the weights, of the KV cache and of the hidden states lies on which tier, and where
+ * attention over the cache runs. Every layer then keeps each resource busy for some time,
+ *
+ *     to GPU    = (weights and hidden states beyond the GPU, and KV cache that the GPU attends to) / host link, down
+ *     from GPU  = (new keys and values, hidden states) / host link, up
+ *     disk      = (weights, KV cache and hidden states on disk) / disk, reading and writing
+ *     host      = attention over KV cache in host memory or on disk, by the CPU
+ *     device    = link + latency + max(flash, arithmetic units) of computational storage that attends by itself
+ *     GPU       = the layer's share of the base cost model, without the attention that runs elsewhere
+ *
+ * all lines in the iteration index of a run. With the chain c = GPU + host + device of a layer, the schedules are
+ *
+ *     serial      c + everything else                                          nothing overlaps
+ *     overlapped  max(c, to GPU, from GPU, disk read, disk write)              FlexGen, equation 1; ZeRO-Inference
+ *     released    prefill max(to GPU + disk read, from GPU + disk write, c);   FlexGen as its cost_model.py adds up
+ *                 decode to GPU + max(from GPU, disk read, disk write, c)
+ *     grouped     of `interval` layers the last one streams in while its group computes (Select-N, arXiv 2502.08182):
+ *                 floor(L/i) max(i c, layer's weights / host link) + (L - i floor(L/i)) c
+ *
+ * Sources: FlexGen (Sheng et al., ICML 2023, appendix A.3), InstInfer (arXiv 2409.04992), ZeRO-Inference (Aminabadi et
+ * al., SC 2022), Select-N. Per GPU of a tensor-parallel group with a host link of its own; disks and computational
+ * storage are shared by the group. Leaves out the filling of the pipeline in the first layer, quantised weights and
+ * caches, and traffic of others on the same links, which is in the rates. */
+#ifndef ORRERY_MODELS_OFFLOAD_H
+#define ORRERY_MODELS_OFFLOAD_H
+
+#include "models/csd.h"
+#include "models/iteration.h"
+#include "models/piece.h"
+#include "models/transformer.h"
+
+#include <stdbool.h>
+
+enum offload_tier { OFFLOAD_GPU_MEMORY, OFFLOAD_HOST, OFFLOAD_DISK, OFFLOAD_CSD, OFFLOAD_TIERS };
+
+/* What may limit an iteration. HBM: the GPU, where it reads longer than it computes at its peaks. */
+enum offload_resource {
+    OFFLOAD_GPU_COMPUTE,
+    OFFLOAD_HBM,
+    OFFLOAD_HOST_COMPUTE,
+    OFFLOAD_CSD_LINK,
+    OFFLOAD_FLASH,
+    OFFLOAD_CSD_COMPUTE,
+    OFFLOAD_TO_GPU,
+    OFFLOAD_FROM_GPU,
+    OFFLOAD_DISK_READ,
+    OFFLOAD_DISK_WRITE,
+    OFFLOAD_CSD_WRITE,
+    OFFLOAD_RESOURCES
+};
+
+enum offload_schedule { OFFLOAD_SERIAL, OFFLOAD_OVERLAPPED, OFFLOAD_RELEASED, OFFLOAD_GROUPED };
+
+/* Where attention of decoding sequences runs over KV cache beyond the GPU and its computational storage. */
+enum offload_attention { OFFLOAD_ATTEND_GPU, OFFLOAD_ATTEND_HOST };
+
+/* Shares by enum offload_tier; each row adds up to 1. */
+struct offload_shares {
+    double weights[OFFLOAD_TIERS], cache[OFFLOAD_TIERS], hidden[OFFLOAD_TIERS];
+};
+
+/* One layer of an LLM on one of `gpus` GPUs. */
+struct offload_layer {
+    double layers, gpus;
+    double weight_bytes;       /* of one layer */
+    double other_bytes;        /* of everything outside the layers: embeddings */
+    double kv_token_bytes;     /* keys and values of one token */
+    double hidden_token_bytes; /* hidden state of one token */
+    double token_flop;         /* matrix products of one token */
+    double context_flop;       /* attention of one token, per token of context */
+    double heads, ffn, hidden; /* query heads and widths, for activations */
+    double number_bytes;
+    struct csd_attention attention; /* of all GPUs together: heads and their width */
+};
+
+/* Bytes per second that the paths sustain, INFINITY where there is none; FLOP per second of computing. */
+struct offload_rates {
+    double host_read, host_write_cache, host_write_hidden;
+    double disk_read, disk_read_weights; /* the second: weights while decoding, which share the disk with the cache */
+    double disk_write_cache, disk_write_hidden, disk_write_token;
+    double csd_write;                    /* all devices together */
+    double host_flop_per_s;              /* attention on the CPU */
+    /* Measured rates of the GPU in place of the base model; NAN: the base model. */
+    double prompt_product_flop_per_s, prompt_attention_flop_per_s;
+    double token_product_flop_per_s, token_attention_flop_per_s;
+};
+
+/* Computational storage: `count` devices that share the heads between them. */
+struct offload_csd {
+    const struct csd_spec *csd;
+    const struct storage_device *device;
+    double count;
+};
+
+/* What is decided. */
+struct offload_placement {
+    struct offload_shares shares;
+    enum offload_attention attention;
+    enum offload_schedule schedule;
+    int64_t interval;             /* grouped: layers of a group, of which one is not on the GPU */
+    int64_t gpu_batch, batches;   /* sequences that the GPU works on at once; how many such batches make a block */
+    double kept_frac;             /* sparse attention in computational storage: share of channels and tokens; 1: dense */
+};
+
+/* Everything that the time of an iteration follows from. */
+struct offload {
+    struct offload_layer layer;
+    struct offload_rates rates;
+    struct offload_csd csd;       /* csd NULL without */
+    struct offload_placement placement;
+    const struct iteration_model *base; /* the same LLM with all of it on the GPU */
+    double peak_flop_per_s, memory_bytes_per_s; /* of the GPU: which of computing and reading limits it */
+};
+
+/* An iteration: how long it takes and of what its time is made (critical_s adds up to seconds), and for how long each
+ * resource is busy and what passes through it, whether or not anything waits for it. Resources that compute pass no
+ * bytes but HBM, flash and the device's arithmetic units, through which the same bytes pass. */
+struct offload_step {
+    struct piece seconds;
+    struct piece critical_s[OFFLOAD_RESOURCES], busy_s[OFFLOAD_RESOURCES], bytes[OFFLOAD_RESOURCES];
+    double extrapolated_frac; /* of the base model */
+};
+
+/* The layer of an LLM that is split over `tensor_parallel` GPUs. */
+struct offload_layer offload_layer(const struct llm_spec *llm, int64_t tensor_parallel);
+
+/* Which resources a schedule lets work side by side, as sets of bits 1 << resource: those that nothing overlaps with, and
+ * branches of which the longest counts. `chain` is what the layers do one after another. */
+enum { OFFLOAD_BRANCHES = 6 };
+struct offload_overlap {
+    unsigned serial, branches[OFFLOAD_BRANCHES];
+    int n;
+};
+struct offload_overlap offload_overlap(enum offload_schedule schedule, bool prompts, unsigned chain);
+
+/* What an iteration takes, all layers together. */
+void offload_step(const struct offload *offload, const struct iteration_work *work, struct offload_step *step);
+
+/* An iteration_model's cost function; `model` is a struct offload. */
+void offload_cost(const void *model, const struct iteration_work *work, struct iteration_cost *cost);
+
+/* A workload that capacity is reckoned for: a block of sequences of equal length. */
+struct offload_block {
+    double sequences;          /* of the whole block */
+    double gpu_batch;          /* that the GPU works on at once */
+    double prompt, output;     /* tokens per sequence */
+};
+
+/* Bytes at the peak of each tier, for one GPU and its share of what is common (FlexGen, appendix A.3, and its
+ * cost_model.py): homes of weights, cache and hidden states, and buffers to work in. Affine in the shares. */
+struct offload_memory {
+    double prefill[OFFLOAD_TIERS], decode[OFFLOAD_TIERS];
+};
+struct offload_memory offload_memory(const struct offload_layer *layer, const struct offload_placement *placement,
+                                     const struct offload_block *block, double cache_copies);
+
+/* The part of it that is no KV cache at home: what a placement takes of each tier whatever the number of sequences that
+ * are served one GPU batch after another, but for their hidden states. */
+void offload_fixed_bytes(const struct offload_layer *layer, const struct offload_placement *placement,
+                         const struct offload_block *block, double *bytes);
+
+/* FlexGen's law of attention on a CPU: the share of its rate that is reached with so many sequences per GPU batch and
+ * such a hidden width, both of which make small products small (cost_model.py, constants c1 to c3). */
+double offload_host_frac(double gpu_batch, double hidden);
+
+/* Everything on the GPU. */
+struct offload_placement offload_placement_none(void);
+
+/* What share of the time of an iteration it is that the resource limits: "flash", "link" ...; several resources have
+ * the same name. */
+const char *offload_resource_name(enum offload_resource resource);
+const char *offload_tier_name(enum offload_tier tier);
+
+#endif

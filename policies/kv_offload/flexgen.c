@@ -1,0 +1,136 @@
+/* FlexGen (Sheng et al., ICML 2023): weights, KV cache and hidden states each lie on GPU, host and disk in shares; a block of
+ * several GPU batches goes through layer by layer, so that the weights that a layer streams in serve all of it; the CPU
+ * attends to KV cache that is not on the GPU.
+ *
+ * The policy is given, as in the paper's tables, or searched for. Attention on the CPU slows down for small batches. Rates
+ * of computing may be given as FlexGen's own constants; else they are those of the service's cost model. */
+#include "policies/kv_offload/flexgen_search.h"
+#include "policies/registry.h"
+
+#include <float.h>
+#include <math.h>
+
+struct flexgen_params {
+    int schedule;
+    bool host_attends;
+    int64_t gpu_batch, batches;
+    double weights_gpu, weights_host, cache_gpu, cache_host, hidden_gpu, hidden_host;
+    double slack_frac, host_flop_per_s;
+    double prompt_product_flop_per_s, prompt_attention_flop_per_s, token_product_flop_per_s, token_attention_flop_per_s;
+};
+
+enum { AS_PUBLISHED, AS_RELEASED };
+static const char *const schedules[] = {[AS_PUBLISHED] = "published", [AS_RELEASED] = "released", NULL};
+
+#define AT(member) .offset = offsetof(struct flexgen_params, member)
+#define SHARE(text, member, default_value, what)                                                                       \
+    {.name = text, .kind = CONFIG_REAL, AT(member), .value = default_value, .min = 0, .max = 1, .help = what}
+#define FLOPS(text, member, what)                                                                                      \
+    {.name = text, .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_FLOP_PER_S, AT(member),              \
+     .min = DBL_MIN, .max = 0, .help = what}
+
+static const struct config_field flexgen_fields[] = {
+    {.name = "schedule", .kind = CONFIG_CHOICE, AT(schedule), .value = "released", .choices = schedules,
+     .help = "published: what overlaps takes the longest of five parts; released: cost_model.py adds some of them up"},
+    {.name = "host_attention", .kind = CONFIG_BOOL, AT(host_attends), .value = "true",
+     .help = "the CPU attends to KV cache that is not on the GPU; else it goes to the GPU each time"},
+    {.name = "gpu_batch", .kind = CONFIG_INT, AT(gpu_batch), .value = "0", .min = 0, .max = 65536,
+     .help = "sequences that the GPU works on at once; 0: the whole policy is searched for"},
+    {.name = "batches", .kind = CONFIG_INT, AT(batches), .value = "1", .min = 1, .max = 65536,
+     .help = "GPU batches of a block"},
+    SHARE("weights_gpu", weights_gpu, "1", "share of the weights on the GPU"),
+    SHARE("weights_host", weights_host, "0", "share in the host's memory; the rest is on disk"),
+    SHARE("cache_gpu", cache_gpu, "1", "share of the KV cache on the GPU"),
+    SHARE("cache_host", cache_host, "0", "share in the host's memory; the rest is on disk"),
+    SHARE("hidden_gpu", hidden_gpu, "1", "share of the hidden states on the GPU"),
+    SHARE("hidden_host", hidden_host, "0", "share in the host's memory; the rest is on disk"),
+    {.name = "memory_slack", .kind = CONFIG_REAL, .flags = CONFIG_OPTIONAL, AT(slack_frac), .min = 0.01, .max = 10,
+     .help = "of each tier's capacity, what a policy may fill by these sums; without: 0.8 searching, 1.2 for a given one"},
+    {.name = "host_rate", .kind = CONFIG_QUANTITY, .dim = UNIT_FLOP_PER_S, AT(host_flop_per_s), .value = "12.3GFLOP/s",
+     .min = DBL_MIN, .max = 0, .help = "attention on the CPU, for large batches"},
+    FLOPS("prompt_products", prompt_product_flop_per_s, "matrix products of prompts, measured"),
+    FLOPS("prompt_attention", prompt_attention_flop_per_s, "attention of prompts, measured"),
+    FLOPS("token_products", token_product_flop_per_s, "matrix products of single tokens, measured; with it all four"),
+    FLOPS("token_attention", token_attention_flop_per_s, "attention of single tokens on the GPU, measured"),
+    {0}};
+
+struct flexgen {
+    struct flexgen_params params;
+};
+
+static int flexgen_init(void *state, const void *params, struct diag *diag)
+{
+    const struct flexgen_params *given = params;
+    ((struct flexgen *)state)->params = *given;
+    if (given->weights_gpu + given->weights_host > 1.0 || given->cache_gpu + given->cache_host > 1.0 ||
+        given->hidden_gpu + given->hidden_host > 1.0)
+        return diag_error(diag, SIM_E_CONFIG, NULL, NULL,
+                          "kv_offload policy 'flexgen': shares on GPU and host exceed 1");
+    const double rates = given->prompt_product_flop_per_s + given->prompt_attention_flop_per_s +
+                         given->token_product_flop_per_s + given->token_attention_flop_per_s;
+    if (isnan(given->token_product_flop_per_s) || !isnan(rates)) return 0;
+    return diag_error(diag, SIM_E_CONFIG, NULL, NULL,
+                      "kv_offload policy 'flexgen' needs all four measured rates or none");
+}
+
+static void take_shares(const struct flexgen_params *params, struct offload_shares *shares)
+{
+    *shares = (struct offload_shares){
+        .weights = {params->weights_gpu, params->weights_host, 1.0 - params->weights_gpu - params->weights_host, 0.0},
+        .cache = {params->cache_gpu, params->cache_host, 1.0 - params->cache_gpu - params->cache_host, 0.0},
+        .hidden = {params->hidden_gpu, params->hidden_host, 1.0 - params->hidden_gpu - params->hidden_host, 0.0}};
+}
+
+static void take_rates(const struct flexgen_params *params, struct offload_rates *rates)
+{
+    rates->disk_read_weights *= 0.95; /* cost_model.py */
+    rates->host_flop_per_s = params->host_flop_per_s;
+    rates->prompt_product_flop_per_s = params->prompt_product_flop_per_s;
+    rates->prompt_attention_flop_per_s = params->prompt_attention_flop_per_s;
+    rates->token_product_flop_per_s = params->token_product_flop_per_s;
+    rates->token_attention_flop_per_s = params->token_attention_flop_per_s;
+}
+
+static int flexgen_place(void *state, const struct offload_view *view, struct offload_plan *plan)
+{
+    const struct flexgen_params *params = &((struct flexgen *)state)->params;
+    const bool given = params->gpu_batch > 0;
+    const double slack = !isnan(params->slack_frac) ? params->slack_frac : given ? 1.2 : 0.8;
+    struct offload_placement *placement = &plan->placement;
+    plan->in_use = true;
+    placement->schedule = params->schedule == AS_RELEASED ? OFFLOAD_RELEASED : OFFLOAD_OVERLAPPED;
+    placement->attention = params->host_attends ? OFFLOAD_ATTEND_HOST : OFFLOAD_ATTEND_GPU;
+    placement->gpu_batch = params->gpu_batch;
+    placement->batches = params->batches;
+    take_rates(params, &plan->rates);
+    for (int tier = 0; tier < OFFLOAD_TIERS; tier++) plan->capacity_bytes[tier] *= slack;
+    take_shares(params, &placement->shares);
+    const struct flexgen_search search = {view, plan};
+    struct offload_placement found = *placement;
+    if (!given && !flexgen_best_placement(&search, view->workload.sequences, &found)) {
+        plan->problem = "no policy of FlexGen fits";
+        plan->placement = offload_placement_none();
+        return 0;
+    }
+    *placement = found;
+    plan->rates.host_flop_per_s *= offload_host_frac((double)placement->gpu_batch, view->layer.hidden);
+    struct offload_block block = view->workload;
+    block.gpu_batch = (double)placement->gpu_batch;
+    block.sequences = (double)(placement->gpu_batch * placement->batches);
+    offload_fixed_bytes(&view->layer, placement, &block, plan->fixed_bytes);
+    return 0;
+}
+
+const struct kv_offloader kv_offload_flexgen = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct kv_offloader),
+               .family = POLICY_KV_OFFLOAD,
+               .name = "flexgen",
+               .summary = "blocks of batches, layer by layer; weights, cache and hidden states in shares on GPU, host, disk",
+               .source = "Sheng et al., ICML 2023; FMInference/FlexGen @ 19753bc0",
+               .params = flexgen_fields,
+               .params_bytes = sizeof(struct flexgen_params),
+               .state_bytes = sizeof(struct flexgen),
+               .init = flexgen_init},
+    .place = flexgen_place,
+};

@@ -1,0 +1,11 @@
+/* Everything stays in the GPU's memory; the KV cache of a preempted sequence is computed again. */
+#include "policies/registry.h"
+
+const struct kv_offloader kv_offload_none = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct kv_offloader),
+               .family = POLICY_KV_OFFLOAD,
+               .name = "none",
+               .summary = "weights, KV cache and hidden states stay on the GPU",
+               .source = "every engine's default"},
+};

@@ -1,0 +1,20 @@
+/* The KV cache of a preempted sequence goes to the host's memory and comes back with it (Kwon et al., SOSP 2023, section
+ * 4.5). Without host memory it is computed again. */
+#include "policies/registry.h"
+
+static enum offload_tier swap_evicted(void *state, const struct offload_view *view, const struct request_view *request)
+{
+    (void)state;
+    (void)request;
+    return view->capacity_bytes[OFFLOAD_HOST] > 0.0 ? OFFLOAD_HOST : OFFLOAD_GPU_MEMORY;
+}
+
+const struct kv_offloader kv_offload_swap = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct kv_offloader),
+               .family = POLICY_KV_OFFLOAD,
+               .name = "swap",
+               .summary = "the KV cache of preempted sequences waits in the host's memory",
+               .source = "Kwon et al., SOSP 2023, section 4.5"},
+    .evicted = swap_evicted,
+};
