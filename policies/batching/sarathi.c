@@ -4,13 +4,18 @@
  * An iteration holds everybody decoding, then unfinished prompts, then new ones from the head of the queue while budget and
  * slots last and their whole prompt leaves the watermark of blocks free: a prompt gets all its blocks at admission. To go on, a
  * decoding sequence needs a free block even where its last one has room; when there is none, the latest arrival is preempted,
- * whatever it does. A prompt that can never be admitted is rejected. */
+ * whatever it does. A prompt that can never be admitted is rejected.
+ *
+ * Each half of the idea can be left out (the paper's section 5.4.2): without `chunked` whole prompts join the decoding, without
+ * `hybrid` iterations of prompts and of decoding take turns. */
 #include "policies/batching/making_room.h"
 #include "policies/registry.h"
 
 struct sarathi {
     int64_t max_sequences, token_budget;
     double watermark;
+    bool chunked, hybrid;
+    bool prompts_were_last; /* not a parameter: whose turn it is without `hybrid` */
 };
 
 #define FIELD(name) offsetof(struct sarathi, name)
@@ -21,6 +26,10 @@ static const struct config_field sarathi_fields[] = {
      .help = "tokens of an iteration, prompts are cut to fit (the paper's tau); decoding may exceed it"},
     {.name = "watermark", .kind = CONFIG_REAL, .offset = FIELD(watermark), .value = "0.01", .min = 0, .max = 1,
      .help = "share of the KV blocks that an admission leaves free"},
+    {.name = "chunked", .kind = CONFIG_BOOL, .offset = FIELD(chunked), .value = "true",
+     .help = "cut prompts to fit the budget; else they are processed whole, as long as some budget is left"},
+    {.name = "hybrid", .kind = CONFIG_BOOL, .offset = FIELD(hybrid), .value = "true",
+     .help = "prompts beside decoding; else iterations of one and the other take turns"},
     {0}};
 #undef FIELD
 
@@ -31,13 +40,19 @@ static int sarathi_init(void *state, const void *params, struct diag *diag)
     return 0;
 }
 
-static int64_t go_on_with_prompts(const struct replica_view *view, struct batch_plan *plan, const struct room *room,
-                                  int64_t budget)
+static int32_t piece_of_prompt(const struct sarathi *params, const struct request_view *request, int64_t budget)
+{
+    return prompt_chunk(request, params->chunked ? budget : INT32_MAX);
+}
+
+static int64_t go_on_with_prompts(const struct sarathi *params, const struct replica_view *view,
+                                  struct batch_plan *plan, const struct room *room, int64_t budget)
 {
     const struct request_view *end = room->last_prompt != NULL ? room->last_prompt->next : view->prefilling;
     for (const struct request_view *r = view->prefilling; r != end && budget > 0; r = r->next) {
-        batch_plan_prefill(plan, r, prompt_chunk(r, budget));
-        budget -= prompt_chunk(r, budget);
+        int32_t tokens = piece_of_prompt(params, r, budget);
+        batch_plan_prefill(plan, r, tokens);
+        budget -= tokens;
     }
     return budget;
 }
@@ -59,8 +74,9 @@ static bool admit_from_head(const struct sarathi *params, const struct replica_v
         }
         if (present++ >= params->max_sequences || free_blocks - blocks < watermark || budget <= 0) return true;
         free_blocks -= blocks;
-        batch_plan_prefill(plan, r, prompt_chunk(r, budget));
-        budget -= prompt_chunk(r, budget);
+        int32_t tokens = piece_of_prompt(params, r, budget);
+        batch_plan_prefill(plan, r, tokens);
+        budget -= tokens;
     }
     return false;
 }
@@ -72,17 +88,50 @@ static int64_t unfinished_prompts(const struct room *room)
     return n;
 }
 
+/* Without anybody decoding in this iteration: nobody's room has to be made. */
+static struct room room_of_prompts(const struct replica_view *view)
+{
+    return (struct room){.free_blocks = view->free_blocks, .last_prompt = view->last_prefilling};
+}
+
+static void compose_prompts(const struct sarathi *params, const struct replica_view *view, struct batch_plan *plan,
+                            const struct room *room)
+{
+    int64_t budget = go_on_with_prompts(params, view, plan, room, params->token_budget - room->decoding);
+    int64_t present = (plan->decode ? room->decoding : view->n_decoding) + unfinished_prompts(room);
+    plan->recheck_on_arrival = !admit_from_head(params, view, plan, present, room->free_blocks, budget);
+}
+
+/* Prompts have the first turn, and every turn as long as nobody decodes. */
+static void compose_in_turns(struct sarathi *params, const struct replica_view *view, struct batch_plan *plan)
+{
+    if (!params->prompts_were_last || view->n_decoding == 0) {
+        struct room room = room_of_prompts(view);
+        compose_prompts(params, view, plan, &room);
+        params->prompts_were_last = plan->n_prefills > 0;
+        if (params->prompts_were_last || view->n_decoding == 0) return;
+    } else if (view->n_prefilling + view->n_waiting > 0) {
+        plan->iterations = 1;
+    } else {
+        plan->recheck_on_arrival = true;
+    }
+    params->prompts_were_last = false;
+    (void)make_room(view, plan, 1);
+}
+
 static int sarathi_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
 {
-    const struct sarathi *params = state;
+    struct sarathi *params = state;
+    if (!params->hybrid) {
+        compose_in_turns(params, view, plan);
+        return 0;
+    }
     struct room room = make_room(view, plan, 1);
     if (plan->n_evictions > 0) {
         plan->decode = false; /* asked again at once, with whom it evicted at the head of the queue */
         return 0;
     }
-    int64_t budget = go_on_with_prompts(view, plan, &room, params->token_budget - room.decoding);
-    int64_t present = room.decoding + unfinished_prompts(&room);
-    plan->recheck_on_arrival = !admit_from_head(params, view, plan, present, room.free_blocks, budget);
+    compose_prompts(params, view, plan, &room);
     return 0;
 }
 

@@ -111,7 +111,10 @@ static void make_sets(struct sets *sets, int batcher, struct rng *rng)
     case 1:
         add_set(sets, "services.peer.batching.max_batched_tokens=%d", max_sequences + (int)rng_below(rng, 300));
         break;
-    case 2: add_set(sets, "services.peer.batching.token_budget=%d", 16 + (int)rng_below(rng, 300)); /* fall through */
+    case 2:
+        add_set(sets, "services.peer.batching.token_budget=%d", 16 + (int)rng_below(rng, 300));
+        add_set(sets, "services.peer.batching.chunked=%s", max_sequences % 4 == 1 ? "false" : "true");
+        add_set(sets, "services.peer.batching.hybrid=%s", max_sequences % 4 == 2 ? "false" : "true"); /* fall through */
     case 0: add_set(sets, "services.peer.batching.watermark=%g", rng_uniform(rng) * 0.2); break;
     default:
         add_set(sets, "services.peer.batching.reservation=%s", kinds[rng_below(rng, 3)]);
@@ -154,8 +157,46 @@ static void every_mode_gives_the_same_bytes(void)
     for (int i = 3; i < N_BATCHERS; i++) CHECK_EQ_INT(preemptions[i], 0);
 }
 
+/* Without its halves: prompts are not cut, or they and decoding are in different iterations. */
+static void halves_of_sarathi(void)
+{
+    static const char *const whole[] = {"services.peer.batching.chunked=false", NULL};
+    static const char *const turns[] = {"services.peer.batching.hybrid=false", NULL};
+    char path[512];
+    struct rng rng;
+    rng_init(&rng, 1, 0, "mixed batches", 0);
+    snprintf(path, sizeof path, "%s/trace.csv", test_tmpdir());
+    (void)write_trace(path, &rng);
+    struct bed_rows *uncut = run(path, (struct bed_options){.sets = whole, .check = true});
+    struct bed_rows *in_turns = run(path, (struct bed_options){.sets = turns, .check = true});
+    int64_t prompts = 0, mixed = 0, together = 0;
+    for (size_t i = 0; i < uncut->n_batches; i++) {
+        prompts += uncut->batches[i].prefill_sequences;
+        mixed += uncut->batches[i].prefill_sequences > 0 && uncut->batches[i].decoding > 0;
+    }
+    for (size_t i = 0; i < in_turns->n_batches; i++)
+        together += in_turns->batches[i].prefill_sequences > 0 && in_turns->batches[i].decoding > 0;
+    CHECK_EQ_INT(prompts, (int64_t)uncut->n_requests + (int64_t)bed_metric(uncut, "replica.preemptions.sum"));
+    CHECK(mixed > 0);
+    CHECK_EQ_INT(together, 0);
+    /* Nobody waits for more than one turn of prompts. */
+    double prompts_s = 0, decoding_s = 0;
+    for (size_t i = 0; i < in_turns->n_batches; i++) {
+        const struct batch_row *row = &in_turns->batches[i];
+        double each_s = (row->end_s - row->start_s) / (double)row->iterations;
+        double *longest_s = row->prefill_sequences > 0 ? &prompts_s : &decoding_s;
+        if (each_s > *longest_s) *longest_s = each_s;
+    }
+    CHECK_EQ_INT(bed_metric(in_turns, "replica.preemptions.sum"), 0);
+    CHECK(bed_metric(in_turns, "request.max_gap_s.max") <= prompts_s + 2 * decoding_s);
+    CHECK(bed_metric(in_turns, "request.max_gap_s.max") > prompts_s);
+    bed_free(uncut);
+    bed_free(in_turns);
+}
+
 TEST_SUITE(mixed_batches)
 {
+    TEST(halves_of_sarathi);
     TEST(equals_vidur_sarathi);
     TEST(every_mode_gives_the_same_bytes);
 }
