@@ -235,7 +235,7 @@ static void add_prefill_attention(struct listing *list)
     };
     const struct kernel_call call = {.class = KERNEL_PREFILL_ATTENTION, .shape.prefill = shape};
     struct kernel_use *use = add_batched(list, OP_PREFILL_ATTENTION, BY_PREFILL, call);
-    use->mixes = llm->kv_latent == 0;
+    use->mixes = list->split->mixed_attention && llm->kv_latent == 0;
     kernel_use_rebatch(use, list->work);
 }
 
@@ -269,10 +269,9 @@ static void add_attention(struct listing *list)
     add_inner_norm(list, llm->qk_norm ? kv_width : 0.0);
     add_rotary(list, q_width + kv_width);
     if (!attention_writes_kv(list)) add_kv_write(list, 2.0 * kv_width);
-    if (list->work->prefill_tokens > 0)
-        add_prefill_attention(list);
-    else if (list->work->decode_sequences > 0)
-        add_decode_attention(list);
+    const bool prompts = list->work->prefill_tokens > 0;
+    if (prompts) add_prefill_attention(list);
+    if (list->work->decode_sequences > 0 && !(prompts && list->split->mixed_attention)) add_decode_attention(list);
     add_product(list, OP_OUT, (double)llm->hidden, q_width);
 }
 

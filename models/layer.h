@@ -62,11 +62,13 @@ const char *llm_operator_name(enum llm_operator op);
  * attention that was measured together with writing the cache, so that nothing else writes keys and values of heads
  * (latent vectors are still written by a kernel of their own).
  *
- * In a batch of prompts and decoding sequences one launch of attention serves both, except over latent vectors. */
+ * mixed_attention: in a batch of prompts and decoding sequences one launch of attention serves both (FlashAttention over
+ * sequences of any length, as vLLM v1 calls it), which costs the decoding whole tiles of queries; else each has its own. Over
+ * latent vectors each always has. */
 struct llm_split {
     int64_t tensor, pipeline, expert;
     bool sequence;
-    bool direct_all_reduce, fused_residual;
+    bool direct_all_reduce, fused_residual, mixed_attention;
     bool attention_writes_kv;
     int64_t gpus_per_node;      /* >= 1; a group beyond it crosses the network */
     double network_bytes_per_s; /* per GPU and direction; unused inside a node */

@@ -48,6 +48,7 @@ struct engine_preset engine_recipe_preset(const struct engine_recipe *recipe)
                                   .collectives = recipe->collectives,
                                   .direct_all_reduce = recipe->is_recent,
                                   .fused_residual = recipe->is_recent,
+                                  .mixed_attention = recipe->is_recent,
                                   .fused_narrowing = recipe->fused_narrowing,
                                   .graph_tokens = recipe->launches_of != NULL ? GRAPH_TOKENS : 0};
 }

@@ -58,7 +58,8 @@ static const struct llm_split whole = {.tensor = 1, .pipeline = 1, .expert = 1, 
 static struct llm_split random_split(struct rng *rng, const struct llm_spec *llm)
 {
     struct llm_split split = {.tensor = (int64_t)1 << rng_below(rng, 4), .pipeline = 1, .expert = 1,
-                              .sequence = chance(rng), .gpus_per_node = 4, .network_bytes_per_s = 50e9};
+                              .sequence = chance(rng), .mixed_attention = chance(rng), .gpus_per_node = 4,
+                              .network_bytes_per_s = 50e9};
     if (llm->experts > 0) split.expert = (int64_t)1 << rng_below(rng, 4);
     if (split.expert > split.tensor) split.expert = split.tensor;
     return split;
@@ -147,7 +148,10 @@ static void operations_are_those_of_the_closed_form(void)
         const double expected = tokens * (llm_flop_per_token(&llm, 0) - llm_head_flop(&llm)) +
                                 sequences * llm_head_flop(&llm) + pairs / 2.0 * per_pair + context * per_context +
                                 (double)work.prefill_context_tokens * 2.0 * expansion(&llm);
+        struct llm_split mixed = whole;
+        mixed.mixed_attention = true;
         check_share(all_of(&llm, &whole, &work).flop, expected);
+        check_share(all_of(&llm, &mixed, &work).flop, expected);
     }
 }
 
