@@ -1,5 +1,5 @@
 #!/bin/sh
-# Figures of papers: the three that come with the program, in a short form; what is written; what is said to wrong usage.
+# Figures of papers: three that come with the program, in a short form; what is written; what is said to wrong usage.
 . tests/cli/lib.sh
 
 # The configurations, with short runs of the queueing figure: they are enough for the test of its means, whose intervals are
@@ -7,6 +7,11 @@
 mkdir "$T/data"
 cp -r configs "$T/data/"
 F=$T/data/configs/figures
+for paper in "$F"/*; do
+    case $paper in */distserve | */long-context | */splitwise) ;; *) rm -r "$paper" ;; esac
+done
+find "$F/distserve" -type f ! -name 'queueing*' ! -name '*-op.study.json' ! -name 'single.study.json' -delete
+find "$F/splitwise" -type f ! -name 'profile*' ! -name '*.long.json' -delete
 sed -i 's/"count": 40000/"count": 2000/; s/"100s"/"20s"/' "$F"/distserve/*.scenario.json
 sed -i 's/"seeds": \[\([0-9]*, [0-9]*, [0-9]*\), .*\]/"seeds": [\1]/' "$F"/distserve/*.study.json
 ORRERY_DATA=$T/data
