@@ -144,8 +144,9 @@ static int set_overhead(const struct replay *replay, const struct replay_overhea
     int code = 0;
     for (size_t i = 0; code == 0 && i < sizeof parts / sizeof *parts; i++)
         if (!isnan(parts[i].seconds))
-            code = add_setting(all, arena_printf(arena, "services.%s.cost.overhead.%s=\"%.17gs\"", replay->service,
-                                                 parts[i].key, parts[i].seconds),
+            code = add_setting(all,
+                               arena_printf(arena, "services.%s.cost.overhead.%s=\"%.17gs\"", replay->service,
+                                            parts[i].key, parts[i].seconds),
                                diag);
     return code;
 }
@@ -177,8 +178,10 @@ static size_t find_entry(const struct engine_log *log, int64_t id)
     size_t low = 0, high = log->n;
     while (low < high) {
         const size_t middle = (low + high) / 2;
-        if (log->entries[middle].id < id) low = middle + 1;
-        else high = middle;
+        if (log->entries[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low < log->n && log->entries[low].id == id ? low : log->n;
 }
@@ -192,9 +195,12 @@ static int catch_request(void *context, const struct request_row *row)
     if (at == catcher->replay->log.n) return 0;
     const bool finished = strcmp(row->status, "finished") == 0;
     outcome->absent--;
-    if (finished) outcome->finished++;
-    else if (strcmp(row->status, "rejected") == 0) outcome->rejected++;
-    else outcome->unfinished++;
+    if (finished)
+        outcome->finished++;
+    else if (strcmp(row->status, "rejected") == 0)
+        outcome->rejected++;
+    else
+        outcome->unfinished++;
     outcome->simulated[REPLAY_QUEUE][at] = row->queue_s;
     outcome->simulated[REPLAY_TTFT][at] = row->ttft_s;
     outcome->simulated[REPLAY_TPOT][at] = row->tpot_s;

@@ -111,7 +111,8 @@ static const struct section {
      {LEFT("time"), LEFT("id"), RIGHT("arrival_s"), RIGHT("prompt_tokens"), RIGHT("output_tokens"), BOTH}, fill_worst},
     {"refit", "Host time refitted: error of the mean, and mean error by request, in percent", 7,
      {LEFT("part"), RIGHT("requests"), LEFT("time"), RIGHT("mean_before"), RIGHT("by_request_before"),
-      RIGHT("mean_after"), RIGHT("by_request_after")}, fill_refit},
+      RIGHT("mean_after"), RIGHT("by_request_after")},
+     fill_refit},
 };
 
 enum { N_SECTIONS = sizeof sections / sizeof *sections, REFIT_SECTION = N_SECTIONS - 1 };
@@ -182,8 +183,9 @@ static void add_head(const struct replay_report *report, struct text *json)
         text_json_string(json, texts[i].value);
         text_add(json, ",\n ");
     }
-    text_printf(json, "\"requests\": %zu, \"finished\": %" PRId64 ", \"rejected\": %" PRId64 ", \"unfinished\": %" PRId64
-                      ", \"left_out\": %" PRId64,
+    text_printf(json,
+                "\"requests\": %zu, \"finished\": %" PRId64 ", \"rejected\": %" PRId64 ", \"unfinished\": %" PRId64
+                ", \"left_out\": %" PRId64,
                 report->replay->log.n, outcome->finished, outcome->rejected, outcome->unfinished, outcome->absent);
 }
 

@@ -108,8 +108,7 @@ static struct replay_overhead overhead_of(const double *values)
 }
 
 /* Runs with an overhead; warnings, which the first run has told of, are dropped. */
-static int run_with(struct replaying *replaying, const struct replay_overhead *overhead,
-                    struct replay_outcome *outcome)
+static int run_with(struct replaying *replaying, const struct replay_overhead *overhead, struct replay_outcome *outcome)
 {
     struct world_result result;
     struct setup setup;

@@ -80,10 +80,10 @@ static bool check_clocks(struct reader *reader, struct log_rows *rows, const str
     const bool two_clocks = is_far(row->times_ns[LOG_ARRIVAL], row->times_ns[LOG_FIRST_TOKEN]);
     if (rows->n_taken++ == 0) rows->two_clocks = two_clocks;
     if (two_clocks != rows->two_clocks) {
-        reader_bad(reader, 0, "a log has either one clock for all its times, or one for all arrivals and one for the rest",
-                   "'%s' and '%s' are %s a day apart, in the rows above they are %s",
-                   row->time_names[LOG_ARRIVAL], row->time_names[LOG_FIRST_TOKEN],
-                   two_clocks ? "more than" : "less than", two_clocks ? "less" : "more");
+        reader_bad(
+            reader, 0, "a log has either one clock for all its times, or one for all arrivals and one for the rest",
+            "'%s' and '%s' are %s a day apart, in the rows above they are %s", row->time_names[LOG_ARRIVAL],
+            row->time_names[LOG_FIRST_TOKEN], two_clocks ? "more than" : "less than", two_clocks ? "less" : "more");
         return false;
     }
     if (!two_clocks || row->times_ns[LOG_QUEUED] != LOG_TIME_UNKNOWN) return true;

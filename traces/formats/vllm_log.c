@@ -66,9 +66,8 @@ static bool read_member(struct reader *reader, struct json_line *line, enum memb
 {
     if (member < REQUEST_ID) return read_number(reader, line, member, &parsed->values[member]);
     if (member == N_MEMBERS) return json_line_skip(line) || bad_json(reader, line);
-    const bool got = json_line_is_string(line)
-                         ? json_line_string(line, &parsed->id.chars, &parsed->id.n_chars)
-                         : json_line_number(line, &parsed->id.chars, &parsed->id.n_chars);
+    const bool got = json_line_is_string(line) ? json_line_string(line, &parsed->id.chars, &parsed->id.n_chars)
+                                               : json_line_number(line, &parsed->id.chars, &parsed->id.n_chars);
     return got || bad_json(reader, line);
 }
 
@@ -88,7 +87,8 @@ static bool check_members(struct reader *reader, const struct parsed *parsed)
 {
     for (int i = 0; i < REQUEST_ID; i++) {
         if (i == QUEUED_TS || i == SCHEDULED_TS || parsed->values[i] != LOG_TIME_UNKNOWN) continue;
-        reader_bad(reader, LINE, "a request that was not served has no place in the log, or is left out with \"allow_bad_rows\"",
+        reader_bad(reader, LINE,
+                   "a request that was not served has no place in the log, or is left out with \"allow_bad_rows\"",
                    "'%s' is missing", member_names[i]);
         return false;
     }
