@@ -22,12 +22,18 @@ struct bench {
     struct option_texts settings;
 };
 
+static void bench_close(struct bench *bench)
+{
+    replay_outcome_fini(&bench->outcome);
+    replay_close(&bench->replay);
+}
+
 /* Replays with one setting more (NULL: none). False when the log is absent. */
 static bool bench_run(struct bench *bench, const char *log, const char *scenario, const char *setting)
 {
     const char *path = test_shared(log);
     struct world_result result;
-    struct setup setup;
+    struct setup setup = {0};
     if (path == NULL) return false;
     bench->outcome = (struct replay_outcome){0};
     bench->settings = (struct option_texts){.n = setting != NULL, .items = {setting}};
@@ -35,17 +41,12 @@ static bool bench_run(struct bench *bench, const char *log, const char *scenario
     const struct replay_request request = {.log = path, .scenario = scenario, .settings = &bench->settings};
     int code = replay_open(&bench->replay, &request, NULL, &bench->diag);
     if (code == 0) code = replay_setup(&bench->replay, NULL, &setup, &bench->diag);
-    if (code == 0)
-        code = replay_run(&bench->replay, &setup, NULL, NULL, &bench->outcome, &result, &bench->diag);
-    if (CHECK_EQ_INT(code, 0)) setup_fini(&setup);
+    if (code == 0) code = replay_run(&bench->replay, &setup, NULL, NULL, &bench->outcome, &result, &bench->diag);
+    setup_fini(&setup);
+    CHECK_EQ_INT(code, 0);
     CHECK_EQ_INT(bench->outcome.finished, 300);
+    if (code != 0) bench_close(bench);
     return code == 0;
-}
-
-static void bench_close(struct bench *bench)
-{
-    replay_outcome_fini(&bench->outcome);
-    replay_close(&bench->replay);
 }
 
 /* The error of the mean over the requests from the `first` on. */
@@ -82,8 +83,8 @@ static void rtx_4090(void)
 static void rtx_pro_6000_as_profiled(void)
 {
     struct bench bench;
-    if (!bench_run(&bench, RUNS "RTXPRO6000__Llama-3.1-8B__requests.jsonl",
-                   "configs/scenarios/replay-rtxpro6000.json", "services.chat.cost.overhead=null"))
+    if (!bench_run(&bench, RUNS "RTXPRO6000__Llama-3.1-8B__requests.jsonl", "configs/scenarios/replay-rtxpro6000.json",
+                   "services.chat.cost.overhead=null"))
         return;
     CHECK_SAID(mean_error(&bench, REPLAY_E2E, 0), -11.1);
     CHECK_SAID(mean_error(&bench, REPLAY_TPOT, 0), -8.1);
@@ -95,8 +96,8 @@ static void rtx_pro_6000_as_profiled(void)
 static void rtx_pro_6000(void)
 {
     struct bench bench;
-    if (!bench_run(&bench, RUNS "RTXPRO6000__Llama-3.1-8B__requests.jsonl",
-                   "configs/scenarios/replay-rtxpro6000.json", NULL))
+    if (!bench_run(&bench, RUNS "RTXPRO6000__Llama-3.1-8B__requests.jsonl", "configs/scenarios/replay-rtxpro6000.json",
+                   NULL))
         return;
     check_bars(&bench, 150);
     check_bars(&bench, 0);

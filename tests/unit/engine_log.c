@@ -50,8 +50,9 @@ static void check_bad(const char *format, const char *text, const char *expected
 static void one_clock(void)
 {
     struct read_log read;
-    log_read(&read, "vllm-log", LINE("b", "101.5", "101.5", "101.75", "102.5", "104.5")
-                                    LINE("a", "100.25", "100.5", "100.75", "101", "103"));
+    log_read(&read, "vllm-log",
+             LINE("b", "101.5", "101.5", "101.75", "102.5", "104.5")
+                 LINE("a", "100.25", "100.5", "100.75", "101", "103"));
     MUST(read.code == 0);
     CHECK_EQ_INT(read.log.n, 2);
     const struct log_entry *b = &read.log.entries[0], *a = &read.log.entries[1];
@@ -73,8 +74,9 @@ static void one_clock(void)
 static void two_clocks(void)
 {
     struct read_log read;
-    log_read(&read, "vllm-log", LINE("a", "1700000000.0", "50.25", "50.5", "51.0", "53.0")
-                                    LINE("b", "1700000001.0", "51.0", "51.0", "52.0", "56.0"));
+    log_read(&read, "vllm-log",
+             LINE("a", "1700000000.0", "50.25", "50.5", "51.0", "53.0")
+                 LINE("b", "1700000001.0", "51.0", "51.0", "52.0", "56.0"));
     MUST(read.code == 0);
     CHECK_NEAR(read.log.entries[0].queue_s, 0.5, 1e-12); /* the offset is that of b: 50 s */
     CHECK_NEAR(read.log.entries[0].ttft_s, 1.0, 1e-12);
@@ -87,8 +89,9 @@ static void two_clocks(void)
 static void tables(void)
 {
     struct read_log read;
-    log_read(&read, "request-log", "id,arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s,tpot_s,queue_s\n"
-                                   "x,5,10,3,1,2,,0.25\ny,6,10,1,1,1,,\nz,6.5,10,3,1,2,0.75,\n");
+    log_read(&read, "request-log",
+             "id,arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s,tpot_s,queue_s\n"
+             "x,5,10,3,1,2,,0.25\ny,6,10,1,1,1,,\nz,6.5,10,3,1,2,0.75,\n");
     MUST(read.code == 0);
     CHECK_EQ_INT(read.log.n, 3);
     CHECK_NEAR(read.log.entries[0].tpot_s, 0.5, 1e-12);
