@@ -19,6 +19,7 @@
 #include "sim/world/request.h"
 #include "sim/world/run_clock.h"
 #include "sim/world/token_gaps.h"
+#include "sim/world/topology.h"
 
 #include <stdbool.h>
 
@@ -71,6 +72,7 @@ struct replica {
     const struct replica_env *env;
     int32_t index;
     struct replica_load *load; /* what routers see */
+    struct topology_seat seat; /* its GPUs, for what moves over links */
 
     struct request_list waiting, prefilling, decoding;
     struct finish_order finishing;
