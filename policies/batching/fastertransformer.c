@@ -27,7 +27,7 @@ static int fastertransformer_compose(void *state, const struct replica_view *vie
 {
     const struct fastertransformer *params = state;
     plan->decode = view->n_decoding > 0;
-    if (!plan->decode) reservation_admit(&params->reservation, view, plan, 0, params->max_sequences);
+    if (replica_view_running(view) == 0) reservation_admit(&params->reservation, view, plan, 0, params->max_sequences);
     return 0;
 }
 

@@ -1,13 +1,9 @@
 #include "policies/batching/making_room.h"
 
-static bool came_later(const struct request_view *a, const struct request_view *b)
-{
-    return a->arrival_ns != b->arrival_ns ? a->arrival_ns > b->arrival_ns : a->id > b->id;
-}
-
 struct passage {
     const struct replica_view *view;
     struct batch_plan *plan;
+    const struct room_rules *rules;
     struct room room;
     const struct request_view *youngest; /* decoding, not evicted */
 };
@@ -15,41 +11,77 @@ struct passage {
 /* Evicts the latest arrival among those who have not had their turn. Returns whether it was `member` itself. */
 static bool evict_latest(struct passage *passage, const struct request_view *member)
 {
+    static const char reason[] = "no free KV block";
     const struct request_view *victim = passage->youngest, *prompt = passage->room.last_prompt;
-    if (prompt != NULL && came_later(prompt, victim)) {
+    bool is_prompt = prompt != NULL && came_later(prompt, victim);
+    if (is_prompt) {
         victim = prompt;
         passage->room.last_prompt = prompt->prev;
     } else {
         passage->youngest = victim->prev;
-        passage->room.decoding--;
     }
-    batch_plan_evict(passage->plan, victim, "no free KV block");
+    if (passage->rules->swap && !is_prompt)
+        batch_plan_swap(passage->plan, victim, reason);
+    else
+        batch_plan_evict(passage->plan, victim, reason);
+    passage->room.running--;
     passage->room.free_blocks += replica_view_blocks(passage->view, victim);
     return victim == member;
 }
 
-static void pass_in_order(struct passage *passage, int64_t spare_blocks)
+static void pass_in_order(struct passage *passage)
 {
+    struct room *room = &passage->room;
     const struct request_view *member = passage->view->oldest_decoding;
-    for (bool last = false; member != NULL && !last; member = member->next) {
+    for (bool last = false; member != NULL && !last && room->decoding < passage->rules->max_batch;
+         member = member->next) {
         bool grows = replica_view_grows(passage->view, member);
-        while (passage->room.free_blocks < 1 && (grows || spare_blocks > 0))
+        while (room->free_blocks < 1 && (grows || passage->rules->spare_blocks > 0))
             if (evict_latest(passage, member)) return;
-        passage->room.free_blocks -= grows;
+        room->free_blocks -= grows;
+        room->decoding++;
+        room->last_decoding = member;
         last = member == passage->youngest;
     }
 }
 
-struct room make_room(const struct replica_view *view, struct batch_plan *plan, int64_t spare_blocks)
+struct room make_room(const struct replica_view *view, struct batch_plan *plan, const struct room_rules *rules)
 {
-    struct passage passage = {view, plan, {view->free_blocks, view->n_decoding, view->last_prefilling},
+    struct passage passage = {view, plan, rules, {.free_blocks = view->free_blocks, .last_prompt = view->last_prefilling},
                               view->youngest_decoding};
-    if (view->n_decoding > 0 && view->free_blocks - view->growing >= spare_blocks)
-        passage.room.free_blocks -= view->growing;
-    else
-        pass_in_order(&passage, spare_blocks);
-    plan->decode = passage.room.decoding > 0;
-    plan->keep_free_blocks = spare_blocks;
+    struct room *room = &passage.room;
+    room->running = replica_view_running(view);
+    plan->keep_free_blocks = rules->spare_blocks;
+    if (view->n_decoding <= rules->max_batch && view->free_blocks - view->growing >= rules->spare_blocks) {
+        room->free_blocks -= view->growing;
+        room->decoding = view->n_decoding;
+        room->last_decoding = view->youngest_decoding;
+    } else {
+        pass_in_order(&passage);
+        if (room->decoding > 0 && room->last_decoding != passage.youngest) plan->decode_sequences = room->decoding;
+    }
+    plan->decode = room->decoding > 0;
     if (plan->n_evictions > 0) plan->iterations = 1;
-    return passage.room;
+    return *room;
+}
+
+void take_back(const struct replica_view *view, struct batch_plan *plan, const struct room_rules *rules,
+               int64_t max_sequences, int64_t watermark, struct room *room)
+{
+    if (plan->n_evictions > 0 || plan->decode_sequences < INT64_MAX) return;
+    int64_t in_batch = room->decoding;
+    for (const struct request_view *r = view->away; r != NULL; r = r->next) {
+        int64_t left_blocks = room->free_blocks - blocks_for_tokens(view, replica_view_context_tokens(view, r));
+        bool is_remote = replica_view_is_remote(view, r);
+        if (batch_plan_full(plan)) plan->iterations = 1; /* the others are for the next plan */
+        if (batch_plan_full(plan) || left_blocks < (room->running > 0 ? watermark : 0) ||
+            room->running >= max_sequences || (!is_remote && in_batch >= rules->max_batch))
+            return;
+        room->free_blocks = left_blocks;
+        room->running++;
+        batch_plan_resume(plan, r, !is_remote);
+        if (is_remote) continue;
+        plan->decode = true;
+        in_batch++;
+    }
 }

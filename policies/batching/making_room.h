@@ -1,20 +1,35 @@
-/* Who decodes and who must go when KV blocks are short, as in vLLM and Sarathi-Serve: members go on in the order in which they
- * joined, and one that finds no block preempts the latest arrival, whatever that does: itself at last. */
+/* Who decodes and who must go when KV blocks are short, as in vLLM and Sarathi-Serve: members go on in their order, and one that
+ * finds no block preempts the latest arrival, whatever that does: itself at last. And who comes back. */
 #ifndef ORRERY_POLICIES_BATCHING_MAKING_ROOM_H
 #define ORRERY_POLICIES_BATCHING_MAKING_ROOM_H
 
 #include "sim/world/policy.h"
 
-struct room {
-    int64_t free_blocks; /* after the growth of those who decode */
-    int64_t decoding;    /* who stay */
-    const struct request_view *last_prompt; /* the youngest unfinished prompt that stays; NULL: none */
+struct room_rules {
+    int64_t
+        spare_blocks; /* 1: to go on a sequence needs a free block even where its last one has room (vLLM v0, Sarathi-Serve);
+                             0: only when it takes one (vLLM v1) */
+    int64_t max_batch;    /* sequences of a batch at most */
+    bool swap;            /* KV of the preempted goes to the host; otherwise it is lost */
 };
 
-/* Plans that everybody decodes and evicts whom that takes. `spare_blocks` 1: to go on a sequence needs a free block even where
- * its last one has room (vLLM v0, Sarathi-Serve); 0: only when it takes one (vLLM v1). The choice ends when blocks run out, and
- * after one iteration if anybody was evicted, for they ask to come back at once. */
-struct room make_room(const struct replica_view *view, struct batch_plan *plan, int64_t spare_blocks);
+/* What is left for others in this batch. */
+struct room {
+    int64_t free_blocks; /* after the growth of those who decode */
+    int64_t decoding;    /* who do */
+    int64_t running;     /* sequences that stay at the replica, in this batch or not */
+    const struct request_view *last_decoding; /* the last of those who do */
+    const struct request_view *last_prompt;   /* the youngest unfinished prompt that stays; NULL: none */
+};
+
+/* Plans who decodes and evicts whom that takes. The choice ends when blocks run out, and after one iteration if anybody was
+ * evicted, for they ask to come back at once. */
+struct room make_room(const struct replica_view *view, struct batch_plan *plan, const struct room_rules *rules);
+
+/* Resumes those that are away, in their order, while there is room: each needs the blocks of its context and `watermark` more,
+ * unless nothing else runs. Nobody comes back in an iteration that sends somebody away. */
+void take_back(const struct replica_view *view, struct batch_plan *plan, const struct room_rules *rules,
+               int64_t max_sequences, int64_t watermark, struct room *room);
 
 /* What is left of its prompt, or the budget if that is less; not below 0. */
 static inline int32_t prompt_chunk(const struct request_view *request, int64_t budget_tokens)
@@ -22,6 +37,18 @@ static inline int32_t prompt_chunk(const struct request_view *request, int64_t b
     int64_t left = request->prompt_tokens - request->prefilled_tokens;
     if (left > budget_tokens) left = budget_tokens;
     return left > 0 ? (int32_t)left : 0;
+}
+
+/* By arrival; of equals the later admitted. */
+static inline bool came_later(const struct request_view *a, const struct request_view *b)
+{
+    return a->arrival_ns != b->arrival_ns ? a->arrival_ns > b->arrival_ns : a->admission > b->admission;
+}
+
+/* The share of the sequences that one of the batches in flight may hold (Vidur). */
+static inline int64_t sequences_per_batch(const struct replica_view *view, int64_t max_sequences)
+{
+    return view->stages == 1 ? max_sequences : max_sequences / view->stages;
 }
 
 #endif

@@ -45,21 +45,36 @@ static int32_t piece_of_prompt(const struct sarathi *params, const struct reques
     return prompt_chunk(request, params->chunked ? budget : INT32_MAX);
 }
 
-static int64_t go_on_with_prompts(const struct sarathi *params, const struct replica_view *view,
-                                  struct batch_plan *plan, const struct room *room, int64_t budget)
+/* What an iteration has left, after its decoding. */
+struct rest {
+    int64_t tokens, free_blocks, sequences;
+    int64_t running;
+};
+
+static void take_piece(const struct sarathi *params, struct batch_plan *plan, const struct request_view *request,
+                       struct rest *rest)
 {
-    const struct request_view *end = room->last_prompt != NULL ? room->last_prompt->next : view->prefilling;
-    for (const struct request_view *r = view->prefilling; r != end && budget > 0; r = r->next) {
-        int32_t tokens = piece_of_prompt(params, r, budget);
-        batch_plan_prefill(plan, r, tokens);
-        budget -= tokens;
-    }
-    return budget;
+    int32_t tokens = piece_of_prompt(params, request, rest->tokens);
+    batch_plan_prefill(plan, request, tokens);
+    rest->tokens -= tokens;
+    rest->sequences--;
 }
 
-/* `present`: sequences in the batch. Returns whether requests are left that only a change at this replica can let in. */
+/* Prompts behind the last that fits into the batch have to wait. */
+static void go_on_with_prompts(const struct sarathi *params, const struct replica_view *view, struct batch_plan *plan,
+                               const struct room *room, struct rest *rest)
+{
+    const struct request_view *end = room->last_prompt != NULL ? room->last_prompt->next : view->prefilling;
+    bool is_full = rest->sequences <= 0;
+    for (const struct request_view *r = view->prefilling; r != end && rest->tokens > 0; r = r->next) {
+        if (is_full && came_later(r, room->last_decoding)) return;
+        take_piece(params, plan, r, rest);
+    }
+}
+
+/* Returns whether requests are left that only a change at this replica can let in. */
 static bool admit_from_head(const struct sarathi *params, const struct replica_view *view, struct batch_plan *plan,
-                            int64_t present, int64_t free_blocks, int64_t budget)
+                            struct rest *rest)
 {
     int64_t watermark = (int64_t)(params->watermark * (double)view->total_blocks);
     for (const struct request_view *r = view->waiting; r != NULL; r = r->next) {
@@ -72,39 +87,44 @@ static bool admit_from_head(const struct sarathi *params, const struct replica_v
             batch_plan_reject(plan, r, "prompt exceeds the KV cache");
             continue;
         }
-        if (present++ >= params->max_sequences || free_blocks - blocks < watermark || budget <= 0) return true;
-        free_blocks -= blocks;
-        int32_t tokens = piece_of_prompt(params, r, budget);
-        batch_plan_prefill(plan, r, tokens);
-        budget -= tokens;
+        if (rest->running++ >= params->max_sequences || rest->sequences <= 0 ||
+            rest->free_blocks - blocks < watermark || rest->tokens <= 0)
+            return true;
+        rest->free_blocks -= blocks;
+        take_piece(params, plan, r, rest);
     }
     return false;
 }
 
-static int64_t unfinished_prompts(const struct room *room)
+static struct room_rules rules_of(const struct sarathi *params, const struct replica_view *view)
 {
-    int64_t n = 0;
-    for (const struct request_view *r = room->last_prompt; r != NULL; r = r->prev) n++;
-    return n;
+    return (struct room_rules){.spare_blocks = 1, .max_batch = sequences_per_batch(view, params->max_sequences)};
 }
 
 /* Without anybody decoding in this iteration: nobody's room has to be made. */
 static struct room room_of_prompts(const struct replica_view *view)
 {
-    return (struct room){.free_blocks = view->free_blocks, .last_prompt = view->last_prefilling};
+    return (struct room){.free_blocks = view->free_blocks, .last_prompt = view->last_prefilling,
+                         .running = replica_view_running(view)};
 }
 
 static void compose_prompts(const struct sarathi *params, const struct replica_view *view, struct batch_plan *plan,
-                            const struct room *room)
+                            struct room *room)
 {
-    int64_t budget = go_on_with_prompts(params, view, plan, room, params->token_budget - room->decoding);
-    int64_t present = (plan->decode ? room->decoding : view->n_decoding) + unfinished_prompts(room);
-    plan->recheck_on_arrival = !admit_from_head(params, view, plan, present, room->free_blocks, budget);
+    const struct room_rules rules = rules_of(params, view);
+    if (view->n_away > 0)
+        take_back(view, plan, &rules, params->max_sequences, (int64_t)(params->watermark * (double)view->total_blocks),
+                  room);
+    struct rest rest = {params->token_budget - room->decoding, room->free_blocks, rules.max_batch - room->decoding,
+                        room->running};
+    go_on_with_prompts(params, view, plan, room, &rest);
+    plan->recheck_on_arrival = !admit_from_head(params, view, plan, &rest);
 }
 
 /* Prompts have the first turn, and every turn as long as nobody decodes. */
 static void compose_in_turns(struct sarathi *params, const struct replica_view *view, struct batch_plan *plan)
 {
+    const struct room_rules rules = rules_of(params, view);
     if (!params->prompts_were_last || view->n_decoding == 0) {
         struct room room = room_of_prompts(view);
         compose_prompts(params, view, plan, &room);
@@ -116,19 +136,21 @@ static void compose_in_turns(struct sarathi *params, const struct replica_view *
         plan->recheck_on_arrival = true;
     }
     params->prompts_were_last = false;
-    (void)make_room(view, plan, 1);
+    (void)make_room(view, plan, &rules);
 }
 
 static int sarathi_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
 {
     struct sarathi *params = state;
+    const struct room_rules rules = rules_of(params, view);
     if (!params->hybrid) {
         compose_in_turns(params, view, plan);
         return 0;
     }
-    struct room room = make_room(view, plan, 1);
+    struct room room = make_room(view, plan, &rules);
     if (plan->n_evictions > 0) {
         plan->decode = false; /* asked again at once, with whom it evicted at the head of the queue */
+        plan->decode_sequences = INT64_MAX;
         return 0;
     }
     compose_prompts(params, view, plan, &room);
@@ -147,4 +169,5 @@ const struct batcher batching_sarathi = {
                .state_bytes = sizeof(struct sarathi),
                .init = sarathi_init},
     .compose = sarathi_compose,
+    .order = BATCH_LEFT_BY_ARRIVAL,
 };

@@ -41,7 +41,7 @@ static int splitwise_init(void *state, const void *params, struct diag *diag)
 static int64_t admit_prompts(const struct splitwise_params *params, const struct replica_view *view,
                              struct batch_plan *plan, int64_t tokens, int64_t free_blocks, bool *left_over)
 {
-    int64_t present = view->n_decoding;
+    int64_t present = replica_view_running(view);
     for (const struct request_view *r = view->waiting; r != NULL; r = r->next) {
         int64_t blocks = blocks_for_tokens(view, r->prompt_tokens);
         *left_over = true;
@@ -63,7 +63,8 @@ static int64_t admit_prompts(const struct splitwise_params *params, const struct
 /* Everybody decodes, and prompts go beside them as far as they fit. */
 static void decode_first(struct splitwise *batcher, const struct replica_view *view, struct batch_plan *plan)
 {
-    struct room room = make_room(view, plan, 0);
+    const struct room_rules rules = {.spare_blocks = 0, .max_batch = batcher->params.max_sequences};
+    struct room room = make_room(view, plan, &rules);
     bool left_over;
     if (plan->n_evictions > 0) {
         plan->decode = false; /* asked again at once, with whom it evicted at the head of the queue */

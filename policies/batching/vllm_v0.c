@@ -1,10 +1,15 @@
 /* Continuous batching as in vLLM v0 (Kwon et al., SOSP 2023; vLLM 0.2 to 0.6 without chunked prefill): prefill first,
- * first come first served, paged KV blocks, preemption by recomputation.
+ * first come first served, paged KV blocks, preemption by recomputation or by swapping.
  *
  * The head of the queue is admitted while its prompt leaves the watermark of blocks free and sequence and token budgets
  * hold. If any was admitted the iteration is prefill only; otherwise everything running decodes one token. A decoding
  * sequence needs one free block to go on, even where its last block has room (vLLM's own simple rule); when there is none,
- * the latest arrival is preempted. A prompt that can never be admitted is rejected, as vLLM does. */
+ * the latest arrival is preempted. A prompt that can never be admitted is rejected, as vLLM does.
+ *
+ * With swapping, the KV of the preempted is copied to the host before the iteration that its blocks are needed for. While such
+ * sequences wait no prompt is admitted; they come back in order of arrival when the blocks of their context leave the watermark
+ * free, and the iteration that they are in waits for the copy. With pipeline stages a batch holds at most its share of
+ * max_sequences (Vidur). */
 #include "policies/batching/making_room.h"
 #include "policies/registry.h"
 
@@ -12,7 +17,10 @@ struct vllm_v0_params {
     int64_t max_sequences, max_batched_tokens;
     double watermark;
     bool padded;
+    int preemption; /* index of preemptions */
 };
+
+static const char *const preemptions[] = {"recompute", "swap", NULL};
 
 static const struct config_field vllm_v0_fields[] = {
     {.name = "max_sequences", .kind = CONFIG_INT, .offset = offsetof(struct vllm_v0_params, max_sequences),
@@ -24,6 +32,9 @@ static const struct config_field vllm_v0_fields[] = {
      .min = 0, .max = 1, .help = "share of the KV blocks that an admission leaves free"},
     {.name = "padded", .kind = CONFIG_BOOL, .offset = offsetof(struct vllm_v0_params, padded), .value = "false",
      .help = "count prompts of a prefill at the length of the longest (vLLM before 0.3)"},
+    {.name = "preemption", .kind = CONFIG_CHOICE, .offset = offsetof(struct vllm_v0_params, preemption),
+     .value = "recompute", .choices = preemptions,
+     .help = "what becomes of the KV of a preempted sequence: computed again, or moved to the host and back"},
     {0}};
 
 struct vllm_v0 {
@@ -49,7 +60,8 @@ static bool admit_from_head(const struct vllm_v0_params *params, const struct re
                             struct batch_plan *plan)
 {
     int64_t budget = token_budget(params, view), watermark = (int64_t)(params->watermark * (double)view->total_blocks);
-    int64_t free_blocks = view->free_blocks, longest = 0, total = 0;
+    int64_t free_blocks = view->free_blocks, running = replica_view_running(view), longest = 0, total = 0;
+    int64_t max_batch = sequences_per_batch(view, params->max_sequences);
     for (const struct request_view *head = view->waiting; head != NULL; head = head->next) {
         int64_t prompt = head->prompt_tokens, blocks = blocks_for_tokens(view, prompt);
         if (batch_plan_full(plan)) {
@@ -65,7 +77,7 @@ static bool admit_from_head(const struct vllm_v0_params *params, const struct re
         total += prompt;
         int64_t n = plan->n_prefills + 1;
         if (free_blocks - blocks < watermark || (params->padded ? n * longest : total) > budget ||
-            view->n_decoding + n > params->max_sequences)
+            running + n > params->max_sequences || n > max_batch)
             return true;
         free_blocks -= blocks;
         batch_plan_prefill(plan, head, head->prompt_tokens);
@@ -73,13 +85,25 @@ static bool admit_from_head(const struct vllm_v0_params *params, const struct re
     return false;
 }
 
+static bool someone_is_on_the_host(const struct replica_view *view)
+{
+    const struct request_view *away = view->away;
+    while (away != NULL && replica_view_is_remote(view, away)) away = away->next;
+    return away != NULL;
+}
+
 static int vllm_v0_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
 {
-    const struct vllm_v0 *batcher = state;
-    bool left_over = admit_from_head(&batcher->params, view, plan);
-    if (plan->n_prefills > 0 || view->n_decoding == 0) return 0;
-    make_room(view, plan, 1);
+    const struct vllm_v0_params *params = &((const struct vllm_v0 *)state)->params;
+    const struct room_rules rules = {.spare_blocks = 1, .max_batch = sequences_per_batch(view, params->max_sequences),
+                                     .swap = params->preemption == 1};
+    bool left_over = someone_is_on_the_host(view) || admit_from_head(params, view, plan);
+    if (plan->n_prefills > 0) return 0;
+    struct room room = make_room(view, plan, &rules);
     plan->recheck_on_arrival = !left_over;
+    if (view->n_away > 0)
+        take_back(view, plan, &rules, params->max_sequences, (int64_t)(params->watermark * (double)view->total_blocks),
+                  &room);
     return 0;
 }
 
@@ -88,11 +112,12 @@ const struct batcher batching_vllm_v0 = {
                .size = sizeof(struct batcher),
                .family = POLICY_BATCHING,
                .name = "vllm-v0",
-               .summary = "prefill first, continuous batching, paged KV, preemption by recomputation",
+               .summary = "prefill first, continuous batching, paged KV, preemption by recomputation or swapping",
                .source = "Kwon et al., SOSP 2023; vLLM 0.2",
                .params = vllm_v0_fields,
                .params_bytes = sizeof(struct vllm_v0_params),
                .state_bytes = sizeof(struct vllm_v0),
                .init = vllm_v0_init},
     .compose = vllm_v0_compose,
+    .order = BATCH_BY_ARRIVAL,
 };

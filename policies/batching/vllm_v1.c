@@ -82,13 +82,17 @@ static bool admit_from_head(const struct vllm_v1 *params, const struct replica_v
 static int vllm_v1_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
 {
     const struct vllm_v1 *params = state;
-    struct room room = make_room(view, plan, 0);
+    const struct room_rules rules = {.spare_blocks = 0, .max_batch = params->max_sequences};
+    struct room room = make_room(view, plan, &rules);
     struct budget budget = {params->max_batched_tokens - room.decoding, room.free_blocks};
     go_on_with_prompts(view, plan, room.last_prompt, &budget);
+    room.free_blocks = budget.free_blocks;
+    if (view->n_away > 0) take_back(view, plan, &rules, params->max_sequences, 0, &room);
+    budget.free_blocks = room.free_blocks;
     if (plan->n_evictions > 0)
         plan->iterations = 1;
     else
-        plan->recheck_on_arrival = !admit_from_head(params, view, plan, view->n_decoding + view->n_prefilling, &budget);
+        plan->recheck_on_arrival = !admit_from_head(params, view, plan, room.running, &budget);
     return 0;
 }
 
@@ -104,4 +108,5 @@ const struct batcher batching_vllm_v1 = {
                .state_bytes = sizeof(struct vllm_v1),
                .init = vllm_v1_init},
     .compose = vllm_v1_compose,
+    .order = BATCH_BY_ADMISSION,
 };

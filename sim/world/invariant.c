@@ -20,75 +20,100 @@ static int64_t count_list(const struct request_list *list)
     return n;
 }
 
-static int64_t unprocessed_tokens(const struct request_list *list)
+/* What the requests of a replica add up to. */
+struct sums {
+    const struct replica *replica;
+    int64_t requests, unprocessed_tokens, held_blocks, elsewhere_blocks;
+};
+
+/* Where a request is must agree with what it says of itself. */
+static void check_state(const struct replica *replica, const struct request *request)
 {
-    int64_t n = 0;
-    for (const struct request *r = list->head; r != NULL; r = request_of(r->view.next))
-        n += request_unprocessed_tokens(r);
-    return n;
+    bool decodes = request->view.state == REQUEST_DECODING;
+    if ((request->cohort != NULL) != decodes || (request->grows && !decodes))
+        SIM_BUG("INV-1: request %lld is not where it says", (long long)request->view.id);
+    if (request->replica != replica->index)
+        SIM_BUG("INV-1: request %lld is at the wrong replica", (long long)request->view.id);
 }
 
-static void check_queues(const struct replica *replica)
+/* In an iteration with decoding, the blocks of its step are taken but the step is not counted. In a run of decode iterations
+ * they are taken when its boundaries are. */
+static bool is_in_step(const struct replica *replica, const struct request *request)
+{
+    return request->cohort != replica->ready || (replica->state == REPLICA_PREFILL && replica->plan.decode);
+}
+
+static int64_t blocks_held(const struct replica *replica, const struct request *request)
+{
+    if (!request->grows) return request->held_blocks;
+    return kvcache_blocks(&replica->kv, cohort_context(request->cohort, request) - !is_in_step(replica, request));
+}
+
+static void add_request(void *context, struct request *request)
+{
+    struct sums *sums = context;
+    const struct kvcache *kv = &sums->replica->kv;
+    check_state(sums->replica, request);
+    sums->requests++;
+    sums->held_blocks += blocks_held(sums->replica, request);
+    if (request->view.state == REQUEST_WAITING || request->view.state == REQUEST_PREFILLING)
+        sums->unprocessed_tokens += request_unprocessed_tokens(request);
+    else if (request->move != NULL || (request->view.state == REQUEST_AWAY && request->handed_blocks == 0))
+        sums->elsewhere_blocks += request->move != NULL ? request->move->blocks
+                                                        : kvcache_blocks(kv, request->context_tokens - 1);
+}
+
+static void check_requests(const struct replica *replica)
 {
     const struct replica_load *load = replica->load;
-    check_equal("INV-1 (queued tokens as routers see them)",
-                unprocessed_tokens(&replica->waiting) + unprocessed_tokens(&replica->prefilling), load->queued_tokens);
+    struct sums sums = {.replica = replica};
+    replica_each_request(replica, add_request, &sums);
+    check_equal("INV-1 (requests at the replica)", sums.requests, load->outstanding);
+    check_equal("INV-1 (running)", replica->waiting.n + replica->away.n + replica_running(replica), sums.requests);
     check_equal("INV-1 (queue)", count_list(&replica->waiting), replica->waiting.n);
     check_equal("INV-1 (queue as routers see it)", replica->waiting.n, load->waiting);
-    check_equal("INV-1 (requests at the replica)", replica->waiting.n + replica->prefilling.n + replica->decoding.n,
-                load->outstanding);
+    check_equal("INV-1 (queued tokens as routers see them)", sums.unprocessed_tokens, load->queued_tokens);
+    check_equal("INV-2 (KV blocks are conserved)", replica->kv.free_blocks + sums.held_blocks + replica->handed_blocks,
+                replica->kv.total_blocks);
+    check_equal("INV-2 (KV elsewhere is conserved)", replica->host_blocks + replica->moving_blocks,
+                sums.elsewhere_blocks);
 }
 
-/* In the middle of an iteration with prefill and decoding, the blocks of that step are taken but the step is not counted. */
-static bool is_growing(const struct replica *replica)
-{
-    return replica->state == REPLICA_PREFILL && replica->plan.decode;
-}
-
-static int64_t blocks_held(const struct replica *replica)
-{
-    const struct kvcache *kv = &replica->kv;
-    int64_t blocks = 0;
-    for (const struct request *r = replica->prefilling.head; r != NULL; r = request_of(r->view.next))
-        blocks += r->held_blocks;
-    for (const struct request *r = replica->decoding.head; r != NULL; r = request_of(r->view.next)) {
-        if (!r->grows) blocks += r->held_blocks;
-        if (!r->grows) continue;
-        int64_t context = r->joined_context_tokens + replica->step - r->joined_step;
-        blocks += kvcache_blocks(kv, is_growing(replica) ? context : context - 1);
-    }
-    return blocks;
-}
-
-static void check_members(const struct replica *replica)
-{
-    int64_t context = 0, n = 0, growing = 0;
-    for (const struct request *r = replica->decoding.head; r != NULL; r = request_of(r->view.next), n++) {
-        growing += r->grows;
-        context += r->joined_context_tokens + replica->step - r->joined_step;
-        if (r->finish_step <= replica->step) SIM_BUG("INV-3: request %lld is past its end", (long long)r->view.id);
-        if (replica->finishing.entries[r->finish_rank].request != r)
-            SIM_BUG("INV-3: request %lld is lost in the order of finishing", (long long)r->view.id);
-    }
-    check_equal("INV-3 (order of finishing)", replica->finishing.n, n);
-    check_equal("INV-4 (processed tokens)", context, replica->context_tokens);
-    check_equal("INV-5 (growing sequences)", replica->kv.sequences, growing);
-}
-
-static int64_t sequences_by_phase(const struct kvcache *kv)
+static int64_t sequences_by_phase(const struct kv_growth *growth)
 {
     int64_t n = 0;
-    for (int64_t i = 0; i < kv->block_tokens; i++) n += kv->phases[i];
+    for (int64_t i = 0; i < growth->block_tokens; i++) n += growth->phases[i];
     return n;
+}
+
+static void check_cohort(const struct cohort *cohort)
+{
+    int64_t context = 0, n = 0, growing = 0;
+    for (const struct request *r = cohort->members.head; r != NULL; r = request_of(r->view.next), n++) {
+        growing += r->grows;
+        context += cohort_context(cohort, r);
+        if (r->finish_step <= cohort->step) SIM_BUG("INV-3: request %lld is past its end", (long long)r->view.id);
+        if (cohort->finishing.entries[r->finish_rank].request != r)
+            SIM_BUG("INV-3: request %lld is lost in the order of finishing", (long long)r->view.id);
+    }
+    check_equal("INV-3 (order of finishing)", cohort->finishing.n, n);
+    check_equal("INV-4 (processed tokens)", context, cohort->context_tokens);
+    check_equal("INV-5 (growing sequences)", cohort->growth.sequences, growing);
+    check_equal("INV-5 (phases of growth)", sequences_by_phase(&cohort->growth), cohort->growth.sequences);
+}
+
+static void check_cohort_of(void *context, struct request *request)
+{
+    const struct replica *replica = context;
+    bool first = request->view.prev == NULL;
+    if (first && request->cohort != NULL && request->cohort != replica->ready) check_cohort(request->cohort);
 }
 
 void invariant_check_replica(const struct replica *replica)
 {
-    const struct kvcache *kv = &replica->kv;
-    check_queues(replica);
-    check_equal("INV-2 (KV blocks are conserved)", kv->free_blocks + blocks_held(replica), kv->total_blocks);
-    check_members(replica);
-    check_equal("INV-5 (phases of growth)", sequences_by_phase(kv), kv->sequences);
+    check_requests(replica);
+    check_cohort(replica->ready);
+    replica_each_in_flight(replica, check_cohort_of, (void *)(uintptr_t)replica);
 }
 
 void invariant_check_cluster(const struct cluster *cluster)
@@ -108,16 +133,4 @@ void invariant_check_little(const struct level *in_system, tally_int128 stay_ns,
     if (integral != stay_ns)
         SIM_BUG("INV-7 (Little's law) is violated: %.17g != %.17g request-seconds", (double)integral / 1e9,
                 (double)stay_ns / 1e9);
-}
-
-void invariant_check_links(int64_t carried_bytes, int64_t moved_bytes)
-{
-    check_equal("INV-8 (links carry what transfers move)", carried_bytes, moved_bytes);
-}
-
-void invariant_check_tier(const struct tier *tier)
-{
-    if (tier->used.value < 0 || tier->used.value > tier->capacity_bytes)
-        SIM_BUG("INV-9 (tiers hold what they can) is violated: '%s' holds %lld of %lld bytes", tier->name,
-                (long long)tier->used.value, (long long)tier->capacity_bytes);
 }

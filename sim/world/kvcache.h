@@ -11,12 +11,9 @@
 struct kvcache {
     int64_t block_tokens, total_blocks, free_blocks;
     int64_t min_free_blocks; /* the fewest there ever were */
-    int64_t sequences;       /* decoding ones that grow; others have a reservation to the end */
-    int64_t *phases;         /* [block_tokens]: decoding sequences that grow at steps = phase modulo block_tokens */
 };
 
-int kvcache_init(struct kvcache *kv, int64_t block_tokens, int64_t total_blocks); /* 0 or SIM_E_NOMEM */
-void kvcache_fini(struct kvcache *kv);
+void kvcache_init(struct kvcache *kv, int64_t block_tokens, int64_t total_blocks);
 
 static inline int64_t kvcache_blocks(const struct kvcache *kv, int64_t tokens)
 {
@@ -26,15 +23,25 @@ static inline int64_t kvcache_blocks(const struct kvcache *kv, int64_t tokens)
 void kvcache_take(struct kvcache *kv, int64_t blocks); /* no more than there are free */
 void kvcache_give(struct kvcache *kv, int64_t blocks);
 
+/* The sequences of one decoding batch that take blocks as they go. */
+struct kv_growth {
+    int64_t block_tokens, sequences;
+    int64_t *phases; /* [block_tokens]: sequences that grow at steps = phase modulo block_tokens */
+};
+
+int kv_growth_init(struct kv_growth *growth, int64_t block_tokens); /* 0 or SIM_E_NOMEM */
+void kv_growth_fini(struct kv_growth *growth);
+
 /* A sequence that has processed context_tokens starts to decode at `step`, or stops. */
-void kvcache_join(struct kvcache *kv, int64_t step, int64_t context_tokens);
-void kvcache_leave(struct kvcache *kv, int64_t step, int64_t context_tokens);
+void kv_growth_join(struct kv_growth *growth, int64_t step, int64_t context_tokens);
+void kv_growth_leave(struct kv_growth *growth, int64_t step, int64_t context_tokens);
 
 /* Blocks taken by the iteration at `step`, and by the n iterations from it. */
-int64_t kvcache_growth(const struct kvcache *kv, int64_t step);
-int64_t kvcache_growth_over(const struct kvcache *kv, int64_t step, int64_t n);
+int64_t kv_growth_at(const struct kv_growth *growth, int64_t step);
+int64_t kv_growth_over(const struct kv_growth *growth, int64_t step, int64_t n);
 
-/* The first i >= 1 such that after the iteration at step + i fewer than `keep` blocks would be free; INT64_MAX if never. */
-int64_t kvcache_steps_until_short(const struct kvcache *kv, int64_t step, int64_t keep);
+/* The first i >= 1 such that the iterations up to and including the one at step + i take more than `slack` blocks; INT64_MAX
+ * if never. */
+int64_t kv_growth_steps_until_short(const struct kv_growth *growth, int64_t step, int64_t slack);
 
 #endif

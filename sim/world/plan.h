@@ -20,11 +20,23 @@ struct batch_prefill {
     int64_t hold_tokens;
 };
 
+/* What becomes of the KV of an evicted sequence. */
+enum batch_eviction_kind {
+    EVICT_RECOMPUTE, /* it is lost: the request comes back to the head of the queue, to process again all that it had */
+    EVICT_SWAP,      /* it is moved to the host: the request is away; only for sequences that decode */
+};
+
 struct batch_eviction {
-    /* Decoding, or prefilling and not named by a prefill of this plan: loses its blocks and comes back to the head of the
-     * queue, to process again all that it had processed. */
-    const struct request_view *request;
+    const struct request_view *request; /* decoding, paused, or prefilling and not named by a prefill of this plan */
     const char *reason;
+    enum batch_eviction_kind kind;
+};
+
+struct batch_resumption {
+    const struct request_view *request; /* paused, or away */
+    /* Away: the iteration starts only when the KV is there, and the request is in it. Otherwise it joins at the first boundary
+     * after its KV has arrived. */
+    bool wait;
 };
 
 struct batch_rejection {
@@ -33,13 +45,17 @@ struct batch_rejection {
 };
 
 /* The world hands over an empty plan; arrays have room for `capacity` entries each, at least one more than there are
- * decoding and prefilling sequences. What is added beyond that is counted and refused. Applied in order: rejections, evictions, prefills. */
+ * sequences that are ready or paused. What is added beyond that is counted and refused. Applied in order: rejections,
+ * evictions, pauses, resumptions, prefills. */
 struct batch_plan {
     struct batch_prefill *prefills;
     struct batch_eviction *evictions;
     struct batch_rejection *rejections;
-    int32_t n_prefills, n_evictions, n_rejections, capacity;
-    bool decode;               /* whether all decoding sequences get a token in this iteration */
+    const struct request_view **pauses; /* decoding: keep their blocks, get no tokens */
+    struct batch_resumption *resumptions;
+    int32_t n_prefills, n_evictions, n_rejections, n_pauses, n_resumptions, capacity;
+    bool decode;               /* whether decoding sequences get a token in this iteration */
+    int64_t decode_sequences;  /* only the first so many of them; INT64_MAX, as handed over: all */
     /* How long the choice to decode stands. It ends at the latest when a sequence finishes. */
     bool recheck_on_arrival;   /* until the next arrival at this replica */
     int64_t keep_free_blocks;  /* while this many blocks stay free after each iteration's growth */
@@ -51,7 +67,8 @@ struct batch_plan {
 static inline bool batch_plan_full(const struct batch_plan *plan)
 {
     return plan->n_prefills >= plan->capacity || plan->n_evictions >= plan->capacity ||
-           plan->n_rejections >= plan->capacity;
+           plan->n_rejections >= plan->capacity || plan->n_pauses >= plan->capacity ||
+           plan->n_resumptions >= plan->capacity;
 }
 
 /* Processes `tokens` of the request's prompt in the next iteration; from then on it holds the KV blocks of `hold_tokens`. */
@@ -77,7 +94,26 @@ static inline void batch_plan_reject(struct batch_plan *plan, const struct reque
 static inline void batch_plan_evict(struct batch_plan *plan, const struct request_view *request, const char *reason)
 {
     int32_t i = plan->n_evictions++;
-    if (i < plan->capacity) plan->evictions[i] = (struct batch_eviction){request, reason};
+    if (i < plan->capacity) plan->evictions[i] = (struct batch_eviction){request, reason, EVICT_RECOMPUTE};
+}
+
+static inline void batch_plan_swap(struct batch_plan *plan, const struct request_view *request, const char *reason)
+{
+    int32_t i = plan->n_evictions++;
+    if (i < plan->capacity) plan->evictions[i] = (struct batch_eviction){request, reason, EVICT_SWAP};
+}
+
+static inline void batch_plan_pause(struct batch_plan *plan, const struct request_view *request)
+{
+    int32_t i = plan->n_pauses++;
+    if (i < plan->capacity) plan->pauses[i] = request;
+}
+
+/* `wait` as in struct batch_resumption; it says nothing for a paused request. */
+static inline void batch_plan_resume(struct batch_plan *plan, const struct request_view *request, bool wait)
+{
+    int32_t i = plan->n_resumptions++;
+    if (i < plan->capacity) plan->resumptions[i] = (struct batch_resumption){request, wait};
 }
 
 /* --- Jobs --- */

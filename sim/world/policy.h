@@ -57,11 +57,24 @@ struct policy {
     void (*fini)(void *state);                                       /* may be NULL */
 };
 
+/* The order in which a batcher sees those that are ready to decode, or to go on with their prompt. It shows only where not all
+ * of them are always in the same batch. */
+enum batch_order {
+    BATCH_AS_THEY_COME,     /* back from their batch */
+    BATCH_BY_ARRIVAL,       /* equal ones as they come */
+    BATCH_BY_ADMISSION,
+    BATCH_LEFT_BY_ARRIVAL,  /* those left out of a batch by arrival, behind them the others as they come */
+};
+
 /* The next iteration of a replica, and how long the choice stands. Returns 0 or a negative code. An empty plan (nothing
- * prefilled, nothing decoded) leaves the replica idle until the next arrival. */
+ * prefilled, nothing decoded) leaves the replica idle until something changes at it.
+ *
+ * A replica with pipeline stages has as many batches in flight as stages; compose is called whenever there are fewer and
+ * something has changed, and sees those that are in none. */
 struct batcher {
     struct policy policy;
     int (*compose)(void *state, const struct replica_view *view, struct batch_plan *plan);
+    enum batch_order order;
 };
 
 /* The replica a request goes to: 0 .. n_replicas - 1. */

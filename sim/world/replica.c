@@ -6,12 +6,7 @@
 #include "sim/world/priority.h"
 #include "sim/world/replica_batch.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { MIN_PLAN_ENTRIES = 64 };
-
-static void replica_boundary(struct engine *engine, struct owner *owner, sim_ns now);
 
 /* --- A run of identical decode iterations --- */
 
@@ -20,19 +15,20 @@ static int64_t min_i64(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* The boundary at which the run ends, were it not for an arrival. */
+/* The boundary at which the run ends, were it not for a wish to decide again. */
 static int64_t decode_run_end(const struct replica *replica)
 {
-    int64_t finish = finish_order_next_step(&replica->finishing) - replica->step;
-    int64_t kv = kvcache_steps_until_short(&replica->kv, replica->step, replica->plan.keep_free_blocks);
-    int64_t left = min_i64(min_i64(finish, kv), replica->plan_end_step - replica->step);
+    const struct cohort *ready = replica->ready;
+    int64_t slack = replica->kv.free_blocks - replica->plan.keep_free_blocks;
+    int64_t finish = finish_order_next_step(&ready->finishing) - ready->step;
+    int64_t kv = kv_growth_steps_until_short(&ready->growth, ready->step, slack);
+    int64_t left = min_i64(min_i64(finish, kv), replica->plan_end_step - ready->step);
     return min_i64(left + replica->run_steps, replica->run_until);
 }
 
-static void arm_boundary(struct replica *replica, int64_t boundary)
+void replica_arm(struct replica *replica, sim_ns at_ns)
 {
     const struct replica_env *env = replica->env;
-    sim_ns at_ns = run_clock_boundary_ns(&replica->clock, boundary);
     if (at_ns < SIM_NS_MAX)
         engine_arm(env->engine, at_ns, PRIORITY_REPLICA, replica_boundary, &replica->owner);
     else
@@ -44,21 +40,22 @@ static void arm_boundary(struct replica *replica, int64_t boundary)
 
 static void decode_run_arm(struct replica *replica)
 {
-    arm_boundary(replica, replica->env->single_step ? replica->run_steps + 1 : replica->run_end);
+    int64_t boundary = replica->env->single_step ? replica->run_steps + 1 : replica->run_end;
+    replica_arm(replica, run_clock_boundary_ns(&replica->clock, boundary));
 }
 
 static void decode_run_go_on(struct replica *replica)
 {
     replica->state = REPLICA_DECODE;
-    replica->recheck = false;
+    replica->recheck_at = INT64_MAX;
     replica->run_end = decode_run_end(replica);
     decode_run_arm(replica);
 }
 
 static int decode_run_start(struct replica *replica, sim_ns now)
 {
-    struct iteration_work work = {.decode_sequences = replica->decoding.n,
-                                  .decode_context_tokens = replica->context_tokens};
+    struct iteration_work work = {.decode_sequences = replica->ready->members.n,
+                                  .decode_context_tokens = replica->ready->context_tokens};
     struct iteration_cost cost;
     int code = replica_cost(replica, &work, &cost);
     if (code != 0) return code;
@@ -74,30 +71,29 @@ static int decode_run_start(struct replica *replica, sim_ns now)
 static void decode_run_advance(struct replica *replica, int64_t boundary)
 {
     int64_t n = boundary - replica->run_steps;
-    kvcache_take(&replica->kv, kvcache_growth_over(&replica->kv, replica->step, n));
-    replica->step += n;
-    replica->context_tokens += n * replica->decoding.n;
+    kvcache_take(&replica->kv, kv_growth_over(&replica->ready->growth, replica->ready->step, n));
+    cohort_advance(replica->ready, n);
     replica->run_steps = boundary;
 }
 
 static bool someone_finishes(const struct replica *replica)
 {
-    return finish_order_next_step(&replica->finishing) <= replica->step;
+    return finish_order_next_step(&replica->ready->finishing) <= replica->ready->step;
 }
 
 /* Whether the batcher's choice has ended, evaluated on the state as it is; run_end foretells it. */
 static bool choice_is_over(const struct replica *replica)
 {
-    const struct kvcache *kv = &replica->kv;
-    return replica->recheck || someone_finishes(replica) || replica->step == replica->plan_end_step ||
-           kv->free_blocks - kvcache_growth(kv, replica->step) < replica->plan.keep_free_blocks;
+    const struct cohort *ready = replica->ready;
+    return replica->run_steps >= replica->recheck_at || someone_finishes(replica) ||
+           ready->step == replica->plan_end_step ||
+           replica->kv.free_blocks - kv_growth_at(&ready->growth, ready->step) < replica->plan.keep_free_blocks;
 }
 
 /* How much of the run up to `at` was extrapolated. */
 static sim_ns extrapolated_ns(const struct replica *replica, sim_ns at)
 {
-    sim_ns lasted = at - replica->clock.anchor_ns;
-    return replica->run_extrapolated_frac < 1 ? llrint(replica->run_extrapolated_frac * (double)lasted) : lasted;
+    return replica_extrapolated_ns(replica->run_extrapolated_frac, at - replica->clock.anchor_ns);
 }
 
 /* A part of the run under way; parts add up to the same, however the run is cut. */
@@ -114,7 +110,7 @@ static int tell_decode(const struct replica *replica, int64_t counted, int64_t n
     struct replica_batch batch = {.start_ns = run_clock_boundary_ns(&replica->clock, counted),
                                   .end_ns = end_ns,
                                   .iterations = n,
-                                  .decoding = replica->decoding.n,
+                                  .decoding = replica->ready->members.n,
                                   .work = replica->run_work};
     batch.work.decode_context_tokens += counted * batch.decoding;
     return batch.start_ns < end_ns ? replica->env->on_batch(replica, &batch) : 0;
@@ -128,7 +124,7 @@ static int tell_prefill(const struct replica *replica, int64_t n, sim_ns end_ns)
                                   .end_ns = end_ns,
                                   .iterations = n,
                                   .prefill_sequences = plan->n_prefills,
-                                  .decoding = plan->decode ? replica->decoding.n : 0,
+                                  .decoding = plan->decode ? replica->ready->members.n : 0,
                                   .work = replica->run_work};
     for (int32_t i = 0; i < plan->n_prefills; i++) batch.prefill_tokens += plan->prefills[i].tokens;
     return replica->env->on_batch(replica, &batch);
@@ -142,9 +138,9 @@ static int decode_run_account(struct replica *replica)
     sim_ns end = run_clock_boundary_ns(&replica->clock, replica->run_steps);
     replica->counts.decode_iterations += n;
     replica->counts.decode_steps += n;
-    replica->counts.decode_tokens += n * replica->decoding.n;
+    replica->counts.decode_tokens += n * replica->ready->members.n;
     count_busy(replica, begin, end);
-    int code = replica_count_gaps(replica, replica->run_counted, n);
+    int code = cohort_count_gaps(replica->ready, &replica->clock, replica->run_counted, n, replica->env->token_gap_s);
     replica->run_counted = replica->run_steps;
     return code;
 }
@@ -153,17 +149,18 @@ static int decode_run_account(struct replica *replica)
 
 static int prefill_start(struct replica *replica, sim_ns now)
 {
-    int code = replica->env->on_prefill != NULL ? replica_tell_prefills(replica, now) : 0;
-    if (code != 0) return code;
-    struct iteration_work work = replica_admit_prefills(replica, now);
+    struct iteration_work work = {0};
     struct iteration_cost cost;
-    if ((code = replica_cost(replica, &work, &cost)) != 0) return code;
+    int code = replica_admit_prefills(replica, &work, now);
+    if (replica->plan.decode && replica->ready->members.n > 0) replica_begin_step(replica, replica->ready, &work);
+    if (code == 0) code = replica_cost(replica, &work, &cost);
+    if (code != 0) return code;
     replica->clock = (struct run_clock){now, cost.first_s * 1e9, 0};
     replica->run_steps = replica->run_counted = 0;
     replica->run_extrapolated_frac = cost.extrapolated_frac;
     replica->run_work = work;
     replica->state = REPLICA_PREFILL;
-    arm_boundary(replica, 1);
+    replica_arm(replica, run_clock_boundary_ns(&replica->clock, 1));
     return 0;
 }
 
@@ -172,77 +169,34 @@ static int prefill_end(struct replica *replica, sim_ns now)
     replica->counts.prefill_iterations++;
     count_busy(replica, replica->clock.anchor_ns, now);
     int code = tell_prefill(replica, 1, now);
-    if (code != 0) return code;
-    if (replica->plan.decode && replica->decoding.n > 0) {
-        replica->step++;
+    if (code == 0 && replica->plan.decode && replica->ready->members.n > 0) {
+        cohort_advance(replica->ready, 1);
         replica->counts.decode_steps++;
-        replica->context_tokens += replica->decoding.n;
-        replica->counts.decode_tokens += replica->decoding.n;
+        replica->counts.decode_tokens += replica->ready->members.n;
         replica->run_steps = 1;
-        code = replica_count_gaps(replica, 0, 1);
+        code = cohort_count_gaps(replica->ready, &replica->clock, 0, 1, replica->env->token_gap_s);
     }
-    return code != 0 ? code : replica_complete_prefills(replica, now);
+    const struct batch_plan *plan = &replica->plan;
+    if (code == 0)
+        code = replica_complete_prefills(replica, plan->prefills, plan->n_prefills, &replica->prefilling, now);
+    return code != 0 ? code : replica_finish_due(replica, replica->ready, now);
 }
 
 /* --- Decisions --- */
 
-static void replica_refresh_view(struct replica *replica, sim_ns now)
+/* Batches take off until there are as many as stages, or no more to do. */
+static int decide_flights(struct replica *replica, sim_ns now)
 {
-    struct replica_view *view = &replica->view;
-    view->now_ns = now;
-    view->free_blocks = replica->kv.free_blocks;
-    view->n_waiting = replica->waiting.n;
-    view->n_prefilling = replica->prefilling.n;
-    view->n_decoding = replica->decoding.n;
-    view->decode_context_tokens = replica->context_tokens;
-    view->growing = kvcache_growth(&replica->kv, replica->step);
-    view->waiting = replica->waiting.n ? &replica->waiting.head->view : NULL;
-    view->prefilling = replica->prefilling.n ? &replica->prefilling.head->view : NULL;
-    view->last_prefilling = replica->prefilling.n ? &replica->prefilling.tail->view : NULL;
-    view->oldest_decoding = replica->decoding.n ? &replica->decoding.head->view : NULL;
-    view->youngest_decoding = replica->decoding.n ? &replica->decoding.tail->view : NULL;
-    view->decode_step = replica->step;
-}
-
-static int array_reserve(void *array, size_t n, size_t bytes_each)
-{
-    void *grown, *old;
-    memcpy(&old, array, sizeof old);
-    if ((grown = mem_realloc(old, n * bytes_each)) == NULL) return SIM_E_NOMEM;
-    memcpy(array, &grown, sizeof grown);
-    return 0;
-}
-
-/* Room for n entries of each kind: every member of the batch may have to be evicted in one plan. */
-static int plan_reserve(struct batch_plan *plan, int64_t n)
-{
-    if (n <= plan->capacity) return 0;
-    n += n / 2;
-    if (array_reserve(&plan->prefills, (size_t)n, sizeof *plan->prefills) != 0 ||
-        array_reserve(&plan->evictions, (size_t)n, sizeof *plan->evictions) != 0 ||
-        array_reserve(&plan->rejections, (size_t)n, sizeof *plan->rejections) != 0)
-        return SIM_E_NOMEM;
-    plan->capacity = (int32_t)n;
-    return 0;
-}
-
-/* A plan of the batcher's for the state as it is, with its departures applied. */
-static int replica_plan(struct replica *replica, sim_ns now)
-{
-    struct batch_plan *plan = &replica->plan;
-    if (plan_reserve(plan, replica->decoding.n + replica->prefilling.n + 1) != 0) return SIM_E_NOMEM;
-    replica_refresh_view(replica, now);
-    plan->n_prefills = plan->n_evictions = plan->n_rejections = 0;
-    plan->decode = plan->recheck_on_arrival = false;
-    plan->keep_free_blocks = 0;
-    plan->iterations = INT64_MAX;
-    replica->plan_number++;
-    int code = replica->env->batcher->compose(replica->batcher_state, &replica->view, plan);
-    if (code != 0) return policy_failed(&replica->env->batcher->policy, code, now, replica->env->diag);
-    code = replica_check_plan(replica, now);
-    if (code == 0) code = replica_apply_departures(replica, now);
-    replica->plan_end_step = plan->iterations < INT64_MAX - replica->step ? replica->step + plan->iterations
-                                                                          : INT64_MAX;
+    bool more = true;
+    int code = 0;
+    while (code == 0 && more && replica->n_flights < replica->view.stages && replica_has_work(replica)) {
+        code = replica_plan(replica, now);
+        if (code != 0) return code;
+        more = replica_plan_starts(replica) || replica_plan_departs(replica);
+        if (replica_plan_starts(replica)) code = replica_take_off(replica, now);
+    }
+    replica->state = replica->n_flights > 0 ? REPLICA_FLYING : REPLICA_IDLE;
+    if (code == 0) replica_arm_landing(replica);
     return code;
 }
 
@@ -251,20 +205,36 @@ static int replica_plan(struct replica *replica, sim_ns now)
 static int replica_decide(struct replica *replica, sim_ns now, bool same_run)
 {
     const struct batch_plan *plan = &replica->plan;
-    bool starts, departs;
+    same_run = same_run && replica->arrived.n == 0;
+    int code = replica_join_arrived(replica);
+    if (code != 0 || replica->view.stages > 1) return code != 0 ? code : decide_flights(replica, now);
     replica->state = REPLICA_IDLE;
     do {
-        if (replica->waiting.n + replica->prefilling.n + replica->decoding.n == 0) return 0;
-        int code = replica_plan(replica, now);
-        if (code != 0) return code;
-        starts = plan->n_prefills > 0 || (plan->decode && replica->decoding.n > 0);
-        departs = plan->n_evictions + plan->n_rejections > 0;
-        same_run = same_run && plan->n_evictions == 0;
-    } while (departs && !starts);
+        if (!replica_has_work(replica)) return 0;
+        if ((code = replica_plan(replica, now)) != 0) return code;
+        same_run = same_run && plan->n_evictions + plan->n_pauses + plan->n_resumptions == 0;
+    } while (replica_plan_departs(replica) && !replica_plan_starts(replica));
+    if (!replica_plan_starts(replica)) return 0;
+    if (replica_plan_flies(replica)) {
+        replica->state = REPLICA_FLYING;
+        code = replica_take_off(replica, now);
+        if (code == 0) replica_arm_landing(replica);
+        return code;
+    }
     if (plan->n_prefills > 0) return prefill_start(replica, now);
-    if (!starts) return 0;
     if (!same_run) return decode_run_start(replica, now);
     decode_run_go_on(replica);
+    return 0;
+}
+
+/* Only the cost regime has changed. A wish to decide that came at this very moment holds for the next boundary. */
+static int decode_run_renew(struct replica *replica, sim_ns now)
+{
+    bool is_wanted = replica->recheck_at < INT64_MAX;
+    int code = decode_run_start(replica, now);
+    if (code != 0 || !is_wanted) return code;
+    replica->recheck_at = replica->run_end = 1;
+    decode_run_arm(replica);
     return 0;
 }
 
@@ -274,14 +244,16 @@ static int decode_run_close(struct replica *replica, sim_ns now)
     int code = tell_decode(replica, replica->run_counted, replica->run_steps - replica->run_counted, now);
     if (code == 0) code = decode_run_account(replica);
     if (code != 0) return code;
-    if (!choice_is_over(replica)) return decode_run_start(replica, now);
+    if (!choice_is_over(replica)) return decode_run_renew(replica, now);
     bool same_run = !someone_finishes(replica) && replica->run_steps < replica->run_until;
-    code = replica_finish_due(replica, now);
+    code = replica_finish_due(replica, replica->ready, now);
     return code != 0 ? code : replica_decide(replica, now, same_run);
 }
 
 static int replica_step(struct replica *replica, sim_ns now)
 {
+    int code = 0;
+    replica->is_woken = false;
     if (replica->state == REPLICA_DECODE) {
         decode_run_advance(replica, replica->env->single_step ? replica->run_steps + 1 : replica->run_end);
         bool over = choice_is_over(replica) || replica->run_steps == replica->run_until;
@@ -290,18 +262,38 @@ static int replica_step(struct replica *replica, sim_ns now)
         decode_run_arm(replica);
         return 0;
     }
-    if (replica->state == REPLICA_PREFILL) {
-        int code = prefill_end(replica, now);
-        if (code == 0) code = replica_finish_due(replica, now);
-        if (code != 0) return code;
-    }
-    return replica_decide(replica, now, false);
+    if (replica->state == REPLICA_PREFILL) code = prefill_end(replica, now);
+    if (replica->state == REPLICA_FLYING) code = replica_land(replica, now);
+    return code != 0 ? code : replica_decide(replica, now, false);
 }
 
-static void replica_boundary(struct engine *engine, struct owner *owner, sim_ns now)
+void replica_boundary(struct engine *engine, struct owner *owner, sim_ns now)
 {
     int code = replica_step(OWNER_ENTITY(owner, struct replica, owner), now);
     if (code != 0) engine_fail(engine, code);
+}
+
+/* --- Things that come --- */
+
+/* The run under way ends at its first boundary from `from_ns` on. */
+static void decode_run_recheck(struct replica *replica, sim_ns from_ns)
+{
+    int64_t boundary = run_clock_first_boundary(&replica->clock, from_ns);
+    if (boundary >= replica->recheck_at) return;
+    SIM_REQUIRE(boundary > replica->run_steps);
+    replica->recheck_at = boundary;
+    if (boundary >= replica->run_end) return;
+    replica->run_end = boundary;
+    decode_run_arm(replica);
+}
+
+void replica_wake(struct replica *replica, sim_ns now, bool strictly)
+{
+    bool can_fly = replica->state == REPLICA_FLYING && replica->n_flights < replica->view.stages;
+    if (replica->state == REPLICA_DECODE) decode_run_recheck(replica, now + strictly);
+    if (replica->is_woken || (replica->state != REPLICA_IDLE && !can_fly)) return;
+    replica->is_woken = true;
+    replica_arm(replica, now);
 }
 
 void replica_enqueue(struct replica *replica, struct request *request, sim_ns now)
@@ -310,17 +302,10 @@ void replica_enqueue(struct replica *replica, struct request *request, sim_ns no
     replica->load->outstanding++;
     replica->load->waiting++;
     replica->load->queued_tokens += request_unprocessed_tokens(request);
-    if (replica->state == REPLICA_IDLE) {
-        replica->state = REPLICA_WOKEN;
-        engine_arm(replica->env->engine, now, PRIORITY_REPLICA, replica_boundary, &replica->owner);
-    } else if (replica->state == REPLICA_DECODE && replica->plan.recheck_on_arrival && !replica->recheck) {
-        int64_t boundary = run_clock_first_boundary(&replica->clock, now);
-        SIM_REQUIRE(boundary > replica->run_steps && boundary <= replica->run_end);
-        replica->recheck = true;
-        replica->run_end = boundary;
-        decode_run_arm(replica);
-    }
+    if (replica->state != REPLICA_DECODE || replica->plan.recheck_on_arrival) replica_wake(replica, now, false);
 }
+
+/* --- Looking --- */
 
 /* The boundaries of the run under way that have passed by `at`. */
 static int64_t boundaries_by(const struct replica *replica, sim_ns at)
@@ -334,19 +319,28 @@ int64_t replica_used_blocks(const struct replica *replica, sim_ns at)
 {
     int64_t used = replica->kv.total_blocks - replica->kv.free_blocks;
     if (replica->state != REPLICA_DECODE) return used;
-    return used + kvcache_growth_over(&replica->kv, replica->step, boundaries_by(replica, at) - replica->run_steps);
+    int64_t n = boundaries_by(replica, at) - replica->run_steps;
+    return used + kv_growth_over(&replica->ready->growth, replica->ready->step, n);
+}
+
+static void add_context(void *context, struct request *request)
+{
+    if (request->cohort != NULL) *(int64_t *)context += cohort_context(request->cohort, request);
 }
 
 int64_t replica_decode_context_tokens(const struct replica *replica, sim_ns at)
 {
-    if (replica->state != REPLICA_DECODE) return replica->context_tokens;
-    return replica->context_tokens + (boundaries_by(replica, at) - replica->run_steps) * replica->decoding.n;
+    int64_t tokens = replica->ready->context_tokens;
+    replica_each_in_flight(replica, add_context, &tokens);
+    if (replica->state != REPLICA_DECODE) return tokens;
+    return tokens + (boundaries_by(replica, at) - replica->run_steps) * replica->ready->members.n;
 }
 
 int replica_settle(struct replica *replica, sim_ns now)
 {
-    if (replica->state != REPLICA_DECODE && replica->state != REPLICA_PREFILL) return 0;
     int code = 0;
+    if (replica->state == REPLICA_FLYING) return replica_settle_flights(replica, now);
+    if (replica->state != REPLICA_DECODE && replica->state != REPLICA_PREFILL) return 0;
     if (replica->state == REPLICA_DECODE) {
         int64_t boundary = boundaries_by(replica, now);
         if (boundary > replica->run_steps) decode_run_advance(replica, boundary);
@@ -359,19 +353,47 @@ int replica_settle(struct replica *replica, sim_ns now)
     return code;
 }
 
+void replica_each_request(const struct replica *replica, void (*visit)(void *context, struct request *request),
+                          void *context)
+{
+    const struct request_list *const lists[] = {&replica->waiting,       &replica->prefilling, &replica->paused,
+                                                &replica->away,          &replica->moving,     &replica->arrived,
+                                                &replica->ready->members};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) request_list_each(lists[i], visit, context);
+    replica_each_in_flight(replica, visit, context);
+}
+
+int32_t replica_generated_tokens(const struct request *request)
+{
+    return request->cohort != NULL ? (int32_t)cohort_generated(request->cohort, request) : request->generated_tokens;
+}
+
+sim_ns replica_max_gap_ns(const struct request *request)
+{
+    return request->cohort != NULL ? cohort_max_gap_ns(request->cohort, request) : request->max_gap_ns;
+}
+
+int64_t replica_running(const struct replica *replica)
+{
+    return replica->prefilling.n + replica->paused.n + replica->moving.n + replica->arrived.n +
+           replica->ready->members.n + replica->in_flight;
+}
+
+/* --- Coming and going --- */
+
 int replica_init(struct replica *replica, const struct replica_env *env, int32_t index, uint32_t owner_id,
                  int64_t block_tokens, int64_t total_blocks, const void *params, struct replica_load *load)
 {
-    *replica = (struct replica){.env = env, .index = index, .load = load, .last_token_ns = TIME_UNSET};
+    *replica = (struct replica){.env = env, .index = index, .load = load};
     owner_init(&replica->owner, owner_id);
-    finish_order_init(&replica->finishing);
-    token_gaps_init(&replica->gaps);
+    kvcache_init(&replica->kv, block_tokens, total_blocks);
     replica->view.block_tokens = block_tokens;
     replica->view.total_blocks = total_blocks;
     replica->view.max_context_tokens = env->max_context_tokens;
-
-    if (kvcache_init(&replica->kv, block_tokens, total_blocks) != 0 ||
-        plan_reserve(&replica->plan, MIN_PLAN_ENTRIES) != 0)
+    replica->view.stages = env->stages > 0 ? env->stages : 1;
+    replica->ready = mem_zalloc(1, sizeof *replica->ready);
+    if (replica->ready == NULL || cohort_init(replica->ready, block_tokens) != 0 ||
+        replica_flights_init(replica) != 0 || replica_plan_reserve(&replica->plan, MIN_PLAN_ENTRIES) != 0)
         return SIM_E_NOMEM;
     return policy_state_create(&env->batcher->policy, POLICY_BATCHING, sizeof *env->batcher, params,
                                &replica->batcher_state, env->diag);
@@ -381,10 +403,6 @@ void replica_fini(struct replica *replica)
 {
     if (replica->env == NULL) return;
     policy_state_destroy(&replica->env->batcher->policy, replica->batcher_state);
-    mem_free(replica->plan.prefills);
-    mem_free(replica->plan.evictions);
-    mem_free(replica->plan.rejections);
-    kvcache_fini(&replica->kv);
-    finish_order_fini(&replica->finishing);
-    token_gaps_fini(&replica->gaps);
+    replica_plan_fini(&replica->plan);
+    replica_flights_fini(replica);
 }

@@ -5,6 +5,9 @@
  * iteration with prefill is a run of one. No work is done per token; per member of the batch only where KV blocks have run
  * out and the batcher looks for whom to preempt.
  *
+ * With pipeline stages a replica has as many batches in flight as stages, each an iteration of its own (replica_flight.c); so
+ * is, also with one stage, an iteration that waits for KV to be copied or that only some of the decoding sequences are in.
+ *
  * With `single_step` every boundary is visited and the conditions are evaluated there, step by step; the times come from the
  * same closed form and everything is accounted at the ends of runs, so results are bit-identical. */
 #ifndef ORRERY_WORLD_REPLICA_H
@@ -12,19 +15,20 @@
 
 #include "models/iteration.h"
 #include "sim/core/engine.h"
-#include "sim/world/finish_order.h"
+#include "sim/core/mem.h"
+#include "sim/world/cohort.h"
 #include "sim/world/kvcache.h"
+#include "sim/world/link.h"
 #include "sim/world/metric.h"
 #include "sim/world/policy.h"
 #include "sim/world/request.h"
 #include "sim/world/run_clock.h"
-#include "sim/world/token_gaps.h"
-#include "sim/world/topology.h"
 
 #include <stdbool.h>
 
 struct offload_service;
 struct replica;
+struct flight;
 
 /* A run of iterations with the same batch, as far as it has come. */
 struct replica_batch {
@@ -34,25 +38,51 @@ struct replica_batch {
     struct iteration_work work; /* of the first of them */
 };
 
+enum kv_direction { KV_OUT, KV_IN }; /* of the GPU's memory */
+
+/* KV of a request on its way between a replica's GPUs and another place. */
+struct kv_move {
+    struct link_flow flow; /* for whoever moves it (env.move_kv) */
+    struct replica *replica;
+    struct request *request;
+    enum kv_direction direction;
+    int64_t blocks, bytes;
+    struct flight *flight; /* that waits for it, or NULL */
+    struct kv_move *then;  /* starts when this one has ended, or NULL */
+    struct kv_move *next;  /* in replica.unattached */
+    bool wait;             /* KV_IN: the request is in the batch that waits; otherwise it joins when it has arrived */
+};
+
 /* What all replicas of a service share, and whom they report to. The callbacks return 0 or a negative code. */
 struct replica_env {
     struct engine *engine;
     struct diag *diag;
     const char *service;            /* its name, for findings */
     const struct batcher *batcher;
-    struct iteration_model model;
+    struct iteration_model model;   /* of one pipeline stage */
     struct offload_service *offload; /* says where the cache of preempted sequences goes; may be NULL */
     struct histogram *token_gap_s;  /* all times between two tokens of a sequence */
     int64_t max_context_tokens;
+    int64_t stages;                 /* of the pipeline; 0 is 1 */
+    int64_t kv_block_bytes;         /* of all GPUs of a replica together */
+    struct pool *kv_moves;          /* of struct kv_move */
     bool single_step;
     void *owner;                    /* the service */
     int (*on_finish)(struct replica *replica, struct request *request, sim_ns now); /* the request is its to free */
     int (*on_reject)(struct replica *replica, struct request *request, sim_ns now, const char *reason); /* likewise */
     int (*on_preempt)(struct replica *replica, struct request *request, sim_ns now, const char *reason);
+    /* A sequence is paused ("pause"), moved to the host ("swap"), or resumed ("resume"). NULL: nobody asks. */
+    int (*on_move)(const struct replica *replica, const struct request *request, sim_ns now, const char *action);
     /* Before a prompt's next piece is processed; free_blocks: those left by the pieces before it. NULL: nobody asks. */
     int (*on_prefill)(const struct replica *replica, const struct batch_prefill *prefill, int64_t free_blocks,
                       sim_ns now);
     int (*on_batch)(const struct replica *replica, const struct replica_batch *batch); /* NULL: nobody asks */
+    /* The prompt is processed and there are tokens to come: 0 when the request stays here, 1 when it decodes elsewhere. Then its
+     * KV blocks stay taken until replica_release_kv. NULL: all stay. */
+    int (*on_prefilled)(struct replica *replica, struct request *request, sim_ns now);
+    int (*on_handover)(struct replica *replica, struct request *request, sim_ns now); /* it has left this replica for that */
+    /* Starts to move KV; replica_kv_moved tells the end. Needed where batchers swap or requests come with KV. */
+    int (*move_kv)(struct kv_move *move, sim_ns now);
 };
 
 struct replica_counts {
@@ -61,27 +91,40 @@ struct replica_counts {
     int64_t decode_steps;       /* iterations with decoding, beside a prefill or not */
     int64_t decode_tokens;      /* sum over these of the decoding sequences */
     int64_t preemptions;
-    sim_ns busy_ns, extrapolated_ns;
+    int64_t swaps, swapped_bytes; /* sequences moved to the host; bytes there and back */
+    int64_t recomputed_tokens;  /* KV lost by preemption */
+    sim_ns busy_ns, extrapolated_ns; /* of a stage, in the mean */
 };
 
-enum replica_state { REPLICA_IDLE, REPLICA_WOKEN, REPLICA_PREFILL, REPLICA_DECODE };
+enum replica_state { REPLICA_IDLE, REPLICA_PREFILL, REPLICA_DECODE, REPLICA_FLYING };
 
 struct replica {
     struct owner owner;
     enum replica_state state;
+    bool is_woken;          /* its event is at this moment, for something that has come */
     const struct replica_env *env;
     int32_t index;
     struct replica_load *load; /* what routers see */
-    struct topology_seat seat; /* its GPUs, for what moves over links */
 
-    struct request_list waiting, prefilling, decoding;
-    struct finish_order finishing;
+    struct request_list waiting, prefilling; /* prefilling: in no batch that is in flight */
+    struct request_list paused, away;
+    struct request_list moving, arrived; /* resumed: their KV is on its way, or has come and they join at the next boundary */
+    struct cohort *ready;   /* sequences that decode, but for those in flight */
+    struct cohort **spares; /* [n_spares]: empty ones, for batches in flight */
+    int32_t n_spares;
+    struct flight *flights; /* a ring of `stages` */
+    int32_t first_flight, n_flights;
+    int64_t in_flight;      /* sequences in them */
+    sim_ns *stage_free_ns;  /* [stages]: when each has done what it has got */
+    struct kv_move *unattached; /* moves that the next batch waits for */
+    int64_t n_moves;        /* under way */
     struct kvcache kv;
-    int64_t step;           /* decode iterations so far, those beside a prefill included */
-    int64_t context_tokens; /* processed tokens, over the decoding sequences */
+    int64_t handed_blocks;  /* of requests that decode elsewhere, until their KV has been moved */
+    int64_t host_blocks;    /* of KV on the host */
+    int64_t moving_blocks;  /* of KV on its way, to or from here */
 
     struct batch_plan plan;
-    int64_t plan_number;
+    int64_t plan_number, admissions;
     int64_t plan_end_step;  /* decode step at which the plan's choice ends by its own word */
     struct replica_view view;
     const struct request_view *asked_oracle; /* whose future the batcher asked for without having declared it */
@@ -94,10 +137,8 @@ struct replica {
     int64_t run_until;      /* the boundary up to which its cost holds */
     double run_extrapolated_frac;
     struct iteration_work run_work; /* of its first iteration */
-    bool recheck;           /* an arrival wants a decision at the next boundary */
+    int64_t recheck_at;     /* the boundary at which an arrival, or KV that has come or gone, wants a decision */
 
-    sim_ns last_token_ns;   /* of the latest decode iteration accounted */
-    struct token_gaps gaps;
     struct replica_counts counts;
 };
 
@@ -108,6 +149,15 @@ void replica_fini(struct replica *replica);
 
 /* A routed request joins the queue. */
 void replica_enqueue(struct replica *replica, struct request *request, sim_ns now);
+
+/* A request whose prompt was processed elsewhere joins those that are away; its KV comes when the batcher resumes it. */
+void replica_enqueue_away(struct replica *replica, struct request *request, sim_ns now);
+
+/* The KV of a request that was handed over (env.on_prefilled) has been moved: its blocks here are free. */
+void replica_release_kv(struct replica *replica, struct request *request, sim_ns now);
+
+/* A move that env.move_kv started has ended. Returns 0 or a negative code. */
+int replica_kv_moved(struct kv_move *move, sim_ns now);
 
 /* Brings the state of a run under way to the last boundary at or before now, and counts the iteration under way as busy up to
  * now: at the end of a simulation. */
@@ -120,7 +170,19 @@ int64_t replica_used_blocks(const struct replica *replica, sim_ns at);
 /* Processed tokens of the decoding sequences, likewise. */
 int64_t replica_decode_context_tokens(const struct replica *replica, sim_ns at);
 
-/* The longest gap between two tokens of a decoding request, up to now. */
-sim_ns replica_max_gap_ns(const struct replica *replica, const struct request *request);
+/* Calls `visit` for every request at the replica. */
+void replica_each_request(const struct replica *replica, void (*visit)(void *context, struct request *request),
+                          void *context);
+
+/* The same for those in batches in flight, batch by batch. */
+void replica_each_in_flight(const struct replica *replica, void (*visit)(void *context, struct request *request),
+                            void *context);
+
+/* Output tokens of a request at the replica so far, and the longest gap between two of them. */
+int32_t replica_generated_tokens(const struct request *request);
+sim_ns replica_max_gap_ns(const struct request *request);
+
+/* Sequences in the batch, whatever they do there. */
+int64_t replica_running(const struct replica *replica);
 
 #endif

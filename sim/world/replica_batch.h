@@ -1,32 +1,92 @@
-/* What happens to the batch of a replica: members join, get tokens, are preempted, finish. The clock (replica.c) says
- * when. Only the replica*.c files include this. */
+/* The inside of a replica: what happens to its requests (replica_batch.c), their KV on its way (replica_move.c), batches in
+ * flight (replica_flight.c) and the border to the batcher (replica_plan.c). The clock (replica.c) says when. Only the replica*.c
+ * files include this. */
 #ifndef ORRERY_WORLD_REPLICA_BATCH_H
 #define ORRERY_WORLD_REPLICA_BATCH_H
 
 #include "sim/world/replica.h"
 
+/* --- replica_plan.c --- */
+
+/* Asks the batcher for a plan for the state as it is, checks it and applies all of it but prefills and decoding. An impossible
+ * one gives SIM_E_POLICY with policy, action and reason. */
+int replica_plan(struct replica *replica, sim_ns now);
+
+int replica_plan_reserve(struct batch_plan *plan, int64_t n); /* room for n entries of each kind; 0 or SIM_E_NOMEM */
+void replica_plan_fini(struct batch_plan *plan);
+
+/* Whether there is anybody whom a batcher could do something for. */
+bool replica_has_work(const struct replica *replica);
+
+/* Whether the plan that was applied starts an iteration; whether it took something off the replica. */
+bool replica_plan_starts(const struct replica *replica);
+bool replica_plan_departs(const struct replica *replica);
+
+/* --- replica_batch.c --- */
+
 /* The model's answer for this work, checked: durations must be finite and at least a nanosecond. */
 int replica_cost(const struct replica *replica, const struct iteration_work *work, struct iteration_cost *cost);
 
-/* Whether the plan is possible on this state; an impossible one gives SIM_E_POLICY with policy, action and reason. */
-int replica_check_plan(struct replica *replica, sim_ns now);
+/* Applies the plan's rejections, evictions, pauses and resumptions. */
+int replica_apply_moves(struct replica *replica, sim_ns now);
 
-/* Applies the plan's rejections and evictions. */
-int replica_apply_departures(struct replica *replica, sim_ns now);
+/* Tells env->on_prefill of the plan's prefills, takes their blocks, adds them to the iteration's work. */
+int replica_admit_prefills(struct replica *replica, struct iteration_work *work, sim_ns now);
 
-/* Tells env->on_prefill of the plan's prefills, before they are applied. */
-int replica_tell_prefills(const struct replica *replica, sim_ns now);
+/* Adds a step of the cohort to the iteration's work and takes its blocks. */
+void replica_begin_step(struct replica *replica, const struct cohort *cohort, struct iteration_work *work);
 
-/* Takes the blocks of the plan's prefills (and of the decoding beside them); returns the iteration's work. */
-struct iteration_work replica_admit_prefills(struct replica *replica, sim_ns now);
-
-/* The prompts of the plan have been processed: whoever is through gets its token and joins the decoding, or leaves. */
-int replica_complete_prefills(struct replica *replica, sim_ns now);
+/* The prompts have been processed by so many tokens: whoever is through gets its token and joins the decoding, leaves, or is
+ * handed over; the others are put back in order. `list`: where they are. */
+int replica_complete_prefills(struct replica *replica, const struct batch_prefill *prefills, int32_t n,
+                              struct request_list *list, sim_ns now);
 
 /* Members whose last token came at the present step leave. */
-int replica_finish_due(struct replica *replica, sim_ns now);
+int replica_finish_due(struct replica *replica, struct cohort *cohort, sim_ns now);
 
-/* Accounts the gaps before the tokens of n boundaries of the run, after the first `counted` ones. */
-int replica_count_gaps(struct replica *replica, int64_t counted, int64_t n);
+/* Those whose KV has arrived join the decoding. */
+int replica_join_arrived(struct replica *replica);
+
+/* How much of so long a time was extrapolated. */
+sim_ns replica_extrapolated_ns(double extrapolated_frac, sim_ns lasted_ns);
+
+/* --- replica_move.c --- */
+
+/* Moves the KV of a sequence that has left the batch to the host. */
+int replica_move_out(struct replica *replica, struct request *request, sim_ns now);
+
+/* Moves the KV of a sequence that is away into its blocks here. */
+int replica_move_in(struct replica *replica, struct request *request, bool wait, sim_ns now);
+
+/* Something has changed for the batcher. `strictly`: after now, for what the events of this moment's boundaries do. */
+void replica_wake(struct replica *replica, sim_ns now, bool strictly);
+
+/* --- replica.c --- */
+
+void replica_boundary(struct engine *engine, struct owner *owner, sim_ns now);
+void replica_arm(struct replica *replica, sim_ns at_ns);
+
+/* --- replica_flight.c --- */
+
+int replica_flights_init(struct replica *replica); /* 0 or SIM_E_NOMEM */
+void replica_flights_fini(struct replica *replica);
+
+/* Whether the plan's iteration is one for a flight: with pipeline stages, KV to wait for, or some of the sequences only. */
+bool replica_plan_flies(const struct replica *replica);
+
+/* Sends the plan's batch on its way. */
+int replica_take_off(struct replica *replica, sim_ns now);
+
+/* A move that a flight waited for has ended. */
+void replica_flight_loaded(struct replica *replica, struct flight *flight, sim_ns now);
+
+/* Batches that have passed all stages by now are taken apart. */
+int replica_land(struct replica *replica, sim_ns now);
+
+/* Arms the event of the next landing, if its time is known. */
+void replica_arm_landing(struct replica *replica);
+
+/* At the end of a simulation. */
+int replica_settle_flights(struct replica *replica, sim_ns now);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef ORRERY_WORLD_REQUEST_H
 #define ORRERY_WORLD_REQUEST_H
 
-#include "sim/world/view.h"
+#include "sim/world/policy.h"
 
 #include <stddef.h>
 
@@ -12,15 +12,19 @@ struct request {
     struct request_view view; /* first: a view is the request it belongs to */
     int32_t prompt_tokens;    /* as it arrived; view.prompt_tokens grows by what a preemption makes it prefill again */
     int32_t output_tokens, generated_tokens;
-    int32_t joined_context_tokens; /* processed tokens when it joined the decoding batch */
+    int32_t context_tokens; /* processed, the newest included, when it joined a cohort or last left one */
     int32_t replica;
-    int32_t finish_rank;           /* its place in the order of finishing while it decodes */
+    struct cohort *cohort;         /* that it decodes in, or NULL */
+    int32_t finish_rank, fresh_rank; /* its places in its cohort's order of finishing and list of new ones */
     int64_t joined_step, finish_step;
     int64_t held_blocks;                 /* of KV, unless it decodes and `grows`: then they follow from its context */
     bool grows;                          /* takes KV blocks as it decodes */
     int64_t planned;                     /* number of the last batch plan that named it */
     sim_ns scheduled_ns, first_token_ns; /* TIME_UNSET before */
-    sim_ns joined_ns;                    /* when its last prefill ended */
+    int64_t handed_blocks;               /* held at the replica that processed its prompt, until its KV has been moved */
+    bool in_flight;                      /* a prompt of it is in a batch that is under way */
+    struct kv_move *move;                /* the latest one of its KV that is under way, or NULL */
+    sim_ns joined_ns;                    /* of its latest token when it joined a cohort or last left one */
     sim_ns first_gap_ns;                 /* between the token of its last prefill and the next one; 0 before that */
     sim_ns max_gap_ns;                   /* over the stretches before a preemption */
 };
@@ -42,24 +46,41 @@ struct request_list {
     int64_t n;
 };
 
+/* `behind` NULL: at the end. */
+static inline void request_list_insert_before(struct request_list *list, struct request *request,
+                                              struct request *behind)
+{
+    struct request *before = behind != NULL ? request_of(behind->view.prev) : list->tail;
+    request->view.prev = before != NULL ? &before->view : NULL;
+    request->view.next = behind != NULL ? &behind->view : NULL;
+    if (before != NULL) before->view.next = &request->view;
+    else list->head = request;
+    if (behind != NULL) behind->view.prev = &request->view;
+    else list->tail = request;
+    list->n++;
+}
+
 static inline void request_list_push_back(struct request_list *list, struct request *request)
 {
-    request->view.next = NULL;
-    request->view.prev = list->tail ? &list->tail->view : NULL;
-    if (list->tail) list->tail->view.next = &request->view;
-    else list->head = request;
-    list->tail = request;
-    list->n++;
+    request_list_insert_before(list, request, NULL);
 }
 
 static inline void request_list_push_front(struct request_list *list, struct request *request)
 {
-    request->view.prev = NULL;
-    request->view.next = list->head ? &list->head->view : NULL;
-    if (list->head) list->head->view.prev = &request->view;
-    else list->tail = request;
-    list->head = request;
-    list->n++;
+    request_list_insert_before(list, request, list->head);
+}
+
+/* In its place in the order, behind its equals. */
+static inline void request_list_insert(struct request_list *list, struct request *request, enum batch_order order)
+{
+    struct request *before = list->tail;
+    if (order == BATCH_BY_ARRIVAL)
+        while (before != NULL && before->view.arrival_ns > request->view.arrival_ns)
+            before = request_of(before->view.prev);
+    if (order == BATCH_BY_ADMISSION)
+        while (before != NULL && before->view.admission > request->view.admission)
+            before = request_of(before->view.prev);
+    request_list_insert_before(list, request, before != NULL ? request_of(before->view.next) : list->head);
 }
 
 static inline void request_list_remove(struct request_list *list, struct request *request)
@@ -71,6 +92,15 @@ static inline void request_list_remove(struct request_list *list, struct request
     else list->head = next;
     request->view.next = request->view.prev = NULL;
     list->n--;
+}
+
+static inline void request_list_each(const struct request_list *list,
+                                     void (*visit)(void *context, struct request *request), void *context)
+{
+    for (struct request *request = list->head, *next; request != NULL; request = next) {
+        next = request_of(request->view.next);
+        visit(context, request);
+    }
 }
 
 #endif

@@ -76,7 +76,7 @@ static int on_prefill(const struct replica *replica, const struct batch_prefill 
                 "replica %d of %s: prefills %d of %d tokens, takes %lld of %lld free KV blocks, %lld decoding",
                 replica->index, service->config->name, prefill->tokens, request->prompt_tokens,
                 (long long)replica_view_needed_blocks(&replica->view, request, prefill->hold_tokens),
-                (long long)free_blocks, (long long)replica->decoding.n);
+                (long long)free_blocks, (long long)replica->ready->members.n);
 }
 
 void service_detail_start(struct service *service)

@@ -23,35 +23,34 @@ static int compare_ids(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static size_t collect(const struct request_list *list, struct request **into)
+struct leftovers {
+    struct request **requests;
+    size_t n;
+};
+
+static void collect(void *context, struct request *request)
 {
-    size_t n = 0;
-    for (struct request *request = list->head; request != NULL; request = request_of(request->view.next))
-        into[n++] = request;
-    return n;
+    struct leftovers *left = context;
+    left->requests[left->n++] = request;
 }
 
 /* Unfinished requests, with what they had got by `now`. */
 static int emit_unfinished(struct service *service, sim_ns now)
 {
-    size_t n = 0, capacity = (size_t)service_outstanding(service);
+    size_t capacity = (size_t)service_outstanding(service);
     if (capacity == 0) return 0;
-    struct request **left = mem_alloc(capacity * sizeof *left);
+    struct leftovers all = {.requests = mem_alloc(capacity * sizeof(struct request *))};
+    struct request **left = all.requests;
     if (left == NULL) return SIM_E_NOMEM;
-    for (int32_t i = 0; i < service->fleet.n_replicas; i++) {
-        struct replica *replica = &service->fleet.replicas[i];
-        n += collect(&replica->waiting, left + n);
-        n += collect(&replica->prefilling, left + n);
-        for (struct request *r = replica->decoding.head; r != NULL; r = request_of(r->view.next)) {
-            r->max_gap_ns = replica_max_gap_ns(replica, r);
-            r->generated_tokens += (int32_t)(replica->step - r->joined_step);
-            left[n++] = r;
-        }
-    }
+    for (int32_t i = 0; i < service->fleet.n_replicas; i++)
+        replica_each_request(&service->fleet.replicas[i], collect, &all);
+    size_t n = all.n;
     SIM_REQUIRE(n == capacity);
     qsort(left, n, sizeof *left, compare_ids);
     int code = 0;
     for (size_t i = 0; i < n && code == 0; i++) {
+        left[i]->max_gap_ns = replica_max_gap_ns(left[i]);
+        left[i]->generated_tokens = replica_generated_tokens(left[i]);
         service->stats.unfinished += service_counts(service, left[i]);
         code = service_emit_row(service, left[i], "unfinished", now);
     }
@@ -148,27 +147,29 @@ int service_finish(struct service *service, sim_ns now)
     return code != 0 ? code : emit_warnings(service);
 }
 
-static tally_int128 stay_so_far(const struct request_list *list, sim_ns now)
+struct stays {
+    tally_int128 stay_ns;
+    sim_ns now;
+};
+
+static void add_stay(void *context, struct request *request)
 {
-    tally_int128 stay_ns = 0;
-    for (const struct request *r = list->head; r != NULL; r = request_of(r->view.next))
-        stay_ns += now - r->view.arrival_ns;
-    return stay_ns;
+    struct stays *stays = context;
+    stays->stay_ns += stays->now - request->view.arrival_ns;
 }
 
 void service_check(const struct service *service, sim_ns now)
 {
     int64_t in_replicas = 0;
-    tally_int128 stay_ns = service->stay_ns;
+    struct stays stays = {service->stay_ns, now};
     for (int32_t i = 0; i < service->fleet.n_replicas; i++) {
         const struct replica *replica = &service->fleet.replicas[i];
         invariant_check_replica(replica);
         in_replicas += service->fleet.loads[i].outstanding;
-        stay_ns += stay_so_far(&replica->waiting, now) + stay_so_far(&replica->prefilling, now) +
-                   stay_so_far(&replica->decoding, now);
+        replica_each_request(replica, add_stay, &stays);
     }
     invariant_check_requests((int64_t)service->requests.n_live, in_replicas);
-    invariant_check_little(&service->in_system, stay_ns, now);
+    invariant_check_little(&service->in_system, stays.stay_ns, now);
 }
 
 int services_emit_metrics(struct service *const *services, size_t n, const struct sink *sink, sim_ns now)

@@ -43,8 +43,8 @@ void service_sample(const struct service *service, sim_ns at, double *values)
     bool each = n_sampled(service) > 0;
     for (int32_t r = 0; r < service->fleet.n_replicas; r++) {
         const struct replica *replica = &service->fleet.replicas[r];
-        struct standing one = {replica->waiting.n, replica->prefilling.n + replica->decoding.n,
-                               replica_used_blocks(replica, at), replica->kv.total_blocks};
+        struct standing one = {replica->waiting.n, replica_running(replica), replica_used_blocks(replica, at),
+                               replica->kv.total_blocks};
         if (each) own = write_standing(&one, own);
         all.waiting += one.waiting;
         all.running += one.running;

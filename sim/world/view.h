@@ -11,7 +11,16 @@
 
 /* --- LLM serving --- */
 
-enum request_state { REQUEST_WAITING, REQUEST_PREFILLING, REQUEST_DECODING, REQUEST_FINISHED, REQUEST_REJECTED };
+enum request_state {
+    REQUEST_WAITING,
+    REQUEST_PREFILLING,
+    REQUEST_DECODING,
+    REQUEST_PAUSED, /* has KV blocks but gets no tokens until it is resumed */
+    REQUEST_AWAY,   /* its KV is elsewhere: on the host, or where its prompt was processed */
+    REQUEST_MOVING, /* its KV is on its way here; it decodes once it is there */
+    REQUEST_FINISHED,
+    REQUEST_REJECTED
+};
 
 struct request_view {
     int64_t id;
@@ -20,6 +29,7 @@ struct request_view {
     int32_t prefilled_tokens; /* of these, processed so far */
     int32_t preemptions;
     enum request_state state;
+    int64_t admission; /* number of its latest admission at its replica, from 1 on */
     const struct request_view *next; /* behind it in its queue (waiting, prefilling) or batch (decoding); or NULL */
     const struct request_view *prev;
 };
@@ -36,7 +46,23 @@ struct replica_view {
     const struct request_view *prefilling, *last_prefilling; /* prompts processed in part, oldest first */
     const struct request_view *oldest_decoding, *youngest_decoding; /* in the order in which they joined */
     int64_t decode_step;            /* decode iterations so far */
+    int64_t n_paused, n_away, n_moving;
+    const struct request_view *paused;  /* in the order in which they were paused */
+    const struct request_view *away;    /* in the order in which they left or came; preempted ones stand at the head */
+    int64_t stages, n_in_flight;    /* pipeline stages; sequences in batches under way, which nothing above counts */
 };
+
+/* Sequences that run, in whatever state: those that have or await KV blocks. */
+static inline int64_t replica_view_running(const struct replica_view *view)
+{
+    return view->n_prefilling + view->n_decoding + view->n_paused + view->n_moving + view->n_in_flight;
+}
+
+/* Whether the KV of a request that is away is at the replica that processed its prompt; otherwise it is on the host. */
+bool replica_view_is_remote(const struct replica_view *view, const struct request_view *request);
+
+/* Tokens that a request has processed, the newest included: what its next decode iteration reads. 0 while it waits. */
+int64_t replica_view_context_tokens(const struct replica_view *view, const struct request_view *request);
 
 static inline int64_t blocks_for_tokens(const struct replica_view *view, int64_t tokens)
 {

@@ -38,21 +38,22 @@ static void block_growth_is_closed_form(void)
         int64_t block_tokens = 1 + (int64_t)rng_below(&rng, 20), step = (int64_t)rng_below(&rng, 1000);
         int64_t contexts[MAX_SEQUENCES], growth[HORIZON], keep = (int64_t)rng_below(&rng, 4);
         int n = 1 + (int)rng_below(&rng, MAX_SEQUENCES);
-        struct kvcache kv;
-        MUST(kvcache_init(&kv, block_tokens, 1 + (int64_t)rng_below(&rng, 100)) == 0);
-        for (int k = 0; k < n; k++) kvcache_join(&kv, step, contexts[k] = 2 + (int64_t)rng_below(&rng, 60));
-        int64_t expected = walk(contexts, n, block_tokens, kv.free_blocks, keep, growth);
-        int64_t found = kvcache_steps_until_short(&kv, step, keep);
+        int64_t free_blocks = 1 + (int64_t)rng_below(&rng, 100);
+        struct kv_growth kv;
+        MUST(kv_growth_init(&kv, block_tokens) == 0);
+        for (int k = 0; k < n; k++) kv_growth_join(&kv, step, contexts[k] = 2 + (int64_t)rng_below(&rng, 60));
+        int64_t expected = walk(contexts, n, block_tokens, free_blocks, keep, growth);
+        int64_t found = kv_growth_steps_until_short(&kv, step, free_blocks - keep);
         CHECK_EQ_INT(found > HORIZON ? INT64_MAX : found, expected);
         int64_t sum = 0, from = (int64_t)rng_below(&rng, 50);
         for (int64_t i = 0; i < 100; i++) {
-            CHECK_EQ_INT(kvcache_growth_over(&kv, step + from, i), sum);
+            CHECK_EQ_INT(kv_growth_over(&kv, step + from, i), sum);
             sum += growth[from + i];
         }
-        for (int k = 0; k < n; k++) kvcache_leave(&kv, step + 77, contexts[k] + 77);
+        for (int k = 0; k < n; k++) kv_growth_leave(&kv, step + 77, contexts[k] + 77);
         for (int64_t i = 0; i < block_tokens; i++) CHECK_EQ_INT(kv.phases[i], 0);
-        CHECK_EQ_INT(kvcache_steps_until_short(&kv, step, keep), INT64_MAX);
-        kvcache_fini(&kv);
+        CHECK_EQ_INT(kv_growth_steps_until_short(&kv, step, free_blocks - keep), INT64_MAX);
+        kv_growth_fini(&kv);
     }
 }
 
