@@ -7,6 +7,8 @@ TRACE_FORMAT(trace_burstgpt)
 TRACE_FORMAT(trace_mooncake)
 TRACE_FORMAT(trace_lengths)
 TRACE_FORMAT(trace_csv)
+TRACE_FORMAT(trace_vllm_log)
+TRACE_FORMAT(trace_request_log)
 TRACE_FORMAT(trace_generate)
 
 /* jobs */

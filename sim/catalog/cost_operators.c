@@ -2,15 +2,30 @@
 
 #include "sim/catalog/cost_kind.h"
 
+#include <math.h>
 #include <string.h>
 
 struct operators_params {
     const char *calibration, *kernels, *engine;
     int64_t expert_parallel;
     bool sequence_parallel, cuda_graphs;
+    struct engine_overhead overhead; /* NAN: the engine's own */
 };
 
 #define PARAM(member) .offset = offsetof(struct operators_params, member)
+
+#define OVERHEAD(key, member, help_)                                                                                   \
+    {                                                                                                                  \
+        .name = key, .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_TIME,                              \
+        .offset = offsetof(struct engine_overhead, member), .min = 0.0, .max = 3600.0, .help = help_                   \
+    }
+
+static const struct config_field overhead_fields[] = {
+    OVERHEAD("iteration", iteration_s, "of every iteration"),
+    OVERHEAD("sequence", sequence_s, "of each sequence in it"),
+    OVERHEAD("prompt", prompt_s, "of each prompt, or part of one, on top of that"),
+    {0},
+};
 
 static const char by_itself[] = "auto";
 
@@ -27,6 +42,8 @@ static const struct config_field fields[] = {
      .help = "whether norms and residuals are split by tokens, instead of repeated on every GPU"},
     {.name = "cuda_graphs", .kind = CONFIG_BOOL, PARAM(cuda_graphs), .value = "true",
      .help = "whether an engine that captures CUDA graphs replays them, instead of launching kernels one by one"},
+    {.name = "overhead", .kind = CONFIG_SECTION, PARAM(overhead), .fields = overhead_fields,
+     .help = "host time in place of the engine's own, as 'orrery trace replay --refit overhead' finds it"},
     {0},
 };
 
@@ -85,6 +102,15 @@ static int find_calibration(const struct operators_params *params, const struct 
     return 0;
 }
 
+/* The host time that the scenario states. Returns whether it states all of it. */
+static bool set_overhead(const struct engine_overhead *overhead, struct engine_params *engine)
+{
+    if (!isnan(overhead->iteration_s)) engine->iteration_s = overhead->iteration_s;
+    if (!isnan(overhead->sequence_s)) engine->sequence_s = overhead->sequence_s;
+    if (!isnan(overhead->prompt_s)) engine->prompt_s = overhead->prompt_s;
+    return !isnan(overhead->iteration_s) && !isnan(overhead->sequence_s) && !isnan(overhead->prompt_s);
+}
+
 static int build(const void *given, const struct cost_request *request, struct iteration_model *model)
 {
     const struct operators_params *params = given;
@@ -102,6 +128,7 @@ static int build(const void *given, const struct cost_request *request, struct i
     code = engine_preset_caveat(&cost->engine, request->gpu->name, request->tensor_parallel, request->arena,
                                 &model->caveat);
     if (code != 0) return code;
+    if (set_overhead(&params->overhead, &parts.engine)) model->caveat = NULL;
     if (!params->cuda_graphs) parts.engine.graph_tokens = 0;
     operators_init(&cost->operators, &parts);
     model->model = &cost->operators;

@@ -7,6 +7,7 @@
 #include "sim/cli/named_files.h"
 #include "sim/cli/outputs.h"
 #include "sim/cli/trace_cache.h"
+#include "sim/cli/trace_replay.h"
 #include "sim/cli/trace_report.h"
 #include "sim/core/number.h"
 #include "traces/check.h"
@@ -20,8 +21,12 @@
 struct trace_options {
     struct option_texts settings, caches;
     const char *format, *seed, *output, *to;
+    const char *scenario, *service, *train;
+    int refit;
     bool json;
 };
+
+static const char *const refits[] = {"nothing", "overhead", NULL};
 
 #define AT(name) offsetof(struct trace_options, name)
 static const struct option trace_options[] = {
@@ -31,9 +36,15 @@ static const struct option trace_options[] = {
     {NULL, "seed", 0, OPTION_TEXT, AT(seed), "N", NULL, "seed of generators and random transforms; 1 by default"},
     {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "FILE", NULL, "the new trace; gzip when it ends in .gz"},
     {NULL, "to", 't', OPTION_TEXT, AT(to), "FORMAT", NULL, "its format: csv, azure-llm, mooncake; csv-jobs, philly"},
-    {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "stat: print one JSON object"},
+    {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "stat, replay: print one JSON object"},
     {NULL, "prefix-cache", 0, OPTION_TEXTS, AT(caches), "POLICY=N,...", NULL,
      "stat: hits of a cache of N prompt blocks with this eviction policy"},
+    {"How a log is replayed", "scenario", 0, OPTION_TEXT, AT(scenario), "SCENARIO", NULL,
+     "through which deployment; --set lays values over it, -o keeps the run"},
+    {NULL, "service", 0, OPTION_TEXT, AT(service), "NAME", NULL, "which of its services, when there are several"},
+    {NULL, "refit", 0, OPTION_CHOICE, AT(refit), "overhead", refits,
+     "find the engine's host time on one part of the log, test it on the other"},
+    {NULL, "train", 0, OPTION_TEXT, AT(train), "SHARE", NULL, "the first part that is fitted on; 0.5 by default"},
     {0}};
 #undef AT
 
@@ -214,17 +225,43 @@ static int convert(struct cli *cli, const struct trace_options *options, const c
 
 /* --- The verb --- */
 
-enum { CHECK, STAT, CONVERT, GENERATE };
-static const char *const topics[] = {"check", "stat", "convert", "generate", NULL};
+enum { CHECK, STAT, CONVERT, GENERATE, REPLAY };
+static const char *const topics[] = {"check", "stat", "convert", "generate", "replay", NULL};
 
 static int fail_usage(struct cli *cli, const char *hint, const char *text)
 {
     return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "%s", text);
 }
 
+static int check_replay(struct cli *cli, const struct trace_options *options, int n_arguments)
+{
+    if (n_arguments < 2) return fail_usage(cli, "name its file", "there is no log to replay");
+    if (options->scenario == NULL)
+        return fail_usage(cli, "name the deployment with --scenario", "a log is replayed through a scenario");
+    if (options->to != NULL) return fail_usage(cli, "'orrery trace convert' does", "this writes no trace");
+    if (options->caches.n > 0) return fail_usage(cli, "'orrery trace stat' does", "this tries no prefix caches");
+    if (options->train != NULL && options->refit == 0) return fail_usage(cli, NULL, "--train goes with --refit");
+    return 0;
+}
+
+static int replay(struct cli *cli, const struct trace_options *options, const char *path)
+{
+    const struct trace_replay_options replay = {
+        .request = {.log = path, .format = options->format, .scenario = options->scenario,
+                    .service = options->service, .seed = options->seed, .settings = &options->settings},
+        .output = options->output,
+        .train = options->train,
+        .refit = options->refit != 0,
+        .json = options->json};
+    return trace_replay(cli, &replay);
+}
+
 static int check_usage(struct cli *cli, int topic, const struct trace_options *options, int n_arguments)
 {
     bool writes = topic == CONVERT || topic == GENERATE;
+    if (topic == REPLAY) return check_replay(cli, options, n_arguments);
+    if (options->scenario != NULL || options->service != NULL || options->refit != 0 || options->train != NULL)
+        return fail_usage(cli, "'orrery trace replay' does", "this replays nothing");
     if (topic != GENERATE && n_arguments < 2) return fail_usage(cli, "name its file", "there is no trace to read");
     if (topic == GENERATE && n_arguments > 1)
         return fail_usage(cli, "name the new file with -o", "a generator reads no file");
@@ -246,6 +283,7 @@ static int trace(struct cli *cli, const struct cli_call *call)
     int topic = cli_pick(cli, "topic", call->arguments[0], topics);
     int code = topic >= 0 ? check_usage(cli, topic, options, call->n_arguments) : SIM_E_USAGE;
     if (code != 0) return code;
+    if (topic == REPLAY) return replay(cli, options, call->arguments[1]);
 
     const char *path = topic != GENERATE ? call->arguments[1] : NULL;
     struct opened trace;
@@ -262,17 +300,19 @@ const struct verb verb_trace = {
     .name = "trace",
     .summary = "check, describe, convert and make up traces",
     .usage = "check FILE -f FORMAT [--set KEY=VALUE]...\nstat FILE -f FORMAT [--prefix-cache POLICY=BLOCKS,...]... [--json]\n"
-             "convert FILE -f FORMAT -o FILE [-t FORMAT]\ngenerate -o FILE [-t FORMAT] [--set KEY=VALUE]... [--seed N]",
+             "convert FILE -f FORMAT -o FILE [-t FORMAT]\ngenerate -o FILE [-t FORMAT] [--set KEY=VALUE]... [--seed N]\n"
+             "replay LOG --scenario SCENARIO [--set KEY=VALUE]... [--refit overhead]",
     .notes = "check:    report every wrong row with its place\n"
              "stat:     rate, burstiness, lengths: what a generator has to match. --prefix-cache adds what a cache of\n"
              "          prompt blocks would have found, for any eviction policy: lru=1000,3000,inf; parameters of the\n"
              "          policy go between colons: discard-bit:error=0.1=1000\n"
              "convert:  write it in another format, transforms applied\n"
-             "generate: write what a generator makes up\n",
+             "generate: write what a generator makes up\n"
+             "replay:   a real engine's log through a scenario: how far simulated times are from measured ones\n",
     .options = trace_options,
     .options_bytes = sizeof(struct trace_options),
-    .takes_plugins = true,
     .min_arguments = 1,
     .max_arguments = 2,
+    .takes_plugins = true,
     .run = trace,
 };

@@ -4,6 +4,8 @@
 #include "sim/core/err.h"
 #include "sim/world/metric.h"
 
+#include <float.h>
+
 #define FIELD(name) offsetof(struct cluster_config, name)
 const struct config_field cluster_config_fields[] = {
     {.name = "nodes", .kind = CONFIG_INT, .offset = FIELD(nodes), .value = "1", .min = 1, .max = 1e7,
@@ -14,6 +16,18 @@ const struct config_field cluster_config_fields[] = {
      .help = "type of the GPUs: a name of the hardware catalog, or path of such a file; services need it"},
     {.name = "unlimited", .kind = CONFIG_BOOL, .offset = FIELD(unlimited), .value = "false",
      .help = "as many GPUs as the jobs ask for: no nodes, nothing waits"},
+    {.name = "pcie", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_BYTES_PER_S,
+     .offset = FIELD(topology.pcie_bytes_per_s), .min = DBL_MIN, .max = 0,
+     .help = "PCIe link of each GPU, per direction; else what the host's device sustains, else the GPU's data sheet"},
+    {.name = "pcie_switch", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(topology.pcie_switch),
+     .fields = pcie_switch_config_fields, .help = "switches between GPUs and host; else each GPU has its own way"},
+    {.name = "host", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(topology.host),
+     .fields = host_config_fields, .help = "memory of each node's host; else endless, and as fast as PCIe"},
+    {.name = "network", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(topology.network),
+     .fields = network_config_fields, .help = "between nodes; else they do not reach each other"},
+    {.name = "storage", .kind = CONFIG_MAP, .flags = CONFIG_OPTIONAL, .offset = FIELD(topology.storage),
+     .fields = storage_config_fields, .elem_bytes = sizeof(struct storage_config),
+     .help = "drives of each node, and memory behind the network, by name"},
     {0}};
 #undef FIELD
 

@@ -14,6 +14,7 @@
 #include "sim/world/nodeset.h"
 #include "sim/world/plan.h"
 #include "sim/world/sink.h"
+#include "sim/world/topology_config.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,6 +23,7 @@ struct cluster_config {
     int64_t nodes, gpus_per_node;
     const char *gpu; /* name in the hardware catalog; NULL when the scenario does not say */
     bool unlimited;
+    struct topology_config topology; /* links and memory beyond the GPUs' own */
 };
 
 extern const struct config_field cluster_config_fields[];

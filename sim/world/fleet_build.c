@@ -77,24 +77,30 @@ static int build_pool(const struct fleet *fleet, struct fleet_pool *pool, const 
 }
 
 /* The GPUs of one replica, all on one node. An unlimited cluster has no nodes and always has room. */
-static bool take_gpus(const struct fleet *fleet, const struct fleet_pool *pool)
+static bool take_gpus(const struct fleet *fleet, const struct fleet_pool *pool, int32_t *node)
 {
     struct cluster *cluster = fleet->env->cluster;
-    return cluster->total_gpus == INT64_MAX ||
-           cluster_take_group(cluster, 0, (int32_t)pool->config.tensor_parallel) >= 0;
+    *node = -1;
+    if (cluster->total_gpus == INT64_MAX) return true;
+    *node = cluster_take_group(cluster, 0, (int32_t)pool->config.tensor_parallel);
+    return *node >= 0;
 }
 
 static int build_replica(struct fleet *fleet, const struct fleet_pool *pool, int32_t index)
 {
     const struct pool_config *config = &pool->config;
-    if (!take_gpus(fleet, pool))
+    struct replica *replica = &fleet->replicas[index];
+    int32_t node;
+    if (!take_gpus(fleet, pool, &node))
         return diag_error(fleet->env->diag, SIM_E_CONFIG,
                           place_of(fleet, pool, index == pool->first ? "tensor_parallel" : "replicas"),
                           "raise cluster.nodes, or lower replicas or tensor_parallel",
                           "the cluster has no %lld free GPUs on one node for replica %d of service '%s'",
                           (long long)config->tensor_parallel, index, fleet->config->name);
-    return replica_init(&fleet->replicas[index], &pool->env, index, (*fleet->env->next_owner_id)++,
-                        config->kv.block_tokens, pool->kv_blocks, config->batching.params, &fleet->loads[index]);
+    int code = replica_init(replica, &pool->env, index, (*fleet->env->next_owner_id)++, config->kv.block_tokens,
+                            pool->kv_blocks, config->batching.params, &fleet->loads[index]);
+    if (code != 0) return code;
+    return topology_sit(fleet->env->topology, &replica->seat, node, (int32_t)config->tensor_parallel, &pool->gpu);
 }
 
 static int build_pools(struct fleet *fleet, const struct replica_env *common)

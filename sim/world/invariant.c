@@ -134,3 +134,15 @@ void invariant_check_little(const struct level *in_system, tally_int128 stay_ns,
         SIM_BUG("INV-7 (Little's law) is violated: %.17g != %.17g request-seconds", (double)integral / 1e9,
                 (double)stay_ns / 1e9);
 }
+
+void invariant_check_links(int64_t carried_bytes, int64_t moved_bytes)
+{
+    check_equal("INV-8 (links carry what transfers move)", carried_bytes, moved_bytes);
+}
+
+void invariant_check_tier(const struct tier *tier)
+{
+    if (tier->used.value < 0 || tier->used.value > tier->capacity_bytes)
+        SIM_BUG("INV-9 (tiers hold what they can) is violated: '%s' holds %lld of %lld bytes", tier->name,
+                (long long)tier->used.value, (long long)tier->capacity_bytes);
+}

@@ -8,16 +8,21 @@
  *     INV-4  processed tokens of the decoding sequences add up to the aggregate that costs are computed from
  *     INV-5  sequences by phase of block growth add up to the decoding sequences that grow
  *     INV-6  GPUs are conserved: total = free + in use, and no node has more free than it has
- *     INV-7  Little's law, exactly: integral over time of the requests in the system = sum of their stays so far */
+ *     INV-7  Little's law, exactly: integral over time of the requests in the system = sum of their stays so far
+ *     INV-8  what links carried is what transfers moved, to the byte: by kind of link, over each link of their ways
+ *     INV-9  a tier holds no less than nothing and no more than it can */
 #ifndef ORRERY_WORLD_INVARIANT_H
 #define ORRERY_WORLD_INVARIANT_H
 
 #include "sim/world/cluster.h"
 #include "sim/world/replica.h"
+#include "sim/world/tier.h"
 
 void invariant_check_requests(int64_t in_pool, int64_t in_replicas); /* INV-1 */
 void invariant_check_replica(const struct replica *replica);         /* INV-1 to INV-5 */
 void invariant_check_cluster(const struct cluster *cluster);         /* INV-6 */
 void invariant_check_little(const struct level *in_system, tally_int128 stay_ns, sim_ns now); /* INV-7 */
+void invariant_check_links(int64_t carried_bytes, int64_t moved_bytes); /* INV-8 */
+void invariant_check_tier(const struct tier *tier);                      /* INV-9 */
 
 #endif

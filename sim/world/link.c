@@ -264,7 +264,7 @@ int link_flow_start(struct link_net *net, struct link_flow *flow, const struct l
     SIM_REQUIRE(bytes >= 0 && cap_bytes_per_s > 0);
     int code = can_start(net, flow, path);
     if (code != 0) return code;
-    sim_ns now = engine_now(net->engine), begin_ns = now;
+    sim_ns now = engine_now(net->engine), begin_ns = sim_ns_add(now, path->latency_ns);
     prepare(net, flow, path, cap_bytes_per_s);
     for (int32_t k = 0; k < path->n; k++) begin_ns = sim_ns_add(begin_ns, path->links[k]->latency_ns);
     flow->bytes = bytes;

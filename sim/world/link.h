@@ -7,7 +7,7 @@
  * demand are never passed (Bertsekas and Gallager, Data Networks, 1992, section 6.5.2; found by progressive filling). So
  * a PCIe switch, the ceiling of a file system and two GPUs on one bus need no rules of their own: they are links.
  *
- * A flow begins to move after the latencies of its path, added up, and then fluidly at its rate. Rates change only when a
+ * A flow begins to move after the latencies of its path and its links, added up, and then fluidly at its rate. Rates change only when a
  * flow begins or ends or a claim changes. In between, bytes moved are linear in time, in integers of 2^-46 bytes per
  * nanosecond, so that no number of looks adds an error: a look settles nothing. The end is rounded once, to the nearest
  * nanosecond, half to even. Whatever happens at one moment is seen together: rates are worked out when someone asks for
@@ -31,12 +31,13 @@ struct link;
 struct link_flow;
 struct link_net;
 
-enum { LINK_PATH_MAX = 8, LINK_NET_OWNERS = 2 };
+enum { LINK_PATH_MAX = 10, LINK_NET_OWNERS = 2 };
 
 /* A link may stand in a path twice, and then carries everything twice. */
 struct link_path {
     int32_t n;
     struct link *links[LINK_PATH_MAX];
+    sim_ns latency_ns; /* besides those of the links */
 };
 
 /* May begin, end and change flows and claims, this one too. */
@@ -114,7 +115,8 @@ int64_t link_flow_moved_bytes(const struct link_flow *flow, sim_ns at);
 /* The rate from now on; 0 before the path's latency has passed, and when idle. */
 double link_flow_bytes_per_s(struct link_flow *flow);
 
-/* When the flow will have ended if nothing changes; SIM_NS_MAX for a claim. Not for idle ones. */
+/* When the flow will have ended if nothing changes; before its latency has passed, as if nobody shared its links; SIM_NS_MAX
+ * for a claim. Not for idle ones. */
 sim_ns link_flow_end_ns(struct link_flow *flow);
 
 /* Starts an idle flow as a claim to so many bytes per second (more than 0), at once: the path's latency is its holder's to
@@ -127,8 +129,10 @@ int link_claim_start(struct link_net *net, struct link_flow *claim, const struct
 double link_claim_demand(struct link_flow *claim, double demand_bytes_per_s);
 
 const char *link_name(const struct link *link);
+int32_t link_index(const struct link *link); /* in its network */
 double link_bytes_per_s(const struct link *link);
 sim_ns link_latency_ns(const struct link *link);
+double link_used_bytes_per_s(const struct link *link); /* what moves over it, when no event of the moment is pending */
 int64_t link_bytes(const struct link *link, sim_ns at);
 struct link_stats link_stats(const struct link *link, sim_ns at);
 

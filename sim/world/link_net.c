@@ -95,6 +95,11 @@ const char *link_name(const struct link *link)
     return link->name;
 }
 
+int32_t link_index(const struct link *link)
+{
+    return link->index;
+}
+
 double link_bytes_per_s(const struct link *link)
 {
     return link->bytes_per_s;
@@ -103,6 +108,13 @@ double link_bytes_per_s(const struct link *link)
 sim_ns link_latency_ns(const struct link *link)
 {
     return link->latency_ns;
+}
+
+double link_used_bytes_per_s(const struct link *link)
+{
+    tally_int128 rate = 0;
+    for (const struct link_hop *hop = link->first; hop != NULL; hop = hop->after) rate += hop->flow->rate;
+    return (double)rate / LINK_RATE_OF_1_PER_S;
 }
 
 int64_t link_bytes(const struct link *link, sim_ns at)

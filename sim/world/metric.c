@@ -17,6 +17,7 @@
 const struct metric_def metric_dictionary[] = {
 #include "sim/world/metrics_requests.inc"
 #include "sim/world/metrics_jobs.inc"
+#include "sim/world/metrics_links.inc"
     {0}};
 
 const struct metric_def *metric_find(const char *name)

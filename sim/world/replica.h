@@ -23,6 +23,7 @@
 #include "sim/world/policy.h"
 #include "sim/world/request.h"
 #include "sim/world/run_clock.h"
+#include "sim/world/topology.h"
 
 #include <stdbool.h>
 
@@ -105,6 +106,7 @@ struct replica {
     const struct replica_env *env;
     int32_t index;
     struct replica_load *load; /* what routers see */
+    struct topology_seat seat; /* its GPUs, for what moves over links */
 
     struct request_list waiting, prefilling; /* prefilling: in no batch that is in flight */
     struct request_list paused, away;

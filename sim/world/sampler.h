@@ -9,6 +9,7 @@
  *     service.kv_used_frac, replica.kv_used_frac  share of the KV blocks in use
  *     cluster.gpus_in_use                         GPUs that services and jobs hold
  *     job.pending, job.running                    jobs that wait for GPUs; that have them
+ *     link.bytes_per_s                            what moves over links of a kind ("pcie"), or over one ("node0/gpu1/pcie-in")
  *
  * By default the grid adapts: it begins with 512 points a second, and whenever SAMPLER_POINTS are full, every other one is
  * dropped and the step doubled. So every series ends with at most SAMPLER_POINTS, and with more than half as many unless the

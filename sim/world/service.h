@@ -13,6 +13,7 @@
 #include "sim/world/sampler.h"
 #include "sim/world/sink.h"
 #include "sim/world/source.h"
+#include "sim/world/topology.h"
 
 struct kv_config {
     int64_t block_tokens;
@@ -64,6 +65,7 @@ struct service_env {
     struct engine *engine;
     struct diag *diag;
     struct cluster *cluster;
+    struct topology *topology;
     const struct catalog *catalog;
     const struct gpu_spec *gpu;
     const struct config *config;  /* for the places of findings */

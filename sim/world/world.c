@@ -13,6 +13,7 @@ struct world {
     struct engine *engine;
     struct gpu_spec gpu;
     struct cluster *cluster;
+    struct topology *topology;
     struct service **services;
     size_t n_services; /* created */
     struct jobs *jobs;
@@ -40,6 +41,7 @@ static void world_check(const struct world *world)
 {
     for (size_t i = 0; i < world->n_services; i++) service_check(world->services[i], engine_now(world->engine));
     invariant_check_cluster(world->cluster);
+    topology_check(world->topology, engine_now(world->engine));
 }
 
 static void world_look(void *context, sim_ns now, uint64_t events)
@@ -52,6 +54,20 @@ static void world_look(void *context, sim_ns now, uint64_t events)
 }
 
 /* --- Building --- */
+
+static int create_topology(struct world *world)
+{
+    struct topology_env env = {
+        .engine = world->engine,
+        .cluster = &world->scenario->cluster,
+        .catalog = world->options.catalog,
+        .config = world->options.config,
+        .next_owner_id = &world->next_owner_id,
+        .arena = &world->arena,
+        .diag = world->diag,
+    };
+    return topology_create(&env, &world->topology);
+}
 
 static int create_services(struct world *world)
 {
@@ -70,6 +86,7 @@ static int create_services(struct world *world)
         .engine = world->engine,
         .diag = world->diag,
         .cluster = world->cluster,
+        .topology = world->topology,
         .catalog = options->catalog,
         .gpu = &world->gpu,
         .config = options->config,
@@ -122,6 +139,7 @@ int world_create(const struct scenario *scenario, const struct world_options *op
                                             .look_every = options->check ? 1 : 0};
     world->engine = engine_create(&engine_options);
     int code = world->engine != NULL ? cluster_create(&scenario->cluster, &world->cluster) : SIM_E_NOMEM;
+    if (code == 0) code = create_topology(world);
     if (code == 0) code = create_services(world);
     if (code == 0) code = create_jobs(world);
     if (code == 0) {
@@ -139,6 +157,7 @@ void world_destroy(struct world *world)
     engine_destroy(world->engine);
     for (size_t i = 0; i < world->n_services; i++) service_destroy(world->services[i]);
     mem_free(world->services);
+    topology_destroy(world->topology);
     sampler_fini(&world->sampler);
     jobs_destroy(world->jobs);
     cluster_destroy(world->cluster);
@@ -155,6 +174,8 @@ static void read_samples(void *context, sim_ns at, double *values)
         service_sample(world->services[i], at, values);
         values += service_series(world->services[i], NULL);
     }
+    topology_sample(world->topology, values);
+    values += topology_n_series(world->topology);
     *values++ = (double)world->cluster->gpus_in_use.value;
     if (world->jobs == NULL) return;
     *values++ = (double)jobs_waiting(world->jobs);
@@ -177,6 +198,9 @@ static int start_sampling(struct world *world)
     size_t n_of_site = world->jobs != NULL ? 3 : 1, n = n_of_site;
     if (world->sink.sample == NULL) return 0;
     for (size_t i = 0; i < world->n_services; i++) n += (size_t)service_series(world->services[i], NULL);
+    int code = topology_prepare_series(world->topology);
+    if (code != 0) return code;
+    n += (size_t)topology_n_series(world->topology);
     struct sampler *sampler = &world->sampler;
     if (sampler_init(sampler, &world->scenario->sample, n) != 0) return SIM_E_NOMEM;
     sampler->sink = &world->sink;
@@ -188,6 +212,8 @@ static int start_sampling(struct world *world)
         if (got < 0) return got;
         series += got;
     }
+    topology_series(world->topology, series);
+    series += topology_n_series(world->topology);
     for (size_t i = 0; i < n_of_site; i++) *series++ = of_site[i];
     engine_watch(world->engine, 0, take_samples);
     return 0;
@@ -235,6 +261,7 @@ static int finish_all(struct world *world, sim_ns now)
     if (code == 0) code = services_emit_metrics(world->services, world->n_services, &world->sink, now);
     if (code == 0 && world->jobs != NULL) code = jobs_finish(world->jobs);
     if (code == 0) code = cluster_emit(world->cluster, now, &world->sink);
+    if (code == 0) code = topology_emit(world->topology, now, &world->sink);
     return code != 0 ? code : metric_emit(&world->sink, "sim.end_s", sim_s_from_ns(now));
 }
 

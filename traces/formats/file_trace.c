@@ -5,6 +5,9 @@
 const struct config_field file_trace_request_params[] = {
     TRACE_TIME_PARAMS, TRACE_LENGTH_PARAMS, TRACE_FILE_PARAMS("false"), {0}};
 
+const struct config_field file_trace_unsorted_request_params[] = {
+    TRACE_TIME_PARAMS, TRACE_LENGTH_PARAMS, TRACE_FILE_PARAMS("true"), {0}};
+
 const struct config_field file_trace_job_params[] = {
     TRACE_TIME_PARAMS, TRACE_FILE_PARAMS("false"), TRACE_JOB_PARAMS, {0}};
 

@@ -11,8 +11,8 @@ int file_trace_requests(const struct row_format *format, const struct trace_file
 int file_trace_jobs(const struct row_format *format, const struct trace_file *file,
                     const struct source_options *options, struct job_source **source, struct diag *diag);
 
-/* Parameters of formats that have none of their own. */
-extern const struct config_field file_trace_request_params[];
+/* Parameters of formats that have none of their own, in the order of the file or sorted by default. */
+extern const struct config_field file_trace_request_params[], file_trace_unsorted_request_params[];
 
 /* The same of jobs, in the order of the file or sorted by default. */
 struct job_file {

@@ -69,6 +69,25 @@ bool json_line_number(struct json_line *line, const char **chars, size_t *n_char
     return true;
 }
 
+bool json_line_is_string(struct json_line *line)
+{
+    skip_blanks(line);
+    return line->at < line->end && *line->at == '"';
+}
+
+bool json_line_string(struct json_line *line, const char **chars, size_t *n_chars)
+{
+    return read_string(line, chars, n_chars);
+}
+
+bool json_line_null(struct json_line *line)
+{
+    skip_blanks(line);
+    if (line->end - line->at < 4 || memcmp(line->at, "null", 4) != 0) return false;
+    line->at += 4;
+    return true;
+}
+
 bool json_line_element(struct json_line *line, bool *first)
 {
     if (line->error != NULL) return false;

@@ -21,6 +21,15 @@ bool json_line_member(struct json_line *line, const char **key, size_t *n_chars)
 /* The text of a number, or false with an error. */
 bool json_line_number(struct json_line *line, const char **chars, size_t *n_chars);
 
+/* Whether a string comes next. */
+bool json_line_is_string(struct json_line *line);
+
+/* The text of a string, as written between the quotes, or false with an error. */
+bool json_line_string(struct json_line *line, const char **chars, size_t *n_chars);
+
+/* Steps over `null`, if that comes next. */
+bool json_line_null(struct json_line *line);
+
 /* Steps into an array and over its elements: `first` is set before the first call. True before each element, false past
  * the last one and on an error. */
 bool json_line_element(struct json_line *line, bool *first);

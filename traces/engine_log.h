@@ -1,0 +1,47 @@
+/* What a real engine logged of its requests: when they came, how long they were, and what they waited for and took.
+ *
+ * Two formats are logs (list.h): "vllm-log", JSON Lines with the times of vLLM's RequestStateStats, and "request-log", a
+ * table. As traces they give arrivals and lengths; here they give the measurements, too. */
+#ifndef ORRERY_TRACES_ENGINE_LOG_H
+#define ORRERY_TRACES_ENGINE_LOG_H
+
+#include "sim/core/err.h"
+#include "sim/core/mem.h"
+#include "sim/core/units.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One request. Times in seconds, by the definitions of struct request_row (sim/world/sink.h). */
+struct log_entry {
+    int64_t id;       /* 0-based row of the log: that of its request_record, too */
+    const char *name; /* its id in the log */
+    sim_ns arrival_ns; /* 0: the first arrival of the log */
+    int64_t prompt_tokens, output_tokens;
+    double queue_s; /* NAN: not logged */
+    double ttft_s, tpot_s, e2e_s; /* TPOT: NAN for one output token */
+};
+
+struct engine_log {
+    const char *format;        /* "vllm-log", "request-log" */
+    struct log_entry *entries; /* in the order of the rows, without those left out as a trace leaves them out */
+    size_t n;
+};
+
+/* The name of the format that a log is written in, by its first character: '{' begins JSON. Returns 0, SIM_E_IO,
+ * SIM_E_DATA (an empty file) or SIM_E_NOMEM. */
+int engine_log_guess(const char *path, const char **format, struct diag *diag);
+
+/* Whether a trace format is a log. */
+bool engine_log_is(const char *format);
+
+/* Reads a log into `arena`. `format` is one for which engine_log_is holds. Returns 0, SIM_E_IO, SIM_E_DATA with file:line of
+ * the first bad row, or SIM_E_NOMEM.
+ *
+ * vLLM stamps the arrival by the clock of the day and all that follows by a clock of its own. Where that is so, the two are
+ * set by the request that was queued soonest after its arrival, which is taken to have been queued at once. */
+int engine_log_read(const char *path, const char *format, struct arena *arena, struct engine_log *log,
+                    struct diag *diag);
+
+#endif
