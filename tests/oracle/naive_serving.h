@@ -33,7 +33,10 @@ struct naive_scenario {
     int max_tokens; /* of an iteration's prompts (vLLM v0), of an iteration (vLLM v1, Sarathi), of a sequence (others) */
     int64_t blocks, watermark_blocks;
     int64_t copy_block_ns; /* swap: between GPU and host */
-    struct naive_terms prefill, decode;
+    int prefill_replicas;  /* 0: prompts stay where they are processed; otherwise the first ones, the others decode */
+    double kv_block_ns;    /* to move a block from one to the other over a link that all share */
+    struct naive_terms prefill, decode, decode_large; /* the last from large_from sequences on; 0: never */
+    int large_from;
     int n;
     struct naive_request requests[NAIVE_REQUESTS]; /* by arrival */
 };

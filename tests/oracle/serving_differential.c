@@ -233,6 +233,23 @@ static void check_kind(enum naive_kind kind, int scenarios, struct totals *total
     }
 }
 
+/* Two prompts of 4 in blocks of 4, of which there are 3: the second has to go when the first needs its second block,
+ * and comes back with 5 tokens to process. Every iteration takes 1 ns. */
+static void a_preemption_by_hand(void)
+{
+    static struct naive_scenario s = {.replicas = 1, .stages = 1, .block_tokens = 4, .max_sequences = 8,
+                                      .max_tokens = 100, .max_context = 100, .blocks = 3, .prefill = {.fixed = 1},
+                                      .decode = {.fixed = 1},
+                                      .n = 2, .requests = {{.prompt = 4, .output = 4}, {.prompt = 4, .output = 4}}};
+    struct naive_outcome outcomes[2];
+    s.kind = NAIVE_VLLM_V1;
+    CHECK_EQ_INT(naive_serve(&s, outcomes), 7);
+    CHECK_EQ_INT(outcomes[0].end_ns, 4);
+    CHECK_EQ_INT(outcomes[1].first_ns, 1);
+    CHECK_EQ_INT(outcomes[1].preemptions, 1);
+    CHECK_EQ_INT(outcomes[1].end_ns, 7); /* 5 tokens again at 4..5, giving the second; then two more */
+}
+
 static void vllm_v0(void)
 {
     struct totals totals;
@@ -270,6 +287,7 @@ static void faster_transformer(void)
 
 TEST_SUITE(serving_differential)
 {
+    TEST(a_preemption_by_hand);
     TEST(vllm_v0);
     TEST(vllm_v1);
     TEST(sarathi);
