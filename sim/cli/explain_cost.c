@@ -8,7 +8,7 @@
 
 /* One service with all that a cost needs. */
 struct costed {
-    const struct service_config *service;
+    const char *name; /* of the service, and its pool if it has any: "chat", "chat/prompts" */
     struct pool_config pool;
     struct gpu_spec gpu;
     struct llm_spec llm;
@@ -16,28 +16,46 @@ struct costed {
     double gpus;
 };
 
-static int cost_service(struct cli *cli, const struct setup *setup, const struct service_config *service,
-                        struct arena *arena, struct costed *costed)
+/* The place of a pool's key, or of the service's where it has no pools. */
+static const char *place_of(const struct config *config, const struct service_config *service,
+                            const struct pool_config *pool, const char *key)
+{
+    char path[384];
+    if (pool->name != NULL)
+        snprintf(path, sizeof path, "services.%s.pools.%s.%s", service->name, pool->name, key);
+    else
+        snprintf(path, sizeof path, "services.%s.%s", service->name, key);
+    return config_where(config, path);
+}
+
+static int cost_pool(struct cli *cli, const struct setup *setup, const struct service_config *service, size_t index,
+                     struct arena *arena, struct costed *costed)
 {
     const struct config *config = setup->config;
-    char llm_path[256], cost_path[256];
+    const struct pool_config pool = service_pool(service, index);
+    char llm_path[256];
     snprintf(llm_path, sizeof llm_path, "services.%s.llm", service->name);
-    snprintf(cost_path, sizeof cost_path, "services.%s.cost", service->name);
-    *costed = (struct costed){.service = service, .pool = service_pool(service, 0)};
-    costed->gpus = (double)costed->pool.tensor_parallel;
-    if (setup->scenario.cluster.gpu == NULL)
+    *costed = (struct costed){.name = pool.name == NULL ? service->name
+                                                        : arena_printf(arena, "%s/%s", service->name, pool.name),
+                              .pool = pool,
+                              .gpus = (double)pool.tensor_parallel};
+    if (costed->name == NULL) return SIM_E_NOMEM;
+    const char *gpu = pool.gpu != NULL ? pool.gpu : setup->scenario.cluster.gpu;
+    if (gpu == NULL)
         return diag_error(&cli->diag, SIM_E_CONFIG, config_where(config, "cluster"),
                           "add \"gpu\": see 'orrery list gpus'", "services need to know the cluster's 'gpu'");
-    int code = catalog_gpu(&setup->catalog, setup->scenario.cluster.gpu, config_where(config, "cluster.gpu"), arena,
-                           &costed->gpu, &cli->diag);
+    const char *gpu_place = pool.gpu != NULL ? place_of(config, service, &pool, "gpu")
+                                             : config_where(config, "cluster.gpu");
+    int code = catalog_gpu(&setup->catalog, gpu, gpu_place, arena, &costed->gpu, &cli->diag);
     if (code == 0)
         code = catalog_llm(&setup->catalog, service->llm, config_where(config, llm_path), arena, &costed->llm,
                            &cli->diag);
     if (code != 0) return code;
     const struct cost_request request = {.catalog = &setup->catalog, .gpu = &costed->gpu, .llm = &costed->llm,
-                                         .tensor_parallel = costed->pool.tensor_parallel, .pipeline_parallel = 1,
-                                         .where = config_where(config, cost_path), .arena = arena, .diag = &cli->diag};
-    return cost_build(&costed->pool.cost, &request, &costed->model);
+                                         .tensor_parallel = pool.tensor_parallel, .pipeline_parallel = 1,
+                                         .where = place_of(config, service, &pool, "cost"), .arena = arena,
+                                         .diag = &cli->diag};
+    return cost_build(&pool.cost, &request, &costed->model);
 }
 
 /* A row of the table: `sequences` alike, each with `tokens` tokens in its prompt or context. */
@@ -103,7 +121,7 @@ static void add_row(struct table *table, const struct costed *costed, const stru
     double flop = sample_flop(&costed->llm, sample), bytes = sample_bytes(&costed->llm, sample);
     double peak_flop_per_s = costed->gpus * gpu_peak_flop_per_s(&costed->gpu, costed->llm.compute);
     double peak_bytes_per_s = costed->gpus * costed->gpu.memory_bytes_per_s;
-    table_text(table, costed->service->name);
+    table_text(table, costed->name);
     table_text(table, sample->phase);
     table_number(table, (double)sample->sequences);
     table_number(table, (double)sample->tokens);
@@ -139,24 +157,33 @@ struct account {
     struct iteration_work work; /* the iteration that is taken apart */
 };
 
-static int add_service(struct cli *cli, const struct setup *setup, const struct service_config *service,
-                       struct arena *arena, struct account *account)
+static int add_pool(struct cli *cli, const struct setup *setup, const struct service_config *service, size_t index,
+                    struct arena *arena, struct account *account)
 {
     struct costed costed;
-    const int code = cost_service(cli, setup, service, arena, &costed);
+    const int code = cost_pool(cli, setup, service, index, arena, &costed);
     if (code != 0) return code;
-    text_printf(&account->notes, "%s: %s on %g x %s, %s cost%s\n", service->name, costed.llm.name, costed.gpus,
+    text_printf(&account->notes, "%s: %s on %g x %s, %s cost%s\n", costed.name, costed.llm.name, costed.gpus,
                 costed.gpu.name, costed.model.kind, costed.model.calibrated ? "" : ", uncalibrated");
-    if (costed.model.caveat) text_printf(&account->notes, "%s: %s\n", service->name, costed.model.caveat);
+    if (costed.model.caveat) text_printf(&account->notes, "%s: %s\n", costed.name, costed.model.caveat);
     if (pool_kv_blocks(&costed.pool, &costed.gpu, &costed.llm) == 0)
-        text_printf(&account->notes, "%s: %s does not fit into this memory: no run will start\n", service->name,
+        text_printf(&account->notes, "%s: %s does not fit into this memory: no run will start\n", costed.name,
                     costed.llm.name);
     add_rows(&account->iterations, &costed);
     const struct cost_operators *cost = cost_operators_of(&costed.model);
     if (!cost) return 0;
-    explain_iteration(service->name, cost, &account->work, &account->operator_notes);
-    explain_add_operators(&account->operators, service->name, cost, &account->work);
+    explain_iteration(costed.name, cost, &account->work, &account->operator_notes);
+    explain_add_operators(&account->operators, costed.name, cost, &account->work);
     return 0;
+}
+
+static int add_service(struct cli *cli, const struct setup *setup, const struct service_config *service,
+                       struct arena *arena, struct account *account)
+{
+    int code = 0;
+    for (size_t i = 0; i < service_n_pools(service) && code == 0; i++)
+        code = add_pool(cli, setup, service, i, arena, account);
+    return code;
 }
 
 static int write_tables(const struct account *account, const struct explain_cost_options *options, FILE *out)

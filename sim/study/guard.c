@@ -196,6 +196,18 @@ static enum offload_tier guarded_evicted(void *state, const struct offload_view 
     return tier;
 }
 
+static int guarded_route_pair(void *state, const struct fleet_view *view, const struct request_view *request,
+                              struct route_pair *pair)
+{
+    struct guarded *guarded = state;
+    count_call(guarded->guard);
+    uint64_t before = fleet_print(view, request);
+    int code =
+        ((const struct router *)(const void *)guarded->guard->inner)->route_pair(guarded->inner, view, request, pair);
+    check_print(guarded->guard, before, fleet_print(view, request), view->now_ns);
+    return code;
+}
+
 static bool guarded_possible(void *state, const struct cluster_view *view, const struct job_view *job)
 {
     struct guarded *guarded = state;
@@ -271,12 +283,15 @@ static void watch_calls(struct guard *guard)
         guard->watched.scheduler.decide = guarded_decide;
         break;
     case POLICY_BATCHING: guard->watched.batcher.compose = guarded_compose; break;
-    case POLICY_ROUTING: guard->watched.router.route = guarded_route; break;
-    case POLICY_KV_OFFLOAD: /* what an offloader leaves out means something */
+    case POLICY_ROUTING: /* what a router, offloader or placer leaves out means something */
+        if (guard->watched.router.route != NULL) guard->watched.router.route = guarded_route;
+        if (guard->watched.router.route_pair != NULL) guard->watched.router.route_pair = guarded_route_pair;
+        break;
+    case POLICY_KV_OFFLOAD:
         if (guard->watched.offloader.place != NULL) guard->watched.offloader.place = guarded_offload_place;
         if (guard->watched.offloader.evicted != NULL) guard->watched.offloader.evicted = guarded_evicted;
         break;
-    case POLICY_PLACEMENT: /* what a placer leaves out means something */
+    case POLICY_PLACEMENT:
         if (guard->watched.placer.possible != NULL) guard->watched.placer.possible = guarded_possible;
         if (guard->watched.placer.place != NULL) guard->watched.placer.place = guarded_place;
         break;

@@ -5,6 +5,18 @@
 #include "sim/world/metric.h"
 
 #include <float.h>
+#include <string.h>
+
+#define FIELD(name) offsetof(struct node_type_config, name)
+static const struct config_field node_type_fields[] = {
+    {.name = "nodes", .kind = CONFIG_INT, .offset = FIELD(nodes), .value = "1", .min = 1, .max = 1e7,
+     .help = "number of nodes of this type"},
+    {.name = "gpus_per_node", .kind = CONFIG_INT, .offset = FIELD(gpus_per_node), .value = "8", .min = 1, .max = 1024,
+     .help = "GPUs of each node"},
+    {.name = "gpu", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED | CONFIG_NAME_OR_PATH, .offset = FIELD(gpu),
+     .help = "type of the GPUs: a name of the hardware catalog, or path of such a file"},
+    {0}};
+#undef FIELD
 
 #define FIELD(name) offsetof(struct cluster_config, name)
 const struct config_field cluster_config_fields[] = {
@@ -28,8 +40,27 @@ const struct config_field cluster_config_fields[] = {
     {.name = "storage", .kind = CONFIG_MAP, .flags = CONFIG_OPTIONAL, .offset = FIELD(topology.storage),
      .fields = storage_config_fields, .elem_bytes = sizeof(struct storage_config),
      .help = "drives of each node, and memory behind the network, by name"},
+    {.name = "node_types", .kind = CONFIG_MAP, .flags = CONFIG_OPTIONAL, .offset = FIELD(node_types),
+     .fields = node_type_fields, .elem_bytes = sizeof(struct node_type_config),
+     .help = "further nodes with other GPUs, by name, for pools of services that want them"},
     {0}};
 #undef FIELD
+
+int64_t cluster_config_nodes(const struct cluster_config *config)
+{
+    const struct node_type_config *types = config->node_types.items;
+    int64_t nodes = config->nodes;
+    for (size_t i = 0; i < config->node_types.n; i++) nodes += types[i].nodes;
+    return nodes;
+}
+
+int64_t cluster_config_node_gpus(const struct cluster_config *config, int64_t node)
+{
+    const struct node_type_config *type = config->node_types.items;
+    if (node < config->nodes) return config->gpus_per_node;
+    for (node -= config->nodes; node >= type->nodes; type++) node -= type->nodes;
+    return type->gpus_per_node;
+}
 
 static int make_nodes(struct cluster *cluster)
 {
@@ -46,21 +77,37 @@ static int make_nodes(struct cluster *cluster)
     return 0;
 }
 
-int cluster_create(const struct cluster_config *config, struct cluster **out)
+static struct cluster *create_part(int64_t nodes, int64_t gpus_per_node, const char *gpu, bool unlimited)
 {
     struct cluster *cluster = mem_zalloc(1, sizeof *cluster);
-    if (cluster == NULL) return SIM_E_NOMEM;
+    if (cluster == NULL) return NULL;
     level_init(&cluster->gpus_in_use, 0, 0);
     pool_init(&cluster->allocations, sizeof(struct allocation));
+    cluster->gpu = gpu;
     cluster->total_gpus = cluster->free_gpus = INT64_MAX;
-    if (!config->unlimited) {
-        cluster->n_nodes = (int32_t)config->nodes;
-        cluster->gpus_per_node = (int32_t)config->gpus_per_node;
-        cluster->total_gpus = cluster->free_gpus = config->nodes * config->gpus_per_node;
-        if (make_nodes(cluster) < 0) {
+    if (unlimited) return cluster;
+    cluster->n_nodes = (int32_t)nodes;
+    cluster->gpus_per_node = (int32_t)gpus_per_node;
+    cluster->total_gpus = cluster->free_gpus = nodes * gpus_per_node;
+    if (make_nodes(cluster) == 0) return cluster;
+    cluster_destroy(cluster);
+    return NULL;
+}
+
+int cluster_create(const struct cluster_config *config, struct cluster **out)
+{
+    struct cluster *cluster = create_part(config->nodes, config->gpus_per_node, config->gpu, config->unlimited);
+    if (cluster == NULL) return SIM_E_NOMEM;
+    struct cluster *last = cluster;
+    const struct node_type_config *type = config->node_types.items;
+    for (size_t i = 0; i < config->node_types.n; i++, type++) {
+        last->next = create_part(type->nodes, type->gpus_per_node, type->gpu, false);
+        if (last->next == NULL) {
             cluster_destroy(cluster);
             return SIM_E_NOMEM;
         }
+        last->next->first_node = last->first_node + last->n_nodes;
+        last = last->next;
     }
     *out = cluster;
     return 0;
@@ -69,6 +116,7 @@ int cluster_create(const struct cluster_config *config, struct cluster **out)
 void cluster_destroy(struct cluster *cluster)
 {
     if (cluster == NULL) return;
+    cluster_destroy(cluster->next);
     for (int32_t free = 0; cluster->nodes_by_free != NULL && free <= cluster->gpus_per_node; free++) {
         nodeset_fini(&cluster->nodes_by_free[free]);
     }
@@ -107,6 +155,31 @@ int32_t cluster_take_group(struct cluster *cluster, sim_ns now, int32_t gpus)
         return node;
     }
     return -1;
+}
+
+struct cluster *cluster_with_gpu(struct cluster *cluster, const char *gpu)
+{
+    if (cluster != NULL && cluster->total_gpus == INT64_MAX) return cluster;
+    while (cluster != NULL && (cluster->gpu == NULL || strcmp(cluster->gpu, gpu) != 0)) cluster = cluster->next;
+    return cluster;
+}
+
+int32_t cluster_take_group_of(struct cluster *cluster, const char *gpu, sim_ns now, int32_t gpus)
+{
+    struct cluster *part = cluster_with_gpu(cluster, gpu);
+    int32_t node = -1;
+    for (; part != NULL && node < 0; part = cluster_with_gpu(part->next, gpu)) {
+        node = cluster_take_group(part, now, gpus);
+        if (node >= 0) node += part->first_node;
+    }
+    return node;
+}
+
+int64_t cluster_gpus_in_use(const struct cluster *cluster)
+{
+    int64_t gpus = 0;
+    for (; cluster != NULL; cluster = cluster->next) gpus += cluster->gpus_in_use.value;
+    return gpus;
 }
 
 void cluster_release_group(struct cluster *cluster, sim_ns now, int32_t node, int32_t gpus)
@@ -206,10 +279,15 @@ int32_t cluster_next_node(const struct cluster *cluster, int32_t low, int32_t hi
 
 int cluster_emit(const struct cluster *cluster, sim_ns now, const struct sink *sink)
 {
-    double mean = level_mean(&cluster->gpus_in_use, now);
+    double mean = 0, max = 0, total = 0;
+    for (const struct cluster *part = cluster; part != NULL; part = part->next) {
+        mean += level_mean(&part->gpus_in_use, now);
+        max += (double)part->gpus_in_use.max; /* what services hold, alone on further types, never changes */
+        total += (double)part->total_gpus;
+    }
     int code = metric_emit(sink, "cluster.gpus_in_use.mean", mean);
-    if (code == 0) code = metric_emit(sink, "cluster.gpus_in_use.max", (double)cluster->gpus_in_use.max);
+    if (code == 0) code = metric_emit(sink, "cluster.gpus_in_use.max", max);
     if (code < 0 || cluster->n_nodes == 0) return code;
-    code = metric_emit(sink, "cluster.gpus", (double)cluster->total_gpus);
-    return code < 0 ? code : metric_emit(sink, "cluster.gpu_util", mean / (double)cluster->total_gpus);
+    code = metric_emit(sink, "cluster.gpus", total);
+    return code < 0 ? code : metric_emit(sink, "cluster.gpu_util", mean / total);
 }

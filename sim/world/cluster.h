@@ -4,7 +4,10 @@
  * GPUs of particular nodes. A job under counted placement holds a number of GPUs on no node in particular. An
  * unlimited cluster has as many GPUs as anybody asks for and no nodes.
  *
- * Left out so far: sites and racks, several GPU types, which GPU of a node is held, shares of a GPU. */
+ * A site may have further node types beside its own nodes. They are clusters of their own in a list behind it, for services
+ * that want their GPUs; jobs run on the first one's nodes.
+ *
+ * Left out so far: sites and racks, which GPU of a node is held, shares of a GPU. */
 #ifndef ORRERY_WORLD_CLUSTER_H
 #define ORRERY_WORLD_CLUSTER_H
 
@@ -19,14 +22,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A section of "node_types". */
+struct node_type_config {
+    const char *name; /* its key */
+    int64_t nodes, gpus_per_node;
+    const char *gpu;
+};
+
 struct cluster_config {
     int64_t nodes, gpus_per_node;
     const char *gpu; /* name in the hardware catalog; NULL when the scenario does not say */
     bool unlimited;
     struct topology_config topology; /* links and memory beyond the GPUs' own */
+    struct config_list node_types; /* struct node_type_config */
 };
 
 extern const struct config_field cluster_config_fields[];
+
+/* Nodes of all types, and the GPUs of one of them: the cluster's own nodes come first, then those of node_types. */
+int64_t cluster_config_nodes(const struct cluster_config *config);
+int64_t cluster_config_node_gpus(const struct cluster_config *config, int64_t node);
 
 /* GPUs that somebody holds on one node; a list when they are on several. */
 struct allocation {
@@ -42,9 +57,12 @@ struct cluster {
     struct nodeset *nodes_by_free; /* [gpus_per_node + 1]: the nodes with exactly so many free GPUs */
     struct pool allocations;
     struct level gpus_in_use;
+    const char *gpu;      /* as the scenario names it; NULL when it does not */
+    int32_t first_node;   /* number of its first node in the site */
+    struct cluster *next; /* of the site's further node types, or NULL */
 };
 
-/* Returns 0, or SIM_E_NOMEM. */
+/* With its further node types. The configuration outlives it. Returns 0, or SIM_E_NOMEM. */
 int cluster_create(const struct cluster_config *config, struct cluster **cluster);
 void cluster_destroy(struct cluster *cluster);
 
@@ -52,6 +70,16 @@ void cluster_destroy(struct cluster *cluster);
  * suffice. Returns the node, or -1 when no node has so many free. Not for unlimited clusters. */
 int32_t cluster_take_group(struct cluster *cluster, sim_ns now, int32_t gpus);
 void cluster_release_group(struct cluster *cluster, sim_ns now, int32_t node, int32_t gpus);
+
+/* The nodes that have this type of GPU: the cluster itself, or one of its further node types; NULL when none has. An unlimited
+ * cluster has all types. */
+struct cluster *cluster_with_gpu(struct cluster *cluster, const char *gpu);
+
+/* Takes such a group on the first node type with this GPU that has room. Returns the number of the node in the site, or -1. */
+int32_t cluster_take_group_of(struct cluster *cluster, const char *gpu, sim_ns now, int32_t gpus);
+
+/* GPUs in use at the site, all node types together. */
+int64_t cluster_gpus_in_use(const struct cluster *cluster);
 
 /* Takes GPUs where a placement says, or (placement NULL) on no node in particular. Returns 0 with the allocation (NULL
  * without nodes), SIM_E_NOMEM, or SIM_E_POLICY when the placement does not add up to `gpus` or names GPUs that are not

@@ -19,9 +19,10 @@ struct fleet_pool {
     int32_t first, n;       /* its replicas */
 };
 
-/* What is reported beside the load: how much KV cache a replica uses. */
+/* What routers see of a replica beside its load. */
 struct replica_usage {
     int64_t kv_blocks, decode_context_tokens;
+    int64_t reserved_tokens; /* see fleet_view_reserved_tokens */
 };
 
 /* The bulletin board of a service with an information delay: every replica reports at the multiples of the period, and
@@ -35,6 +36,12 @@ struct fleet_reports {
     struct replica_usage *usages; /* [n_replicas] */
 };
 
+/* A router and its state. */
+struct fleet_router {
+    const struct router *router;
+    void *state;
+};
+
 struct fleet {
     const struct service_config *config;
     const struct service_env *env;
@@ -42,11 +49,13 @@ struct fleet {
     size_t n_pools;
     struct fleet_pool *pools;
     int32_t n_replicas;
+    int32_t n_prompt, first_decode; /* replicas 0 .. n_prompt - 1 may process prompts, first_decode and later may decode */
     struct replica *replicas;
     struct replica_load *loads;  /* [n_replicas] */
-    const struct router *router;
-    void *router_state;
+    int64_t *reserved_tokens;    /* [n_replicas] */
+    struct fleet_router routing, decode_routing; /* the latter without a router where nothing is handed over */
     struct rng random;           /* for routers */
+    bool *asked_oracle;          /* whether the router that is being asked has looked into the future */
     struct fleet_reports reports;
 };
 
@@ -56,8 +65,18 @@ int fleet_init(struct fleet *fleet, const struct service_config *config, const s
                const struct llm_spec *llm, const struct replica_env *common);
 void fleet_fini(struct fleet *fleet);
 
-/* Sends the request to a replica that is to process its prompt. Returns its index, or SIM_E_POLICY with a finding. */
-int fleet_route(struct fleet *fleet, const struct request *request, sim_ns now);
+/* Chooses the replica that is to process the request's prompt, and the one that is to decode it if that is known by then.
+ * Returns 0, or SIM_E_POLICY with a finding. */
+int fleet_route(struct fleet *fleet, struct request *request, sim_ns now);
+
+/* Chooses the replica that is to decode a request whose prompt is or will be processed elsewhere. Returns likewise. */
+int fleet_route_decode(struct fleet *fleet, struct request *request, sim_ns now);
+
+/* The KV of its prompt is no longer at the replica that processed it. */
+void fleet_handed_over(struct fleet *fleet, const struct request *request, int32_t prompt_replica);
+
+/* The request leaves the system. */
+void fleet_leave(struct fleet *fleet, const struct request *request);
 
 /* What routers see of a replica. */
 const struct replica_load *fleet_seen_load(const struct fleet *fleet, int32_t replica);

@@ -64,14 +64,32 @@ static int count_blocks(const struct fleet *fleet, struct fleet_pool *pool)
                       (long long)pool->config.tensor_parallel, pool->gpu.name);
 }
 
+/* The pool's GPU: that of the cluster, or one that some of its nodes have. */
+static int find_gpu(const struct fleet *fleet, struct fleet_pool *pool)
+{
+    const struct service_env *env = fleet->env;
+    if (pool->config.gpu == NULL) {
+        pool->config.gpu = env->cluster->gpu;
+        pool->gpu = *env->gpu;
+        return 0;
+    }
+    const char *where = place_of(fleet, pool, "gpu");
+    int code = catalog_gpu(env->catalog, pool->config.gpu, where, env->arena, &pool->gpu, env->diag);
+    if (code != 0 || cluster_with_gpu(env->cluster, pool->config.gpu) != NULL) return code;
+    return diag_error(env->diag, SIM_E_CONFIG, where, "add some to cluster.node_types",
+                      "the cluster has no nodes with the GPU '%s' of pool '%s' of service '%s'", pool->config.gpu,
+                      pool->config.name, fleet->config->name);
+}
+
 static int build_pool(const struct fleet *fleet, struct fleet_pool *pool, const struct replica_env *common)
 {
-    pool->gpu = *fleet->env->gpu;
+    int code = find_gpu(fleet, pool);
+    if (code != 0) return code;
     pool->env = *common;
     pool->env.max_context_tokens = fleet->llm->max_context;
     pool->env.batcher = pool->config.batching.entry;
     pool->env.offload = &pool->offload;
-    int code = build_model(fleet, pool);
+    code = build_model(fleet, pool);
     if (code == 0) code = place_offloaded(fleet, pool);
     return code != 0 ? code : count_blocks(fleet, pool);
 }
@@ -82,7 +100,7 @@ static bool take_gpus(const struct fleet *fleet, const struct fleet_pool *pool, 
     struct cluster *cluster = fleet->env->cluster;
     *node = -1;
     if (cluster->total_gpus == INT64_MAX) return true;
-    *node = cluster_take_group(cluster, 0, (int32_t)pool->config.tensor_parallel);
+    *node = cluster_take_group_of(cluster, pool->config.gpu, 0, (int32_t)pool->config.tensor_parallel);
     return *node >= 0;
 }
 
@@ -103,43 +121,108 @@ static int build_replica(struct fleet *fleet, const struct fleet_pool *pool, int
     return topology_sit(fleet->env->topology, &replica->seat, node, (int32_t)config->tensor_parallel, &pool->gpu);
 }
 
-static int build_pools(struct fleet *fleet, const struct replica_env *common)
+/* Replicas are numbered by role in this order. */
+static const int role_order[] = {POOL_PREFILL, POOL_MIXED, POOL_DECODE};
+
+/* The pools of one role. */
+static int build_pools_of(struct fleet *fleet, int role, const struct replica_env *common, size_t *n_built)
 {
-    fleet->pools = mem_zalloc(fleet->n_pools, sizeof *fleet->pools);
-    if (fleet->pools == NULL) return SIM_E_NOMEM;
     int code = 0;
     for (size_t i = 0; i < fleet->n_pools && code == 0; i++) {
-        struct fleet_pool *pool = &fleet->pools[i];
-        pool->config = service_pool(fleet->config, i);
-        pool->first = fleet->n_replicas;
-        pool->n = (int32_t)pool->config.replicas;
+        struct pool_config config = service_pool(fleet->config, i);
+        if (config.role != role) continue;
+        struct fleet_pool *pool = &fleet->pools[(*n_built)++];
+        *pool = (struct fleet_pool){.config = config, .first = fleet->n_replicas, .n = (int32_t)config.replicas};
         fleet->n_replicas += pool->n;
         code = build_pool(fleet, pool, common);
     }
     return code;
 }
 
-static int build_replicas(struct fleet *fleet)
+static int build_pools(struct fleet *fleet, const struct replica_env *common)
 {
-    fleet->replicas = mem_zalloc((size_t)fleet->n_replicas, sizeof *fleet->replicas);
-    fleet->loads = mem_zalloc((size_t)fleet->n_replicas, sizeof *fleet->loads);
-    if (fleet->replicas == NULL || fleet->loads == NULL) return SIM_E_NOMEM;
+    fleet->pools = mem_zalloc(fleet->n_pools, sizeof *fleet->pools);
+    if (fleet->pools == NULL) return SIM_E_NOMEM;
+    int32_t begin[4] = {0};
+    size_t n_built = 0;
     int code = 0;
-    for (int32_t i = 0; i < fleet->n_replicas && code == 0; i++)
-        code = build_replica(fleet, fleet_pool_of(fleet, i), i);
+    for (int i = 0; i < 3 && code == 0; i++) {
+        code = build_pools_of(fleet, role_order[i], common, &n_built);
+        begin[i + 1] = fleet->n_replicas;
+    }
+    fleet->first_decode = begin[1];
+    fleet->n_prompt = begin[2];
     return code;
 }
 
-static int build_router(struct fleet *fleet)
+/* A request can go all the way. */
+static int check_roles(const struct fleet *fleet)
 {
-    const struct config_variant *routing = &fleet->config->routing;
+    const struct service_config *config = fleet->config;
+    bool prompts = fleet->n_prompt > 0, decodes = fleet->first_decode < fleet->n_replicas;
+    if (prompts && decodes) return 0;
+    char *path = arena_printf(fleet->env->arena, "services.%s.pools", config->name);
+    if (path == NULL) return SIM_E_NOMEM;
+    return diag_error(fleet->env->diag, SIM_E_CONFIG, config_where(fleet->env->config, path),
+                      prompts ? "add a pool with role decode or mixed" : "add a pool with role prefill or mixed",
+                      prompts ? "no pool of service '%s' decodes what its prefill pools have processed"
+                              : "no pool of service '%s' processes prompts",
+                      config->name);
+}
+
+static int build_replicas(struct fleet *fleet)
+{
+    size_t n = (size_t)fleet->n_replicas;
+    fleet->replicas = mem_zalloc(n, sizeof *fleet->replicas);
+    fleet->loads = mem_zalloc(n, sizeof *fleet->loads);
+    fleet->reserved_tokens = mem_zalloc(n, sizeof *fleet->reserved_tokens);
+    fleet->asked_oracle = mem_zalloc(1, sizeof *fleet->asked_oracle);
+    if (fleet->replicas == NULL || fleet->loads == NULL || fleet->reserved_tokens == NULL ||
+        fleet->asked_oracle == NULL)
+        return SIM_E_NOMEM;
+    int code = 0;
+    for (size_t i = 0; i < fleet->n_pools && code == 0; i++) {
+        const struct fleet_pool *pool = &fleet->pools[i];
+        for (int32_t k = 0; k < pool->n && code == 0; k++) code = build_replica(fleet, pool, pool->first + k);
+    }
+    return code;
+}
+
+static int build_router(const struct fleet *fleet, const struct config_variant *routing, struct fleet_router *made)
+{
     const struct policy *policy = routing->entry;
-    fleet->router = (const struct router *)(const void *)policy;
+    const struct router *router = (const struct router *)(const void *)policy;
+    int code = policy_state_create(policy, POLICY_ROUTING, sizeof *router, routing->params, &made->state,
+                                   fleet->env->diag);
+    if (code != 0) return code;
+    made->router = router;
+    if (router->route != NULL || router->route_pair != NULL) return 0;
+    return diag_error(fleet->env->diag, SIM_E_POLICY, NULL, NULL,
+                      "routing policy '%s' has neither route nor route_pair", policy->name);
+}
+
+/* The router of what is handed over, where that is not decided on arrival. */
+static int build_decode_router(struct fleet *fleet)
+{
+    const struct service_config *config = fleet->config;
+    bool chosen = config->decode_routing.entry != NULL;
+    if (fleet->first_decode == 0 || fleet->routing.router->route_pair != NULL) return 0;
+    int code = build_router(fleet, chosen ? &config->decode_routing : &config->routing, &fleet->decode_routing);
+    if (code != 0 || fleet->decode_routing.router->route != NULL) return code;
+    char *path = arena_printf(fleet->env->arena, "services.%s.decode_routing", config->name);
+    if (path == NULL) return SIM_E_NOMEM;
+    return diag_error(fleet->env->diag, SIM_E_CONFIG, config_where(fleet->env->config, path), "make it the 'routing'",
+                      "routing policy '%s' chooses both replicas on arrival",
+                      fleet->decode_routing.router->policy.name);
+}
+
+static int build_routers(struct fleet *fleet)
+{
     const char *stream = arena_printf(fleet->env->arena, "services.%s.routing", fleet->config->name);
     if (stream == NULL) return SIM_E_NOMEM;
     rng_init(&fleet->random, fleet->env->seed, fleet->env->run, stream, 0);
-    return policy_state_create(policy, POLICY_ROUTING, sizeof *fleet->router, routing->params, &fleet->router_state,
-                               fleet->env->diag);
+    int code = build_router(fleet, &fleet->config->routing, &fleet->routing);
+    return code != 0 ? code : build_decode_router(fleet);
 }
 
 int fleet_init(struct fleet *fleet, const struct service_config *config, const struct service_env *env,
@@ -147,18 +230,27 @@ int fleet_init(struct fleet *fleet, const struct service_config *config, const s
 {
     *fleet = (struct fleet){.config = config, .env = env, .llm = llm, .n_pools = service_n_pools(config)};
     int code = build_pools(fleet, common);
+    if (code == 0) code = check_roles(fleet);
     if (code == 0) code = build_replicas(fleet);
     if (code == 0) code = fleet_reports_init(fleet);
-    return code != 0 ? code : build_router(fleet);
+    return code != 0 ? code : build_routers(fleet);
+}
+
+static void destroy_router(const struct fleet_router *made)
+{
+    if (made->router != NULL) policy_state_destroy(&made->router->policy, made->state);
 }
 
 void fleet_fini(struct fleet *fleet)
 {
     for (int32_t i = 0; fleet->replicas != NULL && i < fleet->n_replicas; i++) replica_fini(&fleet->replicas[i]);
-    if (fleet->router != NULL) policy_state_destroy(&fleet->router->policy, fleet->router_state);
+    destroy_router(&fleet->routing);
+    destroy_router(&fleet->decode_routing);
     fleet_reports_fini(fleet);
     for (size_t i = 0; fleet->pools != NULL && i < fleet->n_pools; i++) offload_service_fini(&fleet->pools[i].offload);
     mem_free(fleet->replicas);
     mem_free(fleet->loads);
+    mem_free(fleet->reserved_tokens);
+    mem_free(fleet->asked_oracle);
     mem_free(fleet->pools);
 }

@@ -32,8 +32,8 @@ static bool take_report(struct fleet *fleet, sim_ns at)
     for (int32_t i = 0; i < fleet->n_replicas; i++) {
         const struct replica *replica = &fleet->replicas[i];
         reports->loads[i] = fleet->loads[i];
-        reports->usages[i] = (struct replica_usage){replica_used_blocks(replica, at),
-                                                    replica_decode_context_tokens(replica, at)};
+        reports->usages[i] = (struct replica_usage){
+            replica_used_blocks(replica, at), replica_decode_context_tokens(replica, at), fleet->reserved_tokens[i]};
         busy = busy || replica->state != REPLICA_IDLE;
     }
     return busy;

@@ -77,10 +77,21 @@ struct batcher {
     enum batch_order order;
 };
 
-/* The replica a request goes to: 0 .. n_replicas - 1. */
+/* Where a request's prompt is processed and where it decodes. */
+struct route_pair {
+    int32_t prompt, decode;
+};
+
+/* The replica a request goes to: 0 .. n_replicas - 1. In a service with pools `route` is asked on arrival, of the replicas that
+ * may process a prompt, and, by `decode_routing`, when a replica of role prefill has processed it, of those that may decode.
+ *
+ * A router with `route_pair` chooses both replicas on arrival, of all that there are and whatever their roles; it is not
+ * asked again. It returns 0 or a negative code, and may leave `route` NULL. */
 struct router {
     struct policy policy;
     int (*route)(void *state, const struct fleet_view *view, const struct request_view *request);
+    int (*route_pair)(void *state, const struct fleet_view *view, const struct request_view *request,
+                      struct route_pair *pair);
 };
 
 /* Where weights, KV cache and hidden states of a replica lie. Both may be NULL. */

@@ -13,7 +13,7 @@ struct request {
     int32_t prompt_tokens;    /* as it arrived; view.prompt_tokens grows by what a preemption makes it prefill again */
     int32_t output_tokens, generated_tokens;
     int32_t context_tokens; /* processed, the newest included, when it joined a cohort or last left one */
-    int32_t replica;
+    int32_t replica, decode_replica; /* where it is; where it decodes or is to, -1: not yet known */
     struct cohort *cohort;         /* that it decodes in, or NULL */
     int32_t finish_rank, fresh_rank; /* its places in its cohort's order of finishing and list of new ones */
     int64_t joined_step, finish_step;

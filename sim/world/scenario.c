@@ -2,6 +2,8 @@
 
 #include "sim/world/policy.h"
 
+#include <stdio.h>
+
 static const char *const keep_names[] = {"metrics", "curves", "rows", "decisions", NULL};
 
 #define FIELD(name) offsetof(struct scenario, name)
@@ -40,17 +42,34 @@ int scenario_bind(const struct config *config, const struct config_families *fam
     return 0;
 }
 
+typedef void (*policy_visit)(void *context, const char *service, const char *key, const struct policy *policy);
+
+/* The batching policy that all pools share where they name none, and those that they name. */
+static void visit_pools(const struct service_config *service, void *context, policy_visit visit)
+{
+    const struct pool_config *pools = service->pools.items;
+    bool shared = service->pools.n == 0;
+    for (size_t i = 0; i < service->pools.n; i++) shared = shared || pools[i].batching.entry == NULL;
+    if (shared) visit(context, service->name, "batching", service->batching.entry);
+    for (size_t i = 0; i < service->pools.n; i++) {
+        char key[128];
+        snprintf(key, sizeof key, "pools.%s.batching", pools[i].name);
+        if (pools[i].batching.entry != NULL) visit(context, service->name, key, pools[i].batching.entry);
+    }
+}
+
 /* Calls `visit` for every policy in force; `service` is NULL for those of jobs. */
-static void each_policy(const struct scenario *scenario, void *context,
-                        void (*visit)(void *context, const char *service, const char *key, const struct policy *policy))
+static void each_policy(const struct scenario *scenario, void *context, policy_visit visit)
 {
     for (size_t i = 0; i < scenario->services.n; i++) {
         const struct service_config *service = scenario_service(scenario, i);
-        visit(context, service->name, "batching", service->batching.entry);
+        visit_pools(service, context, visit);
         visit(context, service->name, "routing", service->routing.entry);
         const struct kv_offloader *offloader = service->kv.offload.policy.entry;
         if (offloader->place != NULL || offloader->evicted != NULL) /* the others leave all as it is */
             visit(context, service->name, "kv.offload", &offloader->policy);
+        if (service->decode_routing.entry != NULL)
+            visit(context, service->name, "decode_routing", service->decode_routing.entry);
     }
     if (scenario->jobs.trace.entry == NULL) return;
     visit(context, NULL, "scheduler", scenario->jobs.scheduler.entry);

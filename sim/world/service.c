@@ -72,6 +72,7 @@ static int schedule_follow_up(struct service *service, int64_t ended_id, sim_ns 
 
 static void leave_system(struct service *service, const struct request *request, sim_ns now)
 {
+    fleet_leave(&service->fleet, request);
     level_set(&service->in_system, now, service->in_system.value - 1);
     service->stay_ns += now - request->view.arrival_ns;
     if (service->in_system.value == 0) fleet_reports_when_empty(&service->fleet, now);
@@ -154,13 +155,11 @@ int service_on_batch(const struct replica *replica, const struct replica_batch *
 
 static int service_route(struct service *service, struct request *request, sim_ns now)
 {
-    int replica = fleet_route(&service->fleet, request, now);
-    if (replica < 0) return replica;
-    request->replica = replica;
-    int code = service_detail_route(service, request, replica, now);
+    int code = fleet_route(&service->fleet, request, now);
+    if (code == 0) code = service_detail_route(service, request, now);
     if (code != 0) return code;
     level_set(&service->in_system, now, service->in_system.value + 1);
-    replica_enqueue(&service->fleet.replicas[replica], request, now);
+    replica_enqueue(&service->fleet.replicas[request->replica], request, now);
     return 0;
 }
 
@@ -173,6 +172,7 @@ static int service_admit(struct service *service, const struct request_record *r
         .prompt_tokens = record->prompt_tokens,
         .output_tokens = record->output_tokens,
         .replica = -1,
+        .decode_replica = -1,
         .scheduled_ns = TIME_UNSET,
         .first_token_ns = TIME_UNSET,
     };

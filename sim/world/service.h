@@ -34,6 +34,18 @@ struct pool_config {
     struct kv_config kv;
 };
 
+enum kv_transfer_mode { KV_TRANSFER_SERIAL, KV_TRANSFER_LAYER_WISE };
+enum kv_transfer_start { KV_TRANSFER_PULL, KV_TRANSFER_PUSH };
+
+/* How the KV of a prompt gets to the replica that decodes. All zero: serial, pulled over the links of the site. */
+struct kv_transfer_config {
+    int mode;  /* enum kv_transfer_mode */
+    int start; /* enum kv_transfer_start */
+    int64_t layer_wise_from_tokens; /* shorter prompts go serially */
+    double bytes_per_s;             /* of every transfer on its own, instead of the site's links; NAN: the links */
+    sim_ns latency_ns;
+};
+
 /* A section of "services". Texts live in the arena of the binding. */
 struct service_config {
     const char *name; /* its key */
@@ -43,6 +55,8 @@ struct service_config {
     struct kv_config kv;
     sim_ns information_delay_ns; /* 0: routers see the present */
     struct config_list pools;    /* struct pool_config, zero where they leave out something */
+    struct config_variant decode_routing; /* no entry: the policy of `routing`, with a state of its own */
+    struct kv_transfer_config kv_transfer;
 };
 
 extern const struct config_field service_config_fields[];

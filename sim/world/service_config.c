@@ -42,6 +42,29 @@ static const struct config_field kv_fields[] = {
      .help = "time per output token that the placement must keep to"},
     {0}};
 
+#undef FIELD
+#define FIELD(name) offsetof(struct pool_config, name)
+static const char *const role_names[] = {"mixed", NULL};
+
+static const struct config_field pool_fields[] = {
+    {.name = "role", .kind = CONFIG_CHOICE, .offset = FIELD(role), .value = "mixed", .choices = role_names,
+     .help = "what its replicas do of a request: all"},
+    {.name = "gpu", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL | CONFIG_NAME_OR_PATH, .offset = FIELD(gpu),
+     .help = "type of its GPUs, of the cluster or one of its node_types; else the cluster's"},
+    {.name = "replicas", .kind = CONFIG_INT, .flags = CONFIG_OPTIONAL, .offset = FIELD(replicas), .min = 1,
+     .max = 1000000, .help = "instances of the LLM; like all that follows: else the service's"},
+    {.name = "tensor_parallel", .kind = CONFIG_INT, .flags = CONFIG_OPTIONAL, .offset = FIELD(tensor_parallel),
+     .min = 1, .max = 1024, .help = "GPUs that share each layer of a replica"},
+    {.name = "batching", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT | CONFIG_OPTIONAL, .offset = FIELD(batching),
+     .family = "batching", .tag = "policy", .help = "which requests an iteration serves"},
+    {.name = "cost", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT | CONFIG_OPTIONAL, .offset = FIELD(cost),
+     .family = "cost", .tag = "kind", .help = "how long an iteration takes"},
+    {.name = "kv", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(kv), .fields = kv_fields,
+     .help = "the paged KV cache"},
+    {0}};
+#undef FIELD
+
+#define FIELD(name) offsetof(struct service_config, name)
 const struct config_field service_config_fields[] = {
     {.name = "llm", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED | CONFIG_NAME_OR_PATH, .offset = FIELD(llm), .min = 1,
      .max = 4096,
@@ -59,6 +82,8 @@ const struct config_field service_config_fields[] = {
     {.name = "cost", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = FIELD(cost), .family = "cost",
      .tag = "kind", .value = "operators", .help = "how long an iteration takes"},
     {.name = "kv", .kind = CONFIG_SECTION, .offset = FIELD(kv), .fields = kv_fields, .help = "the paged KV cache"},
+    {.name = "pools", .kind = CONFIG_MAP, .flags = CONFIG_OPTIONAL, .offset = FIELD(pools), .fields = pool_fields,
+     .elem_bytes = sizeof(struct pool_config), .help = "kinds of replicas, by name; else all are alike"},
     {.name = "trace", .kind = CONFIG_VARIANT, .flags = CONFIG_REQUIRED, .offset = FIELD(trace),
      .family = "request-trace", .tag = "format", .help = "the requests that arrive"},
     {0}};

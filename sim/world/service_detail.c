@@ -31,13 +31,17 @@ static const char *world_name(const struct service *service, char name[REASON_CH
     return name;
 }
 
-int service_detail_route(const struct service *service, const struct request *request, int replica, sim_ns now)
+int service_detail_route(const struct service *service, const struct request *request, sim_ns now)
 {
     if (service->env.sink->detail == NULL) return 0;
+    int32_t replica = request->replica, decode_replica = request->decode_replica;
     const struct replica_load *load = fleet_seen_load(&service->fleet, replica);
-    return emit(service, service->fleet.router->policy.name, "route", request->view.id, now,
-                "to replica %d of %s: %lld unfinished there, %lld of them waiting", replica, service->config->name,
-                (long long)load->outstanding, (long long)load->waiting);
+    char then[48] = "";
+    if (decode_replica >= 0 && decode_replica != replica)
+        snprintf(then, sizeof then, "; to decode at replica %d", decode_replica);
+    return emit(service, service->fleet.routing.router->policy.name, "route", request->view.id, now,
+                "to replica %d of %s: %lld unfinished there, %lld of them waiting%s", replica, service->config->name,
+                (long long)load->outstanding, (long long)load->waiting, then);
 }
 
 int service_detail_too_long(const struct service *service, const struct request *request, sim_ns now)

@@ -50,7 +50,7 @@ int service_on_batch(const struct replica *replica, const struct replica_batch *
 /* Rows for those who want to know what every request meets with (service_detail.c): nothing otherwise. Return 0 or the sink's
  * code. service_detail_start asks the replicas to tell of their prefills; the sink must be known by then. */
 void service_detail_start(struct service *service);
-int service_detail_route(const struct service *service, const struct request *request, int replica, sim_ns now);
+int service_detail_route(const struct service *service, const struct request *request, sim_ns now);
 int service_detail_too_long(const struct service *service, const struct request *request, sim_ns now);
 int service_detail_finish(const struct replica *replica, const struct request *request, sim_ns now);
 

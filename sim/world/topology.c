@@ -123,7 +123,7 @@ int topology_create(const struct topology_env *env, struct topology **out)
     int code = check_switches(topology), device_code = read_devices(topology);
     if (code == 0) code = device_code;
     if (code != 0 || env->cluster->unlimited) return code;
-    topology->nodes = mem_zalloc((size_t)env->cluster->nodes, sizeof *topology->nodes);
+    topology->nodes = mem_zalloc((size_t)cluster_config_nodes(env->cluster), sizeof *topology->nodes);
     return topology->nodes != NULL ? 0 : SIM_E_NOMEM;
 }
 
@@ -196,9 +196,10 @@ static struct topology_node *find_node(struct topology *topology, int32_t index,
         if (node != NULL) node->own = true;
         return node;
     }
-    SIM_REQUIRE(topology->nodes != NULL && index < topology->env.cluster->nodes);
+    SIM_REQUIRE(topology->nodes != NULL && index < cluster_config_nodes(topology->env.cluster));
     if (topology->nodes[index] == NULL)
-        topology->nodes[index] = make_node(topology, index, (int32_t)topology->env.cluster->gpus_per_node);
+        topology->nodes[index] = make_node(topology, index,
+                                           (int32_t)cluster_config_node_gpus(topology->env.cluster, index));
     return topology->nodes[index];
 }
 

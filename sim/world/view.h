@@ -95,6 +95,7 @@ struct replica_load {
     int64_t outstanding;  /* requests routed there and not finished */
     int64_t waiting;      /* of these, not yet in the batch */
     int64_t queued_tokens; /* of all of these: prompt tokens still to be processed */
+    int64_t decodes;      /* unfinished requests that decode there, or will once their prompt has been processed */
 };
 
 /* What may become of a request now: n_replicas candidates, which routers number from 0. Everything here, and what
@@ -111,6 +112,18 @@ struct fleet_view {
 /* KV blocks of a candidate: in use, and in all. */
 int64_t fleet_view_kv_used_blocks(const struct fleet_view *view, int32_t replica);
 int64_t fleet_view_kv_total_blocks(const struct fleet_view *view, int32_t replica);
+
+/* What a candidate's pool is for. */
+enum pool_role fleet_view_role(const struct fleet_view *view, int32_t replica);
+
+/* Oracle (ORACLE_OUTPUT): tokens of the largest KV cache that the unfinished requests of a candidate will come to: prompt and
+ * output where they decode, the prompt where only that is processed, until it has been handed over. And the same of one request
+ * that arrives. Asking without having declared it is a policy fault. */
+int64_t fleet_view_reserved_tokens(const struct fleet_view *view, int32_t replica);
+int64_t fleet_view_full_tokens(const struct fleet_view *view, const struct request_view *request);
+
+/* KV blocks of a candidate in tokens. */
+int64_t fleet_view_kv_total_tokens(const struct fleet_view *view, int32_t replica);
 
 /* Processed tokens of a candidate's decoding sequences. */
 int64_t fleet_view_decode_context_tokens(const struct fleet_view *view, int32_t replica);

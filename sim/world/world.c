@@ -40,7 +40,7 @@ static double world_done_frac(const struct world *world)
 static void world_check(const struct world *world)
 {
     for (size_t i = 0; i < world->n_services; i++) service_check(world->services[i], engine_now(world->engine));
-    invariant_check_cluster(world->cluster);
+    for (const struct cluster *part = world->cluster; part != NULL; part = part->next) invariant_check_cluster(part);
     topology_check(world->topology, engine_now(world->engine));
 }
 
@@ -176,7 +176,7 @@ static void read_samples(void *context, sim_ns at, double *values)
     }
     topology_sample(world->topology, values);
     values += topology_n_series(world->topology);
-    *values++ = (double)world->cluster->gpus_in_use.value;
+    *values++ = (double)cluster_gpus_in_use(world->cluster);
     if (world->jobs == NULL) return;
     *values++ = (double)jobs_waiting(world->jobs);
     *values++ = (double)jobs_running(world->jobs);
