@@ -124,7 +124,9 @@ static int keep_case(struct conforming *all, const struct policy *policy, const 
     int close_code = output_close(output, code != 0, diag);
     if (code == 0) code = close_code;
     const struct plugin *plugin = plugins_of(all->plugins, policy);
-    if (code == 0 && !all->options->json)
+    if (code == 0 && !all->options->json && policy->family == POLICY_EVICTION)
+        fprintf(all->cli->out, "  %s\n", path);
+    else if (code == 0 && !all->options->json)
         fprintf(all->cli->out, "  orrery run %s --check event%s%s\n", path, plugin ? " --plugin " : "",
                 plugin ? plugin->path : "");
     return code;

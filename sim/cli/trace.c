@@ -194,6 +194,7 @@ static int stat(struct cli *cli, const struct trace_options *options, const char
     if (code == 0)
         code = trace->requests != NULL ? stat_requests(cli, trace, &caches, &found)
                                        : trace_stat_jobs(trace->jobs, &found, &cli->diag);
+    if (code == 0 && trace->requests == NULL) code = trace_caches_run(&caches, &(struct block_log){0}, &cli->diag);
     if (code == 0) code = trace_report_stat(&found, trace->requests != NULL, &caches, options->json, cli->out);
     trace_caches_fini(&caches);
     return code;

@@ -178,7 +178,6 @@ void *job_view_slot(const struct job_view *job);
 /* --- A cache --- */
 
 struct cache;
-struct rng;
 
 enum { CACHE_NO_ITEM = -1 };
 

@@ -104,4 +104,61 @@ END
 run 2 trace generate -o "$T/x.csv" --set cout=5 --seed many
 err "--set cout: error: unknown key 'cout'; did you mean 'count'?"
 no_file "$T/x.csv"
+# Prefix caches, tried on the blocks of prompts: two conversations in turn, and what breaks a prefix.
+cat >"$T/blocks.jsonl" <<'END'
+{"timestamp": 0, "input_length": 1536, "output_length": 9, "hash_ids": [1, 2, 3]}
+{"timestamp": 1, "input_length": 1024, "output_length": 9, "hash_ids": [7, 8]}
+{"timestamp": 2, "input_length": 2000, "output_length": 9, "hash_ids": [1, 2, 3, 4]}
+{"timestamp": 3, "input_length": 512, "output_length": 9, "hash_ids": [7]}
+{"timestamp": 4, "input_length": 1024, "output_length": 9, "hash_ids": [9, 2]}
+END
+run 0 trace stat "$T/blocks.jsonl" -f mooncake --json --prefix-cache lru=2,5,inf --prefix-cache s3-fifo:small=0.5=3 \
+    --prefix-cache belady=5
+valid_json
+json '$.requests' 5
+json '$.prefix_cache[0].policy' lru
+json '$.prefix_cache[0].capacity_blocks' 2
+json '$.prefix_cache[0].block_hits' 0
+json '$.prefix_cache[1].block_hits' 3 # 1 2 3; 4 takes the place of 7
+json '$.prefix_cache[1].blocks_found' 4 # 2 behind 9
+json '$.prefix_cache[1].blocks' 12
+json '$.prefix_cache[1].hit_frac' 0.25
+json '$.prefix_cache[2].capacity_blocks' ''
+json '$.prefix_cache[2].block_hits' 4
+json '$.prefix_cache[2].evictions' 0
+json '$.prefix_cache[3].policy' s3-fifo:small=0.5
+json '$.prefix_cache[4].blocks_found' 5
+json '$.prefix_cache[5]' ''
+run 0 trace stat "$T/blocks.jsonl" -f mooncake --prefix-cache lru=5,inf
+grep -qE '^lru +5 +12 +3 +0.25 +4 +' "$T/out" || complain 'the table of caches'
+grep -qE '^lru +inf +12 +4 ' "$T/out" || complain 'the cache without a limit'
+run 0 trace stat "$T/blocks.jsonl" -f mooncake --json
+json '$.prefix_cache' ''
+# The seed is that of the draws.
+for seed in 1 2 3 4 5 6; do
+    run 0 trace stat traces/samples/sessions.jsonl -f mooncake --json --prefix-cache marking=200 --seed $seed
+    json_of "$T/out" '$.prefix_cache[0].block_hits'
+done | sort -u | wc -l | grep -qx 1 && complain 'the seed changes nothing'
+
+run 2 trace stat "$T/blocks.jsonl" -f mooncake --prefix-cache lur=5
+err_is <<'END'
+--prefix-cache: error: unknown eviction policy 'lur'; did you mean 'lru'?
+END
+form="write POLICY=BLOCKS,BLOCKS,... with parameters as POLICY:KEY=VALUE=BLOCKS; 'inf' is no limit"
+for text in lru =5 lru= lru=0 lru=5, lru=1.5 lru=-3 lru:x=1=5; do
+    run 2 trace stat "$T/blocks.jsonl" -f mooncake --prefix-cache $text
+    err "$form"
+done
+run 2 trace stat "$T/blocks.jsonl" -f mooncake --prefix-cache discard-bit:eror=0.1=5
+err "--prefix-cache: error: unknown key 'eror'"
+err "did you mean 'error'?"
+run 2 trace stat "$T/blocks.jsonl" -f mooncake --prefix-cache discard-bit:error=2=5
+run 3 trace stat "$T/g.csv" -f csv --prefix-cache lru=5
+err_is <<'END'
+--prefix-cache: error: the trace does not name the blocks of its prompts; the format 'mooncake' has them
+END
+run 3 trace stat "$T/jobs.csv" -f csv-jobs --prefix-cache lru=5
+run 2 trace check "$T/blocks.jsonl" -f mooncake --prefix-cache lru=5
+err "this tries no prefix caches; 'orrery trace stat' does"
+
 finish

@@ -2,6 +2,10 @@
  * order. */
 #include "tests/harness.h"
 
+#include "policies/registry.h"
+#include "sim/core/mem.h"
+#include "sim/core/rng.h"
+#include "sim/world/cache.h"
 #include "tests/eviction_fixture.h"
 
 #include <stdio.h>
@@ -99,7 +103,185 @@ static void definitions_and_policies_agree(void)
     }
 }
 
+/* --- Items in use --- */
+
+enum { N_KEYS = 40 };
+
+/* A cache and what it should hold, by key. */
+struct model {
+    struct cache cache;
+    struct diag diag;
+    int64_t capacity, size, held;
+    bool is_cached[N_KEYS];
+    int holders[N_KEYS];
+};
+
+static int note_evicted(void *context, uint64_t key)
+{
+    struct model *model = context;
+    CHECK(model->is_cached[key] && model->holders[key] == 0);
+    model->is_cached[key] = false;
+    model->size--;
+    return 0;
+}
+
+static void access_key(struct model *model, uint64_t key)
+{
+    int32_t item = cache_find(&model->cache, key);
+    CHECK_EQ_INT(item != CACHE_NO_ITEM, model->is_cached[key]);
+    if (item != CACHE_NO_ITEM) {
+        CHECK_EQ_INT(cache_hit(&model->cache, item), 0);
+        return;
+    }
+    bool room = model->held < model->capacity;
+    CHECK_EQ_INT(cache_insert(&model->cache, key, &item), room);
+    CHECK_EQ_INT(item != CACHE_NO_ITEM, room);
+    model->is_cached[key] = room;
+    model->size += room;
+}
+
+static void change_use(struct model *model, struct rng *rng, uint64_t key)
+{
+    int32_t item = cache_find(&model->cache, key);
+    if (item == CACHE_NO_ITEM) return;
+    uint64_t what = rng_below(rng, 10);
+    if (what < 4) {
+        model->held += model->holders[key]++ == 0;
+        CHECK_EQ_INT(cache_acquire(&model->cache, item), 0);
+    } else if (model->holders[key] > 0) {
+        model->held -= --model->holders[key] == 0;
+        CHECK_EQ_INT(cache_release(&model->cache, item), 0);
+    } else if (what < 5) {
+        model->is_cached[key] = false;
+        model->size--;
+        CHECK_EQ_INT(cache_drop(&model->cache, item), 0);
+    } else if (what < 6) {
+        CHECK_EQ_INT(cache_evict(&model->cache), 1);
+    }
+}
+
+/* Every item is in the cache or not as it should be, and what is in use stays. */
+static void storm(const struct policy *policy, uint64_t seed)
+{
+    enum { N = 1500 };
+    static struct paging paging;
+    static int64_t next_uses[PAGING_MAX];
+    struct model model = {.capacity = 1 + (int64_t)(seed * 5 % 17)};
+    struct cache_future future = {N, next_uses};
+    struct arena arena;
+    struct rng rng;
+    rng_init(&rng, seed, 0, "storm", 0);
+    arena_init(&arena);
+    diag_init(&model.diag);
+    paging_local(&paging, seed, N, N_KEYS, 9);
+    paging_next_uses(&paging, next_uses);
+    struct cache_options options = {.evictor = policy, .params = eviction_params(policy, NULL, &arena),
+                                    .capacity = model.capacity, .seed = seed, .future = &future,
+                                    .evicted = note_evicted, .context = &model, .diag = &model.diag};
+    CHECK_EQ_INT(cache_init(&model.cache, &options), 0);
+    for (int i = 0; i < N && model.diag.n_errors == 0; i++) {
+        access_key(&model, paging.pages[i]);
+        for (int k = 0; k < 2; k++) change_use(&model, &rng, rng_below(&rng, N_KEYS));
+        CHECK_EQ_INT(model.cache.view.size, model.size);
+        CHECK_EQ_INT(model.cache.view.held, model.held);
+    }
+    for (uint64_t key = 0; key < N_KEYS; key++)
+        CHECK_EQ_INT(cache_find(&model.cache, key) != CACHE_NO_ITEM, model.is_cached[key]);
+    CHECK_EQ_INT(model.diag.n_errors, 0);
+    cache_fini(&model.cache);
+    arena_fini(&arena);
+}
+
+static void items_are_conserved_and_those_in_use_stay(void)
+{
+    struct policy_table table = policy_registry();
+    for (size_t i = 0; i < table.n; i++)
+        for (uint64_t seed = 0; seed < 12 && table.policies[i]->family == POLICY_EVICTION; seed++)
+            storm(table.policies[i], seed);
+}
+
+/* --- Without memory --- */
+
+/* Runs with the n-th allocation failing. Returns whether it came to that. */
+static bool fails_cleanly(const struct policy *policy, const void *params, const struct paging *paging,
+                          const int64_t *next_uses, long n)
+{
+    struct cache_future future = {paging->n, next_uses};
+    struct cache cache;
+    struct diag diag;
+    long blocks = mem_live_blocks();
+    diag_init(&diag);
+    mem_fail_after(n);
+    int code = cache_init(&cache, &(struct cache_options){.evictor = policy, .params = params, .capacity = 150,
+                                                          .future = &future, .diag = &diag});
+    for (int i = 0; i < paging->n && code >= 0; i++) {
+        int32_t item = cache_find(&cache, paging->pages[i]);
+        code = item == CACHE_NO_ITEM ? cache_insert(&cache, paging->pages[i], &item) : cache_hit(&cache, item);
+    }
+    mem_fail_never();
+    cache_fini(&cache);
+    CHECK_EQ_INT(mem_live_blocks(), blocks);
+    if (code < 0) CHECK_EQ_INT(code, SIM_E_NOMEM);
+    CHECK_EQ_INT(diag.n_errors, code < 0);
+    return code < 0;
+}
+
+static void every_policy_survives_without_memory(void)
+{
+    static struct paging paging;
+    static int64_t next_uses[PAGING_MAX];
+    struct policy_table table = policy_registry();
+    paging_uniform(&paging, 1, 900, 400);
+    paging_next_uses(&paging, next_uses);
+    for (size_t i = 0; i < table.n; i++) {
+        const struct policy *policy = table.policies[i];
+        struct arena arena;
+        long n = 0;
+        if (policy->family != POLICY_EVICTION) continue;
+        arena_init(&arena);
+        const void *params = eviction_params(policy, NULL, &arena);
+        while (fails_cleanly(policy, params, &paging, next_uses, n)) n++;
+        CHECK(n >= 8);
+        arena_fini(&arena);
+    }
+}
+
+/* --- Sizes --- */
+
+/* Fifty thousand items, each access a draw of twice as many: a policy that went through its items would not come to an end. */
+static void large_caches_are_fast(void)
+{
+    enum { N = 300000, ROOM = 50000 };
+    struct policy_table table = policy_registry();
+    for (size_t i = 0; i < table.n; i++) {
+        const struct policy *policy = table.policies[i];
+        struct cache cache;
+        struct diag diag;
+        struct arena arena;
+        struct rng rng;
+        if (policy->family != POLICY_EVICTION || policy->oracle != 0) continue;
+        diag_init(&diag);
+        arena_init(&arena);
+        rng_init(&rng, 1, 0, "large", 0);
+        int code = cache_init(&cache, &(struct cache_options){.evictor = policy,
+                                                              .params = eviction_params(policy, NULL, &arena),
+                                                              .capacity = ROOM, .diag = &diag});
+        for (int k = 0; k < N && code >= 0; k++) {
+            uint64_t key = rng_below(&rng, 2 * ROOM);
+            int32_t item = cache_find(&cache, key);
+            code = item == CACHE_NO_ITEM ? cache_insert(&cache, key, &item) : cache_hit(&cache, item);
+        }
+        CHECK(code >= 0);
+        CHECK_EQ_INT(cache.view.size, ROOM);
+        cache_fini(&cache);
+        arena_fini(&arena);
+    }
+}
+
 TEST_SUITE(eviction)
 {
     TEST(definitions_and_policies_agree);
+    TEST(items_are_conserved_and_those_in_use_stay);
+    TEST(every_policy_survives_without_memory);
+    TEST(large_caches_are_fast);
 }

@@ -1,0 +1,35 @@
+/* Any item that was not used in this phase goes, with equal chances: at most 2 H_k times the misses of the best offline
+ * policy for k items, in expectation. A phase ends when all items have been used. */
+#include "policies/eviction/marks.h"
+#include "policies/registry.h"
+
+static int marking_notify(void *state, const struct cache_view *view, int32_t item, enum cache_event event)
+{
+    if (event == CACHE_ACQUIRE || event == CACHE_FORGET) marks_remove(state, view, item);
+    if (event == CACHE_ACQUIRE || event == CACHE_FORGET || cache_view_held(view, item)) return 0;
+    return marks_use(state, view, item, false);
+}
+
+static int32_t marking_victim(void *state, const struct cache_view *view)
+{
+    return marks_victim(state, view);
+}
+
+static void marking_fini(void *state)
+{
+    marks_fini(state);
+}
+
+const struct evictor eviction_marking = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct evictor),
+               .family = POLICY_EVICTION,
+               .name = "marking",
+               .summary = "any item that was not used in this phase, at random; a phase ends when all were",
+               .source = "Fiat et al., Journal of Algorithms 12(4) (1991)",
+               .state_bytes = sizeof(struct marks),
+               .fini = marking_fini},
+    .item_bytes = sizeof(struct marked_item),
+    .notify = marking_notify,
+    .victim = marking_victim,
+};

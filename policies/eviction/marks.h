@@ -1,0 +1,38 @@
+/* Marking algorithms (Karlin, Manasse, Rudolph and Sleator 1988; Fiat et al. 1991) work in phases: an item is marked when it
+ * is used; the victim is drawn among the unmarked ones; when all are marked, a phase ends and no item is marked any more.
+ * An item in use is in no set, and marked when it is given back. Each item carries a bit: unmarked ones with bit 1 go first. */
+#ifndef ORRERY_POLICIES_EVICTION_MARKS_H
+#define ORRERY_POLICIES_EVICTION_MARKS_H
+
+#include "policies/eviction/item_set.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What an item's slot begins with. */
+struct marked_item {
+    struct set_place place;
+    bool is_listed;
+    unsigned char age, bit; /* of the set it is in */
+};
+
+/* Zeroed, nothing is marked. */
+struct marks {
+    struct item_set sets[2][2]; /* by age and bit */
+    int marked;                 /* the age that is marked; the other one is not */
+    bool started;
+    struct rng rng;
+};
+
+void marks_fini(struct marks *marks);
+
+/* Marks the item, in whatever set it was or none. Returns 0 or SIM_E_NOMEM. */
+int marks_use(struct marks *marks, const struct cache_view *view, int32_t item, bool bit);
+
+/* Takes it out of its set, if it is in one. */
+void marks_remove(struct marks *marks, const struct cache_view *view, int32_t item);
+
+/* Draws a victim, beginning a new phase when all items are marked; CACHE_NO_ITEM when there are none. */
+int32_t marks_victim(struct marks *marks, const struct cache_view *view);
+
+#endif

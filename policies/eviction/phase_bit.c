@@ -1,0 +1,81 @@
+/* Mark&Predict: among the items that were not used in this phase, one of those goes first that the latest bit says will not be
+ * used in the next one, at random. With eta_0 wrong zeros and eta_1 wrong ones, at most 2 OPT + H_k eta_0 + eta_1 misses
+ * are expected with room for k items.
+ *
+ * The bits are true but for errors at random: an oracle. */
+#include "policies/eviction/marks.h"
+#include "policies/eviction/prediction.h"
+#include "policies/registry.h"
+
+struct phase_bit_params {
+    double error_frac;
+};
+
+struct phase_bit {
+    struct marks marks;
+    struct prediction prediction;
+    double error_frac;
+};
+
+struct phase_item {
+    struct marked_item item;
+    unsigned char bit; /* of the latest access */
+};
+
+static int phase_bit_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    ((struct phase_bit *)state)->error_frac = ((const struct phase_bit_params *)params)->error_frac;
+    return 0;
+}
+
+static int phase_bit_notify(void *state, const struct cache_view *view, int32_t item, enum cache_event event)
+{
+    struct phase_bit *self = state;
+    struct phase_item *slot = cache_view_slot(view, item);
+    if (event == CACHE_ACQUIRE || event == CACHE_FORGET) {
+        marks_remove(&self->marks, view, item);
+        return 0;
+    }
+    if (self->prediction.bits == NULL) {
+        int code = prediction_make(&self->prediction, view, PREDICT_PHASE, self->error_frac);
+        if (code != 0) return code;
+    }
+    if (event != CACHE_RELEASE) slot->bit = self->prediction.bits[view->access];
+    return cache_view_held(view, item) ? 0 : marks_use(&self->marks, view, item, slot->bit);
+}
+
+static int32_t phase_bit_victim(void *state, const struct cache_view *view)
+{
+    return marks_victim(&((struct phase_bit *)state)->marks, view);
+}
+
+static void phase_bit_fini(void *state)
+{
+    struct phase_bit *self = state;
+    marks_fini(&self->marks);
+    prediction_fini(&self->prediction);
+}
+
+static const struct config_field params[] = {
+    {.name = "error", .kind = CONFIG_REAL, .offset = offsetof(struct phase_bit_params, error_frac), .value = "0",
+     .min = 0, .max = 1, .help = "probability that a bit is wrong"},
+    {0}};
+
+const struct evictor eviction_phase_bit = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct evictor),
+               .family = POLICY_EVICTION,
+               .name = "phase-bit",
+               .summary = "Mark&Predict: marking, but what a bit says is not used in the next phase goes first",
+               .source = "Antoniadis et al., Paging with Succinct Predictions, ICML 2023, section 4",
+               .oracle = ORACLE_FUTURE,
+               .params = params,
+               .params_bytes = sizeof(struct phase_bit_params),
+               .state_bytes = sizeof(struct phase_bit),
+               .init = phase_bit_init,
+               .fini = phase_bit_fini},
+    .item_bytes = sizeof(struct phase_item),
+    .notify = phase_bit_notify,
+    .victim = phase_bit_victim,
+};
