@@ -191,6 +191,7 @@ measured_rtx-4090 := $(call layers,RTX4090)
 measured_rtx-pro-6000 := $(call layers,RTXPRO6000)
 measured_a100-80-pcie := $(call networks,a100_pairwise_nvlink)
 measured_h100-pcie := $(call networks,h100_pairwise_nvlink)
+measured_h200-sxm := configs/calibration/measured/h200-sxm-isolated.csv
 published_a100-80-sxm := configs/calibration/measured/flash-attention-2.csv
 # What was not measured on a GPU comes from another one with the same chip.
 comma := ,
@@ -202,11 +203,12 @@ like_h200-sxm := h100-sxm
 like_a10 := a40
 like_a10g := a40
 like_a6000 := a40
-CALIBRATED := a100-80-sxm h100-sxm a40 a6000 rtx-4090 rtx-pro-6000 a100-80-pcie h100-pcie
+CALIBRATED := a100-80-sxm h100-sxm h200-sxm a40 a6000 rtx-4090 rtx-pro-6000 a100-80-pcie h100-pcie
 # Of the A6000 and of attention in a model there are but few measurements, by other hands each: kernels alone say more.
-measured_default := $(foreach gpu,$(filter-out a6000,$(CALIBRATED)), \
+# The H200 is the H100's chip, which would count twice.
+measured_default := $(foreach gpu,$(filter-out a6000 h200-sxm,$(CALIBRATED)), \
     $(addprefix $(gpu)=,$(filter-out %_kineto_early.csv %__attention.csv,$(measured_$(gpu)))))
-ALIKE := a100-40-sxm a30 h200-sxm a10 a10g
+ALIKE := a100-40-sxm a30 a10 a10g
 calibration: $(addprefix refit-,$(if $(T),$(T),$(CALIBRATED) $(ALIKE) default))
 refit-%: build/orrery FORCE
 	@mkdir -p build/calibration

@@ -1,7 +1,8 @@
 /* The files of configs/calibration are what the code and the profiles give: each class predicts the rows that it was
  * fitted to with the error that its file tells, and what the files tell of rows that were left out keeps the bars.
  *
- * Profiles: microsoft/vidur @ 7f14d6ab, ai-dynamo/aiconfigurator @ 095f58a5, casys-kaist/LLMServingSim @ 5daddb21. */
+ * Profiles: microsoft/vidur @ 7f14d6ab, ai-dynamo/aiconfigurator @ 095f58a5, casys-kaist/LLMServingSim @ 5daddb21, and
+ * configs/calibration/measured. */
 #include "tests/harness.h"
 
 #include "analysis/calibrate/fit.h"
@@ -16,10 +17,12 @@ static const struct catalog catalog = {.root = "configs"};
 /* Errors are kept to 1e-5, and parameters to six digits. */
 static const double kept = 3e-5;
 
-/* What the beginning of a profile's name tells. */
+/* What the beginning of a profile's name tells. Without a folder of shared data it is one that ships. */
 static const struct origin {
     const char *prefix, *folder, *gpu;
 } origins[] = {
+    {"h200-sxm-", NULL, "h200-sxm"},
+    {"flash-attention-2", NULL, "a100-80-sxm"},
     {"a100_sxm__", "aiconfigurator", "a100-80-sxm"},
     {"h100_sxm__", "aiconfigurator", "h100-sxm"},
     {"a100__", "vidur", "a100-80-sxm"},
@@ -68,6 +71,13 @@ static void bench_close(struct bench *bench)
     arena_fini(&bench->arena);
 }
 
+/* Where a profile lies; NULL without shared data. */
+static const char *profile_path(struct bench *bench, const struct origin *origin, const char *file)
+{
+    if (origin->folder == NULL) return arena_printf(&bench->arena, "configs/calibration/measured/%s", file);
+    return test_shared(arena_printf(&bench->arena, "gpu_profiles/%s/%s", origin->folder, file));
+}
+
 /* Reads a profile unless that was done. Returns false without shared data. */
 static bool read_profile(struct bench *bench, const struct calibration_profile *listed)
 {
@@ -75,7 +85,7 @@ static bool read_profile(struct bench *bench, const struct calibration_profile *
         if (strcmp(bench->names[i], listed->file) == 0) return true;
     const struct origin *origin = find_origin(listed->file);
     if (!CHECK(origin != NULL && bench->n_profiles < MAX_FILES)) return false;
-    const char *path = test_shared(arena_printf(&bench->arena, "gpu_profiles/%s/%s", origin->folder, listed->file));
+    const char *path = profile_path(bench, origin, listed->file);
     if (path == NULL) return false;
     struct gpu_spec *gpu = arena_alloc(&bench->arena, sizeof *gpu);
     if (!CHECK(gpu != NULL && catalog_gpu(&catalog, origin->gpu, "test", &bench->arena, gpu, &bench->diag) == 0))
@@ -130,8 +140,7 @@ static void check_file(const char *name)
     MUST(bench != NULL);
     if (bench_open(bench, name)) {
         const struct calibration_set *sets = bench->file.sets.items;
-        for (size_t i = 0; i < bench->file.sets.n; i++)
-            if (strcmp(sets[i].name, "flash-attention-2") != 0) check_set(bench, &sets[i]);
+        for (size_t i = 0; i < bench->file.sets.n; i++) check_set(bench, &sets[i]);
     }
     bench_close(bench);
     mem_free(bench);
@@ -139,8 +148,8 @@ static void check_file(const char *name)
 
 static void files_tell_the_error_of_their_fit(void)
 {
-    static const char *const names[] = {"a100-80-sxm", "h100-sxm", "a40",          "a100-80-pcie", "h100-pcie",
-                                        "a6000",       "rtx-4090", "rtx-pro-6000", "default"};
+    static const char *const names[] = {"a100-80-sxm", "h100-sxm", "h200-sxm", "a40",          "a100-80-pcie",
+                                        "h100-pcie",   "a6000",    "rtx-4090", "rtx-pro-6000", "default"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) check_file(names[i]);
 }
 
@@ -201,7 +210,7 @@ static void products_of_unseen_llms(void)
     }
 }
 
-/* aiconfigurator's kernels, a fifth of the shapes or pairs of heads left out. */
+/* aiconfigurator's kernels, and our own of the H200, a fifth of the shapes or pairs of heads left out. */
 static void kernels_of_unseen_shapes(void)
 {
     static const struct {
@@ -217,6 +226,10 @@ static void kernels_of_unseen_shapes(void)
         {KERNEL_DECODE_ATTENTION, "h100-sxm", "all", 0.063, 0.26},
         {KERNEL_PREFILL_ATTENTION, "a100-80-sxm", "all", 0.058, 0.265},
         {KERNEL_PREFILL_ATTENTION, "h100-sxm", "all", 0.088, 0.32},
+        {KERNEL_GEMM, "h200-sxm", "all", 0.035, 0.135},
+        {KERNEL_GEMM, "h200-sxm", "17-256", 0.045, 0.150},
+        {KERNEL_DECODE_ATTENTION, "h200-sxm", "all", 0.049, 0.150},
+        {KERNEL_PREFILL_ATTENTION, "h200-sxm", "all", 0.028, 0.080},
         {KERNEL_MOE, "a100-80-sxm", "all", 0.10, 1.0},
         {KERNEL_MOE, "h100-sxm", "all", 0.10, 1.0},
         {KERNEL_ALL_REDUCE, "a100-80-sxm", "all", 0.10, 1.0},
@@ -228,14 +241,16 @@ static void kernels_of_unseen_shapes(void)
         {KERNEL_ALL_TO_ALL, "a100-80-sxm", "all", 0.10, 1.0},
         {KERNEL_ALL_TO_ALL, "h100-sxm", "all", 0.10, 1.0},
     };
-    static struct bench benches[2];
-    const bool open = bench_open(&benches[0], "a100-80-sxm"), open_too = bench_open(&benches[1], "h100-sxm");
-    for (size_t i = 0; open && open_too && i < sizeof bars / sizeof *bars; i++) {
-        const struct bench *bench = &benches[strcmp(bars[i].gpu, "h100-sxm") == 0];
-        check_bar(&held_out(bench, "isolated", bars[i].class)->error, bars[i].cut, bars[i].median, bars[i].p90);
+    static const char *const gpus[] = {"a100-80-sxm", "h100-sxm", "h200-sxm"};
+    for (size_t gpu = 0; gpu < sizeof gpus / sizeof *gpus; gpu++) {
+        static struct bench bench;
+        const bool open = bench_open(&bench, gpus[gpu]);
+        for (size_t i = 0; open && i < sizeof bars / sizeof *bars; i++)
+            if (strcmp(bars[i].gpu, gpus[gpu]) == 0)
+                check_bar(&held_out(&bench, "isolated", bars[i].class)->error, bars[i].cut, bars[i].median,
+                          bars[i].p90);
+        bench_close(&bench);
     }
-    bench_close(&benches[0]);
-    bench_close(&benches[1]);
 }
 
 TEST_SUITE(shipped_calibrations)
