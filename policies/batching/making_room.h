@@ -45,10 +45,10 @@ static inline bool came_later(const struct request_view *a, const struct request
     return a->arrival_ns != b->arrival_ns ? a->arrival_ns > b->arrival_ns : a->admission > b->admission;
 }
 
-/* The share of the sequences that one of the batches in flight may hold (Vidur). */
+/* The share of the sequences that one of the batches in flight may hold (Vidur), at least one. */
 static inline int64_t sequences_per_batch(const struct replica_view *view, int64_t max_sequences)
 {
-    return view->stages == 1 ? max_sequences : max_sequences / view->stages;
+    return max_sequences > view->stages ? max_sequences / view->stages : 1;
 }
 
 #endif

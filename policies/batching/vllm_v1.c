@@ -1,12 +1,11 @@
 /* Chunked prefill in one token budget, as in vLLM v1 (vLLM 0.8 and later): there is no phase of prefill or decode, an iteration
  * is so many tokens of each request.
  *
- * Who runs comes first: everybody decoding gets one token, then an unfinished prompt as many as are left of the budget. Blocks
- * are taken for exactly the tokens processed. A sequence that needs a block and finds none preempts the last of the running,
- * which starts again from nothing at the head of the queue. If nobody was preempted, requests are admitted in order of arrival
- * while budget, slots and the blocks of their first chunk allow; the first that does not fit stops admission.
- *
- * Where several unfinished prompts run beside each other (pipeline stages), decoding goes before them. */
+ * Who runs comes first, in order of admission: one token for each that decodes, as many as are left of the budget for an
+ * unfinished prompt. Blocks are taken for exactly the tokens processed. A sequence that needs a block and finds none preempts
+ * the last of the running, which starts again from nothing at the head of the queue. If nobody was preempted, requests are
+ * admitted in order of arrival while budget, slots and the blocks of their first chunk allow; the first that does not fit stops
+ * admission. */
 #include "policies/batching/making_room.h"
 #include "policies/registry.h"
 
@@ -52,20 +51,80 @@ static bool take_chunk(const struct replica_view *view, struct batch_plan *plan,
     return true;
 }
 
-/* An unfinished prompt without blocks for its chunk sends away those behind it, and then itself. */
-static void go_on_with_prompts(const struct replica_view *view, struct batch_plan *plan,
-                               const struct request_view *last, struct budget *budget)
+/* Who runs, from both ends: whose turn is next, and who is the last that stays. */
+struct walk {
+    const struct replica_view *view;
+    struct batch_plan *plan;
+    const struct request_view *decoding, *prompt;           /* next */
+    const struct request_view *last_decoding, *last_prompt; /* evicted next */
+    int64_t n_decoding, n_prompts;                          /* not passed, not evicted */
+    struct budget budget;
+    struct room room;
+};
+
+static bool came_before(const struct request_view *a, const struct request_view *b)
 {
-    const struct request_view *end = last != NULL ? last->next : view->prefilling;
-    for (const struct request_view *r = view->prefilling; r != end && budget->tokens > 0; r = r->next) {
-        while (!take_chunk(view, plan, r, budget)) {
-            batch_plan_evict(plan, last, "no free KV block");
-            budget->free_blocks += replica_view_blocks(view, last);
-            if (last == r) return;
-            end = last;
-            last = last->prev;
-        }
+    return a->admission < b->admission;
+}
+
+/* The last of the running goes: there is one that has not had its turn. */
+static const struct request_view *evict_last(struct walk *walk)
+{
+    bool is_prompt = walk->n_decoding == 0 ||
+                     (walk->n_prompts > 0 && came_before(walk->last_decoding, walk->last_prompt));
+    const struct request_view **last = is_prompt ? &walk->last_prompt : &walk->last_decoding, *victim = *last;
+    *last = victim->prev;
+    --*(is_prompt ? &walk->n_prompts : &walk->n_decoding);
+    batch_plan_evict(walk->plan, victim, "no free KV block");
+    walk->budget.free_blocks += replica_view_blocks(walk->view, victim);
+    walk->room.running--;
+    return victim;
+}
+
+static bool take_turn(struct walk *walk, const struct request_view *member, bool is_prompt)
+{
+    if (is_prompt) return take_chunk(walk->view, walk->plan, member, &walk->budget);
+    bool grows = replica_view_grows(walk->view, member);
+    if (grows && walk->budget.free_blocks < 1) return false;
+    walk->budget.free_blocks -= grows;
+    walk->budget.tokens--;
+    walk->room.decoding++;
+    return true;
+}
+
+static void run_in_order(struct walk *walk)
+{
+    while (walk->budget.tokens > 0 && walk->n_decoding + walk->n_prompts > 0) {
+        bool is_prompt = walk->n_decoding == 0 || (walk->n_prompts > 0 && came_before(walk->prompt, walk->decoding));
+        const struct request_view **next = is_prompt ? &walk->prompt : &walk->decoding, *member = *next;
+        while (!take_turn(walk, member, is_prompt))
+            if (evict_last(walk) == member) return;
+        *next = member->next;
+        --*(is_prompt ? &walk->n_prompts : &walk->n_decoding);
     }
+}
+
+/* Plans for all that run. */
+static struct walk go_on(const struct vllm_v1 *params, const struct replica_view *view, struct batch_plan *plan)
+{
+    struct walk walk = {.view = view, .plan = plan, .decoding = view->oldest_decoding, .prompt = view->prefilling,
+                        .last_decoding = view->youngest_decoding, .last_prompt = view->last_prefilling,
+                        .n_decoding = view->n_decoding, .n_prompts = view->n_prefilling,
+                        .budget = {params->max_batched_tokens, view->free_blocks},
+                        .room = {.running = replica_view_running(view)}};
+    if (view->n_prefilling == 0 && view->free_blocks >= view->growing) {
+        walk.budget.free_blocks -= view->growing;
+        walk.budget.tokens -= view->n_decoding;
+        walk.room.decoding = view->n_decoding;
+        walk.n_decoding = 0;
+    } else {
+        run_in_order(&walk);
+    }
+    plan->decode = walk.room.decoding > 0;
+    if (plan->decode && walk.n_decoding > 0) plan->decode_sequences = walk.room.decoding;
+    if (plan->n_evictions > 0) plan->iterations = 1;
+    walk.room.free_blocks = walk.budget.free_blocks;
+    return walk;
 }
 
 /* Returns whether requests are left that only a change at this replica can let in. */
@@ -82,17 +141,12 @@ static bool admit_from_head(const struct vllm_v1 *params, const struct replica_v
 static int vllm_v1_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
 {
     const struct vllm_v1 *params = state;
-    const struct room_rules rules = {.spare_blocks = 0, .max_batch = params->max_sequences};
-    struct room room = make_room(view, plan, &rules);
-    struct budget budget = {params->max_batched_tokens - room.decoding, room.free_blocks};
-    go_on_with_prompts(view, plan, room.last_prompt, &budget);
-    room.free_blocks = budget.free_blocks;
-    if (view->n_away > 0) take_back(view, plan, &rules, params->max_sequences, 0, &room);
-    budget.free_blocks = room.free_blocks;
-    if (plan->n_evictions > 0)
-        plan->iterations = 1;
-    else
-        plan->recheck_on_arrival = !admit_from_head(params, view, plan, room.running, &budget);
+    const struct room_rules rules = {.max_batch = params->max_sequences};
+    struct walk walk = go_on(params, view, plan);
+    if (view->n_away > 0) take_back(view, plan, &rules, params->max_sequences, 0, &walk.room);
+    walk.budget.free_blocks = walk.room.free_blocks;
+    if (plan->n_evictions == 0)
+        plan->recheck_on_arrival = !admit_from_head(params, view, plan, walk.room.running, &walk.budget);
     return 0;
 }
 

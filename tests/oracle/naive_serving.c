@@ -145,7 +145,7 @@ static void admit_head(struct naive *naive, struct replica *replica, struct batc
 /* A batch may hold its share of the sequences. */
 static int batch_room(const struct naive *naive, const struct batch *batch)
 {
-    return naive->s->max_sequences / naive->s->stages - batch->n;
+    return (naive->s->max_sequences > naive->s->stages ? naive->s->max_sequences / naive->s->stages : 1) - batch->n;
 }
 
 /* --- vLLM v0 and Sarathi: a block must be free for each decode, needed or not --- */
@@ -345,7 +345,7 @@ static void orca_compose(struct naive *naive, struct replica *replica, struct ba
             naive->outcomes[list_take(&replica->waiting, 0)].rejected = true;
             continue;
         }
-        if (need > replica->free_blocks || admitted(replica) + batch->n == naive->s->max_sequences) return;
+        if (need > replica->free_blocks || batch->n == naive->s->max_sequences) return; /* of a batch, as in Orca */
         admit_head(naive, replica, batch, need, naive->sequences[id].todo);
     }
 }
