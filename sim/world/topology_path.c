@@ -222,11 +222,11 @@ static void with_tiers(struct way *way, const struct topology_end *from, struct 
                        const struct topology_end *to, struct topology_gpu *to_gpu)
 {
     bool in_between = bounces(from, to) || bounces(to, from);
-    struct topology_gpu *host = from->tier != NULL && from->tier->kind != TIER_REMOTE ? from_gpu : to_gpu;
+    bool at_from = from->tier != NULL && from->tier->kind != TIER_REMOTE;
     if (from->tier != NULL) read_tier(way, from->tier);
-    if (in_between && host == from_gpu) through_memory(way, host);
+    if (in_between && at_from) through_memory(way, from_gpu);
     between_hosts(way, from, from_gpu, to, to_gpu);
-    if (in_between && host != from_gpu) through_memory(way, host);
+    if (in_between && !at_from) through_memory(way, to_gpu);
     if (to->tier != NULL) write_tier(way, to->tier);
 }
 
