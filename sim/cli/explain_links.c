@@ -96,7 +96,8 @@ static int fill(struct ways *ways, const struct cluster_config *cluster, struct 
     int32_t n = (int32_t)cluster->gpus_per_node;
     bool far = (cluster->nodes > 1 || cluster->unlimited) && cluster->topology.network.bytes_per_s > 0;
     int code = topology_sit(ways->topology, &ways->all, cluster->unlimited ? -1 : 0, n, &ways->gpu);
-    if (code == 0 && far) code = topology_sit(ways->topology, &ways->far_all, cluster->unlimited ? -1 : 1, n, &ways->gpu);
+    if (code == 0 && far)
+        code = topology_sit(ways->topology, &ways->far_all, cluster->unlimited ? -1 : 1, n, &ways->gpu);
     struct topology_gpu **turned = arena_alloc(arena, (size_t)n * sizeof(*turned));
     if (turned == NULL) code = SIM_E_NOMEM;
     if (code != 0) return code;

@@ -3,6 +3,8 @@
 #include "sim/world/fleet.h"
 #include "sim/world/policy_state.h"
 
+#include <math.h>
+
 enum { PIPELINE_STAGES = 1 }; /* of a replica: its layers are not split */
 
 /* The place of a key of the pool, or of the service where it has no pools. */
@@ -81,6 +83,13 @@ static int find_gpu(const struct fleet *fleet, struct fleet_pool *pool)
                       pool->config.name, fleet->config->name);
 }
 
+/* Of all GPUs of a replica together: where they are more than the heads of keys and values, several hold the same. */
+static int64_t kv_block_bytes(const struct pool_config *config, const struct llm_spec *llm)
+{
+    double per_gpu = llm_shard(llm, config->tensor_parallel, PIPELINE_STAGES).kv_bytes_per_token;
+    return llround(per_gpu * (double)(config->tensor_parallel * config->kv.block_tokens));
+}
+
 static int build_pool(const struct fleet *fleet, struct fleet_pool *pool, const struct replica_env *common)
 {
     int code = find_gpu(fleet, pool);
@@ -88,6 +97,7 @@ static int build_pool(const struct fleet *fleet, struct fleet_pool *pool, const 
     pool->env = *common;
     pool->env.max_context_tokens = fleet->llm->max_context;
     pool->env.batcher = pool->config.batching.entry;
+    pool->env.kv_block_bytes = kv_block_bytes(&pool->config, fleet->llm);
     pool->env.offload = &pool->offload;
     code = build_model(fleet, pool);
     if (code == 0) code = place_offloaded(fleet, pool);

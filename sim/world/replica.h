@@ -43,7 +43,7 @@ enum kv_direction { KV_OUT, KV_IN }; /* of the GPU's memory */
 
 /* KV of a request on its way between a replica's GPUs and another place. */
 struct kv_move {
-    struct link_flow flow; /* for whoever moves it (env.move_kv) */
+    struct transfer transfer; /* for whoever moves it (env.move_kv) */
     struct replica *replica;
     struct request *request;
     enum kv_direction direction;

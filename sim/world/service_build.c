@@ -1,4 +1,5 @@
 /* Making a service from its section of the scenario. */
+#include "sim/world/kv_transport.h"
 #include "sim/world/service_state.h"
 
 static const char *place_of(const struct service *service, const char *key)
@@ -31,6 +32,7 @@ int service_create(const struct service_config *config, const struct service_env
     service->first_refusal = service->first_refuser = "";
     pool_init(&service->requests, sizeof(struct request));
     pool_init(&service->follow_ups, sizeof(struct follow_up));
+    pool_init(&service->kv_moves, sizeof(struct kv_move));
     const struct replica_env common = {
         .engine = env->engine,
         .diag = env->diag,
@@ -42,6 +44,8 @@ int service_create(const struct service_config *config, const struct service_env
         .on_reject = service_on_reject,
         .on_preempt = service_on_preempt,
         .on_batch = service_on_batch,
+        .kv_moves = &service->kv_moves,
+        .move_kv = kv_transport_move,
     };
     int code = service_stats_init(&service->stats);
     if (code == 0)
@@ -58,5 +62,6 @@ void service_destroy(struct service *service)
     service_stats_fini(&service->stats);
     pool_fini(&service->requests);
     pool_fini(&service->follow_ups);
+    pool_fini(&service->kv_moves);
     mem_free(service);
 }

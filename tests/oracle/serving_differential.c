@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_CONTEXT = 4096 }; /* of the LLM in the scenarios */
+enum { MAX_CONTEXT = 4096, TOKEN_BYTES = 2 * 32 * 4096 * 2 }; /* of the LLM in the scenarios; the KV of a token */
 
 /* --- Random scenarios --- */
 
@@ -112,7 +112,8 @@ static void add_batching(struct text_of_scenario *text, const struct naive_scena
     double watermark = s->watermark_blocks > 0 ? ((double)s->watermark_blocks + 0.5) / (double)s->blocks : 0;
     add(text, "'batching': {'policy': '%s', 'max_sequences': %d, '%s': %d", policies[s->kind], s->max_sequences,
         tokens[s->kind], s->max_tokens);
-    if (s->kind == NAIVE_VLLM_V0) add(text, ", 'padded': %s", s->padded ? "true" : "false");
+    if (s->kind == NAIVE_VLLM_V0)
+        add(text, ", 'padded': %s, 'preemption': '%s'", s->padded ? "true" : "false", s->swap ? "swap" : "recompute");
     if (s->kind == NAIVE_VLLM_V0 || s->kind == NAIVE_SARATHI) add(text, ", 'watermark': %.15f", watermark);
     if (s->kind == NAIVE_ORCA || s->kind == NAIVE_FASTER_TRANSFORMER)
         add(text, ", 'reservation': '%s'", reservations[s->reservation]);
@@ -135,7 +136,9 @@ static const char *routing_of(const struct naive_scenario *s)
 
 static void write_scenario(const struct naive_scenario *s, const char *trace, struct text_of_scenario *text)
 {
-    add(text, "{'cluster': {'nodes': 1, 'gpus_per_node': 16, 'gpu': 'a100-80-sxm'}, 'services': {'s': {");
+    add(text, "{'cluster': {'nodes': 1, 'gpus_per_node': 16, 'gpu': 'a100-80-sxm'");
+    if (s->swap) add(text, ", 'pcie': '%.17gB/s'", TOKEN_BYTES * 1e9 * s->block_tokens / (double)s->copy_block_ns);
+    add(text, "}, 'services': {'s': {");
     add(text, "'llm': 'llama-2-7b', 'replicas': %d, 'routing': %s, ", s->replicas, routing_of(s));
     add(text, "'kv': {'blocks': %lld, 'block_tokens': %d}, ", (long long)s->blocks, s->block_tokens);
     add_batching(text, s);
@@ -223,6 +226,21 @@ static void check_scenario(struct naive_scenario *s, uint64_t seed, struct total
     bed_free(single);
 }
 
+/* vLLM v0 that moves the KV of the preempted over a PCIe link, a block in a whole number of nanoseconds. */
+static void check_swapping(int scenarios, struct totals *totals)
+{
+    static struct naive_scenario s;
+    *totals = (struct totals){0};
+    for (int seed = 0; seed < scenarios; seed++) {
+        struct rng rng;
+        rng_init(&rng, (uint64_t)seed, 0, "swapping", 0);
+        random_scenario(&s, NAIVE_VLLM_V0, (uint64_t)seed + 1000);
+        s.swap = true;
+        s.copy_block_ns = s.block_tokens * between(&rng, 8, 100000);
+        check_scenario(&s, (uint64_t)seed, totals);
+    }
+}
+
 static void check_kind(enum naive_kind kind, int scenarios, struct totals *totals)
 {
     static struct naive_scenario s;
@@ -257,6 +275,13 @@ static void vllm_v0(void)
     CHECK(totals.requests > 1000 && totals.preemptions > 300 && totals.rejections > 20);
 }
 
+static void vllm_v0_swapping(void)
+{
+    struct totals totals;
+    check_swapping(60, &totals);
+    CHECK(totals.requests > 1000 && totals.preemptions > 300);
+}
+
 static void vllm_v1(void)
 {
     struct totals totals;
@@ -289,6 +314,7 @@ TEST_SUITE(serving_differential)
 {
     TEST(a_preemption_by_hand);
     TEST(vllm_v0);
+    TEST(vllm_v0_swapping);
     TEST(vllm_v1);
     TEST(sarathi);
     TEST(orca);

@@ -1,0 +1,99 @@
+/* Batchers that swap KV to the host over the links of the site. That the times are right to the nanosecond where each GPU has a
+ * link of its own is shown by the naive simulator (oracle/serving_differential.c); here links are shared. */
+#include "tests/bed.h"
+#include "tests/harness.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CLUSTER "{'gpus_per_node': 8, 'gpu': 'a100-80-sxm', 'host': {'device': 'host-dram-pcie4'%s}%s}"
+#define SERVICE                                                                                                        \
+    "'llm': 'llama-2-7b', 'replicas': 4, 'tensor_parallel': %d, 'kv': {'blocks': %d},"                                 \
+    "'cost': 'roofline', 'batching': {'policy': 'vllm-v0', 'preemption': '%s'},"                                       \
+    "'trace': {'format': 'generate', 'count': 200, 'max_total_tokens': 3000,"                                          \
+    "          'arrival': {'process': 'poisson', 'rate': '16/s'}}"
+
+struct site {
+    const char *memory, *links, *preemption;
+    int tensor_parallel, blocks;
+};
+
+static struct bed_rows *run(const struct site *site, const struct bed_options *options)
+{
+    static char text[4096];
+    snprintf(text, sizeof text, "{'cluster': " CLUSTER ", 'services': {'chat': {" SERVICE "}}, 'keep': 'curves'}",
+             site->memory, site->links, site->tensor_parallel, site->blocks, site->preemption);
+    for (char *at = text; *at != 0; at++)
+        if (*at == '\'') *at = '"';
+    return bed_run(text, options);
+}
+
+static const struct bed_options checked = {.check = true}, stepped = {.single_step = true, .queue = QUEUE_HEAP};
+
+/* Every byte that leaves the GPUs comes back, unless the run ends before: never here. KV of a block of 16 tokens: 8 MiB. */
+static void every_byte_goes_there_and_back(void)
+{
+    const struct site site = {"", "", "swap", 1, 400};
+    struct bed_rows *rows = run(&site, &checked);
+    CHECK_EQ_INT(rows->code, 0);
+    double bytes = bed_metric(rows, "link.pcie.bytes");
+    CHECK(bytes > 1e9 && fmod(bytes, 2 * 8 * 1048576) == 0);
+    CHECK(bed_metric(rows, "link.host.bytes") == bytes);
+    CHECK(bed_metric(rows, "tier.dram.used_bytes.max") < bytes / 2);
+    CHECK_EQ_INT(bed_metric(rows, "request.finished"), 200);
+    CHECK(isnan(bed_metric(rows, "link.nvlink.bytes")));
+    bed_free(rows);
+}
+
+static void stepping_and_queues_change_nothing(void)
+{
+    const struct site site = {"", ", 'pcie_switch': {'gpus': 4, 'bandwidth': '3GB/s'}", "swap", 2, 800};
+    struct bed_rows *macro = run(&site, &checked), *single = run(&site, &stepped);
+    CHECK_EQ_INT(macro->code, 0);
+    CHECK(bed_metric(macro, "link.pcie.bytes") > 0);
+    CHECK(bed_equal(macro, single));
+    bed_free(macro);
+    bed_free(single);
+}
+
+/* Four replicas below one switch of 3 GB/s, or with 24 GB/s each. */
+static void a_shared_switch_makes_swapping_slower(void)
+{
+    const struct site own = {"", "", "swap", 1, 400};
+    const struct site shared = {"", ", 'pcie_switch': {'gpus': 4, 'bandwidth': '3GB/s'}", "swap", 1, 400};
+    struct bed_rows *fast = run(&own, &checked), *slow = run(&shared, &checked);
+    CHECK(bed_metric(slow, "request.tpot_s.mean") > 1.05 * bed_metric(fast, "request.tpot_s.mean"));
+    CHECK(bed_metric(slow, "link.pcie.busy_frac.max") > 4 * bed_metric(fast, "link.pcie.busy_frac.max"));
+    bed_free(fast);
+    bed_free(slow);
+}
+
+static void recomputing_moves_nothing(void)
+{
+    const struct site site = {"", "", "recompute", 1, 400};
+    struct bed_rows *rows = run(&site, &checked);
+    CHECK(bed_metric(rows, "replica.preemptions.sum") > 0);
+    CHECK(isnan(bed_metric(rows, "link.pcie.bytes")));
+    CHECK(isnan(bed_metric(rows, "tier.dram.used_bytes.max")));
+    bed_free(rows);
+}
+
+static void a_full_host_is_told(void)
+{
+    const struct site site = {", 'memory': '500MB'", "", "swap", 1, 400};
+    struct bed_rows *rows = run(&site, &(struct bed_options){.quiet = true});
+    CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
+    CHECK(strstr(rows->diag.items[0].text, "the host's memory has no room for the") != NULL);
+    CHECK_EQ_STR(rows->diag.items[0].hint, "raise cluster.host.memory, or preempt by \"recompute\"");
+    bed_free(rows);
+}
+
+TEST_SUITE(swapping)
+{
+    TEST(every_byte_goes_there_and_back);
+    TEST(stepping_and_queues_change_nothing);
+    TEST(a_shared_switch_makes_swapping_slower);
+    TEST(recomputing_moves_nothing);
+    TEST(a_full_host_is_told);
+}
