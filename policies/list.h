@@ -21,7 +21,12 @@ POLICY(router, routing_least_kv)
 POLICY(kv_offloader, kv_offload_none)
 POLICY(kv_offloader, kv_offload_recompute)
 POLICY(kv_offloader, kv_offload_swap)
+POLICY(kv_offloader, kv_offload_vllm_cpu)
 POLICY(kv_offloader, kv_offload_flexgen)
+POLICY(kv_offloader, kv_offload_flexgen_slo)
+POLICY(kv_offloader, kv_offload_zero_inference)
+POLICY(kv_offloader, kv_offload_select_n)
+POLICY(kv_offloader, kv_offload_instinfer)
 
 /* scheduler */
 POLICY(scheduler, scheduler_fifo)

@@ -44,6 +44,7 @@ static int place_offloaded(const struct fleet *fleet, struct fleet_pool *pool)
         .config = &pool->config.kv.offload, .catalog = env->catalog, .gpu = &pool->gpu, .llm = fleet->llm,
         .model = &pool->env.model, .tensor_parallel = pool->config.tensor_parallel,
         .gpu_bytes = memory.usable_bytes - memory.reserve_bytes, .activation_bytes = memory.activation_bytes,
+        .activation_tokens = pool->config.kv.activation_tokens,
         .where = place_of(fleet, pool, "kv.offload"), .arena = env->arena, .diag = env->diag};
     int code = offload_service_init(&pool->offload, &request);
     if (code != 0 || !offload_in_use(&pool->offload)) return code;

@@ -20,9 +20,10 @@ struct offload_view {
     struct offload_rates rates;             /* of the tiers that there are; the GPU's are NAN */
     struct offload_csd csd;                 /* csd NULL without */
     double capacity_bytes[OFFLOAD_TIERS];   /* 0: there is no such tier; INFINITY: no limit is known */
-    double activation_bytes;                /* per GPU, for the largest iteration of the engine */
+    double activation_bytes, activation_tokens; /* per GPU, for the largest iteration of the engine; its tokens */
     struct offload_block workload;          /* what the scenario says is to be expected */
-    double bus_bytes_per_s;                 /* that the host links of bus_gpus GPUs share; INFINITY: nothing is shared */
+    double bus_bytes_per_s;                 /* that bus_gpus GPUs share, each of which gets an equal part; the rates are of
+                                               an idle bus; INFINITY: nothing is shared */
     int64_t bus_gpus;
     double ttft_slo_s, tpot_slo_s;          /* NAN: none */
 };

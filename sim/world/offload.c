@@ -58,12 +58,16 @@ static int make_plan(struct offload_service *offload, const struct offload_reque
     if (!offload->plan.in_use) return 0;
     if ((code = check_plan(offload, request)) != 0) return code;
     offload->model = offload_of_plan(&offload->view, &offload->plan);
+    offload->model.rates.host_read = fmin(offload->model.rates.host_read,
+                                          offload->view.bus_bytes_per_s / (double)offload->view.bus_gpus);
     if (offload->plan.problem != NULL)
         snprintf(offload->problem, sizeof offload->problem, "%s", offload->plan.problem);
     else if (!offload_plan_fits(&offload->plan, &full))
         snprintf(offload->problem, sizeof offload->problem,
                  "out of memory (%s): %.4g GB are needed without KV cache, of %.4g GB", offload_tier_name(full),
                  1e-9 * offload->plan.fixed_bytes[full], 1e-9 * offload->plan.capacity_bytes[full]);
+    if (offload->plan.placement.schedule == OFFLOAD_GROUPED)
+        offload->totals.interval = (double)offload->plan.placement.interval;
     return 0;
 }
 
@@ -82,6 +86,7 @@ int offload_service_init(struct offload_service *offload, const struct offload_r
         .model = &offload->base,
         .layer = offload_layer(request->llm, request->tensor_parallel),
         .activation_bytes = request->activation_bytes,
+        .activation_tokens = (double)request->activation_tokens,
         .workload = {.sequences = (double)config->workload.sequences,
                      .gpu_batch = (double)config->workload.sequences,
                      .prompt = (double)config->workload.prompt_tokens,
@@ -147,6 +152,7 @@ void offload_count(struct offload_service *offload, const struct iteration_work 
 void offload_totals_add(struct offload_totals *into, const struct offload_totals *from)
 {
     into->seconds += from->seconds;
+    into->interval = fmax(into->interval, from->interval);
     for (int i = 0; i < OFFLOAD_RESOURCES; i++) {
         into->critical_s[i] += from->critical_s[i];
         into->bytes[i] += from->bytes[i];
@@ -173,6 +179,7 @@ int offload_totals_emit(const struct offload_totals *totals, const struct sink *
         {"bottleneck.link_frac", frac_named(totals, "link")},
         {"bottleneck.flash_frac", frac_named(totals, "flash")},
         {"bottleneck.device_frac", frac_named(totals, "device")},
+        {"offload.interval_layers", totals->interval > 0.0 ? totals->interval : (double)NAN},
         {"offload.to_gpu_bytes.sum", totals->bytes[OFFLOAD_TO_GPU]},
         {"offload.from_gpu_bytes.sum", totals->bytes[OFFLOAD_FROM_GPU]},
         {"offload.disk_read_bytes.sum", totals->bytes[OFFLOAD_DISK_READ]},

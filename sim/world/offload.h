@@ -38,6 +38,7 @@ extern const struct config_field offload_tier_fields[], offload_workload_fields[
 struct offload_totals {
     double critical_s[OFFLOAD_RESOURCES], bytes[OFFLOAD_RESOURCES];
     double seconds;
+    double interval; /* of a grouped placement; of several the longest; 0: none */
 };
 
 struct offload_service {
@@ -61,6 +62,7 @@ struct offload_request {
     const struct iteration_model *model;
     int64_t tensor_parallel;
     double gpu_bytes, activation_bytes; /* per GPU */
+    int64_t activation_tokens;
     const char *where;                  /* of the policy, for findings */
     struct arena *arena;
     struct diag *diag;

@@ -175,7 +175,7 @@ void service_check(const struct service *service, sim_ns now)
 int services_emit_metrics(struct service *const *services, size_t n, const struct sink *sink, sim_ns now)
 {
     struct service_stats all;
-    struct offload_totals offloaded = {{0}, {0}, 0};
+    struct offload_totals offloaded = {{0}, {0}, 0, 0};
     if (n == 0) return 0;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < services[i]->fleet.n_pools; k++)

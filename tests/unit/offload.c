@@ -2,10 +2,11 @@
 #include "models/offload.h"
 
 #include "sim/catalog/catalog.h"
+#include "sim/core/rng.h"
 #include "tests/harness.h"
 
 #include <math.h>
-#include <string.h>
+#include <stdio.h>
 
 static const struct catalog catalog = {.root = "configs"};
 
@@ -104,7 +105,233 @@ static void flexgen_as_released(void)
     }
 }
 
+/* --- The other schedules --- */
+
+/* A base model of 2 ms per layer and iteration, and 1 us per layer and token of context. */
+static void plain_cost(const void *model, const struct iteration_work *work, struct iteration_cost *cost)
+{
+    const double layers = *(const double *)model, context = (double)work->decode_context_tokens;
+    *cost = (struct iteration_cost){.first_s = layers * (2e-3 + 1e-6 * context),
+                                    .slope_s = layers * 1e-6 * (double)work->decode_sequences,
+                                    .until = work->prefill_sequences > 0 ? 1 : INT64_MAX};
+}
+
+static const double four_layers = 4.0;
+static const struct iteration_model plain_base = {.kind = "test", .model = &four_layers, .cost = plain_cost};
+
+/* Four layers of 1 MB of weights and 100 bytes of cache per token, links of 1 GB/s down and 0.5 GB/s up. */
+static struct offload plain_offload(enum offload_schedule schedule)
+{
+    const double none = (double)INFINITY, unknown = (double)NAN;
+    struct offload offload = {
+        .layer = {.layers = 4, .gpus = 1, .weight_bytes = 1e6, .kv_token_bytes = 100, .hidden_token_bytes = 50,
+                  .token_flop = 1e6, .context_flop = 200, .heads = 4, .ffn = 64, .hidden = 16, .number_bytes = 2},
+        .rates = {1e9, 0.5e9, 0.5e9, none, none, none, none, none, none, 1e9, unknown, unknown, unknown, unknown},
+        .placement = offload_placement_none(), .base = &plain_base, .peak_flop_per_s = 1e12, .memory_bytes_per_s = 1e12};
+    offload.placement.schedule = schedule;
+    return offload;
+}
+
+static const struct iteration_work ten_tokens = {.decode_sequences = 10, .decode_context_tokens = 1000};
+
+static double seconds_of(const struct offload *offload)
+{
+    struct offload_step step;
+    offload_step(offload, &ten_tokens, &step);
+    return step.seconds.now;
+}
+
+/* Nothing beyond the GPU: the base model as it is. */
+static void nothing_offloaded(void)
+{
+    const struct offload offload = plain_offload(OFFLOAD_OVERLAPPED);
+    struct iteration_cost own, base;
+    offload_cost(&offload, &ten_tokens, &own);
+    plain_cost(&four_layers, &ten_tokens, &base);
+    CHECK(own.first_s == base.first_s && own.slope_s == base.slope_s && own.until == base.until);
+}
+
+/* All weights streamed: 1 ms of each layer's 3 ms are hidden, or are not; with a link of a tenth they set the pace. */
+static void streamed_weights(void)
+{
+    struct offload offload = plain_offload(OFFLOAD_OVERLAPPED);
+    offload.placement.shares.weights[OFFLOAD_GPU_MEMORY] = 0.0;
+    offload.placement.shares.weights[OFFLOAD_HOST] = 1.0;
+    CHECK_NEAR(seconds_of(&offload), 12e-3, 1e-12);
+    offload.placement.schedule = OFFLOAD_SERIAL;
+    CHECK_NEAR(seconds_of(&offload), 16e-3, 1e-12);
+    offload.rates.host_read = 0.1e9;
+    offload.placement.schedule = OFFLOAD_OVERLAPPED;
+    CHECK_NEAR(seconds_of(&offload), 40e-3, 1e-12);
+}
+
+/* Select-N: L/i max(i t_c, t_x), and the layers that are in no whole group. */
+static void grouped_weights(void)
+{
+    struct offload offload = plain_offload(OFFLOAD_GROUPED);
+    offload.rates.host_read = 1e6 / 7e-3; /* 7 ms for a layer; computing takes 3 ms */
+    static const double expected_s[] = {28e-3, 14e-3, 12e-3, 12e-3};
+    for (int64_t interval = 1; interval <= 4; interval++) {
+        const double away = floor(4.0 / (double)interval) / 4.0;
+        offload.placement.interval = interval;
+        offload.placement.shares.weights[OFFLOAD_HOST] = away;
+        offload.placement.shares.weights[OFFLOAD_GPU_MEMORY] = 1.0 - away;
+        CHECK_NEAR(seconds_of(&offload), expected_s[interval - 1], 1e-12);
+    }
+}
+
+/* KV cache in host memory: 1000 tokens are 0.1 MB per layer. The GPU gets them all, or the CPU attends: 2e5 FLOP at 1e9/s. */
+static void cache_on_the_host(void)
+{
+    struct offload offload = plain_offload(OFFLOAD_SERIAL);
+    offload.placement.shares.cache[OFFLOAD_GPU_MEMORY] = 0.0;
+    offload.placement.shares.cache[OFFLOAD_HOST] = 1.0;
+    const double up_s = 4.0 * 10.0 * 100.0 / 0.5e9;
+    CHECK_NEAR(seconds_of(&offload), 12e-3 + 0.4e-3 + up_s, 1e-12);
+    offload.placement.attention = OFFLOAD_ATTEND_HOST;
+    CHECK_NEAR(seconds_of(&offload), 4.0 * (2e-3 + 10e-6 + 0.2e-3) + up_s, 1e-12);
+}
+
+/* InstInfer: a layer of 64 sequences of OPT-13B after 1536 tokens, 4 b s h bytes of flash at 11.2 GB/s. */
+static void attention_in_storage(void)
+{
+    const struct csd_spec csd = {.channels = 8, .channel_bytes_per_s = 1.4e9, .read_frac = 1, .page_bytes = 4096,
+                                 .stream_bytes_per_s = 12.7e9, .flop_per_s = 650e9, .page_channels = 4, .token_run = 1};
+    const struct storage_device device = {.link = {7e9, 7e9}, .latency_s = {50e-6, 20e-6}};
+    const struct llm_spec llm = llm_of("opt-13b");
+    const double layers = 40.0, bytes = layers * 4.0 * 64.0 * (1536.0 + 7.5) * 5120.0;
+    struct offload offload = plain_offload(OFFLOAD_OVERLAPPED);
+    offload.layer = offload_layer(&llm, 1);
+    offload.csd = (struct offload_csd){&csd, &device, 1};
+    offload.placement.shares.cache[OFFLOAD_GPU_MEMORY] = 0.0;
+    offload.placement.shares.cache[OFFLOAD_CSD] = 1.0;
+    const struct iteration_work work = {.decode_sequences = 64, .decode_context_tokens = 64 * 1536};
+    struct offload_step one, two;
+    offload_step(&offload, &work, &one);
+    offload.csd.count = 2;
+    offload_step(&offload, &work, &two);
+    CHECK_NEAR(one.bytes[OFFLOAD_FLASH].now / bytes, 1.0, 1e-12);
+    CHECK_NEAR(one.busy_s[OFFLOAD_FLASH].now, bytes / 11.2e9, 1e-9);
+    CHECK_NEAR(two.bytes[OFFLOAD_FLASH].now / bytes, 1.0, 1e-12);
+    CHECK_NEAR(two.busy_s[OFFLOAD_FLASH].now, 0.5 * bytes / 11.2e9, 1e-9);
+    const double link_s = layers * (4.0 * 64.0 * 5120.0 * 2.0 / 7e9 + 50e-6);
+    CHECK_NEAR(one.busy_s[OFFLOAD_CSD_LINK].now, link_s, 1e-12);
+    CHECK_NEAR(one.seconds.now, 4.0 * (2e-3 + 64e-6) + link_s + bytes / 11.2e9, 1e-9);
+}
+
+/* --- Laws, on random placements --- */
+
+static double share(struct rng *rng, double most)
+{
+    return most * rng_uniform(rng);
+}
+
+static void random_shares(struct rng *rng, double *shares)
+{
+    shares[OFFLOAD_GPU_MEMORY] = share(rng, 1.0);
+    shares[OFFLOAD_HOST] = share(rng, 1.0 - shares[OFFLOAD_GPU_MEMORY]);
+    shares[OFFLOAD_DISK] = 1.0 - shares[OFFLOAD_GPU_MEMORY] - shares[OFFLOAD_HOST];
+}
+
+static struct offload random_offload(struct rng *rng)
+{
+    struct offload offload = plain_offload((enum offload_schedule)rng_below(rng, OFFLOAD_GROUPED));
+    offload.placement.attention = rng_below(rng, 2) ? OFFLOAD_ATTEND_GPU : OFFLOAD_ATTEND_HOST;
+    random_shares(rng, offload.placement.shares.weights);
+    random_shares(rng, offload.placement.shares.cache);
+    random_shares(rng, offload.placement.shares.hidden);
+    double *const rates[] = {
+        &offload.rates.host_read,         &offload.rates.host_write_cache,  &offload.rates.host_write_hidden,
+        &offload.rates.disk_read,         &offload.rates.disk_read_weights, &offload.rates.disk_write_cache,
+        &offload.rates.disk_write_hidden, &offload.rates.disk_write_token,  &offload.rates.host_flop_per_s};
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) *rates[i] = pow(10.0, 7.0 + 3.0 * rng_uniform(rng));
+    return offload;
+}
+
+enum { TRIALS = 500 };
+
+/* What sets the pace adds up to the iteration, nothing is busy for longer than a serial iteration, weights on every tier add
+ * up, and a faster link makes nothing slower. */
+static void laws_of_a_step(void)
+{
+    struct rng rng;
+    rng_init(&rng, 1, 0, "offload", 0);
+    for (int trial = 0; trial < TRIALS; trial++) {
+        struct offload offload = random_offload(&rng);
+        struct offload_step step, faster;
+        double critical_s = 0.0;
+        offload_step(&offload, &ten_tokens, &step);
+        for (int i = 0; i < OFFLOAD_RESOURCES; i++) {
+            critical_s += step.critical_s[i].now;
+            CHECK(step.critical_s[i].now <= step.busy_s[i].now + 1e-15);
+            CHECK(step.busy_s[i].now <= step.seconds.now + 1e-15);
+        }
+        CHECK_NEAR(critical_s, step.seconds.now, 1e-12);
+        const struct offload_shares *shares = &offload.placement.shares;
+        const double beyond = 4.0 * (1e6 * (1.0 - shares->weights[OFFLOAD_GPU_MEMORY]) +
+                                     500.0 * (1.0 - shares->hidden[OFFLOAD_GPU_MEMORY]));
+        const double cache = offload.placement.attention == OFFLOAD_ATTEND_GPU
+                                 ? 4.0 * 1e5 * (1.0 - shares->cache[OFFLOAD_GPU_MEMORY])
+                                 : 0.0;
+        CHECK_NEAR(step.bytes[OFFLOAD_TO_GPU].now, beyond + cache, 1e-6);
+        offload.rates.host_read *= 2.0;
+        offload.rates.disk_read *= 2.0;
+        offload_step(&offload, &ten_tokens, &faster);
+        CHECK(faster.seconds.now <= step.seconds.now);
+    }
+}
+
+/* Along a run the pieces are what the model gives at every single iteration. */
+static void pieces_are_exact(void)
+{
+    struct rng rng;
+    rng_init(&rng, 2, 0, "offload", 0);
+    for (int trial = 0; trial < TRIALS; trial++) {
+        const struct offload offload = random_offload(&rng);
+        struct iteration_work work = {.decode_sequences = 1 + (int64_t)rng_below(&rng, 64)};
+        work.decode_context_tokens = work.decode_sequences * (1 + (int64_t)rng_below(&rng, 4000));
+        struct iteration_cost run, one;
+        offload_cost(&offload, &work, &run);
+        CHECK(run.until >= 1);
+        const int64_t steps[] = {1, 7, run.until / 2, run.until - 1};
+        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+            if (steps[i] >= run.until || steps[i] > 1000000) continue;
+            struct iteration_work later = work;
+            later.decode_context_tokens += steps[i] * work.decode_sequences;
+            offload_cost(&offload, &later, &one);
+            CHECK_NEAR(one.first_s / (run.first_s + (double)steps[i] * run.slope_s), 1.0, 1e-9);
+        }
+    }
+}
+
+/* FlexGen's memory of OPT-13B on an A6000 with the cache on disk: 64 prompts of 1024 tokens at once fit, 128 do not. */
+static void memory_of_prompts(void)
+{
+    const struct llm_spec llm = llm_of("opt-13b");
+    const struct offload_layer layer = offload_layer(&llm, 1);
+    const struct percents on_disk = {100, 0, 0, 0, 100, 0};
+    const double gpu_bytes = 49140.0 * 0x1p20;
+    for (int64_t batch = 64; batch <= 128; batch += 64) {
+        const struct offload_placement placement = flexgen(&on_disk, batch, 1);
+        const struct offload_block block = {(double)batch, (double)batch, 1024, 1024};
+        const struct offload_memory memory = offload_memory(&layer, &placement, &block, 1.0);
+        const double b = (double)batch, s = 1024.0, h = 5120.0, nh = 40.0;
+        const double working = b * (18.0 * s * h + 2.0 * nh * s * s + 2.0 * s * 4.0 * h), hidden = 2.0 * s * h * b;
+        CHECK_NEAR(memory.prefill[OFFLOAD_GPU_MEMORY] / (llm_weight_bytes(&llm) + working + hidden), 1.0, 1e-9);
+        CHECK_NEAR(memory.decode[OFFLOAD_DISK] / (b * 2048.0 * 819200.0), 1.0, 1e-9);
+        CHECK_EQ_INT(memory.prefill[OFFLOAD_GPU_MEMORY] <= gpu_bytes, batch == 64);
+    }
+}
+
 TEST_SUITE(offload)
 {
     TEST(flexgen_as_released);
+    TEST(nothing_offloaded);
+    TEST(streamed_weights);
+    TEST(grouped_weights);
+    TEST(cache_on_the_host);
+    TEST(attention_in_storage);
+    TEST(laws_of_a_step);
+    TEST(pieces_are_exact);
+    TEST(memory_of_prompts);
 }

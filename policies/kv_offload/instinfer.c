@@ -1,0 +1,58 @@
+/* InstInfer (Pan et al., arXiv 2409.04992; InstAttention, HPCA 2025): the KV cache lies in computational storage, which attends
+ * to it by itself; weights and all else stay on the GPU. While prompts are processed, the cache of each layer goes to storage
+ * as the next layer computes, so that the GPU holds that of two layers only. Several devices share the heads.
+ *
+ * Sparse attention (SparF) keeps a share of the channels and of the tokens, on devices with a second copy of the keys. */
+#include "policies/registry.h"
+
+#include <float.h>
+
+struct instinfer_params {
+    double kept_frac;
+};
+
+static const struct config_field instinfer_fields[] = {
+    {.name = "keep", .kind = CONFIG_REAL, .offset = offsetof(struct instinfer_params, kept_frac), .value = "1",
+     .min = DBL_MIN, .max = 1, .help = "share of channels and tokens that sparse attention keeps; 1: dense"},
+    {0}};
+
+struct instinfer {
+    struct instinfer_params params;
+};
+
+static int instinfer_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    ((struct instinfer *)state)->params = *(const struct instinfer_params *)params;
+    return 0;
+}
+
+static int instinfer_place(void *state, const struct offload_view *view, struct offload_plan *plan)
+{
+    const struct instinfer *instinfer = state;
+    plan->in_use = true;
+    if (view->csd.csd == NULL) {
+        plan->problem = "there is no computational storage";
+        return 0;
+    }
+    plan->placement.shares.cache[OFFLOAD_GPU_MEMORY] = 0.0;
+    plan->placement.shares.cache[OFFLOAD_CSD] = 1.0;
+    plan->placement.kept_frac = instinfer->params.kept_frac;
+    plan->cache_copies = view->csd.csd->dual_key ? 1.5 : 1.0;
+    plan->fixed_bytes[OFFLOAD_GPU_MEMORY] += 2.0 * view->layer.kv_token_bytes * view->activation_tokens;
+    return 0;
+}
+
+const struct kv_offloader kv_offload_instinfer = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct kv_offloader),
+               .family = POLICY_KV_OFFLOAD,
+               .name = "instinfer",
+               .summary = "KV cache in computational storage, which attends to it, densely or sparsely",
+               .source = "Pan et al., arXiv 2409.04992",
+               .params = instinfer_fields,
+               .params_bytes = sizeof(struct instinfer_params),
+               .state_bytes = sizeof(struct instinfer),
+               .init = instinfer_init},
+    .place = instinfer_place,
+};

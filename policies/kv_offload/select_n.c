@@ -1,0 +1,150 @@
+/* Select-N (arXiv 2502.08182, ICS 2026): of every `interval` layers the last one lies in the host's memory and streams in while
+ * its group computes. The interval is the least that keeps the goal for latency, by times that were recorded beforehand; GPUs
+ * on one bus share its bandwidth by a coordinator. When no interval keeps the goal and fits the memory, requests go back.
+ *
+ * Prompts and tokens are served by instances of their own, so a replica has the goal of its phase. */
+#include "policies/kv_offload/select_n_bus.h"
+#include "policies/registry.h"
+
+#include <math.h>
+
+struct select_n_params {
+    int64_t interval;
+    int phase;
+    double slowdown;
+};
+
+enum { PHASE_PREFILL, PHASE_DECODE };
+static const char *const phases[] = {[PHASE_PREFILL] = "prefill", [PHASE_DECODE] = "decode", NULL};
+
+#define AT(member) .offset = offsetof(struct select_n_params, member)
+static const struct config_field select_n_fields[] = {
+    {.name = "interval", .kind = CONFIG_INT, AT(interval), .value = "0", .min = 0, .max = 1024,
+     .help = "layers of a group, of which one is in the host's memory; 0: the least that keeps the goal"},
+    {.name = "phase", .kind = CONFIG_CHOICE, AT(phase), .value = "decode", .choices = phases,
+     .help = "which goal counts: time to the first token, or per output token"},
+    {.name = "slowdown", .kind = CONFIG_REAL, .flags = CONFIG_OPTIONAL, AT(slowdown), .min = 1, .max = 100,
+     .help = "the goal, in times of the latency with everything on the GPU; without: kv.slo_ttft or kv.slo_tpot"},
+    {0}};
+
+struct select_n {
+    struct select_n_params params;
+};
+
+static int select_n_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    ((struct select_n *)state)->params = *(const struct select_n_params *)params;
+    return 0;
+}
+
+/* The batch that the record is made with. */
+static struct iteration_work work_of(const struct select_n_params *params, const struct offload_block *block)
+{
+    const int64_t n = (int64_t)block->sequences, prompt = (int64_t)block->prompt;
+    if (params->phase == PHASE_DECODE)
+        return (struct iteration_work){.decode_sequences = n, .decode_context_tokens = n * (prompt + 1)};
+    return (struct iteration_work){.prefill_sequences = n, .prefill_tokens = n * prompt,
+                                   .prefill_pairs = block->sequences * block->prompt * block->prompt};
+}
+
+static void set_interval(const struct offload_layer *layer, int64_t interval, struct offload_placement *placement)
+{
+    const double away = floor(layer->layers / (double)interval) / layer->layers;
+    placement->schedule = OFFLOAD_GROUPED;
+    placement->interval = interval;
+    placement->shares.weights[OFFLOAD_HOST] = away;
+    placement->shares.weights[OFFLOAD_GPU_MEMORY] = 1.0 - away;
+}
+
+/* Seconds of an iteration at an interval; what the record holds. */
+static double recorded_s(const struct offload_view *view, const struct offload_plan *plan,
+                         const struct iteration_work *work, int64_t interval)
+{
+    struct offload offload = offload_of_plan(view, plan);
+    struct offload_step step;
+    if (interval > 0) set_interval(&view->layer, interval, &offload.placement);
+    offload_step(&offload, work, &step);
+    return step.seconds.now;
+}
+
+/* Bytes that an interval takes of the GPU for weights: what stays, and a layer to stream into. */
+static double weights_on_gpu(const struct offload_layer *layer, int64_t interval)
+{
+    return (layer->layers - floor(layer->layers / (double)interval) + 1.0) * layer->weight_bytes;
+}
+
+/* The largest interval whose weights leave room for the cache of the workload; 0: none does. */
+static int64_t largest_that_fits(const struct offload_view *view, const struct offload_plan *plan)
+{
+    const struct offload_layer *layer = &view->layer;
+    const double cache = layer->layers * layer->kv_token_bytes * view->workload.sequences *
+                         (view->workload.prompt + view->workload.output);
+    const double others = plan->fixed_bytes[OFFLOAD_GPU_MEMORY] - layer->layers * layer->weight_bytes;
+    int64_t interval = (int64_t)layer->layers;
+    while (interval > 0 && weights_on_gpu(layer, interval) + cache + others > plan->capacity_bytes[OFFLOAD_GPU_MEMORY])
+        interval--;
+    return interval;
+}
+
+static double goal_of(const struct select_n_params *params, const struct offload_view *view,
+                      const struct offload_plan *plan, const struct iteration_work *work)
+{
+    if (!isnan(params->slowdown)) return params->slowdown * recorded_s(view, plan, work, 0);
+    const double goal_s = params->phase == PHASE_DECODE ? view->tpot_slo_s : view->ttft_slo_s;
+    return isnan(goal_s) ? (double)INFINITY : goal_s;
+}
+
+/* The least interval that keeps the goal; more than there are layers: none does. */
+static int64_t least_in_time(const struct offload_view *view, const struct offload_plan *plan,
+                             const struct iteration_work *work, double goal_s)
+{
+    int64_t interval = 1;
+    while ((double)interval <= view->layer.layers && recorded_s(view, plan, work, interval) > goal_s) interval++;
+    return interval;
+}
+
+static int select_n_place(void *state, const struct offload_view *view, struct offload_plan *plan)
+{
+    const struct select_n_params *params = &((struct select_n *)state)->params;
+    const struct iteration_work work = work_of(params, &view->workload);
+    const struct offload_layer *layer = &view->layer;
+    plan->in_use = true;
+    if (!(view->capacity_bytes[OFFLOAD_HOST] > 0.0)) {
+        plan->problem = "there is no host memory";
+        return 0;
+    }
+    int64_t interval = params->interval;
+    if (interval == 0) {
+        const double goal_s = goal_of(params, view, plan, &work);
+        const struct select_n_member alike = {view->bus_gpus,
+                                              (int64_t)layer->layers,
+                                              least_in_time(view, plan, &work, goal_s),
+                                              largest_that_fits(view, plan),
+                                              layer->weight_bytes,
+                                              goal_s};
+        if (!select_n_coordinate(&alike, 1, view->bus_bytes_per_s, &interval)) {
+            plan->problem = "requests go back: no interval keeps the goal within the GPU's memory and the bus";
+            return 0;
+        }
+    }
+    set_interval(layer, interval, &plan->placement);
+    const double away = layer->layers * layer->weight_bytes * plan->placement.shares.weights[OFFLOAD_HOST];
+    plan->fixed_bytes[OFFLOAD_HOST] = layer->gpus * away;
+    plan->fixed_bytes[OFFLOAD_GPU_MEMORY] += layer->weight_bytes - away;
+    return 0;
+}
+
+const struct kv_offloader kv_offload_select_n = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct kv_offloader),
+               .family = POLICY_KV_OFFLOAD,
+               .name = "select-n",
+               .summary = "the last of every so many layers in the host's memory, so many as the goal for latency allows",
+               .source = "Select-N, arXiv 2502.08182",
+               .params = select_n_fields,
+               .params_bytes = sizeof(struct select_n_params),
+               .state_bytes = sizeof(struct select_n),
+               .init = select_n_init},
+    .place = select_n_place,
+};

@@ -1,0 +1,67 @@
+/* DeepSpeed ZeRO-Inference (Aminabadi et al., SC 2022): weights are streamed from the host one layer ahead of the GPU, and the
+ * KV cache lies in the host's memory and goes to the GPU, layer by layer, whenever it attends. What moves and what computes
+ * overlap. */
+#include "policies/registry.h"
+
+struct zero_inference_params {
+    double weights_gpu;
+    bool host_cache, overlap;
+};
+
+#define AT(member) .offset = offsetof(struct zero_inference_params, member)
+static const struct config_field zero_inference_fields[] = {
+    {.name = "weights_gpu", .kind = CONFIG_REAL, AT(weights_gpu), .value = "0", .min = 0, .max = 1,
+     .help = "share of the weights that stays on the GPU"},
+    {.name = "host_cache", .kind = CONFIG_BOOL, AT(host_cache), .value = "true",
+     .help = "the KV cache lies in the host's memory, not on the GPU"},
+    {.name = "overlap", .kind = CONFIG_BOOL, AT(overlap), .value = "true", .help = "layers compute while others move"},
+    {0}};
+
+struct zero_inference {
+    struct zero_inference_params params;
+};
+
+static int zero_inference_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    ((struct zero_inference *)state)->params = *(const struct zero_inference_params *)params;
+    return 0;
+}
+
+/* Two layers of weights, and of KV cache, are on the GPU at a time. */
+static int zero_inference_place(void *state, const struct offload_view *view, struct offload_plan *plan)
+{
+    const struct zero_inference_params *params = &((struct zero_inference *)state)->params;
+    const struct offload_layer *layer = &view->layer;
+    struct offload_shares *shares = &plan->placement.shares;
+    plan->in_use = true;
+    if (!(view->capacity_bytes[OFFLOAD_HOST] > 0.0)) {
+        plan->problem = "there is no host memory";
+        return 0;
+    }
+    plan->placement.schedule = params->overlap ? OFFLOAD_OVERLAPPED : OFFLOAD_SERIAL;
+    shares->weights[OFFLOAD_GPU_MEMORY] = params->weights_gpu;
+    shares->weights[OFFLOAD_HOST] = 1.0 - params->weights_gpu;
+    shares->cache[OFFLOAD_GPU_MEMORY] = params->host_cache ? 0.0 : 1.0;
+    shares->cache[OFFLOAD_HOST] = params->host_cache ? 1.0 : 0.0;
+    const double weights = layer->layers * layer->weight_bytes * shares->weights[OFFLOAD_HOST];
+    const double context = view->workload.sequences * (view->workload.prompt + view->workload.output);
+    plan->fixed_bytes[OFFLOAD_HOST] = layer->gpus * weights;
+    plan->fixed_bytes[OFFLOAD_GPU_MEMORY] += (weights > 0.0 ? 2.0 * layer->weight_bytes : 0.0) - weights;
+    if (params->host_cache) plan->fixed_bytes[OFFLOAD_GPU_MEMORY] += 2.0 * layer->kv_token_bytes * context;
+    return 0;
+}
+
+const struct kv_offloader kv_offload_zero_inference = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct kv_offloader),
+               .family = POLICY_KV_OFFLOAD,
+               .name = "zero-inference",
+               .summary = "weights streamed one layer ahead, KV cache in the host's memory",
+               .source = "Aminabadi et al., SC 2022; DeepSpeed ZeRO-Inference",
+               .params = zero_inference_fields,
+               .params_bytes = sizeof(struct zero_inference_params),
+               .state_bytes = sizeof(struct zero_inference),
+               .init = zero_inference_init},
+    .place = zero_inference_place,
+};
