@@ -37,6 +37,7 @@ struct gpu_spec {
     double memory_bytes_per_s, l2_bytes;
     int64_t sm_count;
     double boost_hz, base_hz; /* SM clock; base NAN where unknown */
+    double usd_per_h;         /* list price of renting one; NAN where unknown */
     double tdp_w, idle_w;     /* idle without a process on the GPU; NAN where unknown */
     enum gpu_fabric fabric;
     int64_t nvlink_gpus;      /* GPUs that reach each other over NVLink, 0 without */

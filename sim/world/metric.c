@@ -22,8 +22,9 @@ const struct metric_def metric_dictionary[] = {
 
 const struct metric_def *metric_find(const char *name)
 {
+    const size_t n = strcspn(name, "[");
     for (const struct metric_def *def = metric_dictionary; def->name != NULL; def++)
-        if (strcmp(def->name, name) == 0) return def;
+        if (strncmp(def->name, name, n) == 0 && def->name[n] == 0) return def;
     return NULL;
 }
 
@@ -33,6 +34,17 @@ int metric_emit(const struct sink *sink, const char *name, double value)
     if (def == NULL) SIM_BUG("metric '%s' is not in the dictionary", name);
     if (sink->metric == NULL || isnan(value)) return 0;
     struct metric_row row = {.name = def->name, .unit = def->unit, .value = value};
+    return sink->metric(sink->context, &row);
+}
+
+int metric_emit_of(const struct sink *sink, const char *name, const char *entity, double value)
+{
+    char full[256];
+    const struct metric_def *def = metric_find(name);
+    if (entity == NULL || def == NULL) return metric_emit(sink, name, value);
+    if (sink->metric == NULL || isnan(value)) return 0;
+    snprintf(full, sizeof full, "%s[%s]", name, entity);
+    struct metric_row row = {.name = full, .unit = def->unit, .value = value};
     return sink->metric(sink->context, &row);
 }
 

@@ -29,10 +29,15 @@ int distribution_add(struct distribution *distribution, double value); /* value 
 
 /* The dictionary, ended by a zero entry. */
 extern const struct metric_def metric_dictionary[];
-const struct metric_def *metric_find(const char *name); /* NULL when unknown */
+
+/* The definition of a name, which may say of which entity it is: "slo.attained_frac[chat]". NULL when unknown. */
+const struct metric_def *metric_find(const char *name);
 
 /* Emits one row. An unknown name is our bug. NAN values are left out. Returns the sink's answer. */
 int metric_emit(const struct sink *sink, const char *name, double value);
+
+/* The same of an entity, such as a service; NULL: of all together. */
+int metric_emit_of(const struct sink *sink, const char *name, const char *entity, double value);
 
 /* Emits NAME.mean, .p50, .p90, .p99 and .max; nothing when the distribution is empty. */
 int metric_emit_distribution(const struct sink *sink, const char *name, const struct distribution *distribution);

@@ -140,6 +140,7 @@ static int decode_run_account(struct replica *replica)
     replica->counts.decode_steps += n;
     replica->counts.decode_tokens += n * replica->ready->members.n;
     count_busy(replica, begin, end);
+    replica_count_decode_work(replica, n);
     int code = cohort_count_gaps(replica->ready, &replica->clock, replica->run_counted, n, replica->env->token_gap_s);
     replica->run_counted = replica->run_steps;
     return code;
@@ -168,6 +169,7 @@ static int prefill_end(struct replica *replica, sim_ns now)
 {
     replica->counts.prefill_iterations++;
     count_busy(replica, replica->clock.anchor_ns, now);
+    replica_count_work(replica, &replica->run_work, 0, now - replica->clock.anchor_ns);
     int code = tell_prefill(replica, 1, now);
     if (code == 0 && replica->plan.decode && replica->ready->members.n > 0) {
         cohort_advance(replica->ready, 1);

@@ -14,6 +14,7 @@
 #define ORRERY_WORLD_REPLICA_H
 
 #include "models/iteration.h"
+#include "models/transformer.h"
 #include "sim/core/engine.h"
 #include "sim/core/mem.h"
 #include "sim/world/cohort.h"
@@ -24,6 +25,7 @@
 #include "sim/world/request.h"
 #include "sim/world/run_clock.h"
 #include "sim/world/topology.h"
+#include "sim/world/work.h"
 
 #include <stdbool.h>
 
@@ -61,6 +63,7 @@ struct replica_env {
     const char *service;            /* its name, for findings */
     const struct batcher *batcher;
     struct iteration_model model;   /* of one pipeline stage */
+    const struct llm_spec *llm;     /* NULL: work is not counted */
     struct offload_service *offload; /* says where the cache of preempted sequences goes; may be NULL */
     struct histogram *token_gap_s;  /* all times between two tokens of a sequence */
     int64_t max_context_tokens;
@@ -142,6 +145,7 @@ struct replica {
     int64_t recheck_at;     /* the boundary at which an arrival, or KV that has come or gone, wants a decision */
 
     struct replica_counts counts;
+    struct work_sums work;
 };
 
 /* `params` are the batcher's, as bound from the scenario. Returns 0 or a negative code; replica_fini also after failure. */

@@ -50,6 +50,15 @@ int replica_join_arrived(struct replica *replica);
 /* How much of so long a time was extrapolated. */
 sim_ns replica_extrapolated_ns(double extrapolated_frac, sim_ns lasted_ns);
 
+/* --- replica_work.c --- */
+
+/* Counts the work of the latest n iterations of the run under way, none of them counted so far. */
+void replica_count_decode_work(struct replica *replica, int64_t n);
+
+/* Counts that of one iteration in `lasted_ns`, with `in_flight_tokens` of KV in batches in flight (replica_flight.c). */
+void replica_count_work(struct replica *replica, const struct iteration_work *work, int64_t in_flight_tokens,
+                        sim_ns lasted_ns);
+
 /* --- replica_move.c --- */
 
 /* Moves the KV of a sequence that has left the batch to the host. */

@@ -226,6 +226,21 @@ static int land_decoding(struct replica *replica, struct flight *flight, sim_ns 
     return code;
 }
 
+/* Tokens in the cache of the sequences in a batch. */
+static int64_t held_tokens(const struct flight *flight)
+{
+    const struct iteration_work *work = &flight->work;
+    return work->decode_context_tokens - work->decode_sequences + work->prefill_context_tokens;
+}
+
+static void count_work(struct replica *replica, const struct flight *landing)
+{
+    int64_t tokens = held_tokens(landing);
+    for (int32_t i = 0; i < replica->n_flights; i++)
+        if (flight_at(replica, i) != landing) tokens += held_tokens(flight_at(replica, i));
+    replica_count_work(replica, &landing->work, tokens, landing->stage_ns);
+}
+
 static int land(struct replica *replica, struct flight *flight, sim_ns now)
 {
     bool decodes = flight->decoding != NULL;
@@ -233,6 +248,7 @@ static int land(struct replica *replica, struct flight *flight, sim_ns now)
     replica->counts.decode_iterations += flight->n_chunks == 0;
     replica->counts.busy_ns += flight->stage_ns;
     replica->counts.extrapolated_ns += replica_extrapolated_ns(flight->extrapolated_frac, flight->stage_ns);
+    count_work(replica, flight);
     replica->in_flight -= flight->prefilling.n + (decodes ? flight->decoding->members.n : 0);
     if (replica->env->batcher->order == BATCH_LEFT_BY_ARRIVAL) {
         sort_by_arrival(&replica->ready->members);

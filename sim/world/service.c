@@ -87,9 +87,9 @@ static int end_request(struct service *service, struct request *request, sim_ns 
     if (finished && now > service->env.warmup_ns) service_stats_add_output(&service->stats, request, now);
     if (service_counts(service, request)) {
         if (finished)
-            code = service_stats_add_finished(&service->stats, request, now);
+            code = service_stats_add_finished(&service->stats, &service->config->slo, request, now);
         else
-            service->stats.rejected++;
+            service_stats_add_rejected(&service->stats, &service->config->slo);
     }
     if (code == 0) code = service_emit_row(service, request, finished ? "finished" : "rejected", now);
     pool_give(&service->requests, request);

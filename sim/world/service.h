@@ -12,6 +12,7 @@
 #include "sim/world/offload.h"
 #include "sim/world/sampler.h"
 #include "sim/world/sink.h"
+#include "sim/world/slo.h"
 #include "sim/world/source.h"
 #include "sim/world/topology.h"
 
@@ -53,6 +54,7 @@ struct service_config {
     int64_t tensor_parallel, replicas;
     struct config_variant batching, routing, cost, trace;
     struct kv_config kv;
+    struct slo_config slo;
     sim_ns information_delay_ns; /* 0: routers see the present */
     struct config_list pools;    /* struct pool_config, zero where they leave out something */
     struct config_variant decode_routing; /* no entry: the policy of `routing`, with a state of its own */

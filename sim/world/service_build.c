@@ -37,6 +37,7 @@ int service_create(const struct service_config *config, const struct service_env
         .engine = env->engine,
         .diag = env->diag,
         .service = config->name,
+        .llm = &service->llm,
         .token_gap_s = &service->stats.token_gap_s,
         .single_step = env->single_step,
         .owner = service,

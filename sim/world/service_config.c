@@ -84,6 +84,8 @@ const struct config_field service_config_fields[] = {
     {.name = "kv", .kind = CONFIG_SECTION, .offset = FIELD(kv), .fields = kv_fields, .help = "the paged KV cache"},
     {.name = "pools", .kind = CONFIG_MAP, .flags = CONFIG_OPTIONAL, .offset = FIELD(pools), .fields = pool_fields,
      .elem_bytes = sizeof(struct pool_config), .help = "kinds of replicas, by name; else all are alike"},
+    {.name = "slo", .kind = CONFIG_SECTION, .offset = FIELD(slo), .fields = slo_fields,
+     .help = "limits that a request is to keep; without any, nothing is said of them"},
     {.name = "trace", .kind = CONFIG_VARIANT, .flags = CONFIG_REQUIRED, .offset = FIELD(trace),
      .family = "request-trace", .tag = "format", .help = "the requests that arrive"},
     {0}};

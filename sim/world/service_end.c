@@ -140,7 +140,10 @@ int service_finish(struct service *service, sim_ns now)
     int code = 0;
     for (int32_t i = 0; i < service->fleet.n_replicas && code == 0; i++) {
         code = replica_settle(&service->fleet.replicas[i], now);
-        service_stats_add_replica(&service->stats, &service->fleet.replicas[i]);
+        const struct fleet_pool *pool = fleet_pool_of(&service->fleet, i);
+        const int64_t stages = pool->env.stages > 0 ? pool->env.stages : 1;
+        service_stats_add_replica(&service->stats, &service->fleet.replicas[i], &pool->gpu,
+                                  stages * pool->config.tensor_parallel);
     }
     service->stats.in_system_mean = level_mean(&service->in_system, now);
     if (code == 0) code = emit_unfinished(service, now);
@@ -172,6 +175,17 @@ void service_check(const struct service *service, sim_ns now)
     invariant_check_little(&service->in_system, stays.stay_ns, now);
 }
 
+/* What each service attained, where there are several that have limits. */
+static int emit_slo_of_each(struct service *const *services, size_t n, const struct sink *sink)
+{
+    size_t n_set = 0;
+    int code = 0;
+    for (size_t i = 0; i < n; i++) n_set += slo_is_set(&services[i]->config->slo);
+    for (size_t i = 0; i < n && code == 0 && n_set > 1; i++)
+        code = service_stats_emit_slo(&services[i]->stats, services[i]->config->name, sink, services[i]->env.warmup_ns);
+    return code;
+}
+
 int services_emit_metrics(struct service *const *services, size_t n, const struct sink *sink, sim_ns now)
 {
     struct service_stats all;
@@ -183,6 +197,7 @@ int services_emit_metrics(struct service *const *services, size_t n, const struc
     int code = service_stats_init(&all);
     for (size_t i = 0; i < n && code == 0; i++) code = service_stats_merge(&all, &services[i]->stats);
     if (code == 0) code = service_stats_emit(&all, sink, services[0]->env.warmup_ns, now);
+    if (code == 0) code = emit_slo_of_each(services, n, sink);
     if (code == 0) code = offload_totals_emit(&offloaded, sink);
     service_stats_fini(&all);
     return code;

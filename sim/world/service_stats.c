@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { N_DISTRIBUTIONS = 5 };
+enum { N_DISTRIBUTIONS = 6 };
 
 struct named_distribution {
     const char *name;
@@ -16,6 +16,7 @@ static const struct named_distribution distributions[N_DISTRIBUTIONS] = {
     {"request.tpot_s", offsetof(struct service_stats, tpot_s)},
     {"request.e2e_s", offsetof(struct service_stats, e2e_s)},
     {"request.max_gap_s", offsetof(struct service_stats, max_gap_s)},
+    {"request.norm_s", offsetof(struct service_stats, norm_s)},
 };
 
 static struct distribution *distribution_of(struct service_stats *stats, int i)
@@ -71,6 +72,13 @@ int service_stats_merge(struct service_stats *into, const struct service_stats *
     if (from->kv_peak_frac > into->kv_peak_frac) into->kv_peak_frac = from->kv_peak_frac;
     into->in_system_mean += from->in_system_mean;
     add_counts(&into->work, &from->work);
+    slo_merge(&into->slo, &from->slo);
+    work_merge(&into->used, &from->used);
+    into->flop += from->flop;
+    into->peak_flop += from->peak_flop;
+    into->read_bytes += from->read_bytes;
+    into->bandwidth_bytes += from->bandwidth_bytes;
+    into->usd_per_h += from->usd_per_h;
     int code = histogram_merge(&into->token_gap_s, &from->token_gap_s);
     for (int i = 0; i < N_DISTRIBUTIONS && code == 0; i++) {
         tally_merge(&distribution_of(into, i)->tally, &distribution_in(from, i)->tally);
@@ -86,29 +94,60 @@ void service_stats_add_output(struct service_stats *stats, const struct request 
     if (now > stats->last_token_ns) stats->last_token_ns = now;
 }
 
-int service_stats_add_finished(struct service_stats *stats, const struct request *request, sim_ns now)
+static void count_slo(struct service_stats *stats, const struct slo_config *slo, const struct request *request,
+                      sim_ns now)
+{
+    const sim_ns arrival = request->view.arrival_ns, first = request->first_token_ns;
+    const bool decodes = request->output_tokens > 1;
+    const double times_s[SLO_LIMITS] = {
+        [SLO_TTFT] = sim_s_from_ns(first - arrival),
+        [SLO_TPOT] = decodes ? sim_s_from_ns(now - first) / (request->output_tokens - 1) : (double)NAN,
+        [SLO_E2E] = sim_s_from_ns(now - arrival),
+        [SLO_MAX_GAP] = decodes ? sim_s_from_ns(request->max_gap_ns) : (double)NAN};
+    slo_count(&stats->slo, slo, times_s, request->output_tokens);
+}
+
+void service_stats_add_rejected(struct service_stats *stats, const struct slo_config *slo)
+{
+    stats->rejected++;
+    slo_count(&stats->slo, slo, NULL, 0);
+}
+
+int service_stats_add_finished(struct service_stats *stats, const struct slo_config *slo, const struct request *request,
+                               sim_ns now)
 {
     sim_ns arrival = request->view.arrival_ns, first = request->first_token_ns;
     stats->finished++;
     stats->prompt_tokens += request->prompt_tokens;
     stats->output_tokens += request->output_tokens;
     stats->preemptions += request->view.preemptions;
+    count_slo(stats, slo, request, now);
     int code = distribution_add(&stats->queue_s, sim_s_from_ns(request->scheduled_ns - arrival));
     if (code == 0) code = distribution_add(&stats->ttft_s, sim_s_from_ns(first - arrival));
     if (code == 0) code = distribution_add(&stats->e2e_s, sim_s_from_ns(now - arrival));
+    if (code == 0) code = distribution_add(&stats->norm_s, sim_s_from_ns(now - arrival) / request->output_tokens);
     if (code != 0 || request->output_tokens < 2) return code;
     code = distribution_add(&stats->tpot_s, sim_s_from_ns(now - first) / (request->output_tokens - 1));
     return code != 0 ? code : distribution_add(&stats->max_gap_s, sim_s_from_ns(request->max_gap_ns));
 }
 
-void service_stats_add_replica(struct service_stats *stats, const struct replica *replica)
+void service_stats_add_replica(struct service_stats *stats, const struct replica *replica, const struct gpu_spec *gpu,
+                               int64_t gpus)
 {
+    const struct llm_spec *llm = replica->env->llm;
+    const double gpu_busy_s = (double)gpus * sim_s_from_ns(replica->counts.busy_ns);
     const struct kvcache *kv = &replica->kv;
     double peak_frac = (double)(kv->total_blocks - kv->min_free_blocks) / (double)kv->total_blocks;
     if (peak_frac > stats->kv_peak_frac) stats->kv_peak_frac = peak_frac;
     stats->replicas++;
     stats->uncalibrated |= !replica->env->model.calibrated;
     add_counts(&stats->work, &replica->counts);
+    work_merge(&stats->used, &replica->work);
+    stats->flop += work_flop(&replica->work, llm);
+    stats->peak_flop += gpu_busy_s * gpu_peak_flop_per_s(gpu, llm->compute);
+    stats->read_bytes += work_bytes(&replica->work, llm);
+    stats->bandwidth_bytes += gpu_busy_s * gpu->memory_bytes_per_s;
+    stats->usd_per_h += (double)gpus * gpu->usd_per_h;
 }
 
 static double ratio(double a, double b)
@@ -159,6 +198,13 @@ static int emit_rates(const struct service_stats *stats, const struct sink *sink
         {"replica.decode_batch.mean", ratio((double)work->decode_tokens, (double)work->decode_steps)},
         {"replica.busy_frac", ratio((double)work->busy_ns, (double)end_ns * (double)stats->replicas)},
         {"replica.kv_peak_frac", stats->kv_peak_frac},
+        {"replica.mfu", ratio(stats->flop, stats->peak_flop)},
+        {"replica.mbu", ratio(stats->read_bytes, stats->bandwidth_bytes)},
+        {"kv.reserved_frac", ratio(stats->used.reserved_slot_s, stats->used.total_slot_s)},
+        {"kv.held_frac", ratio(stats->used.held_slot_s, stats->used.total_slot_s)},
+        {"kv.waste_frac", ratio(stats->used.reserved_slot_s - stats->used.held_slot_s, stats->used.reserved_slot_s)},
+        {"cost.usd_per_h", stats->usd_per_h},
+        {"cost.output_tokens_per_usd", ratio((double)stats->late_output_tokens, span_s * stats->usd_per_h / 3600.0)},
         {"model.extrapolated_frac", service_stats_extrapolated_frac(stats)},
     };
     int code = 0;
@@ -176,6 +222,12 @@ static int emit_histograms(const struct service_stats *stats, const struct sink 
     return code;
 }
 
+int service_stats_emit_slo(const struct service_stats *stats, const char *service, const struct sink *sink,
+                           sim_ns warmup_ns)
+{
+    return slo_emit(&stats->slo, service, sim_s_from_ns(stats->last_token_ns - warmup_ns), sink);
+}
+
 int service_stats_emit(const struct service_stats *stats, const struct sink *sink, sim_ns warmup_ns, sim_ns end_ns)
 {
     int code = emit_counts(stats, sink);
@@ -186,5 +238,6 @@ int service_stats_emit(const struct service_stats *stats, const struct sink *sin
         if (code == 0) code = metric_emit(sink, "token.gap_s.p99", histogram_quantile(&stats->token_gap_s, 0.99));
     }
     if (code == 0) code = emit_histograms(stats, sink);
+    if (code == 0) code = service_stats_emit_slo(stats, NULL, sink, warmup_ns);
     return code != 0 ? code : emit_rates(stats, sink, warmup_ns, end_ns);
 }

@@ -1,0 +1,43 @@
+/* Counting the work of a replica (work.h). KV that comes or goes while a run is under way counts as if it had from the run's
+ * start. */
+#include "sim/world/replica_batch.h"
+
+static void add_held(void *context, struct request *request)
+{
+    *(int64_t *)context += request->context_tokens > 0 ? request->context_tokens - 1 : 0;
+}
+
+/* Tokens in the cache of sequences that do not decode now: prompts processed in part, sequences that are paused or resume. */
+static int64_t resting_tokens(const struct replica *replica)
+{
+    const struct request_list *const lists[] = {&replica->paused, &replica->moving, &replica->arrived};
+    int64_t tokens = 0;
+    for (const struct request *r = replica->prefilling.head; r != NULL; r = request_of(r->view.next))
+        tokens += r->view.prefilled_tokens;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) request_list_each(lists[i], add_held, &tokens);
+    return tokens;
+}
+
+void replica_count_decode_work(struct replica *replica, int64_t n)
+{
+    const struct cohort *ready = replica->ready;
+    const struct work_run run = {
+        .clock = &replica->clock,
+        .from_boundary = replica->run_counted,
+        .iterations = n,
+        .step = ready->step,
+        .sequences = ready->members.n,
+        .context_tokens = replica->run_work.decode_context_tokens + replica->run_counted * ready->members.n,
+        .resting_tokens = resting_tokens(replica)};
+    if (replica->env->llm != NULL)
+        work_add_decode(&replica->work, replica->env->llm, &replica->kv, &ready->growth, &run);
+}
+
+void replica_count_work(struct replica *replica, const struct iteration_work *work, int64_t in_flight_tokens,
+                        sim_ns lasted_ns)
+{
+    const int64_t decoding = replica->ready->context_tokens - replica->ready->members.n;
+    if (replica->env->llm == NULL) return;
+    work_add_iteration(&replica->work, replica->env->llm, &replica->kv, work,
+                       decoding + resting_tokens(replica) + in_flight_tokens, lasted_ns);
+}

@@ -1,0 +1,41 @@
+/* Service level objectives: times that a request is to keep, and how many did.
+ *
+ * A request attains the SLO of its service when it finishes within all the limits that the service has set. Limits that are
+ * not set hold for everybody, and so do those on times between tokens for a request of one token. Source: DistServe (Zhong et
+ * al., OSDI 2024), which calls the rate of those that do goodput. */
+#ifndef ORRERY_WORLD_SLO_H
+#define ORRERY_WORLD_SLO_H
+
+#include "sim/core/config.h"
+#include "sim/world/sink.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum slo_limit { SLO_TTFT, SLO_TPOT, SLO_E2E, SLO_MAX_GAP, SLO_LIMITS };
+
+/* The section "slo" of a service; NAN: no limit. */
+struct slo_config {
+    double limits_s[SLO_LIMITS];
+};
+
+extern const struct config_field slo_fields[];
+
+bool slo_is_set(const struct slo_config *config);
+
+/* Of the requests of services with an SLO that arrived after the warm-up and finished or were rejected. */
+struct slo_counts {
+    int64_t requests;
+    int64_t limited[SLO_LIMITS], kept[SLO_LIMITS]; /* under that limit; of these within it */
+    int64_t attained, attained_output_tokens;
+};
+
+/* A request has finished with these times (NAN: it has none), or was rejected (NULL). */
+void slo_count(struct slo_counts *counts, const struct slo_config *config, const double *times_s,
+               int64_t output_tokens);
+void slo_merge(struct slo_counts *into, const struct slo_counts *from);
+
+/* Emits slo.*, of one entity (NULL: of all together); nothing without requests. `span_s`: the time that goodput is over. */
+int slo_emit(const struct slo_counts *counts, const char *entity, double span_s, const struct sink *sink);
+
+#endif

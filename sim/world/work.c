@@ -1,0 +1,109 @@
+#include "sim/world/work.h"
+
+/* Sums of j, and of j^2, over j = 0 .. n - 1. */
+static double sum_1(double n)
+{
+    return 0.5 * n * (n - 1.0);
+}
+
+static double sum_2(double n)
+{
+    return n * (n - 1.0) * (2.0 * n - 1.0) / 6.0;
+}
+
+/* Nanoseconds of the first n of iterations that last first, first + slope ... */
+static double elapsed_ns(double first_ns, double slope_ns, double n)
+{
+    return n * first_ns + sum_1(n) * slope_ns;
+}
+
+/* Block-nanoseconds of the blocks that the run takes: each is in use from its boundary k to the end of the run. */
+static double growth_block_ns(const struct kv_growth *growth, const struct work_run *run, double first_ns,
+                              double slope_ns)
+{
+    const int64_t block = growth->block_tokens, n = run->iterations, from_step = run->step - n;
+    const double b = (double)block, end_ns = elapsed_ns(first_ns, slope_ns, (double)n);
+    double sum = 0.0;
+    if (growth->sequences == 0) return 0.0;
+    for (int64_t i = 0; i < block && i < n; i++) {
+        const double takers = (double)kv_growth_at(growth, from_step + i);
+        const double m = (double)((n - i + block - 1) / block), k = (double)(i + 1);
+        const double sum_k = m * k + b * sum_1(m), sum_kk = m * k * k + 2.0 * k * b * sum_1(m) + b * b * sum_2(m);
+        sum += takers * (m * end_ns - (first_ns - 0.5 * slope_ns) * sum_k - 0.5 * slope_ns * sum_kk);
+    }
+    return sum;
+}
+
+static void add_slots(struct work_sums *sums, const struct kvcache *kv, double reserved_block_ns, double held_token_ns,
+                      double lasted_ns)
+{
+    const double slots = (double)kv->block_tokens;
+    sums->reserved_slot_s += slots * reserved_block_ns * 1e-9;
+    sums->held_slot_s += held_token_ns * 1e-9;
+    sums->total_slot_s += slots * (double)kv->total_blocks * lasted_ns * 1e-9;
+}
+
+/* A token is in the cache from the iteration after the one that makes it. */
+static void add_decode_slots(struct work_sums *sums, const struct kvcache *kv, const struct kv_growth *growth,
+                             const struct work_run *run)
+{
+    const double slope_ns = run->clock->slope_ns, n = (double)run->iterations, sequences = (double)run->sequences;
+    const double first_ns = run->clock->first_ns + slope_ns * (double)run->from_boundary;
+    const double lasted_ns = elapsed_ns(first_ns, slope_ns, n);
+    const int64_t used = kv->total_blocks - kv->free_blocks;
+    const int64_t grown = kv_growth_over(growth, run->step - run->iterations, run->iterations);
+    const double held = (double)(run->context_tokens - run->sequences + run->resting_tokens);
+    const double held_ns = held * lasted_ns + sequences * (first_ns * sum_1(n) + slope_ns * sum_2(n));
+    add_slots(sums, kv, (double)(used - grown) * lasted_ns + growth_block_ns(growth, run, first_ns, slope_ns), held_ns,
+              lasted_ns);
+}
+
+void work_add_decode(struct work_sums *sums, const struct llm_spec *llm, const struct kvcache *kv,
+                     const struct kv_growth *growth, const struct work_run *run)
+{
+    const double n = (double)run->iterations, sequences = (double)run->sequences;
+    const double context = n * (double)run->context_tokens + sequences * sum_1(n);
+    sums->tokens += n * sequences;
+    sums->rows += n * sequences;
+    sums->pairs += context;
+    sums->context_tokens += context;
+    sums->weight_bytes += n * llm_read_bytes(llm, run->sequences);
+    add_decode_slots(sums, kv, growth, run);
+}
+
+void work_add_iteration(struct work_sums *sums, const struct llm_spec *llm, const struct kvcache *kv,
+                        const struct iteration_work *work, int64_t held_tokens, sim_ns lasted_ns)
+{
+    const double tokens = (double)(work->prefill_tokens + work->decode_sequences), lasted = (double)lasted_ns;
+    sums->tokens += tokens;
+    sums->rows += (double)(work->prefill_sequences + work->decode_sequences);
+    /* prefill_pairs counts twice the pairs; of a prompt's n tokens each sees itself, too */
+    sums->pairs += 0.5 * (work->prefill_pairs + (double)work->prefill_tokens) + (double)work->decode_context_tokens;
+    sums->context_tokens += (double)(work->prefill_context_tokens + work->prefill_tokens + work->decode_context_tokens);
+    sums->weight_bytes += llm_read_bytes(llm, work->prefill_tokens + work->decode_sequences);
+    add_slots(sums, kv, (double)(kv->total_blocks - kv->free_blocks) * lasted, (double)held_tokens * lasted, lasted);
+}
+
+void work_merge(struct work_sums *into, const struct work_sums *from)
+{
+    into->tokens += from->tokens;
+    into->rows += from->rows;
+    into->pairs += from->pairs;
+    into->weight_bytes += from->weight_bytes;
+    into->context_tokens += from->context_tokens;
+    into->reserved_slot_s += from->reserved_slot_s;
+    into->held_slot_s += from->held_slot_s;
+    into->total_slot_s += from->total_slot_s;
+}
+
+double work_flop(const struct work_sums *sums, const struct llm_spec *llm)
+{
+    const double head = llm_head_flop(llm), matrices = llm_flop_per_token(llm, 0) - head;
+    const double pair = llm_flop_per_token(llm, 1) - llm_flop_per_token(llm, 0);
+    return sums->tokens * matrices + sums->rows * head + sums->pairs * pair;
+}
+
+double work_bytes(const struct work_sums *sums, const struct llm_spec *llm)
+{
+    return sums->weight_bytes + sums->context_tokens * llm_kv_bytes_per_token(llm);
+}
