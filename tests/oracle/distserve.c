@@ -45,7 +45,7 @@ static void read_requests(struct naive_scenario *s)
 
 /* profiler-a100-80g.distserve.json with "ray overhead" (unit/affine), in nanoseconds; KV moves in no time. */
 static struct naive_scenario scenario = {
-    .kind = NAIVE_VLLM_V0, .replicas = 2, .prefill_replicas = 1, .stages = 1, .block_tokens = 16,
+    .kind = NAIVE_VLLM_V0, .replicas = 2, .prefill_replicas = 1, .push = true, .stages = 1, .block_tokens = 16,
     .max_sequences = 1000000, .max_tokens = 66144, .max_context = 1 << 20, .blocks = 1 << 30,
     .prefill = {.fixed = 18.10254647486372e6 + 1e6 + 2e6, .token = 0.1019122572698738e6 + 100,
                 .pair = 7.122264314252114},

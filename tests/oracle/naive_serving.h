@@ -34,7 +34,9 @@ struct naive_scenario {
     int64_t blocks, watermark_blocks;
     int64_t copy_block_ns; /* swap: between GPU and host */
     int prefill_replicas;  /* 0: prompts stay where they are processed; otherwise the first ones, the others decode */
-    double kv_block_ns;    /* to move a block from one to the other over a link that all share */
+    double kv_token_ns;    /* to move the KV of a token from one to the other */
+    bool shared_link;      /* by all moves; otherwise each is alone */
+    bool push;             /* KV sets out when the prompt is processed; otherwise when the other one takes the request */
     struct naive_terms prefill, decode, decode_large; /* the last from large_from sequences on; 0: never */
     int large_from;
     int n;

@@ -251,6 +251,25 @@ static void check_kind(enum naive_kind kind, int scenarios, struct totals *total
     }
 }
 
+/* A prompt of 10 and 3 tokens alone: 100 + 10 * 1 + 7, then 50 + 7 + 2 * context, with contexts 11 and 12. */
+static void one_request_by_hand(void)
+{
+    static struct naive_scenario s = {.replicas = 1, .stages = 1, .block_tokens = 4, .max_sequences = 8,
+                                      .max_tokens = 100, .max_context = 100, .blocks = 30,
+                                      .prefill = {.fixed = 100, .token = 1, .sequence = 7},
+                                      .decode = {.fixed = 50, .sequence = 7, .context = 2},
+                                      .n = 1, .requests = {{.arrival_ns = 5, .prompt = 10, .output = 3}}};
+    for (int stages = 1; stages <= 3; stages++)
+        for (int kind = NAIVE_VLLM_V0; kind <= NAIVE_FASTER_TRANSFORMER; kind++) {
+            struct naive_outcome outcome;
+            s.kind = (enum naive_kind)kind;
+            s.stages = stages;
+            CHECK_EQ_INT(naive_serve(&s, &outcome), 3);
+            CHECK_EQ_INT(outcome.first_ns, 5 + 117 * stages);
+            CHECK_EQ_INT(outcome.end_ns, 5 + (117 + 79 + 81) * stages);
+        }
+}
+
 /* Two prompts of 4 in blocks of 4, of which there are 3: the second has to go when the first needs its second block,
  * and comes back with 5 tokens to process. Every iteration takes 1 ns. */
 static void a_preemption_by_hand(void)
@@ -312,6 +331,7 @@ static void faster_transformer(void)
 
 TEST_SUITE(serving_differential)
 {
+    TEST(one_request_by_hand);
     TEST(a_preemption_by_hand);
     TEST(vllm_v0);
     TEST(vllm_v0_swapping);
