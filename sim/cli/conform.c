@@ -108,12 +108,12 @@ static const char *case_path(struct conforming *all, const struct policy *policy
     return path;
 }
 
-/* Writes the scenario that failed, and says how to repeat it. */
+/* Writes the scenario that failed, and says how to repeat it. Evictors are tried on caches alone: there is none. */
 static int keep_case(struct conforming *all, const struct policy *policy, const struct conform_case *wanted,
                      const struct conform_result *result)
 {
     struct diag *diag = &all->cli->diag;
-    if (all->options->keep == NULL) return 0;
+    if (all->options->keep == NULL || policy->family == POLICY_EVICTION) return 0;
     if (mkdir(all->options->keep, 0777) != 0 && errno != EEXIST)
         return diag_system_error(diag, all->options->keep, "make the directory", errno);
     const char *path = case_path(all, policy, wanted);
@@ -124,9 +124,7 @@ static int keep_case(struct conforming *all, const struct policy *policy, const 
     int close_code = output_close(output, code != 0, diag);
     if (code == 0) code = close_code;
     const struct plugin *plugin = plugins_of(all->plugins, policy);
-    if (code == 0 && !all->options->json && policy->family == POLICY_EVICTION)
-        fprintf(all->cli->out, "  %s\n", path);
-    else if (code == 0 && !all->options->json)
+    if (code == 0 && !all->options->json)
         fprintf(all->cli->out, "  orrery run %s --check event%s%s\n", path, plugin ? " --plugin " : "",
                 plugin ? plugin->path : "");
     return code;

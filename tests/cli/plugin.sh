@@ -135,6 +135,78 @@ err 'needs a unit'
 run 2 validate "$T/jobs.json" --plugin "$T/smallest_area.so" --set jobs.scheduler.patients=1h
 err "did you mean 'patience'?"
 
+# An evictor: what it finds on a trace, and that it conforms.
+cat >"$T/mru.c" <<'END'
+#include "sim/world/policy.h"
+#include "sim/core/config_field.h"
+struct params { int64_t spare; };
+struct state { int64_t spare; };
+struct item { int64_t last_use; };
+static int init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    ((struct state *)state)->spare = ((const struct params *)params)->spare;
+    return 0;
+}
+static int notify(void *state, const struct cache_view *view, int32_t item, enum cache_event event)
+{
+    (void)state;
+    struct item *slot = cache_view_slot(view, item);
+    slot->last_use = event == CACHE_FORGET ? -1 : view->access + 1;
+    return 0;
+}
+/* The most recently used of the first items, but for `spare` accesses. */
+static int32_t victim(void *state, const struct cache_view *view)
+{
+    int32_t best = -1;
+    int64_t latest = -1;
+    for (int32_t item = 0, seen = 0; seen < view->size; item++) {
+        const struct item *slot = cache_view_slot(view, item);
+        if (slot->last_use <= 0) continue;
+        seen++;
+        bool spared = slot->last_use > view->access - ((struct state *)state)->spare;
+        if (!cache_view_held(view, item) && (best < 0 || (slot->last_use > latest && !spared))) {
+            best = item;
+            latest = slot->last_use;
+        }
+    }
+    return best;
+}
+static const struct config_field fields[] = {
+    {.name = "spare", .kind = CONFIG_INT, .offset = offsetof(struct params, spare), .value = "0", .help = "accesses"}, {0}};
+static const struct evictor mru = {.policy = {.abi = POLICY_ABI, .size = sizeof(struct evictor), .family = POLICY_EVICTION,
+    .name = "mru", .summary = "the last one", .source = "a test", .params = fields, .params_bytes = sizeof(struct params),
+    .state_bytes = sizeof(struct state), .init = init}, .item_bytes = sizeof(struct item), .notify = notify, .victim = victim};
+ORRERY_PLUGIN(&mru.policy)
+END
+compile mru
+cat >"$T/loop.jsonl" <<'END'
+{"timestamp": 0, "input_length": 9, "output_length": 9, "hash_ids": [1]}
+{"timestamp": 0, "input_length": 9, "output_length": 9, "hash_ids": [2]}
+{"timestamp": 0, "input_length": 9, "output_length": 9, "hash_ids": [3]}
+{"timestamp": 0, "input_length": 9, "output_length": 9, "hash_ids": [1]}
+{"timestamp": 0, "input_length": 9, "output_length": 9, "hash_ids": [2]}
+END
+run 0 trace stat "$T/loop.jsonl" -f mooncake --plugin "$T/mru.so" --prefix-cache mru=2 --prefix-cache lru=2 --json
+json '$.prefix_cache[0].block_hits' 1
+json '$.prefix_cache[1].block_hits' 0
+run 0 trace stat "$T/loop.jsonl" -f mooncake --plugin "$T/mru.so" --prefix-cache mru:spare=1=2 --json
+json '$.prefix_cache[0].policy' mru:spare=1
+run 2 trace stat "$T/loop.jsonl" -f mooncake --plugin "$T/mru.so" --prefix-cache mru:spar=1=2
+err "did you mean 'spare'?"
+run 0 conform "$T/mru.so"
+out 'conforms in 19 scenarios'
+sed 's/!cache_view_held(view, item) && //' "$T/mru.c" >"$T/greedy.c"
+compile greedy
+run 4 conform "$T/greedy.so" --keep "$T/none"
+out "as the victim, which is in use"
+[ ! -e "$T/none" ] || complain 'something was kept'
+sed 's/.notify = notify, //' "$T/mru.c" >"$T/deaf.c"
+sed -i 's/static int notify/int notify(void *, const struct cache_view *, int32_t, enum cache_event);\nint notify/' "$T/deaf.c"
+compile deaf
+run 2 trace stat "$T/loop.jsonl" -f mooncake --plugin "$T/deaf.so" --prefix-cache mru=2
+err "policy 'mru' lacks a function"
+
 # Everything that the headers for policies declare is there for a plug-in to call.
 if ${CC:-gcc} --version | grep -qi 'free software'; then
     headers=$(env -u MAKEFLAGS -u MFLAGS make -s --no-print-directory print-policy-headers)

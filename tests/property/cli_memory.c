@@ -102,6 +102,17 @@ static void trace_without_memory(void)
     torture((const char *const[]){"orrery", "trace", "check", trace, "-f", "csv", NULL}, NULL);
     torture((const char *const[]){"orrery", "trace", "stat", trace, "-f", "csv", "--json", NULL}, NULL);
     torture((const char *const[]){"orrery", "trace", "convert", trace, "-f", "csv", "-o", copy, NULL}, copy);
+    snprintf(trace, sizeof trace, "%s/t.jsonl", test_tmpdir());
+    FILE *file = fopen(trace, "w");
+    if (file == NULL) abort();
+    for (int i = 0; i < 9; i++)
+        fprintf(file, "{\"timestamp\": 0, \"input_length\": 9, \"output_length\": 9, \"hash_ids\": [%d, %d]}\n", i % 4,
+                10 + i);
+    fclose(file);
+    torture((const char *const[]){"orrery", "trace", "stat", trace, "-f", "mooncake", "--prefix-cache", "lru=3,inf",
+                                  "--prefix-cache", "s3-fifo=4", "--prefix-cache", "discard-bit:error=0.5=3", "--json",
+                                  NULL},
+            NULL);
 }
 
 static void calibrate_without_memory(void)

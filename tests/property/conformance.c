@@ -331,6 +331,70 @@ static int places_anywhere(void *state, const struct cluster_view *view, const s
     return 1;
 }
 
+/* Evictors that go through all items. */
+static int hears_nothing(void *state, const struct cache_view *view, int32_t item, enum cache_event event)
+{
+    (void)state;
+    *(int32_t *)cache_view_slot(view, item) = event == CACHE_FORGET ? 0 : 1;
+    return 0;
+}
+
+/* The n-th item that nobody holds, from 0 and round. */
+static int32_t nth_free(const struct cache_view *view, uint32_t n)
+{
+    int32_t item = 0;
+    n %= (uint32_t)(view->size - view->held);
+    for (;; item++) {
+        bool is_free = *(int32_t *)cache_view_slot(view, item) != 0 && !cache_view_held(view, item);
+        if (is_free && n-- == 0) return item;
+    }
+}
+
+static int32_t evicts_by_habit(void *state, const struct cache_view *view)
+{
+    static uint32_t n_calls;
+    (void)state;
+    return nth_free(view, n_calls++ / 3);
+}
+
+static int32_t evicts_the_first(void *state, const struct cache_view *view)
+{
+    (void)state, (void)view;
+    return 0;
+}
+
+static int32_t spoils_the_capacity(void *state, const struct cache_view *view)
+{
+    (void)state;
+    int32_t item = nth_free(view, 0);
+    ((struct cache_view *)(uintptr_t)view)->capacity++;
+    return item;
+}
+
+static int32_t foresees(void *state, const struct cache_view *view)
+{
+    (void)state;
+    return cache_view_next_use(view, 0) > 0 ? nth_free(view, 0) : 0;
+}
+
+static void catch_evictor(int32_t (*victim)(void *, const struct cache_view *), const char *scenario,
+                          enum conform_check check, int code, const char *text)
+{
+    const struct evictor evictor = {.policy = {.abi = POLICY_ABI, .size = sizeof(struct evictor),
+                                               .family = POLICY_EVICTION, .name = "bent", .summary = "", .source = "",
+                                               .state_bytes = sizeof(struct bent)},
+                                    .item_bytes = sizeof(int32_t), .notify = hears_nothing, .victim = victim};
+    check_caught(&evictor.policy, scenario, check, code, text);
+}
+
+static void faults_of_evictors_are_caught(void)
+{
+    catch_evictor(evicts_the_first, "all but one in use", CONFORM_ENDS, SIM_E_POLICY, "which is in use");
+    catch_evictor(evicts_by_habit, "up and down", CONFORM_REPEATS, SIM_E_GATE, "differs");
+    catch_evictor(spoils_the_capacity, "all different", CONFORM_VIEW, SIM_E_GATE, "changed what it was shown");
+    catch_evictor(foresees, "all different", CONFORM_ENDS, SIM_E_POLICY, "asked for the future");
+}
+
 static void faults_of_others_are_caught(void)
 {
     catch_router(routes_beyond, CONFORM_ENDS, SIM_E_POLICY, "'bent'");
@@ -351,5 +415,6 @@ TEST_SUITE(conformance)
     TEST(a_straight_scheduler_passes);
     TEST(faults_of_schedulers_are_caught);
     TEST(state_outside_of_the_state_is_caught);
+    TEST(faults_of_evictors_are_caught);
     TEST(faults_of_others_are_caught);
 }
