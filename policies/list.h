@@ -16,6 +16,7 @@ POLICY(router, routing_random)
 POLICY(router, routing_power_of_two)
 POLICY(router, routing_jsq_tokens)
 POLICY(router, routing_least_kv)
+POLICY(router, routing_splitwise)
 
 /* kv_offload */
 POLICY(kv_offloader, kv_offload_none)

@@ -198,6 +198,13 @@ struct request_details {
     {.name = title, .n = count,                                                                                        \
      .details = &(const struct request_details){replicas, blocks, cost, arrival ", " prompt ", " output}}
 
+/* Behind the cost, in the same section: the batcher under test has the prompts, one that takes what comes from elsewhere the rest. */
+#define ELSEWHERE                                                                                                      \
+    ", \"pools\": {\"p\": {\"role\": \"prefill\"}, \"d\": {\"role\": \"decode\", \"replicas\": 2, \"batching\": \"vllm-v1\"}}"
+#define THREE_KINDS                                                                                                    \
+    ", \"kv_transfer\": {\"mode\": \"layer-wise\", \"layer_wise_from\": 64}, \"pools\": {\"d\": {\"role\": \"decode\","     \
+    " \"batching\": \"vllm-v1\"}, \"p\": {\"role\": \"prefill\"}, \"m\": {\"replicas\": 1, \"batching\": \"vllm-v0\"}}"
+
 static const struct conform_case request_cases[] = {
     REQUESTS("one request", 1, 1, 1000, OPERATORS, ARRIVE("fixed", "1/s"), FIXED("prompt", 100), FIXED("output", 5)),
     REQUESTS("one token each", 50, 2, 1000, AFFINE, ARRIVE("poisson", "20/s"), UNIFORM("prompt", 1, 500), FIXED("output", 1)),
@@ -224,6 +231,10 @@ static const struct conform_case request_cases[] = {
     REQUESTS("users who do not think, boundaries that coincide", 120, 3, 300, EQUAL_STEPS,
              "\"arrival\": {\"process\": \"closed\", \"users\": 6, \"think\": \"0s\"}", FIXED("prompt", 64),
              UNIFORM("output", 1, 8)),
+    REQUESTS("prompts elsewhere", 150, 1, 300, AFFINE ELSEWHERE, ARRIVE("poisson", "20/s"), UNIFORM("prompt", 1, 600),
+             UNIFORM("output", 1, 80)),
+    REQUESTS("three kinds of pools, layer by layer", 150, 2, 120, AFFINE THREE_KINDS, ARRIVE("poisson", "40/s"),
+             UNIFORM("prompt", 1, 600), UNIFORM("output", 1, 120)),
     {.name = "ten thousand", .n = 10000, .large = true, .details = &(const struct request_details){
          4, 900, AFFINE, ARRIVE("poisson", "60/s") ", " UNIFORM("prompt", 1, 200) ", " UNIFORM("output", 1, 40)}},
 };

@@ -53,6 +53,7 @@ struct fleet {
     struct replica *replicas;
     struct replica_load *loads;  /* [n_replicas] */
     int64_t *reserved_tokens;    /* [n_replicas] */
+    int64_t n_handovers;         /* under way */
     struct fleet_router routing, decode_routing; /* the latter without a router where nothing is handed over */
     struct rng random;           /* for routers */
     bool *asked_oracle;          /* whether the router that is being asked has looked into the future */

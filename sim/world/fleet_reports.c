@@ -27,7 +27,7 @@ void fleet_reports_fini(struct fleet *fleet)
 static bool take_report(struct fleet *fleet, sim_ns at)
 {
     struct fleet_reports *reports = &fleet->reports;
-    bool busy = false;
+    bool busy = fleet->n_handovers > 0;
     reports->seen_ns = at;
     for (int32_t i = 0; i < fleet->n_replicas; i++) {
         const struct replica *replica = &fleet->replicas[i];

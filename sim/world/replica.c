@@ -317,6 +317,13 @@ static int64_t boundaries_by(const struct replica *replica, sim_ns at)
     return boundary > replica->run_steps ? boundary : replica->run_steps;
 }
 
+void replica_catch_up(struct replica *replica, sim_ns now)
+{
+    if (replica->state != REPLICA_DECODE) return;
+    int64_t boundary = boundaries_by(replica, now - 1);
+    if (boundary > replica->run_steps) decode_run_advance(replica, boundary);
+}
+
 int64_t replica_used_blocks(const struct replica *replica, sim_ns at)
 {
     int64_t used = replica->kv.total_blocks - replica->kv.free_blocks;

@@ -67,6 +67,10 @@ int replica_move_out(struct replica *replica, struct request *request, sim_ns no
 /* Moves the KV of a sequence that is away into its blocks here. */
 int replica_move_in(struct replica *replica, struct request *request, bool wait, sim_ns now);
 
+/* Counts what a run under way has done before this moment, whose own boundaries are still to come: for who changes the free
+ * blocks between two boundaries. */
+void replica_catch_up(struct replica *replica, sim_ns now);
+
 /* Something has changed for the batcher. `strictly`: after now, for what the events of this moment's boundaries do. */
 void replica_wake(struct replica *replica, sim_ns now, bool strictly);
 

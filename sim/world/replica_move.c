@@ -81,6 +81,7 @@ void replica_enqueue_away(struct replica *replica, struct request *request, sim_
 {
     request->replica = replica->index;
     request->view.state = REQUEST_AWAY;
+    request->planned = 0; /* in no plan of this replica so far */
     request_list_push_back(&replica->away, request);
     replica->load->outstanding++;
     replica_wake(replica, now, true);
@@ -88,6 +89,7 @@ void replica_enqueue_away(struct replica *replica, struct request *request, sim_
 
 void replica_release_kv(struct replica *replica, struct request *request, sim_ns now)
 {
+    replica_catch_up(replica, now);
     kvcache_give(&replica->kv, request->handed_blocks);
     replica->handed_blocks -= request->handed_blocks;
     request->handed_blocks = 0;

@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+struct handover;
+
 enum { TIME_UNSET = -1 };
 
 struct request {
@@ -14,6 +16,7 @@ struct request {
     int32_t output_tokens, generated_tokens;
     int32_t context_tokens; /* processed, the newest included, when it joined a cohort or last left one */
     int32_t replica, decode_replica; /* where it is; where it decodes or is to, -1: not yet known */
+    struct handover *handover;     /* from the replica of its prompt to the one that decodes, or NULL */
     struct cohort *cohort;         /* that it decodes in, or NULL */
     int32_t finish_rank, fresh_rank; /* its places in its cohort's order of finishing and list of new ones */
     int64_t joined_step, finish_step;

@@ -1,5 +1,4 @@
 /* Making a service from its section of the scenario. */
-#include "sim/world/kv_transport.h"
 #include "sim/world/service_state.h"
 
 static const char *place_of(const struct service *service, const char *key)
@@ -33,6 +32,7 @@ int service_create(const struct service_config *config, const struct service_env
     pool_init(&service->requests, sizeof(struct request));
     pool_init(&service->follow_ups, sizeof(struct follow_up));
     pool_init(&service->kv_moves, sizeof(struct kv_move));
+    pool_init(&service->handovers, service_handover_bytes());
     const struct replica_env common = {
         .engine = env->engine,
         .diag = env->diag,
@@ -45,8 +45,10 @@ int service_create(const struct service_config *config, const struct service_env
         .on_reject = service_on_reject,
         .on_preempt = service_on_preempt,
         .on_batch = service_on_batch,
+        .on_prefilled = service_on_prefilled,
+        .on_handover = service_on_handover,
         .kv_moves = &service->kv_moves,
-        .move_kv = kv_transport_move,
+        .move_kv = service_on_move_kv,
     };
     int code = service_stats_init(&service->stats);
     if (code == 0)
@@ -64,5 +66,6 @@ void service_destroy(struct service *service)
     pool_fini(&service->requests);
     pool_fini(&service->follow_ups);
     pool_fini(&service->kv_moves);
+    pool_fini(&service->handovers);
     mem_free(service);
 }

@@ -44,11 +44,11 @@ static const struct config_field kv_fields[] = {
 
 #undef FIELD
 #define FIELD(name) offsetof(struct pool_config, name)
-static const char *const role_names[] = {"mixed", NULL};
+static const char *const role_names[] = {"mixed", "prefill", "decode", NULL};
 
 static const struct config_field pool_fields[] = {
     {.name = "role", .kind = CONFIG_CHOICE, .offset = FIELD(role), .value = "mixed", .choices = role_names,
-     .help = "what its replicas do of a request: all"},
+     .help = "what its replicas do of a request: all, its prompt, or decoding after a prompt processed elsewhere"},
     {.name = "gpu", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL | CONFIG_NAME_OR_PATH, .offset = FIELD(gpu),
      .help = "type of its GPUs, of the cluster or one of its node_types; else the cluster's"},
     {.name = "replicas", .kind = CONFIG_INT, .flags = CONFIG_OPTIONAL, .offset = FIELD(replicas), .min = 1,
@@ -61,6 +61,25 @@ static const struct config_field pool_fields[] = {
      .family = "cost", .tag = "kind", .help = "how long an iteration takes"},
     {.name = "kv", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(kv), .fields = kv_fields,
      .help = "the paged KV cache"},
+    {0}};
+#undef FIELD
+
+#define FIELD(name) offsetof(struct kv_transfer_config, name)
+static const char *const transfer_modes[] = {"serial", "layer-wise", NULL};
+static const char *const transfer_starts[] = {"pull", "push", NULL};
+
+static const struct config_field kv_transfer_fields[] = {
+    {.name = "mode", .kind = CONFIG_CHOICE, .offset = FIELD(mode), .value = "serial", .choices = transfer_modes,
+     .help = "all after the prompt, or layer by layer while the next layers compute, which is pushed"},
+    {.name = "start", .kind = CONFIG_CHOICE, .offset = FIELD(start), .value = "pull", .choices = transfer_starts,
+     .help = "pull: when the decoding replica has room and takes the request; push: when the prompt is processed"},
+    {.name = "layer_wise_from", .kind = CONFIG_INT, .offset = FIELD(layer_wise_from_tokens), .value = "0", .min = 0,
+     .max = 1e9, .help = "prompts with fewer tokens go serially"},
+    {.name = "bandwidth", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_BYTES_PER_S,
+     .offset = FIELD(bytes_per_s), .min = DBL_MIN, .max = 0,
+     .help = "of every transfer on its own, instead of the links of the site, which transfers share"},
+    {.name = "latency", .kind = CONFIG_TIME, .offset = FIELD(latency_ns), .value = "0s", .min = 0, .max = 1000,
+     .help = "before the first byte of a transfer moves"},
     {0}};
 #undef FIELD
 
@@ -86,6 +105,11 @@ const struct config_field service_config_fields[] = {
      .elem_bytes = sizeof(struct pool_config), .help = "kinds of replicas, by name; else all are alike"},
     {.name = "slo", .kind = CONFIG_SECTION, .offset = FIELD(slo), .fields = slo_fields,
      .help = "limits that a request is to keep; without any, nothing is said of them"},
+    {.name = "decode_routing", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT | CONFIG_OPTIONAL,
+     .offset = FIELD(decode_routing), .family = "routing", .tag = "policy",
+     .help = "which replica decodes when a prompt was processed in a pool with role prefill; else as routing"},
+    {.name = "kv_transfer", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(kv_transfer),
+     .fields = kv_transfer_fields, .help = "how KV gets from the replica of the prompt to the one that decodes"},
     {.name = "trace", .kind = CONFIG_VARIANT, .flags = CONFIG_REQUIRED, .offset = FIELD(trace),
      .family = "request-trace", .tag = "format", .help = "the requests that arrive"},
     {0}};

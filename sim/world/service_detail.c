@@ -66,12 +66,13 @@ int service_detail_finish(const struct replica *replica, const struct request *r
 }
 
 /* A prompt's first piece admits the request, or resumes it after a preemption; the later ones go on with it. */
-static int on_prefill(const struct replica *replica, const struct batch_prefill *prefill, int64_t free_blocks,
-                      sim_ns now)
+int service_detail_prefill(const struct replica *replica, const struct batch_prefill *prefill, int64_t free_blocks,
+                           sim_ns now)
 {
     const struct service *service = replica->env->owner;
     const struct request_view *request = prefill->request;
     const char *policy = replica->env->batcher->policy.name;
+    if (service->env.sink->detail == NULL) return 0;
     if (request->state != REQUEST_WAITING)
         return emit(service, policy, "chunk", request->id, now, "replica %d of %s: tokens %d to %d of %d of its prompt",
                     replica->index, service->config->name, request->prefilled_tokens + 1,
@@ -83,9 +84,33 @@ static int on_prefill(const struct replica *replica, const struct batch_prefill 
                 (long long)free_blocks, (long long)replica->ready->members.n);
 }
 
+int service_detail_handover(const struct service *service, const struct request *request, int32_t from, int64_t bytes,
+                            sim_ns now)
+{
+    if (service->env.sink->detail == NULL) return 0;
+    const struct fleet *fleet = &service->fleet;
+    const struct replica_load *load = fleet_seen_load(fleet, request->decode_replica);
+    const struct router *router = fleet->decode_routing.router != NULL ? fleet->decode_routing.router
+                                                                       : fleet->routing.router;
+    return emit(service, router->policy.name, "handover", request->view.id, now,
+                "from replica %d to %d of %s: %lld bytes of KV; %lld unfinished there", from, request->decode_replica,
+                service->config->name, (long long)bytes, (long long)load->outstanding);
+}
+
+int service_detail_arrived(const struct service *service, const struct request *request, sim_ns processed_ns,
+                           sim_ns now)
+{
+    if (service->env.sink->detail == NULL) return 0;
+    char name[REASON_CHARS];
+    return emit(service, world_name(service, name), "arrived", request->view.id, now,
+                "its KV is at replica %d of %s, %.6f s after its prompt was processed", request->replica,
+                service->config->name, sim_s_from_ns(now - processed_ns));
+}
+
+/* Pieces of prompts are told of to those who want to know, and where KV leaves layer by layer. */
 void service_detail_start(struct service *service)
 {
     struct fleet *fleet = &service->fleet;
-    for (size_t i = 0; service->env.sink->detail != NULL && i < fleet->n_pools; i++)
-        fleet->pools[i].env.on_prefill = on_prefill;
+    bool wanted = service->env.sink->detail != NULL || service->config->kv_transfer.mode == KV_TRANSFER_LAYER_WISE;
+    for (size_t i = 0; wanted && i < fleet->n_pools; i++) fleet->pools[i].env.on_prefill = service_on_prefill;
 }

@@ -18,7 +18,7 @@ struct service {
     struct source_options source_options;
     struct request_source *source;
     struct request_record next;
-    struct pool requests, follow_ups, kv_moves;
+    struct pool requests, follow_ups, kv_moves, handovers;
     struct level in_system;      /* requests */
     tally_int128 stay_ns;        /* of those that have left */
     int64_t n_too_long;          /* never admitted: beyond the LLM's context or the KV cache */
@@ -47,11 +47,26 @@ int service_on_reject(struct replica *replica, struct request *request, sim_ns n
 int service_on_preempt(struct replica *replica, struct request *request, sim_ns now, const char *reason);
 int service_on_batch(const struct replica *replica, const struct replica_batch *batch);
 
+/* Hand-over (service_handover.c): callbacks of replica_env. The request's prompt is processed: whether it decodes elsewhere; it
+ * has left for there; its KV is wanted there; a prompt's next piece begins. */
+int service_on_prefilled(struct replica *replica, struct request *request, sim_ns now);
+int service_on_handover(struct replica *replica, struct request *request, sim_ns now);
+int service_on_move_kv(struct kv_move *move, sim_ns now);
+int service_on_prefill(const struct replica *replica, const struct batch_prefill *prefill, int64_t free_blocks,
+                       sim_ns now);
+size_t service_handover_bytes(void); /* of a record in the pool */
+
 /* Rows for those who want to know what every request meets with (service_detail.c): nothing otherwise. Return 0 or the sink's
  * code. service_detail_start asks the replicas to tell of their prefills; the sink must be known by then. */
 void service_detail_start(struct service *service);
 int service_detail_route(const struct service *service, const struct request *request, sim_ns now);
 int service_detail_too_long(const struct service *service, const struct request *request, sim_ns now);
+int service_detail_prefill(const struct replica *replica, const struct batch_prefill *prefill, int64_t free_blocks,
+                           sim_ns now);
+int service_detail_handover(const struct service *service, const struct request *request, int32_t from, int64_t bytes,
+                            sim_ns now);
+int service_detail_arrived(const struct service *service, const struct request *request, sim_ns processed_ns,
+                           sim_ns now);
 int service_detail_finish(const struct replica *replica, const struct request *request, sim_ns now);
 
 /* Writes the request's row, with what it has got by `now`. */

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { N_DISTRIBUTIONS = 6 };
+enum { N_DISTRIBUTIONS = 7 };
 
 struct named_distribution {
     const char *name;
@@ -17,6 +17,7 @@ static const struct named_distribution distributions[N_DISTRIBUTIONS] = {
     {"request.e2e_s", offsetof(struct service_stats, e2e_s)},
     {"request.max_gap_s", offsetof(struct service_stats, max_gap_s)},
     {"request.norm_s", offsetof(struct service_stats, norm_s)},
+    {"request.kv_transfer_s", offsetof(struct service_stats, kv_transfer_s)},
 };
 
 static struct distribution *distribution_of(struct service_stats *stats, int i)
@@ -71,6 +72,7 @@ int service_stats_merge(struct service_stats *into, const struct service_stats *
     if (from->last_token_ns > into->last_token_ns) into->last_token_ns = from->last_token_ns;
     if (from->kv_peak_frac > into->kv_peak_frac) into->kv_peak_frac = from->kv_peak_frac;
     into->in_system_mean += from->in_system_mean;
+    into->kv_transfer_bytes += from->kv_transfer_bytes;
     add_counts(&into->work, &from->work);
     slo_merge(&into->slo, &from->slo);
     work_merge(&into->used, &from->used);
@@ -205,6 +207,8 @@ static int emit_rates(const struct service_stats *stats, const struct sink *sink
         {"kv.waste_frac", ratio(stats->used.reserved_slot_s - stats->used.held_slot_s, stats->used.reserved_slot_s)},
         {"cost.usd_per_h", stats->usd_per_h},
         {"cost.output_tokens_per_usd", ratio((double)stats->late_output_tokens, span_s * stats->usd_per_h / 3600.0)},
+        {"request.kv_transfer_bytes.sum",
+         stats->kv_transfer_bytes > 0 ? (double)stats->kv_transfer_bytes : (double)NAN},
         {"model.extrapolated_frac", service_stats_extrapolated_frac(stats)},
     };
     int code = 0;

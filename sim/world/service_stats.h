@@ -13,7 +13,8 @@ struct service_stats {
     int64_t prompt_tokens, output_tokens, preemptions; /* of finished requests */
     int64_t late_finished, late_output_tokens;         /* of requests that finished after the warm-up */
     sim_ns last_token_ns;                              /* of the last of these; 0 before */
-    struct distribution queue_s, ttft_s, tpot_s, e2e_s, max_gap_s, norm_s;
+    struct distribution queue_s, ttft_s, tpot_s, e2e_s, max_gap_s, norm_s, kv_transfer_s;
+    int64_t kv_transfer_bytes; /* from the replicas of prompts to those that decode, whole run */
     struct histogram token_gap_s;
     struct replica_counts work; /* summed over replicas at the end */
     int64_t replicas;

@@ -1,0 +1,137 @@
+/* Splitwise's cluster scheduler (Patel et al., ISCA 2024, section IV-A; the rules are those of its artifact): prompt and token
+ * machine of a request are chosen together when it arrives, each by join the shortest queue.
+ *
+ * Replicas of role prefill, decode and mixed are the prompt, token and mixed pool. A prompt machine is sought in the prompt
+ * pool, then the mixed pool, then among token machines, of which the one that is taken becomes mixed; a token machine likewise
+ * from the other side. A machine that became mixed goes home when it has no task of the other kind. The best prompt machine is
+ * the one with the fewest pending tokens, and is refused if requests wait there and it would come above the threshold; the best
+ * token machine is the one with the least memory promised, and is refused if the request's whole KV would not fit. If either
+ * is missing, the whole request goes to the shortest queue of all.
+ *
+ * Pending tokens are those of prompts still to be processed, and one for every request that decodes there or will. The
+ * artifact knows how many tokens a request will generate, and so does this policy: an oracle. */
+#include "policies/registry.h"
+#include "sim/core/mem.h"
+
+struct splitwise_params {
+    int64_t max_pending_tokens;
+};
+
+static const struct config_field splitwise_fields[] = {
+    {.name = "max_pending_tokens", .kind = CONFIG_INT, .offset = offsetof(struct splitwise_params, max_pending_tokens),
+     .value = "8192", .min = 1, .max = 1e12,
+     .help = "a prompt machine where requests wait is refused if the prompt brings it above so many pending tokens"},
+    {0}};
+
+struct splitwise {
+    struct splitwise_params params;
+    bool *stolen; /* by replica: not in its home pool, but mixed */
+};
+
+enum { NONE = -1 };
+
+static int splitwise_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    ((struct splitwise *)state)->params = *(const struct splitwise_params *)params;
+    return 0;
+}
+
+static void splitwise_fini(void *state)
+{
+    mem_free(((struct splitwise *)state)->stolen);
+}
+
+static int64_t pending_tokens(const struct fleet_view *view, int32_t i)
+{
+    return view->loads[i].queued_tokens + view->loads[i].decodes;
+}
+
+static bool is_in(const struct splitwise *router, const struct fleet_view *view, int32_t i, enum pool_role pool)
+{
+    return (router->stolen[i] ? POOL_MIXED : fleet_view_role(view, i)) == pool;
+}
+
+/* Machines without a task of the other kind go home. */
+static void send_home(struct splitwise *router, const struct fleet_view *view)
+{
+    for (int32_t i = 0; i < view->n_replicas; i++) {
+        bool decodes = view->loads[i].decodes > 0, prompts = view->loads[i].queued_tokens > 0;
+        if (router->stolen[i] && !(fleet_view_role(view, i) == POOL_PREFILL ? decodes : prompts))
+            router->stolen[i] = false;
+    }
+}
+
+static int32_t find_prompt_machine(const struct splitwise *router, const struct fleet_view *view,
+                                   const struct request_view *request, enum pool_role pool)
+{
+    int32_t best = NONE;
+    for (int32_t i = 0; i < view->n_replicas; i++)
+        if (is_in(router, view, i, pool) && (best == NONE || pending_tokens(view, i) < pending_tokens(view, best)))
+            best = i;
+    bool too_long = best != NONE && view->loads[best].waiting > 0 &&
+                    pending_tokens(view, best) + request->prompt_tokens > router->params.max_pending_tokens;
+    return too_long ? NONE : best;
+}
+
+static int32_t find_token_machine(const struct splitwise *router, const struct fleet_view *view,
+                                  const struct request_view *request, enum pool_role pool)
+{
+    int32_t best = NONE;
+    int64_t least = INT64_MAX;
+    for (int32_t i = 0; i < view->n_replicas; i++) {
+        if (!is_in(router, view, i, pool)) continue;
+        int64_t reserved = fleet_view_reserved_tokens(view, i);
+        if (reserved >= least) continue;
+        best = i;
+        least = reserved;
+    }
+    bool fits = best != NONE && least + fleet_view_full_tokens(view, request) < fleet_view_kv_total_tokens(view, best);
+    return fits ? best : NONE;
+}
+
+static int32_t shortest_queue(const struct fleet_view *view)
+{
+    int32_t best = 0;
+    for (int32_t i = 1; i < view->n_replicas; i++)
+        if (pending_tokens(view, i) < pending_tokens(view, best)) best = i;
+    return best;
+}
+
+static int splitwise_route_pair(void *state, const struct fleet_view *view, const struct request_view *request,
+                                struct route_pair *pair)
+{
+    struct splitwise *router = state;
+    if (router->stolen == NULL) {
+        router->stolen = mem_zalloc((size_t)view->n_replicas, sizeof *router->stolen);
+        if (router->stolen == NULL) return SIM_E_NOMEM;
+    }
+    send_home(router, view);
+    int32_t prompt = find_prompt_machine(router, view, request, POOL_PREFILL);
+    int32_t token = find_token_machine(router, view, request, POOL_DECODE);
+    if (prompt == NONE) prompt = find_prompt_machine(router, view, request, POOL_MIXED);
+    if (token == NONE) token = find_token_machine(router, view, request, POOL_MIXED);
+    if (prompt == NONE && (prompt = find_prompt_machine(router, view, request, POOL_DECODE)) != NONE)
+        router->stolen[prompt] = true;
+    if (token == NONE && (token = find_token_machine(router, view, request, POOL_PREFILL)) != NONE)
+        router->stolen[token] = true;
+    if (prompt == NONE || token == NONE) prompt = token = shortest_queue(view);
+    *pair = (struct route_pair){.prompt = prompt, .decode = token};
+    return 0;
+}
+
+const struct router routing_splitwise = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct router),
+               .family = POLICY_ROUTING,
+               .name = "splitwise",
+               .summary = "prompt and token machine by shortest queue, from pools that lend each other machines",
+               .source = "Patel et al., ISCA 2024; splitwise-sim, mixed_pool",
+               .oracle = ORACLE_OUTPUT,
+               .params = splitwise_fields,
+               .params_bytes = sizeof(struct splitwise_params),
+               .state_bytes = sizeof(struct splitwise),
+               .init = splitwise_init,
+               .fini = splitwise_fini},
+    .route_pair = splitwise_route_pair,
+};
