@@ -72,8 +72,8 @@ int64_t kv_growth_over(const struct kv_growth *growth, int64_t step, int64_t n)
 
 int64_t kv_growth_steps_until_short(const struct kv_growth *growth, int64_t step, int64_t slack)
 {
+    if (slack < 0) return 1; /* also when nobody takes blocks: as many as that must be free */
     if (growth->sequences == 0) return INT64_MAX;
-    if (slack < 0) return 1;
     int64_t rounds = slack / growth->sequences;
     int64_t left = slack - rounds * growth->sequences;
     int64_t i = rounds * growth->block_tokens;
