@@ -60,7 +60,7 @@ cat >"$T/s.json" <<'END'
 {
   "clustre": {"nodes": 1},
   "warmup": 80,
-  "services": {"chat": {"llm": 7, "replicas": "four", "kv": {"reserve": 512}, "batching": "vllm-v1",
+  "services": {"chat": {"llm": 7, "replicas": "four", "kv": {"reserve": 512}, "batching": "vlm-v0",
                         "trace": {"format": "azure-lmm", "path": "trace.csv"}}}
 }
 END
@@ -69,7 +69,7 @@ rejected "@:2:3: error: unknown key 'clustre'; did you mean 'cluster'?
 @:4:32: error: 'llm' must be a string, got 7
 @:4:47: error: 'replicas' must be a whole number, got \"four\"
 @:4:73: error: 'reserve' needs a unit, got 512; write \"512GB\" or \"512GiB\"
-@:4:91: error: unknown batching policy 'vllm-v1'; did you mean 'vllm-v0'?
+@:4:91: error: unknown batching policy 'vlm-v0'; did you mean 'vllm-v0'?
 @:5:45: error: unknown request-trace format 'azure-lmm'; did you mean 'azure-llm'?"
 
 # Names that the catalog does not know, and splits that cannot be: told where they were set.
