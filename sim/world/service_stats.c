@@ -52,6 +52,9 @@ static void add_counts(struct replica_counts *into, const struct replica_counts 
     into->decode_steps += from->decode_steps;
     into->decode_tokens += from->decode_tokens;
     into->preemptions += from->preemptions;
+    into->swaps += from->swaps;
+    into->swapped_bytes += from->swapped_bytes;
+    into->recomputed_tokens += from->recomputed_tokens;
     into->busy_ns = sim_ns_add(into->busy_ns, from->busy_ns);
     into->extrapolated_ns = sim_ns_add(into->extrapolated_ns, from->extrapolated_ns);
 }
@@ -179,6 +182,9 @@ static int emit_counts(const struct service_stats *stats, const struct sink *sin
         {"replica.iterations.sum", stats->work.prefill_iterations + stats->work.decode_iterations},
         {"replica.prefill_iterations.sum", stats->work.prefill_iterations},
         {"replica.preemptions.sum", stats->work.preemptions},
+        {"replica.swaps.sum", stats->work.swaps},
+        {"replica.swapped_bytes.sum", stats->work.swapped_bytes},
+        {"replica.recomputed_tokens.sum", stats->work.recomputed_tokens},
     };
     int code = 0;
     for (size_t i = 0; code == 0 && i < sizeof counts / sizeof *counts; i++)
