@@ -120,4 +120,5 @@ const struct batcher batching_vllm_v0 = {
                .init = vllm_v0_init},
     .compose = vllm_v0_compose,
     .order = BATCH_BY_ARRIVAL,
+    .takes_back = true,
 };

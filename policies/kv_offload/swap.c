@@ -1,12 +1,13 @@
-/* The KV cache of a preempted sequence goes to the host's memory and comes back with it (Kwon et al., SOSP 2023, section
- * 4.5). Without host memory it is computed again. */
+/* The KV cache of a preempted sequence goes to the memory of its host and comes back with it (Kwon et al., SOSP 2023, section
+ * 4.5), where the batcher takes sequences back. */
 #include "policies/registry.h"
 
 static enum offload_tier swap_evicted(void *state, const struct offload_view *view, const struct request_view *request)
 {
     (void)state;
+    (void)view;
     (void)request;
-    return view->capacity_bytes[OFFLOAD_HOST] > 0.0 ? OFFLOAD_HOST : OFFLOAD_GPU_MEMORY;
+    return OFFLOAD_HOST;
 }
 
 const struct kv_offloader kv_offload_swap = {

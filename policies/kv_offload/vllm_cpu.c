@@ -49,9 +49,9 @@ static int vllm_cpu_place(void *state, const struct offload_view *view, struct o
 static enum offload_tier vllm_cpu_evicted(void *state, const struct offload_view *view,
                                           const struct request_view *request)
 {
+    (void)view;
     (void)request;
-    const bool swap = ((struct vllm_cpu *)state)->params.swap && view->capacity_bytes[OFFLOAD_HOST] > 0.0;
-    return swap ? OFFLOAD_HOST : OFFLOAD_GPU_MEMORY;
+    return ((struct vllm_cpu *)state)->params.swap ? OFFLOAD_HOST : OFFLOAD_GPU_MEMORY;
 }
 
 const struct kv_offloader kv_offload_vllm_cpu = {

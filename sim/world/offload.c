@@ -124,8 +124,7 @@ int64_t offload_kv_blocks(const struct offload_service *offload, int64_t block_t
 enum offload_tier offload_evicted(const struct offload_service *offload, const struct request_view *request)
 {
     if (offload->policy->evicted == NULL) return OFFLOAD_GPU_MEMORY;
-    const enum offload_tier tier = offload->policy->evicted(offload->state, &offload->view, request);
-    return offload->view.capacity_bytes[tier] > 0.0 ? tier : OFFLOAD_GPU_MEMORY;
+    return offload->policy->evicted(offload->state, &offload->view, request);
 }
 
 /* --- What iterations spent their time on --- */

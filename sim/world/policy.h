@@ -75,6 +75,9 @@ struct batcher {
     struct policy policy;
     int (*compose)(void *state, const struct replica_view *view, struct batch_plan *plan);
     enum batch_order order;
+    /* It takes sequences back that are away: those that it evicts to recompute them may go to the host instead, where the
+     * service's kv_offload policy says so. */
+    bool takes_back;
 };
 
 /* Where a request's prompt is processed and where it decodes. */
@@ -99,8 +102,8 @@ struct kv_offloader {
     struct policy policy;
     /* Asked once, before a replica starts: fills the plan in and sets in_use, or leaves it as it is. 0 or a negative code. */
     int (*place)(void *state, const struct offload_view *view, struct offload_plan *plan);
-    /* The tier that the KV cache of a sequence goes to that leaves the batch; OFFLOAD_GPU_MEMORY: nowhere, it is computed
-     * again, as without this function. */
+    /* The tier that the KV cache of a decoding sequence goes to that a batcher evicts (struct batcher, takes_back): OFFLOAD_HOST, or
+     * OFFLOAD_GPU_MEMORY: nowhere, it is computed again, as without this function. */
     enum offload_tier (*evicted)(void *state, const struct offload_view *view, const struct request_view *request);
 };
 

@@ -1,6 +1,7 @@
 /* The border between a replica and its batcher: what it sees, and whether what it asks for is possible. */
 #include "sim/core/check.h"
 #include "sim/core/mem.h"
+#include "sim/world/offload.h"
 #include "sim/world/policy_state.h"
 #include "sim/world/replica_batch.h"
 
@@ -315,6 +316,20 @@ bool replica_plan_departs(const struct replica *replica)
     return replica->plan.n_evictions + replica->plan.n_rejections > 0;
 }
 
+/* Evicted sequences that decode go where the offloader says, if the batcher takes them back from there. */
+static void ask_offloader(struct replica *replica)
+{
+    const struct replica_env *env = replica->env;
+    struct batch_plan *plan = &replica->plan;
+    if (!env->batcher->takes_back || env->offload == NULL || env->move_kv == NULL) return;
+    for (int32_t i = 0; i < plan->n_evictions && i < plan->capacity; i++) {
+        struct batch_eviction *eviction = &plan->evictions[i];
+        if (eviction->kind == EVICT_RECOMPUTE && eviction->request->state == REQUEST_DECODING &&
+            offload_evicted(env->offload, eviction->request) == OFFLOAD_HOST)
+            eviction->kind = EVICT_SWAP;
+    }
+}
+
 int replica_plan(struct replica *replica, sim_ns now)
 {
     struct batch_plan *plan = &replica->plan;
@@ -331,6 +346,7 @@ int replica_plan(struct replica *replica, sim_ns now)
     replica->plan_number++;
     int code = batcher->compose(replica->batcher_state, &replica->view, plan);
     if (code != 0) return policy_failed(&batcher->policy, code, now, replica->env->diag);
+    ask_offloader(replica);
     code = check_plan(replica, now);
     if (code == 0) code = replica_apply_moves(replica, now);
     replica->plan_end_step = plan->iterations < INT64_MAX - step ? step + plan->iterations : INT64_MAX;
