@@ -5,7 +5,10 @@
  * unfinished prompt. Blocks are taken for exactly the tokens processed. A sequence that needs a block and finds none preempts
  * the last of the running, which starts again from nothing at the head of the queue. If nobody was preempted, requests are
  * admitted in order of arrival while budget, slots and the blocks of their first chunk allow; the first that does not fit stops
- * admission. */
+ * admission.
+ *
+ * With pipeline stages a sequence that would have to preempt itself waits instead while others are in flight: vLLM preempts those
+ * too, and takes them out when they come back. */
 #include "policies/batching/making_room.h"
 #include "policies/registry.h"
 
@@ -60,6 +63,7 @@ struct walk {
     int64_t n_decoding, n_prompts;                          /* not passed, not evicted */
     struct budget budget;
     struct room room;
+    bool waits; /* somebody does, for blocks of sequences in flight */
 };
 
 static bool came_before(const struct request_view *a, const struct request_view *b)
@@ -67,11 +71,15 @@ static bool came_before(const struct request_view *a, const struct request_view 
     return a->admission < b->admission;
 }
 
+static bool last_is_prompt(const struct walk *walk)
+{
+    return walk->n_decoding == 0 || (walk->n_prompts > 0 && came_before(walk->last_decoding, walk->last_prompt));
+}
+
 /* The last of the running goes: there is one that has not had its turn. */
 static const struct request_view *evict_last(struct walk *walk)
 {
-    bool is_prompt = walk->n_decoding == 0 ||
-                     (walk->n_prompts > 0 && came_before(walk->last_decoding, walk->last_prompt));
+    bool is_prompt = last_is_prompt(walk);
     const struct request_view **last = is_prompt ? &walk->last_prompt : &walk->last_decoding, *victim = *last;
     *last = victim->prev;
     --*(is_prompt ? &walk->n_prompts : &walk->n_decoding);
@@ -97,8 +105,11 @@ static void run_in_order(struct walk *walk)
     while (walk->budget.tokens > 0 && walk->n_decoding + walk->n_prompts > 0) {
         bool is_prompt = walk->n_decoding == 0 || (walk->n_prompts > 0 && came_before(walk->prompt, walk->decoding));
         const struct request_view **next = is_prompt ? &walk->prompt : &walk->decoding, *member = *next;
-        while (!take_turn(walk, member, is_prompt))
-            if (evict_last(walk) == member) return;
+        while (!take_turn(walk, member, is_prompt)) {
+            const struct request_view *last = last_is_prompt(walk) ? walk->last_prompt : walk->last_decoding;
+            walk->waits = last == member && walk->view->n_in_flight > 0;
+            if (walk->waits || evict_last(walk) == member) return;
+        }
         *next = member->next;
         --*(is_prompt ? &walk->n_prompts : &walk->n_decoding);
     }
@@ -112,14 +123,15 @@ static struct walk go_on(const struct vllm_v1 *params, const struct replica_view
                         .n_decoding = view->n_decoding, .n_prompts = view->n_prefilling,
                         .budget = {params->max_batched_tokens, view->free_blocks},
                         .room = {.running = replica_view_running(view)}};
-    if (view->n_prefilling == 0 && view->free_blocks >= view->growing) {
+    bool in_order = view->n_prefilling == 0 || view->n_decoding == 0 ||
+                    came_before(view->youngest_decoding, view->prefilling);
+    if (in_order && view->free_blocks >= view->growing) {
         walk.budget.free_blocks -= view->growing;
         walk.budget.tokens -= view->n_decoding;
         walk.room.decoding = view->n_decoding;
         walk.n_decoding = 0;
-    } else {
-        run_in_order(&walk);
     }
+    run_in_order(&walk);
     plan->decode = walk.room.decoding > 0;
     if (plan->decode && walk.n_decoding > 0) plan->decode_sequences = walk.room.decoding;
     if (plan->n_evictions > 0) plan->iterations = 1;
@@ -143,6 +155,7 @@ static int vllm_v1_compose(void *state, const struct replica_view *view, struct 
     const struct vllm_v1 *params = state;
     const struct room_rules rules = {.max_batch = params->max_sequences};
     struct walk walk = go_on(params, view, plan);
+    if (walk.waits) return 0;
     if (view->n_away > 0) take_back(view, plan, &rules, params->max_sequences, 0, &walk.room);
     walk.budget.free_blocks = walk.room.free_blocks;
     if (plan->n_evictions == 0)

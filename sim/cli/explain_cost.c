@@ -38,7 +38,7 @@ static int cost_pool(struct cli *cli, const struct setup *setup, const struct se
     *costed = (struct costed){.name = pool.name == NULL ? service->name
                                                         : arena_printf(arena, "%s/%s", service->name, pool.name),
                               .pool = pool,
-                              .gpus = (double)pool.tensor_parallel};
+                              .gpus = (double)(pool.tensor_parallel * pool.pipeline_parallel)};
     if (costed->name == NULL) return SIM_E_NOMEM;
     const char *gpu = pool.gpu != NULL ? pool.gpu : setup->scenario.cluster.gpu;
     if (gpu == NULL)
@@ -52,7 +52,7 @@ static int cost_pool(struct cli *cli, const struct setup *setup, const struct se
                            &cli->diag);
     if (code != 0) return code;
     const struct cost_request request = {.catalog = &setup->catalog, .gpu = &costed->gpu, .llm = &costed->llm,
-                                         .tensor_parallel = pool.tensor_parallel, .pipeline_parallel = 1,
+                                         .tensor_parallel = pool.tensor_parallel, .pipeline_parallel = pool.pipeline_parallel,
                                          .where = place_of(config, service, &pool, "cost"), .arena = arena,
                                          .diag = &cli->diag};
     return cost_build(&pool.cost, &request, &costed->model);

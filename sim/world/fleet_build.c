@@ -5,8 +5,6 @@
 
 #include <math.h>
 
-enum { PIPELINE_STAGES = 1 }; /* of a replica: its layers are not split */
-
 /* The place of a key of the pool, or of the service where it has no pools. */
 static const char *place_of(const struct fleet *fleet, const struct fleet_pool *pool, const char *key)
 {
@@ -23,7 +21,7 @@ static int build_model(const struct fleet *fleet, struct fleet_pool *pool)
     struct iteration_model *model = &pool->env.model;
     const struct cost_request request = {.catalog = env->catalog, .gpu = &pool->gpu, .llm = fleet->llm,
                                          .tensor_parallel = pool->config.tensor_parallel,
-                                         .pipeline_parallel = PIPELINE_STAGES,
+                                         .pipeline_parallel = pool->config.pipeline_parallel,
                                          .where = place_of(fleet, pool, "cost"),
                                          .arena = env->arena, .diag = env->diag};
     int code = cost_build(&pool->config.cost, &request, model);
@@ -87,7 +85,7 @@ static int find_gpu(const struct fleet *fleet, struct fleet_pool *pool)
 /* Of all GPUs of a replica together: where they are more than the heads of keys and values, several hold the same. */
 static int64_t kv_block_bytes(const struct pool_config *config, const struct llm_spec *llm)
 {
-    double per_gpu = llm_shard(llm, config->tensor_parallel, PIPELINE_STAGES).kv_bytes_per_token;
+    double per_gpu = llm_shard(llm, config->tensor_parallel, 1).kv_bytes_per_token;
     return llround(per_gpu * (double)(config->tensor_parallel * config->kv.block_tokens));
 }
 
@@ -98,6 +96,7 @@ static int build_pool(const struct fleet *fleet, struct fleet_pool *pool, const 
     pool->env = *common;
     pool->env.max_context_tokens = fleet->llm->max_context;
     pool->env.batcher = pool->config.batching.entry;
+    pool->env.stages = pool->config.pipeline_parallel;
     pool->env.kv_block_bytes = kv_block_bytes(&pool->config, fleet->llm);
     pool->env.offload = &pool->offload;
     code = build_model(fleet, pool);
@@ -105,7 +104,7 @@ static int build_pool(const struct fleet *fleet, struct fleet_pool *pool, const 
     return code != 0 ? code : count_blocks(fleet, pool);
 }
 
-/* The GPUs of one replica, all on one node. An unlimited cluster has no nodes and always has room. */
+/* The GPUs of one stage, all on one node. An unlimited cluster has no nodes and always has room. */
 static bool take_gpus(const struct fleet *fleet, const struct fleet_pool *pool, int32_t *node)
 {
     struct cluster *cluster = fleet->env->cluster;
@@ -115,21 +114,28 @@ static bool take_gpus(const struct fleet *fleet, const struct fleet_pool *pool, 
     return *node >= 0;
 }
 
+static int seat_stage(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, int32_t index)
+{
+    int32_t node;
+    if (take_gpus(fleet, pool, &node))
+        return topology_sit(fleet->env->topology, &replica->seat, node, (int32_t)pool->config.tensor_parallel,
+                            &pool->gpu);
+    return diag_error(fleet->env->diag, SIM_E_CONFIG,
+                      place_of(fleet, pool, index == pool->first ? "tensor_parallel" : "replicas"),
+                      "raise cluster.nodes, or lower replicas, tensor_parallel or pipeline_parallel",
+                      "the cluster has no %lld free GPUs on one node for replica %d of service '%s'",
+                      (long long)pool->config.tensor_parallel, index, fleet->config->name);
+}
+
 static int build_replica(struct fleet *fleet, const struct fleet_pool *pool, int32_t index)
 {
     const struct pool_config *config = &pool->config;
     struct replica *replica = &fleet->replicas[index];
-    int32_t node;
-    if (!take_gpus(fleet, pool, &node))
-        return diag_error(fleet->env->diag, SIM_E_CONFIG,
-                          place_of(fleet, pool, index == pool->first ? "tensor_parallel" : "replicas"),
-                          "raise cluster.nodes, or lower replicas or tensor_parallel",
-                          "the cluster has no %lld free GPUs on one node for replica %d of service '%s'",
-                          (long long)config->tensor_parallel, index, fleet->config->name);
     int code = replica_init(replica, &pool->env, index, (*fleet->env->next_owner_id)++, config->kv.block_tokens,
                             pool->kv_blocks, config->batching.params, &fleet->loads[index]);
-    if (code != 0) return code;
-    return topology_sit(fleet->env->topology, &replica->seat, node, (int32_t)config->tensor_parallel, &pool->gpu);
+    for (int64_t stage = 0; stage < config->pipeline_parallel && code == 0; stage++)
+        code = seat_stage(fleet, pool, replica, index);
+    return code;
 }
 
 /* Replicas are numbered by role in this order. */

@@ -149,7 +149,8 @@ static int resume(struct replica *replica, const struct batch_resumption *resump
     }
     request_list_remove(&replica->away, request);
     request->view.admission = ++replica->admissions;
-    request->held_blocks = kvcache_blocks(&replica->kv, request->context_tokens - 1);
+    /* While it is on its way nobody else gets the block that its next token may need. */
+    request->held_blocks = kvcache_blocks(&replica->kv, request->context_tokens - resumption->wait);
     kvcache_take(&replica->kv, request->held_blocks);
     code = replica_move_in(replica, request, resumption->wait, now);
     if (code != 0) return code;
@@ -281,7 +282,10 @@ int replica_join_arrived(struct replica *replica)
     int code = 0;
     while (code == 0 && replica->arrived.n > 0) {
         struct request *request = replica->arrived.head;
+        int64_t surplus_blocks = request->held_blocks - kvcache_blocks(&replica->kv, request->context_tokens - 1);
         request_list_remove(&replica->arrived, request);
+        kvcache_give(&replica->kv, surplus_blocks); /* for its first step to take */
+        request->held_blocks -= surplus_blocks;
         code = cohort_join(replica->ready, request, replica->env->batcher->order);
     }
     return code;

@@ -88,7 +88,7 @@ static void refresh_view(struct replica *replica, sim_ns now)
 
 /* The room that is left while the actions of a plan are gone through. */
 struct room {
-    int64_t free_blocks, growth, decoding;
+    int64_t free_blocks, growth, resumed_growth, decoding;
 };
 
 static int plan_fault(const struct replica *replica, sim_ns now, const char *action, int64_t id, const char *why)
@@ -168,11 +168,11 @@ static int check_resumption(const struct replica *replica, sim_ns now, const str
     if (away && resumption->wait && !(replica->plan.decode && replica->plan.decode_sequences == INT64_MAX))
         return plan_fault(replica, now, "resume", request->id, "the iteration that waits for it does not decode");
     int64_t context = request_of(request)->context_tokens;
-    int64_t kv_blocks = kvcache_blocks(&replica->kv, context - 1);
+    int64_t kv_blocks = kvcache_blocks(&replica->kv, context - resumption->wait);
     if (away) room->free_blocks -= kv_blocks;
     if (!away || resumption->wait) {
         int64_t held = away ? kv_blocks : request_of(request)->held_blocks;
-        room->growth += held < kvcache_blocks(&replica->kv, context);
+        room->resumed_growth += held < kvcache_blocks(&replica->kv, context);
         room->decoding++;
     }
     if (room->free_blocks < 0)
@@ -238,11 +238,24 @@ static int check_terms(const struct replica *replica, sim_ns now)
     return 0;
 }
 
-/* Blocks for the growth of those who decode. Where not all of them do, those who will are known only once the plan has been
- * applied, so that all that might be among them must have room. */
+/* Blocks that the first n of those who stay take, not counting who is resumed. */
+static int64_t growth_of_first(const struct replica *replica, int64_t n)
+{
+    int64_t growth = 0;
+    for (const struct request_view *r = replica->view.oldest_decoding; r != NULL && n > 0; r = r->next) {
+        if (request_of(r)->planned == replica->plan_number) continue; /* it goes */
+        growth += replica_view_grows(&replica->view, r);
+        n--;
+    }
+    return growth;
+}
+
 static int check_decode(const struct replica *replica, sim_ns now, struct room *room)
 {
-    room->free_blocks -= room->growth < replica->plan.decode_sequences ? room->growth : replica->plan.decode_sequences;
+    const struct batch_plan *plan = &replica->plan;
+    bool some = plan->decode_sequences < room->decoding;
+    room->free_blocks -= some ? growth_of_first(replica, plan->decode_sequences) + room->resumed_growth
+                              : room->growth + room->resumed_growth;
     if (room->decoding == 0 || room->free_blocks >= 0) return 0;
     const struct request_view *first = replica->view.oldest_decoding;
     return plan_fault(replica, now, "decode", first != NULL ? first->id : -1, "there are too few free KV blocks");
@@ -251,7 +264,7 @@ static int check_decode(const struct replica *replica, sim_ns now, struct room *
 static int check_plan(const struct replica *replica, sim_ns now)
 {
     const struct batch_plan *plan = &replica->plan;
-    struct room room = {replica->kv.free_blocks, replica->view.growing, replica->view.n_decoding};
+    struct room room = {replica->kv.free_blocks, replica->view.growing, 0, replica->view.n_decoding};
     int code = check_terms(replica, now);
     if (code == 0) code = check_rejections(replica, now);
     for (int32_t i = 0; code == 0 && i < plan->n_evictions; i++)

@@ -3,8 +3,6 @@
 
 #include <float.h>
 
-enum { PIPELINE_STAGES = 1 }; /* of a replica: its layers are not split */
-
 #define FIELD(name) offsetof(struct service_config, name)
 static const struct config_field kv_fields[] = {
     {.name = "block_tokens", .kind = CONFIG_INT, .offset = offsetof(struct kv_config, block_tokens), .value = "16",
@@ -90,6 +88,8 @@ const struct config_field service_config_fields[] = {
      .help = "LLM of the catalog (orrery list llms), or path of a Hugging Face config.json"},
     {.name = "tensor_parallel", .kind = CONFIG_INT, .offset = FIELD(tensor_parallel), .value = "1", .min = 1,
      .max = 1024, .help = "GPUs that share each layer of a replica; all on one node"},
+    {.name = "pipeline_parallel", .kind = CONFIG_INT, .offset = FIELD(pipeline_parallel), .value = "1", .min = 1,
+     .max = 256, .help = "stages that the layers of a replica are split into, of tensor_parallel GPUs each"},
     {.name = "replicas", .kind = CONFIG_INT, .offset = FIELD(replicas), .value = "1", .min = 1, .max = 1000000,
      .help = "instances of the LLM"},
     {.name = "batching", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = FIELD(batching),
@@ -126,6 +126,7 @@ struct pool_config service_pool(const struct service_config *config, size_t inde
     if (config->pools.n > 0) pool = ((const struct pool_config *)config->pools.items)[index];
     if (pool.replicas == 0) pool.replicas = config->replicas;
     if (pool.tensor_parallel == 0) pool.tensor_parallel = config->tensor_parallel;
+    if (pool.pipeline_parallel == 0) pool.pipeline_parallel = config->pipeline_parallel;
     if (pool.batching.entry == NULL) pool.batching = config->batching;
     if (pool.cost.entry == NULL) pool.cost = config->cost;
     if (pool.kv.block_tokens == 0) pool.kv = config->kv;
@@ -140,7 +141,7 @@ struct kv_capacity pool_kv_capacity(const struct pool_config *pool, const struct
                                      .batch_tokens = pool->kv.activation_tokens,
                                      .batch_sequences = pool->kv.activation_sequences,
                                      .block_tokens = pool->kv.block_tokens};
-    return kv_capacity(gpu, llm, pool->tensor_parallel, PIPELINE_STAGES, &params);
+    return kv_capacity(gpu, llm, pool->tensor_parallel, pool->pipeline_parallel, &params);
 }
 
 int64_t pool_kv_blocks(const struct pool_config *pool, const struct gpu_spec *gpu, const struct llm_spec *llm)

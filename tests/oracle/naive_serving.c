@@ -298,10 +298,11 @@ static void sarathi_compose(struct naive *naive, struct replica *replica, struct
 
 /* --- vLLM v1: one budget of tokens, blocks for just the tokens of the iteration --- */
 
-/* Makes room for `need` blocks from the last sequence on. False when the one that needs them had to go itself. */
+/* Makes room for `need` blocks from the last sequence on. False when the one that needs them goes, or waits for others. */
 static bool v1_make_room(struct naive *naive, struct replica *replica, int id, int64_t need)
 {
     while (need > replica->free_blocks) {
+        if (replica->idle.id[replica->idle.n - 1] == id && replica->n_flying > 0) return false;
         int last = list_take(&replica->idle, replica->idle.n - 1);
         preempt(naive, replica, last);
         if (last == id) return false;
@@ -311,21 +312,20 @@ static bool v1_make_room(struct naive *naive, struct replica *replica, int id, i
 
 static void v1_compose(struct naive *naive, struct replica *replica, struct batch *batch)
 {
-    int budget = naive->s->max_tokens;
-    struct list *idle = &replica->idle;
-    for (int i = 0; i < idle->n && budget > 0; i++) {
-        int id = idle->id[i];
+    int budget = naive->s->max_tokens, waits = 0;
+    for (int i = 0; i < replica->idle.n && budget > 0; i++) {
+        int id = replica->idle.id[i];
         struct sequence *sequence = &naive->sequences[id];
         bool prompt = is_prompt(sequence);
         int left = sequence->todo - sequence->processed, tokens = !prompt ? 1 : left < budget ? left : budget;
         int64_t need = blocks_of(naive, sequence->processed + (prompt ? tokens : 0)) - sequence->blocks;
-        if (!v1_make_room(naive, replica, id, need)) break;
+        if ((waits = !v1_make_room(naive, replica, id, need))) break;
         take_blocks(naive, replica, id, need);
         batch_add(batch, id, tokens);
         budget -= tokens;
     }
-    int running = batch->n; /* the first of idle, in the same order */
-    for (int i = 0; i < running; i++) list_take(idle, 0);
+    for (int i = 0; i < batch->n; i++) list_take(&replica->idle, 0); /* those in the batch, in the same order */
+    if (waits) return;
     take_remote(naive, replica, batch);
     while (!replica->preempted && replica->waiting.n > 0 && budget > 0 &&
            admitted(replica) + batch->n < naive->s->max_sequences) {

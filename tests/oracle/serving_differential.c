@@ -57,7 +57,7 @@ static void random_scenario(struct naive_scenario *s, enum naive_kind kind, uint
     random_requests(s, &rng);
     s->routing = (enum naive_routing)between(&rng, NAIVE_ROUND_ROBIN, NAIVE_GIVEN);
     s->replicas = one_in(&rng, 2) ? 1 : between(&rng, 1, 4);
-    s->stages = 1;
+    s->stages = one_in(&rng, 2) ? 1 : between(&rng, 2, NAIVE_STAGES);
     s->block_tokens = one_in(&rng, 3) ? 1 : one_in(&rng, 3) ? between(&rng, 2, 32) : 16;
     s->blocks = (one_in(&rng, 2) ? between(&rng, 100, 260) : between(&rng, 200, 2000)) / s->block_tokens + 2;
     s->max_sequences = between(&rng, 1, 40);
@@ -137,9 +137,11 @@ static const char *routing_of(const struct naive_scenario *s)
 static void write_scenario(const struct naive_scenario *s, const char *trace, struct text_of_scenario *text)
 {
     add(text, "{'cluster': {'nodes': 1, 'gpus_per_node': 16, 'gpu': 'a100-80-sxm'");
-    if (s->swap) add(text, ", 'pcie': '%.17gB/s'", TOKEN_BYTES * 1e9 * s->block_tokens / (double)s->copy_block_ns);
+    if (s->swap)
+        add(text, ", 'pcie': '%.17gB/s'", TOKEN_BYTES * 1e9 * s->block_tokens / (double)(s->copy_block_ns * s->stages));
     add(text, "}, 'services': {'s': {");
-    add(text, "'llm': 'llama-2-7b', 'replicas': %d, 'routing': %s, ", s->replicas, routing_of(s));
+    add(text, "'llm': 'llama-2-7b', 'replicas': %d, 'pipeline_parallel': %d, 'routing': %s, ", s->replicas, s->stages,
+        routing_of(s));
     add(text, "'kv': {'blocks': %lld, 'block_tokens': %d}, ", (long long)s->blocks, s->block_tokens);
     add_batching(text, s);
     add(text, "'cost': {'kind': 'affine', ");
@@ -236,6 +238,7 @@ static void check_swapping(int scenarios, struct totals *totals)
         rng_init(&rng, (uint64_t)seed, 0, "swapping", 0);
         random_scenario(&s, NAIVE_VLLM_V0, (uint64_t)seed + 1000);
         s.swap = true;
+        s.stages = 1; /* batches in flight would share the links, which the naive simulator does not know */
         s.copy_block_ns = s.block_tokens * between(&rng, 8, 100000);
         check_scenario(&s, (uint64_t)seed, totals);
     }
