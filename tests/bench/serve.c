@@ -1,11 +1,13 @@
 /* A million generated requests of the Azure conversation mix on 64 replicas, rows going to SQLite: the whole path of
  * `orrery run`, timed in CPU seconds of the process. Also ten times the output at a tenth of the rate, which must cost about
- * the same: work is done per change of a batch, not per token. */
+ * the same: work is done per change of a batch, not per token. Then each batcher beside vLLM v0, metrics only; in full, a day of a
+ * service of 1000 GPUs. */
 #include "sim/cli/families.h"
 #include "sim/core/config.h"
 #include "sim/store/results.h"
 #include "sim/world/world.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +16,19 @@
 #include <unistd.h>
 
 static const char scenario_text[] =
-    "{\"cluster\": {\"nodes\": 8, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"},"
-    " \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": 64, \"routing\": \"round-robin\","
+    "{\"cluster\": {\"nodes\": %d, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"},"
+    " \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": %d, \"routing\": \"round-robin\","
+    " \"batching\": \"%s\","
     " \"trace\": {\"format\": \"generate\", \"mix\": \"azure-conversation\", \"count\": %ld,"
     " \"arrival\": {\"process\": \"poisson\", \"rate\": \"%g/s\"}%s}}}}";
+
+struct load {
+    int nodes; /* of 8 replicas */
+    const char *batching;
+    long requests;
+    double rate_per_s;
+    bool rows; /* a row per request goes to the database */
+};
 
 static double cpu_s(void)
 {
@@ -58,7 +69,7 @@ static int tap_request(void *context, const struct request_row *row)
     return tap->to.request(tap->to.context, row);
 }
 
-static struct outcome run_scenario(const char *text, const char *db_path)
+static struct outcome run_scenario(const char *text, bool rows, const char *db_path)
 {
     static struct diag diag;
     struct config *config;
@@ -78,14 +89,13 @@ static struct outcome run_scenario(const char *text, const char *db_path)
         scenario_bind(config, &families, &arena, &scenario, &diag) != 0)
         stop(&diag);
     struct world_options options = {.config = config, .catalog = &catalog};
-    struct run_info info = {.name = "serve", .version = "", .git_commit = "", .scenario = text, .scenario_hash = "",
+    struct run_info info = {.keep = rows ? KEEP_ROWS : KEEP_METRICS, .name = "serve", .version = "", .git_commit = "", .scenario = text, .scenario_hash = "",
                             .policies = "", .oracle = "", .platform = ""};
-    if (world_create(&scenario, &options, &world, &diag) != 0 ||
-        results_open(db_path, &(struct results_options){0}, &results, &diag) != 0 ||
+    if (world_create(&scenario, &options, &world, &diag) != 0 || results_open(db_path, &(struct results_options){0}, &results, &diag) != 0 ||
         results_begin_run(results, &info, &run_id, &diag) != 0)
         stop(&diag);
     struct tap tap = {.to = results_sink(results)};
-    struct sink sink = {.context = &tap, .request = tap_request, .metric = tap_metric};
+    struct sink sink = {.context = &tap, .request = rows ? tap_request : NULL, .metric = tap_metric};
     struct run_end end = {.status = "done", .cost = {.started_utc = ""}};
     if (world_run(world, &sink, &result) != 0 || results_end_run(results, &end, hash, &diag) != 0) stop(&diag);
     results_close(results);
@@ -96,23 +106,39 @@ static struct outcome run_scenario(const char *text, const char *db_path)
     return (struct outcome){cpu_s() - begin_s, tap.iterations, result.engine.fired};
 }
 
-static struct outcome run_mix(long requests, double rate_per_s, const char *lengths, const char *db_path)
+static struct outcome run_mix(const struct load *load, const char *lengths, const char *db_path)
 {
     char text[1024];
-    snprintf(text, sizeof text, scenario_text, requests, rate_per_s, lengths);
-    return run_scenario(text, db_path);
+    snprintf(text, sizeof text, scenario_text, load->nodes, 8 * load->nodes, load->batching, load->requests,
+             load->rate_per_s, lengths);
+    return run_scenario(text, load->rows, db_path);
 }
 
-static void report_mix(long requests, double rate_per_s, const char *db_path)
+static double report_mix(const struct load *load, double reference_cpu_s, const char *db_path)
 {
-    struct outcome outcome = run_mix(requests, rate_per_s, "", db_path);
+    struct outcome outcome = run_mix(load, "", db_path);
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    printf("{\"bench\":\"serve\",\"requests\":%ld,\"requests_per_s\":%.0f,\"iterations_per_s\":%.0f,\"events\":%llu,"
-           "\"cpu_s\":%.3f,\"rss_mib\":%.1f}\n",
-           requests, (double)requests / outcome.cpu_s, outcome.iterations / outcome.cpu_s,
+    printf("{\"bench\":\"serve\",\"batching\":\"%s\",\"replicas\":%d,\"rows\":%s,\"requests\":%ld,"
+           "\"requests_per_s\":%.0f,\"iterations_per_s\":%.0f,\"events\":%llu,\"cpu_s\":%.3f,\"rss_mib\":%.1f",
+           load->batching, 8 * load->nodes, load->rows ? "true" : "false", load->requests,
+           (double)load->requests / outcome.cpu_s, outcome.iterations / outcome.cpu_s,
            (unsigned long long)outcome.events, outcome.cpu_s, (double)usage.ru_maxrss / 1024);
+    if (reference_cpu_s > 0) printf(",\"cpu_ratio\":%.3f", outcome.cpu_s / reference_cpu_s);
+    printf("}\n");
     fflush(stdout);
+    return outcome.cpu_s;
+}
+
+/* The batchers one by one, over vLLM v0. */
+static void report_batchers(const char *db_path)
+{
+    static const char *const batchers[] = {"vllm-v0", "vllm-v1", "sarathi", "orca", "fastertransformer"};
+    double reference_cpu_s = 0;
+    for (size_t i = 0; i < sizeof batchers / sizeof *batchers; i++) {
+        double cpu = report_mix(&(struct load){8, batchers[i], 300000, 128, false}, reference_cpu_s, db_path);
+        if (i == 0) reference_cpu_s = cpu;
+    }
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -122,28 +148,34 @@ static int compare_doubles(const void *a, const void *b)
 }
 
 /* The same requests with ten times the output at a tenth of the rate, in pairs; the median ratio of CPU time. */
-static void report_long_outputs(long requests, double rate_per_s, const char *db_path)
+static void report_long_outputs(const char *db_path)
 {
     enum { PAIRS = 5 };
     static const char lengths[] = ", \"prompt\": {\"distribution\": \"fixed\", \"tokens\": 1000},"
                                   " \"output\": {\"distribution\": \"uniform\", \"min\": %d, \"max\": %d}";
+    const struct load load = {8, "vllm-v0", 100000, 256, true}, tenth = {8, "vllm-v0", 100000, 25.6, true};
     char brief[256], tenfold[256];
     double ratios[PAIRS];
     snprintf(brief, sizeof brief, lengths, 50, 250);
     snprintf(tenfold, sizeof tenfold, lengths, 500, 2500);
     for (int i = 0; i < PAIRS; i++) {
-        double short_s = run_mix(requests, rate_per_s, brief, db_path).cpu_s;
-        ratios[i] = run_mix(requests, rate_per_s / 10, tenfold, db_path).cpu_s / short_s;
+        double short_s = run_mix(&load, brief, db_path).cpu_s;
+        ratios[i] = run_mix(&tenth, tenfold, db_path).cpu_s / short_s;
     }
     qsort(ratios, PAIRS, sizeof *ratios, compare_doubles);
-    printf("{\"bench\":\"serve_long_outputs\",\"requests\":%ld,\"cpu_ratio\":%.3f}\n", requests, ratios[PAIRS / 2]);
+    printf("{\"bench\":\"serve_long_outputs\",\"requests\":%ld,\"cpu_ratio\":%.3f}\n", load.requests,
+           ratios[PAIRS / 2]);
+    fflush(stdout);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    (void)argv;
     char db_path[64];
     snprintf(db_path, sizeof db_path, P_tmpdir "/orrery-bench-%ld.db", (long)getpid());
-    report_mix(1000000, 256, db_path);
-    report_long_outputs(100000, 256, db_path);
+    (void)report_mix(&(struct load){8, "vllm-v0", 1000000, 256, true}, 0, db_path);
+    report_long_outputs(db_path);
+    report_batchers(db_path);
+    if (argc > 1) (void)report_mix(&(struct load){125, "vllm-v0", 50000000, 578.7, false}, 0, db_path);
     return 0;
 }
