@@ -36,12 +36,11 @@ static int splitwise_init(void *state, const void *params, struct diag *diag)
     return 0;
 }
 
-/* Prompts from the head of the queue beside `tokens` others. Returns the tokens of all, and in *left_over whether one is left
- * that only a change at this replica can let in. */
+/* Prompts from the head of the queue beside `tokens` others, as far as there is room. Returns the tokens of all, and in
+ * *left_over whether one is left that only a change at this replica can let in. */
 static int64_t admit_prompts(const struct splitwise_params *params, const struct replica_view *view,
-                             struct batch_plan *plan, int64_t tokens, int64_t free_blocks, bool *left_over)
+                             struct batch_plan *plan, int64_t tokens, struct room *room, bool *left_over)
 {
-    int64_t present = replica_view_running(view);
     for (const struct request_view *r = view->waiting; r != NULL; r = r->next) {
         int64_t blocks = blocks_for_tokens(view, r->prompt_tokens);
         *left_over = true;
@@ -50,9 +49,10 @@ static int64_t admit_prompts(const struct splitwise_params *params, const struct
             batch_plan_reject(plan, r, "prompt exceeds the KV cache");
             continue;
         }
-        if (present++ >= params->max_sequences || blocks > free_blocks) return tokens;
+        if (room->running >= params->max_sequences || blocks > room->free_blocks) return tokens;
         if (tokens > 0 && tokens + r->prompt_tokens > params->max_batched_tokens) return tokens;
-        free_blocks -= blocks;
+        room->free_blocks -= blocks;
+        room->running++;
         tokens += r->prompt_tokens;
         batch_plan_prefill(plan, r, r->prompt_tokens);
     }
@@ -60,17 +60,23 @@ static int64_t admit_prompts(const struct splitwise_params *params, const struct
     return tokens;
 }
 
-/* Everybody decodes, and prompts go beside them as far as they fit. */
+static struct room_rules rules_of(const struct splitwise_params *params)
+{
+    return (struct room_rules){.spare_blocks = 0, .max_batch = params->max_sequences};
+}
+
+/* Everybody decodes, those whose prompt was processed elsewhere come, and prompts go beside them as far as they fit. */
 static void decode_first(struct splitwise *batcher, const struct replica_view *view, struct batch_plan *plan)
 {
-    const struct room_rules rules = {.spare_blocks = 0, .max_batch = batcher->params.max_sequences};
+    const struct room_rules rules = rules_of(&batcher->params);
     struct room room = make_room(view, plan, &rules);
     bool left_over;
     if (plan->n_evictions > 0) {
         plan->decode = false; /* asked again at once, with whom it evicted at the head of the queue */
         return;
     }
-    admit_prompts(&batcher->params, view, plan, room.decoding, room.free_blocks, &left_over);
+    take_back(view, plan, &rules, batcher->params.max_sequences, 0, &room);
+    admit_prompts(&batcher->params, view, plan, room.decoding, &room, &left_over);
     plan->recheck_on_arrival = !left_over;
     batcher->waits = 0;
 }
@@ -83,12 +89,14 @@ static int splitwise_compose(void *state, const struct replica_view *view, struc
         decode_first(batcher, view, plan);
         return 0;
     }
-    int64_t free_blocks = view->free_blocks - view->growing;
-    int64_t tokens = admit_prompts(&batcher->params, view, plan, 0, free_blocks, &left_over);
+    const struct room_rules rules = rules_of(&batcher->params);
+    struct room room = {.free_blocks = view->free_blocks - view->growing, .running = replica_view_running(view)};
+    int64_t tokens = admit_prompts(&batcher->params, view, plan, 0, &room, &left_over);
     if (plan->n_prefills == 0) {
         if (plan->n_rejections == 0) decode_first(batcher, view, plan); /* else it is asked again at once */
         return 0;
     }
+    take_back(view, plan, &rules, batcher->params.max_sequences, 0, &room);
     plan->decode = view->n_decoding > 0 && tokens + view->n_decoding <= batcher->params.max_batched_tokens;
     batcher->waits = plan->decode || view->n_decoding == 0 ? 0 : batcher->waits + 1;
     return 0;

@@ -3,12 +3,14 @@
 #include "policies/registry.h"
 
 struct jsq_tokens {
-    double running_weight;
+    double running_weight, sequence_weight;
 };
 
 static const struct config_field jsq_tokens_fields[] = {
     {.name = "running_weight", .kind = CONFIG_REAL, .offset = offsetof(struct jsq_tokens, running_weight), .value = "0",
      .min = 0, .max = 1e6, .help = "what a token of a decoding sequence counts, where one of a prompt counts 1"},
+    {.name = "sequence_weight", .kind = CONFIG_REAL, .offset = offsetof(struct jsq_tokens, sequence_weight), .value = "0",
+     .min = 0, .max = 1e6, .help = "what every request at a replica counts beside its tokens (Splitwise's baselines: 1)"},
     {0}};
 
 static int jsq_tokens_init(void *state, const void *params, struct diag *diag)
@@ -20,7 +22,8 @@ static int jsq_tokens_init(void *state, const void *params, struct diag *diag)
 
 static double tokens_at(const struct jsq_tokens *router, const struct fleet_view *view, int32_t replica)
 {
-    double queued = (double)view->loads[replica].queued_tokens;
+    double queued = (double)view->loads[replica].queued_tokens +
+                    router->sequence_weight * (double)view->loads[replica].outstanding;
     if (router->running_weight == 0) return queued;
     return queued + router->running_weight * (double)fleet_view_decode_context_tokens(view, replica);
 }
