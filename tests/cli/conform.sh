@@ -4,8 +4,9 @@
 
 run 0 conform round-robin
 out 'routing round-robin'
-out 'conforms in 16 scenarios'
-[ "$(grep -c ' ok ' "$T/out")" = 16 ] || complain 'a row per scenario'
+rows=$(grep -c ' ok ' "$T/out")
+[ "$rows" -ge 18 ] || complain 'scenarios are missing'
+out "conforms in $rows scenarios"
 run 0 conform least-outstanding --json
 json '$[0].conforms' 1
 json '$[0].scenarios[0].ends' 1
