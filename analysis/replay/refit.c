@@ -7,13 +7,14 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { MAX_ROUNDS = 24, STEPS = 5 };
+enum { MAX_ROUNDS = 24, STEPS = 5, MAX_EVALUATIONS = 300 /* of a descent */ };
 
 static const double inlier = 0.02;      /* residuals beyond this count by their size, not its square */
 static const double grain = 1e-4;       /* of the unit */
 static const double difference = 0.4;   /* of a constant, and at least of its unit, for the first derivatives */
 static const double idle_part = 1e-3;   /* of the loss: after a round that gains less, differences are halved */
 static const double least_difference = 0.02;
+static const double last_step = 0.004; /* of the unit: the pattern's are not shorter */
 
 struct search {
     const struct refit *refit;
@@ -171,6 +172,19 @@ static int step_towards(struct search *search, const double aim[REFIT_MAX])
     return 0;
 }
 
+/* --- The search --- */
+
+/* Takes the constants, in units, for the best so far if their loss is lower. */
+static int try_at(struct search *search, const double places[REFIT_MAX])
+{
+    const struct refit *refit = search->refit;
+    double values[REFIT_MAX] = {0}, loss;
+    for (size_t k = 0; k < refit->n; k++) values[k] = nearbyint(places[k] / grain) * grain * refit->units[k];
+    const int code = evaluate(search, values, search->trial, &loss);
+    if (code == 0 && loss < search->result->loss) take_trial(search, values, loss);
+    return code;
+}
+
 /* Starts from the best of all combinations of a few values of each constant. */
 static int look_about(struct search *search)
 {
@@ -179,22 +193,55 @@ static int look_about(struct search *search)
     const struct refit *refit = search->refit;
     int n_points = 1, code = 0;
     for (size_t k = 0; k < refit->n; k++) n_points *= N_PLACES;
-    search->result->loss = HUGE_VAL;
     for (int point = 0; code == 0 && point < n_points; point++) {
-        double values[REFIT_MAX] = {0}, loss;
-        for (int k = 0, rest = point; k < (int)refit->n; k++, rest /= N_PLACES)
-            values[k] = places[rest % N_PLACES] * refit->units[k];
-        code = evaluate(search, values, search->trial, &loss);
-        if (code == 0 && loss < search->result->loss) take_trial(search, values, loss);
+        double at[REFIT_MAX] = {0};
+        for (int k = 0, rest = point; k < (int)refit->n; k++, rest /= N_PLACES) at[k] = places[rest % N_PLACES];
+        code = try_at(search, at);
     }
     return code;
 }
 
-static int descend(struct search *search)
+/* Starts from what held so far. */
+static int look_at_start(struct search *search)
+{
+    double at[REFIT_MAX] = {0};
+    for (size_t k = 0; k < search->refit->n; k++) at[k] = search->refit->start[k] / search->refit->units[k];
+    const int code = try_at(search, at);
+    search->result->start_loss = search->result->loss;
+    return code;
+}
+
+/* One step from the best so far: up or down by one constant, or up by one and down by another, which may stand in for each
+ * other. A constant that would be negative is 0. */
+static int step(struct search *search, size_t up, size_t down, double length)
+{
+    const struct refit *refit = search->refit;
+    double at[REFIT_MAX] = {0};
+    for (size_t k = 0; k < refit->n; k++) at[k] = search->result->values[k] / refit->units[k];
+    if (up < refit->n) at[up] += length;
+    if (down < refit->n && !(at[down] > 0.0)) return 0;
+    if (down < refit->n) at[down] = fmax(0.0, at[down] - length);
+    return try_at(search, at);
+}
+
+/* All steps of one length, each from the best so far. */
+static int poll(struct search *search, double length)
+{
+    const size_t n = search->refit->n;
+    int code = 0;
+    for (size_t up = 0; up <= n; up++)
+        for (size_t down = 0; down <= n; down++)
+            if (up != down && code == 0 && search->result->evaluations < MAX_EVALUATIONS)
+                code = step(search, up, down, length);
+    return code;
+}
+
+/* Gauss and Newton's way, as far as it gains. */
+static int take_rounds(struct search *search)
 {
     struct refit_result *result = search->result;
     double aim[REFIT_MAX], part = difference;
-    int code = look_about(search);
+    int code = 0;
     for (int i = 0; i < MAX_ROUNDS && code == 0 && result->loss > 0.0; i++) {
         const double last = result->loss;
         code = differentiate(search, part);
@@ -207,17 +254,59 @@ static int descend(struct search *search)
     return code;
 }
 
+/* Steps of the pattern, ever shorter. */
+static int take_steps(struct search *search)
+{
+    struct refit_result *result = search->result;
+    double length = 1.0;
+    int code = 0;
+    while (code == 0 && result->loss > 0.0 && length >= last_step && result->evaluations < MAX_EVALUATIONS) {
+        const double last = result->loss;
+        code = poll(search, length);
+        if (!(result->loss < last)) length /= 2.0;
+    }
+    result->converged = !(result->loss > 0.0) || length < last_step;
+    return code;
+}
+
+/* The pattern finds the valley, in spite of jumps; slopes its lowest point, where it is smooth. */
+static int descend(struct search *search)
+{
+    int code = take_steps(search);
+    if (code == 0) code = evaluate(search, search->result->values, search->residuals, &search->result->loss);
+    return code == 0 ? take_rounds(search) : code;
+}
+
+/* Both descents: the one from the grid is taken if it ends lower. */
+static int descend_twice(struct search *search)
+{
+    struct refit_result *result = search->result, other = {.loss = HUGE_VAL};
+    int code = search->refit->has_start ? look_at_start(search) : 0;
+    if (code == 0 && search->refit->has_start) code = descend(search);
+    if (code != 0 || !(result->loss > 0.0)) return code;
+    struct search second = *search;
+    second.result = &other;
+    code = look_about(&second);
+    if (code == 0) code = descend(&second);
+    result->evaluations += other.evaluations;
+    if (!(other.loss < result->loss)) return code;
+    other.evaluations = result->evaluations;
+    other.start_loss = result->start_loss;
+    *result = other;
+    return code;
+}
+
 int refit_search(const struct refit *refit, struct refit_result *result)
 {
     struct search search = {.refit = refit, .result = result};
     const size_t n = refit->n_residuals;
     double *block = mem_zalloc((refit->n + 2) * n + 1, sizeof *block);
-    *result = (struct refit_result){.loss = 0.0};
+    *result = (struct refit_result){.loss = HUGE_VAL, .start_loss = HUGE_VAL};
     if (block == NULL) return SIM_E_NOMEM;
     search.residuals = block;
     search.trial = block + n;
     for (size_t k = 0; k < refit->n; k++) search.slopes[k] = block + (k + 2) * n;
-    const int code = descend(&search);
+    const int code = descend_twice(&search);
     mem_free(block);
     return code;
 }

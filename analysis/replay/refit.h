@@ -1,11 +1,13 @@
 /* The few constants of a simulation that bring it nearest to what was measured.
  *
- * Gauss and Newton's way under the soft_l1 loss (by reweighting), constants never negative. A queue answers to small changes by
- * jumps: so derivatives are differences over wide steps, and a step is taken only as far as it lowers the loss itself. Nothing
- * is drawn at random: the same residuals give the same constants. */
+ * A pattern search under the soft_l1 loss, constants never negative: steps up and down along each constant and along pairs of
+ * them, taken when they lower the loss, halved when none does; for a queue answers to small changes by jumps. Then Gauss and
+ * Newton's way (by reweighting, differences over wide steps), as far as it gains. Both from the start that is given and from the
+ * best point of a coarse grid. Nothing is drawn at random: the same residuals give the same constants. */
 #ifndef ORRERY_ANALYSIS_REPLAY_REFIT_H
 #define ORRERY_ANALYSIS_REPLAY_REFIT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { REFIT_MAX = 4 };
@@ -17,6 +19,8 @@ typedef int (*refit_residuals_fn)(void *context, const double *values, double *r
 struct refit {
     size_t n;                /* constants, at most REFIT_MAX */
     double units[REFIT_MAX]; /* > 0: their orders of magnitude */
+    bool has_start;
+    double start[REFIT_MAX]; /* >= 0: what held so far, kept when nothing is better */
     size_t n_residuals;
     refit_residuals_fn residuals;
     void *context;
@@ -25,7 +29,9 @@ struct refit {
 struct refit_result {
     double values[REFIT_MAX]; /* >= 0, each a multiple of 1e-4 of its unit, so that it can be written down */
     double loss;              /* mean soft_l1 of the residuals at these */
-    int evaluations;          /* calls of `residuals`: at most some 200 */
+    double start_loss;        /* at the start, HUGE_VAL without one */
+    int evaluations;          /* calls of `residuals`: at most some 1200 */
+    bool converged;           /* the shortest steps lower the loss no more */
 };
 
 /* Returns 0, SIM_E_NOMEM, or what `residuals` returned. */

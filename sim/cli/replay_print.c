@@ -149,6 +149,11 @@ static int print_overhead(const struct replay_refit *refit, FILE *out)
     if (!failed)
         fprintf(out, "\nFound in %d simulations; in the scenario's cost: \"overhead\": %s\n", refit->evaluations,
                 text.chars);
+    if (!failed && !refit->improved) fprintf(out, "That is what it had: nothing was better on the first part.\n");
+    const struct replay_part *test = &refit->parts[1];
+    if (!failed && test->after[REPLAY_E2E].mean_abs_frac > test->before[REPLAY_E2E].mean_abs_frac)
+        fprintf(out, "It does not hold: end to end, the second part is further off than before, request by request.\n");
+    if (!failed && !refit->converged) fprintf(out, "The search has not converged: more than this was not tried.\n");
     text_fini(&text);
     return failed ? SIM_E_NOMEM : 0;
 }
@@ -209,7 +214,8 @@ int replay_print_json(const struct replay_report *report, FILE *out)
     add_head(report, &json);
     for (size_t i = 0; code == 0 && i < count_sections(report); i++) code = add_section(report, &sections[i], &json);
     if (report->refit != NULL) {
-        text_printf(&json, ", \"evaluations\": %d, \"overhead\": ", report->refit->evaluations);
+        text_printf(&json, ", \"evaluations\": %d, \"converged\": %s, \"overhead\": ", report->refit->evaluations,
+                    report->refit->converged ? "true" : "false");
         add_overhead(&report->refit->overhead, &json);
     }
     text_add(&json, "}\n");

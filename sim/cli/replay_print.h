@@ -17,6 +17,7 @@ struct replay_part {
 struct replay_refit {
     struct replay_overhead overhead;
     int evaluations;
+    bool converged, improved; /* the search ended by itself; it found better than the start */
     struct replay_part parts[2];
 };
 

@@ -1,6 +1,8 @@
 #include "sim/cli/trace_replay.h"
 
 #include "analysis/replay/refit.h"
+#include "sim/catalog/cost.h"
+#include "sim/catalog/cost_operators.h"
 #include "sim/cli/recording.h"
 #include "sim/cli/replay_print.h"
 #include "sim/core/number.h"
@@ -8,6 +10,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { N_RESIDUALS = 5 }; /* by train request */
 
 /* A replay under way. */
 struct replaying {
@@ -84,22 +88,34 @@ static void take_train(const struct replaying *replaying, const double *times, d
         if (replaying->is_train[i]) *taken++ = isnan(times[i]) ? 86400.0 : times[i];
 }
 
-/* log(simulated / measured) over the train part, of TPOT and end-to-end time by request, of TTFT by rank: that of a single
- * request jumps by an iteration as soon as its arrival comes before a boundary instead of after it. 0 where nothing was
- * measured. `residuals` also serves as room for the simulated times. */
-static void take_residuals(const struct replaying *replaying, const struct replay_outcome *outcome, double *measured,
-                           double *residuals)
+/* log(simulated / measured) over the train part, by rank or by request. 0 where nothing was measured. `residuals` also serves
+ * as room for the simulated times. */
+static void compare_train(const struct replaying *replaying, const double *measured_all, const double *simulated,
+                          bool by_rank, double *residuals)
 {
-    for (int time = REPLAY_TTFT; time < REPLAY_TIMES; time++, residuals += replaying->n_train) {
-        take_train(replaying, replaying->replay.measured[time], measured);
-        take_train(replaying, outcome->simulated[time], residuals);
-        if (time == REPLAY_TTFT) {
-            qsort(measured, replaying->n_train, sizeof *measured, compare_doubles);
-            qsort(residuals, replaying->n_train, sizeof *residuals, compare_doubles);
-        }
-        for (size_t i = 0; i < replaying->n_train; i++)
-            residuals[i] = measured[i] > 0.0 && residuals[i] > 0.0 ? log(residuals[i] / measured[i]) : 0.0;
+    double *measured = replaying->room;
+    take_train(replaying, measured_all, measured);
+    take_train(replaying, simulated, residuals);
+    if (by_rank) {
+        qsort(measured, replaying->n_train, sizeof *measured, compare_doubles);
+        qsort(residuals, replaying->n_train, sizeof *residuals, compare_doubles);
     }
+    for (size_t i = 0; i < replaying->n_train; i++)
+        residuals[i] = measured[i] > 0.0 && residuals[i] > 0.0 ? log(residuals[i] / measured[i]) : 0.0;
+}
+
+/* All times by rank: those of a single request jump as soon as its arrival comes before a boundary of an iteration instead of
+ * after it, or a router sends it elsewhere. TPOT and end-to-end time by request, too, which says whose time is wrong. */
+static void take_residuals(const struct replaying *replaying, const struct replay_outcome *outcome, double *residuals)
+{
+    static const struct {
+        enum replay_time time;
+        bool by_rank;
+    } parts[N_RESIDUALS] = {{REPLAY_TTFT, true}, {REPLAY_TPOT, true}, {REPLAY_E2E, true},
+                            {REPLAY_TPOT, false}, {REPLAY_E2E, false}};
+    for (size_t i = 0; i < N_RESIDUALS; i++, residuals += replaying->n_train)
+        compare_train(replaying, replaying->replay.measured[parts[i].time], outcome->simulated[parts[i].time],
+                      parts[i].by_rank, residuals);
 }
 
 static struct replay_overhead overhead_of(const double *values)
@@ -129,7 +145,7 @@ static int residuals_with(void *context, const double *values, double *residuals
     const struct replay_overhead overhead = overhead_of(values);
     struct replay_outcome outcome;
     const int code = run_with(replaying, &overhead, &outcome);
-    if (code == 0) take_residuals(replaying, &outcome, replaying->room, residuals);
+    if (code == 0) take_residuals(replaying, &outcome, residuals);
     replay_outcome_fini(&outcome);
     return code;
 }
@@ -164,16 +180,49 @@ static int measure_parts(struct replaying *replaying, const struct replay_outcom
     return code;
 }
 
-static int refit_overhead(struct replaying *replaying, const struct replay_outcome *before, struct replay_refit *refit)
+/* The host time that the service has now: the engine's own, under what the scenario says. */
+static int own_overhead(struct replaying *replaying, const struct setup *setup, double values[REFIT_MAX])
 {
-    struct refit search = {.n = 3, .units = {1e-3, 1e-5, 1e-3}, .residuals = residuals_with, .context = replaying};
+    const struct service_config *service = NULL;
+    struct diag *diag = &replaying->cli->diag;
+    struct arena *arena = &replaying->replay.arena;
+    for (size_t i = 0; i < setup->scenario.services.n && service == NULL; i++)
+        if (strcmp(scenario_service(&setup->scenario, i)->name, replaying->replay.service) == 0)
+            service = scenario_service(&setup->scenario, i);
+    const struct pool_config pool = service_pool(service, 0);
+    const char *gpu_name = pool.gpu != NULL ? pool.gpu : setup->scenario.cluster.gpu;
+    struct iteration_model model = {.cost = NULL};
+    struct gpu_spec gpu;
+    struct llm_spec llm;
+    int code = catalog_gpu(&setup->catalog, gpu_name, NULL, arena, &gpu, diag);
+    if (code == 0) code = catalog_llm(&setup->catalog, service->llm, NULL, arena, &llm, diag);
+    const struct cost_request request = {.catalog = &setup->catalog, .gpu = &gpu, .llm = &llm,
+                                         .tensor_parallel = pool.tensor_parallel,
+                                         .pipeline_parallel = pool.pipeline_parallel, .arena = arena, .diag = diag};
+    if (code == 0) code = cost_build(&pool.cost, &request, &model);
+    if (code != 0) return code;
+    const struct cost_operators *cost = cost_operators_of(&model);
+    if (cost == NULL) return 0;
+    values[0] = cost->operators.parts.engine.iteration_s;
+    values[1] = cost->operators.parts.engine.sequence_s;
+    values[2] = cost->operators.parts.engine.prompt_s;
+    return 0;
+}
+
+static int refit_overhead(struct replaying *replaying, const struct setup *setup, const struct replay_outcome *before,
+                          struct replay_refit *refit)
+{
+    struct refit search = {.n = 3, .units = {1e-3, 1e-5, 1e-3}, .has_start = true, .residuals = residuals_with, .context = replaying};
     struct refit_result found;
     int code = read_train(replaying);
-    search.n_residuals = (REPLAY_TIMES - REPLAY_TTFT) * replaying->n_train;
+    search.n_residuals = N_RESIDUALS * replaying->n_train;
+    if (code == 0) code = own_overhead(replaying, setup, search.start);
     if (code == 0) code = refit_search(&search, &found);
     if (code != 0) return code;
     refit->overhead = overhead_of(found.values);
     refit->evaluations = found.evaluations;
+    refit->converged = found.converged;
+    refit->improved = found.loss < found.start_loss;
     return measure_parts(replaying, before, refit);
 }
 
@@ -185,7 +234,7 @@ static int report(struct replaying *replaying, const struct setup *setup, const 
     struct replay_report report = {.replay = &replaying->replay, .scenario = setup->scenario.name, .outcome = outcome};
     int code = measure(replaying, outcome, report.errors);
     if (code == 0 && replaying->options->refit) {
-        code = refit_overhead(replaying, outcome, &refit);
+        code = refit_overhead(replaying, setup, outcome, &refit);
         report.refit = &refit;
     }
     if (code != 0) return code;

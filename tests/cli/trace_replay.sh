@@ -48,6 +48,23 @@ equal "$(sqlite3 :memory: "select max(abs(value ->> 'error_percent') < 2) from
     json_each(readfile('$T/out'), '$.distributions') where value ->> 'time' = 'tpot_s'
     and value ->> 'statistic' = 'mean'")" 1 'TPOT with what was found'
 
+# Also where it lies beside every point that the search begins with.
+for truth in 2ms:0us 5ms:40us; do
+    rm -f "$T/off.db"
+    run 0 run "$T/s.json" --set services.chat.cost.overhead.iteration=${truth%:*} \
+        --set services.chat.cost.overhead.sequence=${truth#*:} --set services.chat.cost.overhead.prompt=0ms -o "$T/off.db" -q
+    run 0 export "$T/off.db" request -o "$T/off.csv"
+    run 0 trace replay "$T/off.csv" --scenario "$T/s.json" --refit overhead --json
+    json '$.converged' 1
+    equal "$(sqlite3 :memory: "select count(*), max(abs(value ->> 'mean_after') > 1) from
+        json_each(readfile('$T/out'), '$.refit') where value ->> 'time' in ('tpot_s', 'e2e_s')")" '4|0' "means after $truth"
+done
+
+# What holds already is kept.
+run 0 trace replay "$T/log.csv" --scenario "$T/s.json" $slow --refit overhead
+out '"overhead": {"iteration": "3ms", "sequence": "40us", "prompt": "2ms"}'
+out 'nothing was better on the first part'
+
 # Wrong calls.
 run 2 trace replay "$T/log.csv"
 err 'a log is replayed through a scenario'
