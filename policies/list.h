@@ -17,6 +17,7 @@ POLICY(router, routing_power_of_two)
 POLICY(router, routing_jsq_tokens)
 POLICY(router, routing_least_kv)
 POLICY(router, routing_splitwise)
+POLICY(router, routing_prefix_aware)
 
 /* kv_offload */
 POLICY(kv_offloader, kv_offload_none)

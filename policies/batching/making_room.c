@@ -25,7 +25,7 @@ static bool evict_latest(struct passage *passage, const struct request_view *mem
     else
         batch_plan_evict(passage->plan, victim, reason);
     passage->room.running--;
-    passage->room.free_blocks += replica_view_blocks(passage->view, victim);
+    passage->room.free_blocks += replica_view_freed_blocks(passage->view, victim);
     return victim == member;
 }
 

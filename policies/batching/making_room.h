@@ -31,10 +31,17 @@ struct room make_room(const struct replica_view *view, struct batch_plan *plan, 
 void take_back(const struct replica_view *view, struct batch_plan *plan, const struct room_rules *rules,
                int64_t max_sequences, int64_t watermark, struct room *room);
 
-/* What is left of its prompt, or the budget if that is less; not below 0. */
-static inline int32_t prompt_chunk(const struct request_view *request, int64_t budget_tokens)
+/* What has been processed of its prompt, or need not be on its admission. */
+static inline int64_t prompt_done(const struct replica_view *view, const struct request_view *request)
 {
-    int64_t left = request->prompt_tokens - request->prefilled_tokens;
+    return request->prefilled_tokens + replica_view_cached_tokens(view, request);
+}
+
+/* What is left of its prompt, or the budget if that is less; not below 0. */
+static inline int32_t prompt_chunk(const struct replica_view *view, const struct request_view *request,
+                                   int64_t budget_tokens)
+{
+    int64_t left = request->prompt_tokens - prompt_done(view, request);
     if (left > budget_tokens) left = budget_tokens;
     return left > 0 ? (int32_t)left : 0;
 }

@@ -50,10 +50,10 @@ bool reservation_admit(const struct reservation_params *params, const struct rep
             batch_plan_reject(plan, r, "prompt and output exceed max_tokens");
             continue;
         }
-        int64_t tokens = reservation_tokens(params, view, r), blocks = blocks_for_tokens(view, tokens);
+        int64_t tokens = reservation_tokens(params, view, r), blocks = replica_view_needed_blocks(view, r, tokens);
         if (present++ >= max_sequences || blocks > free_blocks) return true;
         free_blocks -= blocks;
-        batch_plan_prefill_holding(plan, r, r->prompt_tokens, tokens);
+        batch_plan_prefill_holding(plan, r, r->prompt_tokens - (int32_t)replica_view_cached_tokens(view, r), tokens);
     }
     return false;
 }

@@ -40,9 +40,10 @@ static int sarathi_init(void *state, const void *params, struct diag *diag)
     return 0;
 }
 
-static int32_t piece_of_prompt(const struct sarathi *params, const struct request_view *request, int64_t budget)
+static int32_t piece_of_prompt(const struct sarathi *params, const struct replica_view *view,
+                               const struct request_view *request, int64_t budget)
 {
-    return prompt_chunk(request, params->chunked ? budget : INT32_MAX);
+    return prompt_chunk(view, request, params->chunked ? budget : INT32_MAX);
 }
 
 /* What an iteration has left, after its decoding. */
@@ -51,10 +52,10 @@ struct rest {
     int64_t running;
 };
 
-static void take_piece(const struct sarathi *params, struct batch_plan *plan, const struct request_view *request,
-                       struct rest *rest)
+static void take_piece(const struct sarathi *params, const struct replica_view *view, struct batch_plan *plan,
+                       const struct request_view *request, struct rest *rest)
 {
-    int32_t tokens = piece_of_prompt(params, request, rest->tokens);
+    int32_t tokens = piece_of_prompt(params, view, request, rest->tokens);
     batch_plan_prefill(plan, request, tokens);
     rest->tokens -= tokens;
     rest->sequences--;
@@ -68,7 +69,7 @@ static void go_on_with_prompts(const struct sarathi *params, const struct replic
     bool is_full = rest->sequences <= 0;
     for (const struct request_view *r = view->prefilling; r != end && rest->tokens > 0; r = r->next) {
         if (is_full && came_later(r, room->last_decoding)) return;
-        take_piece(params, plan, r, rest);
+        take_piece(params, view, plan, r, rest);
     }
 }
 
@@ -87,11 +88,12 @@ static bool admit_from_head(const struct sarathi *params, const struct replica_v
             batch_plan_reject(plan, r, "prompt exceeds the KV cache");
             continue;
         }
+        int64_t needed = replica_view_needed_blocks(view, r, r->prompt_tokens);
         if (rest->running++ >= params->max_sequences || rest->sequences <= 0 ||
-            rest->free_blocks - blocks < watermark || rest->tokens <= 0)
+            rest->free_blocks - needed < watermark || rest->tokens <= 0)
             return true;
-        rest->free_blocks -= blocks;
-        take_piece(params, plan, r, rest);
+        rest->free_blocks -= needed;
+        take_piece(params, view, plan, r, rest);
     }
     return false;
 }

@@ -49,12 +49,14 @@ static int64_t admit_prompts(const struct splitwise_params *params, const struct
             batch_plan_reject(plan, r, "prompt exceeds the KV cache");
             continue;
         }
-        if (room->running >= params->max_sequences || blocks > room->free_blocks) return tokens;
-        if (tokens > 0 && tokens + r->prompt_tokens > params->max_batched_tokens) return tokens;
-        room->free_blocks -= blocks;
+        int64_t needed = replica_view_needed_blocks(view, r, r->prompt_tokens);
+        int32_t prompt = prompt_chunk(view, r, r->prompt_tokens);
+        if (room->running >= params->max_sequences || needed > room->free_blocks) return tokens;
+        if (tokens > 0 && tokens + prompt > params->max_batched_tokens) return tokens;
+        room->free_blocks -= needed;
         room->running++;
-        tokens += r->prompt_tokens;
-        batch_plan_prefill(plan, r, r->prompt_tokens);
+        tokens += prompt;
+        batch_plan_prefill(plan, r, prompt);
     }
     *left_over = false;
     return tokens;

@@ -73,14 +73,15 @@ static bool admit_from_head(const struct vllm_v0_params *params, const struct re
                               prompt > budget ? "prompt exceeds the token budget" : "prompt exceeds the KV cache");
             continue;
         }
-        if (prompt > longest) longest = prompt;
-        total += prompt;
-        int64_t n = plan->n_prefills + 1;
-        if (free_blocks - blocks < watermark || (params->padded ? n * longest : total) > budget ||
+        int32_t tokens = prompt_chunk(view, head, prompt);
+        if (tokens > longest) longest = tokens;
+        total += tokens;
+        int64_t n = plan->n_prefills + 1, needed = replica_view_needed_blocks(view, head, prompt);
+        if (free_blocks - needed < watermark || (params->padded ? n * longest : total) > budget ||
             running + n > params->max_sequences || n > max_batch)
             return true;
-        free_blocks -= blocks;
-        batch_plan_prefill(plan, head, head->prompt_tokens);
+        free_blocks -= needed;
+        batch_plan_prefill(plan, head, tokens);
     }
     return false;
 }

@@ -44,8 +44,8 @@ struct budget {
 static bool take_chunk(const struct replica_view *view, struct batch_plan *plan, const struct request_view *request,
                        struct budget *budget)
 {
-    int32_t tokens = prompt_chunk(request, budget->tokens);
-    int64_t held_tokens = request->prefilled_tokens + tokens;
+    int32_t tokens = prompt_chunk(view, request, budget->tokens);
+    int64_t held_tokens = prompt_done(view, request) + tokens;
     int64_t needed = replica_view_needed_blocks(view, request, held_tokens);
     if (needed > budget->free_blocks) return false;
     budget->free_blocks -= needed;
@@ -84,7 +84,7 @@ static const struct request_view *evict_last(struct walk *walk)
     *last = victim->prev;
     --*(is_prompt ? &walk->n_prompts : &walk->n_decoding);
     batch_plan_evict(walk->plan, victim, "no free KV block");
-    walk->budget.free_blocks += replica_view_blocks(walk->view, victim);
+    walk->budget.free_blocks += replica_view_freed_blocks(walk->view, victim);
     walk->room.running--;
     return victim;
 }

@@ -58,6 +58,7 @@ struct fleet {
     struct rng random;           /* for routers */
     bool *asked_oracle;          /* whether the router that is being asked has looked into the future */
     struct fleet_reports reports;
+    int32_t prefix_block_tokens; /* of the blocks that prompts are cached in; 0: not yet known */
 };
 
 /* Takes the GPUs, builds the cost models and the replicas. `common` is what all replicas share but their pool's own batcher
@@ -91,6 +92,13 @@ void fleet_reports_when_empty(struct fleet *fleet, sim_ns now);
 
 /* Whether every replica that the request may come to has room for it. The last token is never processed, so it needs none. */
 bool fleet_can_serve(const struct fleet *fleet, const struct request *request);
+
+/* A request has come whose prompt is known by prefix blocks of so many tokens: from the first one on replicas that are to
+ * cache prefixes do. Returns 0, or a negative code with a finding: lengths that differ, or are no multiple of a KV block. */
+int fleet_share_prefixes(struct fleet *fleet, int32_t block_tokens);
+
+/* Whether any of its replicas is to cache prefixes. */
+bool fleet_caches_prefixes(const struct fleet *fleet);
 
 /* Requests at the replicas. */
 int64_t fleet_outstanding(const struct fleet *fleet);

@@ -89,9 +89,28 @@ static int64_t kv_block_bytes(const struct pool_config *config, const struct llm
     return llround(per_gpu * (double)(config->tensor_parallel * config->kv.block_tokens));
 }
 
+/* Whether its policy can be had: what it asks for is known here. Caches begin with the first prefix (fleet_prefix.c). */
+static int try_prefix_cache(const struct fleet *fleet, const struct fleet_pool *pool)
+{
+    const struct policy *policy = pool->config.kv.prefix_cache.entry;
+    struct diag *diag = fleet->env->diag;
+    struct cache trial;
+    if (policy == NULL) return 0;
+    if (policy->oracle & ORACLE_FUTURE)
+        return diag_error(diag, SIM_E_CONFIG, place_of(fleet, pool, "kv.prefix_cache"),
+                          "only 'orrery trace stat --prefix-cache' knows it",
+                          "eviction policy '%s' asks for the accesses that are still to come", policy->name);
+    int code = cache_init(&trial, &(struct cache_options){.evictor = policy,
+                                                          .params = pool->config.kv.prefix_cache.params,
+                                                          .capacity = 1, .diag = diag});
+    cache_fini(&trial);
+    return code;
+}
+
 static int build_pool(const struct fleet *fleet, struct fleet_pool *pool, const struct replica_env *common)
 {
     int code = find_gpu(fleet, pool);
+    if (code == 0) code = try_prefix_cache(fleet, pool);
     if (code != 0) return code;
     pool->env = *common;
     pool->env.max_context_tokens = fleet->llm->max_context;

@@ -24,6 +24,7 @@ static int64_t count_list(const struct request_list *list)
 struct sums {
     const struct replica *replica;
     int64_t requests, unprocessed_tokens, held_blocks, elsewhere_blocks;
+    int64_t shares; /* prefix blocks that they hold in the prefix cache */
 };
 
 /* Where a request is must agree with what it says of itself. */
@@ -56,11 +57,32 @@ static void add_request(void *context, struct request *request)
     check_state(sums->replica, request);
     sums->requests++;
     sums->held_blocks += blocks_held(sums->replica, request);
+    if (request->prefix != NULL && request->prefix->cache == &sums->replica->prefixes.cache)
+        sums->shares += request->prefix->n_shared;
     if (request->view.state == REQUEST_WAITING || request->view.state == REQUEST_PREFILLING)
         sums->unprocessed_tokens += request_unprocessed_tokens(request);
     else if (request->move != NULL || (request->view.state == REQUEST_AWAY && request->handed_blocks == 0))
         sums->elsewhere_blocks += request->move != NULL ? request->move->blocks
                                                         : kvcache_blocks(kv, request->context_tokens - 1);
+}
+
+/* What requests hold of the prefix cache, it knows to be held; unused blocks are among the free ones. */
+static void check_prefixes(const struct replica *replica, const struct sums *sums)
+{
+    const struct replica_prefixes *prefixes = &replica->prefixes;
+    const struct cache *cache = &prefixes->cache;
+    int64_t holders = 0, held = 0;
+    for (int32_t i = 0; i < cache->n_items; i++) {
+        holders += cache->items[i].holders > 0 ? cache->items[i].holders : 0;
+        held += cache->items[i].holders > 0;
+    }
+    check_equal("INV-2 (holders of cached blocks)", holders, prefixes->shares);
+    check_equal("INV-2 (holders among requests)", sums->shares + prefixes->handed_shares, prefixes->shares);
+    check_equal("INV-2 (cached blocks in use)", held, cache->view.held);
+    if (cache_evictable(cache) * prefixes->item_blocks > replica->kv.free_blocks)
+        SIM_BUG("INV-2: %lld unused cached blocks of %lld each are more than the %lld free ones",
+                (long long)cache_evictable(cache), (long long)prefixes->item_blocks,
+                (long long)replica->kv.free_blocks);
 }
 
 static void check_requests(const struct replica *replica)
@@ -73,8 +95,12 @@ static void check_requests(const struct replica *replica)
     check_equal("INV-1 (queue)", count_list(&replica->waiting), replica->waiting.n);
     check_equal("INV-1 (queue as routers see it)", replica->waiting.n, load->waiting);
     check_equal("INV-1 (queued tokens as routers see them)", sums.unprocessed_tokens, load->queued_tokens);
-    check_equal("INV-2 (KV blocks are conserved)", replica->kv.free_blocks + sums.held_blocks + replica->handed_blocks,
+    const struct replica_prefixes *prefixes = &replica->prefixes;
+    int64_t shared_twice = (prefixes->shares - prefixes->cache.view.held) * prefixes->item_blocks;
+    check_equal("INV-2 (KV blocks are conserved)",
+                replica->kv.free_blocks + sums.held_blocks + replica->handed_blocks - shared_twice,
                 replica->kv.total_blocks);
+    check_prefixes(replica, &sums);
     check_equal("INV-2 (KV elsewhere is conserved)", replica->host_blocks + replica->moving_blocks,
                 sums.elsewhere_blocks);
 }

@@ -71,7 +71,7 @@ static int decode_run_start(struct replica *replica, sim_ns now)
 static void decode_run_advance(struct replica *replica, int64_t boundary)
 {
     int64_t n = boundary - replica->run_steps;
-    kvcache_take(&replica->kv, kv_growth_over(&replica->ready->growth, replica->ready->step, n));
+    replica_take_blocks(replica, kv_growth_over(&replica->ready->growth, replica->ready->step, n));
     cohort_advance(replica->ready, n);
     replica->run_steps = boundary;
 }
@@ -414,4 +414,5 @@ void replica_fini(struct replica *replica)
     policy_state_destroy(&replica->env->batcher->policy, replica->batcher_state);
     replica_plan_fini(&replica->plan);
     replica_flights_fini(replica);
+    replica_prefixes_fini(replica);
 }

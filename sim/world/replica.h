@@ -22,6 +22,7 @@
 #include "sim/world/link.h"
 #include "sim/world/metric.h"
 #include "sim/world/policy.h"
+#include "sim/world/prefix_cache.h"
 #include "sim/world/request.h"
 #include "sim/world/run_clock.h"
 #include "sim/world/topology.h"
@@ -97,7 +98,17 @@ struct replica_counts {
     int64_t preemptions;
     int64_t swaps, swapped_bytes; /* sequences moved to the host; bytes there and back */
     int64_t recomputed_tokens;  /* KV lost by preemption */
+    int64_t cached_tokens;      /* of prompts, found in the prefix cache, again after preemptions too */
     sim_ns busy_ns, extrapolated_ns; /* of a stage, in the mean */
+};
+
+/* Prefixes that requests share. Blocks of them that nobody uses count as free in the KV cache. */
+struct replica_prefixes {
+    struct cache cache;
+    int32_t block_tokens;  /* of a prefix block; 0: nothing is shared */
+    int64_t item_blocks;   /* KV blocks of one */
+    int64_t shares;        /* prefix blocks that requests hold, each request counted */
+    int64_t handed_shares; /* of these, by requests that decode elsewhere, until their KV has been moved */
 };
 
 enum replica_state { REPLICA_IDLE, REPLICA_PREFILL, REPLICA_DECODE, REPLICA_FLYING };
@@ -124,6 +135,7 @@ struct replica {
     struct kv_move *unattached; /* moves that the next batch waits for */
     int64_t n_moves;        /* under way */
     struct kvcache kv;
+    struct replica_prefixes prefixes;
     int64_t handed_blocks;  /* of requests that decode elsewhere, until their KV has been moved */
     int64_t host_blocks;    /* of KV on the host */
     int64_t moving_blocks;  /* of KV on its way, to or from here */
@@ -152,6 +164,17 @@ struct replica {
 int replica_init(struct replica *replica, const struct replica_env *env, int32_t index, uint32_t owner_id,
                  int64_t block_tokens, int64_t total_blocks, const void *params, struct replica_load *load);
 void replica_fini(struct replica *replica);
+
+/* From now on requests with prefix chains share blocks of `block_tokens` tokens, a multiple of those of the KV cache. Capacity and
+ * index of the options are the replica's own. A KV cache that holds no such block shares none. Returns 0 or an error (cache.h). */
+int replica_share_prefixes(struct replica *replica, const struct cache_options *options, int32_t block_tokens);
+
+/* Tokens of the request's prompt that it would find cached. Call replica_catch_up first where a run may be under way. */
+int64_t replica_cached_tokens(const struct replica *replica, const struct request *request);
+
+/* Counts what a run under way has done before this moment, whose own boundaries are still to come: for who changes the free
+ * blocks between two boundaries, or looks at what is cached. */
+void replica_catch_up(struct replica *replica, sim_ns now);
 
 /* A routed request joins the queue. */
 void replica_enqueue(struct replica *replica, struct request *request, sim_ns now);

@@ -25,7 +25,8 @@ sim_ns replica_extrapolated_ns(double extrapolated_frac, sim_ns lasted_ns)
 
 static void give_blocks(struct replica *replica, struct request *request)
 {
-    kvcache_give(&replica->kv, request->held_blocks);
+    int64_t shared_blocks = replica_release_prefix(replica, request);
+    kvcache_give(&replica->kv, request->held_blocks - shared_blocks);
     request->held_blocks = 0;
 }
 
@@ -151,13 +152,20 @@ static int resume(struct replica *replica, const struct batch_resumption *resump
     request->view.admission = ++replica->admissions;
     /* While it is on its way nobody else gets the block that its next token may need. */
     request->held_blocks = kvcache_blocks(&replica->kv, request->context_tokens - resumption->wait);
-    kvcache_take(&replica->kv, request->held_blocks);
+    replica_take_blocks(replica, request->held_blocks);
     code = replica_move_in(replica, request, resumption->wait, now);
     if (code != 0) return code;
     if (resumption->wait) return cohort_join(replica->ready, request, replica->env->batcher->order);
     request->view.state = REQUEST_MOVING;
     request_list_push_back(&replica->moving, request);
     return 0;
+}
+
+/* Before anything takes blocks, so that what the plan counts on is not evicted. */
+static int acquire_prefix(struct replica *replica, const struct batch_prefill *prefill)
+{
+    if (prefill->request->state != REQUEST_WAITING) return 0;
+    return replica_acquire_prefix(replica, request_of(prefill->request));
 }
 
 int replica_apply_moves(struct replica *replica, sim_ns now)
@@ -169,6 +177,7 @@ int replica_apply_moves(struct replica *replica, sim_ns now)
     for (int32_t i = 0; code == 0 && i < plan->n_evictions; i++) code = evict(replica, &plan->evictions[i], now);
     for (int32_t i = 0; code == 0 && i < plan->n_pauses; i++)
         code = pause_decoding(replica, request_of(plan->pauses[i]), now);
+    for (int32_t i = 0; code == 0 && i < plan->n_prefills; i++) code = acquire_prefix(replica, &plan->prefills[i]);
     for (int32_t i = 0; code == 0 && i < plan->n_resumptions; i++) code = resume(replica, &plan->resumptions[i], now);
     return code;
 }
@@ -198,7 +207,7 @@ int replica_admit_prefills(struct replica *replica, struct iteration_work *work,
                        : replica->env->on_prefill(replica, prefill, replica->kv.free_blocks, now);
         if (code != 0) return code;
         if (request->view.state == REQUEST_WAITING) admit(replica, request, now);
-        kvcache_take(&replica->kv, needed);
+        replica_take_blocks(replica, needed);
         request->held_blocks += needed;
         double n = prefill->tokens, before = request->view.prefilled_tokens;
         work->prefill_tokens += prefill->tokens;
@@ -212,7 +221,7 @@ void replica_begin_step(struct replica *replica, const struct cohort *cohort, st
 {
     work->decode_sequences = cohort->members.n;
     work->decode_context_tokens = cohort->context_tokens;
-    kvcache_take(&replica->kv, kv_growth_at(&cohort->growth, cohort->step));
+    replica_take_blocks(replica, kv_growth_at(&cohort->growth, cohort->step));
 }
 
 /* From the last token before a preemption to the first one after it. */
@@ -230,6 +239,7 @@ static int hand_over(struct replica *replica, struct request *request, sim_ns no
     request->handed_blocks = request->held_blocks;
     request->held_blocks = 0;
     replica->handed_blocks += request->handed_blocks;
+    if (request->prefix != NULL) replica->prefixes.handed_shares += request->prefix->n_shared;
     replica->load->outstanding--;
     return replica->env->on_handover(replica, request, now);
 }
@@ -265,6 +275,7 @@ int replica_complete_prefills(struct replica *replica, const struct batch_prefil
         struct request *request = request_of(prefills[i].request);
         request->view.prefilled_tokens += prefills[i].tokens;
         replica->load->queued_tokens -= prefills[i].tokens;
+        if ((code = replica_publish_prefix(replica, request)) != 0) return code;
         bool ended = request->view.prefilled_tokens == request->view.prompt_tokens;
         if (!ended && list == &replica->prefilling) continue;
         request_list_remove(list, request);

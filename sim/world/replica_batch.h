@@ -50,6 +50,25 @@ int replica_join_arrived(struct replica *replica);
 /* How much of so long a time was extrapolated. */
 sim_ns replica_extrapolated_ns(double extrapolated_frac, sim_ns lasted_ns);
 
+/* --- replica_prefix.c --- */
+
+void replica_prefixes_fini(struct replica *replica);
+
+/* Takes free blocks; cached ones that nobody uses are evicted to make them so. */
+void replica_take_blocks(struct replica *replica, int64_t blocks);
+
+/* A waiting request that is to be admitted gets what is cached of its prompt. Returns 0 or an error (cache.h). */
+int replica_acquire_prefix(struct replica *replica, struct request *request);
+
+/* What has been processed of its prompt becomes cached. Returns likewise. */
+int replica_publish_prefix(struct replica *replica, struct request *request);
+
+/* Lets go of its cached blocks, and returns how many of the blocks that it holds these are. */
+int64_t replica_release_prefix(struct replica *replica, struct request *request);
+
+/* Tokens that are in the cache once but belong to several requests, each further one counted. */
+int64_t replica_duplicate_tokens(const struct replica *replica);
+
 /* --- replica_work.c --- */
 
 /* Counts the work of the latest n iterations of the run under way, none of them counted so far. */
@@ -66,10 +85,6 @@ int replica_move_out(struct replica *replica, struct request *request, sim_ns no
 
 /* Moves the KV of a sequence that is away into its blocks here. */
 int replica_move_in(struct replica *replica, struct request *request, bool wait, sim_ns now);
-
-/* Counts what a run under way has done before this moment, whose own boundaries are still to come: for who changes the free
- * blocks between two boundaries. */
-void replica_catch_up(struct replica *replica, sim_ns now);
 
 /* Something has changed for the batcher. `strictly`: after now, for what the events of this moment's boundaries do. */
 void replica_wake(struct replica *replica, sim_ns now, bool strictly);

@@ -90,7 +90,8 @@ void replica_enqueue_away(struct replica *replica, struct request *request, sim_
 void replica_release_kv(struct replica *replica, struct request *request, sim_ns now)
 {
     replica_catch_up(replica, now);
-    kvcache_give(&replica->kv, request->handed_blocks);
+    if (request->prefix != NULL) replica->prefixes.handed_shares -= request->prefix->n_shared;
+    kvcache_give(&replica->kv, request->handed_blocks - replica_release_prefix(replica, request));
     replica->handed_blocks -= request->handed_blocks;
     request->handed_blocks = 0;
     replica_wake(replica, now, true);

@@ -44,13 +44,6 @@ int64_t replica_view_blocks(const struct replica_view *view, const struct reques
     return blocks_for_tokens(view, replica_view_context_tokens(view, request) - 1);
 }
 
-int64_t replica_view_needed_blocks(const struct replica_view *view, const struct request_view *request,
-                                   int64_t hold_tokens)
-{
-    int64_t needed = blocks_for_tokens(view, hold_tokens) - replica_view_blocks(view, request);
-    return needed > 0 ? needed : 0;
-}
-
 int64_t replica_view_output_tokens(const struct replica_view *view, const struct request_view *request)
 {
     struct replica *replica = (struct replica *)((uintptr_t)view - offsetof(struct replica, view));
@@ -140,7 +133,7 @@ static int check_eviction(const struct replica *replica, sim_ns now, const struc
                           swap ? "it does not decode" : "it is neither decoding nor prefilling");
     if (swap && replica->env->move_kv == NULL)
         return plan_fault(replica, now, "swap", request->id, "there is nowhere to move its KV to");
-    room->free_blocks += replica_view_blocks(&replica->view, request);
+    room->free_blocks += replica_view_freed_blocks(&replica->view, request);
     if (request->state == REQUEST_DECODING) room->decoding--;
     room->growth -= replica_view_grows(&replica->view, request);
     return 0;
@@ -185,8 +178,8 @@ static int check_reservation(const struct replica *replica, sim_ns now, const st
 {
     const struct request *request = request_of(prefill->request);
     int64_t prompt = request->view.prompt_tokens, left = request->output_tokens - request->generated_tokens;
-    int64_t held = request->held_blocks +
-                   replica_view_needed_blocks(&replica->view, &request->view, prefill->hold_tokens);
+    int64_t held = kvcache_blocks(&replica->kv, prefill->hold_tokens);
+    if (held < request->held_blocks) held = request->held_blocks;
     if (held <= kvcache_blocks(&replica->kv, prompt) || held >= kvcache_blocks(&replica->kv, prompt + left - 1))
         return 0;
     return plan_fault(replica, now, "prefill", request->view.id, "its reservation would not last to its end");
@@ -200,9 +193,10 @@ static int check_prefill(const struct replica *replica, sim_ns now, const struct
     if (code != 0) return code;
     if (request->state != REQUEST_WAITING && request->state != REQUEST_PREFILLING)
         return plan_fault(replica, now, "prefill", request->id, "it is neither waiting nor prefilling");
-    if (prefill->tokens < 1 || prefill->tokens > request->prompt_tokens - request->prefilled_tokens)
+    int64_t processed = request->prefilled_tokens + replica_view_cached_tokens(&replica->view, request);
+    if (prefill->tokens < 1 || prefill->tokens > request->prompt_tokens - processed)
         return plan_fault(replica, now, "prefill", request->id, "its prompt has no such number of tokens left");
-    if (prefill->hold_tokens < request->prefilled_tokens + prefill->tokens)
+    if (prefill->hold_tokens < processed + prefill->tokens)
         return plan_fault(replica, now, "prefill", request->id, "it would not hold the KV blocks of these tokens");
     room->free_blocks -= replica_view_needed_blocks(&replica->view, request, prefill->hold_tokens);
     if (room->free_blocks < 0)

@@ -7,7 +7,8 @@ static void add_held(void *context, struct request *request)
     *(int64_t *)context += request->context_tokens > 0 ? request->context_tokens - 1 : 0;
 }
 
-/* Tokens in the cache of sequences that do not decode now: prompts processed in part, sequences that are paused or resume. */
+/* Tokens in the cache of sequences that do not decode now: prompts processed in part, sequences that are paused or resume. What
+ * several share counts once. */
 static int64_t resting_tokens(const struct replica *replica)
 {
     const struct request_list *const lists[] = {&replica->paused, &replica->moving, &replica->arrived};
@@ -15,7 +16,7 @@ static int64_t resting_tokens(const struct replica *replica)
     for (const struct request *r = replica->prefilling.head; r != NULL; r = request_of(r->view.next))
         tokens += r->view.prefilled_tokens;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) request_list_each(lists[i], add_held, &tokens);
-    return tokens;
+    return tokens - replica_duplicate_tokens(replica);
 }
 
 void replica_count_decode_work(struct replica *replica, int64_t n)

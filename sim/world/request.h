@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 struct handover;
+struct prefix_chain;
 
 enum { TIME_UNSET = -1 };
 
@@ -16,6 +17,8 @@ struct request {
     int32_t output_tokens, generated_tokens;
     int32_t context_tokens; /* processed, the newest included, when it joined a cohort or last left one */
     int32_t replica, decode_replica; /* where it is; where it decodes or is to, -1: not yet known */
+    struct prefix_chain *prefix;   /* of its prompt's blocks, or NULL */
+    int32_t cached_tokens;         /* of its prompt, found in the prefix cache on its first admission */
     struct handover *handover;     /* from the replica of its prompt to the one that decodes, or NULL */
     struct cohort *cohort;         /* that it decodes in, or NULL */
     int32_t finish_rank, fresh_rank; /* its places in its cohort's order of finishing and list of new ones */

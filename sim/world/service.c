@@ -33,6 +33,7 @@ int service_emit_row(struct service *service, const struct request *request, con
         .e2e_s = since_arrival_s(request, finished ? now : TIME_UNSET),
         .max_gap_s = request->generated_tokens > 1 ? sim_s_from_ns(request->max_gap_ns) : (double)NAN,
         .preemptions = request->view.preemptions,
+        .cached_tokens = request->cached_tokens,
         .status = status,
     };
     return sink->request(sink->context, &row);
@@ -92,6 +93,7 @@ static int end_request(struct service *service, struct request *request, sim_ns 
             service_stats_add_rejected(&service->stats, &service->config->slo);
     }
     if (code == 0) code = service_emit_row(service, request, finished ? "finished" : "rejected", now);
+    prefix_chain_free(request->prefix);
     pool_give(&service->requests, request);
     return code != 0 || service->source->follow == NULL ? code : schedule_follow_up(service, id, now);
 }
@@ -163,6 +165,16 @@ static int service_route(struct service *service, struct request *request, sim_n
     return 0;
 }
 
+/* The ids of its prompt's blocks are kept as long as it lives, where prefixes are cached. */
+static int keep_prefix(struct service *service, const struct request_record *record, struct request *request)
+{
+    if (record->n_prefix_blocks == 0 || !fleet_caches_prefixes(&service->fleet)) return 0;
+    int code = fleet_share_prefixes(&service->fleet, record->prefix_block_tokens);
+    if (code != 0) return code;
+    request->prefix = prefix_chain_make(&service->prefixes, record->prefix_blocks, record->n_prefix_blocks);
+    return request->prefix != NULL ? 0 : SIM_E_NOMEM;
+}
+
 static int service_admit(struct service *service, const struct request_record *record)
 {
     struct request *request = pool_take(&service->requests);
@@ -176,11 +188,16 @@ static int service_admit(struct service *service, const struct request_record *r
         .scheduled_ns = TIME_UNSET,
         .first_token_ns = TIME_UNSET,
     };
+    int code = keep_prefix(service, record, request);
+    if (code != 0) {
+        pool_give(&service->requests, request);
+        return code;
+    }
     if (service_counts(service, request)) service->stats.arrived++;
     if (fleet_can_serve(&service->fleet, request)) return service_route(service, request, record->arrival_ns);
     service->n_too_long++;
     request->view.state = REQUEST_REJECTED;
-    int code = service_detail_too_long(service, request, record->arrival_ns);
+    code = service_detail_too_long(service, request, record->arrival_ns);
     return code != 0 ? code : end_request(service, request, record->arrival_ns);
 }
 

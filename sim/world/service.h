@@ -23,6 +23,7 @@ struct kv_config {
     double reserve_bytes;           /* of the runtime: context, buffers, graphs */
     int64_t activation_tokens, activation_sequences; /* largest iteration that activations are kept for */
     struct offload_config offload;
+    struct config_variant prefix_cache; /* family eviction; no entry: nothing is cached beyond its request */
 };
 
 /* A pool of equal replicas. */

@@ -32,6 +32,7 @@ int service_create(const struct service_config *config, const struct service_env
     pool_init(&service->requests, sizeof(struct request));
     pool_init(&service->follow_ups, sizeof(struct follow_up));
     pool_init(&service->kv_moves, sizeof(struct kv_move));
+    prefix_pool_init(&service->prefixes);
     pool_init(&service->handovers, service_handover_bytes());
     const struct replica_env common = {
         .engine = env->engine,
@@ -67,5 +68,6 @@ void service_destroy(struct service *service)
     pool_fini(&service->follow_ups);
     pool_fini(&service->kv_moves);
     pool_fini(&service->handovers);
+    prefix_pool_fini(&service->prefixes);
     mem_free(service);
 }

@@ -19,6 +19,7 @@ struct service {
     struct request_source *source;
     struct request_record next;
     struct pool requests, follow_ups, kv_moves, handovers;
+    struct prefix_pool prefixes; /* of the requests in the system */
     struct level in_system;      /* requests */
     tally_int128 stay_ns;        /* of those that have left */
     int64_t n_too_long;          /* never admitted: beyond the LLM's context or the KV cache */

@@ -55,6 +55,7 @@ static void add_counts(struct replica_counts *into, const struct replica_counts 
     into->swaps += from->swaps;
     into->swapped_bytes += from->swapped_bytes;
     into->recomputed_tokens += from->recomputed_tokens;
+    into->cached_tokens += from->cached_tokens;
     into->busy_ns = sim_ns_add(into->busy_ns, from->busy_ns);
     into->extrapolated_ns = sim_ns_add(into->extrapolated_ns, from->extrapolated_ns);
 }
@@ -76,6 +77,10 @@ int service_stats_merge(struct service_stats *into, const struct service_stats *
     if (from->kv_peak_frac > into->kv_peak_frac) into->kv_peak_frac = from->kv_peak_frac;
     into->in_system_mean += from->in_system_mean;
     into->kv_transfer_bytes += from->kv_transfer_bytes;
+    into->cached_tokens += from->cached_tokens;
+    into->prefix_caches += from->prefix_caches;
+    into->prefix_blocks += from->prefix_blocks;
+    into->prefix_evictions += from->prefix_evictions;
     add_counts(&into->work, &from->work);
     slo_merge(&into->slo, &from->slo);
     work_merge(&into->used, &from->used);
@@ -125,6 +130,7 @@ int service_stats_add_finished(struct service_stats *stats, const struct slo_con
     stats->finished++;
     stats->prompt_tokens += request->prompt_tokens;
     stats->output_tokens += request->output_tokens;
+    stats->cached_tokens += request->cached_tokens;
     stats->preemptions += request->view.preemptions;
     count_slo(stats, slo, request, now);
     int code = distribution_add(&stats->queue_s, sim_s_from_ns(request->scheduled_ns - arrival));
@@ -134,6 +140,14 @@ int service_stats_add_finished(struct service_stats *stats, const struct slo_con
     if (code != 0 || request->output_tokens < 2) return code;
     code = distribution_add(&stats->tpot_s, sim_s_from_ns(now - first) / (request->output_tokens - 1));
     return code != 0 ? code : distribution_add(&stats->max_gap_s, sim_s_from_ns(request->max_gap_ns));
+}
+
+static void add_prefixes(struct service_stats *stats, const struct replica_prefixes *prefixes)
+{
+    if (prefixes->block_tokens == 0) return;
+    stats->prefix_caches++;
+    stats->prefix_blocks += prefixes->cache.view.size * prefixes->item_blocks;
+    stats->prefix_evictions += prefixes->cache.n_evictions * prefixes->item_blocks;
 }
 
 void service_stats_add_replica(struct service_stats *stats, const struct replica *replica, const struct gpu_spec *gpu,
@@ -146,6 +160,7 @@ void service_stats_add_replica(struct service_stats *stats, const struct replica
     if (peak_frac > stats->kv_peak_frac) stats->kv_peak_frac = peak_frac;
     stats->replicas++;
     stats->uncalibrated |= !replica->env->model.calibrated;
+    add_prefixes(stats, &replica->prefixes);
     add_counts(&stats->work, &replica->counts);
     work_merge(&stats->used, &replica->work);
     stats->flop += work_flop(&replica->work, llm);
@@ -223,6 +238,15 @@ static int emit_rates(const struct service_stats *stats, const struct sink *sink
     return code;
 }
 
+static int emit_prefixes(const struct service_stats *stats, const struct sink *sink)
+{
+    if (stats->prefix_caches == 0) return 0;
+    int code = metric_emit(sink, "prefix.hit_frac", ratio((double)stats->cached_tokens, (double)stats->prompt_tokens));
+    if (code == 0) code = metric_emit(sink, "prefix.saved_tokens.sum", (double)stats->work.cached_tokens);
+    if (code == 0) code = metric_emit(sink, "prefix.cached_blocks.sum", (double)stats->prefix_blocks);
+    return code != 0 ? code : metric_emit(sink, "prefix.evicted_blocks.sum", (double)stats->prefix_evictions);
+}
+
 /* Histograms of what no row tells: gaps between tokens always, the rest when there are no rows. */
 static int emit_histograms(const struct service_stats *stats, const struct sink *sink)
 {
@@ -247,6 +271,7 @@ int service_stats_emit(const struct service_stats *stats, const struct sink *sin
         code = metric_emit(sink, "token.gap_s.p50", histogram_quantile(&stats->token_gap_s, 0.50));
         if (code == 0) code = metric_emit(sink, "token.gap_s.p99", histogram_quantile(&stats->token_gap_s, 0.99));
     }
+    if (code == 0) code = emit_prefixes(stats, sink);
     if (code == 0) code = emit_histograms(stats, sink);
     if (code == 0) code = service_stats_emit_slo(stats, NULL, sink, warmup_ns);
     return code != 0 ? code : emit_rates(stats, sink, warmup_ns, end_ns);

@@ -20,6 +20,9 @@ struct service_stats {
     int64_t replicas;
     bool uncalibrated; /* a replica's cost model is */
     double kv_peak_frac;
+    int64_t cached_tokens;                   /* of finished requests, found on their first admission */
+    int64_t prefix_caches;                   /* replicas that cache prefixes */
+    int64_t prefix_blocks, prefix_evictions; /* KV blocks that they hold at the end, and that they have given up */
     double in_system_mean; /* requests, over the whole run */
     struct slo_counts slo;
     struct work_sums used;             /* summed over replicas: use of their KV caches */

@@ -37,7 +37,8 @@ struct request_view {
 /* One replica at a boundary between two iterations. */
 struct replica_view {
     sim_ns now_ns;
-    int64_t block_tokens, total_blocks, free_blocks;
+    int64_t block_tokens, total_blocks;
+    int64_t free_blocks;            /* cached ones that nobody uses included */
     int64_t max_context_tokens;     /* of the LLM */
     int64_t n_waiting, n_prefilling, n_decoding;
     int64_t decode_context_tokens;  /* over the decoding sequences */
@@ -72,10 +73,18 @@ static inline int64_t blocks_for_tokens(const struct replica_view *view, int64_t
 /* Whether a decoding sequence takes a new KV block in the next iteration. */
 bool replica_view_grows(const struct replica_view *view, const struct request_view *request);
 
-/* KV blocks that a decoding or prefilling sequence holds. */
+/* KV blocks that a decoding or prefilling sequence holds, those included that it shares with others. */
 int64_t replica_view_blocks(const struct replica_view *view, const struct request_view *request);
 
-/* KV blocks that the request takes in addition to what it holds when it is to hold `hold_tokens` tokens. */
+/* Free KV blocks that there are at least once the sequence has left: those that nobody shares with it. */
+int64_t replica_view_freed_blocks(const struct replica_view *view, const struct request_view *request);
+
+/* Tokens of a waiting request's prompt that are in the prefix cache: in an admission by this plan they count as processed,
+ * so that a prefill names those behind them only. At most the prompt but one token; 0 for requests that do not wait. */
+int64_t replica_view_cached_tokens(const struct replica_view *view, const struct request_view *request);
+
+/* Free KV blocks that the request takes in addition to what it holds when it is to hold `hold_tokens` tokens; those that are
+ * cached and in use it shares. (Of two that find the same block unused, each counts it here; only one will take it.) */
 int64_t replica_view_needed_blocks(const struct replica_view *view, const struct request_view *request,
                                    int64_t hold_tokens);
 
@@ -121,6 +130,10 @@ enum pool_role fleet_view_role(const struct fleet_view *view, int32_t replica);
  * that arrives. Asking without having declared it is a policy fault. */
 int64_t fleet_view_reserved_tokens(const struct fleet_view *view, int32_t replica);
 int64_t fleet_view_full_tokens(const struct fleet_view *view, const struct request_view *request);
+
+/* Leading tokens of the request's prompt that are in a candidate's prefix cache, now: engines tell of them as they change, so that
+ * there is no information delay. */
+int64_t fleet_view_prefix_tokens(const struct fleet_view *view, int32_t replica, const struct request_view *request);
 
 /* KV blocks of a candidate in tokens. */
 int64_t fleet_view_kv_total_tokens(const struct fleet_view *view, int32_t replica);

@@ -75,6 +75,22 @@ static void run_without_memory(void)
     torture((const char *const[]){"orrery", "export", database, "--list", NULL}, NULL);
 }
 
+static void prefix_caches_without_memory(void)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/p.json", test_tmpdir());
+    FILE *file = fopen(path, "w");
+    if (file == NULL) abort();
+    fputs("{\"cluster\": {\"gpu\": \"a100-80-sxm\", \"nodes\": 1},\n"
+          " \"services\": {\"chat\": {\"llm\": \"llama-2-7b\", \"kv\": {\"prefix_cache\": \"lru\", \"blocks\": 400},\n"
+          "   \"routing\": \"prefix-aware\", \"trace\": {\"format\": \"generate\", \"count\": 6,\n"
+          "   \"arrival\": {\"process\": \"fixed\", \"rate\": \"5/s\"}, \"max_total_tokens\": 2000,\n"
+          "   \"sessions\": {\"continue\": 0.7, \"block_tokens\": 64}}}}}\n",
+          file);
+    fclose(file);
+    torture((const char *const[]){"orrery", "run", path, "--json", NULL}, NULL);
+}
+
 static void explain_without_memory(void)
 {
     char path[256];
@@ -135,6 +151,7 @@ static void calibrate_without_memory(void)
 TEST_SUITE(cli_memory)
 {
     TEST(run_without_memory);
+    TEST(prefix_caches_without_memory);
     TEST(explain_without_memory);
     TEST(list_without_memory);
     TEST(trace_without_memory);

@@ -1,0 +1,56 @@
+/* Where most of the prompt is cached, weighed against the load: the fewest prompt tokens to be processed before the first token,
+ * those queued at the replica counted `load_weight` times each, and those of the request's own that are not cached there. Among
+ * equals the fewest unfinished requests, then the lowest number; so a request that finds nothing cached goes by load. After the
+ * cache-aware routing of Preble (Srivatsa et al., ICLR 2025) and of SGLang, which weigh the same two things by other measures. */
+#include "policies/registry.h"
+
+struct prefix_aware {
+    double load_weight;
+};
+
+static const struct config_field prefix_aware_fields[] = {
+    {.name = "load_weight", .kind = CONFIG_REAL, .offset = offsetof(struct prefix_aware, load_weight), .value = "1",
+     .min = 0, .max = 1e6, .help = "cached prompt tokens that outweigh one that is still to be processed at the replica"},
+    {0}};
+
+static int prefix_aware_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    *(struct prefix_aware *)state = *(const struct prefix_aware *)params;
+    return 0;
+}
+
+static double tokens_ahead(const struct prefix_aware *router, const struct fleet_view *view, int32_t replica,
+                           const struct request_view *request)
+{
+    return router->load_weight * (double)view->loads[replica].queued_tokens -
+           (double)fleet_view_prefix_tokens(view, replica, request);
+}
+
+static int prefix_aware_route(void *state, const struct fleet_view *view, const struct request_view *request)
+{
+    int32_t best = 0;
+    double fewest = tokens_ahead(state, view, 0, request);
+    for (int32_t i = 1; i < view->n_replicas; i++) {
+        double tokens = tokens_ahead(state, view, i, request);
+        bool less_busy = view->loads[i].outstanding < view->loads[best].outstanding;
+        if (tokens > fewest || (tokens >= fewest && !less_busy)) continue;
+        best = i;
+        fewest = tokens;
+    }
+    return best;
+}
+
+const struct router routing_prefix_aware = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct router),
+               .family = POLICY_ROUTING,
+               .name = "prefix-aware",
+               .summary = "where most of the prompt is cached, weighed against the tokens queued there",
+               .source = "after Preble (Srivatsa et al., ICLR 2025) and SGLang's cache-aware router",
+               .params = prefix_aware_fields,
+               .params_bytes = sizeof(struct prefix_aware),
+               .state_bytes = sizeof(struct prefix_aware),
+               .init = prefix_aware_init},
+    .route = prefix_aware_route,
+};

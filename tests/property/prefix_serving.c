@@ -1,0 +1,380 @@
+/* Prefix caches of replicas: what they find is what the trace's blocks allow, blocks are conserved, and macro-steps give up the
+ * same blocks as single steps. */
+#include "tests/bed.h"
+#include "tests/harness.h"
+
+#include "policies/registry.h"
+#include "sim/study/cache_stat.h"
+#include "sim/world/prefix_cache.h"
+#include "tests/trace_source.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SESSIONS "'format': 'mooncake', 'path': 'traces/samples/sessions.jsonl'"
+#define BLOCK_TOKENS 512
+
+struct setup {
+    const char *prefix_cache; /* the JSON of kv.prefix_cache; NULL: none */
+    const char *batching, *routing, *trace;
+    int replicas;
+    long long blocks;
+};
+
+static struct bed_rows *run(const struct setup *setup, const struct bed_options *options)
+{
+    static char text[4096];
+    char cache[160] = "";
+    if (setup->prefix_cache != NULL) snprintf(cache, sizeof cache, ", 'prefix_cache': %s", setup->prefix_cache);
+    snprintf(text, sizeof text,
+             "{'cluster': {'gpu': 'h100-sxm', 'gpus_per_node': 8}, 'services': {'trace': {'llm': 'llama-3.1-8b',"
+             "'replicas': %d, 'routing': '%s', 'kv': {'blocks': %lld%s}, 'cost': 'roofline', 'batching': %s,"
+             "'trace': {%s}}}, 'keep': 'curves'}",
+             setup->replicas, setup->routing, setup->blocks, cache, setup->batching, setup->trace);
+    for (char *at = text; *at != 0; at++)
+        if (*at == '\'') *at = '"';
+    return bed_run(text, options);
+}
+
+/* The service's name is also that of its stream of random numbers, here as in trace_source.h. */
+static const struct bed_options checked = {.check = true}, plain = {.no_detail = true};
+static const struct bed_options stepped = {.single_step = true, .queue = QUEUE_HEAP};
+
+static const char *const batchers[] = {"'vllm-v0'", "'vllm-v1'", "'sarathi'", "'orca'", "'splitwise'",
+                                       "{'policy': 'vllm-v0', 'preemption': 'swap'}"};
+enum { N_BATCHERS = sizeof batchers / sizeof *batchers };
+
+static int64_t cached_tokens(const struct bed_rows *rows)
+{
+    int64_t tokens = 0;
+    for (size_t i = 0; i < rows->n_requests; i++) tokens += rows->requests[i].cached_tokens;
+    return tokens;
+}
+
+/* --- Hits --- */
+
+/* What a cache without limit finds of the full blocks of a trace, as 'trace stat --prefix-cache lru=inf' counts. */
+static int64_t hits_without_limit(const char *trace_text)
+{
+    struct trace_source trace;
+    struct request_record record;
+    struct block_log log = {0};
+    struct cache_stat stat = {0};
+    char quoted[512];
+    snprintf(quoted, sizeof quoted, "{%s}", trace_text);
+    CHECK_EQ_INT(trace_source_requests(&trace, 1, "%s", quoted), 0);
+    if (trace.code != 0) puts(trace.message);
+    while (trace_source_request(&trace, &record) == 1) {
+        int32_t n = prefix_blocks_full(record.prompt_tokens, BLOCK_TOKENS, record.n_prefix_blocks);
+        CHECK_EQ_INT(block_log_add(&log, record.prefix_blocks, n), 0);
+    }
+    trace_source_close(&trace);
+    const struct cache_stat_setting setting = {.evictor = policy_find(POLICY_EVICTION, "lru"), .capacity_blocks = INT64_MAX};
+    CHECK_EQ_INT(cache_stat_run(&log, NULL, &setting, &stat, NULL), 0);
+    CHECK_EQ_INT(stat.evictions, 0);
+    block_log_fini(&log);
+    return stat.block_hits;
+}
+
+/* One replica with room for everything, one request after the other. */
+static void check_hits(const char *trace, int64_t at_least)
+{
+    const struct setup setup = {"'lru'", "'vllm-v1'", "round-robin", trace, 1, 100000000};
+    struct bed_rows *rows = run(&setup, &plain);
+    int64_t hits = hits_without_limit(trace);
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK(hits >= at_least);
+    CHECK_EQ_INT(cached_tokens(rows), hits * BLOCK_TOKENS);
+    CHECK_EQ_INT(bed_metric(rows, "prefix.saved_tokens.sum"), hits * BLOCK_TOKENS);
+    CHECK_EQ_INT(bed_metric(rows, "prefix.evicted_blocks.sum"), 0);
+    CHECK_NEAR(bed_metric(rows, "prefix.hit_frac") * bed_metric(rows, "request.prompt_tokens.sum"),
+               (double)(hits * BLOCK_TOKENS), 1e-3);
+    bed_free(rows);
+}
+
+static void a_cache_without_limit_finds_all_there_is(void)
+{
+    check_hits(SESSIONS ", 'rate_scale': 1e-4", 500);
+    check_hits("'format': 'generate', 'count': 300, 'mix': 'mooncake-conversation', 'arrival': {'process': 'fixed',"
+               "'rate': '0.001/s'}, 'sessions': {'continue': 0.6, 'system_blocks': 2}",
+               500);
+}
+
+static void mooncake_is_found_as_it_is_counted(void)
+{
+    char trace[512];
+    const char *path = test_shared("request_traces/mooncake_fast25_conversation.jsonl");
+    if (path == NULL) return;
+    snprintf(trace, sizeof trace, "'format': 'mooncake', 'path': '%s', 'limit': 1500, 'rate_scale': 1e-4", path);
+    check_hits(trace, 1000);
+}
+
+/* --- A naive reference --- */
+
+enum { MOST_KEYS = 20000, KV_BLOCK = 16, PER_ITEM = BLOCK_TOKENS / KV_BLOCK };
+
+/* Keys of the blocks that are cached and not in use, the longest unused first. */
+struct naive {
+    uint64_t keys[MOST_KEYS];
+    int64_t n;
+};
+
+static int64_t naive_find(const struct naive *naive, uint64_t key)
+{
+    int64_t i = 0;
+    while (i < naive->n && naive->keys[i] != key) i++;
+    return i < naive->n ? i : -1;
+}
+
+static void naive_remove(struct naive *naive, int64_t at)
+{
+    for (int64_t i = at + 1; i < naive->n; i++) naive->keys[i - 1] = naive->keys[i];
+    naive->n--;
+}
+
+/* Serves a request alone, from beginning to end; returns the tokens that it found. */
+static int64_t naive_serve(struct naive *naive, const struct request_record *record, int64_t total_blocks)
+{
+    int64_t hits = 0, at, blocks = (record->prompt_tokens + record->output_tokens - 1 + KV_BLOCK - 1) / KV_BLOCK;
+    if (blocks > total_blocks) return 0;
+    while (hits < (record->prompt_tokens - 1) / BLOCK_TOKENS &&
+           (at = naive_find(naive, record->prefix_blocks[hits])) >= 0) {
+        naive_remove(naive, at);
+        hits++;
+    }
+    while (naive->n * PER_ITEM > total_blocks - blocks) naive_remove(naive, 0);
+    for (int64_t i = record->prompt_tokens / BLOCK_TOKENS - 1; i >= 0; i--)
+        if (naive_find(naive, record->prefix_blocks[i]) < 0) naive->keys[naive->n++] = record->prefix_blocks[i];
+    return hits * BLOCK_TOKENS;
+}
+
+/* Small caches, one request after the other: every request finds what the naive cache has. */
+static void check_against_naive(const char *batching, int64_t total_blocks)
+{
+    static const char trace_text[] = SESSIONS ", 'rate_scale': 1e-4, 'max_prompt_tokens': 10000";
+    static struct naive naive;
+    const struct setup setup = {"'lru'", batching, "round-robin", trace_text, 1, total_blocks};
+    struct bed_rows *rows = run(&setup, &plain);
+    struct trace_source trace;
+    struct request_record record;
+    int64_t n_hits = 0;
+    naive.n = 0;
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_EQ_INT(trace_source_requests(&trace, 1, "{%s}", trace_text), 0);
+    while (trace_source_request(&trace, &record) == 1) {
+        int64_t tokens = naive_serve(&naive, &record, total_blocks);
+        const struct request_row *row = bed_request(rows, record.id);
+        n_hits += tokens > 0;
+        CHECK(row != NULL && row->cached_tokens == tokens);
+    }
+    trace_source_close(&trace);
+    CHECK(n_hits > 10);
+    CHECK(bed_metric(rows, "prefix.evicted_blocks.sum") > 0);
+    CHECK_EQ_INT(bed_metric(rows, "prefix.cached_blocks.sum"), naive.n * PER_ITEM);
+    bed_free(rows);
+}
+
+static void small_caches_find_what_a_naive_one_does(void)
+{
+    check_against_naive("'vllm-v1'", 1000);
+    check_against_naive("'vllm-v1'", 3333);
+    check_against_naive("'sarathi'", 3333);
+    check_against_naive("{'policy': 'vllm-v0', 'watermark': 0}", 7000);
+}
+
+/* --- The same, whatever the stepping --- */
+
+static void stepping_changes_nothing(void)
+{
+    static const char *const evictors[] = {"'lru'", "'fifo'", "'lfu'", "'s3-fifo'", "'marking'"};
+    for (int i = 0; i < N_BATCHERS; i++) {
+        const struct setup setup = {evictors[i % 5],
+                                    batchers[i],
+                                    "prefix-aware",
+                                    SESSIONS ", 'max_prompt_tokens': 8000, 'rate_scale': 0.4",
+                                    2,
+                                    2600};
+        struct bed_rows *macro = run(&setup, &checked), *single = run(&setup, &stepped);
+        CHECK_EQ_INT(macro->code, 0);
+        CHECK(bed_metric(macro, "prefix.evicted_blocks.sum") > 0);
+        CHECK(bed_metric(macro, "prefix.saved_tokens.sum") > 0);
+        CHECK(bed_equal(macro, single));
+        bed_free(macro);
+        bed_free(single);
+    }
+}
+
+static void sequences_are_preempted_beside_a_cache(void)
+{
+    for (int i = 0; i < N_BATCHERS; i++) {
+        const struct setup setup = {
+            "'lru'", batchers[i], "round-robin", SESSIONS ", 'max_prompt_tokens': 3000, 'rate_scale': 4", 1, 700};
+        struct bed_rows *macro = run(&setup, &checked), *single = run(&setup, &stepped);
+        CHECK_EQ_INT(macro->code, 0);
+        CHECK_EQ_INT(bed_metric(macro, "request.finished") + bed_metric(macro, "request.rejected"), 200);
+        CHECK(strstr(batchers[i], "orca") != NULL || bed_metric(macro, "replica.preemptions.sum") > 0);
+        CHECK(bed_equal(macro, single));
+        bed_free(macro);
+        bed_free(single);
+    }
+}
+
+/* --- Without prefixes, without a cache --- */
+
+static void prompts_without_ids_are_served_as_without_a_cache(void)
+{
+    for (int i = 0; i < N_BATCHERS; i++) {
+        struct setup setup = {"'lru'", batchers[i], "least-outstanding",
+                              "'format': 'generate', 'count': 150, 'arrival': {'process': 'poisson', 'rate': '20/s'}", 2, 600};
+        struct bed_rows *with = run(&setup, &checked);
+        setup.prefix_cache = NULL;
+        struct bed_rows *without = run(&setup, &checked);
+        CHECK_EQ_INT(with->code, 0);
+        CHECK(bed_equal(with, without));
+        bed_free(with);
+        bed_free(without);
+    }
+}
+
+static void without_a_cache_ids_mean_nothing(void)
+{
+    const struct setup setup = {NULL, "'vllm-v1'", "round-robin", SESSIONS, 1, 20000};
+    struct bed_rows *rows = run(&setup, &checked);
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_EQ_INT(cached_tokens(rows), 0);
+    CHECK(isnan(bed_metric(rows, "prefix.hit_frac")));
+    bed_free(rows);
+}
+
+/* --- What it is for --- */
+
+static void hits_shorten_the_wait_for_the_first_token(void)
+{
+    struct setup setup = {"'lru'", "'vllm-v1'", "round-robin", SESSIONS ", 'rate_scale': 1e-3", 1, 200000};
+    struct bed_rows *with = run(&setup, &checked);
+    setup.prefix_cache = NULL;
+    struct bed_rows *without = run(&setup, &checked);
+    size_t n_hits = 0;
+    for (size_t i = 0; i < with->n_requests; i++) {
+        const struct request_row *row = &with->requests[i], *other = bed_request(without, row->id);
+        n_hits += row->cached_tokens > 0;
+        CHECK(row->cached_tokens > 0 ? row->ttft_s < other->ttft_s : row->ttft_s <= other->ttft_s);
+    }
+    CHECK(n_hits > 50);
+    bed_free(with);
+    bed_free(without);
+}
+
+/* The second finds what the first left only where the first went. */
+static void a_prefix_aware_router_finds_the_cached_prefix(void)
+{
+    struct setup setup = {"'lru'", "'vllm-v1'", "prefix-aware", SESSIONS ", 'rate_scale': 1e-3", 4, 200000};
+    struct bed_rows *aware = run(&setup, &checked);
+    setup.routing = "round-robin";
+    struct bed_rows *blind = run(&setup, &checked);
+    setup.replicas = 1;
+    struct bed_rows *one = run(&setup, &checked);
+    CHECK_EQ_INT(cached_tokens(aware), cached_tokens(one));
+    CHECK(2 * cached_tokens(blind) < cached_tokens(one));
+    bed_free(aware);
+    bed_free(blind);
+    bed_free(one);
+}
+
+static void a_load_that_weighs_more_spreads_requests(void)
+{
+    struct setup setup = {"'lru'", "'vllm-v1'", "prefix-aware", SESSIONS ", 'rate_scale': 1", 4, 200000};
+    static const char *const weights[] = {"services.trace.routing.load_weight=0", NULL};
+    struct bed_rows *weighed = run(&setup, &checked);
+    struct bed_rows *unweighed = run(&setup, &(struct bed_options){.sets = weights});
+    CHECK_EQ_INT(unweighed->code, 0);
+    CHECK(cached_tokens(unweighed) >= cached_tokens(weighed));
+    CHECK(bed_metric(unweighed, "request.ttft_s.mean") > bed_metric(weighed, "request.ttft_s.mean"));
+    bed_free(weighed);
+    bed_free(unweighed);
+}
+
+/* --- Pipelines, and prompts processed elsewhere --- */
+
+static struct bed_rows *run_text(const char *services, const struct bed_options *options)
+{
+    static char text[4096];
+    snprintf(text, sizeof text,
+             "{'cluster': {'gpu': 'h100-sxm', 'gpus_per_node': 8, 'nodes': 4}, 'services': {'chat': "
+             "{'llm': 'llama-3.1-8b', 'cost': 'roofline', %s}}}",
+             services);
+    for (char *at = text; *at != 0; at++)
+        if (*at == '\'') *at = '"';
+    return bed_run(text, options);
+}
+
+static void check_steps_of(const char *services)
+{
+    struct bed_rows *macro = run_text(services, &checked), *single = run_text(services, &stepped);
+    CHECK_EQ_INT(macro->code, 0);
+    CHECK(cached_tokens(macro) > 0);
+    CHECK(bed_metric(macro, "prefix.evicted_blocks.sum") > 0);
+    CHECK(bed_equal(macro, single));
+    bed_free(macro);
+    bed_free(single);
+}
+
+static void pipelines_and_prefill_pools_cache_prefixes(void)
+{
+    check_steps_of("'pipeline_parallel': 2, 'batching': 'sarathi', 'kv': {'blocks': 3000, 'prefix_cache': 'lru'},"
+                   "'trace': {" SESSIONS ", 'max_prompt_tokens': 8000}");
+    check_steps_of("'pools': {'p': {'role': 'prefill'}, 'd': {'role': 'decode'}}, 'routing': 'prefix-aware',"
+                   "'replicas': 2, 'kv': {'blocks': 3000, 'prefix_cache': 'lru'},"
+                   "'trace': {" SESSIONS ", 'max_prompt_tokens': 8000, 'rate_scale': 0.5}");
+}
+
+/* --- Errors --- */
+
+static void check_error(const struct setup *setup, const char *set, int code, const char *says)
+{
+    const char *const sets[] = {set, NULL};
+    struct bed_rows *rows = run(setup, &(struct bed_options){.quiet = true, .sets = set != NULL ? sets : NULL});
+    CHECK_EQ_INT(rows->code, code);
+    if (CHECK(rows->diag.n_items > 0) && !CHECK(strstr(rows->diag.items[0].text, says) != NULL))
+        printf("%s\n", rows->diag.items[0].text);
+    bed_free(rows);
+}
+
+static void what_cannot_be_is_refused(void)
+{
+    struct setup setup = {"'belady'", "'vllm-v1'", "round-robin", SESSIONS, 1, 20000};
+    check_error(&setup, NULL, SIM_E_CONFIG, "'belady' asks for the accesses that are still to come");
+    setup.prefix_cache = "'lru'";
+    check_error(&setup, "services.trace.kv.block_tokens=48", SIM_E_CONFIG, "no multiple of the 48 of its KV blocks");
+    setup.prefix_cache = "'nothing'";
+    check_error(&setup, NULL, SIM_E_CONFIG, "nothing");
+}
+
+static void a_cache_smaller_than_a_block_caches_nothing(void)
+{
+    struct setup setup = {
+        "'lru'", "'vllm-v1'", "round-robin", SESSIONS ", 'max_prompt_tokens': 100, 'max_output_tokens': 100", 1, 31};
+    struct bed_rows *rows = run(&setup, &checked);
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_EQ_INT(cached_tokens(rows), 0);
+    CHECK_EQ_INT(bed_metric(rows, "request.finished"), 200);
+    bed_free(rows);
+}
+
+TEST_SUITE(prefix_serving)
+{
+    TEST(a_cache_without_limit_finds_all_there_is);
+    TEST(mooncake_is_found_as_it_is_counted);
+    TEST(small_caches_find_what_a_naive_one_does);
+    TEST(stepping_changes_nothing);
+    TEST(sequences_are_preempted_beside_a_cache);
+    TEST(prompts_without_ids_are_served_as_without_a_cache);
+    TEST(without_a_cache_ids_mean_nothing);
+    TEST(hits_shorten_the_wait_for_the_first_token);
+    TEST(a_prefix_aware_router_finds_the_cached_prefix);
+    TEST(a_load_that_weighs_more_spreads_requests);
+    TEST(pipelines_and_prefill_pools_cache_prefixes);
+    TEST(what_cannot_be_is_refused);
+    TEST(a_cache_smaller_than_a_block_caches_nothing);
+}
