@@ -84,6 +84,9 @@ void topology_rise(struct topology_seat *seat); /* the GPUs are free again; noth
 int topology_tier(const struct topology_seat *seat, enum tier_kind kind, struct tier **tier);
 int topology_tier_named(const struct topology_seat *seat, const char *name, struct tier **tier);
 
+/* Whether anything can move from some GPU of one seat to some GPU of the other: on one node, or over the network. */
+bool topology_reaches(const struct topology_seat *from, const struct topology_seat *to);
+
 /* One end of a way: the memory of a seat's GPUs (tier NULL), or a tier that they reach. Where the stages of a replica are on
  * several nodes, each shard uses the tier of that name on its own node, but its bytes are counted in the one given. */
 struct topology_end {

@@ -248,6 +248,15 @@ static void check_way(struct way *way, const struct topology_end *from, const st
              "data must go from node to node, and there is no network");
 }
 
+bool topology_reaches(const struct topology_seat *from, const struct topology_seat *to)
+{
+    if (topology_config(from->topology)->network.bytes_per_s > 0) return true;
+    for (int32_t i = 0; i < from->n_gpus; i++)
+        for (int32_t k = 0; k < to->n_gpus; k++)
+            if (from->gpus[i]->node == to->gpus[k]->node) return true;
+    return false;
+}
+
 int32_t topology_shards(struct topology_end from, struct topology_end to)
 {
     return from.seat->n_gpus > to.seat->n_gpus ? from.seat->n_gpus : to.seat->n_gpus;

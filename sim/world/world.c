@@ -69,6 +69,23 @@ static int create_topology(struct world *world)
     return topology_create(&env, &world->topology);
 }
 
+/* The GPUs of further node types are in the catalog, whether or not a pool wants them. */
+static int check_node_types(struct world *world)
+{
+    const struct config_list *types = &world->scenario->cluster.node_types;
+    int code = 0;
+    for (size_t i = 0; i < types->n; i++) {
+        const struct node_type_config *type = (const struct node_type_config *)types->items + i;
+        const char *path = arena_printf(&world->arena, "cluster.node_types.%s.gpu", type->name);
+        struct gpu_spec gpu;
+        if (path == NULL) return SIM_E_NOMEM;
+        const int type_code = catalog_gpu(world->options.catalog, type->gpu, config_where(world->options.config, path),
+                                          &world->arena, &gpu, world->diag);
+        if (code == 0) code = type_code;
+    }
+    return code;
+}
+
 static int create_services(struct world *world)
 {
     const struct scenario *scenario = world->scenario;
@@ -139,6 +156,7 @@ int world_create(const struct scenario *scenario, const struct world_options *op
                                             .look_every = options->check ? 1 : 0};
     world->engine = engine_create(&engine_options);
     int code = world->engine != NULL ? cluster_create(&scenario->cluster, &world->cluster) : SIM_E_NOMEM;
+    if (code == 0) code = check_node_types(world);
     if (code == 0) code = create_topology(world);
     if (code == 0) code = create_services(world);
     if (code == 0) code = create_jobs(world);

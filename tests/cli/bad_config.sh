@@ -88,6 +88,20 @@ refused services.chat.replcas=2 "--set services.chat.replcas: error: unknown key
 refused services.chat "--set"
 refused warmup=20s "the warm-up does not end before 'until'"
 
+refused 'cluster.node_types={"x":{"nodes":1,"gpu":"h1000"}}' "error: unknown GPU 'h1000'"
+
+# A service in pools: what validate passes also runs, and what nothing reads is told of.
+run 2 validate disaggregated --set cluster.network=null
+err 'data must go from node to node, and there is no network; add "network"'
+run 0 validate disaggregated --set cluster.network=null --set services.chat.kv_transfer.bandwidth=25GB/s
+run 0 validate disaggregated
+err_is </dev/null
+run 0 validate disaggregated --set services.chat.pools=null
+err "'decode_routing' has no effect: no pool has role prefill; leave it out"
+err "'kv_transfer' has no effect: no pool has role prefill; leave it out"
+run 0 validate disaggregated --set services.chat.routing=splitwise
+err "'decode_routing' has no effect: the 'routing' chooses both replicas on arrival; leave it out"
+
 cat >"$T/s.json" <<'END'
 {"cluster": {"gpu": "a100-80-sxm"}}
 END
