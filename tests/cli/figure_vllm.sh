@@ -10,7 +10,9 @@ sed -i 's|"values": \["0.1/s".*|"values": ["0.2/s", "0.5/s", "1/s",|; s|^      "
 ORRERY_DATA=$T/data
 export ORRERY_DATA
 
-"$ORRERY" figure run vllm/serving -o "$T" --json >"$T/out" 2>"$T/err" # few requests: ratios of rates may miss
+"$ORRERY" figure run vllm/serving -o "$T" --json >"$T/out" 2>"$T/err" # few requests: ratios of rates may miss, which is 1
+status=$?
+[ $status -le 1 ] || { complain "exit status $status of the figure"; head -5 "$T/err"; }
 verdict() { # the start of the claim
     sqlite3 :memory: "select json_extract(value, '\$.verdict') from json_each(readfile('$T/out'))
         where json_extract(value, '\$.claim') like '$1%'"
