@@ -69,19 +69,19 @@ void take_back(const struct replica_view *view, struct batch_plan *plan, const s
                int64_t max_sequences, int64_t watermark, struct room *room)
 {
     if (plan->n_evictions > 0 || plan->decode_sequences < INT64_MAX) return;
-    int64_t in_batch = room->decoding;
     for (const struct request_view *r = view->away; r != NULL; r = r->next) {
         int64_t left_blocks = room->free_blocks - blocks_for_tokens(view, replica_view_context_tokens(view, r));
-        bool is_remote = replica_view_is_remote(view, r);
+        bool is_there = !replica_view_is_remote(view, r) || replica_view_is_here(view, r);
+        bool in_batch = is_there && !rules->prompts_only;
         if (batch_plan_full(plan)) plan->iterations = 1; /* the others are for the next plan */
         if (batch_plan_full(plan) || left_blocks < (room->running > 0 ? watermark : 0) ||
-            room->running >= max_sequences || (!is_remote && in_batch >= rules->max_batch))
+            room->running >= max_sequences || (in_batch && room->decoding >= rules->max_batch))
             return;
         room->free_blocks = left_blocks;
         room->running++;
-        batch_plan_resume(plan, r, !is_remote);
-        if (is_remote) continue;
+        batch_plan_resume(plan, r, in_batch);
+        if (!in_batch) continue;
         plan->decode = true;
-        in_batch++;
+        room->decoding++;
     }
 }

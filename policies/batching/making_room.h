@@ -10,6 +10,7 @@ struct room_rules {
         spare_blocks; /* 1: to go on a sequence needs a free block even where its last one has room (vLLM v0, Sarathi-Serve);
                              0: only when it takes one (vLLM v1) */
     int64_t max_batch;    /* sequences of a batch at most */
+    bool prompts_only;    /* nobody decodes in this iteration: who is taken joins after it; none is on the host */
     bool swap;            /* KV of the preempted goes to the host; otherwise it is lost */
 };
 
@@ -27,7 +28,8 @@ struct room {
 struct room make_room(const struct replica_view *view, struct batch_plan *plan, const struct room_rules *rules);
 
 /* Resumes those that are away, in their order, while there is room: each needs the blocks of its context and `watermark` more,
- * unless nothing else runs. Nobody comes back in an iteration that sends somebody away. */
+ * unless nothing else runs. Those whose KV another replica has still to send join when it has come, the others are in this
+ * batch. Nobody comes back in an iteration that sends somebody away. */
 void take_back(const struct replica_view *view, struct batch_plan *plan, const struct room_rules *rules,
                int64_t max_sequences, int64_t watermark, struct room *room);
 

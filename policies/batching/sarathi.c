@@ -110,20 +110,25 @@ static struct room room_of_prompts(const struct replica_view *view)
                          .running = replica_view_running(view)};
 }
 
+static void take_those_away(const struct sarathi *params, const struct replica_view *view, struct batch_plan *plan,
+                            struct room *room)
+{
+    const struct room_rules rules = rules_of(params, view);
+    int64_t watermark = (int64_t)(params->watermark * (double)view->total_blocks);
+    if (view->n_away > 0) take_back(view, plan, &rules, params->max_sequences, watermark, room);
+}
+
 static void compose_prompts(const struct sarathi *params, const struct replica_view *view, struct batch_plan *plan,
                             struct room *room)
 {
     const struct room_rules rules = rules_of(params, view);
-    if (view->n_away > 0)
-        take_back(view, plan, &rules, params->max_sequences, (int64_t)(params->watermark * (double)view->total_blocks),
-                  room);
     struct rest rest = {params->token_budget - room->decoding, room->free_blocks, rules.max_batch - room->decoding,
                         room->running};
     go_on_with_prompts(params, view, plan, room, &rest);
     plan->recheck_on_arrival = !admit_from_head(params, view, plan, &rest);
 }
 
-/* Prompts have the first turn, and every turn as long as nobody decodes. */
+/* Prompts have the first turn, and every turn as long as nobody decodes. Who comes back does so in the turns of decoding. */
 static void compose_in_turns(struct sarathi *params, const struct replica_view *view, struct batch_plan *plan)
 {
     const struct room_rules rules = rules_of(params, view);
@@ -131,14 +136,15 @@ static void compose_in_turns(struct sarathi *params, const struct replica_view *
         struct room room = room_of_prompts(view);
         compose_prompts(params, view, plan, &room);
         params->prompts_were_last = plan->n_prefills > 0;
-        if (params->prompts_were_last || view->n_decoding == 0) return;
+        if (params->prompts_were_last || view->n_decoding + view->n_away == 0) return;
     } else if (view->n_prefilling + view->n_waiting > 0) {
         plan->iterations = 1;
     } else {
         plan->recheck_on_arrival = true;
     }
     params->prompts_were_last = false;
-    (void)make_room(view, plan, &rules);
+    struct room room = make_room(view, plan, &rules);
+    take_those_away(params, view, plan, &room);
 }
 
 static int sarathi_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
@@ -155,6 +161,7 @@ static int sarathi_compose(void *state, const struct replica_view *view, struct 
         plan->decode_sequences = INT64_MAX;
         return 0;
     }
+    take_those_away(params, view, plan, &room);
     compose_prompts(params, view, plan, &room);
     return 0;
 }

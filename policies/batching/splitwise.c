@@ -91,15 +91,20 @@ static int splitwise_compose(void *state, const struct replica_view *view, struc
         decode_first(batcher, view, plan);
         return 0;
     }
-    const struct room_rules rules = rules_of(&batcher->params);
+    struct room_rules rules = rules_of(&batcher->params);
     struct room room = {.free_blocks = view->free_blocks - view->growing, .running = replica_view_running(view)};
     int64_t tokens = admit_prompts(&batcher->params, view, plan, 0, &room, &left_over);
     if (plan->n_prefills == 0) {
         if (plan->n_rejections == 0) decode_first(batcher, view, plan); /* else it is asked again at once */
         return 0;
     }
+    rules.prompts_only = tokens + view->n_decoding > batcher->params.max_batched_tokens;
+    if (!rules.prompts_only) {
+        rules.max_batch = batcher->params.max_batched_tokens - tokens;
+        room.decoding = view->n_decoding;
+    }
     take_back(view, plan, &rules, batcher->params.max_sequences, 0, &room);
-    plan->decode = view->n_decoding > 0 && tokens + view->n_decoding <= batcher->params.max_batched_tokens;
+    plan->decode = room.decoding > 0;
     batcher->waits = plan->decode || view->n_decoding == 0 ? 0 : batcher->waits + 1;
     return 0;
 }

@@ -153,10 +153,12 @@ static bool admit_from_head(const struct vllm_v1 *params, const struct replica_v
 static int vllm_v1_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
 {
     const struct vllm_v1 *params = state;
-    const struct room_rules rules = {.max_batch = params->max_sequences};
     struct walk walk = go_on(params, view, plan);
+    int64_t decoding = walk.room.decoding;
+    const struct room_rules rules = {.max_batch = decoding + walk.budget.tokens};
     if (walk.waits) return 0;
     if (view->n_away > 0) take_back(view, plan, &rules, params->max_sequences, 0, &walk.room);
+    walk.budget.tokens -= walk.room.decoding - decoding;
     walk.budget.free_blocks = walk.room.free_blocks;
     if (plan->n_evictions == 0)
         plan->recheck_on_arrival = !admit_from_head(params, view, plan, walk.room.running, &walk.budget);

@@ -29,6 +29,12 @@ bool replica_view_is_remote(const struct replica_view *view, const struct reques
     return request_of(request)->handed_blocks > 0;
 }
 
+bool replica_view_is_here(const struct replica_view *view, const struct request_view *request)
+{
+    (void)view;
+    return request_of(request)->kv_is_here;
+}
+
 bool replica_view_grows(const struct replica_view *view, const struct request_view *request)
 {
     const struct request *member = request_of(request);

@@ -28,6 +28,7 @@ struct request {
     int64_t planned;                     /* number of the last batch plan that named it */
     sim_ns scheduled_ns, first_token_ns; /* TIME_UNSET before */
     int64_t handed_blocks;               /* held at the replica that processed its prompt, until its KV has been moved */
+    bool kv_is_here;                     /* handed over, and pushed to the replica that is to take it */
     bool in_flight;                      /* a prompt of it is in a batch that is under way */
     struct kv_move *move;                /* the latest one of its KV that is under way, or NULL */
     sim_ns joined_ns;                    /* of its latest token when it joined a cohort or last left one */

@@ -4,7 +4,9 @@
  * that ends the prompt, and the last layer's part when the prompt is processed and they are through (Splitwise, ISCA 2024,
  * section IV-C). Pulled, it goes when the replica that decodes has room and takes the request (DistServe, OSDI 2024); pushed or
  * layer-wise, at once, and waits there to be taken. In either case it counts as held by the first replica, whose blocks stay
- * taken, until then. Where the replica that decodes is chosen by `decode_routing`, that is asked when the transfer may begin.
+ * taken, until it is there and taken. Requests are taken in the order in which they came, at boundaries between iterations
+ * (DistServe's engine also in their midst): with its KV already there a request is in the very iteration that begins,
+ * otherwise in the first one that begins when its KV has come, or later. Where the replica that decodes is chosen by `decode_routing`, that is asked when the transfer may begin.
  *
  * Leaves out: what a layer-wise transfer costs the prompt's computation, and its bytes where a prompt comes in pieces: all
  * pieces go with the last one. A request whose first token is its last is not handed over. */
@@ -121,6 +123,7 @@ static int end(struct handover *handover, sim_ns now)
         code = distribution_add(&service->stats.kv_transfer_s, sim_s_from_ns(now - handover->processed_ns));
     service->fleet.n_handovers--;
     request->handover = NULL;
+    request->kv_is_here = false;
     pool_give(&service->handovers, handover);
     return code != 0 ? code : replica_kv_moved(move, now);
 }
@@ -131,7 +134,8 @@ static int advance(struct handover *handover, sim_ns now)
     if (handover->processed_ns == TIME_UNSET || handover->early.state == PART_MOVING) return 0;
     if (handover->rest.state == PART_HELD && (handover->move != NULL || is_pushed(handover)))
         return part_start(&handover->rest, now);
-    return handover->rest.state == PART_MOVED && handover->move != NULL ? end(handover, now) : 0;
+    handover->request->kv_is_here = handover->rest.state == PART_MOVED;
+    return handover->request->kv_is_here && handover->move != NULL ? end(handover, now) : 0;
 }
 
 static void part_init(struct part *part, struct handover *handover)
@@ -209,7 +213,7 @@ int service_on_handover(struct replica *replica, struct request *request, sim_ns
     return advance(handover, now);
 }
 
-/* The KV has come already: it is told so in an event of its own. */
+/* The KV has come already, but the batch does not wait for it: it is told so in an event of its own. */
 static void taken(struct engine *engine, struct owner *owner, sim_ns now)
 {
     (void)engine;
@@ -223,7 +227,7 @@ int service_on_move_kv(struct kv_move *move, sim_ns now)
     if (handover == NULL) return kv_transport_move(move, now); /* to the host, or back */
     SIM_REQUIRE(handover->move == NULL);
     handover->move = move;
-    if (handover->rest.state != PART_MOVED) return advance(handover, now);
+    if (handover->rest.state != PART_MOVED || move->wait) return advance(handover, now);
     engine_arm(handover->service->env.engine, now, PRIORITY_LINK, taken, &handover->rest.owner);
     return 0;
 }

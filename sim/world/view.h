@@ -62,6 +62,9 @@ static inline int64_t replica_view_running(const struct replica_view *view)
 /* Whether the KV of a request that is away is at the replica that processed its prompt; otherwise it is on the host. */
 bool replica_view_is_remote(const struct replica_view *view, const struct request_view *request);
 
+/* Whether such KV has been pushed here already: the request may be in the very batch that takes it back. */
+bool replica_view_is_here(const struct replica_view *view, const struct request_view *request);
+
 /* Tokens that a request has processed, the newest included: what its next decode iteration reads. 0 while it waits. */
 int64_t replica_view_context_tokens(const struct replica_view *view, const struct request_view *request);
 

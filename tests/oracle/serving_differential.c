@@ -134,14 +134,27 @@ static const char *routing_of(const struct naive_scenario *s)
     return "";
 }
 
+/* Prompts in one pool, decoding in another. */
+static void add_pools(struct text_of_scenario *text, const struct naive_scenario *s)
+{
+    add(text,
+        "'pools': {'prompts': {'role': 'prefill', 'replicas': %d}, 'tokens': {'role': 'decode', 'replicas': %d}}, ",
+        s->prefill_replicas, s->replicas - s->prefill_replicas);
+    add(text, "'decode_routing': 'least-outstanding', 'kv_transfer': {'start': '%s', 'bandwidth': '%.17gB/s'}, ",
+        s->push ? "push" : "pull", TOKEN_BYTES * 1e9 / s->kv_token_ns);
+}
+
 static void write_scenario(const struct naive_scenario *s, const char *trace, struct text_of_scenario *text)
 {
     add(text, "{'cluster': {'nodes': 1, 'gpus_per_node': 16, 'gpu': 'a100-80-sxm'");
     if (s->swap)
         add(text, ", 'pcie': '%.17gB/s'", TOKEN_BYTES * 1e9 * s->block_tokens / (double)(s->copy_block_ns * s->stages));
     add(text, "}, 'services': {'s': {");
-    add(text, "'llm': 'llama-2-7b', 'replicas': %d, 'pipeline_parallel': %d, 'routing': %s, ", s->replicas, s->stages,
-        routing_of(s));
+    add(text, "'llm': 'llama-2-7b', 'pipeline_parallel': %d, 'routing': %s, ", s->stages, routing_of(s));
+    if (s->prefill_replicas > 0)
+        add_pools(text, s);
+    else
+        add(text, "'replicas': %d, ", s->replicas);
     add(text, "'kv': {'blocks': %lld, 'block_tokens': %d}, ", (long long)s->blocks, s->block_tokens);
     add_batching(text, s);
     add(text, "'cost': {'kind': 'affine', ");
@@ -244,6 +257,26 @@ static void check_swapping(int scenarios, struct totals *totals)
     }
 }
 
+/* Prompts processed at some replicas, decoding at others; KV moves a token in a whole number of nanoseconds. */
+static void check_disaggregated(int scenarios, struct totals *totals)
+{
+    static struct naive_scenario s;
+    *totals = (struct totals){0};
+    for (int seed = 0; seed < scenarios; seed++) {
+        struct rng rng;
+        rng_init(&rng, (uint64_t)seed, 0, "disaggregation", 0);
+        random_scenario(&s, (enum naive_kind)(seed % 3), (uint64_t)seed + 2000);
+        s.stages = 1;
+        s.prefill_replicas = between(&rng, 1, 3);
+        s.replicas = s.prefill_replicas + between(&rng, 1, 3);
+        if (s.kind == NAIVE_VLLM_V1) s.watermark_blocks = 0; /* it has none */
+        s.routing = NAIVE_LEAST_OUTSTANDING;
+        s.push = one_in(&rng, 2);
+        s.kv_token_ns = between(&rng, 1, 200000);
+        check_scenario(&s, (uint64_t)seed, totals);
+    }
+}
+
 static void check_kind(enum naive_kind kind, int scenarios, struct totals *totals)
 {
     static struct naive_scenario s;
@@ -304,6 +337,13 @@ static void vllm_v0_swapping(void)
     CHECK(totals.requests > 1000 && totals.preemptions > 300);
 }
 
+static void disaggregation(void)
+{
+    struct totals totals;
+    check_disaggregated(200, &totals);
+    CHECK(totals.requests > 1000 && totals.preemptions > 100);
+}
+
 static void vllm_v1(void)
 {
     struct totals totals;
@@ -338,6 +378,7 @@ TEST_SUITE(serving_differential)
     TEST(a_preemption_by_hand);
     TEST(vllm_v0);
     TEST(vllm_v0_swapping);
+    TEST(disaggregation);
     TEST(vllm_v1);
     TEST(sarathi);
     TEST(orca);
