@@ -21,7 +21,9 @@ int64_t reservation_tokens(const struct reservation_params *params, const struct
 {
     int64_t tokens = longest_tokens(params, view), whole = view->total_blocks * view->block_tokens;
     int64_t prompt = request->prompt_tokens;
-    if (params->kind != RESERVATION_MAX) {
+    if (!replica_view_decodes_here(view, request)) {
+        tokens = prompt;
+    } else if (params->kind != RESERVATION_MAX) {
         int64_t output = replica_view_output_tokens(view, request);
         if (params->kind == RESERVATION_POW2) output = power_of_two(output);
         if (prompt + output < tokens) tokens = prompt + output;
@@ -33,8 +35,9 @@ int64_t reservation_tokens(const struct reservation_params *params, const struct
 bool reservation_exceeded(const struct reservation_params *params, const struct replica_view *view,
                           const struct request_view *request)
 {
-    return params->max_tokens > 0 &&
-           request->prompt_tokens + replica_view_output_tokens(view, request) > params->max_tokens;
+    if (params->max_tokens == 0) return false;
+    int64_t output = replica_view_decodes_here(view, request) ? replica_view_output_tokens(view, request) : 0;
+    return request->prompt_tokens + output > params->max_tokens;
 }
 
 bool reservation_admit(const struct reservation_params *params, const struct replica_view *view,

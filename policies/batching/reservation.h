@@ -29,7 +29,7 @@ extern const char *const reservation_names[];
     {.name = "buddy", .kind = CONFIG_BOOL, .offset = (at) + offsetof(struct reservation_params, buddy),                 \
      .value = "false", .help = "round every reservation up to a power of two slots (buddy allocation)"}
 
-/* Tokens to hold for a waiting request: at most what the whole KV cache can hold. */
+/* Tokens to hold for a waiting request, of its prompt alone where another replica decodes it: at most what the whole KV cache can hold. */
 int64_t reservation_tokens(const struct reservation_params *params, const struct replica_view *view,
                            const struct request_view *request);
 

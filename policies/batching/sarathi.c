@@ -178,5 +178,6 @@ const struct batcher batching_sarathi = {
                .state_bytes = sizeof(struct sarathi),
                .init = sarathi_init},
     .compose = sarathi_compose,
+    .takes_handed_over = true,
     .order = BATCH_LEFT_BY_ARRIVAL,
 };

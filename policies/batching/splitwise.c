@@ -121,4 +121,5 @@ const struct batcher batching_splitwise = {
                .state_bytes = sizeof(struct splitwise),
                .init = splitwise_init},
     .compose = splitwise_compose,
+    .takes_handed_over = true,
 };

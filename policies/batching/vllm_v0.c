@@ -120,6 +120,7 @@ const struct batcher batching_vllm_v0 = {
                .state_bytes = sizeof(struct vllm_v0),
                .init = vllm_v0_init},
     .compose = vllm_v0_compose,
+    .takes_handed_over = true,
     .order = BATCH_BY_ARRIVAL,
     .takes_back = true,
 };

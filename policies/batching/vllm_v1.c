@@ -177,5 +177,6 @@ const struct batcher batching_vllm_v1 = {
                .state_bytes = sizeof(struct vllm_v1),
                .init = vllm_v1_init},
     .compose = vllm_v1_compose,
+    .takes_handed_over = true,
     .order = BATCH_BY_ADMISSION,
 };

@@ -252,13 +252,34 @@ static int build_decode_router(struct fleet *fleet)
                       fleet->decode_routing.router->policy.name);
 }
 
+/* What a router may send to decode where its prompt was not processed is taken there. */
+static int check_takers(const struct fleet *fleet)
+{
+    bool by_role = fleet->first_decode > 0, by_pair = fleet->routing.router->route_pair != NULL;
+    if (!by_role && !(by_pair && fleet->n_replicas > 1)) return 0;
+    for (size_t i = 0; i < fleet->n_pools; i++) {
+        const struct fleet_pool *pool = &fleet->pools[i];
+        const struct batcher *batcher = pool->env.batcher;
+        if (pool->config.role == POOL_PREFILL || batcher->takes_handed_over) continue;
+        return diag_error(fleet->env->diag, SIM_E_CONFIG, place_of(fleet, pool, "batching"),
+                          "take one that does, such as vllm-v0, vllm-v1, sarathi or splitwise",
+                          "batching policy '%s' takes no requests whose prompt was processed elsewhere, which %s%s%sof "
+                          "service '%s' may be handed",
+                          batcher->policy.name, pool->config.name != NULL ? "pool '" : "the replicas ",
+                          pool->config.name != NULL ? pool->config.name : "", pool->config.name != NULL ? "' " : "",
+                          fleet->config->name);
+    }
+    return 0;
+}
+
 static int build_routers(struct fleet *fleet)
 {
     const char *stream = arena_printf(fleet->env->arena, "services.%s.routing", fleet->config->name);
     if (stream == NULL) return SIM_E_NOMEM;
     rng_init(&fleet->random, fleet->env->seed, fleet->env->run, stream, 0);
     int code = build_router(fleet, &fleet->config->routing, &fleet->routing);
-    return code != 0 ? code : build_decode_router(fleet);
+    if (code == 0) code = build_decode_router(fleet);
+    return code != 0 ? code : check_takers(fleet);
 }
 
 /* --- What is handed over --- */

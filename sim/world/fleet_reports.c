@@ -2,7 +2,8 @@
  *
  * A report is an event at a multiple of the period, before all others of its moment, that copies every replica's load; what
  * changes within a run of iterations is evaluated for that moment, and no run is ended for it. So reports are the same in
- * every mode of stepping. They pause while nothing can change: a service without requests, or whose replicas are all idle. */
+ * every mode of stepping. They pause while nothing can change: a service without requests, or whose replicas are all
+ * idle and await no KV; requests that nobody takes keep nothing going. */
 #include "sim/world/fleet.h"
 #include "sim/world/priority.h"
 
@@ -27,14 +28,14 @@ void fleet_reports_fini(struct fleet *fleet)
 static bool take_report(struct fleet *fleet, sim_ns at)
 {
     struct fleet_reports *reports = &fleet->reports;
-    bool busy = fleet->n_handovers > 0;
+    bool busy = false;
     reports->seen_ns = at;
     for (int32_t i = 0; i < fleet->n_replicas; i++) {
         const struct replica *replica = &fleet->replicas[i];
         reports->loads[i] = fleet->loads[i];
         reports->usages[i] = (struct replica_usage){
             replica_used_blocks(replica, at), replica_decode_context_tokens(replica, at), fleet->reserved_tokens[i]};
-        busy = busy || replica->state != REPLICA_IDLE;
+        busy = busy || replica->state != REPLICA_IDLE || replica->n_moves > 0;
     }
     return busy;
 }

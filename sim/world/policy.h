@@ -78,6 +78,9 @@ struct batcher {
     /* It takes sequences back that are away: those that it evicts to recompute them may go to the host instead, where the
      * service's kv_offload policy says so. */
     bool takes_back;
+    /* It takes requests whose prompt was processed elsewhere (replica_view_is_remote). A pool that may be handed some must have
+     * such a batcher. */
+    bool takes_handed_over;
 };
 
 /* Where a request's prompt is processed and where it decodes. */

@@ -35,6 +35,12 @@ bool replica_view_is_here(const struct replica_view *view, const struct request_
     return request_of(request)->kv_is_here;
 }
 
+bool replica_view_decodes_here(const struct replica_view *view, const struct request_view *request)
+{
+    (void)view;
+    return request_of(request)->decode_replica == request_of(request)->replica;
+}
+
 bool replica_view_grows(const struct replica_view *view, const struct request_view *request)
 {
     const struct request *member = request_of(request);
@@ -179,13 +185,14 @@ static int check_resumption(const struct replica *replica, sim_ns now, const str
     return 0;
 }
 
-/* A reservation beyond the prompt must last to the end. */
+/* A reservation beyond the prompt must last to the end, where that is here. */
 static int check_reservation(const struct replica *replica, sim_ns now, const struct batch_prefill *prefill)
 {
     const struct request *request = request_of(prefill->request);
     int64_t prompt = request->view.prompt_tokens, left = request->output_tokens - request->generated_tokens;
     int64_t held = kvcache_blocks(&replica->kv, prefill->hold_tokens);
     if (held < request->held_blocks) held = request->held_blocks;
+    if (!replica_view_decodes_here(&replica->view, &request->view)) return 0;
     if (held <= kvcache_blocks(&replica->kv, prompt) || held >= kvcache_blocks(&replica->kv, prompt + left - 1))
         return 0;
     return plan_fault(replica, now, "prefill", request->view.id, "its reservation would not last to its end");

@@ -56,6 +56,8 @@ static const struct config_field pool_fields[] = {
      .max = 1000000, .help = "instances of the LLM; like all that follows: else the service's"},
     {.name = "tensor_parallel", .kind = CONFIG_INT, .flags = CONFIG_OPTIONAL, .offset = FIELD(tensor_parallel),
      .min = 1, .max = 1024, .help = "GPUs that share each layer of a replica"},
+    {.name = "pipeline_parallel", .kind = CONFIG_INT, .flags = CONFIG_OPTIONAL, .offset = FIELD(pipeline_parallel),
+     .min = 1, .max = 256, .help = "stages that the layers of a replica are split into"},
     {.name = "batching", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT | CONFIG_OPTIONAL, .offset = FIELD(batching),
      .family = "batching", .tag = "policy", .help = "which requests an iteration serves"},
     {.name = "cost", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT | CONFIG_OPTIONAL, .offset = FIELD(cost),

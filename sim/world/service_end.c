@@ -51,7 +51,8 @@ static int emit_unfinished(struct service *service, sim_ns now)
     for (size_t i = 0; i < n && code == 0; i++) {
         left[i]->max_gap_ns = replica_max_gap_ns(left[i]);
         left[i]->generated_tokens = replica_generated_tokens(left[i]);
-        service->stats.unfinished += service_counts(service, left[i]);
+        if (service_counts(service, left[i]))
+            service_stats_add_unfinished(&service->stats, &service->config->slo, left[i], now);
         code = service_emit_row(service, left[i], "unfinished", now);
     }
     mem_free(left);

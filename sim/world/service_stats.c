@@ -104,6 +104,20 @@ void service_stats_add_output(struct service_stats *stats, const struct request 
     if (now > stats->last_token_ns) stats->last_token_ns = now;
 }
 
+void service_stats_add_unfinished(struct service_stats *stats, const struct slo_config *slo,
+                                  const struct request *request, sim_ns now)
+{
+    const sim_ns arrival = request->view.arrival_ns, first = request->first_token_ns;
+    const bool has_first = first != TIME_UNSET, decodes = has_first && request->output_tokens > 1;
+    const double times_s[SLO_LIMITS] = {
+        [SLO_TTFT] = sim_s_from_ns((has_first ? first : now) - arrival),
+        [SLO_TPOT] = decodes ? sim_s_from_ns(now - first) / (request->output_tokens - 1) : (double)NAN,
+        [SLO_E2E] = sim_s_from_ns(now - arrival),
+        [SLO_MAX_GAP] = request->generated_tokens > 1 ? sim_s_from_ns(request->max_gap_ns) : (double)NAN};
+    stats->unfinished++;
+    slo_count_unfinished(&stats->slo, slo, times_s, has_first);
+}
+
 static void count_slo(struct service_stats *stats, const struct slo_config *slo, const struct request *request,
                       sim_ns now)
 {

@@ -42,6 +42,10 @@ int service_stats_add_finished(struct service_stats *stats, const struct slo_con
 /* The same, rejected. */
 void service_stats_add_rejected(struct service_stats *stats, const struct slo_config *slo);
 
+/* A request that the run's end finds at its replica, with its generated_tokens and max_gap_ns as of `now`. */
+void service_stats_add_unfinished(struct service_stats *stats, const struct slo_config *slo,
+                                  const struct request *request, sim_ns now);
+
 /* A request has finished after the warm-up. */
 void service_stats_add_output(struct service_stats *stats, const struct request *request, sim_ns now);
 

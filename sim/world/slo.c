@@ -43,6 +43,21 @@ void slo_count(struct slo_counts *counts, const struct slo_config *config, const
     counts->attained_output_tokens += output_tokens;
 }
 
+void slo_count_unfinished(struct slo_counts *counts, const struct slo_config *config, const double *times_s,
+                          bool has_first_token)
+{
+    bool misses = false;
+    for (int i = 0; i < SLO_LIMITS; i++) misses |= times_s[i] > config->limits_s[i];
+    if (!misses) return;
+    counts->requests++;
+    for (int i = 0; i < SLO_LIMITS; i++) {
+        const bool missed = times_s[i] > config->limits_s[i];
+        const bool kept = !missed && i == SLO_TTFT && has_first_token && !isnan(config->limits_s[i]);
+        counts->limited[i] += missed || kept;
+        counts->kept[i] += kept;
+    }
+}
+
 void slo_merge(struct slo_counts *into, const struct slo_counts *from)
 {
     into->requests += from->requests;

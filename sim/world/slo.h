@@ -23,7 +23,8 @@ extern const struct config_field slo_fields[];
 
 bool slo_is_set(const struct slo_config *config);
 
-/* Of the requests of services with an SLO that arrived after the warm-up and finished or were rejected. */
+/* Of the requests of services with an SLO that arrived after the warm-up and finished, were rejected, or had missed a limit
+ * already when the run ended. Those that might still have kept all of theirs are not counted. */
 struct slo_counts {
     int64_t requests;
     int64_t limited[SLO_LIMITS], kept[SLO_LIMITS]; /* under that limit; of these within it */
@@ -33,6 +34,12 @@ struct slo_counts {
 /* A request has finished with these times (NAN: it has none), or was rejected (NULL). */
 void slo_count(struct slo_counts *counts, const struct slo_config *config, const double *times_s,
                int64_t output_tokens);
+
+/* The run ends before the request does. times_s: the least that its times will come to (NAN: it has none so far), of which the
+ * TTFT is final if it has got its first token. It counts if it has missed a limit; its other limits count only where that is
+ * decided. */
+void slo_count_unfinished(struct slo_counts *counts, const struct slo_config *config, const double *times_s,
+                          bool has_first_token);
 void slo_merge(struct slo_counts *into, const struct slo_counts *from);
 
 /* Emits slo.*, of one entity (NULL: of all together); nothing without requests. `span_s`: the time that goodput is over. */

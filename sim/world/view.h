@@ -65,6 +65,10 @@ bool replica_view_is_remote(const struct replica_view *view, const struct reques
 /* Whether such KV has been pushed here already: the request may be in the very batch that takes it back. */
 bool replica_view_is_here(const struct replica_view *view, const struct request_view *request);
 
+/* Whether a request that waits here also decodes here. If not, its KV leaves when its prompt has been processed, or it ends
+ * with its first token: slots for its output are not needed. */
+bool replica_view_decodes_here(const struct replica_view *view, const struct request_view *request);
+
 /* Tokens that a request has processed, the newest included: what its next decode iteration reads. 0 while it waits. */
 int64_t replica_view_context_tokens(const struct replica_view *view, const struct request_view *request);
 
