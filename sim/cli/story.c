@@ -70,14 +70,20 @@ static int tell_decoding(struct story *story, double t_s)
     return tell(story, t_s, "decoded", "%" PRId64 " token%s, one every %.4g ms", n, n == 1 ? "" : "s", 1e3 * mean_s);
 }
 
+static bool is_any(const char *action, const char *const *actions)
+{
+    while (*actions != NULL && strcmp(*actions, action) != 0) actions++;
+    return *actions != NULL;
+}
+
 static int on_decision(void *context, const struct decision_row *row)
 {
     struct story *story = context;
     int code = 0;
     if (!is_own(story, row)) return 0;
     if (!story->subject.is_job) {
-        bool enters = strcmp(row->action, "admit") == 0 || strcmp(row->action, "resume") == 0;
-        bool leaves = strcmp(row->action, "preempt") == 0 || strcmp(row->action, "finish") == 0;
+        bool enters = is_any(row->action, (const char *const[]){"admit", "resume", "swap-in", NULL});
+        bool leaves = is_any(row->action, (const char *const[]){"preempt", "pause", "finish", NULL});
         if (strcmp(row->action, "route") == 0) sscanf(row->reason, "to replica %" SCNd64, &story->replica);
         if (enters) code = tell_wait(story, row->t_s);
         if (leaves) code = tell_decoding(story, row->t_s);
@@ -93,7 +99,8 @@ static int on_prefill(struct story *story, const struct batch_row *row)
 {
     if (story->n_events == 0) return 0;
     const struct story_event *latest = &story->events[story->n_events - 1];
-    if (latest->t_s != row->start_s || strcmp(latest->what, "preempt") == 0) return 0;
+    if (latest->t_s != row->start_s || !is_any(latest->what, (const char *const[]){"admit", "resume", "chunk", NULL}))
+        return 0;
     return tell(story, row->end_s, "prefill",
                 "an iteration of %.4g ms: %" PRId64 " tokens of %" PRId64 " prompt%s, %" PRId64 " decoding beside",
                 1e3 * (row->end_s - row->start_s), row->prefill_tokens, row->prefill_sequences,

@@ -2,16 +2,16 @@
 
 #include "sim/core/check.h"
 
-static int find_host(const struct kv_move *move, struct tier **host)
+static int find_host(struct replica *replica, struct tier **host)
 {
-    return topology_tier(&move->replica->seat, TIER_DRAM, host);
+    return topology_tier(&replica->seat, TIER_DRAM, host);
 }
 
 static int has_arrived(struct kv_move *move, sim_ns now)
 {
     struct tier *host;
     if (move->direction == KV_IN) {
-        int code = find_host(move, &host);
+        int code = find_host(move->replica, &host);
         if (code != 0) return code;
         tier_give(host, now, move->bytes);
     }
@@ -26,22 +26,19 @@ static void on_arrival(struct transfer *transfer, sim_ns now)
     if (code != 0) engine_fail(engine, code);
 }
 
-static int take_room(const struct kv_move *move, struct tier *host, sim_ns now)
+int kv_transport_take_room(struct replica *replica, int64_t bytes, sim_ns now)
 {
-    const struct replica_env *env = move->replica->env;
-    if (tier_take(host, now, move->bytes)) return 0;
-    return diag_error(env->diag, SIM_E_CONFIG, NULL, "raise cluster.host.memory, or preempt by \"recompute\"",
-                      "service '%s': at %.9f s the host's memory has no room for the %lld bytes of KV of request %lld",
-                      env->service, sim_s_from_ns(now), (long long)move->bytes, (long long)move->request->view.id);
+    struct tier *host;
+    int code = find_host(replica, &host);
+    return code != 0 ? code : tier_take(host, now, bytes);
 }
 
-int kv_transport_move(struct kv_move *move, sim_ns now)
+int kv_transport_move(struct kv_move *move)
 {
     struct topology_seat *seat = &move->replica->seat;
     struct topology_end gpus = {seat, NULL}, host = {seat, NULL};
     SIM_REQUIRE(move->request->handed_blocks == 0);
-    int code = find_host(move, &host.tier);
-    if (code == 0 && move->direction == KV_OUT) code = take_room(move, host.tier, now);
+    int code = find_host(move->replica, &host.tier);
     if (code != 0) return code;
     bool out = move->direction == KV_OUT;
     return topology_move(seat->topology, out ? gpus : host, out ? host : gpus, move->bytes, &move->transfer,

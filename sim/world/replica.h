@@ -88,6 +88,9 @@ struct replica_env {
     int (*on_handover)(struct replica *replica, struct request *request, sim_ns now); /* it has left this replica for that */
     /* Starts to move KV; replica_kv_moved tells the end. Needed where batchers swap or requests come with KV. */
     int (*move_kv)(struct kv_move *move, sim_ns now);
+    /* A sequence is to be moved to the host: takes so many bytes there and returns 1, or 0 where there is no room. Then it is
+     * recomputed. Or a negative code. NULL: there always is. */
+    int (*take_host)(struct replica *replica, int64_t bytes, sim_ns now);
 };
 
 struct replica_counts {

@@ -113,20 +113,35 @@ static int swap(struct replica *replica, struct request *request, sim_ns now)
     return replica_move_out(replica, request, now);
 }
 
+/* Whether the host has room for a sequence that is to go there, which is then taken: 1 or 0, or a negative code. */
+static int take_host(struct replica *replica, const struct request *request, sim_ns now)
+{
+    const struct replica_env *env = replica->env;
+    int64_t tokens = replica_view_context_tokens(&replica->view, &request->view) - 1;
+    return env->take_host == NULL
+               ? 1
+               : env->take_host(replica, kvcache_blocks(&replica->kv, tokens) * env->kv_block_bytes, now);
+}
+
 static int evict(struct replica *replica, const struct batch_eviction *eviction, sim_ns now)
 {
     struct request *request = request_of(eviction->request);
-    int code = 0;
+    const struct replica_env *env = replica->env;
+    const bool is_swap = eviction->kind == EVICT_SWAP;
+    const int room = is_swap ? take_host(replica, request, now) : 0;
+    if (room < 0) return room;
     request->view.preemptions++;
     replica->counts.preemptions++;
-    if (eviction->kind == EVICT_SWAP)
+    int code = 0;
+    if (room > 0)
         code = swap(replica, request, now);
     else
         recompute(replica, request);
-    if (code != 0) return code;
-    if (eviction->kind == EVICT_SWAP && replica->env->on_move != NULL)
-        code = replica->env->on_move(replica, request, now, "swap");
-    return code != 0 ? code : replica->env->on_preempt(replica, request, now, eviction->reason);
+    if (code == 0)
+        code = env->on_preempt(replica, request, now,
+                               is_swap && room == 0 ? "no room on the host for what is to be swapped"
+                                                    : eviction->reason);
+    return code == 0 && room > 0 && env->on_move != NULL ? env->on_move(replica, request, now, "swap") : code;
 }
 
 static int pause_decoding(struct replica *replica, struct request *request, sim_ns now)

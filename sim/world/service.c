@@ -1,5 +1,6 @@
 /* The life of requests in a service: they arrive, are routed, leave, and may be followed by their user's next one. */
 #include "sim/core/check.h"
+#include "sim/world/kv_transport.h"
 #include "sim/world/priority.h"
 #include "sim/world/service_state.h"
 
@@ -133,6 +134,14 @@ int service_on_reject(struct replica *replica, struct request *request, sim_ns n
 int service_on_preempt(struct replica *replica, struct request *request, sim_ns now, const char *reason)
 {
     return emit_decision(replica, request, "preempt", reason, now);
+}
+
+int service_take_host(struct replica *replica, int64_t bytes, sim_ns now)
+{
+    struct service *service = replica->env->owner;
+    int got = kv_transport_take_room(replica, bytes, now);
+    service->n_host_full += got == 0;
+    return got;
 }
 
 int service_on_batch(const struct replica *replica, const struct replica_batch *batch)

@@ -50,6 +50,7 @@ int service_create(const struct service_config *config, const struct service_env
         .on_handover = service_on_handover,
         .kv_moves = &service->kv_moves,
         .move_kv = service_on_move_kv,
+        .take_host = service_take_host,
     };
     int code = service_stats_init(&service->stats);
     if (code == 0)

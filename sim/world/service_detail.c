@@ -6,6 +6,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { REASON_CHARS = 256 };
 
@@ -84,6 +85,23 @@ int service_detail_prefill(const struct replica *replica, const struct batch_pre
                 (long long)free_blocks, (long long)replica->ready->members.n);
 }
 
+/* KV leaves for the host, or comes back; a pause begins or ends. KV of a prompt that was processed elsewhere has rows of its own. */
+static int tell_move(const struct replica *replica, const struct request *request, sim_ns now, const char *action)
+{
+    const struct service *service = replica->env->owner;
+    const char *policy = replica->env->batcher->policy.name;
+    const bool out = strcmp(action, "swap") == 0, back = request->view.state == REQUEST_AWAY && !out;
+    const int64_t blocks = kvcache_blocks(&replica->kv, request->context_tokens - 1);
+    if (request->handed_blocks > 0) return 0;
+    if (!out && !back)
+        return emit(service, policy, action, request->view.id, now, "replica %d of %s: its KV stays there",
+                    replica->index, service->config->name);
+    return emit(service, policy, out ? "swap-out" : "swap-in", request->view.id, now,
+                "replica %d of %s: %lld bytes of KV %s the host, %lld of %lld KV blocks free", replica->index,
+                service->config->name, (long long)(blocks * replica->env->kv_block_bytes), out ? "to" : "back from",
+                (long long)replica->kv.free_blocks, (long long)replica->kv.total_blocks);
+}
+
 int service_detail_handover(const struct service *service, const struct request *request, int32_t from, int64_t bytes,
                             sim_ns now)
 {
@@ -113,4 +131,6 @@ void service_detail_start(struct service *service)
     struct fleet *fleet = &service->fleet;
     bool wanted = service->env.sink->detail != NULL || service->config->kv_transfer.mode == KV_TRANSFER_LAYER_WISE;
     for (size_t i = 0; wanted && i < fleet->n_pools; i++) fleet->pools[i].env.on_prefill = service_on_prefill;
+    if (service->env.sink->detail == NULL) return;
+    for (size_t i = 0; i < fleet->n_pools; i++) fleet->pools[i].env.on_move = tell_move;
 }

@@ -127,6 +127,11 @@ static int emit_warnings(const struct service *service)
     snprintf(text, sizeof text, "service '%s': requests rejected by batching policy '%s', the first one because: %s",
              name, service->first_refuser, service->first_refusal);
     code = emit_warning(service, "request-rejected", service->n_refused, text);
+    snprintf(text, sizeof text,
+             "service '%s': preempted sequences that were to be swapped and were computed again, for the host's memory "
+             "(cluster.host.memory) had no room for their KV",
+             name);
+    if (code == 0) code = emit_warning(service, "host-full", service->n_host_full, text);
     for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
         code = emit_model_warnings(service, &service->fleet.pools[i]);
     for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)

@@ -224,7 +224,7 @@ static void taken(struct engine *engine, struct owner *owner, sim_ns now)
 int service_on_move_kv(struct kv_move *move, sim_ns now)
 {
     struct handover *handover = move->request->handover;
-    if (handover == NULL) return kv_transport_move(move, now); /* to the host, or back */
+    if (handover == NULL) return kv_transport_move(move); /* to the host, or back */
     SIM_REQUIRE(handover->move == NULL);
     handover->move = move;
     if (handover->rest.state != PART_MOVED || move->wait) return advance(handover, now);

@@ -24,6 +24,7 @@ struct service {
     tally_int128 stay_ns;        /* of those that have left */
     int64_t n_too_long;          /* never admitted: beyond the LLM's context or the KV cache */
     int64_t n_refused;           /* by the batching policy */
+    int64_t n_host_full;         /* preempted sequences that the host had no room for */
     const char *first_refusal, *first_refuser; /* its reason, and the name of that policy */
     bool dry;                    /* the trace is at its end */
     struct service_stats stats;
@@ -47,6 +48,7 @@ int service_on_finish(struct replica *replica, struct request *request, sim_ns n
 int service_on_reject(struct replica *replica, struct request *request, sim_ns now, const char *reason);
 int service_on_preempt(struct replica *replica, struct request *request, sim_ns now, const char *reason);
 int service_on_batch(const struct replica *replica, const struct replica_batch *batch);
+int service_take_host(struct replica *replica, int64_t bytes, sim_ns now);
 
 /* Hand-over (service_handover.c): callbacks of replica_env. The request's prompt is processed: whether it decodes elsewhere; it
  * has left for there; its KV is wanted there; a prompt's next piece begins. */

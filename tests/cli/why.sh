@@ -31,6 +31,28 @@ for id in $(row id 'request where run_id = 1 and preemptions > 1'); do
 done
 [ -n "$id" ] || complain 'no request was preempted twice'
 
+# Requests that were swapped: where their KV was, all their tokens, their longest gap.
+swapped=$T/swapped.db
+run 0 run shared-pcie --quiet -o "$swapped"
+n=0
+for id in $(sqlite3 "$swapped" 'select id from request where preemptions > 0 order by id limit 4'); do
+    of="request where id = $id"
+    run 0 why "$swapped" request "$id" --json
+    sql :memory: "select sum(cast(value ->> 'text' as integer)) + (select count(*) from json_each(readfile('$T/out'), '\$.events')
+        where value ->> 'what' = 'prefill') from json_each(readfile('$T/out'), '\$.events') where value ->> 'what' = 'decoded'" \
+        "$(sqlite3 "$swapped" "select output_tokens from $of")"
+    for what in preempt swap-out swap-in; do
+        sql :memory: "select count(*) from json_each(readfile('$T/out'), '\$.events') where value ->> 'what' = '$what'" \
+            "$(sqlite3 "$swapped" "select preemptions from $of")"
+    done
+    run 0 why "$swapped" request "$id"
+    gap=$(sed -n 's/^longest wait for a token: \([0-9.e-]*\) s.*/\1/p' "$T/out")
+    # It takes the first iteration of a run for as long as the run's mean, which grows with the contexts: some microseconds more.
+    sql :memory: "select $gap - $(sqlite3 "$swapped" "select max_gap_s from $of") between -1e-6 and 2e-5" 1
+    n=$((n + 1))
+done
+[ "$n" -eq 4 ] || complain 'too few requests were swapped'
+
 # Jobs: what they held adds up.
 for id in $(row id 'job where run_id = 2 and preemptions > 0 limit 3'); do
     run 0 why "$db" job "$id"

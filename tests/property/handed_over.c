@@ -33,10 +33,9 @@ static size_t finished(const struct bed_rows *rows)
 
 static void every_batcher_that_says_so_takes_them(void)
 {
-    static const char *const decode[] = {"services.chat.pools.tokens.batching=vllm-v0",
-                                         "services.chat.pools.tokens.batching=vllm-v1",
-                                         "services.chat.pools.tokens.batching=sarathi",
-                                         "services.chat.pools.tokens.batching=splitwise"};
+    static const char *const decode[] = {
+        "services.chat.pools.tokens.batching=vllm-v0", "services.chat.pools.tokens.batching=vllm-v1",
+        "services.chat.pools.tokens.batching=sarathi", "services.chat.pools.tokens.batching=splitwise"};
     static const char *const routing[] = {"services.chat.routing=round-robin", "services.chat.routing=splitwise"};
     for (size_t i = 0; i < 4; i++)
         for (size_t k = 0; k < 2; k++) {
@@ -73,9 +72,10 @@ static void the_others_are_refused_before_the_run(void)
 
 static void no_slots_are_reserved_for_output_elsewhere(void)
 {
-    static const char *const prompts[] = {"services.chat.pools.prompts.batching=orca",
-                                          "services.chat.pools.prompts.batching={\"policy\": \"orca\", \"buddy\": true}",
-                                          "services.chat.pools.prompts.batching=fastertransformer"};
+    static const char *const prompts[] = {
+        "services.chat.pools.prompts.batching=orca",
+        "services.chat.pools.prompts.batching={\"policy\": \"orca\", \"buddy\": true}",
+        "services.chat.pools.prompts.batching=fastertransformer"};
     for (size_t i = 0; i < 3; i++) { /* 190 blocks hold every prompt, but no longest sequence */
         struct bed_rows *rows = run(prompts[i], "services.chat.pools.prompts.kv={\"blocks\": 190}", false);
         CHECK_EQ_INT(rows->code, 0);
@@ -161,7 +161,8 @@ static void missed_limits_count_before_the_end(void)
     CHECK_EQ_INT(counts.limited[SLO_TPOT], 1);
     CHECK_EQ_INT(counts.kept[SLO_TPOT], 0);
     CHECK_EQ_INT(counts.limited[SLO_MAX_GAP] + counts.attained, 0);
-    slo_count_unfinished(&counts, &(struct slo_config){{(double)NAN, (double)NAN, (double)NAN, (double)NAN}}, slow, true);
+    slo_count_unfinished(&counts, &(struct slo_config){{(double)NAN, (double)NAN, (double)NAN, (double)NAN}}, slow,
+                         true);
     CHECK_EQ_INT(counts.requests, 2);
 }
 

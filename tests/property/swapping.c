@@ -79,13 +79,36 @@ static void recomputing_moves_nothing(void)
     bed_free(rows);
 }
 
-static void a_full_host_is_told(void)
+/* What the host has no room for is computed again, and told of. */
+static void a_full_host_makes_the_others_compute_again(void)
 {
-    const struct site site = {", 'memory': '500MB'", "", "swap", 1, 400};
-    struct bed_rows *rows = run(&site, &(struct bed_options){.quiet = true});
-    CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
-    CHECK(strstr(rows->diag.items[0].text, "the host's memory has no room for the") != NULL);
-    CHECK_EQ_STR(rows->diag.items[0].hint, "raise cluster.host.memory, or preempt by \"recompute\"");
+    const struct site ample = {"", "", "swap", 1, 400}, scarce = {", 'memory': '500MB'", "", "swap", 1, 400};
+    const struct bed_options *all[] = {&checked, &stepped};
+    struct bed_rows *roomy = run(&ample, &checked), *rows[2];
+    for (int i = 0; i < 2; i++) rows[i] = run(&scarce, all[i]);
+    CHECK_EQ_INT(rows[0]->code, 0);
+    CHECK(bed_equal(rows[0], rows[1]));
+    CHECK_EQ_INT(bed_metric(rows[0], "request.finished"), 200);
+    CHECK(bed_metric(rows[0], "replica.swaps.sum") > 0);
+    CHECK(bed_metric(rows[0], "replica.swaps.sum") < bed_metric(rows[0], "replica.preemptions.sum"));
+    CHECK(bed_metric(rows[0], "replica.recomputed_tokens.sum") > 0);
+    CHECK(bed_metric(roomy, "replica.swaps.sum") == bed_metric(roomy, "replica.preemptions.sum"));
+    CHECK(bed_metric(rows[0], "tier.dram.used_bytes.max") <= 500e6);
+    CHECK_EQ_INT(rows[0]->n_warnings, roomy->n_warnings + 1);
+    for (int i = 0; i < 2; i++) bed_free(rows[i]);
+    bed_free(roomy);
+}
+
+/* Rows tell of every sequence that leaves and comes back. */
+static void every_swap_is_told_of(void)
+{
+    const struct site site = {"", "", "swap", 1, 400};
+    struct bed_rows *rows = run(&site, &checked);
+    double swaps = bed_metric(rows, "replica.swaps.sum");
+    CHECK(swaps > 0);
+    CHECK_EQ_INT(bed_decisions(rows, "preempt", -1), swaps);
+    CHECK_EQ_INT(bed_decisions(rows, "swap-out", -1), swaps);
+    CHECK_EQ_INT(bed_decisions(rows, "swap-in", -1), swaps);
     bed_free(rows);
 }
 
@@ -95,5 +118,6 @@ TEST_SUITE(swapping)
     TEST(stepping_and_queues_change_nothing);
     TEST(a_shared_switch_makes_swapping_slower);
     TEST(recomputing_moves_nothing);
-    TEST(a_full_host_is_told);
+    TEST(a_full_host_makes_the_others_compute_again);
+    TEST(every_swap_is_told_of);
 }
