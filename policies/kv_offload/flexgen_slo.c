@@ -18,7 +18,7 @@ static int flexgen_slo_place(void *state, const struct offload_view *view, struc
     (void)state;
     plan->in_use = true;
     if (!(view->capacity_bytes[OFFLOAD_HOST] > 0.0)) {
-        plan->problem = "there is no host memory";
+        plan->missing = OFFLOAD_HOST;
         return 0;
     }
     const double worst = fmin(plan->rates.host_read, view->bus_bytes_per_s / (double)view->bus_gpus);

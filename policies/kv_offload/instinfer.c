@@ -32,7 +32,7 @@ static int instinfer_place(void *state, const struct offload_view *view, struct 
     const struct instinfer *instinfer = state;
     plan->in_use = true;
     if (view->csd.csd == NULL) {
-        plan->problem = "there is no computational storage";
+        plan->missing = OFFLOAD_CSD;
         return 0;
     }
     plan->placement.shares.cache[OFFLOAD_GPU_MEMORY] = 0.0;

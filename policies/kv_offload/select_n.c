@@ -111,7 +111,7 @@ static int select_n_place(void *state, const struct offload_view *view, struct o
     const struct offload_layer *layer = &view->layer;
     plan->in_use = true;
     if (!(view->capacity_bytes[OFFLOAD_HOST] > 0.0)) {
-        plan->problem = "there is no host memory";
+        plan->missing = OFFLOAD_HOST;
         return 0;
     }
     int64_t interval = params->interval;

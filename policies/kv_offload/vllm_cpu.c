@@ -35,7 +35,7 @@ static int vllm_cpu_place(void *state, const struct offload_view *view, struct o
     const double weights = view->layer.layers * view->layer.weight_bytes, away = fmin(params->offload_bytes, weights);
     plan->in_use = true;
     if (!(view->capacity_bytes[OFFLOAD_HOST] > 0.0)) {
-        plan->problem = "there is no host memory";
+        plan->missing = OFFLOAD_HOST;
         return 0;
     }
     plan->placement.schedule = OFFLOAD_SERIAL;

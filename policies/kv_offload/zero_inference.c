@@ -36,7 +36,7 @@ static int zero_inference_place(void *state, const struct offload_view *view, st
     struct offload_shares *shares = &plan->placement.shares;
     plan->in_use = true;
     if (!(view->capacity_bytes[OFFLOAD_HOST] > 0.0)) {
-        plan->problem = "there is no host memory";
+        plan->missing = OFFLOAD_HOST;
         return 0;
     }
     plan->placement.schedule = params->overlap ? OFFLOAD_OVERLAPPED : OFFLOAD_SERIAL;

@@ -166,6 +166,10 @@ static int add_pool(struct cli *cli, const struct setup *setup, const struct ser
     text_printf(&account->notes, "%s: %s on %g x %s, %s cost%s\n", costed.name, costed.llm.name, costed.gpus,
                 costed.gpu.name, costed.model.kind, costed.model.calibrated ? "" : ", uncalibrated");
     if (costed.model.caveat) text_printf(&account->notes, "%s: %s\n", costed.name, costed.model.caveat);
+    const struct kv_offloader *offloader = costed.pool.kv.offload.policy.entry;
+    if (offloader != NULL && offloader->place != NULL)
+        text_printf(&account->notes, "%s: these are times with all on the GPU: kv.offload '%s' is not in them\n",
+                    costed.name, offloader->policy.name);
     if (pool_kv_blocks(&costed.pool, &costed.gpu, &costed.llm) == 0)
         text_printf(&account->notes, "%s: %s does not fit into this memory: no run will start\n", costed.name,
                     costed.llm.name);

@@ -84,6 +84,9 @@ int config_bind(const struct config *config, const struct config_field *fields, 
  * for several threads at once. */
 const char *config_where(const struct config *config, const char *dotted_path);
 
+/* Whether a file or config_set says what stands there, rather than its default. */
+bool config_is_given(const struct config *config, const char *dotted_path);
+
 /* What a CONFIG_SOURCED value says about itself; NULL where it does not. */
 struct config_origin {
     const char *source, *sure; /* "NVIDIA A100 datasheet, 2021", "datasheet" */

@@ -177,6 +177,13 @@ const char *config_where(const struct config *config, const char *dotted_path)
     return kept != NULL ? kept : node->source->name;
 }
 
+bool config_is_given(const struct config *config, const char *dotted_path)
+{
+    const char *rest;
+    const struct json_node *node = config_find(config, dotted_path, &rest);
+    return *rest == 0 && node->kind != JSON_NULL;
+}
+
 bool config_origin(const struct config *config, const char *dotted_path, struct config_origin *origin)
 {
     const char *rest;

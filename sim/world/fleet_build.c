@@ -1,17 +1,21 @@
 /* Making the replicas of a service: for every pool its cost model, its KV cache, and GPUs for each replica. */
 #include "sim/catalog/cost.h"
-#include "sim/world/fleet.h"
+#include "sim/world/fleet_offload.h"
 #include "sim/world/policy_state.h"
 
 #include <math.h>
 
-/* The place of a key of the pool, or of the service where it has no pools. */
-static const char *place_of(const struct fleet *fleet, const struct fleet_pool *pool, const char *key)
+const char *fleet_path_of(const struct fleet *fleet, const struct fleet_pool *pool, const char *key)
 {
     const char *service = fleet->config->name, *name = pool->config.name;
     struct arena *arena = fleet->env->arena;
-    const char *path = name == NULL ? arena_printf(arena, "services.%s.%s", service, key)
-                                    : arena_printf(arena, "services.%s.pools.%s.%s", service, name, key);
+    return name == NULL ? arena_printf(arena, "services.%s.%s", service, key)
+                        : arena_printf(arena, "services.%s.pools.%s.%s", service, name, key);
+}
+
+const char *fleet_place_of(const struct fleet *fleet, const struct fleet_pool *pool, const char *key)
+{
+    const char *path = fleet_path_of(fleet, pool, key);
     return path != NULL ? config_where(fleet->env->config, path) : "";
 }
 
@@ -22,33 +26,15 @@ static int build_model(const struct fleet *fleet, struct fleet_pool *pool)
     const struct cost_request request = {.catalog = env->catalog, .gpu = &pool->gpu, .llm = fleet->llm,
                                          .tensor_parallel = pool->config.tensor_parallel,
                                          .pipeline_parallel = pool->config.pipeline_parallel,
-                                         .where = place_of(fleet, pool, "cost"),
+                                         .where = fleet_place_of(fleet, pool, "cost"),
                                          .arena = env->arena, .diag = env->diag};
     int code = cost_build(&pool->config.cost, &request, model);
     if (code != 0 || !env->strict_domain || model->calibrated) return code;
-    return diag_error(env->diag, SIM_E_CONFIG, place_of(fleet, pool, "cost"),
+    return diag_error(env->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "cost"),
                       "take \"kind\": \"operators\" and a GPU that 'orrery calibrate' was given profiles of, or "
                       "\"affine\" or \"table\"",
                       "service '%s': the %s cost is not calibrated, so it has no range that a strict run could keep to",
                       fleet->config->name, model->kind);
-}
-
-/* Asks the offloading policy for a placement, whose model then prices iterations. */
-static int place_offloaded(const struct fleet *fleet, struct fleet_pool *pool)
-{
-    const struct service_env *env = fleet->env;
-    const struct kv_capacity memory = pool_kv_capacity(&pool->config, &pool->gpu, fleet->llm);
-    const struct offload_request request = {
-        .config = &pool->config.kv.offload, .catalog = env->catalog, .gpu = &pool->gpu, .llm = fleet->llm,
-        .model = &pool->env.model, .tensor_parallel = pool->config.tensor_parallel,
-        .gpu_bytes = memory.usable_bytes - memory.reserve_bytes, .activation_bytes = memory.activation_bytes,
-        .activation_tokens = pool->config.kv.activation_tokens,
-        .where = place_of(fleet, pool, "kv.offload"), .arena = env->arena, .diag = env->diag};
-    int code = offload_service_init(&pool->offload, &request);
-    if (code != 0 || !offload_in_use(&pool->offload)) return code;
-    pool->env.model.model = &pool->offload.model;
-    pool->env.model.cost = offload_cost;
-    return 0;
 }
 
 static int count_blocks(const struct fleet *fleet, struct fleet_pool *pool)
@@ -59,7 +45,7 @@ static int count_blocks(const struct fleet *fleet, struct fleet_pool *pool)
     if (offloaded) return 0; /* what does not fit serves no request, which is an answer */
     pool->kv_blocks = pool_kv_blocks(&pool->config, &pool->gpu, fleet->llm);
     if (pool->kv_blocks > 0) return 0;
-    return diag_error(fleet->env->diag, SIM_E_CONFIG, place_of(fleet, pool, "tensor_parallel"),
+    return diag_error(fleet->env->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "tensor_parallel"),
                       "take more GPUs per replica (tensor_parallel) or a GPU with more memory",
                       "'%s' does not fit into %lld x %s: no memory is left for KV blocks", fleet->llm->name,
                       (long long)pool->config.tensor_parallel, pool->gpu.name);
@@ -74,7 +60,7 @@ static int find_gpu(const struct fleet *fleet, struct fleet_pool *pool)
         pool->gpu = *env->gpu;
         return 0;
     }
-    const char *where = place_of(fleet, pool, "gpu");
+    const char *where = fleet_place_of(fleet, pool, "gpu");
     int code = catalog_gpu(env->catalog, pool->config.gpu, where, env->arena, &pool->gpu, env->diag);
     if (code != 0 || cluster_with_gpu(env->cluster, pool->config.gpu) != NULL) return code;
     return diag_error(env->diag, SIM_E_CONFIG, where, "add some to cluster.node_types",
@@ -97,7 +83,7 @@ static int try_prefix_cache(const struct fleet *fleet, const struct fleet_pool *
     struct cache trial;
     if (policy == NULL) return 0;
     if (policy->oracle & ORACLE_FUTURE)
-        return diag_error(diag, SIM_E_CONFIG, place_of(fleet, pool, "kv.prefix_cache"),
+        return diag_error(diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "kv.prefix_cache"),
                           "only 'orrery trace stat --prefix-cache' knows it",
                           "eviction policy '%s' asks for the accesses that are still to come", policy->name);
     int code = cache_init(&trial, &(struct cache_options){.evictor = policy,
@@ -119,7 +105,7 @@ static int build_pool(const struct fleet *fleet, struct fleet_pool *pool, const 
     pool->env.kv_block_bytes = kv_block_bytes(&pool->config, fleet->llm);
     pool->env.offload = &pool->offload;
     code = build_model(fleet, pool);
-    if (code == 0) code = place_offloaded(fleet, pool);
+    if (code == 0) code = fleet_place_offloaded(fleet, pool);
     return code != 0 ? code : count_blocks(fleet, pool);
 }
 
@@ -140,7 +126,7 @@ static int seat_stage(const struct fleet *fleet, const struct fleet_pool *pool, 
         return topology_sit(fleet->env->topology, &replica->seat, node, (int32_t)pool->config.tensor_parallel,
                             &pool->gpu);
     return diag_error(fleet->env->diag, SIM_E_CONFIG,
-                      place_of(fleet, pool, index == pool->first ? "tensor_parallel" : "replicas"),
+                      fleet_place_of(fleet, pool, index == pool->first ? "tensor_parallel" : "replicas"),
                       "raise cluster.nodes, or lower replicas, tensor_parallel or pipeline_parallel",
                       "the cluster has no %lld free GPUs on one node for replica %d of service '%s'",
                       (long long)pool->config.tensor_parallel, index, fleet->config->name);
@@ -261,7 +247,7 @@ static int check_takers(const struct fleet *fleet)
         const struct fleet_pool *pool = &fleet->pools[i];
         const struct batcher *batcher = pool->env.batcher;
         if (pool->config.role == POOL_PREFILL || batcher->takes_handed_over) continue;
-        return diag_error(fleet->env->diag, SIM_E_CONFIG, place_of(fleet, pool, "batching"),
+        return diag_error(fleet->env->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "batching"),
                           "take one that does, such as vllm-v0, vllm-v1, sarathi or splitwise",
                           "batching policy '%s' takes no requests whose prompt was processed elsewhere, which %s%s%sof "
                           "service '%s' may be handed",

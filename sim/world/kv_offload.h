@@ -37,6 +37,8 @@ struct offload_plan {
     double fixed_bytes[OFFLOAD_TIERS]; /* of these, taken by all that is no KV cache at home there */
     double cache_copies;               /* bytes in computational storage per byte of KV cache */
     bool in_use;                       /* false: the plan as handed over, and the base model as it is */
+    enum offload_tier missing; /* a tier that the policy cannot do without and that there is not, which is an error;
+                                          OFFLOAD_GPU_MEMORY: none */
     const char *problem;               /* static text: it cannot run, so no request is served; NULL: it can */
 };
 

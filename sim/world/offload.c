@@ -48,6 +48,29 @@ static int check_plan(const struct offload_service *offload, const struct offloa
     return 0;
 }
 
+static int missing_tier(const struct offload_service *offload, const struct offload_request *request)
+{
+    static const struct {
+        const char *what, *hint;
+    } tiers[OFFLOAD_TIERS] = {
+        [OFFLOAD_HOST] = {"host memory", "add \"tiers\": {\"host\": {\"device\": \"host-dram-pcie4\"}} to \"kv\""},
+        [OFFLOAD_DISK] = {"a drive", "add \"tiers\": {\"disk\": {\"device\": \"samsung-980-pro\"}} to \"kv\""},
+        [OFFLOAD_CSD] = {"computational storage", "add \"tiers\": {\"csd\": {\"device\": \"instcsd\"}} to \"kv\""},
+    };
+    const enum offload_tier tier = offload->plan.missing;
+    return diag_error(request->diag, SIM_E_CONFIG, request->where, tiers[tier].hint,
+                      "kv_offload policy '%s' needs %s, and kv.tiers names none", offload->policy->policy.name,
+                      tiers[tier].what);
+}
+
+/* Both directions of a bus are alike. */
+static void share_bus(struct offload_rates *rates, double bytes_per_s)
+{
+    rates->host_read = fmin(rates->host_read, bytes_per_s);
+    rates->host_write_cache = fmin(rates->host_write_cache, bytes_per_s);
+    rates->host_write_hidden = fmin(rates->host_write_hidden, bytes_per_s);
+}
+
 static int make_plan(struct offload_service *offload, const struct offload_request *request)
 {
     enum offload_tier full;
@@ -55,11 +78,11 @@ static int make_plan(struct offload_service *offload, const struct offload_reque
     if (offload->policy->place == NULL) return 0;
     int code = offload->policy->place(offload->state, &offload->view, &offload->plan);
     if (code != 0) return policy_failed(&offload->policy->policy, code, 0, request->diag);
+    if (offload->plan.missing != OFFLOAD_GPU_MEMORY) return missing_tier(offload, request);
     if (!offload->plan.in_use) return 0;
     if ((code = check_plan(offload, request)) != 0) return code;
     offload->model = offload_of_plan(&offload->view, &offload->plan);
-    offload->model.rates.host_read = fmin(offload->model.rates.host_read,
-                                          offload->view.bus_bytes_per_s / (double)offload->view.bus_gpus);
+    share_bus(&offload->model.rates, offload->view.bus_bytes_per_s / (double)offload->view.bus_gpus);
     if (offload->plan.problem != NULL)
         snprintf(offload->problem, sizeof offload->problem, "%s", offload->plan.problem);
     else if (!offload_plan_fits(&offload->plan, &full))

@@ -61,6 +61,7 @@ struct offload_request {
     const struct llm_spec *llm;
     const struct iteration_model *model;
     int64_t tensor_parallel;
+    int64_t node_replicas;              /* that share the memory of their host, by equal parts */
     double gpu_bytes, activation_bytes; /* per GPU */
     int64_t activation_tokens;
     const char *where;                  /* of the policy, for findings */

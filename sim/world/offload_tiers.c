@@ -121,7 +121,8 @@ static int read_tier(struct offload_service *offload, const struct offload_tier_
                           "two tiers are of one kind: '%s' and '%s'", offload->stores[tier].name, spec.name);
     change(&spec, config);
     offload->stores[tier] = spec;
-    const double capacity = config->count * spec.device.capacity_bytes;
+    double capacity = config->count * spec.device.capacity_bytes;
+    if (spec.kind == STORAGE_DRAM) capacity /= (double)request->node_replicas;
     offload->view.capacity_bytes[tier] = isnan(capacity) ? (double)INFINITY : capacity;
     set_rates(offload, tier, config, software, hidden);
     return 0;

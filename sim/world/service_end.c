@@ -116,13 +116,22 @@ static int emit_extrapolation(const struct service *service)
     return emit_warning(service, "extrapolated", 1, text);
 }
 
+/* No replica can serve anything, so it is not the requests' length. */
+static bool is_out_of_memory(const struct service *service)
+{
+    const struct fleet *fleet = &service->fleet;
+    for (size_t i = 0; i < fleet->n_pools; i++)
+        if (fleet->pools[i].offload.problem[0] == '\0') return false;
+    return fleet->n_pools > 0;
+}
+
 static int emit_warnings(const struct service *service)
 {
     char text[512];
     const char *name = service->config->name;
     snprintf(text, sizeof text, "service '%s': requests longer than the context of %s (%lld tokens) or its KV cache",
              name, service->llm.name, (long long)service->llm.max_context);
-    int code = emit_warning(service, "request-too-long", service->n_too_long, text);
+    int code = emit_warning(service, "request-too-long", is_out_of_memory(service) ? 0 : service->n_too_long, text);
     if (code != 0) return code;
     snprintf(text, sizeof text, "service '%s': requests rejected by batching policy '%s', the first one because: %s",
              name, service->first_refuser, service->first_refusal);
