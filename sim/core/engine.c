@@ -8,7 +8,6 @@ enum {
     LOOK_EVENTS = 65536,
     STALL_EVENTS = 50 * 1000 * 1000,
     SPARE_DEAD_RECORDS = 4096, /* dead records that are kept beside as many as live ones */
-    COUNTER_END = 1 << OWNER_COUNTER_BITS,
 };
 
 struct engine {
@@ -100,11 +99,11 @@ static void compact(struct engine *engine)
 /* Numbers an event of the owner. No dead record of the last round of numbers may meet the ones of this round. */
 static uint32_t next_counter(struct engine *engine, struct owner *owner)
 {
-    if (++owner->issued >= COUNTER_END) {
+    if ((owner->issued & owner->span) == owner->span) {
         compact(engine);
-        owner->issued = 1;
+        owner->issued &= ~owner->span;
     }
-    return owner->issued;
+    return ++owner->issued;
 }
 
 static void push(struct engine *engine, sim_ns time_ns, unsigned priority, event_fn handler, struct owner *owner,

@@ -11,8 +11,8 @@
  * Where owners live: a replaced or disarmed event leaves a dead record, which is looked at when its time comes. So an
  * owner that was ever armed stays readable until engine_destroy: it lies in an arena or in a `struct pool`, not in a
  * block of its own that is freed. Its entity may be given back to the pool as soon as no event of it is pending (it
- * has fired, or was disarmed), and taken again for an entity of the same type; owner_init with an id that no owner had
- * before keeps the dead records of the old entity dead.
+ * has fired, or was disarmed), and taken again for an entity of the same type; an id that no owner had before, or
+ * a serial number of its kind's (owner_init_passing), keeps the dead records of the old entity dead.
  *
  * Handlers run to completion, may schedule at any time >= now, and report failure by engine_fail. */
 #ifndef ORRERY_CORE_ENGINE_H
@@ -30,16 +30,32 @@ struct engine;
 
 enum { OWNER_ID_BITS = 28, OWNER_COUNTER_BITS = 28, EVENT_PRIORITY_BITS = 8 };
 
+/* An owner that lasts has an id of its own, all counters included. Those that come and go (jobs, transfers) are numbered by
+ * kind without an end in sight, and share ids: each has 2^8 of the counters. A kind has 2^26 ids, so 2^46 owners. */
+enum { PASSING_COUNTER_BITS = 8, PASSING_ID_BITS = 26 };
+enum { OWNERS_PER_ID_BITS = OWNER_COUNTER_BITS - PASSING_COUNTER_BITS };
+
 struct owner {
-    uint32_t id;     /* unique in the simulation, < 2^28, never used again; breaks ties */
-    uint32_t issued; /* counter of the latest event; starts over at 1 after 2^28 - 1 */
+    uint32_t id;     /* < 2^28; breaks ties. Id and counters together are unique in the simulation, and never used again */
+    uint32_t issued; /* counter of the latest event; its low bits, those of `span`, start over at 1 */
     uint32_t armed;  /* counter of the armed event, 0 when none is */
+    uint32_t span;   /* the largest value of these bits */
 };
 
-/* For an owner of which no event is pending. */
+/* For an owner that lasts, of which no event is pending. */
 static inline void owner_init(struct owner *owner, uint32_t id)
 {
-    *owner = (struct owner){.id = id};
+    *owner = (struct owner){.id = id, .span = (UINT32_C(1) << OWNER_COUNTER_BITS) - 1};
+}
+
+/* For number `serial` (0, 1, ... < 2^46) of a kind that has the 2^26 ids from first_id on: these owners break ties in the order
+ * of their numbers. At most 255 events of such an owner may be pending. */
+static inline void owner_init_passing(struct owner *owner, uint32_t first_id, uint64_t serial)
+{
+    uint32_t place = (uint32_t)serial & ((UINT32_C(1) << OWNERS_PER_ID_BITS) - 1);
+    *owner = (struct owner){.id = first_id + (uint32_t)(serial >> OWNERS_PER_ID_BITS),
+                            .issued = place << PASSING_COUNTER_BITS,
+                            .span = (UINT32_C(1) << PASSING_COUNTER_BITS) - 1};
 }
 
 /* The entity in which an owner is embedded. */

@@ -139,7 +139,7 @@ static struct job *enter(struct jobs *jobs)
                                   .nodes = record->nodes,
                                   .state = JOB_PENDING};
     job->jobs = jobs;
-    owner_init(&job->finish, OWNER_ID_JOBS + (uint32_t)(job->view.sequence % OWNER_ID_JOBS));
+    owner_init_passing(&job->finish, OWNER_ID_JOBS, (uint64_t)job->view.sequence);
     job->duration_ns = record->duration_ns;
     job->first_start_ns = -1;
     job->prev = jobs->youngest;

@@ -30,7 +30,7 @@ enum { JOBS_OWNER_IDS = 3 };
 
 struct jobs_options {
     const struct sink *sink;
-    uint32_t first_owner_id; /* JOBS_OWNER_IDS of them, below OWNER_ID_JOBS; jobs themselves have ids from there on */
+    uint32_t first_owner_id; /* JOBS_OWNER_IDS of them; jobs themselves have those from OWNER_ID_JOBS on */
     uint64_t seed;
     uint32_t run;
     sim_ns warmup_ns;        /* jobs submitted before count in no distribution */

@@ -4,6 +4,8 @@
 #ifndef ORRERY_WORLD_PRIORITY_H
 #define ORRERY_WORLD_PRIORITY_H
 
+#include "sim/core/engine.h"
+
 enum event_priority {
     PRIORITY_REPORT = 4, /* routers learn how replicas stood before this moment */
     PRIORITY_JOB_FINISH = 8,
@@ -15,7 +17,8 @@ enum event_priority {
     PRIORITY_LINK_SETTLE = 48 /* the flows of this moment share the links anew; claims learn of it */
 };
 
-/* Owner ids from here on are those of jobs, in the order of their submission; everything else has ids below. */
-enum { OWNER_ID_JOBS = 1 << 27 };
+/* First owner ids of those that come and go (owner_init_passing): what services send and await, in the order in which it
+ * began, and jobs, in the order of their submission. Everything else has ids below. */
+enum { OWNER_ID_SERVICES = 1 << PASSING_ID_BITS, OWNER_ID_JOBS = 2 << PASSING_ID_BITS };
 
 #endif

@@ -66,7 +66,7 @@ static int schedule_follow_up(struct service *service, int64_t ended_id, sim_ns 
     follow_up->record.n_prefix_blocks = 0;
     /* Strictly later: an arrival at `now` would come after some of this moment's boundaries. */
     if (follow_up->record.arrival_ns <= now) follow_up->record.arrival_ns = now + 1;
-    owner_init(&follow_up->owner, (*service->env.next_owner_id)++ % OWNER_ID_JOBS);
+    owner_init_passing(&follow_up->owner, OWNER_ID_SERVICES, (*service->env.next_serial)++);
     engine_schedule(service->env.engine, follow_up->record.arrival_ns, PRIORITY_ARRIVAL, follow_up_arrival,
                     &follow_up->owner);
     return 0;

@@ -88,7 +88,8 @@ struct service_env {
     const struct config *config;  /* for the places of findings */
     const struct sink *sink;
     struct arena *arena;
-    uint32_t *next_owner_id;
+    uint32_t *next_owner_id; /* of owners that last */
+    uint64_t *next_serial;   /* of those that come and go, all services together */
     uint64_t seed;
     uint32_t run;
     sim_ns warmup_ns;

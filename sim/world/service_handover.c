@@ -141,7 +141,7 @@ static int advance(struct handover *handover, sim_ns now)
 static void part_init(struct part *part, struct handover *handover)
 {
     *part = (struct part){.handover = handover};
-    owner_init(&part->owner, (*handover->service->env.next_owner_id)++ % OWNER_ID_JOBS);
+    owner_init_passing(&part->owner, OWNER_ID_SERVICES, (*handover->service->env.next_serial)++);
 }
 
 static int begin(struct service *service, struct request *request, int32_t from, sim_ns now)

@@ -19,6 +19,7 @@ struct world {
     struct jobs *jobs;
     struct sampler sampler; /* empty when nobody wants samples */
     uint32_t next_owner_id;
+    uint64_t next_serial;
 };
 
 /* --- Looking in while it runs --- */
@@ -110,6 +111,7 @@ static int create_services(struct world *world)
         .sink = &world->sink,
         .arena = &world->arena,
         .next_owner_id = &world->next_owner_id,
+        .next_serial = &world->next_serial,
         .seed = (uint64_t)scenario->seed,
         .run = options->run,
         .warmup_ns = scenario->warmup_ns,

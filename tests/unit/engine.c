@@ -347,6 +347,55 @@ static void counters_go_round(void)
     with_each_queue(wrap_body, (struct engine_options){0});
 }
 
+/* Owners that share an id keep their order, also where the next id begins and at the end of all; so do those of two kinds. */
+static void passing_body(struct rig *rig)
+{
+    enum { FIRST_ID = 3 << PASSING_ID_BITS, PER_ID = 1 << OWNERS_PER_ID_BITS };
+    static const uint64_t serials[] = {0, 1, PER_ID - 1, PER_ID, PER_ID + 1, (UINT64_C(1) << 46) - 1};
+    struct bell bells[6], before = bell_of(FIRST_ID - 1, NULL);
+    for (int i = 5; i >= 0; i--) { /* they would ring in the opposite order by when they were armed */
+        bells[i] = bell_of(0, NULL);
+        owner_init_passing(&bells[i].owner, FIRST_ID, serials[i]);
+        engine_arm(rig->engine, 50, 0, ring, &bells[i].owner);
+        engine_schedule(rig->engine, 60, 0, ring, &bells[i].owner);
+        engine_arm(rig->engine, 40 - i, 0, ring, &bells[i].owner); /* the first one is dead */
+    }
+    engine_schedule(rig->engine, 60, 0, ring, &before.owner);
+    run_and_expect(rig, 0,
+                   "268435455 201326593 201326593 201326592 201326592 201326592 "
+                   "201326591 201326592 201326592 201326592 201326593 201326593 268435455");
+    CHECK_EQ_INT(engine_stats(rig->engine).dropped, 6);
+}
+
+static void passing_owners_fire_in_the_order_of_their_numbers(void)
+{
+    with_each_queue(passing_body, (struct engine_options){0});
+}
+
+/* The few counters of an owner that passes go round, many times, beside those of its neighbours. */
+static void passing_wrap_body(struct rig *rig)
+{
+    struct bell bells[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        bells[i] = bell_of(0, NULL);
+        owner_init_passing(&bells[i].owner, 9, (1 << OWNERS_PER_ID_BITS) - 2 + i);
+        engine_arm(rig->engine, 500 - i, 0, ring, &bells[i].owner);
+    }
+    for (int i = 1; i <= 1000; i++) engine_arm(rig->engine, 2000 - i, 0, ring, &bells[1].owner);
+    CHECK_EQ_INT(bells[1].owner.issued >> PASSING_COUNTER_BITS, (1 << OWNERS_PER_ID_BITS) - 1);
+    CHECK_EQ_INT(bells[1].owner.issued & bells[1].owner.span, 1001 % 255);
+    run_and_expect(rig, 0, "10 9 9");
+    CHECK_EQ_INT(rig->log_ns[0], 498);
+    CHECK_EQ_INT(rig->log_ns[1], 500);
+    CHECK_EQ_INT(rig->log_ns[2], 1000);
+    CHECK_EQ_INT(engine_stats(rig->engine).dropped, 1000);
+}
+
+static void counters_of_passing_owners_go_round(void)
+{
+    with_each_queue(passing_wrap_body, (struct engine_options){0});
+}
+
 /* Jobs from a pool arm their finish, are preempted, finish and make room for others in the same memory. */
 static void recycle_body(struct rig *rig)
 {
@@ -441,6 +490,8 @@ TEST_SUITE(engine)
     TEST(the_look_comes_every_65536_events);
     TEST(a_watcher_sees_what_each_moment_has_left);
     TEST(counters_go_round);
+    TEST(passing_owners_fire_in_the_order_of_their_numbers);
+    TEST(counters_of_passing_owners_go_round);
     TEST(recycled_owners_do_not_revive_dead_events);
     TEST(running_out_of_memory_is_reported);
 }
