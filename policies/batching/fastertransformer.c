@@ -12,7 +12,7 @@ struct fastertransformer {
 
 static const struct config_field fastertransformer_fields[] = {
     {.name = "max_sequences", .kind = CONFIG_INT, .offset = offsetof(struct fastertransformer, max_sequences),
-     .value = "256", .min = 1, .max = 65536, .help = "sequences in the batch at most"},
+     .value = "256", .min = 1, .max = 65536, .help = "sequences in the batch at most; a replica has one batch, whatever its pipeline stages"},
     RESERVATION_FIELDS(offsetof(struct fastertransformer, reservation)),
     {0}};
 

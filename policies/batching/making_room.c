@@ -65,19 +65,28 @@ struct room make_room(const struct replica_view *view, struct batch_plan *plan, 
     return *room;
 }
 
+/* vLLM wants for a sequence on the host the blocks that it had and one more, whether or not its last one has room. */
+static bool has_room(const struct replica_view *view, const struct request_view *request, const struct room *room,
+                     int64_t watermark)
+{
+    int64_t context = replica_view_context_tokens(view, request), blocks = blocks_for_tokens(view, context);
+    if (room->running == 0) return room->free_blocks >= blocks;
+    if (!replica_view_is_remote(view, request)) blocks = blocks_for_tokens(view, context - 1) + 1;
+    return room->free_blocks - blocks >= watermark;
+}
+
 void take_back(const struct replica_view *view, struct batch_plan *plan, const struct room_rules *rules,
                int64_t max_sequences, int64_t watermark, struct room *room)
 {
     if (plan->n_evictions > 0 || plan->decode_sequences < INT64_MAX) return;
     for (const struct request_view *r = view->away; r != NULL; r = r->next) {
-        int64_t left_blocks = room->free_blocks - blocks_for_tokens(view, replica_view_context_tokens(view, r));
         bool is_there = !replica_view_is_remote(view, r) || replica_view_is_here(view, r);
         bool in_batch = is_there && !rules->prompts_only;
         if (batch_plan_full(plan)) plan->iterations = 1; /* the others are for the next plan */
-        if (batch_plan_full(plan) || left_blocks < (room->running > 0 ? watermark : 0) ||
-            room->running >= max_sequences || (in_batch && room->decoding >= rules->max_batch))
+        if (batch_plan_full(plan) || !has_room(view, r, room, watermark) || room->running >= max_sequences ||
+            (in_batch && room->decoding >= rules->max_batch))
             return;
-        room->free_blocks = left_blocks;
+        room->free_blocks -= blocks_for_tokens(view, replica_view_context_tokens(view, r));
         room->running++;
         batch_plan_resume(plan, r, in_batch);
         if (!in_batch) continue;

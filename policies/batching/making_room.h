@@ -27,8 +27,10 @@ struct room {
  * evicted, for they ask to come back at once. */
 struct room make_room(const struct replica_view *view, struct batch_plan *plan, const struct room_rules *rules);
 
-/* Resumes those that are away, in their order, while there is room: each needs the blocks of its context and `watermark` more,
- * unless nothing else runs. Those whose KV another replica has still to send join when it has come, the others are in this
+/* Resumes those that are away, in their order, while there is room. Each takes the blocks of its context, and `watermark` more
+ * must be free; with KV on the host, `watermark` more than the blocks that it had and one for its next token (can_swap_in of
+ * vLLM 0.2 to 0.6, block manager v1). Where nothing else runs the blocks that it takes will do: vLLM would wait for ever, or
+ * end the request. Those whose KV another replica has still to send join when it has come, the others are in this
  * batch. Nobody comes back in an iteration that sends somebody away. */
 void take_back(const struct replica_view *view, struct batch_plan *plan, const struct room_rules *rules,
                int64_t max_sequences, int64_t watermark, struct room *room);

@@ -1,6 +1,7 @@
 /* Iteration-level scheduling as in Orca (Yu et al., OSDI 2022): requests join and leave at every iteration, whole prompts are
  * processed in the same iteration as the decoding of others. KV slots for prompt and output are reserved at admission and held to
- * the end, so nobody is ever preempted. The output's bound is known as `reservation` says (Kwon et al., SOSP 2023, section 6.1). */
+ * the end, so nobody is ever preempted. As many batches are under way as there are pipeline stages, each of at most max_sequences
+ * (its Algorithm 1; so in Vidur). The output's bound is known as `reservation` says (Kwon et al., SOSP 2023, section 6.1). */
 #include "policies/batching/reservation.h"
 #include "policies/registry.h"
 
@@ -11,7 +12,8 @@ struct orca {
 
 static const struct config_field orca_fields[] = {
     {.name = "max_sequences", .kind = CONFIG_INT, .offset = offsetof(struct orca, max_sequences), .value = "256",
-     .min = 1, .max = 65536, .help = "sequences in the batch at most"},
+     .min = 1, .max = 65536,
+     .help = "sequences in a batch at most (Orca: max_bs); with pipeline stages there are as many batches"},
     RESERVATION_FIELDS(offsetof(struct orca, reservation)),
     {0}};
 

@@ -21,7 +21,7 @@ struct sarathi {
 #define FIELD(name) offsetof(struct sarathi, name)
 static const struct config_field sarathi_fields[] = {
     {.name = "max_sequences", .kind = CONFIG_INT, .offset = FIELD(max_sequences), .value = "128", .min = 1, .max = 65536,
-     .help = "sequences in the batch at most"},
+     .help = "sequences that run at most; with pipeline stages a batch holds its share"},
     {.name = "token_budget", .kind = CONFIG_INT, .offset = FIELD(token_budget), .value = "512", .min = 1, .max = 1e9,
      .help = "tokens of an iteration, prompts are cut to fit (the paper's tau); decoding may exceed it"},
     {.name = "watermark", .kind = CONFIG_REAL, .offset = FIELD(watermark), .value = "0.01", .min = 0, .max = 1,

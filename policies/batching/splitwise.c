@@ -16,7 +16,7 @@ struct splitwise_params {
 #define FIELD(name) offsetof(struct splitwise_params, name)
 static const struct config_field splitwise_fields[] = {
     {.name = "max_sequences", .kind = CONFIG_INT, .offset = FIELD(max_sequences), .value = "512", .min = 1, .max = 65536,
-     .help = "sequences in the batch at most"},
+     .help = "sequences that run at most, in all batches under way together"},
     {.name = "max_batched_tokens", .kind = CONFIG_INT, .offset = FIELD(max_batched_tokens), .value = "2048", .min = 1,
      .max = 1e9, .help = "tokens of an iteration at most; a first prompt may be longer"},
     {.name = "max_preemptions", .kind = CONFIG_INT, .offset = FIELD(max_preemptions), .value = "4", .min = 0, .max = 1e6,

@@ -7,8 +7,8 @@
  * the latest arrival is preempted. A prompt that can never be admitted is rejected, as vLLM does.
  *
  * With swapping, the KV of the preempted is copied to the host before the iteration that its blocks are needed for. While such
- * sequences wait no prompt is admitted; they come back in order of arrival when the blocks of their context leave the watermark
- * free, and the iteration that they are in waits for the copy. With pipeline stages a batch holds at most its share of
+ * sequences wait no prompt is admitted; they come back in order of arrival when the blocks that they had and one more leave
+ * the watermark free, and the iteration that they are in waits for the copy. With pipeline stages a batch holds at most its share of
  * max_sequences (Vidur). */
 #include "policies/batching/making_room.h"
 #include "policies/registry.h"
@@ -24,7 +24,8 @@ static const char *const preemptions[] = {"recompute", "swap", NULL};
 
 static const struct config_field vllm_v0_fields[] = {
     {.name = "max_sequences", .kind = CONFIG_INT, .offset = offsetof(struct vllm_v0_params, max_sequences),
-     .value = "256", .min = 1, .max = 65536, .help = "sequences in the batch at most"},
+     .value = "256", .min = 1, .max = 65536,
+     .help = "sequences that run at most (vLLM: max_num_seqs); with pipeline stages a batch holds its share"},
     {.name = "max_batched_tokens", .kind = CONFIG_INT, .offset = offsetof(struct vllm_v0_params, max_batched_tokens),
      .value = "0", .min = 0, .max = 1e9,
      .help = "prompt tokens of one prefill at most; 0: the LLM's context, at least 2048"},

@@ -108,13 +108,16 @@ static bool has_room(const struct naive *naive, const struct replica *replica, c
            running < naive->s->max_sequences;
 }
 
-/* The sequences on the host come back in order of arrival, as many as fit. */
+/* The sequences on the host come back in order of arrival, as many as fit. While others run each is to find the blocks that it
+ * had and one more, whether its next token needs it or not. */
 static void swap_in(struct naive *naive, struct replica *replica, struct batch *batch)
 {
     sort_by_arrival(naive, &replica->swapped);
     while (replica->swapped.n > 0 && batch_room(naive, batch) > 0) {
         int id = replica->swapped.id[0], processed = naive->sequences[id].processed;
-        if (!has_room(naive, replica, batch, blocks_of(naive, processed))) return;
+        bool alone = admitted(replica) + batch->n == 0;
+        if (!has_room(naive, replica, batch, alone ? blocks_of(naive, processed) : blocks_of(naive, processed - 1) + 1))
+            return;
         list_take(&replica->swapped, 0);
         take_blocks(naive, replica, id, blocks_of(naive, processed));
         replica->copied_blocks += blocks_of(naive, processed - 1);

@@ -323,6 +323,46 @@ static void a_preemption_by_hand(void)
     CHECK_EQ_INT(outcomes[1].end_ns, 7); /* 5 tokens again at 4..5, giving the second; then two more */
 }
 
+/* Two prompts of 4 in blocks of 4, of which there are 4; iterations take 1 ns, copies none. At 2 both have two blocks and none is
+ * free, so the second goes to the host. At 3 its two blocks are free, but not a third, though its last one has room: it waits until
+ * the first has ended at 4. */
+static void a_swap_by_hand(void)
+{
+    static struct naive_scenario s = {.kind = NAIVE_VLLM_V0, .swap = true, .replicas = 1, .stages = 1, .block_tokens = 4,
+                                      .max_sequences = 8, .max_tokens = 100, .max_context = 100, .blocks = 4,
+                                      .prefill = {.fixed = 1}, .decode = {.fixed = 1},
+                                      .n = 2, .requests = {{.prompt = 4, .output = 4}, {.prompt = 4, .output = 4}}};
+    struct naive_outcome outcomes[2];
+    CHECK_EQ_INT(naive_serve(&s, outcomes), 6);
+    CHECK_EQ_INT(outcomes[0].end_ns, 4);
+    CHECK_EQ_INT(outcomes[1].preemptions, 1);
+    CHECK_EQ_INT(outcomes[1].end_ns, 6);
+}
+
+/* One sequence at most, two stages of 1 ns, two prompts of one token: the bound is of a batch in Orca, where the second batch
+ * follows in the pipeline, and of the replica in the others. */
+static void one_sequence_in_two_stages(void)
+{
+    static const int second_ends_ns[] = {[NAIVE_VLLM_V0] = 4,
+                                         [NAIVE_VLLM_V1] = 4,
+                                         [NAIVE_SARATHI] = 4,
+                                         [NAIVE_ORCA] = 3,
+                                         [NAIVE_FASTER_TRANSFORMER] = 4};
+    static struct naive_scenario s = {.replicas = 1, .stages = 2, .block_tokens = 4, .max_sequences = 1, .max_tokens = 100,
+                                      .max_context = MAX_CONTEXT, .blocks = 100, .prefill = {.fixed = 1},
+                                      .decode = {.fixed = 1},
+                                      .n = 2, .requests = {{.prompt = 4, .output = 1}, {.prompt = 4, .output = 1}}};
+    for (int kind = NAIVE_VLLM_V0; kind <= NAIVE_FASTER_TRANSFORMER; kind++) {
+        struct naive_outcome outcomes[2];
+        struct totals totals = {0};
+        s.kind = (enum naive_kind)kind;
+        CHECK_EQ_INT(naive_serve(&s, outcomes), 2);
+        CHECK_EQ_INT(outcomes[0].end_ns, 2);
+        CHECK_EQ_INT(outcomes[1].end_ns, second_ends_ns[kind]);
+        check_scenario(&s, 0, &totals);
+    }
+}
+
 static void vllm_v0(void)
 {
     struct totals totals;
@@ -376,6 +416,8 @@ TEST_SUITE(serving_differential)
 {
     TEST(one_request_by_hand);
     TEST(a_preemption_by_hand);
+    TEST(a_swap_by_hand);
+    TEST(one_sequence_in_two_stages);
     TEST(vllm_v0);
     TEST(vllm_v0_swapping);
     TEST(disaggregation);
