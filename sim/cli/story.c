@@ -82,7 +82,7 @@ static int on_decision(void *context, const struct decision_row *row)
     int code = 0;
     if (!is_own(story, row)) return 0;
     if (!story->subject.is_job) {
-        bool enters = is_any(row->action, (const char *const[]){"admit", "resume", "swap-in", NULL});
+        bool enters = is_any(row->action, (const char *const[]){"admit", "resume", "continue", "swap-in", NULL});
         bool leaves = is_any(row->action, (const char *const[]){"preempt", "pause", "finish", NULL});
         if (strcmp(row->action, "route") == 0) sscanf(row->reason, "to replica %" SCNd64, &story->replica);
         if (enters) code = tell_wait(story, row->t_s);

@@ -76,7 +76,8 @@ struct replica_env {
     int (*on_finish)(struct replica *replica, struct request *request, sim_ns now); /* the request is its to free */
     int (*on_reject)(struct replica *replica, struct request *request, sim_ns now, const char *reason); /* likewise */
     int (*on_preempt)(struct replica *replica, struct request *request, sim_ns now, const char *reason);
-    /* A sequence is paused ("pause"), moved to the host ("swap"), or resumed ("resume"). NULL: nobody asks. */
+    /* A sequence is paused ("pause") and goes on ("continue"), is moved to the host ("swap") or comes back ("resume"). NULL: nobody
+     * asks. */
     int (*on_move)(const struct replica *replica, const struct request *request, sim_ns now, const char *action);
     /* Before a prompt's next piece is processed; free_blocks: those left by the pieces before it. NULL: nobody asks. */
     int (*on_prefill)(const struct replica *replica, const struct batch_prefill *prefill, int64_t free_blocks,

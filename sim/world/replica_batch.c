@@ -156,10 +156,12 @@ static int pause_decoding(struct replica *replica, struct request *request, sim_
 static int resume(struct replica *replica, const struct batch_resumption *resumption, sim_ns now)
 {
     struct request *request = request_of(resumption->request);
+    const bool is_paused = request->view.state == REQUEST_PAUSED;
     int code = 0;
-    if (replica->env->on_move != NULL) code = replica->env->on_move(replica, request, now, "resume");
+    if (replica->env->on_move != NULL)
+        code = replica->env->on_move(replica, request, now, is_paused ? "continue" : "resume");
     if (code != 0) return code;
-    if (request->view.state == REQUEST_PAUSED) {
+    if (is_paused) {
         request_list_remove(&replica->paused, request);
         return cohort_join(replica->ready, request, replica->env->batcher->order);
     }

@@ -66,6 +66,15 @@ int service_detail_finish(const struct replica *replica, const struct request *r
                 request->generated_tokens, (long long)replica->kv.free_blocks, (long long)replica->kv.total_blocks);
 }
 
+/* What of its prompt was in the prefix cache, where there is one and the trace names the prompt's blocks. */
+static const char *found_text(const struct replica *replica, const struct request *request, char text[64])
+{
+    text[0] = 0;
+    if (replica->prefixes.block_tokens > 0 && request->prefix != NULL)
+        snprintf(text, 64, ", %d found in the prefix cache", request->view.prefilled_tokens);
+    return text;
+}
+
 /* A prompt's first piece admits the request, or resumes it after a preemption; the later ones go on with it. */
 int service_detail_prefill(const struct replica *replica, const struct batch_prefill *prefill, int64_t free_blocks,
                            sim_ns now)
@@ -78,9 +87,11 @@ int service_detail_prefill(const struct replica *replica, const struct batch_pre
         return emit(service, policy, "chunk", request->id, now, "replica %d of %s: tokens %d to %d of %d of its prompt",
                     replica->index, service->config->name, request->prefilled_tokens + 1,
                     request->prefilled_tokens + prefill->tokens, request->prompt_tokens);
+    char found[64];
     return emit(service, policy, request->preemptions > 0 ? "resume" : "admit", request->id, now,
-                "replica %d of %s: prefills %d of %d tokens, takes %lld of %lld free KV blocks, %lld decoding",
+                "replica %d of %s: prefills %d of %d tokens%s, takes %lld of %lld free KV blocks, %lld decoding",
                 replica->index, service->config->name, prefill->tokens, request->prompt_tokens,
+                found_text(replica, request_of(request), found),
                 (long long)replica_view_needed_blocks(&replica->view, request, prefill->hold_tokens),
                 (long long)free_blocks, (long long)replica->ready->members.n);
 }

@@ -53,6 +53,52 @@ for id in $(sqlite3 "$swapped" 'select id from request where preemptions > 0 ord
 done
 [ "$n" -eq 4 ] || complain 'too few requests were swapped'
 
+# Requests of sessions: what of their prompt was cached.
+run 0 run prefix-cache --quiet -o "$T/prefix.db"
+for id in $(sqlite3 "$T/prefix.db" 'select id from request order by cached_tokens desc, id limit 2'); do
+    run 0 why "$T/prefix.db" request "$id"
+    out " tokens, $(sqlite3 "$T/prefix.db" "select cached_tokens from request where id = $id") found in the prefix cache, takes "
+done
+
+# Requests that a batcher pauses: all their tokens, their longest gap.
+cat >"$T/turns.c" <<END
+#include "sim/world/policy.h"
+static int take_turns(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    if (view->n_waiting > 0 && replica_view_running(view) < 5)
+        batch_plan_prefill(plan, view->waiting, view->waiting->prompt_tokens);
+    else if (view->n_decoding > 1)
+        batch_plan_pause(plan, view->youngest_decoding);
+    if (view->n_paused > 0) batch_plan_resume(plan, view->paused, false);
+    plan->decode = plan->n_prefills > 0 || view->n_decoding + view->n_paused > 0;
+    plan->iterations = 4;
+    return 0;
+}
+static const struct batcher turns = {.policy = {.abi = POLICY_ABI, .size = sizeof(struct batcher),
+    .family = POLICY_BATCHING, .name = "turns", .summary = "they take turns"}, .compose = take_turns};
+ORRERY_PLUGIN(&turns.policy)
+END
+${CC:-cc} -std=c17 -fPIC -shared -I. -o "$T/turns.so" "$T/turns.c" || complain 'it does not compile'
+paused=$T/paused.db
+run 0 run quickstart --plugin "$T/turns.so" --set services.chat.batching=turns --set services.chat.trace.limit=60 \
+    --keep decisions --quiet -o "$paused"
+n=0
+for id in $(sqlite3 "$paused" "select subject from decision where action = 'pause' group by 1 order by count(*) desc, 1 limit 3"); do
+    of="request where id = $id"
+    run 0 why "$paused" request "$id" --json --plugin "$T/turns.so"
+    sql :memory: "select sum(cast(value ->> 'text' as integer)) + (select count(*) from json_each(readfile('$T/out'), '\$.events')
+        where value ->> 'what' = 'prefill') from json_each(readfile('$T/out'), '\$.events') where value ->> 'what' = 'decoded'" \
+        "$(sqlite3 "$paused" "select output_tokens from $of")"
+    sql :memory: "select sum(value ->> 'what' = 'pause') > 1, sum(value ->> 'what' = 'pause') - sum(value ->> 'what' = 'continue')
+        from json_each(readfile('$T/out'), '\$.events')" '1|0'
+    run 0 why "$paused" request "$id" --plugin "$T/turns.so"
+    gap=$(sed -n 's/^longest wait for a token: \([0-9.e-]*\) s.*/\1/p' "$T/out")
+    sql :memory: "select $gap - $(sqlite3 "$paused" "select max_gap_s from $of") between -1e-6 and 2e-5" 1
+    n=$((n + 1))
+done
+[ "$n" -eq 3 ] || complain 'too few requests were paused'
+
 # Jobs: what they held adds up.
 for id in $(row id 'job where run_id = 2 and preemptions > 0 limit 3'); do
     run 0 why "$db" job "$id"

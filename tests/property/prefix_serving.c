@@ -220,6 +220,30 @@ static void sequences_are_preempted_beside_a_cache(void)
     }
 }
 
+/* Rows tell what every admission has found: the first what the request's row says, all together what the metric says. */
+static void rows_tell_of_every_hit(void)
+{
+    const struct setup setup = {
+        "'lru'", "'vllm-v1'", "round-robin", SESSIONS ", 'max_prompt_tokens': 3000, 'rate_scale': 4", 1, 700};
+    struct bed_rows *rows = run(&setup, &checked);
+    int64_t all = 0, again = 0;
+    for (size_t i = 0; i < rows->n_decisions; i++) {
+        const struct bed_decision *row = &rows->decisions[i];
+        const bool is_first = strcmp(row->action, "admit") == 0;
+        const char *found = strstr(row->reason, " tokens, ");
+        int tokens;
+        if (!is_first && strcmp(row->action, "resume") != 0) continue;
+        if (!CHECK(found != NULL && sscanf(found, " tokens, %d found in the prefix cache, takes ", &tokens) == 1))
+            break;
+        if (is_first) CHECK_EQ_INT(tokens, bed_request(rows, row->subject)->cached_tokens);
+        all += tokens;
+        again += is_first ? 0 : tokens;
+    }
+    CHECK_EQ_INT(all, bed_metric(rows, "prefix.saved_tokens.sum"));
+    CHECK(again > 0 && all > again);
+    bed_free(rows);
+}
+
 /* --- Without prefixes, without a cache --- */
 
 static void prompts_without_ids_are_served_as_without_a_cache(void)
@@ -369,6 +393,7 @@ TEST_SUITE(prefix_serving)
     TEST(small_caches_find_what_a_naive_one_does);
     TEST(stepping_changes_nothing);
     TEST(sequences_are_preempted_beside_a_cache);
+    TEST(rows_tell_of_every_hit);
     TEST(prompts_without_ids_are_served_as_without_a_cache);
     TEST(without_a_cache_ids_mean_nothing);
     TEST(hits_shorten_the_wait_for_the_first_token);
