@@ -1,5 +1,5 @@
 #!/bin/sh
-# The figure of DistServe's attainment with four replications: who attains more at which rate, and what cannot.
+# The figure of DistServe's attainment with four replications: who attains more at which rate, and where it is the other way round.
 . tests/cli/lib.sh
 
 mkdir "$T/data"
@@ -15,9 +15,16 @@ verdicts() { # the start of the claim, the start of the verdict
         and json_extract(value, '\$.verdict') like '$2%'"
 }
 equal "$(verdicts 'OPT-66B, ' pass)" 7 'orders of OPT-66B'
-equal "$(verdicts 'OPT-13B, two ' pass)" 7 'orders of OPT-13B with two decoding instances'
-equal "$(verdicts 'OPT-13B, ' pass)" 11 'orders of OPT-13B, four of them with one decoding instance'
-equal "$(verdicts 'OPT-13B, ' 'known to fail')" 3 'rates at which one decoding instance is full'
-equal "$(verdicts '' reported)" 3 'numbers that are shown'
-equal "$(verdicts '' '')" 24 'claims'
+equal "$(verdicts 'OPT-13B, two ' pass)" 8 'orders of OPT-13B with two decoding instances'
+equal "$(verdicts 'OPT-13B, ' pass)" 16 'orders of OPT-13B, half of them with one decoding instance'
+equal "$(verdicts '' reported)" 6 'numbers that are shown'
+equal "$(verdicts '' '')" 29 'claims'
+
+attained() { # STUDY, the rate per GPU, the share within 250 and 100 ms, in percent
+    sqlite3 "$T/distserve/attainment.$1.db" '.read configs/figures/distserve/attainment.sql' \
+        "select round(avg(within_250_100_ms)) from attainment where rate = $2"
+}
+# Where requests come for 100 s one decoding GPU is overloaded for longer, and vLLM ahead: the artifact measured 33.5 and 78.0 %.
+[ "$(attained long-distserve-13b 2.5 | cut -d. -f1)" -lt "$(attained long-vllm-13b 2.5 | cut -d. -f1)" ] ||
+    complain 'DistServe attains as much as vLLM when its decoding GPU is overloaded for 100 s'
 finish
