@@ -217,6 +217,21 @@ refit-%: build/orrery FORCE
 	    -o build/calibration/$*.json >build/calibration/$*.txt)
 	@mkdir -p configs/calibration && mv build/calibration/$*.json configs/calibration/
 
+## make power      fit the power of every GPU, or T=gpu, anew to the measurements below DATA, into configs/calibration/power
+power_a100-80-sxm := $(sort $(wildcard $(DATA)/llm_end_to_end/splitwise__*.csv))
+power_h100-sxm := $(wildcard $(DATA)/power/mlenergy__*.csv)
+power_h200-sxm := configs/calibration/measured/h200-sxm-power.csv
+power_a40 := $(wildcard $(DATA)/power/zeus__a40__*.csv)
+power_v100-32-pcie := $(wildcard $(DATA)/power/zeus__v100__*.csv)
+power_p100 := $(wildcard $(DATA)/power/zeus__p100__*.csv)
+POWERED := a100-80-sxm h100-sxm h200-sxm a40 v100-32-pcie p100
+POWERED_ALIKE := a100-40-sxm a100-80-pcie
+power: $(addprefix power-,$(if $(T),$(T),$(POWERED) $(POWERED_ALIKE)))
+power-%: build/orrery FORCE
+	@mkdir -p configs/calibration/power
+	$(if $(power_$*),build/orrery calibrate power --gpu $* $(power_$*) -o configs/calibration/power/$*.json \
+	    >build/power-$*.txt,@echo '{"gpu": "$*", "like": "$(like_$*)"}' >configs/calibration/power/$*.json)
+
 ## make engines    fit the host time of every engine, or E=name, anew to the measured iterations, into configs/engines
 MEASURED := $(DATA)/llm_end_to_end
 iterations_vllm-0.2 := $(sort $(wildcard $(MEASURED)/splitwise__*.csv))
@@ -232,7 +247,7 @@ engine-%: build/orrery FORCE
 	@mkdir -p configs/engines
 	build/orrery calibrate --engine $* $(iterations_$*) -o configs/engines/$*.json >build/engine-$*.txt
 
-## make accuracy   write the tables "Accuracy" and "Engines" of README.md from configs/calibration and configs/engines
+## make accuracy   write the tables "Accuracy", "Power" and "Engines" of README.md from configs/calibration and configs/engines
 accuracy:
 	@analysis/calibrate/accuracy.sh README.md
 
@@ -280,6 +295,6 @@ help:
 
 -include $(shell find build -name '*.d' 2>/dev/null)
 
-.PHONY: all deps run test run-tests accept bench fuzz run-fuzz lint calibration engines accuracy install install-files \
+.PHONY: all deps run test run-tests accept bench fuzz run-fuzz lint calibration power engines accuracy install install-files \
     uninstall clean help print-policy-headers print-libraries FORCE
 .SECONDARY:

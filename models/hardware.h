@@ -39,6 +39,7 @@ struct gpu_spec {
     double boost_hz, base_hz; /* SM clock; base NAN where unknown */
     double usd_per_h;         /* list price of renting one; NAN where unknown */
     double tdp_w, idle_w;     /* idle without a process on the GPU; NAN where unknown */
+    double context_w;         /* idle with one, its clocks up; NAN where unknown */
     enum gpu_fabric fabric;
     int64_t nvlink_gpus;      /* GPUs that reach each other over NVLink, 0 without */
     double nvlink_bytes_per_s, pcie_bytes_per_s; /* per GPU and direction */

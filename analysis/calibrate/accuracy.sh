@@ -1,5 +1,5 @@
 #!/bin/sh
-# The tables "Accuracy" and "Engines" of README.md, made from configs/calibration and configs/engines: `accuracy.sh` prints
+# The tables "Accuracy", "Power" and "Engines" of README.md, made from configs/calibration and configs/engines: `accuracy.sh` prints
 # them, `accuracy.sh README.md` puts them between the marker comments of that file.
 set -e
 
@@ -14,6 +14,7 @@ query() { # SQL FILE...
 }
 
 accuracy() { query analysis/calibrate/accuracy.sql configs/calibration/*.json; }
+power() { query analysis/calibrate/power.sql configs/calibration/power/*.json; }
 engines() { query analysis/calibrate/engines.sql configs/engines/*.json; }
 
 replace() { # TABLE README
@@ -26,8 +27,9 @@ replace() { # TABLE README
     cat "$2.part" >"$2"
 }
 
-[ $# = 1 ] || { accuracy; engines; exit; }
+[ $# = 1 ] || { accuracy; power; engines; exit; }
 new=$(mktemp)
 trap 'rm -f "$new" "$1.part"' EXIT
 replace accuracy "$1"
+replace power "$1"
 replace engines "$1"

@@ -27,7 +27,7 @@ const struct config_field calibration_error_fields[] = {
      .elem_bytes = sizeof(struct calibration_error), .help = what}
 #define HELD_OUT(member) offsetof(struct calibration_held_out, member)
 
-static const struct config_field held_out_fields[] = {
+const struct config_field calibration_held_out_fields[] = {
     {.name = "by", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, .offset = HELD_OUT(by),
      .min = 1, .max = 100, .help = "what the rows of one fold have in common"},
     ERRORS("error", HELD_OUT(error), "error on rows that the fit has not seen, over bands and operators"),
@@ -124,7 +124,7 @@ static const struct config_field *class_fields(enum kernel_class class, struct a
          .elem_bytes = sizeof(struct calibration_profile), .help = "files they come from"},
         ERRORS("fit", offsetof(struct calibration_class, fit), "the error that is left, over bands and operators"),
         {.name = "held_out", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, CLASS(held_out),
-         .fields = held_out_fields, .help = "the error on what was left out of a fit"},
+         .fields = calibration_held_out_fields, .help = "the error on what was left out of a fit"},
         {.name = "writes_kv", .kind = CONFIG_BOOL, CLASS(writes_kv), .value = "false",
          .help = "whether attention was measured together with writing the cache"},
     };

@@ -18,8 +18,9 @@ struct calibration_profile {
     const char *file, *hash;
 };
 
-/* The two as they stand in a file; errors are a map, with the name as key. */
-extern const struct config_field calibration_error_fields[], calibration_profile_fields[];
+/* These as they stand in a file; errors are a map, with the name as key. */
+extern const struct config_field calibration_error_fields[], calibration_profile_fields[],
+    calibration_held_out_fields[];
 
 /* The lists are of struct calibration_error: over bands and operators, and by group. */
 struct calibration_held_out {

@@ -54,6 +54,8 @@ const struct config_field catalog_gpu_fields[] = {
      POSITIVE, .help = "power limit as delivered"},
     {.name = "idle_power", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL | CONFIG_SOURCED, GPU(idle_w),
      .dim = UNIT_POWER, POSITIVE, .help = "power without any process on the GPU"},
+    {.name = "context_power", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL | CONFIG_SOURCED, GPU(context_w),
+     .dim = UNIT_POWER, POSITIVE, .help = "power with a process on the GPU that does nothing"},
     {.name = "price", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL | CONFIG_SOURCED, GPU(usd_per_h),
      .dim = UNIT_MONEY_PER_H, POSITIVE, .help = "list price of renting one, on demand"},
     {.name = "fabric", .kind = CONFIG_CHOICE, GPU(fabric), .value = "none", .choices = fabrics,

@@ -3,6 +3,7 @@
 #include "sim/cli/calibrate_checks.h"
 #include "sim/cli/calibrate_engine.h"
 #include "sim/cli/calibrate_files.h"
+#include "sim/cli/calibrate_power.h"
 #include "sim/cli/calibrate_print.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/outputs.h"
@@ -272,6 +273,23 @@ static int check_output(struct cli *cli, const struct cli_call *call)
     return code == 0 ? outputs_check(&outputs, options->gpu) : code;
 }
 
+static bool is_of_power(const struct cli_call *call)
+{
+    return strcmp(call->arguments[0], "power") == 0;
+}
+
+static int check_power_usage(struct cli *cli, const struct cli_call *call)
+{
+    const struct calibrate_options *options = call->options;
+    if (options->gpu == NULL || call->n_arguments < 2)
+        return fail_usage(cli, "write orrery calibrate power --gpu GPU MEASURED...",
+                          "power is fitted to measurements of one GPU");
+    if (options->predict == NULL && options->engine == NULL && options->calibration == NULL && options->set == NULL &&
+        options->llm == NULL && options->tensor_parallel == NULL && options->report == NULL && !options->table)
+        return 0;
+    return fail_usage(cli, "leave out all but --gpu, --output and --json", "measurements of power say it all");
+}
+
 static int check_usage(struct cli *cli, const struct calibrate_options *options)
 {
     if ((options->gpu != NULL) + (options->predict != NULL) + (options->engine != NULL) != 1)
@@ -311,15 +329,19 @@ static int run_profiles(struct reading *reading, const struct cli_call *call)
 static int calibrate(struct cli *cli, const struct cli_call *call)
 {
     const struct calibrate_options *options = call->options;
-    int code = check_usage(cli, options);
+    const char *const *paths = (const char *const *)call->arguments;
+    int code = is_of_power(call) ? check_power_usage(cli, call) : check_usage(cli, options);
     if (code == 0) code = check_output(cli, call);
     if (code != 0) return code;
     struct reading reading = {.cli = cli, .options = options};
     arena_init(&reading.arena);
     code = find_catalog(&reading);
-    if (code == 0 && options->engine != NULL)
-        code = calibrate_engine(cli, &reading.catalog, options->engine, (const char *const *)call->arguments,
-                                (size_t)call->n_arguments, options->output, options->json);
+    if (code == 0 && is_of_power(call))
+        code = calibrate_power(cli, &reading.catalog, options->gpu, paths + 1, (size_t)call->n_arguments - 1,
+                               options->output, options->json);
+    else if (code == 0 && options->engine != NULL)
+        code = calibrate_engine(cli, &reading.catalog, options->engine, paths, (size_t)call->n_arguments,
+                                options->output, options->json);
     else if (code == 0)
         code = run_profiles(&reading, call);
     arena_fini(&reading.arena);
@@ -332,7 +354,8 @@ const struct verb verb_calibrate = {
     .usage = "--gpu GPU PROFILE... [-o FILE] [-t] [--report DIR] [--set SET] [--llm LLM] [--tp N] [--json]\n"
              "--gpu default GPU=PROFILE... [-o FILE]\n"
              "--predict GPU PROFILE... [--calibration FILE] [--set SET] [--llm LLM] [--tp N] [--json]\n"
-             "--engine NAME MEASURED... [-o FILE] [--json]",
+             "--engine NAME MEASURED... [-o FILE] [--json]\n"
+             "power --gpu GPU MEASURED... [-o FILE] [--json]",
     .notes = "A profile is a CSV file, plain or gzip-compressed, known by its columns: those of Vidur, aiconfigurator,\n"
              "LLMServingSim, or one of your own with a row per kernel call:\n\n"
              "  kernel,m,n,k,weights,compute,time_us,group\n"
@@ -344,7 +367,9 @@ const struct verb verb_calibrate = {
              "With '--table' a file also keeps the measured points, and costs of the same shapes between them scale\n"
              "the fitted law to what was measured.\n\n"
              "'--engine' reads measured iterations instead: Splitwise's prompt and token times, Vidur's CPU overheads,\n"
-             "aiconfigurator's table of TTFT and TPOT, DistServe's coefficients, LLMServingSim's operators.\n",
+             "aiconfigurator's table of TTFT and TPOT, DistServe's coefficients, LLMServingSim's operators.\n\n"
+             "'power' reads measured power instead: Splitwise's shares of TDP, the ML.ENERGY leaderboard, Zeus' sweeps of\n"
+             "the power limit, or loads of your own, with columns load,busy_frac,instant_w,flop_per_s,bytes_per_s.\n",
     .print_more = calibrate_print_kernels,
     .options = calibrate_options,
     .options_bytes = sizeof(struct calibrate_options),

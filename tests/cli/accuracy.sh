@@ -1,11 +1,11 @@
 #!/bin/sh
-# The tables "Accuracy" and "Engines" of README.md are those of the calibration files and presets, and every calibration file
+# The tables "Accuracy", "Power" and "Engines" of README.md are those of the calibration files and presets, and every calibration file
 # is read.
 . tests/cli/lib.sh
 
 last='analysis/calibrate/accuracy.sh'
 analysis/calibrate/accuracy.sh >"$T/tables" || complain 'it failed'
-sed -n '/^<!-- accuracy/,/^<!-- end of accuracy/p; /^<!-- engines/,/^<!-- end of engines/p' README.md | grep -v '^<!--' >"$T/readme"
+sed -n '/^<!-- accuracy/,/^<!-- end of accuracy/p; /^<!-- power/,/^<!-- end of power/p; /^<!-- engines/,/^<!-- end of engines/p' README.md | grep -v '^<!--' >"$T/readme"
 [ -s "$T/readme" ] || complain 'README.md has no such tables'
 diff "$T/readme" "$T/tables" >"$T/difference" || { complain "'make accuracy' has not been run"; head -5 "$T/difference"; }
 

@@ -1,0 +1,33 @@
+-- The accuracy of every GPU's law of power as a Markdown table. Expects a table file(name, json), one row per GPU.
+.mode list
+.separator ""
+.headers off
+
+create table part as
+    select file.rowid as place, file.name, part.key as part, part.value as json,
+           (select group_concat(key || ' ' || value, ', ') from json_each(part.value, '$.parameters')) as parameters,
+           (select group_concat(value, ', ') from json_each(part.value, '$.at_bound')) as at_bound
+    from file, json_each(file.json) as part
+    where part.key in ('activity', 'clock');
+
+create table error as
+    select part.place, part.part, kind.key as kind, error.key as what, error.id as error_place,
+           json_extract(error.value, '$.rows') as rows,
+           printf('%.1f / %.1f', 100 * json_extract(error.value, '$.median'), 100 * json_extract(error.value, '$.p90')) as both
+    from part, json_each(json_object('fitted', json_extract(part.json, '$.fit'),
+                                     'held out', json_extract(part.json, '$.held_out.error'))) as kind,
+         json_each(kind.value) as error
+    where not (part.part = 'clock' and error.key = 'all');
+
+select '| GPU | part | parameters | at bound | of | rows fitted | error | rows held out | error |';
+select '|---|---|---|---|---|---:|---:|---:|---:|';
+select '| ' || name || ' | ' || part || ' | ' || case when what in ('all', 'slowdown') then parameters else '' end || ' | ' || case when what in ('all', 'slowdown') then ifnull(at_bound, '') else '' end || ' | ' || what || ' | ' ||
+       ifnull(max(case when kind = 'fitted' then rows end), '') || ' | ' ||
+       ifnull(max(case when kind = 'fitted' then both end), '') || ' | ' ||
+       ifnull(max(case when kind = 'held out' then rows end), '') || ' | ' ||
+       ifnull(max(case when kind = 'held out' then both end), '') || ' |'
+from error join part using (place, part)
+group by place, part, what order by place, part, min(error_place);
+select '';
+select 'Taken from a GPU with the same chip: ' || group_concat(name || ' (' || json_extract(json, '$.like') || ')', ', ') || '.'
+from file where json_extract(json, '$.like') is not null;

@@ -1,0 +1,156 @@
+#include "sim/catalog/power.h"
+
+#include "sim/catalog/shelf.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#define AT(member) .offset = offsetof(struct power_file, member)
+#define WATTS(text, member, what)                                                                                      \
+    {.name = text, .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED, AT(member), .dim = UNIT_POWER, .min = DBL_MIN,   \
+     .max = 1e5, .help = what}
+#define SHARE(text, member, what)                                                                                      \
+    {.name = text, .kind = CONFIG_REAL, .flags = CONFIG_REQUIRED, AT(member), .min = 0, .max = 1, .help = what}
+
+/* Sections hold no struct of their own: offsets are from the start of struct power_file. */
+static const struct config_field activity_parameters[] = {
+    WATTS("active", active_w, "kernels running, beside the idle power with a process"),
+    WATTS("compute", compute_w, "at peak FLOP/s, beside these"),
+    WATTS("memory", memory_w, "at peak memory bandwidth, beside these"),
+    {0},
+};
+
+static const struct config_field clock_parameters[] = {
+    WATTS("context", clock.context_w, "with a process and idle"),
+    WATTS("active", clock.active_w, "kernels of training, what follows the clock"),
+    WATTS("memory", clock.memory_w, "kernels of training, what follows their speed"),
+    SHARE("clock_share", clock_share, "share of the kernels' time that waits for the core"),
+    SHARE("voltage_floor", clock.voltage_floor, "least voltage over the highest"),
+    SHARE("voltage_knee", clock.voltage_knee, "clock, over the highest, below which the voltage stays"),
+    {0},
+};
+
+static const struct config_field limit_fields[] = {{.kind = CONFIG_REAL, .help = "lowest, highest"}, {0}};
+static const struct config_field name_fields[] = {{.kind = CONFIG_TEXT, .help = "name of a parameter"}, {0}};
+
+static const struct config_field range_fields[] = {
+    {.name = "compute", .kind = CONFIG_LIST, AT(compute_range), .fields = limit_fields, .elem_bytes = sizeof(double),
+     .min = 2, .max = 2, .help = "achieved shares of the peak FLOP/s"},
+    {.name = "memory", .kind = CONFIG_LIST, AT(memory_range), .fields = limit_fields, .elem_bytes = sizeof(double),
+     .min = 2, .max = 2, .help = "achieved shares of the peak memory bandwidth"},
+    {0},
+};
+
+#define PART(part, parameters)                                                                                         \
+    {.name = "parameters", .kind = CONFIG_SECTION, .flags = CONFIG_REQUIRED, .fields = parameters,                     \
+     .help = "what the fit has found"},                                                                                \
+        {.name = "at_bound", .kind = CONFIG_LIST, AT(part.at_bound), .fields = name_fields,                            \
+         .elem_bytes = sizeof(const char *), .help = "parameters that a bound of the fit has set, not the rows"},      \
+        {.name = "rows", .kind = CONFIG_INT, .flags = CONFIG_REQUIRED, AT(part.rows), .min = 1, .max = -1,             \
+         .help = "measurements"},                                                                                      \
+        {.name = "profiles", .kind = CONFIG_LIST, AT(part.profiles), .fields = calibration_profile_fields,             \
+         .elem_bytes = sizeof(struct calibration_profile), .help = "files they come from"},                            \
+        {.name = "fit", .kind = CONFIG_MAP, AT(part.fit), .fields = calibration_error_fields,                          \
+         .elem_bytes = sizeof(struct calibration_error), .help = "the error that is left"},                            \
+    {.name = "held_out", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, AT(part.held_out),                          \
+     .fields = calibration_held_out_fields, .help = "the error on what was left out of a fit"}
+
+static const struct config_field activity_fields[] = {
+    PART(activity, activity_parameters),
+    {.name = "range", .kind = CONFIG_SECTION, .flags = CONFIG_REQUIRED, .fields = range_fields,
+     .help = "loads that were fitted"},
+    {0},
+};
+
+static const struct config_field clock_fields[] = {PART(clock_part, clock_parameters), {0}};
+
+static const struct config_field file_fields[] = {
+    {.name = "gpu", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, AT(gpu), .min = 1, .max = 256,
+     .help = "GPU of the catalog"},
+    {.name = "like", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL, AT(like), .min = 1, .max = 256,
+     .help = "a GPU with the same chip, which stands in for what was not measured"},
+    {.name = "activity", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .fields = activity_fields,
+     .help = "power by what is achieved, at the highest clock"},
+    {.name = "clock", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .fields = clock_fields,
+     .help = "power and speed by the clock"},
+    {0},
+};
+
+int power_file_read(const struct catalog *catalog, const char *path, struct arena *arena, struct power_file *file,
+                    struct diag *diag)
+{
+    memset(file, 0, sizeof *file);
+    const int code = shelf_bind(catalog, path, file_fields, arena, file, sizeof *file, diag);
+    file->clock.limit_w = (double)INFINITY;
+    return code;
+}
+
+/* The file of a GPU by name; *found tells whether there is one. */
+static int read_own(const struct catalog *catalog, const char *gpu, struct arena *arena, struct power_file *file,
+                    bool *found, struct diag *diag)
+{
+    const char *path = arena_printf(arena, "%s/calibration/power/%s.json", catalog->root, gpu);
+    if (path == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    *found = access(path, R_OK) == 0;
+    return *found ? power_file_read(catalog, path, arena, file, diag) : 0;
+}
+
+static void take_activity(const struct power_file *file, const struct gpu_spec *gpu, double compute_ratio,
+                          double memory_ratio, struct gpu_power *power)
+{
+    const double *compute = file->compute_range.items, *memory = file->memory_range.items;
+    power->from = file->gpu;
+    power->law.context_w = gpu->context_w;
+    power->law.limit_w = gpu->tdp_w;
+    power->law.active_w = file->active_w;
+    power->law.compute_w = file->compute_w * compute_ratio;
+    power->law.memory_w = file->memory_w * memory_ratio;
+    for (int i = 0; i < 2; i++) {
+        power->compute_range[i] = compute[i];
+        power->memory_range[i] = memory[i];
+    }
+}
+
+static int take_alike(const struct catalog *catalog, const char *like, const struct gpu_spec *gpu, struct arena *arena,
+                      struct gpu_power *power, struct diag *diag)
+{
+    struct power_file file;
+    struct gpu_spec other;
+    bool found;
+    int code = read_own(catalog, like, arena, &file, &found, diag);
+    if (code != 0 || !found || file.activity.rows == 0) return code;
+    code = catalog_gpu(catalog, like, NULL, arena, &other, diag);
+    if (code != 0) return code;
+    take_activity(&file, gpu, gpu_peak_flop_per_s(gpu, FORMAT_FP16) / gpu_peak_flop_per_s(&other, FORMAT_FP16),
+                  gpu->memory_bytes_per_s / other.memory_bytes_per_s, power);
+    return 0;
+}
+
+int catalog_gpu_power(const struct catalog *catalog, const struct gpu_spec *gpu, struct arena *arena,
+                      struct gpu_power *power, struct diag *diag)
+{
+    const double nan = (double)NAN;
+    struct power_file file = {0};
+    bool found = false;
+    *power = (struct gpu_power){.law = {nan, nan, nan, nan, nan, nan, nan}, .problem = "it was not measured"};
+    int code = read_own(catalog, gpu->name, arena, &file, &found, diag);
+    if (code != 0 || !found) return code;
+    if (file.clock_part.rows > 0) {
+        power->law.voltage_floor = file.clock.voltage_floor;
+        power->law.voltage_knee = file.clock.voltage_knee;
+    }
+    if (isnan(gpu->context_w)) {
+        power->problem = "its idle power with a process (context_power) is not known";
+        return 0;
+    }
+    power->is_measured = file.activity.rows > 0;
+    if (power->is_measured)
+        take_activity(&file, gpu, 1.0, 1.0, power);
+    else if (file.like != NULL)
+        code = take_alike(catalog, file.like, gpu, arena, power, diag);
+    else
+        power->problem = "only sweeps of its power limit were measured";
+    return code;
+}
