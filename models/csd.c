@@ -75,6 +75,11 @@ static double attention_flop(const struct csd_spec *csd, const struct csd_attent
     return is_sparse(csd, attention) ? (0.5 + 1.0) * attention->kept_frac * dense : dense;
 }
 
+static double result_bytes(const struct csd_attention *attention)
+{
+    return attention->sequences * attention->q_heads * attention->head_dim * attention->number_bytes;
+}
+
 /* Queries and the new keys and values in, results out. */
 static double link_bytes(const struct csd_attention *attention)
 {
@@ -94,6 +99,7 @@ struct csd_time csd_attention_time(const struct csd_spec *csd, const struct stor
     struct csd_time time = {
         .flash_bytes = flash_bytes(csd, attention),
         .link_bytes = link_bytes(attention),
+        .result_bytes = result_bytes(attention),
         .flop = attention_flop(csd, attention),
     };
     time.flash_s = time.flash_bytes / (csd->channels * csd->channel_bytes_per_s * csd->read_frac);

@@ -48,6 +48,7 @@ struct csd_time {
     double seconds;
     double flash_s, compute_s, link_s; /* each alone */
     double flash_bytes, link_bytes, flop;
+    double result_bytes; /* of link_bytes, what leaves the device */
     enum csd_bound bound; /* the largest; of equals the first */
 };
 

@@ -5,10 +5,10 @@
 const char *offload_resource_name(enum offload_resource resource)
 {
     static const char *const names[] = {
-        [OFFLOAD_GPU_COMPUTE] = "gpu",  [OFFLOAD_HBM] = "hbm",        [OFFLOAD_HOST_COMPUTE] = "host",
-        [OFFLOAD_CSD_LINK] = "link",    [OFFLOAD_FLASH] = "flash",    [OFFLOAD_CSD_COMPUTE] = "device",
-        [OFFLOAD_TO_GPU] = "link",      [OFFLOAD_FROM_GPU] = "link",  [OFFLOAD_DISK_READ] = "flash",
-        [OFFLOAD_DISK_WRITE] = "flash", [OFFLOAD_CSD_WRITE] = "flash"};
+        [OFFLOAD_GPU_COMPUTE] = "gpu",  [OFFLOAD_HBM] = "hbm",         [OFFLOAD_HOST_COMPUTE] = "host",
+        [OFFLOAD_CSD_LINK] = "link",    [OFFLOAD_FLASH] = "flash",     [OFFLOAD_CSD_COMPUTE] = "device",
+        [OFFLOAD_TO_GPU] = "link",      [OFFLOAD_FROM_GPU] = "link",   [OFFLOAD_DISK_READ] = "flash",
+        [OFFLOAD_DISK_WRITE] = "flash", [OFFLOAD_CSD_WRITE] = "flash", [OFFLOAD_CSD_FILL] = "link"};
     return names[resource];
 }
 
@@ -172,6 +172,11 @@ static void put_fixed(struct offload_step *step, enum offload_resource resource,
     put(step, resource, piece_line(bytes, 0.0), bytes_per_s);
 }
 
+static void lane(struct offload_step *step, enum offload_lane at, struct piece bytes)
+{
+    step->lanes[at] = piece_add(step->lanes[at], bytes);
+}
+
 /* Between a GPU and its host. */
 static void add_host(const struct offload *offload, const struct demand *demand, struct offload_step *step)
 {
@@ -190,6 +195,8 @@ static void add_host(const struct offload *offload, const struct demand *demand,
     }
     put_fixed(step, OFFLOAD_FROM_GPU, kv * demand->new_tokens, rates->host_write_cache);
     put_fixed(step, OFFLOAD_FROM_GPU, hidden, rates->host_write_hidden);
+    lane(step, OFFLOAD_HOST_TO_GPU, piece_scale(step->bytes[OFFLOAD_TO_GPU], layer->gpus));
+    lane(step, OFFLOAD_GPU_TO_HOST, piece_scale(step->bytes[OFFLOAD_FROM_GPU], layer->gpus));
 }
 
 /* Between the host and its disks, which all GPUs share. */
@@ -208,6 +215,8 @@ static void add_disk(const struct offload *offload, const struct demand *demand,
     put_fixed(step, OFFLOAD_DISK_WRITE, kv * demand->new_tokens,
               prompts ? rates->disk_write_cache : rates->disk_write_token);
     put_fixed(step, OFFLOAD_DISK_WRITE, hidden, prompts ? rates->disk_write_hidden : rates->disk_write_token);
+    lane(step, OFFLOAD_DISK_TO_HOST, step->bytes[OFFLOAD_DISK_READ]);
+    lane(step, OFFLOAD_HOST_TO_DISK, step->bytes[OFFLOAD_DISK_WRITE]);
 }
 
 /* What each device computes for one layer, of `share` of the sequences, at some mean context. */
@@ -223,6 +232,12 @@ static struct csd_time device_time(const struct offload *offload, double sequenc
     return csd_attention_time(offload->csd.csd, offload->csd.device, &attention);
 }
 
+/* What all devices exchange with the GPUs: over a link each, but through the ports of the GPUs. */
+static double csd_link_bytes_per_s(const struct offload *offload)
+{
+    return fmin(offload->csd.count * offload->csd.device->link.sustained_bytes_per_s, offload->rates.csd_port);
+}
+
 /* Computational storage: attention of decoding sequences, prompts' keys and values in the background. */
 static void add_csd(const struct offload *offload, const struct demand *demand, struct offload_step *step)
 {
@@ -231,9 +246,12 @@ static void add_csd(const struct offload *offload, const struct demand *demand, 
     if (share <= 0.0) return;
     const struct csd_spec *csd = offload->csd.csd;
     const double kv = layers * layer->gpus * layer->kv_token_bytes * share, copies = csd->dual_key ? 1.5 : 1.0;
+    const double link_per_s = csd_link_bytes_per_s(offload);
     put_fixed(step, OFFLOAD_CSD_WRITE, copies * kv * demand->new_tokens, offload->rates.csd_write);
-    put_fixed(step, OFFLOAD_CSD_LINK, kv * demand->prompt_context,
-              offload->csd.count * offload->csd.device->link.sustained_bytes_per_s);
+    put_fixed(step, OFFLOAD_CSD_FILL, kv * demand->prompt_tokens, link_per_s);
+    put_fixed(step, OFFLOAD_CSD_LINK, kv * demand->prompt_context, link_per_s);
+    lane(step, OFFLOAD_CSD_TO_GPU, piece_line(kv * demand->prompt_context, 0.0));
+    lane(step, OFFLOAD_GPU_TO_CSD, piece_line(kv * demand->prompt_tokens, 0.0));
     if (demand->decoding <= 0.0) return;
     const double sequences = demand->decoding * share, mean = demand->context.now / demand->decoding;
     const struct csd_time now = device_time(offload, sequences, mean),
@@ -245,10 +263,11 @@ static void add_csd(const struct offload *offload, const struct demand *demand, 
     step->bytes[OFFLOAD_CSD_COMPUTE] = piece_scale(bytes, count);
     step->busy_s[OFFLOAD_CSD_COMPUTE] = piece_max(piece_scale(bytes, 1.0 / csd->stream_bytes_per_s),
                                                   piece_scale(flop, 1.0 / csd->flop_per_s));
-    const struct piece link_s = piece_line(layers * (now.link_s + offload->csd.device->latency_s[STORAGE_READ]), 0.0);
-    step->bytes[OFFLOAD_CSD_LINK] = piece_add(step->bytes[OFFLOAD_CSD_LINK],
-                                              piece_line(layers * count * now.link_bytes, 0.0));
-    step->busy_s[OFFLOAD_CSD_LINK] = piece_add(step->busy_s[OFFLOAD_CSD_LINK], link_s);
+    put_fixed(step, OFFLOAD_CSD_LINK, layers * count * now.link_bytes, link_per_s);
+    const struct piece latency_s = piece_line(layers * offload->csd.device->latency_s[STORAGE_READ], 0.0);
+    step->busy_s[OFFLOAD_CSD_LINK] = piece_add(step->busy_s[OFFLOAD_CSD_LINK], latency_s);
+    lane(step, OFFLOAD_CSD_TO_GPU, piece_line(layers * count * now.result_bytes, 0.0));
+    lane(step, OFFLOAD_GPU_TO_CSD, piece_line(layers * count * (now.link_bytes - now.result_bytes), 0.0));
 }
 
 /* --- How they overlap --- */
@@ -268,11 +287,12 @@ static unsigned chain_of(const struct offload_step *step, int64_t *until)
 struct offload_overlap offload_overlap(enum offload_schedule schedule, bool prompts, unsigned chain)
 {
     const unsigned to = BIT(OFFLOAD_TO_GPU), from = BIT(OFFLOAD_FROM_GPU), read = BIT(OFFLOAD_DISK_READ),
-                   write = BIT(OFFLOAD_DISK_WRITE), device = BIT(OFFLOAD_CSD_WRITE);
-    if (schedule == OFFLOAD_SERIAL) return (struct offload_overlap){chain | to | from | read | write | device, {0}, 0};
-    if (schedule != OFFLOAD_RELEASED) return (struct offload_overlap){0, {chain, to, from, read, write, device}, 6};
-    if (prompts) return (struct offload_overlap){0, {to | read, from | write, chain, device}, 4};
-    return (struct offload_overlap){to, {chain, from, read, write, device}, 5};
+                   write = BIT(OFFLOAD_DISK_WRITE), device = BIT(OFFLOAD_CSD_WRITE), fill = BIT(OFFLOAD_CSD_FILL);
+    if (schedule == OFFLOAD_SERIAL)
+        return (struct offload_overlap){chain | to | from | read | write | device | fill, {0}, 0};
+    if (schedule != OFFLOAD_RELEASED) return (struct offload_overlap){0, {chain, to, from, read, write, device, fill}, 7};
+    if (prompts) return (struct offload_overlap){0, {to | read, from | write, chain, device, fill}, 5};
+    return (struct offload_overlap){to, {chain, from, read, write, device, fill}, 6};
 }
 
 static struct piece sum_of(const struct piece *parts, unsigned set)
@@ -338,6 +358,7 @@ void offload_step(const struct offload *offload, const struct iteration_work *wo
     step->extrapolated_frac = 0.0;
     step->seconds = nothing;
     for (int i = 0; i < OFFLOAD_RESOURCES; i++) step->critical_s[i] = step->busy_s[i] = step->bytes[i] = nothing;
+    for (int i = 0; i < OFFLOAD_LANES; i++) step->lanes[i] = nothing;
     add_gpu(offload, work, &demand, step);
     add_host(offload, &demand, step);
     add_disk(offload, &demand, step);
@@ -345,14 +366,35 @@ void offload_step(const struct offload *offload, const struct iteration_work *wo
     overlap_resources(offload, demand.prompt_tokens > 0.0, step);
 }
 
+void offload_limit(const struct offload_limits *limits, struct offload_step *step)
+{
+    static const enum offload_resource names[OFFLOAD_LANES] = {
+        [OFFLOAD_HOST_TO_GPU] = OFFLOAD_TO_GPU,     [OFFLOAD_GPU_TO_HOST] = OFFLOAD_FROM_GPU,
+        [OFFLOAD_DISK_TO_HOST] = OFFLOAD_DISK_READ, [OFFLOAD_HOST_TO_DISK] = OFFLOAD_DISK_WRITE,
+        [OFFLOAD_CSD_TO_GPU] = OFFLOAD_CSD_LINK,    [OFFLOAD_GPU_TO_CSD] = OFFLOAD_CSD_LINK};
+    for (int i = 0; i < OFFLOAD_LANES; i++) {
+        const struct piece before = step->seconds, alone = piece_scale(step->lanes[i], 1.0 / limits->bytes_per_s[i]);
+        step->seconds = piece_max(before, alone);
+        if (step->seconds.now == before.now && step->seconds.slope == before.slope) continue;
+        for (int k = 0; k < OFFLOAD_RESOURCES; k++) step->critical_s[k] = piece_line(0.0, 0.0);
+        step->critical_s[names[i]] = alone;
+    }
+}
+
+void offload_cost_of_step(const struct offload_step *step, const struct iteration_work *work,
+                          struct iteration_cost *cost)
+{
+    *cost = (struct iteration_cost){
+        .first_s = step->seconds.now,
+        .slope_s = work->prefill_sequences > 0 ? 0.0 : step->seconds.slope,
+        .until = work->prefill_sequences > 0 ? 1 : step->seconds.until,
+        .extrapolated_frac = step->extrapolated_frac,
+    };
+}
+
 void offload_cost(const void *model, const struct iteration_work *work, struct iteration_cost *cost)
 {
     struct offload_step step;
     offload_step(model, work, &step);
-    *cost = (struct iteration_cost){
-        .first_s = step.seconds.now,
-        .slope_s = work->prefill_sequences > 0 ? 0.0 : step.seconds.slope,
-        .until = work->prefill_sequences > 0 ? 1 : step.seconds.until,
-        .extrapolated_frac = step.extrapolated_frac,
-    };
+    offload_cost_of_step(&step, work, cost);
 }

@@ -8,7 +8,8 @@
  *     from GPU  = (new keys and values, hidden states) / host link, up
  *     disk      = (weights, KV cache and hidden states on disk) / disk, reading and writing
  *     host      = attention over KV cache in host memory or on disk, by the CPU
- *     device    = link + latency + max(flash, arithmetic units) of computational storage that attends by itself
+ *     device    = link + latency + max(flash, arithmetic units) of computational storage that attends by itself; prompts'
+ *                 keys and values go there, over its link and into its flash, beside everything else
  *     GPU       = the layer's share of the base cost model, without the attention that runs elsewhere
  *
  * all lines in the iteration index of a run. With the chain c = GPU + host + device of a layer, the schedules are
@@ -22,8 +23,10 @@
  *
  * Sources: FlexGen (Sheng et al., ICML 2023, appendix A.3), InstInfer (arXiv 2409.04992), ZeRO-Inference (Aminabadi et
  * al., SC 2022), Select-N. Per GPU of a tensor-parallel group with a host link of its own; disks and computational
- * storage are shared by the group. Leaves out the filling of the pipeline in the first layer, quantised weights and
- * caches, and traffic of others on the same links, which is in the rates. */
+ * storage are shared by the group. An iteration that shares links with others lasts at least as long as what it moves
+ * over them takes at its share: the least that any interleaving allows, reached where moving overlaps with computing;
+ * of transfers that nothing overlaps with (serial) it is the bound from below. Leaves out the filling of the pipeline in
+ * the first layer, quantised weights and caches. */
 #ifndef ORRERY_MODELS_OFFLOAD_H
 #define ORRERY_MODELS_OFFLOAD_H
 
@@ -49,7 +52,24 @@ enum offload_resource {
     OFFLOAD_DISK_READ,
     OFFLOAD_DISK_WRITE,
     OFFLOAD_CSD_WRITE,
+    OFFLOAD_CSD_FILL, /* prompts' keys and values on their way to computational storage */
     OFFLOAD_RESOURCES
+};
+
+/* Ways on which an iteration meets others; drives are read into host memory, computational storage directly. */
+enum offload_lane {
+    OFFLOAD_HOST_TO_GPU,
+    OFFLOAD_GPU_TO_HOST,
+    OFFLOAD_DISK_TO_HOST,
+    OFFLOAD_HOST_TO_DISK,
+    OFFLOAD_CSD_TO_GPU,
+    OFFLOAD_GPU_TO_CSD,
+    OFFLOAD_LANES
+};
+
+/* What an iteration gets of each lane, all GPUs together, when others use it, too; INFINITY: all that it asks for. */
+struct offload_limits {
+    double bytes_per_s[OFFLOAD_LANES];
 };
 
 enum offload_schedule { OFFLOAD_SERIAL, OFFLOAD_OVERLAPPED, OFFLOAD_RELEASED, OFFLOAD_GROUPED };
@@ -81,7 +101,8 @@ struct offload_rates {
     double host_read, host_write_cache, host_write_hidden;
     double disk_read, disk_read_weights; /* the second: weights while decoding, which share the disk with the cache */
     double disk_write_cache, disk_write_hidden, disk_write_token;
-    double csd_write;                    /* all devices together */
+    double csd_write;                    /* by their flash, all devices together */
+    double csd_port;                     /* between them and the GPUs: the ports of all GPUs together */
     double host_flop_per_s;              /* attention on the CPU */
     /* Measured rates of the GPU in place of the base model; NAN: the base model. */
     double prompt_product_flop_per_s, prompt_attention_flop_per_s;
@@ -121,7 +142,8 @@ struct offload {
 struct offload_step {
     struct piece seconds;
     struct piece critical_s[OFFLOAD_RESOURCES], busy_s[OFFLOAD_RESOURCES], bytes[OFFLOAD_RESOURCES];
-    double extrapolated_frac; /* of the base model */
+    struct piece lanes[OFFLOAD_LANES]; /* bytes, of all GPUs together */
+    double extrapolated_frac;          /* of the base model */
 };
 
 /* The layer of an LLM that is split over `tensor_parallel` GPUs. */
@@ -129,15 +151,23 @@ struct offload_layer offload_layer(const struct llm_spec *llm, int64_t tensor_pa
 
 /* Which resources a schedule lets work side by side, as sets of bits 1 << resource: those that nothing overlaps with, and
  * branches of which the longest counts. `chain` is what the layers do one after another. */
-enum { OFFLOAD_BRANCHES = 6 };
+enum { OFFLOAD_BRANCHES = 7 };
 struct offload_overlap {
     unsigned serial, branches[OFFLOAD_BRANCHES];
     int n;
 };
 struct offload_overlap offload_overlap(enum offload_schedule schedule, bool prompts, unsigned chain);
 
-/* What an iteration takes, all layers together. */
+/* What an iteration takes, all layers together, with the lanes to itself. */
 void offload_step(const struct offload *offload, const struct iteration_work *work, struct offload_step *step);
+
+/* Makes it last as long as its longest lane takes at these limits: what moves is spread over all layers, so that an iteration
+ * that is held back moves at its limit throughout. Then that lane sets the pace. */
+void offload_limit(const struct offload_limits *limits, struct offload_step *step);
+
+/* The same as an iteration's cost. Iterations with prompts do not repeat. */
+void offload_cost_of_step(const struct offload_step *step, const struct iteration_work *work,
+                          struct iteration_cost *cost);
 
 /* An iteration_model's cost function; `model` is a struct offload. */
 void offload_cost(const void *model, const struct iteration_work *work, struct iteration_cost *cost);

@@ -1,6 +1,7 @@
 /* Making the replicas of a service: for every pool its cost model, its KV cache, and GPUs for each replica. */
 #include "sim/catalog/cost.h"
 #include "sim/world/fleet_offload.h"
+#include "sim/world/replica_stream.h"
 #include "sim/world/policy_state.h"
 
 #include <math.h>
@@ -140,6 +141,7 @@ static int build_replica(struct fleet *fleet, const struct fleet_pool *pool, int
                             pool->kv_blocks, config->batching.params, &fleet->loads[index]);
     for (int64_t stage = 0; stage < config->pipeline_parallel && code == 0; stage++)
         code = seat_stage(fleet, pool, replica, index);
+    if (code == 0 && offload_in_use(&pool->offload)) code = replica_stream_open(replica);
     return code;
 }
 

@@ -69,15 +69,28 @@ static int64_t replicas_per_node(const struct fleet *fleet, const struct fleet_p
     return n > 1 ? n : 1;
 }
 
-/* Without a bus of its own the placement gets its part of the site's PCIe switch, by equal parts of the GPUs that use it. */
-static void share_switch(const struct fleet *fleet, const struct fleet_pool *pool, int64_t replicas,
-                         struct offload_config *config)
+/* Without a bus of its own the placement is planned for the site's PCIe switch and the pool's GPUs below it. Returns whether
+ * that is so. */
+static bool plan_for_switch(const struct fleet *fleet, const struct fleet_pool *pool, int64_t replicas,
+                            struct offload_config *config)
 {
     const struct pcie_switch_config *pcie = &topology_config(fleet->env->topology)->pcie_switch;
     const int64_t gpus = replicas * pool->config.tensor_parallel;
-    if (!isnan(config->bus_bytes_per_s) || pcie->gpus <= 0) return;
+    if (!isnan(config->bus_bytes_per_s) || pcie->gpus <= 0) return false;
     config->bus_bytes_per_s = pcie->bytes_per_s;
     config->bus_gpus = gpus < pcie->gpus ? gpus : pcie->gpus;
+    return true;
+}
+
+/* What each GPU of a replica can move when no other replica does: its own link, and its part of a switch with the others. */
+static double port_bytes_per_s(const struct fleet *fleet, const struct fleet_pool *pool)
+{
+    const struct topology *topology = fleet->env->topology;
+    const struct pcie_switch_config *pcie = &topology_config(topology)->pcie_switch;
+    const double port = topology_port_bytes_per_s(topology, &pool->gpu);
+    const double all = port > 0 ? port : (double)INFINITY;
+    if (pcie->gpus <= 0) return all;
+    return fmin(all, pcie->bytes_per_s / fmin((double)pool->config.tensor_parallel, (double)pcie->gpus));
 }
 
 int fleet_place_offloaded(const struct fleet *fleet, struct fleet_pool *pool)
@@ -86,10 +99,11 @@ int fleet_place_offloaded(const struct fleet *fleet, struct fleet_pool *pool)
     const struct kv_capacity memory = pool_kv_capacity(&pool->config, &pool->gpu, fleet->llm);
     const int64_t replicas = replicas_per_node(fleet, pool);
     struct offload_config config = pool->config.kv.offload;
-    share_switch(fleet, pool, replicas, &config);
+    const bool on_switch = plan_for_switch(fleet, pool, replicas, &config);
     const struct offload_request request = {
         .config = &config, .catalog = env->catalog, .gpu = &pool->gpu, .llm = fleet->llm,
         .model = &pool->env.model, .tensor_parallel = pool->config.tensor_parallel, .node_replicas = replicas,
+        .port_bytes_per_s = port_bytes_per_s(fleet, pool), .bus_on_links = on_switch,
         .gpu_bytes = memory.usable_bytes - memory.reserve_bytes, .activation_bytes = memory.activation_bytes,
         .activation_tokens = pool->config.kv.activation_tokens,
         .where = fleet_place_of(fleet, pool, "kv.offload"), .arena = env->arena, .diag = env->diag};

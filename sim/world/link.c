@@ -29,7 +29,7 @@ static double bytes_per_s_of(const struct link_flow *flow)
 
 static tally_int128 moved_by(const struct link_flow *flow, sim_ns at)
 {
-    if (flow->state != LINK_FLOW_MOVING) return flow->moved;
+    if (flow->state != LINK_FLOW_MOVING || flow->counted) return flow->moved;
     tally_int128 moved = flow->moved + (tally_int128)flow->rate * (at - flow->anchor_ns);
     if (flow->endless) return moved;
     tally_int128 total = flow->bytes * GRAINS_PER_BYTE;
@@ -240,6 +240,7 @@ static void prepare(struct link_net *net, struct link_flow *flow, const struct l
     flow->cap_bytes_per_s = cap_bytes_per_s;
     flow->cap = flow->bound = cap_of(cap_bytes_per_s);
     flow->rate = flow->told = 0;
+    flow->counted = false;
     flow->moved = 0;
     flow->end_ns = SIM_NS_MAX;
     flow->mark = 0;
@@ -309,11 +310,24 @@ sim_ns link_flow_end_ns(struct link_flow *flow)
     return sim_ns_add(begin_ns, time_of(flow->bytes * GRAINS_PER_BYTE, flow->bound));
 }
 
-static double learn_grant(struct link_flow *claim)
+double link_claim_grant(struct link_flow *claim)
 {
     share_now(claim->net);
     claim->told = claim->rate;
     return bytes_per_s_of(claim);
+}
+
+void link_claim_hold(struct link_flow *claim)
+{
+    SIM_REQUIRE(claim->state == LINK_FLOW_MOVING && claim->endless);
+    claim->moved = moved_by(claim, engine_now(claim->net->engine));
+    claim->counted = true;
+}
+
+void link_claim_count(struct link_flow *claim, int64_t bytes)
+{
+    SIM_REQUIRE(claim->state == LINK_FLOW_MOVING && claim->counted && bytes >= 0);
+    claim->moved += bytes * GRAINS_PER_BYTE;
 }
 
 int link_claim_start(struct link_net *net, struct link_flow *claim, const struct link_path *path,
@@ -328,7 +342,7 @@ int link_claim_start(struct link_net *net, struct link_flow *claim, const struct
     claim->notify = changed;
     enter(claim, engine_now(net->engine));
     arm(net);
-    *granted_bytes_per_s = learn_grant(claim);
+    *granted_bytes_per_s = link_claim_grant(claim);
     return 0;
 }
 
@@ -343,5 +357,5 @@ double link_claim_demand(struct link_flow *claim, double demand_bytes_per_s)
     claim->bound = bound;
     set_rate(claim, bound, engine_now(claim->net->engine));
     arm(claim->net);
-    return learn_grant(claim);
+    return link_claim_grant(claim);
 }

@@ -66,6 +66,7 @@ struct link_flow {
     uint64_t mark;
     int32_t timer_at, changed_at, n_hops; /* places in the network's lists; -1: none */
     bool endless;
+    bool counted;                         /* a claim whose holder counts what it moves */
     link_fn notify;
     struct link_hop hops[LINK_PATH_MAX];
 };
@@ -127,6 +128,14 @@ int link_claim_start(struct link_net *net, struct link_flow *claim, const struct
 
 /* Changes the demand of a claim. Returns what it is granted; exactly the demand if that is met. */
 double link_claim_demand(struct link_flow *claim, double demand_bytes_per_s);
+
+/* What the claim is granted now; its holder has learned of it. */
+double link_claim_grant(struct link_flow *claim);
+
+/* The holder of a claim moves less than it is granted, or unsteadily, and counts its bytes itself: from now on the claim has
+ * moved what link_claim_count is told. */
+void link_claim_hold(struct link_flow *claim);
+void link_claim_count(struct link_flow *claim, int64_t bytes);
 
 const char *link_name(const struct link *link);
 int32_t link_index(const struct link *link); /* in its network */

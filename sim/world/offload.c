@@ -82,7 +82,8 @@ static int make_plan(struct offload_service *offload, const struct offload_reque
     if (!offload->plan.in_use) return 0;
     if ((code = check_plan(offload, request)) != 0) return code;
     offload->model = offload_of_plan(&offload->view, &offload->plan);
-    share_bus(&offload->model.rates, offload->view.bus_bytes_per_s / (double)offload->view.bus_gpus);
+    if (!request->bus_on_links)
+        share_bus(&offload->model.rates, offload->view.bus_bytes_per_s / (double)offload->view.bus_gpus);
     if (offload->plan.problem != NULL)
         snprintf(offload->problem, sizeof offload->problem, "%s", offload->plan.problem);
     else if (!offload_plan_fits(&offload->plan, &full))
@@ -93,8 +94,6 @@ static int make_plan(struct offload_service *offload, const struct offload_reque
         offload->totals.interval = (double)offload->plan.placement.interval;
     return 0;
 }
-
-int offload_tiers_read(struct offload_service *offload, const struct offload_request *request);
 
 int offload_service_init(struct offload_service *offload, const struct offload_request *request)
 {
@@ -158,16 +157,19 @@ static double piece_sum(struct piece piece, double n)
     return n * piece.now + 0.5 * n * (n - 1.0) * piece.slope;
 }
 
-void offload_count(struct offload_service *offload, const struct iteration_work *first, int64_t iterations)
+int64_t offload_lane_bytes(const struct offload_step *step, enum offload_lane lane, int64_t iterations)
 {
-    struct offload_step step;
+    return llrint(piece_sum(step->lanes[lane], (double)iterations));
+}
+
+void offload_count(struct offload_service *offload, const struct offload_step *step, int64_t iterations)
+{
     struct offload_totals *totals = &offload->totals;
     const double n = (double)iterations;
-    offload_step(&offload->model, first, &step);
-    totals->seconds += piece_sum(step.seconds, n);
+    totals->seconds += piece_sum(step->seconds, n);
     for (int i = 0; i < OFFLOAD_RESOURCES; i++) {
-        totals->critical_s[i] += piece_sum(step.critical_s[i], n);
-        totals->bytes[i] += piece_sum(step.bytes[i], n);
+        totals->critical_s[i] += piece_sum(step->critical_s[i], n);
+        totals->bytes[i] += piece_sum(step->bytes[i], n);
     }
 }
 
@@ -206,7 +208,7 @@ int offload_totals_emit(const struct offload_totals *totals, const struct sink *
         {"offload.from_gpu_bytes.sum", totals->bytes[OFFLOAD_FROM_GPU]},
         {"offload.disk_read_bytes.sum", totals->bytes[OFFLOAD_DISK_READ]},
         {"offload.disk_write_bytes.sum", totals->bytes[OFFLOAD_DISK_WRITE]},
-        {"offload.csd_link_bytes.sum", totals->bytes[OFFLOAD_CSD_LINK]},
+        {"offload.csd_link_bytes.sum", totals->bytes[OFFLOAD_CSD_LINK] + totals->bytes[OFFLOAD_CSD_FILL]},
         {"offload.csd_read_bytes.sum", totals->bytes[OFFLOAD_FLASH]},
         {"offload.csd_write_bytes.sum", totals->bytes[OFFLOAD_CSD_WRITE]},
     };

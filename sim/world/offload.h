@@ -49,6 +49,7 @@ struct offload_service {
     struct offload_view view;
     struct offload_plan plan;
     struct offload model;
+    const char *tier_names[OFFLOAD_TIERS]; /* as the scenario calls them; NULL: none */
     char problem[256];            /* why it cannot run; empty: it can */
     struct offload_totals totals;
 };
@@ -62,6 +63,8 @@ struct offload_request {
     const struct iteration_model *model;
     int64_t tensor_parallel;
     int64_t node_replicas;              /* that share the memory of their host, by equal parts */
+    double port_bytes_per_s;            /* that each of its GPUs has of the site when nobody else moves anything */
+    bool bus_on_links;                  /* the bus of the config is a link of the site, where its users meet */
     double gpu_bytes, activation_bytes; /* per GPU */
     int64_t activation_tokens;
     const char *where;                  /* of the policy, for findings */
@@ -83,8 +86,14 @@ int64_t offload_kv_blocks(const struct offload_service *offload, int64_t block_t
 /* Where the KV cache of a sequence that left the batch goes: OFFLOAD_GPU_MEMORY means nowhere, it is computed again. */
 enum offload_tier offload_evicted(const struct offload_service *offload, const struct request_view *request);
 
-/* Adds `iterations` iterations that start with this work and are priced by one piece of the model. */
-void offload_count(struct offload_service *offload, const struct iteration_work *first, int64_t iterations);
+/* Reads the tiers of the config: their devices, rates and capacities. Returns 0 or a negative code with findings. */
+int offload_tiers_read(struct offload_service *offload, const struct offload_request *request);
+
+/* What n iterations whose first is this step moved over a lane. */
+int64_t offload_lane_bytes(const struct offload_step *step, enum offload_lane lane, int64_t iterations);
+
+/* Adds `iterations` iterations that are priced by one piece of the model; step: the first of them. */
+void offload_count(struct offload_service *offload, const struct offload_step *step, int64_t iterations);
 void offload_totals_add(struct offload_totals *into, const struct offload_totals *from);
 
 /* Emits bottleneck.* and offload.* metrics; nothing when no time was counted. */

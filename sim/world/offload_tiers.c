@@ -39,8 +39,6 @@ const struct config_field offload_workload_fields[] = {
      .help = "tokens of an answer"},
     {0}};
 
-int offload_tiers_read(struct offload_service *offload, const struct offload_request *request);
-
 static enum offload_tier tier_of(enum storage_kind kind)
 {
     static const enum offload_tier tiers[] = {[STORAGE_DRAM] = OFFLOAD_HOST,
@@ -75,6 +73,15 @@ static int find_software(const struct storage_spec *spec, const char *name, cons
                       "storage device '%s' lists no software '%s'", spec->name, name);
 }
 
+/* What the flash of computational storage takes: its link is another resource. */
+static double flash_write(const struct storage_spec *spec, const struct storage_software *software,
+                          const struct offload_tier_config *config)
+{
+    if (!isnan(config->write_bytes_per_s)) return config->write_bytes_per_s;
+    const double flash = config->count * spec->device.media[STORAGE_WRITE].sustained_bytes_per_s;
+    return software != NULL ? fmin(flash, software->bytes_per_s[STORAGE_WRITE]) : flash;
+}
+
 /* Of `count` devices behind one software. */
 static double rate(const struct storage_spec *spec, const struct storage_software *software, enum storage_op op,
                    const struct offload_tier_config *config)
@@ -85,23 +92,30 @@ static double rate(const struct storage_spec *spec, const struct storage_softwar
     return software != NULL ? fmin(devices, software->bytes_per_s[op]) : devices;
 }
 
-static void set_rates(struct offload_service *offload, enum offload_tier tier, const struct offload_tier_config *config,
-                      const struct storage_software *software, const struct storage_software *hidden)
+/* Between host and GPU nothing is faster than the GPU's port. */
+static void set_host_rates(struct offload_rates *rates, double port, double read, double write, double little)
+{
+    rates->host_read = fmin(read, port);
+    rates->host_write_cache = fmin(write, port);
+    rates->host_write_hidden = fmin(little, port);
+}
+
+static void set_rates(struct offload_service *offload, double port, enum offload_tier tier,
+                      const struct offload_tier_config *config, const struct storage_software *software,
+                      const struct storage_software *hidden)
 {
     struct offload_rates *rates = &offload->view.rates;
     const struct storage_spec *spec = &offload->stores[tier];
     const double read = rate(spec, software, STORAGE_READ, config), write = rate(spec, software, STORAGE_WRITE, config);
     const double little = hidden != NULL ? rate(spec, hidden, STORAGE_WRITE, config) : write;
     if (tier == OFFLOAD_HOST) {
-        rates->host_read = read;
-        rates->host_write_cache = write;
-        rates->host_write_hidden = little;
+        set_host_rates(rates, port, read, write, little);
     } else if (tier == OFFLOAD_DISK) {
         rates->disk_read = rates->disk_read_weights = read;
         rates->disk_write_cache = write;
         rates->disk_write_hidden = rates->disk_write_token = little;
     } else {
-        rates->csd_write = write;
+        rates->csd_write = flash_write(spec, software, config);
         offload->view.csd = (struct offload_csd){&spec->csd, &spec->device, config->count};
     }
 }
@@ -121,19 +135,22 @@ static int read_tier(struct offload_service *offload, const struct offload_tier_
                           "two tiers are of one kind: '%s' and '%s'", offload->stores[tier].name, spec.name);
     change(&spec, config);
     offload->stores[tier] = spec;
+    offload->tier_names[tier] = config->name;
     double capacity = config->count * spec.device.capacity_bytes;
     if (spec.kind == STORAGE_DRAM) capacity /= (double)request->node_replicas;
     offload->view.capacity_bytes[tier] = isnan(capacity) ? (double)INFINITY : capacity;
-    set_rates(offload, tier, config, software, hidden);
+    set_rates(offload, request->port_bytes_per_s, tier, config, software, hidden);
     return 0;
 }
 
 int offload_tiers_read(struct offload_service *offload, const struct offload_request *request)
 {
     const double none = (double)INFINITY, unknown = (double)NAN;
+    const double port = request->port_bytes_per_s * (double)request->tensor_parallel;
     const struct config_list *tiers = &request->config->tiers;
-    offload->view.rates = (struct offload_rates){none, none, none, none, none, none, none, none, none, unknown,
-                                                 unknown, unknown, unknown, unknown};
+    offload->view.rates = (struct offload_rates){none,    none,    none,    none,   none,
+                                                 none,    none,    none,    none,   port,
+                                                 unknown, unknown, unknown, unknown, unknown};
     int code = 0;
     for (size_t i = 0; i < tiers->n && code == 0; i++)
         code = read_tier(offload, (const struct offload_tier_config *)tiers->items + i, request);

@@ -5,6 +5,7 @@
 #include "sim/world/policy_state.h"
 #include "sim/world/priority.h"
 #include "sim/world/replica_batch.h"
+#include "sim/world/replica_stream.h"
 
 enum { MIN_PLAN_ENTRIES = 64 };
 
@@ -271,8 +272,10 @@ static int replica_step(struct replica *replica, sim_ns now)
 
 void replica_boundary(struct engine *engine, struct owner *owner, sim_ns now)
 {
-    int code = replica_step(OWNER_ENTITY(owner, struct replica, owner), now);
+    struct replica *replica = OWNER_ENTITY(owner, struct replica, owner);
+    int code = replica_step(replica, now);
     if (code != 0) engine_fail(engine, code);
+    if (replica->stream != NULL && replica->state == REPLICA_IDLE) replica_stream_rest(replica->stream);
 }
 
 /* --- Things that come --- */
@@ -345,6 +348,48 @@ int64_t replica_decode_context_tokens(const struct replica *replica, sim_ns at)
     return tokens + (boundaries_by(replica, at) - replica->run_steps) * replica->ready->members.n;
 }
 
+/* --- Shares of links --- */
+
+/* The iterations of the run that have passed are told of and counted. The one under way goes on at another pace, as a run of
+ * its own; if it begins just now, as the first of a run. */
+static int decode_run_cut(struct replica *replica, sim_ns now)
+{
+    const bool is_wanted = replica->recheck_at < INT64_MAX;
+    const int64_t boundary = boundaries_by(replica, now);
+    if (boundary > replica->run_steps) decode_run_advance(replica, boundary);
+    const sim_ns start_ns = run_clock_boundary_ns(&replica->clock, boundary);
+    sim_ns end_ns = run_clock_boundary_ns(&replica->clock, boundary + 1);
+    int code = tell_decode(replica, replica->run_counted, boundary - replica->run_counted, start_ns);
+    if (code == 0) code = decode_run_account(replica);
+    if (code != 0) return code;
+    if (start_ns == now) return decode_run_renew(replica, now);
+    if (boundary > 0) replica_stream_begin(replica->stream, start_ns);
+    replica->run_work.decode_context_tokens = replica->ready->context_tokens;
+    end_ns = replica_stream_end_ns(replica->stream, &replica->run_work, now, end_ns);
+    replica->clock = (struct run_clock){start_ns, (double)(end_ns - start_ns), 0};
+    replica->run_steps = replica->run_counted = 0;
+    replica->run_until = 1;
+    decode_run_go_on(replica);
+    if (is_wanted) replica->recheck_at = 1;
+    return 0;
+}
+
+static void prefill_reprice(struct replica *replica, sim_ns now)
+{
+    const sim_ns end_ns = run_clock_boundary_ns(&replica->clock, 1);
+    const sim_ns later_ns = replica_stream_end_ns(replica->stream, &replica->run_work, now, end_ns);
+    replica->clock.first_ns = (double)(later_ns - replica->clock.anchor_ns);
+    replica_arm(replica, later_ns);
+}
+
+int replica_reprice(struct replica *replica, sim_ns now)
+{
+    if (replica->state == REPLICA_DECODE) return decode_run_cut(replica, now);
+    if (replica->state == REPLICA_PREFILL) prefill_reprice(replica, now);
+    if (replica->state == REPLICA_FLYING) replica_reprice_flight(replica, now);
+    return 0;
+}
+
 int replica_settle(struct replica *replica, sim_ns now)
 {
     int code = 0;
@@ -415,4 +460,5 @@ void replica_fini(struct replica *replica)
     replica_plan_fini(&replica->plan);
     replica_flights_fini(replica);
     replica_prefixes_fini(replica);
+    replica_stream_close(replica);
 }

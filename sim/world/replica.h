@@ -1,7 +1,8 @@
 /* One instance of an LLM on its GPUs: the serving clock.
  *
  * Between two changes of its batch a replica advances a whole run of identical iterations in one event. A run ends at the
- * first of: a member finishes, KV blocks run short, an arrival that the batcher wants to see, a change of cost regime. An
+ * first of: a member finishes, KV blocks run short, an arrival that the batcher wants to see, a change of cost regime, a
+ * change of its share of links over which it streams what lies beyond the GPU (replica_stream.h). An
  * iteration with prefill is a run of one. No work is done per token; per member of the batch only where KV blocks have run
  * out and the batcher looks for whom to preempt.
  *
@@ -32,6 +33,7 @@
 
 struct offload_service;
 struct replica;
+struct replica_stream;
 struct flight;
 
 /* A run of iterations with the same batch, as far as it has come. */
@@ -125,6 +127,7 @@ struct replica {
     int32_t index;
     struct replica_load *load; /* what routers see */
     struct topology_seat seat; /* its GPUs, for what moves over links */
+    struct replica_stream *stream; /* offloaded iterations on these links; NULL: all is on the GPUs */
 
     struct request_list waiting, prefilling; /* prefilling: in no batch that is in flight */
     struct request_list paused, away;

@@ -1,13 +1,19 @@
 #include "sim/world/replica_batch.h"
 
 #include "sim/core/check.h"
+#include "sim/world/replica_stream.h"
 
 #include <math.h>
 
 int replica_cost(const struct replica *replica, const struct iteration_work *work, struct iteration_cost *cost)
 {
     const struct iteration_model *model = &replica->env->model;
-    model->cost(model->model, work, cost);
+    int code = 0;
+    if (replica->stream != NULL)
+        code = replica_stream_cost(replica->stream, work, cost);
+    else
+        model->cost(model->model, work, cost);
+    if (code != 0) return code;
     if (isfinite(cost->first_s) && isfinite(cost->slope_s) && cost->first_s >= 1e-9 && cost->until >= 1) return 0;
     return diag_error(replica->env->diag, SIM_E_CONFIG, NULL, "check its parameters",
                       "the %s cost of service '%s' gives %g s, then %g s more each time, for %lld iterations of %lld "

@@ -91,6 +91,9 @@ void replica_wake(struct replica *replica, sim_ns now, bool strictly);
 
 /* --- replica.c --- */
 
+/* What others move over its links has changed: the iteration under way goes on at another pace. Returns 0 or a negative code. */
+int replica_reprice(struct replica *replica, sim_ns now);
+
 void replica_boundary(struct engine *engine, struct owner *owner, sim_ns now);
 void replica_arm(struct replica *replica, sim_ns at_ns);
 
@@ -105,14 +108,17 @@ bool replica_plan_flies(const struct replica *replica);
 /* Sends the plan's batch on its way. */
 int replica_take_off(struct replica *replica, sim_ns now);
 
-/* A move that a flight waited for has ended. */
-void replica_flight_loaded(struct replica *replica, struct flight *flight, sim_ns now);
+/* A move that a flight waited for has ended. Returns 0 or a negative code. */
+int replica_flight_loaded(struct replica *replica, struct flight *flight, sim_ns now);
 
 /* Batches that have passed all stages by now are taken apart. */
 int replica_land(struct replica *replica, sim_ns now);
 
 /* Arms the event of the next landing, if its time is known. */
 void replica_arm_landing(struct replica *replica);
+
+/* replica_reprice for the batch in flight, of which there is one at most where weights or KV are offloaded. */
+void replica_reprice_flight(struct replica *replica, sim_ns now);
 
 /* At the end of a simulation. */
 int replica_settle_flights(struct replica *replica, sim_ns now);

@@ -6,6 +6,7 @@
 #include "sim/core/mem.h"
 #include "sim/world/priority.h"
 #include "sim/world/replica_batch.h"
+#include "sim/world/replica_stream.h"
 
 #include <math.h>
 
@@ -111,13 +112,26 @@ static int board_prefills(struct replica *replica, struct flight *flight)
     return 0;
 }
 
+static int price(struct replica *replica, struct flight *flight)
+{
+    struct iteration_cost cost;
+    int code = replica_cost(replica, &flight->work, &cost);
+    if (code != 0) return code;
+    double stage_ns = cost.first_s * 1e9;
+    flight->stage_ns = stage_ns < 0x1p62 ? llrint(stage_ns) : SIM_NS_MAX;
+    flight->extrapolated_frac = cost.extrapolated_frac;
+    return 0;
+}
+
 /* Batches that wait for nothing any more learn when they pass the stages, one after the other. */
-static void time_flights(struct replica *replica, sim_ns now)
+static int time_flights(struct replica *replica, sim_ns now)
 {
     for (int32_t i = 0; i < replica->n_flights; i++) {
         struct flight *flight = flight_at(replica, i);
         if (flight->is_timed) continue;
-        if (flight->n_moves > 0) return;
+        if (flight->n_moves > 0) return 0;
+        int code = price(replica, flight);
+        if (code != 0) return code;
         sim_ns at = now;
         for (int64_t stage = 0; stage < replica->view.stages; stage++) {
             if (at < replica->stage_free_ns[stage]) at = replica->stage_free_ns[stage];
@@ -128,6 +142,7 @@ static void time_flights(struct replica *replica, sim_ns now)
         flight->end_ns = at;
         flight->is_timed = true;
     }
+    return 0;
 }
 
 static void wait_for_moves(struct replica *replica, struct flight *flight)
@@ -144,7 +159,6 @@ int replica_take_off(struct replica *replica, sim_ns now)
     const struct batch_plan *plan = &replica->plan;
     struct flight *flight = flight_at(replica, replica->n_flights++);
     struct iteration_work work = {0};
-    struct iteration_cost cost;
     flight->prefilling = (struct request_list){0};
     flight->n_chunks = flight->n_moves = 0;
     flight->is_timed = false;
@@ -154,16 +168,22 @@ int replica_take_off(struct replica *replica, sim_ns now)
         code = board_decoding(replica, flight, plan->decode_sequences);
         if (code == 0) replica_begin_step(replica, flight->decoding, &work);
     }
-    if (code == 0) code = replica_cost(replica, &work, &cost);
     if (code != 0) return code;
     replica->in_flight += flight->prefilling.n + work.decode_sequences;
-    double stage_ns = cost.first_s * 1e9;
-    flight->stage_ns = stage_ns < 0x1p62 ? llrint(stage_ns) : SIM_NS_MAX;
-    flight->extrapolated_frac = cost.extrapolated_frac;
     flight->work = work;
     wait_for_moves(replica, flight);
-    time_flights(replica, now);
-    return 0;
+    if (replica->stream != NULL && flight->n_moves > 0) replica_stream_rest(replica->stream);
+    return time_flights(replica, now);
+}
+
+void replica_reprice_flight(struct replica *replica, sim_ns now)
+{
+    struct flight *flight = flight_at(replica, 0);
+    if (replica->n_flights == 0 || !flight->is_timed) return;
+    flight->end_ns = replica_stream_end_ns(replica->stream, &flight->work, now, flight->end_ns);
+    flight->stage_ns = flight->end_ns - flight->start_ns;
+    replica->stage_free_ns[0] = flight->end_ns;
+    replica_arm_landing(replica);
 }
 
 void replica_arm_landing(struct replica *replica)
@@ -172,11 +192,12 @@ void replica_arm_landing(struct replica *replica)
     if (replica->n_flights > 0 && flight_at(replica, 0)->is_timed) replica_arm(replica, flight_at(replica, 0)->end_ns);
 }
 
-void replica_flight_loaded(struct replica *replica, struct flight *flight, sim_ns now)
+int replica_flight_loaded(struct replica *replica, struct flight *flight, sim_ns now)
 {
-    if (--flight->n_moves > 0) return;
-    time_flights(replica, now);
-    replica_arm_landing(replica);
+    if (--flight->n_moves > 0) return 0;
+    int code = time_flights(replica, now);
+    if (code == 0) replica_arm_landing(replica);
+    return code;
 }
 
 /* --- Landing --- */

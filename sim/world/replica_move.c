@@ -63,8 +63,8 @@ int replica_kv_moved(struct kv_move *move, sim_ns now)
     if (move->direction == KV_OUT) replica->host_blocks += move->blocks;
     if (request->move == move) request->move = NULL;
     int code = move->then != NULL ? start(move->then, now) : 0;
-    if (move->flight != NULL)
-        replica_flight_loaded(replica, move->flight, now);
+    if (code == 0 && move->flight != NULL)
+        code = replica_flight_loaded(replica, move->flight, now);
     else if (move->wait)
         detach(replica, move);
     if (move->direction == KV_IN && !move->wait) {

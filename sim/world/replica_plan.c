@@ -336,13 +336,13 @@ bool replica_plan_departs(const struct replica *replica)
     return replica->plan.n_evictions + replica->plan.n_rejections > 0;
 }
 
-/* Evicted sequences that decode go where the offloader says, if the batcher takes them back from there. */
+/* Of a plan that is sound: evicted sequences that decode go where the offloader says, if the batcher takes them back from there. */
 static void ask_offloader(struct replica *replica)
 {
     const struct replica_env *env = replica->env;
     struct batch_plan *plan = &replica->plan;
     if (!env->batcher->takes_back || env->offload == NULL || env->move_kv == NULL) return;
-    for (int32_t i = 0; i < plan->n_evictions && i < plan->capacity; i++) {
+    for (int32_t i = 0; i < plan->n_evictions; i++) {
         struct batch_eviction *eviction = &plan->evictions[i];
         if (eviction->kind == EVICT_RECOMPUTE && eviction->request->state == REQUEST_DECODING &&
             offload_evicted(env->offload, eviction->request) == OFFLOAD_HOST)
@@ -366,9 +366,10 @@ int replica_plan(struct replica *replica, sim_ns now)
     replica->plan_number++;
     int code = batcher->compose(replica->batcher_state, &replica->view, plan);
     if (code != 0) return policy_failed(&batcher->policy, code, now, replica->env->diag);
-    ask_offloader(replica);
     code = check_plan(replica, now);
-    if (code == 0) code = replica_apply_moves(replica, now);
+    if (code != 0) return code;
+    ask_offloader(replica);
+    code = replica_apply_moves(replica, now);
     replica->plan_end_step = plan->iterations < INT64_MAX - step ? step + plan->iterations : INT64_MAX;
     return code;
 }

@@ -2,6 +2,7 @@
 #include "sim/core/check.h"
 #include "sim/world/kv_transport.h"
 #include "sim/world/priority.h"
+#include "sim/world/replica_stream.h"
 #include "sim/world/service_state.h"
 
 #include <math.h>
@@ -148,8 +149,7 @@ int service_on_batch(const struct replica *replica, const struct replica_batch *
 {
     const struct service *service = replica->env->owner;
     const struct sink *sink = service->env.sink;
-    struct offload_service *offload = replica->env->offload;
-    if (offload_in_use(offload)) offload_count(offload, &batch->work, batch->iterations);
+    if (replica->stream != NULL) replica_stream_count(replica->stream, batch);
     if (sink->batch == NULL) return 0;
     struct batch_row row = {.service = service->config->name,
                             .replica = replica->index,

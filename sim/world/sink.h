@@ -37,7 +37,8 @@ struct placement_row {
     double start_s, end_s;
 };
 
-/* A run of iterations that a replica does with the same batch, cut at every decision of the batcher: prompts, in one
+/* A run of iterations that a replica does with the same batch, cut at every decision of the batcher, and where an offloaded
+ * batch goes on with other shares of its links: prompts, in one
  * iteration, or decoding alone in any number of them. For timelines; no results database keeps it. */
 struct batch_row {
     const char *service;

@@ -23,7 +23,7 @@ struct tier {
     const char *name; /* "host", or as the scenario calls it */
     enum tier_kind kind;
     int32_t node;                 /* -1: of the whole site, or of a replica without a node */
-    int32_t device;               /* as the topology numbers what the scenario names; 0: the host */
+    int32_t device;               /* as the topology numbers what the scenario names; 0: the host; -1: in no scenario */
     int64_t capacity_bytes;       /* INT64_MAX: without limit */
     int64_t granularity_bytes;    /* what is read or written at least */
     int64_t count;                /* devices */

@@ -230,6 +230,17 @@ void topology_rise(struct topology_seat *seat)
     *seat = (struct topology_seat){0};
 }
 
+bool topology_is_alone(const struct topology_seat *seat)
+{
+    int32_t taken = 0;
+    for (int32_t i = 0; i < seat->n_gpus; i++) {
+        const struct topology_node *node = seat->gpus[i]->node;
+        if (i > 0 && node == seat->gpus[i - 1]->node) continue;
+        for (int32_t k = 0; k < node->n_gpus; k++) taken += node->gpus[k].taken;
+    }
+    return taken == seat->n_gpus;
+}
+
 /* --- Tiers --- */
 
 static int tier_of_device(const struct topology_seat *seat, int32_t device, struct tier **tier)

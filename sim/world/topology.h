@@ -79,6 +79,12 @@ int topology_sit(struct topology *topology, struct topology_seat *seat, int32_t 
                  const struct gpu_spec *gpu);
 void topology_rise(struct topology_seat *seat); /* the GPUs are free again; nothing of the seat is on its way */
 
+/* What one GPU's PCIe link carries each way; 0: nobody says. */
+double topology_port_bytes_per_s(const struct topology *topology, const struct gpu_spec *gpu);
+
+/* Whether all GPUs of the seat's nodes that somebody has taken are its own. */
+bool topology_is_alone(const struct topology_seat *seat);
+
 /* The tier of a kind that the seat's first GPU can reach, the first one that the scenario lists, or by name; *tier is NULL when
  * there is none. Every seat has DRAM. Returns 0 or SIM_E_NOMEM. */
 int topology_tier(const struct topology_seat *seat, enum tier_kind kind, struct tier **tier);
@@ -91,7 +97,7 @@ bool topology_reaches(const struct topology_seat *from, const struct topology_se
  * several nodes, each shard uses the tier of that name on its own node, but its bytes are counted in the one given. */
 struct topology_end {
     const struct topology_seat *seat;
-    struct tier *tier;
+    struct tier *tier; /* device < 0: of the seat alone, without links of its own */
 };
 
 /* The way of one shard, out of topology_shards. Writes the least of the rates along it that are no links (a pair of GPUs in a
@@ -119,6 +125,7 @@ struct transfer {
     double granted_bytes_per_s; /* of a claim: what its holder last learned */
     int32_t n_left;             /* shards that still move; 0: idle */
     transfer_fn notify;
+    void *holder;               /* of a claim, for `notify`: whoever starts it sets it afterwards */
     struct transfer *before, *after; /* of those that move */
     struct transfer_shard first, *more;
 };
@@ -136,6 +143,11 @@ int topology_move(struct topology *topology, struct topology_end from, struct to
 int topology_claim(struct topology *topology, struct topology_end from, struct topology_end to,
                    double demand_bytes_per_s, struct transfer *transfer, transfer_fn changed);
 double transfer_demand(struct transfer *transfer, double demand_bytes_per_s); /* changes it; returns what is granted */
+double transfer_grant(struct transfer *transfer); /* what is granted now; its holder has learned of it */
+
+/* From now on the holder of a claim counts its bytes itself: they are dealt out to the shards evenly, the odd ones to the first. */
+void transfer_hold(struct transfer *transfer);
+void transfer_count(struct transfer *transfer, int64_t bytes);
 
 /* Ends a transfer or claim at once, without a callback; nothing for an idle one. */
 void transfer_cancel(struct transfer *transfer);

@@ -47,13 +47,18 @@ static void make_pair(struct way *way, struct link_pair *pair, enum link_kind ki
 
 /* --- Parts of ways --- */
 
+double topology_port_bytes_per_s(const struct topology *topology, const struct gpu_spec *gpu)
+{
+    const struct storage_spec *host = topology->devices[0].spec;
+    double rate = topology_config(topology)->pcie_bytes_per_s;
+    if (!(rate > 0)) rate = host != NULL ? host->device.link.sustained_bytes_per_s : gpu->pcie_bytes_per_s;
+    return rate > 0 ? rate : 0;
+}
+
 static void pcie(struct way *way, struct topology_gpu *gpu, bool inwards)
 {
-    const struct topology_config *config = topology_config(way->topology);
-    const struct storage_spec *host = way->topology->devices[0].spec;
-    double rate = config->pcie_bytes_per_s;
-    if (!(rate > 0)) rate = host != NULL ? host->device.link.sustained_bytes_per_s : gpu->spec->pcie_bytes_per_s;
-    if (!(rate > 0)) {
+    double rate = topology_port_bytes_per_s(way->topology, gpu->spec);
+    if (rate == 0) {
         fail(way, config_where(way->topology->env.config, "cluster"), "add \"pcie\": \"24GB/s\" to the cluster",
              "the catalog does not say how fast the GPU's PCIe link is");
         return;
@@ -270,7 +275,7 @@ static struct topology_gpu *gpu_of_shard(const struct topology_seat *seat, int32
 /* The tier of the same name that the shard's own GPU reaches: stages of a replica may be on several nodes. */
 static struct tier *tier_beside(struct way *way, struct tier *tier, const struct topology_gpu *gpu)
 {
-    if (tier == NULL || tier->kind == TIER_REMOTE || way->code != 0) return tier;
+    if (tier == NULL || tier->device < 0 || tier->kind == TIER_REMOTE || way->code != 0) return tier;
     struct tier *beside = tier;
     way->code = topology_make_tier(way->topology, gpu->node, tier->device, &beside);
     return beside;

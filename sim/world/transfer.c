@@ -142,6 +142,30 @@ double transfer_demand(struct transfer *transfer, double demand_bytes_per_s)
     return transfer->granted_bytes_per_s = find_grant(transfer);
 }
 
+double transfer_grant(struct transfer *transfer)
+{
+    double least = link_claim_grant(&transfer->first.flow);
+    for (struct transfer_shard *shard = transfer->more; shard != NULL; shard = shard->next)
+        least = fmin(least, link_claim_grant(&shard->flow));
+    return transfer->granted_bytes_per_s = least * transfer->n_left;
+}
+
+void transfer_hold(struct transfer *transfer)
+{
+    link_claim_hold(&transfer->first.flow);
+    for (struct transfer_shard *shard = transfer->more; shard != NULL; shard = shard->next)
+        link_claim_hold(&shard->flow);
+}
+
+void transfer_count(struct transfer *transfer, int64_t bytes)
+{
+    int64_t n = transfer->n_left, number = 0;
+    SIM_REQUIRE(n > 0 && bytes >= 0);
+    link_claim_count(&transfer->first.flow, bytes / n + (number++ < bytes % n));
+    for (struct transfer_shard *shard = transfer->more; shard != NULL; shard = shard->next)
+        link_claim_count(&shard->flow, bytes / n + (number++ < bytes % n));
+}
+
 void transfer_cancel(struct transfer *transfer)
 {
     if (transfer->n_left == 0) return;

@@ -226,7 +226,7 @@ static void flexgen_beats_a_grid(void)
         .layer = {.layers = 48, .gpus = 1, .weight_bytes = 1.233e9, .kv_token_bytes = 28672, .hidden_token_bytes = 14336,
                   .token_flop = 1.233e9, .context_flop = 28672, .heads = 56, .ffn = 28672, .hidden = 7168, .number_bytes = 2},
         .rates = {12.89 * gib, 0.97 * gib, 4.82 * gib, 2 * gib, 1.9 * gib, 0.746 * gib, 2.015 * gib, 2.015 * gib, none,
-                  0.0123e12, 21.24e12, 9.97e12, 4.3e12, 0.079e12},
+                  none, 0.0123e12, 21.24e12, 9.97e12, 4.3e12, 0.079e12},
         .capacity_bytes = {12 * gib, 100 * gib, 1200 * gib, 0}, .workload = {96, 48, 512, 32}};
     const struct gpu_spec gpu = {.peak_flop_per_s = {[FORMAT_FP16] = 65e12}, .memory_bytes_per_s = 320e9};
     const struct llm_spec llm = {.compute = FORMAT_FP16};

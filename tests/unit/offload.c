@@ -19,7 +19,7 @@ static struct offload_rates t4_rates(double disk_gib_per_s)
         .host_read = 12.89 * gib, .host_write_cache = 0.97 * gib, .host_write_hidden = 4.82 * gib,
         .disk_read = disk_gib_per_s * gib, .disk_read_weights = 0.95 * disk_gib_per_s * gib,
         .disk_write_cache = 0.746 * gib, .disk_write_hidden = 2.015 * gib, .disk_write_token = 2.015 * gib,
-        .csd_write = (double)INFINITY, .host_flop_per_s = 0.0123e12,
+        .csd_write = (double)INFINITY, .csd_port = (double)INFINITY, .host_flop_per_s = 0.0123e12,
         .prompt_product_flop_per_s = 21.24e12, .prompt_attention_flop_per_s = 9.97e12,
         .token_product_flop_per_s = 4.3e12, .token_attention_flop_per_s = 0.079e12,
     };
@@ -126,7 +126,7 @@ static struct offload plain_offload(enum offload_schedule schedule)
     struct offload offload = {
         .layer = {.layers = 4, .gpus = 1, .weight_bytes = 1e6, .kv_token_bytes = 100, .hidden_token_bytes = 50,
                   .token_flop = 1e6, .context_flop = 200, .heads = 4, .ffn = 64, .hidden = 16, .number_bytes = 2},
-        .rates = {1e9, 0.5e9, 0.5e9, none, none, none, none, none, none, 1e9, unknown, unknown, unknown, unknown},
+        .rates = {1e9, 0.5e9, 0.5e9, none, none, none, none, none, none, none, 1e9, unknown, unknown, unknown, unknown},
         .placement = offload_placement_none(), .base = &plain_base, .peak_flop_per_s = 1e12, .memory_bytes_per_s = 1e12};
     offload.placement.schedule = schedule;
     return offload;

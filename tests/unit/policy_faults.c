@@ -81,6 +81,23 @@ static int admits_all(void *state, const struct replica_view *view, struct batch
     return 0;
 }
 
+static int evicts_nobody(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    (void)view;
+    batch_plan_evict(plan, NULL, "for fun");
+    return 0;
+}
+
+/* Of a batcher that takes sequences back, the offloading policy is asked about evictions: only of those that can be. */
+static void evictions_of_nobody(void)
+{
+    struct batcher batcher = faulty_batcher;
+    batcher.takes_back = true;
+    batcher.compose = evicts_nobody;
+    check_fault(&batcher.policy, SIM_E_POLICY, "but it is not a request of this replica");
+}
+
 static int evicts_who_waits(void *state, const struct replica_view *view, struct batch_plan *plan)
 {
     (void)state;
@@ -263,6 +280,7 @@ static void a_policy_of_another_abi_is_refused(void)
 
 TEST_SUITE(policy_faults)
 {
+    TEST(evictions_of_nobody);
     TEST(a_policy_of_another_abi_is_refused);
     TEST(batchers_that_ask_for_the_impossible);
     TEST(a_batcher_that_admits_beyond_the_cache);
