@@ -27,6 +27,11 @@ END
 run 0 explain links "$T/s.json" --json
 equal "$(json_of "$T/out" '$[1].node_gb_per_s')" 120 'GB/s of a node, in JSON'
 
+# However many drives there are, a GPU gets no more than its own port carries.
+run 0 explain links "$T/s.json" --json --set cluster.storage.csd.count=20
+equal "$(json_of "$T/out" '$[6].from') $(json_of "$T/out" '$[6].gpu_gb_per_s') $(json_of "$T/out" '$[6].node_gb_per_s')" 'csd 50 120' \
+    'GB/s from 20 drives to a GPU, and to all four'
+
 # What the catalog does not know is told, with what it does.
 run 2 explain links "$T/s.json" --set cluster.storage.fs.software=vllm
 err_is <<'END'
