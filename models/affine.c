@@ -19,15 +19,41 @@ static const struct affine_terms *divided_terms(const struct affine_phase *phase
     return phase->large_from > 0 && sequences >= phase->large_from ? &phase->large : &phase->small;
 }
 
-/* Adds a phase's variable part to *variable and raises *constant to its constant part. */
-static void add_phase(const struct affine_phase *phase, const struct phase_work *work, double stages, double *constant,
-                      double *variable)
+/* Seconds of a stage: of both phases the larger constant part and the sum of the variable ones. */
+struct stage_cost {
+    double constant_s, variable_s;
+};
+
+static void add(struct stage_cost *cost, double constant_s, double variable_s_)
+{
+    if (constant_s > cost->constant_s) cost->constant_s = constant_s;
+    cost->variable_s += variable_s_;
+}
+
+/* Adds a phase to what any stage takes, and to what the first one does. */
+static void add_phase(const struct affine_phase *phase, const struct phase_work *work, double stages,
+                      struct stage_cost *any, struct stage_cost *first)
 {
     if (work->sequences == 0) return;
     const struct affine_terms *terms = divided_terms(phase, work->sequences);
     const double fixed_s = terms->fixed_s / stages + stages * phase->stage_s + phase->undivided.fixed_s;
-    if (fixed_s > *constant) *constant = fixed_s;
-    *variable += variable_s(terms, work) / stages + variable_s(&phase->undivided, work);
+    const double rest_s = variable_s(terms, work) / stages + variable_s(&phase->undivided, work);
+    add(any, fixed_s, rest_s);
+    add(first, fixed_s + phase->first_stage.fixed_s, rest_s + variable_s(&phase->first_stage, work));
+}
+
+/* What one more token of context of a decoding sequence costs. */
+static double context_token_s(const struct affine *affine, int64_t sequences, bool is_first)
+{
+    const struct affine_phase *decode = &affine->decode;
+    return divided_terms(decode, sequences)->context_token_s / affine->stages + decode->undivided.context_token_s +
+           (is_first ? decode->first_stage.context_token_s : 0.0);
+}
+
+static double seconds_of(const struct stage_cost *cost)
+{
+    const double seconds = cost->constant_s + cost->variable_s;
+    return seconds > 0.0 ? seconds : 0.0;
 }
 
 void affine_cost(const void *model, const struct iteration_work *work, struct iteration_cost *cost)
@@ -37,16 +63,18 @@ void affine_cost(const void *model, const struct iteration_work *work, struct it
                                        (double)work->prefill_context_tokens, work->prefill_pairs};
     const struct phase_work decode = {work->decode_sequences, (double)work->decode_sequences,
                                       (double)work->decode_context_tokens, 0.0};
-    double constant_s = 0.0, variable = 0.0;
-    add_phase(&affine->prefill, &prefill, affine->stages, &constant_s, &variable);
-    add_phase(&affine->decode, &decode, affine->stages, &constant_s, &variable);
-    const struct affine_terms *terms = divided_terms(&affine->decode, decode.sequences);
-    const double context_s = terms->context_token_s / affine->stages + affine->decode.undivided.context_token_s;
-    const struct piece line = piece_line(constant_s + variable, context_s * (double)decode.sequences);
-    const struct piece run = piece_max(line, piece_line(0.0, 0.0));
+    const bool alone = affine->stages == 1.0;
+    struct stage_cost any = {0.0, 0.0}, first = {0.0, 0.0};
+    add_phase(&affine->prefill, &prefill, affine->stages, &any, &first);
+    add_phase(&affine->decode, &decode, affine->stages, &any, &first);
+    const struct stage_cost *stage = alone ? &first : &any;
+    const double slope_s = context_token_s(affine, decode.sequences, alone) * (double)decode.sequences;
+    const struct piece run = piece_max(piece_line(stage->constant_s + stage->variable_s, slope_s),
+                                       piece_line(0.0, 0.0));
     *cost = (struct iteration_cost){
         .first_s = run.now,
         .slope_s = run.slope,
+        .entry_s = alone ? 0.0 : seconds_of(&first) - seconds_of(&any),
         .until = work->prefill_sequences > 0 ? 1 : run.until,
         .extrapolated_frac = 0.0,
     };

@@ -1,6 +1,7 @@
 /* Iteration cost as a polynomial of the batch, one per phase: what closed forms and fits of other simulators need.
  *
  *     phase = (fixed + token T + sequence S + context C + pair P) / stages + stages * stage_s + undivided(T, S, C, P)
+ *           + first_stage(T, S, C, P) on the first stage
  *
  * over the tokens T, sequences S, context tokens C and prefill_pairs P of that phase (iteration.h). From `large_from`
  * sequences on, another set of coefficients holds. A batch of both phases pays the larger constant part once, and the
@@ -22,6 +23,7 @@ struct affine_phase {
     int64_t large_from;            /* sequences of this phase in the batch; 0: `small` always holds */
     double stage_s;                /* added once per pipeline stage */
     struct affine_terms undivided; /* not shared out over the stages */
+    struct affine_terms first_stage; /* likewise, but on the first one alone */
 };
 
 struct affine {

@@ -21,6 +21,7 @@ struct iteration_work {
 
 struct iteration_cost {
     double first_s, slope_s;
+    double entry_s;           /* with pipeline stages: what the first stage takes longer than the others, or less if below 0 */
     int64_t until;            /* >= 1; 1 whenever the batch holds prefill; INT64_MAX: for ever */
     double extrapolated_frac; /* 0 .. 1: share of the kernels' time outside the fitted range; that of all i */
 };

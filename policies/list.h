@@ -8,6 +8,7 @@ POLICY(batcher, batching_sarathi)
 POLICY(batcher, batching_orca)
 POLICY(batcher, batching_fastertransformer)
 POLICY(batcher, batching_splitwise)
+POLICY(batcher, batching_distserve)
 
 /* routing */
 POLICY(router, routing_round_robin)
@@ -18,6 +19,7 @@ POLICY(router, routing_jsq_tokens)
 POLICY(router, routing_least_kv)
 POLICY(router, routing_splitwise)
 POLICY(router, routing_prefix_aware)
+POLICY(router, routing_distserve)
 
 /* kv_offload */
 POLICY(kv_offloader, kv_offload_none)

@@ -51,6 +51,7 @@ static int32_t at_most(int32_t tokens, int64_t limit)
 static void clip(struct transform *transform, struct request_record *request)
 {
     const struct trace_transform *params = &transform->params;
+    request->output_tokens += (int32_t)params->extra_output_tokens;
     int32_t prompt = at_most(request->prompt_tokens, params->max_prompt_tokens);
     int32_t output = at_most(request->output_tokens, params->max_output_tokens);
     int64_t over = params->max_total_tokens > 0 ? (int64_t)prompt + output - params->max_total_tokens : 0;

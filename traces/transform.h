@@ -7,6 +7,8 @@
  *     rate_scale   arrival times are divided by it; durations of jobs stay
  *     thin         keeps this share of the records, chosen by their ids: the same seed keeps the same ones, and a
  *                  larger share keeps all those of a smaller one
+ *     extra_output_tokens
+ *                  added to every output (1 where a trace counts the tokens after the first)
  *     max_prompt_tokens, max_output_tokens, max_total_tokens
  *                  clip lengths. The total is brought down at the expense of the prompt, as Vidur does when it
  *                  replays a trace (at least one prompt token stays; then the output gives way)
@@ -25,7 +27,8 @@ struct trace_transform {
     double rate_scale, thin_frac;
     sim_ns jitter_ns;
     int64_t limit;                                                  /* 0: all */
-    int64_t max_prompt_tokens, max_output_tokens, max_total_tokens; /* requests only; 0: no limit */
+    int64_t extra_output_tokens;                                    /* requests only, like what follows */
+    int64_t max_prompt_tokens, max_output_tokens, max_total_tokens; /* 0: no limit */
 };
 
 /* The same of everything that reads a file. */
@@ -66,8 +69,10 @@ extern const struct config_field trace_window_item[];
         TRACE_TRANSFORM_PARAM(limit, "limit", CONFIG_INT, "0", 0, 1e15, "the first so many records; 0: all")
 
 #define TRACE_LENGTH_PARAMS                                                                                            \
-    TRACE_TRANSFORM_PARAM(max_prompt_tokens, "max_prompt_tokens", CONFIG_INT, "0", 0, INT32_MAX,                       \
-                          "longer prompts are clipped; 0: no limit"),                                                  \
+    TRACE_TRANSFORM_PARAM(extra_output_tokens, "extra_output_tokens", CONFIG_INT, "0", 0, INT32_MAX / 2,               \
+                          "added to every output: 1 where a trace counts the tokens after the first"),                 \
+        TRACE_TRANSFORM_PARAM(max_prompt_tokens, "max_prompt_tokens", CONFIG_INT, "0", 0, INT32_MAX,                       \
+                              "longer prompts are clipped; 0: no limit"),                                              \
         TRACE_TRANSFORM_PARAM(max_output_tokens, "max_output_tokens", CONFIG_INT, "0", 0, INT32_MAX,                   \
                               "longer outputs are clipped; 0: no limit"),                                              \
         TRACE_TRANSFORM_PARAM(max_total_tokens, "max_total_tokens", CONFIG_INT, "0", 0, INT32_MAX,                     \

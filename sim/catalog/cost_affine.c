@@ -31,6 +31,8 @@ static const struct config_field phase_fields[] = {
      .help = "added once per pipeline stage"},
     {.name = "undivided", .kind = CONFIG_SECTION, PHASE(undivided), .fields = terms_fields,
      .help = "coefficients that are not divided by the number of pipeline stages"},
+    {.name = "first_stage", .kind = CONFIG_SECTION, PHASE(first_stage), .fields = terms_fields,
+     .help = "coefficients of the first pipeline stage alone, not divided either"},
     {0},
 };
 

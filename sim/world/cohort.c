@@ -44,6 +44,22 @@ static void remove_fresh(struct cohort *cohort, const struct request *request)
     last->fresh_rank = request->fresh_rank;
 }
 
+static sim_ns latest_token_ns(const struct cohort *cohort, const struct request *member)
+{
+    return cohort->step > member->joined_step ? cohort->last_token_ns : member->joined_ns;
+}
+
+/* Before those whose latest token came later. */
+static void insert_by_latest_token(struct cohort *cohort, struct request *request)
+{
+    struct request_list *members = &cohort->members;
+    struct request *behind = NULL;
+    if (members->tail != NULL && latest_token_ns(cohort, members->tail) > request->joined_ns)
+        for (behind = members->head; latest_token_ns(cohort, behind) <= request->joined_ns;)
+            behind = request_of(behind->view.next);
+    request_list_insert_before(members, request, behind);
+}
+
 int cohort_join(struct cohort *cohort, struct request *request, enum batch_order order)
 {
     int64_t left = request->output_tokens - request->generated_tokens;
@@ -55,7 +71,10 @@ int cohort_join(struct cohort *cohort, struct request *request, enum batch_order
     request->finish_step = cohort->step + left;
     request->grows = request->held_blocks < last_blocks;
     request->first_gap_ns = 0;
-    request_list_insert(&cohort->members, request, order);
+    if (order == BATCH_BY_LATEST_TOKEN)
+        insert_by_latest_token(cohort, request);
+    else
+        request_list_insert(&cohort->members, request, order);
     if (request->grows) kv_growth_join(&cohort->growth, cohort->step, request->context_tokens);
     cohort->context_tokens += request->context_tokens;
     int code = add_fresh(cohort, request);

@@ -23,6 +23,7 @@ struct fleet_pool {
 struct replica_usage {
     int64_t kv_blocks, decode_context_tokens;
     int64_t reserved_tokens; /* see fleet_view_reserved_tokens */
+    int64_t entering_prompts, idle_sequences;
 };
 
 /* The bulletin board of a service with an information delay: every replica reports at the multiples of the period, and

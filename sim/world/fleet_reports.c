@@ -34,7 +34,8 @@ static bool take_report(struct fleet *fleet, sim_ns at)
         const struct replica *replica = &fleet->replicas[i];
         reports->loads[i] = fleet->loads[i];
         reports->usages[i] = (struct replica_usage){
-            replica_used_blocks(replica, at), replica_decode_context_tokens(replica, at), fleet->reserved_tokens[i]};
+            replica_used_blocks(replica, at), replica_decode_context_tokens(replica, at), fleet->reserved_tokens[i],
+            replica_entering_prompts(replica), replica_idle_sequences(replica)};
         busy = busy || replica->state != REPLICA_IDLE || replica->n_moves > 0;
     }
     return busy;

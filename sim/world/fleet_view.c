@@ -44,6 +44,18 @@ int64_t fleet_view_decode_context_tokens(const struct fleet_view *view, int32_t 
                          : replica_decode_context_tokens(replica_at(view, replica), view->now_ns);
 }
 
+int64_t fleet_view_entering_prompts(const struct fleet_view *view, int32_t replica)
+{
+    const struct replica_usage *usage = reported(view, replica);
+    return usage != NULL ? usage->entering_prompts : replica_entering_prompts(replica_at(view, replica));
+}
+
+int64_t fleet_view_idle_sequences(const struct fleet_view *view, int32_t replica)
+{
+    const struct replica_usage *usage = reported(view, replica);
+    return usage != NULL ? usage->idle_sequences : replica_idle_sequences(replica_at(view, replica));
+}
+
 enum pool_role fleet_view_role(const struct fleet_view *view, int32_t replica)
 {
     return (enum pool_role)fleet_pool_of(view->fleet, view->first + replica)->config.role;

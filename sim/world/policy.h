@@ -64,6 +64,7 @@ enum batch_order {
     BATCH_BY_ARRIVAL,       /* equal ones as they come */
     BATCH_BY_ADMISSION,
     BATCH_LEFT_BY_ARRIVAL,  /* those left out of a batch by arrival, behind them the others as they come */
+    BATCH_BY_LATEST_TOKEN,  /* who has waited longest since its latest token is first; equal ones as they come */
 };
 
 /* The next iteration of a replica, and how long the choice stands. Returns 0 or a negative code. An empty plan (nothing
@@ -81,6 +82,11 @@ struct batcher {
     /* It takes requests whose prompt was processed elsewhere (replica_view_is_remote). A pool that may be handed some must have
      * such a batcher. */
     bool takes_handed_over;
+    /* With it the later pipeline stages batch for themselves, each from a queue of its own, and the first one composes the next
+     * batch as soon as it is free, however many are on their way. Of the sequences that decode and wait for such a stage, which
+     * the view shows, so many, from the first on, pass it together: at least one. Prompts go before them, in the batches in
+     * which they came. No batch of such a pipeline may wait for KV (struct batch_resumption). NULL: as above. */
+    int64_t (*pass)(void *state, const struct replica_view *view);
 };
 
 /* Where a request's prompt is processed and where it decodes. */

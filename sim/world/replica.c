@@ -257,6 +257,7 @@ static int replica_step(struct replica *replica, sim_ns now)
 {
     int code = 0;
     replica->is_woken = false;
+    if (replica->line != NULL) return replica_stages_step(replica, now);
     if (replica->state == REPLICA_DECODE) {
         decode_run_advance(replica, replica->env->single_step ? replica->run_steps + 1 : replica->run_end);
         bool over = choice_is_over(replica) || replica->run_steps == replica->run_until;
@@ -294,7 +295,9 @@ static void decode_run_recheck(struct replica *replica, sim_ns from_ns)
 
 void replica_wake(struct replica *replica, sim_ns now, bool strictly)
 {
-    bool can_fly = replica->state == REPLICA_FLYING && replica->n_flights < replica->view.stages;
+    bool has_room = replica->line != NULL ? replica_first_stage_is_free(replica)
+                                          : replica->n_flights < replica->view.stages;
+    bool can_fly = replica->state == REPLICA_FLYING && has_room;
     if (replica->state == REPLICA_DECODE) decode_run_recheck(replica, now + strictly);
     if (replica->is_woken || (replica->state != REPLICA_IDLE && !can_fly)) return;
     replica->is_woken = true;
@@ -348,6 +351,19 @@ int64_t replica_decode_context_tokens(const struct replica *replica, sim_ns at)
     return tokens + (boundaries_by(replica, at) - replica->run_steps) * replica->ready->members.n;
 }
 
+int64_t replica_entering_prompts(const struct replica *replica)
+{
+    if (replica->line != NULL) return replica_first_stage_prompts(replica);
+    return replica->state == REPLICA_PREFILL ? replica->plan.n_prefills : replica_prompts_in_flight(replica);
+}
+
+int64_t replica_idle_sequences(const struct replica *replica)
+{
+    int64_t coming = replica->away.n + replica->moving.n + replica->arrived.n;
+    bool all_decode = replica->state == REPLICA_DECODE || (replica->state == REPLICA_PREFILL && replica->plan.decode);
+    return coming + replica->paused.n + (all_decode ? 0 : replica->ready->members.n);
+}
+
 /* --- Shares of links --- */
 
 /* The iterations of the run that have passed are told of and counted. The one under way goes on at another pace, as a run of
@@ -393,6 +409,7 @@ int replica_reprice(struct replica *replica, sim_ns now)
 int replica_settle(struct replica *replica, sim_ns now)
 {
     int code = 0;
+    if (replica->line != NULL) return replica_stages_settle(replica, now);
     if (replica->state == REPLICA_FLYING) return replica_settle_flights(replica, now);
     if (replica->state != REPLICA_DECODE && replica->state != REPLICA_PREFILL) return 0;
     if (replica->state == REPLICA_DECODE) {
@@ -447,7 +464,8 @@ int replica_init(struct replica *replica, const struct replica_env *env, int32_t
     replica->view.stages = env->stages > 0 ? env->stages : 1;
     replica->ready = mem_zalloc(1, sizeof *replica->ready);
     if (replica->ready == NULL || cohort_init(replica->ready, block_tokens) != 0 ||
-        replica_flights_init(replica) != 0 || replica_plan_reserve(&replica->plan, MIN_PLAN_ENTRIES) != 0)
+        replica_flights_init(replica) != 0 || replica_stages_init(replica) != 0 ||
+        replica_plan_reserve(&replica->plan, MIN_PLAN_ENTRIES) != 0)
         return SIM_E_NOMEM;
     return policy_state_create(&env->batcher->policy, POLICY_BATCHING, sizeof *env->batcher, params,
                                &replica->batcher_state, env->diag);
@@ -458,6 +476,7 @@ void replica_fini(struct replica *replica)
     if (replica->env == NULL) return;
     policy_state_destroy(&replica->env->batcher->policy, replica->batcher_state);
     replica_plan_fini(&replica->plan);
+    replica_stages_fini(replica);
     replica_flights_fini(replica);
     replica_prefixes_fini(replica);
     replica_stream_close(replica);

@@ -35,6 +35,7 @@ struct offload_service;
 struct replica;
 struct replica_stream;
 struct flight;
+struct stage_line;
 
 /* A run of iterations with the same batch, as far as it has come. */
 struct replica_batch {
@@ -139,6 +140,7 @@ struct replica {
     int32_t first_flight, n_flights;
     int64_t in_flight;      /* sequences in them */
     sim_ns *stage_free_ns;  /* [stages]: when each has done what it has got */
+    struct stage_line *line; /* instead of the flights, where stages batch for themselves (replica_stages.c), or NULL */
     struct kv_move *unattached; /* moves that the next batch waits for */
     int64_t n_moves;        /* under way */
     struct kvcache kv;
@@ -205,6 +207,10 @@ int64_t replica_used_blocks(const struct replica *replica, sim_ns at);
 
 /* Processed tokens of the decoding sequences, likewise. */
 int64_t replica_decode_context_tokens(const struct replica *replica, sim_ns at);
+
+/* What fleet_view_entering_prompts and fleet_view_idle_sequences tell. */
+int64_t replica_entering_prompts(const struct replica *replica);
+int64_t replica_idle_sequences(const struct replica *replica);
 
 /* Calls `visit` for every request at the replica. */
 void replica_each_request(const struct replica *replica, void (*visit)(void *context, struct request *request),

@@ -15,6 +15,9 @@ int replica_plan(struct replica *replica, sim_ns now);
 int replica_plan_reserve(struct batch_plan *plan, int64_t n); /* room for n entries of each kind; 0 or SIM_E_NOMEM */
 void replica_plan_fini(struct batch_plan *plan);
 
+/* Asks the batcher how many of the sequences that wait for a later stage pass it together: at least one, from the first on. */
+int64_t replica_plan_pass(struct replica *replica, struct cohort *waiting, sim_ns now);
+
 /* Whether there is anybody whom a batcher could do something for. */
 bool replica_has_work(const struct replica *replica);
 
@@ -120,7 +123,29 @@ void replica_arm_landing(struct replica *replica);
 /* replica_reprice for the batch in flight, of which there is one at most where weights or KV are offloaded. */
 void replica_reprice_flight(struct replica *replica, sim_ns now);
 
+/* Prompts in batches in flight. */
+int64_t replica_prompts_in_flight(const struct replica *replica);
+
 /* At the end of a simulation. */
 int replica_settle_flights(struct replica *replica, sim_ns now);
+
+/* --- replica_stages.c: where the batcher has `pass` and there are several stages; otherwise replica.line is NULL --- */
+
+int replica_stages_init(struct replica *replica); /* 0 or SIM_E_NOMEM */
+void replica_stages_fini(struct replica *replica);
+
+/* Whether another batch may start; and the prompts in the one that passes the first stage. */
+bool replica_first_stage_is_free(const struct replica *replica);
+int64_t replica_first_stage_prompts(const struct replica *replica);
+
+/* Batches that have passed a stage by now go on, and stages that are free take what waits for them. Arms the next event. */
+int replica_stages_step(struct replica *replica, sim_ns now);
+
+/* At the end of a simulation. */
+int replica_stages_settle(struct replica *replica, sim_ns now);
+
+/* Visits the requests in batches that are on their way. */
+void replica_stages_each(const struct replica *replica, void (*visit)(void *context, struct request *request),
+                         void *context);
 
 #endif

@@ -5,47 +5,38 @@
 #include "sim/core/check.h"
 #include "sim/core/mem.h"
 #include "sim/world/priority.h"
-#include "sim/world/replica_batch.h"
+#include "sim/world/replica_flight.h"
 #include "sim/world/replica_stream.h"
 
 #include <math.h>
-
-struct flight {
-    struct cohort *decoding; /* NULL: nobody */
-    struct request_list prefilling;
-    struct batch_prefill *chunks; /* [n_chunks] */
-    int32_t n_chunks, capacity;
-    int32_t n_moves; /* that it waits for */
-    bool is_timed;
-    sim_ns stage_ns, start_ns, end_ns;
-    double extrapolated_frac;
-    struct iteration_work work;
-};
 
 int replica_flights_init(struct replica *replica)
 {
     int64_t stages = replica->view.stages;
     replica->flights = mem_zalloc((size_t)stages, sizeof *replica->flights);
     replica->stage_free_ns = mem_zalloc((size_t)stages, sizeof *replica->stage_free_ns);
-    replica->spares = mem_zalloc((size_t)stages + 1, sizeof(struct cohort *));
+    replica->spares = mem_zalloc(2 * (size_t)stages + 1, sizeof(struct cohort *));
     return replica->flights != NULL && replica->stage_free_ns != NULL && replica->spares != NULL ? 0 : SIM_E_NOMEM;
 }
 
-static void free_cohort(struct cohort *cohort)
+void flight_free_cohort(struct cohort *cohort)
 {
     if (cohort == NULL) return;
     cohort_fini(cohort);
     mem_free(cohort);
 }
 
+void flight_fini(struct flight *flight)
+{
+    mem_free(flight->chunks);
+    flight_free_cohort(flight->decoding);
+}
+
 void replica_flights_fini(struct replica *replica)
 {
-    for (int64_t i = 0; replica->flights != NULL && i < replica->view.stages; i++) {
-        mem_free(replica->flights[i].chunks);
-        free_cohort(replica->flights[i].decoding);
-    }
-    for (int32_t i = 0; i < replica->n_spares; i++) free_cohort(replica->spares[i]);
-    free_cohort(replica->ready);
+    for (int64_t i = 0; replica->flights != NULL && i < replica->view.stages; i++) flight_fini(&replica->flights[i]);
+    for (int32_t i = 0; i < replica->n_spares; i++) flight_free_cohort(replica->spares[i]);
+    flight_free_cohort(replica->ready);
     mem_free(replica->flights);
     mem_free(replica->stage_free_ns);
     mem_free((void *)replica->spares);
@@ -56,13 +47,18 @@ static struct flight *flight_at(const struct replica *replica, int32_t i)
     return &replica->flights[(replica->first_flight + i) % replica->view.stages];
 }
 
-static struct cohort *take_spare(struct replica *replica)
+struct cohort *flight_take_cohort(struct replica *replica)
 {
     if (replica->n_spares > 0) return replica->spares[--replica->n_spares];
     struct cohort *cohort = mem_zalloc(1, sizeof *cohort);
     if (cohort != NULL && cohort_init(cohort, replica->kv.block_tokens) == 0) return cohort;
-    free_cohort(cohort);
+    flight_free_cohort(cohort);
     return NULL;
+}
+
+void flight_give_cohort(struct replica *replica, struct cohort *cohort)
+{
+    replica->spares[replica->n_spares++] = cohort;
 }
 
 bool replica_plan_flies(const struct replica *replica)
@@ -74,16 +70,15 @@ bool replica_plan_flies(const struct replica *replica)
 
 /* --- Taking off --- */
 
-/* The first n of those that are ready go into the batch; where that is all of them, as they are. */
-static int board_decoding(struct replica *replica, struct flight *flight, int64_t n)
+int flight_board_decoding(struct replica *replica, struct flight *flight, struct cohort **from, int64_t n)
 {
-    struct cohort *ready = replica->ready, *empty = take_spare(replica);
+    struct cohort *ready = *from, *empty = flight_take_cohort(replica);
     int code = 0;
     if (empty == NULL) return SIM_E_NOMEM;
     flight->decoding = empty;
     if (n >= ready->members.n) {
         flight->decoding = ready;
-        replica->ready = empty;
+        *from = empty;
     }
     while (code == 0 && flight->decoding->members.n < n && flight->decoding == empty) {
         struct request *member = ready->members.head;
@@ -112,13 +107,20 @@ static int board_prefills(struct replica *replica, struct flight *flight)
     return 0;
 }
 
-static int price(struct replica *replica, struct flight *flight)
+static sim_ns rounded_ns(double seconds)
+{
+    double ns = seconds * 1e9;
+    return ns < 0x1p62 ? llrint(ns) : SIM_NS_MAX;
+}
+
+int flight_price(struct replica *replica, struct flight *flight)
 {
     struct iteration_cost cost;
     int code = replica_cost(replica, &flight->work, &cost);
     if (code != 0) return code;
-    double stage_ns = cost.first_s * 1e9;
-    flight->stage_ns = stage_ns < 0x1p62 ? llrint(stage_ns) : SIM_NS_MAX;
+    flight->stage_ns = rounded_ns(cost.first_s);
+    flight->entry_ns = rounded_ns(cost.first_s + cost.entry_s);
+    flight->busy_ns = flight->stage_ns + (flight->entry_ns - flight->stage_ns) / replica->view.stages;
     flight->extrapolated_frac = cost.extrapolated_frac;
     return 0;
 }
@@ -130,13 +132,13 @@ static int time_flights(struct replica *replica, sim_ns now)
         struct flight *flight = flight_at(replica, i);
         if (flight->is_timed) continue;
         if (flight->n_moves > 0) return 0;
-        int code = price(replica, flight);
+        int code = flight_price(replica, flight);
         if (code != 0) return code;
         sim_ns at = now;
         for (int64_t stage = 0; stage < replica->view.stages; stage++) {
             if (at < replica->stage_free_ns[stage]) at = replica->stage_free_ns[stage];
             if (stage == 0) flight->start_ns = at;
-            at = sim_ns_add(at, flight->stage_ns);
+            at = sim_ns_add(at, stage == 0 ? flight->entry_ns : flight->stage_ns);
             replica->stage_free_ns[stage] = at;
         }
         flight->end_ns = at;
@@ -154,10 +156,9 @@ static void wait_for_moves(struct replica *replica, struct flight *flight)
     replica->unattached = NULL;
 }
 
-int replica_take_off(struct replica *replica, sim_ns now)
+int flight_board(struct replica *replica, struct flight *flight, sim_ns now)
 {
     const struct batch_plan *plan = &replica->plan;
-    struct flight *flight = flight_at(replica, replica->n_flights++);
     struct iteration_work work = {0};
     flight->prefilling = (struct request_list){0};
     flight->n_chunks = flight->n_moves = 0;
@@ -165,12 +166,19 @@ int replica_take_off(struct replica *replica, sim_ns now)
     int code = replica_admit_prefills(replica, &work, now);
     if (code == 0) code = board_prefills(replica, flight);
     if (code == 0 && plan->decode && replica->ready->members.n > 0) {
-        code = board_decoding(replica, flight, plan->decode_sequences);
+        code = flight_board_decoding(replica, flight, &replica->ready, plan->decode_sequences);
         if (code == 0) replica_begin_step(replica, flight->decoding, &work);
     }
-    if (code != 0) return code;
     replica->in_flight += flight->prefilling.n + work.decode_sequences;
     flight->work = work;
+    return code;
+}
+
+int replica_take_off(struct replica *replica, sim_ns now)
+{
+    struct flight *flight = flight_at(replica, replica->n_flights++);
+    int code = flight_board(replica, flight, now);
+    if (code != 0) return code;
     wait_for_moves(replica, flight);
     if (replica->stream != NULL && flight->n_moves > 0) replica_stream_rest(replica->stream);
     return time_flights(replica, now);
@@ -181,7 +189,7 @@ void replica_reprice_flight(struct replica *replica, sim_ns now)
     struct flight *flight = flight_at(replica, 0);
     if (replica->n_flights == 0 || !flight->is_timed) return;
     flight->end_ns = replica_stream_end_ns(replica->stream, &flight->work, now, flight->end_ns);
-    flight->stage_ns = flight->end_ns - flight->start_ns;
+    flight->entry_ns = flight->stage_ns = flight->busy_ns = flight->end_ns - flight->start_ns;
     replica->stage_free_ns[0] = flight->end_ns;
     replica_arm_landing(replica);
 }
@@ -202,7 +210,7 @@ int replica_flight_loaded(struct replica *replica, struct flight *flight, sim_ns
 
 /* --- Landing --- */
 
-static int tell(const struct replica *replica, const struct flight *flight, int64_t n, sim_ns end_ns)
+int flight_tell(const struct replica *replica, const struct flight *flight, int64_t n, sim_ns end_ns)
 {
     if (replica->env->on_batch == NULL) return 0;
     struct replica_batch batch = {.start_ns = flight->start_ns, .end_ns = end_ns, .iterations = n, .work = flight->work,
@@ -243,7 +251,7 @@ static int land_decoding(struct replica *replica, struct flight *flight, sim_ns 
     } else {
         code = cohort_merge(replica->ready, cohort, replica->env->batcher->order);
     }
-    replica->spares[replica->n_spares++] = cohort;
+    flight_give_cohort(replica, cohort);
     return code;
 }
 
@@ -259,23 +267,23 @@ static void count_work(struct replica *replica, const struct flight *landing)
     int64_t tokens = held_tokens(landing);
     for (int32_t i = 0; i < replica->n_flights; i++)
         if (flight_at(replica, i) != landing) tokens += held_tokens(flight_at(replica, i));
-    replica_count_work(replica, &landing->work, tokens, landing->stage_ns);
+    replica_count_work(replica, &landing->work, tokens, landing->busy_ns);
 }
 
-static int land(struct replica *replica, struct flight *flight, sim_ns now)
+int flight_land(struct replica *replica, struct flight *flight, sim_ns now)
 {
     bool decodes = flight->decoding != NULL;
     replica->counts.prefill_iterations += flight->n_chunks > 0;
     replica->counts.decode_iterations += flight->n_chunks == 0;
-    replica->counts.busy_ns += flight->stage_ns;
-    replica->counts.extrapolated_ns += replica_extrapolated_ns(flight->extrapolated_frac, flight->stage_ns);
+    replica->counts.busy_ns += flight->busy_ns;
+    replica->counts.extrapolated_ns += replica_extrapolated_ns(flight->extrapolated_frac, flight->busy_ns);
     count_work(replica, flight);
     replica->in_flight -= flight->prefilling.n + (decodes ? flight->decoding->members.n : 0);
     if (replica->env->batcher->order == BATCH_LEFT_BY_ARRIVAL) {
         sort_by_arrival(&replica->ready->members);
         sort_by_arrival(&replica->prefilling);
     }
-    int code = tell(replica, flight, 1, now);
+    int code = flight_tell(replica, flight, 1, now);
     if (code == 0 && decodes) code = land_decoding(replica, flight, now);
     return code != 0 ? code
                      : replica_complete_prefills(replica, flight->chunks, flight->n_chunks, &flight->prefilling, now);
@@ -287,7 +295,7 @@ int replica_land(struct replica *replica, sim_ns now)
     while (code == 0 && replica->n_flights > 0) {
         struct flight *flight = flight_at(replica, 0);
         if (!flight->is_timed || flight->end_ns > now) return 0;
-        code = land(replica, flight, now);
+        code = flight_land(replica, flight, now);
         replica->first_flight = (int32_t)((replica->first_flight + 1) % replica->view.stages);
         replica->n_flights--;
     }
@@ -302,7 +310,7 @@ static sim_ns busy_by(const struct replica *replica, int32_t index, sim_ns now)
     const struct flight *flight = flight_at(replica, index);
     sim_ns busy_ns = 0, end_ns = flight->end_ns;
     for (int64_t stage = replica->view.stages - 1; stage >= 0; stage--) {
-        sim_ns begin_ns = end_ns - flight->stage_ns;
+        sim_ns begin_ns = end_ns - (stage == 0 ? flight->entry_ns : flight->stage_ns);
         if (now > begin_ns) busy_ns += (now < end_ns ? now : end_ns) - begin_ns;
         end_ns = begin_ns; /* at the latest: it may have waited between the stages */
     }
@@ -318,14 +326,22 @@ int replica_settle_flights(struct replica *replica, sim_ns now)
         sim_ns busy_ns = busy_by(replica, i, now);
         replica->counts.busy_ns += busy_ns;
         replica->counts.extrapolated_ns += replica_extrapolated_ns(flight->extrapolated_frac, busy_ns);
-        code = tell(replica, flight, 0, now);
+        code = flight_tell(replica, flight, 0, now);
     }
     return code;
+}
+
+int64_t replica_prompts_in_flight(const struct replica *replica)
+{
+    int64_t n = 0;
+    for (int32_t i = 0; i < replica->n_flights; i++) n += flight_at(replica, i)->n_chunks;
+    return n;
 }
 
 void replica_each_in_flight(const struct replica *replica, void (*visit)(void *context, struct request *request),
                             void *context)
 {
+    if (replica->line != NULL) replica_stages_each(replica, visit, context);
     for (int32_t i = 0; i < replica->n_flights; i++) {
         const struct flight *flight = flight_at(replica, i);
         request_list_each(&flight->prefilling, visit, context);

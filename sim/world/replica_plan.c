@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <string.h>
 
+enum { MAX_PLANNED_FROM_QUEUE = 1 << 16 };
+
 /* --- What it sees --- */
 
 int64_t replica_view_context_tokens(const struct replica_view *view, const struct request_view *request)
@@ -172,6 +174,8 @@ static int check_resumption(const struct replica *replica, sim_ns now, const str
     bool away = request->state == REQUEST_AWAY;
     if (away && resumption->wait && !(replica->plan.decode && replica->plan.decode_sequences == INT64_MAX))
         return plan_fault(replica, now, "resume", request->id, "the iteration that waits for it does not decode");
+    if (away && resumption->wait && replica->line != NULL)
+        return plan_fault(replica, now, "resume", request->id, "no batch of stages that batch for themselves waits");
     int64_t context = request_of(request)->context_tokens;
     int64_t kv_blocks = kvcache_blocks(&replica->kv, context - resumption->wait);
     if (away) room->free_blocks -= kv_blocks;
@@ -350,13 +354,31 @@ static void ask_offloader(struct replica *replica)
     }
 }
 
+int64_t replica_plan_pass(struct replica *replica, struct cohort *waiting, sim_ns now)
+{
+    struct cohort *ready = replica->ready;
+    replica->ready = waiting;
+    refresh_view(replica, now);
+    int64_t n = replica->env->batcher->pass(replica->batcher_state, &replica->view);
+    replica->ready = ready;
+    return n > 0 ? n : 1;
+}
+
+/* Room for everybody, but not for endless queues. */
+static int reserve(struct replica *replica)
+{
+    int64_t queued = replica->waiting.n + replica->away.n;
+    if (queued > MAX_PLANNED_FROM_QUEUE) queued = MAX_PLANNED_FROM_QUEUE;
+    return replica_plan_reserve(&replica->plan,
+                                replica->ready->members.n + replica->prefilling.n + replica->paused.n + queued + 1);
+}
+
 int replica_plan(struct replica *replica, sim_ns now)
 {
     struct batch_plan *plan = &replica->plan;
     const struct batcher *batcher = replica->env->batcher;
     int64_t step = replica->ready->step;
-    if (replica_plan_reserve(plan, replica->ready->members.n + replica->prefilling.n + replica->paused.n + 1) != 0)
-        return SIM_E_NOMEM;
+    if (reserve(replica) != 0) return SIM_E_NOMEM;
     refresh_view(replica, now);
     plan->n_prefills = plan->n_evictions = plan->n_rejections = plan->n_pauses = plan->n_resumptions = 0;
     plan->decode = plan->recheck_on_arrival = false;

@@ -145,6 +145,11 @@ int64_t fleet_view_prefix_tokens(const struct fleet_view *view, int32_t replica,
 /* KV blocks of a candidate in tokens. */
 int64_t fleet_view_kv_total_tokens(const struct fleet_view *view, int32_t replica);
 
+/* Prompts that pass the first pipeline stage of a candidate now (where stages do not batch for themselves: any stage), and
+ * sequences that decode there and are in no batch, those included whose prompt was processed elsewhere. */
+int64_t fleet_view_entering_prompts(const struct fleet_view *view, int32_t replica);
+int64_t fleet_view_idle_sequences(const struct fleet_view *view, int32_t replica);
+
 /* Processed tokens of a candidate's decoding sequences. */
 int64_t fleet_view_decode_context_tokens(const struct fleet_view *view, int32_t replica);
 

@@ -112,7 +112,7 @@ if command -v bash >/dev/null; then
     offers 'cost ' orrery explain cos
     offers 'round-robin ' orrery conform round
     offers 'h100-pcie h100-sxm ' orrery run quickstart --set cluster.gpu = h100
-    offers 'jsq-tokens least-kv least-outstanding power-of-two prefix-aware random round-robin splitwise ' orrery run quickstart --set services.chat.routing =
+    offers 'distserve jsq-tokens least-kv least-outstanding power-of-two prefix-aware random round-robin splitwise ' orrery run quickstart --set services.chat.routing =
     offers 'a40 ' orrery calibrate --gpu a40
     offers 'smallest_area.c ' orrery run quickstart --plugin smallest_area.c
     mkdir blanks

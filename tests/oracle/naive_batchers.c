@@ -57,9 +57,10 @@ static void admit_head(struct naive *naive, struct replica *replica, struct batc
     batch_add(batch, id, tokens);
 }
 
-/* A batch may hold its share of the sequences. */
+/* A batch may hold its share of the sequences, as in Vidur; vLLM v1 has no such rule. */
 static int batch_room(const struct naive *naive, const struct batch *batch)
 {
+    if (naive->s->kind == NAIVE_VLLM_V1) return INT32_MAX;
     return (naive->s->max_sequences > naive->s->stages ? naive->s->max_sequences / naive->s->stages : 1) - batch->n;
 }
 

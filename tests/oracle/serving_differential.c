@@ -146,7 +146,7 @@ static void add_pools(struct text_of_scenario *text, const struct naive_scenario
 
 static void write_scenario(const struct naive_scenario *s, const char *trace, struct text_of_scenario *text)
 {
-    add(text, "{'cluster': {'nodes': 1, 'gpus_per_node': 16, 'gpu': 'a100-80-sxm'");
+    add(text, "{'cluster': {'nodes': 1, 'gpus_per_node': 24, 'gpu': 'a100-80-sxm'");
     if (s->swap)
         add(text, ", 'pcie': '%.17gB/s'", TOKEN_BYTES * 1e9 * s->block_tokens / (double)(s->copy_block_ns * s->stages));
     add(text, "}, 'services': {'s': {");
@@ -266,7 +266,6 @@ static void check_disaggregated(int scenarios, struct totals *totals)
         struct rng rng;
         rng_init(&rng, (uint64_t)seed, 0, "disaggregation", 0);
         random_scenario(&s, (enum naive_kind)(seed % 3), (uint64_t)seed + 2000);
-        s.stages = 1;
         s.prefill_replicas = between(&rng, 1, 3);
         s.replicas = s.prefill_replicas + between(&rng, 1, 3);
         if (s.kind == NAIVE_VLLM_V1) s.watermark_blocks = 0; /* it has none */

@@ -1,0 +1,117 @@
+/* Batching as in DistServe's simulator (Zhong et al., OSDI 2024; simdistserve, both of its backends): prompts first, whole and in
+ * order of arrival, up to a budget of tokens, in iterations of their own; otherwise those who decode, in the order of their
+ * queue, up to a budget of context tokens. Who is left out keeps its KV blocks and stands before those who come back from the
+ * iteration, and so do those who come meanwhile. Each pipeline stage is a worker that batches for itself.
+ *
+ * The first of an iteration may exceed its budget, where the simulator would never come to an end. Blocks, which it does not
+ * limit, are reserved for nothing: when they are short a sequence is preempted by recomputation. */
+#include "policies/batching/making_room.h"
+#include "policies/registry.h"
+
+struct distserve_params {
+    int64_t max_batched_tokens, max_context_tokens;
+};
+
+static const struct config_field distserve_fields[] = {
+    {.name = "max_batched_tokens", .kind = CONFIG_INT, .offset = offsetof(struct distserve_params, max_batched_tokens),
+     .value = "66144", .min = 1, .max = 1e12,
+     .help = "prompt tokens of an iteration at most (simdistserve: what the KV cache holds, max_num_tokens.csv)"},
+    {.name = "max_context_tokens", .kind = CONFIG_INT, .offset = offsetof(struct distserve_params, max_context_tokens),
+     .value = "50000", .min = 1, .max = 1e12, .help = "context tokens of the sequences that decode in an iteration at most"},
+    {0}};
+
+static int distserve_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    *(struct distserve_params *)state = *(const struct distserve_params *)params;
+    return 0;
+}
+
+static void admit_prompts(const struct distserve_params *params, const struct replica_view *view,
+                          struct batch_plan *plan)
+{
+    int64_t left_tokens = params->max_batched_tokens, free_blocks = view->free_blocks;
+    for (const struct request_view *r = view->waiting; r != NULL && !batch_plan_full(plan); r = r->next) {
+        if (blocks_for_tokens(view, r->prompt_tokens) > view->total_blocks) {
+            batch_plan_reject(plan, r, "prompt exceeds the KV cache");
+            continue;
+        }
+        int64_t needed = replica_view_needed_blocks(view, r, r->prompt_tokens);
+        int32_t tokens = prompt_chunk(view, r, r->prompt_tokens);
+        if (needed > free_blocks || (plan->n_prefills > 0 && tokens > left_tokens)) return;
+        free_blocks -= needed;
+        left_tokens -= tokens;
+        batch_plan_prefill(plan, r, tokens);
+    }
+}
+
+/* Those whose prompt was processed elsewhere stand in the queue as soon as their KV is here. Returns whether any does that did
+ * not before: then the iteration is composed anew. */
+static bool let_in(const struct replica_view *view, struct batch_plan *plan)
+{
+    int64_t free_blocks = view->free_blocks;
+    bool is_longer = false;
+    for (const struct request_view *r = view->away; r != NULL && !batch_plan_full(plan); r = r->next) {
+        free_blocks -= blocks_for_tokens(view, replica_view_context_tokens(view, r));
+        if (free_blocks < 0) break;
+        batch_plan_resume(plan, r, false);
+        is_longer |= replica_view_is_here(view, r);
+    }
+    return is_longer;
+}
+
+/* How many of those who decode the budget is for, from the first on. */
+static int64_t count_within(const struct distserve_params *params, const struct replica_view *view)
+{
+    int64_t left_tokens = params->max_context_tokens, n = 0;
+    if (view->decode_context_tokens <= left_tokens) return view->n_decoding;
+    for (const struct request_view *r = view->oldest_decoding; r != NULL; r = r->next, n++) {
+        left_tokens -= replica_view_context_tokens(view, r);
+        if (left_tokens < 0) break;
+    }
+    return n > 0 ? n : 1;
+}
+
+static void decode(const struct distserve_params *params, const struct replica_view *view, struct batch_plan *plan)
+{
+    const struct room_rules rules = {.max_batch = count_within(params, view)};
+    int64_t left_tokens = params->max_context_tokens - view->decode_context_tokens;
+    if (view->n_decoding == 0) return;
+    make_room(view, plan, &rules);
+    if (plan->n_evictions > 0 || rules.max_batch < view->n_decoding)
+        plan->iterations = 1;
+    else
+        plan->iterations = left_tokens > 0 ? left_tokens / view->n_decoding + 1 : 1;
+}
+
+static int distserve_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    const struct distserve_params *params = state;
+    if (view->n_away > 0 && let_in(view, plan)) return 0;
+    admit_prompts(params, view, plan);
+    if (plan->n_prefills == 0 && plan->n_rejections == 0) decode(params, view, plan);
+    plan->recheck_on_arrival = true;
+    return 0;
+}
+
+static int64_t distserve_pass(void *state, const struct replica_view *view)
+{
+    return count_within(state, view);
+}
+
+const struct batcher batching_distserve = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct batcher),
+               .family = POLICY_BATCHING,
+               .name = "distserve",
+               .summary = "prompts first, else decoding from a queue within a budget of context; stages batch for themselves",
+               .source = "Zhong et al., OSDI 2024; simdistserve",
+               .params = distserve_fields,
+               .params_bytes = sizeof(struct distserve_params),
+               .state_bytes = sizeof(struct distserve_params),
+               .init = distserve_init},
+    .compose = distserve_compose,
+    .takes_handed_over = true,
+    .order = BATCH_BY_LATEST_TOKEN,
+    .pass = distserve_pass,
+};

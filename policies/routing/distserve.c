@@ -1,0 +1,34 @@
+/* Routing as in DistServe's simulator (Zhong et al., OSDI 2024; simdistserve): to the instance whose first pipeline stage has the
+ * shortest queue, among equals the lowest number. A prompt finds there the prompts that wait or pass that stage; a sequence that is
+ * to decode finds those that wait for it, and not those in its batch, so that busy instances often look empty. */
+#include "policies/registry.h"
+
+static int64_t queue_at(const struct fleet_view *view, const struct request_view *request, int32_t replica)
+{
+    if (request->state != REQUEST_WAITING) return fleet_view_idle_sequences(view, replica);
+    return view->loads[replica].waiting + fleet_view_entering_prompts(view, replica);
+}
+
+static int distserve_route(void *state, const struct fleet_view *view, const struct request_view *request)
+{
+    (void)state;
+    int32_t best = 0;
+    int64_t shortest = queue_at(view, request, 0);
+    for (int32_t i = 1; i < view->n_replicas && shortest > 0; i++) {
+        int64_t queue = queue_at(view, request, i);
+        if (queue >= shortest) continue;
+        best = i;
+        shortest = queue;
+    }
+    return best;
+}
+
+const struct router routing_distserve = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct router),
+               .family = POLICY_ROUTING,
+               .name = "distserve",
+               .summary = "the replica whose first pipeline stage has the shortest queue, whatever it computes",
+               .source = "Zhong et al., OSDI 2024; simdistserve"},
+    .route = distserve_route,
+};
