@@ -9,7 +9,8 @@ blocks() { # LANGUAGE: the blocks of that language, one after the other
 }
 
 # The shell blocks, in a directory that has the configurations and the program where the README says they are.
-mkdir -p "$T/clone/build"
+mkdir -p "$T/clone/build" "$T/clone/tests"
+ln -s "$root/tests/fixtures" "$T/clone/tests/"
 ln -s "$root/configs" "$root/traces" "$root/analysis" "$T/clone/"
 ln -s "$(realpath "$ORRERY")" "$T/clone/build/orrery"
 blocks sh >"$T/blocks.sh"
