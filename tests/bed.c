@@ -18,12 +18,12 @@ static void *grow(void *array, size_t n, size_t bytes_each)
     return array;
 }
 
-/* One of the texts that a status may be, so that rows can be compared as bytes. */
-static const char *known_status(const char *status)
+/* One of the texts that a status or class may be, so that rows can be compared as bytes. */
+static const char *known_text(const char *text)
 {
-    static const char *const known[] = {"finished", "rejected", "unfinished"};
+    static const char *const known[] = {"finished", "rejected", "unfinished", "", "interactive", "batch", "default"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(status, known[i]) == 0) return known[i];
+        if (strcmp(text, known[i]) == 0) return known[i];
     abort();
 }
 
@@ -34,7 +34,8 @@ static int on_request(void *context, const struct request_row *row)
     struct request_row *copy = &rows->requests[rows->n_requests++];
     *copy = *row;
     copy->service = NULL;
-    copy->status = known_status(row->status);
+    copy->status = known_text(row->status);
+    copy->class_name = known_text(row->class_name);
     return 0;
 }
 
@@ -43,7 +44,7 @@ static int on_job(void *context, const struct job_row *row)
     struct bed_rows *rows = context;
     rows->jobs = grow(rows->jobs, rows->n_jobs, sizeof *rows->jobs);
     rows->jobs[rows->n_jobs] = *row;
-    rows->jobs[rows->n_jobs++].status = known_status(row->status);
+    rows->jobs[rows->n_jobs++].status = known_text(row->status);
     return 0;
 }
 
@@ -160,6 +161,7 @@ static int run_world(const struct config *config, const struct bed_options *opti
                         .placement = on_placement, .batch = on_batch, .sample = on_sample,
                         .decision = on_decision, .warning = on_warning, .histogram = on_histogram};
     if (!options->no_detail) sink.detail = on_decision;
+    if (options->no_rows) sink.request = NULL;
     struct world_result result;
     code = world_run(world, &sink, &result);
     rows->end_s = sim_s_from_ns(result.end_ns);

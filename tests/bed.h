@@ -18,6 +18,7 @@ struct bed_options {
     const struct policy *policy; /* one more than those that are listed, by its own name */
     bool quiet;                  /* findings are expected: do not print them */
     bool no_detail;              /* do not ask what every request meets with */
+    bool no_rows;                /* nor for rows of requests, whose classes may have any name then */
 };
 
 struct bed_metric {

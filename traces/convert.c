@@ -55,6 +55,10 @@ static void add_csv(struct text *text, const struct request_record *r)
     text_printf(text, ",%" PRId32 ",%" PRId32, r->prompt_tokens, r->output_tokens);
     text_add(text, ",");
     add_blocks(text, r, " ");
+    if (r->class_name != NULL) {
+        text_add(text, ",");
+        add_field(text, r->class_name);
+    }
     text_add(text, "\n");
 }
 
@@ -110,6 +114,7 @@ static const struct trace_writer writers[] = {
     {.name = "csv",
      .summary = "table of requests, exact",
      .header = "arrival_s,prompt_tokens,output_tokens,prefix_blocks\n",
+     .class_header = "arrival_s,prompt_tokens,output_tokens,prefix_blocks,class\n",
      .request = add_csv},
     {.name = "azure-llm",
      .summary = "columns of the Azure traces",
@@ -146,12 +151,15 @@ int trace_convert_requests(struct request_source *source, const struct trace_wri
     int code = output_open(path, &output, diag);
     *n = 0;
     if (code != 0) return code;
-    text_add(output_text(output), writer->header);
-    while ((code = source->next(source, &record, diag)) == 1) {
+    code = source->next(source, &record, diag);
+    const bool classed = code == 1 && record.class_name != NULL && writer->class_header != NULL;
+    text_add(output_text(output), classed ? writer->class_header : writer->header);
+    while (code == 1) {
         writer->request(output_text(output), &record);
         code = output_flush(output, diag);
         if (code != 0) break;
         ++*n;
+        code = source->next(source, &record, diag);
     }
     int closed = output_close(output, code != 0, diag);
     return code != 0 ? code : closed;

@@ -10,14 +10,16 @@
 #include <stdint.h>
 
 /* A way to write records; the trace format of the same name reads it back.
- *     csv         arrival_s,prompt_tokens,output_tokens,prefix_blocks; nothing is lost but the size of the blocks
+ *     csv         arrival_s,prompt_tokens,output_tokens,prefix_blocks and, where requests have one, class; nothing is lost
+ *                 but the size of the blocks
  *     azure-llm   times to 100 ns, from 2024-01-01 00:00:00 on
  *     mooncake    JSON Lines; times to 1 ms
  *     csv-jobs    job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user; nothing is lost
  *     philly      times to 1 s, from 2024-01-01 00:00:00 on */
 struct trace_writer {
     const char *name, *summary;
-    const char *header; /* "" for none */
+    const char *header;       /* "" for none */
+    const char *class_header; /* of a trace with classes; NULL: the same, they are left out */
     void (*request)(struct text *text, const struct request_record *record);
     void (*job)(struct text *text, const struct job_record *record); /* exactly one of the two is set */
 };

@@ -207,6 +207,31 @@ const char *reader_intern(struct reader *reader, int column)
     return *latest;
 }
 
+/* Copies a name, with '-' for blanks. Returns false when it is too long, or has other characters than names have. */
+static bool copy_name(const struct csv_field *field, char name[REQUEST_CLASS_CHARS + 1])
+{
+    static const char chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
+    if (field->n_chars > REQUEST_CLASS_CHARS) return false;
+    for (size_t i = 0; i < field->n_chars; i++) name[i] = field->chars[i] == ' ' ? '-' : field->chars[i];
+    name[field->n_chars] = '\0';
+    return strspn(name, chars) == field->n_chars;
+}
+
+bool reader_class(struct reader *reader, int column, const char **name)
+{
+    const struct csv_field field = reader_text(reader, column);
+    const char **latest = &reader->latest[column];
+    char copy[REQUEST_CLASS_CHARS + 1];
+    *name = reader->positions[column] < 0 ? NULL : "default";
+    if (*name == NULL || field.n_chars == 0) return true;
+    if (!copy_name(&field, copy))
+        return unexpected(reader, column, "a name of at most 64 letters, digits, '_', '.' and '-'");
+    if (*latest == NULL || strcmp(*latest, copy) != 0)
+        *latest = intern(reader, &(struct csv_field){copy, field.n_chars});
+    *name = *latest;
+    return *name != NULL;
+}
+
 void reader_note(struct reader *reader, const char *code, const char *text)
 {
     char *where = notes_count(&reader->notes, code, text);

@@ -118,4 +118,8 @@ enum row_result reader_request(struct reader *reader, union trace_record *record
 /* Reads a count of tokens, 0 or more. */
 bool reader_tokens(struct reader *reader, int column, int64_t *tokens);
 
+/* Reads the class of a request, a name as in configurations; blanks in it become '-'. "default" where the field is empty, NULL
+ * without such a column. */
+bool reader_class(struct reader *reader, int column, const char **name);
+
 #endif

@@ -5,7 +5,9 @@
 #include "sim/core/tally.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 const double trace_stat_window_s[TRACE_STAT_WINDOWS] = {1, 10, 60, 300};
 const double trace_stat_quantile_frac[TRACE_STAT_QUANTILES] = {0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99};
@@ -141,6 +143,21 @@ static void finish(struct collector *collector, struct trace_stat *stat, struct 
     mem_free(collector->sample);
 }
 
+static void count_class(struct trace_stat *stat, const struct request_record *r)
+{
+    size_t i = 0;
+    while (i < stat->n_classes && strcmp(stat->classes[i].name, r->class_name) != 0) i++;
+    if (i == TRACE_STAT_CLASSES) return;
+    struct trace_class_stat *class = &stat->classes[i];
+    if (i == stat->n_classes) {
+        stat->n_classes++;
+        snprintf(class->name, sizeof class->name, "%s", r->class_name);
+    }
+    class->n++;
+    class->prompt_tokens_sum += r->prompt_tokens;
+    class->output_tokens_sum += r->output_tokens;
+}
+
 int trace_stat_requests(struct request_source *source, struct trace_stat *stat, struct diag *diag)
 {
     struct collector collector;
@@ -152,6 +169,7 @@ int trace_stat_requests(struct request_source *source, struct trace_stat *stat, 
         collect(&collector, r.arrival_ns, r.prompt_tokens, r.output_tokens);
         stat->prompt_tokens_sum += r.prompt_tokens;
         stat->output_tokens_sum += r.output_tokens;
+        if (r.class_name != NULL) count_class(stat, &r);
     }
     finish(&collector, stat, &stat->prompt_tokens, &stat->output_tokens);
     return code;

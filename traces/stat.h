@@ -7,9 +7,10 @@
 #include "sim/core/err.h"
 #include "sim/world/source.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
-enum { TRACE_STAT_SAMPLE = 1 << 17, TRACE_STAT_WINDOWS = 4, TRACE_STAT_QUANTILES = 7 };
+enum { TRACE_STAT_SAMPLE = 1 << 17, TRACE_STAT_WINDOWS = 4, TRACE_STAT_QUANTILES = 7, TRACE_STAT_CLASSES = 256 };
 
 /* Widths of the windows of `idc`, and the shares of `quantiles`. */
 extern const double trace_stat_window_s[TRACE_STAT_WINDOWS];        /* 1, 10, 60, 300 */
@@ -18,6 +19,12 @@ extern const double trace_stat_quantile_frac[TRACE_STAT_QUANTILES]; /* .05 .25 .
 struct trace_quantity {
     double mean, cv, min, max;
     double quantiles[TRACE_STAT_QUANTILES]; /* smallest value that at least this share does not exceed */
+};
+
+struct trace_class_stat {
+    char name[REQUEST_CLASS_CHARS + 1];
+    int64_t n;
+    int64_t prompt_tokens_sum, output_tokens_sum;
 };
 
 struct trace_stat {
@@ -31,6 +38,8 @@ struct trace_stat {
     int64_t n_cpu_jobs;
     int64_t prompt_tokens_sum, output_tokens_sum; /* requests */
     double rank_correlation; /* Spearman's, of prompt and output or of duration and GPUs; NAN when one is constant */
+    size_t n_classes;        /* 0: its requests have none */
+    struct trace_class_stat classes[TRACE_STAT_CLASSES]; /* the first so many, as they came */
 };
 
 /* Read the source to its end. Return 0, what the source returned, or SIM_E_NOMEM. */

@@ -115,12 +115,21 @@ static int check_wanted(const struct compare_work *work)
     return 0;
 }
 
+/* Of a service or a class ("slo.attained_frac[chat]") it is that of all. */
+static enum compare_direction direction_of(const struct compare_work *work, const char *name)
+{
+    const size_t n = strcspn(name, "[");
+    for (const struct compare_metric *known = work->options->dictionary; known->name != NULL; known++)
+        if (strncmp(known->name, name, n) == 0 && known->name[n] == '\0') return known->direction;
+    return COMPARE_NEUTRAL;
+}
+
 static int collect_names(struct compare_work *work, const struct query_answer *answer)
 {
     for (size_t row = 0; row < answer->n_rows; row++) {
         const char *name = query_column(answer, "name")->texts[row];
         size_t found = find_metric(&work->metrics, name);
-        if (found == work->metrics.n && add_metric(work, name, COMPARE_NEUTRAL) != 0) return SIM_E_NOMEM;
+        if (found == work->metrics.n && add_metric(work, name, direction_of(work, name)) != 0) return SIM_E_NOMEM;
         work->metrics.units[found] = query_column(answer, "unit")->texts[row];
     }
     return 0;

@@ -15,10 +15,17 @@ double source_metric(const struct report_source *source, const char *name)
     return (double)NAN;
 }
 
+/* Whether it is that metric of the dictionary, of all or of a service or class: "slo.attained_frac[chat]". */
+static bool is_named(const char *name, const char *known)
+{
+    const size_t n = strcspn(name, "[");
+    return strncmp(name, known, n) == 0 && known[n] == '\0';
+}
+
 const struct report_metric *source_define(const struct report_options *options, const char *name)
 {
     for (size_t i = 0; i < options->n_dictionary; i++)
-        if (strcmp(options->dictionary[i].name, name) == 0) return &options->dictionary[i];
+        if (is_named(name, options->dictionary[i].name)) return &options->dictionary[i];
     return NULL;
 }
 
@@ -56,30 +63,40 @@ void metrics_tiles(const struct report_source *source, struct text *html)
 /* --- Tables --- */
 
 static const char *const parts[] = {"mean", "p50", "p90", "p99", "max"};
-enum { N_PARTS = sizeof parts / sizeof *parts };
+enum { N_PARTS = sizeof parts / sizeof *parts, NAME_CHARS = 512 };
 
-/* Bytes of the distribution's name that a metric is a part of, 0 when its name has no part. */
-static size_t base_bytes(const char *name)
+/* Which part of a distribution a metric is, N_PARTS when its name has none: 3 of "request.ttft_s.p99[chat/batch]". */
+static int part_of(const char *name, size_t *base_bytes)
 {
-    const char *dot = strrchr(name, '.');
-    for (int i = 0; dot != NULL && i < N_PARTS; i++)
-        if (strcmp(dot + 1, parts[i]) == 0) return (size_t)(dot - name);
-    return 0;
+    const char *entity = name + strcspn(name, "["), *dot = entity;
+    while (dot > name && *dot != '.') dot--;
+    const size_t n = dot > name ? (size_t)(entity - dot) - 1 : 0;
+    int i = 0;
+    while (i < N_PARTS && (strlen(parts[i]) != n || memcmp(dot + 1, parts[i], n) != 0)) i++;
+    *base_bytes = (size_t)(dot - name);
+    return i;
 }
 
-static double part_value(const struct report_source *source, const char *name, size_t n, const char *part)
+/* The distribution's part, of the same service or class. */
+static double part_value(const struct report_source *source, const char *name, size_t base_bytes, const char *part)
 {
-    char full[160];
-    snprintf(full, sizeof full, "%.*s.%s", (int)n, name, part);
+    char full[NAME_CHARS];
+    snprintf(full, sizeof full, "%.*s.%s%s", (int)base_bytes, name, part, name + strcspn(name, "["));
     return source_metric(source, full);
 }
 
-/* A mean alone is no distribution. */
-static bool is_distribution(const struct report_source *source, const char *name)
+/* A mean alone is no distribution. *is_first: no part before this one has a value. */
+static bool is_distribution(const struct report_source *source, const char *name, bool *is_first)
 {
-    const size_t n = base_bytes(name);
+    size_t base_bytes;
+    const int part = part_of(name, &base_bytes);
     int found = 0;
-    for (int i = 0; n > 0 && i < N_PARTS; i++) found += !isnan(part_value(source, name, n, parts[i]));
+    *is_first = true;
+    for (int i = 0; part < N_PARTS && i < N_PARTS; i++) {
+        if (isnan(part_value(source, name, base_bytes, parts[i]))) continue;
+        *is_first &= i >= part;
+        found++;
+    }
     return found >= 2;
 }
 
@@ -100,8 +117,9 @@ static const char *plain_definition(const char *definition)
 
 void metrics_name(const struct report_metric *metric, const char *name, size_t name_bytes, struct text *html)
 {
-    char short_name[160];
-    snprintf(short_name, sizeof short_name, "%.*s", (int)name_bytes, name);
+    char short_name[NAME_CHARS];
+    const char *entity = name[name_bytes] != '\0' ? name + strcspn(name, "[") : "";
+    snprintf(short_name, sizeof short_name, "%.*s%s", (int)name_bytes, name, entity);
     text_add(html, "<th scope=\"row\" title=\"");
     page_escape(html, metric != NULL ? metric->definition : "not in the dictionary");
     if (metric != NULL) page_printf(html, "; unit: %s", metric->unit);
@@ -140,17 +158,13 @@ struct table_state {
     struct text *html;
     bool distributions;     /* the table that is being written */
     size_t n_rows;
-    char last[160];         /* distribution whose row was written last */
 };
 
 static void add_distribution(struct table_state *state, const struct report_metric *metric,
                              const struct report_value *row)
 {
-    const size_t n = base_bytes(row->name);
-    char base[160];
-    snprintf(base, sizeof base, "%.*s", (int)n, row->name);
-    if (strcmp(base, state->last) == 0) return;
-    memcpy(state->last, base, sizeof base);
+    size_t n;
+    part_of(row->name, &n);
     state->n_rows++;
     text_add(state->html, "<tr>");
     metrics_name(metric, row->name, n, state->html);
@@ -161,9 +175,10 @@ static void add_distribution(struct table_state *state, const struct report_metr
 
 static void add_metric(struct table_state *state, const struct report_metric *metric, const struct report_value *row)
 {
-    if (is_distribution(state->source, row->name) != state->distributions) return;
+    bool is_first;
+    if (is_distribution(state->source, row->name, &is_first) != state->distributions) return;
     if (state->distributions) {
-        add_distribution(state, metric, row);
+        if (is_first) add_distribution(state, metric, row);
         return;
     }
     state->n_rows++;
@@ -180,7 +195,7 @@ static void add_rows(struct table_state *state)
     const struct report_options *options = state->source->options;
     for (size_t i = 0; i < options->n_dictionary; i++)
         for (size_t k = 0; k < metrics->n; k++)
-            if (strcmp(metrics->rows[k].name, options->dictionary[i].name) == 0)
+            if (is_named(metrics->rows[k].name, options->dictionary[i].name))
                 add_metric(state, &options->dictionary[i], &metrics->rows[k]);
     for (size_t k = 0; k < metrics->n; k++)
         if (source_define(options, metrics->rows[k].name) == NULL) add_metric(state, NULL, &metrics->rows[k]);

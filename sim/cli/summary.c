@@ -75,42 +75,47 @@ static const char *shown_unit(const struct metric_row *metric)
 static const char *const parts[] = {"mean", "p50", "p90", "p99", "max"};
 enum { N_PARTS = sizeof parts / sizeof *parts };
 
-/* Bytes of the name of the distribution that a metric belongs to, 0 when it is a single value. */
-static size_t distribution_bytes(const struct metric_row *metric)
+/* The distribution that a metric is a part of: "request.ttft_s.p99[chat/batch]" of "request.ttft_s", "[chat/batch]". */
+struct part_name {
+    const char *base, *entity; /* entity: "" when there is none */
+    int base_bytes;            /* 0: it is a single value */
+};
+
+static struct part_name split_name(const char *name)
 {
-    const char *dot = strrchr(metric->name, '.');
-    for (int i = 0; dot != NULL && i < N_PARTS; i++)
-        if (strcmp(dot + 1, parts[i]) == 0) return (size_t)(dot - metric->name);
-    return 0;
+    const char *entity = name + strcspn(name, "["), *dot = entity;
+    while (dot > name && *dot != '.') dot--;
+    const size_t n = dot > name ? (size_t)(entity - dot) - 1 : 0;
+    for (int i = 0; i < N_PARTS; i++)
+        if (strlen(parts[i]) == n && memcmp(dot + 1, parts[i], n) == 0)
+            return (struct part_name){name, entity, (int)(dot - name)};
+    return (struct part_name){name, entity, 0};
 }
 
-static const struct metric_row *find_part(const struct summary *summary, const char *base, size_t n, const char *part)
+static const struct metric_row *find_part(const struct summary *summary, const struct part_name *of, const char *part)
 {
-    for (size_t i = 0; i < summary->n_metrics; i++) {
-        const char *name = summary->metrics[i].name;
-        if (strncmp(name, base, n) == 0 && name[n] == '.' && strcmp(name + n + 1, part) == 0)
-            return &summary->metrics[i];
-    }
+    char name[512];
+    snprintf(name, sizeof name, "%.*s.%s%s", of->base_bytes, of->base, part, of->entity);
+    for (size_t i = 0; i < summary->n_metrics; i++)
+        if (strcmp(summary->metrics[i].name, name) == 0) return &summary->metrics[i];
     return NULL;
 }
 
 /* Whether at least two parts of it were emitted: a mean alone is a single value. */
-static bool is_distribution(const struct summary *summary, const struct metric_row *metric)
+static bool is_distribution(const struct summary *summary, const struct part_name *name)
 {
-    size_t n = distribution_bytes(metric);
     int found = 0;
-    for (int i = 0; n > 0 && i < N_PARTS; i++) found += find_part(summary, metric->name, n, parts[i]) != NULL;
+    for (int i = 0; name->base_bytes > 0 && i < N_PARTS; i++) found += find_part(summary, name, parts[i]) != NULL;
     return found >= 2;
 }
 
 /* Whether it is the first of its distribution's parts to come. */
-static bool is_first_part(const struct summary *summary, size_t index)
+static bool is_first_part(const struct summary *summary, size_t index, const struct part_name *name)
 {
-    size_t n = distribution_bytes(&summary->metrics[index]);
-    for (size_t i = 0; i < index; i++)
-        if (distribution_bytes(&summary->metrics[i]) == n &&
-            strncmp(summary->metrics[i].name, summary->metrics[index].name, n + 1) == 0)
-            return false;
+    for (int i = 0; i < N_PARTS; i++) {
+        const struct metric_row *found = find_part(summary, name, parts[i]);
+        if (found != NULL && found < &summary->metrics[index]) return false;
+    }
     return true;
 }
 
@@ -124,13 +129,13 @@ static int print_distributions(const struct summary *summary, FILE *out)
     table_init(&table, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < summary->n_metrics; i++) {
         const struct metric_row *metric = &summary->metrics[i];
-        if (!is_distribution(summary, metric) || !is_first_part(summary, i)) continue;
-        char name[128];
-        size_t n = distribution_bytes(metric);
-        snprintf(name, sizeof name, "%.*s", (int)n, metric->name);
+        const struct part_name of = split_name(metric->name);
+        if (!is_distribution(summary, &of) || !is_first_part(summary, i, &of)) continue;
+        char name[512];
+        snprintf(name, sizeof name, "%.*s%s", of.base_bytes, of.base, of.entity);
         table_text(&table, name);
         for (int part = 0; part < N_PARTS; part++) {
-            const struct metric_row *found = find_part(summary, metric->name, n, parts[part]);
+            const struct metric_row *found = find_part(summary, &of, parts[part]);
             table_number(&table, found != NULL ? found->value : (double)NAN);
         }
         table_text(&table, shown_unit(metric));
@@ -149,7 +154,8 @@ static int print_values(const struct summary *summary, FILE *out)
     table_init(&table, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < summary->n_metrics; i++) {
         const struct metric_row *metric = &summary->metrics[i];
-        if (is_distribution(summary, metric)) continue;
+        const struct part_name name = split_name(metric->name);
+        if (is_distribution(summary, &name)) continue;
         table_text(&table, metric->name);
         table_number(&table, metric->value);
         table_text(&table, shown_unit(metric));

@@ -174,8 +174,56 @@ static void write_caches(struct json_writer *json, const struct trace_caches *ca
     json_write_close(json, ']');
 }
 
-static int print_json(const struct values *values, const struct quantity *quantities, const struct trace_caches *caches,
-                      FILE *out)
+/* --- Classes --- */
+
+static double mean(int64_t sum, int64_t n)
+{
+    return n > 0 ? (double)sum / (double)n : (double)NAN;
+}
+
+static int print_classes(const struct trace_stat *stat, FILE *out)
+{
+    static const struct table_column columns[] = {{"class", COLUMN_LEFT, false},
+                                                  {"requests", COLUMN_RIGHT, false},
+                                                  {"share", COLUMN_RIGHT, false},
+                                                  {"prompt_tokens", COLUMN_RIGHT, false},
+                                                  {"output_tokens", COLUMN_RIGHT, false}};
+    struct table table;
+    if (stat->n_classes == 0) return 0;
+    table_init(&table, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < stat->n_classes; i++) {
+        const struct trace_class_stat *class = &stat->classes[i];
+        table_text(&table, class->name);
+        table_number(&table, (double)class->n);
+        table_number(&table, mean(class->n, stat->n));
+        table_number(&table, mean(class->prompt_tokens_sum, class->n));
+        table_number(&table, mean(class->output_tokens_sum, class->n));
+    }
+    fputc('\n', out);
+    int code = table_write(&table, false, out);
+    table_fini(&table);
+    return code;
+}
+
+static void write_classes(struct json_writer *json, const struct trace_stat *stat)
+{
+    if (stat->n_classes == 0) return;
+    json_write_open(json, "classes", '[');
+    for (size_t i = 0; i < stat->n_classes; i++) {
+        const struct trace_class_stat *class = &stat->classes[i];
+        json_write_open_row(json, NULL, '{');
+        json_write_string(json, "class", class->name);
+        json_write_number(json, "requests", (double)class->n);
+        json_write_number(json, "share", mean(class->n, stat->n));
+        json_write_number(json, "prompt_tokens_mean", mean(class->prompt_tokens_sum, class->n));
+        json_write_number(json, "output_tokens_mean", mean(class->output_tokens_sum, class->n));
+        json_write_close(json, '}');
+    }
+    json_write_close(json, ']');
+}
+
+static int print_json(const struct values *values, const struct quantity *quantities, const struct trace_stat *stat,
+                      const struct trace_caches *caches, FILE *out)
 {
     struct text text;
     struct json_writer json;
@@ -184,6 +232,7 @@ static int print_json(const struct values *values, const struct quantity *quanti
     json_write_open(&json, NULL, '{');
     for (size_t i = 0; i < values->n; i++) json_write_number(&json, values->items[i].name, values->items[i].value);
     for (int i = 0; i < 2; i++) write_quantity(&json, &quantities[i]);
+    write_classes(&json, stat);
     write_caches(&json, caches);
     json_write_close(&json, '}');
     if (!text.failed) fprintf(out, "%s\n", text.chars);
@@ -199,8 +248,9 @@ int trace_report_stat(const struct trace_stat *stat, bool requests, const struct
         {requests ? "prompt_tokens" : "duration_s", requests ? &stat->prompt_tokens : &stat->duration_s},
         {requests ? "output_tokens" : "gpus", requests ? &stat->output_tokens : &stat->gpus}};
     struct values values = collect_values(stat, requests);
-    if (as_json) return print_json(&values, quantities, caches, out);
+    if (as_json) return print_json(&values, quantities, stat, caches, out);
     int code = print_values(&values, out);
     if (code == 0) code = print_quantities(quantities, out);
+    if (code == 0) code = print_classes(stat, out);
     return code == 0 ? print_caches(caches, out) : code;
 }

@@ -1,6 +1,7 @@
 #include "sim/store/feed.h"
 
 #include "sim/core/mem.h"
+#include "sim/store/widen.h"
 
 #include <stdio.h>
 
@@ -20,12 +21,9 @@ static int feed_connect(sqlite3 *db, void *feed, int n_args, const char *const *
                         char **message)
 {
     (void)n_args, (void)args, (void)message;
-    const struct table *layout = &schema_tables[((const struct feed *)feed)->table];
-    char sql[512];
-    int length = snprintf(sql, sizeof sql, "CREATE TABLE feed(run_id");
-    for (int i = 0; i < layout->n_columns; i++)
-        length += snprintf(sql + length, sizeof sql - (size_t)length, ",%s", layout->columns[i].name);
-    snprintf(sql + length, sizeof sql - (size_t)length, ")");
+    char sql[TABLE_COLUMNS_CHARS + 32], names[TABLE_COLUMNS_CHARS];
+    table_columns(((const struct feed *)feed)->table, true, names);
+    snprintf(sql, sizeof sql, "CREATE TABLE feed(%s)", names);
     int code = sqlite3_declare_vtab(db, sql);
     if (code != SQLITE_OK) return code;
     struct feed_table *created = mem_zalloc(1, sizeof *created);
@@ -102,6 +100,7 @@ static int feed_column(sqlite3_vtab_cursor *base, sqlite3_context *result, int c
         sqlite3_result_int64(result, cursor->feed->run_id);
         return SQLITE_OK;
     }
+    if (column > cursor->record->n_cells) return SQLITE_OK; /* NULL */
     const union cell *cell = &cursor->record->cells[column - 1];
     switch (schema_tables[cursor->feed->table].columns[column - 1].kind) {
     case COLUMN_INTEGER: sqlite3_result_int64(result, cell->integer); break;

@@ -192,12 +192,15 @@ int results_read_metrics(const char *path, int64_t run_id, struct arena *arena, 
 /* The row as the sink saw it; its texts live until the next step. */
 static void read_row(sqlite3_stmt *query, const struct table *layout, union any_row *row)
 {
-    for (int i = 0; i < layout->n_columns; i++) {
+    const int n_stored = sqlite3_column_count(query) - 1;
+    for (int i = 0; i < layout->n_columns + layout->has_optional; i++) {
         char *value = (char *)row + layout->columns[i].offset;
         switch (layout->columns[i].kind) {
         case COLUMN_INTEGER: memcpy(value, &(int64_t){sqlite3_column_int64(query, i + 1)}, sizeof(int64_t)); break;
         case COLUMN_REAL: memcpy(value, &(double){column_real(query, i + 1)}, sizeof(double)); break;
-        case COLUMN_TEXT: memcpy(value, &(const char *){column_text(query, i + 1)}, sizeof(const char *)); break;
+        case COLUMN_TEXT:
+            memcpy(value, &(const char *){i < n_stored ? column_text(query, i + 1) : ""}, sizeof(const char *));
+            break;
         }
     }
 }

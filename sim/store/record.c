@@ -49,15 +49,26 @@ static int text_pack(struct record *record, size_t room, const char *text, union
     return 1;
 }
 
+/* Whether the row has a text in the table's optional column. */
+static bool has_optional(const struct table *layout, const void *row)
+{
+    const char *text;
+    if (!layout->has_optional) return false;
+    memcpy(&text, (const char *)row + layout->columns[layout->n_columns].offset, sizeof text);
+    return text != NULL && text[0] != '\0';
+}
+
 /* Encodes a row at `record`, where `room` bytes are free. Returns 0 when they do not suffice. */
 static int record_pack(struct record *record, size_t room, enum table_id table, const void *row)
 {
     const struct table *layout = &schema_tables[table];
-    size_t fixed_bytes = sizeof *record + (size_t)layout->n_columns * sizeof *record->cells;
+    const int n_cells = layout->n_columns + has_optional(layout, row);
+    size_t fixed_bytes = sizeof *record + (size_t)n_cells * sizeof *record->cells;
     if (room < fixed_bytes) return 0;
-    record->table = table;
+    record->table = (uint16_t)table;
+    record->n_cells = (uint16_t)n_cells;
     record->bytes = (uint32_t)fixed_bytes;
-    for (int i = 0; i < layout->n_columns; i++) {
+    for (int i = 0; i < n_cells; i++) {
         const void *value = (const char *)row + layout->columns[i].offset;
         union cell *cell = &record->cells[i];
         const char *text;

@@ -3,6 +3,7 @@
 #ifndef ORRERY_STORE_SCHEMA_H
 #define ORRERY_STORE_SCHEMA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* In the order in which the result hash combines them. */
@@ -21,7 +22,7 @@ enum table_id {
 /* C types: int64_t, double (NAN is NULL), const char * (NULL is the empty text). */
 enum column_kind { COLUMN_INTEGER, COLUMN_REAL, COLUMN_TEXT };
 
-enum { TABLE_MAX_COLUMNS = 14 };
+enum { TABLE_MAX_COLUMNS = 15 };
 
 struct column {
     const char *name;
@@ -33,6 +34,7 @@ struct table {
     const char *name;
     int n_columns;
     struct column columns[TABLE_MAX_COLUMNS];
+    bool has_optional; /* behind these stands one more, a text, which rows without it are not stored with (widen.h) */
 };
 
 extern const struct table schema_tables[TABLE_COUNT];

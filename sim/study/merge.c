@@ -3,6 +3,7 @@
 #include "sim/study/merge.h"
 
 #include "sim/store/schema.h"
+#include "sim/store/widen.h"
 #include "sim/study/outcome.h"
 
 #include <errno.h>
@@ -203,7 +204,7 @@ int merge_metric(const struct merge *merge, const struct merge_run *run, const c
 /* A table that is copied run by run: `key` is the column of the run. */
 struct copied {
     const char *name, *key;
-    int n_columns;
+    int n_columns; /* in the output */
 };
 
 static const struct copied first_tables[] = {{"run", "id", 14}, {"run_cost", "run_id", 6}, {"param", "run_id", 3}};
@@ -226,6 +227,7 @@ struct copier {
     const struct merge *merge;
     struct database *output;
     bool is_attached;
+    bool is_wide[TABLE_COUNT]; /* tables of the output (widen.h) */
     sqlite3_stmt *inserts[N_COPIED];
     sqlite3_stmt **selects; /* [input * N_COPIED + table] */
 };
@@ -234,8 +236,9 @@ static int prepare_insert(struct copier *copier, int i, struct diag *diag)
 {
     char sql[160];
     struct copied table = table_at(i);
+    const int n_columns = table.n_columns + (i >= N_FIRST && copier->is_wide[i - N_FIRST]);
     int n = snprintf(sql, sizeof sql, "INSERT INTO %s VALUES (?", table.name);
-    for (int column = 1; column < table.n_columns; column++) n += snprintf(sql + n, sizeof sql - (size_t)n, ", ?");
+    for (int column = 1; column < n_columns; column++) n += snprintf(sql + n, sizeof sql - (size_t)n, ", ?");
     snprintf(sql + n, sizeof sql - (size_t)n, ")");
     return database_prepare(copier->output, sql, &copier->inserts[i], copying, diag);
 }
@@ -262,14 +265,29 @@ static bool attach_all(const struct copier *copier)
     return all;
 }
 
+static int prepare_copy(struct copier *copier, size_t input, int i, sqlite3_stmt **copy, struct diag *diag)
+{
+    struct copied table = table_at(i);
+    char sql[2 * TABLE_COLUMNS_CHARS + 128], names[TABLE_COLUMNS_CHARS];
+    bool is_wide = false;
+    if (i < N_FIRST) {
+        snprintf(sql, sizeof sql, "INSERT INTO main.%s SELECT * FROM input%zu.%s WHERE %s = ?", table.name, input,
+                 table.name, table.key);
+        return database_prepare(copier->output, sql, copy, copying, diag);
+    }
+    const enum table_id id = (enum table_id)(i - N_FIRST);
+    int code = table_is_wide(&copier->merge->inputs[input], id, &is_wide, copying, diag);
+    if (code != 0) return code;
+    table_columns(id, is_wide, names);
+    snprintf(sql, sizeof sql, "INSERT INTO main.%s(%s) SELECT %s FROM input%zu.%s WHERE %s = ?", table.name, names,
+             names, input, table.name, table.key);
+    return database_prepare(copier->output, sql, copy, copying, diag);
+}
+
 static int copy_attached(struct copier *copier, const struct merge_run *run, int i, struct diag *diag)
 {
     sqlite3_stmt **copy = &copier->selects[run->input * N_COPIED + (size_t)i];
-    struct copied table = table_at(i);
-    char sql[128];
-    snprintf(sql, sizeof sql, "INSERT INTO main.%s SELECT * FROM input%zu.%s WHERE %s = ?", table.name, run->input,
-             table.name, table.key);
-    int code = *copy == NULL ? database_prepare(copier->output, sql, copy, copying, diag) : 0;
+    int code = *copy == NULL ? prepare_copy(copier, run->input, i, copy, diag) : 0;
     if (code != 0) return code;
     sqlite3_bind_int64(*copy, 1, run->id);
     if (sqlite3_step(*copy) != SQLITE_DONE) code = database_error(copier->output, copying, diag);
@@ -287,6 +305,7 @@ static int copy_rows(struct copier *copier, const struct merge_run *run, int i, 
     insert = copier->inserts[i];
     int n_columns = sqlite3_column_count(*select), step;
     sqlite3_bind_int64(*select, 1, run->id);
+    sqlite3_clear_bindings(insert); /* an optional column that this input has not */
     while ((step = sqlite3_step(*select)) == SQLITE_ROW && code == 0) {
         for (int column = 0; column < n_columns; column++)
             sqlite3_bind_value(insert, column + 1, sqlite3_column_value(*select, column));
@@ -298,11 +317,22 @@ static int copy_rows(struct copier *copier, const struct merge_run *run, int i, 
     return code;
 }
 
+/* The output has the optional column if one of the files has. */
+static int widen_output(struct copier *copier, enum table_id table, struct diag *diag)
+{
+    bool *is_wide = &copier->is_wide[table];
+    int code = 0;
+    for (size_t i = 0; code == 0 && !*is_wide && i < copier->merge->n_inputs; i++)
+        code = table_is_wide(&copier->merge->inputs[i], table, is_wide, copying, diag);
+    return code != 0 || !*is_wide ? code : table_widen(copier->output, table, copying, diag);
+}
+
 static int copy_runs(const struct merge *merge, struct database *output, struct diag *diag)
 {
     struct copier copier = {.merge = merge, .output = output};
     copier.selects = mem_zalloc(merge->n_inputs * N_COPIED + 1, sizeof *copier.selects);
     int code = copier.selects != NULL ? 0 : fail_nomem(diag);
+    for (int i = 0; code == 0 && i < TABLE_COUNT; i++) code = widen_output(&copier, (enum table_id)i, diag);
     copier.is_attached = code == 0 && attach_all(&copier);
     for (size_t i = 0; code == 0 && i < merge->n_runs; i++)
         for (int table = 0; code == 0 && table < N_COPIED; table++)

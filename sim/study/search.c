@@ -8,7 +8,8 @@
 
 /* --- Reading --- */
 
-const struct metric_def *search_find_metric(struct config_reading *reading, const struct json_node *node)
+const struct metric_def *search_find_metric(struct config_reading *reading, const struct json_node *node,
+                                            const char **name)
 {
     char where[DIAG_WHERE_CHARS], shown[DIAG_TEXT_CHARS / 2];
     size_t n = 0;
@@ -18,7 +19,12 @@ const struct metric_def *search_find_metric(struct config_reading *reading, cons
         return NULL;
     }
     const struct metric_def *found = metric_find(node->text);
-    if (found != NULL) return found;
+    *name = found != NULL ? arena_strdup(reading->arena, node->text) : NULL;
+    if (*name != NULL) return found;
+    if (found != NULL) {
+        config_report_nomem(reading);
+        return NULL;
+    }
     while (metric_dictionary[n].name != NULL) n++;
     const char **names = read_alloc(reading, n, sizeof *names);
     for (size_t i = 0; names != NULL && i < n; i++) names[i] = metric_dictionary[i].name;
@@ -62,9 +68,8 @@ static void read_condition(struct config_reading *reading, const struct json_nod
     const struct json_node *most = json_member(node, "at_most"), *least = json_member(node, "at_least");
     if ((most != NULL) == (least != NULL))
         config_report(reading, node, NULL, "a condition has either 'at_most' or 'at_least'");
-    const struct metric_def *metric = name != NULL ? search_find_metric(reading, name) : NULL;
+    const struct metric_def *metric = name != NULL ? search_find_metric(reading, name, &condition->metric) : NULL;
     if (metric == NULL || (most == NULL && least == NULL)) return;
-    condition->metric = metric->name;
     condition->is_at_most = most != NULL;
     read_limit(reading, most != NULL ? most : least, metric, &condition->limit);
 }

@@ -38,8 +38,10 @@ struct study_search {
 /* Reads it; NULL where there is none or something is wrong, which is reported. */
 const struct study_search *search_read(struct config_reading *reading, const struct json_node *node);
 
-/* The metric that a value names; NULL, with a finding, when there is none. */
-const struct metric_def *search_find_metric(struct config_reading *reading, const struct json_node *node);
+/* The metric that a value names, and its name in the arena, which may say of which service or class it is
+ * ("slo.attained_frac[chat/batch]"); NULL, with a finding, when there is none. */
+const struct metric_def *search_find_metric(struct config_reading *reading, const struct json_node *node,
+                                            const char **name);
 
 /* The state of the bisection at one point. */
 struct bisection {

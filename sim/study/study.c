@@ -138,8 +138,7 @@ static void read_metrics(struct config_reading *reading, const struct json_node 
     if (list->kind != JSON_LIST) config_report(reading, list, NULL, "'%s' must be a list of metrics", key);
     if (list->kind != JSON_LIST || read == NULL) return;
     for (const struct json_node *node = list->first; node != NULL; node = node->next) {
-        const struct metric_def *metric = search_find_metric(reading, node);
-        if (metric != NULL) read[(*n)++] = metric->name;
+        if (search_find_metric(reading, node, &read[*n]) != NULL) ++*n;
     }
     *names = read;
 }

@@ -138,6 +138,6 @@ int job_stats_emit(const struct job_stats *stats, sim_ns now)
     for (size_t i = 0; code == 0 && i < sizeof metrics / sizeof metrics[0]; i++)
         code = metric_emit(stats->sink, metrics[i].name, metrics[i].value);
     for (int i = 0; code == 0 && i < JOB_QUANTITIES; i++)
-        code = metric_emit_distribution(stats->sink, quantity_names[i], &stats->distributions[i]);
+        code = metric_emit_distribution(stats->sink, quantity_names[i], NULL, &stats->distributions[i]);
     return code;
 }

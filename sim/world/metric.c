@@ -39,7 +39,7 @@ int metric_emit(const struct sink *sink, const char *name, double value)
 
 int metric_emit_of(const struct sink *sink, const char *name, const char *entity, double value)
 {
-    char full[256];
+    char full[512];
     const struct metric_def *def = metric_find(name);
     if (entity == NULL || def == NULL) return metric_emit(sink, name, value);
     if (sink->metric == NULL || isnan(value)) return 0;
@@ -56,7 +56,8 @@ static double quantile(const struct distribution *distribution, double q)
     return value > distribution->tally.max ? distribution->tally.max : value;
 }
 
-int metric_emit_distribution(const struct sink *sink, const char *name, const struct distribution *distribution)
+int metric_emit_distribution(const struct sink *sink, const char *name, const char *entity,
+                             const struct distribution *distribution)
 {
     if (distribution->histogram.count == 0) return 0;
     const struct {
@@ -71,7 +72,7 @@ int metric_emit_distribution(const struct sink *sink, const char *name, const st
     for (size_t i = 0; code == 0 && i < sizeof parts / sizeof *parts; i++) {
         char full[128];
         snprintf(full, sizeof full, "%s%s", name, parts[i].suffix);
-        code = metric_emit(sink, full, parts[i].value);
+        code = metric_emit_of(sink, full, entity, parts[i].value);
     }
     return code;
 }
@@ -111,4 +112,10 @@ int distribution_add(struct distribution *distribution, double value)
 {
     tally_add(&distribution->tally, value);
     return histogram_add(&distribution->histogram, value, 1);
+}
+
+int distribution_merge(struct distribution *into, const struct distribution *from)
+{
+    tally_merge(&into->tally, &from->tally);
+    return histogram_merge(&into->histogram, &from->histogram);
 }

@@ -26,6 +26,7 @@ struct distribution {
 int distribution_init(struct distribution *distribution); /* 0 or SIM_E_NOMEM */
 void distribution_fini(struct distribution *distribution);
 int distribution_add(struct distribution *distribution, double value); /* value >= 0; 0 or SIM_E_NOMEM */
+int distribution_merge(struct distribution *into, const struct distribution *from); /* 0 or SIM_E_NOMEM */
 
 /* The dictionary, ended by a zero entry. */
 extern const struct metric_def metric_dictionary[];
@@ -39,8 +40,9 @@ int metric_emit(const struct sink *sink, const char *name, double value);
 /* The same of an entity, such as a service; NULL: of all together. */
 int metric_emit_of(const struct sink *sink, const char *name, const char *entity, double value);
 
-/* Emits NAME.mean, .p50, .p90, .p99 and .max; nothing when the distribution is empty. */
-int metric_emit_distribution(const struct sink *sink, const char *name, const struct distribution *distribution);
+/* Emits NAME.mean, .p50, .p90, .p99 and .max, of an entity or all together; nothing when the distribution is empty. */
+int metric_emit_distribution(const struct sink *sink, const char *name, const char *entity,
+                             const struct distribution *distribution);
 
 /* Emits the non-empty buckets as histogram rows. Returns the sink's answer. */
 int metric_emit_histogram(const struct sink *sink, const char *name, const struct histogram *histogram);

@@ -37,6 +37,7 @@ int service_emit_row(struct service *service, const struct request *request, con
         .preemptions = request->view.preemptions,
         .cached_tokens = request->cached_tokens,
         .status = status,
+        .class_name = request->view.request_class->name,
     };
     return sink->request(sink->context, &row);
 }
@@ -81,19 +82,27 @@ static void leave_system(struct service *service, const struct request *request,
     if (service->in_system.value == 0) fleet_reports_when_empty(&service->fleet, now);
 }
 
+/* Counts a request that has got its end. */
+static int count_end(const struct service *service, struct request_stats *stats, const struct request *request,
+                     sim_ns now)
+{
+    const double *limits_s = service_class_of(request)->limits_s;
+    bool finished = request->view.state == REQUEST_FINISHED;
+    if (finished && now > service->env.warmup_ns) request_stats_add_output(stats, request, now);
+    if (!service_counts(service, request)) return 0;
+    if (finished) return request_stats_add_finished(stats, limits_s, request, now);
+    request_stats_add_rejected(stats, limits_s);
+    return 0;
+}
+
 /* The request has got its end: counts, its row, its user's next request. */
 static int end_request(struct service *service, struct request *request, sim_ns now)
 {
     bool finished = request->view.state == REQUEST_FINISHED;
     int64_t id = request->view.id;
-    int code = 0;
-    if (finished && now > service->env.warmup_ns) service_stats_add_output(&service->stats, request, now);
-    if (service_counts(service, request)) {
-        if (finished)
-            code = service_stats_add_finished(&service->stats, &service->config->slo, request, now);
-        else
-            service_stats_add_rejected(&service->stats, &service->config->slo);
-    }
+    struct request_stats *of_class = service_class_stats(&service->classes, request);
+    int code = count_end(service, &service->stats.requests, request, now);
+    if (code == 0 && of_class != NULL) code = count_end(service, of_class, request, now);
     if (code == 0) code = service_emit_row(service, request, finished ? "finished" : "rejected", now);
     prefix_chain_free(request->prefix);
     pool_give(&service->requests, request);
@@ -184,12 +193,17 @@ static int keep_prefix(struct service *service, const struct request_record *rec
     return request->prefix != NULL ? 0 : SIM_E_NOMEM;
 }
 
-static int service_admit(struct service *service, const struct request_record *record)
+/* A request that arrives; NULL when out of memory. */
+static struct request *make_request(struct service *service, const struct request_record *record,
+                                    const struct service_class *class)
 {
     struct request *request = pool_take(&service->requests);
-    if (request == NULL) return SIM_E_NOMEM;
+    if (request == NULL) return NULL;
     *request = (struct request){
-        .view = {.id = record->id, .arrival_ns = record->arrival_ns, .prompt_tokens = record->prompt_tokens},
+        .view = {.id = record->id,
+                 .arrival_ns = record->arrival_ns,
+                 .prompt_tokens = record->prompt_tokens,
+                 .request_class = &class->view},
         .prompt_tokens = record->prompt_tokens,
         .output_tokens = record->output_tokens,
         .replica = -1,
@@ -197,12 +211,29 @@ static int service_admit(struct service *service, const struct request_record *r
         .scheduled_ns = TIME_UNSET,
         .first_token_ns = TIME_UNSET,
     };
-    int code = keep_prefix(service, record, request);
+    return request;
+}
+
+static void count_arrival(struct service *service, const struct request *request)
+{
+    struct request_stats *of_class = service_class_stats(&service->classes, request);
+    if (!service_counts(service, request)) return;
+    service->stats.requests.arrived++;
+    if (of_class != NULL) of_class->arrived++;
+}
+
+static int service_admit(struct service *service, const struct request_record *record)
+{
+    struct service_class *class;
+    int code = service_classes_get(&service->classes, record->class_name, &class);
+    struct request *request = code == 0 ? make_request(service, record, class) : NULL;
+    if (request == NULL) return code != 0 ? code : SIM_E_NOMEM;
+    code = keep_prefix(service, record, request);
     if (code != 0) {
         pool_give(&service->requests, request);
         return code;
     }
-    if (service_counts(service, request)) service->stats.arrived++;
+    count_arrival(service, request);
     if (fleet_can_serve(&service->fleet, request)) return service_route(service, request, record->arrival_ns);
     service->n_too_long++;
     request->view.state = REQUEST_REJECTED;

@@ -54,6 +54,9 @@ int service_create(const struct service_config *config, const struct service_env
     };
     int code = service_stats_init(&service->stats);
     if (code == 0)
+        code = service_classes_init(&service->classes, &config->slo, config->name, place_of(service, "trace"),
+                                    env->arena, env->diag);
+    if (code == 0)
         code = catalog_llm(env->catalog, config->llm, place_of(service, "llm"), env->arena, &service->llm, env->diag);
     if (code == 0) code = fleet_init(&service->fleet, config, &service->env, &service->llm, &common);
     return code != 0 ? code : open_trace(service);
@@ -65,6 +68,7 @@ void service_destroy(struct service *service)
     if (service->source != NULL) service->source->close(service->source);
     fleet_fini(&service->fleet);
     service_stats_fini(&service->stats);
+    service_classes_fini(&service->classes);
     pool_fini(&service->requests);
     pool_fini(&service->follow_ups);
     pool_fini(&service->kv_moves);

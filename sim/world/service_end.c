@@ -34,6 +34,14 @@ static void collect(void *context, struct request *request)
     left->requests[left->n++] = request;
 }
 
+static void count_unfinished(struct service *service, const struct request *request, sim_ns now)
+{
+    const double *limits_s = service_class_of(request)->limits_s;
+    struct request_stats *of_class = service_class_stats(&service->classes, request);
+    request_stats_add_unfinished(&service->stats.requests, limits_s, request, now);
+    if (of_class != NULL) request_stats_add_unfinished(of_class, limits_s, request, now);
+}
+
 /* Unfinished requests, with what they had got by `now`. */
 static int emit_unfinished(struct service *service, sim_ns now)
 {
@@ -51,8 +59,7 @@ static int emit_unfinished(struct service *service, sim_ns now)
     for (size_t i = 0; i < n && code == 0; i++) {
         left[i]->max_gap_ns = replica_max_gap_ns(left[i]);
         left[i]->generated_tokens = replica_generated_tokens(left[i]);
-        if (service_counts(service, left[i]))
-            service_stats_add_unfinished(&service->stats, &service->config->slo, left[i], now);
+        if (service_counts(service, left[i])) count_unfinished(service, left[i], now);
         code = service_emit_row(service, left[i], "unfinished", now);
     }
     mem_free(left);
@@ -146,6 +153,7 @@ static int emit_warnings(const struct service *service)
     for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
         code = emit_out_of_memory(service, &service->fleet.pools[i]);
     if (code == 0) code = emit_extrapolation(service);
+    if (code == 0) code = service_classes_warn(&service->classes, service->env.sink);
     if (code != 0) return code;
     return service->dry ? emit_notes(service) : 0;
 }
@@ -190,6 +198,11 @@ void service_check(const struct service *service, sim_ns now)
     invariant_check_little(&service->in_system, stays.stay_ns, now);
 }
 
+static double span_s(const struct service *service)
+{
+    return service_stats_span_s(&service->stats, service->env.warmup_ns);
+}
+
 /* What each service attained, where there are several that have limits. */
 static int emit_slo_of_each(struct service *const *services, size_t n, const struct sink *sink)
 {
@@ -197,7 +210,15 @@ static int emit_slo_of_each(struct service *const *services, size_t n, const str
     int code = 0;
     for (size_t i = 0; i < n; i++) n_set += slo_is_set(&services[i]->config->slo);
     for (size_t i = 0; i < n && code == 0 && n_set > 1; i++)
-        code = service_stats_emit_slo(&services[i]->stats, services[i]->config->name, sink, services[i]->env.warmup_ns);
+        code = slo_emit(&services[i]->stats.requests.slo, services[i]->config->name, span_s(services[i]), sink);
+    return code;
+}
+
+static int emit_classes(struct service *const *services, size_t n, const struct sink *sink)
+{
+    int code = 0;
+    for (size_t i = 0; i < n && code == 0; i++)
+        code = service_classes_emit(&services[i]->classes, span_s(services[i]), sink);
     return code;
 }
 
@@ -213,6 +234,7 @@ int services_emit_metrics(struct service *const *services, size_t n, const struc
     for (size_t i = 0; i < n && code == 0; i++) code = service_stats_merge(&all, &services[i]->stats);
     if (code == 0) code = service_stats_emit(&all, sink, services[0]->env.warmup_ns, now);
     if (code == 0) code = emit_slo_of_each(services, n, sink);
+    if (code == 0) code = emit_classes(services, n, sink);
     if (code == 0) code = offload_totals_emit(&offloaded, sink);
     service_stats_fini(&all);
     return code;

@@ -7,6 +7,7 @@
 #include "sim/core/tally.h"
 #include "sim/world/fleet.h"
 #include "sim/world/service.h"
+#include "sim/world/service_classes.h"
 #include "sim/world/service_stats.h"
 
 struct service {
@@ -28,6 +29,7 @@ struct service {
     const char *first_refusal, *first_refuser; /* its reason, and the name of that policy */
     bool dry;                    /* the trace is at its end */
     struct service_stats stats;
+    struct service_classes classes;
 };
 
 /* In a closed loop: a request that its user sends after having read and thought. */

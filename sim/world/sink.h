@@ -16,6 +16,7 @@ struct request_row {
     double max_gap_s;                     /* longest time between two of its tokens */
     int64_t preemptions, cached_tokens;
     const char *status;                   /* "finished", "rejected", "unfinished" */
+    const char *class_name;               /* "" or NULL: its service has no classes */
 };
 
 struct job_row {

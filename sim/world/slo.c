@@ -4,36 +4,63 @@
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
-#define LIMIT(key, index, help_)                                                                                       \
+#define LIMIT(type, key, index, help_)                                                                                 \
     {                                                                                                                  \
         .name = key, .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_TIME,                              \
-        .offset = offsetof(struct slo_config, limits_s[index]), .min = DBL_MIN, .help = help_                          \
+        .offset = offsetof(type, limits_s[index]), .min = DBL_MIN, .help = help_                                       \
     }
+#define LIMITS(type)                                                                                                   \
+    LIMIT(type, "ttft", SLO_TTFT, "time to the first token"),                                                          \
+        LIMIT(type, "tpot", SLO_TPOT, "time per output token, mean over a request"),                                   \
+        LIMIT(type, "e2e", SLO_E2E, "time to the last token"),                                                         \
+        LIMIT(type, "max_gap", SLO_MAX_GAP, "longest time between two tokens of a request")
+
+static const struct config_field class_fields[] = {LIMITS(struct slo_class), {0}};
 
 const struct config_field slo_fields[] = {
-    LIMIT("ttft", SLO_TTFT, "time to the first token"),
-    LIMIT("tpot", SLO_TPOT, "time per output token, mean over a request"),
-    LIMIT("e2e", SLO_E2E, "time to the last token"),
-    LIMIT("max_gap", SLO_MAX_GAP, "longest time between two tokens of a request"),
+    LIMITS(struct slo_config),
+    {.name = "classes", .kind = CONFIG_MAP, .flags = CONFIG_OPTIONAL, .offset = offsetof(struct slo_config, classes),
+     .fields = class_fields, .elem_bytes = sizeof(struct slo_class), .min = 0, .max = SLO_MAX_CLASSES,
+     .help = "limits of the requests of a class, by its name; what one leaves out it has from above"},
     {0},
 };
 
-bool slo_is_set(const struct slo_config *config)
+static bool is_limited(const double *limits_s)
 {
     for (int i = 0; i < SLO_LIMITS; i++)
-        if (!isnan(config->limits_s[i])) return true;
+        if (!isnan(limits_s[i])) return true;
     return false;
 }
 
-void slo_count(struct slo_counts *counts, const struct slo_config *config, const double *times_s, int64_t output_tokens)
+bool slo_is_set(const struct slo_config *config)
+{
+    const struct slo_class *classes = config->classes.items;
+    for (size_t i = 0; i < config->classes.n; i++)
+        if (is_limited(classes[i].limits_s)) return true;
+    return is_limited(config->limits_s);
+}
+
+void slo_limits_of(const struct slo_config *config, const char *class_name, double limits_s[SLO_LIMITS])
+{
+    const struct slo_class *classes = config->classes.items;
+    memcpy(limits_s, config->limits_s, sizeof config->limits_s);
+    for (size_t i = 0; i < config->classes.n; i++) {
+        if (strcmp(classes[i].name, class_name) != 0) continue;
+        for (int k = 0; k < SLO_LIMITS; k++)
+            if (!isnan(classes[i].limits_s[k])) limits_s[k] = classes[i].limits_s[k];
+    }
+}
+
+void slo_count(struct slo_counts *counts, const double *limits_s, const double *times_s, int64_t output_tokens)
 {
     bool attained = times_s != NULL;
-    if (!slo_is_set(config)) return;
+    if (!is_limited(limits_s)) return;
     counts->requests++;
     for (int i = 0; i < SLO_LIMITS; i++) {
-        if (isnan(config->limits_s[i])) continue;
-        const bool kept = times_s != NULL && !(times_s[i] > config->limits_s[i]);
+        if (isnan(limits_s[i])) continue;
+        const bool kept = times_s != NULL && !(times_s[i] > limits_s[i]);
         counts->limited[i]++;
         counts->kept[i] += kept;
         attained &= kept;
@@ -43,16 +70,16 @@ void slo_count(struct slo_counts *counts, const struct slo_config *config, const
     counts->attained_output_tokens += output_tokens;
 }
 
-void slo_count_unfinished(struct slo_counts *counts, const struct slo_config *config, const double *times_s,
+void slo_count_unfinished(struct slo_counts *counts, const double *limits_s, const double *times_s,
                           bool has_first_token)
 {
     bool misses = false;
-    for (int i = 0; i < SLO_LIMITS; i++) misses |= times_s[i] > config->limits_s[i];
+    for (int i = 0; i < SLO_LIMITS; i++) misses |= times_s[i] > limits_s[i];
     if (!misses) return;
     counts->requests++;
     for (int i = 0; i < SLO_LIMITS; i++) {
-        const bool missed = times_s[i] > config->limits_s[i];
-        const bool kept = !missed && i == SLO_TTFT && has_first_token && !isnan(config->limits_s[i]);
+        const bool missed = times_s[i] > limits_s[i];
+        const bool kept = !missed && i == SLO_TTFT && has_first_token && !isnan(limits_s[i]);
         counts->limited[i] += missed || kept;
         counts->kept[i] += kept;
     }

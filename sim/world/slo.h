@@ -1,6 +1,6 @@
 /* Service level objectives: times that a request is to keep, and how many did.
  *
- * A request attains the SLO of its service when it finishes within all the limits that the service has set. Limits that are
+ * A request attains its SLO when it finishes within all the limits that its service has set for its class. Limits that are
  * not set hold for everybody, and so do those on times between tokens for a request of one token. Source: DistServe (Zhong et
  * al., OSDI 2024), which calls the rate of those that do goodput. */
 #ifndef ORRERY_WORLD_SLO_H
@@ -14,16 +14,29 @@
 
 enum slo_limit { SLO_TTFT, SLO_TPOT, SLO_E2E, SLO_MAX_GAP, SLO_LIMITS };
 
-/* The section "slo" of a service; NAN: no limit. */
-struct slo_config {
+/* A section of "slo.classes"; NAN: as all requests of the service. */
+struct slo_class {
+    const char *name; /* its key */
     double limits_s[SLO_LIMITS];
 };
 
+/* The section "slo" of a service; NAN: no limit. */
+struct slo_config {
+    double limits_s[SLO_LIMITS];
+    struct config_list classes; /* struct slo_class */
+};
+
+enum { SLO_MAX_CLASSES = 256 };
+
 extern const struct config_field slo_fields[];
 
+/* Whether any request has a limit. */
 bool slo_is_set(const struct slo_config *config);
 
-/* Of the requests of services with an SLO that arrived after the warm-up and finished, were rejected, or had missed a limit
+/* The limits of a class: its own, else those of all. */
+void slo_limits_of(const struct slo_config *config, const char *class_name, double limits_s[SLO_LIMITS]);
+
+/* Of the requests with an SLO that arrived after the warm-up and finished, were rejected, or had missed a limit
  * already when the run ended. Those that might still have kept all of theirs are not counted. */
 struct slo_counts {
     int64_t requests;
@@ -31,14 +44,13 @@ struct slo_counts {
     int64_t attained, attained_output_tokens;
 };
 
-/* A request has finished with these times (NAN: it has none), or was rejected (NULL). */
-void slo_count(struct slo_counts *counts, const struct slo_config *config, const double *times_s,
-               int64_t output_tokens);
+/* A request under limits_s[SLO_LIMITS] has finished with these times (NAN: it has none), or was rejected (NULL). */
+void slo_count(struct slo_counts *counts, const double *limits_s, const double *times_s, int64_t output_tokens);
 
 /* The run ends before the request does. times_s: the least that its times will come to (NAN: it has none so far), of which the
  * TTFT is final if it has got its first token. It counts if it has missed a limit; its other limits count only where that is
  * decided. */
-void slo_count_unfinished(struct slo_counts *counts, const struct slo_config *config, const double *times_s,
+void slo_count_unfinished(struct slo_counts *counts, const double *limits_s, const double *times_s,
                           bool has_first_token);
 void slo_merge(struct slo_counts *into, const struct slo_counts *from);
 

@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <string.h>
 
+enum { REQUEST_CLASS_CHARS = 64 }; /* of the longest name of a class */
+
 struct request_record {
     int64_t id;          /* 0-based row of the trace, before thinning: the same request under every transform */
     sim_ns arrival_ns;
@@ -22,6 +24,7 @@ struct request_record {
     int32_t n_prefix_blocks;
     int32_t prefix_block_tokens;   /* of each prefix block but the last; 0 when there are none */
     const uint64_t *prefix_blocks; /* hash ids of the prompt's blocks, valid until the next record; NULL when unknown */
+    const char *class_name;        /* interned for the life of the source; NULL: as all of its requests, of no class */
 };
 
 struct job_record {

@@ -22,6 +22,13 @@ enum request_state {
     REQUEST_REJECTED
 };
 
+/* A kind of requests with limits of its own: those of one user group, or of one use. Its service numbers them from 0 on: those
+ * that slo.classes names in its order, then the others as they come. */
+struct request_class {
+    const char *name; /* "" in a service without classes, which has this one only */
+    uint16_t index;
+};
+
 struct request_view {
     int64_t id;
     sim_ns arrival_ns;
@@ -32,6 +39,7 @@ struct request_view {
     int64_t admission; /* number of its latest admission at its replica, from 1 on */
     const struct request_view *next; /* behind it in its queue (waiting, prefilling) or batch (decoding); or NULL */
     const struct request_view *prev;
+    const struct request_class *request_class;
 };
 
 /* One replica at a boundary between two iterations. */

@@ -36,7 +36,7 @@ echo submit_s,duration_s,gpus >"$T/jobs.csv"
 run 0 validate "$T/scenario.json"
 {
     echo '{"extends": ["'"$root"'/configs/clusters/dgx-h100.json"], "services": {"own": {"llm": "llama-3-8b", "trace":'
-    block 2
+    block 3
     echo '}}}'
 } >"$T/own.json"
 printf 'out,in,when\n5,10,1000\n7,20,1500\n' >"$T/mine.csv"
@@ -44,14 +44,21 @@ run 0 run "$T/own.json" --json
 json '$.metrics."request.prompt_tokens.sum"' 30
 json '$.metrics."request.output_tokens.sum"' 12
 
-# So is the study.
-block 3 | sed 's|"quickstart.json"|"quickstart"|' >"$T/study.json"
+# The classes have the limits that the text says.
+block 2 | sed '1s|{|{"cluster": {"gpu": "h100-sxm"}, |' >"$T/classes.json"
+run 0 run "$T/classes.json" --json
+json '$.metrics."request.arrived"' 2000
+out '"slo.tpot_kept_frac[chat/batch]": '
+json '$.metrics."slo.e2e_kept_frac[chat/interactive]"' ''
+
+# The study is valid.
+block 4 | sed 's|"quickstart.json"|"quickstart"|' >"$T/study.json"
 run 0 sweep "$T/study.json" --dry-run
 
 # The baseline of a gate can be written by hand as it stands there.
 serving 20 5
 mv "$T/serve.json" "$T/chat.json"
-block 4 >"$T/gate.json"
+block 5 >"$T/gate.json"
 run 0 check --baseline "$T/gate.json" --update
 run 0 check --baseline "$T/gate.json"
 out 'chat, four replicas  same'

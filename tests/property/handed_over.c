@@ -143,26 +143,26 @@ static void reports_do_not_go_on_for_ever(void)
 
 static void missed_limits_count_before_the_end(void)
 {
-    struct slo_config config = {{[SLO_TTFT] = 1, [SLO_TPOT] = 0.1, [SLO_E2E] = (double)NAN, [SLO_MAX_GAP] = 2}};
+    const double limits_s[SLO_LIMITS] = {[SLO_TTFT] = 1, [SLO_TPOT] = 0.1, [SLO_E2E] = (double)NAN, [SLO_MAX_GAP] = 2};
+    const double unset_s[SLO_LIMITS] = {(double)NAN, (double)NAN, (double)NAN, (double)NAN};
     const double in_time[] = {0.5, 0.05, 100, 0.2}, late_first[] = {1.5, (double)NAN, 100, (double)NAN},
                  slow[] = {0.5, 0.2, 100, 0.2};
     struct slo_counts counts = {0};
-    slo_count_unfinished(&counts, &config, in_time, true);
+    slo_count_unfinished(&counts, limits_s, in_time, true);
     CHECK_EQ_INT(counts.requests, 0); /* it might have kept all */
-    slo_count_unfinished(&counts, &config, late_first, false);
+    slo_count_unfinished(&counts, limits_s, late_first, false);
     CHECK_EQ_INT(counts.requests, 1);
     CHECK_EQ_INT(counts.limited[SLO_TTFT], 1);
     CHECK_EQ_INT(counts.kept[SLO_TTFT], 0);
     CHECK_EQ_INT(counts.limited[SLO_TPOT] + counts.limited[SLO_E2E] + counts.limited[SLO_MAX_GAP], 0);
-    slo_count_unfinished(&counts, &config, slow, true);
+    slo_count_unfinished(&counts, limits_s, slow, true);
     CHECK_EQ_INT(counts.requests, 2);
     CHECK_EQ_INT(counts.limited[SLO_TTFT], 2);
     CHECK_EQ_INT(counts.kept[SLO_TTFT], 1);
     CHECK_EQ_INT(counts.limited[SLO_TPOT], 1);
     CHECK_EQ_INT(counts.kept[SLO_TPOT], 0);
     CHECK_EQ_INT(counts.limited[SLO_MAX_GAP] + counts.attained, 0);
-    slo_count_unfinished(&counts, &(struct slo_config){{(double)NAN, (double)NAN, (double)NAN, (double)NAN}}, slow,
-                         true);
+    slo_count_unfinished(&counts, unset_s, slow, true);
     CHECK_EQ_INT(counts.requests, 2);
 }
 

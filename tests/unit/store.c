@@ -422,7 +422,7 @@ static void hash_of_given_rows_stays(void)
     struct results *results;
     int64_t run_id;
     char empty[HASH_HEX_CHARS], hash[HASH_HEX_CHARS];
-    const struct request_row request = {7, "chat", 0.5, 100, 20, 3, 0, 0.25, 0.125, 2.625, 0.125, 0, 16, "finished"};
+    const struct request_row request = {7, "chat", 0.5, 100, 20, 3, 0, 0.25, 0.125, 2.625, 0.125, 0, 16, "finished", ""};
     const struct metric_row metric = {"request.count", "1", 1};
     MUST(results_open(fresh_path(), &inline_writer, &results, NULL) == 0);
     MUST(results_begin_run(results, &store_run_info, &run_id, NULL) == 0);
@@ -435,6 +435,70 @@ static void hash_of_given_rows_stays(void)
     results_close(results);
     CHECK_EQ_STR(empty, "437150cd997352064376534c1458ded2");
     CHECK_EQ_STR(hash, "3ec68f583a1dae790b447eff61b3bcba");
+}
+
+/* Writes a run of 300 requests, of which those from `first_named` on have a class. */
+static void write_classes(const char *path, int first_named, char hash[HASH_HEX_CHARS])
+{
+    struct results *results;
+    int64_t run_id;
+    struct rng rng;
+    MUST(results_open(path, &inline_writer, &results, NULL) == 0);
+    MUST(results_begin_run(results, &store_run_info, &run_id, NULL) == 0);
+    struct sink sink = results_sink(results);
+    rng_init(&rng, 1, 0, "classes", 0);
+    for (int i = 0; i < 300; i++) {
+        struct request_row row = store_random_request(&rng, i);
+        if (i >= first_named) row.class_name = i % 3 == 0 ? "batch" : "interactive";
+        CHECK_EQ_INT(sink.request(sink.context, &row), 0);
+    }
+    CHECK_EQ_INT(results_end_run(results, &store_run_end, hash, NULL), 0);
+    results_close(results);
+}
+
+/* A file gets the column with the first row that has a class; other rows, other runs and their hashes stay as they are. */
+static void requests_may_have_a_class(void)
+{
+    static const char has_column[] = "SELECT count(*) FROM pragma_table_info('request') WHERE name = 'class'";
+    const char *path = fresh_path();
+    char without[HASH_HEX_CHARS], with[HASH_HEX_CHARS], again[HASH_HEX_CHARS], read[HASH_HEX_CHARS];
+    write_classes(path, 300, without);
+    CHECK_EQ_STR(store_query(path, has_column), "0");
+    write_classes(path, 0, with);
+    CHECK_EQ_STR(store_query(path, has_column), "1");
+    write_classes(path, 300, again);
+    CHECK_EQ_STR(again, without);
+    CHECK(strcmp(with, without) != 0);
+    CHECK_EQ_STR(store_query(path, "SELECT count(*) FROM request WHERE class IS NULL AND run_id <> 2"), "600");
+    CHECK_EQ_STR(store_query(path, "SELECT count(*) FROM request WHERE class = 'batch' AND run_id = 2"), "100");
+    for (int64_t run_id = 1; run_id <= 3; run_id++) {
+        CHECK_EQ_INT(results_rehash(path, run_id, read, NULL), 0);
+        CHECK_EQ_STR(read, run_id == 2 ? with : without);
+    }
+    write_classes(path, 200, with);
+    CHECK_EQ_STR(store_query(path, "SELECT count(*) FROM request WHERE class NOT NULL AND run_id = 4"), "100");
+    CHECK_EQ_INT(results_rehash(path, 4, read, NULL), 0);
+    CHECK_EQ_STR(read, with);
+}
+
+/* With the run goes the column that it brought. */
+static void an_abandoned_run_takes_its_column_along(void)
+{
+    const char *path = fresh_path();
+    struct results *results;
+    int64_t run_id;
+    char hash[HASH_HEX_CHARS];
+    struct request_row row = {.service = "chat", .status = "finished", .class_name = "batch"};
+    MUST(results_open(path, &inline_writer, &results, NULL) == 0);
+    for (int i = 0; i < 2; i++) {
+        MUST(results_begin_run(results, &store_run_info, &run_id, NULL) == 0);
+        struct sink sink = results_sink(results);
+        for (int k = 0; k < 2000; k++) CHECK_EQ_INT(sink.request(sink.context, &row), 0);
+        if (i == 0) results_abandon_run(results);
+    }
+    CHECK_EQ_INT(results_end_run(results, &store_run_end, hash, NULL), 0);
+    results_close(results);
+    CHECK_EQ_STR(store_query(path, "SELECT count(*) FROM request WHERE class = 'batch'"), "2000");
 }
 
 static void names_of_runs_are_taken_apart(void)
@@ -510,6 +574,8 @@ TEST_SUITE(store)
     TEST(texts_longer_than_a_block_are_stored);
     TEST(details_are_decisions_for_those_who_keep_them);
     TEST(hash_of_given_rows_stays);
+    TEST(requests_may_have_a_class);
+    TEST(an_abandoned_run_takes_its_column_along);
     TEST(names_of_runs_are_taken_apart);
     TEST(provenance_reads_back);
 }

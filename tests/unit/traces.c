@@ -4,6 +4,7 @@
 #include "traces/registry.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define AZURE_HEAD "TIMESTAMP,ContextTokens,GeneratedTokens\n"
 
@@ -116,6 +117,70 @@ static void burstgpt_failures_are_a_choice(void)
     CHECK_EQ_INT(trace_source_request(&trace, &r), 0);
     CHECK_EQ_INT(trace_source_note(&trace, "not-chosen"), 2);
     trace_source_close(&trace);
+}
+
+/* --- classes --- */
+
+/* The classes of the rows in order, each with a blank behind it; "-" for none. */
+static const char *classes_of(const char *format, const char *path)
+{
+    static char text[256];
+    struct trace_source trace;
+    struct request_record r;
+    size_t length = 0;
+    text[0] = 0;
+    trace_source_requests(&trace, 1, format, path);
+    while (trace.code == 0 && trace_source_request(&trace, &r) == 1)
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s ",
+                                   r.class_name != NULL ? r.class_name : "-");
+    if (trace.message[0] != 0) snprintf(text, sizeof text, "%s", strstr(trace.message, "error: "));
+    trace_source_close(&trace);
+    return text;
+}
+
+#define CSV_HEAD "arrival_s,prompt_tokens,output_tokens"
+
+static void tables_may_name_classes(void)
+{
+    const char *path = trace_source_file("c.csv", CSV_HEAD ",class,tier\n0,9,2,chat,a\n1,9,2,,b\n2,9,2,long chat,a\n"
+                                                           "2,9,2,chat,NA\n");
+    CHECK_EQ_STR(classes_of("{'format': 'csv', 'path': '%s'}", path), "chat default long-chat chat ");
+    CHECK_EQ_STR(classes_of("{'format': 'csv', 'path': '%s', 'sort': true, 'columns': {'class': 'tier'}}", path),
+                 "a b a NA ");
+    CHECK_EQ_STR(classes_of("{'format': 'csv', 'path': '%s', 'columns': {'class': 'user'}}", path),
+                 "error: no column 'user' in the header; the columns are " CSV_HEAD ",class,tier");
+    CHECK_EQ_STR(classes_of("{'format': 'csv', 'path': '%s'}", trace_source_file("n.csv", CSV_HEAD "\n0,9,2\n")), "- ");
+    path = trace_source_file("h.csv", "0,9,2,x\n1,9,2,y\n");
+    CHECK_EQ_STR(classes_of("{'format': 'csv', 'path': '%s', 'header': false, 'columns': {'arrival': '1', 'prompt': '2', "
+                            "'output': '3'}}", path), "- - ");
+    CHECK_EQ_STR(classes_of("{'format': 'csv', 'path': '%s', 'header': false, 'columns': {'arrival': '1', 'prompt': '2', "
+                            "'output': '3', 'class': '4'}}", path), "x y ");
+}
+
+static void names_of_classes_are_names(void)
+{
+    CHECK_EQ_STR(classes_of("{'format': 'csv', 'path': '%s'}", trace_source_file("c.csv", CSV_HEAD ",class\n0,9,2,a/b\n")),
+                 "error: 'class' must be a name of at most 64 letters, digits, '_', '.' and '-', got 'a/b'; correct the row, "
+                 "or let \"allow_bad_rows\" leave such rows out");
+    CHECK_EQ_STR(classes_of("{'format': 'csv', 'path': '%s', 'allow_bad_rows': 1}",
+                            trace_source_file("c.csv", CSV_HEAD ",class\n0,9,2,a[0]\n1,9,2,b\n")),
+                 "b ");
+}
+
+static void logs_and_public_traces_have_classes(void)
+{
+    const char *path = trace_source_file("l.csv", "id,arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s,class\n"
+                                                  "0,5,9,2,0.1,0.2,batch\n1,6,9,2,0.1,0.2,\n");
+    CHECK_EQ_STR(classes_of("{'format': 'request-log', 'path': '%s'}", path), "batch default ");
+    path = trace_source_file("b.csv", "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+                                      "5,ChatGPT,472,18,490,Conversation log\n1129,GPT-4,417,276,693,API log\n");
+    CHECK_EQ_STR(classes_of("{'format': 'burstgpt', 'path': '%s'}", path), "- - ");
+    CHECK_EQ_STR(classes_of("{'format': 'burstgpt', 'path': '%s', 'class': 'model'}", path), "ChatGPT GPT-4 ");
+    CHECK_EQ_STR(classes_of("{'format': 'burstgpt', 'path': '%s', 'class': 'log-type'}", path),
+                 "Conversation-log API-log ");
+    path = trace_source_file("b.csv", "Timestamp,Request tokens,Response tokens\n5,472,18\n");
+    CHECK_EQ_STR(classes_of("{'format': 'burstgpt', 'path': '%s', 'class': 'model'}", path),
+                 "error: no column 'Model' in the header; the columns are Timestamp,Request tokens,Response tokens");
 }
 
 static void mooncake_lines_become_requests_with_blocks(void)
@@ -327,6 +392,9 @@ TEST_SUITE(traces)
     TEST(lengths_have_their_own_times_or_a_process);
     TEST(any_table_of_requests_can_be_named);
     TEST(burstgpt_failures_are_a_choice);
+    TEST(tables_may_name_classes);
+    TEST(names_of_classes_are_names);
+    TEST(logs_and_public_traces_have_classes);
     TEST(mooncake_lines_become_requests_with_blocks);
     TEST(philly_rows_are_sorted);
     TEST(acme_and_helios_logs_become_jobs);

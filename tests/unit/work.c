@@ -171,17 +171,17 @@ static void check_caught(const struct caught *caught, const char *name, double v
 static void objectives(void)
 {
     const double none = (double)NAN;
-    const struct slo_config unset = {{none, none, none, none}}, slo = {{1.0, 0.1, none, none}};
+    const double unset[SLO_LIMITS] = {none, none, none, none}, slo[SLO_LIMITS] = {1.0, 0.1, none, none};
     const double good[] = {1.0, 0.1, 50.0, 3.0}, slow[] = {0.5, 0.2, 1.0, 1.0}, late[] = {1.5, 0.1, 1.0, 1.0};
     const double one_token[] = {0.5, none, 0.5, none};
     struct slo_counts counts = {0}, both = {0};
-    slo_count(&counts, &unset, good, 10);
+    slo_count(&counts, unset, good, 10);
     CHECK_EQ_INT(counts.requests, 0);
-    slo_count(&counts, &slo, good, 10);
-    slo_count(&counts, &slo, slow, 20);
-    slo_count(&counts, &slo, late, 40);
-    slo_count(&counts, &slo, one_token, 1);
-    slo_count(&counts, &slo, NULL, 0);
+    slo_count(&counts, slo, good, 10);
+    slo_count(&counts, slo, slow, 20);
+    slo_count(&counts, slo, late, 40);
+    slo_count(&counts, slo, one_token, 1);
+    slo_count(&counts, slo, NULL, 0);
     slo_merge(&both, &counts);
     slo_merge(&both, &counts);
     struct caught caught = {0};

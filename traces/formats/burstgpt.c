@@ -11,10 +11,11 @@
 
 enum { TIMESTAMP, REQUEST_TOKENS, RESPONSE_TOKENS, MODEL, LOG_TYPE, N_COLUMNS };
 enum { FAILED_LEAVE_OUT, FAILED_PREFILL };
+enum { CLASS_NONE, CLASS_MODEL, CLASS_LOG_TYPE };
 
 struct burstgpt_params {
     struct trace_file file;
-    int failed;
+    int failed, class_column;
     const char *model, *log_type; /* NULL: all */
 };
 
@@ -28,6 +29,13 @@ static bool is_chosen(const struct reader *reader, int column, const char *wante
 {
     struct csv_field field = reader_text(reader, column);
     return wanted == NULL || (strlen(wanted) == field.n_chars && memcmp(wanted, field.chars, field.n_chars) == 0);
+}
+
+/* The column that classes come from, or -1. */
+static int class_column(const struct burstgpt_params *params)
+{
+    if (params->class_column == CLASS_NONE) return -1;
+    return params->class_column == CLASS_MODEL ? MODEL : LOG_TYPE;
 }
 
 static enum row_result read_row(struct reader *reader, union trace_record *record)
@@ -49,18 +57,25 @@ static enum row_result read_row(struct reader *reader, union trace_record *recor
         reader_note(reader, "failed-request", "failed requests (no response tokens) end with their first token");
         output = 1;
     }
-    return reader_request(reader, record, arrival_ns, prompt, output);
+    enum row_result result = reader_request(reader, record, arrival_ns, prompt, output);
+    const int column = class_column(params);
+    if (result != ROW_KEPT || column < 0) return result;
+    return reader_class(reader, column, &record->request.class_name) ? ROW_KEPT : ROW_BAD;
 }
-
-static const struct row_format rows = {.requests = true, .columns = columns, .n_columns = N_COLUMNS, .row = read_row};
 
 static int open_requests(const void *params, const struct source_options *options, struct request_source **source,
                          struct diag *diag)
 {
+    const int column = class_column(params);
+    struct csv_column wanted[N_COLUMNS];
+    memcpy(wanted, columns, sizeof wanted);
+    if (column >= 0) wanted[column].optional = false;
+    const struct row_format rows = {.requests = true, .columns = wanted, .n_columns = N_COLUMNS, .row = read_row};
     return file_trace_requests(&rows, params, options, source, diag);
 }
 
 static const char *const failed_names[] = {"leave-out", "prefill", NULL};
+static const char *const class_names[] = {"none", "model", "log-type", NULL};
 
 static const struct config_field params[] = {
     TRACE_TIME_PARAMS,
@@ -82,6 +97,12 @@ static const struct config_field params[] = {
      .flags = CONFIG_OPTIONAL,
      .offset = offsetof(struct burstgpt_params, log_type),
      .help = "only requests of this kind, \"Conversation log\" or \"API log\""},
+    {.name = "class",
+     .kind = CONFIG_CHOICE,
+     .flags = CONFIG_OPTIONAL,
+     .offset = offsetof(struct burstgpt_params, class_column),
+     .choices = class_names,
+     .help = "what the class of a request is: its model or its kind"},
     {0}};
 
 const struct trace_format trace_burstgpt = {.name = "burstgpt",

@@ -1,5 +1,5 @@
 /* Any table of requests: the user names the columns. With the default names it reads what `orrery trace convert`
- * writes: arrival_s,prompt_tokens,output_tokens and, if known, prefix_blocks (ids separated by blanks).
+ * writes: arrival_s,prompt_tokens,output_tokens and, if known, prefix_blocks (ids separated by blanks) and class.
  *
  * Numbers of time count from the file's own zero, calendar times from the first request; "origin" changes that.
  * Requests with 0 tokens on either side are left out and counted. */
@@ -12,13 +12,13 @@
 
 #include <string.h>
 
-enum { ARRIVAL, PROMPT, OUTPUT, PREFIX, N_COLUMNS };
+enum { ARRIVAL, PROMPT, OUTPUT, PREFIX, CLASS, N_COLUMNS };
 
 struct csv_params {
     struct trace_file file;
     struct user_table table;
     int64_t block_tokens;
-    const char *columns[N_COLUMNS];
+    const char *columns[N_COLUMNS]; /* CLASS: NULL when the user has not named it */
 };
 
 /* "17 4 250": the ids of the prompt's blocks. */
@@ -54,15 +54,20 @@ static enum row_result read_row(struct reader *reader, union trace_record *recor
         return ROW_BAD;
     }
     enum row_result result = reader_request(reader, record, arrival_ns, prompt, output);
-    if (result == ROW_KEPT && !read_prefix(reader, params->block_tokens, &record->request)) return ROW_BAD;
-    return result;
+    if (result != ROW_KEPT) return result;
+    if (!read_prefix(reader, params->block_tokens, &record->request) ||
+        !reader_class(reader, CLASS, &record->request.class_name))
+        return ROW_BAD;
+    return ROW_KEPT;
 }
 
 static int open_requests(const void *params, const struct source_options *options, struct request_source **source,
                          struct diag *diag)
 {
-    static const bool optional[N_COLUMNS] = {[PREFIX] = true};
     const struct csv_params *csv = params;
+    const bool names_class = csv->columns[CLASS] != NULL;
+    const bool optional[N_COLUMNS] = {[PREFIX] = true, [CLASS] = !names_class};
+    const char *names[N_COLUMNS];
     struct csv_column columns[N_COLUMNS];
     int positions[N_COLUMNS];
     struct row_format rows = {.requests = true,
@@ -70,8 +75,9 @@ static int open_requests(const void *params, const struct source_options *option
                               .n_columns = N_COLUMNS,
                               .row = read_row,
                               .destroy_state = prefix_blocks_destroy};
-    int code = user_columns(&csv->table, csv->columns, optional, N_COLUMNS, options->where, columns, positions, &rows,
-                            diag);
+    memcpy(names, csv->columns, sizeof names);
+    if (!names_class) names[CLASS] = "class";
+    int code = user_columns(&csv->table, names, optional, N_COLUMNS, options->where, columns, positions, &rows, diag);
     if (code != 0) return code;
     rows.state = prefix_blocks_create();
     if (rows.state == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
@@ -83,6 +89,13 @@ static const struct config_field column_params[] = {
     USER_COLUMN(struct csv_params, PROMPT, "prompt", "prompt_tokens", "prompt length in tokens"),
     USER_COLUMN(struct csv_params, OUTPUT, "output", "output_tokens", "output length in tokens"),
     USER_COLUMN(struct csv_params, PREFIX, "prefix", "prefix_blocks", "ids of the prompt's blocks; may be absent"),
+    {.name = "class",
+     .kind = CONFIG_TEXT,
+     .flags = CONFIG_OPTIONAL,
+     .offset = offsetof(struct csv_params, columns[CLASS]),
+     .min = 1,
+     .max = 4096,
+     .help = "class of the request; else the column \"class\", which may be absent"},
     {0}};
 
 static const struct config_field params[] = {

@@ -1,16 +1,16 @@
 /* A table of requests that an engine has served, with what was measured of each:
  *
- *     id,arrival_s,prompt_tokens,output_tokens,queue_s,ttft_s,tpot_s,e2e_s
+ *     id,arrival_s,prompt_tokens,output_tokens,queue_s,ttft_s,tpot_s,e2e_s,class
  *
- * All in seconds; queue, TTFT and end-to-end time count from the arrival. id, queue_s and tpot_s may be absent: then TPOT
- * is (e2e_s - ttft_s) / (output_tokens - 1). The trace's own time starts at the first arrival. */
+ * All in seconds; queue, TTFT and end-to-end time count from the arrival. id, queue_s, tpot_s and class may be absent: then
+ * TPOT is (e2e_s - ttft_s) / (output_tokens - 1). The trace's own time starts at the first arrival. */
 #include "traces/formats/file_trace.h"
 #include "traces/formats/log_rows.h"
 #include "traces/registry.h"
 
 #include <math.h>
 
-enum { ARRIVAL, ID, PROMPT, OUTPUT, QUEUE, TTFT, TPOT, E2E, N_COLUMNS };
+enum { ARRIVAL, ID, PROMPT, OUTPUT, QUEUE, TTFT, TPOT, E2E, CLASS, N_COLUMNS };
 
 static const struct csv_column columns[N_COLUMNS] = {[ARRIVAL] = {.name = "arrival_s"},
                                                      [ID] = {.name = "id", .optional = true},
@@ -19,7 +19,8 @@ static const struct csv_column columns[N_COLUMNS] = {[ARRIVAL] = {.name = "arriv
                                                      [QUEUE] = {.name = "queue_s", .optional = true},
                                                      [TTFT] = {.name = "ttft_s"},
                                                      [TPOT] = {.name = "tpot_s", .optional = true},
-                                                     [E2E] = {.name = "e2e_s"}};
+                                                     [E2E] = {.name = "e2e_s"},
+                                                     [CLASS] = {.name = "class", .optional = true}};
 
 /* The time that lies `column` after the arrival. */
 static bool read_span(struct reader *reader, int column, sim_ns arrival_ns, sim_ns *time_ns)
@@ -52,7 +53,8 @@ static enum row_result read_row(struct reader *reader, union trace_record *recor
     if (!reader_tokens(reader, PROMPT, &row.prompt_tokens) || !reader_tokens(reader, OUTPUT, &row.output_tokens) ||
         !read_times(reader, &row))
         return ROW_BAD;
-    return log_rows_take(reader, &row, record);
+    const enum row_result result = log_rows_take(reader, &row, record);
+    return result != ROW_KEPT || reader_class(reader, CLASS, &record->request.class_name) ? result : ROW_BAD;
 }
 
 const struct row_format request_log_rows = {

@@ -79,5 +79,6 @@ const struct request_mix request_mixes[] = {
     MIX("sharegpt", 1, {0}, sharegpt_prompt, sharegpt_output),
     MIX("arxiv-summarization", 1, {0}, arxiv_prompt, arxiv_output)};
 
-const char *const request_mix_names[] = {"azure-conversation", "mooncake-conversation", "sharegpt",
-                                         "arxiv-summarization", NULL};
+#define NAMES "azure-conversation", "mooncake-conversation", "sharegpt", "arxiv-summarization"
+const char *const request_mix_names[] = {NAMES, NULL};
+const char *const request_class_mix_names[] = {"common", NAMES, NULL};
