@@ -110,8 +110,12 @@ struct csd_time csd_attention_time(const struct csd_spec *csd, const struct stor
     return time;
 }
 
+double csd_copies(const struct csd_spec *csd)
+{
+    return csd->dual_key ? (2.0 + 1.0) / 2.0 : 1.0;
+}
+
 double csd_append_bytes(const struct csd_spec *csd, const struct csd_attention *attention, double tokens)
 {
-    const double copies = csd->dual_key ? 3.0 : 2.0;
-    return copies * tokens * attention->kv_heads * attention->head_dim * attention->number_bytes;
+    return 2.0 * csd_copies(csd) * tokens * attention->kv_heads * attention->head_dim * attention->number_bytes;
 }

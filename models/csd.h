@@ -56,6 +56,9 @@ struct csd_time {
 struct csd_time csd_attention_time(const struct csd_spec *csd, const struct storage_device *device,
                                    const struct csd_attention *attention);
 
+/* Bytes on flash per byte of keys and values: keys are half of these, and stored twice where there is a second copy. */
+double csd_copies(const struct csd_spec *csd);
+
 /* Bytes that new tokens of one layer make on flash: keys, values and, if there is one, the second copy of the keys. */
 double csd_append_bytes(const struct csd_spec *csd, const struct csd_attention *attention, double tokens);
 

@@ -245,7 +245,7 @@ static void add_csd(const struct offload *offload, const struct demand *demand, 
     const double share = offload->placement.shares.cache[OFFLOAD_CSD], layers = layer->layers;
     if (share <= 0.0) return;
     const struct csd_spec *csd = offload->csd.csd;
-    const double kv = layers * layer->gpus * layer->kv_token_bytes * share, copies = csd->dual_key ? 1.5 : 1.0;
+    const double kv = layers * layer->gpus * layer->kv_token_bytes * share, copies = csd_copies(csd);
     const double link_per_s = csd_link_bytes_per_s(offload);
     put_fixed(step, OFFLOAD_CSD_WRITE, copies * kv * demand->new_tokens, offload->rates.csd_write);
     put_fixed(step, OFFLOAD_CSD_FILL, kv * demand->prompt_tokens, link_per_s);

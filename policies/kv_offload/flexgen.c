@@ -10,6 +10,10 @@
 #include <float.h>
 #include <math.h>
 
+/* Of FlexGen's code (FMInference/FlexGen @ 19753bc0, experimental/cost_model.py): what reading weights while decoding gets of the
+ * disk's rate; and of the capacities, what a policy may fill that is searched for, and one that is only evaluated. */
+static const double disk_weights_frac = 0.95, searched_slack_frac = 0.8, given_slack_frac = 1.2;
+
 struct flexgen_params {
     int schedule;
     bool host_attends;
@@ -83,7 +87,7 @@ static void take_shares(const struct flexgen_params *params, struct offload_shar
 
 static void take_rates(const struct flexgen_params *params, struct offload_rates *rates)
 {
-    rates->disk_read_weights *= 0.95; /* cost_model.py */
+    rates->disk_read_weights *= disk_weights_frac;
     rates->host_flop_per_s = params->host_flop_per_s;
     rates->prompt_product_flop_per_s = params->prompt_product_flop_per_s;
     rates->prompt_attention_flop_per_s = params->prompt_attention_flop_per_s;
@@ -95,7 +99,9 @@ static int flexgen_place(void *state, const struct offload_view *view, struct of
 {
     const struct flexgen_params *params = &((struct flexgen *)state)->params;
     const bool given = params->gpu_batch > 0;
-    const double slack = !isnan(params->slack_frac) ? params->slack_frac : given ? 1.2 : 0.8;
+    const double slack = !isnan(params->slack_frac) ? params->slack_frac
+                         : given                    ? given_slack_frac
+                                                    : searched_slack_frac;
     struct offload_placement *placement = &plan->placement;
     plan->in_use = true;
     placement->schedule = params->schedule == AS_RELEASED ? OFFLOAD_RELEASED : OFFLOAD_OVERLAPPED;

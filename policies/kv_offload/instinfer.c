@@ -38,7 +38,7 @@ static int instinfer_place(void *state, const struct offload_view *view, struct 
     plan->placement.shares.cache[OFFLOAD_GPU_MEMORY] = 0.0;
     plan->placement.shares.cache[OFFLOAD_CSD] = 1.0;
     plan->placement.kept_frac = instinfer->params.kept_frac;
-    plan->cache_copies = view->csd.csd->dual_key ? 1.5 : 1.0;
+    plan->cache_copies = csd_copies(view->csd.csd);
     plan->fixed_bytes[OFFLOAD_GPU_MEMORY] += 2.0 * view->layer.kv_token_bytes * view->activation_tokens;
     return 0;
 }

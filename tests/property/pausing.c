@@ -20,7 +20,8 @@ static int take_turns(void *state, const struct replica_view *view, struct batch
 {
     (void)state;
     int64_t free_blocks = view->free_blocks, n = replica_view_running(view);
-    for (const struct request_view *r = view->waiting; r != NULL && n < AT_ONCE && !batch_plan_full(plan); r = r->next) {
+    for (const struct request_view *r = view->waiting; r != NULL && n < AT_ONCE && !batch_plan_full(plan);
+         r = r->next) {
         free_blocks -= blocks_for_tokens(view, r->prompt_tokens);
         if (free_blocks < SPARE_BLOCKS) break; /* for the growth of those at once: they need not be evicted */
         batch_plan_prefill(plan, r, r->prompt_tokens);

@@ -323,8 +323,61 @@ static void memory_of_prompts(void)
     }
 }
 
+/* A limit below what the iteration moves in its time makes it last as long as the bytes take; any other changes nothing. */
+static void a_limit_holds_back(void)
+{
+    static const enum offload_schedule schedules[] = {OFFLOAD_SERIAL, OFFLOAD_OVERLAPPED, OFFLOAD_RELEASED};
+    for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++) {
+        struct offload offload = plain_offload(schedules[i]);
+        struct offload_limits limits;
+        struct offload_step alone, limited;
+        offload.placement.shares.weights[OFFLOAD_GPU_MEMORY] = 0.5;
+        offload.placement.shares.weights[OFFLOAD_HOST] = 0.5;
+        for (int lane = 0; lane < OFFLOAD_LANES; lane++) limits.bytes_per_s[lane] = (double)INFINITY;
+        offload_step(&offload, &ten_tokens, &alone);
+        CHECK_NEAR(alone.lanes[OFFLOAD_HOST_TO_GPU].now, 2e6, 1e-6);
+        const double demand = 2e6 / alone.seconds.now;
+        for (int percent = 25; percent <= 200; percent *= 2) {
+            limits.bytes_per_s[OFFLOAD_HOST_TO_GPU] = 0.01 * percent * demand;
+            limited = alone;
+            offload_limit(&limits, &limited);
+            CHECK_NEAR(limited.seconds.now, alone.seconds.now * fmax(1.0, 100.0 / percent), 1e-15);
+            double critical_s = 0.0;
+            for (int k = 0; k < OFFLOAD_RESOURCES; k++) critical_s += limited.critical_s[k].now;
+            CHECK_NEAR(critical_s, limited.seconds.now, 1e-15);
+        }
+        CHECK(limited.seconds.until == alone.seconds.until && limited.seconds.slope == alone.seconds.slope);
+    }
+}
+
+/* Eight drives with links of 7 GB/s and a port of 14: as two of them. */
+static void drives_share_the_port(void)
+{
+    const struct csd_spec csd = {.channels = 8, .channel_bytes_per_s = 1.4e9, .read_frac = 1, .page_bytes = 4096,
+                                 .stream_bytes_per_s = 1e15, .flop_per_s = 1e15, .page_channels = 1, .token_run = 1};
+    const struct storage_device device = {.link = {7e9, 7e9}, .latency_s = {0, 0}};
+    struct offload offload = plain_offload(OFFLOAD_OVERLAPPED);
+    struct offload_step wide, narrow, two;
+    offload.layer.attention = (struct csd_attention){.q_heads = 8, .kv_heads = 8, .head_dim = 2, .number_bytes = 2};
+    offload.placement.shares.cache[OFFLOAD_GPU_MEMORY] = 0.0;
+    offload.placement.shares.cache[OFFLOAD_CSD] = 1.0;
+    offload.csd = (struct offload_csd){&csd, &device, 8};
+    offload_step(&offload, &ten_tokens, &wide);
+    offload.rates.csd_port = 14e9;
+    offload_step(&offload, &ten_tokens, &narrow);
+    offload.csd.count = 2;
+    offload_step(&offload, &ten_tokens, &two);
+    CHECK_NEAR(wide.busy_s[OFFLOAD_CSD_LINK].now / narrow.busy_s[OFFLOAD_CSD_LINK].now, 0.25, 1e-12);
+    CHECK_NEAR(two.busy_s[OFFLOAD_CSD_LINK].now / narrow.busy_s[OFFLOAD_CSD_LINK].now, 1.0, 1e-12);
+    CHECK_NEAR((wide.lanes[OFFLOAD_CSD_TO_GPU].now + wide.lanes[OFFLOAD_GPU_TO_CSD].now) /
+                   wide.bytes[OFFLOAD_CSD_LINK].now,
+               1.0, 1e-12);
+}
+
 TEST_SUITE(offload)
 {
+    TEST(a_limit_holds_back);
+    TEST(drives_share_the_port);
     TEST(flexgen_as_released);
     TEST(nothing_offloaded);
     TEST(streamed_weights);
