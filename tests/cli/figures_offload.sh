@@ -18,7 +18,7 @@ verdicts flexgen/throughput 'known to fail 1, pass 10'
 claim 'OPT-30B after 512 tokens of prompt' 7.13 7.14
 claim 'OPT-30B after 1024' 3.62 3.63
 claim 'OPT-175B after 512' 0.52 0.53
-verdicts select-n/intervals 'pass 8, reported 1, reported, outside 30 % 1'
+verdicts select-n/intervals 'pass 8, reported 1, reported, within 30 % 1'
 claim 'SN-7: interval for prompts' 3 3
 claim 'SN-7: interval for tokens' 6 10
 verdicts instinfer/throughput 'known to fail 14, pass 12, reported 4'
