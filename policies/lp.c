@@ -16,6 +16,13 @@ static void leave(void *where)
     longjmp(*(jmp_buf *)where, 1);
 }
 
+/* Also of its errors, which it tells of even with its terminal off. */
+static int say_nothing(void *context, const char *text)
+{
+    (void)context, (void)text;
+    return 1;
+}
+
 static int bound_kind(double lower, double upper)
 {
     if (lower == upper) return GLP_FX;
@@ -107,6 +114,7 @@ enum lp_outcome lp_solve(const struct lp *lp, double *x)
     double values[MOST_ROWS + 2];
     if (lp->rows > MOST_ROWS) return LP_FAILED;
     glp_term_out(GLP_OFF);
+    glp_term_hook(say_nothing, NULL);
     glp_error_hook(leave, &here);
     enum lp_outcome outcome = LP_FAILED;
     if (setjmp(here) == 0) outcome = solve(lp, x, indices, values);

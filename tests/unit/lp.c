@@ -1,6 +1,8 @@
 /* Small linear programs with known optima, without, and with several. */
 #include "policies/lp.h"
 
+#include <glpk.h>
+
 #include "tests/harness.h"
 
 #include <math.h>
@@ -48,10 +50,27 @@ static void too_many_rows(void)
     CHECK_EQ_INT(lp_solve(&lp, x), LP_FAILED);
 }
 
+/* GLPK runs out of what it may allocate at one place after another: the solver says so, leaves nothing behind (under ASan), and
+ * solves the next one. */
+static void without_memory(void)
+{
+    enum { COLUMNS = 3000, ROWS = 250 };
+    static double matrix[ROWS * COLUMNS], ones[COLUMNS], zeros[COLUMNS], x[COLUMNS];
+    for (int i = 0; i < ROWS * COLUMNS; i++) matrix[i] = 1 + i % 7;
+    for (int i = 0; i < COLUMNS; i++) ones[i] = 1;
+    for (int columns = COLUMNS; columns > 200; columns /= 2) {
+        const struct lp lp = {columns, ROWS, ones, zeros, ones, matrix, zeros, ones};
+        glp_mem_limit(1);
+        CHECK_EQ_INT(lp_solve(&lp, x), LP_FAILED);
+    }
+    known_optimum();
+}
+
 TEST_SUITE(lp)
 {
     TEST(known_optimum);
     TEST(ties_go_to_the_first);
     TEST(without_optimum);
     TEST(too_many_rows);
+    TEST(without_memory);
 }

@@ -120,7 +120,7 @@ static size_t read_curve(const struct text *html, const char *title, const char 
 static void the_distribution_is_that_of_the_rows(void)
 {
     struct text html;
-    double x[1000], y[1000];
+    double x[1000] = {0}, y[1000] = {0};
     make_page(&(struct fixture_run){.name = "chat", .status = "done", .requests = true}, &html);
     const size_t n = read_curve(&html, "Time to first token", "x", x, 1000);
     MUST(n > 100 && read_curve(&html, "Time to first token", "y", y, 1000) == n);

@@ -357,7 +357,7 @@ static void conditions_hold_on_the_mean_or_under_every_seed(void)
 {
     const struct search_condition conditions[] = {{"a", 2, true}, {"b", 10, false}};
     struct study_search search = {.n_conditions = 2, .conditions = conditions};
-    const double values[] = {1, 12, 3, 9}, missing[] = {1, 12, NAN, 12};
+    const double values[] = {1, 12, 3, 9}, missing[] = {1, 12, (double)NAN, 12};
     CHECK(search_holds(&search, values, 2));
     CHECK(!search_holds(&search, missing, 2));
     search.is_every_seed = true;
