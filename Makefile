@@ -187,6 +187,8 @@ measured_a100-80-sxm := $(call vidur,a100) $(call networks,a100_dgx) $(call kern
 measured_h100-sxm := $(call vidur,h100) $(call networks,h100_dgx) $(call kernels,h100_sxm)
 measured_a40 := $(call vidur,a40) $(call networks,a40_pairwise_nvlink)
 measured_a6000 := $(call layers,A6000)
+# Attention over sequences of two lengths is not in shared data: LLMServingSim's profiler/perf/GPU/LLM/bf16/tp1/skew.csv
+# (@ 5daddb21) belongs beside the others as GPU__LLM__bf16_tp1__skew.csv; without it nothing is held up by the longest.
 measured_rtx-4090 := $(call layers,RTX4090)
 measured_rtx-pro-6000 := $(call layers,RTXPRO6000)
 measured_a100-80-pcie := $(call networks,a100_pairwise_nvlink)

@@ -44,13 +44,37 @@ static double block_seconds(const struct decode_params *params, const struct gpu
     return ceil(shape->q_heads / shape->kv_heads / DECODE_ROWS) * DECODE_BLOCK * head_bytes(shape) / sm_bytes_per_s;
 }
 
+/* FlashAttention-2 cuts no sequence when there are thread blocks for four fifths of what it takes an SM to hold: two. */
+static bool leaves_whole(const struct decode_params *params, const struct gpu_spec *gpu, double units)
+{
+    return params->flash3 <= 0.5 && units >= 0.8 * 2.0 * (double)gpu->sm_count;
+}
+
+double decode_straggle_seconds(const struct decode_params *params, const struct gpu_spec *gpu,
+                               const struct decode_shape *shape)
+{
+    const double beyond = shape->longest - shape->context;
+    if (beyond <= 0.0 || shape->window > 0.0 || !leaves_whole(params, gpu, shape->sequences * shape->kv_heads))
+        return 0.0;
+    const double sm_bytes_per_s = gpu->memory_bytes_per_s / (double)gpu->sm_count;
+    return params->straggle_frac * beyond * head_bytes(shape) / sm_bytes_per_s;
+}
+
+/* What is lost while the last of `units` thread blocks end. */
+static double drain_seconds(const struct decode_params *params, const struct gpu_spec *gpu, double units, double read_s)
+{
+    if (params->drain_s <= 0.0 || params->fill_s <= 0.0) return 0.0;
+    const double crowd = fmin(units / (2.0 * (double)gpu->sm_count), 1.0);
+    return params->drain_s * sqrt(crowd) * -expm1(-read_s / params->fill_s);
+}
+
 /* The best way of cutting `blocks` blocks of every sequence, from the memory's time and the start. */
 static void split_blocks(const struct decode_params *params, const struct gpu_spec *gpu,
                          const struct decode_shape *shape, double blocks, struct kernel_time *time)
 {
     const double units = shape->sequences * shape->kv_heads, block_s = block_seconds(params, gpu, shape);
     const double most = most_parts(params, shape), least_s = time->flop / gpu_peak_flop_per_s(gpu, shape->compute);
-    const double start_s = time->overhead_s;
+    const double start_s = time->overhead_s + drain_seconds(params, gpu, units, time->memory_s);
     time->seconds = (double)INFINITY;
     for (double split = 1.0; split <= most; split *= 2.0) {
         const double each = fmax(blocks / split, 1.0), parts = fmin(split, blocks);
@@ -80,6 +104,7 @@ struct kernel_time decode_attention_time(const struct decode_params *params, con
     };
     time.memory_s = time.bytes / (params->bandwidth_frac * gpu->memory_bytes_per_s);
     if (is_grouped(shape) && shape->kv_heads > 1.0 && b > 1.0) time.overhead_s += params->group_s;
+    time.overhead_s += decode_straggle_seconds(params, gpu, shape);
     split_blocks(params, gpu, shape, ceil(context / DECODE_BLOCK), &time);
     return time;
 }
@@ -137,23 +162,57 @@ static double tiles_seconds(const struct prefill_params *params, const struct gp
            (params->flop_frac * gpu_peak_flop_per_s(gpu, shape->compute));
 }
 
-/* What sequences that decode add to a launch. */
+/* Thread blocks of sequences that decode, and those which every one of them has for nothing. */
+static double decode_tiles_seconds(const struct prefill_params *params, const struct gpu_spec *gpu,
+                                   const struct prefill_shape *shape, const struct tiling *tiling, double context)
+{
+    const bool fitted = params->decode_tile_frac > 0.0;
+    const double frac = fitted ? params->decode_tile_frac : 1.0;
+    const double edge_tiles = fitted ? params->decode_edge_tiles : params->edge_tiles;
+    const double units = shape->decodes * tiling->heads, rows = ceil(shape->tokens / shape->sequences / tiling->tokens);
+    const double tile_flop = 2.0 * tiling->rows * tiling->columns * (shape->key_dim + shape->value_dim);
+    const double tiles = units * (ceil(context / tiling->columns) + edge_tiles);
+    return frac * tiles * tile_flop / (params->flop_frac * gpu_peak_flop_per_s(gpu, shape->compute)) +
+           params->empty_s * units * (rows - 1.0) / (double)gpu->sm_count;
+}
+
+/* What the longest sequence holds up; windows cut all alike. */
+static double straggle_seconds(const struct prefill_params *params, const struct gpu_spec *gpu,
+                               const struct prefill_shape *shape, const struct tiling *tiling)
+{
+    const double beyond = shape->decode_longest - shape->decode_context;
+    if (beyond <= 0.0 || shape->window > 0.0) return 0.0;
+    const double tile_flop = 2.0 * tiling->rows * tiling->columns * (shape->key_dim + shape->value_dim);
+    const double sm_flop_per_s = params->flop_frac * gpu_peak_flop_per_s(gpu, shape->compute) / (double)gpu->sm_count;
+    return params->decode_straggle_frac * beyond / tiling->columns * tile_flop / sm_flop_per_s;
+}
+
+/* How often keys and values of sequences that decode cross the memory. */
+static double decode_reads(const struct gpu_spec *gpu, const struct prefill_shape *shape, const struct tiling *tiling,
+                           double context, double key_bytes)
+{
+    const double kept_bytes = shape->decodes * context * key_bytes / shape->kv_heads;
+    const double group = fmax(tiling->heads / shape->kv_heads, 1.0);
+    if (gpu->l2_bytes <= 0.0 || kept_bytes <= gpu->l2_bytes) return 1.0;
+    return fmin(fmax(group * shape->decodes / (double)gpu->sm_count, 1.0), group);
+}
+
+/* What sequences that decode add to a launch. `key_bytes` are those of a token in the cache. */
 static void add_decodes(const struct prefill_params *params, const struct gpu_spec *gpu,
                         const struct prefill_shape *shape, double key_bytes, struct kernel_time *time)
 {
     const struct tiling tiling = tiling_of(params, shape);
     const double context = at_most(shape->decode_context, shape->window), width = shape->key_dim + shape->value_dim;
-    const double tiles = shape->decodes * tiling.heads * (ceil(context / tiling.columns) + params->edge_tiles);
-    const double tile_flop = 2.0 * tiling.rows * tiling.columns * width;
-    const double compute_s = tiles * tile_flop / (params->flop_frac * gpu_peak_flop_per_s(gpu, shape->compute));
+    const double compute_s = decode_tiles_seconds(params, gpu, shape, &tiling, context);
     const double query_bytes = shape->q_heads * width * number_format_bytes(shape->compute);
-    const double bytes = shape->decodes * (context * key_bytes + query_bytes);
+    const double reads = decode_reads(gpu, shape, &tiling, context, key_bytes);
+    const double bytes = shape->decodes * (reads * context * key_bytes + query_bytes);
     const double memory_s = bytes / (params->bandwidth_frac * gpu->memory_bytes_per_s);
     time->flop += 2.0 * shape->decodes * shape->q_heads * width * context;
     time->bytes += bytes;
     time->compute_s += compute_s;
     time->memory_s += memory_s;
-    time->seconds += fmax(compute_s, memory_s);
+    time->seconds += fmax(compute_s, memory_s) + straggle_seconds(params, gpu, shape, &tiling);
 }
 
 struct kernel_time prefill_attention_time(const struct prefill_params *params, const struct gpu_spec *gpu,

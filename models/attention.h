@@ -2,9 +2,11 @@
  *
  * Decode, for b sequences of L tokens of context each, on S SMs, in blocks of 128 tokens, nb = ceil(L/128):
  *
- *     t = start_s + [grouped] group_s + min over parts n in 1, 2, 4 .. of
- *         { soft_max_4(max(ceil(b kv min(n, nb)/S) (unit_s + block_s max(nb/n, 1)), flop/P), bytes/(bandwidth_frac W))
+ *     t = start_s + [grouped] group_s + drain + min over parts n in 1, 2, 4 .. of
+ *         { soft_max_4(max(ceil(b kv min(n, nb)/S) (unit_s + block_s max(nb/n, 1)), flop/P), read_s)
  *           + join(min(n, nb)) }
+ *     read_s = bytes/(bandwidth_frac W)
+ *     drain = drain_s sqrt(min(1, b kv/(2 S))) (1 - exp(-read_s/fill_s)), 0 where it was not fitted
  *     join(n) = combine_s + n join_s when n > 1, else 0
  *     block_s = bytes of a block of one KV head/(stream_frac W/S), once for every 64 query heads that share it
  *
@@ -22,10 +24,26 @@
  *
  * where `tiles` counts all that the causal mask leaves and `longest` is the critical path: the last row of tiles.
  *
- * Sequences that decode in the same launch run in the tiles of the prompts, unsplit and mostly empty: b of them with L
- * tokens each add max(tile_s b heads (ceil(L/K) + edge_tiles)/S, bytes/(bandwidth_frac W)). No parameter of this is
- * fitted; against LLMServingSim's 8448 mixed launches on an RTX 4090 it is 11 % off at the median, where adding up two
- * launches is 37 % off.
+ * Sequences of unequal context count as so many of the mean, and the longest one holds the others up. Where a kernel like
+ * FlashAttention-2 has no need to cut them, since b kv is 1.6 S and more, that costs
+ *
+ *     straggle_frac (longest - mean) bytes of a token of one KV head/(W/S)
+ *
+ * unless a window cuts them alike. What it was fitted to has two lengths in a batch, and the long ones first.
+ *
+ * `drain` is what a launch loses while its thread blocks end one after the other and no longer fill the memory; its form
+ * was found on LLMServingSim's profiles of two GPUs, where it halves the error of 32 and more sequences.
+ *
+ * Sequences that decode in the same launch run in the tiles of the prompts, unsplit and mostly empty. With b of them of
+ * L tokens each, and rows = ceil(n/R) of tiles that the longest chunk has for every head, they add
+ *
+ *     max(tile_s decode_tile_frac b heads (ceil(L/K) + decode_edge_tiles)/S + empty_s b heads (rows - 1)/S,
+ *         reads bytes/(bandwidth_frac W)) + tile_s decode_straggle_frac (longest - L)/K
+ *
+ * since every sequence gets as many thread blocks as the longest chunk, of which all but one find nothing to do. Heads
+ * of one group read the same keys; `reads` is how often these cross the memory: once while what one KV head keeps of
+ * all sequences fits into the L2, else as often as the group's heads run one after the other, G b/S between 1 and G.
+ * Where these parameters were not fitted, tiles are those of prompts and empty blocks are free.
  *
  * Both follow Dao, "FlashAttention-2" (2023), and Shah et al., "FlashAttention-3" (2024). Left out: keys that stay in
  * the cache from an earlier kernel, clocks that sink under load, what unpacking a compressed KV cache costs. */
@@ -45,11 +63,15 @@ struct decode_params {
     double combine_s;      /* joining the parts of split sequences */
     double join_s;         /* the same, for each part of a sequence */
     double group_s;        /* a transposition that grouped queries need */
+    double straggle_frac;  /* of the longest sequence's tokens beyond the mean, in an SM's part of the bandwidth; 0: none */
+    double drain_s;        /* ending, when more than two thread blocks per SM take longer than fill_s */
+    double fill_s;
     double flash3;         /* 1: splits like FlashAttention-3, 0: like FlashAttention-2. A choice, not a fit */
 };
 
 struct decode_shape {
     double sequences, context;            /* tokens per sequence, the new one included */
+    double longest;                       /* those of the longest; 0: all are alike */
     double q_heads, kv_heads;             /* on one GPU */
     double key_dim, value_dim;            /* per head */
     enum number_format kv, compute;       /* of the cache; of queries and results */
@@ -66,6 +88,10 @@ struct prefill_params {
     double path_softness;  /* p of the soft maximum of the average and the longest thread block */
     double lone_speed;     /* of a thread block that has the GPU to itself, in that of many at once */
     double write_passes;   /* times that new keys and values cross the memory to get into the cache */
+    double decode_tile_frac;  /* time of a tile of a sequence that decodes, in that of a prompt's; 0: see above */
+    double decode_edge_tiles; /* extra tiles that each of them costs */
+    double empty_s;           /* a thread block that finds nothing to do */
+    double decode_straggle_frac; /* of the longest one's tiles beyond the mean */
     double flash3;         /* 1: tiles like FlashAttention-3, 0: like FlashAttention-2. A choice, not a fit */
 };
 
@@ -76,6 +102,7 @@ struct prefill_shape {
     double past;           /* tokens processed before, of all chunks */
     double decodes;        /* sequences that make a token in the same launch */
     double decode_context; /* tokens of each, the new one included */
+    double decode_longest; /* of the longest; 0: all are alike */
     double pairs;          /* sum of n^2 + 2 n p (iteration.h), of a window's part of them; unused when full */
     double q_heads, kv_heads, key_dim, value_dim;
     enum number_format kv, compute;
@@ -87,6 +114,10 @@ struct prefill_shape {
 
 struct kernel_time decode_attention_time(const struct decode_params *params, const struct gpu_spec *gpu,
                                          const struct decode_shape *shape);
+
+/* What the longest sequence adds to that, in decode_attention_time's own result: the same as long as all sequences grow alike. */
+double decode_straggle_seconds(const struct decode_params *params, const struct gpu_spec *gpu,
+                               const struct decode_shape *shape);
 struct kernel_time prefill_attention_time(const struct prefill_params *params, const struct gpu_spec *gpu,
                                           const struct prefill_shape *shape);
 

@@ -16,6 +16,7 @@ struct iteration_work {
     int64_t prefill_sequences, decode_sequences;
     int64_t prefill_tokens, prefill_context_tokens;
     int64_t decode_context_tokens;
+    int64_t decode_longest_tokens; /* of the decoding sequence with the most; 0: all are alike */
     double prefill_pairs;
 };
 

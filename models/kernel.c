@@ -2,8 +2,13 @@
 
 #include "models/kernel_table.h"
 
-#define SECONDS PARAM_SECONDS
-#define PLAIN PARAM_PLAIN
+#define SECONDS PARAM_SECONDS, PARAM_FITTED
+#define PLAIN PARAM_PLAIN, PARAM_FITTED
+#define SWITCH PARAM_SWITCH, PARAM_FITTED
+#define POWER PARAM_POWER, PARAM_FITTED
+#define LATE_SECONDS PARAM_SECONDS, PARAM_LATE
+#define LATE PARAM_PLAIN, PARAM_LATE
+#define OPTIONAL_SECONDS PARAM_SECONDS, PARAM_OPTIONAL
 
 #define GEMM_PARAMS(start)                                                                                             \
     {"start", "launch, ramp and drain of a kernel", SECONDS, start, 1e-7, 1e-4},                                       \
@@ -31,10 +36,14 @@ static const struct kernel_param prefill_table[] = {
     {"path_softness", "exponent of the soft maximum of average and longest thread block", PLAIN, 1.5, 0.3, 20.0},
     {"lone_speed", "of a thread block alone, in that of many at once", PLAIN, 1.0, 0.1, 5.0},
     {"write_passes", "times that new keys and values cross the memory to get into the cache", PLAIN, 4.0, 1.0, 10.0},
-    {"flash_attention_3", "whether tiles are FlashAttention-3's, not FlashAttention-2's", PARAM_SWITCH, 0.0, 0.0, 1.0},
+    {"decode_tile", "a tile of a sequence that decodes among prompts, in a tile of theirs", LATE, 1.0, 0.05, 10.0},
+    {"decode_edge_tiles", "extra tiles that each of them costs", LATE, 2.0, 1e-3, 30.0},
+    {"empty_time", "a thread block that finds nothing to do", LATE_SECONDS, 2e-7, 1e-9, 1e-5},
+    {"decode_straggle", "what the longest of them holds up, in its tiles beyond the mean", LATE, 0.5, 1e-3, 5.0},
+    {"flash_attention_3", "whether tiles are FlashAttention-3's, not FlashAttention-2's", SWITCH, 0.0, 0.0, 1.0},
 };
 static const char *const prefill_axes[] = {"sequences", "tokens",    "past",      "q_heads", "kv_heads",
-                                           "key_dim",   "value_dim", "shared_kv", "decodes"};
+                                           "key_dim",   "value_dim", "shared_kv", "decodes", "decode_context"};
 
 static const struct kernel_param decode_table[] = {
     {"start", "launch, ramp and drain of a kernel", SECONDS, 8e-6, 1e-6, 1e-3},
@@ -44,7 +53,11 @@ static const struct kernel_param decode_table[] = {
     {"combine_time", "joining the parts of split sequences", SECONDS, 2e-6, 1e-8, 1e-4},
     {"join_time", "the same, for each part of a sequence", SECONDS, 2e-7, 1e-9, 1e-5},
     {"group_time", "a transposition that grouped queries need", SECONDS, 5e-7, 1e-9, 1e-4},
-    {"flash_attention_3", "whether it splits like FlashAttention-3, not FlashAttention-2", PARAM_SWITCH, 0.0, 0.0, 1.0},
+    {"straggle", "what the longest sequence holds up, in the time that an SM has for its tokens beyond the mean", LATE,
+     0.25, 1e-3, 2.0},
+    {"drain_time", "ending, when thread blocks crowd", OPTIONAL_SECONDS, 2e-5, 1e-9, 1e-3},
+    {"fill_time", "reading that makes ending as long", OPTIONAL_SECONDS, 5e-5, 1e-6, 1e-2},
+    {"flash_attention_3", "whether it splits like FlashAttention-3, not FlashAttention-2", SWITCH, 0.0, 0.0, 1.0},
 };
 static const char *const decode_axes[] = {"sequences", "context",   "q_heads",  "kv_heads",
                                           "key_dim",   "value_dim", "shared_kv"};
@@ -55,7 +68,7 @@ static const struct kernel_param elementwise_table[] = {
     {"softness", "exponent of the soft maximum of walking along rows and moving", PLAIN, 2.0, 1.0, 20.0},
     {"row_cycles", "a thread block's time for its row, whatever the width", PLAIN, 600.0, 1.0, 1e5},
     {"number_cycles", "and for each number of it", PLAIN, 0.4, 1e-3, 20.0},
-    {"rows_per_sm", "rows that an SM works on at once", PARAM_POWER, 2.0, 1.0, 16.0},
+    {"rows_per_sm", "rows that an SM works on at once", POWER, 2.0, 1.0, 16.0},
     {"wave_quantisation", "how hard waves of rows quantise", PLAIN, 0.3, 0.01, 1.0},
     {"cache_efficiency", "share of the memory bandwidth when operands lie in the cache", PLAIN, 0.8, 0.02, 10.0},
 };
@@ -115,12 +128,17 @@ const struct kernel_class_info *kernel_class_info(enum kernel_class class)
     return &infos[class];
 }
 
+double kernel_param_default(const struct kernel_param *param)
+{
+    return param->stage == PARAM_FITTED ? param->initial : 0.0;
+}
+
 void kernel_set_init(struct kernel_set *set)
 {
     *set = (struct kernel_set){0};
     for (int class = 0; class < KERNEL_CLASS_COUNT; class ++)
         for (size_t i = 0; i < infos[class].n_params; i++)
-            set->params[class].values[i] = infos[class].params[i].initial;
+            set->params[class].values[i] = kernel_param_default(&infos[class].params[i]);
 }
 
 /* PLACE(kind, members in the order of its axes) */
@@ -133,7 +151,7 @@ void kernel_set_init(struct kernel_set *set)
 
 PLACE(gemm, shape->m, shape->n, shape->k)
 PLACE(prefill, shape->sequences, shape->tokens, shape->past, shape->q_heads, shape->kv_heads, shape->key_dim,
-      shape->value_dim, shape->shared_kv, shape->decodes)
+      shape->value_dim, shape->shared_kv, shape->decodes, shape->decode_context)
 PLACE(decode, shape->sequences, shape->context, shape->q_heads, shape->kv_heads, shape->key_dim, shape->value_dim,
       shape->shared_kv)
 PLACE(elementwise, shape->tokens, shape->width)

@@ -29,6 +29,7 @@
     X(KERNEL_RESIDUAL, "residual", ELEMENTWISE)                                                                        \
     X(KERNEL_EMBEDDING, "embedding", ELEMENTWISE)                                                                      \
     X(KERNEL_KV_WRITE, "kv_write", ELEMENTWISE)                                                                        \
+    X(KERNEL_SAMPLING, "sampling", ELEMENTWISE)                                                                        \
     X(KERNEL_MOE, "moe", MOE)                                                                                          \
     X(KERNEL_MOE_FP8, "moe_fp8", MOE) /* a scale per block of weights */                                               \
     X(KERNEL_MOE_FP8_TENSOR, "moe_fp8_tensor", MOE) /* per tensor: measured, no LLM here has it */                     \
@@ -47,7 +48,7 @@ enum kernel_class {
     KERNEL_CLASS_COUNT
 };
 
-enum { KERNEL_MAX_PARAMS = 9, KERNEL_MAX_AXES = 9 };
+enum { KERNEL_MAX_PARAMS = 12, KERNEL_MAX_AXES = 10 };
 
 /* One kernel launch: its class says which shape it has. */
 struct kernel_call {
@@ -75,12 +76,21 @@ union kernel_params {
 /* A switch is 0 or 1, a power one of 2 between its bounds: tried, not fitted. */
 enum kernel_param_unit { PARAM_SECONDS, PARAM_PLAIN, PARAM_SWITCH, PARAM_POWER };
 
+/* How a parameter comes to its value. A late one belongs to a part of the law that few rows have: it is fitted to these
+ * after all others, which they then leave alone. An optional or a late one is 0 where no fit has found it, and the law
+ * does without. */
+enum kernel_param_stage { PARAM_FITTED, PARAM_OPTIONAL, PARAM_LATE };
+
 /* One parameter of a class, in the order of its struct. */
 struct kernel_param {
     const char *name, *help;
     enum kernel_param_unit unit;
-    double initial, low, high; /* default without calibration; bounds of a fit, 0 < low unless a switch */
+    enum kernel_param_stage stage;
+    double initial, low, high; /* where a fit starts; bounds of a fit, 0 < low unless a switch */
 };
+
+/* Its value without calibration. */
+double kernel_param_default(const struct kernel_param *param);
 
 struct kernel_class_info {
     const char *name; /* as in calibration files */
@@ -114,7 +124,7 @@ struct kernel_set {
     const struct kernel_table *tables[KERNEL_CLASS_COUNT]; /* NULL: the law alone */
 };
 
-/* Every class at its initial values, with no range and no table. */
+/* Every class at its defaults, with no range and no table. */
 void kernel_set_init(struct kernel_set *set);
 
 /* Format of a call's operations; of calls without any fp16, where it does not matter. */

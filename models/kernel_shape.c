@@ -19,6 +19,7 @@ static const struct kernel_member prefill_members[] = {
     FOLLOWS(prefill, pairs),
     MAYBE(prefill, decodes, 0.0),
     MAYBE(prefill, decode_context, 0.0),
+    FOLLOWS(prefill, decode_longest),
     NEEDED(prefill, q_heads),
     NEEDED(prefill, kv_heads),
     MAYBE(prefill, key_dim, 1.0),
@@ -32,7 +33,7 @@ static const struct kernel_member prefill_members[] = {
     END};
 
 static const struct kernel_member decode_members[] = {
-    RUNNING(decode, sequences),   RUNNING(decode, context),      NEEDED(decode, q_heads),     NEEDED(decode, kv_heads),
+    RUNNING(decode, sequences),   RUNNING(decode, context), FOLLOWS(decode, longest),      NEEDED(decode, q_heads),     NEEDED(decode, kv_heads),
     MAYBE(decode, key_dim, 1.0),  MAYBE(decode, value_dim, 1.0), MAYBE(decode, window, 0.0),  FORMAT_OF(decode, kv),
     FORMAT_OF(decode, compute),   FLAG_OF(decode, shared_kv),    FLAG_OF(decode, writes_kv),  END};
 

@@ -65,6 +65,7 @@ static void rebatch_prefill(struct kernel_call *call, const struct iteration_wor
     if (mixes) {
         const double sequences = (double)work->decode_sequences;
         call->shape.prefill.decodes = sequences;
+        call->shape.prefill.decode_longest = (double)work->decode_longest_tokens;
         call->shape.prefill.decode_context = sequences > 0.0 ? (double)work->decode_context_tokens / sequences : 0.0;
     }
     call->shape.prefill.pairs = seen_pairs(work, call->shape.prefill.window);
@@ -79,6 +80,7 @@ static void rebatch_decode(struct kernel_call *call, const struct iteration_work
     }
     call->shape.decode.sequences = sequences;
     call->shape.decode.context = (double)work->decode_context_tokens / sequences;
+    call->shape.decode.longest = (double)work->decode_longest_tokens;
 }
 
 void kernel_use_rebatch(struct kernel_use *use, const struct iteration_work *work)
@@ -220,6 +222,11 @@ static bool attention_writes_kv(const struct listing *list)
 
 /* The chunks of prompts, with the sequences that decode. Each query head has keys and values of its own when latent
  * vectors were expanded; decoding works on these themselves then, in another launch. */
+static bool decodes(const struct listing *list)
+{
+    return list->work->decode_sequences > 0;
+}
+
 static void add_prefill_attention(struct listing *list)
 {
     const struct llm_spec *llm = list->llm;
@@ -234,8 +241,9 @@ static void add_prefill_attention(struct listing *list)
         .writes_kv = attention_writes_kv(list),
     };
     const struct kernel_call call = {.class = KERNEL_PREFILL_ATTENTION, .shape.prefill = shape};
-    struct kernel_use *use = add_batched(list, OP_PREFILL_ATTENTION, BY_PREFILL, call);
-    use->mixes = list->split->mixed_attention && llm->kv_latent == 0;
+    const bool may_mix = list->split->mixed_attention && llm->kv_latent == 0, mixes = may_mix && decodes(list);
+    struct kernel_use *use = add_batched(list, mixes ? OP_MIXED_ATTENTION : OP_PREFILL_ATTENTION, BY_PREFILL, call);
+    use->mixes = may_mix;
     kernel_use_rebatch(use, list->work);
 }
 
@@ -404,6 +412,9 @@ static void add_head(struct listing *list)
     add(list, OP_HEAD, BY_SEQUENCES, 1.0, plain_product(list, list->sequences, list->shard.vocab, (double)llm->hidden));
     add_collective(list, OP_ALL_GATHER, KERNEL_ALL_GATHER, BY_SEQUENCES, 1.0,
                    list->sequences * (double)llm->vocab * list->number_bytes);
+    const struct elementwise_shape shape = {list->sequences, (double)llm->vocab, list->number_bytes};
+    add(list, OP_SAMPLING, BY_SEQUENCES, list->split->samples ? 1.0 : 0.0,
+        (struct kernel_call){.class = KERNEL_SAMPLING, .shape.elementwise = shape});
 }
 
 size_t llm_iteration_kernels(const struct llm_spec *llm, const struct llm_split *split, const struct gpu_spec *gpu,

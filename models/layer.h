@@ -12,7 +12,8 @@
  * Numbers that an element-wise operator reads and writes per row: norm 2 hidden (of queries and keys twice the width of
  * their heads), rotary 2 (q_heads + kv_heads) head_dim, activation 3 ffn with a gate and 2 ffn without, residual
  * 3 hidden, embedding 2 hidden, KV write twice what the cache keeps of a token in a layer. Norms and residual sums count
- * apart, although some engines fuse them. Left out: biases, quantising activations, sampling. */
+ * apart, although some engines fuse them. Left out: biases, quantising activations; sampling where the engine's host time
+ * has it. */
 #ifndef ORRERY_MODELS_LAYER_H
 #define ORRERY_MODELS_LAYER_H
 
@@ -29,6 +30,7 @@
     X(OP_KV_WRITE, "kv_write")                                                                                         \
     X(OP_PREFILL_ATTENTION, "prefill_attention")                                                                       \
     X(OP_DECODE_ATTENTION, "decode_attention")                                                                         \
+    X(OP_MIXED_ATTENTION, "mixed_attention")                                                                           \
     X(OP_OUT, "out")                                                                                                   \
     X(OP_UP, "up")                                                                                                     \
     X(OP_ACTIVATION, "activation")                                                                                     \
@@ -41,7 +43,8 @@
     X(OP_REDUCE_SCATTER, "reduce_scatter")                                                                             \
     X(OP_ALL_TO_ALL, "all_to_all")                                                                                     \
     X(OP_SEND, "send")                                                                                                 \
-    X(OP_HEAD, "head")
+    X(OP_HEAD, "head")                                                                                                 \
+    X(OP_SAMPLING, "sampling")
 
 enum llm_operator {
 #define LLM_OPERATOR_ENUM(id, name) id,
@@ -64,11 +67,13 @@ const char *llm_operator_name(enum llm_operator op);
  *
  * mixed_attention: in a batch of prompts and decoding sequences one launch of attention serves both (FlashAttention over
  * sequences of any length, as vLLM v1 calls it), which costs the decoding whole tiles of queries; else each has its own. Over
- * latent vectors each always has. */
+ * latent vectors each always has. It is the operator mixed_attention, of the kernel class of prompts.
+ *
+ * samples: choosing the next tokens is a kernel over the vocabulary, not a part of the engine's host time. */
 struct llm_split {
     int64_t tensor, pipeline, expert;
     bool sequence;
-    bool direct_all_reduce, fused_residual, mixed_attention;
+    bool direct_all_reduce, fused_residual, mixed_attention, samples;
     bool attention_writes_kv;
     int64_t gpus_per_node;      /* >= 1; a group beyond it crosses the network */
     double network_bytes_per_s; /* per GPU and direction; unused inside a node */

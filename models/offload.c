@@ -130,6 +130,7 @@ static struct piece modelled_gpu(const struct offload *offload, const struct ite
     if (share >= 1.0 || work->decode_sequences == 0) return whole;
     struct iteration_work alone = *work; /* the shortest contexts there are */
     alone.decode_context_tokens = work->decode_sequences;
+    alone.decode_longest_tokens = 0;
     offload->base->cost(offload->base->model, &alone, &bare);
     const struct piece rest = piece_line(bare.first_s, 0.0);
     const struct piece attention = piece_max(piece_add(whole, piece_line(-bare.first_s, 0.0)), piece_line(0.0, 0.0));

@@ -71,6 +71,26 @@ static struct piece decode_attention(const struct operators_grid *grid, const st
     };
 }
 
+/* What the longest sequence holds up. What it is ahead of the mean is counted in whole tokens, times n: the same number all
+ * along a run. */
+static struct operators_time straggle_time(const struct operators *operators, const struct iteration_work *work)
+{
+    const struct operators_parts *parts = &operators->parts;
+    const int64_t n = work->decode_sequences, ahead = n * work->decode_longest_tokens - work->decode_context_tokens;
+    struct operators_time time = {0.0, 0.0};
+    for (size_t i = 0; n > 0 && ahead > 0 && i < operators->decode_attention.n; i++) {
+        struct kernel_use use = operators->decode_attention.uses[i];
+        kernel_use_rebatch(&use, work);
+        struct decode_shape shape = use.call.shape.decode;
+        shape.longest = (double)ahead / (double)n;
+        shape.context = 0.0;
+        const struct decode_params *params = &parts->kernels->params[use.call.class].decode;
+        const double seconds = use.count * decode_straggle_seconds(params, parts->gpu, &shape);
+        time = add(time, (struct operators_time){seconds, kernel_in_range(parts->kernels, &use.call) ? 0.0 : seconds});
+    }
+    return time;
+}
+
 static struct operators_time prefill_attention(const struct operators *operators, const struct iteration_work *work)
 {
     struct operators_time time = {0.0, 0.0};
@@ -106,11 +126,12 @@ static double share(double outside_s, double all_s)
 void operators_cost(const void *model, const struct iteration_work *work, struct iteration_cost *cost)
 {
     const struct operators *operators = model;
-    const struct operators_time steady = steady_time(operators, work);
+    struct operators_time steady = steady_time(operators, work);
     double decode_outside_s = 0.0;
     const bool is_alone = work->prefill_tokens == 0 || !operators->prefill.uses[0].mixes;
     const struct piece decode = is_alone ? decode_attention(&operators->decode, work, &decode_outside_s)
                                          : piece_line(0.0, 0.0);
+    if (is_alone) steady = add(steady, straggle_time(operators, work));
     const struct piece gpu = piece_add(decode, piece_line(steady.seconds, 0.0));
     const struct piece all = engine_iteration(&operators->parts.engine, operators->layers, work, gpu);
     *cost = (struct iteration_cost){

@@ -8,10 +8,10 @@
  * lies on the chords between them. In tokens and sequences the knots enclose the steps of matrix products, which fill
  * tiles of 64 rows, and further steps where the middle of a chord gives them away. In context they lie in the middle of
  * the blocks of 128 tokens that attention kernels walk in: the sequences of a batch differ, and on average fill half of
- * their last block. Along a run of decode iterations the cost is exactly affine, until the mean context crosses a knot.
+ * their last block. Along a run of decode iterations the cost is exactly affine, until the mean context crosses a knot:
+ * what the longest sequence is ahead of the mean, and holds up the others, stays the same.
  *
- * What kernels take outside the range that their class was fitted on is kept beside, so that every cost says its share.
- * Sequences of unequal context count as alike. */
+ * What kernels take outside the range that their class was fitted on is kept beside, so that every cost says its share. */
 #ifndef ORRERY_MODELS_OPERATORS_H
 #define ORRERY_MODELS_OPERATORS_H
 
@@ -58,7 +58,8 @@ struct operators {
     double layers; /* of the stage */
     struct operators_curve by_tokens, by_sequences;
     struct operators_curve by_keys, by_decoding; /* products from and to latent vectors */
-    struct operators_grid decode;
+    struct operators_grid decode;                /* of sequences that are alike */
+    struct operators_uses decode_attention;      /* what of it the longest sequence holds up */
     struct operators_uses prefill;               /* attention of some prompt */
 };
 

@@ -240,4 +240,5 @@ void operators_init(struct operators *operators, const struct operators_parts *p
     init_curve(&operators->by_decoding, parts, BY_DECODE);
     init_grid(&operators->decode, parts);
     list_kernels(parts, BY_PREFILL, 1, true, &operators->prefill);
+    list_kernels(parts, BY_DECODE, 1, true, &operators->decode_attention);
 }

@@ -22,7 +22,7 @@ struct engine_recipe {
     const char *source; /* of the measurements, for the preset */
     const char *kernels, *collectives;
     bool is_recent;       /* an all-reduce of its own, fused residual sums */
-    bool fused_narrowing;
+    bool fused_narrowing, samples;
     const char *launches_of; /* engine whose launches it has where it replays no CUDA graph; NULL: its own, if any */
     unsigned terms;
 };

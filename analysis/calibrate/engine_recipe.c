@@ -22,7 +22,7 @@ static const struct engine_recipe recipes[] = {
     {.name = "vllm-0.19",
      .summary = "vLLM 0.19 (2026), as LLMServingSim profiled its kernels: host time not measured",
      .source = "casys-kaist/LLMServingSim @ 5daddb21, profiler/perf" EAGER, .kernels = "in-model",
-     .collectives = "in-model", .is_recent = true, .launches_of = "vllm-0.2"},
+     .collectives = "in-model", .is_recent = true, .samples = true, .launches_of = "vllm-0.2"},
     {.name = "trtllm-1.0", .summary = "TensorRT-LLM 1.0 (2025): CUDA graphs, whole prompts beside decoding",
      .source = SERVING EAGER, .kernels = "isolated", .collectives = "isolated", .is_recent = true,
      .fused_narrowing = true, .launches_of = "vllm-0.2", .terms = ENGINE_ITERATION | ENGINE_SEQUENCE},
@@ -49,6 +49,7 @@ struct engine_preset engine_recipe_preset(const struct engine_recipe *recipe)
                                   .direct_all_reduce = recipe->is_recent,
                                   .fused_residual = recipe->is_recent,
                                   .mixed_attention = recipe->is_recent,
+                                  .samples = recipe->samples,
                                   .fused_narrowing = recipe->fused_narrowing,
                                   .graph_tokens = recipe->launches_of != NULL ? GRAPH_TOKENS : 0};
 }

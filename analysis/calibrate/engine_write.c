@@ -108,6 +108,7 @@ int engine_preset_write(const struct engine_preset *preset, struct text *json)
     json_write_bool(&writer, "direct_all_reduce", preset->direct_all_reduce);
     json_write_bool(&writer, "fused_residual", preset->fused_residual);
     json_write_bool(&writer, "mixed_attention", preset->mixed_attention);
+    json_write_bool(&writer, "samples", preset->samples);
     json_write_bool(&writer, "fused_narrowing", preset->fused_narrowing);
     if (preset->graph_tokens > 0) json_write_number(&writer, "graph_tokens", (double)preset->graph_tokens);
     write_launches(&writer, &preset->launches);

@@ -35,38 +35,58 @@ union kernel_params fit_model_initial(const struct fit_model *model)
 
 /* --- which rows --- */
 
-/* The class's rows that are not held out; when there are more than MAX_ROWS, so many of them at random. Their order is
- * random, so that the first few are a sample. */
+/* The class's rows that are not held out, in random order, so that the first few are a sample. */
 static void choose_rows(struct search *search, const struct profile_row *rows, size_t n, const bool *held_out)
 {
+    search->n_rows = 0;
     for (size_t i = 0; i < n; i++) {
         if (rows[i].call.class != search->model->class || (held_out != NULL && held_out[rows[i].group])) continue;
         search->rows[search->n_rows++] = &rows[i];
     }
     struct rng rng;
     rng_init(&rng, 0, 0, "calibrate", 0);
-    for (size_t i = 0; i < search->n_rows && i < MAX_ROWS; i++) {
+    for (size_t i = 0; i < search->n_rows; i++) {
         const size_t other = i + (size_t)rng_below(&rng, search->n_rows - i);
         const struct profile_row *swapped = search->rows[i];
         search->rows[i] = search->rows[other];
         search->rows[other] = swapped;
     }
-    if (search->n_rows > MAX_ROWS) search->n_rows = MAX_ROWS;
 }
 
-/* Whether some row takes another time at a bound of a parameter than at its initial value. */
-static bool has_influence(const struct search *search, size_t param)
+/* Whether a row takes another time at a bound of a parameter than where its fit starts, all others being `params`. */
+static bool depends_on(const struct fit_model *model, const union kernel_params *params, const struct profile_row *row,
+                       size_t param)
 {
-    const struct fit_model *model = search->model;
-    const union kernel_params initial = fit_model_initial(model);
-    union kernel_params low = initial, high = initial;
+    union kernel_params start = *params, low = *params, high = *params;
+    start.values[param] = model->params[param].initial;
     low.values[param] = model->params[param].low;
     high.values[param] = model->params[param].high;
-    for (size_t i = 0; i < search->n_rows; i++) {
-        const double seconds = model->seconds(&initial, search->rows[i]);
-        if (seconds != model->seconds(&low, search->rows[i]) || seconds != model->seconds(&high, search->rows[i]))
-            return true;
-    }
+    const double seconds = model->seconds(&start, row);
+    return seconds != model->seconds(&low, row) || seconds != model->seconds(&high, row);
+}
+
+static bool is_late_row(const struct fit_model *model, const union kernel_params *params, const struct profile_row *row)
+{
+    for (size_t i = 0; i < model->n_params; i++)
+        if (model->params[i].stage == PARAM_LATE && depends_on(model, params, row, i)) return true;
+    return false;
+}
+
+/* Keeps the rows that depend on late parameters, or the others; of many so many that a fit stays quick. */
+static void keep_rows(struct search *search, bool late)
+{
+    const union kernel_params initial = fit_model_initial(search->model);
+    size_t kept = 0;
+    for (size_t i = 0; i < search->n_rows && kept < MAX_ROWS; i++)
+        if (is_late_row(search->model, &initial, search->rows[i]) == late) search->rows[kept++] = search->rows[i];
+    search->n_rows = kept;
+}
+
+static bool has_influence(const struct search *search, size_t param)
+{
+    const union kernel_params initial = fit_model_initial(search->model);
+    for (size_t i = 0; i < search->n_rows; i++)
+        if (depends_on(search->model, &initial, search->rows[i], param)) return true;
     return false;
 }
 
@@ -83,58 +103,85 @@ static double influence_of(const struct search *search, size_t param)
     return influence;
 }
 
-/* Keeps the parameter with the least influence at its initial value. */
+/* Keeps the parameter with the least influence at its default. */
 static void give_up_one(struct search *search)
 {
     size_t least = 0;
     for (size_t i = 1; i < search->n_free; i++)
         if (influence_of(search, search->free_params[i]) < influence_of(search, search->free_params[least])) least = i;
     const size_t given_up = search->free_params[least];
-    search->fixed.values[given_up] = search->model->params[given_up].initial;
+    search->fixed.values[given_up] = kernel_param_default(&search->model->params[given_up]);
     search->n_free--;
     for (size_t i = least; i < search->n_free; i++) search->free_params[i] = search->free_params[i + 1];
 }
 
-/* A parameter that the rows say nothing about is not fitted and keeps its initial value. When there are not more rows
- * than parameters, half as many parameters are fitted, those with the most influence. */
-static void choose_params(struct search *search)
+/* A parameter that the rows say nothing about is not fitted and keeps its default. When there are not more rows than
+ * parameters, half as many parameters are fitted, those with the most influence. */
+static void choose_params(struct search *search, bool late)
 {
+    search->n_free = 0;
     for (size_t i = 0; i < search->model->n_params; i++) {
         const struct kernel_param *param = &search->model->params[i];
-        if (search_tries(param)) continue;
+        if (search_tries(param) || (param->stage == PARAM_LATE) != late) continue;
         if (has_influence(search, i))
             search->free_params[search->n_free++] = i;
         else
-            search->fixed.values[i] = param->initial;
+            search->fixed.values[i] = kernel_param_default(param);
     }
     if (search->n_rows > search->n_free) return;
     while (search->n_free > 1 && search->n_free > search->n_rows / 2) give_up_one(search);
 }
 
+/* Fits what choose_params has left free, from *params as one starting point. */
+static int run_search(struct search *search, union kernel_params *params, struct diag *diag)
+{
+    const char *name = search->model->name;
+    union kernel_params best;
+    double cost = (double)INFINITY;
+    if (search->n_rows == 0) return diag_error(diag, SIM_E_DATA, NULL, NULL, "there are no rows to fit '%s' to", name);
+    if (search->n_free == 0)
+        return diag_error(diag, SIM_E_DATA, NULL, NULL, "no parameter of '%s' has an influence on its rows", name);
+    if (search_params(search, params, &best, &cost) < 0)
+        return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (!isfinite(cost))
+        return diag_error(diag, SIM_E_DATA, NULL, NULL, "no parameters of '%s' give its rows a finite time", name);
+    *params = best;
+    return 0;
+}
+
+static void reset_late(const struct fit_model *model, bool to_initial, union kernel_params *params)
+{
+    for (size_t i = 0; i < model->n_params; i++)
+        if (model->params[i].stage == PARAM_LATE) params->values[i] = to_initial ? model->params[i].initial : 0.0;
+}
+
+/* The rows of the part of the law that late parameters describe, after all others. Without any they stay 0. */
+static int fit_late(struct search *search, union kernel_params *params, struct diag *diag)
+{
+    keep_rows(search, true);
+    reset_late(search->model, search->n_rows > 0, params);
+    if (search->n_rows == 0) return 0;
+    search->fixed = *params;
+    search->tries = false;
+    choose_params(search, true);
+    return run_search(search, params, diag);
+}
+
 int fit_model_to(const struct fit_model *model, const struct profile_row *rows, size_t n, const bool *held_out,
                  union kernel_params *params, struct diag *diag)
 {
-    struct search search = {.model = model, .fixed = *params};
+    struct search search = {.model = model, .fixed = *params, .tries = true};
     search.rows = mem_alloc((n + 1) * sizeof *search.rows);
     if (search.rows == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
     choose_rows(&search, rows, n, held_out);
-    choose_params(&search);
-    double cost = (double)INFINITY;
-    union kernel_params best;
-    int status = 0;
-    if (search.n_rows == 0) {
-        status = diag_error(diag, SIM_E_DATA, NULL, NULL, "there are no rows to fit '%s' to", model->name);
-    } else if (search.n_free == 0) {
-        status = diag_error(diag, SIM_E_DATA, NULL, NULL, "no parameter of '%s' has an influence on its rows",
-                            model->name);
-    } else if (search_params(&search, params, &best, &cost) < 0) {
-        status = diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-    } else if (!isfinite(cost)) {
-        status = diag_error(diag, SIM_E_DATA, NULL, NULL, "no parameters of '%s' give its rows a finite time",
-                            model->name);
+    keep_rows(&search, false);
+    choose_params(&search, false);
+    int status = run_search(&search, params, diag);
+    if (status == 0) {
+        choose_rows(&search, rows, n, held_out);
+        status = fit_late(&search, params, diag);
     }
     mem_free(search.rows);
-    if (status == 0) *params = best;
     return status;
 }
 

@@ -2,7 +2,8 @@
  *
  * Minimises the sum of soft_l1(log(predicted / measured)) with GSL's nonlinear least squares (trust region), parameters
  * in log space inside their bounds, from several starting points in a fixed order, with every combination of switches
- * and powers of two. The same rows give the same bits. */
+ * and powers of two. Late parameters (models/kernel.h) follow on the rows that depend on them, with all others held. The
+ * same rows give the same bits. */
 #ifndef ORRERY_ANALYSIS_CALIBRATE_FIT_H
 #define ORRERY_ANALYSIS_CALIBRATE_FIT_H
 
@@ -36,7 +37,7 @@ int fit_model_to(const struct fit_model *model, const struct profile_row *rows, 
 /* Fits `class` to the rows of that class among rows[0..n) for which held_out[group] is false (NULL: all of them), from
  * *params as one starting point. Each row brings its GPU: rows of several GPUs give parameters common to all of them.
  * Of many rows a fixed random sample is used. When there are not more rows than parameters, half as many of these are
- * fitted, those with the most influence, and the others keep their initial values. Returns 0 with *params, SIM_E_DATA
+ * fitted, those with the most influence, and the others keep their defaults. Returns 0 with *params, SIM_E_DATA
  * without rows, or SIM_E_NOMEM. */
 int fit_class(enum kernel_class class, const struct profile_row *rows, size_t n, const bool *held_out,
               union kernel_params *params, struct diag *diag);

@@ -175,7 +175,7 @@ static struct kernel_time initial_time(const struct gpu_spec *gpu, const struct 
 {
     const struct kernel_class_info *info = kernel_class_info(call->class);
     union kernel_params params = {{0.0}};
-    for (size_t i = 0; i < info->n_params; i++) params.values[i] = info->params[i].initial;
+    for (size_t i = 0; i < info->n_params; i++) params.values[i] = kernel_param_default(&info->params[i]);
     return kernel_call_time(&params, gpu, call);
 }
 

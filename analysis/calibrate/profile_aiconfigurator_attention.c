@@ -39,7 +39,8 @@ static bool read_format(const struct profile_reader *reader, int column, enum nu
 static int add_row(struct profile_reader *reader, const struct profile_heads *heads, double batch, double tokens,
                    double step, double seconds)
 {
-    if (tokens == 1.0 && step > 0.0) return profile_add_decode(reader, heads, batch, tokens + step, seconds);
+    if (tokens == 1.0 && step > 0.0)
+        return profile_add_decode(reader, heads, &(struct profile_decodes){batch, tokens + step, 0.0}, seconds);
     const struct profile_chunks chunks = {.n = batch, .tokens = tokens, .past = step};
     if (tokens >= min_prompt_tokens) return profile_add_prefill(reader, heads, &chunks, seconds);
     profile_drop(reader->profile, "a prompt of less than 16 tokens", 1);

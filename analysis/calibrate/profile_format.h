@@ -16,6 +16,7 @@
     X(aiconfigurator_attention)                                                                                        \
     X(llmservingsim_layers)                                                                                            \
     X(llmservingsim_dense)                                                                                             \
+    X(llmservingsim_skew) \
     X(llmservingsim_attention)                                                                                         \
     X(llmservingsim_attention_v0)                                                                                      \
     X(aiconfigurator_moe)                                                                                              \

@@ -59,7 +59,8 @@ static int set_split(struct profile_reader *reader, struct profile_llm *llm, int
     if (problem != NULL)
         return diag_error(reader->diag, SIM_E_CONFIG, reader->profile->path, NULL, "'%s' split %lld ways: %s",
                           llm->spec.name, (long long)tensor, problem);
-    llm->split = (struct llm_split){.tensor = tensor, .pipeline = 1, .expert = 1, .gpus_per_node = GPUS_PER_NODE};
+    llm->split = (struct llm_split){.tensor = tensor, .pipeline = 1, .expert = 1, .samples = true,
+                                    .gpus_per_node = GPUS_PER_NODE};
     llm->shard = llm_shard(&llm->spec, tensor, 1);
     return 0;
 }
@@ -92,7 +93,7 @@ bool profile_llm_call(const struct profile_llm *llm, enum llm_operator op, int64
                                           .prefill_tokens = tokens,
                                           .prefill_pairs = (double)tokens * (double)tokens};
     const struct iteration_work decodes = {.decode_sequences = tokens, .decode_context_tokens = tokens};
-    const bool by_sequence = op == OP_HEAD || op == OP_DECODE_ATTENTION;
+    const bool by_sequence = op == OP_HEAD || op == OP_SAMPLING || op == OP_DECODE_ATTENTION;
     struct kernel_use uses[LLM_MAX_USES];
     const size_t n = llm_iteration_kernels(&llm->spec, &llm->split, llm->gpu, by_sequence ? &decodes : &prompt, uses);
     for (size_t i = 0; i < n; i++) {

@@ -1,8 +1,7 @@
 /* LLMServingSim's current profiles of attention (casys-kaist/LLMServingSim, profiler/perf/.../attention.csv): vLLM's
  * attention of one layer on one GPU, over a chunk of a prompt on top of kv_prefill tokens, or over n_decode sequences
  * with kv_decode tokens each before the new one, in microseconds; the new keys and values are written into the cache
- * within the call. Rows with both, where one kernel serves prompt and
- * sequences together, are left out. */
+ * within the call. In rows with both, one kernel serves prompt and sequences together. */
 #include "analysis/calibrate/profile_attention.h"
 #include "analysis/calibrate/profile_llm.h"
 
@@ -27,10 +26,11 @@ static int read_row(struct profile_reader *reader, const struct chunk_columns *c
     if (status == 0) status = profile_number(reader, columns->time_us, 0.0, &microseconds);
     if (status < 0) return status;
     const double seconds = microseconds * 1e-6;
-    const struct profile_chunks chunks = {.n = 1.0, .tokens = chunk, .past = past};
-    if (chunk > 0.0 && sequences == 0.0) return profile_add_prefill(reader, heads, &chunks, seconds);
-    if (chunk == 0.0 && sequences > 0.0) return profile_add_decode(reader, heads, sequences, context + 1.0, seconds);
-    profile_drop(reader->profile, chunk > 0.0 ? "prompt and sequences in one kernel" : "empty batch", 1);
+    const struct profile_decodes decodes = {sequences, sequences > 0.0 ? context + 1.0 : 0.0, 0.0};
+    const struct profile_chunks chunks = {.n = 1.0, .tokens = chunk, .past = past, .decodes = decodes};
+    if (chunk > 0.0) return profile_add_prefill(reader, heads, &chunks, seconds);
+    if (sequences > 0.0) return profile_add_decode(reader, heads, &decodes, seconds);
+    profile_drop(reader->profile, "empty batch", 1);
     return 0;
 }
 

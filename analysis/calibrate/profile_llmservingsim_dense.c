@@ -1,8 +1,7 @@
 /* LLMServingSim's current profiles of dense operators (casys-kaist/LLMServingSim, profiler/perf/GPU/LLM/bf16/tp1):
  * dense.csv by number of tokens, per_sequence.csv by number of sequences, of vLLM's layers on one GPU, in microseconds.
  *
- * The norm of a layer is fused with the residual sum before it and stands for both. Sampling is no operator of an LLM
- * here and is left out. */
+ * The norm of a layer is fused with the residual sum before it and stands for both. */
 #include "analysis/calibrate/profile_llm.h"
 
 static const struct {
@@ -11,7 +10,7 @@ static const struct {
 } layers[] = {
     {"embedding", OP_EMBEDDING}, {"layernorm", OP_NORM},   {"qkv_proj", OP_QKV},     {"rotary_emb", OP_ROTARY},
     {"o_proj", OP_OUT},          {"gate_up_proj", OP_UP},  {"act_fn", OP_ACTIVATION}, {"down_proj", OP_DOWN},
-    {"final_layernorm", OP_NORM}, {"lm_head", OP_HEAD},
+    {"final_layernorm", OP_NORM}, {"lm_head", OP_HEAD},    {"sampler", OP_SAMPLING},
 };
 
 enum { LAYERS = sizeof layers / sizeof *layers };

@@ -35,6 +35,7 @@ static void complete_prefill(struct kernel_call *call, const struct gpu_spec *gp
     set_if_absent(&shape->window, 0.0);
     set_if_absent(&shape->decodes, 0.0);
     set_if_absent(&shape->decode_context, 0.0);
+    set_if_absent(&shape->decode_longest, 0.0);
 }
 
 static void complete_decode(struct kernel_call *call, const struct gpu_spec *gpu)
@@ -44,6 +45,7 @@ static void complete_decode(struct kernel_call *call, const struct gpu_spec *gpu
     set_if_absent(&shape->key_dim, 128.0);
     set_if_absent(&shape->value_dim, shape->key_dim);
     set_if_absent(&shape->window, 0.0);
+    set_if_absent(&shape->longest, 0.0);
 }
 
 static void complete_elementwise(struct kernel_call *call, const struct gpu_spec *gpu)
@@ -120,6 +122,7 @@ static int read_operator(struct profile_reader *reader, int column, enum kernel_
         [KERNEL_RESIDUAL] = OP_RESIDUAL,
         [KERNEL_EMBEDDING] = OP_EMBEDDING,
         [KERNEL_KV_WRITE] = OP_KV_WRITE,
+        [KERNEL_SAMPLING] = OP_SAMPLING,
         [KERNEL_MOE] = OP_EXPERTS,
         [KERNEL_MOE_FP8] = OP_EXPERTS,
         [KERNEL_MOE_FP8_TENSOR] = OP_EXPERTS,

@@ -69,7 +69,9 @@ static int read_row(struct profile_reader *reader, const struct vidur_columns *c
     if (status == 0)
         status = profile_number(reader, is_prefill ? columns->prefill_ms : columns->decode_ms, 0.0, &milliseconds);
     if (status < 0) return status;
-    if (!is_prefill) return profile_add_decode(reader, &heads, batch, context + 1.0, milliseconds * 1e-3);
+    if (!is_prefill)
+        return profile_add_decode(reader, &heads, &(struct profile_decodes){batch, context + 1.0, 0.0},
+                                  milliseconds * 1e-3);
     const struct profile_chunks chunks = {
         .n = batch,
         .tokens = chunk,

@@ -3,9 +3,9 @@
 enum { START, COMPUTE, BANDWIDTH, PARAMS };
 
 static const struct kernel_param params_table[PARAMS] = {
-    [START] = {"start", "launch, ramp and drain of a kernel", PARAM_SECONDS, 4e-6, 1e-8, 1e-3},
-    [COMPUTE] = {"compute_efficiency", "share of the peak of fp16", PARAM_PLAIN, 0.6, 0.01, 4.0},
-    [BANDWIDTH] = {"bandwidth_efficiency", "share of the memory bandwidth", PARAM_PLAIN, 0.7, 0.01, 10.0},
+    [START] = {"start", "launch, ramp and drain of a kernel", PARAM_SECONDS, PARAM_FITTED, 4e-6, 1e-8, 1e-3},
+    [COMPUTE] = {"compute_efficiency", "share of the peak of fp16", PARAM_PLAIN, PARAM_FITTED, 0.6, 0.01, 4.0},
+    [BANDWIDTH] = {"bandwidth_efficiency", "share of the memory bandwidth", PARAM_PLAIN, PARAM_FITTED, 0.7, 0.01, 10.0},
 };
 
 /* What a call does, whatever the parameters. */

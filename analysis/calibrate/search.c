@@ -176,7 +176,7 @@ static size_t choose_starts(const struct search *search, const union kernel_para
 {
     union kernel_params choice = search->fixed;
     size_t n = 0;
-    for (size_t i = 0; i < search->model->n_params; i++)
+    for (size_t i = 0; search->tries && i < search->model->n_params; i++)
         if (search_tries(&search->model->params[i])) choice.values[i] = first_choice(&search->model->params[i]);
     do {
         gsl_qrng_init(sequence);
@@ -184,7 +184,7 @@ static size_t choose_starts(const struct search *search, const union kernel_para
             candidates[n].params = choice;
             choose_start(search, first, i, sequence, &candidates[n++].params);
         }
-    } while (next_choice(search->model, &choice));
+    } while (search->tries && next_choice(search->model, &choice));
     return n;
 }
 

@@ -11,6 +11,7 @@ struct search {
     size_t free_params[KERNEL_MAX_PARAMS]; /* which parameters are fitted */
     size_t n_free;
     union kernel_params fixed; /* the others, but for what is tried */
+    bool tries;                /* whether anything is: late parameters take what the others have led to */
 };
 
 /* Whether a parameter's values are tried one after another instead of being fitted. */

@@ -60,10 +60,11 @@ static const struct config_field *parameter_fields(const struct kernel_class_inf
     struct config_field *fields = make_table(arena, info->n_params);
     for (size_t i = 0; fields && i < info->n_params; i++) {
         const struct kernel_param *param = &info->params[i];
-        const bool is_time = param->unit == PARAM_SECONDS;
+        const bool is_time = param->unit == PARAM_SECONDS, may_lack = param->stage != PARAM_FITTED;
         fields[i] = (struct config_field){.name = param->name, .kind = is_time ? CONFIG_QUANTITY : CONFIG_REAL,
-                                          .flags = CONFIG_REQUIRED, .dim = is_time ? UNIT_TIME : UNIT_NONE,
-                                          .offset = i * sizeof(double), .min = param->low, .max = param->high,
+                                          .flags = may_lack ? 0 : CONFIG_REQUIRED,
+                                          .value = may_lack ? (is_time ? "0s" : "0") : NULL, .dim = is_time ? UNIT_TIME : UNIT_NONE,
+                                          .offset = i * sizeof(double), .min = may_lack ? 0.0 : param->low, .max = param->high,
                                           .help = param->help};
     }
     return fields;

@@ -43,6 +43,8 @@ const struct config_field engine_preset_fields[] = {
      .help = "norms add the residual up in passing"},
     {.name = "mixed_attention", .kind = CONFIG_BOOL, PRESET(mixed_attention), .value = "false",
      .help = "one launch of attention serves prompts and the sequences that decode beside them"},
+    {.name = "samples", .kind = CONFIG_BOOL, PRESET(samples), .value = "false",
+     .help = "choosing the next tokens is a kernel of its own, not a part of the host's time"},
     {.name = "fused_narrowing", .kind = CONFIG_BOOL, PRESET(fused_narrowing), .value = "false",
      .help = "operators hand the activations of fp8 products on in fp8"},
     {.name = "graph_tokens", .kind = CONFIG_INT, PRESET(graph_tokens), .value = "0", .min = 0, .max = 1e9,
@@ -132,6 +134,7 @@ void engine_preset_split(const struct engine_preset *preset, struct llm_split *s
     split->direct_all_reduce = preset->direct_all_reduce;
     split->fused_residual = preset->fused_residual;
     split->mixed_attention = preset->mixed_attention;
+    split->samples = preset->samples;
 }
 
 void engine_preset_adapt(const struct engine_preset *preset, struct kernel_set *kernels)

@@ -4,7 +4,7 @@
  *
  *     { "summary": "vLLM 0.2 (late 2023): no CUDA graphs, Ray workers", "source": "...",
  *       "kernels": "in-model", "collectives": "in-model",
- *       "direct_all_reduce": false, "fused_residual": false, "mixed_attention": false,
+ *       "direct_all_reduce": false, "fused_residual": false, "mixed_attention": false, "samples": false,
  *       "fused_narrowing": false, "graph_tokens": 0,
  *       "launch": [{"gpu": "a100-80-sxm", "layer": "0.39ms"}, ...],
  *       "overhead": [{"tensor_parallel": 2, "iteration": "9ms", "sequence": "0s", "prompt": "8ms"}, ...],
@@ -42,7 +42,7 @@ struct engine_preset {
     const char *name, *path; /* of the file; NULL: read from none */
     const char *summary, *source;
     const char *kernels, *collectives; /* names of calibration sets */
-    bool direct_all_reduce, fused_residual, mixed_attention; /* see llm_split */
+    bool direct_all_reduce, fused_residual, mixed_attention, samples; /* see llm_split */
     bool fused_narrowing; /* operators hand activations of fp8 products on in fp8 */
     int64_t graph_tokens;
     struct config_list launches;  /* struct engine_launch; none: nothing to wait for */

@@ -60,6 +60,24 @@ static void insert_by_latest_token(struct cohort *cohort, struct request *reques
     request_list_insert_before(members, request, behind);
 }
 
+/* What a member has processed, without the steps that all have taken: the same as long as it is one. */
+static int64_t start_tokens(const struct request *member)
+{
+    return member->context_tokens - member->joined_step;
+}
+
+int64_t cohort_longest_tokens(struct cohort *cohort)
+{
+    if (cohort->members.n == 0) return 0;
+    if (cohort->longest_left) {
+        cohort->longest_start = INT64_MIN;
+        for (const struct request *r = cohort->members.head; r != NULL; r = request_of(r->view.next))
+            if (start_tokens(r) > cohort->longest_start) cohort->longest_start = start_tokens(r);
+        cohort->longest_left = false;
+    }
+    return cohort->longest_start + cohort->step;
+}
+
 int cohort_join(struct cohort *cohort, struct request *request, enum batch_order order)
 {
     int64_t left = request->output_tokens - request->generated_tokens;
@@ -77,6 +95,10 @@ int cohort_join(struct cohort *cohort, struct request *request, enum batch_order
         request_list_insert(&cohort->members, request, order);
     if (request->grows) kv_growth_join(&cohort->growth, cohort->step, request->context_tokens);
     cohort->context_tokens += request->context_tokens;
+    if (start_tokens(request) > cohort->longest_start || cohort->members.n == 1) {
+        cohort->longest_start = start_tokens(request);
+        cohort->longest_left = false;
+    }
     int code = add_fresh(cohort, request);
     return code != 0 ? code : finish_order_add(&cohort->finishing, request);
 }
@@ -84,6 +106,7 @@ int cohort_join(struct cohort *cohort, struct request *request, enum batch_order
 void cohort_leave(struct cohort *cohort, struct request *member)
 {
     int64_t context = cohort_context(cohort, member), steps = cohort->step - member->joined_step;
+    if (start_tokens(member) == cohort->longest_start) cohort->longest_left = true;
     member->max_gap_ns = cohort_max_gap_ns(cohort, member);
     member->held_blocks = cohort_blocks(cohort, member);
     member->context_tokens = (int32_t)context;

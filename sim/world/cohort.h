@@ -19,6 +19,8 @@ struct cohort {
     struct kv_growth growth;
     int64_t step;           /* tokens that a member of all this time has got here */
     int64_t context_tokens; /* processed tokens, over the members */
+    int64_t longest_start;  /* the most that a member has processed, without the steps that all have taken */
+    bool longest_left;      /* who had that many has left */
     sim_ns last_token_ns;   /* of the latest step accounted */
     struct token_gaps gaps;
     size_t forget_at;       /* when there are more gaps, those that nobody needs are dropped */
@@ -50,6 +52,9 @@ void cohort_leave(struct cohort *cohort, struct request *member);
 
 /* All members of `from` join `to`. Returns 0 or SIM_E_NOMEM. */
 int cohort_merge(struct cohort *to, struct cohort *from, enum batch_order order);
+
+/* Tokens that the longest member has processed; 0 without any. Looks for it only when the one that it was has left. */
+int64_t cohort_longest_tokens(struct cohort *cohort);
 
 /* All members get n tokens. */
 static inline void cohort_advance(struct cohort *cohort, int64_t n)

@@ -42,6 +42,21 @@ int fleet_share_prefixes(struct fleet *fleet, int32_t block_tokens)
     return code;
 }
 
+int32_t fleet_own_block_tokens(const struct fleet *fleet)
+{
+    int64_t longest = fleet->prefix_block_tokens;
+    for (size_t i = 0; i < fleet->n_pools; i++) {
+        const struct kv_config *kv = &fleet->pools[i].config.kv;
+        if (fleet->prefix_block_tokens == 0 && kv->prefix_cache.entry != NULL && kv->block_tokens > longest)
+            longest = kv->block_tokens;
+    }
+    for (size_t i = 0; i < fleet->n_pools && longest > 0; i++) {
+        const struct kv_config *kv = &fleet->pools[i].config.kv;
+        if (kv->prefix_cache.entry != NULL && longest % kv->block_tokens != 0) return 0;
+    }
+    return (int32_t)longest;
+}
+
 bool fleet_caches_prefixes(const struct fleet *fleet)
 {
     for (size_t i = 0; i < fleet->n_pools; i++)

@@ -15,6 +15,15 @@ static int size_class(int32_t n)
     return size;
 }
 
+/* Spreads number and place over all keys (the finaliser of SplitMix64, Steele et al. 2014). */
+static uint64_t own_key(uint64_t number, uint64_t place)
+{
+    uint64_t key = (number << 32 | place) + UINT64_C(0x9e3779b97f4a7c15);
+    key = (key ^ (key >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    key = (key ^ (key >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return key ^ (key >> 31);
+}
+
 void prefix_pool_init(struct prefix_pool *pool)
 {
     for (int i = 0; i < PREFIX_POOL_SIZES; i++) {
@@ -28,13 +37,28 @@ void prefix_pool_fini(struct prefix_pool *pool)
     for (int i = 0; i < PREFIX_POOL_SIZES; i++) pool_fini(&pool->pools[i]);
 }
 
-struct prefix_chain *prefix_chain_make(struct prefix_pool *pool, const uint64_t *keys, int32_t n)
+static struct prefix_chain *make_chain(struct prefix_pool *pool, int32_t n)
 {
     struct prefix_chain *chain = pool_take(&pool->pools[size_class(n)]);
     if (chain == NULL) return NULL;
     *chain = (struct prefix_chain){.pool = pool, .n = n, .items = (int32_t *)(void *)(chain->keys + n)};
-    if (n > 0) memcpy(chain->keys, keys, (size_t)n * sizeof *keys);
     for (int32_t i = 0; i < n; i++) chain->items[i] = CACHE_NO_ITEM;
+    return chain;
+}
+
+struct prefix_chain *prefix_chain_make(struct prefix_pool *pool, const uint64_t *keys, int32_t n)
+{
+    struct prefix_chain *chain = make_chain(pool, n);
+    if (chain != NULL && n > 0) memcpy(chain->keys, keys, (size_t)n * sizeof *keys);
+    return chain;
+}
+
+struct prefix_chain *prefix_chain_make_own(struct prefix_pool *pool, uint64_t number, int32_t n)
+{
+    struct prefix_chain *chain = make_chain(pool, n);
+    if (chain == NULL) return NULL;
+    chain->is_own = true;
+    for (int32_t i = 0; i < n; i++) chain->keys[i] = own_key(number, (uint64_t)i);
     return chain;
 }
 

@@ -24,6 +24,7 @@
 #include "sim/core/mem.h"
 #include "sim/world/cache.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* --- A request's blocks --- */
@@ -42,6 +43,7 @@ struct prefix_chain {
     int32_t n;
     int32_t n_published; /* leading blocks that have been acquired or computed */
     int32_t n_shared;    /* of these, held in the cache */
+    bool is_own;         /* of one request's whole context, shared with none: it finds again what a preemption took */
     int32_t *items;      /* [n]: of the cache; CACHE_NO_ITEM: the request's own block, or not there yet */
     uint64_t keys[];     /* [n] */
 };
@@ -51,6 +53,9 @@ void prefix_pool_fini(struct prefix_pool *pool);
 
 /* A copy of the keys. NULL when out of memory. */
 struct prefix_chain *prefix_chain_make(struct prefix_pool *pool, const uint64_t *keys, int32_t n);
+
+/* `n` blocks that nobody else has: `number` differs from that of all other own chains. NULL when out of memory. */
+struct prefix_chain *prefix_chain_make_own(struct prefix_pool *pool, uint64_t number, int32_t n);
 void prefix_chain_free(struct prefix_chain *chain); /* released before; NULL is allowed */
 
 /* Blocks of a prompt that others can use, and that it can use of others; `block_tokens` is the length of a prefix block. */

@@ -56,7 +56,8 @@ static void decode_run_go_on(struct replica *replica)
 static int decode_run_start(struct replica *replica, sim_ns now)
 {
     struct iteration_work work = {.decode_sequences = replica->ready->members.n,
-                                  .decode_context_tokens = replica->ready->context_tokens};
+                                  .decode_context_tokens = replica->ready->context_tokens,
+                                  .decode_longest_tokens = cohort_longest_tokens(replica->ready)};
     struct iteration_cost cost;
     int code = replica_cost(replica, &work, &cost);
     if (code != 0) return code;
@@ -114,6 +115,7 @@ static int tell_decode(const struct replica *replica, int64_t counted, int64_t n
                                   .decoding = replica->ready->members.n,
                                   .work = replica->run_work};
     batch.work.decode_context_tokens += counted * batch.decoding;
+    batch.work.decode_longest_tokens += counted;
     return batch.start_ns < end_ns ? replica->env->on_batch(replica, &batch) : 0;
 }
 

@@ -79,6 +79,8 @@ struct replica_env {
     int (*on_finish)(struct replica *replica, struct request *request, sim_ns now); /* the request is its to free */
     int (*on_reject)(struct replica *replica, struct request *request, sim_ns now, const char *reason); /* likewise */
     int (*on_preempt)(struct replica *replica, struct request *request, sim_ns now, const char *reason);
+    /* A request that has no prefix chain loses its KV: gives it one, where prefixes are cached. NULL: none are. */
+    int (*own_prefix)(struct replica *replica, struct request *request);
     /* A sequence is paused ("pause") and goes on ("continue"), is moved to the host ("swap") or comes back ("resume"). NULL: nobody
      * asks. */
     int (*on_move)(const struct replica *replica, const struct request *request, sim_ns now, const char *action);

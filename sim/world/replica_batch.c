@@ -81,13 +81,16 @@ static void stop(struct replica *replica, struct request *request)
 
 /* It loses its blocks and comes back to the head of the queue, to process again all that it had processed; what it has
  * generated becomes part of its prompt. */
-static void recompute(struct replica *replica, struct request *request)
+static int recompute(struct replica *replica, struct request *request)
 {
     int32_t unprocessed_tokens = request_unprocessed_tokens(request);
     bool was_prompt = request->view.state == REQUEST_PREFILLING;
     stop(replica, request);
+    int32_t processed_tokens = was_prompt ? request->view.prefilled_tokens : request->context_tokens - 1;
+    int code = replica_keep_own_prefix(replica, request, processed_tokens);
+    if (code != 0) return code;
     give_blocks(replica, request);
-    replica->counts.recomputed_tokens += was_prompt ? request->view.prefilled_tokens : request->context_tokens - 1;
+    replica->counts.recomputed_tokens += processed_tokens;
     if (!was_prompt) request->view.prompt_tokens = request->context_tokens;
     request->first_gap_ns = 0;
     request->view.prefilled_tokens = 0;
@@ -95,6 +98,7 @@ static void recompute(struct replica *replica, struct request *request)
     request_list_push_front(&replica->waiting, request);
     replica->load->waiting++;
     replica->load->queued_tokens += request_unprocessed_tokens(request) - unprocessed_tokens;
+    return 0;
 }
 
 /* To the head of those that are away, or in order of arrival where the batcher wants that. */
@@ -142,7 +146,7 @@ static int evict(struct replica *replica, const struct batch_eviction *eviction,
     if (room > 0)
         code = swap(replica, request, now);
     else
-        recompute(replica, request);
+        code = recompute(replica, request);
     if (code == 0)
         code = env->on_preempt(replica, request, now,
                                is_swap && room == 0 ? "no room on the host for what is to be swapped"
@@ -240,10 +244,11 @@ int replica_admit_prefills(struct replica *replica, struct iteration_work *work,
     return 0;
 }
 
-void replica_begin_step(struct replica *replica, const struct cohort *cohort, struct iteration_work *work)
+void replica_begin_step(struct replica *replica, struct cohort *cohort, struct iteration_work *work)
 {
     work->decode_sequences = cohort->members.n;
     work->decode_context_tokens = cohort->context_tokens;
+    work->decode_longest_tokens = cohort_longest_tokens(cohort);
     replica_take_blocks(replica, kv_growth_at(&cohort->growth, cohort->step));
 }
 

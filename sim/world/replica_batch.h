@@ -37,7 +37,7 @@ int replica_apply_moves(struct replica *replica, sim_ns now);
 int replica_admit_prefills(struct replica *replica, struct iteration_work *work, sim_ns now);
 
 /* Adds a step of the cohort to the iteration's work and takes its blocks. */
-void replica_begin_step(struct replica *replica, const struct cohort *cohort, struct iteration_work *work);
+void replica_begin_step(struct replica *replica, struct cohort *cohort, struct iteration_work *work);
 
 /* The prompts have been processed by so many tokens: whoever is through gets its token and joins the decoding, leaves, or is
  * handed over; the others are put back in order. `list`: where they are. */
@@ -65,6 +65,11 @@ int replica_acquire_prefix(struct replica *replica, struct request *request);
 
 /* What has been processed of its prompt becomes cached. Returns likewise. */
 int replica_publish_prefix(struct replica *replica, struct request *request);
+
+/* A request that is about to lose its blocks has processed so many tokens: where prefixes are cached, its full blocks stay
+ * for it, in a chain of its own unless its trace has named its blocks, as long as nobody needs their room. Returns 0 or
+ * an error. */
+int replica_keep_own_prefix(struct replica *replica, struct request *request, int32_t processed_tokens);
 
 /* Lets go of its cached blocks, and returns how many of the blocks that it holds these are. */
 int64_t replica_release_prefix(struct replica *replica, struct request *request);

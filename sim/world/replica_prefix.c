@@ -63,7 +63,7 @@ void replica_take_blocks(struct replica *replica, int64_t blocks)
 /* Blocks of its prompt that others can use. The ids may end with that of a block which is not full. */
 static int32_t full_blocks(const struct replica *replica, const struct request *request, int32_t tokens)
 {
-    if (tokens > request->prompt_tokens) tokens = request->prompt_tokens;
+    if (tokens > request->prompt_tokens && !request->prefix->is_own) tokens = request->prompt_tokens;
     return prefix_blocks_full(tokens, replica->prefixes.block_tokens, request->prefix->n);
 }
 
@@ -108,6 +108,20 @@ int replica_publish_prefix(struct replica *replica, struct request *request)
     if (!holds_prefix(replica, request)) return 0;
     int32_t n = full_blocks(replica, request, request->view.prefilled_tokens);
     n = prefix_chain_publish(request->prefix, &prefixes->cache, n);
+    if (n < 0) return n;
+    prefixes->shares += n;
+    return 0;
+}
+
+int replica_keep_own_prefix(struct replica *replica, struct request *request, int32_t processed_tokens)
+{
+    struct replica_prefixes *prefixes = &replica->prefixes;
+    const struct replica_env *env = replica->env;
+    int code = request->prefix == NULL && env->own_prefix != NULL ? env->own_prefix(replica, request) : 0;
+    if (code != 0 || !shares_prefix(replica, request) || !request->prefix->is_own) return code;
+    int32_t n = holds_prefix(replica, request) ? 0 : prefix_chain_acquire(request->prefix, &prefixes->cache, 0);
+    if (n == 0)
+        n = prefix_chain_publish(request->prefix, &prefixes->cache, full_blocks(replica, request, processed_tokens));
     if (n < 0) return n;
     prefixes->shares += n;
     return 0;

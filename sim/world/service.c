@@ -42,6 +42,20 @@ int service_emit_row(struct service *service, const struct request *request, con
     return sink->request(sink->context, &row);
 }
 
+/* A request without ids of its own, that a preemption makes lose its KV, finds again what nobody has overwritten until it
+ * comes back, as vLLM v1's blocks keep their contents in the queue of free ones. */
+int service_own_prefix(struct replica *replica, struct request *request)
+{
+    struct service *service = replica->env->owner;
+    const int32_t block_tokens = fleet_own_block_tokens(&service->fleet);
+    if (block_tokens == 0) return 0;
+    const int code = fleet_share_prefixes(&service->fleet, block_tokens);
+    if (code != 0) return code;
+    const int64_t n = ((int64_t)request->prompt_tokens + request->output_tokens) / block_tokens;
+    request->prefix = prefix_chain_make_own(&service->prefixes, ++service->n_own_prefixes, (int32_t)n);
+    return request->prefix != NULL ? 0 : SIM_E_NOMEM;
+}
+
 static int service_admit(struct service *service, const struct request_record *record);
 
 static void follow_up_arrival(struct engine *engine, struct owner *owner, sim_ns now)

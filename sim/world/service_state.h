@@ -21,6 +21,7 @@ struct service {
     struct request_record next;
     struct pool requests, follow_ups, kv_moves, handovers;
     struct prefix_pool prefixes; /* of the requests in the system */
+    uint64_t n_own_prefixes;
     struct level in_system;      /* requests */
     tally_int128 stay_ns;        /* of those that have left */
     int64_t n_too_long;          /* never admitted: beyond the LLM's context or the KV cache */
@@ -48,6 +49,7 @@ static inline bool service_counts(const struct service *service, const struct re
 /* The callbacks of replica_env. */
 int service_on_finish(struct replica *replica, struct request *request, sim_ns now);
 int service_on_reject(struct replica *replica, struct request *request, sim_ns now, const char *reason);
+int service_own_prefix(struct replica *replica, struct request *request);
 int service_on_preempt(struct replica *replica, struct request *request, sim_ns now, const char *reason);
 int service_on_batch(const struct replica *replica, const struct replica_batch *batch);
 int service_take_host(struct replica *replica, int64_t bytes, sim_ns now);

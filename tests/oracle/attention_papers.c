@@ -71,8 +71,8 @@ static void answers_at_the_memory_bandwidth(void)
 /* The kernels' laws at the same peaks are the closed forms: what tiles compute beyond the mask is little at 50K. */
 static void kernels_at_the_peak_are_the_closed_forms(void)
 {
-    static const union kernel_params prefill = {.prefill = {0.0, 1.0, 1.0, 0.0, 20.0, 1.0, 0.0, 0.0}};
-    static const union kernel_params decode = {.decode = {0.0, 1.0, 1e3, 0.0, 0.0, 0.0, 0.0, 1.0}};
+    static const union kernel_params prefill = {.prefill = {0.0, 1.0, 1.0, 0.0, 20.0, 1.0, 0.0, .flash3 = 0.0}};
+    static const union kernel_params decode = {.decode = {0.0, 1.0, 1e3, 0.0, 0.0, 0.0, 0.0, .flash3 = 1.0}};
     struct cost_fixture fixture;
     MUST(start(&fixture));
     const double n = 50000.0;

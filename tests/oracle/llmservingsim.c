@@ -112,7 +112,7 @@ static void check_rtx(const char *gpu, const char *dense, const char *per_sequen
         bench_close(&bench);
         return;
     }
-    CHECK_EQ_INT(bench.profile.n, 9 * 152 + 40);
+    CHECK_EQ_INT(bench.profile.n, 9 * 152 + 2 * 40);
     const union kernel_params params = fit_gemm(&bench);
     for (int i = 0; i < 5; i++) CHECK(operator_error(&bench, &params, ops[i]).median < medians[i]);
     check_products(&bench, &params, least_within, most_off);

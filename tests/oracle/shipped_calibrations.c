@@ -114,24 +114,26 @@ static void check_class(const struct bench *bench, const char *set, enum kernel_
     CHECK(is_same);
 }
 
-static bool read_set(struct bench *bench, const struct calibration_set *set)
+/* Reads what there is of a class's profiles; false when some are absent. */
+static bool read_class(struct bench *bench, const struct calibration_class *class)
 {
-    bench->n_profiles = 0;
-    for (int c = 0; c < KERNEL_CLASS_COUNT; c++) {
-        const struct calibration_profile *profiles = set->classes[c].profiles.items;
-        for (size_t i = 0; i < set->classes[c].profiles.n; i++)
-            if (!read_profile(bench, &profiles[i])) return false;
-    }
-    return true;
+    const struct calibration_profile *profiles = class->profiles.items;
+    bool complete = true;
+    for (size_t i = 0; i < class->profiles.n; i++) complete = read_profile(bench, &profiles[i]) && complete;
+    return complete;
 }
 
 static void check_set(struct bench *bench, const struct calibration_set *set)
 {
     struct profile joined;
-    if (!read_set(bench, set)) return;
+    bool complete[KERNEL_CLASS_COUNT];
+    bench->n_profiles = 0;
+    for (int c = 0; c < KERNEL_CLASS_COUNT; c++) complete[c] = read_class(bench, &set->classes[c]);
+    if (bench->n_profiles == 0) return;
     CHECK_EQ_INT(profile_join(bench->profiles, bench->n_profiles, &bench->arena, &joined, &bench->diag), 0);
     for (int c = 0; c < KERNEL_CLASS_COUNT; c++)
-        if (set->classes[c].rows > 0) check_class(bench, set->name, (enum kernel_class)c, &set->classes[c], &joined);
+        if (set->classes[c].rows > 0 && complete[c])
+            check_class(bench, set->name, (enum kernel_class)c, &set->classes[c], &joined);
 }
 
 static void check_file(const char *name)

@@ -156,14 +156,91 @@ static void prompts_never_take_less_for_more_chunks_or_context(void)
     CHECK_EQ_INT(faster, 0);
 }
 
+/* A prompt's launch that sequences decode in. */
+static struct prefill_shape random_mixed(struct rng *rng)
+{
+    struct prefill_shape shape = random_prefill(rng);
+    shape.decodes = log_up_to(rng, 512.0);
+    shape.decode_context = log_up_to(rng, 60000.0);
+    shape.decode_longest = shape.decode_context * (1.0 + 3.0 * rng_uniform(rng));
+    return shape;
+}
+
+static void sequences_among_prompts_never_take_less_for_more(void)
+{
+    struct rng rng;
+    rng_init(&rng, 4, 0, "attention", 0);
+    int faster = 0;
+    for (int i = 0; i < CASES; i++) {
+        const union kernel_params params = random_params(&rng, KERNEL_PREFILL_ATTENTION);
+        const struct prefill_shape shape = random_mixed(&rng);
+        struct prefill_shape none = shape, more = shape, longer = shape, longest = shape;
+        none.decodes = 0.0;
+        more.decodes += log_up_to(&rng, 100.0);
+        longer.decode_context += log_up_to(&rng, 3000.0),
+            longer.decode_longest += longer.decode_context - shape.decode_context;
+        longest.decode_longest += log_up_to(&rng, 9000.0);
+        const double seconds = prefill_s(&params, shape) * (1.0 - 1e-12);
+        faster += prefill_s(&params, none) > seconds / (1.0 - 2e-12);
+        faster += prefill_s(&params, more) < seconds;
+        faster += prefill_s(&params, longer) < seconds;
+        faster += prefill_s(&params, longest) < seconds;
+    }
+    CHECK_EQ_INT(faster, 0);
+}
+
+/* Only where sequences are left whole, and the same however long all of them have become. */
+static void the_longest_sequence_holds_the_others_up(void)
+{
+    struct rng rng;
+    rng_init(&rng, 5, 0, "attention", 0);
+    int wrong = 0, held_up = 0;
+    for (int i = 0; i < CASES; i++) {
+        const union kernel_params params = random_params(&rng, KERNEL_DECODE_ATTENTION);
+        struct decode_shape shape = random_decode(&rng);
+        shape.longest = shape.context + log_up_to(&rng, 9000.0);
+        const double s = decode_straggle_seconds(&params.decode, &gpu, &shape);
+        const bool whole = params.decode.flash3 < 0.5 && shape.sequences * shape.kv_heads >= 1.6 * 108.0;
+        wrong += (s > 0.0) != (whole && shape.window <= 0.0);
+        struct decode_shape later = shape, further = shape, alike = shape;
+        later.context += 1000.0, later.longest += 1000.0;
+        further.longest = shape.context + 2.0 * (shape.longest - shape.context);
+        alike.longest = 0.0;
+        wrong += fabs(decode_straggle_seconds(&params.decode, &gpu, &later) - s) > 1e-9 * s;
+        wrong += fabs(decode_straggle_seconds(&params.decode, &gpu, &further) - 2.0 * s) > 1e-9 * s;
+        wrong += fabs(decode_s(&params, shape) - decode_s(&params, alike) - s) > 1e-9 * decode_s(&params, shape);
+        held_up += s > 0.0;
+    }
+    CHECK_EQ_INT(wrong, 0);
+    CHECK(held_up > CASES / 8);
+}
+
+/* Keys of a group of heads cross the memory once while what one head keeps fits into the L2, and once for each head at
+ * worst. */
+static void heads_of_a_group_share_what_the_cache_holds(void)
+{
+    struct gpu_spec cached = gpu;
+    cached.l2_bytes = 40e6;
+    static const union kernel_params bare = {.prefill = {1e-6, 1.0, 1.0, 1e-3, 1.0, 1.0, 1.0, .flash3 = 0.0}};
+    struct prefill_shape shape = alike(1.0, 16.0, 0.0);
+    shape.decodes = 128.0;
+    shape.decode_context = 500.0; /* 33 MB per KV head */
+    const double few = prefill_attention_time(&bare.prefill, &cached, &shape).bytes;
+    CHECK_NEAR(few, prefill_attention_time(&bare.prefill, &gpu, &shape).bytes, 1.0);
+    shape.decode_context = 1000.0;
+    const double many = prefill_attention_time(&bare.prefill, &cached, &shape).bytes;
+    const double once = prefill_attention_time(&bare.prefill, &gpu, &shape).bytes;
+    CHECK_NEAR(many - once, 3.0 * 128.0 * 1000.0 * 4096.0, 1.0); /* 4 heads of a group, 128 sequences on 108 SMs */
+}
+
 /* Fitted on ai-dynamo/aiconfigurator's tables: FlashAttention-2 on A100, FlashAttention-3 on H100. */
 static const union kernel_params prefill_kernels[] = {
-    {.prefill = {6.8e-6, 0.587, 0.68, 1.9, 1.16, 0.905, 4.0, 0.0}},
-    {.prefill = {9.2e-6, 0.593, 0.41, 0.91, 1.40, 1.10, 3.5, 1.0}},
+    {.prefill = {6.8e-6, 0.587, 0.68, 1.9, 1.16, 0.905, 4.0, .flash3 = 0.0}},
+    {.prefill = {9.2e-6, 0.593, 0.41, 0.91, 1.40, 1.10, 3.5, .flash3 = 1.0}},
 };
 static const union kernel_params decode_kernels[] = {
-    {.decode = {8.5e-6, 0.794, 1.20, 1.34e-6, 3.6e-6, 4.0e-7, 6.3e-6, 0.0}},
-    {.decode = {7.7e-6, 0.943, 1.17, 1.69e-6, 1.3e-6, 1.1e-7, 5.4e-7, 1.0}},
+    {.decode = {8.5e-6, 0.794, 1.20, 1.34e-6, 3.6e-6, 4.0e-7, 6.3e-6, .flash3 = 0.0}},
+    {.decode = {7.7e-6, 0.943, 1.17, 1.69e-6, 1.3e-6, 1.1e-7, 5.4e-7, .flash3 = 1.0}},
 };
 
 static struct decode_shape llama_3_8b(double sequences, double context)
@@ -314,6 +391,9 @@ TEST_SUITE(attention)
     TEST(time_lies_between_its_parts_and_above_the_peaks);
     TEST(decode_never_takes_less_for_more);
     TEST(prompts_never_take_less_for_more_chunks_or_context);
+    TEST(sequences_among_prompts_never_take_less_for_more);
+    TEST(the_longest_sequence_holds_the_others_up);
+    TEST(heads_of_a_group_share_what_the_cache_holds);
     TEST(large_batches_run_at_the_memory_bandwidth);
     TEST(splitting_brings_one_sequence_to_many_sms);
     TEST(smaller_caches_are_read_faster);

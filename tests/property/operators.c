@@ -38,6 +38,9 @@ static void add_decode(struct rng *rng, struct iteration_work *work)
 {
     work->decode_sequences = whole_between(rng, 1, 600);
     work->decode_context_tokens = (int64_t)((double)work->decode_sequences * between(rng, 16, 30000));
+    if (rng_below(rng, 2))
+        work->decode_longest_tokens = 1 + work->decode_context_tokens / work->decode_sequences +
+                                      whole_between(rng, 1, 9000);
 }
 
 static void add_prefill(struct rng *rng, struct iteration_work *work)
@@ -78,6 +81,7 @@ static struct iteration_cost cost_after(const struct cost_fixture *fixture, cons
     struct iteration_work later = *work;
     struct iteration_cost cost;
     later.decode_context_tokens += steps * work->decode_sequences;
+    if (work->decode_longest_tokens > 0) later.decode_longest_tokens += steps;
     fixture->model.cost(fixture->model.model, &later, &cost);
     return cost;
 }

@@ -40,8 +40,9 @@ static void test_cost(const void *model, const struct iteration_work *work, stru
     (void)model;
     bool prefill = work->prefill_sequences > 0;
     cost->first_s = 1e-9 * (5e6 + 50e3 * (double)(work->prefill_tokens + work->decode_sequences) +
-                            100 * (double)work->decode_context_tokens + 2 * work->prefill_pairs);
-    cost->slope_s = prefill ? 0 : 1e-9 * 100 * (double)work->decode_sequences;
+                            100 * (double)work->decode_context_tokens + 30 * (double)work->decode_longest_tokens +
+                            2 * work->prefill_pairs);
+    cost->slope_s = prefill ? 0 : 1e-9 * (100 * (double)work->decode_sequences + 30);
     cost->until = prefill ? 1 : work->decode_context_tokens % 5 == 0 ? 7 : INT64_MAX;
     cost->extrapolated_frac = (double)(work->decode_context_tokens % 4) / 3;
 }
@@ -277,6 +278,8 @@ static sim_ns twin_iterate(struct twin *twin, sim_ns now)
         } else {
             work.decode_sequences++;
             work.decode_context_tokens += twin->running[i]->processed;
+            if (twin->running[i]->processed > work.decode_longest_tokens)
+                work.decode_longest_tokens = twin->running[i]->processed;
         }
     }
     if (twin->n_running == 0) return now;

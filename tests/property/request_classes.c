@@ -42,9 +42,9 @@ static const struct bed_options checked = {.check = true}, stepped = {.single_st
 /* With requests that are rejected, preempted, and in the system at the end; over several seeds. */
 static void classes_add_up_to_their_service(void)
 {
-    static const char *const sums[] = {"request.arrived", "request.finished", "request.rejected", "request.unfinished",
-                                       "request.prompt_tokens.sum", "request.output_tokens.sum",
-                                       "request.preemptions.sum"};
+    static const char *const sums[] = {
+        "request.arrived",           "request.finished",          "request.rejected",       "request.unfinished",
+        "request.prompt_tokens.sum", "request.output_tokens.sum", "request.preemptions.sum"};
     static const char *const rates[] = {"service.requests_per_s", "service.output_tokens_per_s",
                                         "slo.goodput_requests_per_s", "slo.goodput_tokens_per_s"};
     double n_unfinished = 0, n_rejected = 0, n_preempted = 0;
@@ -155,8 +155,8 @@ static double attained(const struct bed_rows *rows, const char *class, double tt
 
 static void each_class_has_its_own_limits(void)
 {
-    struct bed_rows *rows =
-        run_trace(true, "'slo': {'ttft': '60ms', 'classes': {'batch': {'ttft': '20ms'}, 'interactive': {'e2e': '1.2s'}}},");
+    struct bed_rows *rows = run_trace(
+        true, "'slo': {'ttft': '60ms', 'classes': {'batch': {'ttft': '20ms'}, 'interactive': {'e2e': '1.2s'}}},");
     CHECK(of_class(rows, "slo.attained_frac", "chat/batch") == attained(rows, "batch", 0.02, 0));
     CHECK(of_class(rows, "slo.attained_frac", "chat/interactive") == attained(rows, "interactive", 0.06, 1.2));
     CHECK(of_class(rows, "slo.attained_frac", "chat/default") == attained(rows, "default", 0.06, 0));
@@ -190,7 +190,8 @@ static void too_many_classes_are_an_error(void)
 {
     char text[64 + 300 * 24], service[512];
     int length = snprintf(text, sizeof text, "arrival_s,prompt_tokens,output_tokens,class\n");
-    for (int i = 0; i < 300; i++) length += snprintf(text + length, sizeof text - (size_t)length, "%d,8,1,user%d\n", i, i);
+    for (int i = 0; i < 300; i++)
+        length += snprintf(text + length, sizeof text - (size_t)length, "%d,8,1,user%d\n", i, i);
     snprintf(service, sizeof service, "'chat': {" CHAT ", 'trace': {'format': 'csv', 'path': '%s'}}",
              trace_source_file("users.csv", text));
     struct bed_rows *rows = run(service, ", 'until': '255s'", &(struct bed_options){.quiet = true, .no_rows = true});
@@ -200,7 +201,8 @@ static void too_many_classes_are_an_error(void)
     rows = run(service, "", &(struct bed_options){.quiet = true, .no_rows = true});
     CHECK_EQ_INT(rows->code, SIM_E_DATA);
     MUST(rows->diag.n_items > 0);
-    CHECK_EQ_STR(rows->diag.items[0].text, "service 'chat' has more than 256 classes of requests; the next one is 'user256'");
+    CHECK_EQ_STR(rows->diag.items[0].text,
+                 "service 'chat' has more than 256 classes of requests; the next one is 'user256'");
     bed_free(rows);
 }
 
@@ -223,13 +225,17 @@ static void policies_see_the_class(void)
 {
     char service[1024];
     snprintf(service, sizeof service,
-             "'chat': {" CHAT ", 'replicas': 3, 'routing': 'by-class', 'slo': {'classes': {'interactive': {'ttft': '1s'}}},"
-             "'trace': {'format': 'csv', 'path': '%s'}}", write_trace(true));
+             "'chat': {" CHAT
+             ", 'replicas': 3, 'routing': 'by-class', 'slo': {'classes': {'interactive': {'ttft': '1s'}}},"
+             "'trace': {'format': 'csv', 'path': '%s'}}",
+             write_trace(true));
     struct bed_rows *rows = run(service, "", &(struct bed_options){.policy = &class_router.policy, .check = true});
     CHECK_EQ_INT(rows->code, 0);
     for (size_t i = 0; i < rows->n_requests; i++) {
         const char *class = rows->requests[i].class_name;
-        CHECK_EQ_INT(rows->requests[i].replica, strcmp(class, "interactive") == 0 ? 0 : strcmp(class, "batch") == 0 ? 1 : 2);
+        CHECK_EQ_INT(rows->requests[i].replica, strcmp(class, "interactive") == 0 ? 0
+                                                : strcmp(class, "batch") == 0     ? 1
+                                                                                  : 2);
     }
     bed_free(rows);
 }

@@ -26,11 +26,14 @@ static void classes_have_their_shares_and_lengths(void)
     for (uint64_t seed = 1; seed <= N_SEEDS; seed++) {
         struct trace_source trace;
         struct trace_stat stat = {0};
-        MUST(trace_source_requests(&trace, seed,
-                                   "{'format': 'generate', 'duration': '4000s', 'prompt': " FIXED(7) ", 'output': " FIXED(2)
-                                   ", 'arrival': {'process': 'poisson', 'rate': '6/s'}, 'classes': {"
-                                   "'a': {'share': 3}, 'b': {'share': 1.0, 'prompt': " FIXED(100) "},"
-                                   "'c': {'arrival': {'process': 'poisson', 'rate': '2/s'}, 'output': " FIXED(50) "}}}") == 0);
+        MUST(trace_source_requests(
+                 &trace, seed,
+                 "{'format': 'generate', 'duration': '4000s', 'prompt': " FIXED(7) ", 'output': " FIXED(
+                     2) ", 'arrival': {'process': 'poisson', 'rate': '6/s'}, 'classes': {"
+                        "'a': {'share': 3}, 'b': {'share': 1.0, 'prompt': " FIXED(
+                            100) "},"
+                                 "'c': {'arrival': {'process': 'poisson', 'rate': '2/s'}, 'output': " FIXED(
+                                     50) "}}}") == 0);
         CHECK_EQ_INT(trace_stat_requests(trace.requests, &stat, &trace.diag), 0);
         MUST(stat.n_classes == 3);
         const struct trace_class_stat *a = class_of(&stat, "a"), *b = class_of(&stat, "b"), *c = class_of(&stat, "c");
@@ -57,7 +60,8 @@ static double digest_of_own(const char *others)
     bool ordered = true;
     trace_source_requests(&trace, 5,
                           "{'format': 'generate', 'duration': '300s', 'classes': {%s "
-                          "'own': {'mix': 'sharegpt', 'arrival': {'process': 'gamma', 'rate': '2/s', 'cv': 2}}}}", others);
+                          "'own': {'mix': 'sharegpt', 'arrival': {'process': 'gamma', 'rate': '2/s', 'cv': 2}}}}",
+                          others);
     while (trace.code == 0 && trace_source_request(&trace, &r) == 1) {
         ordered &= r.arrival_ns >= last_ns;
         last_ns = r.arrival_ns;
@@ -140,7 +144,8 @@ static void contradictions_are_refused(void)
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct trace_source trace;
-        CHECK_EQ_INT(trace_source_requests(&trace, 1, "{'format': 'generate', 'count': 5, %s}", bad[i].params), SIM_E_CONFIG);
+        CHECK_EQ_INT(trace_source_requests(&trace, 1, "{'format': 'generate', 'count': 5, %s}", bad[i].params),
+                     SIM_E_CONFIG);
         if (strstr(trace.message, bad[i].text) == NULL) CHECK_EQ_STR(trace.message, bad[i].text);
         trace_source_close(&trace);
     }

@@ -6,7 +6,8 @@
 static const struct prefill_shape *prefill_of(const struct profile *profile, size_t i)
 {
     CHECK_EQ_INT(profile->rows[i].call.class, KERNEL_PREFILL_ATTENTION);
-    CHECK_EQ_INT(profile->rows[i].op, OP_PREFILL_ATTENTION);
+    CHECK_EQ_INT(profile->rows[i].op,
+                 profile->rows[i].call.shape.prefill.decodes > 0.0 ? OP_MIXED_ATTENTION : OP_PREFILL_ATTENTION);
     return &profile->rows[i].call.shape.prefill;
 }
 
@@ -131,6 +132,26 @@ static void a_chunk_is_no_longer_than_its_context(void)
     profile_fixture_fini(&fixture);
 }
 
+/* Three launches, of 15 sequences with 1024 tokens and one with 4096, alone and beside a chunk. */
+static void llmservingsim_has_sequences_of_two_lengths(void)
+{
+    struct profile_fixture fixture;
+    const struct profile *profile = read_text(
+        &fixture, "rtx-4090", "RTX4090__Llama-3.1-8B__bf16_tp1__skew.csv",
+        "regime,n,nb,ratio,skew,pc,kp,kvs,kv_big,kv_mean,t_mean_us,t_max_us,t_skew_us,alpha\n"
+        "pure,16,1,0.06,4.0,0,0,1024,4096,1216,300,900,330,0.05\n"
+        "mixed,16,1,0.06,4.0,256,512,1024,4096,1216,600,1200,660,0.1\n");
+    MUST(profile->n == 2);
+    CHECK_EQ_STR(profile->format, "llmservingsim-skew");
+    CHECK(decode_of(profile, 0)->context == 1217.0 && decode_of(profile, 0)->longest == 4097.0);
+    const struct prefill_shape *mixed = prefill_of(profile, 1);
+    CHECK(mixed->tokens == 256.0 && mixed->past == 512.0 && mixed->decodes == 16.0);
+    CHECK(mixed->decode_context == 1217.0 && mixed->decode_longest == 4097.0);
+    CHECK_NEAR(profile->rows[0].measured_s, 110e-6, 1e-12);
+    CHECK_NEAR(profile->rows[1].measured_s, 220e-6, 1e-12);
+    profile_fixture_fini(&fixture);
+}
+
 static void llmservingsim_takes_heads_from_its_llm(void)
 {
     struct profile_fixture fixture;
@@ -138,16 +159,18 @@ static void llmservingsim_takes_heads_from_its_llm(void)
         &fixture, "rtx-4090", "RTX4090__Llama-3.1-8B__bf16_tp2__attention.csv",
         "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\r\n"
         "512,1024,0,0,104.6\r\n0,0,16,2048,171.8\r\n512,1024,16,2048,290\r\n0,0,0,0,3\r\n");
-    MUST(profile->n == 2);
+    MUST(profile->n == 3);
     CHECK_EQ_STR(profile->format, "llmservingsim-attention");
+    const struct prefill_shape *mixed = prefill_of(profile, 2);
+    CHECK(mixed->decodes == 16.0 && mixed->decode_context == 2049.0 && mixed->tokens == 512.0);
+    CHECK_EQ_INT(profile->rows[2].op, OP_MIXED_ATTENTION);
     const struct prefill_shape *chunk = prefill_of(profile, 0);
     CHECK(chunk->sequences == 1.0 && chunk->tokens == 512.0 && chunk->past == 1024.0);
     CHECK(chunk->q_heads == 16.0 && chunk->kv_heads == 4.0 && chunk->kv == FORMAT_BF16);
     CHECK(decode_of(profile, 1)->context == 2049.0);
     CHECK(chunk->writes_kv && decode_of(profile, 1)->writes_kv);
     CHECK_NEAR(profile->rows[1].measured_s, 171.8e-6, 1e-12);
-    CHECK_EQ_INT(dropped(profile, 0, "prompt and sequences in one kernel"), 1);
-    CHECK_EQ_INT(dropped(profile, 1, "empty batch"), 1);
+    CHECK_EQ_INT(dropped(profile, 0, "empty batch"), 1);
     profile_fixture_fini(&fixture);
 }
 
@@ -159,4 +182,5 @@ TEST_SUITE(profile_attention)
     TEST(most_decodes_too_fast_discredit_the_others);
     TEST(a_chunk_is_no_longer_than_its_context);
     TEST(llmservingsim_takes_heads_from_its_llm);
+    TEST(llmservingsim_has_sequences_of_two_lengths);
 }

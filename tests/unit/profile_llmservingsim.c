@@ -143,9 +143,13 @@ static void fused_layers_are_the_operators_of_an_iteration(void)
 static void the_head_counts_sequences(void)
 {
     struct reading reading;
-    reading_begin(&reading, "some.csv", "layer,sequences,time_us\nlm_head,48,1200\nsampler,48,40\n", "llama-3.1-8b", 1);
-    MUST(reading.code == 0 && reading.profile.n == 1);
+    reading_begin(&reading, "some.csv", "layer,sequences,time_us\nlm_head,48,1200\nsampler,48,40\nrandom,48,4\n",
+                  "llama-3.1-8b", 1);
+    MUST(reading.code == 0 && reading.profile.n == 2);
     check_product(&reading.profile.rows[0], OP_HEAD, 48, 128256, 4096);
+    CHECK_EQ_INT(reading.profile.rows[1].call.class, KERNEL_SAMPLING);
+    CHECK(reading.profile.rows[1].call.shape.elementwise.tokens == 48.0);
+    CHECK(reading.profile.rows[1].call.shape.elementwise.width == 128256.0);
     CHECK_EQ_INT(dropped_rows(&reading.profile, "not an operator of the LLM"), 1);
     reading_end(&reading);
 }
