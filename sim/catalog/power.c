@@ -128,6 +128,68 @@ static int take_alike(const struct catalog *catalog, const char *like, const str
     return 0;
 }
 
+/* `file` is NULL where the GPU has none. */
+static int find_law(const struct catalog *catalog, const struct gpu_spec *gpu, const struct power_file *file,
+                    struct arena *arena, struct gpu_power *power, struct diag *diag)
+{
+    int code = 0;
+    if (file == NULL) return 0;
+    if (file->clock_part.rows > 0) {
+        power->law.voltage_floor = file->clock.voltage_floor;
+        power->law.voltage_knee = file->clock.voltage_knee;
+    }
+    if (isnan(gpu->context_w)) {
+        power->problem = "its idle power with a process (context_power) is not known";
+        return 0;
+    }
+    power->is_measured = file->activity.rows > 0;
+    if (power->is_measured)
+        take_activity(file, gpu, 1.0, 1.0, power);
+    else if (file->like != NULL)
+        code = take_alike(catalog, file->like, gpu, arena, power, diag);
+    else
+        power->problem = "only sweeps of its power limit were measured";
+    return code;
+}
+
+static const struct shelf powers = {"calibration/power", "GPU with power", "ls configs/calibration/power"};
+
+static bool is_of_generation(const struct gpu_spec *a, const struct gpu_spec *b)
+{
+    const size_t n = strcspn(a->architecture, " ");
+    return n == strcspn(b->architecture, " ") && strncmp(a->architecture, b->architecture, n) == 0;
+}
+
+/* How far a GPU is from another: first by generation, then by TDP. */
+static double distance(const struct gpu_spec *gpu, const struct gpu_spec *other)
+{
+    return fabs(log(other->tdp_w / gpu->tdp_w)) + (is_of_generation(gpu, other) ? 0.0 : 100.0);
+}
+
+/* What is only looked at is not among the files of the run. */
+static int find_nearest(const struct catalog *catalog, const struct gpu_spec *gpu, struct arena *arena,
+                        struct gpu_power *power, struct diag *diag)
+{
+    const struct catalog looked_at = {.root = catalog->root};
+    struct catalog_names names;
+    double least = (double)INFINITY;
+    const char *folder = arena_printf(arena, "%s/%s", catalog->root, powers.folder);
+    if (folder == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (access(folder, R_OK) != 0) return 0;
+    int code = shelf_list(&looked_at, &powers, arena, &names, diag);
+    for (size_t i = 0; i < names.n && code == 0; i++) {
+        struct power_file file = {0};
+        struct gpu_spec other;
+        bool found;
+        code = read_own(&looked_at, names.names[i], arena, &file, &found, diag);
+        if (code == 0) code = catalog_gpu(&looked_at, names.names[i], NULL, arena, &other, diag);
+        if (code != 0 || file.activity.rows == 0 || distance(gpu, &other) >= least) continue;
+        least = distance(gpu, &other);
+        power->nearest = names.names[i];
+    }
+    return code;
+}
+
 int catalog_gpu_power(const struct catalog *catalog, const struct gpu_spec *gpu, struct arena *arena,
                       struct gpu_power *power, struct diag *diag)
 {
@@ -136,21 +198,6 @@ int catalog_gpu_power(const struct catalog *catalog, const struct gpu_spec *gpu,
     bool found = false;
     *power = (struct gpu_power){.law = {nan, nan, nan, nan, nan, nan, nan}, .problem = "it was not measured"};
     int code = read_own(catalog, gpu->name, arena, &file, &found, diag);
-    if (code != 0 || !found) return code;
-    if (file.clock_part.rows > 0) {
-        power->law.voltage_floor = file.clock.voltage_floor;
-        power->law.voltage_knee = file.clock.voltage_knee;
-    }
-    if (isnan(gpu->context_w)) {
-        power->problem = "its idle power with a process (context_power) is not known";
-        return 0;
-    }
-    power->is_measured = file.activity.rows > 0;
-    if (power->is_measured)
-        take_activity(&file, gpu, 1.0, 1.0, power);
-    else if (file.like != NULL)
-        code = take_alike(catalog, file.like, gpu, arena, power, diag);
-    else
-        power->problem = "only sweeps of its power limit were measured";
-    return code;
+    if (code == 0) code = find_law(catalog, gpu, found ? &file : NULL, arena, power, diag);
+    return code != 0 || power->from != NULL ? code : find_nearest(catalog, gpu, arena, power, diag);
 }

@@ -46,6 +46,7 @@ struct gpu_power {
     bool is_measured;       /* that is the GPU itself */
     double compute_range[2], memory_range[2]; /* of the shares that the law was fitted on */
     const char *problem;    /* `from` is NULL: why, as half a sentence */
+    const char *nearest;    /* the same: a GPU that was measured, of the same architecture or else of the nearest TDP */
 };
 
 /* Reads a file. Returns 0, SIM_E_IO, SIM_E_CONFIG or SIM_E_NOMEM. */

@@ -6,6 +6,7 @@
 #define ORRERY_WORLD_FLEET_H
 
 #include "models/transformer.h"
+#include "sim/catalog/power.h"
 #include "sim/core/rng.h"
 #include "sim/world/replica.h"
 #include "sim/world/service.h"
@@ -14,6 +15,8 @@ struct fleet_pool {
     struct pool_config config;
     struct gpu_spec gpu;
     struct offload_service offload;
+    struct gpu_power power;   /* of a GPU, as far as it is known */
+    struct energy_law energy; /* of a replica, where env.energy says so */
     struct replica_env env; /* what its replicas share */
     int64_t kv_blocks;      /* of each */
     int32_t first, n;       /* its replicas */

@@ -94,6 +94,18 @@ static int try_prefix_cache(const struct fleet *fleet, const struct fleet_pool *
     return code;
 }
 
+/* Energy counts where the GPU's power is known, and all of the work is the GPU's. */
+static int find_power(const struct fleet *fleet, struct fleet_pool *pool)
+{
+    const struct service_env *env = fleet->env;
+    const int64_t gpus = pool->config.tensor_parallel * pool->config.pipeline_parallel;
+    const int code = catalog_gpu_power(env->catalog, &pool->gpu, env->arena, &pool->power, env->diag);
+    if (code != 0 || pool->power.from == NULL || offload_in_use(&pool->offload)) return code;
+    pool->energy = energy_law_of(&pool->power.law, &pool->gpu, fleet->llm, gpus);
+    pool->env.energy = &pool->energy;
+    return 0;
+}
+
 static int build_pool(const struct fleet *fleet, struct fleet_pool *pool, const struct replica_env *common)
 {
     int code = find_gpu(fleet, pool);
@@ -107,6 +119,7 @@ static int build_pool(const struct fleet *fleet, struct fleet_pool *pool, const 
     pool->env.offload = &pool->offload;
     code = build_model(fleet, pool);
     if (code == 0) code = fleet_place_offloaded(fleet, pool);
+    if (code == 0) code = find_power(fleet, pool);
     return code != 0 ? code : count_blocks(fleet, pool);
 }
 

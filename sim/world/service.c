@@ -117,6 +117,10 @@ static int end_request(struct service *service, struct request *request, sim_ns 
     struct request_stats *of_class = service_class_stats(&service->classes, request);
     int code = count_end(service, &service->stats.requests, request, now);
     if (code == 0 && of_class != NULL) code = count_end(service, of_class, request, now);
+    if (finished) {
+        service->stats.run_finished++;
+        service->stats.run_output_tokens += request->output_tokens;
+    }
     if (code == 0) code = service_emit_row(service, request, finished ? "finished" : "rejected", now);
     prefix_chain_free(request->prefix);
     pool_give(&service->requests, request);

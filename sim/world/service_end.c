@@ -123,6 +123,15 @@ static int emit_extrapolation(const struct service *service)
     return emit_warning(service, "extrapolated", 1, text);
 }
 
+static int emit_energy_warnings(const struct service *service, const struct fleet_pool *pool)
+{
+    char text[512];
+    const char *problem = service_energy_problem(service, pool, text, sizeof text);
+    if (problem != NULL) return emit_warning(service, "no-energy", 1, problem);
+    const char *caveat = service_energy_caveat(service, pool, text, sizeof text);
+    return caveat != NULL ? emit_warning(service, "power", 1, caveat) : 0;
+}
+
 /* No replica can serve anything, so it is not the requests' length. */
 static bool is_out_of_memory(const struct service *service)
 {
@@ -154,6 +163,8 @@ static int emit_warnings(const struct service *service)
         code = emit_out_of_memory(service, &service->fleet.pools[i]);
     if (code == 0) code = emit_extrapolation(service);
     if (code == 0) code = service_classes_warn(&service->classes, service->env.sink);
+    for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
+        code = emit_energy_warnings(service, &service->fleet.pools[i]);
     if (code != 0) return code;
     return service->dry ? emit_notes(service) : 0;
 }
@@ -236,6 +247,7 @@ int services_emit_metrics(struct service *const *services, size_t n, const struc
     if (code == 0) code = emit_slo_of_each(services, n, sink);
     if (code == 0) code = emit_classes(services, n, sink);
     if (code == 0) code = offload_totals_emit(&offloaded, sink);
+    if (code == 0) code = services_emit_energy(services, n, sink, now);
     service_stats_fini(&all);
     return code;
 }

@@ -76,6 +76,14 @@ int service_detail_arrived(const struct service *service, const struct request *
                            sim_ns now);
 int service_detail_finish(const struct replica *replica, const struct request *request, sim_ns now);
 
+/* Energy (service_energy.c). The two say in `text` why a pool has none, or what its power is taken from, and return it; NULL:
+ * there is nothing to say. */
+int services_emit_energy(struct service *const *services, size_t n, const struct sink *sink, sim_ns now);
+const char *service_energy_problem(const struct service *service, const struct fleet_pool *pool, char *text,
+                                   size_t text_bytes);
+const char *service_energy_caveat(const struct service *service, const struct fleet_pool *pool, char *text,
+                                  size_t text_bytes);
+
 /* Writes the request's row, with what it has got by `now`. */
 int service_emit_row(struct service *service, const struct request *request, const char *status, sim_ns now);
 

@@ -11,6 +11,7 @@
 struct service_stats {
     struct request_stats requests;
     struct distribution kv_transfer_s;
+    int64_t run_finished, run_output_tokens; /* requests, and their tokens, of the whole run */
     int64_t kv_transfer_bytes; /* from the replicas of prompts to those that decode, whole run */
     struct histogram token_gap_s;
     struct replica_counts work; /* summed over replicas at the end */

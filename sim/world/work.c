@@ -58,30 +58,60 @@ static void add_decode_slots(struct work_sums *sums, const struct kvcache *kv, c
               lasted_ns);
 }
 
-void work_add_decode(struct work_sums *sums, const struct llm_spec *llm, const struct kvcache *kv,
-                     const struct kv_growth *growth, const struct work_run *run)
+/* Joules of an iteration beside those of its time. */
+static double iteration_j(const struct energy_law *law, double tokens, double rows, double pairs, double weight_bytes,
+                          double context)
 {
+    return law->token_j * tokens + law->row_j * rows + law->pair_j * pairs + law->weight_byte_j * weight_bytes +
+           law->context_j * context;
+}
+
+static void add_decode_energy(struct work_sums *sums, const struct energy_law *law, const struct work_run *run,
+                              double weight_bytes)
+{
+    const double sequences = (double)run->sequences, context = (double)run->context_tokens;
+    const double slope_ns = run->clock->slope_ns,
+                 first_ns = run->clock->first_ns + slope_ns * (double)run->from_boundary;
+    energy_add(&sums->energy, law, run->iterations,
+               iteration_j(law, sequences, sequences, context, weight_bytes, context),
+               (law->pair_j + law->context_j) * sequences, 1e-9 * first_ns, 1e-9 * slope_ns);
+}
+
+void work_add_decode(struct work_sums *sums, const struct work_of *of, const struct kv_growth *growth,
+                     const struct work_run *run)
+{
+    const double weight_bytes = llm_read_bytes(of->llm, run->sequences);
     const double n = (double)run->iterations, sequences = (double)run->sequences;
     const double context = n * (double)run->context_tokens + sequences * sum_1(n);
     sums->tokens += n * sequences;
     sums->rows += n * sequences;
     sums->pairs += context;
     sums->context_tokens += context;
-    sums->weight_bytes += n * llm_read_bytes(llm, run->sequences);
-    add_decode_slots(sums, kv, growth, run);
+    sums->weight_bytes += n * weight_bytes;
+    add_decode_slots(sums, of->kv, growth, run);
+    if (of->energy != NULL) add_decode_energy(sums, of->energy, run, weight_bytes);
 }
 
-void work_add_iteration(struct work_sums *sums, const struct llm_spec *llm, const struct kvcache *kv,
-                        const struct iteration_work *work, int64_t held_tokens, sim_ns lasted_ns)
+void work_add_iteration(struct work_sums *sums, const struct work_of *of, const struct iteration_work *work,
+                        int64_t held_tokens, sim_ns lasted_ns)
 {
+    const struct kvcache *kv = of->kv;
     const double tokens = (double)(work->prefill_tokens + work->decode_sequences), lasted = (double)lasted_ns;
-    sums->tokens += tokens;
-    sums->rows += (double)(work->prefill_sequences + work->decode_sequences);
+    const double rows = (double)(work->prefill_sequences + work->decode_sequences);
     /* prefill_pairs counts twice the pairs; of a prompt's n tokens each sees itself, too */
-    sums->pairs += 0.5 * (work->prefill_pairs + (double)work->prefill_tokens) + (double)work->decode_context_tokens;
-    sums->context_tokens += (double)(work->prefill_context_tokens + work->prefill_tokens + work->decode_context_tokens);
-    sums->weight_bytes += llm_read_bytes(llm, work->prefill_tokens + work->decode_sequences);
+    const double pairs = 0.5 * (work->prefill_pairs + (double)work->prefill_tokens) +
+                         (double)work->decode_context_tokens;
+    const double context = (double)(work->prefill_context_tokens + work->prefill_tokens + work->decode_context_tokens);
+    const double weight_bytes = llm_read_bytes(of->llm, work->prefill_tokens + work->decode_sequences);
+    sums->tokens += tokens;
+    sums->rows += rows;
+    sums->pairs += pairs;
+    sums->context_tokens += context;
+    sums->weight_bytes += weight_bytes;
     add_slots(sums, kv, (double)(kv->total_blocks - kv->free_blocks) * lasted, (double)held_tokens * lasted, lasted);
+    if (of->energy == NULL) return;
+    energy_add(&sums->energy, of->energy, 1, iteration_j(of->energy, tokens, rows, pairs, weight_bytes, context), 0.0,
+               1e-9 * lasted, 0.0);
 }
 
 void work_merge(struct work_sums *into, const struct work_sums *from)
@@ -94,6 +124,7 @@ void work_merge(struct work_sums *into, const struct work_sums *from)
     into->reserved_slot_s += from->reserved_slot_s;
     into->held_slot_s += from->held_slot_s;
     into->total_slot_s += from->total_slot_s;
+    energy_merge(&into->energy, &from->energy);
 }
 
 double work_flop(const struct work_sums *sums, const struct llm_spec *llm)
@@ -106,4 +137,10 @@ double work_flop(const struct work_sums *sums, const struct llm_spec *llm)
 double work_bytes(const struct work_sums *sums, const struct llm_spec *llm)
 {
     return sums->weight_bytes + sums->context_tokens * llm_kv_bytes_per_token(llm);
+}
+
+double work_energy_j(const struct work_sums *sums, const struct energy_law *law, double busy_s, double idle_s)
+{
+    return law->idle_w * idle_s + law->busy_w * busy_s - sums->energy.excess_j +
+           iteration_j(law, sums->tokens, sums->rows, sums->pairs, sums->weight_bytes, sums->context_tokens);
 }

@@ -12,6 +12,7 @@
 #include "models/hardware.h"
 #include "models/iteration.h"
 #include "models/transformer.h"
+#include "sim/world/energy.h"
 #include "sim/world/kvcache.h"
 #include "sim/world/run_clock.h"
 
@@ -25,6 +26,14 @@ struct work_sums {
     double reserved_slot_s; /* KV slots (tokens) of the blocks in use, over the time of the iterations */
     double held_slot_s;     /* of these with the keys and values of a token */
     double total_slot_s;    /* all slots there are, over the same time */
+    struct energy_sums energy; /* stays empty without a law */
+};
+
+/* Whose work it is. */
+struct work_of {
+    const struct llm_spec *llm;
+    const struct kvcache *kv;
+    const struct energy_law *energy; /* NULL: not known */
 };
 
 /* A decode run of n iterations that has just been stepped through; the cache is as it has left it. */
@@ -38,12 +47,12 @@ struct work_run {
     int64_t resting_tokens;     /* in the cache, of sequences that do not decode */
 };
 
-void work_add_decode(struct work_sums *sums, const struct llm_spec *llm, const struct kvcache *kv,
-                     const struct kv_growth *growth, const struct work_run *run);
+void work_add_decode(struct work_sums *sums, const struct work_of *of, const struct kv_growth *growth,
+                     const struct work_run *run);
 
 /* One iteration of any work, with so many tokens in the cache. */
-void work_add_iteration(struct work_sums *sums, const struct llm_spec *llm, const struct kvcache *kv,
-                        const struct iteration_work *work, int64_t held_tokens, sim_ns lasted_ns);
+void work_add_iteration(struct work_sums *sums, const struct work_of *of, const struct iteration_work *work,
+                        int64_t held_tokens, sim_ns lasted_ns);
 
 void work_merge(struct work_sums *into, const struct work_sums *from);
 
@@ -54,5 +63,8 @@ double work_flop(const struct work_sums *sums, const struct llm_spec *llm);
 
 /* Bytes of weights and of the KV cache read. */
 double work_bytes(const struct work_sums *sums, const struct llm_spec *llm);
+
+/* Joules of a replica that has done this work in busy_s seconds, and idled for idle_s. */
+double work_energy_j(const struct work_sums *sums, const struct energy_law *law, double busy_s, double idle_s);
 
 #endif
