@@ -8,19 +8,22 @@
 /* Zeus' bar: limits from so much of the highest one on are what a site would set. */
 static const double usual_cap_frac = 0.6;
 
+#define PARAM(text, what, start, least, most)                                                                          \
+    {.name = text, .help = what, .unit = PARAM_PLAIN, .initial = start, .low = least, .high = most}
+
 static const struct kernel_param activity_params[POWER_ACTIVITY_PARAMS] = {
-    [POWER_ACTIVE] = {"active", "watts beside the idle power, kernels running", PARAM_PLAIN, 60.0, 1.0, 1000.0},
-    [POWER_COMPUTE] = {"compute", "watts at peak FLOP/s", PARAM_PLAIN, 600.0, 1.0, 20000.0},
-    [POWER_MEMORY] = {"memory", "watts at peak memory bandwidth", PARAM_PLAIN, 300.0, 1.0, 5000.0},
+    [POWER_ACTIVE] = PARAM("active", "watts beside the idle power, kernels running", 60.0, 1.0, 1000.0),
+    [POWER_COMPUTE] = PARAM("compute", "watts at peak FLOP/s", 600.0, 1.0, 20000.0),
+    [POWER_MEMORY] = PARAM("memory", "watts at peak memory bandwidth", 300.0, 1.0, 5000.0),
 };
 
 static const struct kernel_param clock_params[POWER_CLOCK_PARAMS] = {
-    [CLOCK_CONTEXT] = {"context", "watts with a process and idle", PARAM_PLAIN, 60.0, 10.0, 300.0},
-    [CLOCK_ACTIVE] = {"active", "watts beside these of kernels, that follow the clock", PARAM_PLAIN, 150.0, 1.0, 1000.0},
-    [CLOCK_MEMORY] = {"memory", "watts of kernels that follow their speed", PARAM_PLAIN, 30.0, 1.0, 500.0},
-    [CLOCK_SHARE] = {"clock_share", "share of the kernels' time that waits for the core", PARAM_PLAIN, 0.6, 0.05, 1.0},
-    [CLOCK_FLOOR] = {"voltage_floor", "least voltage over the highest", PARAM_PLAIN, 0.7, 0.3, 1.0},
-    [CLOCK_KNEE] = {"voltage_knee", "clock, over the highest, below which voltage stays", PARAM_PLAIN, 0.5, 0.1, 0.99},
+    [CLOCK_CONTEXT] = PARAM("context", "watts with a process and idle", 60.0, 10.0, 300.0),
+    [CLOCK_ACTIVE] = PARAM("active", "watts beside these of kernels, that follow the clock", 150.0, 1.0, 1000.0),
+    [CLOCK_MEMORY] = PARAM("memory", "watts of kernels that follow their speed", 30.0, 1.0, 500.0),
+    [CLOCK_SHARE] = PARAM("clock_share", "share of the kernels' time that waits for the core", 0.6, 0.05, 1.0),
+    [CLOCK_FLOOR] = PARAM("voltage_floor", "least voltage over the highest", 0.7, 0.3, 1.0),
+    [CLOCK_KNEE] = PARAM("voltage_knee", "clock, over the highest, below which voltage stays", 0.5, 0.1, 0.99),
 };
 
 static const struct power_class_info classes[POWER_CLASS_COUNT] = {
