@@ -69,7 +69,7 @@ static void stepping_and_queues_change_nothing(void)
  * Returns how long it was. */
 static double check_pauses(const struct bed_rows *rows, const struct request_row *request)
 {
-    double paused_s = NAN, longest_s = 0;
+    double paused_s = (double)NAN, longest_s = 0;
     for (size_t i = 0; i < rows->n_decisions; i++) {
         const struct bed_decision *row = &rows->decisions[i];
         if (row->subject != request->id) continue;
@@ -79,7 +79,7 @@ static double check_pauses(const struct bed_rows *rows, const struct request_row
         } else if (strcmp(row->action, "continue") == 0) {
             CHECK(!isnan(paused_s));
             longest_s = fmax(longest_s, row->t_s - paused_s);
-            paused_s = NAN;
+            paused_s = (double)NAN;
         }
     }
     CHECK(isnan(paused_s));

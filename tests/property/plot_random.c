@@ -243,7 +243,7 @@ static void draw_random(uint64_t index)
     for (size_t i = 0; i < MOST_SERIES; i++) series[i] = random_series(&rng, &sample);
     for (size_t i = 0; i < MOST_LINES; i++) {
         lines[i] = (struct plot_line){.value = random_number(&rng, (int)rng_below(&rng, 6)), .name = random_text(&rng)};
-        lines[i].kind = rng_below(&rng, 3);
+        lines[i].kind = (unsigned)rng_below(&rng, 3);
     }
     for (size_t i = 0; i < MOST_CATEGORIES; i++) categories[i] = random_text(&rng);
     const struct plot_chart chart = {

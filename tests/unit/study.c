@@ -113,7 +113,7 @@ static void keys_within_keys_are_set_behind_them(void)
 {
     static const char *const expected[] = {"keep=rows", "x.c=null", "x.c={\"policy\": \"p\"}",
                                            "x.c.d.e=1", "y=2",      "x.c.d=word"};
-    static const char *const order[] = {expected[0], expected[1], expected[2], expected[5], expected[3], expected[4]};
+    const char *const order[] = {expected[0], expected[1], expected[2], expected[5], expected[3], expected[4]};
     struct session session;
     struct study_run run;
     parse(&session,
