@@ -27,10 +27,10 @@ static int distserve_init(void *state, const void *params, struct diag *diag)
     return 0;
 }
 
-static void admit_prompts(const struct distserve_params *params, const struct replica_view *view,
+static void admit_prompts(const struct distserve_params *params, const struct replica_view *view, int64_t free_blocks,
                           struct batch_plan *plan)
 {
-    int64_t left_tokens = params->max_batched_tokens, free_blocks = view->free_blocks;
+    int64_t left_tokens = params->max_batched_tokens;
     for (const struct request_view *r = view->waiting; r != NULL && !batch_plan_full(plan); r = r->next) {
         if (blocks_for_tokens(view, r->prompt_tokens) > view->total_blocks) {
             batch_plan_reject(plan, r, "prompt exceeds the KV cache");
@@ -45,15 +45,16 @@ static void admit_prompts(const struct distserve_params *params, const struct re
     }
 }
 
-/* Those whose prompt was processed elsewhere stand in the queue as soon as their KV is here. Returns whether any does that did
- * not before: then the iteration is composed anew. */
-static bool let_in(const struct replica_view *view, struct batch_plan *plan)
+/* Those whose prompt was processed elsewhere stand in the queue as soon as their KV is here. They take from `*free_blocks` what
+ * those who decode do not grow into. Returns whether any stands there that did not before: then the iteration is composed
+ * anew. */
+static bool let_in(const struct replica_view *view, int64_t *free_blocks, struct batch_plan *plan)
 {
-    int64_t free_blocks = view->free_blocks;
     bool is_longer = false;
     for (const struct request_view *r = view->away; r != NULL && !batch_plan_full(plan); r = r->next) {
-        free_blocks -= blocks_for_tokens(view, replica_view_context_tokens(view, r));
-        if (free_blocks < 0) break;
+        const int64_t needed = blocks_for_tokens(view, replica_view_context_tokens(view, r));
+        if (*free_blocks - needed < view->growing) break;
+        *free_blocks -= needed;
         batch_plan_resume(plan, r, false);
         is_longer |= replica_view_is_here(view, r);
     }
@@ -87,8 +88,9 @@ static void decode(const struct distserve_params *params, const struct replica_v
 static int distserve_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
 {
     const struct distserve_params *params = state;
-    if (view->n_away > 0 && let_in(view, plan)) return 0;
-    admit_prompts(params, view, plan);
+    int64_t free_blocks = view->free_blocks;
+    if (view->n_away > 0 && let_in(view, &free_blocks, plan)) return 0;
+    admit_prompts(params, view, free_blocks, plan);
     if (plan->n_prefills == 0 && plan->n_rejections == 0) decode(params, view, plan);
     plan->recheck_on_arrival = true;
     return 0;
