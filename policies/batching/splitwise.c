@@ -1,11 +1,10 @@
 /* Mixed batching as on Splitwise's machines (Patel et al., ISCA 2024; SplitwiseSim's "Splitwise" instance): prompts first, whole
- * and in order of arrival, up to a budget of tokens; those who decode go beside them when all of them fit into what the prompts
- * leave of it, and otherwise wait. After `max_preemptions` such waits in a row decoding goes first.
+ * and in order of arrival, up to a budget of tokens; of those who decode as many go beside them as fit into what the prompts leave
+ * of it, who waited last time first. After `max_preemptions` iterations in a row without any decoding, that goes first.
  *
  * Whoever waits keeps its KV blocks. The first prompt of an iteration may exceed the budget. When blocks are short a sequence is
- * preempted by recomputation; SplitwiseSim instead reserves memory for the whole output, which no engine knows. It also lets some
- * of the decoding sequences wait and others go on, where here all wait: both differ only in iterations whose prompts leave some
- * of the budget, but too little. */
+ * preempted by recomputation; SplitwiseSim instead reserves memory for the whole output, which no engine knows. It also counts
+ * the waits of every request by itself, which shows where machines are overloaded. */
 #include "policies/batching/making_room.h"
 #include "policies/registry.h"
 
@@ -98,10 +97,11 @@ static int splitwise_compose(void *state, const struct replica_view *view, struc
         if (plan->n_rejections == 0) decode_first(batcher, view, plan); /* else it is asked again at once */
         return 0;
     }
-    rules.prompts_only = tokens + view->n_decoding > batcher->params.max_batched_tokens;
-    if (!rules.prompts_only) {
-        rules.max_batch = batcher->params.max_batched_tokens - tokens;
-        room.decoding = view->n_decoding;
+    rules.max_batch = batcher->params.max_batched_tokens - tokens;
+    rules.prompts_only = rules.max_batch <= 0 && view->n_decoding > 0;
+    if (rules.max_batch > 0) {
+        room.decoding = view->n_decoding < rules.max_batch ? view->n_decoding : rules.max_batch;
+        if (room.decoding < view->n_decoding) plan->decode_sequences = room.decoding;
     }
     take_back(view, plan, &rules, batcher->params.max_sequences, 0, &room);
     plan->decode = room.decoding > 0;
@@ -114,7 +114,7 @@ const struct batcher batching_splitwise = {
                .size = sizeof(struct batcher),
                .family = POLICY_BATCHING,
                .name = "splitwise",
-               .summary = "prompts first within a token budget, decoding beside them when all of it fits",
+               .summary = "prompts first within a token budget, decoding beside them as far as it fits",
                .source = "Patel et al., ISCA 2024; SplitwiseSim",
                .params = splitwise_fields,
                .params_bytes = sizeof(struct splitwise_params),

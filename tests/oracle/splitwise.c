@@ -224,10 +224,25 @@ static void mixed_machines_in_turn_and_by_queue(void)
     }
 }
 
+/* Prompts leave some of the budget, but too little for all who decode. */
+static void one_machine_overloaded(void)
+{
+    static const char *const sets[] = {"services.peer.trace.rate_scale=3", NULL};
+    const char *table = test_shared(TABLE);
+    struct outcome outcomes[REQUESTS] = {{0}};
+    if (table == NULL) return;
+    struct means peer = read_expected("tests/fixtures/splitwise/cases/token-jsq-r200-3-1-0.csv", outcomes);
+    struct bed_rows *rows = run(baseline, table, "", &(struct bed_options){.sets = sets, .check = true});
+    struct means ours = means_of(rows);
+    check_means(&ours, &peer);
+    bed_free(rows);
+}
+
 TEST_SUITE(splitwise)
 {
     TEST(one_machine_with_mixed_batches);
     TEST(a_prompt_and_a_token_pool);
     TEST(more_machines);
     TEST(mixed_machines_in_turn_and_by_queue);
+    TEST(one_machine_overloaded);
 }
