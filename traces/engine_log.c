@@ -46,10 +46,10 @@ static int read_all(struct stream *stream, struct diag *diag)
     return code;
 }
 
-int engine_log_read(const char *path, const char *format, struct arena *arena, struct engine_log *log,
-                    struct diag *diag)
+int engine_log_read(const char *path, const char *format, int64_t allow_bad_rows, struct arena *arena,
+                    struct engine_log *log, struct diag *diag)
 {
-    const struct trace_file file = {.path = path, .sort = true};
+    const struct trace_file file = {.path = path, .sort = true, .allow_bad_rows = allow_bad_rows};
     struct row_format rows = *find_rows(format);
     struct log_rows *state = log_rows_create(true);
     struct stream *stream;

@@ -36,12 +36,12 @@ int engine_log_guess(const char *path, const char **format, struct diag *diag);
 /* Whether a trace format is a log. */
 bool engine_log_is(const char *format);
 
-/* Reads a log into `arena`. `format` is one for which engine_log_is holds. Returns 0, SIM_E_IO, SIM_E_DATA with file:line of
- * the first bad row, or SIM_E_NOMEM.
+/* Reads a log into `arena`. `format` is one for which engine_log_is holds; up to allow_bad_rows rows that cannot be read are
+ * left out. Returns 0, SIM_E_IO, SIM_E_DATA with file:line of the first bad row beyond these, or SIM_E_NOMEM.
  *
  * vLLM stamps the arrival by the clock of the day and all that follows by a clock of its own. Where that is so, the two are
  * set by the request that was queued soonest after its arrival, which is taken to have been queued at once. */
-int engine_log_read(const char *path, const char *format, struct arena *arena, struct engine_log *log,
-                    struct diag *diag);
+int engine_log_read(const char *path, const char *format, int64_t allow_bad_rows, struct arena *arena,
+                    struct engine_log *log, struct diag *diag);
 
 #endif

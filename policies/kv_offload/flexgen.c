@@ -127,6 +127,12 @@ static int flexgen_place(void *state, const struct offload_view *view, struct of
     return 0;
 }
 
+static uint32_t flexgen_reads(const void *state)
+{
+    (void)state;
+    return OFFLOAD_READS_WORKLOAD;
+}
+
 const struct kv_offloader kv_offload_flexgen = {
     .policy = {.abi = POLICY_ABI,
                .size = sizeof(struct kv_offloader),
@@ -139,4 +145,5 @@ const struct kv_offloader kv_offload_flexgen = {
                .state_bytes = sizeof(struct flexgen),
                .init = flexgen_init},
     .place = flexgen_place,
+    .reads = flexgen_reads,
 };

@@ -34,6 +34,12 @@ static int flexgen_slo_place(void *state, const struct offload_view *view, struc
     return 0;
 }
 
+static uint32_t flexgen_slo_reads(const void *state)
+{
+    (void)state;
+    return OFFLOAD_READS_WORKLOAD | OFFLOAD_READS_TPOT;
+}
+
 const struct kv_offloader kv_offload_flexgen_slo = {
     .policy = {.abi = POLICY_ABI,
                .size = sizeof(struct kv_offloader),
@@ -42,4 +48,5 @@ const struct kv_offloader kv_offload_flexgen_slo = {
                .summary = "a static share of the weights in the host's memory, by peak computing and a bus that all share",
                .source = "Select-N, arXiv 2502.08182, its baseline"},
     .place = flexgen_slo_place,
+    .reads = flexgen_slo_reads,
 };

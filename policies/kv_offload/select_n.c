@@ -135,6 +135,14 @@ static int select_n_place(void *state, const struct offload_view *view, struct o
     return 0;
 }
 
+static uint32_t select_n_reads(const void *state)
+{
+    const struct select_n_params *params = &((const struct select_n *)state)->params;
+    if (params->interval > 0) return 0;
+    if (!isnan(params->slowdown)) return OFFLOAD_READS_WORKLOAD;
+    return OFFLOAD_READS_WORKLOAD | (params->phase == PHASE_DECODE ? OFFLOAD_READS_TPOT : OFFLOAD_READS_TTFT);
+}
+
 const struct kv_offloader kv_offload_select_n = {
     .policy = {.abi = POLICY_ABI,
                .size = sizeof(struct kv_offloader),
@@ -147,4 +155,5 @@ const struct kv_offloader kv_offload_select_n = {
                .state_bytes = sizeof(struct select_n),
                .init = select_n_init},
     .place = select_n_place,
+    .reads = select_n_reads,
 };

@@ -52,6 +52,11 @@ static int zero_inference_place(void *state, const struct offload_view *view, st
     return 0;
 }
 
+static uint32_t zero_inference_reads(const void *state)
+{
+    return ((const struct zero_inference *)state)->params.host_cache ? OFFLOAD_READS_WORKLOAD : 0;
+}
+
 const struct kv_offloader kv_offload_zero_inference = {
     .policy = {.abi = POLICY_ABI,
                .size = sizeof(struct kv_offloader),
@@ -64,4 +69,5 @@ const struct kv_offloader kv_offload_zero_inference = {
                .state_bytes = sizeof(struct zero_inference),
                .init = zero_inference_init},
     .place = zero_inference_place,
+    .reads = zero_inference_reads,
 };

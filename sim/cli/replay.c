@@ -4,6 +4,7 @@
 #include "sim/world/tee.h"
 #include "sim/world/world.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -47,7 +48,8 @@ static int read_log(struct replay *replay, struct diag *diag)
     if (!engine_log_is(format))
         return diag_error(diag, SIM_E_USAGE, NULL, "take vllm-log or request-log",
                           "the format '%s' tells no measured times", format);
-    code = engine_log_read(replay->request.log, format, &replay->arena, &replay->log, diag);
+    code = engine_log_read(replay->request.log, format, replay->request.allow_bad_rows, &replay->arena, &replay->log,
+                           diag);
     return code == 0 && take_measured(replay) != 0 ? fail_nomem(diag) : code;
 }
 
@@ -123,7 +125,7 @@ static int set_trace(const struct replay *replay, struct arena *arena, struct op
     text_init(&trace);
     text_printf(&trace, "services.%s.trace={\"format\": \"%s\", \"path\": ", replay->service, replay->log.format);
     text_json_string(&trace, replay->request.log);
-    text_add(&trace, "}");
+    text_printf(&trace, ", \"allow_bad_rows\": %" PRId64 "}", replay->request.allow_bad_rows);
     int code = add_setting(all, arena_printf(arena, "services.%s.trace=null", replay->service), diag);
     if (code == 0) code = add_setting(all, trace.failed ? NULL : arena_strdup(arena, trace.chars), diag);
     text_fini(&trace);

@@ -20,6 +20,7 @@ extern const char *const replay_time_names[REPLAY_TIMES]; /* "queue_s", "ttft_s"
 struct replay_request {
     const char *log, *format, *scenario, *service, *seed;
     const struct option_texts *settings; /* --set */
+    int64_t allow_bad_rows;              /* of the log, that are left out */
 };
 
 /* Host time of the engine that takes the place of its own, in seconds; NAN: its own. */

@@ -21,7 +21,7 @@
 struct trace_options {
     struct option_texts settings, caches;
     const char *format, *seed, *output, *to;
-    const char *scenario, *service, *train;
+    const char *scenario, *service, *train, *bad_rows;
     int refit;
     bool json;
 };
@@ -42,6 +42,8 @@ static const struct option trace_options[] = {
     {"How a log is replayed", "scenario", 0, OPTION_TEXT, AT(scenario), "SCENARIO", NULL,
      "through which deployment; --set lays values over it, -o keeps the run"},
     {NULL, "service", 0, OPTION_TEXT, AT(service), "NAME", NULL, "which of its services, when there are several"},
+    {NULL, "allow-bad-rows", 0, OPTION_TEXT, AT(bad_rows), "N", NULL,
+     "rows of the log that may be wrong and are left out; 0 by default"},
     {NULL, "refit", 0, OPTION_CHOICE, AT(refit), "overhead", refits,
      "find the engine's host time on one part of the log, test it on the other"},
     {NULL, "train", 0, OPTION_TEXT, AT(train), "SHARE", NULL, "the first part that is fitted on; 0.5 by default"},
@@ -245,11 +247,24 @@ static int check_replay(struct cli *cli, const struct trace_options *options, in
     return 0;
 }
 
+static int read_bad_rows(struct cli *cli, const struct trace_options *options, int64_t *allowed)
+{
+    const char *text = options->bad_rows;
+    *allowed = 0;
+    if (text == NULL || (number_i64(text, strlen(text), allowed) == NUMBER_OK && *allowed >= 0)) return 0;
+    return diag_error(&cli->diag, SIM_E_USAGE, NULL, NULL,
+                      "option '--allow-bad-rows' must be a count of rows, 0 or more, got '%s'", text);
+}
+
 static int replay(struct cli *cli, const struct trace_options *options, const char *path)
 {
+    int64_t bad_rows;
+    const int code = read_bad_rows(cli, options, &bad_rows);
+    if (code != 0) return code;
     const struct trace_replay_options replay = {
         .request = {.log = path, .format = options->format, .scenario = options->scenario,
-                    .service = options->service, .seed = options->seed, .settings = &options->settings},
+                    .service = options->service, .seed = options->seed, .settings = &options->settings,
+                    .allow_bad_rows = bad_rows},
         .output = options->output,
         .train = options->train,
         .refit = options->refit != 0,
@@ -263,6 +278,8 @@ static int check_usage(struct cli *cli, int topic, const struct trace_options *o
     if (topic == REPLAY) return check_replay(cli, options, n_arguments);
     if (options->scenario != NULL || options->service != NULL || options->refit != 0 || options->train != NULL)
         return fail_usage(cli, "'orrery trace replay' does", "this replays nothing");
+    if (options->bad_rows != NULL)
+        return fail_usage(cli, "write --set allow_bad_rows=N", "--allow-bad-rows is for logs that are replayed");
     if (topic != GENERATE && n_arguments < 2) return fail_usage(cli, "name its file", "there is no trace to read");
     if (topic == GENERATE && n_arguments > 1)
         return fail_usage(cli, "name the new file with -o", "a generator reads no file");

@@ -1,6 +1,7 @@
 /* Making the replicas of a service: for every pool its cost model, its KV cache, and GPUs for each replica. */
 #include "sim/catalog/cost.h"
 #include "sim/world/fleet_offload.h"
+#include "sim/world/fleet_unread.h"
 #include "sim/world/replica_stream.h"
 #include "sim/world/policy_state.h"
 
@@ -285,12 +286,6 @@ static int build_routers(struct fleet *fleet)
 
 /* --- What is handed over --- */
 
-static const char *place_in_service(const struct fleet *fleet, const char *key)
-{
-    const char *path = arena_printf(fleet->env->arena, "services.%s.%s", fleet->config->name, key);
-    return path != NULL ? config_where(fleet->env->config, path) : "";
-}
-
 /* Some replica that processes prompts reaches some that decodes. */
 static int check_ways(const struct fleet *fleet)
 {
@@ -303,25 +298,6 @@ static int check_ways(const struct fleet *fleet)
                       "service '%s': data must go from node to node, and there is no network", fleet->config->name);
 }
 
-/* Settings that nothing here reads are told of. */
-static int check_handovers(const struct fleet *fleet)
-{
-    const struct service_config *config = fleet->config;
-    const struct kv_transfer_config *transfer = &config->kv_transfer;
-    const bool by_pairs = fleet->routing.router->route_pair != NULL;
-    const bool has_transfer = transfer->bytes_per_s > 0 || transfer->latency_ns > 0 || transfer->mode != 0 ||
-                              transfer->start != 0 || transfer->layer_wise_from_tokens > 0;
-    const bool none = fleet->first_decode == 0 && !by_pairs;
-    if (config->decode_routing.entry != NULL && (none || by_pairs))
-        diag_warning(fleet->env->diag, place_in_service(fleet, "decode_routing"), "leave it out",
-                     none ? "'decode_routing' has no effect: no pool has role prefill"
-                          : "'decode_routing' has no effect: the 'routing' chooses both replicas on arrival");
-    if (has_transfer && none)
-        diag_warning(fleet->env->diag, place_in_service(fleet, "kv_transfer"), "leave it out",
-                     "'kv_transfer' has no effect: no pool has role prefill");
-    return fleet->first_decode > 0 ? check_ways(fleet) : 0;
-}
-
 int fleet_init(struct fleet *fleet, const struct service_config *config, const struct service_env *env,
                const struct llm_spec *llm, const struct replica_env *common)
 {
@@ -331,7 +307,9 @@ int fleet_init(struct fleet *fleet, const struct service_config *config, const s
     if (code == 0) code = build_replicas(fleet);
     if (code == 0) code = fleet_reports_init(fleet);
     if (code == 0) code = build_routers(fleet);
-    return code != 0 ? code : check_handovers(fleet);
+    if (code != 0) return code;
+    fleet_tell_unread(fleet);
+    return fleet->first_decode > 0 ? check_ways(fleet) : 0;
 }
 
 static void destroy_router(const struct fleet_router *made)

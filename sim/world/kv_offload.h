@@ -42,6 +42,13 @@ struct offload_plan {
     const char *problem;               /* static text: it cannot run, so no request is served; NULL: it can */
 };
 
+/* What of a service's "kv" a policy goes by, of that which not every one reads. */
+enum offload_reads {
+    OFFLOAD_READS_WORKLOAD = 1u << 0,
+    OFFLOAD_READS_TTFT = 1u << 1,     /* slo_ttft */
+    OFFLOAD_READS_TPOT = 1u << 2,     /* slo_tpot */
+};
+
 /* What an offloader is for: the world takes this as the plan of a policy without `place`. */
 void offload_plan_default(const struct offload_view *view, struct offload_plan *plan);
 

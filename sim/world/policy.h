@@ -106,7 +106,7 @@ struct router {
                       struct route_pair *pair);
 };
 
-/* Where weights, KV cache and hidden states of a replica lie. Both may be NULL. */
+/* Where weights, KV cache and hidden states of a replica lie. All may be NULL. */
 struct kv_offloader {
     struct policy policy;
     /* Asked once, before a replica starts: fills the plan in and sets in_use, or leaves it as it is. 0 or a negative code. */
@@ -114,6 +114,9 @@ struct kv_offloader {
     /* The tier that the KV cache of a decoding sequence goes to that a batcher evicts (struct batcher, takes_back): OFFLOAD_HOST, or
      * OFFLOAD_GPU_MEMORY: nowhere, it is computed again, as without this function. */
     enum offload_tier (*evicted)(void *state, const struct offload_view *view, const struct request_view *request);
+    /* What `place` goes by under its parameters, bits of enum offload_reads: a scenario that sets anything else is told that it
+     * has no effect. NULL: by none of them. */
+    uint32_t (*reads)(const void *state);
 };
 
 enum job_event { JOB_EVENT_SUBMIT, JOB_EVENT_START, JOB_EVENT_PREEMPT, JOB_EVENT_FINISH };

@@ -1,5 +1,6 @@
 #!/bin/sh
-# The figure of vLLM's paper as it is shipped, with a tenth of the requests at the rates that its shares are read at.
+# The figure of vLLM's paper as it is shipped, with a fifth of the requests, one seed and five of the rates, among them
+# those that its shares and batches are read at.
 . tests/cli/lib.sh
 
 mkdir "$T/data"
@@ -10,16 +11,35 @@ sed -i 's|"values": \["0.1/s".*|"values": ["0.2/s", "0.5/s", "1/s",|; s|^      "
 ORRERY_DATA=$T/data
 export ORRERY_DATA
 
-"$ORRERY" figure run vllm/serving -o "$T" --json >"$T/out" 2>"$T/err" # few requests: ratios of rates may miss, which is 1
-status=$?
-[ $status -le 1 ] || { complain "exit status $status of the figure"; head -5 "$T/err"; }
 verdict() { # the start of the claim
     sqlite3 :memory: "select json_extract(value, '\$.verdict') from json_each(readfile('$T/out'))
         where json_extract(value, '\$.claim') like '$1%'"
 }
+verdicts() { # how many of each kind
+    sqlite3 :memory: "select count(*) || ' ' || kind from (select
+        substr(verdict, 1, instr(verdict || ',', ',') - 1) as kind from (select json_extract(value, '\$.verdict') as verdict
+        from json_each(readfile('$T/out')))) group by kind order by kind" | paste -sd, -
+}
+
+# With so few requests the one claim that is known to fail does not: that alone makes the exit status 1.
+run 1 figure run vllm/serving -o "$T" --json
+err 'error: 1 claim is known to fail, but passes; take out "known_to_fail"'
+equal "$(verdicts)" '9 pass,1 passes,3 reported' verdicts
 for system in 'Orca (max)' 'Orca (pow2)' 'Orca (oracle)' 'vLLM'; do
     equal "$(verdict "$system at 2 requests/s: share")" pass "slots that hold a token, $system"
 done
 equal "$(verdict 'share of the slots that hold')" pass 'the order of shares'
+equal "$(verdict 'requests/s at 0.2 s per token')" pass 'the order of rates'
 equal "$(verdict 'sequences batched at 2 requests/s: max, oracle')" pass 'the order of batches'
+
+# What was to be made smaller was.
+D=$T/vllm/serving.db
+sql "$D" "select count(*) from run where status = 'done'" 25
+sql "$D" "select min(value) || ' ' || max(value) from metric where name = 'request.arrived'" '1500.0 1500.0'
+sql "$D" "select count(distinct scenario ->> '\$.services.chat.trace.arrival.rate') from run" 5
+
+# A claim that the runs do not bear out fails.
+sed -i 's/"value": 20.4,/"value": 40.8,/' "$F/serving.json"
+run 1 figure run vllm/serving -o "$T" --resume --json
+equal "$(verdict 'Orca (max) at 2 requests/s: share')" fail 'a share that is half of what is claimed'
 finish

@@ -65,6 +65,21 @@ run 0 trace replay "$T/log.csv" --scenario "$T/s.json" $slow --refit overhead
 out '"overhead": {"iteration": "3ms", "sequence": "40us", "prompt": "2ms"}'
 out 'nothing was better on the first part'
 
+# Rows that are wrong are told, or left out when so many may be.
+sed '3s/,chat,/,chat,x/; 5s/,chat,/,chat,x/' "$T/log.csv" >"$T/wrong.csv"
+run 3 trace replay "$T/wrong.csv" --scenario "$T/s.json"
+err "$T/wrong.csv:3:"
+err 'let "allow_bad_rows" leave such rows out'
+run 3 trace replay "$T/wrong.csv" --scenario "$T/s.json" --allow-bad-rows 1
+err "$T/wrong.csv:5:"
+run 0 trace replay "$T/wrong.csv" --scenario "$T/s.json" --allow-bad-rows 2 --json
+json '$.finished' 148
+err 'rows that cannot be read left out'
+run 2 trace replay "$T/wrong.csv" --scenario "$T/s.json" --allow-bad-rows=-1
+err "option '--allow-bad-rows' must be a count of rows, 0 or more, got '-1'"
+run 2 trace check "$T/log.csv" -f request-log --allow-bad-rows 1
+err '--allow-bad-rows is for logs that are replayed; write --set allow_bad_rows=N'
+
 # Wrong calls.
 run 2 trace replay "$T/log.csv"
 err 'a log is replayed through a scenario'

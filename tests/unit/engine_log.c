@@ -24,7 +24,7 @@ static void log_read(struct read_log *read, const char *format, const char *text
     read->log = (struct engine_log){0};
     arena_init(&read->arena);
     diag_init(&read->diag);
-    read->code = engine_log_read(read->path, format, &read->arena, &read->log, &read->diag);
+    read->code = engine_log_read(read->path, format, 0, &read->arena, &read->log, &read->diag);
 }
 
 /* The finding at "PATH:PLACE: error: EXPECTED", up to its hint. */
@@ -181,7 +181,7 @@ static void memory_runs_out(void)
         arena_init(&arena);
         diag_init(&diag);
         mem_fail_after(n);
-        code = engine_log_read(path, "vllm-log", &arena, &log, &diag);
+        code = engine_log_read(path, "vllm-log", 0, &arena, &log, &diag);
         mem_fail_never();
         arena_fini(&arena);
         CHECK_EQ_INT(mem_live_blocks(), live);
