@@ -32,6 +32,26 @@ run 0 explain links "$T/s.json" --json --set cluster.storage.csd.count=20
 equal "$(json_of "$T/out" '$[6].from') $(json_of "$T/out" '$[6].gpu_gb_per_s') $(json_of "$T/out" '$[6].node_gb_per_s')" 'csd 50 120' \
     'GB/s from 20 drives to a GPU, and to all four'
 
+# A site of several types of nodes: each of them, and the ways from one to the other.
+run 0 explain links disaggregated
+out_is <<'END'
+from         to                   gpu_gb_per_s  node_gb_per_s  latency_us  way
+gpu          host                           32            256           0  node0/gpu0/pcie-out
+host         gpu                            32            256           0  node0/gpu0/pcie-in
+gpu          next gpu                      300           2400           0  node0/gpu0/nvlink-out node0/gpu1/nvlink-in
+gpu          gpu of another node            25            200           5  node0/gpu0/pcie-out node0/gpu0/nic-out node1/gpu0/nic-in node1/gpu0/pcie-in
+gpu          hopper gpu                     25            200           5  node0/gpu0/pcie-out node0/gpu0/nic-out node2/gpu0/nic-in node2/gpu0/pcie-in
+hopper gpu   hopper host                    64            512           0  node2/gpu0/pcie-out
+hopper host  hopper gpu                     64            512           0  node2/gpu0/pcie-in
+hopper gpu   next hopper gpu               450           3600           0  node2/gpu0/nvlink-out node2/gpu1/nvlink-in
+hopper gpu   gpu                            25            200           5  node2/gpu0/pcie-out node2/gpu0/nic-out node0/gpu0/nic-in node0/gpu0/pcie-in
+END
+run 0 explain links disaggregated --set cluster.node_types.hopper.nodes=2 --set cluster.nodes=1
+out 'hopper gpu   hopper gpu of another node            25            200'
+equal "$(grep -c '^gpu .*gpu of another node' "$T/out")" 0 'ways to other nodes of a type with one'
+run 0 explain links disaggregated --set cluster.network=null --set services.chat.kv_transfer.bandwidth=25GB/s
+equal "$(grep -c 'hopper gpu  *gpu ' "$T/out")" 0 'ways between types without a network'
+
 # What the catalog does not know is told, with what it does.
 run 2 explain links "$T/s.json" --set cluster.storage.fs.software=vllm
 err_is <<'END'
