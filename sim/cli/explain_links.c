@@ -170,13 +170,14 @@ static int list_types(struct ways *ways, const struct setup *setup)
     ways->types = arena_alloc(ways->arena, (cluster->node_types.n + 1) * sizeof *ways->types);
     if (ways->types == NULL) return SIM_E_NOMEM;
     for (size_t i = 0; i <= cluster->node_types.n && code == 0; i++) {
-        const struct node_type_config own = {NULL, cluster->nodes, cluster->gpus_per_node, cluster->gpu};
+        const struct node_type_config own = {.nodes = cluster->nodes, .gpus_per_node = cluster->gpus_per_node,
+                                             .gpu = cluster->gpu};
         const struct node_type_config *config = i == 0 ? &own : &others[i - 1];
         struct node_type *type = &ways->types[ways->n_types++];
         *type = (struct node_type){.name = config->name, .first = first, .n_gpus = (int32_t)config->gpus_per_node,
                                    .has_next = network && (first < 0 || config->nodes > 1)};
-        code = catalog_gpu(&setup->catalog, config->gpu, config_where(setup->config, "cluster"), ways->arena, &type->gpu,
-                           &ways->cli->diag);
+        code = catalog_gpu(&setup->catalog, config->gpu, config_where(setup->config, "cluster"), ways->arena,
+                           &type->gpu, &ways->cli->diag);
         if (code == 0) code = sit(ways, type);
         if (first >= 0) first += (int32_t)config->nodes;
     }

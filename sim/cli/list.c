@@ -53,6 +53,7 @@ static void add_gpu(struct table *table, const struct gpu_spec *gpu)
     table_number(table, positive(gpu->peak_flop_per_s[FORMAT_FP8] / 1e12));
     table_number(table, positive(giga(gpu->nvlink_bytes_per_s)));
     table_number(table, gpu->tdp_w);
+    table_number(table, gpu->usd_per_h);
 }
 
 static int list_gpus(struct listing *list)
@@ -61,7 +62,8 @@ static int list_gpus(struct listing *list)
         {"gpu", COLUMN_LEFT, false},           {"architecture", COLUMN_LEFT, false},
         {"memory_gib", COLUMN_RIGHT, false},   {"memory_gb_per_s", COLUMN_RIGHT, false},
         {"fp16_tflop_per_s", COLUMN_RIGHT, false}, {"fp8_tflop_per_s", COLUMN_RIGHT, false},
-        {"nvlink_gb_per_s", COLUMN_RIGHT, false},  {"tdp_w", COLUMN_RIGHT, false}};
+        {"nvlink_gb_per_s", COLUMN_RIGHT, false},  {"tdp_w", COLUMN_RIGHT, false},
+        {"usd_per_h", COLUMN_RIGHT, false}};
     COLUMNS(list, columns);
     struct catalog_names names;
     int code = catalog_list_gpus(&list->catalog, &list->arena, &names, &list->cli->diag);

@@ -5,6 +5,7 @@
 #include "sim/world/metric.h"
 
 #include <float.h>
+#include <math.h>
 #include <string.h>
 
 #define FIELD(name) offsetof(struct node_type_config, name)
@@ -15,6 +16,9 @@ static const struct config_field node_type_fields[] = {
      .help = "GPUs of each node"},
     {.name = "gpu", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED | CONFIG_NAME_OR_PATH, .offset = FIELD(gpu),
      .help = "type of the GPUs: a name of the hardware catalog, or path of such a file"},
+    {.name = "gpu_price", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_MONEY_PER_H,
+     .offset = FIELD(gpu_usd_per_h), .min = DBL_MIN, .max = 0,
+     .help = "of renting one of these GPUs, as \"$2.49/h\", for cost.*; else the GPU's list price, if it has one"},
     {0}};
 #undef FIELD
 
@@ -26,6 +30,9 @@ const struct config_field cluster_config_fields[] = {
      .help = "GPUs of each node"},
     {.name = "gpu", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL | CONFIG_NAME_OR_PATH, .offset = FIELD(gpu),
      .help = "type of the GPUs: a name of the hardware catalog, or path of such a file; services need it"},
+    {.name = "gpu_price", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_MONEY_PER_H,
+     .offset = FIELD(gpu_usd_per_h), .min = DBL_MIN, .max = 0,
+     .help = "of renting one of these GPUs, as \"$2.49/h\", for cost.*; else the GPU's list price, if it has one"},
     {.name = "unlimited", .kind = CONFIG_BOOL, .offset = FIELD(unlimited), .value = "false",
      .help = "as many GPUs as the jobs ask for: no nodes, nothing waits"},
     {.name = "pcie", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_BYTES_PER_S,
@@ -77,18 +84,19 @@ static int make_nodes(struct cluster *cluster)
     return 0;
 }
 
-static struct cluster *create_part(int64_t nodes, int64_t gpus_per_node, const char *gpu, bool unlimited)
+static struct cluster *create_part(const struct node_type_config *type, bool unlimited)
 {
     struct cluster *cluster = mem_zalloc(1, sizeof *cluster);
     if (cluster == NULL) return NULL;
     level_init(&cluster->gpus_in_use, 0, 0);
     pool_init(&cluster->allocations, sizeof(struct allocation));
-    cluster->gpu = gpu;
+    cluster->gpu = type->gpu;
+    cluster->gpu_usd_per_h = type->gpu_usd_per_h;
     cluster->total_gpus = cluster->free_gpus = INT64_MAX;
     if (unlimited) return cluster;
-    cluster->n_nodes = (int32_t)nodes;
-    cluster->gpus_per_node = (int32_t)gpus_per_node;
-    cluster->total_gpus = cluster->free_gpus = nodes * gpus_per_node;
+    cluster->n_nodes = (int32_t)type->nodes;
+    cluster->gpus_per_node = (int32_t)type->gpus_per_node;
+    cluster->total_gpus = cluster->free_gpus = type->nodes * type->gpus_per_node;
     if (make_nodes(cluster) == 0) return cluster;
     cluster_destroy(cluster);
     return NULL;
@@ -96,12 +104,14 @@ static struct cluster *create_part(int64_t nodes, int64_t gpus_per_node, const c
 
 int cluster_create(const struct cluster_config *config, struct cluster **out)
 {
-    struct cluster *cluster = create_part(config->nodes, config->gpus_per_node, config->gpu, config->unlimited);
+    const struct node_type_config own = {.nodes = config->nodes, .gpus_per_node = config->gpus_per_node,
+                                         .gpu = config->gpu, .gpu_usd_per_h = config->gpu_usd_per_h};
+    struct cluster *cluster = create_part(&own, config->unlimited);
     if (cluster == NULL) return SIM_E_NOMEM;
     struct cluster *last = cluster;
     const struct node_type_config *type = config->node_types.items;
     for (size_t i = 0; i < config->node_types.n; i++, type++) {
-        last->next = create_part(type->nodes, type->gpus_per_node, type->gpu, false);
+        last->next = create_part(type, false);
         if (last->next == NULL) {
             cluster_destroy(cluster);
             return SIM_E_NOMEM;
@@ -162,6 +172,14 @@ struct cluster *cluster_with_gpu(struct cluster *cluster, const char *gpu)
     if (cluster != NULL && cluster->total_gpus == INT64_MAX) return cluster;
     while (cluster != NULL && (cluster->gpu == NULL || strcmp(cluster->gpu, gpu) != 0)) cluster = cluster->next;
     return cluster;
+}
+
+double cluster_gpu_usd_per_h(const struct cluster *cluster, const char *gpu)
+{
+    for (; cluster != NULL; cluster = cluster->next)
+        if (cluster->gpu != NULL && strcmp(cluster->gpu, gpu) == 0 && cluster->gpu_usd_per_h > 0)
+            return cluster->gpu_usd_per_h;
+    return (double)NAN;
 }
 
 int32_t cluster_take_group_of(struct cluster *cluster, const char *gpu, sim_ns now, int32_t gpus)

@@ -27,11 +27,13 @@ struct node_type_config {
     const char *name; /* its key */
     int64_t nodes, gpus_per_node;
     const char *gpu;
+    double gpu_usd_per_h; /* of renting one GPU; not above 0: what the hardware catalog says */
 };
 
 struct cluster_config {
     int64_t nodes, gpus_per_node;
     const char *gpu; /* name in the hardware catalog; NULL when the scenario does not say */
+    double gpu_usd_per_h; /* as of a node type */
     bool unlimited;
     struct topology_config topology; /* links and memory beyond the GPUs' own */
     struct config_list node_types; /* struct node_type_config */
@@ -58,6 +60,7 @@ struct cluster {
     struct pool allocations;
     struct level gpus_in_use;
     const char *gpu;      /* as the scenario names it; NULL when it does not */
+    double gpu_usd_per_h; /* not above 0: what the hardware catalog says */
     int32_t first_node;   /* number of its first node in the site */
     struct cluster *next; /* of the site's further node types, or NULL */
 };
@@ -74,6 +77,9 @@ void cluster_release_group(struct cluster *cluster, sim_ns now, int32_t node, in
 /* The nodes that have this type of GPU: the cluster itself, or one of its further node types; NULL when none has. An unlimited
  * cluster has all types. */
 struct cluster *cluster_with_gpu(struct cluster *cluster, const char *gpu);
+
+/* The price of renting one GPU of this type that the scenario gives for the first nodes that have it; NAN without one. */
+double cluster_gpu_usd_per_h(const struct cluster *cluster, const char *gpu);
 
 /* Takes such a group on the first node type with this GPU that has room. Returns the number of the node in the site, or -1. */
 int32_t cluster_take_group_of(struct cluster *cluster, const char *gpu, sim_ns now, int32_t gpus);

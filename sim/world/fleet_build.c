@@ -107,9 +107,17 @@ static int find_power(const struct fleet *fleet, struct fleet_pool *pool)
     return 0;
 }
 
+/* What the scenario says that its GPUs cost is above the catalog. */
+static void find_price(const struct fleet *fleet, struct fleet_pool *pool)
+{
+    const double given = cluster_gpu_usd_per_h(fleet->env->cluster, pool->config.gpu);
+    if (!isnan(given)) pool->gpu.usd_per_h = given;
+}
+
 static int build_pool(const struct fleet *fleet, struct fleet_pool *pool, const struct replica_env *common)
 {
     int code = find_gpu(fleet, pool);
+    if (code == 0) find_price(fleet, pool);
     if (code == 0) code = try_prefix_cache(fleet, pool);
     if (code != 0) return code;
     pool->env = *common;

@@ -21,8 +21,8 @@ static bool is_given(const struct fleet *fleet, const char *path)
 
 static void tell(const struct fleet *fleet, const char *path, const char *key, const char *why)
 {
-    diag_warning(fleet->env->diag, config_where(fleet->env->config, path), "leave it out", "'%s' has no effect: %s", key,
-                 why);
+    diag_warning(fleet->env->diag, config_where(fleet->env->config, path), "leave it out", "'%s' has no effect: %s",
+                 key, why);
 }
 
 static void tell_if_given(const struct fleet *fleet, const char *key, const char *why)

@@ -88,7 +88,7 @@ static int emit_notes(const struct service *service)
     return code;
 }
 
-/* What is to be known about a pool's cost model before its times are believed. */
+/* What is to be known about a pool's cost model before its times are believed, and that its GPUs have no price. */
 static int emit_model_warnings(const struct service *service, const struct fleet_pool *pool)
 {
     char text[512], of_pool[128] = "";
@@ -100,7 +100,12 @@ static int emit_model_warnings(const struct service *service, const struct fleet
     if (code != 0) return code;
     snprintf(text, sizeof text, "service '%s'%s: the %s cost of %s on %s is not calibrated", name, of_pool, model->kind,
              service->llm.name, pool->gpu.name);
-    return emit_warning(service, "uncalibrated", !model->calibrated, text);
+    code = emit_warning(service, "uncalibrated", !model->calibrated, text);
+    if (code != 0) return code;
+    snprintf(text, sizeof text,
+             "service '%s'%s: no price of %s is known, so cost.* is left out; cluster.gpu_price gives one", name,
+             of_pool, pool->gpu.name);
+    return emit_warning(service, "unpriced", isnan(pool->gpu.usd_per_h), text);
 }
 
 static int emit_out_of_memory(const struct service *service, const struct fleet_pool *pool)

@@ -120,6 +120,20 @@ run 2 run "$T/serve.json" --strict-domain --set cluster.gpu=v100-32-sxm
 err "error: service 'chat': the operators cost is not calibrated, so it has no range that a strict run could keep to; take"
 run 0 run "$T/serve.json" --set cluster.gpu=v100-32-sxm
 out "warning: uncalibrated: service 'chat': the operators cost of llama-2-7b on v100-32-sxm is not calibrated"
+
+# GPUs without a price are told, and a scenario may give one, in place of the list price, too.
+out "warning: unpriced: service 'chat': no price of v100-32-sxm is known, so cost.* is left out; cluster.gpu_price gives one"
+run 0 run "$T/serve.json" --set cluster.gpu=v100-32-sxm --set 'cluster.gpu_price=$2/h' --json
+json '$.metrics."cost.usd_per_h"' 8
+equal "$(grep -c unpriced "$T/out")" 0 'warnings of prices'
+run 0 run "$T/serve.json" --set 'cluster.gpu_price=$2/h' --json
+json '$.metrics."cost.usd_per_h"' 8
+run 0 run disaggregated --set 'cluster.node_types.hopper.gpu_price=$10/h' --json
+json '$.metrics."cost.usd_per_h"' 17.34
+run 2 run "$T/serve.json" --set cluster.gpu_price=2
+err "'gpu_price' needs a unit, got 2; write \"\$2/h\""
+run 0 list gpus --json
+equal "$(sqlite3 :memory: "select value ->> 'usd_per_h' from json_each(readfile('$T/out')) where value ->> 'gpu' = 'l4'")" 0.7 'price of an L4'
 run 2 run "$T/serve.json" --set 'services.chat.cost={"kind": "operators", "calibration": "a41"}'
 err "unknown calibration 'a41'; did you mean 'a40'?"
 run 2 run "$T/serve.json" --set 'services.chat.cost={"kind": "operators", "engine": "vlm"}'
