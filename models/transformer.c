@@ -204,12 +204,13 @@ const char *llm_problem(const struct llm_spec *llm)
 const char *llm_parallel_problem(const struct llm_spec *llm, int64_t tensor_parallel, int64_t pipeline_parallel)
 {
     if (tensor_parallel < 1 || pipeline_parallel < 1) return "parallelism starts at 1";
-    if (llm->q_heads % tensor_parallel != 0) return "the number of attention heads is not a multiple of it";
+    if (llm->q_heads % tensor_parallel != 0)
+        return "the number of attention heads is not a multiple of the tensor parallelism";
     if (llm->kv_heads % tensor_parallel != 0 && tensor_parallel % llm->kv_heads != 0)
-        return "the number of key-value heads is neither a multiple nor a divisor of it";
+        return "the number of key-value heads is neither a multiple nor a divisor of the tensor parallelism";
     if (llm->ffn % tensor_parallel != 0 || llm->expert_ffn % tensor_parallel != 0 ||
         llm->dense_ffn % tensor_parallel != 0)
-        return "the width of the feed-forward layer is not a multiple of it";
+        return "the width of the feed-forward layer is not a multiple of the tensor parallelism";
     if (pipeline_parallel > llm->layers) return "there are fewer layers than pipeline stages";
     return NULL;
 }

@@ -26,6 +26,7 @@ struct cost_request {
     const struct llm_spec *llm;
     int64_t tensor_parallel, pipeline_parallel;
     const char *where; /* of the variant, for findings */
+    const char *tensor_where, *pipeline_where; /* of the two kinds of parallelism; NULL: as the variant */
     struct arena *arena;
     struct diag *diag;
 };

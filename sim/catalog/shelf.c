@@ -90,8 +90,10 @@ static int report_unknown(const struct catalog *catalog, const struct shelf *she
     const int code = shelf_list(catalog, shelf, arena, &names, diag);
     if (code != 0) return code;
     const char *nearest = text_nearest(name, names.names, names.n), *known = join_names(arena, &names);
+    const bool fits = known != NULL && strlen(known) + sizeof "known are " <= DIAG_TEXT_CHARS;
     const char *hint = nearest ? arena_printf(arena, "did you mean '%s'? '%s' shows all", nearest, shelf->list_command)
-                               : arena_printf(arena, "known are %s", known ? known : "");
+                       : fits  ? arena_printf(arena, "known are %s", known)
+                               : arena_printf(arena, "'%s' shows what there is", shelf->list_command);
     if (!hint || !known) return fail_nomem(diag);
     return diag_error(diag, SIM_E_CONFIG, where, hint, "unknown %s '%s'", shelf->noun, name);
 }

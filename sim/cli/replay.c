@@ -77,6 +77,9 @@ static int pick_service(const struct scenario *scenario, const char *name, const
                         struct diag *diag)
 {
     const size_t n = scenario->services.n;
+    if (n == 0)
+        return diag_error(diag, SIM_E_USAGE, NULL, "name a scenario with \"services\"",
+                          "the scenario has no service that the log's requests could go to");
     if (name == NULL && n != 1)
         return diag_error(diag, SIM_E_USAGE, NULL, "name it with --service",
                           "the scenario has %zu services, and the log is of one", n);

@@ -168,8 +168,29 @@ size_t text_distance(const char *a, const char *b)
     return rows[na % 3][nb];
 }
 
+/* "h100" and "h100-sxm", "sarathi-serve" and "sarathi": one is the other with more behind it. */
+static bool goes_on(const char *a, const char *b)
+{
+    size_t n = 0;
+    while (a[n] != 0 && a[n] == b[n]) n++;
+    const char rest = a[n] != 0 ? a[n] : b[n];
+    return n > 1 && (a[n] == 0 || b[n] == 0) && rest != 0 && strchr("-_.", rest) != NULL;
+}
+
+/* The shortest of those that go on; NULL: none does. */
+static const char *longer_or_shorter(const char *word, const char *const *candidates, size_t n)
+{
+    const char *found = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (goes_on(word, candidates[i]) && (found == NULL || strlen(candidates[i]) < strlen(found)))
+            found = candidates[i];
+    return found;
+}
+
 const char *text_nearest(const char *word, const char *const *candidates, size_t n)
 {
+    const char *alike = longer_or_shorter(word, candidates, n);
+    if (alike != NULL) return alike;
     size_t limit = strlen(word) / 3;
     if (limit == 0) limit = 1;
     const char *nearest = NULL;

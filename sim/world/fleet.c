@@ -132,6 +132,19 @@ static bool has_room(const struct fleet *fleet, const struct fleet_pool *pool, i
     return kvcache_blocks(kv, tokens) <= kv->total_blocks;
 }
 
+static int64_t kv_tokens(const struct fleet_pool *pool)
+{
+    return pool->kv_blocks * pool->config.kv.block_tokens;
+}
+
+const struct fleet_pool *fleet_smallest_kv(const struct fleet *fleet)
+{
+    const struct fleet_pool *smallest = fleet->pools;
+    for (size_t i = 1; i < fleet->n_pools; i++)
+        if (kv_tokens(&fleet->pools[i]) < kv_tokens(smallest)) smallest = &fleet->pools[i];
+    return smallest;
+}
+
 bool fleet_can_serve(const struct fleet *fleet, const struct request *request)
 {
     bool pairs = fleet->routing.router->route_pair != NULL;

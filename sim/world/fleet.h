@@ -97,6 +97,9 @@ void fleet_reports_when_empty(struct fleet *fleet, sim_ns now);
 /* Whether every replica that the request may come to has room for it. The last token is never processed, so it needs none. */
 bool fleet_can_serve(const struct fleet *fleet, const struct request *request);
 
+/* The pool whose replicas have room for the fewest tokens; the first of equals. */
+const struct fleet_pool *fleet_smallest_kv(const struct fleet *fleet);
+
 /* A request has come whose prompt is known by prefix blocks of so many tokens: from the first one on replicas that are to
  * cache prefixes do. Returns 0, or a negative code with a finding: lengths that differ, or are no multiple of a KV block. */
 int fleet_share_prefixes(struct fleet *fleet, int32_t block_tokens);

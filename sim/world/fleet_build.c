@@ -29,6 +29,8 @@ static int build_model(const struct fleet *fleet, struct fleet_pool *pool)
                                          .tensor_parallel = pool->config.tensor_parallel,
                                          .pipeline_parallel = pool->config.pipeline_parallel,
                                          .where = fleet_place_of(fleet, pool, "cost"),
+                                         .tensor_where = fleet_place_of(fleet, pool, "tensor_parallel"),
+                                         .pipeline_where = fleet_place_of(fleet, pool, "pipeline_parallel"),
                                          .arena = env->arena, .diag = env->diag};
     int code = cost_build(&pool->config.cost, &request, model);
     if (code != 0 || !env->strict_domain || model->calibrated) return code;
@@ -142,17 +144,33 @@ static bool take_gpus(const struct fleet *fleet, const struct fleet_pool *pool, 
     return *node >= 0;
 }
 
+/* The most GPUs that a node of this type has. */
+static int32_t most_per_node(struct cluster *cluster, const char *gpu)
+{
+    int32_t most = 0;
+    for (cluster = cluster_with_gpu(cluster, gpu); cluster != NULL; cluster = cluster_with_gpu(cluster->next, gpu))
+        if (cluster->gpus_per_node > most) most = cluster->gpus_per_node;
+    return most;
+}
+
 static int seat_stage(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, int32_t index)
 {
     int32_t node;
     if (take_gpus(fleet, pool, &node))
         return topology_sit(fleet->env->topology, &replica->seat, node, (int32_t)pool->config.tensor_parallel,
                             &pool->gpu);
+    const long long gpus = (long long)pool->config.tensor_parallel;
+    const int32_t per_node = most_per_node(fleet->env->cluster, pool->config.gpu);
+    if (gpus > per_node)
+        return diag_error(fleet->env->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "tensor_parallel"),
+                          "lower tensor_parallel, or raise gpus_per_node",
+                          "service '%s' splits each layer over %lld GPUs, of which a node has %d", fleet->config->name,
+                          gpus, per_node);
     return diag_error(fleet->env->diag, SIM_E_CONFIG,
                       fleet_place_of(fleet, pool, index == pool->first ? "tensor_parallel" : "replicas"),
                       "raise cluster.nodes, or lower replicas, tensor_parallel or pipeline_parallel",
-                      "the cluster has no %lld free GPUs on one node for replica %d of service '%s'",
-                      (long long)pool->config.tensor_parallel, index, fleet->config->name);
+                      "the cluster has no node left with %lld free GPU%s for replica %d of service '%s'", gpus,
+                      gpus == 1 ? "" : "s", index, fleet->config->name);
 }
 
 static int build_replica(struct fleet *fleet, const struct fleet_pool *pool, int32_t index)

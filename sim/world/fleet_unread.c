@@ -1,4 +1,5 @@
-/* Settings of a service that nothing reads: where a scenario gives one, it is told that it has no effect, and why. */
+/* Settings of a service that nothing reads: where a scenario gives one, it is told that it has no effect, and why. A default that
+ * is written down, as in every resolved scenario, is no setting. */
 #include "sim/world/fleet_unread.h"
 
 #include "sim/world/fleet_offload.h"
@@ -42,26 +43,67 @@ static bool every_pool_gives(const struct fleet *fleet, const char *key)
 
 static void tell_overridden(const struct fleet *fleet)
 {
-    static const char *const keys[] = {"replicas", "tensor_parallel", "pipeline_parallel", "batching", "cost", "kv"};
+    const struct service_config *config = fleet->config;
+    const struct {
+        const char *name;
+        bool is_set;
+    } keys[] = {
+        {"replicas", config->replicas > 1},
+        {"tensor_parallel", config->tensor_parallel > 1},
+        {"pipeline_parallel", config->pipeline_parallel > 1},
+    };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (every_pool_gives(fleet, keys[i])) tell_if_given(fleet, keys[i], "every pool has its own");
+        if (keys[i].is_set && every_pool_gives(fleet, keys[i].name))
+            tell_if_given(fleet, keys[i].name, "every pool has its own");
 }
 
 /* --- What an offloading policy reads --- */
+
+static bool has_tiers(const struct offload_config *config)
+{
+    return config->tiers.n > 0;
+}
+
+static bool has_bus(const struct offload_config *config)
+{
+    return !isnan(config->bus_bytes_per_s);
+}
+
+static bool has_bus_gpus(const struct offload_config *config)
+{
+    return config->bus_gpus > 1;
+}
+
+static bool has_workload(const struct offload_config *config)
+{
+    return config->workload.sequences != OFFLOAD_SEQUENCES || config->workload.prompt_tokens != OFFLOAD_PROMPT_TOKENS ||
+           config->workload.output_tokens != OFFLOAD_OUTPUT_TOKENS;
+}
+
+static bool has_ttft(const struct offload_config *config)
+{
+    return !isnan(config->ttft_slo_s);
+}
+
+static bool has_tpot(const struct offload_config *config)
+{
+    return !isnan(config->tpot_slo_s);
+}
 
 /* A key of "kv" that only some kv_offload policies read. */
 struct offload_key {
     const char *name;
     uint32_t reads; /* a bit of enum offload_reads; 0: every policy that places something */
+    bool (*is_set)(const struct offload_config *config);
 };
 
 static const struct offload_key offload_keys[] = {
-    {"tiers", 0},
-    {"bus_bandwidth", 0},
-    {"bus_gpus", 0},
-    {"workload", OFFLOAD_READS_WORKLOAD},
-    {"slo_ttft", OFFLOAD_READS_TTFT},
-    {"slo_tpot", OFFLOAD_READS_TPOT},
+    {"tiers", 0, has_tiers},
+    {"bus_bandwidth", 0, has_bus},
+    {"bus_gpus", 0, has_bus_gpus},
+    {"workload", OFFLOAD_READS_WORKLOAD, has_workload},
+    {"slo_ttft", OFFLOAD_READS_TTFT, has_ttft},
+    {"slo_tpot", OFFLOAD_READS_TPOT, has_tpot},
 };
 
 static bool pool_reads(const struct fleet_pool *pool, const struct offload_key *key)
@@ -99,12 +141,14 @@ static void check_offload_key(const struct fleet *fleet, const struct offload_ke
         const struct fleet_pool *pool = &fleet->pools[i];
         const bool own = pool->config.name != NULL && is_given(fleet, fleet_path_of(fleet, pool, "kv"));
         const char *path = fleet_path_of(fleet, pool, name);
-        if (own && is_given(fleet, path) && !pool_reads(pool, key)) tell_offload(fleet, pool, path, key);
+        const bool set = key->is_set(&pool->config.kv.offload) && is_given(fleet, path);
+        if (own && set && !pool_reads(pool, key)) tell_offload(fleet, pool, path, key);
         if (own) continue;
         heir = pool;
         read = read || pool_reads(pool, key);
     }
-    if (heir != NULL && !read && is_given(fleet, shared)) tell_offload(fleet, heir, shared, key);
+    if (heir != NULL && !read && key->is_set(&heir->config.kv.offload) && is_given(fleet, shared))
+        tell_offload(fleet, heir, shared, key);
 }
 
 /* --- What is handed over --- */
@@ -118,9 +162,10 @@ static void tell_handovers(const struct fleet *fleet)
     if (none) {
         tell_if_given(fleet, "decode_routing", "no pool has role prefill");
         tell_if_given(fleet, "kv_transfer", "no pool has role prefill");
-    } else if (transfer->mode == KV_TRANSFER_SERIAL) {
+    } else if (transfer->mode == KV_TRANSFER_SERIAL && transfer->layer_wise_from_tokens > 0) {
         tell_if_given(fleet, "kv_transfer.layer_wise_from", "mode 'serial' sends every prompt whole");
-    } else if (transfer->layer_wise_from_tokens == 0) {
+    } else if (transfer->mode == KV_TRANSFER_LAYER_WISE && transfer->layer_wise_from_tokens == 0 &&
+               transfer->start == KV_TRANSFER_PUSH) {
         tell_if_given(fleet, "kv_transfer.start", "what goes layer-wise is pushed, and every prompt does");
     }
 }

@@ -20,6 +20,9 @@ struct offload_tier_config {
     double channels, channel_bytes_per_s, read_frac;
 };
 
+/* What a placement is planned for where the scenario says nothing: the defaults of offload_workload_fields. */
+enum { OFFLOAD_SEQUENCES = 64, OFFLOAD_PROMPT_TOKENS = 512, OFFLOAD_OUTPUT_TOKENS = 128 };
+
 /* The part of "kv" that is about offloading. */
 struct offload_config {
     struct config_variant policy;         /* ... of family POLICY_KV_OFFLOAD */

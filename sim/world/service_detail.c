@@ -48,12 +48,12 @@ int service_detail_route(const struct service *service, const struct request *re
 int service_detail_too_long(const struct service *service, const struct request *request, sim_ns now)
 {
     if (service->env.sink->detail == NULL) return 0;
-    const struct kvcache *kv = &service->fleet.replicas[0].kv;
+    const struct fleet_pool *pool = fleet_smallest_kv(&service->fleet);
     char name[REASON_CHARS];
     return emit(service, world_name(service, name), "reject", request->view.id, now,
                 "prompt of %d and output of %d tokens: the context is %lld tokens, the KV cache %lld blocks of %lld",
                 request->prompt_tokens, request->output_tokens, (long long)service->llm.max_context,
-                (long long)kv->total_blocks, (long long)kv->block_tokens);
+                (long long)pool->kv_blocks, (long long)pool->config.kv.block_tokens);
 }
 
 int service_detail_finish(const struct replica *replica, const struct request *request, sim_ns now)

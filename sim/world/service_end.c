@@ -146,13 +146,36 @@ static bool is_out_of_memory(const struct service *service)
     return fleet->n_pools > 0;
 }
 
+/* Prefixes are to be cached, and the trace tells of none. */
+static int emit_idle_caches(const struct service *service)
+{
+    char text[512];
+    const struct fleet *fleet = &service->fleet;
+    const bool arrived = service->stats.requests.arrived > 0;
+    const bool idle = fleet_caches_prefixes(fleet) && fleet->prefix_block_tokens == 0 && arrived;
+    snprintf(text, sizeof text,
+             "service '%s': kv.prefix_cache has no effect, for no request names the blocks of its prompt (a trace of "
+             "format 'mooncake' does)",
+             service->config->name);
+    return emit_warning(service, "no-prefixes", idle, text);
+}
+
+static int emit_too_long(const struct service *service)
+{
+    char text[512];
+    const struct fleet_pool *pool = fleet_smallest_kv(&service->fleet);
+    snprintf(text, sizeof text,
+             "service '%s': requests longer than the context of %s (%lld tokens) or the KV cache of a replica (%lld)",
+             service->config->name, service->llm.name, (long long)service->llm.max_context,
+             (long long)(pool->kv_blocks * pool->config.kv.block_tokens));
+    return emit_warning(service, "request-too-long", is_out_of_memory(service) ? 0 : service->n_too_long, text);
+}
+
 static int emit_warnings(const struct service *service)
 {
     char text[512];
     const char *name = service->config->name;
-    snprintf(text, sizeof text, "service '%s': requests longer than the context of %s (%lld tokens) or its KV cache",
-             name, service->llm.name, (long long)service->llm.max_context);
-    int code = emit_warning(service, "request-too-long", is_out_of_memory(service) ? 0 : service->n_too_long, text);
+    int code = emit_too_long(service);
     if (code != 0) return code;
     snprintf(text, sizeof text, "service '%s': requests rejected by batching policy '%s', the first one because: %s",
              name, service->first_refuser, service->first_refusal);
@@ -162,6 +185,7 @@ static int emit_warnings(const struct service *service)
              "(cluster.host.memory) had no room for their KV",
              name);
     if (code == 0) code = emit_warning(service, "host-full", service->n_host_full, text);
+    if (code == 0) code = emit_idle_caches(service);
     for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
         code = emit_model_warnings(service, &service->fleet.pools[i]);
     for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)

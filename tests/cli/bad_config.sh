@@ -83,6 +83,11 @@ refused cluster.gpu=a100-80-xsm "--set cluster.gpu: error: unknown GPU 'a100-80-
 refused services.chat.llm=lama-2-7b "--set services.chat.llm: error: unknown LLM 'lama-2-7b'; did you mean 'llama-2-7b'?"
 refused services.chat.tensor_parallel=3 'error: cannot split llama-2-7b over 3'
 refused services.chat.replicas=99 "--set services.chat.replicas: error: the cluster has no"
+refused services.chat.pipeline_parallel=100 '--set services.chat.pipeline_parallel: error: cannot split'
+refused services.chat.tensor_parallel=16 'splits each layer over 16 GPUs, of which a node has'
+refused services.chat.llm=llama-9 "unknown LLM 'llama-9'; 'orrery list llms' shows what there is"
+refused cluster.gpu=h100 "unknown GPU 'h100'; did you mean 'h100-sxm'? 'orrery list gpus' shows all"
+refused services.chat.routing=jsq "unknown routing policy 'jsq'; did you mean 'jsq-tokens'?"
 refused services.chat.cost=rooflin "--set services.chat.cost: error: unknown cost kind 'rooflin'; did you mean 'roofline'?"
 refused services.chat.replcas=2 "--set services.chat.replcas: error: unknown key 'replcas'"
 refused services.chat "--set"
@@ -129,6 +134,13 @@ err_is </dev/null
 run 0 validate disaggregated --set services.chat.kv.slo_tpot=1s \
     --set 'services.chat.pools.tokens.kv={"offload": "select-n", "tiers": {"host": {"device": "host-dram-pcie4"}}}'
 err "--set services.chat.kv.slo_tpot: warning: 'kv.slo_tpot' has no effect: kv.offload 'none' places nothing"
+
+# Defaults that are written down, as in a resolved scenario, are no settings.
+for scenario in quickstart disaggregated csd-whatif; do
+    run 0 run $scenario --keep metrics -q -o "$T/$scenario.db"
+    run 0 run --from "$T/$scenario.db" -q
+    err_is </dev/null
+done
 
 cat >"$T/s.json" <<'END'
 {"cluster": {"gpu": "a100-80-sxm"}}

@@ -134,6 +134,15 @@ run 2 run "$T/serve.json" --set cluster.gpu_price=2
 err "'gpu_price' needs a unit, got 2; write \"\$2/h\""
 run 0 list gpus --json
 equal "$(sqlite3 :memory: "select value ->> 'usd_per_h' from json_each(readfile('$T/out')) where value ->> 'gpu' = 'l4'")" 0.7 'price of an L4'
+
+# So is a prefix cache that no request can use, and how much room the requests lacked.
+run 0 run "$T/serve.json" --set services.chat.kv.prefix_cache=lru
+out "warning: no-prefixes: service 'chat': kv.prefix_cache has no effect, for no request names the blocks of its prompt"
+run 0 run prefix-cache -q
+equal "$(grep -c no-prefixes "$T/out")" 0 'warnings of caches that are used'
+run 0 run disaggregated --set services.chat.pools.tokens.kv.blocks=3 -q
+out "requests longer than the context of llama-3.1-8b (131072 tokens) or the KV cache of a replica (48) (2000 times)"
+
 run 2 run "$T/serve.json" --set 'services.chat.cost={"kind": "operators", "calibration": "a41"}'
 err "unknown calibration 'a41'; did you mean 'a40'?"
 run 2 run "$T/serve.json" --set 'services.chat.cost={"kind": "operators", "engine": "vlm"}'

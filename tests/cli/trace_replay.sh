@@ -83,6 +83,8 @@ err '--allow-bad-rows is for logs that are replayed; write --set allow_bad_rows=
 # Wrong calls.
 run 2 trace replay "$T/log.csv"
 err 'a log is replayed through a scenario'
+run 2 trace replay "$T/log.csv" --scenario philly-cluster
+err "the scenario has no service that the log's requests could go to; name a scenario with \"services\""
 run 2 trace replay "$T/log.csv" --scenario "$T/s.json" --service draft
 err "the scenario has no service 'draft'"
 run 2 trace replay "$T/log.csv" --scenario "$T/s.json" --refit overhead --train 1.5

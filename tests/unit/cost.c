@@ -171,7 +171,7 @@ static void wrong_costs_are_named(void)
                   "'time' must be above 0");
     check_finding("{}", 3,
                   "t.json:1:2: error: cannot split llama-2-70b over 3 x 1 GPUs: the number of attention heads "
-                  "is not a multiple of it");
+                  "is not a multiple of the tensor parallelism");
 }
 
 /* Wherever memory runs out, making a model says so and leaks nothing. */

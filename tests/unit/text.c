@@ -142,6 +142,11 @@ static void nearest_needs_to_be_near(void)
     CHECK_EQ_STR(text_nearest("npde", names, 4), "node");
     CHECK(text_nearest("routing", names, 4) == NULL);
     CHECK(text_nearest("x", names, 0) == NULL);
+    const char *const gpus[] = {"p100", "h100-pcie", "h100-sxm", "sarathi", "h1000"};
+    CHECK_EQ_STR(text_nearest("h100", gpus, 5), "h100-sxm");
+    CHECK_EQ_STR(text_nearest("h100", gpus, 1), "p100");
+    CHECK_EQ_STR(text_nearest("sarathi-serve", gpus, 5), "sarathi");
+    CHECK(text_nearest("h", gpus, 5) == NULL);
 }
 
 TEST_SUITE(text)
