@@ -175,6 +175,16 @@ static int run_caches(const struct bound *bound, const struct conform_cache *cac
     return code == 0 ? conform_watch_end(&outcome->watch) : code;
 }
 
+/* The first finding that is no warning. */
+static void tell_error(const struct diag *diag, struct outcome *outcome)
+{
+    for (int i = 0; i < diag->n_items; i++) {
+        if (diag->items[i].level != DIAG_ERROR) continue;
+        snprintf(outcome->finding, sizeof outcome->finding, "%s", diag->items[i].text);
+        return;
+    }
+}
+
 /* Runs the scenario; `inner` is what the run in its middle comes to, if there is to be one. */
 static void run(const struct bound *bound, const struct manner *manner, struct outcome *outcome, struct outcome *inner)
 {
@@ -199,7 +209,7 @@ static void run(const struct bound *bound, const struct manner *manner, struct o
     if (outcome->code == 0)
         outcome->code = of_caches ? run_caches(bound, &caches, outcome, &diag)
                                   : run_world(bound, &scenario, manner, outcome, &diag);
-    if (diag.n_errors > 0) snprintf(outcome->finding, sizeof outcome->finding, "%s", diag.items[0].text);
+    tell_error(&diag, outcome);
 }
 
 static void outcome_fini(struct outcome *outcome)

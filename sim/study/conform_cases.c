@@ -5,6 +5,7 @@
 #include "sim/study/conform_cache.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #define N_OF(array) (sizeof(array) / sizeof *(array))
 
@@ -241,7 +242,7 @@ static const struct conform_case request_cases[] = {
 
 /* Memory of all kinds beyond the GPU, and goals, for policies that know what to do with them. */
 #define TIERS                                                                                                          \
-    "\"slo_ttft\": \"10s\", \"slo_tpot\": \"1s\", \"tiers\": {\"host\": {\"device\": \"host-dram-pcie4\"}, "                       \
+    ", \"slo_ttft\": \"10s\", \"slo_tpot\": \"1s\", \"tiers\": {\"host\": {\"device\": \"host-dram-pcie4\"}, "                       \
     "\"disk\": {\"device\": \"samsung-980-pro\"}, \"csd\": {\"device\": \"instcsd\"}}"
 
 static void add_requests(const struct conform_case *wanted, const char *batching, const char *routing,
@@ -252,12 +253,11 @@ static void add_requests(const struct conform_case *wanted, const char *batching
         json,
         "{\n  \"name\": \"%s\", \"seed\": 3,\n"
         "  \"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"},\n"
-        "  \"services\": {\"chat\": {\n    \"llm\": \"mistral-7b\", \"replicas\": %d, \"kv\": {\"blocks\": %d, \"offload\": \"%s\", " TIERS
-        "},\n"
+        "  \"services\": {\"chat\": {\n    \"llm\": \"mistral-7b\", \"replicas\": %d, \"kv\": {\"blocks\": %d, \"offload\": \"%s\"%s},\n"
         "    \"cost\": %s,\n    \"batching\": \"%s\", \"routing\": \"%s\",\n"
         "    \"trace\": {\"format\": \"generate\", \"count\": %zu,\n      %s}\n  }}\n}\n",
-        wanted->name, details->replicas, details->blocks, offload, details->cost, batching, routing, wanted->n,
-        details->trace);
+        wanted->name, details->replicas, details->blocks, offload, strcmp(offload, "none") != 0 ? TIERS : "",
+        details->cost, batching, routing, wanted->n, details->trace);
 }
 
 /* --- All --- */
