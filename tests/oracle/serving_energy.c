@@ -100,7 +100,7 @@ static void nothing_is_guessed(void)
     rows = run("a100-40-sxm", "", false); /* by a GPU with the same chip */
     MUST(rows->code == 0);
     CHECK(bed_metric(rows, "energy.j") > 0.0);
-    CHECK_EQ_INT(rows->n_warnings, 1);
+    CHECK_EQ_INT(rows->n_warnings, 2); /* this, and that it has no price */
     bed_free(rows);
 }
 

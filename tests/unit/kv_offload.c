@@ -210,8 +210,9 @@ static void replicas_share_their_host(void)
         struct bed_rows *rows = serve(HALF "\"offload\": {\"policy\": \"zero-inference\", \"host_cache\": false}", "",
                                       &(struct bed_options){.sets = (const char *const[]){set, NULL}});
         CHECK_EQ_INT((int64_t)bed_metric(rows, "request.rejected"), replicas == 1 ? 0 : 40);
-        /* No price, no calibration, and of one replica extrapolation, of two no memory: no word of the requests' length. */
-        CHECK_EQ_INT(rows->n_warnings, 3);
+        /* No price, no energy, no calibration, and of one replica extrapolation, of two no memory: no word of the
+         * requests' length. */
+        CHECK_EQ_INT(rows->n_warnings, 4);
         bed_free(rows);
     }
 }
