@@ -209,7 +209,7 @@ CALIBRATED := a100-80-sxm h100-sxm h200-sxm a40 a6000 rtx-4090 rtx-pro-6000 a100
 # Of the A6000 and of attention in a model there are but few measurements, by other hands each: kernels alone say more.
 # The H200 is the H100's chip, which would count twice.
 measured_default := $(foreach gpu,$(filter-out a6000 h200-sxm,$(CALIBRATED)), \
-    $(addprefix $(gpu)=,$(filter-out %_kineto_early.csv %__attention.csv,$(measured_$(gpu)))))
+    $(addprefix $(gpu)=,$(filter-out %_kineto_early.csv %__attention.csv %__skew.csv,$(measured_$(gpu)))))
 ALIKE := a100-40-sxm a30 a10 a10g
 calibration: $(addprefix refit-,$(if $(T),$(T),$(CALIBRATED) $(ALIKE) default))
 refit-%: build/orrery FORCE

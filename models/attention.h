@@ -2,7 +2,7 @@
  *
  * Decode, for b sequences of L tokens of context each, on S SMs, in blocks of 128 tokens, nb = ceil(L/128):
  *
- *     t = start_s + [grouped] group_s + drain + min over parts n in 1, 2, 4 .. of
+ *     t = start_s + [grouped] group_s + drain + straggle + min over parts n in 1, 2, 4 .. of
  *         { soft_max_4(max(ceil(b kv min(n, nb)/S) (unit_s + block_s max(nb/n, 1)), flop/P), read_s)
  *           + join(min(n, nb)) }
  *     read_s = bytes/(bandwidth_frac W)
@@ -29,18 +29,20 @@
  *
  *     straggle_frac (longest - mean) bytes of a token of one KV head/(W/S)
  *
- * unless a window cuts them alike. What it was fitted to has two lengths in a batch, and the long ones first.
+ * unless a window cuts them alike. What it was fitted to has two lengths in a batch, and the
+ * long ones first; it has no range of its own.
  *
  * `drain` is what a launch loses while its thread blocks end one after the other and no longer fill the memory; its form
  * was found on LLMServingSim's profiles of two GPUs, where it halves the error of 32 and more sequences.
  *
  * Sequences that decode in the same launch run in the tiles of the prompts, unsplit and mostly empty. With b of them of
- * L tokens each, and rows = ceil(n/R) of tiles that the longest chunk has for every head, they add
+ * L tokens each, and rows = ceil(n/R) of tiles that the chunks have for every head on average, they add
  *
  *     max(tile_s decode_tile_frac b heads (ceil(L/K) + decode_edge_tiles)/S + empty_s b heads (rows - 1)/S,
  *         reads bytes/(bandwidth_frac W)) + tile_s decode_straggle_frac (longest - L)/K
  *
- * since every sequence gets as many thread blocks as the longest chunk, of which all but one find nothing to do. Heads
+ * since every sequence gets as many thread blocks as a chunk, of which all but one find nothing to do (measured with one
+ * chunk only). Heads
  * of one group read the same keys; `reads` is how often these cross the memory: once while what one KV head keeps of
  * all sequences fits into the L2, else as often as the group's heads run one after the other, G b/S between 1 and G.
  * Where these parameters were not fitted, tiles are those of prompts and empty blocks are free.
@@ -64,8 +66,8 @@ struct decode_params {
     double join_s;         /* the same, for each part of a sequence */
     double group_s;        /* a transposition that grouped queries need */
     double straggle_frac;  /* of the longest sequence's tokens beyond the mean, in an SM's part of the bandwidth; 0: none */
-    double drain_s;        /* ending, when more than two thread blocks per SM take longer than fill_s */
-    double fill_s;
+    double drain_s;        /* ending, of crowded thread blocks that read for long: see `drain` */
+    double fill_s;         /* the reading time after which 63 % of it are lost */
     double flash3;         /* 1: splits like FlashAttention-3, 0: like FlashAttention-2. A choice, not a fit */
 };
 

@@ -35,6 +35,7 @@ struct iteration_model {
     /* Fitted, or stated by the user: the coefficients of "affine", the points of "table". When false the model has no
      * range of its own, and nobody knows what is extrapolated. */
     bool calibrated;
+    bool reads_longest; /* decode_longest_tokens has an influence; else nobody needs to know it */
     const char *caveat; /* what else was not measured, as half a sentence; NULL: nothing */
 };
 

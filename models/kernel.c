@@ -55,8 +55,8 @@ static const struct kernel_param decode_table[] = {
     {"group_time", "a transposition that grouped queries need", SECONDS, 5e-7, 1e-9, 1e-4},
     {"straggle", "what the longest sequence holds up, in the time that an SM has for its tokens beyond the mean", LATE,
      0.25, 1e-3, 2.0},
-    {"drain_time", "ending, when thread blocks crowd", OPTIONAL_SECONDS, 2e-5, 1e-9, 1e-3},
-    {"fill_time", "reading that makes ending as long", OPTIONAL_SECONDS, 5e-5, 1e-6, 1e-2},
+    {"drain_time", "ending, of thread blocks that crowd and read for long", OPTIONAL_SECONDS, 2e-5, 1e-9, 1e-3},
+    {"fill_time", "the reading time after which 63 % of that are lost", OPTIONAL_SECONDS, 5e-5, 1e-6, 1e-2},
     {"flash_attention_3", "whether it splits like FlashAttention-3, not FlashAttention-2", SWITCH, 0.0, 0.0, 1.0},
 };
 static const char *const decode_axes[] = {"sequences", "context",   "q_heads",  "kv_heads",

@@ -220,13 +220,13 @@ static bool attention_writes_kv(const struct listing *list)
     return list->split->attention_writes_kv && list->llm->kv_latent == 0;
 }
 
-/* The chunks of prompts, with the sequences that decode. Each query head has keys and values of its own when latent
- * vectors were expanded; decoding works on these themselves then, in another launch. */
 static bool decodes(const struct listing *list)
 {
     return list->work->decode_sequences > 0;
 }
 
+/* The chunks of prompts, with the sequences that decode. Each query head has keys and values of its own when latent
+ * vectors were expanded; decoding works on these themselves then, in another launch. */
 static void add_prefill_attention(struct listing *list)
 {
     const struct llm_spec *llm = list->llm;

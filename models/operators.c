@@ -71,6 +71,13 @@ static struct piece decode_attention(const struct operators_grid *grid, const st
     };
 }
 
+bool operators_read_longest(const struct operators_parts *parts)
+{
+    const union kernel_params *params = parts->kernels->params;
+    return params[KERNEL_DECODE_ATTENTION].decode.straggle_frac > 0.0 ||
+           params[KERNEL_PREFILL_ATTENTION].prefill.decode_straggle_frac > 0.0;
+}
+
 /* What the longest sequence holds up. What it is ahead of the mean is counted in whole tokens, times n: the same number all
  * along a run. */
 static struct operators_time straggle_time(const struct operators *operators, const struct iteration_work *work)

@@ -63,6 +63,9 @@ struct operators {
     struct operators_uses prefill;               /* attention of some prompt */
 };
 
+/* Whether the longest sequence of a batch has an influence. */
+bool operators_read_longest(const struct operators_parts *parts);
+
 /* The split is possible (llm_split_problem). */
 void operators_init(struct operators *operators, const struct operators_parts *parts);
 

@@ -70,11 +70,18 @@ static const struct config_field *parameter_fields(const struct kernel_class_inf
     return fields;
 }
 
+/* A file without it knows of no sequences among prompts: 0 to 0. */
+static bool may_lack_axis(const char *axis)
+{
+    return strcmp(axis, "decode_context") == 0;
+}
+
 static const struct config_field *range_fields(const struct kernel_class_info *info, struct arena *arena)
 {
     struct config_field *fields = make_table(arena, info->n_axes);
     for (size_t i = 0; fields && i < info->n_axes; i++)
-        fields[i] = (struct config_field){.name = info->axes[i], .kind = CONFIG_LIST, .flags = CONFIG_REQUIRED,
+        fields[i] = (struct config_field){.name = info->axes[i], .kind = CONFIG_LIST,
+                                          .flags = may_lack_axis(info->axes[i]) ? 0 : CONFIG_REQUIRED,
                                           .offset = i * sizeof(struct config_list), .fields = limit_fields, .min = 2,
                                           .max = 2, .elem_bytes = sizeof(double),
                                           .help = "lowest and highest value that was fitted"};
@@ -162,7 +169,8 @@ static int take_range(const struct config *config, const char *set, enum kernel_
     const struct kernel_formats *formats = found->formats.items;
     int code = 0;
     for (size_t i = 0; i < found->formats.n; i++) kernel_range_add_formats(&found->range, formats[i]);
-    for (size_t i = 0; i < info->n_axes && found->limits[i].n > 0; i++) {
+    for (size_t i = 0; i < info->n_axes; i++) {
+        if (found->limits[i].n == 0) continue;
         const double *limits = found->limits[i].items;
         found->range.fitted = true;
         found->range.low[i] = limits[0];

@@ -133,6 +133,7 @@ static int build(const void *given, const struct cost_request *request, struct i
     operators_init(&cost->operators, &parts);
     model->model = &cost->operators;
     model->cost = operators_cost;
+    model->reads_longest = operators_read_longest(&parts);
     model->calibrated = cost->calibration.calibrated;
     return 0;
 }

@@ -4,10 +4,11 @@
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
 
-int cohort_init(struct cohort *cohort, int64_t block_tokens)
+int cohort_init(struct cohort *cohort, int64_t block_tokens, bool orders_contexts)
 {
-    *cohort = (struct cohort){.last_token_ns = TIME_UNSET};
-    finish_order_init(&cohort->finishing);
+    *cohort = (struct cohort){.last_token_ns = TIME_UNSET, .orders_contexts = orders_contexts};
+    request_order_init(&cohort->finishing, RANK_FINISH);
+    request_order_init(&cohort->contexts, RANK_LONGEST);
     token_gaps_init(&cohort->gaps);
     return kv_growth_init(&cohort->growth, block_tokens);
 }
@@ -15,7 +16,8 @@ int cohort_init(struct cohort *cohort, int64_t block_tokens)
 void cohort_fini(struct cohort *cohort)
 {
     kv_growth_fini(&cohort->growth);
-    finish_order_fini(&cohort->finishing);
+    request_order_fini(&cohort->finishing);
+    request_order_fini(&cohort->contexts);
     token_gaps_fini(&cohort->gaps);
     mem_free(cohort->fresh);
     cohort->fresh = NULL;
@@ -66,16 +68,9 @@ static int64_t start_tokens(const struct request *member)
     return member->context_tokens - member->joined_step;
 }
 
-int64_t cohort_longest_tokens(struct cohort *cohort)
+int64_t cohort_longest_tokens(const struct cohort *cohort)
 {
-    if (cohort->members.n == 0) return 0;
-    if (cohort->longest_left) {
-        cohort->longest_start = INT64_MIN;
-        for (const struct request *r = cohort->members.head; r != NULL; r = request_of(r->view.next))
-            if (start_tokens(r) > cohort->longest_start) cohort->longest_start = start_tokens(r);
-        cohort->longest_left = false;
-    }
-    return cohort->longest_start + cohort->step;
+    return cohort->contexts.n > 0 ? cohort->step - request_order_least(&cohort->contexts) : 0;
 }
 
 int cohort_join(struct cohort *cohort, struct request *request, enum batch_order order)
@@ -95,18 +90,16 @@ int cohort_join(struct cohort *cohort, struct request *request, enum batch_order
         request_list_insert(&cohort->members, request, order);
     if (request->grows) kv_growth_join(&cohort->growth, cohort->step, request->context_tokens);
     cohort->context_tokens += request->context_tokens;
-    if (start_tokens(request) > cohort->longest_start || cohort->members.n == 1) {
-        cohort->longest_start = start_tokens(request);
-        cohort->longest_left = false;
-    }
     int code = add_fresh(cohort, request);
-    return code != 0 ? code : finish_order_add(&cohort->finishing, request);
+    if (code == 0 && cohort->orders_contexts)
+        code = request_order_add(&cohort->contexts, request, -start_tokens(request));
+    return code != 0 ? code : request_order_add(&cohort->finishing, request, request->finish_step);
 }
 
 void cohort_leave(struct cohort *cohort, struct request *member)
 {
     int64_t context = cohort_context(cohort, member), steps = cohort->step - member->joined_step;
-    if (start_tokens(member) == cohort->longest_start) cohort->longest_left = true;
+    if (cohort->orders_contexts) request_order_remove(&cohort->contexts, member);
     member->max_gap_ns = cohort_max_gap_ns(cohort, member);
     member->held_blocks = cohort_blocks(cohort, member);
     member->context_tokens = (int32_t)context;
@@ -119,7 +112,7 @@ void cohort_leave(struct cohort *cohort, struct request *member)
     member->grows = false;
     member->cohort = NULL;
     cohort->context_tokens -= context;
-    finish_order_remove(&cohort->finishing, member);
+    request_order_remove(&cohort->finishing, member);
     request_list_remove(&cohort->members, member);
 }
 

@@ -6,7 +6,7 @@
 #define ORRERY_WORLD_COHORT_H
 
 #include "sim/core/tally.h"
-#include "sim/world/finish_order.h"
+#include "sim/world/request_order.h"
 #include "sim/world/kvcache.h"
 #include "sim/world/policy.h"
 #include "sim/world/request.h"
@@ -15,12 +15,12 @@
 
 struct cohort {
     struct request_list members;
-    struct finish_order finishing;
+    struct request_order finishing;
     struct kv_growth growth;
     int64_t step;           /* tokens that a member of all this time has got here */
     int64_t context_tokens; /* processed tokens, over the members */
-    int64_t longest_start;  /* the most that a member has processed, without the steps that all have taken */
-    bool longest_left;      /* who had that many has left */
+    bool orders_contexts;   /* somebody asks for the longest */
+    struct request_order contexts; /* by less of what they have processed, the longest first; where orders_contexts */
     sim_ns last_token_ns;   /* of the latest step accounted */
     struct token_gaps gaps;
     size_t forget_at;       /* when there are more gaps, those that nobody needs are dropped */
@@ -28,7 +28,7 @@ struct cohort {
     int32_t n_fresh, fresh_capacity;
 };
 
-int cohort_init(struct cohort *cohort, int64_t block_tokens); /* 0 or SIM_E_NOMEM; cohort_fini also after failure */
+int cohort_init(struct cohort *cohort, int64_t block_tokens, bool orders_contexts); /* 0 or SIM_E_NOMEM; cohort_fini also after failure */
 void cohort_fini(struct cohort *cohort);
 
 /* Tokens that a member has processed, and the KV blocks that it holds before its next step. */
@@ -53,8 +53,8 @@ void cohort_leave(struct cohort *cohort, struct request *member);
 /* All members of `from` join `to`. Returns 0 or SIM_E_NOMEM. */
 int cohort_merge(struct cohort *to, struct cohort *from, enum batch_order order);
 
-/* Tokens that the longest member has processed; 0 without any. Looks for it only when the one that it was has left. */
-int64_t cohort_longest_tokens(struct cohort *cohort);
+/* Tokens that the longest member has processed; 0 without any, and where they are not in order. */
+int64_t cohort_longest_tokens(const struct cohort *cohort);
 
 /* All members get n tokens. */
 static inline void cohort_advance(struct cohort *cohort, int64_t n)

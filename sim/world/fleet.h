@@ -107,9 +107,9 @@ int fleet_share_prefixes(struct fleet *fleet, int32_t block_tokens);
 /* Whether any of its replicas is to cache prefixes. */
 bool fleet_caches_prefixes(const struct fleet *fleet);
 
-/* Tokens of a block of a request's own chain: those of its trace's blocks, where these have come, else of KV blocks; 0 where none
- * fits all pools that cache prefixes, or none does. */
-int32_t fleet_own_block_tokens(const struct fleet *fleet);
+/* Tokens of a block of a request's own chain: those of its trace's blocks, of which the trace has some in other rows (0: it
+ * has none), else of KV blocks; 0 where none fits all pools that cache prefixes, or none does. */
+int32_t fleet_own_block_tokens(const struct fleet *fleet, int32_t trace_block_tokens);
 
 /* Requests at the replicas. */
 int64_t fleet_outstanding(const struct fleet *fleet);

@@ -42,13 +42,13 @@ int fleet_share_prefixes(struct fleet *fleet, int32_t block_tokens)
     return code;
 }
 
-int32_t fleet_own_block_tokens(const struct fleet *fleet)
+int32_t fleet_own_block_tokens(const struct fleet *fleet, int32_t trace_block_tokens)
 {
-    int64_t longest = fleet->prefix_block_tokens;
+    const int64_t given = fleet->prefix_block_tokens > 0 ? fleet->prefix_block_tokens : trace_block_tokens;
+    int64_t longest = given;
     for (size_t i = 0; i < fleet->n_pools; i++) {
         const struct kv_config *kv = &fleet->pools[i].config.kv;
-        if (fleet->prefix_block_tokens == 0 && kv->prefix_cache.entry != NULL && kv->block_tokens > longest)
-            longest = kv->block_tokens;
+        if (given == 0 && kv->prefix_cache.entry != NULL && kv->block_tokens > longest) longest = kv->block_tokens;
     }
     for (size_t i = 0; i < fleet->n_pools && longest > 0; i++) {
         const struct kv_config *kv = &fleet->pools[i].config.kv;

@@ -119,7 +119,7 @@ static void check_cohort(const struct cohort *cohort)
         growing += r->grows;
         context += cohort_context(cohort, r);
         if (r->finish_step <= cohort->step) SIM_BUG("INV-3: request %lld is past its end", (long long)r->view.id);
-        if (cohort->finishing.entries[r->finish_rank].request != r)
+        if (cohort->finishing.entries[r->ranks[RANK_FINISH]].request != r)
             SIM_BUG("INV-3: request %lld is lost in the order of finishing", (long long)r->view.id);
     }
     check_equal("INV-3 (order of finishing)", cohort->finishing.n, n);

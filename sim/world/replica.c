@@ -21,7 +21,7 @@ static int64_t decode_run_end(const struct replica *replica)
 {
     const struct cohort *ready = replica->ready;
     int64_t slack = replica->kv.free_blocks - replica->plan.keep_free_blocks;
-    int64_t finish = finish_order_next_step(&ready->finishing) - ready->step;
+    int64_t finish = request_order_least(&ready->finishing) - ready->step;
     int64_t kv = kv_growth_steps_until_short(&ready->growth, ready->step, slack);
     int64_t left = min_i64(min_i64(finish, kv), replica->plan_end_step - ready->step);
     return min_i64(left + replica->run_steps, replica->run_until);
@@ -80,7 +80,7 @@ static void decode_run_advance(struct replica *replica, int64_t boundary)
 
 static bool someone_finishes(const struct replica *replica)
 {
-    return finish_order_next_step(&replica->ready->finishing) <= replica->ready->step;
+    return request_order_least(&replica->ready->finishing) <= replica->ready->step;
 }
 
 /* Whether the batcher's choice has ended, evaluated on the state as it is; run_end foretells it. */
@@ -383,6 +383,7 @@ static int decode_run_cut(struct replica *replica, sim_ns now)
     if (start_ns == now) return decode_run_renew(replica, now);
     if (boundary > 0) replica_stream_begin(replica->stream, start_ns);
     replica->run_work.decode_context_tokens = replica->ready->context_tokens;
+    replica->run_work.decode_longest_tokens = cohort_longest_tokens(replica->ready);
     end_ns = replica_stream_end_ns(replica->stream, &replica->run_work, now, end_ns);
     replica->clock = (struct run_clock){start_ns, (double)(end_ns - start_ns), 0};
     replica->run_steps = replica->run_counted = 0;
@@ -465,7 +466,7 @@ int replica_init(struct replica *replica, const struct replica_env *env, int32_t
     replica->view.max_context_tokens = env->max_context_tokens;
     replica->view.stages = env->stages > 0 ? env->stages : 1;
     replica->ready = mem_zalloc(1, sizeof *replica->ready);
-    if (replica->ready == NULL || cohort_init(replica->ready, block_tokens) != 0 ||
+    if (replica->ready == NULL || cohort_init(replica->ready, block_tokens, env->model.reads_longest) != 0 ||
         replica_flights_init(replica) != 0 || replica_stages_init(replica) != 0 ||
         replica_plan_reserve(&replica->plan, MIN_PLAN_ENTRIES) != 0)
         return SIM_E_NOMEM;

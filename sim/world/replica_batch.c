@@ -58,8 +58,8 @@ static int reject(struct replica *replica, struct request *request, const char *
 int replica_finish_due(struct replica *replica, struct cohort *cohort, sim_ns now)
 {
     int code = 0;
-    while (code == 0 && finish_order_next_step(&cohort->finishing) <= cohort->step) {
-        struct request *request = finish_order_first(&cohort->finishing);
+    while (code == 0 && request_order_least(&cohort->finishing) <= cohort->step) {
+        struct request *request = request_order_first(&cohort->finishing);
         cohort_leave(cohort, request);
         give_blocks(replica, request);
         SIM_ASSERT(request->generated_tokens == request->output_tokens);

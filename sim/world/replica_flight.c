@@ -51,7 +51,8 @@ struct cohort *flight_take_cohort(struct replica *replica)
 {
     if (replica->n_spares > 0) return replica->spares[--replica->n_spares];
     struct cohort *cohort = mem_zalloc(1, sizeof *cohort);
-    if (cohort != NULL && cohort_init(cohort, replica->kv.block_tokens) == 0) return cohort;
+    if (cohort != NULL && cohort_init(cohort, replica->kv.block_tokens, replica->env->model.reads_longest) == 0)
+        return cohort;
     flight_free_cohort(cohort);
     return NULL;
 }

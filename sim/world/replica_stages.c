@@ -184,7 +184,8 @@ static int enter_decoding(struct replica *replica, struct stage *stage, sim_ns n
     if (code != 0) return code;
     flight->start_ns = now;
     flight->work = (struct iteration_work){.decode_sequences = flight->decoding->members.n,
-                                           .decode_context_tokens = flight->decoding->context_tokens};
+                                           .decode_context_tokens = flight->decoding->context_tokens,
+                                           .decode_longest_tokens = cohort_longest_tokens(flight->decoding)};
     code = flight_price(replica, flight);
     enter(stage, flight, flight->stage_ns, now);
     return code;

@@ -11,6 +11,8 @@ struct prefix_chain;
 
 enum { TIME_UNSET = -1 };
 
+enum request_rank { RANK_FINISH, RANK_LONGEST, REQUEST_RANKS };
+
 struct request {
     struct request_view view; /* first: a view is the request it belongs to */
     int32_t prompt_tokens;    /* as it arrived; view.prompt_tokens grows by what a preemption makes it prefill again */
@@ -21,7 +23,8 @@ struct request {
     int32_t cached_tokens;         /* of its prompt, found in the prefix cache on its first admission */
     struct handover *handover;     /* from the replica of its prompt to the one that decodes, or NULL */
     struct cohort *cohort;         /* that it decodes in, or NULL */
-    int32_t finish_rank, fresh_rank; /* its places in its cohort's order of finishing and list of new ones */
+    int32_t ranks[REQUEST_RANKS];    /* its places in its cohort's orders (request_order.h) */
+    int32_t fresh_rank;              /* and in its list of new ones */
     int64_t joined_step, finish_step;
     int64_t held_blocks;                 /* of KV, unless it decodes and `grows`: then they follow from its context */
     bool grows;                          /* takes KV blocks as it decodes */

@@ -47,7 +47,7 @@ int service_emit_row(struct service *service, const struct request *request, con
 int service_own_prefix(struct replica *replica, struct request *request)
 {
     struct service *service = replica->env->owner;
-    const int32_t block_tokens = fleet_own_block_tokens(&service->fleet);
+    const int32_t block_tokens = fleet_own_block_tokens(&service->fleet, service->trace_block_tokens);
     if (block_tokens == 0) return 0;
     const int code = fleet_share_prefixes(&service->fleet, block_tokens);
     if (code != 0) return code;
@@ -204,6 +204,7 @@ static int service_route(struct service *service, struct request *request, sim_n
 /* The ids of its prompt's blocks are kept as long as it lives, where prefixes are cached. */
 static int keep_prefix(struct service *service, const struct request_record *record, struct request *request)
 {
+    service->trace_block_tokens = record->prefix_block_tokens;
     if (record->n_prefix_blocks == 0 || !fleet_caches_prefixes(&service->fleet)) return 0;
     int code = fleet_share_prefixes(&service->fleet, record->prefix_block_tokens);
     if (code != 0) return code;

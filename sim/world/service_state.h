@@ -22,6 +22,7 @@ struct service {
     struct pool requests, follow_ups, kv_moves, handovers;
     struct prefix_pool prefixes; /* of the requests in the system */
     uint64_t n_own_prefixes;
+    int32_t trace_block_tokens; /* of the trace's prefix blocks, whether its rows have any; 0: it has none */
     struct level in_system;      /* requests */
     tally_int128 stay_ns;        /* of those that have left */
     int64_t n_too_long;          /* never admitted: beyond the LLM's context or the KV cache */

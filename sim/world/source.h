@@ -22,7 +22,7 @@ struct request_record {
     int32_t prompt_tokens; /* >= 1 */
     int32_t output_tokens; /* >= 1: the first one comes out of the prefill */
     int32_t n_prefix_blocks;
-    int32_t prefix_block_tokens;   /* of each prefix block but the last; 0 when there are none */
+    int32_t prefix_block_tokens;   /* of each prefix block but the last; 0 when the source names none, in this row or others */
     const uint64_t *prefix_blocks; /* hash ids of the prompt's blocks, valid until the next record; NULL when unknown */
     const char *class_name;        /* interned for the life of the source; NULL: as all of its requests, of no class */
 };

@@ -137,6 +137,31 @@ static void check_mixed(const char *gpu, const char *path_below_data, double med
     profile_fixture_fini(&fixture);
 }
 
+/* The shipped decode parameters against rows of sequences that are alike, which are only a part of what they were fitted
+ * to. */
+static void check_alike(const char *gpu, const char *path_below_data, double median)
+{
+    const char *path = test_shared(path_below_data);
+    if (path == NULL) return;
+    struct profile_fixture fixture;
+    struct calibration calibration;
+    struct fit_error error;
+    MUST(profile_fixture_init(&fixture, gpu) == 0 && profile_fixture_read(&fixture, path) == 0);
+    MUST(calibration_load(&fixture.catalog, gpu, "in-model", &fixture.arena, &calibration, &fixture.diag) == 0);
+    const union kernel_params *params = &calibration.kernels.params[KERNEL_DECODE_ATTENTION];
+    const struct profile *profile = &fixture.files[0];
+    MUST(fit_measure(KERNEL_DECODE_ATTENTION, profile->rows, profile->n, params, 0.0, (double)INFINITY, &error) == 0);
+    CHECK(error.rows > 90 && error.median <= median);
+    CHECK(params->decode.straggle_frac > 0.2 && params->decode.straggle_frac < 0.4);
+    profile_fixture_fini(&fixture);
+}
+
+static void sequences_that_are_alike(void)
+{
+    check_alike("rtx-4090", LLMSERVINGSIM "RTX4090__Llama-3.1-8B__bf16_tp1__attention.csv", 0.015);
+    check_alike("rtx-pro-6000", LLMSERVINGSIM "RTXPRO6000__Llama-3.1-8B__bf16_tp1__attention.csv", 0.015);
+}
+
 static void prompts_and_sequences_in_one_launch(void)
 {
     check_mixed("rtx-4090", LLMSERVINGSIM "RTX4090__Llama-3.1-8B__bf16_tp1__attention.csv", 0.065);
@@ -171,6 +196,7 @@ TEST_SUITE(attention_measured)
     TEST(unseen_heads_of_an_a100);
     TEST(unseen_heads_of_an_h100);
     TEST(chunks_and_sequences_of_one_llm);
+    TEST(sequences_that_are_alike);
     TEST(prompts_and_sequences_in_one_launch);
     TEST(flash_attention_2_forward);
 }

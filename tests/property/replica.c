@@ -132,7 +132,7 @@ static void run_bed(const struct load *load, bool single_step, enum queue_kind q
     *bed = (struct bed){.load = load, .left = load->n, .outcomes = outcomes};
     histogram_init(&bed->gaps);
     struct replica_env env = {.engine = engine, .diag = diag, .batcher = &batching_vllm_v0,
-                              .model = {.kind = "test", .cost = test_cost}, .token_gap_s = &bed->gaps,
+                              .model = {.kind = "test", .cost = test_cost, .reads_longest = true}, .token_gap_s = &bed->gaps,
                               .max_context_tokens = 1 << 20, .single_step = single_step, .owner = bed,
                               .on_finish = on_finish, .on_reject = on_reject, .on_preempt = on_preempt};
     find_batcher_params(load, params);

@@ -4,7 +4,7 @@
 
 #include "sim/core/mem.h"
 #include "sim/core/rng.h"
-#include "sim/world/finish_order.h"
+#include "sim/world/request_order.h"
 #include "sim/world/kvcache.h"
 #include "sim/world/run_clock.h"
 #include "sim/world/token_gaps.h"
@@ -120,27 +120,27 @@ static void the_first_to_finish_is_the_least(void)
     enum { MEMBERS = 64 };
     static struct request requests[MEMBERS];
     bool in[MEMBERS] = {false};
-    struct finish_order order;
+    struct request_order order;
     struct rng rng;
     rng_init(&rng, 17, 0, "finish test", 0);
-    finish_order_init(&order);
+    request_order_init(&order, RANK_FINISH);
     for (int round = 0; round < 20000; round++) {
         int i = (int)rng_below(&rng, MEMBERS);
         if (in[i]) {
-            finish_order_remove(&order, &requests[i]);
+            request_order_remove(&order, &requests[i]);
         } else {
             requests[i].view.id = i;
             requests[i].finish_step = (int64_t)rng_below(&rng, 50);
-            MUST(finish_order_add(&order, &requests[i]) == 0);
+            MUST(request_order_add(&order, &requests[i], requests[i].finish_step) == 0);
         }
         in[i] = !in[i];
         const struct request *least = NULL;
         for (int k = 0; k < MEMBERS; k++)
             if (in[k] && (least == NULL || requests[k].finish_step < least->finish_step)) least = &requests[k];
-        CHECK(finish_order_first(&order) == least);
-        CHECK_EQ_INT(finish_order_next_step(&order), least != NULL ? least->finish_step : INT64_MAX);
+        CHECK(request_order_first(&order) == least);
+        CHECK_EQ_INT(request_order_least(&order), least != NULL ? least->finish_step : INT64_MAX);
     }
-    finish_order_fini(&order);
+    request_order_fini(&order);
 }
 
 TEST_SUITE(serving_parts)

@@ -30,6 +30,6 @@ bool prefix_blocks_add(struct prefix_blocks *blocks, uint64_t id)
 void prefix_blocks_give(const struct prefix_blocks *blocks, int64_t block_tokens, struct request_record *request)
 {
     request->n_prefix_blocks = (int32_t)blocks->n;
-    request->prefix_block_tokens = blocks->n > 0 ? (int32_t)block_tokens : 0;
+    request->prefix_block_tokens = (int32_t)block_tokens;
     request->prefix_blocks = blocks->n > 0 ? blocks->ids : NULL;
 }
