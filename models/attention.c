@@ -32,7 +32,7 @@ static bool is_grouped(const struct decode_shape *shape)
 /* Into how many parts the kernel may cut each sequence. */
 static double most_parts(const struct decode_params *params, const struct decode_shape *shape)
 {
-    if (params->flash3 > 0.5) return fmax(FLASH3_PARTS / shape->sequences, 2.0);
+    if (params->flash3 > 0.5) return larger_of(FLASH3_PARTS / shape->sequences, 2.0);
     return is_grouped(shape) ? FLASH2_PARTS : 1.0;
 }
 
@@ -77,9 +77,9 @@ static void split_blocks(const struct decode_params *params, const struct gpu_sp
     const double start_s = time->overhead_s + drain_seconds(params, gpu, units, time->memory_s);
     time->seconds = (double)INFINITY;
     for (double split = 1.0; split <= most; split *= 2.0) {
-        const double each = fmax(blocks / split, 1.0), parts = fmin(split, blocks);
+        const double each = larger_of(blocks / split, 1.0), parts = smaller_of(split, blocks);
         const double passes = ceil(units * parts / (double)gpu->sm_count);
-        const double compute_s = fmax(passes * (params->unit_s + block_s * each), least_s);
+        const double compute_s = larger_of(passes * (params->unit_s + block_s * each), least_s);
         const double overhead_s = start_s + (parts > 1.0 ? params->combine_s + parts * params->join_s : 0.0);
         const double seconds = overhead_s + soft_max_4(compute_s, time->memory_s);
         if (seconds < time->seconds) {
@@ -121,7 +121,7 @@ struct tiling {
 static struct tiling tiling_of(const struct prefill_params *params, const struct prefill_shape *shape)
 {
     if (params->flash3 <= 0.5) return (struct tiling){64.0, 64.0, 64.0, shape->q_heads};
-    const double group = fmin(shape->q_heads / shape->kv_heads, 128.0);
+    const double group = smaller_of(shape->q_heads / shape->kv_heads, 128.0);
     return (struct tiling){128.0, 128.0, 128.0 / group, shape->q_heads / group};
 }
 
@@ -130,9 +130,9 @@ static struct tiling tiling_of(const struct prefill_params *params, const struct
 static double chunk_tiles(const struct tiling *tiling, double n, double p, double extra_pairs)
 {
     const double k = tiling->columns, rows = ceil(n / tiling->tokens), filled = rows * tiling->tokens;
-    const double part = fmax(k - tiling->tokens, 0.0); /* what tiles are wider than high reaches beyond the mask */
+    const double part = larger_of(k - tiling->tokens, 0.0); /* what tiles are wider than high reaches beyond the mask */
     const double tiles = (rows * (p + 0.5 * (filled + tiling->tokens + part)) - (filled - n)) / k;
-    return fmax(tiles + 0.5 * extra_pairs / (tiling->tokens * k), rows);
+    return larger_of(tiles + 0.5 * extra_pairs / (tiling->tokens * k), rows);
 }
 
 /* Keys that the last query of the longest chunk sees. Pairs per token are n + 2 p where chunks are alike, and near
@@ -140,8 +140,8 @@ static double chunk_tiles(const struct tiling *tiling, double n, double p, doubl
 static double longest_keys(const struct prefill_shape *shape, double n, double p)
 {
     if (shape->full) return n + p;
-    if (shape->window > 0.0) return fmin(n + p, shape->window);
-    return fmax(n + p, shape->pairs / shape->tokens - p);
+    if (shape->window > 0.0) return smaller_of(n + p, shape->window);
+    return larger_of(n + p, shape->pairs / shape->tokens - p);
 }
 
 /* The time of all tiles on the SMs, of which some have more to do than others. */
@@ -212,7 +212,7 @@ static void add_decodes(const struct prefill_params *params, const struct gpu_sp
     time->bytes += bytes;
     time->compute_s += compute_s;
     time->memory_s += memory_s;
-    time->seconds += fmax(compute_s, memory_s) + straggle_seconds(params, gpu, shape, &tiling);
+    time->seconds += larger_of(compute_s, memory_s) + straggle_seconds(params, gpu, shape, &tiling);
 }
 
 struct kernel_time prefill_attention_time(const struct prefill_params *params, const struct gpu_spec *gpu,

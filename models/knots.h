@@ -28,4 +28,12 @@ static inline size_t knots_find(const struct knots *knots, int64_t scale, int64_
     return first;
 }
 
+/* The same for a whole number x >= 1, at once where the knots up to it are 1, 2, 3 ... */
+static inline size_t knots_find_whole(const struct knots *knots, int64_t x)
+{
+    const size_t place = (size_t)x - 1;
+    if (place >= knots->n || knots->at[place] != x) return knots_find(knots, 1, x);
+    return place > 0 ? place - 1 : 0;
+}
+
 #endif

@@ -46,7 +46,7 @@ static double knots_weight(const struct knots *knots, size_t i, double x)
 static struct operators_time curve_time(const struct operators_curve *curve, int64_t x)
 {
     if (curve->knots.n == 0 || x == 0) return (struct operators_time){0.0, 0.0};
-    const size_t i = knots_find(&curve->knots, 1, x);
+    const size_t i = knots_find_whole(&curve->knots, x);
     return chord(curve->times[i], curve->times[i + 1], knots_weight(&curve->knots, i, (double)x));
 }
 
@@ -57,7 +57,7 @@ static struct piece decode_attention(const struct operators_grid *grid, const st
     *outside_s = 0.0;
     if (work->decode_sequences == 0) return piece_line(0.0, 0.0);
     const int64_t n = work->decode_sequences, tokens = work->decode_context_tokens;
-    const size_t i = knots_find(&grid->sequences, 1, n), j = knots_find(&grid->contexts, n, tokens);
+    const size_t i = knots_find_whole(&grid->sequences, n), j = knots_find(&grid->contexts, n, tokens);
     const double weight = knots_weight(&grid->sequences, i, (double)n);
     const struct operators_time begin = chord(grid->times[i][j], grid->times[i + 1][j], weight);
     const struct operators_time end = chord(grid->times[i][j + 1], grid->times[i + 1][j + 1], weight);
@@ -110,8 +110,7 @@ static struct operators_time prefill_attention(const struct operators *operators
     return time;
 }
 
-/* All that does not change along a run. */
-static struct operators_time steady_time(const struct operators *operators, const struct iteration_work *work)
+struct operators_time operators_steady(const struct operators *operators, const struct iteration_work *work)
 {
     const int64_t tokens = work->prefill_tokens + work->decode_sequences;
     const int64_t sequences = work->prefill_sequences + work->decode_sequences;
@@ -133,7 +132,9 @@ static double share(double outside_s, double all_s)
 void operators_cost(const void *model, const struct iteration_work *work, struct iteration_cost *cost)
 {
     const struct operators *operators = model;
-    struct operators_time steady = steady_time(operators, work);
+    const bool is_listed = work->prefill_tokens == 0 && work->decode_sequences < OPERATORS_STEADY;
+    struct operators_time steady = is_listed ? operators->steady[work->decode_sequences]
+                                             : operators_steady(operators, work);
     double decode_outside_s = 0.0;
     const bool is_alone = work->prefill_tokens == 0 || !operators->prefill.uses[0].mixes;
     const struct piece decode = is_alone ? decode_attention(&operators->decode, work, &decode_outside_s)

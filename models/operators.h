@@ -19,7 +19,7 @@
 #include "models/knots.h"
 #include "models/layer.h"
 
-enum { OPERATORS_GRID_SEQUENCES = 352, OPERATORS_GRID_CONTEXTS = 72 };
+enum { OPERATORS_GRID_SEQUENCES = 352, OPERATORS_GRID_CONTEXTS = 72, OPERATORS_STEADY = 512 };
 
 /* Seconds of some kernels, and how many of these lie outside a fitted range. */
 struct operators_time {
@@ -61,6 +61,7 @@ struct operators {
     struct operators_grid decode;                /* of sequences that are alike */
     struct operators_uses decode_attention;      /* what of it the longest sequence holds up */
     struct operators_uses prefill;               /* attention of some prompt */
+    struct operators_time steady[OPERATORS_STEADY]; /* of n sequences that decode without prompts, what does not change along a run */
 };
 
 /* Whether the longest sequence of a batch has an influence. */
@@ -75,6 +76,9 @@ void operators_list(const struct operators_parts *parts, enum kernel_driver driv
 
 /* What listed kernels take, one by one: what the tables stand for. */
 struct operators_time operators_sum(const struct operators_parts *parts, const struct operators_uses *list);
+
+/* All that does not change along a run. */
+struct operators_time operators_steady(const struct operators *operators, const struct iteration_work *work);
 
 /* An iteration_model's cost function; `model` is a struct operators. Its extrapolated_frac is a share of the kernels'
  * time, at the first iteration of a run. */

@@ -241,4 +241,6 @@ void operators_init(struct operators *operators, const struct operators_parts *p
     init_grid(&operators->decode, parts);
     list_kernels(parts, BY_PREFILL, 1, true, &operators->prefill);
     list_kernels(parts, BY_DECODE, 1, true, &operators->decode_attention);
+    for (int64_t n = 0; n < OPERATORS_STEADY; n++)
+        operators->steady[n] = operators_steady(operators, &(struct iteration_work){.decode_sequences = n});
 }

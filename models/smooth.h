@@ -1,9 +1,20 @@
-/* What the laws of the kernels are made of: a soft maximum, and rounding up. */
+/* What the laws of the kernels are made of: maxima, a soft one, and rounding up. */
 #ifndef ORRERY_MODELS_SMOOTH_H
 #define ORRERY_MODELS_SMOOTH_H
 
 #include <math.h>
 #include <stdint.h>
+
+/* Of two numbers: fmax() and fmin() without their calls. */
+static inline double larger_of(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static inline double smaller_of(double a, double b)
+{
+    return a < b ? a : b;
+}
 
 /* The maximum of two times that overlap in part: (a^p + b^p)^(1/p), the p-norm. For p -> infinity it is the roofline's
  * hard maximum, for p = 1 the two times follow one another. a, b >= 0, p > 0. Never below either of them. */

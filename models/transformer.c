@@ -125,16 +125,33 @@ double llm_head_flop(const struct llm_spec *llm)
     return 2.0 * (double)(llm->vocab * llm->hidden);
 }
 
-double llm_read_bytes(const struct llm_spec *llm, int64_t tokens)
+struct llm_reads llm_reads(const struct llm_spec *llm)
 {
-    const double experts = (double)llm->experts, chosen = (double)llm->experts_per_token;
-    const double touched = llm->experts > 0 ? experts * (1.0 - pow(1.0 - chosen / experts, (double)tokens)) : 0.0;
     const double sparse = (double)(llm->layers - llm->dense_layers);
     const double routers = sparse * (double)router_weights(llm);
-    const double layers = (double)(llm->layers * attention_weights(llm) + ffn_weights(llm, 0)) - routers +
-                          sparse * touched * (double)expert_weights(llm);
-    return layers * number_format_bytes(llm->weights) +
-           (routers + (double)(llm->vocab * llm->hidden)) * number_format_bytes(llm->compute);
+    return (struct llm_reads){
+        .layer_weights = (double)(llm->layers * attention_weights(llm) + ffn_weights(llm, 0)) - routers,
+        .sparse_layers = sparse,
+        .experts = (double)llm->experts,
+        .missed_frac = llm->experts > 0 ? 1.0 - (double)llm->experts_per_token / (double)llm->experts : 1.0,
+        .expert_weights = (double)expert_weights(llm),
+        .weight_bytes = number_format_bytes(llm->weights),
+        .plain_bytes = (routers + (double)(llm->vocab * llm->hidden)) * number_format_bytes(llm->compute),
+    };
+}
+
+double llm_reads_bytes(const struct llm_reads *reads, int64_t tokens)
+{
+    const double experts = reads->experts;
+    const double touched = experts > 0.0 ? experts * (1.0 - pow(reads->missed_frac, (double)tokens)) : 0.0;
+    const double weights = reads->layer_weights + reads->sparse_layers * touched * reads->expert_weights;
+    return weights * reads->weight_bytes + reads->plain_bytes;
+}
+
+double llm_read_bytes(const struct llm_spec *llm, int64_t tokens)
+{
+    const struct llm_reads reads = llm_reads(llm);
+    return llm_reads_bytes(&reads, tokens);
 }
 
 double llm_window_pairs(double tokens, double context_tokens, double window_tokens)

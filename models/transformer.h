@@ -76,6 +76,18 @@ double llm_head_flop(const struct llm_spec *llm);
  * the share that at least one token is expected to choose, tokens choosing independently: 1 - (1 - k/E)^tokens. */
 double llm_read_bytes(const struct llm_spec *llm, int64_t tokens);
 
+/* The same for who asks often: what does not depend on the tokens, worked out once. */
+struct llm_reads {
+    double layer_weights, expert_weights; /* of all layers, but for experts and routers; of an expert in one layer */
+    double sparse_layers, experts;        /* layers with experts; experts of each */
+    double missed_frac;                   /* share of the experts that a token does not choose */
+    double weight_bytes;                  /* of a weight of the layers */
+    double plain_bytes;                   /* routers and head, in the format of computing */
+};
+
+struct llm_reads llm_reads(const struct llm_spec *llm);
+double llm_reads_bytes(const struct llm_reads *reads, int64_t tokens);
+
 /* Twice the query-key pairs of `tokens` tokens that come on top of `context_tokens`, where each query sees at most
  * `window_tokens` > 0: the window's part of tokens^2 + 2 tokens context_tokens. */
 double llm_window_pairs(double tokens, double context_tokens, double window_tokens);

@@ -132,17 +132,23 @@ void histogram_fini(struct histogram *histogram)
     *histogram = (struct histogram){.octaves = NULL};
 }
 
-static int add_to_bucket(struct histogram *histogram, int bucket, uint64_t weight)
+/* Once per octave, so it stays out of the way of what is done per value. */
+static __attribute__((noinline)) bool open_octave(uint64_t **octave)
+{
+    *octave = mem_zalloc(BUCKETS, sizeof **octave);
+    return *octave != NULL;
+}
+
+static inline int add_to_bucket(struct histogram *histogram, int bucket, uint64_t weight)
 {
     if (weight == 0) return 0;
-    uint64_t *counter = &histogram->zeros;
-    if (bucket != ZERO_BUCKET) {
-        uint64_t **octave = &histogram->octaves[bucket / BUCKETS];
-        if (*octave == NULL) *octave = mem_zalloc(BUCKETS, sizeof **octave);
-        if (*octave == NULL) return SIM_E_NOMEM;
-        counter = &(*octave)[bucket % BUCKETS];
+    if (bucket == ZERO_BUCKET) {
+        histogram->zeros += weight;
+    } else {
+        uint64_t **octave = &histogram->octaves[(unsigned)bucket / BUCKETS];
+        if (*octave == NULL && !open_octave(octave)) return SIM_E_NOMEM;
+        (*octave)[(unsigned)bucket % BUCKETS] += weight;
     }
-    *counter += weight;
     histogram->count += weight;
     return 0;
 }

@@ -142,23 +142,22 @@ static int count_first_gaps(struct cohort *cohort, sim_ns first_ns, struct histo
     return code;
 }
 
-/* The gaps within the run after its first boundary: an arithmetic series. The longest is its first or last, within the
- * nanosecond of rounding. */
+/* The gaps within the run after its first boundary, at first_ns: an arithmetic series. The longest is its first or last, within
+ * the nanosecond of rounding. */
 static int count_later_gaps(struct cohort *cohort, const struct run_clock *clock, int64_t counted, int64_t n,
-                            struct histogram *token_gap_s)
+                            sim_ns first_ns, struct histogram *token_gap_s)
 {
     double first_s = (clock->first_ns + clock->slope_ns * (double)(counted + 1)) / 1e9;
     int code = histogram_add_series(token_gap_s, first_s, clock->slope_ns / 1e9, (uint64_t)(n - 1),
                                     (uint64_t)cohort->members.n);
-    sim_ns early = run_clock_boundary_ns(clock, counted + 2) - run_clock_boundary_ns(clock, counted + 1);
-    sim_ns late = run_clock_boundary_ns(clock, counted + n) - run_clock_boundary_ns(clock, counted + n - 1);
+    sim_ns early = run_clock_boundary_ns(clock, counted + 2) - first_ns;
+    sim_ns late = cohort->last_token_ns - run_clock_boundary_ns(clock, counted + n - 1);
     return code != 0 ? code : token_gaps_add(&cohort->gaps, cohort->step, early > late ? early : late);
 }
 
 /* Gaps before the first step of the longest member are nobody's. */
 static void forget_gaps(struct cohort *cohort)
 {
-    if (cohort->gaps.n <= cohort->forget_at) return;
     int64_t oldest = cohort->step;
     for (const struct request *r = cohort->members.head; r != NULL; r = request_of(r->view.next))
         if (r->joined_step < oldest) oldest = r->joined_step;
@@ -177,9 +176,9 @@ int cohort_count_gaps(struct cohort *cohort, const struct run_clock *clock, int6
         code = histogram_add(token_gap_s, sim_s_from_ns(gap_ns), (uint64_t)others);
         if (code == 0) code = token_gaps_add(&cohort->gaps, first_step, gap_ns);
     }
-    if (code == 0 && n > 1) code = count_later_gaps(cohort, clock, counted, n, token_gap_s);
-    cohort->last_token_ns = run_clock_boundary_ns(clock, counted + n);
-    forget_gaps(cohort);
+    cohort->last_token_ns = n > 1 ? run_clock_boundary_ns(clock, counted + n) : first_ns;
+    if (code == 0 && n > 1) code = count_later_gaps(cohort, clock, counted, n, first_ns, token_gap_s);
+    if (cohort->gaps.n > cohort->forget_at) forget_gaps(cohort);
     return code;
 }
 

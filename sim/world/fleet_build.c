@@ -124,6 +124,7 @@ static int build_pool(const struct fleet *fleet, struct fleet_pool *pool, const 
     if (code != 0) return code;
     pool->env = *common;
     pool->env.max_context_tokens = fleet->llm->max_context;
+    pool->env.reads = llm_reads(fleet->llm);
     pool->env.batcher = pool->config.batching.entry;
     pool->env.stages = pool->config.pipeline_parallel;
     pool->env.kv_block_bytes = kv_block_bytes(&pool->config, fleet->llm);

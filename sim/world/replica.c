@@ -22,8 +22,9 @@ static int64_t decode_run_end(const struct replica *replica)
     const struct cohort *ready = replica->ready;
     int64_t slack = replica->kv.free_blocks - replica->plan.keep_free_blocks;
     int64_t finish = request_order_least(&ready->finishing) - ready->step;
-    int64_t kv = kv_growth_steps_until_short(&ready->growth, ready->step, slack);
-    int64_t left = min_i64(min_i64(finish, kv), replica->plan_end_step - ready->step);
+    int64_t left = min_i64(finish, replica->plan_end_step - ready->step);
+    if (!kv_growth_lasts(&ready->growth, left, slack))
+        left = min_i64(left, kv_growth_steps_until_short(&ready->growth, ready->step, slack));
     return min_i64(left + replica->run_steps, replica->run_until);
 }
 
@@ -92,17 +93,15 @@ static bool choice_is_over(const struct replica *replica)
            replica->kv.free_blocks - kv_growth_at(&ready->growth, ready->step) < replica->plan.keep_free_blocks;
 }
 
-/* How much of the run up to `at` was extrapolated. */
-static sim_ns extrapolated_ns(const struct replica *replica, sim_ns at)
-{
-    return replica_extrapolated_ns(replica->run_extrapolated_frac, at - replica->clock.anchor_ns);
-}
-
 /* A part of the run under way; parts add up to the same, however the run is cut. */
 static void count_busy(struct replica *replica, sim_ns begin, sim_ns end)
 {
+    double frac = replica->run_extrapolated_frac;
+    sim_ns anchor = replica->clock.anchor_ns;
     replica->counts.busy_ns += end - begin;
-    replica->counts.extrapolated_ns += extrapolated_ns(replica, end) - extrapolated_ns(replica, begin);
+    if (frac > 0)
+        replica->counts.extrapolated_ns += replica_extrapolated_ns(frac, end - anchor) -
+                                           replica_extrapolated_ns(frac, begin - anchor);
 }
 
 /* Tells of the part of the run from the boundary `counted` on. */

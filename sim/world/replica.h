@@ -68,6 +68,7 @@ struct replica_env {
     const struct batcher *batcher;
     struct iteration_model model;   /* of one pipeline stage */
     const struct llm_spec *llm;     /* NULL: work is not counted */
+    struct llm_reads reads;         /* of the LLM */
     const struct energy_law *energy; /* NULL: nor is energy */
     struct offload_service *offload; /* says where the cache of preempted sequences goes; may be NULL */
     struct histogram *token_gap_s;  /* all times between two tokens of a sequence */

@@ -22,11 +22,6 @@ int replica_cost(const struct replica *replica, const struct iteration_work *wor
                       (long long)work->prefill_tokens, (long long)work->decode_sequences);
 }
 
-sim_ns replica_extrapolated_ns(double extrapolated_frac, sim_ns lasted_ns)
-{
-    return extrapolated_frac < 1 ? llrint(extrapolated_frac * (double)lasted_ns) : lasted_ns;
-}
-
 /* --- Leaving the batch --- */
 
 static void give_blocks(struct replica *replica, struct request *request)

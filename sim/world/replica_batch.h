@@ -6,6 +6,8 @@
 
 #include "sim/world/replica.h"
 
+#include <math.h>
+
 /* --- replica_plan.c --- */
 
 /* Asks the batcher for a plan for the state as it is, checks it and applies all of it but prefills and decoding. An impossible
@@ -19,11 +21,23 @@ void replica_plan_fini(struct batch_plan *plan);
 int64_t replica_plan_pass(struct replica *replica, struct cohort *waiting, sim_ns now);
 
 /* Whether there is anybody whom a batcher could do something for. */
-bool replica_has_work(const struct replica *replica);
+static inline bool replica_has_work(const struct replica *replica)
+{
+    return replica->waiting.n + replica->prefilling.n + replica->ready->members.n + replica->paused.n +
+               replica->away.n >
+           0;
+}
 
 /* Whether the plan that was applied starts an iteration; whether it took something off the replica. */
-bool replica_plan_starts(const struct replica *replica);
-bool replica_plan_departs(const struct replica *replica);
+static inline bool replica_plan_starts(const struct replica *replica)
+{
+    return replica->plan.n_prefills > 0 || (replica->plan.decode && replica->ready->members.n > 0);
+}
+
+static inline bool replica_plan_departs(const struct replica *replica)
+{
+    return replica->plan.n_evictions + replica->plan.n_rejections > 0;
+}
 
 /* --- replica_batch.c --- */
 
@@ -51,14 +65,24 @@ int replica_finish_due(struct replica *replica, struct cohort *cohort, sim_ns no
 int replica_join_arrived(struct replica *replica);
 
 /* How much of so long a time was extrapolated. */
-sim_ns replica_extrapolated_ns(double extrapolated_frac, sim_ns lasted_ns);
+static inline sim_ns replica_extrapolated_ns(double extrapolated_frac, sim_ns lasted_ns)
+{
+    return extrapolated_frac < 1 ? llrint(extrapolated_frac * (double)lasted_ns) : lasted_ns;
+}
 
 /* --- replica_prefix.c --- */
 
 void replica_prefixes_fini(struct replica *replica);
 
+/* Cached blocks that nobody uses are evicted, until there are free ones for all of them. */
+void replica_evict_prefixes(struct replica *replica);
+
 /* Takes free blocks; cached ones that nobody uses are evicted to make them so. */
-void replica_take_blocks(struct replica *replica, int64_t blocks);
+static inline void replica_take_blocks(struct replica *replica, int64_t blocks)
+{
+    kvcache_take(&replica->kv, blocks);
+    if (replica->prefixes.block_tokens > 0) replica_evict_prefixes(replica);
+}
 
 /* A waiting request that is to be admitted gets what is cached of its prompt. Returns 0 or an error (cache.h). */
 int replica_acquire_prefix(struct replica *replica, struct request *request);
@@ -111,7 +135,12 @@ int replica_flights_init(struct replica *replica); /* 0 or SIM_E_NOMEM */
 void replica_flights_fini(struct replica *replica);
 
 /* Whether the plan's iteration is one for a flight: with pipeline stages, KV to wait for, or some of the sequences only. */
-bool replica_plan_flies(const struct replica *replica);
+static inline bool replica_plan_flies(const struct replica *replica)
+{
+    const struct batch_plan *plan = &replica->plan;
+    return replica->view.stages > 1 || replica->unattached != NULL ||
+           (plan->decode && plan->decode_sequences < replica->ready->members.n);
+}
 
 /* Sends the plan's batch on its way. */
 int replica_take_off(struct replica *replica, sim_ns now);

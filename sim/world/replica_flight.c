@@ -62,13 +62,6 @@ void flight_give_cohort(struct replica *replica, struct cohort *cohort)
     replica->spares[replica->n_spares++] = cohort;
 }
 
-bool replica_plan_flies(const struct replica *replica)
-{
-    const struct batch_plan *plan = &replica->plan;
-    return replica->view.stages > 1 || replica->unattached != NULL ||
-           (plan->decode && plan->decode_sequences < replica->ready->members.n);
-}
-
 /* --- Taking off --- */
 
 int flight_board_decoding(struct replica *replica, struct flight *flight, struct cohort **from, int64_t n)

@@ -66,6 +66,11 @@ int64_t replica_view_output_tokens(const struct replica_view *view, const struct
     return member->output_tokens - replica_generated_tokens(member);
 }
 
+static const struct request_view *view_of(const struct request *request)
+{
+    return request != NULL ? &request->view : NULL;
+}
+
 static void refresh_view(struct replica *replica, sim_ns now)
 {
     struct replica_view *view = &replica->view;
@@ -81,13 +86,13 @@ static void refresh_view(struct replica *replica, sim_ns now)
     view->n_in_flight = replica->in_flight;
     view->decode_context_tokens = ready->context_tokens;
     view->growing = kv_growth_at(&ready->growth, ready->step);
-    view->waiting = replica->waiting.n ? &replica->waiting.head->view : NULL;
-    view->prefilling = replica->prefilling.n ? &replica->prefilling.head->view : NULL;
-    view->last_prefilling = replica->prefilling.n ? &replica->prefilling.tail->view : NULL;
-    view->oldest_decoding = ready->members.n ? &ready->members.head->view : NULL;
-    view->youngest_decoding = ready->members.n ? &ready->members.tail->view : NULL;
-    view->paused = replica->paused.n ? &replica->paused.head->view : NULL;
-    view->away = replica->away.n ? &replica->away.head->view : NULL;
+    view->waiting = view_of(replica->waiting.head);
+    view->prefilling = view_of(replica->prefilling.head);
+    view->last_prefilling = view_of(replica->prefilling.tail);
+    view->oldest_decoding = view_of(ready->members.head);
+    view->youngest_decoding = view_of(ready->members.tail);
+    view->paused = view_of(replica->paused.head);
+    view->away = view_of(replica->away.head);
     view->decode_step = ready->step;
 }
 
@@ -323,23 +328,6 @@ void replica_plan_fini(struct batch_plan *plan)
     mem_free(plan->resumptions);
 }
 
-bool replica_has_work(const struct replica *replica)
-{
-    return replica->waiting.n + replica->prefilling.n + replica->ready->members.n + replica->paused.n +
-               replica->away.n >
-           0;
-}
-
-bool replica_plan_starts(const struct replica *replica)
-{
-    return replica->plan.n_prefills > 0 || (replica->plan.decode && replica->ready->members.n > 0);
-}
-
-bool replica_plan_departs(const struct replica *replica)
-{
-    return replica->plan.n_evictions + replica->plan.n_rejections > 0;
-}
-
 /* Of a plan that is sound: evicted sequences that decode go where the offloader says, if the batcher takes them back from there. */
 static void ask_offloader(struct replica *replica)
 {
@@ -373,6 +361,11 @@ static int reserve(struct replica *replica)
                                 replica->ready->members.n + replica->prefilling.n + replica->paused.n + queued + 1);
 }
 
+static bool names_requests(const struct batch_plan *plan)
+{
+    return plan->n_prefills + plan->n_evictions + plan->n_rejections + plan->n_pauses + plan->n_resumptions > 0;
+}
+
 int replica_plan(struct replica *replica, sim_ns now)
 {
     struct batch_plan *plan = &replica->plan;
@@ -391,7 +384,7 @@ int replica_plan(struct replica *replica, sim_ns now)
     code = check_plan(replica, now);
     if (code != 0) return code;
     ask_offloader(replica);
-    code = replica_apply_moves(replica, now);
+    if (names_requests(plan)) code = replica_apply_moves(replica, now);
     replica->plan_end_step = plan->iterations < INT64_MAX - step ? step + plan->iterations : INT64_MAX;
     return code;
 }

@@ -49,11 +49,9 @@ static void fail(const struct replica *replica, int code)
     if (code < 0) engine_fail(replica->env->engine, code);
 }
 
-void replica_take_blocks(struct replica *replica, int64_t blocks)
+void replica_evict_prefixes(struct replica *replica)
 {
     const struct replica_prefixes *prefixes = &replica->prefixes;
-    kvcache_take(&replica->kv, blocks);
-    if (prefixes->block_tokens == 0) return;
     int code = 0;
     while (code >= 0 && cache_evictable(&prefixes->cache) * prefixes->item_blocks > replica->kv.free_blocks)
         code = cache_evict(&replica->prefixes.cache);

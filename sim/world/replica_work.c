@@ -2,26 +2,27 @@
  * start. */
 #include "sim/world/replica_batch.h"
 
-static void add_held(void *context, struct request *request)
+static int64_t held_tokens(const struct request_list *list)
 {
-    *(int64_t *)context += request->context_tokens > 0 ? request->context_tokens - 1 : 0;
+    int64_t tokens = 0;
+    for (const struct request *r = list->head; r != NULL; r = request_of(r->view.next))
+        if (r->context_tokens > 0) tokens += r->context_tokens - 1;
+    return tokens;
 }
 
 /* Tokens in the cache of sequences that do not decode now: prompts processed in part, sequences that are paused or resume. What
  * several share counts once. */
 static int64_t resting_tokens(const struct replica *replica)
 {
-    const struct request_list *const lists[] = {&replica->paused, &replica->moving, &replica->arrived};
-    int64_t tokens = 0;
+    int64_t tokens = held_tokens(&replica->paused) + held_tokens(&replica->moving) + held_tokens(&replica->arrived);
     for (const struct request *r = replica->prefilling.head; r != NULL; r = request_of(r->view.next))
         tokens += r->view.prefilled_tokens;
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) request_list_each(lists[i], add_held, &tokens);
     return tokens - replica_duplicate_tokens(replica);
 }
 
 static struct work_of work_of(const struct replica *replica)
 {
-    return (struct work_of){replica->env->llm, &replica->kv, replica->env->energy};
+    return (struct work_of){&replica->env->reads, &replica->kv, replica->env->energy};
 }
 
 void replica_count_decode_work(struct replica *replica, int64_t n)

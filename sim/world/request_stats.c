@@ -109,7 +109,7 @@ int request_stats_add_finished(struct request_stats *stats, const double *limits
     stats->output_tokens += request->output_tokens;
     stats->cached_tokens += request->cached_tokens;
     stats->preemptions += request->view.preemptions;
-    count_slo(stats, limits_s, request, now);
+    if (slo_limits_any(limits_s)) count_slo(stats, limits_s, request, now);
     int code = distribution_add(&stats->queue_s, sim_s_from_ns(request->scheduled_ns - arrival));
     if (code == 0) code = distribution_add(&stats->ttft_s, sim_s_from_ns(first - arrival));
     if (code == 0) code = distribution_add(&stats->e2e_s, sim_s_from_ns(now - arrival));

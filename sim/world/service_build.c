@@ -46,7 +46,6 @@ int service_create(const struct service_config *config, const struct service_env
         .on_reject = service_on_reject,
         .on_preempt = service_on_preempt,
         .own_prefix = service_own_prefix,
-        .on_batch = service_on_batch,
         .on_prefilled = service_on_prefilled,
         .on_handover = service_on_handover,
         .kv_moves = &service->kv_moves,

@@ -136,12 +136,16 @@ int service_detail_arrived(const struct service *service, const struct request *
                 service->config->name, sim_s_from_ns(now - processed_ns));
 }
 
-/* Pieces of prompts are told of to those who want to know, and where KV leaves layer by layer. */
+/* Pieces of prompts are told of to those who want to know, and where KV leaves layer by layer; batches likewise, and where an
+ * offloading policy counts what it moves. */
 void service_detail_start(struct service *service)
 {
-    struct fleet *fleet = &service->fleet;
-    bool wanted = service->env.sink->detail != NULL || service->config->kv_transfer.mode == KV_TRANSFER_LAYER_WISE;
-    for (size_t i = 0; wanted && i < fleet->n_pools; i++) fleet->pools[i].env.on_prefill = service_on_prefill;
-    if (service->env.sink->detail == NULL) return;
-    for (size_t i = 0; i < fleet->n_pools; i++) fleet->pools[i].env.on_move = tell_move;
+    const struct sink *sink = service->env.sink;
+    bool by_layer = service->config->kv_transfer.mode == KV_TRANSFER_LAYER_WISE;
+    for (size_t i = 0; i < service->fleet.n_pools; i++) {
+        struct replica_env *env = &service->fleet.pools[i].env;
+        if (sink->detail != NULL || by_layer) env->on_prefill = service_on_prefill;
+        if (sink->detail != NULL) env->on_move = tell_move;
+        if (sink->batch != NULL || offload_in_use(env->offload)) env->on_batch = service_on_batch;
+    }
 }

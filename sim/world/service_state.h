@@ -65,7 +65,7 @@ int service_on_prefill(const struct replica *replica, const struct batch_prefill
 size_t service_handover_bytes(void); /* of a record in the pool */
 
 /* Rows for those who want to know what every request meets with (service_detail.c): nothing otherwise. Return 0 or the sink's
- * code. service_detail_start asks the replicas to tell of their prefills; the sink must be known by then. */
+ * code. service_detail_start asks the replicas to tell of their prefills and batches; the sink must be known by then. */
 void service_detail_start(struct service *service);
 int service_detail_route(const struct service *service, const struct request *request, sim_ns now);
 int service_detail_too_long(const struct service *service, const struct request *request, sim_ns now);

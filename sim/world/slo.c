@@ -27,7 +27,7 @@ const struct config_field slo_fields[] = {
     {0},
 };
 
-static bool is_limited(const double *limits_s)
+bool slo_limits_any(const double *limits_s)
 {
     for (int i = 0; i < SLO_LIMITS; i++)
         if (!isnan(limits_s[i])) return true;
@@ -38,8 +38,8 @@ bool slo_is_set(const struct slo_config *config)
 {
     const struct slo_class *classes = config->classes.items;
     for (size_t i = 0; i < config->classes.n; i++)
-        if (is_limited(classes[i].limits_s)) return true;
-    return is_limited(config->limits_s);
+        if (slo_limits_any(classes[i].limits_s)) return true;
+    return slo_limits_any(config->limits_s);
 }
 
 void slo_limits_of(const struct slo_config *config, const char *class_name, double limits_s[SLO_LIMITS])
@@ -56,7 +56,7 @@ void slo_limits_of(const struct slo_config *config, const char *class_name, doub
 void slo_count(struct slo_counts *counts, const double *limits_s, const double *times_s, int64_t output_tokens)
 {
     bool attained = times_s != NULL;
-    if (!is_limited(limits_s)) return;
+    if (!slo_limits_any(limits_s)) return;
     counts->requests++;
     for (int i = 0; i < SLO_LIMITS; i++) {
         if (isnan(limits_s[i])) continue;

@@ -30,6 +30,9 @@ enum { SLO_MAX_CLASSES = 256 };
 
 extern const struct config_field slo_fields[];
 
+/* Whether one of limits_s[SLO_LIMITS] is set. */
+bool slo_limits_any(const double *limits_s);
+
 /* Whether any request has a limit. */
 bool slo_is_set(const struct slo_config *config);
 

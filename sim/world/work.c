@@ -17,21 +17,41 @@ static double elapsed_ns(double first_ns, double slope_ns, double n)
     return n * first_ns + sum_1(n) * slope_ns;
 }
 
-/* Block-nanoseconds of the blocks that the run takes: each is in use from its boundary k to the end of the run. */
-static double growth_block_ns(const struct kv_growth *growth, const struct work_run *run, double first_ns,
-                              double slope_ns)
+/* How often a sequence takes a block, once in b boundaries, and the sums over that. */
+struct takings {
+    int64_t n;
+    double m, sum_1, bb_sum_2;
+};
+
+static struct takings takings_of(int64_t n, double b)
 {
-    const int64_t block = growth->block_tokens, n = run->iterations, from_step = run->step - n;
+    const double m = (double)n;
+    return (struct takings){n, m, sum_1(m), b * b * sum_2(m)};
+}
+
+/* Blocks that the run takes. */
+struct taken {
+    int64_t blocks;
+    double block_ns; /* each from its boundary k to the end of the run */
+};
+
+static struct taken blocks_taken(const struct kv_growth *growth, const struct work_run *run, double first_ns,
+                                 double slope_ns)
+{
+    const int64_t block = growth->block_tokens, n = run->iterations, rounds = n / block, rest = n % block;
+    const int64_t phase = (run->step - n) % block, end = n < block ? n : block;
     const double b = (double)block, end_ns = elapsed_ns(first_ns, slope_ns, (double)n);
-    double sum = 0.0;
-    if (growth->sequences == 0) return 0.0;
-    for (int64_t i = 0; i < block && i < n; i++) {
-        const double takers = (double)kv_growth_at(growth, from_step + i);
-        const double m = (double)((n - i + block - 1) / block), k = (double)(i + 1);
-        const double sum_k = m * k + b * sum_1(m), sum_kk = m * k * k + 2.0 * k * b * sum_1(m) + b * b * sum_2(m);
-        sum += takers * (m * end_ns - (first_ns - 0.5 * slope_ns) * sum_k - 0.5 * slope_ns * sum_kk);
+    const struct takings more = takings_of(rounds + 1, b), fewer = takings_of(rounds, b);
+    struct taken taken = {0, 0.0};
+    for (int64_t i = kv_growth_next(growth, phase, 0); i < end; i = kv_growth_next(growth, phase, i + 1)) {
+        const struct takings *each = i < rest ? &more : &fewer;
+        const int64_t takers = growth->phases[phase + i < block ? phase + i : phase + i - block];
+        const double m = each->m, k = (double)(i + 1);
+        const double sum_k = m * k + b * each->sum_1, sum_kk = m * k * k + 2.0 * k * b * each->sum_1 + each->bb_sum_2;
+        taken.block_ns += (double)takers * (m * end_ns - (first_ns - 0.5 * slope_ns) * sum_k - 0.5 * slope_ns * sum_kk);
+        taken.blocks += takers * each->n;
     }
-    return sum;
+    return taken;
 }
 
 static void add_slots(struct work_sums *sums, const struct kvcache *kv, double reserved_block_ns, double held_token_ns,
@@ -51,11 +71,10 @@ static void add_decode_slots(struct work_sums *sums, const struct kvcache *kv, c
     const double first_ns = run->clock->first_ns + slope_ns * (double)run->from_boundary;
     const double lasted_ns = elapsed_ns(first_ns, slope_ns, n);
     const int64_t used = kv->total_blocks - kv->free_blocks;
-    const int64_t grown = kv_growth_over(growth, run->step - run->iterations, run->iterations);
+    const struct taken taken = blocks_taken(growth, run, first_ns, slope_ns);
     const double held = (double)(run->context_tokens - run->sequences + run->resting_tokens);
     const double held_ns = held * lasted_ns + sequences * (first_ns * sum_1(n) + slope_ns * sum_2(n));
-    add_slots(sums, kv, (double)(used - grown) * lasted_ns + growth_block_ns(growth, run, first_ns, slope_ns), held_ns,
-              lasted_ns);
+    add_slots(sums, kv, (double)(used - taken.blocks) * lasted_ns + taken.block_ns, held_ns, lasted_ns);
 }
 
 /* Joules of an iteration beside those of its time. */
@@ -80,7 +99,7 @@ static void add_decode_energy(struct work_sums *sums, const struct energy_law *l
 void work_add_decode(struct work_sums *sums, const struct work_of *of, const struct kv_growth *growth,
                      const struct work_run *run)
 {
-    const double weight_bytes = llm_read_bytes(of->llm, run->sequences);
+    const double weight_bytes = llm_reads_bytes(of->reads, run->sequences);
     const double n = (double)run->iterations, sequences = (double)run->sequences;
     const double context = n * (double)run->context_tokens + sequences * sum_1(n);
     sums->tokens += n * sequences;
@@ -102,7 +121,7 @@ void work_add_iteration(struct work_sums *sums, const struct work_of *of, const 
     const double pairs = 0.5 * (work->prefill_pairs + (double)work->prefill_tokens) +
                          (double)work->decode_context_tokens;
     const double context = (double)(work->prefill_context_tokens + work->prefill_tokens + work->decode_context_tokens);
-    const double weight_bytes = llm_read_bytes(of->llm, work->prefill_tokens + work->decode_sequences);
+    const double weight_bytes = llm_reads_bytes(of->reads, work->prefill_tokens + work->decode_sequences);
     sums->tokens += tokens;
     sums->rows += rows;
     sums->pairs += pairs;

@@ -31,7 +31,7 @@ struct work_sums {
 
 /* Whose work it is. */
 struct work_of {
-    const struct llm_spec *llm;
+    const struct llm_reads *reads;
     const struct kvcache *kv;
     const struct energy_law *energy; /* NULL: not known */
 };

@@ -15,6 +15,7 @@ struct bench {
     struct arena arena;
     struct diag diag;
     struct llm_spec llm;
+    struct llm_reads reads;
     struct gpu_spec gpu;
     struct kvcache kv;
     struct kv_growth growth;
@@ -25,9 +26,12 @@ static bool bench_open(struct bench *bench)
     *bench = (struct bench){.kv = {.total_blocks = 1000, .free_blocks = 0, .block_tokens = 16}};
     arena_init(&bench->arena);
     diag_init(&bench->diag);
-    return CHECK_EQ_INT(kv_growth_init(&bench->growth, 16), 0) &&
-           CHECK_EQ_INT(catalog_llm(&catalog, "llama-3.1-8b", "t", &bench->arena, &bench->llm, &bench->diag), 0) &&
-           CHECK_EQ_INT(catalog_gpu(&catalog, "a100-80-sxm", "t", &bench->arena, &bench->gpu, &bench->diag), 0);
+    bool found = CHECK_EQ_INT(kv_growth_init(&bench->growth, 16), 0) &&
+                 CHECK_EQ_INT(catalog_llm(&catalog, "llama-3.1-8b", "t", &bench->arena, &bench->llm, &bench->diag),
+                              0) &&
+                 CHECK_EQ_INT(catalog_gpu(&catalog, "a100-80-sxm", "t", &bench->arena, &bench->gpu, &bench->diag), 0);
+    if (found) bench->reads = llm_reads(&bench->llm);
+    return found;
 }
 
 static void bench_close(struct bench *bench)
@@ -53,7 +57,7 @@ static int random_run(struct bench *bench, struct rng *rng)
                                  .sequences = 1 + (int64_t)rng_below(rng, 256),
                                  .context_tokens = 1000 + (int64_t)rng_below(rng, 200000)};
     const struct energy_law energy = energy_law_of(&law, &bench->gpu, &bench->llm, gpus);
-    const struct work_of of = {&bench->llm, &bench->kv, &energy};
+    const struct work_of of = {&bench->reads, &bench->kv, &energy};
     struct work_sums sums = {0};
     double joules = 7.5 * (double)gpus * law.context_w, busy_s = 0.0, peak_w = 0.0;
     int64_t n_limited = 0;
@@ -90,7 +94,7 @@ static void iterations_with_prompts(void)
     struct bench bench;
     MUST(bench_open(&bench));
     const struct energy_law energy = energy_law_of(&law, &bench.gpu, &bench.llm, 2);
-    const struct work_of of = {&bench.llm, &bench.kv, &energy};
+    const struct work_of of = {&bench.reads, &bench.kv, &energy};
     const struct iteration_work work = {.prefill_sequences = 2, .prefill_tokens = 700, .prefill_context_tokens = 300,
                                         .prefill_pairs = 4e5, .decode_sequences = 9, .decode_context_tokens = 5000};
     for (sim_ns lasted_ns = 1000000; lasted_ns <= 1000000000; lasted_ns *= 10) {

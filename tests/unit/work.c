@@ -17,13 +17,16 @@ struct bench {
     struct arena arena;
     struct diag diag;
     struct llm_spec llm;
+    struct llm_reads reads;
 };
 
 static bool bench_open(struct bench *bench, const char *llm)
 {
     arena_init(&bench->arena);
     diag_init(&bench->diag);
-    return CHECK_EQ_INT(catalog_llm(&catalog, llm, "t", &bench->arena, &bench->llm, &bench->diag), 0);
+    bool found = CHECK_EQ_INT(catalog_llm(&catalog, llm, "t", &bench->arena, &bench->llm, &bench->diag), 0);
+    if (found) bench->reads = llm_reads(&bench->llm);
+    return found;
 }
 
 /* Steps through a run, one iteration at a time. */
@@ -83,19 +86,19 @@ static void random_run(struct bench *bench, struct rng *rng)
     kvcache_take(&again, kv.total_blocks - kv.free_blocks);
     step_through(&kv, &growth, &bench->llm, &run, from_step, &naive);
     run.step = from_step + n;
-    work_add_decode(&whole, &(struct work_of){.llm = &bench->llm, .kv = &kv}, &growth, &run);
+    work_add_decode(&whole, &(struct work_of){.reads = &bench->reads, .kv = &kv}, &growth, &run);
     check_sums(&whole, &naive);
 
     struct work_run second = run;
     run.iterations = cut;
     run.step = from_step + cut;
     kvcache_take(&again, kv_growth_over(&growth, from_step, cut));
-    if (cut > 0) work_add_decode(&parts, &(struct work_of){.llm = &bench->llm, .kv = &again}, &growth, &run);
+    if (cut > 0) work_add_decode(&parts, &(struct work_of){.reads = &bench->reads, .kv = &again}, &growth, &run);
     second.iterations = n - cut;
     second.from_boundary += cut;
     second.context_tokens += cut * second.sequences;
     kvcache_take(&again, kv_growth_over(&growth, from_step + cut, n - cut));
-    if (cut < n) work_add_decode(&parts, &(struct work_of){.llm = &bench->llm, .kv = &again}, &growth, &second);
+    if (cut < n) work_add_decode(&parts, &(struct work_of){.reads = &bench->reads, .kv = &again}, &growth, &second);
     check_sums(&parts, &naive);
     kv_growth_fini(&growth);
 }
@@ -129,12 +132,12 @@ static void flop_of_a_request(void)
             const struct iteration_work work = {
                 .prefill_sequences = 1, .prefill_tokens = chunk, .prefill_context_tokens = done,
                 .prefill_pairs = (double)(chunk * chunk + 2 * chunk * done)};
-            work_add_iteration(&sums, &(struct work_of){.llm = llm, .kv = &kv}, &work, done, 1000000);
+            work_add_iteration(&sums, &(struct work_of){.reads = &bench.reads, .kv = &kv}, &work, done, 1000000);
         }
         const struct run_clock clock = {0, 1e6, 10.0};
         const struct work_run run = {.clock = &clock, .iterations = OUTPUT - 1, .step = OUTPUT - 1, .sequences = 1,
                                      .context_tokens = PROMPT + 1};
-        work_add_decode(&sums, &(struct work_of){.llm = llm, .kv = &kv}, &growth, &run);
+        work_add_decode(&sums, &(struct work_of){.reads = &bench.reads, .kv = &kv}, &growth, &run);
         const double more_rows = (double)(PROMPT / chunk - 1) * head; /* of chunks that are not the last */
         CHECK_NEAR((work_flop(&sums, llm) - more_rows) / expected, 1.0, 1e-12);
         const double kv_read = llm_kv_bytes_per_token(llm) * sums.context_tokens;

@@ -8,15 +8,13 @@
 /* The first point at or above `frac`. */
 static size_t find_point(const struct cdf_point *points, size_t n, double frac)
 {
-    size_t low = 0, high = n - 1;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (points[middle].cdf_frac < frac)
-            low = middle + 1;
-        else
-            high = middle;
+    size_t first = 0;
+    for (size_t left = n - 1; left > 0;) {
+        const size_t half = (left + 1) / 2;
+        first = points[first + half - 1].cdf_frac < frac ? first + half : first; /* no branch: none could be foretold */
+        left -= half;
     }
-    return low;
+    return first;
 }
 
 double cdf_quantile(const struct cdf_point *points, size_t n, enum cdf_shape shape, double frac)
