@@ -155,7 +155,7 @@ static int emit_idle_caches(const struct service *service)
     const bool idle = fleet_caches_prefixes(fleet) && fleet->prefix_block_tokens == 0 && arrived;
     snprintf(text, sizeof text,
              "service '%s': kv.prefix_cache has no effect, for no request names the blocks of its prompt (a trace of "
-             "format 'mooncake' does)",
+             "format 'mooncake' does), and none was preempted",
              service->config->name);
     return emit_warning(service, "no-prefixes", idle, text);
 }

@@ -61,10 +61,10 @@ static int emit_pools(const struct service *service, const struct sink *sink, si
 {
     char entity[256];
     int code = 0;
+    if (service->fleet.n_pools == 1) return 0; /* it is the service */
     for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++) {
         const struct fleet_pool *pool = &service->fleet.pools[i];
         struct energy_total total = {0};
-        if (pool->config.name == NULL) continue;
         snprintf(entity, sizeof entity, "%s/%s", service->config->name, pool->config.name);
         add_pool(&total, service, pool, now);
         code = emit(&total, entity, sink, now);
