@@ -89,7 +89,7 @@ error: the format of the trace is not known; name it with -f; 'orrery list forma
 END
 run 2 trace stat "$T/g.csv" -f azure
 err_is <<'END'
-error: unknown format 'azure'; 'orrery list formats' shows all
+error: unknown format 'azure'; did you mean 'azure-llm'?
 END
 run 2 trace convert "$T/g.csv" -f csv
 err_is <<'END'
