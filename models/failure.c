@@ -1,0 +1,135 @@
+#include "models/failure.h"
+
+#include <math.h>
+
+struct lifetime lifetime_lognormal(double mean_s, double median_s)
+{
+    const double shape = mean_s > median_s && median_s > 0.0 ? sqrt(2.0 * log(mean_s / median_s)) : 0.0;
+    return (struct lifetime){.kind = LIFETIME_LOGNORMAL, .mean_s = mean_s, .shape = shape};
+}
+
+static double weibull_scale_s(const struct lifetime *law)
+{
+    return law->mean_s / tgamma(1.0 + 1.0 / law->shape);
+}
+
+static double lognormal_median_s(const struct lifetime *law)
+{
+    return law->mean_s * exp(-0.5 * law->shape * law->shape);
+}
+
+static double normal_cdf(double z)
+{
+    return 0.5 * erfc(-z / sqrt(2.0));
+}
+
+/* Coefficients from the highest power down. */
+static double polynomial(const double coefficients[5], double last, double x)
+{
+    double value = coefficients[0];
+    for (int i = 1; i < 5; i++) value = value * x + coefficients[i];
+    return value * x + last;
+}
+
+/* Acklam's rational approximation for p <= 0.5, |error| < 1.2e-9 of z. */
+static double normal_quantile_start(double p)
+{
+    static const double tail[] = {-7.784894002430293e-03, -3.223964580411365e-01, -2.400758277161838e+00,
+                                  -2.549732539343734e+00, 4.374664141464968e+00};
+    static const double under_tail[] = {0.0, 7.784695709041462e-03, 3.224671290700398e-01, 2.445134137142996e+00,
+                                        3.754408661907416e+00};
+    static const double middle[] = {-3.969683028665376e+01, 2.209460984245205e+02, -2.759285104469687e+02,
+                                    1.383577518672690e+02, -3.066479806614716e+01};
+    static const double under_middle[] = {-5.447609879822406e+01, 1.615858368580409e+02, -1.556989798598866e+02,
+                                          6.680131188771972e+01, -1.328068155288572e+01};
+    if (p < 0.02425) {
+        const double q = sqrt(-2.0 * log(p));
+        return polynomial(tail, 2.938163982698783e+00, q) / polynomial(under_tail, 1.0, q);
+    }
+    const double q = p - 0.5, r = q * q;
+    return polynomial(middle, 2.506628277459239e+00, r) * q / polynomial(under_middle, 1.0, r);
+}
+
+/* With one step of Halley's method: to rounding. */
+static double normal_quantile(double p)
+{
+    if (p > 0.5) return -normal_quantile(1.0 - p);
+    const double z = normal_quantile_start(p);
+    const double step = (normal_cdf(z) - p) * sqrt(2.0 * acos(-1.0)) * exp(0.5 * z * z);
+    return z - step / (1.0 + 0.5 * z * step);
+}
+
+double lifetime_cdf(const struct lifetime *law, double t_s)
+{
+    switch (law->kind) {
+    case LIFETIME_EXPONENTIAL: return -expm1(-t_s / law->mean_s);
+    case LIFETIME_WEIBULL: return -expm1(-pow(t_s / weibull_scale_s(law), law->shape));
+    case LIFETIME_LOGNORMAL:
+        if (law->shape > 0.0) return normal_cdf(log(t_s / lognormal_median_s(law)) / law->shape);
+        break;
+    case LIFETIME_CONSTANT: break;
+    }
+    return t_s >= law->mean_s ? 1.0 : 0.0;
+}
+
+double lifetime_quantile_s(const struct lifetime *law, double frac)
+{
+    switch (law->kind) {
+    case LIFETIME_EXPONENTIAL: return -law->mean_s * log1p(-frac);
+    case LIFETIME_WEIBULL: return weibull_scale_s(law) * pow(-log1p(-frac), 1.0 / law->shape);
+    case LIFETIME_LOGNORMAL: return lognormal_median_s(law) * exp(law->shape * normal_quantile(frac));
+    case LIFETIME_CONSTANT: break;
+    }
+    return law->mean_s;
+}
+
+static double lognormal_hazard_per_s(const struct lifetime *law, double t_s)
+{
+    const double z = log(t_s / lognormal_median_s(law)) / law->shape;
+    const double density = exp(-0.5 * z * z) / (t_s * law->shape * sqrt(2.0 * acos(-1.0)));
+    return t_s > 0.0 ? density / normal_cdf(-z) : 0.0;
+}
+
+double lifetime_hazard_per_s(const struct lifetime *law, double t_s)
+{
+    switch (law->kind) {
+    case LIFETIME_EXPONENTIAL: return 1.0 / law->mean_s;
+    case LIFETIME_WEIBULL: {
+        const double scale_s = weibull_scale_s(law);
+        return law->shape / scale_s * pow(t_s / scale_s, law->shape - 1.0);
+    }
+    case LIFETIME_LOGNORMAL: return lognormal_hazard_per_s(law, t_s);
+    case LIFETIME_CONSTANT: break;
+    }
+    return (double)NAN;
+}
+
+static double binomial(int n, int k, double p)
+{
+    double share = 1.0;
+    for (int i = 1; i <= k; i++) share *= (double)(n - k + i) / i * p;
+    return share * pow(1.0 - p, n - k);
+}
+
+double common_cause_rate_per_s(const struct common_cause *cause, int k)
+{
+    double rate = cause->shock_per_s * binomial(cause->components, k, cause->hit_frac);
+    if (k == 1) rate += cause->components * cause->own_per_s;
+    if (k == cause->components) rate += cause->lethal_per_s;
+    return rate;
+}
+
+static double shared_per_s(const struct common_cause *cause)
+{
+    return cause->shock_per_s * cause->hit_frac + cause->lethal_per_s;
+}
+
+double common_cause_component_per_s(const struct common_cause *cause)
+{
+    return cause->own_per_s + shared_per_s(cause);
+}
+
+double common_cause_shared_frac(const struct common_cause *cause)
+{
+    return shared_per_s(cause) / common_cause_component_per_s(cause);
+}

@@ -1,0 +1,49 @@
+/* When things fail: laws of lifetimes, and shocks that hit several components at once.
+ *
+ * A lifetime has a mean and a shape:
+ *
+ *     exponential   no memory: constant hazard 1/mean; takes no shape
+ *     Weibull       shape < 1: hazard falls (infant mortality), > 1: it grows (wear-out)
+ *     lognormal     shape: standard deviation of the logarithm; hazard rises, then falls. Also the usual law of repair times
+ *     constant      always the mean; takes no shape
+ *
+ * The binomial failure rate model of common causes (Atwood, "The Binomial Failure Rate Common Cause Model", Technometrics 28,
+ * 1986): m like components, each of which fails by itself at rate `own`; shocks at rate `shock`, each of which hits every
+ * component with probability `hit_frac`, independently, possibly none; and lethal shocks at rate `lethal`, which hit all.
+ *
+ * Leaves out age at the start: all is new then. */
+#ifndef ORRERY_MODELS_FAILURE_H
+#define ORRERY_MODELS_FAILURE_H
+
+enum lifetime_kind { LIFETIME_EXPONENTIAL, LIFETIME_WEIBULL, LIFETIME_LOGNORMAL, LIFETIME_CONSTANT };
+
+struct lifetime {
+    enum lifetime_kind kind;
+    double mean_s; /* > 0 */
+    double shape;  /* of Weibull and lognormal: > 0 */
+};
+
+/* The lognormal law with this mean and this median; shape 0, so no spread, unless mean > median > 0. */
+struct lifetime lifetime_lognormal(double mean_s, double median_s);
+
+/* Probability of not living longer than `t_s` >= 0, and the time by which a share 0 < frac < 1 has failed. */
+double lifetime_cdf(const struct lifetime *law, double t_s);
+double lifetime_quantile_s(const struct lifetime *law, double frac);
+
+/* Failures per second of what has lived for `t_s` >= 0: density / (1 - cdf). A constant lifetime has none: NAN. */
+double lifetime_hazard_per_s(const struct lifetime *law, double t_s);
+
+/* Rates per second. */
+struct common_cause {
+    int components;
+    double own_per_s, shock_per_s, hit_frac, lethal_per_s;
+};
+
+/* Rate of events in which exactly `k` of the components fail; k = 0: of shocks that nobody sees. */
+double common_cause_rate_per_s(const struct common_cause *cause, int k);
+
+/* Rate at which one component fails, of whatever cause; and the share of it that shocks have, lethal ones included. */
+double common_cause_component_per_s(const struct common_cause *cause);
+double common_cause_shared_frac(const struct common_cause *cause);
+
+#endif
