@@ -75,6 +75,7 @@ static const struct trace_format array_format = {.name = "array", .open_jobs = a
 
 struct checker_params {
     const struct scheduler *inner;
+    size_t n; /* jobs */
     bool needs_progress, needs_no_waste;
 };
 
@@ -83,7 +84,9 @@ enum { CHECKER_MAX_GPUS = 64 };
 struct checker {
     struct checker_params params;
     const struct scheduler *inner;
-    int64_t gpus_in_use, n_pending, n_running;
+    double *held; /* [n]: GPUs of the first node type by the number of the job */
+    double in_use;
+    int64_t n_pending, n_running;
     int64_t n_pending_of[CHECKER_MAX_GPUS + 1]; /* by GPUs; wider ones count as the widest */
     _Alignas(16) char inner_state[];
 };
@@ -94,12 +97,14 @@ static int checker_init(void *state, const void *params, struct diag *diag)
     checker->params = *(const struct checker_params *)params;
     checker->inner = checker->params.inner;
     const struct policy *policy = &checker->inner->policy;
+    checker->held = calloc(checker->params.n + 1, sizeof *checker->held);
     return policy->init == NULL ? 0 : policy->init(checker->inner_state, NULL, diag);
 }
 
 static void checker_fini(void *state)
 {
     struct checker *checker = state;
+    free(checker->held);
     if (checker->inner->policy.fini != NULL) checker->inner->policy.fini(checker->inner_state);
 }
 
@@ -107,7 +112,7 @@ static void check_view(const struct checker *checker, const struct cluster_view 
 {
     bool limited = view->total_gpus < INT64_MAX;
     CHECK(view->free_gpus >= 0 && view->free_gpus <= view->total_gpus);
-    if (limited) CHECK_EQ_INT(view->free_gpus + checker->gpus_in_use, view->total_gpus);
+    if (limited) CHECK_NEAR(view->free_amount + checker->in_use, (double)view->total_gpus, 1e-9);
     CHECK_EQ_INT(view->n_pending, checker->n_pending);
     CHECK_EQ_INT(view->n_running, checker->n_running);
     int64_t free_gpus = 0; /* on the nodes */
@@ -123,16 +128,22 @@ static void checker_notify(void *state, const struct cluster_view *view, const s
     } effects[] = {[JOB_EVENT_SUBMIT] = {JOB_PENDING, +1, 0},
                    [JOB_EVENT_START] = {JOB_RUNNING, -1, +1},
                    [JOB_EVENT_PREEMPT] = {JOB_PENDING, +1, -1},
-                   [JOB_EVENT_FINISH] = {JOB_FINISHED, 0, -1}};
+                   [JOB_EVENT_FINISH] = {JOB_FINISHED, 0, -1},
+                   [JOB_EVENT_RESIZE] = {JOB_RUNNING, 0, 0},
+                   [JOB_EVENT_PACE] = {JOB_RUNNING, 0, 0}};
     struct checker *checker = state;
     CHECK_EQ_INT(note->job->state, effects[note->event].state);
     checker->n_pending += effects[note->event].pending;
     checker->n_running += effects[note->event].running;
     int32_t gpus = note->job->gpus < CHECKER_MAX_GPUS ? note->job->gpus : CHECKER_MAX_GPUS;
     checker->n_pending_of[gpus] += effects[note->event].pending;
-    checker->gpus_in_use += effects[note->event].running * note->job->gpus;
+    double *held = &checker->held[note->job->sequence];
+    checker->in_use -= *held;
+    *held = note->job->node_type == 0 ? note->job->held_gpus : 0;
+    checker->in_use += *held;
     check_view(checker, view);
-    checker->inner->notify(checker->inner_state, view, note);
+    if (note->event < JOB_EVENT_RESIZE || checker->inner->hears_pace)
+        checker->inner->notify(checker->inner_state, view, note);
 }
 
 static int checker_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
@@ -158,6 +169,7 @@ static struct scheduler checker_of(const struct scheduler *inner)
     checker.policy.fini = checker_fini;
     checker.notify = checker_notify;
     checker.decide = checker_decide;
+    checker.hears_pace = true;
     return checker;
 }
 
@@ -242,13 +254,14 @@ static void check_capacity(const struct jobrun *run, const struct jobrun_spec *s
         moves[2 * i] = (struct move){row->start_s, row->node, row->gpus};
         moves[2 * i + 1] = (struct move){row->end_s, row->node, -row->gpus};
     }
+    const int64_t most_on_node = spec->cluster.node_types.n == 0 ? spec->cluster.gpus_per_node : 1024;
     qsort(moves, 2 * run->n_placements, sizeof *moves, compare_moves);
     int64_t held = 0;
     for (size_t i = 0; i < 2 * run->n_placements; i++) {
         if (i == 0 || moves[i].node != moves[i - 1].node) held = moves[i].node == 0 ? spec->group_gpus : 0;
         held += moves[i].gpus;
-        fits = fits && (moves[i].node < 0 || held <= spec->cluster.gpus_per_node);
-        fits = fits && (spec->cluster.unlimited || held <= spec->cluster.nodes * spec->cluster.gpus_per_node);
+        fits = fits && (moves[i].node < 0 || held <= most_on_node);
+        fits = fits && (spec->cluster.unlimited || held <= cluster_config_nodes(&spec->cluster) * most_on_node);
     }
     CHECK(fits);
     free(moves);
@@ -269,7 +282,7 @@ static void check_placements(const struct jobrun *run, const struct jobrun_spec 
     for (size_t i = 0; i < spec->n; i++) {
         bool held = run->jobs[i].status != NULL && spec->records[i].gpus > 0;
         double expected = held ? run->jobs[i].gpu_s : 0;
-        equal = equal && fabs(gpu_s[i] - expected) <= 1e-9 * (1 + expected);
+        equal = equal && (spec->types.n > 0 || fabs(gpu_s[i] - expected) <= 1e-9 * (1 + expected));
     }
     CHECK(in_life);
     CHECK(equal);
@@ -326,11 +339,15 @@ void jobrun_init(struct jobrun *run, const struct jobrun_spec *spec, int expecte
     const struct scheduler checker = checker_of(inner);
     bool listed = spec->own_scheduler == NULL && spec->own_placer == NULL;
     struct checker_params params = {.inner = inner,
+                                    .n = spec->n,
                                     .needs_progress = listed && spec->fail_after == 0,
                                     .needs_no_waste = spec->needs_no_waste};
     struct jobs_config config = {.scheduler = {.name = inner->policy.name, .entry = &checker, .params = &params},
                                  .placement = {.name = placer->policy.name, .entry = placer},
-                                 .trace = {.name = "array", .entry = &array_format, .params = (void *)(uintptr_t)spec}};
+                                 .trace = {.name = "array", .entry = &array_format, .params = (void *)(uintptr_t)spec},
+                                 .types = spec->types,
+                                 .round_ns = spec->round_ns};
+    if (spec->restart != NULL) config.restart = *spec->restart;
     struct sink sink = {.context = run,
                         .job = keep_job,
                         .decision = keep_decision,

@@ -7,6 +7,7 @@
 #include "sim/core/engine.h"
 #include "sim/core/err.h"
 #include "sim/world/cluster.h"
+#include "sim/world/jobs.h"
 #include "sim/world/policy.h"
 #include "sim/world/sink.h"
 #include "sim/world/source.h"
@@ -29,6 +30,9 @@ struct jobrun_spec {
     sim_ns until, warmup_ns;
     bool needs_no_waste; /* checks that no pending job would fit after a decision (counted GPUs, jobs of 64 at most) */
     int32_t group_gpus;  /* that a service holds on one node all the time */
+    const struct restart_config *restart; /* NULL: no waits */
+    struct config_list types;             /* struct job_type */
+    sim_ns round_ns;
     size_t bad_row;      /* > 0: the source fails with SIM_E_DATA after so many records */
     long fail_after;     /* > 0: so many allocations succeed, then none; the code is not checked */
 };

@@ -79,16 +79,28 @@ void level_set(struct level *level, sim_ns now, int64_t value)
     if (value > level->max) level->max = value;
 }
 
+double level_mean_in(const struct level *level, sim_ns now, int64_t unit)
+{
+    if (now == level->start_ns) return (double)level->value / (double)unit;
+    const tally_int128 integral = integral_at(level, now);
+    const double whole = (double)(integral / unit), rest = (double)(integral % unit) / (double)unit;
+    return (whole + rest) / (double)((tally_int128)now - level->start_ns);
+}
+
 double level_mean(const struct level *level, sim_ns now)
 {
-    if (now == level->start_ns) return (double)level->value;
-    return (double)integral_at(level, now) / (double)((tally_int128)now - level->start_ns);
+    return level_mean_in(level, now, 1);
+}
+
+double level_integral_s_in(const struct level *level, sim_ns now, int64_t unit)
+{
+    const tally_int128 integral = integral_at(level, now) / unit;
+    return (double)(integral / SIM_NS_PER_S) + (double)(integral % SIM_NS_PER_S) / 1e9;
 }
 
 double level_integral_s(const struct level *level, sim_ns now)
 {
-    tally_int128 integral = integral_at(level, now);
-    return (double)(integral / SIM_NS_PER_S) + (double)(integral % SIM_NS_PER_S) / 1e9;
+    return level_integral_s_in(level, now, 1);
 }
 
 enum { OCTAVES = 100, BUCKETS = 1024, MANTISSA_SHIFT = 52 - 10, ZERO_BUCKET = -1, TOP_BUCKET = OCTAVES * BUCKETS - 1 };

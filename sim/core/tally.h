@@ -34,6 +34,10 @@ void level_set(struct level *level, sim_ns now, int64_t value); /* now: not befo
 double level_mean(const struct level *level, sim_ns now);       /* over [start, now]; the value when that is empty */
 double level_integral_s(const struct level *level, sim_ns now); /* value * seconds; exact where whole and < 2^53 */
 
+/* The same of values that count `unit`-ths, in whole ones: exact where the level was whole at all times. */
+double level_mean_in(const struct level *level, sim_ns now, int64_t unit);
+double level_integral_s_in(const struct level *level, sim_ns now, int64_t unit);
+
 /* Histogram of non-negative values with 1024 buckets per power of two: a quantile is off by less than 0.1 %.
  * Zero has a bucket of its own; values below 2^-40 count as zero, those of 2^60 and more in the highest bucket.
  * Negative and NaN: SIM_REQUIRE. After SIM_E_NOMEM the histogram is valid, but what was added may be in it in part. */

@@ -88,7 +88,7 @@ static struct cluster *create_part(const struct node_type_config *type, bool unl
 {
     struct cluster *cluster = mem_zalloc(1, sizeof *cluster);
     if (cluster == NULL) return NULL;
-    level_init(&cluster->gpus_in_use, 0, 0);
+    level_init(&cluster->ugpus_in_use, 0, 0);
     pool_init(&cluster->allocations, sizeof(struct allocation));
     cluster->gpu = type->gpu;
     cluster->gpu_usd_per_h = type->gpu_usd_per_h;
@@ -136,12 +136,20 @@ void cluster_destroy(struct cluster *cluster)
     mem_free(cluster);
 }
 
-/* Counts GPUs as taken (gpus > 0) or freed (gpus < 0). */
-static void count(struct cluster *cluster, sim_ns now, int64_t gpus)
+bool cluster_has_free(const struct cluster *cluster, int64_t ugpus)
 {
-    level_set(&cluster->gpus_in_use, now, cluster->gpus_in_use.value + gpus);
-    if (cluster->node_free_gpus != NULL) cluster->free_gpus -= gpus;
-    SIM_REQUIRE(cluster->free_gpus >= 0 && cluster->free_gpus <= cluster->total_gpus);
+    if (cluster->total_gpus == INT64_MAX) return true;
+    return ugpus <= cluster->total_gpus * GPU_MICRO - cluster->ugpus_in_use.value;
+}
+
+/* Counts GPUs as taken (ugpus > 0) or freed (ugpus < 0). */
+static void count(struct cluster *cluster, sim_ns now, int64_t ugpus)
+{
+    const int64_t in_use = cluster->ugpus_in_use.value + ugpus;
+    level_set(&cluster->ugpus_in_use, now, in_use);
+    if (cluster->node_free_gpus != NULL)
+        cluster->free_gpus = cluster->total_gpus - (in_use + GPU_MICRO - 1) / GPU_MICRO;
+    SIM_REQUIRE(in_use >= 0 && cluster->free_gpus >= 0 && cluster->free_gpus <= cluster->total_gpus);
 }
 
 static void take_on_node(struct cluster *cluster, int32_t node, int32_t gpus)
@@ -160,7 +168,7 @@ int32_t cluster_take_group(struct cluster *cluster, sim_ns now, int32_t gpus)
         int32_t node = cluster_next_node(cluster, free, free, 0);
         if (node < 0) continue;
         take_on_node(cluster, node, gpus);
-        count(cluster, now, gpus);
+        count(cluster, now, (int64_t)gpus * GPU_MICRO);
         cluster->group_gpus += gpus;
         return node;
     }
@@ -193,17 +201,23 @@ int32_t cluster_take_group_of(struct cluster *cluster, const char *gpu, sim_ns n
     return node;
 }
 
-int64_t cluster_gpus_in_use(const struct cluster *cluster)
+double cluster_gpus_in_use(const struct cluster *cluster)
 {
-    int64_t gpus = 0;
-    for (; cluster != NULL; cluster = cluster->next) gpus += cluster->gpus_in_use.value;
-    return gpus;
+    int64_t ugpus = 0;
+    for (; cluster != NULL; cluster = cluster->next) ugpus += cluster->ugpus_in_use.value;
+    return gpus_of(ugpus);
+}
+
+double cluster_free_amount(const struct cluster *cluster)
+{
+    if (cluster->total_gpus == INT64_MAX) return (double)INFINITY;
+    return gpus_of(cluster->total_gpus * GPU_MICRO - cluster->ugpus_in_use.value);
 }
 
 void cluster_release_group(struct cluster *cluster, sim_ns now, int32_t node, int32_t gpus)
 {
     take_on_node(cluster, node, -gpus);
-    count(cluster, now, -gpus);
+    count(cluster, now, -(int64_t)gpus * GPU_MICRO);
     cluster->group_gpus -= gpus;
 }
 
@@ -221,7 +235,7 @@ static void give_back(struct cluster *cluster, struct allocation *allocation)
     cluster_forget(cluster, allocation);
 }
 
-static int take_parts(struct cluster *cluster, int64_t gpus, const struct placement *placement,
+static int take_parts(struct cluster *cluster, int64_t ugpus, const struct placement *placement,
                       struct allocation **allocation)
 {
     for (int32_t i = placement->n - 1; i >= 0; i--) {
@@ -231,19 +245,19 @@ static int take_parts(struct cluster *cluster, int64_t gpus, const struct placem
         *part = (struct allocation){.next = *allocation, .node = placement->nodes[i], .gpus = placement->gpus[i]};
         *allocation = part;
         take_on_node(cluster, part->node, part->gpus);
-        gpus -= part->gpus;
+        ugpus -= (int64_t)part->gpus * GPU_MICRO;
     }
-    return gpus == 0 ? 0 : SIM_E_POLICY;
+    return ugpus == 0 ? 0 : SIM_E_POLICY;
 }
 
-int cluster_take(struct cluster *cluster, sim_ns now, int64_t gpus, const struct placement *placement,
+int cluster_take(struct cluster *cluster, sim_ns now, int64_t ugpus, const struct placement *placement,
                  struct allocation **allocation)
 {
     *allocation = NULL;
-    if (gpus > cluster->free_gpus) return SIM_E_POLICY;
-    int code = placement == NULL ? 0 : take_parts(cluster, gpus, placement, allocation);
+    if (!cluster_has_free(cluster, ugpus)) return SIM_E_POLICY;
+    int code = placement == NULL ? 0 : take_parts(cluster, ugpus, placement, allocation);
     if (code == 0) {
-        count(cluster, now, gpus);
+        count(cluster, now, ugpus);
     } else {
         give_back(cluster, *allocation);
         *allocation = NULL;
@@ -251,17 +265,17 @@ int cluster_take(struct cluster *cluster, sim_ns now, int64_t gpus, const struct
     return code;
 }
 
-void cluster_release(struct cluster *cluster, sim_ns now, int64_t gpus, const struct allocation *allocation)
+void cluster_release(struct cluster *cluster, sim_ns now, int64_t ugpus, const struct allocation *allocation)
 {
     for (const struct allocation *part = allocation; part != NULL; part = part->next) {
         take_on_node(cluster, part->node, -part->gpus);
     }
-    count(cluster, now, -gpus);
+    count(cluster, now, -ugpus);
 }
 
-bool cluster_retake(struct cluster *cluster, sim_ns now, int64_t gpus, const struct allocation *allocation)
+bool cluster_retake(struct cluster *cluster, sim_ns now, int64_t ugpus, const struct allocation *allocation)
 {
-    if (gpus > cluster->free_gpus) return false;
+    if (!cluster_has_free(cluster, ugpus)) return false;
     for (const struct allocation *part = allocation; part != NULL; part = part->next) {
         if (is_free(cluster, part->node, part->gpus)) {
             take_on_node(cluster, part->node, part->gpus);
@@ -272,7 +286,7 @@ bool cluster_retake(struct cluster *cluster, sim_ns now, int64_t gpus, const str
         }
         return false;
     }
-    count(cluster, now, gpus);
+    count(cluster, now, ugpus);
     return true;
 }
 
@@ -299,8 +313,8 @@ int cluster_emit(const struct cluster *cluster, sim_ns now, const struct sink *s
 {
     double mean = 0, max = 0, total = 0;
     for (const struct cluster *part = cluster; part != NULL; part = part->next) {
-        mean += level_mean(&part->gpus_in_use, now);
-        max += (double)part->gpus_in_use.max; /* what services hold, alone on further types, never changes */
+        mean += level_mean_in(&part->ugpus_in_use, now, GPU_MICRO);
+        max += gpus_of(part->ugpus_in_use.max); /* what services hold, alone on further types, never changes */
         total += (double)part->total_gpus;
     }
     int code = metric_emit(sink, "cluster.gpus_in_use.mean", mean);

@@ -45,6 +45,19 @@ extern const struct config_field cluster_config_fields[];
 int64_t cluster_config_nodes(const struct cluster_config *config);
 int64_t cluster_config_node_gpus(const struct cluster_config *config, int64_t node);
 
+/* Amounts of GPUs are counted in millionths: on a cluster of counted GPUs a job may hold any part of one. */
+enum { GPU_MICRO = 1000000 };
+
+static inline int64_t ugpus_of(double gpus)
+{
+    return (int64_t)(gpus * GPU_MICRO + 0.5);
+}
+
+static inline double gpus_of(int64_t ugpus)
+{
+    return (double)ugpus / GPU_MICRO;
+}
+
 /* GPUs that somebody holds on one node; a list when they are on several. */
 struct allocation {
     struct allocation *next;
@@ -52,13 +65,14 @@ struct allocation {
 };
 
 struct cluster {
-    int64_t total_gpus, free_gpus; /* INT64_MAX when unlimited */
+    int64_t total_gpus, free_gpus; /* INT64_MAX when unlimited; free: wholly */
     int64_t group_gpus;            /* of the GPUs in use, those that services hold */
     int32_t n_nodes, gpus_per_node;
     int32_t *node_free_gpus;       /* [n_nodes]; GPUs held on no node are not taken off; NULL: unlimited */
     struct nodeset *nodes_by_free; /* [gpus_per_node + 1]: the nodes with exactly so many free GPUs */
     struct pool allocations;
-    struct level gpus_in_use;
+    struct level ugpus_in_use;
+    uint64_t capacity_epoch; /* counts what comes and goes beside jobs */
     const char *gpu;      /* as the scenario names it; NULL when it does not */
     double gpu_usd_per_h; /* not above 0: what the hardware catalog says */
     int32_t first_node;   /* number of its first node in the site */
@@ -85,19 +99,25 @@ double cluster_gpu_usd_per_h(const struct cluster *cluster, const char *gpu);
 int32_t cluster_take_group_of(struct cluster *cluster, const char *gpu, sim_ns now, int32_t gpus);
 
 /* GPUs in use at the site, all node types together. */
-int64_t cluster_gpus_in_use(const struct cluster *cluster);
+double cluster_gpus_in_use(const struct cluster *cluster);
+
+/* GPUs that nobody holds, parts of one included; infinite when unlimited. */
+double cluster_free_amount(const struct cluster *cluster);
+
+/* Whether there are so many free, on whatever nodes. */
+bool cluster_has_free(const struct cluster *cluster, int64_t ugpus);
 
 /* Takes GPUs where a placement says, or (placement NULL) on no node in particular. Returns 0 with the allocation (NULL
- * without nodes), SIM_E_NOMEM, or SIM_E_POLICY when the placement does not add up to `gpus` or names GPUs that are not
+ * without nodes), SIM_E_NOMEM, or SIM_E_POLICY when the placement does not add up to the amount or names GPUs that are not
  * there or not free; then nothing is taken. */
-int cluster_take(struct cluster *cluster, sim_ns now, int64_t gpus, const struct placement *placement,
+int cluster_take(struct cluster *cluster, sim_ns now, int64_t ugpus, const struct placement *placement,
                  struct allocation **allocation);
 
 /* Frees the GPUs; the allocation remembers where they were until cluster_forget. */
-void cluster_release(struct cluster *cluster, sim_ns now, int64_t gpus, const struct allocation *allocation);
+void cluster_release(struct cluster *cluster, sim_ns now, int64_t ugpus, const struct allocation *allocation);
 
 /* Takes released GPUs again, the very same ones. Returns false, taking none, when they are not all free. */
-bool cluster_retake(struct cluster *cluster, sim_ns now, int64_t gpus, const struct allocation *allocation);
+bool cluster_retake(struct cluster *cluster, sim_ns now, int64_t ugpus, const struct allocation *allocation);
 void cluster_forget(struct cluster *cluster, struct allocation *allocation);
 
 /* The lowest node >= `from` with `low` to `high` free GPUs, or -1. */

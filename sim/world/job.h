@@ -5,6 +5,7 @@
 #include "sim/core/engine.h"
 #include "sim/core/mem.h"
 #include "sim/world/cluster.h"
+#include "sim/world/job_progress.h"
 #include "sim/world/job_stats.h"
 #include "sim/world/jobs.h"
 #include "sim/world/policy.h"
@@ -15,10 +16,15 @@ struct job {
     _Alignas(16) struct job_view view; /* first: what policies hold is the job */
     struct jobs *jobs;
     struct owner finish;
-    sim_ns duration_ns;
-    sim_ns executed_ns;    /* in the stretches before the present one */
-    sim_ns since_ns;       /* start of the present stretch */
+    const struct job_type *type;  /* NULL: the scenario says nothing of it */
+    struct job_progress progress; /* while it runs, up to when its speed last changed */
+    double outer_speed;    /* factor of what is not the scheduler's: clocks, distance between its GPUs */
+    int64_t held_ugpus;    /* while it runs; when it was preempted, what it had */
+    tally_int128 held_ugpu_ns; /* over what it held before since_ns */
+    sim_ns executed_ns;    /* holding GPUs, before since_ns */
+    sim_ns since_ns;       /* start of the present stretch, or of what it holds now */
     sim_ns first_start_ns; /* -1: never started */
+    int32_t restarts;      /* after its GPUs were taken by force */
     sim_ns held_from_ns, held_to_ns; /* on its allocation, where no row tells of it yet; held_to: while it does not run */
     struct allocation *allocation; /* where its GPUs are, or were when it was preempted; NULL without nodes */
     uint64_t preempted_in;         /* number of the plan that preempted it last; 0: none */
@@ -29,7 +35,7 @@ struct job {
 struct job_action {
     struct job *job; /* NULL: void */
     const char *name, *reason;
-    int64_t free_gpus; /* after it */
+    double gpus, free_gpus; /* that it moves; that are free after it, of their node type */
 };
 
 struct job_plan {
@@ -44,7 +50,10 @@ struct job_plan {
 struct jobs {
     struct engine *engine;
     struct cluster *cluster;
-    struct cluster_view view;
+    const struct jobs_config *config;
+    struct cluster_view view;        /* of the cluster's own nodes */
+    struct cluster_view *next_views; /* of further node types */
+    int32_t n_node_types;            /* with the first */
     const struct scheduler *scheduler;
     const struct placer *placer; /* NULL: GPUs are only counted */
     void *scheduler_state, *placer_state;
@@ -75,12 +84,61 @@ static inline sim_ns job_executed_ns(const struct job *job, sim_ns now)
     return job->executed_ns + (job->view.state == JOB_RUNNING ? now - job->since_ns : 0);
 }
 
-/* Brings the view of the cluster up to date. */
+/* Work that it has done. */
+static inline sim_ns job_done_ns(const struct job *job, sim_ns now)
+{
+    return job->view.state == JOB_RUNNING ? job_progress_done_ns(&job->progress, now) : job->progress.done_ns;
+}
+
+/* Brings the views of the cluster up to date. */
 void jobs_refresh_view(struct jobs *jobs);
 void jobs_notify(struct jobs *jobs, enum job_event event, const struct job *job);
+void jobs_notify_forced(struct jobs *jobs, const struct job *job); /* of a preemption */
 
-/* Starts a stretch of running: state, clock, finish event. */
-void job_run(struct job *job, sim_ns now);
+/* The view of a node type, 0 .. n_node_types - 1, and its cluster. */
+struct cluster_view *jobs_view_of(struct jobs *jobs, int32_t node_type);
+struct cluster *jobs_cluster_of(struct jobs *jobs, int32_t node_type);
+
+int jobs_make_views(struct jobs *jobs); /* 0 or SIM_E_NOMEM */
+
+/* One decision per moment, after all of its changes; with rounds, at the end of this one. */
+void jobs_request_decision(struct jobs *jobs);
+
+/* GPU time that it has held, in 1e-6 GPU ns. */
+static inline tally_int128 job_held_ugpu_ns(const struct job *job, sim_ns now)
+{
+    return job->held_ugpu_ns +
+           (job->view.state == JOB_RUNNING ? (tally_int128)job->held_ugpus * (now - job->since_ns) : 0);
+}
+
+/* Starts a stretch of running on held_ugpus of its node type, which it has taken: state, clock, finish event. `wait_ns`: before
+ * it works. */
+void job_run(struct job *job, sim_ns now, sim_ns wait_ns);
+
+/* Ends it: the GPUs are given back, the work that it has done is kept. */
+void job_stop(struct job *job, sim_ns now);
+
+/* Its finish event: it ends, its row is emitted, it leaves. */
+void job_on_finish(struct engine *engine, struct owner *owner, sim_ns now);
+
+/* Time until its end: as it runs, else as it would on what it asked for. */
+sim_ns job_remaining_ns(const struct job *job, sim_ns now);
+
+/* What becomes of a job without a policy's doing, for those who want to know. Returns 0 or the sink's code. */
+int job_emit_detail(const struct job *job, const char *action, const char *what, sim_ns now);
+
+/* The wait of its next start. */
+sim_ns job_owed_wait_ns(const struct job *job);
+
+/* A running job holds so many from now on. */
+void job_resize(struct job *job, sim_ns now, int64_t ugpus);
+
+/* To be called when its outer_speed has changed: sets its speed and its end anew. */
+void job_respeed(struct job *job, sim_ns now);
+
+/* Takes the GPUs of a running job from outside of a plan. It is pending again, and its scheduler is asked what now. Of its work
+ * `lost_ns` is lost. Returns 0 or the sink's code. */
+int job_interrupt(struct job *job, sim_ns now, sim_ns lost_ns, const char *reason);
 
 /* Emits where the job was in the stretch that ended last, or (running) in the one under way, up to now. Once for each: before
  * its allocation is forgotten. */

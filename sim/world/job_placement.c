@@ -1,5 +1,6 @@
 /* Rows that tell where jobs were. A stretch that a preemption ended is told when the job starts again or the run ends: until
- * the scheduler has made up its mind, the job may stay where it is after all. */
+ * the scheduler has made up its mind, the job may stay where it is after all. Of parts of counted GPUs, which are on no node,
+ * no row tells. */
 #include "sim/world/job.h"
 
 static int emit(const struct job *job, sim_ns to_ns, int64_t node, int64_t gpus)
@@ -18,9 +19,11 @@ int job_emit_placement(struct job *job, sim_ns now)
     sim_ns to_ns = job->view.state == JOB_RUNNING ? now : job->held_to_ns;
     int code = 0;
     if (job->jobs->sink->placement != NULL && job->view.gpus > 0 && job->held_from_ns < to_ns) {
-        if (job->allocation == NULL) code = emit(job, to_ns, -1, job->view.gpus);
+        const int32_t first_node = jobs_cluster_of(job->jobs, job->view.node_type)->first_node;
+        if (job->allocation == NULL && job->held_ugpus % GPU_MICRO == 0)
+            code = emit(job, to_ns, -1, job->held_ugpus / GPU_MICRO);
         for (const struct allocation *part = job->allocation; code == 0 && part != NULL; part = part->next)
-            code = emit(job, to_ns, part->node, part->gpus);
+            code = emit(job, to_ns, first_node + part->node, part->gpus);
     }
     job->held_from_ns = to_ns;
     return code;

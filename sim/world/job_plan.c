@@ -2,20 +2,12 @@
 #include "sim/world/job.h"
 #include "sim/world/priority.h"
 
+#include "sim/core/check.h"
+
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-sim_ns job_view_executed_ns(const struct cluster_view *view, const struct job_view *job)
-{
-    return job_executed_ns(job_of(job), view->now_ns);
-}
-
-sim_ns job_view_estimated_remaining_ns(const struct cluster_view *view, const struct job_view *job)
-{
-    sim_ns remaining_ns = job->estimate_ns - job_view_executed_ns(view, job);
-    return remaining_ns > 0 ? remaining_ns : 0;
-}
 
 /* Remembers the first fault of a policy and tells of it. */
 __attribute__((format(printf, 3, 4))) static void fault(struct jobs *jobs, const struct policy *policy,
@@ -39,22 +31,7 @@ sim_ns job_view_remaining_ns(const struct cluster_view *view, const struct job_v
     if (!(jobs->scheduler->policy.oracle & ORACLE_DURATION))
         fault(jobs, &jobs->scheduler->policy, "asks for the true run time of job %lld without having declared it",
               (long long)job->id);
-    return job_of(job)->duration_ns - job_view_executed_ns(view, job);
-}
-
-void *job_view_slot(const struct job_view *job)
-{
-    return job_of(job) + 1;
-}
-
-int32_t cluster_view_next_node(const struct cluster_view *view, int32_t low, int32_t high, int32_t from)
-{
-    return cluster_next_node(view->cluster, low, high, from);
-}
-
-int32_t cluster_view_nodes_with(const struct cluster_view *view, int32_t free_gpus)
-{
-    return view->cluster->nodes_by_free[free_gpus].n_members;
+    return job_remaining_ns(job_of(job), view->now_ns);
 }
 
 void job_plan_begin(struct jobs *jobs)
@@ -64,6 +41,12 @@ void job_plan_begin(struct jobs *jobs)
     plan->number++;
     plan->wake_ns = SIM_NS_MAX;
     plan->n_actions = 0;
+}
+
+/* Of its node type. */
+static double free_gpus_for(const struct job *job)
+{
+    return cluster_free_amount(jobs_cluster_of(job->jobs, job->view.node_type));
 }
 
 /* Notes an action for the decision table. Returns its index, -1 when nobody wants to know. */
@@ -81,7 +64,8 @@ static int32_t add_action(struct job_plan *plan, struct job *job, const char *na
         plan->actions_capacity = capacity;
     }
     plan->actions[plan->n_actions] = (struct job_action){.job = job, .name = name, .reason = reason,
-                                                        .free_gpus = plan->jobs->cluster->free_gpus};
+                                                        .gpus = gpus_of(job->held_ugpus),
+                                                        .free_gpus = free_gpus_for(job)};
     return plan->n_actions++;
 }
 
@@ -104,23 +88,36 @@ static int grow_placement(struct placement *placement, int32_t capacity)
     return 0;
 }
 
-/* Asks the placer for GPUs and takes them. Returns 1, 0 when there is no room, or a negative code. */
-static int place(struct jobs *jobs, struct job *job)
+/* Asks the placer for whole GPUs of the job's node type, and takes them. Returns 1, 0 when there is no room, or a negative code. */
+static int place(struct job *job, int32_t gpus)
 {
-    sim_ns now = jobs->view.now_ns;
-    if (jobs->placer == NULL) return cluster_take(jobs->cluster, now, job->view.gpus, NULL, &job->allocation) == 0;
+    struct jobs *jobs = job->jobs;
+    const struct cluster_view *view = jobs_view_of(jobs, job->view.node_type);
     struct placement *placement = &jobs->placement;
-    int32_t n_nodes = jobs->view.n_nodes;
-    int code = grow_placement(placement, job->view.gpus < n_nodes ? job->view.gpus : n_nodes);
+    int code = grow_placement(placement, gpus < view->n_nodes ? gpus : view->n_nodes);
     if (code < 0) return code;
     placement->n = 0;
-    int found = jobs->placer->place(jobs->placer_state, &jobs->view, &job->view, placement);
+    /* placers go by what the job asks for: one that gets another number is shown as if it had asked for that */
+    const int32_t asked = job->view.gpus;
+    job->view.gpus = gpus;
+    const int found = jobs->placer->place(jobs->placer_state, view, &job->view, placement);
+    job->view.gpus = asked;
     if (found <= 0) return found;
-    code = cluster_take(jobs->cluster, now, job->view.gpus, placement, &job->allocation);
+    code = cluster_take(jobs_cluster_of(jobs, job->view.node_type), view->now_ns, (int64_t)gpus * GPU_MICRO, placement,
+                        &job->allocation);
     if (code == SIM_E_POLICY)
         fault(jobs, &jobs->placer->policy, "puts job %lld on GPUs that are not free or not as many as it asked for",
               (long long)job->view.id);
     return code < 0 ? code : 1;
+}
+
+/* Takes so many GPUs of the job's node type. Returns as `place`. */
+static int take(struct job *job, int64_t ugpus)
+{
+    struct jobs *jobs = job->jobs;
+    struct cluster *cluster = jobs_cluster_of(jobs, job->view.node_type);
+    if (jobs->placer != NULL && cluster->n_nodes > 0) return place(job, (int32_t)(ugpus / GPU_MICRO));
+    return cluster_take(cluster, jobs->view.now_ns, ugpus, NULL, &job->allocation) == 0;
 }
 
 static const char *state_name(enum job_state state)
@@ -129,38 +126,123 @@ static const char *state_name(enum job_state state)
     return names[state];
 }
 
-bool job_plan_start(struct job_plan *plan, const struct job_view *view, const char *reason)
+/* Whether the grant is one that the world can give; a fault of the scheduler if not. */
+static bool is_sound(const struct job *job, const struct job_grant *grant, const char *reason)
+{
+    struct jobs *jobs = job->jobs;
+    const struct policy *policy = &jobs->scheduler->policy;
+    const long long id = job->view.id;
+    if (job->view.state != JOB_PENDING)
+        fault(jobs, policy, "starts job %lld, which is %s (reason: %s)", id, state_name(job->view.state), reason);
+    else if (grant->node_type < 0 || grant->node_type >= (jobs->scheduler->uses_node_types ? jobs->n_node_types : 1))
+        fault(jobs, policy, "starts job %lld on node type %d, which there is not (reason: %s)", id, grant->node_type,
+              reason);
+    else if (!(job_view_speed_on(jobs_view_of(jobs, grant->node_type), &job->view, grant->gpus) > 0))
+        fault(jobs, policy, "starts job %lld on %.6g GPUs of node type %d, where it cannot run (reason: %s)", id,
+              grant->gpus, grant->node_type, reason);
+    else if (jobs->placer != NULL && grant->gpus != floor(grant->gpus))
+        fault(jobs, policy, "starts job %lld on %.6g GPUs, but the placer places whole ones (reason: %s)", id,
+              grant->gpus, reason);
+    return jobs->plan.code == 0;
+}
+
+/* Whether the job goes on where it was before this plan preempted it. */
+static bool is_taken_back(struct job *job, const struct job_grant *grant, int64_t ugpus)
+{
+    struct jobs *jobs = job->jobs;
+    return job->preempted_in == jobs->plan.number && job->view.node_type == grant->node_type &&
+           job->held_ugpus == ugpus &&
+           cluster_retake(jobs_cluster_of(jobs, grant->node_type), jobs->view.now_ns, ugpus, job->allocation);
+}
+
+/* Gives the job new GPUs. Returns whether there was room; sets the plan's code when something failed. */
+static bool give(struct job *job, const struct job_grant *grant, int64_t ugpus)
+{
+    struct jobs *jobs = job->jobs;
+    const int told = job_emit_placement(job, jobs->view.now_ns);
+    cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->allocation);
+    job->allocation = NULL;
+    job->view.node_type = grant->node_type;
+    const int placed = told != 0 ? told : take(job, ugpus);
+    if (placed < 0 && jobs->plan.code == 0) jobs->plan.code = placed;
+    if (placed <= 0) return false;
+    job->held_ugpus = ugpus;
+    job->held_from_ns = jobs->view.now_ns;
+    return true;
+}
+
+bool job_plan_start_as(struct job_plan *plan, const struct job_view *view, const struct job_grant *grant,
+                       const char *reason)
 {
     struct jobs *jobs = plan->jobs;
     struct job *job = job_of(view);
-    if (plan->code < 0) return false;
-    if (view->state != JOB_PENDING) {
-        fault(jobs, &jobs->scheduler->policy, "starts job %lld, which is %s (reason: %s)", (long long)view->id,
-              state_name(view->state), reason);
-        return false;
-    }
-    if (view->gpus > jobs->view.free_gpus) return false;
-    sim_ns now = jobs->view.now_ns;
-    bool undone = job->preempted_in == plan->number && cluster_retake(jobs->cluster, now, view->gpus, job->allocation);
-    if (!undone) {
-        int told = job_emit_placement(job, now);
-        if (told != 0) plan->code = told;
-        cluster_forget(jobs->cluster, job->allocation);
-        job->allocation = NULL;
-        int placed = place(jobs, job);
-        if (placed < 0 && plan->code == 0) plan->code = placed;
-        if (placed <= 0 || told != 0) return false;
-        job->held_from_ns = now;
-    }
+    const sim_ns now = jobs->view.now_ns;
+    if (plan->code < 0 || !is_sound(job, grant, reason)) return false;
+    const int64_t ugpus = ugpus_of(grant->gpus);
+    if (!cluster_has_free(jobs_cluster_of(jobs, grant->node_type), ugpus)) return false;
+    const bool undone = is_taken_back(job, grant, ugpus);
+    const bool is_first = job->first_start_ns < 0;
+    const sim_ns wait_ns = undone ? job->progress.wait_ns : job_owed_wait_ns(job);
+    if (!undone && !give(job, grant, ugpus)) return false;
     jobs->view.n_pending--;
     jobs->view.n_running++;
-    job_stats_hold(&jobs->stats, now, view->gpus);
+    job_stats_hold(&jobs->stats, now, ugpus);
     if (undone)
         void_preemption(plan, job);
     else
-        add_action(plan, job, job->first_start_ns < 0 ? "start" : "resume", reason);
-    job_run(job, now);
+        add_action(plan, job, is_first ? "start" : "resume", reason);
+    job_run(job, now, wait_ns);
     jobs_notify(jobs, JOB_EVENT_START, job);
+    return true;
+}
+
+bool job_plan_start(struct job_plan *plan, const struct job_view *view, const char *reason)
+{
+    return job_plan_start_as(plan, view, &(struct job_grant){.gpus = view->gpus}, reason);
+}
+
+/* Exchanges what a running job holds. Returns 1, 0 when there is no room: then it keeps what it has, or a negative code. */
+static int exchange(struct job *job, int64_t ugpus)
+{
+    struct jobs *jobs = job->jobs;
+    const sim_ns now = jobs->view.now_ns;
+    struct cluster *cluster = jobs_cluster_of(jobs, job->view.node_type);
+    struct allocation *before = job->allocation;
+    cluster_release(cluster, now, job->held_ugpus, before);
+    jobs_refresh_view(jobs);
+    job->allocation = NULL;
+    const int taken = cluster_has_free(cluster, ugpus) ? take(job, ugpus) : 0;
+    struct allocation *after = job->allocation;
+    job->allocation = before;
+    if (taken <= 0) {
+        SIM_REQUIRE(cluster_retake(cluster, now, job->held_ugpus, before));
+        return taken;
+    }
+    const int told = job_emit_placement(job, now);
+    cluster_forget(cluster, before);
+    job->allocation = after;
+    return told < 0 ? told : 1;
+}
+
+bool job_plan_resize(struct job_plan *plan, const struct job_view *view, double gpus, const char *reason)
+{
+    struct jobs *jobs = plan->jobs;
+    struct job *job = job_of(view);
+    const int64_t ugpus = ugpus_of(gpus);
+    if (plan->code < 0) return false;
+    if (view->state != JOB_RUNNING || !(gpus > 0) || (jobs->placer != NULL && gpus != floor(gpus))) {
+        fault(jobs, &jobs->scheduler->policy, "gives %.6g GPUs to job %lld, which is %s (reason: %s)", gpus,
+              (long long)view->id, state_name(view->state), reason);
+        return false;
+    }
+    if (ugpus == job->held_ugpus) return true;
+    const int exchanged = exchange(job, ugpus);
+    if (exchanged < 0 && plan->code == 0) plan->code = exchanged;
+    if (exchanged <= 0) return false;
+    job_stats_hold(&jobs->stats, jobs->view.now_ns, ugpus - job->held_ugpus);
+    job_resize(job, jobs->view.now_ns, ugpus);
+    add_action(plan, job, "resize", reason);
+    jobs_notify(jobs, JOB_EVENT_RESIZE, job);
     return true;
 }
 
@@ -174,16 +256,10 @@ void job_plan_preempt(struct job_plan *plan, const struct job_view *view, const 
               state_name(view->state), reason);
         return;
     }
-    sim_ns now = jobs->view.now_ns;
-    job->executed_ns = job_executed_ns(job, now);
-    job->held_to_ns = now;
-    job->view.state = JOB_PENDING;
+    job_stop(job, jobs->view.now_ns);
     job->view.preemptions++;
     job->preempted_in = plan->number;
     job->preempt_action = add_action(plan, job, "preempt", reason);
-    engine_disarm(jobs->engine, &job->finish);
-    cluster_release(jobs->cluster, now, view->gpus, job->allocation);
-    job_stats_hold(&jobs->stats, now, -view->gpus);
     jobs->stats.n_preemptions++;
     jobs->view.n_running--;
     jobs->view.n_pending++;
@@ -200,14 +276,16 @@ void job_plan_wake_at(struct job_plan *plan, sim_ns time_ns)
 }
 
 /* The policy's reason, and the GPUs that the action moved. */
-static void describe(const struct jobs *jobs, const struct job_action *action, char *reason, size_t reason_bytes)
+static void describe(const struct job_action *action, char *reason, size_t reason_bytes)
 {
-    int gpus = action->job->view.gpus;
     const char *what = strcmp(action->name, "preempt") == 0 ? "gives back" : "takes";
-    int n = snprintf(reason, reason_bytes, "%s: %s %d GPU%s", action->reason, what, gpus, gpus == 1 ? "" : "s");
-    if (n > 0 && (size_t)n < reason_bytes && jobs->cluster->total_gpus < INT64_MAX)
-        snprintf(reason + n, reason_bytes - (size_t)n, ", then %lld of %lld are free", (long long)action->free_gpus,
-                 (long long)jobs->cluster->total_gpus);
+    if (strcmp(action->name, "resize") == 0) what = "goes on with";
+    int n = snprintf(reason, reason_bytes, "%s: %s %.10g GPU%s", action->reason, what, action->gpus,
+                     action->gpus == 1 ? "" : "s");
+    const struct cluster *cluster = jobs_cluster_of(action->job->jobs, action->job->view.node_type);
+    if (n > 0 && (size_t)n < reason_bytes && cluster->total_gpus < INT64_MAX)
+        snprintf(reason + n, reason_bytes - (size_t)n, ", then %.10g of %lld are free", action->free_gpus,
+                 (long long)cluster->total_gpus);
 }
 
 static int emit_actions(const struct job_plan *plan)
@@ -217,7 +295,7 @@ static int emit_actions(const struct job_plan *plan)
         const struct job_action *action = &plan->actions[i];
         if (action->job == NULL) continue;
         char reason[256];
-        describe(jobs, action, reason, sizeof reason);
+        describe(action, reason, sizeof reason);
         struct decision_row row = {.t_s = sim_s_from_ns(jobs->view.now_ns),
                                    .service = "",
                                    .policy = jobs->scheduler->policy.name,

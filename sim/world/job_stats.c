@@ -18,7 +18,7 @@ static const char *const quantity_names[JOB_QUANTITIES] = {
 int job_stats_init(struct job_stats *stats, const struct sink *sink, sim_ns warmup_ns)
 {
     *stats = (struct job_stats){.sink = sink, .warmup_ns = warmup_ns};
-    level_init(&stats->gpus_in_use, 0, 0);
+    level_init(&stats->ugpus_in_use, 0, 0);
     for (int i = 0; i < JOB_QUANTITIES; i++) {
         int code = distribution_init(&stats->distributions[i]);
         if (code < 0) return code;
@@ -36,15 +36,15 @@ void job_stats_submit(struct job_stats *stats, const struct job *job)
     if (stats->n_submitted++ == 0) stats->first_submit_ns = job->view.submit_ns;
 }
 
-void job_stats_hold(struct job_stats *stats, sim_ns now, int64_t gpus)
+void job_stats_hold(struct job_stats *stats, sim_ns now, int64_t ugpus)
 {
-    level_set(&stats->gpus_in_use, now, stats->gpus_in_use.value + gpus);
+    level_set(&stats->ugpus_in_use, now, stats->ugpus_in_use.value + ugpus);
 }
 
 /* GPU time in seconds, exact before the one rounding: jobs may hold 10^4 GPUs for 10^8 s. */
-static double gpu_seconds(sim_ns executed_ns, int64_t gpus)
+static double gpu_seconds(tally_int128 ugpu_ns)
 {
-    tally_int128 gpu_ns = (tally_int128)executed_ns * gpus;
+    const tally_int128 gpu_ns = ugpu_ns / GPU_MICRO;
     return (double)(gpu_ns / SIM_NS_PER_S) + (double)(gpu_ns % SIM_NS_PER_S) / 1e9;
 }
 
@@ -59,9 +59,10 @@ static int emit_row(const struct job_stats *stats, const struct job *job, sim_ns
         .start_s = job->first_start_ns < 0 ? (double)NAN : sim_s_from_ns(job->first_start_ns),
         .end_s = finished ? sim_s_from_ns(now) : (double)NAN,
         .gpus = view->gpus,
-        .gpu_s = gpu_seconds(job_executed_ns(job, now), view->gpus),
+        .gpu_s = gpu_seconds(job_held_ugpu_ns(job, now)),
         .jct_s = finished ? sim_s_from_ns(now - view->submit_ns) : (double)NAN,
         .preemptions = view->preemptions,
+        .restarts = job->restarts,
         .status = status,
     };
     return stats->sink->job(stats->sink->context, &row);
@@ -69,13 +70,13 @@ static int emit_row(const struct job_stats *stats, const struct job *job, sim_ns
 
 static int add_distributions(struct job_stats *stats, const struct job *job, sim_ns now)
 {
-    double jct_s = sim_s_from_ns(now - job->view.submit_ns), run_s = sim_s_from_ns(job->duration_ns);
+    double jct_s = sim_s_from_ns(now - job->view.submit_ns), run_s = sim_s_from_ns(job->progress.work_ns);
     double bounded = jct_s / fmax(run_s, SHORT_RUN_S);
     struct distribution *of = stats->distributions;
     int code = distribution_add(&of[JOB_JCT], jct_s);
     if (code == 0) code = distribution_add(&of[JOB_QUEUE], sim_s_from_ns(job->first_start_ns - job->view.submit_ns));
     if (code == 0) code = distribution_add(&of[JOB_BOUNDED_SLOWDOWN], fmax(bounded, 1));
-    if (code == 0 && job->duration_ns > 0) code = distribution_add(&of[JOB_SLOWDOWN], jct_s / run_s);
+    if (code == 0 && job->progress.work_ns > 0) code = distribution_add(&of[JOB_SLOWDOWN], jct_s / run_s);
     return code;
 }
 
@@ -111,9 +112,9 @@ static int warn_of_rejections(const struct job_stats *stats)
 /* Up to the last finish, or to the end of the run when jobs still run then. */
 static double mean_gpus_in_use(const struct job_stats *stats, sim_ns now)
 {
-    const struct level *in_use = &stats->gpus_in_use;
+    const struct level *in_use = &stats->ugpus_in_use;
     sim_ns last_ns = stats->last_finish_ns > in_use->since_ns ? stats->last_finish_ns : in_use->since_ns;
-    return level_mean(in_use, in_use->value > 0 ? now : last_ns);
+    return level_mean_in(in_use, in_use->value > 0 ? now : last_ns, GPU_MICRO);
 }
 
 int job_stats_emit(const struct job_stats *stats, sim_ns now)
@@ -129,9 +130,9 @@ int job_stats_emit(const struct job_stats *stats, sim_ns now)
         {"job.rejected", (double)stats->n_rejected},
         {"job.unfinished", (double)n_unfinished},
         {"job.preemptions.sum", (double)stats->n_preemptions},
-        {"job.gpu_s.sum", level_integral_s(&stats->gpus_in_use, now)},
+        {"job.gpu_s.sum", level_integral_s_in(&stats->ugpus_in_use, now, GPU_MICRO)},
         {"job.gpus_in_use.mean", mean_gpus_in_use(stats, now)},
-        {"job.gpus_in_use.max", (double)stats->gpus_in_use.max},
+        {"job.gpus_in_use.max", gpus_of(stats->ugpus_in_use.max)},
         {"job.makespan_s", sim_s_from_ns(makespan_ns)},
     };
     int code = warn_of_rejections(stats);

@@ -17,7 +17,7 @@ struct job_stats {
     sim_ns warmup_ns;
     int64_t n_submitted, n_finished, n_rejected, n_preemptions;
     sim_ns first_submit_ns, last_finish_ns, first_reject_ns;
-    struct level gpus_in_use; /* by jobs */
+    struct level ugpus_in_use; /* by jobs */
     struct distribution distributions[JOB_QUANTITIES];
 };
 
@@ -26,7 +26,7 @@ void job_stats_fini(struct job_stats *stats);
 
 /* What happened to a job. job_stats_finish and job_stats_reject emit its row; they return 0 or a negative code. */
 void job_stats_submit(struct job_stats *stats, const struct job *job);
-void job_stats_hold(struct job_stats *stats, sim_ns now, int64_t gpus); /* takes GPUs, or with gpus < 0 frees them */
+void job_stats_hold(struct job_stats *stats, sim_ns now, int64_t ugpus); /* takes GPUs, or below 0 frees them */
 int job_stats_finish(struct job_stats *stats, const struct job *job, sim_ns now);
 int job_stats_reject(struct job_stats *stats, const struct job *job, sim_ns now);
 

@@ -9,6 +9,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#define FIELD(name) offsetof(struct restart_config, name)
+static const struct config_field restart_fields[] = {
+    {.name = "start", .kind = CONFIG_TIME, .offset = FIELD(start_ns), .value = "0s", .min = 0, .max = -1,
+     .help = "of a job that starts for the first time"},
+    {.name = "resume", .kind = CONFIG_TIME, .offset = FIELD(resume_ns), .value = "0s", .min = 0, .max = -1,
+     .help = "of a job that goes on after its GPUs were taken"},
+    {.name = "resume_multi_node", .kind = CONFIG_TIME, .offset = FIELD(resume_multi_node_ns), .value = "-1ns",
+     .min = -1e-9, .max = -1, .help = "the same of jobs of more GPUs than a node has; -1ns: as resume"},
+    {0}};
+#undef FIELD
+
 #define FIELD(name) offsetof(struct jobs_config, name)
 const struct config_field jobs_config_fields[] = {
     {.name = "scheduler", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = FIELD(scheduler), .value = "fifo",
@@ -17,23 +28,31 @@ const struct config_field jobs_config_fields[] = {
      .value = "consolidated", .family = "placement", .tag = "policy", .help = "which GPUs a job gets"},
     {.name = "trace", .kind = CONFIG_VARIANT, .flags = CONFIG_REQUIRED, .offset = FIELD(trace), .family = "job-trace",
      .tag = "format", .help = "where the jobs come from"},
+    {.name = "types", .kind = CONFIG_MAP, .flags = CONFIG_OPTIONAL, .offset = FIELD(types),
+     .fields = job_type_config_fields, .elem_bytes = sizeof(struct job_type),
+     .help = "kinds of jobs, by the type that the trace says; \"default\" for all others"},
+    {.name = "restart", .kind = CONFIG_SECTION, .offset = FIELD(restart), .fields = restart_fields,
+     .help = "time for which a job holds its GPUs before it works"},
+    {.name = "round", .kind = CONFIG_TIME, .offset = FIELD(round_ns), .value = "0s", .min = 0, .max = -1,
+     .help = "decisions are made at multiples of this time only; 0s: whenever something changes"},
     {0}};
 #undef FIELD
 
-void jobs_refresh_view(struct jobs *jobs)
+static void notify(struct jobs *jobs, const struct job_note *note)
 {
-    const struct cluster *cluster = jobs->cluster;
-    jobs->view.now_ns = engine_now(jobs->engine);
-    jobs->view.free_gpus = cluster->free_gpus;
-    jobs->view.total_gpus = cluster->total_gpus;
-    if (cluster->n_nodes > 0) jobs->view.total_gpus -= cluster->group_gpus;
+    jobs_refresh_view(jobs);
+    jobs->scheduler->notify(jobs->scheduler_state, &jobs->view, note);
 }
 
 void jobs_notify(struct jobs *jobs, enum job_event event, const struct job *job)
 {
-    struct job_note note = {.event = event, .job = &job->view};
-    jobs_refresh_view(jobs);
-    jobs->scheduler->notify(jobs->scheduler_state, &jobs->view, &note);
+    if (event >= JOB_EVENT_RESIZE && !jobs->scheduler->hears_pace) return;
+    notify(jobs, &(struct job_note){.event = event, .job = &job->view});
+}
+
+void jobs_notify_forced(struct jobs *jobs, const struct job *job)
+{
+    notify(jobs, &(struct job_note){.event = JOB_EVENT_PREEMPT, .job = &job->view, .forced = true});
 }
 
 static void on_decide(struct engine *engine, struct owner *owner, sim_ns now)
@@ -49,79 +68,71 @@ static void on_decide(struct engine *engine, struct owner *owner, sim_ns now)
     if (code < 0 || fault < 0) engine_fail(engine, fault < 0 ? fault : code);
 }
 
-/* One decision per moment, after all of its changes. */
-static void request_decision(struct jobs *jobs)
+/* The end of the round that `now` is in. */
+static sim_ns round_end_ns(sim_ns round_ns, sim_ns now)
+{
+    const sim_ns past_ns = round_ns > 0 ? now % round_ns : 0;
+    return past_ns == 0 ? now : sim_ns_add(now - past_ns, round_ns);
+}
+
+void jobs_request_decision(struct jobs *jobs)
 {
     if (jobs->decision_due) return;
     jobs->decision_due = true;
-    engine_schedule(jobs->engine, engine_now(jobs->engine), PRIORITY_JOB_DECIDE, on_decide, &jobs->decide);
+    const sim_ns time_ns = round_end_ns(jobs->config->round_ns, engine_now(jobs->engine));
+    engine_schedule(jobs->engine, time_ns, PRIORITY_JOB_DECIDE, on_decide, &jobs->decide);
 }
 
 void jobs_on_wake(struct engine *engine, struct owner *owner, sim_ns now)
 {
     (void)engine, (void)now;
-    request_decision(OWNER_ENTITY(owner, struct jobs, wake));
+    jobs_request_decision(OWNER_ENTITY(owner, struct jobs, wake));
 }
 
 static void leave(struct jobs *jobs, struct job *job)
 {
     *(job->prev != NULL ? &job->prev->next : &jobs->oldest) = job->next;
     *(job->next != NULL ? &job->next->prev : &jobs->youngest) = job->prev;
-    cluster_forget(jobs->cluster, job->allocation);
+    cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->allocation);
     pool_give(&jobs->pool, job);
 }
 
-/* What becomes of a job without a policy's doing, for those who want to know. */
-static int emit_detail(const struct jobs *jobs, const struct job *job, const char *action, const char *what, sim_ns now)
-{
-    if (jobs->sink->detail == NULL) return 0;
-    char reason[128];
-    int n = snprintf(reason, sizeof reason, "%s %d GPU%s", what, job->view.gpus, job->view.gpus == 1 ? "" : "s");
-    if (jobs->cluster->total_gpus < INT64_MAX)
-        snprintf(reason + n, sizeof reason - (size_t)n, "; %lld of %lld are free", (long long)jobs->cluster->free_gpus,
-                 (long long)jobs->cluster->total_gpus);
-    struct decision_row row = {.t_s = sim_s_from_ns(now), .service = "", .policy = "jobs", .action = action,
-                               .subject = job->view.id, .reason = reason};
-    return jobs->sink->detail(jobs->sink->context, &row);
-}
-
-static void on_finish(struct engine *engine, struct owner *owner, sim_ns now)
+void job_on_finish(struct engine *engine, struct owner *owner, sim_ns now)
 {
     struct job *job = OWNER_ENTITY(owner, struct job, finish);
     struct jobs *jobs = job->jobs;
     int code = job_emit_placement(job, now);
-    job->executed_ns = job_executed_ns(job, now);
+    job_stop(job, now);
+    SIM_REQUIRE(job->progress.done_ns == job->progress.work_ns);
     job->view.state = JOB_FINISHED;
-    SIM_REQUIRE(job->executed_ns == job->duration_ns);
     if (job->view.gpus > 0) {
-        cluster_release(jobs->cluster, now, job->view.gpus, job->allocation);
-        job_stats_hold(&jobs->stats, now, -job->view.gpus);
         jobs->view.n_running--;
         jobs_notify(jobs, JOB_EVENT_FINISH, job);
-        request_decision(jobs);
+        jobs_request_decision(jobs);
     }
-    if (code == 0) code = emit_detail(jobs, job, "finish", "has held", now);
+    if (code == 0) code = job_emit_detail(job, "finish", "has held", now);
     if (code == 0) code = job_stats_finish(&jobs->stats, job, now);
     if (code < 0) engine_fail(engine, code);
     engine_progress(engine);
     leave(jobs, job);
 }
 
-void job_run(struct job *job, sim_ns now)
+/* Whether it could run on the empty nodes that the view shows. */
+static bool is_possible_on(const struct jobs *jobs, const struct cluster_view *view, const struct job *job)
 {
-    job->view.state = JOB_RUNNING;
-    job->since_ns = now;
-    if (job->first_start_ns < 0) job->first_start_ns = now;
-    sim_ns end_ns = sim_ns_add(now, job->duration_ns - job->executed_ns);
-    engine_arm(job->jobs->engine, end_ns, PRIORITY_JOB_FINISH, on_finish, &job->finish);
+    if (job->view.gpus > view->total_gpus) return false;
+    if (!(job_type_speed(job->type, view->gpu, job->view.gpus, job->view.gpus) > 0)) return false;
+    return jobs->placer == NULL || view->n_nodes == 0 || jobs->placer->possible == NULL ||
+           jobs->placer->possible(jobs->placer_state, view, &job->view);
 }
 
-static bool is_possible(struct jobs *jobs, const struct job_view *job)
+static bool is_possible(struct jobs *jobs, const struct job *job)
 {
+    const int32_t n = jobs->scheduler->uses_node_types ? jobs->n_node_types : 1;
     jobs_refresh_view(jobs);
-    if (job->gpus > jobs->view.total_gpus) return false;
-    return jobs->placer == NULL || jobs->placer->possible == NULL ||
-           jobs->placer->possible(jobs->placer_state, &jobs->view, job);
+    for (int32_t i = 0; i < n; i++)
+        if (is_possible_on(jobs, jobs_view_of(jobs, i), job)) return true;
+    return false;
 }
 
 /* The job of the next record, at the end of the list. */
@@ -137,10 +148,14 @@ static struct job *enter(struct jobs *jobs)
                                   .estimate_ns = record->estimate_ns,
                                   .gpus = record->gpus,
                                   .nodes = record->nodes,
-                                  .state = JOB_PENDING};
+                                  .state = JOB_PENDING,
+                                  .type = record->type != NULL ? record->type : "",
+                                  .node_type = 0};
     job->jobs = jobs;
+    job->type = job_type_find(&jobs->config->types, record->type);
+    job->progress.work_ns = record->duration_ns;
+    job->outer_speed = 1.0;
     owner_init_passing(&job->finish, OWNER_ID_JOBS, (uint64_t)job->view.sequence);
-    job->duration_ns = record->duration_ns;
     job->first_start_ns = -1;
     job->prev = jobs->youngest;
     *(job->prev != NULL ? &job->prev->next : &jobs->oldest) = job;
@@ -154,14 +169,14 @@ static int submit(struct jobs *jobs, sim_ns now)
     if (job == NULL) return SIM_E_NOMEM;
     job_stats_submit(&jobs->stats, job);
     if (job->view.gpus == 0) {
-        job_run(job, now);
-    } else if (is_possible(jobs, &job->view)) {
+        job_run(job, now, 0);
+    } else if (is_possible(jobs, job)) {
         jobs->view.n_pending++;
         jobs_notify(jobs, JOB_EVENT_SUBMIT, job);
-        request_decision(jobs);
+        jobs_request_decision(jobs);
     } else {
         job->view.state = JOB_REJECTED;
-        int code = emit_detail(jobs, job, "reject", "would never find", now);
+        int code = job_emit_detail(job, "reject", "would never find", now);
         if (code == 0) code = job_stats_reject(&jobs->stats, job, now);
         leave(jobs, job);
         return code;
@@ -205,10 +220,6 @@ static int make_policies(struct jobs *jobs, const struct jobs_config *config)
                                    config->scheduler.params, &jobs->scheduler_state, jobs->diag);
     if (code < 0 || placer->place == NULL || jobs->cluster->n_nodes == 0) return code;
     jobs->placer = placer;
-    jobs->view.n_nodes = jobs->cluster->n_nodes;
-    jobs->view.gpus_per_node = jobs->cluster->gpus_per_node;
-    jobs->view.node_free_gpus = jobs->cluster->node_free_gpus;
-    jobs->view.cluster = jobs->cluster;
     return policy_state_create(&placer->policy, POLICY_PLACEMENT, sizeof *placer, config->placement.params,
                                &jobs->placer_state, jobs->diag);
 }
@@ -228,6 +239,7 @@ int jobs_create(struct engine *engine, struct cluster *cluster, const struct job
     if (jobs == NULL) return SIM_E_NOMEM;
     jobs->engine = engine;
     jobs->cluster = cluster;
+    jobs->config = config;
     jobs->sink = options->sink;
     jobs->where = options->where;
     jobs->diag = diag;
@@ -235,7 +247,9 @@ int jobs_create(struct engine *engine, struct cluster *cluster, const struct job
     owner_init(&jobs->decide, options->first_owner_id + 1);
     owner_init(&jobs->wake, options->first_owner_id + 2);
     int code = job_stats_init(&jobs->stats, options->sink, options->warmup_ns);
+    if (code == 0) code = job_types_check(&config->types, options->where, diag);
     if (code == 0) code = make_policies(jobs, config);
+    if (code == 0) code = jobs_make_views(jobs);
     if (code == 0) code = open_trace(jobs, config, options);
     if (code < 0) {
         jobs_destroy(jobs);
@@ -251,7 +265,9 @@ void jobs_destroy(struct jobs *jobs)
     if (jobs->source != NULL) jobs->source->close(jobs->source);
     if (jobs->scheduler != NULL) policy_state_destroy(&jobs->scheduler->policy, jobs->scheduler_state);
     if (jobs->placer != NULL) policy_state_destroy(&jobs->placer->policy, jobs->placer_state);
-    for (struct job *job = jobs->oldest; job != NULL; job = job->next) cluster_forget(jobs->cluster, job->allocation);
+    for (struct job *job = jobs->oldest; job != NULL; job = job->next)
+        cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->allocation);
+    mem_free(jobs->next_views);
     pool_fini(&jobs->pool);
     job_stats_fini(&jobs->stats);
     mem_free(jobs->plan.actions);

@@ -2,9 +2,10 @@
  * all, may be preempted, and finish. A scheduler says which ones run, a placer says where.
  *
  * Memory grows with the jobs in the system, not with the trace. A job that needs no GPU runs at once; one that could
- * never run is rejected. A preempted job keeps what it has executed and loses no time.
+ * never run is rejected. A preempted job keeps the work that it has done; what it takes to start and to go on, "restart" says,
+ * and how fast it is on which GPUs, "types".
  *
- * Left out so far: shares of a GPU (a job with a share holds a whole one), cost of restarts, failures. */
+ * Left out so far: shares of a GPU (a job with a share holds a whole one), failures. */
 #ifndef ORRERY_WORLD_JOBS_H
 #define ORRERY_WORLD_JOBS_H
 
@@ -12,16 +13,26 @@
 #include "sim/core/engine.h"
 #include "sim/core/err.h"
 #include "sim/world/cluster.h"
+#include "sim/world/job_types.h"
 #include "sim/world/sink.h"
 #include "sim/world/source.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Time for which a job holds its GPUs before it works. */
+struct restart_config {
+    sim_ns start_ns, resume_ns;
+    sim_ns resume_multi_node_ns; /* below 0: as resume_ns */
+};
+
 struct jobs_config {
     struct config_variant scheduler; /* its entry is a struct policy of family POLICY_SCHEDULER */
     struct config_variant placement; /* ... of family POLICY_PLACEMENT */
     struct config_variant trace;     /* its entry is a struct trace_format with open_jobs */
+    struct config_list types;        /* struct job_type */
+    struct restart_config restart;
+    sim_ns round_ns;                 /* between decisions; 0: whenever something changes */
 };
 
 extern const struct config_field jobs_config_fields[];
@@ -40,7 +51,7 @@ struct jobs_options {
 
 struct jobs; /* job.h */
 
-/* Opens the trace and sets up scheduler and placer. Engine, cluster, sink and `diag` must outlive the jobs; `diag` also
+/* Opens the trace and sets up scheduler and placer. Engine, cluster, config, sink and `diag` must outlive the jobs; `diag` also
  * gets what is found while the engine runs. Returns 0 or a negative code. */
 int jobs_create(struct engine *engine, struct cluster *cluster, const struct jobs_config *config,
                 const struct jobs_options *options, struct jobs **jobs, struct diag *diag);

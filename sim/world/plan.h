@@ -125,7 +125,22 @@ struct job_plan; /* made by the world around one decide() call */
  * free, both actions are void and it runs on as if nothing had happened. */
 bool job_plan_start(struct job_plan *plan, const struct job_view *job, const char *reason);
 
-/* Takes a running job off its GPUs; what it has executed is kept. */
+/* What a job is given: so many GPUs of a node type (job_view, node_type). Where a placer places they are whole ones. */
+struct job_grant {
+    double gpus;
+    int32_t node_type;
+};
+
+/* The same with other GPUs than it asked for. How fast it is there, job_view_speed_on tells; where that is 0, it is a policy
+ * fault, and so is a further node type without having declared `uses_node_types`. */
+bool job_plan_start_as(struct job_plan *plan, const struct job_view *job, const struct job_grant *grant,
+                       const char *reason);
+
+/* A running job goes on with another number of GPUs of the same node type, at once and without a delay, if there is room.
+ * Returns whether it did. */
+bool job_plan_resize(struct job_plan *plan, const struct job_view *job, double gpus, const char *reason);
+
+/* Takes a running job off its GPUs; the work that it has done is kept. */
 void job_plan_preempt(struct job_plan *plan, const struct job_view *job, const char *reason);
 
 /* Asks for another decide() at this time (> now), if nothing happens before; the earliest wish of a plan counts. */

@@ -119,11 +119,19 @@ struct kv_offloader {
     uint32_t (*reads)(const void *state);
 };
 
-enum job_event { JOB_EVENT_SUBMIT, JOB_EVENT_START, JOB_EVENT_PREEMPT, JOB_EVENT_FINISH };
+enum job_event {
+    JOB_EVENT_SUBMIT,
+    JOB_EVENT_START,
+    JOB_EVENT_PREEMPT,
+    JOB_EVENT_FINISH,
+    JOB_EVENT_RESIZE, /* it goes on with other GPUs; like the next one only for those who hear the pace */
+    JOB_EVENT_PACE    /* it goes on at another speed */
+};
 
 struct job_note {
     enum job_event event;
     const struct job_view *job;
+    bool forced; /* JOB_EVENT_PREEMPT: not by a plan: a failure or a service took its GPUs */
 };
 
 /* Which jobs run. `notify` keeps the scheduler's own index up to date and is called for every change, also for those of
@@ -134,6 +142,8 @@ struct scheduler {
     size_t job_bytes; /* of the scheduler's own state per job (job_view_slot) */
     void (*notify)(void *state, const struct cluster_view *view, const struct job_note *note);
     int (*decide)(void *state, const struct cluster_view *view, struct job_plan *plan); /* 0 or a negative code */
+    bool hears_pace;      /* it is notified of JOB_EVENT_RESIZE and JOB_EVENT_PACE */
+    bool uses_node_types; /* it starts jobs on further node types; else one that the first can never hold is rejected */
 };
 
 /* Which GPUs a job gets. A placer that only counts leaves both functions NULL: its jobs' GPUs are on no node in

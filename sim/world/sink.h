@@ -33,7 +33,7 @@ struct job_row {
 /* A stretch of time that a job holds GPUs of one node. */
 struct placement_row {
     int64_t job;
-    int64_t node; /* -1: on no node in particular */
+    int64_t node; /* of the site; -1: on no node in particular */
     int64_t gpus;
     double start_s, end_s;
 };

@@ -37,6 +37,7 @@ struct job_record {
     int32_t gpu_milli;    /* share of one GPU in 1/1000 when gpus == 1; else 1000 */
     const char *group;    /* virtual cluster, partition or type; interned for the life of the source; "" when unknown */
     const char *user;
+    const char *type; /* name of its kind, interned for the life of the source; "" or NULL when unknown */
 };
 
 /* Where a source is in its file, for messages and progress. */

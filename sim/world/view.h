@@ -164,6 +164,7 @@ int64_t fleet_view_decode_context_tokens(const struct fleet_view *view, int32_t 
 /* --- Jobs on a cluster --- */
 
 struct cluster;
+struct job_type; /* sim/world/job_types.h */
 
 enum job_state { JOB_PENDING, JOB_RUNNING, JOB_FINISHED, JOB_REJECTED };
 
@@ -177,17 +178,25 @@ struct job_view {
     int32_t nodes;      /* asked for; 0: free choice */
     enum job_state state;
     int32_t preemptions;
+    const char *type;   /* name of its kind as the trace has it; "" when it has none */
+    double held_gpus;   /* while it runs; whole ones where a placer places */
+    double speed;       /* while it runs, once it works: 1 on what it asked for */
+    int32_t node_type;  /* while it runs: 0 for the cluster's own nodes, then as in node_types */
 };
 
 /* The cluster as jobs may use it, without what services hold. While a scheduler decides, everything here follows the
- * actions of the plan being made. */
+ * actions of the plan being made. A site with further node types has a view of each, the cluster's own nodes first. */
 struct cluster_view {
     sim_ns now_ns;
     int64_t total_gpus, free_gpus; /* INT64_MAX: unlimited */
     int32_t n_nodes, gpus_per_node; /* n_nodes 0: GPUs are only counted */
     const int32_t *node_free_gpus;  /* [n_nodes]; NULL when GPUs are only counted */
-    int64_t n_pending, n_running;
+    int64_t n_pending, n_running;   /* on all node types */
     const struct cluster *cluster;  /* for cluster_view_* below */
+    double free_amount;             /* of GPUs: free_gpus and what is left of one that is held in part */
+    const char *gpu;                /* type of the GPUs; NULL: the scenario does not say */
+    uint64_t capacity_epoch;        /* changes when GPUs came or went by something else than jobs' starts and ends */
+    const struct cluster_view *next_type; /* of the site's next node type, or NULL */
 };
 
 /* The lowest node >= `from` that has `low` to `high` free GPUs (1 <= low <= high <= gpus_per_node), or -1. */
@@ -196,14 +205,18 @@ int32_t cluster_view_next_node(const struct cluster_view *view, int32_t low, int
 /* The number of nodes with exactly so many free GPUs. */
 int32_t cluster_view_nodes_with(const struct cluster_view *view, int32_t free_gpus);
 
-/* Time the job has run so far, preempted stretches included, up to now. */
+/* Time that the job has held GPUs so far, preempted stretches included, up to now. */
 sim_ns job_view_executed_ns(const struct cluster_view *view, const struct job_view *job);
 
 /* Run time left by the user's estimate, never negative: a job that runs over its estimate is taken to end now. */
 sim_ns job_view_estimated_remaining_ns(const struct cluster_view *view, const struct job_view *job);
 
-/* Oracle (ORACLE_DURATION): true run time left. Asking without having declared it is a policy fault. */
+/* Oracle (ORACLE_DURATION): true run time left: of a running job as it runs now, of another one on what it asked for; what it
+ * waits before it works counts. Asking without having declared it is a policy fault. */
 sim_ns job_view_remaining_ns(const struct cluster_view *view, const struct job_view *job);
+
+/* How fast the job would be with so many GPUs of the node type that `view` shows: 1 on what it asked for; 0: it cannot run there. */
+double job_view_speed_on(const struct cluster_view *view, const struct job_view *job, double gpus);
 
 /* The scheduler's own bytes for this job (struct scheduler, job_bytes), zeroed when the job is submitted. */
 void *job_view_slot(const struct job_view *job);

@@ -196,7 +196,7 @@ static void read_samples(void *context, sim_ns at, double *values)
     }
     topology_sample(world->topology, values);
     values += topology_n_series(world->topology);
-    *values++ = (double)cluster_gpus_in_use(world->cluster);
+    *values++ = cluster_gpus_in_use(world->cluster);
     if (world->jobs == NULL) return;
     *values++ = (double)jobs_waiting(world->jobs);
     *values++ = (double)jobs_running(world->jobs);

@@ -34,12 +34,12 @@ static void counted_gpus_leave_groups_no_room(void)
 {
     struct cluster *cluster = make(2, 4);
     struct allocation *none;
-    CHECK_EQ_INT(cluster_take(cluster, 0, 6, NULL, &none), 0);
+    CHECK_EQ_INT(cluster_take(cluster, 0, 6 * (int64_t)GPU_MICRO, NULL, &none), 0);
     CHECK(none == NULL);
     CHECK_EQ_INT(cluster_take_group(cluster, 0, 4), -1);
     CHECK_EQ_INT(cluster_take_group(cluster, 0, 2), 0);
-    CHECK_EQ_INT(cluster_take(cluster, 0, 1, NULL, &none), SIM_E_POLICY);
-    cluster_release(cluster, 0, 6, NULL);
+    CHECK_EQ_INT(cluster_take(cluster, 0, 1 * (int64_t)GPU_MICRO, NULL, &none), SIM_E_POLICY);
+    cluster_release(cluster, 0, 6 * (int64_t)GPU_MICRO, NULL);
     CHECK_EQ_INT(cluster->free_gpus, 6);
     cluster_destroy(cluster);
 }
@@ -57,7 +57,7 @@ static void wrong_placements_take_nothing(void)
         memcpy(gpus, wrong[i].gpus, sizeof gpus);
         struct placement placement = {.nodes = nodes, .gpus = gpus, .n = wrong[i].n, .capacity = 3};
         struct allocation *allocation;
-        CHECK_EQ_INT(cluster_take(cluster, 0, 5, &placement, &allocation), SIM_E_POLICY);
+        CHECK_EQ_INT(cluster_take(cluster, 0, 5 * (int64_t)GPU_MICRO, &placement, &allocation), SIM_E_POLICY);
         CHECK(allocation == NULL);
         CHECK_EQ_INT(cluster->free_gpus, 8);
         CHECK(cluster->node_free_gpus[0] == 4 && cluster->node_free_gpus[1] == 4);
@@ -71,16 +71,16 @@ static void the_same_gpus_can_be_taken_again(void)
     int32_t nodes[] = {0, 2}, gpus[] = {3, 2};
     struct placement placement = {.nodes = nodes, .gpus = gpus, .n = 2, .capacity = 2};
     struct allocation *allocation;
-    MUST(cluster_take(cluster, 0, 5, &placement, &allocation) == 0);
-    cluster_release(cluster, 0, 5, allocation);
+    MUST(cluster_take(cluster, 0, 5 * (int64_t)GPU_MICRO, &placement, &allocation) == 0);
+    cluster_release(cluster, 0, 5 * (int64_t)GPU_MICRO, allocation);
     CHECK_EQ_INT(cluster_take_group(cluster, 0, 1), 0);
-    CHECK(cluster_retake(cluster, 0, 5, allocation));
+    CHECK(cluster_retake(cluster, 0, 5 * (int64_t)GPU_MICRO, allocation));
     CHECK_EQ_INT(cluster->node_free_gpus[0], 0);
     CHECK_EQ_INT(cluster->node_free_gpus[2], 2);
-    cluster_release(cluster, 0, 5, allocation);
+    cluster_release(cluster, 0, 5 * (int64_t)GPU_MICRO, allocation);
     int32_t rival = cluster_take_group(cluster, 0, 3);
     CHECK_EQ_INT(rival, 0);
-    CHECK(!cluster_retake(cluster, 0, 5, allocation));
+    CHECK(!cluster_retake(cluster, 0, 5 * (int64_t)GPU_MICRO, allocation));
     CHECK_EQ_INT(cluster->node_free_gpus[2], 4);
     CHECK_EQ_INT(cluster->free_gpus, 8);
     cluster_forget(cluster, allocation);
@@ -104,10 +104,10 @@ static void unlimited_clusters_only_count(void)
     struct cluster *cluster = NULL;
     struct allocation *none;
     MUST(cluster_create(&(struct cluster_config){.unlimited = true, .nodes = 1, .gpus_per_node = 8}, &cluster) == 0);
-    CHECK_EQ_INT(cluster_take(cluster, 0, INT64_C(1) << 40, NULL, &none), 0);
+    CHECK_EQ_INT(cluster_take(cluster, 0, (INT64_C(1) << 40) * GPU_MICRO, NULL, &none), 0);
     CHECK_EQ_INT(cluster->free_gpus, INT64_MAX);
-    cluster_release(cluster, 2 * SIM_NS_PER_S, INT64_C(1) << 40, none);
-    CHECK(level_integral_s(&cluster->gpus_in_use, 5 * SIM_NS_PER_S) == 0x1p41);
+    cluster_release(cluster, 2 * SIM_NS_PER_S, (INT64_C(1) << 40) * GPU_MICRO, none);
+    CHECK(level_integral_s_in(&cluster->ugpus_in_use, 5 * SIM_NS_PER_S, GPU_MICRO) == 0x1p41);
     cluster_destroy(cluster);
 }
 

@@ -24,7 +24,7 @@ static void take_until_free(struct cluster *cluster, const int32_t *free)
         placement_add(&placement, i, PER_NODE - free[i]);
         total += PER_NODE - free[i];
     }
-    CHECK_EQ_INT(cluster_take(cluster, 0, total, &placement, &allocation), 0);
+    CHECK_EQ_INT(cluster_take(cluster, 0, (int64_t)total * GPU_MICRO, &placement, &allocation), 0);
 }
 
 static void check_case(const char *name, const struct case_ *c)

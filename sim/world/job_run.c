@@ -1,0 +1,115 @@
+/* A job's stretches of running: it takes up its GPUs, gets on at the speed that they give, and loses them or ends. */
+#include "sim/world/job.h"
+#include "sim/world/priority.h"
+
+#include <stdio.h>
+
+int job_emit_detail(const struct job *job, const char *action, const char *what, sim_ns now)
+{
+    const struct jobs *jobs = job->jobs;
+    if (jobs->sink->detail == NULL) return 0;
+    char reason[128];
+    int n = snprintf(reason, sizeof reason, "%s %d GPU%s", what, job->view.gpus, job->view.gpus == 1 ? "" : "s");
+    if (jobs->cluster->total_gpus < INT64_MAX)
+        snprintf(reason + n, sizeof reason - (size_t)n, "; %lld of %lld are free", (long long)jobs->cluster->free_gpus,
+                 (long long)jobs->cluster->total_gpus);
+    struct decision_row row = {.t_s = sim_s_from_ns(now), .service = "", .policy = "jobs", .action = action,
+                               .subject = job->view.id, .reason = reason};
+    return jobs->sink->detail(jobs->sink->context, &row);
+}
+
+sim_ns job_owed_wait_ns(const struct job *job)
+{
+    const struct restart_config *restart = &job->jobs->config->restart;
+    const struct cluster *cluster = job->jobs->cluster;
+    if (job->first_start_ns < 0) return restart->start_ns;
+    const bool is_wide = cluster->n_nodes > 0 && job->view.gpus > cluster->gpus_per_node;
+    return is_wide && restart->resume_multi_node_ns >= 0 ? restart->resume_multi_node_ns : restart->resume_ns;
+}
+
+/* Its speed on what it holds. */
+static double speed_of(const struct job *job)
+{
+    if (job->view.gpus == 0) return 1.0;
+    const struct cluster_view *view = jobs_view_of(job->jobs, job->view.node_type);
+    return job->outer_speed * job_type_speed(job->type, view->gpu, job->view.held_gpus, job->view.gpus);
+}
+
+static void arm(struct job *job)
+{
+    engine_arm(job->jobs->engine, job_progress_end_ns(&job->progress), PRIORITY_JOB_FINISH, job_on_finish,
+               &job->finish);
+}
+
+void job_run(struct job *job, sim_ns now, sim_ns wait_ns)
+{
+    job->view.state = JOB_RUNNING;
+    job->view.held_gpus = gpus_of(job->held_ugpus);
+    job->since_ns = now;
+    if (job->first_start_ns < 0) job->first_start_ns = now;
+    job->progress.from_ns = now;
+    job->progress.wait_ns = wait_ns;
+    job->progress.speed = job->view.speed = speed_of(job);
+    arm(job);
+}
+
+/* Counts what it has held up to now. */
+static void count_held(struct job *job, sim_ns now)
+{
+    job->held_ugpu_ns = job_held_ugpu_ns(job, now);
+    job->executed_ns = job_executed_ns(job, now);
+    job->since_ns = now;
+}
+
+void job_stop(struct job *job, sim_ns now)
+{
+    struct jobs *jobs = job->jobs;
+    job_progress_move(&job->progress, now);
+    count_held(job, now);
+    job->held_to_ns = now;
+    job->view.state = JOB_PENDING;
+    job->view.held_gpus = job->view.speed = 0.0;
+    engine_disarm(jobs->engine, &job->finish);
+    if (job->view.gpus == 0) return;
+    cluster_release(jobs_cluster_of(jobs, job->view.node_type), now, job->held_ugpus, job->allocation);
+    job_stats_hold(&jobs->stats, now, -job->held_ugpus);
+}
+
+/* Its speed from now on. */
+static void set_speed(struct job *job, sim_ns now)
+{
+    job_progress_move(&job->progress, now);
+    job->progress.speed = job->view.speed = speed_of(job);
+    arm(job);
+}
+
+void job_resize(struct job *job, sim_ns now, int64_t ugpus)
+{
+    count_held(job, now);
+    job->held_ugpus = ugpus;
+    job->view.held_gpus = gpus_of(ugpus);
+    set_speed(job, now);
+}
+
+void job_respeed(struct job *job, sim_ns now)
+{
+    const double before = job->progress.speed;
+    set_speed(job, now);
+    if (job->progress.speed != before) jobs_notify(job->jobs, JOB_EVENT_PACE, job);
+}
+
+int job_interrupt(struct job *job, sim_ns now, sim_ns lost_ns, const char *reason)
+{
+    struct jobs *jobs = job->jobs;
+    job_stop(job, now);
+    job->progress.done_ns -= lost_ns;
+    job->view.preemptions++;
+    job->restarts++;
+    jobs->stats.n_preemptions++;
+    jobs->view.n_running--;
+    jobs->view.n_pending++;
+    int code = job_emit_detail(job, "interrupt", reason, now);
+    jobs_notify_forced(jobs, job);
+    jobs_request_decision(jobs);
+    return code;
+}

@@ -1,0 +1,149 @@
+/* What a scheduler may give a job: other GPUs than it asked for, of other node types, and others while it runs; what it waits before
+ * it works, and rounds. Times by hand. */
+#include "tests/harness.h"
+#include "tests/jobrun.h"
+
+#include <math.h>
+
+/* A scheduler for these tests: starts jobs in the order of submission with the grant that `script` names, and gives the first one
+ * other GPUs when the second one starts. */
+struct script {
+    struct job_grant grant;
+    double resized_gpus; /* 0: never */
+};
+
+struct scripted {
+    struct script script;
+    const struct job_view *jobs[8];
+    int n, n_started;
+};
+
+static void scripted_notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    struct scripted *scripted = state;
+    (void)view;
+    if (note->event == JOB_EVENT_SUBMIT) scripted->jobs[scripted->n++] = note->job;
+}
+
+static int scripted_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    struct scripted *scripted = state;
+    (void)view;
+    while (scripted->n_started < scripted->n) {
+        if (scripted->n_started == 1 && scripted->script.resized_gpus > 0)
+            CHECK(job_plan_resize(plan, scripted->jobs[0], scripted->script.resized_gpus, "another job comes"));
+        if (!job_plan_start_as(plan, scripted->jobs[scripted->n_started], &scripted->script.grant, "it is its turn"))
+            break;
+        scripted->n_started++;
+    }
+    return 0;
+}
+
+static const struct scheduler scripted = {
+    .policy = {.abi = POLICY_ABI, .size = sizeof(struct scheduler), .family = POLICY_SCHEDULER, .name = "scripted",
+               .state_bytes = sizeof(struct scripted)},
+    .notify = scripted_notify,
+    .decide = scripted_decide,
+    .uses_node_types = true,
+};
+
+static const struct script on_second_type = {.grant = {.gpus = 2, .node_type = 1}};
+static const struct script shares = {.grant = {.gpus = 1.5}, .resized_gpus = 2.5};
+
+static int take_script(void *state, const struct script *script)
+{
+    ((struct scripted *)state)->script = *script;
+    return 0;
+}
+
+static int init_second_type(void *state, const void *params, struct diag *diag)
+{
+    (void)params, (void)diag;
+    return take_script(state, &on_second_type);
+}
+
+static int init_shares(void *state, const void *params, struct diag *diag)
+{
+    (void)params, (void)diag;
+    return take_script(state, &shares);
+}
+
+static void jobs_run_on_further_node_types_at_their_speed(void)
+{
+    struct gpu_speed speeds[] = {{"slow", 0.25}};
+    struct job_type type = {.name = "default", .speeds = {1, speeds}};
+    struct node_type_config slow = {.name = "old", .nodes = 1, .gpus_per_node = 4, .gpu = "slow"};
+    struct job_record records[] = {jobrun_record(0, 0, 100, 2), jobrun_record(1, 10, 10, 2), jobrun_record(2, 20, 10, 2)};
+    struct scheduler scheduler = scripted;
+    scheduler.policy.init = init_second_type;
+    struct jobrun run;
+    jobrun_init(&run,
+                &(struct jobrun_spec){.records = records, .n = 3, .types = {1, &type}, .own_scheduler = &scheduler,
+                                      .placement = "consolidated",
+                                      .cluster = {.nodes = 1, .gpus_per_node = 2, .gpu = "fast", .node_types = {1, &slow}}},
+                0);
+    CHECK(run.jobs[0].start_s == 0 && run.jobs[0].end_s == 400);  /* four times as long */
+    CHECK(run.jobs[1].start_s == 10 && run.jobs[1].end_s == 50);
+    CHECK(run.jobs[2].start_s == 50 && run.jobs[2].end_s == 90);  /* four GPUs hold two of them */
+    CHECK(run.jobs[0].gpu_s == 800);
+    jobrun_fini(&run);
+}
+
+/* s(k) = sqrt(k): on 1.5 of 1 GPUs asked for. From t = 10 on job 0 has 2.5 of the 4. */
+static void shares_of_counted_gpus_change_while_a_job_runs(void)
+{
+    struct job_type type = {.name = "default", .speedup = {.law = SPEEDUP_POWER, .exponent = 0.5}};
+    struct job_record records[] = {jobrun_record(0, 0, 100, 1), jobrun_record(1, 10, 10, 1)};
+    struct scheduler scheduler = scripted;
+    scheduler.policy.init = init_shares;
+    struct jobrun run;
+    jobrun_init(&run,
+                &(struct jobrun_spec){.records = records, .n = 2, .types = {1, &type}, .own_scheduler = &scheduler,
+                                      .cluster = {.nodes = 1, .gpus_per_node = 4}},
+                0);
+    const double done = 10 * sqrt(1.5), end_s = 10 + (100 - done) / sqrt(2.5);
+    CHECK_NEAR(run.jobs[0].end_s, end_s, 1e-8);
+    CHECK_NEAR(run.jobs[1].end_s, 10 + 10 / sqrt(1.5), 1e-8);
+    CHECK_NEAR(run.jobs[0].gpu_s, 15 + 2.5 * (end_s - 10), 1e-7);
+    CHECK_NEAR(jobrun_metric(&run, "job.gpus_in_use.max"), 4, 1e-12);
+    jobrun_fini(&run);
+}
+
+/* Two jobs of all GPUs, the shorter one preempts: SRTF. It waits 3 s before it works, the longer one 7 s when it comes back. */
+static void a_preempted_job_waits_before_it_works_again(void)
+{
+    const struct restart_config restart = {.start_ns = 3 * SIM_NS_PER_S, .resume_ns = 5 * SIM_NS_PER_S,
+                                           .resume_multi_node_ns = 7 * SIM_NS_PER_S};
+    struct job_record records[] = {jobrun_record(0, 0, 100, 4), jobrun_record(1, 20, 10, 4)};
+    struct jobrun run;
+    jobrun_init(&run,
+                &(struct jobrun_spec){.records = records, .n = 2, .restart = &restart, .scheduler = "srtf",
+                                      .cluster = {.nodes = 2, .gpus_per_node = 2}},
+                0);
+    CHECK(run.jobs[1].start_s == 20 && run.jobs[1].end_s == 33);
+    CHECK(run.jobs[0].start_s == 0 && run.jobs[0].end_s == 33 + 7 + 83); /* 17 s of its work were done */
+    CHECK(run.jobs[0].gpu_s == 4 * (20 + 90));
+    jobrun_fini(&run);
+}
+
+static void decisions_wait_for_the_end_of_a_round(void)
+{
+    struct job_record records[] = {jobrun_record(0, 0, 25, 1), jobrun_record(1, 1, 10, 1), jobrun_record(2, 60, 5, 1)};
+    struct jobrun run;
+    jobrun_init(&run,
+                &(struct jobrun_spec){.records = records, .n = 3, .round_ns = 60 * SIM_NS_PER_S, .scheduler = "fifo",
+                                      .cluster = {.nodes = 1, .gpus_per_node = 1}},
+                0);
+    CHECK(run.jobs[0].start_s == 0 && run.jobs[0].end_s == 25);
+    CHECK(run.jobs[1].start_s == 60);
+    CHECK(run.jobs[2].start_s == 120);
+    jobrun_fini(&run);
+}
+
+TEST_SUITE(job_grants)
+{
+    TEST(jobs_run_on_further_node_types_at_their_speed);
+    TEST(shares_of_counted_gpus_change_while_a_job_runs);
+    TEST(a_preempted_job_waits_before_it_works_again);
+    TEST(decisions_wait_for_the_end_of_a_round);
+}
