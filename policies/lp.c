@@ -1,9 +1,12 @@
 #include "policies/lp.h"
 
+#include "sim/core/mem.h"
+
 #include <glpk.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdbool.h>
+#include <string.h>
 
 enum { ITERATIONS = 10000 };
 
@@ -73,12 +76,13 @@ static enum lp_outcome outcome_of(glp_prob *problem, int code)
     }
 }
 
-static enum lp_outcome run(glp_prob *problem)
+static enum lp_outcome run(glp_prob *problem, int method)
 {
     glp_smcp how;
     glp_init_smcp(&how);
     how.msg_lev = GLP_MSG_OFF;
     how.it_lim = ITERATIONS;
+    how.meth = method;
     return outcome_of(problem, glp_simplex(problem, &how));
 }
 
@@ -88,7 +92,7 @@ static enum lp_outcome choose(glp_prob *problem, const struct lp *lp)
     const double cost = glp_get_obj_val(problem);
     glp_set_row_bnds(problem, lp->rows + 1, GLP_UP, 0, cost + TIE_FRAC * fmax(fabs(cost), 1.0));
     for (int j = 0; j < lp->columns; j++) glp_set_obj_coef(problem, j + 1, j + 1.0);
-    return run(problem);
+    return run(problem, GLP_PRIMAL);
 }
 
 static enum lp_outcome solve(const struct lp *lp, double *x, int *indices, double *values)
@@ -96,7 +100,7 @@ static enum lp_outcome solve(const struct lp *lp, double *x, int *indices, doubl
     glp_prob *problem = glp_create_prob();
     fill(problem, lp);
     for (int j = 0; j < lp->columns; j++) fill_column(problem, lp, j, indices, values);
-    enum lp_outcome outcome = run(problem);
+    enum lp_outcome outcome = run(problem, GLP_PRIMAL);
     if (outcome == LP_OPTIMAL) {
         for (int j = 0; j < lp->columns; j++) x[j] = glp_get_col_prim(problem, j + 1);
         if (choose(problem, lp) == LP_OPTIMAL)
@@ -107,18 +111,138 @@ static enum lp_outcome solve(const struct lp *lp, double *x, int *indices, doubl
 
 enum { MOST_ROWS = 256 };
 
-enum lp_outcome lp_solve(const struct lp *lp, double *x)
+/* Puts GLPK, which keeps the problem in an environment of its own, around a call of solver(context). */
+static enum lp_outcome in_environment(enum lp_outcome (*solver)(void *context), void *context)
 {
     jmp_buf here;
-    int indices[MOST_ROWS + 2];
-    double values[MOST_ROWS + 2];
-    if (lp->rows > MOST_ROWS) return LP_FAILED;
     glp_term_out(GLP_OFF);
     glp_term_hook(say_nothing, NULL);
     glp_error_hook(leave, &here);
     enum lp_outcome outcome = LP_FAILED;
-    if (setjmp(here) == 0) outcome = solve(lp, x, indices, values);
+    if (setjmp(here) == 0) outcome = solver(context);
     glp_error_hook(NULL, NULL);
     glp_free_env(); /* with the problem */
+    return outcome;
+}
+
+struct dense {
+    const struct lp *lp;
+    double *x;
+    int indices[MOST_ROWS + 2];
+    double values[MOST_ROWS + 2];
+};
+
+static enum lp_outcome solve_dense(void *context)
+{
+    struct dense *dense = context;
+    return solve(dense->lp, dense->x, dense->indices, dense->values);
+}
+
+enum lp_outcome lp_solve(const struct lp *lp, double *x)
+{
+    if (lp->rows > MOST_ROWS) return LP_FAILED;
+    struct dense dense = {.lp = lp, .x = x};
+    return in_environment(solve_dense, &dense);
+}
+
+struct warm {
+    const struct lp_sparse *lp;
+    unsigned char *column_states, *row_states;
+    double *x;
+    int *indices;   /* [rows + 1]: of one column */
+    double *values;
+};
+
+static void fill_sparse(glp_prob *problem, const struct warm *warm)
+{
+    const struct lp_sparse *lp = warm->lp;
+    glp_add_cols(problem, lp->columns);
+    glp_add_rows(problem, lp->rows);
+    for (int i = 0; i < lp->rows; i++)
+        glp_set_row_bnds(problem, i + 1, bound_kind(lp->row_lower[i], lp->row_upper[i]), lp->row_lower[i],
+                         lp->row_upper[i]);
+    for (int j = 0; j < lp->columns; j++) {
+        glp_set_col_bnds(problem, j + 1, bound_kind(lp->lower[j], lp->upper[j]), lp->lower[j], lp->upper[j]);
+        glp_set_obj_coef(problem, j + 1, lp->cost[j]);
+        const int n = lp->starts[j + 1] - lp->starts[j];
+        for (int k = 0; k < n; k++) {
+            warm->indices[k + 1] = lp->row_of[lp->starts[j] + k] + 1;
+            warm->values[k + 1] = lp->values[lp->starts[j] + k];
+        }
+        glp_set_mat_col(problem, j + 1, n, warm->indices, warm->values);
+    }
+}
+
+/* New rows are basic; new columns wait at their bound of the lesser cost, where the dual method can start. */
+static void complete_basis(const struct warm *warm)
+{
+    const struct lp_sparse *lp = warm->lp;
+    for (int i = 0; i < lp->rows; i++)
+        if (warm->row_states[i] == LP_NEW) warm->row_states[i] = LP_BASIC;
+    for (int j = 0; j < lp->columns; j++)
+        if (warm->column_states[j] == LP_NEW)
+            warm->column_states[j] = lp->cost[j] < 0 && isfinite(lp->upper[j]) ? LP_AT_UPPER : LP_AT_LOWER;
+}
+
+/* A basis has as many members as there are rows: the last rows enter or leave where columns or rows have gone. */
+static void mend_basis(const struct warm *warm)
+{
+    int excess = -warm->lp->rows;
+    for (int i = 0; i < warm->lp->rows; i++) excess += warm->row_states[i] == LP_BASIC;
+    for (int j = 0; j < warm->lp->columns; j++) excess += warm->column_states[j] == LP_BASIC;
+    for (int i = warm->lp->rows - 1; i >= 0 && excess != 0; i--) {
+        const bool basic = warm->row_states[i] == LP_BASIC;
+        if (basic != (excess > 0)) continue;
+        warm->row_states[i] = basic ? LP_AT_UPPER : LP_BASIC;
+        excess += basic ? -1 : 1;
+    }
+}
+
+/* GLPK says by itself at which bound a row or column is that has one only. */
+static void set_basis(glp_prob *problem, const struct warm *warm)
+{
+    for (int i = 0; i < warm->lp->rows; i++) glp_set_row_stat(problem, i + 1, warm->row_states[i]);
+    for (int j = 0; j < warm->lp->columns; j++) glp_set_col_stat(problem, j + 1, warm->column_states[j]);
+}
+
+static void start_anew(glp_prob *problem, const struct warm *warm)
+{
+    memset(warm->row_states, LP_NEW, (size_t)warm->lp->rows);
+    memset(warm->column_states, LP_NEW, (size_t)warm->lp->columns);
+    complete_basis(warm);
+    set_basis(problem, warm);
+}
+
+static enum lp_outcome solve_warm(void *context)
+{
+    const struct warm *warm = context;
+    glp_prob *problem = glp_create_prob();
+    glp_set_obj_dir(problem, GLP_MIN);
+    fill_sparse(problem, warm);
+    complete_basis(warm);
+    mend_basis(warm);
+    set_basis(problem, warm);
+    if (glp_factorize(problem) != 0) start_anew(problem, warm);
+    enum lp_outcome outcome = run(problem, GLP_DUALP);
+    if (outcome != LP_OPTIMAL) return outcome;
+    for (int i = 0; i < warm->lp->rows; i++) warm->row_states[i] = (unsigned char)glp_get_row_stat(problem, i + 1);
+    for (int j = 0; j < warm->lp->columns; j++) {
+        warm->column_states[j] = (unsigned char)glp_get_col_stat(problem, j + 1);
+        warm->x[j] = glp_get_col_prim(problem, j + 1);
+    }
+    return LP_OPTIMAL;
+}
+
+enum lp_outcome lp_solve_from(const struct lp_sparse *lp, unsigned char *column_states, unsigned char *row_states,
+                              double *x)
+{
+    const size_t n = (size_t)lp->rows + 1;
+    struct warm warm = {.lp = lp, .column_states = column_states, .row_states = row_states, .x = x};
+    warm.indices = mem_zalloc(n, sizeof *warm.indices);
+    warm.values = mem_zalloc(n, sizeof *warm.values);
+    enum lp_outcome outcome = LP_FAILED;
+    if (warm.indices != NULL && warm.values != NULL) outcome = in_environment(solve_warm, &warm);
+    mem_free(warm.indices);
+    mem_free(warm.values);
     return outcome;
 }
