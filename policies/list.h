@@ -55,3 +55,8 @@ POLICY(evictor, eviction_marking)
 POLICY(evictor, eviction_discard_bit)
 POLICY(evictor, eviction_phase_bit)
 POLICY(evictor, eviction_belady)
+
+/* autoscaling */
+POLICY(autoscaler, autoscaling_schedule)
+POLICY(autoscaler, autoscaling_target_outstanding)
+POLICY(autoscaler, autoscaling_target_utilisation)

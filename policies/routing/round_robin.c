@@ -9,7 +9,7 @@ static int round_robin_route(void *state, const struct fleet_view *view, const s
 {
     (void)request;
     struct round_robin *router = state;
-    int32_t replica = router->next;
+    int32_t replica = router->next < view->n_replicas ? router->next : 0; /* there may be fewer than the last time */
     router->next = (replica + 1) % view->n_replicas;
     return replica;
 }

@@ -67,6 +67,7 @@ static bool is_complete(const struct policy *policy)
         return ((const struct scheduler *)policy)->notify != NULL && ((const struct scheduler *)policy)->decide != NULL;
     case POLICY_EVICTION:
         return ((const struct evictor *)policy)->notify != NULL && ((const struct evictor *)policy)->victim != NULL;
+    case POLICY_AUTOSCALING: return ((const struct autoscaler *)policy)->decide != NULL;
     case POLICY_KV_OFFLOAD:
     case POLICY_PLACEMENT:
     case POLICY_FAMILY_COUNT: break;

@@ -232,32 +232,48 @@ static const struct conform_case request_cases[] = {
     REQUESTS("users who do not think, boundaries that coincide", 120, 3, 300, EQUAL_STEPS,
              "\"arrival\": {\"process\": \"closed\", \"users\": 6, \"think\": \"0s\"}", FIXED("prompt", 64),
              UNIFORM("output", 1, 8)),
+    {.name = "ten thousand", .n = 10000, .large = true, .details = &(const struct request_details){
+         4, 900, AFFINE, ARRIVE("poisson", "60/s") ", " UNIFORM("prompt", 1, 200) ", " UNIFORM("output", 1, 40)}},
+    /* With pools; such a service does not scale. */
     REQUESTS("prompts elsewhere", 150, 1, 300, AFFINE ELSEWHERE, ARRIVE("poisson", "20/s"), UNIFORM("prompt", 1, 600),
              UNIFORM("output", 1, 80)),
     REQUESTS("three kinds of pools, layer by layer", 150, 2, 120, AFFINE THREE_KINDS, ARRIVE("poisson", "40/s"),
              UNIFORM("prompt", 1, 600), UNIFORM("output", 1, 120)),
-    {.name = "ten thousand", .n = 10000, .large = true, .details = &(const struct request_details){
-         4, 900, AFFINE, ARRIVE("poisson", "60/s") ", " UNIFORM("prompt", 1, 200) ", " UNIFORM("output", 1, 40)}},
 };
+
+enum { N_WITH_POOLS = 2 };
 
 /* Memory of all kinds beyond the GPU, and goals, for policies that know what to do with them. */
 #define TIERS                                                                                                          \
     ", \"slo_ttft\": \"10s\", \"slo_tpot\": \"1s\", \"tiers\": {\"host\": {\"device\": \"host-dram-pcie4\"}, "                       \
     "\"disk\": {\"device\": \"samsung-980-pro\"}, \"csd\": {\"device\": \"instcsd\"}}"
 
-static void add_requests(const struct conform_case *wanted, const char *batching, const char *routing,
-                         const char *offload, struct text *json)
+/* Between none and twice as many as the scenario says. */
+static void add_scaling(const struct request_details *details, const char *policy, struct text *json)
 {
-    const struct request_details *details = wanted->details;
+    if (policy == NULL) return;
     text_printf(
         json,
-        "{\n  \"name\": \"%s\", \"seed\": 3,\n"
-        "  \"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"},\n"
-        "  \"services\": {\"chat\": {\n    \"llm\": \"mistral-7b\", \"replicas\": %d, \"kv\": {\"blocks\": %d, \"offload\": \"%s\"%s},\n"
-        "    \"cost\": %s,\n    \"batching\": \"%s\", \"routing\": \"%s\",\n"
-        "    \"trace\": {\"format\": \"generate\", \"count\": %zu,\n      %s}\n  }}\n}\n",
-        wanted->name, details->replicas, details->blocks, offload, strcmp(offload, "none") != 0 ? TIERS : "",
-        details->cost, batching, routing, wanted->n, details->trace);
+        "\"scaling\": {\"policy\": \"%s\", \"min\": 0, \"max\": %d, \"interval\": \"250ms\", \"start_delay\": \"400ms\"},\n    ",
+        policy, 2 * details->replicas);
+}
+
+static void add_requests(const struct conform_case *wanted, const char *batching, const char *routing,
+                         const char *offload, const char *scaling, struct text *json)
+{
+    const struct request_details *details = wanted->details;
+    text_printf(json,
+                "{\n  \"name\": \"%s\", \"seed\": 3,\n"
+                "  \"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"},\n"
+                "  \"services\": {\"chat\": {\n    ",
+                wanted->name);
+    add_scaling(details, scaling, json);
+    text_printf(json,
+                "\"llm\": \"mistral-7b\", \"replicas\": %d, \"kv\": {\"blocks\": %d, \"offload\": \"%s\"%s},\n"
+                "    \"cost\": %s,\n    \"batching\": \"%s\", \"routing\": \"%s\",\n"
+                "    \"trace\": {\"format\": \"generate\", \"count\": %zu,\n      %s}\n  }}\n}\n",
+                details->replicas, details->blocks, offload, strcmp(offload, "none") != 0 ? TIERS : "", details->cost,
+                batching, routing, wanted->n, details->trace);
 }
 
 /* --- All --- */
@@ -274,6 +290,7 @@ const struct conform_case *conform_cases(enum policy_family family, size_t *n)
         return conform_cache_cases;
     }
     *n = is_of_jobs(family) ? N_OF(job_cases) : N_OF(request_cases);
+    if (family == POLICY_AUTOSCALING) *n -= N_WITH_POOLS;
     return is_of_jobs(family) ? job_cases : request_cases;
 }
 
@@ -286,6 +303,7 @@ const char *const *conform_partners(enum policy_family family)
         [POLICY_SCHEDULER] = {"consolidated", "first-fit", "counted"},
         [POLICY_PLACEMENT] = {"fifo-skip", "srtf", "easy"},
         [POLICY_EVICTION] = {"lru", "fifo"},
+        [POLICY_AUTOSCALING] = {"round-robin", "least-outstanding", "power-of-two"},
     };
     return partners[family];
 }
@@ -297,7 +315,8 @@ const char *conform_key(enum policy_family family)
                                        [POLICY_KV_OFFLOAD] = "services.chat.kv.offload",
                                        [POLICY_SCHEDULER] = "jobs.scheduler",
                                        [POLICY_PLACEMENT] = "jobs.placement",
-                                       [POLICY_EVICTION] = "eviction"};
+                                       [POLICY_EVICTION] = "eviction",
+                                       [POLICY_AUTOSCALING] = "services.chat.scaling.policy"};
     return keys[family];
 }
 
@@ -307,10 +326,11 @@ void conform_case_json(const struct conform_case *wanted, enum policy_family fam
     switch (family) {
     case POLICY_SCHEDULER: add_jobs(wanted, policy, partner, json); break;
     case POLICY_PLACEMENT: add_jobs(wanted, partner, policy, json); break;
-    case POLICY_BATCHING: add_requests(wanted, policy, partner, "none", json); break;
-    case POLICY_ROUTING: add_requests(wanted, partner, policy, "none", json); break;
-    case POLICY_KV_OFFLOAD: add_requests(wanted, partner, "round-robin", policy, json); break;
+    case POLICY_BATCHING: add_requests(wanted, policy, partner, "none", NULL, json); break;
+    case POLICY_ROUTING: add_requests(wanted, partner, policy, "none", NULL, json); break;
+    case POLICY_KV_OFFLOAD: add_requests(wanted, partner, "round-robin", policy, NULL, json); break;
     case POLICY_EVICTION: conform_cache_json(wanted, policy, partner, json); break;
+    case POLICY_AUTOSCALING: add_requests(wanted, "vllm-v0", partner, "none", policy, json); break;
     case POLICY_FAMILY_COUNT: break;
     }
 }

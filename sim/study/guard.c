@@ -229,6 +229,16 @@ static int guarded_place(void *state, const struct cluster_view *view, const str
     return code;
 }
 
+static int guarded_scale(void *state, const struct autoscaling_view *view, struct autoscaling_plan *plan)
+{
+    struct guarded *guarded = state;
+    count_call(guarded->guard);
+    uint64_t before = mix(empty_mix, view, sizeof *view);
+    int code = ((const struct autoscaler *)(const void *)guarded->guard->inner)->decide(guarded->inner, view, plan);
+    check_print(guarded->guard, before, mix(empty_mix, view, sizeof *view), view->now_ns);
+    return code;
+}
+
 static uint64_t cache_print(const struct cache_view *view, int32_t item)
 {
     uint64_t sum = mix(empty_mix, view, sizeof *view);
@@ -299,6 +309,7 @@ static void watch_calls(struct guard *guard)
         guard->watched.evictor.notify = guarded_item;
         guard->watched.evictor.victim = guarded_victim;
         break;
+    case POLICY_AUTOSCALING: guard->watched.autoscaler.decide = guarded_scale; break;
     case POLICY_FAMILY_COUNT: break;
     }
 }

@@ -41,6 +41,7 @@ struct guard {
         struct kv_offloader offloader;
         struct placer placer;
         struct evictor evictor;
+        struct autoscaler autoscaler;
     } watched;
 };
 

@@ -221,6 +221,12 @@ void cluster_release_group(struct cluster *cluster, sim_ns now, int32_t node, in
     cluster->group_gpus -= gpus;
 }
 
+void cluster_release_group_of(struct cluster *cluster, sim_ns now, int32_t node, int32_t gpus)
+{
+    while (node >= cluster->first_node + cluster->n_nodes) cluster = cluster->next;
+    cluster_release_group(cluster, now, node - cluster->first_node, gpus);
+}
+
 static bool is_free(const struct cluster *cluster, int32_t node, int32_t gpus)
 {
     return node >= 0 && node < cluster->n_nodes && gpus > 0 && gpus <= cluster->node_free_gpus[node];

@@ -98,6 +98,9 @@ double cluster_gpu_usd_per_h(const struct cluster *cluster, const char *gpu);
 /* Takes such a group on the first node type with this GPU that has room. Returns the number of the node in the site, or -1. */
 int32_t cluster_take_group_of(struct cluster *cluster, const char *gpu, sim_ns now, int32_t gpus);
 
+/* Gives such a group back; the node is numbered in the site. */
+void cluster_release_group_of(struct cluster *cluster, sim_ns now, int32_t node, int32_t gpus);
+
 /* GPUs in use at the site, all node types together. */
 double cluster_gpus_in_use(const struct cluster *cluster);
 

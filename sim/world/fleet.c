@@ -3,19 +3,30 @@
 
 #include "sim/world/policy_state.h"
 
-/* What a router is shown: n replicas from the first one on. */
+/* The loads of those that are up, side by side. */
+static void narrow(const struct fleet_candidates *candidates, struct fleet_view *view)
+{
+    for (int32_t i = 0; i < candidates->n; i++) candidates->loads[i] = view->loads[candidates->numbers[i]];
+    view->n_replicas = candidates->n;
+    view->loads = candidates->loads;
+    view->numbers = candidates->numbers;
+}
+
+/* What a router is shown: n replicas from the first one on, or those of them that are up. */
 static struct fleet_view make_view(struct fleet *fleet, sim_ns now, int32_t first, int32_t n)
 {
     const struct fleet_reports *reports = &fleet->reports;
     fleet_reports_before_routing(fleet, now);
     bool delayed = reports->period_ns > 0;
-    return (struct fleet_view){.now_ns = now,
-                               .seen_ns = delayed ? reports->seen_ns : now,
-                               .n_replicas = n,
-                               .loads = (delayed ? reports->loads : fleet->loads) + first,
-                               .random = &fleet->random,
-                               .fleet = fleet,
-                               .first = first};
+    struct fleet_view view = {.now_ns = now,
+                              .seen_ns = delayed ? reports->seen_ns : now,
+                              .n_replicas = n,
+                              .loads = (delayed ? reports->loads : fleet->loads) + first,
+                              .random = &fleet->random,
+                              .fleet = fleet,
+                              .first = first};
+    if (fleet->candidates.numbers != NULL) narrow(&fleet->candidates, &view);
+    return view;
 }
 
 const struct replica_load *fleet_seen_load(const struct fleet *fleet, int32_t replica)
@@ -53,8 +64,8 @@ static int ask(struct fleet *fleet, const struct fleet_router *router, const str
     int replica = router->router->route(router->state, &view, &request->view);
     int code = check_oracle(fleet, &router->router->policy, request, now);
     if (code != 0) return code;
-    if (replica >= 0 && replica < n) return first + replica;
-    return bad_choice(fleet, &router->router->policy, request, replica, n, now);
+    if (replica >= 0 && replica < view.n_replicas) return fleet_view_number(&view, replica);
+    return bad_choice(fleet, &router->router->policy, request, replica, view.n_replicas, now);
 }
 
 static int ask_pair(struct fleet *fleet, const struct request *request, struct route_pair *pair, sim_ns now)

@@ -46,6 +46,13 @@ struct fleet_router {
     void *state;
 };
 
+/* Those that routers may choose from, where replicas come and go: the ones that are up, by number. */
+struct fleet_candidates {
+    int32_t n;
+    int32_t *numbers;           /* [n_replicas]; NULL: all are, all the time */
+    struct replica_load *loads; /* [n_replicas]: what the latest router saw of them */
+};
+
 struct fleet {
     const struct service_config *config;
     const struct service_env *env;
@@ -62,6 +69,7 @@ struct fleet {
     struct rng random;           /* for routers */
     bool *asked_oracle;          /* whether the router that is being asked has looked into the future */
     struct fleet_reports reports;
+    struct fleet_candidates candidates;
     int32_t prefix_block_tokens; /* of the blocks that prompts are cached in; 0: not yet known */
 };
 
@@ -70,6 +78,23 @@ struct fleet {
 int fleet_init(struct fleet *fleet, const struct service_config *config, const struct service_env *env,
                const struct llm_spec *llm, const struct replica_env *common);
 void fleet_fini(struct fleet *fleet);
+
+/* Takes the GPUs of a replica, all stages or none. Returns 1, 0 where the cluster has no room now, or SIM_E_NOMEM. fleet_unseat
+ * gives them back; what is on its way there must have come. Both in fleet_seat.c. */
+int fleet_seat(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now);
+void fleet_unseat(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now);
+
+/* What cannot scale is found: 0 or SIM_E_CONFIG. For a fleet whose pools are built. */
+int fleet_check_scaling(const struct fleet *fleet);
+
+/* The finding for a replica that found no room when the fleet was built. */
+int fleet_refuse_seat(const struct fleet *fleet, const struct fleet_pool *pool, int32_t index);
+
+/* An empty replica is as new, but for what it has counted. Returns 0 or a negative code. */
+int fleet_renew(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica);
+
+/* Forgets what its replica has cached (replica_forget_prefixes). Returns 0 or a negative code. */
+int fleet_forget_prefixes(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica);
 
 /* Chooses the replica that is to process the request's prompt, and the one that is to decode it if that is known by then.
  * Returns 0, or SIM_E_POLICY with a finding. */
@@ -113,6 +138,12 @@ int32_t fleet_own_block_tokens(const struct fleet *fleet, int32_t trace_block_to
 
 /* Requests at the replicas. */
 int64_t fleet_outstanding(const struct fleet *fleet);
+
+/* The number of a candidate in the fleet. */
+static inline int32_t fleet_view_number(const struct fleet_view *view, int32_t candidate)
+{
+    return view->numbers != NULL ? view->numbers[candidate] : view->first + candidate;
+}
 
 /* The pool of a replica. */
 static inline const struct fleet_pool *fleet_pool_of(const struct fleet *fleet, int32_t replica)

@@ -135,53 +135,16 @@ static int build_pool(const struct fleet *fleet, struct fleet_pool *pool, const 
     return code != 0 ? code : count_blocks(fleet, pool);
 }
 
-/* The GPUs of one stage, all on one node. An unlimited cluster has no nodes and always has room. */
-static bool take_gpus(const struct fleet *fleet, const struct fleet_pool *pool, int32_t *node)
-{
-    struct cluster *cluster = fleet->env->cluster;
-    *node = -1;
-    if (cluster->total_gpus == INT64_MAX) return true;
-    *node = cluster_take_group_of(cluster, pool->config.gpu, 0, (int32_t)pool->config.tensor_parallel);
-    return *node >= 0;
-}
-
-/* The most GPUs that a node of this type has. */
-static int32_t most_per_node(struct cluster *cluster, const char *gpu)
-{
-    int32_t most = 0;
-    for (cluster = cluster_with_gpu(cluster, gpu); cluster != NULL; cluster = cluster_with_gpu(cluster->next, gpu))
-        if (cluster->gpus_per_node > most) most = cluster->gpus_per_node;
-    return most;
-}
-
-static int seat_stage(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, int32_t index)
-{
-    int32_t node;
-    if (take_gpus(fleet, pool, &node))
-        return topology_sit(fleet->env->topology, &replica->seat, node, (int32_t)pool->config.tensor_parallel,
-                            &pool->gpu);
-    const long long gpus = (long long)pool->config.tensor_parallel;
-    const int32_t per_node = most_per_node(fleet->env->cluster, pool->config.gpu);
-    if (gpus > per_node)
-        return diag_error(fleet->env->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "tensor_parallel"),
-                          "lower tensor_parallel, or raise gpus_per_node",
-                          "service '%s' splits each layer over %lld GPUs, of which a node has %d", fleet->config->name,
-                          gpus, per_node);
-    return diag_error(fleet->env->diag, SIM_E_CONFIG,
-                      fleet_place_of(fleet, pool, index == pool->first ? "tensor_parallel" : "replicas"),
-                      "raise cluster.nodes, or lower replicas, tensor_parallel or pipeline_parallel",
-                      "the cluster has no node left with %lld free GPU%s for replica %d of service '%s'", gpus,
-                      gpus == 1 ? "" : "s", index, fleet->config->name);
-}
-
 static int build_replica(struct fleet *fleet, const struct fleet_pool *pool, int32_t index)
 {
     const struct pool_config *config = &pool->config;
     struct replica *replica = &fleet->replicas[index];
     int code = replica_init(replica, &pool->env, index, (*fleet->env->next_owner_id)++, config->kv.block_tokens,
                             pool->kv_blocks, config->batching.params, &fleet->loads[index]);
-    for (int64_t stage = 0; stage < config->pipeline_parallel && code == 0; stage++)
-        code = seat_stage(fleet, pool, replica, index);
+    if (code == 0 && index < service_start_replicas(fleet->config)) {
+        const int got = fleet_seat(fleet, pool, replica, 0);
+        code = got == 0 ? fleet_refuse_seat(fleet, pool, index) : got < 0 ? got : 0;
+    }
     if (code == 0 && offload_in_use(&pool->offload)) code = replica_stream_open(replica);
     return code;
 }
@@ -331,6 +294,7 @@ int fleet_init(struct fleet *fleet, const struct service_config *config, const s
     *fleet = (struct fleet){.config = config, .env = env, .llm = llm, .n_pools = service_n_pools(config)};
     int code = build_pools(fleet, common);
     if (code == 0) code = check_roles(fleet);
+    if (code == 0) code = fleet_check_scaling(fleet);
     if (code == 0) code = build_replicas(fleet);
     if (code == 0) code = fleet_reports_init(fleet);
     if (code == 0) code = build_routers(fleet);
@@ -350,6 +314,8 @@ void fleet_fini(struct fleet *fleet)
     destroy_router(&fleet->routing);
     destroy_router(&fleet->decode_routing);
     fleet_reports_fini(fleet);
+    mem_free(fleet->candidates.numbers);
+    mem_free(fleet->candidates.loads);
     for (size_t i = 0; fleet->pools != NULL && i < fleet->n_pools; i++) offload_service_fini(&fleet->pools[i].offload);
     mem_free(fleet->replicas);
     mem_free(fleet->loads);

@@ -17,14 +17,18 @@ static int refuse_multiple(const struct fleet *fleet, const struct fleet_pool *p
         fleet->config->name, block_tokens, (long long)pool->config.kv.block_tokens);
 }
 
-static int share_in_pool(const struct fleet *fleet, const struct fleet_pool *pool, int32_t block_tokens)
+static struct cache_options cache_options(const struct fleet *fleet, const struct fleet_pool *pool)
 {
     const struct config_variant *variant = &pool->config.kv.prefix_cache;
-    const struct cache_options options = {.evictor = variant->entry, .params = variant->params,
-                                          .seed = fleet->env->seed, .run = fleet->env->run,
-                                          .diag = fleet->env->diag};
+    return (struct cache_options){.evictor = variant->entry, .params = variant->params, .seed = fleet->env->seed,
+                                  .run = fleet->env->run, .diag = fleet->env->diag};
+}
+
+static int share_in_pool(const struct fleet *fleet, const struct fleet_pool *pool, int32_t block_tokens)
+{
+    const struct cache_options options = cache_options(fleet, pool);
     int code = 0;
-    if (variant->entry == NULL) return 0;
+    if (options.evictor == NULL) return 0;
     if (block_tokens % pool->config.kv.block_tokens != 0) return refuse_multiple(fleet, pool, block_tokens);
     for (int32_t i = 0; i < pool->n && code == 0; i++)
         code = replica_share_prefixes(&fleet->replicas[pool->first + i], &options, block_tokens);
@@ -40,6 +44,12 @@ int fleet_share_prefixes(struct fleet *fleet, int32_t block_tokens)
     for (size_t i = 0; i < fleet->n_pools && code == 0; i++)
         code = share_in_pool(fleet, &fleet->pools[i], block_tokens);
     return code;
+}
+
+int fleet_forget_prefixes(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica)
+{
+    const struct cache_options options = cache_options(fleet, pool);
+    return replica_forget_prefixes(replica, &options);
 }
 
 int32_t fleet_own_block_tokens(const struct fleet *fleet, int32_t trace_block_tokens)

@@ -4,12 +4,12 @@
 static const struct replica_usage *reported(const struct fleet_view *view, int32_t replica)
 {
     const struct fleet_reports *reports = &view->fleet->reports;
-    return reports->period_ns > 0 ? &reports->usages[view->first + replica] : NULL;
+    return reports->period_ns > 0 ? &reports->usages[fleet_view_number(view, replica)] : NULL;
 }
 
 static const struct replica *replica_at(const struct fleet_view *view, int32_t replica)
 {
-    return &view->fleet->replicas[view->first + replica];
+    return &view->fleet->replicas[fleet_view_number(view, replica)];
 }
 
 int64_t fleet_view_kv_used_blocks(const struct fleet_view *view, int32_t replica)
@@ -20,7 +20,7 @@ int64_t fleet_view_kv_used_blocks(const struct fleet_view *view, int32_t replica
 
 int64_t fleet_view_prefix_tokens(const struct fleet_view *view, int32_t replica, const struct request_view *request)
 {
-    struct replica *candidate = &view->fleet->replicas[view->first + replica];
+    struct replica *candidate = &view->fleet->replicas[fleet_view_number(view, replica)];
     if (candidate->prefixes.block_tokens == 0) return 0;
     replica_catch_up(candidate, view->now_ns);
     return replica_cached_tokens(candidate, request_of(request));
@@ -58,14 +58,14 @@ int64_t fleet_view_idle_sequences(const struct fleet_view *view, int32_t replica
 
 enum pool_role fleet_view_role(const struct fleet_view *view, int32_t replica)
 {
-    return (enum pool_role)fleet_pool_of(view->fleet, view->first + replica)->config.role;
+    return (enum pool_role)fleet_pool_of(view->fleet, fleet_view_number(view, replica))->config.role;
 }
 
 int64_t fleet_view_reserved_tokens(const struct fleet_view *view, int32_t replica)
 {
     const struct replica_usage *usage = reported(view, replica);
     *view->fleet->asked_oracle = true;
-    return usage != NULL ? usage->reserved_tokens : view->fleet->reserved_tokens[view->first + replica];
+    return usage != NULL ? usage->reserved_tokens : view->fleet->reserved_tokens[fleet_view_number(view, replica)];
 }
 
 int64_t fleet_view_full_tokens(const struct fleet_view *view, const struct request_view *request)

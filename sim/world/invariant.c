@@ -173,3 +173,16 @@ void invariant_check_tier(const struct tier *tier)
         SIM_BUG("INV-9 (tiers hold what they can) is violated: '%s' holds %lld of %lld bytes", tier->name,
                 (long long)tier->used.value, (long long)tier->capacity_bytes);
 }
+
+void invariant_check_absent(const struct replica *replica)
+{
+    if (replica->load->outstanding == 0 && replica->kv.free_blocks == replica->kv.total_blocks) return;
+    SIM_BUG("INV-10: replica %d is not up and has %lld requests, and %lld of %lld KV blocks free", replica->index,
+            (long long)replica->load->outstanding, (long long)replica->kv.free_blocks,
+            (long long)replica->kv.total_blocks);
+}
+
+void invariant_check_seat(const struct replica *replica, int64_t gpus)
+{
+    check_equal("INV-10 (replicas hold the GPUs they need)", replica->seat.n_gpus, gpus);
+}

@@ -10,7 +10,8 @@
  *     INV-6  GPUs are conserved: total = free + in use, and no node has more free than it has
  *     INV-7  Little's law, exactly: integral over time of the requests in the system = sum of their stays so far
  *     INV-8  what links carried is what transfers moved, to the byte: by kind of link, over each link of their ways
- *     INV-9  a tier holds no less than nothing and no more than it can */
+ *     INV-9  a tier holds no less than nothing and no more than it can
+ *     INV-10 a replica that is not up has no requests, and all GPUs it needs or none: none while it is down */
 #ifndef ORRERY_WORLD_INVARIANT_H
 #define ORRERY_WORLD_INVARIANT_H
 
@@ -23,6 +24,8 @@ void invariant_check_replica(const struct replica *replica);         /* INV-1 to
 void invariant_check_cluster(const struct cluster *cluster);         /* INV-6 */
 void invariant_check_little(const struct level *in_system, tally_int128 stay_ns, sim_ns now); /* INV-7 */
 void invariant_check_links(int64_t carried_bytes, int64_t moved_bytes); /* INV-8 */
+void invariant_check_absent(const struct replica *replica);              /* INV-10: it is down, or starts */
+void invariant_check_seat(const struct replica *replica, int64_t gpus);  /* INV-10: it holds so many */
 void invariant_check_tier(const struct tier *tier);                      /* INV-9 */
 
 #endif

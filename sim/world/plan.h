@@ -116,6 +116,14 @@ static inline void batch_plan_resume(struct batch_plan *plan, const struct reque
     if (i < plan->capacity) plan->resumptions[i] = (struct batch_resumption){request, wait};
 }
 
+/* --- Replicas of a service --- */
+
+/* Handed over with what there is, `up` and `starting` together; the world keeps it within min and max. */
+struct autoscaling_plan {
+    int64_t replicas;   /* that there are to be */
+    const char *reason; /* a static text; NULL: the policy's name says enough */
+};
+
 /* --- Jobs --- */
 
 struct job_plan; /* made by the world around one decide() call */

@@ -24,7 +24,8 @@ enum { POLICY_ABI = 2 };
     X(POLICY_KV_OFFLOAD, "kv_offload")                                                                                 \
     X(POLICY_SCHEDULER, "scheduler")                                                                                   \
     X(POLICY_PLACEMENT, "placement")                                                                                   \
-    X(POLICY_EVICTION, "eviction")
+    X(POLICY_EVICTION, "eviction")                                                                                     \
+    X(POLICY_AUTOSCALING, "autoscaling")
 
 enum policy_family {
 #define POLICY_FAMILY_ENUM(id, name) id,
@@ -174,6 +175,13 @@ struct evictor {
     size_t item_bytes; /* of the evictor's own state per item (cache_view_slot) */
     int (*notify)(void *state, const struct cache_view *view, int32_t item, enum cache_event event);
     int32_t (*victim)(void *state, const struct cache_view *view);
+};
+
+/* How many replicas a service is to have, asked at every multiple of scaling.interval, at time 0 first. Those that are wanted
+ * take GPUs as these become free; those that are not finish what they have. Returns 0 or a negative code. */
+struct autoscaler {
+    struct policy policy;
+    int (*decide)(void *state, const struct autoscaling_view *view, struct autoscaling_plan *plan);
 };
 
 /* A list of policies. */

@@ -13,6 +13,7 @@ enum event_priority {
     PRIORITY_JOB_SUBMIT = 24,
     PRIORITY_LINK = 28,    /* a transfer ends */
     PRIORITY_REPLICA = 32, /* an iteration boundary */
+    PRIORITY_SCALE = 36,   /* replicas of a service come and go */
     PRIORITY_JOB_DECIDE = 40,
     PRIORITY_LINK_SETTLE = 48 /* the flows of this moment share the links anew; claims learn of it */
 };

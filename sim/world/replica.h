@@ -182,6 +182,9 @@ void replica_fini(struct replica *replica);
  * index of the options are the replica's own. A KV cache that holds no such block shares none. Returns 0 or an error (cache.h). */
 int replica_share_prefixes(struct replica *replica, const struct cache_options *options, int32_t block_tokens);
 
+/* An empty replica forgets what it has cached, all of which counts as evicted, and goes on with a new cache. Likewise. */
+int replica_forget_prefixes(struct replica *replica, const struct cache_options *options);
+
 /* Tokens of the request's prompt that it would find cached. Call replica_catch_up first where a run may be under way. */
 int64_t replica_cached_tokens(const struct replica *replica, const struct request *request);
 
@@ -215,6 +218,9 @@ int64_t replica_decode_context_tokens(const struct replica *replica, sim_ns at);
 /* What fleet_view_entering_prompts and fleet_view_idle_sequences tell. */
 int64_t replica_entering_prompts(const struct replica *replica);
 int64_t replica_idle_sequences(const struct replica *replica);
+
+/* Time that it has computed by now, of a stage in the mean; no event is pending. */
+sim_ns replica_busy_ns(const struct replica *replica, sim_ns at);
 
 /* Calls `visit` for every request at the replica. */
 void replica_each_request(const struct replica *replica, void (*visit)(void *context, struct request *request),

@@ -162,6 +162,7 @@ int64_t replica_prompts_in_flight(const struct replica *replica);
 
 /* At the end of a simulation. */
 int replica_settle_flights(struct replica *replica, sim_ns now);
+sim_ns replica_flights_busy_ns(const struct replica *replica, sim_ns at); /* beyond what is counted by then */
 
 /* --- replica_stages.c: where the batcher has `pass` and there are several stages; otherwise replica.line is NULL --- */
 
@@ -177,6 +178,7 @@ int replica_stages_step(struct replica *replica, sim_ns now);
 
 /* At the end of a simulation. */
 int replica_stages_settle(struct replica *replica, sim_ns now);
+sim_ns replica_stages_busy_ns(const struct replica *replica, sim_ns at);
 
 /* Visits the requests in batches that are on their way. */
 void replica_stages_each(const struct replica *replica, void (*visit)(void *context, struct request *request),

@@ -311,6 +311,16 @@ static sim_ns busy_by(const struct replica *replica, int32_t index, sim_ns now)
     return busy_ns / replica->view.stages;
 }
 
+sim_ns replica_flights_busy_ns(const struct replica *replica, sim_ns at)
+{
+    sim_ns busy_ns = 0;
+    for (int32_t i = 0; i < replica->n_flights; i++) {
+        const struct flight *flight = flight_at(replica, i);
+        if (flight->is_timed && flight->start_ns < at) busy_ns += busy_by(replica, i, at);
+    }
+    return busy_ns;
+}
+
 int replica_settle_flights(struct replica *replica, sim_ns now)
 {
     int code = 0;

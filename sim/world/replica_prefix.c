@@ -42,6 +42,18 @@ void replica_prefixes_fini(struct replica *replica)
     if (replica->prefixes.block_tokens > 0) cache_fini(&replica->prefixes.cache);
 }
 
+int replica_forget_prefixes(struct replica *replica, const struct cache_options *options)
+{
+    const int32_t block_tokens = replica->prefixes.block_tokens;
+    const int64_t evicted = replica->prefixes.cache.n_evictions + replica->prefixes.cache.view.size;
+    if (block_tokens == 0) return 0;
+    replica_prefixes_fini(replica);
+    replica->prefixes = (struct replica_prefixes){0};
+    const int code = replica_share_prefixes(replica, options, block_tokens);
+    replica->prefixes.cache.n_evictions = evicted;
+    return code;
+}
+
 /* --- Blocks --- */
 
 static void fail(const struct replica *replica, int code)

@@ -229,17 +229,24 @@ int replica_stages_step(struct replica *replica, sim_ns now)
 
 /* --- Looking --- */
 
-int replica_stages_settle(struct replica *replica, sim_ns now)
+sim_ns replica_stages_busy_ns(const struct replica *replica, sim_ns at)
 {
     sim_ns busy_ns = replica->line->passed_ns;
+    for (int64_t i = 0; i < replica->view.stages; i++) {
+        const struct stage *stage = &replica->line->stages[i];
+        if (stage->now != NULL && stage->start_ns < at) busy_ns += (at - stage->start_ns) / replica->view.stages;
+    }
+    return busy_ns;
+}
+
+int replica_stages_settle(struct replica *replica, sim_ns now)
+{
     int code = 0;
     for (int64_t i = 0; i < replica->view.stages && code == 0; i++) {
         const struct stage *stage = &replica->line->stages[i];
-        if (stage->now == NULL || stage->start_ns >= now) continue;
-        busy_ns += (now - stage->start_ns) / replica->view.stages;
-        code = flight_tell(replica, stage->now, 0, now);
+        if (stage->now != NULL && stage->start_ns < now) code = flight_tell(replica, stage->now, 0, now);
     }
-    replica->counts.busy_ns += busy_ns;
+    replica->counts.busy_ns += replica_stages_busy_ns(replica, now);
     return code;
 }
 

@@ -48,3 +48,12 @@ void replica_count_work(struct replica *replica, const struct iteration_work *wo
     if (replica->env->llm == NULL) return;
     work_add_iteration(&replica->work, &of, work, decoding + resting_tokens(replica) + in_flight_tokens, lasted_ns);
 }
+
+sim_ns replica_busy_ns(const struct replica *replica, sim_ns at)
+{
+    const sim_ns counted_ns = replica->counts.busy_ns;
+    if (replica->line != NULL) return counted_ns + replica_stages_busy_ns(replica, at);
+    if (replica->state == REPLICA_FLYING) return counted_ns + replica_flights_busy_ns(replica, at);
+    if (replica->state == REPLICA_IDLE) return counted_ns;
+    return counted_ns + at - run_clock_boundary_ns(&replica->clock, replica->run_counted);
+}

@@ -7,6 +7,8 @@
  *     service.waiting, replica.waiting            requests that wait for a place in the batch
  *     service.running, replica.running            sequences in the batch: prompts in progress and decoding
  *     service.kv_used_frac, replica.kv_used_frac  share of the KV blocks in use
+ *     service.replicas, service.replicas_wanted   of a service that scales: those that are up; those there are to be
+ *     service.gpus                                that it holds, those of replicas that start or drain included
  *     cluster.gpus_in_use                         GPUs that services and jobs hold
  *     job.pending, job.running                    jobs that wait for GPUs; that have them
  *     link.bytes_per_s                            what moves over links of a kind ("pcie"), or over one ("node0/gpu1/pcie-in")

@@ -68,6 +68,8 @@ static void each_policy(const struct scenario *scenario, void *context, policy_v
         const struct kv_offloader *offloader = service->kv.offload.policy.entry;
         if (offloader->place != NULL || offloader->evicted != NULL) /* the others leave all as it is */
             visit(context, service->name, "kv.offload", &offloader->policy);
+        if (service->scaling.policy.entry != NULL)
+            visit(context, service->name, "scaling", service->scaling.policy.entry);
         if (service->decode_routing.entry != NULL)
             visit(context, service->name, "decode_routing", service->decode_routing.entry);
     }

@@ -3,6 +3,7 @@
 #include "sim/world/kv_transport.h"
 #include "sim/world/priority.h"
 #include "sim/world/replica_stream.h"
+#include "sim/world/service_scaling.h"
 #include "sim/world/service_state.h"
 
 #include <math.h>
@@ -94,6 +95,7 @@ static void leave_system(struct service *service, const struct request *request,
     level_set(&service->in_system, now, service->in_system.value - 1);
     service->stay_ns += now - request->view.arrival_ns;
     if (service->in_system.value == 0) fleet_reports_when_empty(&service->fleet, now);
+    if (service->scaling != NULL) scaling_on_leave(service->scaling, request, now);
 }
 
 /* Counts a request that has got its end. */
@@ -191,14 +193,20 @@ int service_on_batch(const struct replica *replica, const struct replica_batch *
 
 /* --- Requests that arrive --- */
 
-static int service_route(struct service *service, struct request *request, sim_ns now)
+int service_route(struct service *service, struct request *request, sim_ns now)
 {
     int code = fleet_route(&service->fleet, request, now);
     if (code == 0) code = service_detail_route(service, request, now);
     if (code != 0) return code;
-    level_set(&service->in_system, now, service->in_system.value + 1);
     replica_enqueue(&service->fleet.replicas[request->replica], request, now);
     return 0;
+}
+
+static int enter_system(struct service *service, struct request *request, sim_ns now)
+{
+    level_set(&service->in_system, now, service->in_system.value + 1);
+    if (service->scaling != NULL && scaling_holds(service->scaling, request)) return 0;
+    return service_route(service, request, now);
 }
 
 /* The ids of its prompt's blocks are kept as long as it lives, where prefixes are cached. */
@@ -236,6 +244,7 @@ static struct request *make_request(struct service *service, const struct reques
 static void count_arrival(struct service *service, const struct request *request)
 {
     struct request_stats *of_class = service_class_stats(&service->classes, request);
+    if (service->scaling != NULL) scaling_on_arrival(service->scaling);
     if (!service_counts(service, request)) return;
     service->stats.requests.arrived++;
     if (of_class != NULL) of_class->arrived++;
@@ -253,7 +262,7 @@ static int service_admit(struct service *service, const struct request_record *r
         return code;
     }
     count_arrival(service, request);
-    if (fleet_can_serve(&service->fleet, request)) return service_route(service, request, record->arrival_ns);
+    if (fleet_can_serve(&service->fleet, request)) return enter_system(service, request, record->arrival_ns);
     service->n_too_long++;
     request->view.state = REQUEST_REJECTED;
     code = service_detail_too_long(service, request, record->arrival_ns);
@@ -266,6 +275,7 @@ static int service_pull(struct service *service)
 {
     int got = service->source->next(service->source, &service->next, service->env.diag);
     service->dry = got == 0;
+    if (service->dry && service->scaling != NULL) scaling_on_dry(service->scaling);
     if (got <= 0) return got;
     engine_schedule(service->env.engine, service->next.arrival_ns, PRIORITY_ARRIVAL, service_arrival, &service->owner);
     return 0;
@@ -283,5 +293,6 @@ static void service_arrival(struct engine *engine, struct owner *owner, sim_ns n
 int service_start(struct service *service)
 {
     service_detail_start(service);
+    if (service->scaling != NULL) scaling_start(service->scaling);
     return service_pull(service);
 }

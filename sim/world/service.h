@@ -48,6 +48,15 @@ struct kv_transfer_config {
     sim_ns latency_ns;
 };
 
+/* How many replicas there are, and when. No policy: as many as `replicas` says, all the time. */
+struct scaling_config {
+    struct config_variant policy;
+    int64_t min, max;
+    sim_ns interval_ns;
+    double start_delay_s;    /* NAN: what loading the weights takes */
+    double load_bytes_per_s; /* of a replica, all of its GPUs together */
+};
+
 /* A section of "services". Texts live in the arena of the binding. */
 struct service_config {
     const char *name; /* its key */
@@ -60,6 +69,7 @@ struct service_config {
     struct config_list pools;    /* struct pool_config, zero where they leave out something */
     struct config_variant decode_routing; /* no entry: the policy of `routing`, with a state of its own */
     struct kv_transfer_config kv_transfer;
+    struct scaling_config scaling;
 };
 
 extern const struct config_field service_config_fields[];
@@ -67,6 +77,9 @@ extern const struct config_field service_config_fields[];
 /* The pools of a service, at least one: what a pool leaves out it has from the service. */
 size_t service_n_pools(const struct service_config *config);
 struct pool_config service_pool(const struct service_config *config, size_t index);
+
+/* The replicas that a service begins with, of those of its pools; INT64_MAX: all. */
+int64_t service_start_replicas(const struct service_config *config);
 
 /* The memory of each GPU of a replica, all of the LLM on it. */
 struct kv_capacity pool_kv_capacity(const struct pool_config *pool, const struct gpu_spec *gpu,
@@ -95,6 +108,11 @@ struct service_env {
     sim_ns warmup_ns;
     bool single_step;
     bool strict_domain; /* refuse cost models that are not calibrated */
+    /* Running jobs that may be preempted yield, until a node with this type of GPU has so many free. Returns false when it has
+     * them not, and takes nobody's then. And: GPUs were given back. NULL: there are no jobs. `site` is handed to both. */
+    bool (*make_room)(void *site, const char *gpu, int32_t gpus, sim_ns now);
+    void (*gave_back)(void *site, sim_ns now);
+    void *site;
 };
 
 /* Takes the GPUs, builds the cost model, opens the trace. Returns 0 or a negative code with findings. */

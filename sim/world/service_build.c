@@ -1,4 +1,5 @@
 /* Making a service from its section of the scenario. */
+#include "sim/world/service_scaling.h"
 #include "sim/world/service_state.h"
 
 static const char *place_of(const struct service *service, const char *key)
@@ -59,6 +60,7 @@ int service_create(const struct service_config *config, const struct service_env
     if (code == 0)
         code = catalog_llm(env->catalog, config->llm, place_of(service, "llm"), env->arena, &service->llm, env->diag);
     if (code == 0) code = fleet_init(&service->fleet, config, &service->env, &service->llm, &common);
+    if (code == 0) code = scaling_create(service, &service->scaling);
     return code != 0 ? code : open_trace(service);
 }
 
@@ -66,6 +68,7 @@ void service_destroy(struct service *service)
 {
     if (service == NULL) return;
     if (service->source != NULL) service->source->close(service->source);
+    scaling_destroy(service->scaling);
     fleet_fini(&service->fleet);
     service_stats_fini(&service->stats);
     service_classes_fini(&service->classes);

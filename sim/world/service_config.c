@@ -86,6 +86,27 @@ static const struct config_field kv_transfer_fields[] = {
     {0}};
 #undef FIELD
 
+/* The default rate: a weight file (safetensors) read cold from NVMe on an H100 server takes 20.0 s for the 65.5 GB of
+ * Qwen3-32B, 18.7 s for those of DeepSeek-R1-Distill-Qwen-32B (medians of 30 loads each; ServerlessLLM's benchmark/results). */
+#define FIELD(name) offsetof(struct scaling_config, name)
+static const struct config_field scaling_fields[] = {
+    {.name = "policy", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT | CONFIG_REQUIRED, .offset = FIELD(policy),
+     .family = "autoscaling", .tag = "policy", .help = "how many replicas there are to be"},
+    {.name = "min", .kind = CONFIG_INT, .offset = FIELD(min), .value = "1", .min = 0, .max = 1e6,
+     .help = "replicas that there are at least; with 0 the first request waits for one to start"},
+    {.name = "max", .kind = CONFIG_INT, .flags = CONFIG_REQUIRED, .offset = FIELD(max), .min = 1, .max = 1e6,
+     .help = "replicas that there are at most"},
+    {.name = "interval", .kind = CONFIG_TIME, .offset = FIELD(interval_ns), .value = "15s", .min = 1e-3, .max = 9e9,
+     .help = "time from one decision to the next"},
+    {.name = "start_delay", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_TIME,
+     .offset = FIELD(start_delay_s), .min = 0, .max = 1e6,
+     .help = "from taking its GPUs to a replica's first request; else what loading its weights takes"},
+    {.name = "load_bandwidth", .kind = CONFIG_QUANTITY, .dim = UNIT_BYTES_PER_S, .offset = FIELD(load_bytes_per_s),
+     .value = "3.4GB/s", .min = DBL_MIN, .max = 0,
+     .help = "at which a replica loads its weights, all of its GPUs together"},
+    {0}};
+#undef FIELD
+
 #define FIELD(name) offsetof(struct service_config, name)
 const struct config_field service_config_fields[] = {
     {.name = "llm", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED | CONFIG_NAME_OR_PATH, .offset = FIELD(llm), .min = 1,
@@ -96,7 +117,7 @@ const struct config_field service_config_fields[] = {
     {.name = "pipeline_parallel", .kind = CONFIG_INT, .offset = FIELD(pipeline_parallel), .value = "1", .min = 1,
      .max = 256, .help = "stages that the layers of a replica are split into, of tensor_parallel GPUs each"},
     {.name = "replicas", .kind = CONFIG_INT, .offset = FIELD(replicas), .value = "1", .min = 1, .max = 1000000,
-     .help = "instances of the LLM"},
+     .help = "instances of the LLM; where scaling says how many, those that there are at the start"},
     {.name = "batching", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = FIELD(batching),
      .family = "batching", .tag = "policy", .value = "vllm-v0", .help = "which requests an iteration serves"},
     {.name = "routing", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = FIELD(routing), .family = "routing",
@@ -115,6 +136,8 @@ const struct config_field service_config_fields[] = {
      .help = "which replica decodes when a prompt was processed in a pool with role prefill; else as routing"},
     {.name = "kv_transfer", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(kv_transfer),
      .fields = kv_transfer_fields, .help = "how KV gets from the replica of the prompt to the one that decodes"},
+    {.name = "scaling", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(scaling),
+     .fields = scaling_fields, .help = "how many replicas there are over time; else `replicas`, all the time"},
     {.name = "trace", .kind = CONFIG_VARIANT, .flags = CONFIG_REQUIRED, .offset = FIELD(trace),
      .family = "request-trace", .tag = "format", .help = "the requests that arrive"},
     {0}};
@@ -129,13 +152,21 @@ struct pool_config service_pool(const struct service_config *config, size_t inde
 {
     struct pool_config pool = {.role = POOL_MIXED};
     if (config->pools.n > 0) pool = ((const struct pool_config *)config->pools.items)[index];
-    if (pool.replicas == 0) pool.replicas = config->replicas;
+    if (pool.replicas == 0) pool.replicas = config->scaling.policy.entry != NULL ? config->scaling.max : config->replicas;
     if (pool.tensor_parallel == 0) pool.tensor_parallel = config->tensor_parallel;
     if (pool.pipeline_parallel == 0) pool.pipeline_parallel = config->pipeline_parallel;
     if (pool.batching.entry == NULL) pool.batching = config->batching;
     if (pool.cost.entry == NULL) pool.cost = config->cost;
     if (pool.kv.block_tokens == 0) pool.kv = config->kv;
     return pool;
+}
+
+int64_t service_start_replicas(const struct service_config *config)
+{
+    const struct scaling_config *scaling = &config->scaling;
+    if (scaling->policy.entry == NULL) return INT64_MAX;
+    if (config->replicas < scaling->min) return scaling->min;
+    return config->replicas < scaling->max ? config->replicas : scaling->max;
 }
 
 struct kv_capacity pool_kv_capacity(const struct pool_config *pool, const struct gpu_spec *gpu,

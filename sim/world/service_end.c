@@ -1,6 +1,7 @@
 /* The end of a service: unfinished requests, warnings, metrics, and the laws it must have kept. */
 #include "sim/core/check.h"
 #include "sim/world/invariant.h"
+#include "sim/world/service_scaling.h"
 #include "sim/world/service_state.h"
 
 #include <math.h>
@@ -9,7 +10,7 @@
 
 int64_t service_outstanding(const struct service *service)
 {
-    return fleet_outstanding(&service->fleet);
+    return fleet_outstanding(&service->fleet) + scaling_held(service->scaling);
 }
 
 double service_done_frac(const struct service *service)
@@ -52,6 +53,7 @@ static int emit_unfinished(struct service *service, sim_ns now)
     if (left == NULL) return SIM_E_NOMEM;
     for (int32_t i = 0; i < service->fleet.n_replicas; i++)
         replica_each_request(&service->fleet.replicas[i], collect, &all);
+    scaling_each_held(service->scaling, collect, &all);
     size_t n = all.n;
     SIM_REQUIRE(n == capacity);
     qsort(left, n, sizeof *left, compare_ids);
@@ -206,7 +208,7 @@ int service_finish(struct service *service, sim_ns now)
         const struct fleet_pool *pool = fleet_pool_of(&service->fleet, i);
         const int64_t stages = pool->env.stages > 0 ? pool->env.stages : 1;
         service_stats_add_replica(&service->stats, &service->fleet.replicas[i], &pool->gpu,
-                                  stages * pool->config.tensor_parallel);
+                                  stages * pool->config.tensor_parallel, scaling_held_frac(service->scaling, i, now));
     }
     service->stats.in_system_mean = level_mean(&service->in_system, now);
     if (code == 0) code = emit_unfinished(service, now);
@@ -234,7 +236,9 @@ void service_check(const struct service *service, sim_ns now)
         in_replicas += service->fleet.loads[i].outstanding;
         replica_each_request(replica, add_stay, &stays);
     }
-    invariant_check_requests((int64_t)service->requests.n_live, in_replicas);
+    scaling_each_held(service->scaling, add_stay, &stays);
+    scaling_check(service->scaling);
+    invariant_check_requests((int64_t)service->requests.n_live, in_replicas + scaling_held(service->scaling));
     invariant_check_little(&service->in_system, stays.stay_ns, now);
 }
 
@@ -277,6 +281,7 @@ int services_emit_metrics(struct service *const *services, size_t n, const struc
     if (code == 0) code = emit_classes(services, n, sink);
     if (code == 0) code = offload_totals_emit(&offloaded, sink);
     if (code == 0) code = services_emit_energy(services, n, sink, now);
+    if (code == 0) code = services_emit_scaling(services, n, sink, now);
     service_stats_fini(&all);
     return code;
 }

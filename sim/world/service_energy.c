@@ -1,4 +1,5 @@
 /* Energy of services and of their pools (energy.h), at the end of a run: metrics, and what they are not to be asked for. */
+#include "sim/world/service_scaling.h"
 #include "sim/world/service_state.h"
 
 #include <math.h>
@@ -18,7 +19,7 @@ static void add_pool(struct energy_total *total, const struct service *service, 
         const struct replica *replica = &service->fleet.replicas[i];
         const sim_ns busy_ns = replica->counts.busy_ns;
         total->joules += work_energy_j(&replica->work, pool->env.energy, sim_s_from_ns(busy_ns),
-                                       sim_s_from_ns(now - busy_ns));
+                                       sim_s_from_ns(scaling_held_ns(service->scaling, i, now) - busy_ns));
         total->replica_peak_w = fmax(total->replica_peak_w, replica->work.energy.peak_w);
     }
 }

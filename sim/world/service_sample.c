@@ -1,9 +1,11 @@
 /* The time series of a service (sampler.h). */
+#include "sim/world/service_scaling.h"
 #include "sim/world/service_state.h"
 
 static const char *const of_service[] = {"service.waiting", "service.running", "service.kv_used_frac"};
 static const char *const of_replica[] = {"replica.waiting", "replica.running", "replica.kv_used_frac"};
-enum { N_SERIES = sizeof of_service / sizeof *of_service };
+static const char *const of_scaling[] = {"service.replicas", "service.replicas_wanted", "service.gpus"};
+enum { N_SERIES = sizeof of_service / sizeof *of_service, N_SCALING = sizeof of_scaling / sizeof *of_scaling };
 
 static int64_t n_sampled(const struct service *service)
 {
@@ -20,7 +22,9 @@ int service_series(const struct service *service, struct sampler_series *series)
         if (entity == NULL) return SIM_E_NOMEM;
         for (int i = 0; i < N_SERIES; i++) *series++ = (struct sampler_series){of_replica[i], entity};
     }
-    return N_SERIES * (int)(1 + n_replicas);
+    for (int i = 0; series != NULL && service->scaling != NULL && i < N_SCALING; i++)
+        *series++ = (struct sampler_series){of_scaling[i], service->config->name};
+    return N_SERIES * (int)(1 + n_replicas) + (service->scaling != NULL ? N_SCALING : 0);
 }
 
 /* Requests that wait, requests in the batch, KV blocks in use. */
@@ -32,7 +36,7 @@ static double *write_standing(const struct standing *standing, double *values)
 {
     *values++ = (double)standing->waiting;
     *values++ = (double)standing->running;
-    *values++ = (double)standing->used_blocks / (double)standing->total_blocks;
+    *values++ = standing->total_blocks > 0 ? (double)standing->used_blocks / (double)standing->total_blocks : 0.0;
     return values;
 }
 
@@ -49,7 +53,9 @@ void service_sample(const struct service *service, sim_ns at, double *values)
         all.waiting += one.waiting;
         all.running += one.running;
         all.used_blocks += one.used_blocks;
-        all.total_blocks += one.total_blocks;
+        if (scaling_is_seated(service->scaling, r)) all.total_blocks += one.total_blocks;
     }
+    all.waiting += scaling_held(service->scaling);
     write_standing(&all, values);
+    if (service->scaling != NULL) scaling_sample(service->scaling, own);
 }

@@ -10,12 +10,15 @@
 #include "sim/world/service_classes.h"
 #include "sim/world/service_stats.h"
 
+struct service_scaling;
+
 struct service {
     struct owner owner; /* of the next arrival */
     const struct service_config *config;
     struct service_env env;
     struct llm_spec llm;
     struct fleet fleet;
+    struct service_scaling *scaling; /* NULL: as many replicas all the time */
     struct source_options source_options;
     struct request_source *source;
     struct request_record next;
@@ -46,6 +49,9 @@ static inline bool service_counts(const struct service *service, const struct re
 {
     return request->view.arrival_ns >= service->env.warmup_ns;
 }
+
+/* A router chooses the request's replica, which gets it. */
+int service_route(struct service *service, struct request *request, sim_ns now);
 
 /* The callbacks of replica_env. */
 int service_on_finish(struct replica *replica, struct request *request, sim_ns now);

@@ -64,14 +64,14 @@ static void add_prefixes(struct service_stats *stats, const struct replica_prefi
 }
 
 void service_stats_add_replica(struct service_stats *stats, const struct replica *replica, const struct gpu_spec *gpu,
-                               int64_t gpus)
+                               int64_t gpus, double held_frac)
 {
     const struct llm_spec *llm = replica->env->llm;
     const double gpu_busy_s = (double)gpus * sim_s_from_ns(replica->counts.busy_ns);
     const struct kvcache *kv = &replica->kv;
     double peak_frac = (double)(kv->total_blocks - kv->min_free_blocks) / (double)kv->total_blocks;
     if (peak_frac > stats->kv_peak_frac) stats->kv_peak_frac = peak_frac;
-    stats->replicas++;
+    stats->replicas += held_frac;
     stats->uncalibrated |= !replica->env->model.calibrated;
     add_prefixes(stats, &replica->prefixes);
     add_counts(&stats->work, &replica->counts);
@@ -80,7 +80,7 @@ void service_stats_add_replica(struct service_stats *stats, const struct replica
     stats->peak_flop += gpu_busy_s * gpu_peak_flop_per_s(gpu, llm->compute);
     stats->read_bytes += work_bytes(&replica->work, llm);
     stats->bandwidth_bytes += gpu_busy_s * gpu->memory_bytes_per_s;
-    stats->usd_per_h += (double)gpus * gpu->usd_per_h;
+    stats->usd_per_h += held_frac * (double)gpus * gpu->usd_per_h;
 }
 
 static double ratio(double a, double b)
@@ -124,7 +124,7 @@ static int emit_rates(const struct service_stats *stats, const struct sink *sink
     } rates[] = {
         {"request.in_system.mean", stats->in_system_mean},
         {"replica.decode_batch.mean", ratio((double)work->decode_tokens, (double)work->decode_steps)},
-        {"replica.busy_frac", ratio((double)work->busy_ns, (double)end_ns * (double)stats->replicas)},
+        {"replica.busy_frac", ratio((double)work->busy_ns, (double)end_ns * stats->replicas)},
         {"replica.kv_peak_frac", stats->kv_peak_frac},
         {"replica.mfu", ratio(stats->flop, stats->peak_flop)},
         {"replica.mbu", ratio(stats->read_bytes, stats->bandwidth_bytes)},

@@ -15,7 +15,7 @@ struct service_stats {
     int64_t kv_transfer_bytes; /* from the replicas of prompts to those that decode, whole run */
     struct histogram token_gap_s;
     struct replica_counts work; /* summed over replicas at the end */
-    int64_t replicas;
+    double replicas;   /* one that held its GPUs for a part of the run counts that part */
     bool uncalibrated; /* a replica's cost model is */
     double kv_peak_frac;
     int64_t prefix_caches;                   /* replicas that cache prefixes */
@@ -24,16 +24,16 @@ struct service_stats {
     struct work_sums used;             /* summed over replicas: use of their KV caches */
     double flop, peak_flop;            /* of what was processed; what the GPUs could have done while busy */
     double read_bytes, bandwidth_bytes; /* likewise, of memory */
-    double usd_per_h;                  /* of all GPUs; NAN: the price of one is not known */
+    double usd_per_h;                  /* of all GPUs, mean over time; NAN: the price of one is not known */
 };
 
 int service_stats_init(struct service_stats *stats); /* 0 or SIM_E_NOMEM */
 void service_stats_fini(struct service_stats *stats);
 int service_stats_merge(struct service_stats *into, const struct service_stats *from); /* 0 or SIM_E_NOMEM */
 
-/* A replica's work, at the end, on `gpus` GPUs of this kind. */
+/* A replica's work, at the end, on `gpus` GPUs of this kind that it has held for a share of the run. */
 void service_stats_add_replica(struct service_stats *stats, const struct replica *replica, const struct gpu_spec *gpu,
-                               int64_t gpus);
+                               int64_t gpus, double held_frac);
 
 /* The time that rates are over: from the end of the warm-up to the last token. */
 double service_stats_span_s(const struct service_stats *stats, sim_ns warmup_ns);

@@ -123,7 +123,11 @@ struct replica_load {
 };
 
 /* What may become of a request now: n_replicas candidates, which routers number from 0. Everything here, and what
- * fleet_view_* tell, is as it was at seen_ns: now, or under an information delay at the latest report. */
+ * fleet_view_* tell, is as it was at seen_ns: now, or under an information delay at the latest report.
+ *
+ * Where replicas come and go the candidates are those that are up, in the order of their own numbers, so n_replicas changes
+ * between two calls. A replica that comes gets the lowest number that is free, and the highest goes first, so that those
+ * that stay mostly keep their places. */
 struct fleet_view {
     sim_ns now_ns, seen_ns;
     int32_t n_replicas;
@@ -131,6 +135,7 @@ struct fleet_view {
     struct rng *random;               /* sim/core/rng.h: the service's own stream for its routers */
     const struct fleet *fleet;        /* for fleet_view_* below */
     int32_t first;                    /* of the candidates, in the fleet */
+    const int32_t *numbers;           /* [n_replicas]: theirs in a fleet that scales; NULL: from `first` on */
 };
 
 /* KV blocks of a candidate: in use, and in all. */
@@ -160,6 +165,22 @@ int64_t fleet_view_idle_sequences(const struct fleet_view *view, int32_t replica
 
 /* Processed tokens of a candidate's decoding sequences. */
 int64_t fleet_view_decode_context_tokens(const struct fleet_view *view, int32_t replica);
+
+/* --- Replicas that come and go --- */
+
+/* A service when its autoscaler is asked. Load and usage are as of seen_ns: now, or under an information delay the latest
+ * report; how many replicas there are is known at once. */
+struct autoscaling_view {
+    sim_ns now_ns, seen_ns, interval_ns;
+    int64_t min, max;               /* replicas */
+    int64_t up, starting, draining; /* starting: have their GPUs, and load weights; draining: get no more requests */
+    int64_t outstanding;            /* requests of the service that are not finished */
+    int64_t waiting;                /* of these, in no batch, those included that wait for a first replica */
+    int64_t queued_tokens;          /* prompt tokens still to be processed, at replicas */
+    int64_t arrived;                /* requests, since the previous decision */
+    double kv_used_frac;            /* of the KV blocks of replicas that are up; 0: none is */
+    double busy_frac;               /* share of the time since the previous decision that these computed, now; 0: none is */
+};
 
 /* --- Jobs on a cluster --- */
 

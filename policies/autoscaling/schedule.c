@@ -1,0 +1,72 @@
+/* So many replicas at this time of day: what an operator writes down who knows the load. A step holds from its time on, until
+ * the next one, and the last one until the first of the next period. It acts at the first decision that is not before it.
+ * Without steps the number stays as it is. */
+#include "policies/registry.h"
+
+struct step {
+    sim_ns at_ns;
+    int64_t replicas;
+};
+
+struct schedule {
+    sim_ns period_ns;
+    struct config_list steps; /* struct step; outlives the policy */
+};
+
+static const struct config_field step_fields[] = {
+    {.name = "at", .kind = CONFIG_TIME, .flags = CONFIG_REQUIRED, .offset = offsetof(struct step, at_ns), .min = 0,
+     .max = 9e9, .help = "from this time of the period on"},
+    {.name = "replicas", .kind = CONFIG_INT, .flags = CONFIG_REQUIRED, .offset = offsetof(struct step, replicas), .min = 0,
+     .max = 1e6, .help = "that there are to be"},
+    {0}};
+
+static const struct config_field schedule_fields[] = {
+    {.name = "period", .kind = CONFIG_TIME, .offset = offsetof(struct schedule, period_ns), .value = "1d", .min = 1e-3,
+     .max = 9e9, .help = "after which the steps begin again"},
+    {.name = "steps", .kind = CONFIG_LIST, .flags = CONFIG_OPTIONAL, .offset = offsetof(struct schedule, steps),
+     .fields = step_fields, .elem_bytes = sizeof(struct step), .help = "replicas over time; none: as many as at the start"},
+    {0}};
+
+static int schedule_init(void *state, const void *params, struct diag *diag)
+{
+    struct schedule *schedule = state;
+    *schedule = *(const struct schedule *)params;
+    const struct step *steps = schedule->steps.items;
+    for (size_t i = 0; i < schedule->steps.n; i++) {
+        if (i > 0 && steps[i].at_ns <= steps[i - 1].at_ns)
+            return diag_error(diag, SIM_E_CONFIG, NULL, "sort them by 'at', each time once",
+                              "step %zu of a replica schedule is not later than the one before it", i + 1);
+        if (steps[i].at_ns >= schedule->period_ns)
+            return diag_error(diag, SIM_E_CONFIG, NULL, "raise 'period', or leave the step out",
+                              "step %zu of a replica schedule is beyond its period", i + 1);
+    }
+    return 0;
+}
+
+static int schedule_decide(void *state, const struct autoscaling_view *view, struct autoscaling_plan *plan)
+{
+    const struct schedule *schedule = state;
+    const struct step *steps = schedule->steps.items;
+    const sim_ns at_ns = view->now_ns % schedule->period_ns;
+    if (schedule->steps.n == 0) return 0;
+    size_t i = schedule->steps.n - 1;
+    while (i > 0 && steps[i].at_ns > at_ns) i--;
+    if (steps[i].at_ns > at_ns) i = schedule->steps.n - 1;
+    plan->replicas = steps[i].replicas;
+    plan->reason = "the schedule says so";
+    return 0;
+}
+
+const struct autoscaler autoscaling_schedule = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct autoscaler),
+               .family = POLICY_AUTOSCALING,
+               .name = "schedule",
+               .summary = "replicas by time of day",
+               .source = "folklore (cron; AWS Auto Scaling: scheduled actions)",
+               .params = schedule_fields,
+               .params_bytes = sizeof(struct schedule),
+               .state_bytes = sizeof(struct schedule),
+               .init = schedule_init},
+    .decide = schedule_decide,
+};

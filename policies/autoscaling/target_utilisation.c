@@ -1,0 +1,82 @@
+/* The replicas' use is to come to a target, by the rule of Kubernetes (hpa.h): the share of their KV blocks in use, or of the time
+ * in which they compute. As there, a replica that starts counts as unused when more are wanted, and where that turns the answer
+ * round, nothing changes; it does not count when fewer are. Where there is no replica, a request starts one.
+ *
+ * A replica computes whenever it has a request, so the share of time says little about how many more it could take. */
+#include "policies/autoscaling/hpa.h"
+
+enum use { USE_KV, USE_TIME };
+
+struct utilisation_params {
+    double target;
+    int of;
+    struct hpa_params hpa;
+};
+
+struct target_utilisation {
+    struct hpa hpa;
+    double target;
+    int of;
+};
+
+static const char *const use_names[] = {"kv", "time", NULL};
+
+#define FIELD(name) offsetof(struct utilisation_params, name)
+static const struct config_field utilisation_fields[] = {
+    {.name = "target", .kind = CONFIG_REAL, .offset = FIELD(target), .value = "0.6", .min = 1e-3, .max = 1,
+     .help = "share in use, mean of the replicas that are up"},
+    {.name = "of", .kind = CONFIG_CHOICE, .offset = FIELD(of), .value = "kv", .choices = use_names,
+     .help = "of the KV blocks, or of the time since the previous decision"},
+    HPA_FIELDS(FIELD(hpa)),
+    {0}};
+#undef FIELD
+
+static int utilisation_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    const struct utilisation_params *set = params;
+    *(struct target_utilisation *)state = (struct target_utilisation){
+        .hpa = {.params = set->hpa}, .target = set->target, .of = set->of};
+    return 0;
+}
+
+static void utilisation_fini(void *state)
+{
+    hpa_fini(&((struct target_utilisation *)state)->hpa);
+}
+
+static int64_t wanted_of(const struct target_utilisation *scaler, const struct autoscaling_view *view)
+{
+    const int64_t replicas = view->up + view->starting;
+    const double used = scaler->of == USE_KV ? view->kv_used_frac : view->busy_frac;
+    const double ratio = used / scaler->target;
+    if (view->up == 0) return replicas > 0 ? replicas : view->outstanding > 0;
+    if (view->starting == 0) return hpa_wanted(&scaler->hpa, replicas, ratio);
+    if (ratio <= 1) {
+        const int64_t fewer = hpa_wanted(&scaler->hpa, view->up, ratio);
+        return fewer < view->up ? fewer : replicas;
+    }
+    const int64_t more = hpa_wanted(&scaler->hpa, replicas, ratio * (double)view->up / (double)replicas);
+    return more > replicas ? more : replicas;
+}
+
+static int utilisation_decide(void *state, const struct autoscaling_view *view, struct autoscaling_plan *plan)
+{
+    struct target_utilisation *scaler = state;
+    return hpa_plan(&scaler->hpa, view, wanted_of(scaler, view), plan);
+}
+
+const struct autoscaler autoscaling_target_utilisation = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct autoscaler),
+               .family = POLICY_AUTOSCALING,
+               .name = "target-utilisation",
+               .summary = "so much of the KV cache, or of the time, in use, by Kubernetes' rule",
+               .source = "Kubernetes, Horizontal Pod Autoscaling",
+               .params = utilisation_fields,
+               .params_bytes = sizeof(struct utilisation_params),
+               .state_bytes = sizeof(struct target_utilisation),
+               .init = utilisation_init,
+               .fini = utilisation_fini},
+    .decide = utilisation_decide,
+};
