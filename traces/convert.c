@@ -86,6 +86,8 @@ static void add_mooncake(struct text *text, const struct request_record *r)
 
 static void add_csv_job(struct text *text, const struct job_record *r)
 {
+    static const char *const fates[] = {
+        [JOB_COMPLETES] = "completed", [JOB_IS_CANCELLED] = "cancelled", [JOB_FAILS] = "failed"};
     text_printf(text, "%" PRId64 ",", r->id);
     add_seconds(text, r->submit_ns);
     text_add(text, ",");
@@ -96,7 +98,9 @@ static void add_csv_job(struct text *text, const struct job_record *r)
     add_field(text, r->group);
     text_add(text, ",");
     add_field(text, r->user);
-    text_add(text, "\n");
+    text_add(text, ",");
+    add_field(text, r->type);
+    text_printf(text, ",%s\n", fates[r->fate]);
 }
 
 /* --- philly --- */
@@ -123,7 +127,7 @@ static const struct trace_writer writers[] = {
     {.name = "mooncake", .summary = "JSON Lines with prefix blocks", .header = "", .request = add_mooncake},
     {.name = "csv-jobs",
      .summary = "table of jobs, exact",
-     .header = "job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user\n",
+     .header = "job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate\n",
      .job = add_csv_job},
     {.name = "philly",
      .summary = "columns of the Philly list",

@@ -14,7 +14,7 @@
  *                 but the size of the blocks
  *     azure-llm   times to 100 ns, from 2024-01-01 00:00:00 on
  *     mooncake    JSON Lines; times to 1 ms
- *     csv-jobs    job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user; nothing is lost
+ *     csv-jobs    job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate; nothing is lost
  *     philly      times to 1 s, from 2024-01-01 00:00:00 on */
 struct trace_writer {
     const char *name, *summary;

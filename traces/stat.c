@@ -158,6 +158,20 @@ static void count_class(struct trace_stat *stat, const struct request_record *r)
     class->output_tokens_sum += r->output_tokens;
 }
 
+static void count_type(struct trace_stat *stat, const char *name, double gpu_s)
+{
+    size_t i = 0;
+    while (i < stat->n_types && strcmp(stat->types[i].name, name) != 0) i++;
+    if (i == TRACE_STAT_CLASSES) return;
+    struct trace_type_stat *type = &stat->types[i];
+    if (i == stat->n_types) {
+        stat->n_types++;
+        snprintf(type->name, sizeof type->name, "%s", name);
+    }
+    type->n++;
+    type->gpu_s += gpu_s;
+}
+
 int trace_stat_requests(struct request_source *source, struct trace_stat *stat, struct diag *diag)
 {
     struct collector collector;
@@ -187,6 +201,9 @@ int trace_stat_jobs(struct job_source *source, struct trace_stat *stat, struct d
         collect(&collector, r.submit_ns, duration_s, gpus);
         stat->gpu_s += duration_s * gpus;
         stat->n_cpu_jobs += r.gpus == 0;
+        stat->fates[r.fate].n++;
+        stat->fates[r.fate].gpu_s += duration_s * gpus;
+        if (r.type != NULL && *r.type != 0) count_type(stat, r.type, duration_s * gpus);
     }
     finish(&collector, stat, &stat->duration_s, &stat->gpus);
     return code;

@@ -27,6 +27,12 @@ struct trace_class_stat {
     int64_t prompt_tokens_sum, output_tokens_sum;
 };
 
+struct trace_type_stat {
+    char name[REQUEST_CLASS_CHARS + 1];
+    int64_t n;
+    double gpu_s;
+};
+
 struct trace_stat {
     int64_t n;
     double span_s, rate_per_s; /* from the first arrival to the last; gaps per span */
@@ -36,8 +42,14 @@ struct trace_stat {
     struct trace_quantity duration_s, gpus;             /* jobs; a share of a GPU counts as such */
     double gpu_s;                                       /* jobs: sum of duration times GPUs */
     int64_t n_cpu_jobs;
+    struct trace_fate_stat {
+        int64_t n;
+        double gpu_s;
+    } fates[JOB_FAILS + 1]; /* by enum job_fate */
     int64_t prompt_tokens_sum, output_tokens_sum; /* requests */
     double rank_correlation; /* Spearman's, of prompt and output or of duration and GPUs; NAN when one is constant */
+    size_t n_types;          /* of jobs; 0: they are of none */
+    struct trace_type_stat types[TRACE_STAT_CLASSES]; /* the first so many, as they came */
     size_t n_classes;        /* 0: its requests have none */
     struct trace_class_stat classes[TRACE_STAT_CLASSES]; /* the first so many, as they came */
 };

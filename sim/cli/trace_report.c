@@ -49,6 +49,10 @@ static struct values collect_values(const struct trace_stat *stat, bool requests
     } else {
         add(&values, "gpu_s", "GPU s", stat->gpu_s);
         add(&values, "cpu_jobs", NULL, (double)stat->n_cpu_jobs);
+        add(&values, "cancelled_jobs", NULL, (double)stat->fates[JOB_IS_CANCELLED].n);
+        add(&values, "cancelled_gpu_s", "GPU s", stat->fates[JOB_IS_CANCELLED].gpu_s);
+        add(&values, "failed_jobs", NULL, (double)stat->fates[JOB_FAILS].n);
+        add(&values, "failed_gpu_s", "GPU s", stat->fates[JOB_FAILS].gpu_s);
     }
     add(&values, "rank_correlation", NULL, stat->rank_correlation);
     return values;
@@ -222,6 +226,44 @@ static void write_classes(struct json_writer *json, const struct trace_stat *sta
     json_write_close(json, ']');
 }
 
+static int print_types(const struct trace_stat *stat, FILE *out)
+{
+    static const struct table_column columns[] = {{"type", COLUMN_LEFT, false},
+                                                  {"jobs", COLUMN_RIGHT, false},
+                                                  {"share", COLUMN_RIGHT, false},
+                                                  {"gpu_s", COLUMN_RIGHT, false},
+                                                  {"gpu_time_share", COLUMN_RIGHT, false}};
+    struct table table;
+    if (stat->n_types == 0) return 0;
+    table_init(&table, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < stat->n_types; i++) {
+        const struct trace_type_stat *type = &stat->types[i];
+        table_text(&table, type->name);
+        table_number(&table, (double)type->n);
+        table_number(&table, mean(type->n, stat->n));
+        table_number(&table, type->gpu_s);
+        table_number(&table, type->gpu_s / stat->gpu_s);
+    }
+    fputc('\n', out);
+    int code = table_write(&table, false, out);
+    table_fini(&table);
+    return code;
+}
+
+static void write_types(struct json_writer *json, const struct trace_stat *stat)
+{
+    if (stat->n_types == 0) return;
+    json_write_open(json, "types", '[');
+    for (size_t i = 0; i < stat->n_types; i++) {
+        json_write_open_row(json, NULL, '{');
+        json_write_string(json, "type", stat->types[i].name);
+        json_write_number(json, "jobs", (double)stat->types[i].n);
+        json_write_number(json, "gpu_s", stat->types[i].gpu_s);
+        json_write_close(json, '}');
+    }
+    json_write_close(json, ']');
+}
+
 static int print_json(const struct values *values, const struct quantity *quantities, const struct trace_stat *stat,
                       const struct trace_caches *caches, FILE *out)
 {
@@ -233,6 +275,7 @@ static int print_json(const struct values *values, const struct quantity *quanti
     for (size_t i = 0; i < values->n; i++) json_write_number(&json, values->items[i].name, values->items[i].value);
     for (int i = 0; i < 2; i++) write_quantity(&json, &quantities[i]);
     write_classes(&json, stat);
+    write_types(&json, stat);
     write_caches(&json, caches);
     json_write_close(&json, '}');
     if (!text.failed) fprintf(out, "%s\n", text.chars);
@@ -252,5 +295,6 @@ int trace_report_stat(const struct trace_stat *stat, bool requests, const struct
     int code = print_values(&values, out);
     if (code == 0) code = print_quantities(quantities, out);
     if (code == 0) code = print_classes(stat, out);
+    if (code == 0) code = print_types(stat, out);
     return code == 0 ? print_caches(caches, out) : code;
 }

@@ -15,7 +15,9 @@ struct known_mix {
     const char *name;
     double rate_per_h, gpu_s, mean_run_s, mean_gpus, max_gpus;
     double run_cdf[9];   /* in %, at 8, 64, 256 ... 1048576 s */
-    double gpus_cdf[11]; /* in %, at 1, 2, 4 ... 1024 GPUs */
+    double gpus_cdf[11];     /* in %, at 1, 2, 4 ... 1024 GPUs */
+    double gpu_time_cdf[11]; /* of the GPU time, the same; 0: not that of the mix */
+    double fates[2][3];      /* in %, of jobs and of GPU time, completed, cancelled, failed; 0: not known */
 };
 
 static const struct known_mix known_mixes[] = {{"seren",
@@ -25,7 +27,9 @@ static const struct known_mix known_mixes[] = {{"seren",
                                                 5.68,
                                                 1024,
                                                 {11.8, 37.1, 65.6, 88.0, 96.0, 98.4, 99.6, 99.9, 100},
-                                                {54, 65.4, 67.9, 96.75, 97.9, 98.8, 99.3, 99.55, 99.73, 99.82, 100}},
+                                                {54, 65.4, 67.9, 96.75, 97.9, 98.8, 99.3, 99.55, 99.73, 99.82, 100},
+                                                {1.35, 1.79, 2.37, 11.92, 13.15, 19.11, 27.59, 41.69, 56.3, 66.92, 100},
+                                                {{49.7, 7.5, 42.9}, {21.2, 66.4, 12.4}}},
                                                {"kalos",
                                                 19907 / (184 * 24.0),
                                                 267905,
@@ -33,7 +37,9 @@ static const struct known_mix known_mixes[] = {{"seren",
                                                 26.8,
                                                 1024,
                                                 {0.0, 38.2, 69.1, 85.9, 97.1, 99.1, 99.7, 99.95, 100},
-                                                {86.3, 88.4, 88.4, 93.9, 94.3, 94.65, 95.3, 95.7, 96.9, 98.1, 100}},
+                                                {86.3, 88.4, 88.4, 93.9, 94.3, 94.65, 95.3, 95.7, 96.9, 98.1, 100},
+                                                {0.14, 0.15, 0.15, 0.62, 0.63, 1.96, 3.26, 3.75, 24.88, 50.45, 100},
+                                                {{54.1, 6.2, 39.7}, {31.3, 60.7, 8}}},
                                                {"philly",
                                                 112956 / (137 * 24.0),
                                                 61039,
@@ -41,7 +47,9 @@ static const struct known_mix known_mixes[] = {{"seren",
                                                 1.93,
                                                 128,
                                                 {0.8, 18.9, 31.5, 54.9, 79.3, 90.3, 94.9, 98.4, 99.8},
-                                                {82.4, 84.5, 92.05, 98.9, 99.8, 100, 100, 100, 100, 100, 100}},
+                                                {82.4, 84.5, 92.05, 98.9, 99.8, 100, 100, 100, 100, 100, 100},
+                                                {0},
+                                                {{60.4, 9, 30.5}, {32.1, 29.4, 38.6}}},
                                                {"helios",
                                                 1580464 / (183 * 24.0),
                                                 49351,
@@ -49,7 +57,9 @@ static const struct known_mix known_mixes[] = {{"seren",
                                                 3.72,
                                                 1024,
                                                 {7.7, 24.9, 56.6, 75.2, 87.5, 94.4, 97.8, 99.6, 99.96},
-                                                {72.2, 74.75, 80.5, 94.7, 97.7, 99.35, 99.7, 99.9, 99.96, 100, 100}},
+                                                {72.2, 74.75, 80.5, 94.7, 97.7, 99.35, 99.7, 99.9, 99.96, 100, 100},
+                                                {0},
+                                                {{62.4, 22.1, 15.5}, {51.3, 39.4, 9.3}}},
                                                {"pai",
                                                 1037085 / (62 * 24.0),
                                                 0,
@@ -57,7 +67,9 @@ static const struct known_mix known_mixes[] = {{"seren",
                                                 0.683,
                                                 8,
                                                 {0.4, 21.1, 39.6, 60.8, 78.5, 93.2, 99.0, 99.95, 100},
-                                                {97.1, 98.65, 99.1, 100, 100, 100, 100, 100, 100, 100, 100}}};
+                                                {97.1, 98.65, 99.1, 100, 100, 100, 100, 100, 100, 100, 100},
+                                                {0},
+                                                {{0}}}};
 
 /* The published percentages are rounded to 0.05 or 0.1 points. */
 static void check_percent(int64_t hits, int64_t n, double percent)
@@ -118,6 +130,69 @@ static void job_mixes_have_the_published_load(void)
     }
 }
 
+/* What one trace has of a mix. */
+struct shares {
+    double jobs, gpu_s, squares;      /* sums; of the squares of the GPU-seconds */
+    double by_gpus[11];               /* GPU-seconds of jobs of at most 1, 2, 4 ... GPUs */
+    double by_fate[2][JOB_FAILS + 1]; /* jobs and GPU-seconds */
+};
+
+static struct shares sum_shares(const char *mix, uint64_t seed, int count)
+{
+    struct trace_source trace;
+    struct job_record job;
+    struct shares sums = {0};
+    trace_source_jobs(&trace, seed, "{'format': 'generate-jobs', 'mix': '%s', 'count': %d}", mix, count);
+    CHECK_EQ_INT(trace.code, 0);
+    while (trace.code == 0 && trace_source_job(&trace, &job) == 1) {
+        const double gpu_s = sim_s_from_ns(job.duration_ns) * job.gpus;
+        sums.jobs++;
+        sums.gpu_s += gpu_s;
+        sums.squares += gpu_s * gpu_s;
+        for (int i = 0; i < 11; i++) sums.by_gpus[i] += job.gpus <= 1 << i ? gpu_s : 0;
+        sums.by_fate[0][job.fate]++;
+        sums.by_fate[1][job.fate] += gpu_s;
+    }
+    trace_source_close(&trace);
+    return sums;
+}
+
+/* The greatest distance of the two distributions of GPU time over the GPUs of the jobs is below 5 points. */
+static void acme_mixes_have_the_published_gpu_time(void)
+{
+    for (uint64_t seed = 1; seed <= N_SEEDS; seed++) {
+        for (size_t m = 0; m < 2; m++) {
+            const struct known_mix *mix = &known_mixes[m];
+            const struct shares sums = sum_shares(mix->name, seed, 200000);
+            for (int i = 0; i < 11; i++) CHECK_NEAR(sums.by_gpus[i] / sums.gpu_s, mix->gpu_time_cdf[i] / 100, 0.05);
+        }
+    }
+}
+
+/* Shares of jobs within 2 points, and those of GPU time too where sizes are spread evenly; elsewhere within the error of as
+ * many independent jobs. */
+static void check_fates(const struct known_mix *mix)
+{
+    const struct shares sums = sum_shares(mix->name, 3, 600000);
+    for (int fate = 0; fate <= JOB_FAILS; fate++) {
+        const double jobs_frac = mix->fates[0][fate] / 100, p = mix->fates[1][fate] / 100;
+        const double error = SIGMAS * sqrt(sums.squares * p * (1 - p)) / sums.gpu_s;
+        CHECK_NEAR(sums.by_fate[0][fate] / sums.jobs, jobs_frac, 0.02);
+        CHECK_NEAR(sums.by_fate[1][fate] / sums.gpu_s, p, mix->gpu_time_cdf[0] > 0 ? 0.02 : error);
+    }
+}
+
+static void job_mixes_have_the_published_fates(void)
+{
+    for (size_t m = 0; m < 4; m++) check_fates(&known_mixes[m]);
+}
+
+/* Nothing is published of PAI's. */
+static void jobs_of_unknown_fate_complete(void)
+{
+    CHECK(sum_shares("pai", 1, 1000).by_fate[0][JOB_COMPLETES] == 1000);
+}
+
 /* Hours and weekdays average out over whole weeks. */
 static void job_mixes_have_the_published_rates(void)
 {
@@ -129,7 +204,7 @@ static void job_mixes_have_the_published_rates(void)
         CHECK_EQ_INT(trace_stat_jobs(trace.jobs, &stat, &trace.diag), 0);
         double expected = known_mixes[i].rate_per_h * 28 * 24;
         CHECK_NEAR((double)stat.n, expected, SIGMAS * sqrt(expected));
-        CHECK(stat.rank_correlation > 0.02);
+        CHECK(known_mixes[i].gpu_time_cdf[0] > 0 || stat.rank_correlation > 0.02);
         trace_source_close(&trace);
     }
 }
@@ -138,5 +213,8 @@ TEST_SUITE(trace_job_mixes)
 {
     TEST(job_mixes_have_the_published_distributions);
     TEST(job_mixes_have_the_published_load);
+    TEST(acme_mixes_have_the_published_gpu_time);
+    TEST(job_mixes_have_the_published_fates);
+    TEST(jobs_of_unknown_fate_complete);
     TEST(job_mixes_have_the_published_rates);
 }

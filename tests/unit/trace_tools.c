@@ -181,13 +181,14 @@ static void records_are_written_in_every_form(void)
 
 static void jobs_are_written_in_every_form(void)
 {
-    const char *path = trace_source_file("j.csv",
-                                         "submit_s,duration_s,gpus,job_id,nodes,gpu_milli,estimate_s,group,user\n"
-                                         "0.25,10,1,5,2,500,60,\"a,b\"\"c\",u\n3661,20.5,4,9,,,,,\n");
+    const char *path = trace_source_file(
+        "j.csv", "submit_s,duration_s,gpus,job_id,nodes,gpu_milli,estimate_s,group,user,type,fate\n"
+                 "0.25,10,1,5,2,500,60,\"a,b\"\"c\",u,sft,failed\n3661,20.5,4,9,,,,,,,\n");
     static const struct {
         const char *writer, *text;
-    } cases[] = {{"csv-jobs", "job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user\n"
-                              "5,0.25,10,1,2,500,60,\"a,b\"\"c\",u\n9,3661,20.5,4,0,1000,20.5,,\n"},
+    } cases[] = {{"csv-jobs",
+                  "job_id,submit_s,duration_s,gpus,nodes,gpu_milli,estimate_s,group,user,type,fate\n"
+                  "5,0.25,10,1,2,500,60,\"a,b\"\"c\",u,sft,failed\n9,3661,20.5,4,0,1000,20.5,,,,completed\n"},
                  {"philly", "timestamp,duration,num_gpus,gpu_time,virtual_cluster\n"
                             "2024-01-01 00:00:00,10.0,1,10.0,\"a,b\"\"c\"\n2024-01-01 01:01:01,20.0,4,80.0,\n"}};
     char to[512];
@@ -256,7 +257,7 @@ static void jobs_read_back_the_same(void)
             same &= trace_source_job(&read, &b) == 1 && a.id == b.id && a.submit_ns == b.submit_ns &&
                     a.duration_ns == b.duration_ns && a.estimate_ns == b.estimate_ns && a.gpus == b.gpus &&
                     a.nodes == b.nodes && a.gpu_milli == b.gpu_milli && strcmp(a.group, b.group) == 0 &&
-                    strcmp(a.user, b.user) == 0;
+                    strcmp(a.user, b.user) == 0 && strcmp(a.type, b.type) == 0 && a.fate == b.fate;
         }
         CHECK(same && trace_source_job(&read, &b) == 0);
         trace_source_close(&made);

@@ -217,19 +217,31 @@ static void acme_and_helios_logs_become_jobs(void)
         "2023-03-01 01:10:05+08:00,3600,5,57600\n"
         "7,u2,1,0,8,Other,COMPLETED,2023-03-01 00:00:00+08:00,2023-03-01 00:00:00+08:00,"
         "2023-03-01 00:00:30+08:00,,0,0\n"
-        "9,u2,1,8,8,Evaluation,CANCELLED,2023-03-01 00:00:10+08:00,NaT,2023-03-01 00:00:30+08:00,,20,0\n");
+        "9,u2,1,8,8,Evaluation,CANCELLED,2023-03-01 00:00:10+08:00,NaT,2023-03-01 00:00:30+08:00,,20,0\n"
+        "10,u2,1,8,8,Debug,CANCELLED by 1007,2023-03-01 00:20:00+08:00,,,9,,\n"
+        "11,u2,1,8,8,Debug,NODE_FAIL,2023-03-01 00:20:01+08:00,,,9,,\n"
+        "12,u2,1,8,8,Debug,HELD,2023-03-01 00:20:02+08:00,,,9,,\n");
     struct trace_source trace;
     struct job_record job;
     MUST(trace_source_jobs(&trace, 1, "{'format': 'acme', 'path': '%s'}", acme) == 0);
     CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
     CHECK(job.id == 7 && job.submit_ns == 0 && job.duration_ns == 30 * SIM_NS_PER_S && job.gpus == 0 && job.nodes == 1);
     CHECK_EQ_STR(job.group, "Other");
+    CHECK_EQ_STR(job.type, "Other");
     CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
     CHECK(job.id == 0 && job.submit_ns == 600 * SIM_NS_PER_S && job.duration_ns == 3600 * SIM_NS_PER_S &&
           job.gpus == 16);
     CHECK_EQ_STR(job.user, "u1");
+    CHECK_EQ_INT(job.fate, JOB_COMPLETES);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK_EQ_INT(job.fate, JOB_IS_CANCELLED);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK_EQ_INT(job.fate, JOB_FAILS);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK_EQ_INT(job.fate, JOB_COMPLETES);
     CHECK_EQ_INT(trace_source_job(&trace, &job), 0);
     CHECK_EQ_INT(trace_source_note(&trace, "never-started"), 1);
+    CHECK_EQ_INT(trace_source_note(&trace, "unknown-state"), 1);
     trace_source_close(&trace);
 
     const char *helios = trace_source_file(
@@ -240,6 +252,7 @@ static void acme_and_helios_logs_become_jobs(void)
     CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
     CHECK(job.id == 4 && job.gpus == 8 && job.duration_ns == 10 * SIM_NS_PER_S && job.nodes == 1);
     CHECK_EQ_STR(job.group, "vcX");
+    CHECK_EQ_INT(job.fate, JOB_FAILS);
     CHECK_EQ_INT(trace_source_job(&trace, &job), 0);
     CHECK_EQ_INT(trace_source_note(&trace, "never-started"), 1);
     trace_source_close(&trace);
@@ -281,6 +294,7 @@ static void alibaba_tables_become_jobs_with_shares(void)
     CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
     CHECK(job.id == 2 && job.gpus == 2 && job.gpu_milli == 1000);
     CHECK_EQ_STR(job.group, "MISC");
+    CHECK_EQ_INT(job.fate, JOB_FAILS);
     CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
     CHECK(job.id == 4 && job.gpus == 0);
     CHECK_EQ_INT(trace_source_job(&trace, &job), 0);
@@ -303,8 +317,10 @@ static void swf_lines_become_jobs(void)
           job.estimate_ns == 3600 * SIM_NS_PER_S);
     CHECK_EQ_STR(job.group, "3");
     CHECK_EQ_STR(job.user, "9");
+    CHECK_EQ_INT(job.fate, JOB_COMPLETES);
     CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
     CHECK(job.id == 3 && job.submit_ns == 30 * SIM_NS_PER_S && job.gpus == 4 && job.estimate_ns == job.duration_ns);
+    CHECK_EQ_INT(job.fate, JOB_FAILS);
     CHECK_EQ_INT(trace_source_job(&trace, &job), 0);
     CHECK_EQ_INT(trace_source_note(&trace, "no-run-time"), 1);
     CHECK_EQ_INT(trace_source_note(&trace, "no-processors"), 1);

@@ -3,7 +3,8 @@
  * four more columns, which are not read. Sorted here by (submission, row); time starts at the earliest submission.
  *
  * The run time is duration, else end minus start; jobs with neither never started and are left out and counted. Jobs
- * without GPUs are kept unless "cpu_jobs" is false. The group is the type of job. */
+ * without GPUs are kept unless "cpu_jobs" is false. The group is the type of job. Those that ran
+ * out of time or lost their node have failed, as the study counts them. */
 #include "traces/formats/file_trace.h"
 #include "traces/formats/job_log.h"
 #include "traces/registry.h"
@@ -16,7 +17,9 @@ static const struct job_log_columns columns = {.submit = "submit_time",
                                                .nodes = "node_num",
                                                .id = "job_id",
                                                .user = "user",
-                                               .group = "type"};
+                                               .group = "type",
+                                               .type = "type",
+                                               .state = "state"};
 
 static int open_jobs(const void *params, const struct source_options *options, struct job_source **source,
                      struct diag *diag)

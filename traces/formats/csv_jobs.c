@@ -1,14 +1,17 @@
 /* Any table of jobs: the user names the columns. With the default names it reads what `orrery trace convert` writes.
  * Only the submission, duration and GPUs have to be there. Empty fields of the others stand for the 0-based row
  * (job_id, also where it is no number), free choice (nodes), a whole GPU (gpu_milli), the duration (estimate), no name
- * (group, user).
+ * (group, user, type), completed (fate; the others are cancelled and failed).
  *
  * Numbers of time count from the file's own zero, calendar times from the first job; "origin" changes that. */
 #include "traces/formats/file_trace.h"
 #include "traces/formats/user_columns.h"
 #include "traces/registry.h"
 
-enum { SUBMIT, DURATION, GPUS, ID, NODES, GPU_MILLI, ESTIMATE, GROUP, USER, N_COLUMNS };
+enum { SUBMIT, DURATION, GPUS, ID, NODES, GPU_MILLI, ESTIMATE, GROUP, USER, TYPE, FATE, N_COLUMNS };
+
+static const struct fate_word fates[] = {
+    {"completed", JOB_COMPLETES}, {"cancelled", JOB_IS_CANCELLED}, {"failed", JOB_FAILS}, {NULL, JOB_COMPLETES}};
 
 struct csv_jobs_params {
     struct job_file job_file;
@@ -32,7 +35,9 @@ static bool read_optional(struct reader *reader, const struct csv_jobs_params *p
     if (!read_optional_i32(reader, GPU_MILLI, 1000, &job->gpu_milli)) return false;
     job->group = reader_intern(reader, GROUP);
     job->user = reader_intern(reader, USER);
-    return job->group != NULL && job->user != NULL;
+    job->type = reader_intern(reader, TYPE);
+    job->fate = file_trace_fate(reader, FATE, fates);
+    return job->group != NULL && job->user != NULL && job->type != NULL;
 }
 
 static enum row_result read_row(struct reader *reader, union trace_record *record)
@@ -52,7 +57,7 @@ static int open_jobs(const void *params, const struct source_options *options, s
                      struct diag *diag)
 {
     static const bool optional[N_COLUMNS] = {
-        [ID] = true, [NODES] = true, [GPU_MILLI] = true, [ESTIMATE] = true, [GROUP] = true, [USER] = true};
+        [ID] = true, [NODES] = true, [GPU_MILLI] = true, [ESTIMATE] = true, [GROUP] = true, [USER] = true, [TYPE] = true, [FATE] = true};
     const struct csv_jobs_params *jobs = params;
     struct csv_column columns[N_COLUMNS];
     int positions[N_COLUMNS];
@@ -72,6 +77,8 @@ static const struct config_field column_params[] = {
     USER_COLUMN(struct csv_jobs_params, ESTIMATE, "estimate", "estimate_s", "what the user said it would take"),
     USER_COLUMN(struct csv_jobs_params, GROUP, "group", "group", "virtual cluster, partition or type"),
     USER_COLUMN(struct csv_jobs_params, USER, "user", "user", "who submitted it"),
+    USER_COLUMN(struct csv_jobs_params, TYPE, "type", "type", "its entry under \"jobs.types\""),
+    USER_COLUMN(struct csv_jobs_params, FATE, "fate", "fate", "completed, cancelled or failed at the end of its run time"),
     {0}};
 
 static const struct config_field params[] = {

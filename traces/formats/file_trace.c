@@ -1,5 +1,7 @@
 #include "traces/formats/file_trace.h"
 
+#include <string.h>
+
 #include "traces/order.h"
 
 const struct config_field file_trace_request_params[] = {
@@ -47,5 +49,18 @@ enum row_result file_trace_job(struct reader *reader, struct job_record *job)
     if (job->estimate_ns == 0) job->estimate_ns = job->duration_ns;
     if (job->group == NULL) job->group = "";
     if (job->user == NULL) job->user = "";
+    if (job->type == NULL) job->type = "";
     return ROW_KEPT;
+}
+
+enum job_fate file_trace_fate(struct reader *reader, int column, const struct fate_word *words)
+{
+    if (!reader_has(reader, column)) return JOB_COMPLETES;
+    const struct csv_field text = reader_text(reader, column);
+    for (; words->beginning != NULL; words++) {
+        const size_t length = strlen(words->beginning);
+        if (text.n_chars >= length && memcmp(text.chars, words->beginning, length) == 0) return words->fate;
+    }
+    reader_note(reader, "unknown-state", "jobs in a state that is not known taken for completed");
+    return JOB_COMPLETES;
 }

@@ -28,4 +28,14 @@ extern const struct config_field file_trace_job_params[], file_trace_unsorted_jo
  * whole GPU, the duration as estimate, empty names). */
 enum row_result file_trace_job(struct reader *reader, struct job_record *job);
 
+/* What a log calls the end of a job, by how the word begins. */
+struct fate_word {
+    const char *beginning;
+    enum job_fate fate;
+};
+
+/* The fate that the field tells: JOB_COMPLETES where it is empty, and, counted, where it begins like none of the words, whose
+ * last one is NULL. */
+enum job_fate file_trace_fate(struct reader *reader, int column, const struct fate_word *words);
+
 #endif

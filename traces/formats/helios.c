@@ -3,7 +3,8 @@
  * (submission, row); time starts at the earliest submission.
  *
  * The run time is duration, else end minus start; jobs with neither never started and are left out and counted. Jobs
- * without GPUs, more than half of the log, are kept unless "cpu_jobs" is false. The group is the virtual cluster. */
+ * without GPUs, more than half of the log, are kept unless "cpu_jobs" is false. The group is the virtual cluster.
+ * Jobs that ran out of time or lost their node have failed. */
 #include "traces/formats/file_trace.h"
 #include "traces/formats/job_log.h"
 #include "traces/registry.h"
@@ -16,7 +17,9 @@ static const struct job_log_columns columns = {.submit = "submit_time",
                                                .nodes = "node_num",
                                                .id = "job_id",
                                                .user = "user",
-                                               .group = "vc"};
+                                               .group = "vc",
+                                               .type = "type",
+                                               .state = "state"};
 
 static int open_jobs(const void *params, const struct source_options *options, struct job_source **source,
                      struct diag *diag)

@@ -14,6 +14,7 @@ struct inline_job {
     sim_ns submit_ns, duration_ns;
     double estimate_s; /* NAN: the duration */
     int64_t gpus, nodes;
+    const char *type;
 };
 
 struct inline_params {
@@ -48,6 +49,7 @@ static int inline_next(struct stream *stream, union trace_record *record, struct
         .gpu_milli = 1000,
         .group = "",
         .user = "",
+        .type = job->type,
     };
     return 1;
 }
@@ -109,6 +111,7 @@ static const struct config_field job_fields[] = {
      .help = "GPUs asked for"},
     {.name = "nodes", .kind = CONFIG_INT, .offset = FIELD(nodes), .value = "0", .min = 0, .max = INT32_MAX,
      .help = "nodes asked for; 0: free choice"},
+    {.name = "type", .kind = CONFIG_TEXT, .offset = FIELD(type), .value = "", .help = "its entry under \"jobs.types\""},
     {0}};
 #undef FIELD
 

@@ -1,6 +1,11 @@
 #include "traces/formats/job_log.h"
 
-enum { SUBMIT, DURATION, GPUS, START, END, NODES, ID, USER, GROUP, N_COLUMNS };
+enum { SUBMIT, DURATION, GPUS, START, END, NODES, ID, USER, GROUP, TYPE, STATE, N_COLUMNS };
+
+/* Slurm's states. */
+static const struct fate_word states[] = {
+    {"COMPLETED", JOB_COMPLETES}, {"CANCELLED", JOB_IS_CANCELLED}, {"FAILED", JOB_FAILS},        {"TIMEOUT", JOB_FAILS},
+    {"NODE_FAIL", JOB_FAILS},     {"BOOT_FAIL", JOB_FAILS},        {"OUT_OF_MEMORY", JOB_FAILS}, {NULL, JOB_COMPLETES}};
 
 /* 1 with a run time, 0 when the job never ran, -1 when the row is bad. */
 static int read_duration(struct reader *reader, sim_ns *duration_ns)
@@ -22,7 +27,8 @@ static bool read_names(struct reader *reader, struct job_record *job)
     if (reader_number(reader, ID, &id)) job->id = id;
     job->group = reader_intern(reader, GROUP);
     job->user = reader_intern(reader, USER);
-    return job->group != NULL && job->user != NULL;
+    job->type = reader_intern(reader, TYPE);
+    return job->group != NULL && job->user != NULL && job->type != NULL;
 }
 
 static enum row_result read_row(struct reader *reader, union trace_record *record)
@@ -35,6 +41,7 @@ static enum row_result read_row(struct reader *reader, union trace_record *recor
         !read_names(reader, job)) {
         return ROW_BAD;
     }
+    job->fate = file_trace_fate(reader, STATE, states);
     int ran = read_duration(reader, &job->duration_ns);
     if (ran == 0) return reader_leave_out(reader, "never-started", "jobs that never started left out");
     return ran < 0 ? ROW_BAD : file_trace_job(reader, job);
@@ -51,7 +58,9 @@ int job_log_open(const struct job_log_columns *names, const struct job_file *par
                                                   [NODES] = {.name = names->nodes, .optional = true},
                                                   [ID] = {.name = names->id, .optional = true},
                                                   [USER] = {.name = names->user, .optional = true},
-                                                  [GROUP] = {.name = names->group, .optional = true}};
+                                                  [GROUP] = {.name = names->group, .optional = true},
+                                                  [TYPE] = {.name = names->type, .optional = true},
+                                                  [STATE] = {.name = names->state, .optional = true}};
     const struct row_format rows = {.from_first = true, .columns = columns, .n_columns = N_COLUMNS, .row = read_row};
     return file_trace_jobs(&rows, &params->file, options, source, diag);
 }

@@ -6,7 +6,7 @@
 
 struct job_log_columns {
     const char *submit, *duration, *gpus;
-    const char *start, *end, *nodes, *id, *user, *group; /* may be absent from a file */
+    const char *start, *end, *nodes, *id, *user, *group, *type, *state; /* may be absent from a file */
 };
 
 /* `params` is a struct job_file. */

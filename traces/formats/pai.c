@@ -11,11 +11,15 @@
 
 #include <math.h>
 
-enum { START_TIME, END_TIME, INST_NUM, PLAN_GPU, GPU_TYPE, N_COLUMNS };
+enum { START_TIME, END_TIME, INST_NUM, PLAN_GPU, GPU_TYPE, STATUS, N_COLUMNS };
 
 static const struct csv_column columns[N_COLUMNS] = {
-    {.name = "start_time"}, {.name = "end_time"}, {.name = "inst_num"}, {.name = "plan_gpu"}, {.name = "gpu_type"}};
-static const int positions[N_COLUMNS] = {4, 5, 2, 8, 9};
+    {.name = "start_time"}, {.name = "end_time"}, {.name = "inst_num"}, {.name = "plan_gpu"}, {.name = "gpu_type"},
+    {.name = "status"}};
+static const int positions[N_COLUMNS] = {4, 5, 2, 8, 9, 3};
+
+static const struct fate_word states[] = {
+    {"Terminated", JOB_COMPLETES}, {"Failed", JOB_FAILS}, {NULL, JOB_COMPLETES}};
 
 static bool read_gpus(struct reader *reader, struct job_record *job)
 {
@@ -48,6 +52,7 @@ static enum row_result read_row(struct reader *reader, union trace_record *recor
     }
     if (end_ns < job->submit_ns) return reader_bad(reader, END_TIME, NULL, "'end_time' is before 'start_time'");
     job->duration_ns = end_ns - job->submit_ns;
+    job->fate = file_trace_fate(reader, STATUS, states);
     return file_trace_job(reader, job);
 }
 

@@ -5,8 +5,7 @@
 #define TWO_PI 6.283185307179586
 #define SQRT_2 1.4142135623730951
 
-/* The first point at or above `frac`. */
-static size_t find_point(const struct cdf_point *points, size_t n, double frac)
+size_t cdf_find(const struct cdf_point *points, size_t n, double frac)
 {
     size_t first = 0;
     for (size_t left = n - 1; left > 0;) {
@@ -19,7 +18,7 @@ static size_t find_point(const struct cdf_point *points, size_t n, double frac)
 
 double cdf_quantile(const struct cdf_point *points, size_t n, enum cdf_shape shape, double frac)
 {
-    size_t i = find_point(points, n, frac);
+    size_t i = cdf_find(points, n, frac);
     const struct cdf_point *high = &points[i];
     if (i == 0 || shape == CDF_STEPS) return high->value;
     const struct cdf_point *low = high - 1;

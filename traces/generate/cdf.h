@@ -17,6 +17,9 @@ enum cdf_shape {
     CDF_STEPS   /* only the values of the points occur */
 };
 
+/* The index of the first of `n` points at or above `frac`; the last point has cdf_frac 1. */
+size_t cdf_find(const struct cdf_point *points, size_t n, double frac);
+
 /* The value at which the function over `n` rising points, the last one with cdf_frac 1, reaches `frac`; that of the
  * first point for all below it. */
 double cdf_quantile(const struct cdf_point *points, size_t n, enum cdf_shape shape, double frac);

@@ -3,36 +3,18 @@
  * months that the traces span: Seren and Kalos 184 days, Philly 137, Helios 183, PAI 62.
  *
  * Between vertices the logarithm of the run time is uniform, and a number of GPUs is that of the upper vertex: mean run
- * times come out up to 16 %, mean GPUs up to 22 % above the table's. Larger jobs run longer. One number per cluster,
- * the correlation of the two normal scores (a Gaussian copula), is set so that a job takes as many GPU-seconds on
- * average as the table says; for PAI, where it says nothing, so that jobs of one GPU have the 68 % of the GPU time that
- * they have in the curves. PAI jobs share GPUs: the curves end at one GPU, and the shares below meet the stated mean of
- * 0.683 and median of 0.5 GPUs.
+ * times come out up to 16 %, mean GPUs up to 22 % above the table's. Seren and Kalos stand in job_mix_acme.c. Elsewhere
+ * larger jobs run longer: one number per cluster, the correlation of the two normal scores (a Gaussian copula), is set so
+ * that a job takes as many GPU-seconds on average as the table says; for PAI, where it says nothing, so that jobs of one
+ * GPU have the 68 % of the GPU time that they have in the curves. PAI jobs share GPUs: the curves end at one GPU, and the
+ * shares below meet the stated mean of 0.683 and median of 0.5 GPUs.
+ *
+ * What becomes of a job depends on the GPU time it takes: that of jobs cancelled, which are few and large, is far above
+ * their share. The two odds of a cluster are set by the table's shares of jobs and of GPU time; PAI has none there.
  *
  * Hours and weekdays are those of a part of Philly and of Helios' Venus cluster; the others arrive at a constant rate.
  * Bursts within the hour, users and virtual clusters are left out. */
 #include "traces/generate/job_mix.h"
-
-static const struct cdf_point seren_durations[] = {
-    {1, 0.0218},       {2, 0.02784},      {4, 0.05622},       {8, 0.11759},     {16, 0.23376},    {32, 0.31714},
-    {64, 0.37122},     {128, 0.48909},    {256, 0.65632},     {512, 0.79209},   {1024, 0.88032},  {2048, 0.92939},
-    {4096, 0.95993},   {8192, 0.97533},   {16384, 0.98444},   {32768, 0.99187}, {65536, 0.99642}, {131072, 0.99831},
-    {262144, 0.99931}, {524288, 0.99978}, {1048576, 0.99997}, {1209604, 1}};
-
-static const struct cdf_point seren_gpus[] = {{1, 0.5404},   {2, 0.6543},   {3, 0.6555},   {4, 0.6794},  {5, 0.6796},
-                                              {6, 0.6798},   {7, 0.6799},   {8, 0.9675},   {16, 0.9786}, {24, 0.9789},
-                                              {32, 0.9882},  {48, 0.9886},  {64, 0.9932},  {96, 0.9934}, {128, 0.9955},
-                                              {192, 0.9957}, {256, 0.9973}, {512, 0.9982}, {768, 0.999}, {1024, 1}};
-
-static const struct cdf_point kalos_durations[] = {
-    {4, 0},           {8, 0.0001},      {16, 0.01482},    {32, 0.18722},     {64, 0.38188},    {128, 0.50475},
-    {256, 0.69096},   {512, 0.79449},   {1024, 0.8594},   {2048, 0.92766},   {4096, 0.97056},  {8192, 0.98679},
-    {16384, 0.99111}, {32768, 0.99452}, {65536, 0.99663}, {131072, 0.99834}, {262144, 0.9995}, {524288, 0.9998},
-    {625740, 1}};
-
-static const struct cdf_point kalos_gpus[] = {{1, 0.8628},  {2, 0.8836},   {8, 0.9392},   {16, 0.9426},
-                                              {32, 0.9465}, {64, 0.953},   {96, 0.9532},  {128, 0.9568},
-                                              {256, 0.969}, {512, 0.9807}, {768, 0.9895}, {1024, 1}};
 
 static const struct cdf_point philly_durations[] = {
     {1, 0.00026},      {2, 0.0008},       {4, 0.00166},       {8, 0.00822},       {16, 0.03617},    {32, 0.08422},
@@ -83,16 +65,28 @@ static const double helios_weekdays[] = {14.7, 15.3, 18.3, 17.3, 13.6, 9.8, 11.1
     .gpus = cluster##_gpus
 
 const struct job_mix job_mixes[] = {
-    {.name = "seren", .arrival = {.rate_per_s = 663813 / (184 * DAY_S)}, CURVES(seren), .correlation = 0.2318},
-    {.name = "kalos", .arrival = {.rate_per_s = 19907 / (184 * DAY_S)}, CURVES(kalos), .correlation = 0.4602},
+    {.name = "seren",
+     .arrival = {.rate_per_s = 663813 / (184 * DAY_S)},
+     .kinds = &seren_kinds,
+     .cancelled = {0.021553, 0.3078},
+     .failed = {1.0712, -0.04048}},
+    {.name = "kalos",
+     .arrival = {.rate_per_s = 19907 / (184 * DAY_S)},
+     .kinds = &kalos_kinds,
+     .cancelled = {0.021377, 0.2586},
+     .failed = {1.1768, -0.08992}},
     {.name = "philly",
      .arrival = {.rate_per_s = 112956 / (137 * DAY_S), .hours = LIST(philly_hours), .weekdays = LIST(philly_weekdays)},
      CURVES(philly),
-     .correlation = 0.2355},
+     .correlation = 0.2355,
+     .cancelled = {0.023019, 0.2513},
+     .failed = {0.22259, 0.1175}},
     {.name = "helios",
      .arrival = {.rate_per_s = 1580464 / (183 * DAY_S), .hours = LIST(helios_hours), .weekdays = LIST(helios_weekdays)},
      CURVES(helios),
-     .correlation = 0.1675},
+     .correlation = 0.1675,
+     .cancelled = {0.20889, 0.08417},
+     .failed = {0.30308, -0.03417}},
     {.name = "pai",
      .arrival = {.rate_per_s = 1037085 / (62 * DAY_S)},
      CURVES(pai),

@@ -4,18 +4,29 @@
 
 #include "traces/generate/arrival.h"
 #include "traces/generate/cdf.h"
+#include "traces/generate/job_kinds.h"
 
 #include <stddef.h>
 
+/* Of a fate against completing: at_1 times (GPU-seconds that the job takes)^power. */
+struct fate_odds {
+    double at_1, power;
+};
+
+/* Run times and GPUs: a law of kinds of jobs, or two curves and their correlation. */
 struct job_mix {
     const char *name;
     struct diurnal_params arrival; /* of the process "diurnal" */
+    const struct job_kinds *kinds; /* NULL: of no kinds */
     size_t n_durations, n_gpus, n_shares;
     const struct cdf_point *durations; /* seconds, CDF_LOG */
     const struct cdf_point *gpus;      /* CDF_STEPS */
     const struct cdf_point *shares; /* of jobs of one GPU, in 1/1000 of it, CDF_STEPS; none: all take the whole GPU */
     double correlation;             /* of the normal scores of run time and GPUs */
+    struct fate_odds cancelled, failed;
 };
+
+extern const struct job_kinds seren_kinds, kalos_kinds;
 
 /* In the order of job_mix_names. */
 extern const struct job_mix job_mixes[];
