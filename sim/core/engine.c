@@ -16,6 +16,7 @@ struct engine {
     int code;    /* the first code given to engine_fail */
     struct eventq queue;
     size_t n_dead;        /* records in the queue whose event was armed anew or disarmed */
+    size_t n_background;  /* scheduled events that keep no run going */
     uint64_t progress_at; /* events fired when work was last done */
     uint64_t check_at;    /* events fired when `check` is due */
     uint64_t watch_at;    /* the watcher is called before the first event after this time */
@@ -107,15 +108,15 @@ static uint32_t next_counter(struct engine *engine, struct owner *owner)
 }
 
 static void push(struct engine *engine, sim_ns time_ns, unsigned priority, event_fn handler, struct owner *owner,
-                 unsigned armed)
+                 unsigned kind)
 {
     SIM_REQUIRE(time_ns >= engine->now);
     SIM_REQUIRE((priority >> EVENT_PRIORITY_BITS | owner->id >> OWNER_ID_BITS) == 0);
     uint32_t counter = next_counter(engine, owner);
     uint64_t order = (uint64_t)priority << (OWNER_ID_BITS + OWNER_COUNTER_BITS) |
                      (uint64_t)owner->id << OWNER_COUNTER_BITS | counter;
-    if (armed) owner->armed = counter;
-    struct event event = {(uint64_t)time_ns, order, handler, (uintptr_t)owner | armed};
+    if (kind & EVENT_ARMED) owner->armed = counter;
+    struct event event = {(uint64_t)time_ns, order, handler, (uintptr_t)owner | kind};
     if (eventq_push(&engine->queue, event) != 0) engine_fail(engine, SIM_E_NOMEM);
     size_t n_records = eventq_count(&engine->queue);
     if (n_records > engine->stats.peak_records) engine->stats.peak_records = n_records;
@@ -126,10 +127,17 @@ void engine_schedule(struct engine *engine, sim_ns time_ns, unsigned priority, e
     push(engine, time_ns, priority, handler, owner, 0);
 }
 
+void engine_schedule_background(struct engine *engine, sim_ns time_ns, unsigned priority, event_fn handler,
+                                struct owner *owner)
+{
+    engine->n_background++;
+    push(engine, time_ns, priority, handler, owner, EVENT_BACKGROUND);
+}
+
 void engine_arm(struct engine *engine, sim_ns time_ns, unsigned priority, event_fn handler, struct owner *owner)
 {
     if (owner->armed != 0) engine_disarm(engine, owner);
-    push(engine, time_ns, priority, handler, owner, 1);
+    push(engine, time_ns, priority, handler, owner, EVENT_ARMED);
 }
 
 /* A record armed in the last round of numbers must not stay as a dead one until its number comes again. */
@@ -177,6 +185,7 @@ static inline uint32_t fire(struct engine *engine, const struct event *next)
     struct owner *owner = event_owner(&event);
     eventq_drop(&engine->queue, next);
     if (event_is_armed(&event)) owner->armed = 0;
+    if (event_is_background(&event)) engine->n_background--;
     engine->now = (sim_ns)event.time;
     engine->stats.fired++;
     event.handler(engine, owner, engine->now);
@@ -202,7 +211,7 @@ int engine_run(struct engine *engine, struct diag *diag)
         const struct event *next;
         int found = find_next(engine, &next);
         if (found < 0) engine_fail(engine, found);
-        if (found <= 0) break;
+        if (found <= 0 || eventq_count(&engine->queue) - engine->n_dead == engine->n_background) break;
         if (next->time > until) {
             engine->now = engine->options.until;
             break;

@@ -91,12 +91,17 @@ sim_ns engine_now(const struct engine *engine);
  * Like engine_arm, it fails the engine with SIM_E_NOMEM when memory runs out. */
 void engine_schedule(struct engine *engine, sim_ns time_ns, unsigned priority, event_fn handler, struct owner *owner);
 
+/* Like engine_schedule, but what it schedules keeps no run going: what is periodic, or fails some day. When nothing else is
+ * pending, the run ends. */
+void engine_schedule_background(struct engine *engine, sim_ns time_ns, unsigned priority, event_fn handler,
+                                struct owner *owner);
+
 /* Arms the owner's one cancellable event, instead of the one that is armed, if any. When it fires, the owner is no
  * longer armed. */
 void engine_arm(struct engine *engine, sim_ns time_ns, unsigned priority, event_fn handler, struct owner *owner);
 void engine_disarm(struct engine *engine, struct owner *owner);
 
-/* Dispatches until the queue is empty, `until` is reached (the clock then shows `until`), engine_stop or engine_fail is
+/* Dispatches until the queue is empty but for events in the background, `until` is reached (the clock then shows `until`), engine_stop or engine_fail is
  * called, the interrupt flag is set, or the watchdog finds no progress. Returns 0, the code given to engine_fail,
  * SIM_E_INTERRUPTED, SIM_E_STALLED (with the time and the owner that fired last in `diag`), or SIM_E_NOMEM. May be called
  * again, and then goes on where it ended; but after engine_fail it only returns the code. */

@@ -7,11 +7,18 @@
 
 #include "sim/core/engine.h"
 
+/* Bits of an address that an owner's alignment leaves free. */
+enum event_kind {
+    EVENT_ARMED = 1,      /* it may be dead */
+    EVENT_BACKGROUND = 2, /* it keeps no run going */
+    EVENT_KINDS = 3
+};
+
 struct event {
     uint64_t time;  /* ns, never negative */
     uint64_t order; /* priority, owner id, owner's counter: 8 + 28 + 28 bits */
     event_fn handler;
-    uintptr_t owner; /* address; the lowest bit says that the event was armed, and so may be dead */
+    uintptr_t owner; /* address; the lowest bits: enum event_kind */
 };
 
 _Static_assert(sizeof(struct event) == 32, "an event record is half a cache line");
@@ -40,7 +47,7 @@ static inline void event_write(struct event *place, struct event event)
 
 static inline struct owner *event_owner(const struct event *event)
 {
-    return (struct owner *)(event->owner & ~(uintptr_t)1);
+    return (struct owner *)(event->owner & ~(uintptr_t)EVENT_KINDS);
 }
 
 static inline uint32_t event_owner_id(const struct event *event)
@@ -50,7 +57,12 @@ static inline uint32_t event_owner_id(const struct event *event)
 
 static inline bool event_is_armed(const struct event *event)
 {
-    return event->owner & 1;
+    return event->owner & EVENT_ARMED;
+}
+
+static inline bool event_is_background(const struct event *event)
+{
+    return event->owner & EVENT_BACKGROUND;
 }
 
 /* Whether an armed event was armed anew or disarmed since. The id is compared as well, because the memory of an entity

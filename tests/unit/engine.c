@@ -476,6 +476,30 @@ static void a_watcher_sees_what_each_moment_has_left(void)
     with_each_queue(watch_body, (struct engine_options){0});
 }
 
+static void schedule_in_the_background(struct engine *engine, struct bell *bell)
+{
+    engine_schedule_background(engine, engine_now(engine) + 10, 0, ring, &bell->owner);
+}
+
+static void background_body(struct rig *rig)
+{
+    struct bell tick = bell_of(1, schedule_in_the_background), work = bell_of(2, NULL), dead = bell_of(3, NULL);
+    engine_schedule_background(rig->engine, 0, 0, ring, &tick.owner);
+    run_and_expect(rig, 0, "");
+    engine_schedule(rig->engine, 25, 0, ring, &work.owner);
+    engine_arm(rig->engine, 95, 0, ring, &dead.owner);
+    engine_disarm(rig->engine, &dead.owner);
+    run_and_expect(rig, 0, "1 1 1 2");
+    CHECK_EQ_INT(engine_now(rig->engine), 25);
+    engine_schedule(rig->engine, 30, 0, ring, &work.owner);
+    run_and_expect(rig, 0, "1 2"); /* what was left over fires before it */
+}
+
+static void events_in_the_background_keep_no_run_going(void)
+{
+    with_each_queue(background_body, (struct engine_options){0});
+}
+
 TEST_SUITE(engine)
 {
     TEST(events_fire_by_time_priority_owner_and_counter);
@@ -489,6 +513,7 @@ TEST_SUITE(engine)
     TEST(the_watchdog_counts_events_without_progress);
     TEST(the_look_comes_every_65536_events);
     TEST(a_watcher_sees_what_each_moment_has_left);
+    TEST(events_in_the_background_keep_no_run_going);
     TEST(counters_go_round);
     TEST(passing_owners_fire_in_the_order_of_their_numbers);
     TEST(counters_of_passing_owners_go_round);
