@@ -67,7 +67,7 @@ build/orrery: $(B)/orrery FORCE
 	@[ "$$(readlink $@)" = "$(<:build/%=%)" ] || ln -sf $(<:build/%=%) $@
 
 # The headers for policies of a user's own, and what the program exports to these: all that the headers declare.
-POLICY_HEADERS := $(addprefix sim/world/,policy.h plan.h view.h kv_offload.h) \
+POLICY_HEADERS := $(addprefix sim/world/,policy.h plan.h view.h kv_offload.h power_cap.h) \
     $(addprefix sim/core/,check.h config_field.h err.h mem.h rng.h units.h) \
     $(addprefix models/,affine.h csd.h hardware.h iteration.h kvcapacity.h offload.h piece.h roofline.h storage.h transformer.h)
 

@@ -60,3 +60,11 @@ POLICY(evictor, eviction_belady)
 POLICY(autoscaler, autoscaling_schedule)
 POLICY(autoscaler, autoscaling_target_outstanding)
 POLICY(autoscaler, autoscaling_target_utilisation)
+
+/* power_cap */
+POLICY(power_capper, power_cap_none)
+POLICY(power_capper, power_cap_brake)
+POLICY(power_capper, power_cap_static_cap)
+POLICY(power_capper, power_cap_static_lock)
+POLICY(power_capper, power_cap_single_threshold)
+POLICY(power_capper, power_cap_polca)

@@ -201,3 +201,18 @@ int catalog_gpu_power(const struct catalog *catalog, const struct gpu_spec *gpu,
     if (code == 0) code = find_law(catalog, gpu, found ? &file : NULL, arena, power, diag);
     return code != 0 || power->from != NULL ? code : find_nearest(catalog, gpu, arena, power, diag);
 }
+
+int catalog_power_voltage(const struct catalog *catalog, const char *gpu, const char *where, struct arena *arena,
+                          struct power_law *law, struct diag *diag)
+{
+    struct power_file file;
+    bool found;
+    int code = read_own(catalog, gpu, arena, &file, &found, diag);
+    if (code != 0) return code;
+    if (!found || file.clock_part.rows == 0)
+        return diag_error(diag, SIM_E_CONFIG, where, "take \"v100-32-pcie\", \"a40\" or \"p100\"",
+                          "the power limit of '%s' was not swept, so its voltage by clock is not known", gpu);
+    law->voltage_floor = file.clock.voltage_floor;
+    law->voltage_knee = file.clock.voltage_knee;
+    return 0;
+}

@@ -59,4 +59,9 @@ int power_file_read(const struct catalog *catalog, const char *path, struct aren
 int catalog_gpu_power(const struct catalog *catalog, const struct gpu_spec *gpu, struct arena *arena,
                       struct gpu_power *power, struct diag *diag);
 
+/* Takes the voltage of a law from the sweeps of another GPU. Returns 0, SIM_E_IO, SIM_E_NOMEM, or SIM_E_CONFIG with a finding at
+ * `where`: it was not swept. */
+int catalog_power_voltage(const struct catalog *catalog, const char *gpu, const char *where, struct arena *arena,
+                          struct power_law *law, struct diag *diag);
+
 #endif

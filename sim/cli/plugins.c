@@ -70,6 +70,7 @@ static bool is_complete(const struct policy *policy)
     case POLICY_AUTOSCALING: return ((const struct autoscaler *)policy)->decide != NULL;
     case POLICY_KV_OFFLOAD:
     case POLICY_PLACEMENT:
+    case POLICY_POWER_CAP:
     case POLICY_FAMILY_COUNT: break;
     }
     return true; /* a placer that only counts has no functions, nor has an offloader that keeps all on the GPU */

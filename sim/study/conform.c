@@ -128,6 +128,7 @@ static struct config_variant *variant_of(struct scenario *scenario, struct servi
     case POLICY_BATCHING: return &service->batching;
     case POLICY_KV_OFFLOAD: return &service->kv.offload.policy;
     case POLICY_AUTOSCALING: return &service->scaling.policy;
+    case POLICY_POWER_CAP: return &scenario->cluster.power.capping;
     case POLICY_ROUTING:
     case POLICY_EVICTION:
     case POLICY_FAMILY_COUNT: break;

@@ -248,6 +248,18 @@ enum { N_WITH_POOLS = 2 };
     ", \"slo_ttft\": \"10s\", \"slo_tpot\": \"1s\", \"tiers\": {\"host\": {\"device\": \"host-dram-pcie4\"}, "                       \
     "\"disk\": {\"device\": \"samsung-980-pro\"}, \"csd\": {\"device\": \"instcsd\"}}"
 
+/* A budget that these scenarios pass now and then, and commands that come soon enough for them. */
+static void add_power(const char *policy, struct text *json)
+{
+    if (policy == NULL) return;
+    text_printf(
+        json,
+        ",\n    \"server_power\": {\"idle\": \"680W\", \"per_gpu_watt\": 0.66},\n    \"power\": {\"budget\": \"2200W\", "
+        "\"level\": \"server\", \"telemetry\": {\"period\": \"100ms\"},\n      \"commands\": {\"out_of_band\": \"400ms\", "
+        "\"brake\": \"50ms\"}, \"capping\": \"%s\"}",
+        policy);
+}
+
 /* Between none and twice as many as the scenario says. */
 static void add_scaling(const struct request_details *details, const char *policy, struct text *json)
 {
@@ -259,14 +271,15 @@ static void add_scaling(const struct request_details *details, const char *polic
 }
 
 static void add_requests(const struct conform_case *wanted, const char *batching, const char *routing,
-                         const char *offload, const char *scaling, struct text *json)
+                         const char *offload, const char *scaling, const char *capping, struct text *json)
 {
     const struct request_details *details = wanted->details;
     text_printf(json,
                 "{\n  \"name\": \"%s\", \"seed\": 3,\n"
-                "  \"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"},\n"
-                "  \"services\": {\"chat\": {\n    ",
+                "  \"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"",
                 wanted->name);
+    add_power(capping, json);
+    text_add(json, "},\n  \"services\": {\"chat\": {\n    ");
     add_scaling(details, scaling, json);
     text_printf(json,
                 "\"llm\": \"mistral-7b\", \"replicas\": %d, \"kv\": {\"blocks\": %d, \"offload\": \"%s\"%s},\n"
@@ -304,6 +317,7 @@ const char *const *conform_partners(enum policy_family family)
         [POLICY_PLACEMENT] = {"fifo-skip", "srtf", "easy"},
         [POLICY_EVICTION] = {"lru", "fifo"},
         [POLICY_AUTOSCALING] = {"round-robin", "least-outstanding", "power-of-two"},
+        [POLICY_POWER_CAP] = {"vllm-v0", "sarathi"},
     };
     return partners[family];
 }
@@ -316,7 +330,8 @@ const char *conform_key(enum policy_family family)
                                        [POLICY_SCHEDULER] = "jobs.scheduler",
                                        [POLICY_PLACEMENT] = "jobs.placement",
                                        [POLICY_EVICTION] = "eviction",
-                                       [POLICY_AUTOSCALING] = "services.chat.scaling.policy"};
+                                       [POLICY_AUTOSCALING] = "services.chat.scaling.policy",
+                                       [POLICY_POWER_CAP] = "cluster.power.capping"};
     return keys[family];
 }
 
@@ -326,11 +341,12 @@ void conform_case_json(const struct conform_case *wanted, enum policy_family fam
     switch (family) {
     case POLICY_SCHEDULER: add_jobs(wanted, policy, partner, json); break;
     case POLICY_PLACEMENT: add_jobs(wanted, partner, policy, json); break;
-    case POLICY_BATCHING: add_requests(wanted, policy, partner, "none", NULL, json); break;
-    case POLICY_ROUTING: add_requests(wanted, partner, policy, "none", NULL, json); break;
-    case POLICY_KV_OFFLOAD: add_requests(wanted, partner, "round-robin", policy, NULL, json); break;
+    case POLICY_BATCHING: add_requests(wanted, policy, partner, "none", NULL, NULL, json); break;
+    case POLICY_ROUTING: add_requests(wanted, partner, policy, "none", NULL, NULL, json); break;
+    case POLICY_KV_OFFLOAD: add_requests(wanted, partner, "round-robin", policy, NULL, NULL, json); break;
     case POLICY_EVICTION: conform_cache_json(wanted, policy, partner, json); break;
-    case POLICY_AUTOSCALING: add_requests(wanted, "vllm-v0", partner, "none", policy, json); break;
+    case POLICY_AUTOSCALING: add_requests(wanted, "vllm-v0", partner, "none", policy, NULL, json); break;
+    case POLICY_POWER_CAP: add_requests(wanted, partner, "round-robin", "none", NULL, policy, json); break;
     case POLICY_FAMILY_COUNT: break;
     }
 }

@@ -3,6 +3,7 @@
 #include "sim/core/err.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -285,6 +286,35 @@ static int32_t guarded_victim(void *state, const struct cache_view *view)
     return item;
 }
 
+/* --- Power cappers --- */
+
+typedef int (*cap_fn)(void *state, const struct power_view *view, struct power_plan *plan);
+
+static int watched_cap(struct guarded *guarded, cap_fn inner, const struct power_view *view, struct power_plan *plan)
+{
+    struct guard *guard = guarded->guard;
+    const struct power_reading *reading = &view->reading;
+    count_call(guard);
+    if (!isnan(reading->mean_w) && (reading->from_ns >= reading->to_ns || reading->to_ns > view->now_ns))
+        breach(guard, GUARD_LAWS, view->now_ns, "a reading is of a time that has not passed");
+    const uint64_t before = mix(empty_mix, view, sizeof *view);
+    const int code = inner(guarded->inner, view, plan);
+    check_print(guard, before, mix(empty_mix, view, sizeof *view), view->now_ns);
+    return code;
+}
+
+static int guarded_setup(void *state, const struct power_view *view, struct power_plan *plan)
+{
+    struct guarded *guarded = state;
+    return watched_cap(guarded, ((const struct power_capper *)guarded->guard->inner)->setup, view, plan);
+}
+
+static int guarded_cap(void *state, const struct power_view *view, struct power_plan *plan)
+{
+    struct guarded *guarded = state;
+    return watched_cap(guarded, ((const struct power_capper *)guarded->guard->inner)->decide, view, plan);
+}
+
 static void watch_calls(struct guard *guard)
 {
     switch (guard->inner->family) {
@@ -310,6 +340,10 @@ static void watch_calls(struct guard *guard)
         guard->watched.evictor.victim = guarded_victim;
         break;
     case POLICY_AUTOSCALING: guard->watched.autoscaler.decide = guarded_scale; break;
+    case POLICY_POWER_CAP:
+        if (guard->watched.capper.setup != NULL) guard->watched.capper.setup = guarded_setup;
+        if (guard->watched.capper.decide != NULL) guard->watched.capper.decide = guarded_cap;
+        break;
     case POLICY_FAMILY_COUNT: break;
     }
 }

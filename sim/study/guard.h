@@ -42,6 +42,7 @@ struct guard {
         struct placer placer;
         struct evictor evictor;
         struct autoscaler autoscaler;
+        struct power_capper capper;
     } watched;
 };
 

@@ -16,6 +16,7 @@
 #include "sim/core/tally.h"
 #include "sim/world/nodeset.h"
 #include "sim/world/plan.h"
+#include "sim/world/power_config.h"
 #include "sim/world/sink.h"
 #include "sim/world/topology_config.h"
 
@@ -37,6 +38,8 @@ struct cluster_config {
     bool unlimited;
     struct topology_config topology; /* links and memory beyond the GPUs' own */
     struct config_list node_types; /* struct node_type_config */
+    struct server_power_config server_power;
+    struct power_config power;
 };
 
 extern const struct config_field cluster_config_fields[];

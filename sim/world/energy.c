@@ -48,6 +48,15 @@ void energy_add(struct energy_sums *sums, const struct energy_law *law, int64_t 
     sums->excess_j += is_all ? series(first_j, slope_j, (double)n) : positive_part(first_j, slope_j, (double)n);
 }
 
+void energy_add_at(struct energy_sums *sums, const struct energy_law *base, const struct energy_law *at,
+                   const struct energy_run *run)
+{
+    const double spared_w = base->busy_w - at->busy_w;
+    sums->excess_j += series(run->base_j - run->at_j + spared_w * run->time_s,
+                             run->base_slope_j - run->at_slope_j + spared_w * run->time_slope_s, (double)run->n);
+    energy_add(sums, at, run->n, run->at_j, run->at_slope_j, run->time_s, run->time_slope_s);
+}
+
 void energy_merge(struct energy_sums *into, const struct energy_sums *from)
 {
     into->excess_j += from->excess_j;

@@ -17,6 +17,7 @@ struct fleet_pool {
     struct offload_service offload;
     struct gpu_power power;   /* of a GPU, as far as it is known */
     struct energy_law energy; /* of a replica, where env.energy says so */
+    struct pace_model pace;   /* the same, where env.pace says so */
     struct replica_env env; /* what its replicas share */
     int64_t kv_blocks;      /* of each */
     int32_t first, n;       /* its replicas */

@@ -2,6 +2,7 @@
  * not remember. */
 #include "sim/world/fleet_offload.h"
 #include "sim/world/policy_state.h"
+#include "sim/world/power.h"
 #include "sim/world/topology_state.h"
 
 /* GPUs that hold nobody's work. An unlimited cluster has no nodes and always has room. */
@@ -33,6 +34,7 @@ int fleet_seat(const struct fleet *fleet, const struct fleet_pool *pool, struct 
                                 &pool->gpu);
         if (code != 0) return code;
     }
+    if (replica->power != NULL) power_seated(replica->power, now);
     return 1;
 }
 
@@ -40,6 +42,7 @@ void fleet_unseat(const struct fleet *fleet, const struct fleet_pool *pool, stru
 {
     const int32_t per_stage = (int32_t)pool->config.tensor_parallel;
     if (is_endless(fleet)) return;
+    if (replica->power != NULL) power_unseated(replica->power, now);
     for (int32_t i = 0; i < replica->seat.n_gpus; i += per_stage)
         cluster_release_group_of(fleet->env->cluster, now, replica->seat.gpus[i]->node->index, per_stage);
     topology_rise(&replica->seat);

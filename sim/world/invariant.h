@@ -11,7 +11,8 @@
  *     INV-7  Little's law, exactly: integral over time of the requests in the system = sum of their stays so far
  *     INV-8  what links carried is what transfers moved, to the byte: by kind of link, over each link of their ways
  *     INV-9  a tier holds no less than nothing and no more than it can
- *     INV-10 a replica that is not up has no requests, and all GPUs it needs or none: none while it is down */
+ *     INV-10 a replica that is not up has no requests, and all GPUs it needs or none: none while it is down
+ *     INV-11 the energy of the site is the integral of its power, to 1e-9: in runs that visit every boundary (power.c) */
 #ifndef ORRERY_WORLD_INVARIANT_H
 #define ORRERY_WORLD_INVARIANT_H
 

@@ -9,6 +9,7 @@
 #include "sim/core/err.h"
 #include "sim/world/kv_offload.h"
 #include "sim/world/plan.h"
+#include "sim/world/power_cap.h"
 #include "sim/world/view.h"
 
 #include <stdbool.h>
@@ -25,7 +26,8 @@ enum { POLICY_ABI = 2 };
     X(POLICY_SCHEDULER, "scheduler")                                                                                   \
     X(POLICY_PLACEMENT, "placement")                                                                                   \
     X(POLICY_EVICTION, "eviction")                                                                                     \
-    X(POLICY_AUTOSCALING, "autoscaling")
+    X(POLICY_AUTOSCALING, "autoscaling")                                                  \
+    X(POLICY_POWER_CAP, "power_cap")
 
 enum policy_family {
 #define POLICY_FAMILY_ENUM(id, name) id,
@@ -182,6 +184,16 @@ struct evictor {
 struct autoscaler {
     struct policy policy;
     int (*decide)(void *state, const struct autoscaling_view *view, struct autoscaling_plan *plan);
+};
+
+/* What the GPUs of a power domain are held to. Each domain has a state of its own. */
+struct power_capper {
+    struct policy policy;
+    /* Settings in force from the beginning; no reading has come. NULL: none. */
+    int (*setup)(void *state, const struct power_view *view, struct power_plan *plan);
+    /* Asked when a reading has come. The plan is empty: what it leaves out stays as it is. NULL: never. Both return 0 or a
+     * negative code. */
+    int (*decide)(void *state, const struct power_view *view, struct power_plan *plan);
 };
 
 /* A list of policies. */

@@ -8,6 +8,7 @@
 
 enum event_priority {
     PRIORITY_REPORT = 4, /* routers learn how replicas stood before this moment */
+    PRIORITY_POWER = 6,  /* telemetry of the time before this moment; commands take effect */
     PRIORITY_JOB_FINISH = 8,
     PRIORITY_ARRIVAL = 16, /* of a request at its service */
     PRIORITY_JOB_SUBMIT = 24,

@@ -60,7 +60,7 @@ static int decode_run_start(struct replica *replica, sim_ns now)
                                   .decode_context_tokens = replica->ready->context_tokens,
                                   .decode_longest_tokens = cohort_longest_tokens(replica->ready)};
     struct iteration_cost cost;
-    int code = replica_cost(replica, &work, &cost);
+    int code = replica_cost(replica, &work, &cost, &replica->run_pace);
     if (code != 0) return code;
     replica->clock = (struct run_clock){now, cost.first_s * 1e9, cost.slope_s * 1e9};
     replica->run_steps = replica->run_counted = 0;
@@ -156,7 +156,7 @@ static int prefill_start(struct replica *replica, sim_ns now)
     struct iteration_cost cost;
     int code = replica_admit_prefills(replica, &work, now);
     if (replica->plan.decode && replica->ready->members.n > 0) replica_begin_step(replica, replica->ready, &work);
-    if (code == 0) code = replica_cost(replica, &work, &cost);
+    if (code == 0) code = replica_cost(replica, &work, &cost, &replica->run_pace);
     if (code != 0) return code;
     replica->clock = (struct run_clock){now, cost.first_s * 1e9, 0};
     replica->run_steps = replica->run_counted = 0;
@@ -171,7 +171,7 @@ static int prefill_end(struct replica *replica, sim_ns now)
 {
     replica->counts.prefill_iterations++;
     count_busy(replica, replica->clock.anchor_ns, now);
-    replica_count_work(replica, &replica->run_work, 0, now - replica->clock.anchor_ns);
+    replica_count_work(replica, &replica->run_work, &replica->run_pace, 0, now - replica->clock.anchor_ns);
     int code = tell_prefill(replica, 1, now);
     if (code == 0 && replica->plan.decode && replica->ready->members.n > 0) {
         cohort_advance(replica->ready, 1);
@@ -312,6 +312,26 @@ void replica_enqueue(struct replica *replica, struct request *request, sim_ns no
     replica->load->waiting++;
     replica->load->queued_tokens += request_unprocessed_tokens(request);
     if (replica->state != REPLICA_DECODE || replica->plan.recheck_on_arrival) replica_wake(replica, now, false);
+}
+
+/* The run under way ends at its first boundary from now on, at which its iterations are priced anew. Its batcher is not asked. */
+static void decode_run_end_pace(struct replica *replica, sim_ns now)
+{
+    const int64_t boundary = run_clock_first_boundary(&replica->clock, now);
+    SIM_REQUIRE(boundary > replica->run_steps);
+    if (boundary >= replica->run_until) return;
+    replica->run_until = boundary;
+    if (boundary >= replica->run_end) return;
+    replica->run_end = boundary;
+    decode_run_arm(replica);
+}
+
+void replica_set_order(struct replica *replica, struct pace_order order, sim_ns now)
+{
+    const struct pace_order before = replica->order;
+    if (before.clock_frac == order.clock_frac && before.cap_w == order.cap_w) return;
+    replica->order = order;
+    if (replica->state == REPLICA_DECODE) decode_run_end_pace(replica, now);
 }
 
 /* --- Looking --- */
@@ -457,7 +477,7 @@ int64_t replica_running(const struct replica *replica)
 int replica_init(struct replica *replica, const struct replica_env *env, int32_t index, uint32_t owner_id,
                  int64_t block_tokens, int64_t total_blocks, const void *params, struct replica_load *load)
 {
-    *replica = (struct replica){.env = env, .index = index, .load = load};
+    *replica = (struct replica){.env = env, .index = index, .load = load, .order = pace_free()};
     owner_init(&replica->owner, owner_id);
     kvcache_init(&replica->kv, block_tokens, total_blocks);
     replica->view.block_tokens = block_tokens;

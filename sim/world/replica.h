@@ -22,6 +22,7 @@
 #include "sim/world/kvcache.h"
 #include "sim/world/link.h"
 #include "sim/world/metric.h"
+#include "sim/world/pace.h"
 #include "sim/world/policy.h"
 #include "sim/world/prefix_cache.h"
 #include "sim/world/request.h"
@@ -70,6 +71,7 @@ struct replica_env {
     const struct llm_spec *llm;     /* NULL: work is not counted */
     struct llm_reads reads;         /* of the LLM */
     const struct energy_law *energy; /* NULL: nor is energy */
+    const struct pace_model *pace;   /* NULL: nobody sets its clock */
     struct offload_service *offload; /* says where the cache of preempted sequences goes; may be NULL */
     struct histogram *token_gap_s;  /* all times between two tokens of a sequence */
     int64_t max_context_tokens;
@@ -132,6 +134,7 @@ struct replica {
     int32_t index;
     struct replica_load *load; /* what routers see */
     struct topology_seat seat; /* its GPUs, for what moves over links */
+    struct power_member *power; /* the same, for the power of the site; NULL: nobody asks for it */
     struct replica_stream *stream; /* offloaded iterations on these links; NULL: all is on the GPUs */
 
     struct request_list waiting, prefilling; /* prefilling: in no batch that is in flight */
@@ -167,6 +170,8 @@ struct replica {
     int64_t run_until;      /* the boundary up to which its cost holds */
     double run_extrapolated_frac;
     struct iteration_work run_work; /* of its first iteration */
+    struct pace run_pace;
+    struct pace_order order; /* of its clock, for what starts from now on */
     int64_t recheck_at;     /* the boundary at which an arrival, or KV that has come or gone, wants a decision */
 
     struct replica_counts counts;
@@ -221,6 +226,14 @@ int64_t replica_idle_sequences(const struct replica *replica);
 
 /* Time that it has computed by now, of a stage in the mean; no event is pending. */
 sim_ns replica_busy_ns(const struct replica *replica, sim_ns at);
+/* From its next boundary on it computes at this clock, or under this cap. Only where env.pace is known. */
+void replica_set_order(struct replica *replica, struct pace_order order, sim_ns now);
+
+/* Joules that its GPUs have drawn by a time at which no event is pending, and watts that they draw at it: of each batch under way
+ * its share so far, spread evenly over each iteration. Of stages that batch for themselves only what has landed. Only where
+ * env.energy is known. */
+double replica_drawn_j(const struct replica *replica, sim_ns at);
+double replica_draws_w(const struct replica *replica, sim_ns at);
 
 /* Calls `visit` for every request at the replica. */
 void replica_each_request(const struct replica *replica, void (*visit)(void *context, struct request *request),

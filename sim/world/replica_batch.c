@@ -5,7 +5,25 @@
 
 #include <math.h>
 
-int replica_cost(const struct replica *replica, const struct iteration_work *work, struct iteration_cost *cost)
+/* What a lower clock makes of a time. */
+static void slow_down(const struct replica *replica, const struct iteration_work *work, struct iteration_cost *cost,
+                      struct pace *pace)
+{
+    const struct replica_env *env = replica->env;
+    *pace = pace_of(env->pace, env->energy, &replica->order, &env->reads, work, cost->first_s);
+    if (!pace->is_slow) return;
+    cost->first_s /= pace->speed_frac;
+    cost->slope_s /= pace->speed_frac;
+    cost->entry_s /= pace->speed_frac;
+}
+
+static bool is_ordered(const struct replica *replica)
+{
+    return replica->order.clock_frac < 1.0 || replica->order.cap_w < (double)INFINITY;
+}
+
+int replica_cost(const struct replica *replica, const struct iteration_work *work, struct iteration_cost *cost,
+                 struct pace *pace)
 {
     const struct iteration_model *model = &replica->env->model;
     int code = 0;
@@ -14,6 +32,8 @@ int replica_cost(const struct replica *replica, const struct iteration_work *wor
     else
         model->cost(model->model, work, cost);
     if (code != 0) return code;
+    pace->is_slow = false;
+    if (is_ordered(replica)) slow_down(replica, work, cost, pace);
     if (isfinite(cost->first_s) && isfinite(cost->slope_s) && cost->first_s >= 1e-9 && cost->until >= 1) return 0;
     return diag_error(replica->env->diag, SIM_E_CONFIG, NULL, "check its parameters",
                       "the %s cost of service '%s' gives %g s, then %g s more each time, for %lld iterations of %lld "

@@ -41,8 +41,10 @@ static inline bool replica_plan_departs(const struct replica *replica)
 
 /* --- replica_batch.c --- */
 
-/* The model's answer for this work, checked: durations must be finite and at least a nanosecond. */
-int replica_cost(const struct replica *replica, const struct iteration_work *work, struct iteration_cost *cost);
+/* The model's answer for this work, checked: durations must be finite and at least a nanosecond. *pace is that of the clock which
+ * the replica is ordered to keep. */
+int replica_cost(const struct replica *replica, const struct iteration_work *work, struct iteration_cost *cost,
+                 struct pace *pace);
 
 /* Applies the plan's rejections, evictions, pauses and resumptions. */
 int replica_apply_moves(struct replica *replica, sim_ns now);
@@ -107,8 +109,17 @@ int64_t replica_duplicate_tokens(const struct replica *replica);
 void replica_count_decode_work(struct replica *replica, int64_t n);
 
 /* Counts that of one iteration in `lasted_ns`, with `in_flight_tokens` of KV in batches in flight (replica_flight.c). */
-void replica_count_work(struct replica *replica, const struct iteration_work *work, int64_t in_flight_tokens,
-                        sim_ns lasted_ns);
+void replica_count_work(struct replica *replica, const struct iteration_work *work, const struct pace *pace,
+                        int64_t in_flight_tokens, sim_ns lasted_ns);
+
+/* --- replica_power.c --- */
+
+/* Whose work it is, done at this pace. */
+static inline struct work_of replica_work_of(const struct replica *replica, const struct pace *pace)
+{
+    return (struct work_of){&replica->env->reads, &replica->kv, replica->env->energy,
+                            pace->is_slow ? &pace->law : NULL};
+}
 
 /* --- replica_move.c --- */
 
@@ -156,6 +167,10 @@ void replica_arm_landing(struct replica *replica);
 
 /* replica_reprice for the batch in flight, of which there is one at most where weights or KV are offloaded. */
 void replica_reprice_flight(struct replica *replica, sim_ns now);
+
+/* What batches in flight have taken by a time beside the power of idling, and what they take at it. */
+double replica_flights_j(const struct replica *replica, sim_ns at);
+double replica_flights_w(const struct replica *replica, sim_ns at);
 
 /* Prompts in batches in flight. */
 int64_t replica_prompts_in_flight(const struct replica *replica);

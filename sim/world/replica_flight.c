@@ -110,7 +110,7 @@ static sim_ns rounded_ns(double seconds)
 int flight_price(struct replica *replica, struct flight *flight)
 {
     struct iteration_cost cost;
-    int code = replica_cost(replica, &flight->work, &cost);
+    int code = replica_cost(replica, &flight->work, &cost, &flight->pace);
     if (code != 0) return code;
     flight->stage_ns = rounded_ns(cost.first_s);
     flight->entry_ns = rounded_ns(cost.first_s + cost.entry_s);
@@ -261,7 +261,7 @@ static void count_work(struct replica *replica, const struct flight *landing)
     int64_t tokens = held_tokens(landing);
     for (int32_t i = 0; i < replica->n_flights; i++)
         if (flight_at(replica, i) != landing) tokens += held_tokens(flight_at(replica, i));
-    replica_count_work(replica, &landing->work, tokens, landing->busy_ns);
+    replica_count_work(replica, &landing->work, &landing->pace, tokens, landing->busy_ns);
 }
 
 int flight_land(struct replica *replica, struct flight *flight, sim_ns now)
@@ -333,6 +333,41 @@ int replica_settle_flights(struct replica *replica, sim_ns now)
         code = flight_tell(replica, flight, 0, now);
     }
     return code;
+}
+
+/* Beside the power of idling, over its way. */
+static double flight_j(const struct replica *replica, const struct flight *flight)
+{
+    const struct work_of of = replica_work_of(replica, &flight->pace);
+    return work_iteration_j(&of, &flight->work, sim_s_from_ns(flight->busy_ns));
+}
+
+static bool has_started(const struct flight *flight, sim_ns at)
+{
+    return flight->is_timed && flight->start_ns < at;
+}
+
+double replica_flights_j(const struct replica *replica, sim_ns at)
+{
+    double joules = 0.0;
+    for (int32_t i = 0; i < replica->n_flights; i++) {
+        const struct flight *flight = flight_at(replica, i);
+        if (!has_started(flight, at)) continue;
+        const double frac = (double)(at - flight->start_ns) / (double)(flight->end_ns - flight->start_ns);
+        joules += flight_j(replica, flight) * fmin(frac, 1.0);
+    }
+    return joules;
+}
+
+double replica_flights_w(const struct replica *replica, sim_ns at)
+{
+    double watts = 0.0;
+    for (int32_t i = 0; i < replica->n_flights; i++) {
+        const struct flight *flight = flight_at(replica, i);
+        if (has_started(flight, at + 1) && at < flight->end_ns)
+            watts += flight_j(replica, flight) / sim_s_from_ns(flight->end_ns - flight->start_ns);
+    }
+    return watts;
 }
 
 int64_t replica_prompts_in_flight(const struct replica *replica)

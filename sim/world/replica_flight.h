@@ -16,6 +16,7 @@ struct flight {
     sim_ns start_ns, end_ns;
     double extrapolated_frac;
     struct iteration_work work;
+    struct pace pace;
     struct flight *next; /* that waits for the same stage, or is spare (replica_stages.c) */
 };
 

@@ -20,11 +20,6 @@ static int64_t resting_tokens(const struct replica *replica)
     return tokens - replica_duplicate_tokens(replica);
 }
 
-static struct work_of work_of(const struct replica *replica)
-{
-    return (struct work_of){&replica->env->reads, &replica->kv, replica->env->energy};
-}
-
 void replica_count_decode_work(struct replica *replica, int64_t n)
 {
     const struct cohort *ready = replica->ready;
@@ -36,15 +31,15 @@ void replica_count_decode_work(struct replica *replica, int64_t n)
         .sequences = ready->members.n,
         .context_tokens = replica->run_work.decode_context_tokens + replica->run_counted * ready->members.n,
         .resting_tokens = resting_tokens(replica)};
-    const struct work_of of = work_of(replica);
+    const struct work_of of = replica_work_of(replica, &replica->run_pace);
     if (replica->env->llm != NULL) work_add_decode(&replica->work, &of, &ready->growth, &run);
 }
 
-void replica_count_work(struct replica *replica, const struct iteration_work *work, int64_t in_flight_tokens,
-                        sim_ns lasted_ns)
+void replica_count_work(struct replica *replica, const struct iteration_work *work, const struct pace *pace,
+                        int64_t in_flight_tokens, sim_ns lasted_ns)
 {
     const int64_t decoding = replica->ready->context_tokens - replica->ready->members.n;
-    const struct work_of of = work_of(replica);
+    const struct work_of of = replica_work_of(replica, pace);
     if (replica->env->llm == NULL) return;
     work_add_iteration(&replica->work, &of, work, decoding + resting_tokens(replica) + in_flight_tokens, lasted_ns);
 }

@@ -11,6 +11,7 @@
  *     service.gpus                                that it holds, those of replicas that start or drain included
  *     cluster.gpus_in_use                         GPUs that services and jobs hold
  *     job.pending, job.running                    jobs that wait for GPUs; that have them
+ *     power.site_w, power.domain_w                power of the site, of a domain that has a budget
  *     link.bytes_per_s                            what moves over links of a kind ("pcie"), or over one ("node0/gpu1/pcie-in")
  *
  * By default the grid adapts: it begins with 512 points a second, and whenever SAMPLER_POINTS are full, every other one is

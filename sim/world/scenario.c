@@ -3,6 +3,7 @@
 #include "sim/world/policy.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const char *const keep_names[] = {"metrics", "curves", "rows", "decisions", NULL};
 
@@ -58,7 +59,7 @@ static void visit_pools(const struct service_config *service, void *context, pol
     }
 }
 
-/* Calls `visit` for every policy in force; `service` is NULL for those of jobs. */
+/* Calls `visit` for every policy in force; `service` is NULL for those of jobs, and of the site, whose key is the whole path. */
 static void each_policy(const struct scenario *scenario, void *context, policy_visit visit)
 {
     for (size_t i = 0; i < scenario->services.n; i++) {
@@ -73,6 +74,8 @@ static void each_policy(const struct scenario *scenario, void *context, policy_v
         if (service->decode_routing.entry != NULL)
             visit(context, service->name, "decode_routing", service->decode_routing.entry);
     }
+    if (scenario->cluster.power.capping.entry != NULL)
+        visit(context, NULL, "cluster.power.capping", scenario->cluster.power.capping.entry);
     if (scenario->jobs.trace.entry == NULL) return;
     visit(context, NULL, "scheduler", scenario->jobs.scheduler.entry);
     visit(context, NULL, "placement", scenario->jobs.placement.entry);
@@ -81,8 +84,10 @@ static void each_policy(const struct scenario *scenario, void *context, policy_v
 static void add_policy(void *context, const char *service, const char *key, const struct policy *policy)
 {
     struct text *text = context;
-    text_printf(text, "%s%s%s.%s=%s", text->length ? " " : "", service != NULL ? "services." : "jobs",
-                service != NULL ? service : "", key, policy->name);
+    const char *prefix = service != NULL ? "services." : strchr(key, '.') == NULL ? "jobs" : NULL;
+    text_add(text, text->length ? " " : "");
+    if (prefix != NULL) text_printf(text, "%s%s.", prefix, service != NULL ? service : "");
+    text_printf(text, "%s=%s", key, policy->name);
 }
 
 void scenario_policies(const struct scenario *scenario, struct text *text)

@@ -56,6 +56,7 @@ struct scaling_config {
     double start_delay_s;    /* NAN: what loading the weights takes */
     double load_bytes_per_s; /* of a replica, all of its GPUs together */
 };
+enum service_priority { SERVICE_HIGH, SERVICE_LOW };
 
 /* A section of "services". Texts live in the arena of the binding. */
 struct service_config {
@@ -70,6 +71,8 @@ struct service_config {
     struct config_variant decode_routing; /* no entry: the policy of `routing`, with a state of its own */
     struct kv_transfer_config kv_transfer;
     struct scaling_config scaling;
+    int priority; /* enum service_priority */
+    struct clock_share_config clock_share; /* both 0: those of the site */
 };
 
 extern const struct config_field service_config_fields[];
@@ -118,6 +121,11 @@ struct service_env {
 /* Takes the GPUs, builds the cost model, opens the trace. Returns 0 or a negative code with findings. */
 int service_create(const struct service_config *config, const struct service_env *env, struct service **service);
 void service_destroy(struct service *service);
+
+/* Its replicas draw power, and obey commands. Returns 0, SIM_E_NOMEM, or SIM_E_CONFIG with a finding: the power of a GPU is not
+ * known, or not all of the work is the GPU's. */
+struct power;
+int service_join_power(struct service *service, const struct power_config *site, struct power *power);
 
 /* Schedules the first arrival. */
 int service_start(struct service *service);

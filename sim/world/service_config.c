@@ -108,6 +108,8 @@ static const struct config_field scaling_fields[] = {
 #undef FIELD
 
 #define FIELD(name) offsetof(struct service_config, name)
+static const char *const priority_names[] = {"high", "low", NULL};
+
 const struct config_field service_config_fields[] = {
     {.name = "llm", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED | CONFIG_NAME_OR_PATH, .offset = FIELD(llm), .min = 1,
      .max = 4096,
@@ -138,6 +140,10 @@ const struct config_field service_config_fields[] = {
      .fields = kv_transfer_fields, .help = "how KV gets from the replica of the prompt to the one that decodes"},
     {.name = "scaling", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(scaling),
      .fields = scaling_fields, .help = "how many replicas there are over time; else `replicas`, all the time"},
+    {.name = "priority", .kind = CONFIG_CHOICE, .flags = CONFIG_OPTIONAL, .offset = FIELD(priority),
+     .choices = priority_names, .help = "when power runs short: low is slowed down first; else high"},
+    {.name = "clock_share", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(clock_share),
+     .fields = clock_share_config_fields, .help = "how far its iterations wait for the SM clock; else cluster.power.clock_share"},
     {.name = "trace", .kind = CONFIG_VARIANT, .flags = CONFIG_REQUIRED, .offset = FIELD(trace),
      .family = "request-trace", .tag = "format", .help = "the requests that arrive"},
     {0}};

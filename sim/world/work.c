@@ -85,52 +85,116 @@ static double iteration_j(const struct energy_law *law, double tokens, double ro
            law->context_j * context;
 }
 
-static void add_decode_energy(struct work_sums *sums, const struct energy_law *law, const struct work_run *run,
-                              double weight_bytes)
+static double parts_j(const struct energy_law *law, const struct work_parts *parts)
+{
+    return iteration_j(law, parts->tokens, parts->rows, parts->pairs, parts->weight_bytes, parts->context_tokens);
+}
+
+double work_flop_j(const struct work_parts *parts, const struct energy_law *law)
+{
+    return law->token_j * parts->tokens + law->row_j * parts->rows + law->pair_j * parts->pairs;
+}
+
+double work_bytes_j(const struct work_parts *parts, const struct energy_law *law)
+{
+    return law->weight_byte_j * parts->weight_bytes + law->context_j * parts->context_tokens;
+}
+
+/* Adds n iterations, the first of these parts, each further one with so much more context. */
+static void add_energy(struct energy_sums *sums, const struct work_of *of, const struct work_parts *parts,
+                       double grows_tokens, struct energy_run run)
+{
+    const struct energy_law *law = of->energy, *at = of->pace;
+    run.base_j = parts_j(law, parts);
+    run.base_slope_j = (law->pair_j + law->context_j) * grows_tokens;
+    if (at == NULL) {
+        energy_add(sums, law, run.n, run.base_j, run.base_slope_j, run.time_s, run.time_slope_s);
+        return;
+    }
+    run.at_j = parts_j(at, parts);
+    run.at_slope_j = (at->pair_j + at->context_j) * grows_tokens;
+    energy_add_at(sums, law, at, &run);
+}
+
+static struct work_parts decode_parts(const struct llm_reads *reads, const struct work_run *run)
 {
     const double sequences = (double)run->sequences, context = (double)run->context_tokens;
+    return (struct work_parts){sequences, sequences, context, llm_reads_bytes(reads, run->sequences), context};
+}
+
+static void add_decode_energy(struct energy_sums *sums, const struct work_of *of, const struct work_run *run,
+                              const struct work_parts *parts)
+{
     const double slope_ns = run->clock->slope_ns,
                  first_ns = run->clock->first_ns + slope_ns * (double)run->from_boundary;
-    energy_add(&sums->energy, law, run->iterations,
-               iteration_j(law, sequences, sequences, context, weight_bytes, context),
-               (law->pair_j + law->context_j) * sequences, 1e-9 * first_ns, 1e-9 * slope_ns);
+    add_energy(sums, of, parts, (double)run->sequences,
+               (struct energy_run){.n = run->iterations, .time_s = 1e-9 * first_ns, .time_slope_s = 1e-9 * slope_ns});
+}
+
+static double beyond_idle_j(const struct energy_law *law, const struct energy_sums *sums, double work_j,
+                            double lasted_s)
+{
+    return (law->busy_w - law->idle_w) * lasted_s + work_j - sums->excess_j;
+}
+
+double work_run_j(const struct work_of *of, const struct work_run *run, double lasted_s)
+{
+    struct energy_sums sums = {0};
+    const struct work_parts parts = decode_parts(of->reads, run);
+    const double n = (double)run->iterations, grows_j = of->energy->pair_j + of->energy->context_j;
+    add_decode_energy(&sums, of, run, &parts);
+    return beyond_idle_j(of->energy, &sums,
+                         n * parts_j(of->energy, &parts) + sum_1(n) * grows_j * (double)run->sequences, lasted_s);
+}
+
+double work_iteration_j(const struct work_of *of, const struct iteration_work *work, double lasted_s)
+{
+    struct energy_sums sums = {0};
+    const struct work_parts parts = work_parts_of(of->reads, work);
+    add_energy(&sums, of, &parts, 0.0, (struct energy_run){.n = 1, .time_s = lasted_s});
+    return beyond_idle_j(of->energy, &sums, parts_j(of->energy, &parts), lasted_s);
 }
 
 void work_add_decode(struct work_sums *sums, const struct work_of *of, const struct kv_growth *growth,
                      const struct work_run *run)
 {
-    const double weight_bytes = llm_reads_bytes(of->reads, run->sequences);
+    const struct work_parts parts = decode_parts(of->reads, run);
     const double n = (double)run->iterations, sequences = (double)run->sequences;
     const double context = n * (double)run->context_tokens + sequences * sum_1(n);
     sums->tokens += n * sequences;
     sums->rows += n * sequences;
     sums->pairs += context;
     sums->context_tokens += context;
-    sums->weight_bytes += n * weight_bytes;
+    sums->weight_bytes += n * parts.weight_bytes;
     add_decode_slots(sums, of->kv, growth, run);
-    if (of->energy != NULL) add_decode_energy(sums, of->energy, run, weight_bytes);
+    if (of->energy != NULL) add_decode_energy(&sums->energy, of, run, &parts);
+}
+
+struct work_parts work_parts_of(const struct llm_reads *reads, const struct iteration_work *work)
+{
+    return (struct work_parts){
+        .tokens = (double)(work->prefill_tokens + work->decode_sequences),
+        .rows = (double)(work->prefill_sequences + work->decode_sequences),
+        /* prefill_pairs counts twice the pairs; of a prompt's n tokens each sees itself, too */
+        .pairs = 0.5 * (work->prefill_pairs + (double)work->prefill_tokens) + (double)work->decode_context_tokens,
+        .weight_bytes = llm_reads_bytes(reads, work->prefill_tokens + work->decode_sequences),
+        .context_tokens = (double)(work->prefill_context_tokens + work->prefill_tokens + work->decode_context_tokens)};
 }
 
 void work_add_iteration(struct work_sums *sums, const struct work_of *of, const struct iteration_work *work,
                         int64_t held_tokens, sim_ns lasted_ns)
 {
     const struct kvcache *kv = of->kv;
-    const double tokens = (double)(work->prefill_tokens + work->decode_sequences), lasted = (double)lasted_ns;
-    const double rows = (double)(work->prefill_sequences + work->decode_sequences);
-    /* prefill_pairs counts twice the pairs; of a prompt's n tokens each sees itself, too */
-    const double pairs = 0.5 * (work->prefill_pairs + (double)work->prefill_tokens) +
-                         (double)work->decode_context_tokens;
-    const double context = (double)(work->prefill_context_tokens + work->prefill_tokens + work->decode_context_tokens);
-    const double weight_bytes = llm_reads_bytes(of->reads, work->prefill_tokens + work->decode_sequences);
-    sums->tokens += tokens;
-    sums->rows += rows;
-    sums->pairs += pairs;
-    sums->context_tokens += context;
-    sums->weight_bytes += weight_bytes;
+    const struct work_parts parts = work_parts_of(of->reads, work);
+    const double lasted = (double)lasted_ns;
+    sums->tokens += parts.tokens;
+    sums->rows += parts.rows;
+    sums->pairs += parts.pairs;
+    sums->context_tokens += parts.context_tokens;
+    sums->weight_bytes += parts.weight_bytes;
     add_slots(sums, kv, (double)(kv->total_blocks - kv->free_blocks) * lasted, (double)held_tokens * lasted, lasted);
-    if (of->energy == NULL) return;
-    energy_add(&sums->energy, of->energy, 1, iteration_j(of->energy, tokens, rows, pairs, weight_bytes, context), 0.0,
-               1e-9 * lasted, 0.0);
+    if (of->energy != NULL)
+        add_energy(&sums->energy, of, &parts, 0.0, (struct energy_run){.n = 1, .time_s = 1e-9 * lasted});
 }
 
 void work_merge(struct work_sums *into, const struct work_sums *from)

@@ -29,11 +29,23 @@ struct work_sums {
     struct energy_sums energy; /* stays empty without a law */
 };
 
+/* The work of one iteration, by the members of work_sums. */
+struct work_parts {
+    double tokens, rows, pairs, weight_bytes, context_tokens;
+};
+
+struct work_parts work_parts_of(const struct llm_reads *reads, const struct iteration_work *work);
+
+/* Joules of an iteration beside those of its time: of its FLOP, and of its bytes. */
+double work_flop_j(const struct work_parts *parts, const struct energy_law *law);
+double work_bytes_j(const struct work_parts *parts, const struct energy_law *law);
+
 /* Whose work it is. */
 struct work_of {
     const struct llm_reads *reads;
     const struct kvcache *kv;
     const struct energy_law *energy; /* NULL: not known */
+    const struct energy_law *pace;   /* at which it was done, where that is not `energy`; or NULL */
 };
 
 /* A decode run of n iterations that has just been stepped through; the cache is as it has left it. */
@@ -46,6 +58,12 @@ struct work_run {
     int64_t context_tokens;     /* of all sequences in the first of them, the tokens being made included */
     int64_t resting_tokens;     /* in the cache, of sequences that do not decode */
 };
+
+/* Joules beside those of idling, in `lasted_s`, of iterations from_boundary .. from_boundary + iterations - 1 of a run. */
+double work_run_j(const struct work_of *of, const struct work_run *run, double lasted_s);
+
+/* The same of one iteration of any work. */
+double work_iteration_j(const struct work_of *of, const struct iteration_work *work, double lasted_s);
 
 void work_add_decode(struct work_sums *sums, const struct work_of *of, const struct kv_growth *growth,
                      const struct work_run *run);

@@ -3,6 +3,7 @@
 #include "sim/core/mem.h"
 #include "sim/world/invariant.h"
 #include "sim/world/metric.h"
+#include "sim/world/power.h"
 
 struct world {
     const struct scenario *scenario;
@@ -17,6 +18,7 @@ struct world {
     struct service **services;
     size_t n_services; /* created */
     struct jobs *jobs;
+    struct power *power; /* NULL: nobody asks for it */
     struct sampler sampler; /* empty when nobody wants samples */
     uint32_t next_owner_id;
     uint64_t next_serial;
@@ -43,6 +45,8 @@ static void world_check(const struct world *world)
     for (size_t i = 0; i < world->n_services; i++) service_check(world->services[i], engine_now(world->engine));
     for (const struct cluster *part = world->cluster; part != NULL; part = part->next) invariant_check_cluster(part);
     topology_check(world->topology, engine_now(world->engine));
+    if (world->power != NULL && world->options.check && world->options.single_step)
+        power_check(world->power, engine_now(world->engine));
 }
 
 static void world_look(void *context, sim_ns now, uint64_t events)
@@ -142,6 +146,24 @@ static int create_jobs(struct world *world)
     return jobs_create(world->engine, world->cluster, &scenario->jobs, &options, &world->jobs, world->diag);
 }
 
+static int create_power(struct world *world)
+{
+    const struct power_env env = {
+        .engine = world->engine,
+        .diag = world->diag,
+        .cluster = &world->scenario->cluster,
+        .catalog = world->options.catalog,
+        .config = world->options.config,
+        .sink = &world->sink,
+        .arena = &world->arena,
+        .next_owner_id = &world->next_owner_id,
+    };
+    int code = power_create(&env, &world->power);
+    for (size_t i = 0; i < world->n_services && code == 0 && world->power != NULL; i++)
+        code = service_join_power(world->services[i], &world->scenario->cluster.power, world->power);
+    return code;
+}
+
 int world_create(const struct scenario *scenario, const struct world_options *options, struct world **out,
                  struct diag *diag)
 {
@@ -162,6 +184,7 @@ int world_create(const struct scenario *scenario, const struct world_options *op
     if (code == 0) code = create_topology(world);
     if (code == 0) code = create_services(world);
     if (code == 0) code = create_jobs(world);
+    if (code == 0) code = create_power(world);
     if (code == 0) {
         *out = world;
         return 0;
@@ -177,6 +200,7 @@ void world_destroy(struct world *world)
     engine_destroy(world->engine);
     for (size_t i = 0; i < world->n_services; i++) service_destroy(world->services[i]);
     mem_free(world->services);
+    power_destroy(world->power);
     topology_destroy(world->topology);
     sampler_fini(&world->sampler);
     jobs_destroy(world->jobs);
@@ -196,6 +220,10 @@ static void read_samples(void *context, sim_ns at, double *values)
     }
     topology_sample(world->topology, values);
     values += topology_n_series(world->topology);
+    if (world->power != NULL) {
+        power_sample(world->power, at, values);
+        values += power_series(world->power, NULL);
+    }
     *values++ = cluster_gpus_in_use(world->cluster);
     if (world->jobs == NULL) return;
     *values++ = (double)jobs_waiting(world->jobs);
@@ -221,6 +249,7 @@ static int start_sampling(struct world *world)
     int code = topology_prepare_series(world->topology);
     if (code != 0) return code;
     n += (size_t)topology_n_series(world->topology);
+    if (world->power != NULL) n += (size_t)power_series(world->power, NULL);
     struct sampler *sampler = &world->sampler;
     if (sampler_init(sampler, &world->scenario->sample, n) != 0) return SIM_E_NOMEM;
     sampler->sink = &world->sink;
@@ -234,6 +263,7 @@ static int start_sampling(struct world *world)
     }
     topology_series(world->topology, series);
     series += topology_n_series(world->topology);
+    if (world->power != NULL) series += power_series(world->power, series);
     for (size_t i = 0; i < n_of_site; i++) *series++ = of_site[i];
     engine_watch(world->engine, 0, take_samples);
     return 0;
@@ -251,6 +281,7 @@ static int end_sampling(struct world *world, sim_ns now)
 static int start_all(struct world *world)
 {
     int code = 0;
+    if (world->power != NULL) code = power_start(world->power);
     for (size_t i = 0; i < world->n_services && code == 0; i++) code = service_start(world->services[i]);
     return code != 0 || world->jobs == NULL ? code : jobs_start(world->jobs);
 }
@@ -277,6 +308,7 @@ static int find_stuck(const struct world *world)
 static int finish_all(struct world *world, sim_ns now)
 {
     int code = end_sampling(world, now);
+    if (code == 0 && world->power != NULL) code = power_emit(world->power, now);
     for (size_t i = 0; i < world->n_services && code == 0; i++) code = service_finish(world->services[i], now);
     if (code == 0) code = services_emit_metrics(world->services, world->n_services, &world->sink, now);
     if (code == 0 && world->jobs != NULL) code = jobs_finish(world->jobs);

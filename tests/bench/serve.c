@@ -1,7 +1,7 @@
 /* A million generated requests of the Azure conversation mix on 64 replicas, rows going to SQLite: the whole path of
  * `orrery run`, timed in CPU seconds of the process. Also ten times the output at a tenth of the rate, which must cost about
- * the same: work is done per change of a batch, not per token. Then each batcher beside vLLM v0, metrics only; in full, a day of a
- * service of 1000 GPUs. */
+ * the same: work is done per change of a batch, not per token. Then what it costs to read and hold power, and each batcher beside
+ * vLLM v0, metrics only; in full, a day of a service of 1000 GPUs. */
 #include "sim/cli/families.h"
 #include "sim/core/config.h"
 #include "sim/store/results.h"
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 static const char scenario_text[] =
-    "{\"cluster\": {\"nodes\": %d, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"},"
+    "{\"cluster\": {\"nodes\": %d, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"%s},"
     " \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": %d, \"routing\": \"round-robin\","
     " \"batching\": \"%s\","
     " \"trace\": {\"format\": \"generate\", \"mix\": \"azure-conversation\", \"count\": %ld,"
@@ -28,6 +28,7 @@ struct load {
     long requests;
     double rate_per_s;
     bool rows; /* a row per request goes to the database */
+    const char *power; /* more of the cluster; NULL: nothing */
 };
 
 static double cpu_s(void)
@@ -109,8 +110,8 @@ static struct outcome run_scenario(const char *text, bool rows, const char *db_p
 static struct outcome run_mix(const struct load *load, const char *lengths, const char *db_path)
 {
     char text[1024];
-    snprintf(text, sizeof text, scenario_text, load->nodes, 8 * load->nodes, load->batching, load->requests,
-             load->rate_per_s, lengths);
+    snprintf(text, sizeof text, scenario_text, load->nodes, load->power != NULL ? load->power : "", 8 * load->nodes,
+             load->batching, load->requests, load->rate_per_s, lengths);
     return run_scenario(text, load->rows, db_path);
 }
 
@@ -136,7 +137,7 @@ static void report_batchers(const char *db_path)
     static const char *const batchers[] = {"vllm-v0", "vllm-v1", "sarathi", "orca", "fastertransformer"};
     double reference_cpu_s = 0;
     for (size_t i = 0; i < sizeof batchers / sizeof *batchers; i++) {
-        double cpu = report_mix(&(struct load){8, batchers[i], 300000, 128, false}, reference_cpu_s, db_path);
+        double cpu = report_mix(&(struct load){8, batchers[i], 300000, 128, false, NULL}, reference_cpu_s, db_path);
         if (i == 0) reference_cpu_s = cpu;
     }
 }
@@ -153,7 +154,7 @@ static void report_long_outputs(const char *db_path)
     enum { PAIRS = 5 };
     static const char lengths[] = ", \"prompt\": {\"distribution\": \"fixed\", \"tokens\": 1000},"
                                   " \"output\": {\"distribution\": \"uniform\", \"min\": %d, \"max\": %d}";
-    const struct load load = {8, "vllm-v0", 100000, 256, true}, tenth = {8, "vllm-v0", 100000, 25.6, true};
+    const struct load load = {8, "vllm-v0", 100000, 256, true, NULL}, tenth = {8, "vllm-v0", 100000, 25.6, true, NULL};
     char brief[256], tenfold[256];
     double ratios[PAIRS];
     snprintf(brief, sizeof brief, lengths, 50, 250);
@@ -168,14 +169,33 @@ static void report_long_outputs(const char *db_path)
     fflush(stdout);
 }
 
+/* The same requests with the power of a row of eight servers read every 2 s and held by POLCA, far from its thresholds, so that both
+ * do the same; in pairs, the median ratio of CPU time. */
+static void report_power(const char *db_path)
+{
+    enum { PAIRS = 5 };
+    static const char power[] = ", \"server_power\": {\"idle\": \"670W\", \"per_gpu_watt\": 0.67}, "
+                                "\"power\": {\"budget\": \"100kW\", \"capping\": \"polca\"}";
+    const struct load without = {8, "vllm-v0", 300000, 256, false, NULL}, with = {8, "vllm-v0", 300000, 256, false, power};
+    double ratios[PAIRS];
+    for (int i = 0; i < PAIRS; i++) {
+        const double without_s = run_mix(&without, "", db_path).cpu_s;
+        ratios[i] = run_mix(&with, "", db_path).cpu_s / without_s;
+    }
+    qsort(ratios, PAIRS, sizeof *ratios, compare_doubles);
+    printf("{\"bench\":\"serve_power\",\"requests\":%ld,\"cpu_ratio\":%.3f}\n", with.requests, ratios[PAIRS / 2]);
+    fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
     (void)argv;
     char db_path[64];
     snprintf(db_path, sizeof db_path, P_tmpdir "/orrery-bench-%ld.db", (long)getpid());
-    (void)report_mix(&(struct load){8, "vllm-v0", 1000000, 256, true}, 0, db_path);
+    (void)report_mix(&(struct load){8, "vllm-v0", 1000000, 256, true, NULL}, 0, db_path);
     report_long_outputs(db_path);
+    report_power(db_path);
     report_batchers(db_path);
-    if (argc > 1) (void)report_mix(&(struct load){125, "vllm-v0", 50000000, 578.7, false}, 0, db_path);
+    if (argc > 1) (void)report_mix(&(struct load){125, "vllm-v0", 50000000, 578.7, false, NULL}, 0, db_path);
     return 0;
 }

@@ -53,7 +53,7 @@ static void every_family_has_scenarios_and_partners(void)
             [POLICY_BATCHING] = POLICY_ROUTING,    [POLICY_ROUTING] = POLICY_BATCHING,
             [POLICY_KV_OFFLOAD] = POLICY_BATCHING, [POLICY_SCHEDULER] = POLICY_PLACEMENT,
             [POLICY_PLACEMENT] = POLICY_SCHEDULER, [POLICY_EVICTION] = POLICY_EVICTION,
-            [POLICY_AUTOSCALING] = POLICY_ROUTING}[family];
+            [POLICY_AUTOSCALING] = POLICY_ROUTING, [POLICY_POWER_CAP] = POLICY_BATCHING}[family];
         const char *const *partners = conform_partners((enum policy_family)family);
         CHECK(partners[0] != NULL);
         for (; *partners != NULL; partners++) CHECK(policy_find(met, *partners) != NULL);

@@ -1,0 +1,11 @@
+/* No capping: GPUs draw what they draw. */
+#include "policies/registry.h"
+
+const struct power_capper power_cap_none = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct power_capper),
+               .family = POLICY_POWER_CAP,
+               .name = "none",
+               .summary = "GPUs draw what they draw, the power brake included that no one pulls",
+               .source = "-"},
+};

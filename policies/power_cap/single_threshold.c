@@ -1,0 +1,66 @@
+/* One threshold: above it a group of GPUs is locked at a lower clock, until power has fallen some way below (POLCA's baselines on low
+ * priority only, and on all). The brake is the last resort. */
+#include "policies/power_cap/braking.h"
+
+struct single_threshold {
+    double threshold_frac, hysteresis_frac, clock_hz;
+    int on;
+    struct braking braking;
+};
+
+static const char *const single_threshold_groups[] = {"low", "all", NULL};
+
+#define FIELD(name) offsetof(struct single_threshold, name)
+static const struct config_field single_threshold_fields[] = {
+    {.name = "threshold", .kind = CONFIG_REAL, .offset = FIELD(threshold_frac), .value = "0.89", .min = 0.01, .max = 10,
+     .help = "power over budget above which the lock is set"},
+    {.name = "hysteresis", .kind = CONFIG_REAL, .offset = FIELD(hysteresis_frac), .value = "0.05", .min = 0, .max = 10,
+     .help = "how far below the threshold power must be for the lock to be lifted"},
+    {.name = "clock", .kind = CONFIG_QUANTITY, .dim = UNIT_FREQUENCY, .offset = FIELD(clock_hz), .value = "1110MHz",
+     .min = 1e6, .max = 0, .help = "of the lock"},
+    {.name = "on", .kind = CONFIG_CHOICE, .offset = FIELD(on), .value = "low", .choices = single_threshold_groups,
+     .help = "GPUs of low priority, or of all work"},
+    BRAKING_FIELDS(single_threshold),
+    {0}};
+#undef FIELD
+
+static int single_threshold_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    *(struct single_threshold *)state = *(const struct single_threshold *)params;
+    return 0;
+}
+
+static void set(const struct power_view *view, struct power_plan *plan, enum power_group group, double clock_hz,
+                const char *reason)
+{
+    const struct power_setting setting = {.clock_hz = clock_hz};
+    if (!power_group_is_ordered(&view->groups[group], setting)) power_plan_lock(plan, group, clock_hz, reason);
+}
+
+static int single_threshold_decide(void *state, const struct power_view *view, struct power_plan *plan)
+{
+    const struct single_threshold *capper = state;
+    const double used = power_used_frac(view);
+    const bool is_braking = braking_step(&capper->braking, view, plan);
+    const bool above = used > capper->threshold_frac;
+    const bool below = used < capper->threshold_frac - capper->hysteresis_frac && !is_braking;
+    for (int group = POWER_LOW; group <= (capper->on == 0 ? POWER_LOW : POWER_HIGH) && (above || below); group++)
+        set(view, plan, (enum power_group)group, above ? capper->clock_hz : 0.0,
+            above ? "power is above the threshold" : "power has fallen below the threshold");
+    return 0;
+}
+
+const struct power_capper power_cap_single_threshold = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct power_capper),
+               .family = POLICY_POWER_CAP,
+               .name = "single-threshold",
+               .summary = "above a threshold a lower clock, for low priority or for all",
+               .source = "Patel et al., POLCA, ASPLOS 2024, baselines 1-Thresh-Low-Pri and 1-Thresh-All",
+               .params = single_threshold_fields,
+               .params_bytes = sizeof(struct single_threshold),
+               .state_bytes = sizeof(struct single_threshold),
+               .init = single_threshold_init},
+    .decide = single_threshold_decide,
+};

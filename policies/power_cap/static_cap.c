@@ -1,0 +1,46 @@
+/* A power limit of each GPU that stands from the beginning. */
+#include "policies/registry.h"
+
+struct static_cap {
+    double cap_w;
+    int on;
+};
+
+static const char *const static_cap_groups[] = {"all", "low", NULL};
+
+static const struct config_field static_cap_fields[] = {
+    {.name = "cap", .kind = CONFIG_QUANTITY, .dim = UNIT_POWER, .offset = offsetof(struct static_cap, cap_w),
+     .value = "325W", .min = 1, .max = 0, .help = "of each GPU"},
+    {.name = "on", .kind = CONFIG_CHOICE, .offset = offsetof(struct static_cap, on), .value = "all",
+     .choices = static_cap_groups, .help = "GPUs of all work, or of low priority only"},
+    {0}};
+
+static int static_cap_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    *(struct static_cap *)state = *(const struct static_cap *)params;
+    return 0;
+}
+
+static int static_cap_setup(void *state, const struct power_view *view, struct power_plan *plan)
+{
+    const struct static_cap *capper = state;
+    (void)view;
+    power_plan_cap(plan, POWER_LOW, capper->cap_w, "as configured");
+    if (capper->on == 0) power_plan_cap(plan, POWER_HIGH, capper->cap_w, "as configured");
+    return 0;
+}
+
+const struct power_capper power_cap_static_cap = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct power_capper),
+               .family = POLICY_POWER_CAP,
+               .name = "static-cap",
+               .summary = "a power limit of each GPU, all the time",
+               .source = "nvidia-smi -pl; as HHcap in Patel et al., Splitwise, ISCA 2024",
+               .params = static_cap_fields,
+               .params_bytes = sizeof(struct static_cap),
+               .state_bytes = sizeof(struct static_cap),
+               .init = static_cap_init},
+    .setup = static_cap_setup,
+};

@@ -1,0 +1,127 @@
+/* The inside of the power of a site. Only the power*.c files include this. */
+#ifndef ORRERY_WORLD_POWER_STATE_H
+#define ORRERY_WORLD_POWER_STATE_H
+
+#include "sim/core/mem.h"
+#include "sim/core/tally.h"
+#include "sim/world/pace.h"
+#include "sim/world/policy.h"
+#include "sim/world/power.h"
+#include "sim/world/replica.h"
+
+/* What a group of GPUs, or the brake, is set to. */
+struct power_hold {
+    struct power_setting in_force, ordered;
+    int64_t n_ordered, n_in_force; /* numbers of these commands, from 1 on */
+    sim_ns effect_ns;              /* of the latest command */
+    sim_ns since_ns, held_ns;      /* in force is more than nothing since then; and was before that, in all */
+};
+
+struct power_breaker {
+    double heat, since_j; /* of 1 it trips; energy of the domain at the latest reading */
+    int64_t trips;
+};
+
+/* The least of the latest readings: a deque in which they rise. */
+struct power_least {
+    struct power_dip {
+        sim_ns at_ns;
+        double mean_w;
+    } *dips; /* [capacity], a ring */
+    int32_t capacity, first, n;
+};
+
+struct power_domain {
+    const char *name;
+    int64_t servers;
+    double spare_w, spare_j; /* of GPUs that no replica holds: now, and until spare_ns */
+    sim_ns spare_ns;
+    struct power_hold holds[POWER_TARGETS];
+    struct power_breaker breaker;
+    void *capper_state;
+    struct power_view view;
+    struct power_least least;
+    struct tally used;      /* readings over the budget */
+    double rise_w;          /* the largest within the latency of a command */
+    int64_t brakes;
+    sim_ns over_ns;         /* of the readings above the budget */
+};
+
+/* A replica, and how much of it is on which domain. */
+struct power_member {
+    struct power *power;
+    struct replica *replica;
+    int group;
+    double highest_hz, gpu_limit_w;
+    double before_j; /* drawn when it got its seat */
+    int32_t n_parts; /* 0: it has none */
+    struct power_part {
+        int32_t domain;
+        double share;
+    } *parts; /* [GPUs of a replica]; the first is the domain that it obeys */
+};
+
+/* Values of all domains at one time. */
+struct power_row {
+    struct power_row *next;
+    sim_ns from_ns, to_ns;
+    double values[];
+};
+
+struct power_rows {
+    struct power_row *head, *tail;
+};
+
+/* Commands of one latency, which take effect in the order in which they were given. */
+struct power_order {
+    struct power_order *next;
+    int32_t domain;
+    enum power_target target;
+    struct power_setting setting;
+    int64_t number;
+};
+
+struct power_line {
+    struct owner owner;
+    sim_ns latency_ns;
+    struct power_order *head, *tail;
+};
+
+struct power {
+    struct power_env env;
+    const struct power_config *config;
+    const struct power_capper *capper;
+    int32_t n_domains;
+    struct power_domain *domains;
+    size_t n_members, capacity;
+    struct power_member **members;
+    struct owner mark_owner, sample_owner, seen_owner;
+    struct power_line locks, brakes;
+    struct pool orders;
+    struct power_rows marks, unseen; /* energies where windows begin; readings that nobody has seen yet */
+    struct power_row *spares;
+    double *joules;     /* [n_domains], to collect in */
+    struct tally site;  /* readings of the site */
+    double checked_j, checked_w; /* integral of power until checked_ns, and power then */
+    sim_ns checked_ns;
+    bool is_lumped;     /* some replica has pipeline stages: its power changes between events, too */
+};
+
+/* Energies of all domains by a time. */
+void power_collect(struct power *power, sim_ns at, double *joules);
+
+/* Makes a replica obey what is in force in its domain. */
+void power_obey(struct power_member *member, sim_ns now);
+
+/* Gives what a policy asks for, after checking it: takes effect after its latency, or at once. Returns 0 or SIM_E_POLICY with a finding, or
+ * SIM_E_NOMEM. */
+int power_command(struct power *power, int32_t domain, const struct power_plan *plan, bool at_once, sim_ns now);
+void power_commands_init(struct power *power);
+
+/* Brings the view of a domain up to date. */
+void power_refresh_view(struct power *power, int32_t domain, sim_ns now);
+
+/* A reading of all domains: mean powers over the row's time. */
+void power_count_readings(struct power *power, const struct power_row *row, const double *joules);
+
+#endif

@@ -1,0 +1,238 @@
+/* The power of a site: energy is the integral of power, readings are what they say, commands take effect when they should, and
+ * nothing depends on how a run is stepped through. */
+#include "tests/harness.h"
+
+#include "sim/world/power_config.h"
+#include "tests/bed.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char scenario[] =
+    "{\"cluster\": {\"nodes\": 4, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\","
+    " \"server_power\": {\"idle\": \"670W\", \"per_gpu_watt\": 0.67},"
+    " \"power\": {\"budget\": \"%s\", \"level\": \"%s\", \"servers_per_rack\": 2, \"telemetry\": {%s},"
+    " \"commands\": {\"out_of_band\": \"4s\", \"brake\": \"500ms\"}, \"capping\": %s}},"
+    " \"services\": {\"low\": {\"llm\": \"llama-2-70b\", \"priority\": \"low\", %s},"
+    "  \"high\": {\"llm\": \"llama-2-70b\", %s}}}";
+
+#define LOW "\"tensor_parallel\": 8, \"replicas\": 2, "
+#define HIGH "\"tensor_parallel\": 4, \"replicas\": 3, "
+#define SCALING "\"scaling\": {\"policy\": \"target-outstanding\", \"min\": 0, \"max\": 4, \"interval\": \"2s\", \"start_delay\": \"3s\"}, "
+#define TRACE(rate, process)                                                                                           \
+    "\"trace\": {\"format\": \"generate\", \"count\": 120, \"arrival\": {\"process\": \"" process "\", \"rate\": \"" rate "\"},"  \
+    " \"prompt\": {\"distribution\": \"uniform\", \"min\": 100, \"max\": 3000},"                                         \
+    " \"output\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 300}}"
+
+struct setting {
+    const char *budget, *level, *telemetry, *capping, *low, *high;
+};
+
+static const struct setting settings[] = {
+    {"19kW", "row", "", "\"none\"", LOW TRACE("1/s", "poisson"), HIGH TRACE("2/s", "poisson")},
+    {"15kW", "row", "\"period\": \"500ms\"", "\"polca\"", LOW TRACE("1/s", "poisson"), HIGH TRACE("2/s", "poisson")},
+    {"4kW", "server", "\"period\": \"300ms\", \"window\": \"100ms\", \"delay\": \"70ms\"", "\"polca\"",
+     LOW TRACE("2/s", "poisson"), HIGH "\"batching\": \"sarathi\", " TRACE("2/s", "poisson")},
+    {"9kW", "rack", "\"period\": \"100ms\", \"window\": \"1s\", \"delay\": \"250ms\"",
+     "{\"policy\": \"single-threshold\", \"on\": \"all\"}", LOW TRACE("2/s", "gamma"),
+     HIGH "\"batching\": \"vllm-v1\", " TRACE("1/s", "poisson")},
+    {"12kW", "site", "\"period\": \"1s\"", "{\"policy\": \"static-cap\", \"cap\": \"200W\"}",
+     LOW TRACE("2/s", "poisson"), HIGH TRACE("1/s", "poisson")},
+    {"12kW", "site", "\"period\": \"1s\"", "{\"policy\": \"static-lock\", \"clock\": \"600MHz\", \"on\": \"low\"}",
+     LOW TRACE("2/s", "poisson"), HIGH TRACE("1/s", "poisson")},
+    {"12kW", "row", "\"period\": \"1s\"", "\"brake\"", LOW TRACE("1/s", "poisson"),
+     "\"tensor_parallel\": 2, \"pipeline_parallel\": 2, \"replicas\": 3, " TRACE("1/s", "poisson")},
+    {"4kW", "server", "\"period\": \"700ms\"", "\"polca\"", LOW SCALING TRACE("2/s", "poisson"),
+     HIGH SCALING TRACE("2/s", "gamma")},
+};
+enum { LOW_PROMPT = 400, HIGH_PROMPT = 500 };
+enum { N_SETTINGS = sizeof settings / sizeof *settings };
+
+static struct bed_rows *run(const struct setting *setting, const struct bed_options *options)
+{
+    char text[4096];
+    snprintf(text, sizeof text, scenario, setting->budget, setting->level, setting->telemetry, setting->capping,
+             setting->low, setting->high);
+    return bed_run(text, options);
+}
+
+/* The integral is checked after every event of a run that visits every boundary (INV-11). */
+static void stepping_does_not_show(void)
+{
+    for (int i = 0; i < N_SETTINGS; i++) {
+        struct bed_rows *whole = run(&settings[i], &(struct bed_options){0});
+        struct bed_rows *steps = run(&settings[i], &(struct bed_options){.single_step = true, .check = true});
+        struct bed_rows *heap = run(&settings[i], &(struct bed_options){.queue = QUEUE_HEAP, .check = true});
+        CHECK_EQ_INT(whole->code, 0);
+        CHECK(bed_equal(whole, steps));
+        CHECK(bed_equal(whole, heap));
+        CHECK((bed_metric(whole, "power.commands") > 0) == (i > 0));
+        bed_free(whole);
+        bed_free(steps);
+        bed_free(heap);
+    }
+}
+
+/* What is kept while it runs, and what the services' work comes to in the end, is the same energy. */
+static void the_site_is_the_sum_of_its_parts(void)
+{
+    for (int i = 0; i < N_SETTINGS; i++) {
+        struct bed_rows *rows = run(&settings[i], &(struct bed_options){0});
+        const double end_s = rows->end_s, free_gpus = 32 - bed_metric(rows, "cluster.gpus_in_use.mean");
+        const double gpus_j = bed_metric(rows, "energy.j") + free_gpus * 53.7 * end_s;
+        CHECK_NEAR(bed_metric(rows, "energy.site_j") / (1.67 * gpus_j + 4 * 670 * end_s), 1.0, 1e-9);
+        CHECK_NEAR(bed_metric(rows, "power.site_w.mean") * end_s / bed_metric(rows, "energy.site_j"), 1.0, 1e-12);
+        CHECK(bed_metric(rows, "power.site_w.max") >= bed_metric(rows, "power.site_w.mean") || i == 3);
+        bed_free(rows);
+    }
+}
+
+/* --- What a policy sees --- */
+
+/* Adds up readings, and commands a lock of high priority in between. */
+struct probe {
+    double joules;
+    sim_ns until_ns, period_ns, delay_ns;
+    int64_t n, faults;
+};
+
+static struct probe *probe_of; /* of the run under way; tests run one after the other */
+
+static int probe_setup(void *state, const struct power_view *view, struct power_plan *plan)
+{
+    (void)state;
+    (void)plan;
+    probe_of->faults += !isnan(view->reading.mean_w) || view->now_ns != 0;
+    return 0;
+}
+
+static int probe_decide(void *state, const struct power_view *view, struct power_plan *plan)
+{
+    (void)state;
+    struct probe *probe = probe_of;
+    const struct power_reading *reading = &view->reading;
+    const struct power_group_view *high = &view->groups[POWER_HIGH];
+    probe->faults += reading->to_ns + probe->delay_ns != view->now_ns;
+    probe->faults += reading->from_ns != probe->until_ns || reading->to_ns % probe->period_ns != 0;
+    probe->joules += reading->mean_w * sim_s_from_ns(reading->to_ns - reading->from_ns);
+    probe->until_ns = reading->to_ns;
+    probe->n++;
+    if (probe->n == 5) power_plan_lock(plan, POWER_HIGH, 700e6, "the fifth");
+    const bool given = probe->n > 5, due = given && view->now_ns >= high->effect_ns;
+    probe->faults += high->in_flight != (given && !due);
+    probe->faults += (high->ordered.clock_hz > 0.0) != given || (high->in_force.clock_hz > 0.0) != due;
+    return 0;
+}
+
+static const struct power_capper prober = {
+    .policy = {.abi = POLICY_ABI, .size = sizeof(struct power_capper), .family = POLICY_POWER_CAP, .name = "probe",
+               .summary = "", .source = ""},
+    .setup = probe_setup,
+    .decide = probe_decide};
+
+static void readings_tile_the_run_and_come_late(void)
+{
+    for (int delay = 0; delay <= 1100; delay += 550) {
+        char telemetry[96];
+        snprintf(telemetry, sizeof telemetry, "\"period\": \"250ms\", \"delay\": \"%dms\"", delay);
+        struct setting setting = settings[0];
+        struct probe probe = {.period_ns = 250000000, .delay_ns = (sim_ns)delay * 1000000};
+        setting.telemetry = telemetry;
+        setting.capping = "\"probe\"";
+        probe_of = &probe;
+        struct bed_rows *rows = run(&setting, &(struct bed_options){.policy = &prober.policy, .no_detail = true});
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_EQ_INT(probe.faults, 0);
+        CHECK(probe.n > 100);
+        const double site_j = bed_metric(rows, "energy.site_j"), left_s = rows->end_s - sim_s_from_ns(probe.until_ns);
+        CHECK(left_s >= 0.0 && left_s <= 0.25 + delay * 1e-3);
+        CHECK(probe.joules <= site_j && probe.joules >= site_j - left_s * 24000.0);
+        CHECK_NEAR(bed_metric(rows, "power.held_s[high]"), rows->end_s - 1.25 - delay * 1e-3 - 4.0, 1e-9);
+        bed_free(rows);
+    }
+}
+
+/* --- What commands do --- */
+
+/* Iterations of a known length: requests come every 10 s, a prompt takes 1 s, then 100 iterations of 50 ms. A lock of 705 MHz,
+ * half the highest clock, is in force 12.25 s after the beginning: 250 ms into the second prompt, which ends as it began. */
+static int locks_at_once(void *state, const struct power_view *view, struct power_plan *plan)
+{
+    (void)state;
+    if (view->now_ns == 8250000000) power_plan_lock(plan, POWER_HIGH, 705e6, "");
+    return 0;
+}
+
+static void a_lock_holds_from_the_next_boundary_on(void)
+{
+    static const char known[] =
+        "\"tensor_parallel\": 4, \"clock_share\": {\"prefill\": 1, \"decode\": 0.5}, \"replicas\": 1,"
+        "\"cost\": {\"kind\": \"affine\", \"prefill\": {\"fixed\": \"1s\"}, \"decode\": {\"fixed\": \"50ms\"}},"
+        "\"trace\": {\"format\": \"generate\", \"count\": 3, \"arrival\": {\"process\": \"fixed\", \"rate\": \"%s\"},"
+        " \"prompt\": {\"distribution\": \"fixed\", \"tokens\": %d}, \"output\": {\"distribution\": \"fixed\", \"tokens\": 101}}";
+    const struct power_capper locker = {.policy = prober.policy, .decide = locks_at_once};
+    char low[1024], high[1024];
+    int n_slow = 0, n_between = 0;
+    snprintf(low, sizeof low, known, "0.1/s", LOW_PROMPT);
+    snprintf(high, sizeof high, known, "0.0833333333333333333/s", HIGH_PROMPT); /* every 12 s */
+    const struct setting setting = {"12kW", "row", "\"period\": \"250ms\"", "\"probe\"", low, high};
+    struct bed_rows *rows = run(&setting, &(struct bed_options){.policy = &locker.policy});
+    CHECK_EQ_INT(rows->code, 0);
+    for (size_t i = 0; i < rows->n_requests; i++) {
+        const struct request_row *row = &rows->requests[i];
+        const bool is_high = row->prompt_tokens == HIGH_PROMPT;
+        const bool slow_prompt = is_high && row->arrival_s > 12.25, slow = is_high && row->arrival_s + 1 > 12.25;
+        CHECK_NEAR(row->ttft_s, slow_prompt ? 2.0 : 1.0, 1e-6);
+        CHECK_NEAR(row->tpot_s, slow ? 0.075 : 0.05, 1e-6); /* speed: 1 / (1 - 0.5 + 0.5 / 0.5) */
+        n_slow += slow_prompt;
+        n_between += slow && !slow_prompt;
+    }
+    CHECK(n_slow >= 1 && n_between == 1);
+    bed_free(rows);
+}
+
+/* --- Commands that cannot be --- */
+
+static int asks_for_no_clock(void *state, const struct power_view *view, struct power_plan *plan)
+{
+    (void)state;
+    (void)view;
+    power_plan_lock(plan, POWER_LOW, 1e6, "");
+    return 0;
+}
+
+static int asks_for_no_power(void *state, const struct power_view *view, struct power_plan *plan)
+{
+    (void)state;
+    (void)view;
+    power_plan_cap(plan, POWER_HIGH, -1.0, "");
+    return 0;
+}
+
+static void faults_name_policy_and_place(void)
+{
+    int (*const faulty[])(void *, const struct power_view *, struct power_plan *) = {asks_for_no_clock,
+                                                                                     asks_for_no_power};
+    static const char *const texts[] = {
+        "power_cap policy 'probe' asked for a setting of 'low' in row0 at 2.000000000 s, but no GPU has such a clock",
+        "power_cap policy 'probe' asked for a setting of 'high' in row0 at 2.000000000 s, but its cap is no power"};
+    for (int i = 0; i < 2; i++) {
+        const struct power_capper capper = {.policy = prober.policy, .decide = faulty[i]};
+        struct setting setting = settings[0];
+        setting.capping = "\"probe\"";
+        struct bed_rows *rows = run(&setting, &(struct bed_options){.policy = &capper.policy, .quiet = true});
+        CHECK_EQ_INT(rows->code, SIM_E_POLICY);
+        if (CHECK(rows->diag.n_errors > 0)) CHECK_EQ_STR(rows->diag.items[0].text, texts[i]);
+        bed_free(rows);
+    }
+}
+
+TEST_SUITE(power_site)
+{
+    TEST(stepping_does_not_show);
+    TEST(the_site_is_the_sum_of_its_parts);
+    TEST(readings_tile_the_run_and_come_late);
+    TEST(a_lock_holds_from_the_next_boundary_on);
+    TEST(faults_name_policy_and_place);
+}
