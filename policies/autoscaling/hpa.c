@@ -44,7 +44,8 @@ int hpa_plan(struct hpa *hpa, const struct autoscaling_view *view, int64_t wante
 {
     const sim_ns now = view->now_ns;
     int64_t up = wanted, down = wanted;
-    const int code = remember(hpa, now, wanted);
+    int code = hpa->capacity == 0 ? remember(hpa, now, plan->replicas) : 0;
+    if (code == 0) code = remember(hpa, now, wanted);
     if (code != 0) return code;
     for (size_t i = 0; i < hpa->n; i++) {
         const struct hpa_wish *wish = &hpa->wishes[i];

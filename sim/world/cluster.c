@@ -174,6 +174,7 @@ int32_t cluster_take_group(struct cluster *cluster, sim_ns now, int32_t gpus)
         take_on_node(cluster, node, gpus);
         count(cluster, now, (int64_t)gpus * GPU_MICRO);
         cluster->group_gpus += gpus;
+        cluster->capacity_epoch++;
         return node;
     }
     return -1;
@@ -223,11 +224,24 @@ void cluster_release_group(struct cluster *cluster, sim_ns now, int32_t node, in
     take_on_node(cluster, node, -gpus);
     count(cluster, now, -(int64_t)gpus * GPU_MICRO);
     cluster->group_gpus -= gpus;
+    cluster->capacity_epoch++;
+}
+
+/* The node type of a node of the site. */
+static struct cluster *part_of(struct cluster *cluster, int32_t node)
+{
+    while (node >= cluster->first_node + cluster->n_nodes) cluster = cluster->next;
+    return cluster;
+}
+
+void cluster_note_returnable(struct cluster *cluster, int32_t node, int32_t gpus)
+{
+    part_of(cluster, node)->returnable_gpus += gpus;
 }
 
 void cluster_release_group_of(struct cluster *cluster, sim_ns now, int32_t node, int32_t gpus)
 {
-    while (node >= cluster->first_node + cluster->n_nodes) cluster = cluster->next;
+    cluster = part_of(cluster, node);
     cluster_release_group(cluster, now, node - cluster->first_node, gpus);
 }
 

@@ -69,6 +69,7 @@ struct allocation {
 
 struct cluster {
     int64_t total_gpus, free_gpus; /* INT64_MAX when unlimited; free: wholly */
+    int64_t returnable_gpus;       /* of the GPUs that services hold, those that they may give back */
     int64_t group_gpus;            /* of the GPUs in use, those that services hold */
     int32_t n_nodes, gpus_per_node;
     int32_t *node_free_gpus;       /* [n_nodes]; GPUs held on no node are not taken off; NULL: unlimited */
@@ -103,6 +104,9 @@ int32_t cluster_take_group_of(struct cluster *cluster, const char *gpu, sim_ns n
 
 /* Gives such a group back; the node is numbered in the site. */
 void cluster_release_group_of(struct cluster *cluster, sim_ns now, int32_t node, int32_t gpus);
+
+/* So many GPUs of such a group may be given back before the end; `gpus` below 0: no longer. */
+void cluster_note_returnable(struct cluster *cluster, int32_t node, int32_t gpus);
 
 /* GPUs in use at the site, all node types together. */
 double cluster_gpus_in_use(const struct cluster *cluster);

@@ -21,6 +21,14 @@ static bool is_endless(const struct fleet *fleet)
     return fleet->env->cluster->total_gpus == INT64_MAX;
 }
 
+/* A replica that its service can do without may give its GPUs back. */
+static void note_returnable(const struct fleet *fleet, const struct replica *replica, int32_t node, int32_t gpus)
+{
+    const struct scaling_config *scaling = &fleet->config->scaling;
+    if (scaling->policy.entry != NULL && replica->index >= scaling->min && node >= 0)
+        cluster_note_returnable(fleet->env->cluster, node, gpus);
+}
+
 int fleet_seat(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now)
 {
     if (is_endless(fleet) && replica->seat.n_gpus > 0) return 1;
@@ -30,6 +38,7 @@ int fleet_seat(const struct fleet *fleet, const struct fleet_pool *pool, struct 
             fleet_unseat(fleet, pool, replica, now);
             return 0;
         }
+        note_returnable(fleet, replica, node, (int32_t)pool->config.tensor_parallel);
         int code = topology_sit(fleet->env->topology, &replica->seat, node, (int32_t)pool->config.tensor_parallel,
                                 &pool->gpu);
         if (code != 0) return code;
@@ -43,8 +52,11 @@ void fleet_unseat(const struct fleet *fleet, const struct fleet_pool *pool, stru
     const int32_t per_stage = (int32_t)pool->config.tensor_parallel;
     if (is_endless(fleet)) return;
     if (replica->power != NULL) power_unseated(replica->power, now);
-    for (int32_t i = 0; i < replica->seat.n_gpus; i += per_stage)
-        cluster_release_group_of(fleet->env->cluster, now, replica->seat.gpus[i]->node->index, per_stage);
+    for (int32_t i = 0; i < replica->seat.n_gpus; i += per_stage) {
+        const int32_t node = replica->seat.gpus[i]->node->index;
+        note_returnable(fleet, replica, node, -per_stage);
+        cluster_release_group_of(fleet->env->cluster, now, node, per_stage);
+    }
     topology_rise(&replica->seat);
 }
 

@@ -39,6 +39,10 @@ const struct config_field job_type_config_fields[] = {
      .help = "what other numbers of GPUs than asked for do to its speed"},
     {.name = "speeds", .kind = CONFIG_MAP, .offset = FIELD(speeds), .fields = speed_fields,
      .elem_bytes = sizeof(struct gpu_speed), .help = "speed by the type of GPU; 1 on those not named"},
+    {.name = "preemptible", .kind = CONFIG_BOOL, .offset = FIELD(preemptible), .value = "true",
+     .help = "whether it yields to services, where jobs do (jobs.preemptible)"},
+    {.name = "priority", .kind = CONFIG_INT, .offset = FIELD(priority), .value = "0", .min = -1e6, .max = 1e6,
+     .help = "among jobs that may yield, those of lower priority do first"},
     {0}};
 #undef FIELD
 

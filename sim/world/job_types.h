@@ -24,6 +24,8 @@ struct job_type {
     const char *name; /* its key */
     struct speedup_config speedup;
     struct config_list speeds; /* struct gpu_speed */
+    bool preemptible;          /* where jobs are */
+    int64_t priority;          /* those of lower priority yield first */
 };
 
 extern const struct config_field job_type_config_fields[];

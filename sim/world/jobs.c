@@ -20,6 +20,8 @@ static const struct config_field restart_fields[] = {
     {0}};
 #undef FIELD
 
+static const char *const yield_names[] = {"latest-start", "least-work", NULL};
+
 #define FIELD(name) offsetof(struct jobs_config, name)
 const struct config_field jobs_config_fields[] = {
     {.name = "scheduler", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = FIELD(scheduler), .value = "fifo",
@@ -35,6 +37,10 @@ const struct config_field jobs_config_fields[] = {
      .help = "time for which a job holds its GPUs before it works"},
     {.name = "round", .kind = CONFIG_TIME, .offset = FIELD(round_ns), .value = "0s", .min = 0, .max = -1,
      .help = "decisions are made at multiples of this time only; 0s: whenever something changes"},
+    {.name = "preemptible", .kind = CONFIG_BOOL, .offset = FIELD(preemptible), .value = "false",
+     .help = "running jobs yield to services that want GPUs and find none free"},
+    {.name = "yield", .kind = CONFIG_CHOICE, .offset = FIELD(yield), .value = "latest-start", .choices = yield_names,
+     .help = "who yields first among jobs of one priority: who took its GPUs last, or has used them least (time and number)"},
     {0}};
 #undef FIELD
 
@@ -117,10 +123,12 @@ void job_on_finish(struct engine *engine, struct owner *owner, sim_ns now)
     leave(jobs, job);
 }
 
-/* Whether it could run on the empty nodes that the view shows. */
-static bool is_possible_on(const struct jobs *jobs, const struct cluster_view *view, const struct job *job)
+/* Whether it could run on the empty nodes that the view shows, with what services may give back. */
+static bool is_possible_on(struct jobs *jobs, int32_t node_type, const struct job *job)
 {
-    if (job->view.gpus > view->total_gpus) return false;
+    const struct cluster_view *view = jobs_view_of(jobs, node_type);
+    const int64_t returnable = jobs_cluster_of(jobs, node_type)->returnable_gpus;
+    if (job->view.gpus - returnable > view->total_gpus) return false;
     if (!(job_type_speed(job->type, view->gpu, job->view.gpus, job->view.gpus) > 0)) return false;
     return jobs->placer == NULL || view->n_nodes == 0 || jobs->placer->possible == NULL ||
            jobs->placer->possible(jobs->placer_state, view, &job->view);
@@ -131,7 +139,7 @@ static bool is_possible(struct jobs *jobs, const struct job *job)
     const int32_t n = jobs->scheduler->uses_node_types ? jobs->n_node_types : 1;
     jobs_refresh_view(jobs);
     for (int32_t i = 0; i < n; i++)
-        if (is_possible_on(jobs, jobs_view_of(jobs, i), job)) return true;
+        if (is_possible_on(jobs, i, job)) return true;
     return false;
 }
 

@@ -26,6 +26,8 @@ struct restart_config {
     sim_ns resume_multi_node_ns; /* below 0: as resume_ns */
 };
 
+enum yield_order { YIELD_LATEST_START, YIELD_LEAST_WORK };
+
 struct jobs_config {
     struct config_variant scheduler; /* its entry is a struct policy of family POLICY_SCHEDULER */
     struct config_variant placement; /* ... of family POLICY_PLACEMENT */
@@ -33,6 +35,8 @@ struct jobs_config {
     struct config_list types;        /* struct job_type */
     struct restart_config restart;
     sim_ns round_ns;                 /* between decisions; 0: whenever something changes */
+    bool preemptible;                /* they yield to services that want their GPUs */
+    int yield;                       /* enum yield_order, among jobs of one priority */
 };
 
 extern const struct config_field jobs_config_fields[];

@@ -8,7 +8,7 @@
  *     service.running, replica.running            sequences in the batch: prompts in progress and decoding
  *     service.kv_used_frac, replica.kv_used_frac  share of the KV blocks in use
  *     service.replicas, service.replicas_wanted   of a service that scales: those that are up; those there are to be
- *     service.gpus                                that it holds, those of replicas that start or drain included
+ *     cluster.gpus_by_use                         GPUs that each service and ("jobs") all jobs hold, where a service scales
  *     cluster.gpus_in_use                         GPUs that services and jobs hold
  *     job.pending, job.running                    jobs that wait for GPUs; that have them
  *     power.site_w, power.domain_w                power of the site, of a domain that has a budget

@@ -27,10 +27,10 @@ struct service_scaling {
     sim_ns delay_ns; /* from taking GPUs to being up */
     sim_ns next_ns;  /* the next decision; SIM_NS_MAX: none */
     int64_t wanted;
-    bool gave_back;  /* GPUs, in this event */
+    bool moved;      /* GPUs, in this event */
     struct request_list held;
     struct level up, seated, missing; /* replicas */
-    int64_t n_starts, n_drains, n_held;
+    int64_t n_starts, n_drains, n_held, n_yielded;
     int64_t n_arrived, n_seen; /* requests; by the latest decision */
 };
 

@@ -111,10 +111,10 @@ struct service_env {
     sim_ns warmup_ns;
     bool single_step;
     bool strict_domain; /* refuse cost models that are not calibrated */
-    /* Running jobs that may be preempted yield, until a node with this type of GPU has so many free. Returns false when it has
-     * them not, and takes nobody's then. And: GPUs were given back. NULL: there are no jobs. `site` is handed to both. */
-    bool (*make_room)(void *site, const char *gpu, int32_t gpus, sim_ns now);
-    void (*gave_back)(void *site, sim_ns now);
+    /* Running jobs yield until a node with this type of GPU has so many free. Returns how many jobs, 0 where no room can be made, or
+     * a negative code. And: GPUs were taken or given back. `site` is handed to both. */
+    int (*make_room)(void *site, const char *gpu, int32_t gpus, sim_ns now);
+    void (*moved)(void *site);
     void *site;
 };
 
@@ -144,6 +144,10 @@ int service_series(const struct service *service, struct sampler_series *series)
 
 /* Their values at a time at which no event is pending. */
 void service_sample(const struct service *service, sim_ns at, double *values);
+
+/* Whether its replicas come and go, and GPUs that it holds now. */
+bool service_scales(const struct service *service);
+int64_t service_gpus(const struct service *service);
 
 /* Requests in the system. */
 int64_t service_outstanding(const struct service *service);

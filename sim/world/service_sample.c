@@ -4,7 +4,7 @@
 
 static const char *const of_service[] = {"service.waiting", "service.running", "service.kv_used_frac"};
 static const char *const of_replica[] = {"replica.waiting", "replica.running", "replica.kv_used_frac"};
-static const char *const of_scaling[] = {"service.replicas", "service.replicas_wanted", "service.gpus"};
+static const char *const of_scaling[] = {"service.replicas", "service.replicas_wanted"};
 enum { N_SERIES = sizeof of_service / sizeof *of_service, N_SCALING = sizeof of_scaling / sizeof *of_scaling };
 
 static int64_t n_sampled(const struct service *service)

@@ -99,15 +99,17 @@ static int come_up(struct service_scaling *scaling, int32_t index, const char *a
 }
 
 /* GPUs for a replica, of jobs that yield where none are free. Returns 1, 0 without room, or a negative code. */
-static int take_gpus(const struct service_scaling *scaling, struct replica *replica, sim_ns now)
+static int take_gpus(struct service_scaling *scaling, struct replica *replica, sim_ns now)
 {
     const struct fleet_pool *pool = pool_of(scaling);
     const struct service_env *env = &scaling->service->env;
-    int got = fleet_seat(&scaling->service->fleet, pool, replica, now);
-    while (got == 0 && env->make_room != NULL &&
-           env->make_room(env->site, pool->config.gpu, (int32_t)pool->config.tensor_parallel, now))
-        got = fleet_seat(&scaling->service->fleet, pool, replica, now);
-    return got;
+    int got = fleet_seat(&scaling->service->fleet, pool, replica, now), yielded = 1;
+    while (got == 0 && yielded > 0) {
+        yielded = env->make_room(env->site, pool->config.gpu, (int32_t)pool->config.tensor_parallel, now);
+        if (yielded > 0) got = fleet_seat(&scaling->service->fleet, pool, replica, now);
+        if (yielded > 0) scaling->n_yielded += yielded;
+    }
+    return yielded < 0 ? yielded : got;
 }
 
 /* Returns 1, 0 when there is none to start, or no room for it, or a negative code. */
@@ -121,6 +123,7 @@ static int start_one(struct service_scaling *scaling, const char *reason, sim_ns
     scaling->tenures[index].since_ns = now;
     scaling->tenures[index].up_ns = now > 0 ? sim_ns_add(now, scaling->delay_ns) : 0;
     scaling->n_starts++;
+    scaling->moved = true;
     live(scaling, index, REPLICA_STARTING, now);
     level_set(&scaling->seated, now, scaling->seated.value + 1);
     int code = tell(scaling, index, "start", reason, now);
@@ -138,7 +141,7 @@ static int stop(struct service_scaling *scaling, int32_t index, const char *reas
     fleet_unseat(&scaling->service->fleet, pool_of(scaling), replica, now);
     level_set(&scaling->seated, now, scaling->seated.value - 1);
     live(scaling, index, REPLICA_DOWN, now);
-    scaling->gave_back = true;
+    scaling->moved = true;
     int code = fleet_renew(&scaling->service->fleet, pool_of(scaling), replica);
     return code != 0 ? code : tell(scaling, index, "stop", reason, now);
 }
@@ -280,8 +283,8 @@ static void on_clock(struct engine *engine, struct owner *owner, sim_ns now)
         code = decide(scaling, now);
         engine_progress(engine);
     }
-    if (scaling->gave_back && env->gave_back != NULL) env->gave_back(env->site, now);
-    scaling->gave_back = false;
+    if (scaling->moved) env->moved(env->site);
+    scaling->moved = false;
     fail(scaling, code);
     arm_next(scaling);
 }

@@ -113,7 +113,22 @@ void scaling_sample(const struct service_scaling *scaling, double *values)
 {
     *values++ = (double)scaling->up.value;
     *values++ = (double)scaling->wanted;
-    *values++ = (double)(scaling->seated.value * replica_gpus(scaling));
+}
+
+bool service_scales(const struct service *service)
+{
+    return service->scaling != NULL;
+}
+
+int64_t service_gpus(const struct service *service)
+{
+    int64_t gpus = 0;
+    if (service->scaling != NULL) return service->scaling->seated.value * replica_gpus(service->scaling);
+    for (size_t i = 0; i < service->fleet.n_pools; i++) {
+        const struct pool_config *config = &service->fleet.pools[i].config;
+        gpus += config->replicas * config->tensor_parallel * config->pipeline_parallel;
+    }
+    return gpus;
 }
 
 void scaling_check(const struct service_scaling *scaling)
@@ -136,7 +151,7 @@ void scaling_check(const struct service_scaling *scaling)
 
 struct scaling_total {
     double up_mean, up_max, missing_s, gpu_s;
-    int64_t starts, drains, held;
+    int64_t starts, drains, held, yielded;
 };
 
 static void add(struct scaling_total *total, const struct service_scaling *scaling, sim_ns now)
@@ -148,6 +163,7 @@ static void add(struct scaling_total *total, const struct service_scaling *scali
     total->starts += scaling->n_starts;
     total->drains += scaling->n_drains;
     total->held += scaling->n_held;
+    total->yielded += scaling->n_yielded;
 }
 
 static int emit(const struct scaling_total *total, const char *entity, const struct sink *sink)
@@ -159,7 +175,7 @@ static int emit(const struct scaling_total *total, const char *entity, const str
         {"scaling.replicas.mean", total->up_mean},           {"scaling.replicas.max", total->up_max},
         {"scaling.starts.sum", (double)total->starts},       {"scaling.drains.sum", (double)total->drains},
         {"scaling.missing_replica_s.sum", total->missing_s}, {"scaling.held_requests.sum", (double)total->held},
-        {"scaling.gpu_s.sum", total->gpu_s},
+        {"scaling.yielded_jobs.sum", (double)total->yielded}, {"scaling.gpu_s.sum", total->gpu_s},
     };
     int code = 0;
     for (size_t i = 0; code == 0 && i < sizeof metrics / sizeof *metrics; i++)

@@ -2,6 +2,7 @@
 
 #include "sim/core/mem.h"
 #include "sim/world/invariant.h"
+#include "sim/world/jobs_yield.h"
 #include "sim/world/metric.h"
 #include "sim/world/power.h"
 
@@ -91,6 +92,19 @@ static int check_node_types(struct world *world)
     return code;
 }
 
+/* What services ask of the jobs beside them, which there may not be. */
+static int make_room(void *site, const char *gpu, int32_t gpus, sim_ns now)
+{
+    const struct world *world = site;
+    return world->jobs != NULL ? jobs_make_room(world->jobs, gpu, gpus, now) : 0;
+}
+
+static void on_moved_gpus(void *site)
+{
+    const struct world *world = site;
+    if (world->jobs != NULL) jobs_note_capacity(world->jobs);
+}
+
 static int create_services(struct world *world)
 {
     const struct scenario *scenario = world->scenario;
@@ -121,6 +135,9 @@ static int create_services(struct world *world)
         .warmup_ns = scenario->warmup_ns,
         .single_step = options->single_step,
         .strict_domain = options->strict_domain,
+        .make_room = make_room,
+        .moved = on_moved_gpus,
+        .site = world,
     };
     for (size_t i = 0; i < scenario->services.n && code == 0; i++) {
         code = service_create(scenario_service(scenario, i), &env, &world->services[i]);
@@ -211,6 +228,34 @@ void world_destroy(struct world *world)
 
 /* --- Time series --- */
 
+/* Where a service scales: GPUs by use, one series for each service and one for the jobs. */
+static size_t n_uses(const struct world *world)
+{
+    bool scales = false;
+    for (size_t i = 0; i < world->n_services; i++) scales = scales || service_scales(world->services[i]);
+    return scales ? world->n_services + (world->jobs != NULL) : 0;
+}
+
+static struct sampler_series *list_uses(const struct world *world, struct sampler_series *series)
+{
+    const size_t n = n_uses(world);
+    for (size_t i = 0; i < n; i++)
+        *series++ = (struct sampler_series){
+            "cluster.gpus_by_use", i < world->n_services ? scenario_service(world->scenario, i)->name : "jobs"};
+    return series;
+}
+
+static double *read_uses(const struct world *world, double *values)
+{
+    double left = cluster_gpus_in_use(world->cluster);
+    const size_t n = n_uses(world);
+    for (size_t i = 0; i < n; i++) {
+        *values = i < world->n_services ? (double)service_gpus(world->services[i]) : left;
+        left -= *values++;
+    }
+    return values;
+}
+
 static void read_samples(void *context, sim_ns at, double *values)
 {
     const struct world *world = context;
@@ -224,6 +269,7 @@ static void read_samples(void *context, sim_ns at, double *values)
         power_sample(world->power, at, values);
         values += power_series(world->power, NULL);
     }
+    values = read_uses(world, values);
     *values++ = cluster_gpus_in_use(world->cluster);
     if (world->jobs == NULL) return;
     *values++ = (double)jobs_waiting(world->jobs);
@@ -248,7 +294,7 @@ static int start_sampling(struct world *world)
     for (size_t i = 0; i < world->n_services; i++) n += (size_t)service_series(world->services[i], NULL);
     int code = topology_prepare_series(world->topology);
     if (code != 0) return code;
-    n += (size_t)topology_n_series(world->topology);
+    n += (size_t)topology_n_series(world->topology) + n_uses(world);
     if (world->power != NULL) n += (size_t)power_series(world->power, NULL);
     struct sampler *sampler = &world->sampler;
     if (sampler_init(sampler, &world->scenario->sample, n) != 0) return SIM_E_NOMEM;
@@ -264,6 +310,7 @@ static int start_sampling(struct world *world)
     topology_series(world->topology, series);
     series += topology_n_series(world->topology);
     if (world->power != NULL) series += power_series(world->power, series);
+    series = list_uses(world, series);
     for (size_t i = 0; i < n_of_site; i++) *series++ = of_site[i];
     engine_watch(world->engine, 0, take_samples);
     return 0;

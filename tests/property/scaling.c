@@ -154,7 +154,7 @@ static void a_schedule_repeats(void)
         const bool wanted = of_hour_s >= 600 && of_hour_s < 2400, up = wanted && of_hour_s >= 690;
         if (sample->t_s >= 14390 || of_hour_s == 2400) continue; /* at the step down they still drain */
         if (strcmp(sample->series, "service.replicas") == 0) CHECK(sample->value == (up ? 3 : 1));
-        if (strcmp(sample->series, "service.gpus") == 0) CHECK(sample->value == (wanted ? 6 : 2));
+        if (strcmp(sample->series, "cluster.gpus_by_use") == 0) CHECK(sample->value == (wanted ? 6 : 2));
         n++;
     }
     CHECK(n > 40);

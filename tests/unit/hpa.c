@@ -42,6 +42,16 @@ static void a_lull_ends_nothing(void)
     hpa_fini(&hpa);
 }
 
+/* What there is at the start has been wanted, too. */
+static void nothing_ends_in_the_first_window(void)
+{
+    struct hpa hpa = {.params = defaults};
+    CHECK_EQ_INT(planned(&hpa, 0, 4, 0), 4);
+    CHECK_EQ_INT(planned(&hpa, 299, 4, 0), 4);
+    CHECK_EQ_INT(planned(&hpa, 300, 4, 0), 0);
+    hpa_fini(&hpa);
+}
+
 static void a_burst_starts_nothing_where_it_must_last(void)
 {
     struct hpa hpa = {.params = {.up_window_ns = 60 * SIM_NS_PER_S}};
@@ -57,5 +67,6 @@ TEST_SUITE(hpa)
 {
     TEST(the_documentation_says);
     TEST(a_lull_ends_nothing);
+    TEST(nothing_ends_in_the_first_window);
     TEST(a_burst_starts_nothing_where_it_must_last);
 }

@@ -1,0 +1,37 @@
+#!/bin/sh
+# The mixed site, some hours of it: GPUs by use add up, jobs yield and nobody else does, replicas follow the load, and the page and
+# the timeline tell of it.
+. tests/cli/lib.sh
+
+run 0 run mixed-site -o "$T/site.db" --timeline "$T/site.json" --timeline-sample 1/1000 --set until=3h \
+    --set services.chat.trace.arrival.rate=20/s --set jobs.trace.rate_scale=1 --keep decisions -q
+out 'scaling.yielded_jobs.sum'
+
+metric() { # NAME
+    sqlite3 "$T/site.db" "select value from metric where name = '$1'"
+}
+near() { # WHAT A B: equal but for rounding
+    awk -v a="$2" -v b="$3" 'BEGIN { d = a - b; exit !(d < 1e-6 * a && -d < 1e-6 * a) }' || complain "$1: $2 and $3"
+}
+
+# Four replicas of the assistant hold a GPU each, all the time.
+end=$(metric sim.end_s)
+near 'GPU time by use' "$(metric cluster.gpus_in_use.mean | awk -v s="$end" '{ printf "%.17g", $1 * s }')" \
+    "$(printf '%s %s %s\n' "$(metric job.gpu_s.sum)" "$(metric scaling.gpu_s.sum)" "$end" |
+        awk '{ printf "%.17g", $1 + $2 + 4 * $3 }')"
+sql "$T/site.db" "select max(t) <= 64 from (select sum(value) as t from sample where series = 'cluster.gpus_by_use' group by t_s)" 1
+sql "$T/site.db" "select max(abs(a.t - b.value)) < 1e-9 from sample b join (select t_s, sum(value) as t from sample where
+    series = 'cluster.gpus_by_use' group by t_s) a using (t_s) where b.series = 'cluster.gpus_in_use'" 1
+
+# No node has more GPUs than eight at any start of a job, and pretraining never yields.
+sql "$T/site.db" "select count(*) from placement p where (select sum(gpus) from placement q where q.node = p.node and
+    q.start_s <= p.start_s and q.end_s > p.start_s) > 8" 0
+sql "$T/site.db" "select count(*) > 5 from decision where action = 'interrupt' and reason like 'yields to a service%'" 1
+sql "$T/site.db" "select max(value) > 4 from sample where series = 'service.replicas' and entity = 'chat'" 1
+sql "$T/site.db" "select count(*) from request where status = 'rejected'" 0
+
+run 0 report "$T/site.db" -o "$T/site.html"
+for words in 'GPUs by use' 'Replicas up, per service that scales' 'Jobs waiting' 'Jobs on nodes'; do
+    grep -q "$words" "$T/site.html" || complain "the page does not show: $words"
+done
+grep -q '"service chat"' "$T/site.json" || complain 'the timeline has no service'
