@@ -30,6 +30,10 @@ sql "$T/site.db" "select count(*) > 5 from decision where action = 'interrupt' a
 sql "$T/site.db" "select max(value) > 4 from sample where series = 'service.replicas' and entity = 'chat'" 1
 sql "$T/site.db" "select count(*) from request where status = 'rejected'" 0
 
+# The site keeps to its power.
+sql "$T/site.db" "select count(*) > 100 and max(value) < 34000 from sample where series = 'power.site_w'" 1
+near 'energy' "$(metric energy.site_j)" "$(metric power.site_w.mean | awk -v s="$end" '{ printf "%.17g", $1 * s }')"
+
 run 0 report "$T/site.db" -o "$T/site.html"
 for words in 'GPUs by use' 'Replicas up, per service that scales' 'Jobs waiting' 'Jobs on nodes'; do
     grep -q "$words" "$T/site.html" || complain "the page does not show: $words"
