@@ -46,6 +46,12 @@ POLICY(placer, placement_counted)
 POLICY(placer, placement_first_fit)
 POLICY(placer, placement_consolidated)
 
+/* checkpointing */
+POLICY(checkpointer, checkpointing_none)
+POLICY(checkpointer, checkpointing_periodic)
+POLICY(checkpointer, checkpointing_young)
+POLICY(checkpointer, checkpointing_daly)
+
 /* eviction */
 POLICY(evictor, eviction_lru)
 POLICY(evictor, eviction_fifo)

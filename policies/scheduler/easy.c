@@ -28,11 +28,12 @@ static void easy_notify(void *state, const struct cluster_view *view, const stru
 {
     struct easy *easy = state;
     struct ranked *ranked = job_view_slot(note->job);
-    if (note->event == JOB_EVENT_SUBMIT) {
+    if (note->event == JOB_EVENT_PREEMPT || note->event == JOB_EVENT_FINISH) ranking_remove(&easy->running, ranked);
+    if (note->event == JOB_EVENT_SUBMIT || note->event == JOB_EVENT_PREEMPT) {
         *ranked = (struct ranked){.job = note->job,
                                   .rank = {.first = note->job->sequence},
                                   .gpus = note->job->gpus,
-                                  .span_ns = note->job->estimate_ns};
+                                  .span_ns = job_view_estimated_remaining_ns(view, note->job)};
         int code = pending_add(&easy->pending, ranked);
         if (code < 0) easy->code = code;
     } else if (note->event == JOB_EVENT_START) {
@@ -40,8 +41,6 @@ static void easy_notify(void *state, const struct cluster_view *view, const stru
         ranked->rank = (struct rank){.first = sim_ns_add(view->now_ns, job_view_estimated_remaining_ns(view, note->job)),
                                      .second = note->job->sequence};
         ranking_add(&easy->running, ranked);
-    } else if (note->event == JOB_EVENT_FINISH) {
-        ranking_remove(&easy->running, ranked);
     }
 }
 

@@ -10,19 +10,32 @@ struct fifo {
     const struct job_view *head, *tail;
 };
 
+static struct fifo_job *slot_of(const struct job_view *job)
+{
+    return job_view_slot(job);
+}
+
+/* A job that lost its GPUs is older than all that have never had any: its place is near the head. */
+static void put_back(struct fifo *fifo, const struct job_view *job)
+{
+    const struct job_view **place = &fifo->head;
+    while (*place != NULL && (*place)->sequence < job->sequence) place = &slot_of(*place)->behind;
+    slot_of(job)->behind = *place;
+    if (*place == NULL) fifo->tail = job;
+    *place = job;
+}
+
 static void fifo_notify(void *state, const struct cluster_view *view, const struct job_note *note)
 {
     (void)view;
     struct fifo *fifo = state;
-    struct fifo_job *job = job_view_slot(note->job);
     if (note->event == JOB_EVENT_SUBMIT) {
-        if (fifo->head == NULL)
-            fifo->head = note->job;
-        else
-            ((struct fifo_job *)job_view_slot(fifo->tail))->behind = note->job;
+        *(fifo->head == NULL ? &fifo->head : &slot_of(fifo->tail)->behind) = note->job;
         fifo->tail = note->job;
     } else if (note->event == JOB_EVENT_START) {
-        fifo->head = job->behind;
+        fifo->head = slot_of(note->job)->behind;
+    } else if (note->event == JOB_EVENT_PREEMPT) {
+        put_back(fifo, note->job);
     }
 }
 

@@ -221,6 +221,18 @@ static void take_from_running(struct preemptive *preemptive, struct preemptive_j
     preemptive->running_gpus -= slot->ranked.gpus;
 }
 
+/* Somebody else took its GPUs. What it has done may be lost in part. */
+static void put_back(struct preemptive *preemptive, struct preemptive_job *slot, const struct cluster_view *view)
+{
+    take_from_running(preemptive, slot);
+    preemptive->freed_gpus += slot->ranked.gpus;
+    slot->is_new = false;
+    slot->waits_since_ns = view->now_ns;
+    slot->ran = slot->ranked.rank;
+    if (preemptive->order != BY_GPUS) slot->remaining_ns = job_view_remaining_ns(view, slot->ranked.job);
+    let_wait(preemptive, slot);
+}
+
 void preemptive_notify(void *state, const struct cluster_view *view, const struct job_note *note)
 {
     struct preemptive *preemptive = state;
@@ -238,10 +250,20 @@ void preemptive_notify(void *state, const struct cluster_view *view, const struc
     } else if (note->event == JOB_EVENT_FINISH) {
         take_from_running(preemptive, slot);
         preemptive->freed_gpus += slot->ranked.gpus;
+    } else if (note->event == JOB_EVENT_PREEMPT && note->forced) {
+        put_back(preemptive, slot, view);
     }
 }
 
 /* --- Deciding --- */
+
+/* GPUs that came may be those that a closed class waits for. */
+static void reopen(struct preemptive *preemptive, const struct cluster_view *view)
+{
+    if (preemptive->capacity_epoch == view->capacity_epoch) return;
+    preemptive->capacity_epoch = view->capacity_epoch;
+    preemptive->freed_gpus += view->total_gpus;
+}
 
 static bool is_open(const struct preemptive *preemptive, const struct pending_class *class)
 {
@@ -381,6 +403,7 @@ int preemptive_decide(void *state, const struct cluster_view *view, struct job_p
 {
     struct preemptive *preemptive = state;
     preemptive->pending.round++;
+    reopen(preemptive, view);
     bool done = false;
     while (preemptive->code == 0 && !done) {
         choose(preemptive, view);

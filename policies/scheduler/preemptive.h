@@ -50,6 +50,7 @@ struct preemptive {
     int64_t running_gpus;         /* of the jobs in the groups */
     int64_t chosen_gpus;          /* of the jobs in `starts` */
     int64_t freed_gpus;           /* by all jobs that finished */
+    uint64_t capacity_epoch;      /* of the view at the last decision */
     struct ranked_list starts, preemptions; /* of the plan being made */
     struct ranked_list tail;                /* the last running jobs, the very last first */
     int64_t tail_gpus;

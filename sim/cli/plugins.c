@@ -71,9 +71,10 @@ static bool is_complete(const struct policy *policy)
     case POLICY_KV_OFFLOAD:
     case POLICY_PLACEMENT:
     case POLICY_POWER_CAP:
+    case POLICY_CHECKPOINTING:
     case POLICY_FAMILY_COUNT: break;
     }
-    return true; /* a placer that only counts has no functions, nor has an offloader that keeps all on the GPU */
+    return true; /* one that only counts, that keeps all on the GPU or that saves nothing has no functions */
 }
 
 static const struct policy *find(const struct plugins *plugins, enum policy_family family, const char *name,

@@ -119,9 +119,30 @@ int conform_json(const struct conform_suite *suite, const struct policy *policy,
 
 /* --- One run --- */
 
-static struct config_variant *variant_of(struct scenario *scenario, struct service_config *service,
-                                         enum policy_family family)
+/* A scenario whose first service and first type of jobs are its own: where a policy is put under watch. */
+struct own_scenario {
+    struct scenario scenario;
+    struct service_config service;
+    struct job_type type;
+};
+
+static void own_scenario_init(struct own_scenario *own, const struct scenario *scenario)
 {
+    *own = (struct own_scenario){.scenario = *scenario};
+    if (scenario->services.n > 0) {
+        own->service = *scenario_service(scenario, 0);
+        own->scenario.services.items = &own->service;
+    }
+    if (scenario->jobs.types.n > 0) {
+        own->type = *(const struct job_type *)scenario->jobs.types.items;
+        own->scenario.jobs.types.items = &own->type;
+    }
+}
+
+static struct config_variant *variant_of(struct own_scenario *own, enum policy_family family)
+{
+    struct scenario *scenario = &own->scenario;
+    struct service_config *service = &own->service;
     switch (family) {
     case POLICY_SCHEDULER: return &scenario->jobs.scheduler;
     case POLICY_PLACEMENT: return &scenario->jobs.placement;
@@ -129,6 +150,7 @@ static struct config_variant *variant_of(struct scenario *scenario, struct servi
     case POLICY_KV_OFFLOAD: return &service->kv.offload.policy;
     case POLICY_AUTOSCALING: return &service->scaling.policy;
     case POLICY_POWER_CAP: return &scenario->cluster.power.capping;
+    case POLICY_CHECKPOINTING: return &own->type.checkpoint.policy;
     case POLICY_ROUTING:
     case POLICY_EVICTION:
     case POLICY_FAMILY_COUNT: break;
@@ -192,15 +214,11 @@ static void run(const struct bound *bound, const struct manner *manner, struct o
 {
     *outcome = (struct outcome){0};
     struct interruption interruption = {.bound = bound, .outcome = inner};
-    struct scenario scenario = bound->scenario;
-    struct service_config service = {0};
-    if (scenario.services.n > 0) {
-        service = *scenario_service(&scenario, 0);
-        scenario.services.items = &service;
-    }
+    struct own_scenario own;
+    own_scenario_init(&own, &bound->scenario);
     struct conform_cache caches = bound->caches;
     bool of_caches = is_of_caches(bound->policy);
-    guard_lay(&outcome->guard, of_caches ? &caches.evictor : variant_of(&scenario, &service, bound->policy->family));
+    guard_lay(&outcome->guard, of_caches ? &caches.evictor : variant_of(&own, bound->policy->family));
     outcome->guard.ask_twice = manner->ask_twice;
     outcome->guard.interrupt_at = manner->interrupt_at;
     outcome->guard.interrupt = run_in_the_middle;
@@ -210,7 +228,7 @@ static void run(const struct bound *bound, const struct manner *manner, struct o
     outcome->code = conform_watch_init(&outcome->watch, of_caches ? 0 : bound->wanted->n);
     if (outcome->code == 0)
         outcome->code = of_caches ? run_caches(bound, &caches, outcome, &diag)
-                                  : run_world(bound, &scenario, manner, outcome, &diag);
+                                  : run_world(bound, &own.scenario, manner, outcome, &diag);
     tell_error(&diag, outcome);
 }
 

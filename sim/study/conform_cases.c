@@ -164,19 +164,36 @@ static void add_job(struct text *json, const struct job *job)
     text_printf(json, "\"gpus\": %d}", job->gpus);
 }
 
-static void add_jobs(const struct conform_case *wanted, const char *scheduler, const char *placement, struct text *json)
+/* Jobs that save their state, now and then fail, and begin to compute again after a while. */
+static void add_checkpoints(const char *policy, struct text *json)
+{
+    text_printf(json,
+                "\n    \"types\": {\"default\": {\"checkpoint\": {\"policy\": \"%s\", \"bytes\": \"2GB\", "
+                "\"write\": \"1GB/s\"}}},",
+                policy);
+}
+
+static const char job_failures[] =
+    ",\n  \"failures\": {\"causes\": {\"software\": {\"scope\": \"job\", \"lifetime\": {\"mean\": \"2d\"},"
+    " \"restart\": {\"law\": \"constant\", \"mean\": \"7s\"}}}}";
+
+/* `checkpointing`: a policy, or NULL: nothing fails. */
+static void add_jobs(const struct conform_case *wanted, const char *scheduler, const char *placement,
+                     const char *checkpointing, struct text *json)
 {
     const struct job_details *details = wanted->details;
     text_printf(json,
                 "{\n  \"name\": \"%s\",\n  \"cluster\": {%s},\n  \"jobs\": {\n    \"scheduler\": \"%s\", "
-                "\"placement\": \"%s\",\n    \"trace\": {\"format\": \"inline-jobs\", \"jobs\": [",
+                "\"placement\": \"%s\",",
                 wanted->name, details->cluster, scheduler, placement);
+    if (checkpointing != NULL) add_checkpoints(checkpointing, json);
+    text_add(json, "\n    \"trace\": {\"format\": \"inline-jobs\", \"jobs\": [");
     for (size_t i = 0; i < wanted->n; i++) {
         struct job job = details->job((int64_t)i);
         text_add(json, i == 0 ? "\n      " : ",\n      ");
         add_job(json, &job);
     }
-    text_add(json, "]}\n  }\n}\n");
+    text_printf(json, "]}\n  }%s\n}\n", checkpointing != NULL ? job_failures : "");
 }
 
 /* --- Requests --- */
@@ -293,7 +310,7 @@ static void add_requests(const struct conform_case *wanted, const char *batching
 
 static bool is_of_jobs(enum policy_family family)
 {
-    return family == POLICY_SCHEDULER || family == POLICY_PLACEMENT;
+    return family == POLICY_SCHEDULER || family == POLICY_PLACEMENT || family == POLICY_CHECKPOINTING;
 }
 
 const struct conform_case *conform_cases(enum policy_family family, size_t *n)
@@ -315,6 +332,7 @@ const char *const *conform_partners(enum policy_family family)
         [POLICY_KV_OFFLOAD] = {"vllm-v0"},
         [POLICY_SCHEDULER] = {"consolidated", "first-fit", "counted"},
         [POLICY_PLACEMENT] = {"fifo-skip", "srtf", "easy"},
+        [POLICY_CHECKPOINTING] = {"fifo-skip", "srtf"},
         [POLICY_EVICTION] = {"lru", "fifo"},
         [POLICY_AUTOSCALING] = {"round-robin", "least-outstanding", "power-of-two"},
         [POLICY_POWER_CAP] = {"vllm-v0", "sarathi"},
@@ -331,7 +349,8 @@ const char *conform_key(enum policy_family family)
                                        [POLICY_PLACEMENT] = "jobs.placement",
                                        [POLICY_EVICTION] = "eviction",
                                        [POLICY_AUTOSCALING] = "services.chat.scaling.policy",
-                                       [POLICY_POWER_CAP] = "cluster.power.capping"};
+                                       [POLICY_POWER_CAP] = "cluster.power.capping",
+                                       [POLICY_CHECKPOINTING] = "jobs.types.default.checkpoint"};
     return keys[family];
 }
 
@@ -339,11 +358,12 @@ void conform_case_json(const struct conform_case *wanted, enum policy_family fam
                        const char *partner, struct text *json)
 {
     switch (family) {
-    case POLICY_SCHEDULER: add_jobs(wanted, policy, partner, json); break;
-    case POLICY_PLACEMENT: add_jobs(wanted, partner, policy, json); break;
+    case POLICY_SCHEDULER: add_jobs(wanted, policy, partner, NULL, json); break;
+    case POLICY_PLACEMENT: add_jobs(wanted, partner, policy, NULL, json); break;
     case POLICY_BATCHING: add_requests(wanted, policy, partner, "none", NULL, NULL, json); break;
     case POLICY_ROUTING: add_requests(wanted, partner, policy, "none", NULL, NULL, json); break;
     case POLICY_KV_OFFLOAD: add_requests(wanted, partner, "round-robin", policy, NULL, NULL, json); break;
+    case POLICY_CHECKPOINTING: add_jobs(wanted, partner, "first-fit", policy, json); break;
     case POLICY_EVICTION: conform_cache_json(wanted, policy, partner, json); break;
     case POLICY_AUTOSCALING: add_requests(wanted, "vllm-v0", partner, "none", policy, NULL, json); break;
     case POLICY_POWER_CAP: add_requests(wanted, partner, "round-robin", "none", NULL, policy, json); break;

@@ -315,6 +315,19 @@ static int guarded_cap(void *state, const struct power_view *view, struct power_
     return watched_cap(guarded, ((const struct power_capper *)guarded->guard->inner)->decide, view, plan);
 }
 
+/* Its view has no time: a breach is told at 0. */
+static double guarded_interval(void *state, const struct checkpoint_view *view)
+{
+    struct guarded *guarded = state;
+    count_call(guarded->guard);
+    const uint64_t before = mix(mix(empty_mix, view, sizeof *view), view->job, sizeof *view->job);
+    const double interval_s =
+        ((const struct checkpointer *)(const void *)guarded->guard->inner)->interval_s(guarded->inner, view);
+    const uint64_t after = mix(mix(empty_mix, view, sizeof *view), view->job, sizeof *view->job);
+    check_print(guarded->guard, before, after, 0);
+    return interval_s;
+}
+
 static void watch_calls(struct guard *guard)
 {
     switch (guard->inner->family) {
@@ -343,6 +356,9 @@ static void watch_calls(struct guard *guard)
     case POLICY_POWER_CAP:
         if (guard->watched.capper.setup != NULL) guard->watched.capper.setup = guarded_setup;
         if (guard->watched.capper.decide != NULL) guard->watched.capper.decide = guarded_cap;
+        break;
+    case POLICY_CHECKPOINTING:
+        if (guard->watched.checkpointer.interval_s != NULL) guard->watched.checkpointer.interval_s = guarded_interval;
         break;
     case POLICY_FAMILY_COUNT: break;
     }

@@ -43,6 +43,7 @@ struct guard {
         struct evictor evictor;
         struct autoscaler autoscaler;
         struct power_capper capper;
+        struct checkpointer checkpointer;
     } watched;
 };
 

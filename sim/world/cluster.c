@@ -143,7 +143,7 @@ void cluster_destroy(struct cluster *cluster)
 bool cluster_has_free(const struct cluster *cluster, int64_t ugpus)
 {
     if (cluster->total_gpus == INT64_MAX) return true;
-    return ugpus <= cluster->total_gpus * GPU_MICRO - cluster->ugpus_in_use.value;
+    return ugpus <= (cluster->total_gpus - cluster->away_gpus) * GPU_MICRO - cluster->ugpus_in_use.value;
 }
 
 /* Counts GPUs as taken (ugpus > 0) or freed (ugpus < 0). */
@@ -152,7 +152,7 @@ static void count(struct cluster *cluster, sim_ns now, int64_t ugpus)
     const int64_t in_use = cluster->ugpus_in_use.value + ugpus;
     level_set(&cluster->ugpus_in_use, now, in_use);
     if (cluster->node_free_gpus != NULL)
-        cluster->free_gpus = cluster->total_gpus - (in_use + GPU_MICRO - 1) / GPU_MICRO;
+        cluster->free_gpus = cluster->total_gpus - cluster->away_gpus - (in_use + GPU_MICRO - 1) / GPU_MICRO;
     SIM_REQUIRE(in_use >= 0 && cluster->free_gpus >= 0 && cluster->free_gpus <= cluster->total_gpus);
 }
 
@@ -216,7 +216,7 @@ double cluster_gpus_in_use(const struct cluster *cluster)
 double cluster_free_amount(const struct cluster *cluster)
 {
     if (cluster->total_gpus == INT64_MAX) return (double)INFINITY;
-    return gpus_of(cluster->total_gpus * GPU_MICRO - cluster->ugpus_in_use.value);
+    return gpus_of((cluster->total_gpus - cluster->away_gpus) * GPU_MICRO - cluster->ugpus_in_use.value);
 }
 
 void cluster_release_group(struct cluster *cluster, sim_ns now, int32_t node, int32_t gpus)
@@ -243,6 +243,26 @@ void cluster_release_group_of(struct cluster *cluster, sim_ns now, int32_t node,
 {
     cluster = part_of(cluster, node);
     cluster_release_group(cluster, now, node - cluster->first_node, gpus);
+}
+
+static void move_away(struct cluster *cluster, int32_t node, int32_t gpus)
+{
+    take_on_node(cluster, node, gpus);
+    cluster->away_gpus += gpus;
+    cluster->free_gpus -= gpus;
+    cluster->capacity_epoch++;
+}
+
+int32_t cluster_remove_node(struct cluster *cluster, int32_t node)
+{
+    const int32_t gpus = cluster->node_free_gpus[node];
+    move_away(cluster, node, gpus);
+    return gpus;
+}
+
+void cluster_return_node(struct cluster *cluster, int32_t node, int32_t gpus)
+{
+    move_away(cluster, node, -gpus);
 }
 
 static bool is_free(const struct cluster *cluster, int32_t node, int32_t gpus)

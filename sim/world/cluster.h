@@ -71,6 +71,8 @@ struct cluster {
     int64_t total_gpus, free_gpus; /* INT64_MAX when unlimited; free: wholly */
     int64_t returnable_gpus;       /* of the GPUs that services hold, those that they may give back */
     int64_t group_gpus;            /* of the GPUs in use, those that services hold */
+    int64_t away_gpus;             /* neither free nor in use: their nodes failed, or are spare ones */
+    int64_t spare_gpus;            /* of spare nodes: the jobs' nodes are that many fewer when all are well */
     int32_t n_nodes, gpus_per_node;
     int32_t *node_free_gpus;       /* [n_nodes]; GPUs held on no node are not taken off; NULL: unlimited */
     struct nodeset *nodes_by_free; /* [gpus_per_node + 1]: the nodes with exactly so many free GPUs */
@@ -117,6 +119,12 @@ double cluster_free_amount(const struct cluster *cluster);
 /* Whether there are so many free, on whatever nodes. */
 bool cluster_has_free(const struct cluster *cluster, int64_t ugpus);
 
+/* GPUs that are away and will be back: not those that spare nodes keep away. */
+static inline int64_t cluster_missing_gpus(const struct cluster *cluster)
+{
+    return cluster->away_gpus - cluster->spare_gpus;
+}
+
 /* Takes GPUs where a placement says, or (placement NULL) on no node in particular. Returns 0 with the allocation (NULL
  * without nodes), SIM_E_NOMEM, or SIM_E_POLICY when the placement does not add up to the amount or names GPUs that are not
  * there or not free; then nothing is taken. */
@@ -129,6 +137,10 @@ void cluster_release(struct cluster *cluster, sim_ns now, int64_t ugpus, const s
 /* Takes released GPUs again, the very same ones. Returns false, taking none, when they are not all free. */
 bool cluster_retake(struct cluster *cluster, sim_ns now, int64_t ugpus, const struct allocation *allocation);
 void cluster_forget(struct cluster *cluster, struct allocation *allocation);
+
+/* The free GPUs of a node go away, or come back. Returns how many went: so many come back. */
+int32_t cluster_remove_node(struct cluster *cluster, int32_t node);
+void cluster_return_node(struct cluster *cluster, int32_t node, int32_t gpus);
 
 /* The lowest node >= `from` with `low` to `high` free GPUs, or -1. */
 int32_t cluster_next_node(const struct cluster *cluster, int32_t low, int32_t high, int32_t from);

@@ -146,7 +146,8 @@ void invariant_check_cluster(const struct cluster *cluster)
 {
     if (cluster->total_gpus == INT64_MAX) return;
     check_equal("INV-6 (GPUs are conserved)",
-                cluster->free_gpus + (cluster->ugpus_in_use.value + GPU_MICRO - 1) / GPU_MICRO, cluster->total_gpus);
+                cluster->free_gpus + cluster->away_gpus + (cluster->ugpus_in_use.value + GPU_MICRO - 1) / GPU_MICRO,
+                cluster->total_gpus);
     for (int32_t i = 0; cluster->node_free_gpus != NULL && i < cluster->n_nodes; i++) {
         int32_t free_gpus = cluster->node_free_gpus[i];
         if (free_gpus < 0 || free_gpus > cluster->gpus_per_node)

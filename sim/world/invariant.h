@@ -7,7 +7,7 @@
  *     INV-3  a decoding sequence has tokens to come, and the order of finishing knows it
  *     INV-4  processed tokens of the decoding sequences add up to the aggregate that costs are computed from
  *     INV-5  sequences by phase of block growth add up to the decoding sequences that grow
- *     INV-6  GPUs are conserved: total = free + in use, and no node has more free than it has
+ *     INV-6  GPUs are conserved: total = free + in use + away, and no node has more free than it has
  *     INV-7  Little's law, exactly: integral over time of the requests in the system = sum of their stays so far
  *     INV-8  what links carried is what transfers moved, to the byte: by kind of link, over each link of their ways
  *     INV-9  a tier holds no less than nothing and no more than it can

@@ -25,6 +25,11 @@ struct job {
     sim_ns since_ns;       /* start of the present stretch, or of what it holds now */
     sim_ns first_start_ns; /* -1: never started */
     int32_t restarts;      /* after its GPUs were taken by force */
+    bool falls_back;       /* to what is saved, at its next start: it was preempted */
+    double unsaved_gpu_s;  /* when it stopped: GPU time of the work that it had not saved */
+    sim_ns restart_ns;     /* wait of its next start for a failure */
+    double lost_gpu_s;     /* GPU time of work that it had to do again */
+    struct failure_exposure *exposure; /* NULL: nothing fails, or it has not started */
     sim_ns held_from_ns, held_to_ns; /* on its allocation, where no row tells of it yet; held_to: while it does not run */
     struct allocation *allocation; /* where its GPUs are, or were when it was preempted; NULL without nodes */
     uint64_t preempted_in;         /* number of the plan that preempted it last; 0: none */
@@ -67,6 +72,8 @@ struct jobs {
     struct owner submit, decide, wake;
     struct job_plan plan;
     struct placement placement; /* room for the placer's answer */
+    struct failures *failures; /* NULL: nothing fails */
+    void **checkpoint_states;  /* [types] of their policies; NULL: no types */
     struct job_stats stats;
     const struct sink *sink;
     const char *where;
@@ -84,10 +91,11 @@ static inline sim_ns job_executed_ns(const struct job *job, sim_ns now)
     return job->executed_ns + (job->view.state == JOB_RUNNING ? now - job->since_ns : 0);
 }
 
-/* Work that it has done. */
+/* Work that it has done, and has not to do again. */
 static inline sim_ns job_done_ns(const struct job *job, sim_ns now)
 {
-    return job->view.state == JOB_RUNNING ? job_progress_done_ns(&job->progress, now) : job->progress.done_ns;
+    if (job->view.state == JOB_RUNNING) return job_progress_done_ns(&job->progress, now);
+    return job->falls_back ? job->progress.saved_ns : job->progress.done_ns;
 }
 
 /* Brings the views of the cluster up to date. */
@@ -115,6 +123,9 @@ static inline tally_int128 job_held_ugpu_ns(const struct job *job, sim_ns now)
  * it works. */
 void job_run(struct job *job, sim_ns now, sim_ns wait_ns);
 
+/* Goes on at the moment at which it stopped as if it had not. */
+void job_run_on(struct job *job, sim_ns now);
+
 /* Ends it: the GPUs are given back, the work that it has done is kept. */
 void job_stop(struct job *job, sim_ns now);
 
@@ -127,8 +138,9 @@ sim_ns job_remaining_ns(const struct job *job, sim_ns now);
 /* What becomes of a job without a policy's doing, for those who want to know. Returns 0 or the sink's code. */
 int job_emit_detail(const struct job *job, const char *action, const char *what, sim_ns now);
 
-/* The wait of its next start. */
+/* The wait of its next start; and of one after a preemption. */
 sim_ns job_owed_wait_ns(const struct job *job);
+sim_ns job_resume_wait_ns(const struct job *job);
 
 /* A running job holds so many from now on. */
 void job_resize(struct job *job, sim_ns now, int64_t ugpus);
@@ -136,9 +148,9 @@ void job_resize(struct job *job, sim_ns now, int64_t ugpus);
 /* To be called when its outer_speed has changed: sets its speed and its end anew. */
 void job_respeed(struct job *job, sim_ns now);
 
-/* Takes the GPUs of a running job from outside of a plan. It is pending again, and its scheduler is asked what now. Of its work
- * `lost_ns` is lost. Returns 0 or the sink's code. */
-int job_interrupt(struct job *job, sim_ns now, sim_ns lost_ns, const char *reason);
+/* Takes the GPUs of a running job from outside of a plan. It is pending again, and its scheduler is asked what now. When it
+ * `failed`, it falls back to what it has saved; else it keeps what it keeps of a preemption. Returns 0 or the sink's code. */
+int job_interrupt(struct job *job, sim_ns now, bool failed, const char *reason);
 
 /* Emits where the job was in the stretch that ended last, or (running) in the one under way, up to now. Once for each: before
  * its allocation is forgotten. */

@@ -182,16 +182,17 @@ bool job_plan_start_as(struct job_plan *plan, const struct job_view *view, const
     if (!cluster_has_free(jobs_cluster_of(jobs, grant->node_type), ugpus)) return false;
     const bool undone = is_taken_back(job, grant, ugpus);
     const bool is_first = job->first_start_ns < 0;
-    const sim_ns wait_ns = undone ? job->progress.wait_ns : job_owed_wait_ns(job);
     if (!undone && !give(job, grant, ugpus)) return false;
     jobs->view.n_pending--;
     jobs->view.n_running++;
     job_stats_hold(&jobs->stats, now, ugpus);
-    if (undone)
+    if (undone) {
         void_preemption(plan, job);
-    else
+        job_run_on(job, now);
+    } else {
         add_action(plan, job, is_first ? "start" : "resume", reason);
-    job_run(job, now, wait_ns);
+        job_run(job, now, job_owed_wait_ns(job));
+    }
     jobs_notify(jobs, JOB_EVENT_START, job);
     return true;
 }
@@ -257,6 +258,7 @@ void job_plan_preempt(struct job_plan *plan, const struct job_view *view, const 
         return;
     }
     job_stop(job, jobs->view.now_ns);
+    job->falls_back = job_checkpoint_falls_back(job);
     job->view.preemptions++;
     job->preempted_in = plan->number;
     job->preempt_action = add_action(plan, job, "preempt", reason);

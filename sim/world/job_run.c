@@ -18,13 +18,18 @@ int job_emit_detail(const struct job *job, const char *action, const char *what,
     return jobs->sink->detail(jobs->sink->context, &row);
 }
 
-sim_ns job_owed_wait_ns(const struct job *job)
+sim_ns job_resume_wait_ns(const struct job *job)
 {
     const struct restart_config *restart = &job->jobs->config->restart;
     const struct cluster *cluster = job->jobs->cluster;
-    if (job->first_start_ns < 0) return restart->start_ns;
     const bool is_wide = cluster->n_nodes > 0 && job->view.gpus > cluster->gpus_per_node;
     return is_wide && restart->resume_multi_node_ns >= 0 ? restart->resume_multi_node_ns : restart->resume_ns;
+}
+
+sim_ns job_owed_wait_ns(const struct job *job)
+{
+    if (job->first_start_ns < 0) return job->jobs->config->restart.start_ns;
+    return sim_ns_add(job_resume_wait_ns(job), job->restart_ns);
 }
 
 /* Its speed on what it holds. */
@@ -41,30 +46,64 @@ static void arm(struct job *job)
                &job->finish);
 }
 
-void job_run(struct job *job, sim_ns now, sim_ns wait_ns)
+/* It is among those that failures strike on what it holds. */
+static void expose(struct job *job, sim_ns now)
+{
+    struct jobs *jobs = job->jobs;
+    const int code = jobs->failures == NULL ? 0 : failures_job_begins(jobs->failures, job, now);
+    if (code != 0) engine_fail(jobs->engine, code);
+}
+
+void job_run_on(struct job *job, sim_ns now)
 {
     job->view.state = JOB_RUNNING;
     job->view.held_gpus = gpus_of(job->held_ugpus);
-    job->since_ns = now;
-    if (job->first_start_ns < 0) job->first_start_ns = now;
-    job->progress.from_ns = now;
-    job->progress.wait_ns = wait_ns;
+    job->since_ns = job->progress.from_ns = now;
+    job->falls_back = false;
     job->progress.speed = job->view.speed = speed_of(job);
+    expose(job, now);
     arm(job);
 }
 
-/* Counts what it has held up to now. */
+static void fall_back(struct job *job)
+{
+    job->progress.done_ns = job->progress.saved_ns;
+    job->lost_gpu_s += job->unsaved_gpu_s;
+    job->jobs->stats.lost_gpu_s += job->unsaved_gpu_s;
+}
+
+void job_run(struct job *job, sim_ns now, sim_ns wait_ns)
+{
+    if (job->first_start_ns < 0) job->first_start_ns = now;
+    if (job->falls_back) fall_back(job);
+    job->restart_ns = 0;
+    job->view.held_gpus = gpus_of(job->held_ugpus);
+    job_progress_begin(&job->progress, now, wait_ns, job_checkpoint_saves(job));
+    job_run_on(job, now);
+}
+
+/* Counts what it has held up to now, to which its progress has been moved. */
 static void count_held(struct job *job, sim_ns now)
 {
+    job_stats_idle(&job->jobs->stats, job);
     job->held_ugpu_ns = job_held_ugpu_ns(job, now);
     job->executed_ns = job_executed_ns(job, now);
     job->since_ns = now;
 }
 
+static double unsaved_gpu_s(const struct job *job)
+{
+    const struct job_progress *progress = &job->progress;
+    if (!(progress->speed > 0.0)) return 0.0;
+    return sim_s_from_ns(progress->done_ns - progress->saved_ns) / progress->speed * job->view.held_gpus;
+}
+
 void job_stop(struct job *job, sim_ns now)
 {
     struct jobs *jobs = job->jobs;
+    if (jobs->failures != NULL) failures_job_ends(jobs->failures, job);
     job_progress_move(&job->progress, now);
+    job->unsaved_gpu_s = unsaved_gpu_s(job);
     count_held(job, now);
     job->held_to_ns = now;
     job->view.state = JOB_PENDING;
@@ -85,9 +124,12 @@ static void set_speed(struct job *job, sim_ns now)
 
 void job_resize(struct job *job, sim_ns now, int64_t ugpus)
 {
+    job_progress_move(&job->progress, now);
     count_held(job, now);
     job->held_ugpus = ugpus;
     job->view.held_gpus = gpus_of(ugpus);
+    job_progress_save_as(&job->progress, job_checkpoint_saves(job));
+    expose(job, now);
     set_speed(job, now);
 }
 
@@ -98,11 +140,12 @@ void job_respeed(struct job *job, sim_ns now)
     if (job->progress.speed != before) jobs_notify(job->jobs, JOB_EVENT_PACE, job);
 }
 
-int job_interrupt(struct job *job, sim_ns now, sim_ns lost_ns, const char *reason)
+int job_interrupt(struct job *job, sim_ns now, bool failed, const char *reason)
 {
     struct jobs *jobs = job->jobs;
     job_stop(job, now);
-    job->progress.done_ns -= lost_ns;
+    job->falls_back = !failed && job_checkpoint_falls_back(job);
+    if (failed) fall_back(job);
     job->view.preemptions++;
     job->restarts++;
     jobs->stats.n_preemptions++;

@@ -41,6 +41,15 @@ void job_stats_hold(struct job_stats *stats, sim_ns now, int64_t ugpus)
     level_set(&stats->ugpus_in_use, now, stats->ugpus_in_use.value + ugpus);
 }
 
+void job_stats_idle(struct job_stats *stats, struct job *job)
+{
+    struct job_progress *progress = &job->progress;
+    const double gpus = gpus_of(job->held_ugpus);
+    stats->wait_gpu_s += sim_s_from_ns(progress->waited_ns) * gpus;
+    stats->stall_gpu_s += sim_s_from_ns(progress->stalled_ns) * gpus;
+    progress->waited_ns = progress->stalled_ns = 0;
+}
+
 /* GPU time in seconds, exact before the one rounding: jobs may hold 10^4 GPUs for 10^8 s. */
 static double gpu_seconds(tally_int128 ugpu_ns)
 {
@@ -63,6 +72,7 @@ static int emit_row(const struct job_stats *stats, const struct job *job, sim_ns
         .jct_s = finished ? sim_s_from_ns(now - view->submit_ns) : (double)NAN,
         .preemptions = view->preemptions,
         .restarts = job->restarts,
+        .lost_gpu_s = job->lost_gpu_s,
         .status = status,
     };
     return stats->sink->job(stats->sink->context, &row);
@@ -117,6 +127,21 @@ static double mean_gpus_in_use(const struct job_stats *stats, sim_ns now)
     return level_mean_in(in_use, in_use->value > 0 ? now : last_ns, GPU_MICRO);
 }
 
+/* What some runs have and others cannot. */
+static int emit_waste(const struct job_stats *stats)
+{
+    const struct {
+        const char *name;
+        double value;
+    } metrics[] = {{"job.lost_gpu_s.sum", stats->lost_gpu_s},
+                   {"job.wait_gpu_s.sum", stats->wait_gpu_s},
+                   {"job.checkpoint_gpu_s.sum", stats->stall_gpu_s}};
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < sizeof metrics / sizeof metrics[0]; i++)
+        if (metrics[i].value > 0.0) code = metric_emit(stats->sink, metrics[i].name, metrics[i].value);
+    return code;
+}
+
 int job_stats_emit(const struct job_stats *stats, sim_ns now)
 {
     int64_t n_unfinished = stats->n_submitted - stats->n_finished - stats->n_rejected;
@@ -140,5 +165,5 @@ int job_stats_emit(const struct job_stats *stats, sim_ns now)
         code = metric_emit(stats->sink, metrics[i].name, metrics[i].value);
     for (int i = 0; code == 0 && i < JOB_QUANTITIES; i++)
         code = metric_emit_distribution(stats->sink, quantity_names[i], NULL, &stats->distributions[i]);
-    return code;
+    return code < 0 ? code : emit_waste(stats);
 }

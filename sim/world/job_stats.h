@@ -18,6 +18,8 @@ struct job_stats {
     int64_t n_submitted, n_finished, n_rejected, n_preemptions;
     sim_ns first_submit_ns, last_finish_ns, first_reject_ns;
     struct level ugpus_in_use; /* by jobs */
+    double lost_gpu_s;         /* of work that jobs had to do again */
+    double wait_gpu_s, stall_gpu_s; /* before they worked; while they saved their state */
     struct distribution distributions[JOB_QUANTITIES];
 };
 
@@ -27,6 +29,7 @@ void job_stats_fini(struct job_stats *stats);
 /* What happened to a job. job_stats_finish and job_stats_reject emit its row; they return 0 or a negative code. */
 void job_stats_submit(struct job_stats *stats, const struct job *job);
 void job_stats_hold(struct job_stats *stats, sim_ns now, int64_t ugpus); /* takes GPUs, or below 0 frees them */
+void job_stats_idle(struct job_stats *stats, struct job *job); /* its progress has just been moved, what it holds not changed */
 int job_stats_finish(struct job_stats *stats, const struct job *job, sim_ns now);
 int job_stats_reject(struct job_stats *stats, const struct job *job, sim_ns now);
 

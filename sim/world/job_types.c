@@ -43,6 +43,8 @@ const struct config_field job_type_config_fields[] = {
      .help = "whether it yields to services, where jobs do (jobs.preemptible)"},
     {.name = "priority", .kind = CONFIG_INT, .offset = FIELD(priority), .value = "0", .min = -1e6, .max = 1e6,
      .help = "among jobs that may yield, those of lower priority do first"},
+    {.name = "checkpoint", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(checkpoint),
+     .fields = checkpoint_config_fields, .help = "how its jobs save their state; else a failure costs all their work"},
     {0}};
 #undef FIELD
 

@@ -6,6 +6,7 @@
 
 #include "models/speedup.h"
 #include "sim/core/config.h"
+#include "sim/world/job_checkpoint.h"
 
 /* An entry of "speeds". */
 struct gpu_speed {
@@ -26,6 +27,7 @@ struct job_type {
     struct config_list speeds; /* struct gpu_speed */
     bool preemptible;          /* where jobs are */
     int64_t priority;          /* those of lower priority yield first */
+    struct checkpoint_config checkpoint;
 };
 
 extern const struct config_field job_type_config_fields[];

@@ -100,6 +100,7 @@ static void leave(struct jobs *jobs, struct job *job)
     *(job->prev != NULL ? &job->prev->next : &jobs->oldest) = job->next;
     *(job->next != NULL ? &job->next->prev : &jobs->youngest) = job->prev;
     cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->allocation);
+    if (jobs->failures != NULL) failures_job_leaves(jobs->failures, job, jobs_done(jobs));
     pool_give(&jobs->pool, job);
 }
 
@@ -123,12 +124,12 @@ void job_on_finish(struct engine *engine, struct owner *owner, sim_ns now)
     leave(jobs, job);
 }
 
-/* Whether it could run on the empty nodes that the view shows, with what services may give back. */
+/* Whether it could run on a node type if that was empty and all of it there, with what services may give back. */
 static bool is_possible_on(struct jobs *jobs, int32_t node_type, const struct job *job)
 {
     const struct cluster_view *view = jobs_view_of(jobs, node_type);
-    const int64_t returnable = jobs_cluster_of(jobs, node_type)->returnable_gpus;
-    if (job->view.gpus - returnable > view->total_gpus) return false;
+    const struct cluster *cluster = jobs_cluster_of(jobs, node_type);
+    if (job->view.gpus - cluster->returnable_gpus - cluster_missing_gpus(cluster) > view->total_gpus) return false;
     if (!(job_type_speed(job->type, view->gpu, job->view.gpus, job->view.gpus) > 0)) return false;
     return jobs->placer == NULL || view->n_nodes == 0 || jobs->placer->possible == NULL ||
            jobs->placer->possible(jobs->placer_state, view, &job->view);
@@ -251,11 +252,14 @@ int jobs_create(struct engine *engine, struct cluster *cluster, const struct job
     jobs->sink = options->sink;
     jobs->where = options->where;
     jobs->diag = diag;
+    jobs->failures = options->failures;
+    if (jobs->failures != NULL) failures_strike_jobs(jobs->failures, jobs);
     owner_init(&jobs->submit, options->first_owner_id);
     owner_init(&jobs->decide, options->first_owner_id + 1);
     owner_init(&jobs->wake, options->first_owner_id + 2);
     int code = job_stats_init(&jobs->stats, options->sink, options->warmup_ns);
     if (code == 0) code = job_types_check(&config->types, options->where, diag);
+    if (code == 0) code = job_checkpoints_create(jobs);
     if (code == 0) code = make_policies(jobs, config);
     if (code == 0) code = jobs_make_views(jobs);
     if (code == 0) code = open_trace(jobs, config, options);
@@ -275,6 +279,7 @@ void jobs_destroy(struct jobs *jobs)
     if (jobs->placer != NULL) policy_state_destroy(&jobs->placer->policy, jobs->placer_state);
     for (struct job *job = jobs->oldest; job != NULL; job = job->next)
         cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->allocation);
+    job_checkpoints_destroy(jobs);
     mem_free(jobs->next_views);
     pool_fini(&jobs->pool);
     job_stats_fini(&jobs->stats);
@@ -313,6 +318,8 @@ int jobs_finish(struct jobs *jobs)
     sim_ns now = engine_now(jobs->engine);
     for (struct job *job = jobs->oldest; code == 0 && job != NULL; job = job->next) {
         code = job_emit_placement(job, now);
+        if (job->view.state == JOB_RUNNING) job_progress_move(&job->progress, now);
+        job_stats_idle(&jobs->stats, job);
         if (code == 0) code = job_stats_unfinished(&jobs->stats, job, now);
     }
     return code < 0 ? code : job_stats_emit(&jobs->stats, now);

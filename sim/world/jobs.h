@@ -5,7 +5,7 @@
  * never run is rejected. A preempted job keeps the work that it has done; what it takes to start and to go on, "restart" says,
  * and how fast it is on which GPUs, "types".
  *
- * Left out so far: shares of a GPU (a job with a share holds a whole one), failures. */
+ * Left out so far: shares of a GPU (a job with a share holds a whole one). */
 #ifndef ORRERY_WORLD_JOBS_H
 #define ORRERY_WORLD_JOBS_H
 
@@ -13,6 +13,7 @@
 #include "sim/core/engine.h"
 #include "sim/core/err.h"
 #include "sim/world/cluster.h"
+#include "sim/world/failure.h"
 #include "sim/world/job_types.h"
 #include "sim/world/sink.h"
 #include "sim/world/source.h"
@@ -49,6 +50,7 @@ struct jobs_options {
     uint64_t seed;
     uint32_t run;
     sim_ns warmup_ns;        /* jobs submitted before count in no distribution */
+    struct failures *failures; /* that strike its jobs; NULL: none */
     const char *where;       /* place of the section, for findings */
     const char *trace_where; /* place of its trace */
 };

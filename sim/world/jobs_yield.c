@@ -125,7 +125,7 @@ static int interrupt_all(const struct yielders *yielders, sim_ns now)
     for (size_t i = 0; i < yielders->n; i++) {
         struct job *job = yielders->jobs[i];
         if (job == NULL) continue;
-        const int code = job_interrupt(job, now, 0, "yields to a service");
+        const int code = job_interrupt(job, now, false, "yields to a service");
         if (code != 0) return code;
         n++;
     }

@@ -17,6 +17,7 @@
 const struct metric_def metric_dictionary[] = {
 #include "sim/world/metrics_requests.inc"
 #include "sim/world/metrics_jobs.inc"
+#include "sim/world/metrics_failures.inc"
 #include "sim/world/metrics_links.inc"
 #include "sim/world/metrics_scaling.inc"
     {0}};

@@ -26,8 +26,9 @@ enum { POLICY_ABI = 2 };
     X(POLICY_SCHEDULER, "scheduler")                                                                                   \
     X(POLICY_PLACEMENT, "placement")                                                                                   \
     X(POLICY_EVICTION, "eviction")                                                                                     \
-    X(POLICY_AUTOSCALING, "autoscaling")                                                  \
-    X(POLICY_POWER_CAP, "power_cap")
+    X(POLICY_AUTOSCALING, "autoscaling")                                                                               \
+    X(POLICY_POWER_CAP, "power_cap")                                                                                   \
+    X(POLICY_CHECKPOINTING, "checkpointing")
 
 enum policy_family {
 #define POLICY_FAMILY_ENUM(id, name) id,
@@ -194,6 +195,13 @@ struct power_capper {
     /* Asked when a reading has come. The plan is empty: what it leaves out stays as it is. NULL: never. Both return 0 or a
      * negative code. */
     int (*decide)(void *state, const struct power_view *view, struct power_plan *plan);
+};
+
+/* How often a job saves its state. `interval_s` is asked whenever a job starts or gets other GPUs: seconds of work between two
+ * saves, taken as at least view->least_interval_s; INFINITY: never. A policy without it takes no checkpoints. */
+struct checkpointer {
+    struct policy policy;
+    double (*interval_s)(void *state, const struct checkpoint_view *view);
 };
 
 /* A list of policies. */

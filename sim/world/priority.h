@@ -10,6 +10,7 @@ enum event_priority {
     PRIORITY_REPORT = 4, /* routers learn how replicas stood before this moment */
     PRIORITY_POWER = 6,  /* telemetry of the time before this moment; commands take effect */
     PRIORITY_JOB_FINISH = 8,
+    PRIORITY_FAILURE = 12, /* what ends at this moment has ended */
     PRIORITY_ARRIVAL = 16, /* of a request at its service */
     PRIORITY_JOB_SUBMIT = 24,
     PRIORITY_LINK = 28,    /* a transfer ends */
@@ -20,7 +21,11 @@ enum event_priority {
 };
 
 /* First owner ids of those that come and go (owner_init_passing): what services send and await, in the order in which it
- * began, and jobs, in the order of their submission. Everything else has ids below. */
-enum { OWNER_ID_SERVICES = 1 << PASSING_ID_BITS, OWNER_ID_JOBS = 2 << PASSING_ID_BITS };
+ * began, and jobs and their failures, in the order of their submission. Everything else has ids below. */
+enum {
+    OWNER_ID_SERVICES = 1 << PASSING_ID_BITS,
+    OWNER_ID_JOBS = 2 << PASSING_ID_BITS,
+    OWNER_ID_JOB_FAILURES = 3 << PASSING_ID_BITS
+};
 
 #endif

@@ -16,6 +16,8 @@ const struct config_field scenario_fields[] = {
      .fields = service_config_fields, .elem_bytes = sizeof(struct service_config), .help = "LLM services, by name"},
     {.name = "jobs", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(jobs),
      .fields = jobs_config_fields, .help = "training and batch jobs"},
+    {.name = "failures", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(failures),
+     .fields = failures_config_fields, .help = "what strikes nodes and jobs, and how it is mended"},
     {.name = "seed", .kind = CONFIG_INT, .offset = FIELD(seed), .value = "1", .min = 0, .max = 9e15,
      .help = "of all random streams"},
     {.name = "warmup", .kind = CONFIG_TIME, .offset = FIELD(warmup_ns), .value = "0s", .min = 0, .max = 9e9,
@@ -59,6 +61,18 @@ static void visit_pools(const struct service_config *service, void *context, pol
     }
 }
 
+/* Of types of jobs, those that take checkpoints. */
+static void visit_checkpoints(const struct config_list *types, void *context, policy_visit visit)
+{
+    for (size_t i = 0; i < types->n; i++) {
+        const struct job_type *type = (const struct job_type *)types->items + i;
+        const struct checkpointer *policy = type->checkpoint.policy.entry;
+        char key[128];
+        snprintf(key, sizeof key, "jobs.types.%s.checkpoint", type->name);
+        if (policy != NULL && policy->interval_s != NULL) visit(context, NULL, key, &policy->policy);
+    }
+}
+
 /* Calls `visit` for every policy in force; `service` is NULL for those of jobs, and of the site, whose key is the whole path. */
 static void each_policy(const struct scenario *scenario, void *context, policy_visit visit)
 {
@@ -79,6 +93,7 @@ static void each_policy(const struct scenario *scenario, void *context, policy_v
     if (scenario->jobs.trace.entry == NULL) return;
     visit(context, NULL, "scheduler", scenario->jobs.scheduler.entry);
     visit(context, NULL, "placement", scenario->jobs.placement.entry);
+    visit_checkpoints(&scenario->jobs.types, context, visit);
 }
 
 static void add_policy(void *context, const char *service, const char *key, const struct policy *policy)

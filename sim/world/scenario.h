@@ -5,6 +5,7 @@
 
 #include "sim/core/config.h"
 #include "sim/world/cluster.h"
+#include "sim/world/failure_config.h"
 #include "sim/world/jobs.h"
 #include "sim/world/sampler.h"
 #include "sim/world/service.h"
@@ -16,6 +17,7 @@ struct scenario {
     struct cluster_config cluster;
     struct config_list services; /* struct service_config */
     struct jobs_config jobs;     /* trace.entry is NULL when there are none */
+    struct failures_config failures;
     int64_t seed;
     sim_ns warmup_ns, until_ns;  /* until 0: to the end */
     int keep;                    /* enum scenario_keep */

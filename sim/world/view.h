@@ -248,6 +248,15 @@ struct cache;
 
 enum { CACHE_NO_ITEM = -1 };
 
+/* A job that is about to run, as one that decides on checkpoints sees it. */
+struct checkpoint_view {
+    const struct job_view *job;
+    double stall_s, flush_s;  /* of one save: the job stands still; then until it counts */
+    double least_interval_s;  /* a save that has to be flushed, and a step that has to be over, before the next one */
+    double restart_s;         /* mean wait of the job on its GPUs after a failure */
+    double mtbf_s;            /* mean time between failures on these GPUs, of all causes; INFINITY: none that is known */
+};
+
 /* What an evictor sees. An item is a number >= 0 that stays its own while it is cached; small ones are given out first. */
 struct cache_view {
     int64_t capacity; /* items that have room; INT64_MAX: no limit */

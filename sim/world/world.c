@@ -18,6 +18,7 @@ struct world {
     struct topology *topology;
     struct service **services;
     size_t n_services; /* created */
+    struct failures *failures; /* NULL: nothing fails */
     struct jobs *jobs;
     struct power *power; /* NULL: nobody asks for it */
     struct sampler sampler; /* empty when nobody wants samples */
@@ -146,6 +147,23 @@ static int create_services(struct world *world)
     return code;
 }
 
+static int create_failures(struct world *world)
+{
+    const struct scenario *scenario = world->scenario;
+    const struct placer *placer = scenario->jobs.placement.entry;
+    if (!failures_config_any(&scenario->failures)) return 0;
+    struct failures_options options = {
+        .document = world->options.config,
+        .sink = &world->sink,
+        .first_owner_id = world->next_owner_id,
+        .seed = (uint64_t)scenario->seed,
+        .run = world->options.run,
+        .places_jobs = world->cluster->n_nodes > 0 && (placer == NULL || placer->place != NULL),
+    };
+    world->next_owner_id += FAILURE_OWNER_IDS;
+    return failures_create(world->engine, world->cluster, &scenario->failures, &options, &world->failures, world->diag);
+}
+
 static int create_jobs(struct world *world)
 {
     const struct scenario *scenario = world->scenario;
@@ -156,6 +174,7 @@ static int create_jobs(struct world *world)
         .seed = (uint64_t)scenario->seed,
         .run = world->options.run,
         .warmup_ns = scenario->warmup_ns,
+        .failures = world->failures,
         .where = "jobs",
         .trace_where = config_where(world->options.config, "jobs.trace"),
     };
@@ -200,6 +219,7 @@ int world_create(const struct scenario *scenario, const struct world_options *op
     if (code == 0) code = check_node_types(world);
     if (code == 0) code = create_topology(world);
     if (code == 0) code = create_services(world);
+    if (code == 0) code = create_failures(world);
     if (code == 0) code = create_jobs(world);
     if (code == 0) code = create_power(world);
     if (code == 0) {
@@ -221,6 +241,7 @@ void world_destroy(struct world *world)
     topology_destroy(world->topology);
     sampler_fini(&world->sampler);
     jobs_destroy(world->jobs);
+    failures_destroy(world->failures);
     cluster_destroy(world->cluster);
     arena_fini(&world->arena);
     mem_free(world);
@@ -330,6 +351,7 @@ static int start_all(struct world *world)
     int code = 0;
     if (world->power != NULL) code = power_start(world->power);
     for (size_t i = 0; i < world->n_services && code == 0; i++) code = service_start(world->services[i]);
+    if (code == 0 && world->failures != NULL) code = failures_start(world->failures);
     return code != 0 || world->jobs == NULL ? code : jobs_start(world->jobs);
 }
 
@@ -359,6 +381,7 @@ static int finish_all(struct world *world, sim_ns now)
     for (size_t i = 0; i < world->n_services && code == 0; i++) code = service_finish(world->services[i], now);
     if (code == 0) code = services_emit_metrics(world->services, world->n_services, &world->sink, now);
     if (code == 0 && world->jobs != NULL) code = jobs_finish(world->jobs);
+    if (code == 0 && world->failures != NULL) code = failures_emit(world->failures, now);
     if (code == 0) code = cluster_emit(world->cluster, now, &world->sink);
     if (code == 0) code = topology_emit(world->topology, now, &world->sink);
     return code != 0 ? code : metric_emit(&world->sink, "sim.end_s", sim_s_from_ns(now));

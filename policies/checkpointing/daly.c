@@ -1,0 +1,20 @@
+/* Daly's interval: that of Young with higher orders of C/M, which matter when a save takes more than a small part of the time
+ * between failures. */
+#include "models/checkpoint.h"
+#include "policies/registry.h"
+
+static double daly_interval_s(void *state, const struct checkpoint_view *view)
+{
+    (void)state;
+    return checkpoint_daly_s(&(struct checkpoint_cost){.stall_s = view->stall_s, .mtbf_s = view->mtbf_s});
+}
+
+const struct checkpointer checkpointing_daly = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct checkpointer),
+               .family = POLICY_CHECKPOINTING,
+               .name = "daly",
+               .summary = "the best interval to higher order, from save time and failure rate",
+               .source = "Daly, FGCS 22, 2006, eq. 37"},
+    .interval_s = daly_interval_s,
+};

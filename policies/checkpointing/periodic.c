@@ -1,0 +1,38 @@
+/* A checkpoint every so often, whatever it costs and however often the job fails. */
+#include "policies/registry.h"
+
+struct periodic {
+    sim_ns interval_ns;
+};
+
+static int periodic_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    *(struct periodic *)state = *(const struct periodic *)params;
+    return 0;
+}
+
+static double periodic_interval_s(void *state, const struct checkpoint_view *view)
+{
+    (void)view;
+    return sim_s_from_ns(((const struct periodic *)state)->interval_ns);
+}
+
+static const struct config_field params[] = {
+    {.name = "interval", .kind = CONFIG_TIME, .offset = offsetof(struct periodic, interval_ns), .value = "30min",
+     .min = 1e-9, .max = -1, .help = "of work between two checkpoints"},
+    {0}};
+
+const struct checkpointer checkpointing_periodic = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct checkpointer),
+               .family = POLICY_CHECKPOINTING,
+               .name = "periodic",
+               .summary = "a checkpoint after every fixed time of work",
+               .source = "common practice: 30 minutes in Acme (NSDI 2024)",
+               .params = params,
+               .params_bytes = sizeof(struct periodic),
+               .state_bytes = sizeof(struct periodic),
+               .init = periodic_init},
+    .interval_s = periodic_interval_s,
+};

@@ -1,0 +1,19 @@
+/* Young's interval: sqrt(2 C M), C the stall of a save and M the mean time between the job's failures. */
+#include "models/checkpoint.h"
+#include "policies/registry.h"
+
+static double young_interval_s(void *state, const struct checkpoint_view *view)
+{
+    (void)state;
+    return checkpoint_young_s(&(struct checkpoint_cost){.stall_s = view->stall_s, .mtbf_s = view->mtbf_s});
+}
+
+const struct checkpointer checkpointing_young = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct checkpointer),
+               .family = POLICY_CHECKPOINTING,
+               .name = "young",
+               .summary = "the interval that is best to first order, from save time and failure rate",
+               .source = "Young, CACM 17(9), 1974"},
+    .interval_s = young_interval_s,
+};

@@ -1,0 +1,118 @@
+/* Checkpoints under failures, by simulation against the closed form: the efficiency of four worked cases, flushes, and where
+ * the best interval lies. One long job on one node, struck by exponential failures of the node, also while it restarts. */
+#include "tests/bed.h"
+#include "tests/harness.h"
+
+#include "models/checkpoint.h"
+
+#include <gsl/gsl_multifit.h>
+#include <math.h>
+#include <stdio.h>
+
+static const struct checkpoint_cost cases[] = {
+    {60, 0, 300, 10800}, {5, 0, 120, 10800}, {60, 0, 300, 86400}, {300, 0, 600, 10800}};
+
+/* `policy`: JSON; `save`: JSON members that say what a save costs. Returns useful time over all time. */
+static double simulate(const struct checkpoint_cost *cost, const char *policy, const char *save, double failures)
+{
+    char text[2048];
+    const double work_s = floor(failures * cost->mtbf_s * checkpoint_efficiency(cost, checkpoint_optimum_s(cost)));
+    snprintf(
+        text, sizeof text,
+        "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8}, \"keep\": \"metrics\","
+        " \"failures\": {\"causes\": {\"node\": {\"scope\": \"node\", \"lifetime\": {\"mean\": \"%.17gs\"},"
+        " \"restart\": {\"law\": \"constant\", \"mean\": \"%.17gs\"}}}},"
+        " \"jobs\": {\"placement\": \"first-fit\", \"types\": {\"default\": {\"checkpoint\": {\"policy\": %s, %s}}},"
+        " \"trace\": {\"format\": \"inline-jobs\","
+        " \"jobs\": [{\"submit\": \"0s\", \"duration\": \"%.17gs\", \"gpus\": 8}]}}}",
+        cost->mtbf_s, cost->restart_s, policy, save, work_s);
+    struct bed_rows *rows = bed_run(text, &(struct bed_options){.no_detail = true});
+    const double efficiency = rows->code == 0 ? work_s / rows->end_s : (double)NAN;
+    CHECK_EQ_INT(rows->code, 0);
+    bed_free(rows);
+    return efficiency;
+}
+
+static double simulate_interval(const struct checkpoint_cost *cost, double interval_s, double failures)
+{
+    char policy[128], save[128];
+    snprintf(policy, sizeof policy, "{\"policy\": \"periodic\", \"interval\": \"%.17gs\"}", interval_s);
+    snprintf(save, sizeof save, "\"bytes\": \"%.17gGB\", \"write\": \"1GB/s\"", cost->stall_s);
+    return simulate(cost, policy, save, failures);
+}
+
+/* The losses of n failures have a standard deviation of some 1.1 / sqrt(n) of their sum: below 0.07 points. */
+static void efficiencies_are_those_of_the_formula(void)
+{
+    for (int i = 0; i < 4; i++) {
+        const double failures = cases[i].mtbf_s > 80000 ? 6e4 : 1.5e5;
+        const double best_s = checkpoint_optimum_s(&cases[i]);
+        CHECK_NEAR(simulate_interval(&cases[i], best_s, failures), checkpoint_efficiency(&cases[i], best_s), 0.002);
+        CHECK_NEAR(simulate_interval(&cases[i], 1800, failures), checkpoint_efficiency(&cases[i], 1800), 0.002);
+    }
+}
+
+/* Policies work out the same interval from what they see. */
+static void policies_choose_their_interval(void)
+{
+    const char *save = "\"bytes\": \"60GB\", \"write\": \"1GB/s\"";
+    const double young_s = checkpoint_young_s(&cases[0]), daly_s = checkpoint_daly_s(&cases[0]);
+    CHECK_NEAR(simulate(&cases[0], "\"young\"", save, 2000), simulate_interval(&cases[0], young_s, 2000), 1e-7);
+    CHECK_NEAR(simulate(&cases[0], "\"daly\"", save, 2000), simulate_interval(&cases[0], daly_s, 2000), 1e-7);
+}
+
+/* What is still on its way to storage when a failure comes is lost: a longer restart, as far as means go. */
+static void flushes_cost_like_restarts(void)
+{
+    const struct checkpoint_cost cost = {20, 400, 300, 10800};
+    const char *policy = "{\"policy\": \"periodic\", \"interval\": \"900s\"}";
+    const char *save =
+        "\"model\": \"datastates\", \"bytes\": \"420GB\", \"write\": \"1GB/s\", \"gpu_copy\": \"2.5GB/s\","
+        " \"gpu_buffer\": \"60GB\", \"overlap\": \"1s\"";
+    CHECK_NEAR(simulate(&cost, policy, save, 1.5e5), checkpoint_efficiency(&cost, 900), 0.002);
+}
+
+/* Fits a + b x + c x^2; returns where it is extreme. */
+static double vertex(const double *x, const double *y, size_t n)
+{
+    gsl_matrix *powers = gsl_matrix_alloc(n, 3), *covariance = gsl_matrix_alloc(3, 3);
+    gsl_vector *values = gsl_vector_alloc(n), *fit = gsl_vector_alloc(3);
+    gsl_multifit_linear_workspace *space = gsl_multifit_linear_alloc(n, 3);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < 3; k++) gsl_matrix_set(powers, i, k, pow(x[i], (double)k));
+        gsl_vector_set(values, i, y[i]);
+    }
+    double squares;
+    gsl_multifit_linear(powers, values, fit, covariance, &squares, space);
+    CHECK(gsl_vector_get(fit, 2) < 0);
+    const double at = -gsl_vector_get(fit, 1) / (2 * gsl_vector_get(fit, 2));
+    gsl_multifit_linear_free(space);
+    gsl_vector_free(values);
+    gsl_vector_free(fit);
+    gsl_matrix_free(powers);
+    gsl_matrix_free(covariance);
+    return at;
+}
+
+/* Seven intervals from 0.5 to 2 times Young's under the same failures, and a parabola in the logarithm: to first order the
+ * overhead C/t + t/(2 M) is symmetric there. */
+static void the_best_interval_is_found(void)
+{
+    for (int i = 0; i < 4; i += 3) {
+        double logs[7], efficiencies[7];
+        for (int k = 0; k < 7; k++) {
+            logs[k] = (k - 3) * log(2.0) / 3;
+            efficiencies[k] = simulate_interval(&cases[i], checkpoint_young_s(&cases[i]) * exp(logs[k]), 2e4);
+        }
+        const double best_s = checkpoint_young_s(&cases[i]) * exp(vertex(logs, efficiencies, 7));
+        CHECK_NEAR(best_s / checkpoint_optimum_s(&cases[i]), 1.0, 0.08);
+    }
+}
+
+TEST_SUITE(checkpointing)
+{
+    TEST(efficiencies_are_those_of_the_formula);
+    TEST(policies_choose_their_interval);
+    TEST(flushes_cost_like_restarts);
+    TEST(the_best_interval_is_found);
+}

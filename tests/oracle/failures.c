@@ -1,0 +1,281 @@
+/* Failures in the world: lifetimes by their laws, availability under common causes against the stationary distribution of its
+ * Markov chain, repairs and spare nodes by hand, and the same failures whatever the policies. */
+#include "tests/bed.h"
+#include "tests/harness.h"
+
+#include "models/failure.h"
+
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_linalg.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- Lifetimes --- */
+
+/* Times between the interruptions of a job that is back at once. Returns how many; they are sorted. */
+static size_t lives(const char *lifetime, double *lives_s, size_t most)
+{
+    char text[1024];
+    snprintf(text, sizeof text,
+             "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 1}, \"until\": \"5000000s\","
+             " \"failures\": {\"causes\": {\"node\": {\"scope\": \"node\", \"lifetime\": {%s, \"mean\": \"1000s\"}}}},"
+             " \"jobs\": {\"placement\": \"first-fit\", \"trace\": {\"format\": \"inline-jobs\","
+             " \"jobs\": [{\"submit\": \"0s\", \"duration\": \"9000000s\", \"gpus\": 1}]}}}",
+             lifetime);
+    struct bed_rows *rows = bed_run(text, &(struct bed_options){0});
+    CHECK_EQ_INT(rows->code, 0);
+    double before_s = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < rows->n_decisions && n < most; i++) {
+        if (strcmp(rows->decisions[i].action, "interrupt") != 0) continue;
+        lives_s[n++] = rows->decisions[i].t_s - before_s;
+        before_s = rows->decisions[i].t_s;
+    }
+    bed_free(rows);
+    return n;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The Kolmogorov-Smirnov distance stays below its 99 % point. */
+static void check_law(const char *lifetime, const struct lifetime *law)
+{
+    enum { MOST = 3000 };
+    double *lives_s = malloc(MOST * sizeof *lives_s), distance = 0;
+    const size_t n = lives(lifetime, lives_s, MOST);
+    CHECK_EQ_INT(n, MOST);
+    qsort(lives_s, n, sizeof *lives_s, compare);
+    for (size_t i = 0; i < n; i++) {
+        const double p = lifetime_cdf(law, lives_s[i]);
+        distance = fmax(distance, fmax(p - (double)i / (double)n, (double)(i + 1) / (double)n - p));
+    }
+    CHECK(distance < 1.628 / sqrt((double)n));
+    free(lives_s);
+}
+
+static void lifetimes_follow_their_laws(void)
+{
+    check_law("\"law\": \"exponential\"", &(struct lifetime){LIFETIME_EXPONENTIAL, 1000, 0});
+    check_law("\"law\": \"weibull\", \"shape\": 0.6", &(struct lifetime){LIFETIME_WEIBULL, 1000, 0.6});
+    check_law("\"law\": \"weibull\", \"shape\": 3", &(struct lifetime){LIFETIME_WEIBULL, 1000, 3});
+    check_law("\"law\": \"lognormal\", \"shape\": 1.2", &(struct lifetime){LIFETIME_LOGNORMAL, 1000, 1.2});
+}
+
+/* --- k of m under common causes --- */
+
+struct group {
+    int m, needed;
+    double own_per_s, shock_per_s, hit_frac, lethal_per_s, repair_per_s;
+};
+
+/* From `down` nodes down to `to`: events among those that are up, or one of the repairs. */
+static double rate(const struct group *group, int down, int to)
+{
+    const int up = group->m - down;
+    if (to == down - 1) return down * group->repair_per_s;
+    if (to < down) return 0;
+    const struct common_cause left = {up, group->own_per_s, group->shock_per_s, group->hit_frac, group->lethal_per_s};
+    return common_cause_rate_per_s(&left, to - down);
+}
+
+/* Share of time with at least `needed` of the nodes up: pi Q = 0, the last equation replaced by sum pi = 1. */
+static double exact_availability(const struct group *group)
+{
+    const size_t n = (size_t)group->m + 1;
+    gsl_matrix *equations = gsl_matrix_calloc(n, n);
+    gsl_vector *right = gsl_vector_calloc(n), *pi = gsl_vector_alloc(n);
+    gsl_permutation *order = gsl_permutation_alloc(n);
+    for (size_t from = 0; from < n; from++) {
+        for (size_t to = 0; to < n; to++) {
+            if (to == from) continue;
+            const double flow = rate(group, (int)from, (int)to);
+            *gsl_matrix_ptr(equations, to, from) += flow;
+            *gsl_matrix_ptr(equations, from, from) -= flow;
+        }
+    }
+    for (size_t i = 0; i < n; i++) gsl_matrix_set(equations, n - 1, i, 1);
+    gsl_vector_set(right, n - 1, 1);
+    int sign;
+    gsl_linalg_LU_decomp(equations, order, &sign);
+    gsl_linalg_LU_solve(equations, order, right, pi);
+    double available = 0;
+    for (int down = 0; down <= group->m - group->needed; down++) available += gsl_vector_get(pi, (size_t)down);
+    gsl_permutation_free(order);
+    gsl_vector_free(right);
+    gsl_vector_free(pi);
+    gsl_matrix_free(equations);
+    return available;
+}
+
+static double simulated_availability(const struct group *group, int seed)
+{
+    char text[2048];
+    snprintf(text, sizeof text,
+             "{\"cluster\": {\"nodes\": %d, \"gpus_per_node\": 1}, \"keep\": \"metrics\", \"until\": \"20000000s\","
+             " \"seed\": %d, \"failures\": {"
+             " \"causes\": {\"own\": {\"scope\": \"node\", \"lifetime\": {\"mean\": \"%.17gs\"},"
+             " \"repair\": {\"mean\": \"%.17gs\"}}},"
+             " \"domains\": {\"feed\": {\"nodes\": %d, \"needed\": %d, \"shock\": \"%.17gs\", \"hit\": %.17g,"
+             " \"lethal\": \"%.17gs\", \"repair\": {\"mean\": \"%.17gs\"}}}},"
+             " \"jobs\": {\"placement\": \"first-fit\", \"trace\": {\"format\": \"inline-jobs\","
+             " \"jobs\": [{\"submit\": \"0s\", \"duration\": \"90000000s\", \"gpus\": 0}]}}}",
+             group->m, seed, 1 / group->own_per_s, 1 / group->repair_per_s, group->m, group->needed,
+             1 / group->shock_per_s, group->hit_frac, 1 / group->lethal_per_s, 1 / group->repair_per_s);
+    struct bed_rows *rows = bed_run(text, &(struct bed_options){.no_detail = true});
+    CHECK_EQ_INT(rows->code, 0);
+    const double available = bed_metric(rows, "failure.available_frac[feed]");
+    bed_free(rows);
+    return available;
+}
+
+/* The mean of 30 runs, each 2 * 10^7 s long, and its 99 % interval (Student). */
+static void check_availability(const struct group *group)
+{
+    enum { RUNS = 30 };
+    double sum = 0, squares = 0;
+    for (int seed = 1; seed <= RUNS; seed++) {
+        const double available = simulated_availability(group, seed);
+        sum += available;
+        squares += available * available;
+    }
+    const double mean = sum / RUNS, variance = (squares - sum * mean) / (RUNS - 1);
+    const double half = gsl_cdf_tdist_Pinv(0.995, RUNS - 1) * sqrt(variance / RUNS);
+    CHECK(half < 0.01);
+    CHECK_NEAR(mean, exact_availability(group), half);
+}
+
+static void groups_are_available_as_their_chain_says(void)
+{
+    check_availability(&(struct group){4, 2, 1e-4, 2e-4, 0.3, 1e-5, 1e-3});
+    check_availability(&(struct group){8, 7, 1e-5, 2e-5, 0.3, 1e-6, 1e-3});
+    check_availability(&(struct group){3, 3, 2e-5, 1e-4, 0.6, 1e-5, 5e-4});
+}
+
+/* --- By hand --- */
+
+static double available(const char *failures, const char *until)
+{
+    char text[1024];
+    snprintf(text, sizeof text,
+             "{\"cluster\": {\"nodes\": 3, \"gpus_per_node\": 2}, \"until\": \"%s\", \"failures\": {%s},"
+             " \"jobs\": {\"placement\": \"first-fit\", \"trace\": {\"format\": \"inline-jobs\","
+             " \"jobs\": [{\"submit\": \"0s\", \"duration\": \"9000s\", \"gpus\": 0}]}}}",
+             until, failures);
+    struct bed_rows *rows = bed_run(text, &(struct bed_options){.check = true});
+    CHECK_EQ_INT(rows->code, 0);
+    const double frac = bed_metric(rows, "cluster.available_frac");
+    bed_free(rows);
+    return frac;
+}
+
+#define EVERY_1000S "\"causes\": {\"node\": {\"scope\": \"node\", \"lifetime\": {\"law\": \"constant\", \"mean\": \"1000s\"}," \
+    " \"repair\": {\"law\": \"constant\", \"mean\": \"300s\"}}}"
+
+/* All nodes fail at 1000 s and are back at 1300 s. With one of them spare: two fail, it stands in for one from 1050 s on. */
+static void spare_nodes_stand_in(void)
+{
+    CHECK_NEAR(available(EVERY_1000S, "1500s"), 1 - 3 * 300 / 4500.0, 1e-12);
+    CHECK_NEAR(available(EVERY_1000S ", \"spare_nodes\": 1, \"spare_delay\": \"50s\"", "1500s"),
+               1 - (2 * 50 + 250) / 3000.0, 1e-12);
+    CHECK_NEAR(available(EVERY_1000S ", \"spare_nodes\": 2, \"spare_delay\": \"0s\"", "1500s"), 1, 1e-12);
+}
+
+/* A job of two nodes: it starts again when both are there, falls back to its start, and waits for its restart. */
+static void jobs_wait_for_repairs(void)
+{
+    struct bed_rows *rows = bed_run(
+        "{\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 4}, \"failures\": {\"causes\": {\"node\": {\"scope\": \"site\","
+        " \"lifetime\": {\"law\": \"constant\", \"mean\": \"1000s\"}, \"repair\": {\"law\": \"constant\", \"mean\": \"300s\"},"
+        " \"restart\": {\"law\": \"constant\", \"mean\": \"60s\"}}}}, \"jobs\": {\"placement\": \"first-fit\","
+        " \"restart\": {\"start\": \"5s\", \"resume\": \"10s\"}, \"trace\": {\"format\": \"inline-jobs\","
+        " \"jobs\": [{\"submit\": \"500s\", \"duration\": \"700s\", \"gpus\": 8}]}}}",
+        &(struct bed_options){.check = true});
+    CHECK_EQ_INT(rows->code, 0);
+    MUST(rows->n_jobs == 1);
+    CHECK_NEAR(rows->jobs[0].end_s, 1300 + 10 + 60 + 700, 1e-9);
+    CHECK_EQ_INT(rows->jobs[0].restarts, 1);
+    CHECK_NEAR(rows->jobs[0].lost_gpu_s, 8 * 495, 1e-9);
+    CHECK_NEAR(bed_metric(rows, "job.wait_gpu_s.sum"), 8 * (5 + 70), 1e-9);
+    CHECK_NEAR(bed_metric(rows, "failure.lost_gpu_s[node]"), 8 * 495, 1e-9);
+    CHECK_NEAR(rows->end_s, 2070, 1e-9);
+    bed_free(rows);
+}
+
+/* Where its scheduler takes its GPUs, a job falls back to what it saved if it is told so. */
+static void preemptions_keep_what_they_are_told_to(void)
+{
+    for (int saved = 0; saved < 2; saved++) {
+        char text[1024];
+        snprintf(
+            text, sizeof text,
+            "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 4}, \"jobs\": {\"scheduler\": \"srtf\","
+            " \"types\": {\"default\": {\"checkpoint\": {\"policy\": {\"policy\": \"periodic\", \"interval\": \"100s\"},"
+            " \"bytes\": \"10GB\", \"write\": \"1GB/s\", \"preempt_keeps\": \"%s\"}}},"
+            " \"trace\": {\"format\": \"inline-jobs\", \"jobs\": [{\"submit\": \"0s\", \"duration\": \"1000s\","
+            " \"gpus\": 4}, {\"submit\": \"260s\", \"duration\": \"50s\", \"gpus\": 4}]}}}",
+            saved ? "saved" : "all");
+        struct bed_rows *rows = bed_run(text, &(struct bed_options){.check = true});
+        CHECK_EQ_INT(rows->code, 0);
+        const struct job_row *job = bed_job(rows, 0);
+        MUST(job != NULL);
+        CHECK_NEAR(job->lost_gpu_s, saved ? 4 * 40 : 0, 1e-9); /* two saves by 220 s, then 40 s of work */
+        /* 240 s are done, or 200: the rest with a save after each 100 s but the last */
+        CHECK_NEAR(job->end_s, saved ? 310 + 800 + 7 * 10 : 310 + 760 + 7 * 10, 1e-9);
+        bed_free(rows);
+    }
+}
+
+/* --- One seed, one world --- */
+
+static struct bed_rows *busy(const char *scheduler, const char *placement)
+{
+    char text[2048];
+    snprintf(
+        text, sizeof text,
+        "{\"cluster\": {\"nodes\": 16, \"gpus_per_node\": 8}, \"until\": \"20d\", \"failures\": {\"spare_nodes\": 1,"
+        " \"spare_delay\": \"5min\", \"nodes_per_switch\": 4, \"causes\": {"
+        " \"gpu\": {\"scope\": \"gpu\", \"lifetime\": {\"law\": \"weibull\", \"mean\": \"60d\", \"shape\": 0.7},"
+        " \"repair\": {\"law\": \"lognormal\", \"mean\": \"6h\", \"median\": \"1h\"}, \"visible\": 0.8},"
+        " \"switch\": {\"scope\": \"switch\", \"lifetime\": {\"mean\": \"10d\"}, \"repair\": {\"mean\": \"1h\"}}},"
+        " \"domains\": {\"rack\": {\"nodes\": 8, \"shock\": \"5d\", \"hit\": 0.3, \"lethal\": \"20d\","
+        " \"spread\": \"10min\", \"repair\": {\"mean\": \"2h\"}, \"needed\": 7}}},"
+        " \"jobs\": {\"scheduler\": \"%s\", \"placement\": \"%s\", \"trace\": {\"format\": \"generate-jobs\","
+        " \"mix\": \"philly\", \"arrival\": {\"process\": \"poisson\", \"rate\": \"0.001/s\"}, \"max_gpus\": 64,"
+        " \"duration\": \"20d\"}}}",
+        scheduler, placement);
+    struct bed_rows *rows = bed_run(text, &(struct bed_options){.check = true});
+    CHECK_EQ_INT(rows->code, 0);
+    return rows;
+}
+
+static void policies_meet_the_same_failures(void)
+{
+    static const char *const metrics[] = {
+        "failure.events[gpu]", "failure.unseen[gpu]",    "failure.events[switch]",      "failure.events[rack]",
+        "failure.unseen",      "cluster.available_frac", "failure.available_frac[rack]"};
+    struct bed_rows *a = busy("fifo-skip", "first-fit"), *b = busy("srtf", "consolidated"),
+                    *again = busy("srtf", "consolidated");
+    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
+        CHECK(bed_metric(a, metrics[i]) == bed_metric(b, metrics[i]) && bed_metric(a, metrics[i]) > 0);
+    CHECK(bed_metric(a, "failure.interrupts") > 0 && bed_metric(b, "failure.interrupts") > 0);
+    CHECK(bed_equal(b, again));
+    bed_free(a);
+    bed_free(b);
+    bed_free(again);
+}
+
+TEST_SUITE(failures)
+{
+    TEST(lifetimes_follow_their_laws);
+    TEST(groups_are_available_as_their_chain_says);
+    TEST(spare_nodes_stand_in);
+    TEST(jobs_wait_for_repairs);
+    TEST(preemptions_keep_what_they_are_told_to);
+    TEST(policies_meet_the_same_failures);
+}

@@ -1,0 +1,124 @@
+/* A job's progress in closed form, against one that walks through every wait, stretch of work, stall and flush. */
+#include "tests/harness.h"
+
+#include "sim/core/rng.h"
+#include "sim/world/job_progress.h"
+
+#include <math.h>
+
+/* Time at work is whole ns, and so is work: speeds of 1 and 2. */
+struct walker {
+    struct job_saves saves;
+    int64_t speed;
+    sim_ns now, wait_ns, to_save_ns, stall_ns; /* left of each */
+    sim_ns work_ns, done_ns, saved_ns;
+    sim_ns flushing_ns, flushed_at; /* the save under way */
+    sim_ns waited_ns, stalled_ns;
+};
+
+static void walk_one(struct walker *walker)
+{
+    if (walker->wait_ns > 0) {
+        walker->wait_ns--;
+        walker->waited_ns++;
+    } else if (walker->stall_ns > 0) {
+        walker->stall_ns--;
+        walker->stalled_ns++;
+    } else if (walker->done_ns < walker->work_ns) {
+        walker->done_ns += walker->speed;
+        if (walker->done_ns > walker->work_ns) walker->done_ns = walker->work_ns;
+        walker->to_save_ns--;
+    }
+    walker->now++;
+}
+
+static void walk_to(struct walker *walker, sim_ns now)
+{
+    for (;;) {
+        if (walker->flushed_at <= walker->now) walker->saved_ns = walker->flushing_ns;
+        if (walker->flushed_at <= walker->now) walker->flushed_at = SIM_NS_MAX;
+        if (walker->saves.interval_ns > 0 && walker->wait_ns == 0 && walker->stall_ns == 0 && walker->to_save_ns == 0 &&
+            walker->done_ns < walker->work_ns) {
+            walker->to_save_ns = walker->saves.interval_ns;
+            walker->stall_ns = walker->saves.stall_ns;
+            walker->flushing_ns = walker->done_ns;
+            walker->flushed_at = walker->now + walker->saves.stall_ns + walker->saves.flush_ns;
+            if (walker->flushed_at == walker->now) continue;
+        }
+        if (walker->now == now) return;
+        walk_one(walker);
+    }
+}
+
+static void check_same(const struct walker *walker, const struct job_progress *progress)
+{
+    CHECK_EQ_INT(job_progress_done_ns(progress, walker->now), walker->done_ns);
+    if (walker->done_ns < walker->work_ns) CHECK_EQ_INT(job_progress_saved_ns(progress, walker->now), walker->saved_ns);
+    CHECK((job_progress_end_ns(progress) <= walker->now) == (walker->done_ns == walker->work_ns));
+}
+
+static void begin(struct walker *walker, struct job_progress *progress, struct rng *rng)
+{
+    const sim_ns interval_ns = 1 + (sim_ns)rng_below(rng, 30);
+    const struct job_saves saves = {interval_ns, (sim_ns)rng_below(rng, 6),
+                                    (sim_ns)rng_below(rng, (uint64_t)interval_ns + 1)};
+    const sim_ns wait_ns = (sim_ns)rng_below(rng, 10);
+    job_progress_begin(progress, walker->now, wait_ns, saves);
+    walker->saves = saves;
+    walker->to_save_ns = saves.interval_ns;
+    walker->wait_ns = wait_ns;
+    walker->stall_ns = 0;
+    walker->saved_ns = walker->done_ns;
+    walker->flushed_at = SIM_NS_MAX;
+}
+
+/* Moves and looks at any times; now and then a failure, or another speed. Speeds change where work is whole. */
+static void closed_form_equals_the_walk(void)
+{
+    struct rng rng;
+    rng_init(&rng, 1, 0, "job_progress", 0);
+    for (int run = 0; run < 300; run++) {
+        struct walker walker = {.speed = 1, .work_ns = 800 + 2 * (sim_ns)rng_below(&rng, 200)};
+        struct job_progress progress = {.work_ns = walker.work_ns, .speed = 1};
+        begin(&walker, &progress, &rng);
+        while (walker.done_ns < walker.work_ns && walker.now < 20000) {
+            walk_to(&walker, walker.now + 1 + (sim_ns)rng_below(&rng, 40));
+            check_same(&walker, &progress);
+            const uint64_t what = rng_below(&rng, 8);
+            if (what == 0 && walker.done_ns < walker.work_ns) {
+                progress.done_ns = job_progress_saved_ns(&progress, walker.now);
+                walker.done_ns = walker.saved_ns;
+                begin(&walker, &progress, &rng);
+            } else if (what < 4) {
+                job_progress_move(&progress, walker.now);
+                if (what == 1) progress.speed = (double)(walker.speed = 3 - walker.speed);
+            }
+        }
+        job_progress_move(&progress, walker.now);
+        CHECK_EQ_INT(progress.done_ns, progress.work_ns);
+    }
+}
+
+/* All time is waited, stalled or worked. */
+static void time_adds_up(void)
+{
+    struct rng rng;
+    rng_init(&rng, 2, 0, "job_progress", 0);
+    struct walker walker = {.speed = 1, .work_ns = 5000};
+    struct job_progress progress = {.work_ns = 5000, .speed = 1};
+    begin(&walker, &progress, &rng);
+    while (progress.done_ns < progress.work_ns) {
+        walk_to(&walker, walker.now + 1 + (sim_ns)rng_below(&rng, 70));
+        if (walker.now > job_progress_end_ns(&progress)) break;
+        job_progress_move(&progress, walker.now);
+        CHECK_EQ_INT(progress.waited_ns, walker.waited_ns);
+        CHECK_EQ_INT(progress.stalled_ns, walker.stalled_ns);
+        CHECK_EQ_INT(progress.waited_ns + progress.stalled_ns + progress.done_ns, walker.now);
+    }
+}
+
+TEST_SUITE(job_progress)
+{
+    TEST(closed_form_equals_the_walk);
+    TEST(time_adds_up);
+}
