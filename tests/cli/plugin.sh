@@ -29,7 +29,7 @@ program=$(realpath "$ORRERY")
 plugin last
 serving 40 10
 run 0 list policies --plugin "$T/last.so"
-out "routing      last"
+out "routing        last"
 run 0 list policies --plugin "$T/last.so" --json
 json '$[#-1].plugin' "$T/last.so"
 json '$[0].plugin' ''
