@@ -111,6 +111,7 @@ static struct series_words words_for(const char *series)
         {"service.kv_used_frac", "KV cache in use, per service", "share of the blocks"},
         {"service.replicas", "Replicas up, per service that scales", "replicas"},
         {"service.replicas_wanted", "Replicas wanted, per service that scales", "replicas"},
+        {"power.site_w", "Power of the site", "W"},
         {"cluster.gpus_by_use", "GPUs by use", "GPUs"},
         {"replica.waiting", "Requests waiting, per replica", "requests"},
         {"replica.running", "Requests in the batch, per replica", "requests"},
