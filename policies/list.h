@@ -40,6 +40,11 @@ POLICY(scheduler, scheduler_sjf)
 POLICY(scheduler, scheduler_fewest_gpus)
 POLICY(scheduler, scheduler_srtf)
 POLICY(scheduler, scheduler_srsf)
+POLICY(scheduler, scheduler_gavel)
+POLICY(scheduler, scheduler_gavel_fifo)
+POLICY(scheduler, scheduler_gavel_fifo_perf)
+POLICY(scheduler, scheduler_gavel_isolated)
+POLICY(scheduler, scheduler_gandiva)
 
 /* placement */
 POLICY(placer, placement_counted)

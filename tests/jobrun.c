@@ -2,9 +2,11 @@
 
 #include "policies/registry.h"
 #include "sim/core/mem.h"
+#include "sim/world/job.h"
 #include "sim/world/jobs.h"
 #include "sim/world/metric.h"
 #include "tests/harness.h"
+#include "tests/policy_params.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -76,6 +78,7 @@ static const struct trace_format array_format = {.name = "array", .open_jobs = a
 struct checker_params {
     const struct scheduler *inner;
     size_t n; /* jobs */
+    const void *inner_params;
     bool needs_progress, needs_no_waste;
 };
 
@@ -98,7 +101,7 @@ static int checker_init(void *state, const void *params, struct diag *diag)
     checker->inner = checker->params.inner;
     const struct policy *policy = &checker->inner->policy;
     checker->held = calloc(checker->params.n + 1, sizeof *checker->held);
-    return policy->init == NULL ? 0 : policy->init(checker->inner_state, NULL, diag);
+    return policy->init == NULL ? 0 : policy->init(checker->inner_state, checker->params.inner_params, diag);
 }
 
 static void checker_fini(void *state)
@@ -154,7 +157,7 @@ static int checker_decide(void *state, const struct cluster_view *view, struct j
     check_view(checker, view);
     if (code < 0) return code;
     bool idle = view->free_gpus == view->total_gpus && view->total_gpus < INT64_MAX;
-    CHECK(!idle || view->n_pending == 0 || !checker->params.needs_progress);
+    CHECK(!idle || view->n_pending == 0 || plan->wake_ns < SIM_NS_MAX || !checker->params.needs_progress);
     if (!checker->params.needs_no_waste) return 0;
     for (int64_t gpus = 0; gpus <= view->free_gpus && gpus <= CHECKER_MAX_GPUS; gpus++)
         CHECK_EQ_INT(checker->n_pending_of[gpus], 0);
@@ -338,8 +341,11 @@ void jobrun_init(struct jobrun *run, const struct jobrun_spec *spec, int expecte
     if (!CHECK(inner != NULL) || !CHECK(placer != NULL)) return;
     const struct scheduler checker = checker_of(inner);
     bool listed = spec->own_scheduler == NULL && spec->own_placer == NULL;
+    struct arena arena;
+    arena_init(&arena);
     struct checker_params params = {.inner = inner,
                                     .n = spec->n,
+                                    .inner_params = policy_params(&inner->policy, spec->scheduler_params, &arena),
                                     .needs_progress = listed && spec->fail_after == 0,
                                     .needs_no_waste = spec->needs_no_waste};
     struct jobs_config config = {.scheduler = {.name = inner->policy.name, .entry = &checker, .params = &params},
@@ -359,6 +365,7 @@ void jobrun_init(struct jobrun *run, const struct jobrun_spec *spec, int expecte
     if (spec->fail_after > 0) mem_fail_after(spec->fail_after);
     run->code = simulate(run, spec, &config, &options);
     mem_fail_never();
+    arena_fini(&arena);
     if (spec->fail_after == 0) CHECK_EQ_INT(run->code, expected);
     if (run->code == 0) check_placements(run, spec);
     sum_up(run, spec->n);

@@ -24,6 +24,7 @@ struct jobrun_spec {
     size_t n;
     struct cluster_config cluster;
     const char *scheduler, *placement; /* names; placement NULL: "counted" */
+    const char *scheduler_params; /* JSON; NULL: defaults */
     const struct scheduler *own_scheduler; /* instead of a name */
     const struct placer *own_placer;
     enum queue_kind queue;

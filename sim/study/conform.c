@@ -226,6 +226,7 @@ static void run(const struct bound *bound, const struct manner *manner, struct o
     struct diag diag;
     diag_init(&diag);
     outcome->code = conform_watch_init(&outcome->watch, of_caches ? 0 : bound->wanted->n);
+    outcome->watch.grants_others = &outcome->guard.grants_others;
     if (outcome->code == 0)
         outcome->code = of_caches ? run_caches(bound, &caches, outcome, &diag)
                                   : run_world(bound, &own.scenario, manner, outcome, &diag);

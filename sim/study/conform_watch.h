@@ -25,6 +25,7 @@ struct conform_watch {
     size_t n_decisions, capacity;
     struct watched_decision *decisions;
     size_t n;            /* jobs or requests expected */
+    const bool *grants_others; /* of the guard: whether jobs may hold other GPUs than they asked for */
     unsigned char *seen; /* [n] */
     size_t n_rows, n_rejected;
     int64_t gaps, gaps_expected; /* between tokens */

@@ -99,7 +99,7 @@ static void check_cluster(struct guarded *guarded, const struct cluster_view *vi
 {
     struct guard *guard = guarded->guard;
     sim_ns now = view->now_ns;
-    bool limited = view->total_gpus < INT64_MAX;
+    bool limited = view->total_gpus < INT64_MAX && !guard->grants_others;
     if (view->free_gpus < 0 || (limited && view->free_gpus + guarded->gpus_in_use != view->total_gpus))
         breach(guard, GUARD_LAWS, now,
                "%" PRId64 " GPUs free and %" PRId64 " held by running jobs are not the %" PRId64 " of the cluster",
@@ -128,6 +128,8 @@ static void guarded_notify(void *state, const struct cluster_view *view, const s
     guarded->n_pending += effects[note->event].pending;
     guarded->n_running += effects[note->event].running;
     guarded->gpus_in_use += effects[note->event].running * note->job->gpus;
+    const bool as_asked = note->job->held_gpus == note->job->gpus && note->job->node_type == 0;
+    if (note->event == JOB_EVENT_START && !as_asked) guarded->guard->grants_others = true;
     uint64_t mark = mix(empty_mix, &note->job->sequence, sizeof note->job->sequence);
     guarded->running += effects[note->event].running > 0 ? mark : effects[note->event].running < 0 ? -mark : 0;
     check_cluster(guarded, view);

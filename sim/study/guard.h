@@ -30,6 +30,7 @@ struct guard {
     void *context;
     /* What was seen. */
     int64_t n_calls;          /* decisions asked for */
+    bool grants_others;       /* GPUs than jobs asked for: what jobs hold does not follow from what they ask for */
     enum guard_breach breach; /* the first */
     sim_ns breach_ns;
     char text[GUARD_TEXT_CHARS];

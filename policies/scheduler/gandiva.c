@@ -1,0 +1,155 @@
+/* Gandiva's time slicing and packing as Gavel's simulator has it: while the jobs present ask for no more GPUs than there are, each
+ * of n jobs has the nth part of every node type. Else those not packed yet are drawn two by two, and two of equal width become a
+ * pair that shares its GPUs; each of n pairs and left-over jobs then has the nth part. Packing is by trial and error: at the next
+ * allocation a pair in which both together do less than one alone, and every job that found no partner, is drawn anew.
+ *
+ * How fast a packed job is, is its speed on half of its GPUs (jobs.types, speedup), whoever its partner. Where a placer places whole
+ * GPUs, nothing is packed. Gandiva's migrations and affinities are left out. */
+#include "policies/scheduler/gavel_rounds.h"
+
+#include "sim/core/mem.h"
+#include "sim/core/rng.h"
+
+struct gandiva {
+    struct gavel_rounds rounds;
+    struct rng rng;
+};
+
+/* What both do together relative to each alone, on the node type where that is most. */
+static double gain(const struct gavel_rounds *rounds, const struct gavel_job *a, const struct gavel_job *b)
+{
+    double most = 0;
+    const double gpus = a->view->gpus;
+    for (int j = 0; j < rounds->types; j++) {
+        const double alone_a = gavel_speed_on(rounds, a, j, gpus), alone_b = gavel_speed_on(rounds, b, j, gpus);
+        if (!(alone_a > 0 && alone_b > 0)) continue;
+        const double sum = gavel_speed_on(rounds, a, j, gpus / 2) / alone_a +
+                           gavel_speed_on(rounds, b, j, gpus / 2) / alone_b;
+        if (sum > most) most = sum;
+    }
+    return most;
+}
+
+static void part(struct gavel_job *job)
+{
+    job->partner->partner = NULL;
+    job->partner = NULL;
+}
+
+static void pair(struct gavel_job *a, struct gavel_job *b)
+{
+    a->partner = b;
+    b->partner = a;
+}
+
+static struct gavel_job *draw(struct rng *rng, struct gavel_job **from, size_t n, size_t *at)
+{
+    *at = (size_t)rng_below(rng, n);
+    return from[*at];
+}
+
+static void take_out(struct gavel_job **from, size_t *n, size_t at)
+{
+    (*n)--;
+    for (size_t i = at; i < *n; i++) from[i] = from[i + 1];
+}
+
+/* As many draws as there are jobs at first. */
+static void draw_pairs(struct rng *rng, struct gavel_job **single, size_t n)
+{
+    for (size_t draws = n; n > 1 && draws > 0; draws--) {
+        size_t i, j;
+        struct gavel_job *a = draw(rng, single, n, &i), *b = draw(rng, single, n - 1, &j);
+        if (j >= i) b = single[++j];
+        if (a->view->gpus != b->view->gpus) continue;
+        pair(a, b);
+        take_out(single, &n, i > j ? i : j);
+        take_out(single, &n, i > j ? j : i);
+    }
+}
+
+/* Whoever is not in a pair of use. */
+static int pack(struct gandiva *gandiva)
+{
+    struct gavel_rounds *rounds = &gandiva->rounds;
+    struct gavel_job **single = mem_zalloc(rounds->n, sizeof(struct gavel_job *));
+    if (single == NULL) return SIM_E_NOMEM;
+    size_t n = 0;
+    for (size_t i = 0; i < rounds->n; i++)
+        if (rounds->jobs[i]->partner == NULL) single[n++] = rounds->jobs[i];
+    draw_pairs(&gandiva->rng, single, n);
+    mem_free(single);
+    return 0;
+}
+
+static bool is_older(const struct gavel_job *job)
+{
+    return job->partner != NULL && job->view->sequence < job->partner->view->sequence;
+}
+
+static void share_packed(struct gavel_rounds *rounds)
+{
+    double n = (double)rounds->n;
+    for (size_t i = 0; i < rounds->n; i++) n -= is_older(rounds->jobs[i]);
+    for (size_t i = 0; i < rounds->n; i++) {
+        struct gavel_job *job = rounds->jobs[i];
+        if (job->partner == NULL)
+            gavel_nth_part(rounds, n, job->view->gpus, job->alone.share);
+        else if (is_older(job))
+            gavel_nth_part(rounds, n, job->view->gpus, job->paired.share);
+    }
+}
+
+static int allocate(struct gavel_rounds *rounds, const struct cluster_view *view)
+{
+    double asked = 0, gpus = 0;
+    for (int j = 0; j < rounds->types; j++) gpus += rounds->gpus[j];
+    for (size_t i = 0; i < rounds->n; i++) {
+        struct gavel_job *job = rounds->jobs[i];
+        asked += job->view->gpus;
+        if (job->partner != NULL && gain(rounds, job, job->partner) < 1) part(job);
+    }
+    if (asked > gpus && view->n_nodes == 0) {
+        const int code = pack((struct gandiva *)rounds);
+        share_packed(rounds);
+        return code;
+    }
+    for (size_t i = 0; i < rounds->n; i++)
+        gavel_nth_part(rounds, (double)rounds->n, rounds->jobs[i]->view->gpus, rounds->jobs[i]->alone.share);
+    return 0;
+}
+
+static const struct gavel_rule rule = {.allocate = allocate};
+
+static int gandiva_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    gavel_rounds_init(state, &rule, params);
+    rng_init(&((struct gandiva *)state)->rng, 0, 0, "gandiva", 0);
+    return 0;
+}
+
+static void gandiva_fini(void *state)
+{
+    gavel_rounds_fini(state);
+}
+
+static const struct config_field gandiva_params[] = {GAVEL_PARAMS("true"), {0}};
+
+const struct scheduler scheduler_gandiva = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct scheduler),
+               .family = POLICY_SCHEDULER,
+               .name = "gandiva",
+               .summary = "in rounds, equal parts for all; when they ask for too much, pairs of jobs share GPUs by trial and error",
+               .source = "Xiao et al. (OSDI 2018), as in Gavel's simulator, gandiva",
+               .params = gandiva_params,
+               .params_bytes = sizeof(struct gavel_params),
+               .state_bytes = sizeof(struct gandiva),
+               .init = gandiva_init,
+               .fini = gandiva_fini},
+    .job_bytes = sizeof(struct gavel_job),
+    .notify = gavel_notify,
+    .decide = gavel_decide,
+    .uses_node_types = true,
+};

@@ -1,0 +1,278 @@
+/* Gavel (Narayanan et al., OSDI 2020): what share of its time each job has on GPUs of which type is the optimum of a linear program,
+ * and rounds turn shares into what runs. Objectives, all heterogeneity-aware by the jobs' speeds on each node type:
+ *
+ *     las       the least normalised rate is largest: least attained service, max-min fairness
+ *     makespan  the last one is done soonest
+ *     ftf       the worst finish, relative to the one on an nth part of the cluster, is best: finish time fairness
+ *     fifo      rates count more the earlier a job came
+ *     cost      most work per dollar, each job's rate relative to its fastest type; with `slo` each job fast enough to be done
+ *               within so many times its estimated run time, as long as all can be
+ *
+ * With "aware": false all speeds count as 1, as a scheduler has it that knows of no GPU types; node types then choose in turn.
+ *
+ * What jobs have left goes by the users' estimates. Packing, entities and their hierarchies, and estimated speeds are left out. */
+#include "policies/scheduler/gavel_lp.h"
+#include "policies/scheduler/gavel_rounds.h"
+
+#include "sim/core/mem.h"
+
+#include <math.h>
+#include <string.h>
+
+enum objective_kind { OBJECTIVE_LAS, OBJECTIVE_MAKESPAN, OBJECTIVE_FTF, OBJECTIVE_FIFO, OBJECTIVE_COST };
+
+struct gpu_price {
+    const char *gpu;
+    double usd_per_h;
+};
+
+struct lp_params {
+    struct gavel_params rounds;
+    int objective;
+    bool aware;
+    double slo;
+    struct config_list prices; /* struct gpu_price */
+};
+
+struct gavel {
+    struct gavel_rounds rounds;
+    struct lp_params params;
+    unsigned char common_states[GAVEL_TYPES + 3];
+};
+
+/* The jobs by kinds as a linear program wants them. */
+struct table {
+    struct gavel_jobs jobs;
+    struct gavel_job **first; /* [kinds]: the oldest of each */
+    int *kind_of;             /* [n]: of each job; -1: it can run nowhere */
+    double *count, *width, *speed, *need, *left, *age, *alone, *x;
+    unsigned char *states;
+};
+
+static void table_fini(struct table *table)
+{
+    mem_free(table->first);
+    mem_free(table->kind_of);
+    mem_free(table->count);
+    mem_free(table->states);
+}
+
+static int table_init(struct table *table, struct gavel *gavel)
+{
+    const size_t n = gavel->rounds.n, types = (size_t)gavel->rounds.types;
+    *table = (struct table){.first = mem_zalloc(n + 1, sizeof(struct gavel_job *)),
+                            .kind_of = mem_zalloc(n + 1, sizeof(int)),
+                            .count = mem_zalloc((n + 1) * (6 + 2 * types), sizeof(double)),
+                            .states = mem_zalloc(n + 1, gavel_kind_states((int)types))};
+    if (table->first == NULL || table->kind_of == NULL || table->count == NULL || table->states == NULL)
+        return SIM_E_NOMEM;
+    table->width = table->count + n;
+    table->need = table->width + n;
+    table->left = table->need + n;
+    table->age = table->left + n;
+    table->alone = table->age + n;
+    table->speed = table->alone + n;
+    table->x = table->speed + n * types;
+    table->jobs = (struct gavel_jobs){.types = (int)types, .gpus = gavel->rounds.gpus, .count = table->count,
+                                      .width = table->width, .speed = table->speed, .kind_states = table->states,
+                                      .common_states = gavel->common_states};
+    return 0;
+}
+
+/* The kind of a job of this width and these speeds; kinds: there is none yet. */
+static int find_kind(const struct table *table, double width, const double *speed)
+{
+    const size_t bytes = (size_t)table->jobs.types * sizeof *speed;
+    int kind = 0;
+    for (; kind < table->jobs.kinds; kind++)
+        if (table->width[kind] == width && memcmp(&table->speed[kind * table->jobs.types], speed, bytes) == 0) break;
+    return kind;
+}
+
+/* Those who are alike to least attained service are of one kind; to the other objectives each job is one of its own. */
+static void add_job(struct table *table, const struct gavel *gavel, size_t at)
+{
+    const struct gavel_rounds *rounds = &gavel->rounds;
+    struct gavel_job *job = rounds->jobs[at];
+    const double width = job->view->gpus;
+    double speed[GAVEL_TYPES], most = 0;
+    for (int j = 0; j < rounds->types; j++) {
+        speed[j] = width <= rounds->gpus[j] ? gavel_speed_on(rounds, job, j, width) : 0;
+        if (!gavel->params.aware && speed[j] > 0) speed[j] = 1;
+        most = fmax(most, speed[j]);
+    }
+    int kind = table->jobs.kinds;
+    if (gavel->params.objective == OBJECTIVE_LAS) kind = find_kind(table, width, speed);
+    table->kind_of[at] = most > 0 ? kind : -1;
+    if (most <= 0) return;
+    table->count[kind]++;
+    if (kind < table->jobs.kinds) return;
+    table->jobs.kinds++;
+    table->first[kind] = job;
+    table->width[kind] = width;
+    memcpy(&table->speed[kind * rounds->types], speed, (size_t)rounds->types * sizeof *speed);
+    memcpy(table->states + (size_t)kind * gavel_kind_states(rounds->types), job->states,
+           gavel_kind_states(rounds->types));
+}
+
+static double left_s(const struct gavel *gavel, const struct cluster_view *view, const struct gavel_job *job)
+{
+    const double left = sim_s_from_ns(job_view_estimated_remaining_ns(view, job->view));
+    const double work = job->view->state == JOB_RUNNING ? left * job->view->speed : left;
+    return fmax(work, sim_s_from_ns(gavel->rounds.params.round_ns)); /* who runs over its estimate ends in this round */
+}
+
+/* What the objectives go by, of kinds of one job each. */
+static void describe(struct table *table, const struct gavel *gavel, const struct cluster_view *view)
+{
+    gavel_isolated(&table->jobs, table->x);
+    for (int k = 0; k < table->jobs.kinds; k++) {
+        struct gavel_job *job = table->first[k];
+        table->left[k] = left_s(gavel, view, job);
+        table->age[k] = sim_s_from_ns(view->now_ns - job->view->submit_ns);
+        if (job->left_rate > 0) job->alone_s += fmax(job->left_s - table->left[k], 0) / job->left_rate;
+        job->left_s = table->left[k];
+        job->left_rate = gavel_rate(&table->jobs, table->x, k);
+        table->alone[k] = job->alone_s;
+    }
+}
+
+static enum lp_outcome optimise_las(struct table *table)
+{
+    double level;
+    for (int k = 0; k < table->jobs.kinds; k++) table->age[k] = 1; /* all weigh the same */
+    gavel_equal_share(&table->jobs, table->age, table->need);
+    return gavel_max_min(&table->jobs, table->need, table->x, &level);
+}
+
+static enum lp_outcome optimise_fifo(struct table *table)
+{
+    for (int k = 0; k < table->jobs.kinds; k++) table->need[k] = (double)(table->jobs.kinds - k) / table->jobs.kinds;
+    return gavel_max_sum(&table->jobs, table->need, NULL, table->x);
+}
+
+static double price_of(const struct gavel *gavel, int type)
+{
+    const char *gpu = gavel->rounds.views[type]->gpu;
+    const struct gpu_price *price = gavel->params.prices.items;
+    for (size_t i = 0; gpu != NULL && i < gavel->params.prices.n; i++, price++)
+        if (strcmp(price->gpu, gpu) == 0) return price->usd_per_h;
+    return 1;
+}
+
+static enum lp_outcome optimise_cost(struct table *table, const struct gavel *gavel)
+{
+    double price[GAVEL_TYPES], ratio;
+    for (int j = 0; j < table->jobs.types; j++) price[j] = price_of(gavel, j);
+    for (int k = 0; k < table->jobs.kinds; k++) {
+        const double within_s = gavel->params.slo * sim_s_from_ns(table->first[k]->view->estimate_ns) - table->age[k];
+        table->need[k] = gavel->params.slo > 0 && within_s > 0 ? table->left[k] / within_s : 0;
+    }
+    const enum lp_outcome outcome = gavel_max_per_cost(&table->jobs, price, table->need, table->x, &ratio);
+    return outcome != LP_INFEASIBLE ? outcome : gavel_max_per_cost(&table->jobs, price, NULL, table->x, &ratio);
+}
+
+static enum lp_outcome optimise(struct table *table, const struct gavel *gavel)
+{
+    const struct gavel_finish finish = {.left = table->left, .age = table->age, .alone = table->alone};
+    double found;
+    switch ((enum objective_kind)gavel->params.objective) {
+    case OBJECTIVE_LAS: return optimise_las(table);
+    case OBJECTIVE_MAKESPAN: return gavel_max_min(&table->jobs, table->left, table->x, &found);
+    case OBJECTIVE_FTF: return gavel_min_finish(&table->jobs, &finish, table->x, &found);
+    case OBJECTIVE_FIFO: return optimise_fifo(table);
+    case OBJECTIVE_COST: return optimise_cost(table, gavel);
+    }
+    return LP_FAILED;
+}
+
+/* Shares below this are what is left of rounding. */
+static const double LEAST_SHARE = 1e-6;
+
+static void share(const struct table *table, struct gavel_rounds *rounds)
+{
+    const size_t states = gavel_kind_states(rounds->types);
+    for (size_t i = 0; i < rounds->n; i++) {
+        const int kind = table->kind_of[i];
+        if (kind < 0) continue;
+        memcpy(rounds->jobs[i]->states, table->states + (size_t)kind * states, states);
+        for (int j = 0; j < rounds->types; j++) {
+            const double x = table->x[kind * rounds->types + j];
+            rounds->jobs[i]->alone.share[j] = x > LEAST_SHARE ? x : 0;
+        }
+    }
+}
+
+static int allocate(struct gavel_rounds *rounds, const struct cluster_view *view)
+{
+    struct gavel *gavel = (struct gavel *)rounds;
+    struct table table;
+    int code = table_init(&table, gavel);
+    for (size_t i = 0; code == 0 && i < rounds->n; i++) add_job(&table, gavel, i);
+    if (code == 0 && table.jobs.kinds > 0) {
+        describe(&table, gavel, view);
+        if (optimise(&table, gavel) != LP_OPTIMAL) gavel_isolated(&table.jobs, table.x); /* the solver gave up */
+        share(&table, rounds);
+    }
+    table_fini(&table);
+    return code;
+}
+
+static const struct gavel_rule aware = {.allocate = allocate}, unaware = {.allocate = allocate, .rotates = true},
+                               thrifty = {.allocate = allocate, .is_strict = true};
+
+static int gavel_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    struct gavel *gavel = state;
+    gavel->params = *(const struct lp_params *)params;
+    const bool saves = gavel->params.objective == OBJECTIVE_COST;
+    gavel_rounds_init(&gavel->rounds,
+                      saves                 ? &thrifty
+                      : gavel->params.aware ? &aware
+                                            : &unaware,
+                      &gavel->params.rounds);
+    return 0;
+}
+
+static void gavel_fini(void *state)
+{
+    gavel_rounds_fini(state);
+}
+
+#define FIELD(name) offsetof(struct lp_params, name)
+static const char *const objectives[] = {"las", "makespan", "ftf", "fifo", "cost", NULL};
+static const struct config_field price_fields[] = {
+    {.kind = CONFIG_QUANTITY, .offset = offsetof(struct gpu_price, usd_per_h), .dim = UNIT_MONEY_PER_H, .min = 1e-9, .max = -1,
+     .help = "of one GPU"},
+    {0}};
+static const struct config_field gavel_fields[] = {
+    GAVEL_PARAMS("false"),
+    {.name = "objective", .kind = CONFIG_CHOICE, .offset = FIELD(objective), .value = "las", .choices = objectives,
+     .help = "fair rates; least makespan; fair finish times; first in, first out; work per dollar"},
+    {.name = "aware", .kind = CONFIG_BOOL, .offset = FIELD(aware), .value = "true",
+     .help = "goes by the jobs' speeds on each type of GPU; false: as if all were alike"},
+    {.name = "slo", .kind = CONFIG_REAL, .offset = FIELD(slo), .value = "0", .min = 0, .max = 1e9,
+     .help = "for cost: a job should be done within so many times its estimated run time; 0: whenever"},
+    {.name = "prices", .kind = CONFIG_MAP, .offset = FIELD(prices), .fields = price_fields,
+     .elem_bytes = sizeof(struct gpu_price), .help = "for cost: of a GPU by its type; $1/h of those not named"},
+    {0}};
+#undef FIELD
+
+const struct scheduler scheduler_gavel = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct scheduler),
+               .family = POLICY_SCHEDULER,
+               .name = "gavel",
+               .summary = "in rounds, time shares on each type of GPU by a linear program: fair rates, makespan, finish times, cost",
+               .source = "Narayanan et al., Gavel (OSDI 2020)",
+               .params = gavel_fields,
+               .params_bytes = sizeof(struct lp_params),
+               .state_bytes = sizeof(struct gavel),
+               .init = gavel_init,
+               .fini = gavel_fini},
+    .job_bytes = sizeof(struct gavel_job),
+    .notify = gavel_notify,
+    .decide = gavel_decide,
+    .uses_node_types = true,
+};

@@ -1,0 +1,221 @@
+/* Gavel's first in, first out: jobs get a node type in the order of their submission and keep it to their end, a random one of
+ * those with room, and when no node type has room for the first of the queue nobody behind it gets one. gavel-fifo-perf instead
+ * deals all types anew at every allocation, each job the fastest one that has room: oldest first, so that most jobs keep theirs.
+ *
+ * gavel-fifo follows the released simulator in one more thing: for each job that is done since the last allocation, in the order of
+ * their submission, the first of the queue gets its node type if it fits beside the jobs submitted before the one done: those
+ * submitted later do not count yet. So more jobs may have been let in than there are GPUs; they run in turns. */
+#include "policies/scheduler/gavel_rounds.h"
+
+#include "sim/core/mem.h"
+#include "sim/core/rng.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A node type that a job has, also once the job is done, until the next allocation. */
+struct place {
+    int64_t sequence;
+    struct gavel_job *job; /* NULL: done */
+    int type;
+};
+
+struct fifo {
+    struct gavel_rounds rounds;
+    struct place *places; /* [n_places] by age of the jobs */
+    size_t n_places, places_capacity;
+    double free[GAVEL_TYPES];
+    struct rng rng;
+};
+
+static size_t place_of(const struct fifo *fifo, int64_t sequence)
+{
+    size_t low = 0, high = fifo->n_places;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (fifo->places[middle].sequence < sequence)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool has_place(const struct fifo *fifo, const struct gavel_job *job)
+{
+    const size_t at = place_of(fifo, job->view->sequence);
+    return at < fifo->n_places && fifo->places[at].job == job;
+}
+
+static int give_place(struct fifo *fifo, struct gavel_job *job, int type)
+{
+    if (fifo->n_places == fifo->places_capacity) {
+        const size_t capacity = fifo->places_capacity * 2 + 16;
+        struct place *places = mem_realloc(fifo->places, capacity * sizeof *places);
+        if (places == NULL) return SIM_E_NOMEM;
+        fifo->places = places;
+        fifo->places_capacity = capacity;
+    }
+    const size_t at = place_of(fifo, job->view->sequence);
+    memmove(&fifo->places[at + 1], &fifo->places[at], (fifo->n_places++ - at) * sizeof *fifo->places);
+    fifo->places[at] = (struct place){.sequence = job->view->sequence, .job = job, .type = type};
+    fifo->free[type] -= job->view->gpus;
+    return 0;
+}
+
+/* The first of the queue at or behind job `from`; rounds.n: none. */
+static size_t next_queued(const struct fifo *fifo, size_t from)
+{
+    while (from < fifo->rounds.n && has_place(fifo, fifo->rounds.jobs[from])) from++;
+    return from;
+}
+
+static bool has_room(const struct fifo *fifo, const struct gavel_job *job, int type)
+{
+    return fifo->free[type] >= job->view->gpus && gavel_speed_on(&fifo->rounds, job, type, job->view->gpus) > 0;
+}
+
+/* Successors of those who are done; jobs that still run take their GPUs as their turn comes. */
+static int succeed(struct fifo *fifo)
+{
+    int code = 0;
+    const int64_t last = fifo->n_places == 0 ? -1 : fifo->places[fifo->n_places - 1].sequence;
+    for (size_t i = 0; i < fifo->n_places && fifo->places[i].sequence <= last && code == 0;) {
+        const struct place place = fifo->places[i];
+        if (place.job != NULL) {
+            fifo->free[place.type] -= place.job->view->gpus;
+            i++;
+            continue;
+        }
+        memmove(&fifo->places[i], &fifo->places[i + 1], (--fifo->n_places - i) * sizeof *fifo->places);
+        const size_t head = next_queued(fifo, 0);
+        if (head == fifo->rounds.n || !has_room(fifo, fifo->rounds.jobs[head], place.type)) continue;
+        code = give_place(fifo, fifo->rounds.jobs[head], place.type);
+    }
+    return code;
+}
+
+/* A random node type with room, or the fastest; -1: none has. */
+static int choose_type(struct fifo *fifo, const struct gavel_job *job, bool fastest)
+{
+    int types[GAVEL_TYPES], n = 0, best = -1;
+    for (int j = 0; j < fifo->rounds.types; j++) {
+        if (!has_room(fifo, job, j)) continue;
+        types[n++] = j;
+        const double gpus = job->view->gpus;
+        if (best < 0 || gavel_speed_on(&fifo->rounds, job, j, gpus) > gavel_speed_on(&fifo->rounds, job, best, gpus))
+            best = j;
+    }
+    if (n == 0 || fastest) return best;
+    return types[n == 1 ? 0 : rng_below(&fifo->rng, (uint64_t)n)];
+}
+
+static int serve_queue(struct fifo *fifo, bool fastest)
+{
+    int code = 0;
+    for (size_t head = 0; code == 0 && (head = next_queued(fifo, head)) < fifo->rounds.n;) {
+        const int type = choose_type(fifo, fifo->rounds.jobs[head], fastest);
+        if (type < 0) break;
+        code = give_place(fifo, fifo->rounds.jobs[head], type);
+    }
+    return code;
+}
+
+static void share_places(const struct fifo *fifo)
+{
+    for (size_t i = 0; i < fifo->n_places; i++) fifo->places[i].job->alone.share[fifo->places[i].type] = 1;
+}
+
+static int allocate_keeping(struct gavel_rounds *rounds, const struct cluster_view *view)
+{
+    (void)view;
+    struct fifo *fifo = (struct fifo *)rounds;
+    memcpy(fifo->free, rounds->gpus, sizeof fifo->free);
+    int code = succeed(fifo);
+    if (code == 0) code = serve_queue(fifo, false);
+    if (code == 0) share_places(fifo);
+    return code;
+}
+
+static int allocate_fastest(struct gavel_rounds *rounds, const struct cluster_view *view)
+{
+    (void)view;
+    struct fifo *fifo = (struct fifo *)rounds;
+    memcpy(fifo->free, rounds->gpus, sizeof fifo->free);
+    fifo->n_places = 0;
+    const int code = serve_queue(fifo, true);
+    if (code == 0) share_places(fifo);
+    return code;
+}
+
+static const struct gavel_rule keeping = {.allocate = allocate_keeping, .is_strict = true, .rotates = true};
+static const struct gavel_rule fastest = {.allocate = allocate_fastest, .is_strict = true};
+
+static int fifo_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    gavel_rounds_init(state, &keeping, params);
+    rng_init(&((struct fifo *)state)->rng, 0, 0, "gavel-fifo", 0);
+    return 0;
+}
+
+static int perf_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    gavel_rounds_init(state, &fastest, params);
+    return 0;
+}
+
+static void fifo_fini(void *state)
+{
+    mem_free(((struct fifo *)state)->places);
+    gavel_rounds_fini(state);
+}
+
+static void fifo_notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    struct fifo *fifo = state;
+    if (note->event == JOB_EVENT_FINISH) {
+        const size_t at = place_of(fifo, note->job->sequence);
+        if (at < fifo->n_places && fifo->places[at].sequence == note->job->sequence) fifo->places[at].job = NULL;
+    }
+    gavel_notify(state, view, note);
+}
+
+static const struct config_field fifo_params[] = {GAVEL_PARAMS("true"), {0}};
+
+const struct scheduler scheduler_gavel_fifo = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct scheduler),
+               .family = POLICY_SCHEDULER,
+               .name = "gavel-fifo",
+               .summary = "in rounds, first in, first out on a random node type with room",
+               .source = "Gavel (OSDI 2020) simulator, fifo",
+               .params = fifo_params,
+               .params_bytes = sizeof(struct gavel_params),
+               .state_bytes = sizeof(struct fifo),
+               .init = fifo_init,
+               .fini = fifo_fini},
+    .job_bytes = sizeof(struct gavel_job),
+    .notify = fifo_notify,
+    .decide = gavel_decide,
+    .uses_node_types = true,
+};
+
+const struct scheduler scheduler_gavel_fifo_perf = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct scheduler),
+               .family = POLICY_SCHEDULER,
+               .name = "gavel-fifo-perf",
+               .summary = "in rounds, first in, first out, each on the fastest node type that older ones leave",
+               .source = "Gavel (OSDI 2020) simulator, fifo_perf",
+               .params = fifo_params,
+               .params_bytes = sizeof(struct gavel_params),
+               .state_bytes = sizeof(struct fifo),
+               .init = perf_init,
+               .fini = fifo_fini},
+    .job_bytes = sizeof(struct gavel_job),
+    .notify = fifo_notify,
+    .decide = gavel_decide,
+    .uses_node_types = true,
+};

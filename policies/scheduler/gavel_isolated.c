@@ -1,0 +1,47 @@
+/* Gavel's isolated shares: each of n jobs has the nth part of the GPUs of every node type, as if they were its own, as far as it
+ * can use them; realised in rounds. It goes neither by speeds nor by what a job has left. */
+#include "policies/scheduler/gavel_rounds.h"
+
+static int allocate(struct gavel_rounds *rounds, const struct cluster_view *view)
+{
+    (void)view;
+    for (size_t i = 0; i < rounds->n; i++) {
+        struct gavel_job *job = rounds->jobs[i];
+        gavel_nth_part(rounds, (double)rounds->n, job->view->gpus, job->alone.share);
+    }
+    return 0;
+}
+
+static const struct gavel_rule rule = {.allocate = allocate, .rotates = true};
+
+static int isolated_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    gavel_rounds_init(state, &rule, params);
+    return 0;
+}
+
+static void isolated_fini(void *state)
+{
+    gavel_rounds_fini(state);
+}
+
+static const struct config_field isolated_params[] = {GAVEL_PARAMS("true"), {0}};
+
+const struct scheduler scheduler_gavel_isolated = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct scheduler),
+               .family = POLICY_SCHEDULER,
+               .name = "gavel-isolated",
+               .summary = "in rounds, each of n jobs on the nth part of every node type",
+               .source = "Gavel (OSDI 2020) simulator, isolated",
+               .params = isolated_params,
+               .params_bytes = sizeof(struct gavel_params),
+               .state_bytes = sizeof(struct gavel_rounds),
+               .init = isolated_init,
+               .fini = isolated_fini},
+    .job_bytes = sizeof(struct gavel_job),
+    .notify = gavel_notify,
+    .decide = gavel_decide,
+    .uses_node_types = true,
+};

@@ -1,0 +1,323 @@
+#include "policies/scheduler/gavel_rounds.h"
+
+#include "sim/core/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A job or a pair that a node type may take. */
+struct gavel_candidate {
+    struct gavel_job *job, *partner;
+    double priority, owed_s, share;
+    size_t order;
+};
+
+void gavel_rounds_init(struct gavel_rounds *rounds, const struct gavel_rule *rule, const void *params)
+{
+    rounds->rule = rule;
+    rounds->params = *(const struct gavel_params *)params;
+    rounds->allocated_ns = -1;
+}
+
+void gavel_rounds_fini(struct gavel_rounds *rounds)
+{
+    mem_free(rounds->jobs);
+    mem_free(rounds->candidates);
+}
+
+double gavel_speed_on(const struct gavel_rounds *rounds, const struct gavel_job *job, int type, double gpus)
+{
+    return job_view_speed_on(rounds->views[type], job->view, gpus);
+}
+
+void gavel_nth_part(const struct gavel_rounds *rounds, double n, double width, double share[GAVEL_TYPES])
+{
+    double sum = 0;
+    for (int j = 0; j < rounds->types; j++) sum += rounds->gpus[j] / n / width;
+    for (int j = 0; j < rounds->types; j++) share[j] = rounds->gpus[j] / n / width / fmax(sum, 1);
+}
+
+/* --- Jobs that come and go --- */
+
+static int grow(struct gavel_rounds *rounds)
+{
+    const size_t capacity = rounds->capacity * 2 + 16;
+    struct gavel_job **jobs = mem_realloc(rounds->jobs, capacity * sizeof(struct gavel_job *));
+    if (jobs == NULL) return SIM_E_NOMEM;
+    rounds->jobs = jobs;
+    struct gavel_candidate *candidates = mem_realloc(rounds->candidates, 2 * capacity * sizeof *candidates);
+    if (candidates == NULL) return SIM_E_NOMEM;
+    rounds->candidates = candidates;
+    rounds->capacity = capacity;
+    return 0;
+}
+
+static void enter(struct gavel_rounds *rounds, const struct job_view *view)
+{
+    if (rounds->n == rounds->capacity && rounds->code == 0) rounds->code = grow(rounds);
+    if (rounds->code < 0) return;
+    struct gavel_job *job = job_view_slot(view);
+    *job = (struct gavel_job){.view = view, .ran_on = -1, .next_on = -1};
+    rounds->jobs[rounds->n++] = job;
+}
+
+static void leave(struct gavel_rounds *rounds, const struct gavel_job *job)
+{
+    if (job->partner != NULL) job->partner->partner = NULL;
+    if (job->ran_with != NULL) job->ran_with->ran_with = NULL;
+    size_t low = 0, high = rounds->n;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (rounds->jobs[middle]->view->sequence < job->view->sequence)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == rounds->n || rounds->jobs[low] != job) return; /* out of memory when it came */
+    memmove(&rounds->jobs[low], &rounds->jobs[low + 1], (--rounds->n - low) * sizeof(struct gavel_job *));
+}
+
+void gavel_notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    (void)view;
+    struct gavel_rounds *rounds = state;
+    if (note->event == JOB_EVENT_SUBMIT) enter(rounds, note->job);
+    if (note->event == JOB_EVENT_FINISH) leave(rounds, job_view_slot(note->job));
+    if (note->event == JOB_EVENT_SUBMIT || note->event == JOB_EVENT_FINISH) rounds->is_stale = true;
+}
+
+/* --- Time received, and allocations --- */
+
+static void look(struct gavel_rounds *rounds, const struct cluster_view *view)
+{
+    double wanted = 0;
+    for (size_t i = 0; i < rounds->n; i++) wanted += rounds->jobs[i]->view->gpus;
+    rounds->types = 0;
+    for (; view != NULL && rounds->types < GAVEL_TYPES; view = view->next_type) {
+        const bool is_unlimited = view->total_gpus == INT64_MAX;
+        rounds->views[rounds->types] = view;
+        rounds->gpus[rounds->types++] = is_unlimited ? wanted * (double)rounds->n : (double)view->total_gpus;
+    }
+    if (view != NULL) rounds->code = SIM_E_POLICY;
+}
+
+/* Of a pair, the older one's claim gets the time. */
+static void close_round(struct gavel_rounds *rounds, sim_ns now)
+{
+    const double elapsed_s = sim_s_from_ns(now - rounds->start_ns);
+    for (size_t i = 0; i < rounds->n; i++) {
+        struct gavel_job *job = rounds->jobs[i], *with = job->ran_with;
+        if (job->ran_on < 0) continue;
+        if (with == NULL)
+            job->alone.received_s[job->ran_on] += elapsed_s;
+        else if (job->view->sequence < with->view->sequence)
+            job->paired.received_s[job->ran_on] += elapsed_s;
+    }
+    rounds->is_open = false;
+}
+
+static void settle(const struct gavel_rounds *rounds, struct gavel_claim *claim, double elapsed_s)
+{
+    for (int j = 0; j < rounds->types; j++) {
+        claim->owed_s[j] += claim->share[j] * elapsed_s - claim->received_s[j];
+        claim->received_s[j] = claim->share[j] = 0;
+    }
+}
+
+static void reallocate(struct gavel_rounds *rounds, const struct cluster_view *view)
+{
+    const double elapsed_s = rounds->allocated_ns < 0 ? 0 : sim_s_from_ns(view->now_ns - rounds->allocated_ns);
+    for (size_t i = 0; i < rounds->n; i++) {
+        settle(rounds, &rounds->jobs[i]->alone, elapsed_s);
+        settle(rounds, &rounds->jobs[i]->paired, elapsed_s);
+        rounds->jobs[i]->is_admitted = true;
+    }
+    rounds->allocated_ns = view->now_ns;
+    rounds->is_stale = false;
+    const int code = rounds->rule->allocate(rounds, view);
+    if (rounds->code == 0) rounds->code = code;
+}
+
+static bool is_due(const struct gavel_rounds *rounds, const struct cluster_view *view)
+{
+    if (rounds->allocated_ns < 0 || (view->n_running == 0 && !rounds->params.idle_waits)) return true;
+    return view->now_ns >= sim_ns_add(rounds->allocated_ns, rounds->params.reallocation_ns);
+}
+
+/* When those go on that wait while nothing runs: with the first arrival once an allocation is due or, without one, when another one
+ * would be. */
+static sim_ns patience_end_ns(const struct gavel_rounds *rounds)
+{
+    return sim_ns_add(rounds->allocated_ns, sim_ns_add(rounds->params.reallocation_ns, rounds->params.reallocation_ns));
+}
+
+/* --- Who runs --- */
+
+static bool goes_before(const struct gavel_candidate *a, const struct gavel_candidate *b)
+{
+    if (a->priority != b->priority) return a->priority > b->priority;
+    if (a->owed_s != b->owed_s) return a->owed_s > b->owed_s;
+    if (a->share != b->share) return a->share > b->share;
+    return a->order < b->order;
+}
+
+/* Restores the heap of n candidates, the first at its top, below `at`. */
+static void sift(struct gavel_candidate *heap, size_t n, size_t at)
+{
+    const struct gavel_candidate moved = heap[at];
+    for (size_t child; (child = 2 * at + 1) < n; at = child) {
+        if (child + 1 < n && goes_before(&heap[child + 1], &heap[child])) child++;
+        if (!goes_before(&heap[child], &moved)) break;
+        heap[at] = heap[child];
+    }
+    heap[at] = moved;
+}
+
+static struct gavel_candidate candidate(const struct gavel_rounds *rounds, struct gavel_job *job, int type,
+                                        bool is_pair, size_t order)
+{
+    const struct gavel_claim *claim = is_pair ? &job->paired : &job->alone;
+    const double received_s = claim->received_s[type] + sim_s_from_ns(rounds->params.round_ns) / 2;
+    return (struct gavel_candidate){.job = job, .partner = is_pair ? job->partner : NULL, .owed_s = claim->owed_s[type],
+                                    .priority = claim->share[type] / received_s, .share = claim->share[type], .order = order};
+}
+
+/* Jobs first, then pairs. Returns how many. */
+static size_t list_candidates(struct gavel_rounds *rounds, int type)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < rounds->n; i++) {
+        struct gavel_job *job = rounds->jobs[i];
+        const bool has_share = job->alone.share[type] > 0;
+        if (job->next_on >= 0 || (!has_share && rounds->rule->is_strict)) continue;
+        if (gavel_speed_on(rounds, job, type, job->view->gpus) > 0)
+            rounds->candidates[n++] = candidate(rounds, job, type, false, i);
+    }
+    for (size_t i = 0; i < rounds->n; i++) {
+        struct gavel_job *job = rounds->jobs[i];
+        if (job->partner == NULL || job->partner->view->sequence < job->view->sequence) continue;
+        const double half = job->view->gpus / 2.0;
+        if (job->next_on < 0 && job->paired.share[type] > 0 && gavel_speed_on(rounds, job, type, half) > 0 &&
+            gavel_speed_on(rounds, job->partner, type, half) > 0)
+            rounds->candidates[n++] = candidate(rounds, job, type, true, rounds->n + i);
+    }
+    return n;
+}
+
+static void take(const struct gavel_candidate *taken, int type, double *left)
+{
+    struct gavel_job *job = taken->job, *partner = taken->partner;
+    if (job->next_on >= 0 || (partner != NULL && partner->next_on >= 0) || job->view->gpus > *left) return;
+    *left -= job->view->gpus;
+    if (!job->is_admitted) return; /* its GPUs wait for its allocation */
+    job->next_on = type;
+    job->ran_with = partner;
+    if (partner == NULL) return;
+    partner->next_on = type;
+    partner->ran_with = job;
+}
+
+static void choose_on(struct gavel_rounds *rounds, int type)
+{
+    struct gavel_candidate *heap = rounds->candidates;
+    size_t n = list_candidates(rounds, type);
+    double left = rounds->gpus[type];
+    for (size_t i = n / 2; i-- > 0;) sift(heap, n, i);
+    while (n > 0 && left > 0) {
+        take(&heap[0], type, &left);
+        heap[0] = heap[--n];
+        if (n > 0) sift(heap, n, 0);
+    }
+}
+
+static void choose(struct gavel_rounds *rounds)
+{
+    for (size_t i = 0; i < rounds->n; i++) {
+        rounds->jobs[i]->next_on = -1;
+        rounds->jobs[i]->ran_with = NULL;
+    }
+    const int first = rounds->rule->rotates ? (int)(rounds->number % rounds->types) : 0;
+    for (int j = 0; j < rounds->types; j++) choose_on(rounds, (first + j) % rounds->types);
+}
+
+static double grant_of(const struct gavel_job *job)
+{
+    return job->ran_with == NULL ? job->view->gpus : job->view->gpus / 2.0;
+}
+
+/* A running job that is to run on as it does stays where it is. */
+static bool stays(const struct gavel_job *job)
+{
+    return job->next_on == job->view->node_type && job->view->held_gpus == grant_of(job);
+}
+
+static int wider_first(const void *one, const void *other)
+{
+    const struct gavel_candidate *a = one, *b = other;
+    if (a->job->view->gpus != b->job->view->gpus) return a->job->view->gpus > b->job->view->gpus ? -1 : 1;
+    return a->order < b->order ? -1 : 1;
+}
+
+/* The widest jobs come first, while there are whole nodes. */
+static void start_chosen(struct gavel_rounds *rounds, struct job_plan *plan)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < rounds->n; i++)
+        if (rounds->jobs[i]->next_on >= 0 && rounds->jobs[i]->view->state == JOB_PENDING)
+            rounds->candidates[n++] = (struct gavel_candidate){.job = rounds->jobs[i], .order = i};
+    qsort(rounds->candidates, n, sizeof *rounds->candidates, wider_first);
+    for (size_t i = 0; i < n; i++) {
+        const struct gavel_job *job = rounds->candidates[i].job;
+        const struct job_grant grant = {.gpus = grant_of(job), .node_type = job->next_on};
+        job_plan_start_as(plan, job->view, &grant, "has received least of its share");
+    }
+}
+
+static void open_round(struct gavel_rounds *rounds, const struct cluster_view *view, struct job_plan *plan)
+{
+    choose(rounds);
+    for (size_t i = 0; i < rounds->n; i++)
+        if (rounds->jobs[i]->view->state == JOB_RUNNING && !stays(rounds->jobs[i]))
+            job_plan_preempt(plan, rounds->jobs[i]->view, "others have received less of their share");
+    start_chosen(rounds, plan);
+    for (size_t i = 0; i < rounds->n; i++) {
+        struct gavel_job *job = rounds->jobs[i];
+        job->ran_on = job->view->state == JOB_RUNNING ? job->next_on : -1;
+    }
+    rounds->start_ns = view->now_ns;
+    rounds->is_open = view->n_running > 0;
+    rounds->is_idle = !rounds->is_open;
+    rounds->number++;
+}
+
+/* Whether those that wait while nothing runs have to go on waiting. */
+static bool must_wait(const struct gavel_rounds *rounds, const struct cluster_view *view)
+{
+    return rounds->is_idle && rounds->is_stale && rounds->n > 0 && !is_due(rounds, view) &&
+           view->now_ns < patience_end_ns(rounds);
+}
+
+/* Settles the round that ends, and opens the next one. */
+static void turn(struct gavel_rounds *rounds, const struct cluster_view *view, struct job_plan *plan)
+{
+    look(rounds, view);
+    if (rounds->is_open) close_round(rounds, view->now_ns);
+    if (rounds->code == 0 && rounds->is_stale && is_due(rounds, view)) reallocate(rounds, view);
+    if (rounds->code == 0) open_round(rounds, view, plan);
+}
+
+int gavel_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    struct gavel_rounds *rounds = state;
+    const sim_ns round_ns = rounds->params.round_ns;
+    const bool goes_on = rounds->is_open && view->n_running > 0 &&
+                         view->now_ns < sim_ns_add(rounds->start_ns, round_ns);
+    if (!goes_on && !must_wait(rounds, view)) turn(rounds, view, plan);
+    if (rounds->code < 0) return rounds->code;
+    if (rounds->is_open)
+        job_plan_wake_at(plan, sim_ns_add(rounds->start_ns, round_ns));
+    else if (must_wait(rounds, view))
+        job_plan_wake_at(plan, patience_end_ns(rounds));
+    return 0;
+}

@@ -1,0 +1,95 @@
+/* Rounds, in which Gavel (Narayanan et al., OSDI 2020, section 5) turns an allocation into what runs. An allocation tells which
+ * share of its time each job should have on GPUs of each node type. At the start of a round every node type in turn takes jobs, as
+ * long as there are GPUs, by the share over the time received there since the allocation was made (plus half a round); equals by
+ * what was owed under earlier allocations, then by age. Until the round ends nobody else starts: who is done leaves its
+ * GPUs idle. A round ends early when all that ran in it are done.
+ *
+ * As in the simulator of the paper's authors, an allocation is made anew at the start of a round when jobs have come or gone, but
+ * not more often than every `reallocation_ns`, and jobs that came later than the current one do not start: there not even while
+ * nothing runs (`idle_waits`), until one arrives when the time is over.
+ *
+ * GPUs left over by those with a share go to others in turn; those that jobs without an allocation would take stay free for them.
+ *
+ * Jobs of equal width may be packed in pairs, each on half of the GPUs' amount, where GPUs are only counted. */
+#ifndef ORRERY_POLICIES_SCHEDULER_GAVEL_ROUNDS_H
+#define ORRERY_POLICIES_SCHEDULER_GAVEL_ROUNDS_H
+
+#include "policies/registry.h"
+
+#include <stddef.h>
+
+enum { GAVEL_TYPES = 8 }; /* node types at most */
+
+/* What the parameters of all these policies begin with. */
+struct gavel_params {
+    sim_ns round_ns, reallocation_ns;
+    bool idle_waits;
+};
+
+#define GAVEL_PARAMS(waits)                                                                                            \
+    {.name = "round", .kind = CONFIG_TIME, .offset = offsetof(struct gavel_params, round_ns), .value = "6min",         \
+     .min = 1e-9, .max = -1, .help = "length of a round"},                                                             \
+    {.name = "reallocation", .kind = CONFIG_TIME, .offset = offsetof(struct gavel_params, reallocation_ns),            \
+     .value = "32min", .min = 0, .max = -1, .help = "least time between two allocations"},                             \
+    {.name = "idle_waits", .kind = CONFIG_BOOL, .offset = offsetof(struct gavel_params, idle_waits), .value = waits,   \
+     .help = "jobs await their allocation also while nothing runs, as in the simulator of the authors"}
+
+/* What a job, or a pair of jobs, is to have and has had of each node type. */
+struct gavel_claim {
+    double share[GAVEL_TYPES];
+    double received_s[GAVEL_TYPES], owed_s[GAVEL_TYPES];
+};
+
+struct gavel_job {
+    const struct job_view *view;
+    struct gavel_claim alone, paired; /* the latter of the older one of a pair */
+    struct gavel_job *partner;        /* that it is packed with, or NULL */
+    struct gavel_job *ran_with;       /* in the current round */
+    int ran_on;                       /* node type in the current round; -1: none */
+    int next_on;                      /* in the next one */
+    bool is_admitted;                 /* it was there when the allocation was made */
+    double left_s, left_rate, alone_s; /* for finish time fairness: at the last allocation, and so far */
+    unsigned char states[GAVEL_TYPES + 2]; /* where its part of a linear program starts */
+};
+
+struct gavel_rounds;
+
+/* What tells the policies apart. */
+struct gavel_rule {
+    /* Sets the shares, which are zero, of all jobs. 0 or a negative code. */
+    int (*allocate)(struct gavel_rounds *rounds, const struct cluster_view *view);
+    bool is_strict; /* jobs without a share on a node type do not run there, even when GPUs are left over */
+    bool rotates;   /* another node type chooses first in each round; else always the first */
+};
+
+/* Zeroed, then gavel_rounds_init. */
+struct gavel_rounds {
+    const struct gavel_rule *rule;
+    struct gavel_params params;
+    struct gavel_job **jobs; /* [n] that are not done, by age */
+    struct gavel_candidate *candidates;
+    size_t n, capacity;
+    int types;
+    double gpus[GAVEL_TYPES]; /* that there are, in this round */
+    const struct cluster_view *views[GAVEL_TYPES];
+    sim_ns start_ns, allocated_ns; /* of this round; of the allocation, -1: none yet */
+    int64_t number;           /* of this round */
+    bool is_open, is_idle;    /* something runs in it; nobody could run when it was to begin */
+    bool is_stale;            /* jobs came or went since the allocation */
+    int code;                 /* the first failure */
+};
+
+void gavel_rounds_init(struct gavel_rounds *rounds, const struct gavel_rule *rule, const void *params);
+void gavel_rounds_fini(struct gavel_rounds *rounds);
+
+/* As struct scheduler has them; the state begins with struct gavel_rounds, a job's slot is a struct gavel_job. */
+void gavel_notify(void *state, const struct cluster_view *view, const struct job_note *note);
+int gavel_decide(void *state, const struct cluster_view *view, struct job_plan *plan);
+
+/* The speed of a job on so many GPUs of a node type; 0: it cannot run there. */
+double gavel_speed_on(const struct gavel_rounds *rounds, const struct gavel_job *job, int type, double gpus);
+
+/* The share of each node type that is the nth part of it for each of n jobs, or pairs: no more than all of the time in sum. */
+void gavel_nth_part(const struct gavel_rounds *rounds, double n, double width, double share[GAVEL_TYPES]);
+
+#endif

@@ -1,0 +1,98 @@
+/* Gavel's simulator (stanford-futuredata/gavel @ c4fa400) on 400 jobs of 1 to 8 GPUs and 64 counted V100s, by its policies without
+ * linear programs. tests/fixtures/gavel holds our input and what it computed.
+ *
+ * Its jobs are of whole steps, of which a round has not quite six minutes' worth. This adds up to some ms per job and decides few
+ * ties: isolated shares and fifo_perf agree for every job, fifo for 396 of them. Gandiva draws its pairs from random numbers of its
+ * own, so that only the mean says something. */
+#include "tests/harness.h"
+#include "tests/jobrun.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { JOBS = 400 };
+
+#define FIXTURES "tests/fixtures/gavel/"
+
+/* Run times on V100. */
+static void read_jobs(struct job_record *records)
+{
+    FILE *file = fopen(FIXTURES "gavel400_jobs.csv", "r");
+    if (!CHECK(file != NULL)) return;
+    CHECK(fscanf(file, "%*[^\n]") == 0);
+    for (int i = 0; i < JOBS; i++) {
+        int id, submit_s, gpus;
+        double steps, rate;
+        CHECK_EQ_INT(fscanf(file, "%d,%d,%d,%lf,%lf,%*f,%*f", &id, &submit_s, &gpus, &steps, &rate), 5);
+        CHECK_EQ_INT(id, i);
+        records[i] = jobrun_record(id, submit_s, steps / rate, gpus);
+        records[i].type = gpus == 1 ? "1" : gpus == 2 ? "2" : gpus == 4 ? "4" : "8";
+    }
+    fclose(file);
+}
+
+/* There two jobs of one GPU each run on one as fast as alone; wider ones cannot be packed: types by width. */
+static struct config_list packing(void)
+{
+    static struct speedup_point points[4][2] = {
+        {{0.5, 1}, {1, 1}}, {{1, 0}, {2, 2}}, {{2, 0}, {4, 4}}, {{4, 0}, {8, 8}}};
+    static const char *const names[] = {"1", "2", "4", "8"};
+    static struct job_type types[4];
+    for (int i = 0; i < 4; i++)
+        types[i] = (struct job_type){.name = names[i], .speedup = {.law = SPEEDUP_TABLE, .points = {2, points[i]}}};
+    return (struct config_list){4, types};
+}
+
+struct peer {
+    const char *scheduler, *peer;
+    double mean_jct_s;
+    int same; /* so many jobs, at least, are done within two seconds of when they are there */
+};
+
+static double compare(const struct peer *peer)
+{
+    struct job_record records[JOBS] = {0};
+    struct jobrun run;
+    read_jobs(records);
+    jobrun_init(&run, &(struct jobrun_spec){.records = records, .n = JOBS, .cluster = {.nodes = 8, .gpus_per_node = 8},
+                                            .scheduler = peer->scheduler, .types = packing()}, 0);
+    char path[128];
+    snprintf(path, sizeof path, FIXTURES "jobs400_v100x64_%s_out.csv", peer->peer);
+    FILE *file = fopen(path, "r");
+    int id, n = 0, same = 0;
+    double jct_s, sum_s = 0;
+    if (CHECK(file != NULL)) {
+        CHECK(fscanf(file, "%*[^\n]") == 0);
+        for (; fscanf(file, "%d,%lf", &id, &jct_s) == 2; n++) {
+            sum_s += jct_s;
+            same += fabs(run.jobs[id].jct_s - jct_s) <= 2;
+        }
+        fclose(file);
+    }
+    CHECK_EQ_INT(n, JOBS);
+    CHECK_NEAR(sum_s / JOBS, peer->mean_jct_s, 1e-3);
+    CHECK_NEAR(run.mean_jct_s, peer->mean_jct_s, 0.05 * peer->mean_jct_s);
+    CHECK(same >= peer->same);
+    const double mean_s = run.mean_jct_s;
+    jobrun_fini(&run);
+    return mean_s;
+}
+
+static void policies_without_linear_programs(void)
+{
+    static const struct peer peers[] = {{"gandiva", "gandiva", 4909.644, 0},
+                                        {"gavel-isolated", "isolated", 5011.702, JOBS},
+                                        {"gavel-fifo", "fifo", 20918.292, 390},
+                                        {"gavel-fifo-perf", "fifo_perf", 21395.291, JOBS}};
+    double before_s = 0;
+    for (size_t i = 0; i < sizeof peers / sizeof peers[0]; i++) {
+        const double mean_s = compare(&peers[i]);
+        CHECK(mean_s > before_s);
+        before_s = mean_s;
+    }
+}
+
+TEST_SUITE(gavel)
+{
+    TEST(policies_without_linear_programs);
+}
