@@ -18,6 +18,7 @@ struct job {
     struct owner finish;
     const struct job_type *type;  /* NULL: the scenario says nothing of it */
     struct job_progress progress; /* while it runs, up to when its speed last changed */
+    struct power_job *power; /* what it draws while it runs, where that counts */
     double outer_speed;    /* factor of what is not the scheduler's: clocks, distance between its GPUs */
     int64_t held_ugpus;    /* while it runs; when it was preempted, what it had */
     tally_int128 held_ugpu_ns; /* over what it held before since_ns */
@@ -75,6 +76,7 @@ struct jobs {
     struct failures *failures; /* NULL: nothing fails */
     void **checkpoint_states;  /* [types] of their policies; NULL: no types */
     struct job_stats stats;
+    struct power *power; /* NULL: nobody asks for it */
     const struct sink *sink;
     const char *where;
     struct diag *diag;

@@ -1,5 +1,6 @@
 /* The actions a scheduler may ask for, applied as it asks, and what it sees of a job. */
 #include "sim/world/job.h"
+#include "sim/world/power.h"
 #include "sim/world/priority.h"
 
 #include "sim/core/check.h"
@@ -220,6 +221,7 @@ static int exchange(struct job *job, int64_t ugpus)
         return taken;
     }
     const int told = job_emit_placement(job, now);
+    if (job->power != NULL) power_job_rests(jobs->power, job, now);
     cluster_forget(cluster, before);
     job->allocation = after;
     return told < 0 ? told : 1;

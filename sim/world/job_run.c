@@ -1,5 +1,6 @@
 /* A job's stretches of running: it takes up its GPUs, gets on at the speed that they give, and loses them or ends. */
 #include "sim/world/job.h"
+#include "sim/world/power.h"
 #include "sim/world/priority.h"
 
 #include <stdio.h>
@@ -46,6 +47,12 @@ static void arm(struct job *job)
                &job->finish);
 }
 
+/* Whether its power counts. */
+static bool jobs_draw(const struct job *job)
+{
+    return job->jobs->power != NULL && job->view.gpus > 0;
+}
+
 /* It is among those that failures strike on what it holds. */
 static void expose(struct job *job, sim_ns now)
 {
@@ -60,6 +67,7 @@ void job_run_on(struct job *job, sim_ns now)
     job->view.held_gpus = gpus_of(job->held_ugpus);
     job->since_ns = job->progress.from_ns = now;
     job->falls_back = false;
+    if (jobs_draw(job)) power_job_runs(job->jobs->power, job, now);
     job->progress.speed = job->view.speed = speed_of(job);
     expose(job, now);
     arm(job);
@@ -104,6 +112,7 @@ void job_stop(struct job *job, sim_ns now)
     if (jobs->failures != NULL) failures_job_ends(jobs->failures, job);
     job_progress_move(&job->progress, now);
     job->unsaved_gpu_s = unsaved_gpu_s(job);
+    if (jobs_draw(job)) power_job_rests(job->jobs->power, job, now);
     count_held(job, now);
     job->held_to_ns = now;
     job->view.state = JOB_PENDING;
@@ -130,6 +139,7 @@ void job_resize(struct job *job, sim_ns now, int64_t ugpus)
     job->view.held_gpus = gpus_of(ugpus);
     job_progress_save_as(&job->progress, job_checkpoint_saves(job));
     expose(job, now);
+    if (jobs_draw(job)) power_job_runs(job->jobs->power, job, now);
     set_speed(job, now);
 }
 

@@ -34,6 +34,19 @@ static const struct config_field speed_fields[] = {
      .help = "work per time relative to that of the trace's run times; 0: cannot run there"},
     {0}};
 
+static const char *const priority_names[] = {"high", "low", NULL};
+
+#define POWER(name) offsetof(struct job_power_config, name)
+static const struct config_field power_fields[] = {
+    {.name = "mean", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED, .dim = UNIT_POWER, .offset = POWER(mean_w),
+     .min = 1, .max = 1e5, .help = "of each of its GPUs, in the mean, at the highest clock"},
+    {.name = "clock_share", .kind = CONFIG_REAL, .offset = POWER(clock_share), .value = "0.57", .min = 0, .max = 1,
+     .help = "share of its time that waits for the SM clock; the default is that of Zeus' training jobs on V100"},
+    {.name = "priority", .kind = CONFIG_CHOICE, .offset = POWER(priority), .value = "low", .choices = priority_names,
+     .help = "when power runs short: low is slowed down first"},
+    {0}};
+#undef POWER
+
 const struct config_field job_type_config_fields[] = {
     {.name = "speedup", .kind = CONFIG_SECTION, .offset = FIELD(speedup), .fields = speedup_fields,
      .help = "what other numbers of GPUs than asked for do to its speed"},
@@ -45,6 +58,8 @@ const struct config_field job_type_config_fields[] = {
      .help = "among jobs that may yield, those of lower priority do first"},
     {.name = "checkpoint", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(checkpoint),
      .fields = checkpoint_config_fields, .help = "how its jobs save their state; else a failure costs all their work"},
+    {.name = "power", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(power), .fields = power_fields,
+     .help = "what its GPUs draw, where the cluster has a section 'power'"},
     {0}};
 #undef FIELD
 

@@ -21,6 +21,13 @@ struct speedup_config {
     struct config_list points; /* struct speedup_point */
 };
 
+/* What each GPU of a job draws, beside what it idles at with a process; and how the clock changes that (models/power.h). */
+struct job_power_config {
+    double mean_w;      /* in the mean, at the highest clock; NAN: not known */
+    double clock_share; /* of its time, that waits for the SM clock */
+    int priority;       /* 0: high, 1: low */
+};
+
 struct job_type {
     const char *name; /* its key */
     struct speedup_config speedup;
@@ -28,6 +35,7 @@ struct job_type {
     bool preemptible;          /* where jobs are */
     int64_t priority;          /* those of lower priority yield first */
     struct checkpoint_config checkpoint;
+    struct job_power_config power; /* all zero: nothing is said of it */
 };
 
 extern const struct config_field job_type_config_fields[];

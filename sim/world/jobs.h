@@ -71,6 +71,11 @@ int jobs_start(struct jobs *jobs);
 /* Emits the rows of the jobs still in the system, warnings and metrics. Returns 0 or the sink's code. */
 int jobs_finish(struct jobs *jobs);
 
+/* What jobs draw counts from the beginning, and they obey commands. Returns 0, or SIM_E_CONFIG with a finding: they are placed on no
+ * nodes. */
+struct power;
+int jobs_join_power(struct jobs *jobs, struct power *power);
+
 /* Whether the trace is at its end and nothing waits or runs. */
 bool jobs_done(const struct jobs *jobs);
 

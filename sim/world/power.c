@@ -1,5 +1,6 @@
 #include "sim/world/power_state.h"
 
+#include "sim/catalog/power.h"
 #include "sim/core/check.h"
 #include "sim/world/policy_state.h"
 #include "sim/world/topology_state.h"
@@ -55,38 +56,49 @@ static int make_domain(struct power *power, int32_t index, int64_t servers)
                                &domain->capper_state, power->env.diag);
 }
 
-static struct power_domain *domain_of_node(const struct power *power, int64_t node)
+struct power_domain *power_domain_of(const struct power *power, int64_t node)
 {
     const int64_t nodes = cluster_config_nodes(power->env.cluster);
     return &power->domains[node / servers_per_domain(power->config, nodes)];
 }
 
-/* The bare idle power of the GPUs of a node type, on which nobody is yet. */
-static int add_idle(struct power *power, const char *gpu, int64_t first_node, int64_t nodes, int64_t gpus_per_node)
+/* The bare idle power of the GPUs of a node type, on which nobody is yet; and the voltage of the GPU. */
+static int add_type(struct power *power, struct power_node_type *type, const char *gpu, int64_t first_node,
+                    const struct node_type_config *nodes)
 {
-    struct gpu_spec spec;
     const struct power_env *env = &power->env;
+    struct gpu_power law;
     if (gpu == NULL)
         return diag_error(env->diag, SIM_E_CONFIG, place(env, "cluster"), "add \"gpu\": see 'orrery list gpus'",
                           "'cluster.power' needs to know the cluster's 'gpu'");
-    int code = catalog_gpu(env->catalog, gpu, place(env, "cluster.gpu"), env->arena, &spec, env->diag);
+    int code = catalog_gpu(env->catalog, gpu, place(env, "cluster.gpu"), env->arena, &type->gpu, env->diag);
+    if (code == 0) code = catalog_gpu_power(env->catalog, &type->gpu, env->arena, &law, env->diag);
     if (code != 0) return code;
-    if (isnan(spec.idle_w))
+    if (isnan(type->gpu.idle_w))
         return diag_error(env->diag, SIM_E_CONFIG, place(env, "cluster.power"), "add 'idle_power' to its file",
-                          "the idle power of %s is not known", spec.name);
-    for (int64_t node = first_node; node < first_node + nodes; node++)
-        domain_of_node(power, node)->spare_w += (double)gpus_per_node * spec.idle_w;
-    return 0;
+                          "the idle power of %s is not known", type->gpu.name);
+    type->law = (struct power_law){.context_w = isnan(type->gpu.context_w) ? type->gpu.idle_w : type->gpu.context_w,
+                                   .limit_w = type->gpu.tdp_w, .voltage_floor = law.law.voltage_floor,
+                                   .voltage_knee = law.law.voltage_knee};
+    for (int64_t node = first_node; node < first_node + nodes->nodes; node++)
+        power_domain_of(power, node)->spare_w += (double)nodes->gpus_per_node * type->gpu.idle_w;
+    return isnan(type->law.voltage_floor)
+               ? catalog_power_voltage(env->catalog, power->config->clock_like, place(env, "cluster.power.clock_like"),
+                                       env->arena, &type->law, env->diag)
+               : 0;
 }
 
-static int add_all_idle(struct power *power)
+static int add_types(struct power *power)
 {
     const struct cluster_config *cluster = power->env.cluster;
     const struct node_type_config *types = cluster->node_types.items;
+    const struct node_type_config own = {.nodes = cluster->nodes, .gpus_per_node = cluster->gpus_per_node};
+    power->types = arena_alloc(power->env.arena, (1 + cluster->node_types.n) * sizeof *power->types);
+    if (power->types == NULL) return SIM_E_NOMEM;
     int64_t first = cluster->nodes;
-    int code = add_idle(power, cluster->gpu, 0, cluster->nodes, cluster->gpus_per_node);
+    int code = add_type(power, &power->types[0], cluster->gpu, 0, &own);
     for (size_t i = 0; i < cluster->node_types.n && code == 0; i++) {
-        code = add_idle(power, types[i].gpu, first, types[i].nodes, types[i].gpus_per_node);
+        code = add_type(power, &power->types[1 + i], types[i].gpu, first, &types[i]);
         first += types[i].nodes;
     }
     return code;
@@ -105,7 +117,7 @@ static int make_domains(struct power *power)
         const int64_t left = nodes - (int64_t)i * each;
         code = make_domain(power, i, left < each ? left : each);
     }
-    return code != 0 ? code : add_all_idle(power);
+    return code != 0 ? code : add_types(power);
 }
 
 int power_create(const struct power_env *env, struct power **out)
@@ -126,6 +138,7 @@ int power_create(const struct power_env *env, struct power **out)
     owner_init(&power->sample_owner, (*env->next_owner_id)++);
     owner_init(&power->seen_owner, (*env->next_owner_id)++);
     tally_init(&power->site);
+    pool_init(&power->jobs, sizeof(struct power_job));
     return make_domains(power);
 }
 
@@ -135,6 +148,7 @@ void power_destroy(struct power *power)
     for (int32_t i = 0; power->domains != NULL && i < power->n_domains; i++)
         policy_state_destroy(&power->capper->policy, power->domains[i].capper_state);
     pool_fini(&power->orders);
+    pool_fini(&power->jobs);
     mem_free(power->domains);
     mem_free(power->joules);
     mem_free((void *)power->members);
@@ -144,17 +158,17 @@ void power_destroy(struct power *power)
 /* --- Replicas --- */
 
 /* What is kept of a domain's other GPUs until now, before their power changes. */
-static void bank(struct power_domain *domain, sim_ns now)
+void power_bank(struct power_domain *domain, sim_ns now)
 {
     domain->spare_j += domain->spare_w * sim_s_from_ns(now - domain->spare_ns);
     domain->spare_ns = now;
 }
 
-static struct power_part *part_of(struct power_member *member, int32_t domain)
+static struct power_share *part_of(struct power_member *member, int32_t domain)
 {
-    struct power_part *part = member->parts;
+    struct power_share *part = member->parts;
     while (part < member->parts + member->n_parts && part->domain != domain) part++;
-    if (part == member->parts + member->n_parts) member->parts[member->n_parts++] = (struct power_part){domain, 0.0};
+    if (part == member->parts + member->n_parts) member->parts[member->n_parts++] = (struct power_share){domain, 0.0};
     return part;
 }
 
@@ -162,9 +176,9 @@ static struct power_part *part_of(struct power_member *member, int32_t domain)
 static struct power_domain *take_gpu(const struct power_member *member, const struct topology_gpu *gpu, int sign,
                                      sim_ns now)
 {
-    struct power_domain *domain = domain_of_node(member->power, gpu->node->index);
+    struct power_domain *domain = power_domain_of(member->power, gpu->node->index);
     struct power_view *view = &domain->view;
-    bank(domain, now);
+    power_bank(domain, now);
     domain->spare_w -= sign * gpu->spec->idle_w;
     view->groups[member->group].gpus += sign;
     view->highest_hz = fmax(view->highest_hz, member->highest_hz);
@@ -211,7 +225,7 @@ static struct power_member *add_member(struct power *power)
 int power_add_replica(struct power *power, struct replica *replica, int group, double highest_hz, double gpu_limit_w)
 {
     struct power_member *member = add_member(power);
-    struct power_part *parts = arena_alloc(power->env.arena, (size_t)replica->env->pace->gpus * sizeof *parts);
+    struct power_share *parts = arena_alloc(power->env.arena, (size_t)replica->env->pace->gpus * sizeof *parts);
     if (member == NULL || parts == NULL) return SIM_E_NOMEM;
     *member = (struct power_member){.power = power, .replica = replica, .group = group, .highest_hz = highest_hz,
                                     .gpu_limit_w = gpu_limit_w, .parts = parts};

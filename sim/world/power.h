@@ -3,7 +3,7 @@
  *     GPU -> server -> rack -> row -> site      servers by their numbers; cluster.power.level says which domains have a budget
  *
  * A domain draws what its servers do (power_config.h) on top of their GPUs: replicas by what they compute (replica_drawn_j), GPUs
- * that nobody holds their bare idle power. Power is evaluated when somebody looks, in closed form since the latest change, so it ends no run
+ * that nobody holds their bare idle power, jobs what their type says (job_types.h). Power is evaluated when somebody looks, in closed form since the latest change, so it ends no run
  * of iterations and costs by the look. Energy is what is kept: a reading is a difference of energies, and the energy of the
  * site is the integral of its power (INV-11).
  *
@@ -34,6 +34,7 @@ struct power_env {
     const struct sink *sink;
     struct arena *arena;
     uint32_t *next_owner_id;
+    sim_ns warmup_ns; /* readings before it count in no metric of readings */
 };
 
 /* Makes the domains. Returns 0 or a negative code with findings; *power is NULL where the scenario has no section "power". */
@@ -48,6 +49,11 @@ int power_add_replica(struct power *power, struct replica *replica, int group, d
 struct power_member;
 void power_seated(struct power_member *member, sim_ns now);
 void power_unseated(struct power_member *member, sim_ns now);
+
+/* A job has got GPUs, and has its outer_speed by the clock in force there; it is about to give them back. */
+struct job;
+void power_job_runs(struct power *power, struct job *job, sim_ns now);
+void power_job_rests(struct power *power, struct job *job, sim_ns now);
 
 /* Settings that policies want from the beginning, and the first reading. Returns 0 or a negative code with findings. */
 int power_start(struct power *power);

@@ -16,12 +16,12 @@ static double clock_frac(const struct power_setting *setting, double highest_hz)
     return fmax(setting->clock_hz / highest_hz, POWER_LEAST_CLOCK_FRAC);
 }
 
-static struct pace_order order_of(const struct power_domain *domain, const struct power_member *member)
+struct pace_order power_order_of(const struct power_domain *domain, int group, double highest_hz)
 {
-    const struct power_setting *lock = &domain->holds[member->group].in_force;
+    const struct power_setting *lock = &domain->holds[group].in_force;
     const struct power_setting *brake = &domain->holds[POWER_TARGET_BRAKE].in_force;
     struct pace_order order = pace_free();
-    order.clock_frac = fmin(clock_frac(lock, member->highest_hz), clock_frac(brake, member->highest_hz));
+    order.clock_frac = fmin(clock_frac(lock, highest_hz), clock_frac(brake, highest_hz));
     if (lock->cap_w > 0.0) order.cap_w = lock->cap_w;
     return order;
 }
@@ -29,7 +29,7 @@ static struct pace_order order_of(const struct power_domain *domain, const struc
 void power_obey(struct power_member *member, sim_ns now)
 {
     const struct power_domain *domain = &member->power->domains[member->parts[0].domain];
-    replica_set_order(member->replica, order_of(domain, member), now);
+    replica_set_order(member->replica, power_order_of(domain, member->group, member->highest_hz), now);
 }
 
 static bool is_held(const struct power_setting *setting)
@@ -52,6 +52,7 @@ static void take_effect(struct power *power, int32_t index, enum power_target ta
         const bool is_meant = target == POWER_TARGET_BRAKE || target == (enum power_target)member->group;
         if (is_meant && member->n_parts > 0 && member->parts[0].domain == index) power_obey(member, now);
     }
+    power_jobs_obey(power, index, now);
 }
 
 /* --- On their way --- */

@@ -55,10 +55,23 @@ struct power_member {
     double highest_hz, gpu_limit_w;
     double before_j; /* drawn when it got its seat */
     int32_t n_parts; /* 0: it has none */
-    struct power_part {
+    struct power_share {
         int32_t domain;
         double share;
     } *parts; /* [GPUs of a replica]; the first is the domain that it obeys */
+};
+
+/* A type of nodes: its GPU, and the voltage of that. */
+struct power_node_type {
+    struct gpu_spec gpu;
+    struct power_law law; /* idle with a process, limit and voltage; nothing else */
+};
+
+/* A job that runs. */
+struct power_job {
+    struct power_job *next, *prev;
+    struct job *job;
+    double gpu_w; /* of each of its GPUs, now */
 };
 
 /* Values of all domains at one time. */
@@ -98,6 +111,13 @@ struct power {
     struct owner mark_owner, sample_owner, seen_owner;
     struct power_line locks, brakes;
     struct pool orders;
+    struct power_node_type *types; /* [1 + node types] */
+    struct pool jobs;
+    struct power_job *running;
+    const struct jobs *of_jobs; /* NULL: there are none */
+    double jobs_w, jobs_j;      /* of their GPUs: now, and until jobs_ns */
+    sim_ns jobs_ns;
+    int64_t n_unknown;          /* stretches of jobs of which nothing is said */
     struct power_rows marks, unseen; /* energies where windows begin; readings that nobody has seen yet */
     struct power_row *spares;
     double *joules;     /* [n_domains], to collect in */
@@ -117,6 +137,16 @@ void power_obey(struct power_member *member, sim_ns now);
  * SIM_E_NOMEM. */
 int power_command(struct power *power, int32_t domain, const struct power_plan *plan, bool at_once, sim_ns now);
 void power_commands_init(struct power *power);
+
+/* Jobs on GPUs of a domain obey what is in force there. */
+void power_jobs_obey(struct power *power, int32_t domain, sim_ns now);
+
+/* What a group is held to there. */
+struct pace_order power_order_of(const struct power_domain *domain, int group, double highest_hz);
+
+/* The domain of a node; and what is kept of its GPUs without replicas until now, before their power changes. */
+struct power_domain *power_domain_of(const struct power *power, int64_t node);
+void power_bank(struct power_domain *domain, sim_ns now);
 
 /* Brings the view of a domain up to date. */
 void power_refresh_view(struct power *power, int32_t domain, sim_ns now);

@@ -1,4 +1,5 @@
 /* What readings of power come to: metrics and warnings. */
+#include "sim/world/job.h"
 #include "sim/world/metric.h"
 #include "sim/world/power_state.h"
 
@@ -48,6 +49,7 @@ static void count(const struct power *power, struct power_domain *domain, double
 void power_count_readings(struct power *power, const struct power_row *row, const double *joules)
 {
     double site_w = 0.0;
+    if (row->from_ns < power->env.warmup_ns) return;
     for (int32_t i = 0; i < power->n_domains; i++) {
         count(power, &power->domains[i], row->values[i], joules[i], row->to_ns);
         site_w += row->values[i];
@@ -89,12 +91,11 @@ static struct totals add_up(const struct power *power, sim_ns now)
     return totals;
 }
 
-static int warn_of_trips(const struct power *power, int64_t trips)
+static int warn(const struct power *power, const char *code, const char *text, int64_t n)
 {
     const struct sink *sink = power->env.sink;
-    if (trips == 0 || sink->warning == NULL) return 0;
-    const struct warning_row row = {.t_s = (double)NAN, .code = "breaker", .count = trips,
-                                    .text = "a breaker would have tripped; its domain goes on"};
+    if (n == 0 || sink->warning == NULL) return 0;
+    const struct warning_row row = {.t_s = (double)NAN, .code = code, .count = n, .text = text};
     return sink->warning(sink->context, &row);
 }
 
@@ -104,11 +105,15 @@ int power_emit(struct power *power, sim_ns now)
     const struct totals totals = add_up(power, now);
     const bool has_read = power->site.count > 0;
     const double budget_w = power->config->budget_w, site_j = power_site_j(power, now), none = (double)NAN;
+    const double jobs_j = power->jobs_j + power->jobs_w * sim_s_from_ns(now - power->jobs_ns);
+    const int64_t n_jobs = power->of_jobs != NULL ? power->of_jobs->stats.n_finished : 0;
     const struct {
         const char *name, *entity;
         double value;
     } metrics[] = {
         {"energy.site_j", NULL, site_j},
+        {"energy.jobs_j", NULL, power->of_jobs != NULL ? jobs_j : none},
+        {"energy.j_per_job", NULL, n_jobs > 0 ? jobs_j / (double)n_jobs : none},
         {"power.site_w.mean", NULL, now > 0 ? site_j / sim_s_from_ns(now) : none},
         {"power.site_w.max", NULL, has_read ? power->site.max : none},
         {"power.budget_frac.mean", NULL, has_read ? totals.used.mean : none},
@@ -122,7 +127,10 @@ int power_emit(struct power *power, sim_ns now)
         {"power.commands", NULL, (double)totals.commands},
         {"power.breaker_trips", NULL, power->config->breaker.after_ns > 0 ? (double)totals.trips : none},
     };
-    int code = warn_of_trips(power, totals.trips);
+    int code = warn(power, "breaker", "a breaker would have tripped; its domain goes on", totals.trips);
+    if (code == 0)
+        code = warn(power, "power", "jobs whose type says nothing of their power are taken to idle with a process",
+                    power->n_unknown);
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics && code == 0; i++)
         code = metric_emit_of(sink, metrics[i].name, metrics[i].entity, metrics[i].value);
     return code;

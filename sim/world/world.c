@@ -193,10 +193,12 @@ static int create_power(struct world *world)
         .sink = &world->sink,
         .arena = &world->arena,
         .next_owner_id = &world->next_owner_id,
+        .warmup_ns = world->scenario->warmup_ns,
     };
     int code = power_create(&env, &world->power);
     for (size_t i = 0; i < world->n_services && code == 0 && world->power != NULL; i++)
         code = service_join_power(world->services[i], &world->scenario->cluster.power, world->power);
+    if (code == 0 && world->power != NULL && world->jobs != NULL) code = jobs_join_power(world->jobs, world->power);
     return code;
 }
 

@@ -31,7 +31,7 @@ sql "$T/site.db" "select max(value) > 4 from sample where series = 'service.repl
 sql "$T/site.db" "select count(*) from request where status = 'rejected'" 0
 
 # The site keeps to its power.
-sql "$T/site.db" "select count(*) > 100 and max(value) < 34000 from sample where series = 'power.site_w'" 1
+sql "$T/site.db" "select count(*) > 100 and max(value) < 40000 from sample where series = 'power.site_w'" 1
 near 'energy' "$(metric energy.site_j)" "$(metric power.site_w.mean | awk -v s="$end" '{ printf "%.17g", $1 * s }')"
 
 run 0 report "$T/site.db" -o "$T/site.html"

@@ -192,6 +192,51 @@ static void a_lock_holds_from_the_next_boundary_on(void)
     bed_free(rows);
 }
 
+/* --- Jobs --- */
+
+static struct bed_rows *run_jobs(const char *capping, const struct bed_options *options)
+{
+    static const char jobs[] =
+        "{\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\","
+        " \"server_power\": {\"idle\": \"670W\", \"per_gpu_watt\": 0.67},"
+        " \"power\": {\"budget\": \"7kW\", \"level\": \"site\", \"commands\": {\"out_of_band\": \"10s\"}, \"capping\": %s}},"
+        " \"jobs\": {\"scheduler\": \"srtf\", \"placement\": \"consolidated\","
+        "  \"types\": {\"default\": {\"power\": {\"mean\": \"380W\", \"clock_share\": 0.5}}},"
+        "  \"trace\": {\"format\": \"inline-jobs\", \"jobs\": ["
+        "   {\"submit\": \"0s\", \"duration\": \"200s\", \"gpus\": 8}, {\"submit\": \"5s\", \"duration\": \"100s\", \"gpus\": 16},"
+        "   {\"submit\": \"20s\", \"duration\": \"30s\", \"gpus\": 4}, {\"submit\": \"400s\", \"duration\": \"60s\", \"gpus\": 16}]}}}";
+    char text[2048];
+    snprintf(text, sizeof text, jobs, capping);
+    return bed_run(text, options);
+}
+
+static void check_jobs(const char *capping, double speed, double gpu_w)
+{
+    struct bed_rows *rows = run_jobs(capping, &(struct bed_options){.single_step = true, .check = true});
+    struct bed_rows *heap = run_jobs(capping, &(struct bed_options){.queue = QUEUE_HEAP});
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK(bed_equal(rows, heap));
+    const double gpu_s = bed_metric(rows, "job.gpu_s.sum"), jobs_j = bed_metric(rows, "energy.jobs_j");
+    const double work_s = 8 * 200 + 16 * 100 + 4 * 30 + 16 * 60;
+    if (speed > 0) CHECK_NEAR(gpu_s * speed / work_s, 1.0, 1e-8);
+    if (speed > 0) CHECK_NEAR(jobs_j / (gpu_s * gpu_w), 1.0, 1e-12);
+    CHECK_NEAR(bed_metric(rows, "energy.j_per_job"), jobs_j / 4, 1e-6);
+    CHECK_NEAR(bed_metric(rows, "energy.site_j") /
+                   (1.67 * (jobs_j + (16 * rows->end_s - gpu_s) * 53.7) + 2 * 670 * rows->end_s),
+               1.0, 1e-9);
+    bed_free(rows);
+    bed_free(heap);
+}
+
+/* Half the highest clock: speed 2/3; the voltage is at its floor, that of V100: 80 W idle with a process, 300 W of kernels. */
+static void jobs_draw_what_their_type_says(void)
+{
+    const double floor = 0.83901;
+    check_jobs("\"none\"", 1.0, 380.0);
+    check_jobs("{\"policy\": \"static-lock\", \"clock\": \"705MHz\"}", 2.0 / 3.0, 80.0 + 300.0 * 0.5 * floor * floor);
+    check_jobs("\"polca\"", 0.0, 0.0);
+}
+
 /* --- Commands that cannot be --- */
 
 static int asks_for_no_clock(void *state, const struct power_view *view, struct power_plan *plan)
@@ -234,5 +279,6 @@ TEST_SUITE(power_site)
     TEST(the_site_is_the_sum_of_its_parts);
     TEST(readings_tile_the_run_and_come_late);
     TEST(a_lock_holds_from_the_next_boundary_on);
+    TEST(jobs_draw_what_their_type_says);
     TEST(faults_name_policy_and_place);
 }
