@@ -1,11 +1,11 @@
 #include "tests/eviction_fixture.h"
 
 #include "policies/registry.h"
-#include "sim/cli/families.h"
 #include "sim/core/mem.h"
 #include "sim/core/rng.h"
 #include "sim/world/cache.h"
 #include "tests/harness.h"
+#include "tests/policy_params.h"
 
 #include <string.h>
 
@@ -40,22 +40,6 @@ void paging_next_uses(const struct paging *paging, int64_t next_uses[PAGING_MAX]
     }
 }
 
-const void *eviction_params(const struct policy *policy, const char *json, struct arena *arena)
-{
-    if (policy->params == NULL) return NULL;
-    struct config_families families = cli_families(NULL);
-    struct config *config = NULL;
-    struct diag diag;
-    diag_init(&diag);
-    if (json == NULL) json = "{}";
-    void *params = arena_alloc(arena, policy->params_bytes);
-    int code = config_parse("params", ".", json, strlen(json), &config, &diag);
-    if (code == 0) code = config_bind(config, policy->params, &families, arena, params, policy->params_bytes, &diag);
-    CHECK_EQ_INT(code, 0);
-    config_destroy(config);
-    return params;
-}
-
 static int note_victim(void *context, uint64_t key)
 {
     struct paging_run *run = context;
@@ -80,7 +64,7 @@ void paging_run(const struct paging *paging, const char *policy, const char *par
     diag_init(&diag);
     paging_next_uses(paging, next_uses);
     int code = cache_init(&cache, &(struct cache_options){.evictor = found,
-                                                          .params = eviction_params(found, params, &arena),
+                                                          .params = policy_params(found, params, &arena),
                                                           .capacity = capacity,
                                                           .seed = seed,
                                                           .future = &future,

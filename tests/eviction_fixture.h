@@ -32,10 +32,6 @@ void paging_run(const struct paging *paging, const char *policy, const char *par
 /* Misses alone. */
 int paging_misses(const struct paging *paging, const char *policy, const char *params, int64_t capacity, uint64_t seed);
 
-/* Parameters of an eviction policy, bound from JSON ("{}": defaults); NULL when it has none. They live in `arena`. */
-struct arena;
-const void *eviction_params(const struct policy *policy, const char *json, struct arena *arena);
-
 /* When each page of the sequence is asked for next. The numbers are the caller's. */
 void paging_next_uses(const struct paging *paging, int64_t next_uses[PAGING_MAX]);
 

@@ -18,9 +18,9 @@ void preemptive_fini(void *state)
     struct preemptive *preemptive = state;
     pending_fini(&preemptive->pending);
     mem_free(preemptive->groups);
-    mem_free(preemptive->starts.items);
-    mem_free(preemptive->preemptions.items);
-    mem_free(preemptive->tail.items);
+    ranked_list_fini(&preemptive->starts);
+    ranked_list_fini(&preemptive->preemptions);
+    ranked_list_fini(&preemptive->tail);
 }
 
 static struct preemptive_job *slot_of(const struct ranked *ranked)
@@ -30,17 +30,8 @@ static struct preemptive_job *slot_of(const struct ranked *ranked)
 
 static void append(struct preemptive *preemptive, struct ranked_list *list, struct ranked *ranked)
 {
-    if (list->n == list->capacity) {
-        size_t capacity = list->capacity * 2 + 16;
-        struct ranked **items = mem_realloc(list->items, capacity * sizeof(struct ranked *));
-        if (items == NULL) {
-            preemptive->code = SIM_E_NOMEM;
-            return;
-        }
-        list->items = items;
-        list->capacity = capacity;
-    }
-    list->items[list->n++] = ranked;
+    int code = ranked_list_add(list, ranked);
+    if (code < 0) preemptive->code = code;
 }
 
 /* --- The order --- */

@@ -37,11 +37,6 @@ struct running_group {
     struct ranked *last; /* of the jobs that a walk from the end has not passed */
 };
 
-struct ranked_list {
-    size_t n, capacity;
-    struct ranked **items;
-};
-
 struct preemptive {
     enum preemptive_order order;
     struct pending pending;

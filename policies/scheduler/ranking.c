@@ -1,6 +1,38 @@
 #include "policies/scheduler/ranking.h"
 
-#include <stddef.h>
+#include "sim/core/err.h"
+#include "sim/core/mem.h"
+
+#include <stdlib.h>
+
+int ranked_list_add(struct ranked_list *list, struct ranked *ranked)
+{
+    if (list->n == list->capacity) {
+        size_t capacity = list->capacity * 2 + 16;
+        struct ranked **items = mem_realloc(list->items, capacity * sizeof(struct ranked *));
+        if (items == NULL) return SIM_E_NOMEM;
+        list->items = items;
+        list->capacity = capacity;
+    }
+    list->items[list->n++] = ranked;
+    return 0;
+}
+
+void ranked_list_fini(struct ranked_list *list)
+{
+    mem_free(list->items);
+}
+
+static int compare_sequences(const void *a, const void *b)
+{
+    int64_t x = (*(struct ranked *const *)a)->job->sequence, y = (*(struct ranked *const *)b)->job->sequence;
+    return (x > y) - (x < y);
+}
+
+void ranked_list_sort(struct ranked_list *list)
+{
+    if (list->n > 1) qsort(list->items, list->n, sizeof *list->items, compare_sequences);
+}
 
 /* A bijective mixer (the finaliser of SplitMix64; Steele, Lea and Flood 2014): no two jobs have the same height. */
 static uint64_t mix(uint64_t x)
@@ -97,6 +129,11 @@ static int64_t gpus_below(const struct ranked *node)
     return node == NULL ? 0 : node->gpus_below;
 }
 
+int64_t ranking_gpus(const struct ranking *ranking)
+{
+    return gpus_below(ranking->root);
+}
+
 int64_t ranking_gpus_before(const struct ranking *ranking, struct rank bound)
 {
     int64_t gpus = 0;
@@ -141,6 +178,20 @@ struct ranked *ranking_first_within(const struct ranking *ranking, sim_ns span_n
         else
             node = node->right;
     }
+}
+
+struct ranked *ranking_first_from(const struct ranking *ranking, struct rank bound)
+{
+    struct ranked *node = ranking->root, *first = NULL;
+    while (node != NULL) {
+        if (rank_before(&node->rank, &bound)) {
+            node = node->right;
+        } else {
+            first = node;
+            node = node->left;
+        }
+    }
+    return first;
 }
 
 struct ranked *ranking_last(const struct ranking *ranking)

@@ -7,6 +7,7 @@
 #include "sim/world/view.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Compared from first to third. No two jobs of a ranking have the same. */
@@ -37,9 +38,25 @@ struct ranking {
     struct ranked *root, *first;
 };
 
+/* Jobs of a choice being made. Zero-initialised. */
+struct ranked_list {
+    size_t n, capacity;
+    struct ranked **items;
+};
+
+/* Returns 0 or SIM_E_NOMEM. */
+int ranked_list_add(struct ranked_list *list, struct ranked *ranked);
+void ranked_list_fini(struct ranked_list *list);
+
+/* Brings the list into the order of submission. */
+void ranked_list_sort(struct ranked_list *list);
+
 /* Adds a job whose `job`, `rank`, `gpus` and `span_ns` are set, and removes one without changing these. */
 void ranking_add(struct ranking *ranking, struct ranked *ranked);
 void ranking_remove(struct ranking *ranking, struct ranked *ranked);
+
+/* GPUs of all jobs. */
+int64_t ranking_gpus(const struct ranking *ranking);
 
 /* GPUs of all jobs ranked before `bound`. */
 int64_t ranking_gpus_before(const struct ranking *ranking, struct rank bound);
@@ -49,6 +66,9 @@ struct ranked *ranking_reach(const struct ranking *ranking, int64_t gpus);
 
 /* The first job with span_ns <= `span_ns`, or NULL. */
 struct ranked *ranking_first_within(const struct ranking *ranking, sim_ns span_ns);
+
+/* The first job that is not ranked before `bound`, or NULL. */
+struct ranked *ranking_first_from(const struct ranking *ranking, struct rank bound);
 
 struct ranked *ranking_last(const struct ranking *ranking);                                   /* NULL when empty */
 struct ranked *ranking_previous(const struct ranking *ranking, const struct ranked *ranked); /* NULL before the first */

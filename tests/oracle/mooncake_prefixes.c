@@ -1,6 +1,7 @@
 /* Prefix caches on Mooncake's published conversation trace (FAST 2025): hits of an exact LRU cache, as counted by a
  * program that shares nothing with this one, and the order of the policies. */
 #include "tests/harness.h"
+#include "tests/policy_params.h"
 
 #include "policies/registry.h"
 #include "sim/core/mem.h"
@@ -43,7 +44,7 @@ static struct cache_stat run_with(const struct block_log *log, const struct cach
     if (CHECK(policy != NULL))
         CHECK_EQ_INT(cache_stat_run(log, future,
                                     &(struct cache_stat_setting){.evictor = policy,
-                                                                 .params = eviction_params(policy, params, &arena),
+                                                                 .params = policy_params(policy, params, &arena),
                                                                  .capacity_blocks = capacity,
                                                                  .seed = 1},
                                     &stat, &diag),

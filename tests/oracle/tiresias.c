@@ -37,6 +37,16 @@ static bool read_row(FILE *file, struct peer_row *row)
                   &row->preempts, &row->resumes) == 12;
 }
 
+/* The peer's output behind its header; NULL, a failed check, when there is none. */
+static FILE *open_output(const char *peer)
+{
+    char path[256];
+    snprintf(path, sizeof path, FIXTURES "_%s_count_out.csv", peer);
+    FILE *file = fopen(path, "r");
+    if (CHECK(file != NULL)) CHECK(fscanf(file, "%*[^\n]") == 0);
+    return file;
+}
+
 static void compare_row(const struct peer_row *row, const struct jobrun_job *job, bool preemptive)
 {
     CHECK_EQ_STR(job->status, "finished");
@@ -48,23 +58,26 @@ static void compare_row(const struct peer_row *row, const struct jobrun_job *job
     CHECK_EQ_INT(job->starts, preemptive ? row->resumes : 1);
 }
 
-static void compare(const char *scheduler, const char *peer, bool preemptive, double mean_jct_s, double makespan_s,
-                    int64_t preemptions)
+static void run_jobs(const char *scheduler, const char *params, struct jobrun *run)
 {
     struct job_record records[JOBS] = {0};
     read_jobs(records);
-    struct jobrun run;
-    jobrun_init(&run,
+    jobrun_init(run,
                 &(struct jobrun_spec){.records = records,
                                       .n = JOBS,
                                       .cluster = {.nodes = 16, .gpus_per_node = 8},
-                                      .scheduler = scheduler},
+                                      .scheduler = scheduler,
+                                      .scheduler_params = params},
                 0);
-    char path[256];
-    snprintf(path, sizeof path, FIXTURES "_%s_count_out.csv", peer);
-    FILE *file = fopen(path, "r");
-    if (CHECK(file != NULL)) {
-        CHECK(fscanf(file, "%*[^\n]") == 0);
+}
+
+static void compare(const char *scheduler, const char *params, const char *peer, bool preemptive, double mean_jct_s,
+                    double makespan_s, int64_t preemptions)
+{
+    struct jobrun run;
+    run_jobs(scheduler, params, &run);
+    FILE *file = open_output(peer);
+    if (file != NULL) {
         int n = 0;
         for (struct peer_row row; read_row(file, &row); n++) compare_row(&row, &run.jobs[row.job], preemptive);
         CHECK_EQ_INT(n, JOBS);
@@ -78,27 +91,56 @@ static void compare(const char *scheduler, const char *peer, bool preemptive, do
 
 static void fifo_is_their_fifo(void)
 {
-    compare("fifo", "fifo", false, 2433.4375, 57722, 0);
+    compare("fifo", NULL, "fifo", false, 2433.4375, 57722, 0);
 }
 
 static void fifo_skip_is_their_fjf(void)
 {
-    compare("fifo-skip", "fjf", false, 2377.0775, 57722, 0);
+    compare("fifo-skip", NULL, "fjf", false, 2377.0775, 57722, 0);
 }
 
 static void fewest_gpus_is_their_sjf(void)
 {
-    compare("fewest-gpus", "sjf", true, 2360.0125, 57722, 18);
+    compare("fewest-gpus", NULL, "sjf", true, 2360.0125, 57722, 18);
 }
 
 static void srtf_is_their_shortest(void)
 {
-    compare("srtf", "shortest", true, 2384.98, 60908, 125);
+    compare("srtf", NULL, "shortest", true, 2384.98, 60908, 125);
 }
 
 static void srsf_is_their_shortest_gpu(void)
 {
-    compare("srsf", "shortest-gpu", true, 2352.745, 57722, 43);
+    compare("srsf", NULL, "shortest-gpu", true, 2352.745, 57722, 43);
+}
+
+static void tiresias_by_time_is_their_dlas(void)
+{
+    const char *params[] = {"{\"service\": \"time\"}", "{\"service\": \"time\", \"looks\": \"released\"}"};
+    for (int i = 0; i < 2; i++) compare("tiresias", params[i], "dlas", true, 2389.4725, 58684, 105);
+}
+
+static void tiresias_that_looks_as_released_is_their_dlas_gpu(void)
+{
+    compare("tiresias", "{\"looks\": \"released\"}", "dlas-gpu", true, 2362.8825, 57722, 57);
+}
+
+static int other_ends(const struct jobrun *run, const char *peer)
+{
+    int n = 0;
+    FILE *file = open_output(peer);
+    for (struct peer_row row; file != NULL && read_row(file, &row);) n += run->jobs[row.job].end_s != row.end_s;
+    if (file != NULL) fclose(file);
+    return n;
+}
+
+static void tiresias_that_looks_in_time_is_another_one(void)
+{
+    struct jobrun run;
+    run_jobs("tiresias", NULL, &run);
+    CHECK_NEAR(run.mean_jct_s, 2362.16, 1e-9);
+    CHECK_EQ_INT(other_ends(&run, "dlas-gpu"), 31);
+    jobrun_fini(&run);
 }
 
 TEST_SUITE(tiresias)
@@ -108,4 +150,7 @@ TEST_SUITE(tiresias)
     TEST(fewest_gpus_is_their_sjf);
     TEST(srtf_is_their_shortest);
     TEST(srsf_is_their_shortest_gpu);
+    TEST(tiresias_by_time_is_their_dlas);
+    TEST(tiresias_that_looks_as_released_is_their_dlas_gpu);
+    TEST(tiresias_that_looks_in_time_is_another_one);
 }

@@ -1,6 +1,7 @@
 /* Eviction policies against caches written as their definitions read, in quadratic time: the same victims, in the same
  * order. */
 #include "tests/harness.h"
+#include "tests/policy_params.h"
 
 #include "policies/registry.h"
 #include "sim/core/mem.h"
@@ -175,7 +176,7 @@ static void storm(const struct policy *policy, uint64_t seed)
     diag_init(&model.diag);
     paging_local(&paging, seed, N, N_KEYS, 9);
     paging_next_uses(&paging, next_uses);
-    struct cache_options options = {.evictor = policy, .params = eviction_params(policy, NULL, &arena),
+    struct cache_options options = {.evictor = policy, .params = policy_params(policy, NULL, &arena),
                                     .capacity = model.capacity, .seed = seed, .future = &future,
                                     .evicted = note_evicted, .context = &model, .diag = &model.diag};
     CHECK_EQ_INT(cache_init(&model.cache, &options), 0);
@@ -239,7 +240,7 @@ static void every_policy_survives_without_memory(void)
         long n = 0;
         if (policy->family != POLICY_EVICTION) continue;
         arena_init(&arena);
-        const void *params = eviction_params(policy, NULL, &arena);
+        const void *params = policy_params(policy, NULL, &arena);
         while (fails_cleanly(policy, params, &paging, next_uses, n)) n++;
         CHECK(n >= 8);
         arena_fini(&arena);
@@ -264,7 +265,7 @@ static void large_caches_are_fast(void)
         arena_init(&arena);
         rng_init(&rng, 1, 0, "large", 0);
         int code = cache_init(&cache, &(struct cache_options){.evictor = policy,
-                                                              .params = eviction_params(policy, NULL, &arena),
+                                                              .params = policy_params(policy, NULL, &arena),
                                                               .capacity = ROOM, .diag = &diag});
         for (int k = 0; k < N && code >= 0; k++) {
             uint64_t key = rng_below(&rng, 2 * ROOM);

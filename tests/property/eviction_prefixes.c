@@ -1,6 +1,7 @@
 /* Prefix caches against exhaustive search and against lists that are gone through from end to end: where Belady's policy is
  * optimal and where it is not, and what LRU finds. */
 #include "tests/harness.h"
+#include "tests/policy_params.h"
 
 #include "policies/registry.h"
 #include "sim/core/mem.h"
@@ -39,7 +40,7 @@ static struct cache_stat run(const struct prompts *prompts, const char *name, in
     diag_init(&diag);
     make_log(prompts, &log, &future);
     struct cache_stat_setting setting = {
-        .evictor = policy, .params = eviction_params(policy, NULL, &arena), .capacity_blocks = capacity, .seed = 1};
+        .evictor = policy, .params = policy_params(policy, NULL, &arena), .capacity_blocks = capacity, .seed = 1};
     CHECK_EQ_INT(cache_stat_run(&log, &future, &setting, &stat, &diag), 0);
     block_log_fini(&log);
     arena_fini(&arena);

@@ -20,7 +20,7 @@ static struct job_record random_job(int64_t id)
 /* On counted GPUs, whoever does not start is wider than what is free: schedulers that skip leave no room unused. */
 static void skipping_schedulers_leave_nobody_who_fits(void)
 {
-    static const char *const schedulers[] = {"fifo-skip", "sjf", "fewest-gpus", "srtf", "srsf"};
+    static const char *const schedulers[] = {"fifo-skip", "sjf", "fewest-gpus", "srtf", "srsf", "tiresias"};
     enum { N = 300 };
     struct job_record records[N];
     for (int i = 0; i < N; i++) records[i] = random_job(i);

@@ -1,0 +1,188 @@
+/* Conservative backfilling (Mu'alem and Feitelson, TPDS 2001): every job gets, as it is submitted, a reservation for the
+ * earliest time at which, by the users' estimates, there is room for it beside those that run and all reservations
+ * before it. So nobody is held up by a job that came later, and with exact estimates nobody starts later than promised.
+ *
+ * When a job ends before its estimate, the waiting ones are moved, in the order of submission and until none moves any more,
+ * to the earliest time that leaves all other reservations where they are. A job that runs over its estimate is taken to end
+ * now; when that kept a reservation from beginning, all are made anew, in the order of submission.
+ *
+ * Reservations count GPUs, not nodes. Every one is looked at whenever a job ends early, so a decision costs as much as
+ * the queue is long, squared. */
+#include "policies/registry.h"
+#include "policies/scheduler/usage.h"
+#include "policies/scheduler/ranking.h"
+
+struct reserved {
+    struct ranked by_age, by_start; /* while it waits */
+    sim_ns span_ns, from_ns, to_ns; /* what it takes, and when, also while it runs */
+};
+
+struct conservative {
+    struct usage usage; /* of the running and all reservations */
+    struct ranking by_age, by_start;
+    struct ranked_list arrivals; /* without a reservation so far */
+    int64_t total_gpus;
+    bool may_come_earlier; /* room that was reserved has come free */
+    int code;             /* SIM_E_NOMEM once a job could not be kept */
+};
+
+static void conservative_fini(void *state)
+{
+    struct conservative *conservative = state;
+    usage_fini(&conservative->usage);
+    ranked_list_fini(&conservative->arrivals);
+}
+
+static struct reserved *reserved_of(const struct ranked *ranked)
+{
+    return job_view_slot(ranked->job);
+}
+
+static void add_to_profile(struct conservative *conservative, const struct reserved *job, int64_t sign)
+{
+    int code = usage_add(&conservative->usage, job->from_ns, job->to_ns, sign * job->by_age.gpus);
+    if (code < 0) conservative->code = code;
+}
+
+static void reserve(struct conservative *conservative, struct reserved *job, sim_ns from_ns)
+{
+    job->from_ns = from_ns;
+    job->to_ns = sim_ns_add(from_ns, job->span_ns);
+    add_to_profile(conservative, job, +1);
+    job->by_start.rank = (struct rank){.first = from_ns, .second = job->by_age.rank.first};
+    ranking_add(&conservative->by_start, &job->by_start);
+}
+
+static void cancel(struct conservative *conservative, struct reserved *job)
+{
+    ranking_remove(&conservative->by_start, &job->by_start);
+    add_to_profile(conservative, job, -1);
+}
+
+/* Moves a job to the earliest time that leaves all other reservations where they are. Returns whether that is another one. */
+static bool move(struct conservative *conservative, const struct cluster_view *view, struct reserved *job)
+{
+    sim_ns before_ns = job->from_ns;
+    cancel(conservative, job);
+    reserve(conservative, job,
+            usage_earliest(&conservative->usage, view->now_ns, job->span_ns, job->by_age.gpus, view->total_gpus));
+    return job->from_ns != before_ns;
+}
+
+static void let_wait(struct conservative *conservative, const struct cluster_view *view, struct reserved *job)
+{
+    job->span_ns = job_view_estimated_remaining_ns(view, job->by_age.job);
+    ranking_add(&conservative->by_age, &job->by_age);
+    reserve(conservative, job, SIM_NS_MAX);
+    int code = ranked_list_add(&conservative->arrivals, &job->by_age);
+    if (code < 0) conservative->code = code;
+}
+
+/* Gives back what is left of the time that was reserved for a job that ran. */
+static void give_back(struct conservative *conservative, struct reserved *job, sim_ns now_ns)
+{
+    if (job->to_ns <= now_ns) return;
+    job->from_ns = now_ns;
+    add_to_profile(conservative, job, -1);
+    conservative->may_come_earlier = true;
+}
+
+static void conservative_notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    struct conservative *conservative = state;
+    struct reserved *job = job_view_slot(note->job);
+    if (conservative->code < 0) return;
+    if (note->event == JOB_EVENT_SUBMIT) {
+        job->by_age = job->by_start = (struct ranked){.job = note->job, .gpus = note->job->gpus};
+        job->by_age.rank.first = note->job->sequence;
+        let_wait(conservative, view, job);
+    } else if (note->event == JOB_EVENT_START) {
+        ranking_remove(&conservative->by_age, &job->by_age);
+        ranking_remove(&conservative->by_start, &job->by_start);
+    } else if (note->event == JOB_EVENT_FINISH) {
+        give_back(conservative, job, view->now_ns);
+    } else if (note->event == JOB_EVENT_PREEMPT) {
+        give_back(conservative, job, view->now_ns);
+        let_wait(conservative, view, job);
+    }
+}
+
+static bool is_overdue(const struct ranked *first, sim_ns now_ns)
+{
+    return first != NULL && first->rank.first < now_ns;
+}
+
+static struct ranked *next_in_age(const struct conservative *conservative, const struct ranked *job)
+{
+    return ranking_first_from(&conservative->by_age, (struct rank){.first = job->rank.first + 1});
+}
+
+static void cancel_all(struct conservative *conservative)
+{
+    struct ranked *job = conservative->by_age.first;
+    for (; job != NULL && conservative->code == 0; job = next_in_age(conservative, job)) {
+        cancel(conservative, reserved_of(job));
+        reserve(conservative, reserved_of(job), SIM_NS_MAX);
+    }
+}
+
+/* Until nobody can come any earlier. */
+static void move_all(struct conservative *conservative, const struct cluster_view *view)
+{
+    bool moved = true;
+    while (moved && conservative->code == 0) {
+        moved = false;
+        struct ranked *job = conservative->by_age.first;
+        for (; job != NULL && conservative->code == 0; job = next_in_age(conservative, job))
+            moved |= move(conservative, view, reserved_of(job));
+    }
+}
+
+static void place_arrivals(struct conservative *conservative, const struct cluster_view *view)
+{
+    for (size_t i = 0; i < conservative->arrivals.n && conservative->code == 0; i++)
+        move(conservative, view, reserved_of(conservative->arrivals.items[i]));
+}
+
+/* Starts those whose time has come, as far as they find room, and asks to be woken for the next one. */
+static void start_due(struct conservative *conservative, const struct cluster_view *view, struct job_plan *plan)
+{
+    const struct ranked *next = conservative->by_start.first;
+    while (next != NULL && next->rank.first <= view->now_ns) {
+        struct rank after = {next->rank.first, next->rank.second + 1, 0};
+        job_plan_start(plan, next->job, "its reservation begins");
+        next = ranking_first_from(&conservative->by_start, after);
+    }
+    if (next != NULL && next->rank.first < SIM_NS_MAX) job_plan_wake_at(plan, next->rank.first);
+}
+
+static int conservative_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    struct conservative *conservative = state;
+    bool anew = conservative->total_gpus != view->total_gpus || is_overdue(conservative->by_start.first, view->now_ns);
+    usage_forget(&conservative->usage, view->now_ns);
+    if (anew) cancel_all(conservative);
+    if (anew || conservative->may_come_earlier)
+        move_all(conservative, view);
+    else
+        place_arrivals(conservative, view);
+    conservative->total_gpus = view->total_gpus;
+    conservative->may_come_earlier = false;
+    conservative->arrivals.n = 0;
+    if (conservative->code == 0) start_due(conservative, view, plan);
+    return conservative->code;
+}
+
+const struct scheduler scheduler_conservative = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct scheduler),
+               .family = POLICY_SCHEDULER,
+               .name = "conservative",
+               .summary = "in the order of submission, with backfilling around a reservation for every job",
+               .source = "Mu'alem and Feitelson, IEEE TPDS 12(6) (2001)",
+               .state_bytes = sizeof(struct conservative),
+               .fini = conservative_fini},
+    .job_bytes = sizeof(struct reserved),
+    .notify = conservative_notify,
+    .decide = conservative_decide,
+};
