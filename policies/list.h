@@ -47,6 +47,7 @@ POLICY(scheduler, scheduler_gavel_fifo_perf)
 POLICY(scheduler, scheduler_gavel_isolated)
 POLICY(scheduler, scheduler_gandiva)
 POLICY(scheduler, scheduler_tiresias)
+POLICY(scheduler, scheduler_lucid_tiresias)
 
 /* placement */
 POLICY(placer, placement_counted)

@@ -5,6 +5,7 @@
 #include "sim/world/job.h"
 #include "sim/world/jobs.h"
 #include "sim/world/metric.h"
+#include "sim/world/priority.h"
 #include "tests/harness.h"
 #include "tests/policy_params.h"
 
@@ -293,6 +294,47 @@ static void check_placements(const struct jobrun *run, const struct jobrun_spec 
     check_capacity(run, spec);
 }
 
+/* --- Disturbances --- */
+
+struct disturber {
+    struct owner owner;
+    struct jobs *jobs;
+    sim_ns every_ns;
+    int64_t n;
+};
+
+/* Of the running jobs the one whose turn it is; NULL when none runs. */
+static struct job *victim(const struct disturber *disturber)
+{
+    if (disturber->jobs->view.n_running == 0) return NULL;
+    int64_t skipped = disturber->n * 7 % disturber->jobs->view.n_running;
+    struct job *job = disturber->jobs->oldest;
+    while (job != NULL && (job->view.state != JOB_RUNNING || skipped-- > 0)) job = job->next;
+    return job;
+}
+
+static void on_disturb(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    struct disturber *disturber = OWNER_ENTITY(owner, struct disturber, owner);
+    struct job *job = victim(disturber);
+    disturber->n++;
+    if (job != NULL && disturber->n % 2 == 0) {
+        CHECK_EQ_INT(job_interrupt(job, now, 0, "a disturbance"), 0);
+    } else if (job != NULL) {
+        job->outer_speed = disturber->n % 4 == 1 ? 0.5 : 1.25;
+        job_respeed(job, now);
+    }
+    if (!jobs_done(disturber->jobs))
+        engine_schedule(engine, now + disturber->every_ns, PRIORITY_JOB_FINISH, on_disturb, owner);
+}
+
+static void disturb(struct engine *engine, struct disturber *disturber)
+{
+    owner_init(&disturber->owner, JOBS_OWNER_IDS);
+    if (disturber->every_ns > 0)
+        engine_schedule(engine, disturber->every_ns, PRIORITY_JOB_FINISH, on_disturb, &disturber->owner);
+}
+
 /* --- The run --- */
 
 static void sum_up(struct jobrun *run, size_t n)
@@ -318,6 +360,8 @@ static int simulate(struct jobrun *run, const struct jobrun_spec *spec, const st
     if (code == 0 && spec->group_gpus > 0) CHECK_EQ_INT(cluster_take_group(cluster, 0, spec->group_gpus), 0);
     if (code == 0) code = jobs_create(engine, cluster, config, options, &jobs, &run->diag);
     if (code == 0) code = jobs_start(jobs);
+    struct disturber disturber = {.jobs = jobs, .every_ns = spec->disturb_every_ns};
+    if (code == 0) disturb(engine, &disturber);
     if (code == 0) code = engine_run(engine, &run->diag);
     if (code == 0) code = jobs_finish(jobs);
     if (code == 0) code = cluster_emit(cluster, engine_now(engine), options->sink);

@@ -23,6 +23,7 @@ struct conservative {
     struct ranked_list arrivals; /* without a reservation so far */
     int64_t total_gpus;
     bool may_come_earlier; /* room that was reserved has come free */
+    bool is_stale;         /* room that was reserved is held for longer */
     int code;             /* SIM_E_NOMEM once a job could not be kept */
 };
 
@@ -87,6 +88,19 @@ static void give_back(struct conservative *conservative, struct reserved *job, s
     conservative->may_come_earlier = true;
 }
 
+/* The job runs, and will until its estimated end: as it was reserved, or, at another speed, for another time. */
+static void hold(struct conservative *conservative, const struct cluster_view *view, struct reserved *job)
+{
+    sim_ns left_ns = job_view_estimated_remaining_ns(view, job->by_age.job), before_ns = job->to_ns;
+    sim_ns to_ns = sim_ns_add(view->now_ns, left_ns);
+    if (to_ns == before_ns || left_ns == 0) return;
+    give_back(conservative, job, view->now_ns);
+    job->from_ns = view->now_ns;
+    job->to_ns = to_ns;
+    add_to_profile(conservative, job, +1);
+    conservative->is_stale |= to_ns > before_ns;
+}
+
 static void conservative_notify(void *state, const struct cluster_view *view, const struct job_note *note)
 {
     struct conservative *conservative = state;
@@ -99,11 +113,14 @@ static void conservative_notify(void *state, const struct cluster_view *view, co
     } else if (note->event == JOB_EVENT_START) {
         ranking_remove(&conservative->by_age, &job->by_age);
         ranking_remove(&conservative->by_start, &job->by_start);
+        hold(conservative, view, job);
     } else if (note->event == JOB_EVENT_FINISH) {
         give_back(conservative, job, view->now_ns);
     } else if (note->event == JOB_EVENT_PREEMPT) {
         give_back(conservative, job, view->now_ns);
         let_wait(conservative, view, job);
+    } else {
+        hold(conservative, view, job);
     }
 }
 
@@ -159,7 +176,8 @@ static void start_due(struct conservative *conservative, const struct cluster_vi
 static int conservative_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
 {
     struct conservative *conservative = state;
-    bool anew = conservative->total_gpus != view->total_gpus || is_overdue(conservative->by_start.first, view->now_ns);
+    bool anew = conservative->is_stale || conservative->total_gpus != view->total_gpus ||
+                is_overdue(conservative->by_start.first, view->now_ns);
     usage_forget(&conservative->usage, view->now_ns);
     if (anew) cancel_all(conservative);
     if (anew || conservative->may_come_earlier)
@@ -167,7 +185,7 @@ static int conservative_decide(void *state, const struct cluster_view *view, str
     else
         place_arrivals(conservative, view);
     conservative->total_gpus = view->total_gpus;
-    conservative->may_come_earlier = false;
+    conservative->may_come_earlier = conservative->is_stale = false;
     conservative->arrivals.n = 0;
     if (conservative->code == 0) start_due(conservative, view, plan);
     return conservative->code;
@@ -185,4 +203,5 @@ const struct scheduler scheduler_conservative = {
     .job_bytes = sizeof(struct reserved),
     .notify = conservative_notify,
     .decide = conservative_decide,
+    .hears_pace = true,
 };

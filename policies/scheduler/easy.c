@@ -24,24 +24,37 @@ static void easy_fini(void *state)
     pending_fini(&((struct easy *)state)->pending);
 }
 
+static void let_wait(struct easy *easy, const struct cluster_view *view, const struct job_view *job)
+{
+    struct ranked *ranked = job_view_slot(job);
+    *ranked = (struct ranked){.job = job,
+                              .rank = {.first = job->sequence},
+                              .gpus = job->gpus,
+                              .span_ns = job_view_estimated_remaining_ns(view, job)};
+    int code = pending_add(&easy->pending, ranked);
+    if (code < 0) easy->code = code;
+}
+
+static void let_run(struct easy *easy, const struct cluster_view *view, struct ranked *ranked)
+{
+    sim_ns left_ns = job_view_estimated_remaining_ns(view, ranked->job);
+    ranked->rank = (struct rank){.first = sim_ns_add(view->now_ns, left_ns), .second = ranked->job->sequence};
+    ranking_add(&easy->running, ranked);
+}
+
 static void easy_notify(void *state, const struct cluster_view *view, const struct job_note *note)
 {
     struct easy *easy = state;
     struct ranked *ranked = job_view_slot(note->job);
-    if (note->event == JOB_EVENT_PREEMPT || note->event == JOB_EVENT_FINISH) ranking_remove(&easy->running, ranked);
-    if (note->event == JOB_EVENT_SUBMIT || note->event == JOB_EVENT_PREEMPT) {
-        *ranked = (struct ranked){.job = note->job,
-                                  .rank = {.first = note->job->sequence},
-                                  .gpus = note->job->gpus,
-                                  .span_ns = job_view_estimated_remaining_ns(view, note->job)};
-        int code = pending_add(&easy->pending, ranked);
-        if (code < 0) easy->code = code;
-    } else if (note->event == JOB_EVENT_START) {
+    if (easy->code < 0) return;
+    if (note->event == JOB_EVENT_START)
         pending_remove(&easy->pending, ranked);
-        ranked->rank = (struct rank){.first = sim_ns_add(view->now_ns, job_view_estimated_remaining_ns(view, note->job)),
-                                     .second = note->job->sequence};
-        ranking_add(&easy->running, ranked);
-    }
+    else if (note->event != JOB_EVENT_SUBMIT)
+        ranking_remove(&easy->running, ranked);
+    if (note->job->state == JOB_PENDING)
+        let_wait(easy, view, note->job);
+    else if (note->job->state == JOB_RUNNING)
+        let_run(easy, view, ranked);
 }
 
 static const struct job_view *first_of_queue(const struct pending *pending)
@@ -123,4 +136,5 @@ const struct scheduler scheduler_easy = {
     .job_bytes = sizeof(struct ranked),
     .notify = easy_notify,
     .decide = easy_decide,
+    .hears_pace = true,
 };

@@ -6,7 +6,14 @@
 static int fewest_gpus_init(void *state, const void *params, struct diag *diag)
 {
     (void)params, (void)diag;
-    return preemptive_init(state, BY_GPUS);
+    return preemptive_init(state, BY_LEVEL);
+}
+
+static void fewest_gpus_notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    struct preemptive_job *job = job_view_slot(note->job);
+    job->level = note->job->gpus;
+    preemptive_notify(state, view, note);
 }
 
 const struct scheduler scheduler_fewest_gpus = {
@@ -20,6 +27,6 @@ const struct scheduler scheduler_fewest_gpus = {
                .init = fewest_gpus_init,
                .fini = preemptive_fini},
     .job_bytes = sizeof(struct preemptive_job),
-    .notify = preemptive_notify,
+    .notify = fewest_gpus_notify,
     .decide = preemptive_decide,
 };

@@ -10,33 +10,40 @@ struct fifo {
     const struct job_view *head, *tail;
 };
 
-static struct fifo_job *slot_of(const struct job_view *job)
+static struct fifo_job *fifo_job_of(const struct job_view *job)
 {
     return job_view_slot(job);
 }
 
-/* A job that lost its GPUs is older than all that have never had any: its place is near the head. */
-static void put_back(struct fifo *fifo, const struct job_view *job)
+/* A job that lost its GPUs goes before all that were submitted after it. */
+static void requeue(struct fifo *fifo, const struct job_view *job)
 {
-    const struct job_view **place = &fifo->head;
-    while (*place != NULL && (*place)->sequence < job->sequence) place = &slot_of(*place)->behind;
-    slot_of(job)->behind = *place;
-    if (*place == NULL) fifo->tail = job;
-    *place = job;
+    const struct job_view *before = NULL, *behind = fifo->head;
+    while (behind != NULL && behind->sequence < job->sequence) {
+        before = behind;
+        behind = fifo_job_of(behind)->behind;
+    }
+    fifo_job_of(job)->behind = behind;
+    *(before != NULL ? &fifo_job_of(before)->behind : &fifo->head) = job;
+    if (behind == NULL) fifo->tail = job;
+}
+
+static void append(struct fifo *fifo, const struct job_view *job)
+{
+    *(fifo->head != NULL ? &fifo_job_of(fifo->tail)->behind : &fifo->head) = job;
+    fifo->tail = job;
 }
 
 static void fifo_notify(void *state, const struct cluster_view *view, const struct job_note *note)
 {
     (void)view;
     struct fifo *fifo = state;
-    if (note->event == JOB_EVENT_SUBMIT) {
-        *(fifo->head == NULL ? &fifo->head : &slot_of(fifo->tail)->behind) = note->job;
-        fifo->tail = note->job;
-    } else if (note->event == JOB_EVENT_START) {
-        fifo->head = slot_of(note->job)->behind;
-    } else if (note->event == JOB_EVENT_PREEMPT) {
-        put_back(fifo, note->job);
-    }
+    if (note->event == JOB_EVENT_SUBMIT)
+        append(fifo, note->job);
+    else if (note->event == JOB_EVENT_PREEMPT)
+        requeue(fifo, note->job);
+    else if (note->event == JOB_EVENT_START)
+        fifo->head = fifo_job_of(note->job)->behind;
 }
 
 static int fifo_decide(void *state, const struct cluster_view *view, struct job_plan *plan)

@@ -7,6 +7,11 @@
 
 __extension__ typedef __int128 gpu_time; /* GPUs * ns do not fit into 64 bits */
 
+const struct config_field preemptive_fields[] = {
+    {.name = "keeps_turn", .kind = CONFIG_BOOL, .offset = offsetof(struct preemptive_params, keeps_turn), .value = "false",
+     .help = "a job whose turn it is, but that finds no place, keeps its GPUs from those behind it, as in Lucid's simulator"},
+    {0}};
+
 int preemptive_init(void *state, enum preemptive_order order)
 {
     ((struct preemptive *)state)->order = order;
@@ -20,6 +25,7 @@ void preemptive_fini(void *state)
     mem_free(preemptive->groups);
     ranked_list_fini(&preemptive->starts);
     ranked_list_fini(&preemptive->preemptions);
+    ranked_list_fini(&preemptive->preempted);
     ranked_list_fini(&preemptive->tail);
 }
 
@@ -44,7 +50,7 @@ static int64_t weight(const struct preemptive *preemptive, int64_t gpus)
 /* What the order goes by first. */
 static gpu_time value_of_pending(const struct preemptive *preemptive, const struct ranked *ranked)
 {
-    if (preemptive->order == BY_GPUS) return ranked->gpus;
+    if (preemptive->order == BY_LEVEL) return slot_of(ranked)->level;
     return (gpu_time)slot_of(ranked)->remaining_ns * weight(preemptive, ranked->gpus);
 }
 
@@ -90,7 +96,8 @@ static uint64_t waiting_number(struct preemptive *preemptive, const struct preem
 /* The place of a job that begins to wait among its class. Of equal ones, those that wait longer come first. */
 static struct rank pending_rank(struct preemptive *preemptive, const struct preemptive_job *slot)
 {
-    if (preemptive->order == BY_GPUS) return (struct rank){0, 0, (uint64_t)slot->ranked.job->sequence};
+    if (preemptive->order == BY_LEVEL)
+        return (struct rank){slot->level, 0, (uint64_t)slot->ranked.job->sequence};
     return (struct rank){slot->remaining_ns, 0, waiting_number(preemptive, slot)};
 }
 
@@ -106,10 +113,11 @@ static bool was_running(const struct preemptive_job *slot, sim_ns now)
 static struct rank running_rank(const struct preemptive *preemptive, const struct preemptive_job *slot, sim_ns now)
 {
     uint64_t number = slot->ranked.rank.third;
-    if (preemptive->order == BY_GPUS) return (struct rank){slot->ranked.gpus, 0, number};
-    if (was_running(slot, now)) return slot->ran;
+    if (preemptive->order == BY_LEVEL) return (struct rank){slot->level, 0, number};
+    sim_ns end_ns = sim_ns_add(now, slot->remaining_ns);
+    if (was_running(slot, now) && slot->ran.first == end_ns) return slot->ran;
     bool was_waiting = slot->waits_since_ns < now;
-    return (struct rank){sim_ns_add(now, slot->remaining_ns), was_waiting ? -now : now, number};
+    return (struct rank){end_ns, was_waiting ? -now : now, number};
 }
 
 /* Up to which rank running jobs come before this pending one, of those that are equal to it and end at `end_ns`. Only when this is not the first decision
@@ -127,7 +135,7 @@ static struct rank bound_among_equals(const struct running_group *group, const s
 static struct rank bound_in_group(const struct preemptive *preemptive, const struct running_group *group,
                                   const struct ranked *ranked, sim_ns now)
 {
-    if (preemptive->order == BY_GPUS) return (struct rank){ranked->gpus, 0, ranked->rank.third};
+    if (preemptive->order == BY_LEVEL) return (struct rank){slot_of(ranked)->level, 0, ranked->rank.third};
     gpu_time value = value_of_pending(preemptive, ranked);
     int64_t speed = weight(preemptive, group->gpus);
     gpu_time end = now + (value + speed - 1) / speed;
@@ -193,17 +201,22 @@ static void let_wait(struct preemptive *preemptive, struct preemptive_job *slot)
     add_to_pending(preemptive, slot);
 }
 
-static void let_run(struct preemptive *preemptive, struct preemptive_job *slot, sim_ns now)
+static void add_to_running(struct preemptive *preemptive, struct preemptive_job *slot)
 {
-    if (slot->waits) take_from_pending(preemptive, slot);
     struct running_group *group = group_of(preemptive, slot->ranked.gpus);
     if (group == NULL) {
         preemptive->code = SIM_E_NOMEM;
         return;
     }
-    slot->ranked.rank = running_rank(preemptive, slot, now);
     ranking_add(&group->jobs, &slot->ranked);
     preemptive->running_gpus += slot->ranked.gpus;
+}
+
+static void let_run(struct preemptive *preemptive, struct preemptive_job *slot, sim_ns now)
+{
+    if (slot->waits) take_from_pending(preemptive, slot);
+    slot->ranked.rank = running_rank(preemptive, slot, now);
+    add_to_running(preemptive, slot);
 }
 
 static void take_from_running(struct preemptive *preemptive, struct preemptive_job *slot)
@@ -212,16 +225,44 @@ static void take_from_running(struct preemptive *preemptive, struct preemptive_j
     preemptive->running_gpus -= slot->ranked.gpus;
 }
 
-/* Somebody else took its GPUs. What it has done may be lost in part. */
-static void put_back(struct preemptive *preemptive, struct preemptive_job *slot, const struct cluster_view *view)
+static void see_remaining(struct preemptive *preemptive, const struct cluster_view *view, struct preemptive_job *slot)
+{
+    if (preemptive->order != BY_LEVEL) slot->remaining_ns = job_view_remaining_ns(view, slot->ranked.job);
+}
+
+/* A job that has lost its GPUs otherwise than by our decision. */
+static void lose(struct preemptive *preemptive, struct preemptive_job *slot, sim_ns now)
 {
     take_from_running(preemptive, slot);
     preemptive->freed_gpus += slot->ranked.gpus;
     slot->is_new = false;
-    slot->waits_since_ns = view->now_ns;
+    slot->waits_since_ns = now;
     slot->ran = slot->ranked.rank;
-    if (preemptive->order != BY_GPUS) slot->remaining_ns = job_view_remaining_ns(view, slot->ranked.job);
     let_wait(preemptive, slot);
+}
+
+static void change_pace(struct preemptive *preemptive, struct preemptive_job *slot, sim_ns now)
+{
+    if (preemptive->order == BY_LEVEL) return;
+    take_from_running(preemptive, slot);
+    slot->ranked.rank.first = sim_ns_add(now, slot->remaining_ns);
+    add_to_running(preemptive, slot);
+}
+
+void preemptive_set_level(struct preemptive *preemptive, struct preemptive_job *job, int64_t level, sim_ns now)
+{
+    take_from_running(preemptive, job);
+    job->level = level;
+    job->ranked.rank = running_rank(preemptive, job, now);
+    add_to_running(preemptive, job);
+}
+
+static void submit(struct preemptive_job *slot, const struct job_view *job, sim_ns now)
+{
+    slot->ranked.job = job;
+    slot->ranked.gpus = job->gpus;
+    slot->is_new = true;
+    slot->waits_since_ns = now;
 }
 
 void preemptive_notify(void *state, const struct cluster_view *view, const struct job_note *note)
@@ -229,32 +270,28 @@ void preemptive_notify(void *state, const struct cluster_view *view, const struc
     struct preemptive *preemptive = state;
     struct preemptive_job *slot = job_view_slot(note->job);
     if (preemptive->code < 0) return;
-    if (note->event == JOB_EVENT_SUBMIT) {
-        slot->ranked.job = note->job;
-        slot->ranked.gpus = note->job->gpus;
-        slot->is_new = true;
-        slot->waits_since_ns = view->now_ns;
-        if (preemptive->order != BY_GPUS) slot->remaining_ns = job_view_remaining_ns(view, note->job);
-        let_wait(preemptive, slot);
-    } else if (note->event == JOB_EVENT_START) {
-        let_run(preemptive, slot, view->now_ns);
-    } else if (note->event == JOB_EVENT_FINISH) {
+    if (note->event == JOB_EVENT_SUBMIT) submit(slot, note->job, view->now_ns);
+    if (note->event == JOB_EVENT_FINISH) {
         take_from_running(preemptive, slot);
         preemptive->freed_gpus += slot->ranked.gpus;
-    } else if (note->event == JOB_EVENT_PREEMPT && note->forced) {
-        put_back(preemptive, slot, view);
+        return;
     }
+    if (note->event == JOB_EVENT_PREEMPT && preemptive->deciding) {
+        append(preemptive, &preemptive->preempted, &slot->ranked);
+        return;
+    }
+    see_remaining(preemptive, view, slot);
+    if (note->event == JOB_EVENT_SUBMIT)
+        let_wait(preemptive, slot);
+    else if (note->event == JOB_EVENT_START)
+        let_run(preemptive, slot, view->now_ns);
+    else if (note->event == JOB_EVENT_PREEMPT)
+        lose(preemptive, slot, view->now_ns);
+    else
+        change_pace(preemptive, slot, view->now_ns);
 }
 
 /* --- Deciding --- */
-
-/* GPUs that came may be those that a closed class waits for. */
-static void reopen(struct preemptive *preemptive, const struct cluster_view *view)
-{
-    if (preemptive->capacity_epoch == view->capacity_epoch) return;
-    preemptive->capacity_epoch = view->capacity_epoch;
-    preemptive->freed_gpus += view->total_gpus;
-}
 
 static bool is_open(const struct preemptive *preemptive, const struct pending_class *class)
 {
@@ -324,14 +361,14 @@ static void choose_preemption(struct preemptive *preemptive, struct ranked *rank
 {
     struct preemptive_job *slot = slot_of(ranked);
     take_from_running(preemptive, slot);
-    if (preemptive->order != BY_GPUS && standing(ranked, now) != 1) { /* started in this moment: it waits as before */
+    if (preemptive->order != BY_LEVEL && standing(ranked, now) != 1) { /* started in this moment: it waits as before */
         ranked->rank = (struct rank){slot->remaining_ns, 0, ranked->rank.third};
         add_to_pending(preemptive, slot);
     } else {
         slot->is_new = false;
         slot->waits_since_ns = now;
         slot->ran = ranked->rank;
-        if (preemptive->order != BY_GPUS) slot->remaining_ns = ranked->rank.first - now;
+        if (preemptive->order != BY_LEVEL) slot->remaining_ns = ranked->rank.first - now;
         let_wait(preemptive, slot);
     }
     append(preemptive, &preemptive->preemptions, ranked);
@@ -356,22 +393,30 @@ static void choose(struct preemptive *preemptive, const struct cluster_view *vie
     }
 }
 
+/* Closes the class of a job that the placer refused. */
+static void close_class(struct preemptive *preemptive, const struct ranked *refused)
+{
+    struct pending_class *class = pending_class_of(&preemptive->pending, refused->job);
+    class->refused_in = preemptive->pending.round;
+    class->closed_until = preemptive->freed_gpus + refused->gpus;
+}
+
 /* Carries the choice out. When the placer refuses a job, its class is closed, those behind it wait again, and false
- * comes back: the choice must be made anew without that class. */
+ * comes back: the choice must be made anew without that class. A refused job that keeps its turn just waits again. */
 static bool carry_out(struct preemptive *preemptive, struct job_plan *plan)
 {
     const struct ranked_list *starts = &preemptive->starts, *preemptions = &preemptive->preemptions;
     for (size_t i = 0; i < preemptions->n; i++)
         job_plan_preempt(plan, preemptions->items[i]->job, "others come before it");
-    size_t n = 0;
-    while (n < starts->n && job_plan_start(plan, starts->items[n]->job, "fits in its turn")) n++;
-    if (n == starts->n) return true;
-    const struct ranked *refused = starts->items[n];
-    struct pending_class *class = pending_class_of(&preemptive->pending, refused->job);
-    class->refused_in = preemptive->pending.round;
-    class->closed_until = preemptive->freed_gpus + refused->gpus;
-    for (; n < starts->n; n++) add_to_pending(preemptive, slot_of(starts->items[n]));
-    return false;
+    bool refused = false;
+    for (size_t i = 0; i < starts->n; i++) {
+        struct ranked *ranked = starts->items[i];
+        if (!refused && job_plan_start(plan, ranked->job, "fits in its turn")) continue;
+        if (!refused && !preemptive->keeps_turn) close_class(preemptive, ranked);
+        refused = !preemptive->keeps_turn;
+        add_to_pending(preemptive, slot_of(ranked));
+    }
+    return !refused;
 }
 
 /* Offers the GPUs that are still free to the closed classes. */
@@ -390,16 +435,32 @@ static void offer_rest(struct preemptive *preemptive, const struct cluster_view 
     }
 }
 
+/* Those that stay preempted will wait before they work again, and have their work left at the speed of what they asked for. */
+static void rank_preempted(struct preemptive *preemptive, const struct cluster_view *view)
+{
+    for (size_t i = 0; i < preemptive->preempted.n && preemptive->order != BY_LEVEL; i++) {
+        struct preemptive_job *slot = slot_of(preemptive->preempted.items[i]);
+        if (!slot->waits) continue;
+        take_from_pending(preemptive, slot);
+        see_remaining(preemptive, view, slot);
+        slot->ranked.rank.first = slot->remaining_ns;
+        add_to_pending(preemptive, slot);
+    }
+    preemptive->preempted.n = 0;
+}
+
 int preemptive_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
 {
     struct preemptive *preemptive = state;
     preemptive->pending.round++;
-    reopen(preemptive, view);
+    preemptive->deciding = true;
     bool done = false;
     while (preemptive->code == 0 && !done) {
         choose(preemptive, view);
         if (preemptive->code == 0) done = carry_out(preemptive, plan);
     }
-    if (preemptive->code == 0) offer_rest(preemptive, view, plan);
+    if (preemptive->code == 0 && !preemptive->keeps_turn) offer_rest(preemptive, view, plan);
+    if (preemptive->code == 0) rank_preempted(preemptive, view);
+    preemptive->deciding = false;
     return preemptive->code;
 }

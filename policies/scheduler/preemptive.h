@@ -12,20 +12,25 @@
  * The walk counts GPUs. When the placer finds no room for a job that fits by count, the walk is made anew without its
  * class, so that those preempted for it may go on where they were. The class is left out until as many GPUs have come
  * free as the job wants; up to then it only gets what nobody else takes. A placer that splits jobs as needed never
- * refuses. */
+ * refuses. With `keeps_turn` a job that was refused waits with its GPUs counted as its own instead.
+ *
+ * Time left is time: a job that runs slower than on what it asked for has more of it, and what a job will wait before it works
+ * counts. */
 #ifndef ORRERY_POLICIES_SCHEDULER_PREEMPTIVE_H
 #define ORRERY_POLICIES_SCHEDULER_PREEMPTIVE_H
 
 #include "policies/scheduler/pending.h"
 #include "sim/world/policy.h"
 
-/* The order: by GPUs alone, by run time left (true one: declare ORACLE_DURATION), or by run time left times GPUs. */
-enum preemptive_order { BY_GPUS, BY_TIME_LEFT, BY_GPU_TIME_LEFT };
+/* The order: by the job's level and then age, by run time left (true one: declare ORACLE_DURATION), or by run time left times
+ * GPUs. */
+enum preemptive_order { BY_LEVEL, BY_TIME_LEFT, BY_GPU_TIME_LEFT };
 
 struct preemptive_job {
     struct ranked ranked; /* first */
     bool waits;          /* is in the ranking of its class */
     bool is_new;         /* waits since its submission */
+    int64_t level;       /* the scheduler's own, BY_LEVEL; the lowest goes first */
     sim_ns remaining_ns; /* while it waits */
     sim_ns waits_since_ns;
     struct rank ran;     /* its place among running jobs up to then, unless is_new */
@@ -39,6 +44,8 @@ struct running_group {
 
 struct preemptive {
     enum preemptive_order order;
+    bool keeps_turn;
+    bool deciding; /* preemptions that the world tells of are our own */
     struct pending pending;
     size_t n_groups, groups_capacity;
     struct running_group *groups; /* fewest GPUs first */
@@ -47,6 +54,7 @@ struct preemptive {
     int64_t freed_gpus;           /* by all jobs that finished */
     uint64_t capacity_epoch;      /* of the view at the last decision */
     struct ranked_list starts, preemptions; /* of the plan being made */
+    struct ranked_list preempted;           /* by this decision so far */
     struct ranked_list tail;                /* the last running jobs, the very last first */
     int64_t tail_gpus;
     sim_ns moment_ns;             /* when a job last began to wait */
@@ -55,7 +63,17 @@ struct preemptive {
     int code;                     /* SIM_E_NOMEM once something could not be kept */
 };
 
-/* For policies whose state is a struct preemptive and whose state per job is a struct preemptive_job. */
+/* Of schedulers that take whether a refused job keeps its turn from the scenario. */
+struct preemptive_params {
+    bool keeps_turn;
+};
+
+extern const struct config_field preemptive_fields[];
+
+/* Moves a running job to another level. */
+void preemptive_set_level(struct preemptive *preemptive, struct preemptive_job *job, int64_t level, sim_ns now);
+
+/* For policies that hear the pace and whose state is a struct preemptive and whose state per job begins with a struct preemptive_job. */
 int preemptive_init(void *state, enum preemptive_order order);
 void preemptive_fini(void *state);
 void preemptive_notify(void *state, const struct cluster_view *view, const struct job_note *note);

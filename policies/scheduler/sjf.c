@@ -1,7 +1,23 @@
 /* Shortest job first by the run time that users stated (the true one where the trace has no statement), without
- * preemption; skips what does not fit. */
+ * preemption. What does not fit is skipped, or with `strict` stops all behind it. */
 #include "policies/registry.h"
 #include "policies/scheduler/skipping.h"
+
+struct sjf_params {
+    bool strict;
+};
+
+static const struct config_field sjf_fields[] = {
+    {.name = "strict", .kind = CONFIG_BOOL, .offset = offsetof(struct sjf_params, strict), .value = "false",
+     .help = "the shortest job, when it does not fit, holds all others up"},
+    {0}};
+
+static int sjf_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    ((struct skipping *)state)->strict = ((const struct sjf_params *)params)->strict;
+    return 0;
+}
 
 static void sjf_notify(void *state, const struct cluster_view *view, const struct job_note *note)
 {
@@ -21,7 +37,10 @@ const struct scheduler scheduler_sjf = {
                .name = "sjf",
                .summary = "shortest estimated run time first, skipping what does not fit; no preemption",
                .source = "Conway, Maxwell and Miller, Theory of Scheduling (1967)",
+               .params = sjf_fields,
+               .params_bytes = sizeof(struct sjf_params),
                .state_bytes = sizeof(struct skipping),
+               .init = sjf_init,
                .fini = skipping_fini},
     .job_bytes = sizeof(struct ranked),
     .notify = sjf_notify,

@@ -17,10 +17,11 @@ void skipping_notify(struct skipping *skipping, const struct job_note *note, str
     }
 }
 
-static struct pending_class *first_that_fits(const struct pending *pending, const struct cluster_view *view)
+static struct pending_class *first_in_turn(const struct skipping *skipping, const struct cluster_view *view)
 {
+    const struct pending *pending = &skipping->pending;
     struct pending_class *best = NULL;
-    for (size_t i = 0; i < pending->n && pending->classes[i]->gpus <= view->free_gpus; i++) {
+    for (size_t i = 0; i < pending->n && (skipping->strict || pending->classes[i]->gpus <= view->free_gpus); i++) {
         struct pending_class *class = pending->classes[i];
         if (!pending_class_is_open(pending, class)) continue;
         if (best == NULL || rank_before(&class->jobs.first->rank, &best->jobs.first->rank)) best = class;
@@ -34,8 +35,10 @@ int skipping_decide(struct skipping *skipping, const struct cluster_view *view, 
     struct pending *pending = &skipping->pending;
     pending->round++;
     struct pending_class *class;
-    while ((class = first_that_fits(pending, view)) != NULL) {
-        if (!job_plan_start(plan, class->jobs.first->job, reason)) class->refused_in = pending->round;
+    while ((class = first_in_turn(skipping, view)) != NULL) {
+        if (job_plan_start(plan, class->jobs.first->job, reason)) continue;
+        if (skipping->strict) break;
+        class->refused_in = pending->round;
     }
     return skipping->code;
 }

@@ -8,6 +8,7 @@
 
 struct skipping {
     struct pending pending;
+    bool strict; /* the first that does not fit stops all behind it instead */
     int code; /* SIM_E_NOMEM once a job could not be kept */
 };
 

@@ -4,7 +4,9 @@
 
 static int srsf_init(void *state, const void *params, struct diag *diag)
 {
-    (void)params, (void)diag;
+    (void)diag;
+    struct preemptive *preemptive = state;
+    preemptive->keeps_turn = ((const struct preemptive_params *)params)->keeps_turn;
     return preemptive_init(state, BY_GPU_TIME_LEFT);
 }
 
@@ -16,10 +18,13 @@ const struct scheduler scheduler_srsf = {
                .summary = "least remaining GPU-time first, preemptive; knows the true run times",
                .source = "Tiresias (NSDI 2019) simulator, shortest-gpu",
                .oracle = ORACLE_DURATION,
+               .params = preemptive_fields,
+               .params_bytes = sizeof(struct preemptive_params),
                .state_bytes = sizeof(struct preemptive),
                .init = srsf_init,
                .fini = preemptive_fini},
     .job_bytes = sizeof(struct preemptive_job),
     .notify = preemptive_notify,
     .decide = preemptive_decide,
+    .hears_pace = true,
 };

@@ -5,7 +5,9 @@
 
 static int srtf_init(void *state, const void *params, struct diag *diag)
 {
-    (void)params, (void)diag;
+    (void)diag;
+    struct preemptive *preemptive = state;
+    preemptive->keeps_turn = ((const struct preemptive_params *)params)->keeps_turn;
     return preemptive_init(state, BY_TIME_LEFT);
 }
 
@@ -17,10 +19,13 @@ const struct scheduler scheduler_srtf = {
                .summary = "shortest run time left first, preemptive; knows the true run times",
                .source = "Schrage (1968); Tiresias (NSDI 2019) simulator, shortest",
                .oracle = ORACLE_DURATION,
+               .params = preemptive_fields,
+               .params_bytes = sizeof(struct preemptive_params),
                .state_bytes = sizeof(struct preemptive),
                .init = srtf_init,
                .fini = preemptive_fini},
     .job_bytes = sizeof(struct preemptive_job),
     .notify = preemptive_notify,
     .decide = preemptive_decide,
+    .hears_pace = true,
 };

@@ -34,6 +34,33 @@ static void skipping_schedulers_leave_nobody_who_fits(void)
     }
 }
 
+/* Whatever takes the GPUs of running jobs from outside, or changes their speed, and however long they wait before they work:
+ * every job ends. */
+static void schedulers_bear_disturbances(void)
+{
+    enum { N = 200 };
+    const struct restart_config restart = {.start_ns = SIM_NS_PER_S / 4, .resume_ns = SIM_NS_PER_S};
+    struct policy_table table = policy_registry();
+    struct job_record records[N];
+    for (int i = 0; i < N; i++) records[i] = random_job(i);
+    for (size_t i = 0; i < 2 * table.n; i++) {
+        const struct policy *policy = table.policies[i / 2];
+        if (policy->family != POLICY_SCHEDULER) continue;
+        struct jobrun run;
+        struct jobrun_spec spec = {.records = records, .n = N, .cluster = {.nodes = 2, .gpus_per_node = 6}};
+        spec.scheduler = policy->name;
+        spec.placement = i % 2 == 0 ? "counted" : "consolidated";
+        spec.restart = &restart;
+        spec.disturb_every_ns = SIM_NS_PER_S * 3 / 2;
+        jobrun_init(&run, &spec, 0);
+        size_t finished = 0;
+        for (int k = 0; k < N; k++)
+            finished += run.jobs[k].status != NULL && strcmp(run.jobs[k].status, "finished") == 0;
+        if (!CHECK_EQ_INT(finished, N)) CHECK_EQ_STR(policy->name, "a scheduler that bears disturbances");
+        jobrun_fini(&run);
+    }
+}
+
 static void policies_are_complete(void)
 {
     struct policy_table table = policy_registry();
@@ -62,5 +89,6 @@ TEST_SUITE(scheduler_conformance)
 {
     TEST(policies_are_complete);
     TEST(families_list_their_policies);
+    TEST(schedulers_bear_disturbances);
     TEST(skipping_schedulers_leave_nobody_who_fits);
 }

@@ -1,0 +1,116 @@
+/* Tiresias as Lucid's simulator has it: jobs that have attained less GPU-time than the threshold go before the others, the
+ * first come first among each; all that fit in this order have their turn, and a job that finds no place in its turn keeps
+ * its GPUs from those behind it. Lucid decides once a minute ("jobs": {"round": "60s"}). */
+#include "policies/registry.h"
+#include "policies/scheduler/preemptive.h"
+
+#include <float.h>
+
+struct lucid_params {
+    double threshold; /* GPU-seconds */
+};
+
+struct lucid_job {
+    struct preemptive_job preemptive; /* first */
+    struct ranked clock; /* while it runs above the threshold: ranked by when it began, without interruptions */
+};
+
+struct lucid {
+    struct preemptive preemptive; /* first */
+    struct lucid_params params;
+    struct pending clocks; /* by class */
+};
+
+static const struct config_field lucid_fields[] = {
+    {.name = "threshold", .kind = CONFIG_REAL, .offset = offsetof(struct lucid_params, threshold), .value = "18000",
+     .min = DBL_MIN, .max = 1e12, .help = "GPU-seconds that a job may attain before it goes behind the others"},
+    {0}};
+
+static int lucid_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    struct lucid *lucid = state;
+    lucid->params = *(const struct lucid_params *)params;
+    lucid->preemptive.keeps_turn = true;
+    return preemptive_init(&lucid->preemptive, BY_LEVEL);
+}
+
+static void lucid_fini(void *state)
+{
+    struct lucid *lucid = state;
+    pending_fini(&lucid->clocks);
+    preemptive_fini(&lucid->preemptive);
+}
+
+static void lucid_notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    struct lucid *lucid = state;
+    struct lucid_job *job = job_view_slot(note->job);
+    preemptive_notify(&lucid->preemptive, view, note);
+    if (job->preemptive.level > 0 || lucid->preemptive.code < 0) return;
+    if (note->event == JOB_EVENT_START) {
+        sim_ns began_ns = view->now_ns - job_view_executed_ns(view, note->job);
+        job->clock.job = note->job;
+        job->clock.rank = (struct rank){.first = began_ns, .second = note->job->sequence};
+        int code = pending_add(&lucid->clocks, &job->clock);
+        if (code < 0) lucid->preemptive.code = code;
+    } else if (note->event == JOB_EVENT_PREEMPT || note->event == JOB_EVENT_FINISH) {
+        pending_remove(&lucid->clocks, &job->clock);
+    }
+}
+
+static sim_ns span_ns(const struct lucid *lucid, const struct pending_class *class)
+{
+    return sim_ns_from_s(lucid->params.threshold / class->gpus);
+}
+
+static void demote(struct lucid *lucid, const struct cluster_view *view)
+{
+    for (size_t i = 0; i < lucid->clocks.n && lucid->preemptive.code == 0; i++) {
+        const struct pending_class *class = lucid->clocks.classes[i];
+        sim_ns bound_ns = view->now_ns - span_ns(lucid, class);
+        while (class->jobs.first != NULL && class->jobs.first->rank.first <= bound_ns) {
+            struct lucid_job *job = job_view_slot(class->jobs.first->job);
+            pending_remove(&lucid->clocks, &job->clock);
+            preemptive_set_level(&lucid->preemptive, &job->preemptive, 1, view->now_ns);
+        }
+    }
+}
+
+static void plan_next_look(const struct lucid *lucid, struct job_plan *plan)
+{
+    sim_ns next_ns = SIM_NS_MAX;
+    for (size_t i = 0; i < lucid->clocks.n; i++) {
+        const struct pending_class *class = lucid->clocks.classes[i];
+        if (class->jobs.first == NULL) continue;
+        sim_ns due_ns = sim_ns_add(class->jobs.first->rank.first, span_ns(lucid, class));
+        if (due_ns < next_ns) next_ns = due_ns;
+    }
+    if (next_ns < SIM_NS_MAX) job_plan_wake_at(plan, next_ns);
+}
+
+static int lucid_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    struct lucid *lucid = state;
+    demote(lucid, view);
+    int code = preemptive_decide(&lucid->preemptive, view, plan);
+    if (code == 0) plan_next_look(lucid, plan);
+    return code;
+}
+
+const struct scheduler scheduler_lucid_tiresias = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct scheduler),
+               .family = POLICY_SCHEDULER,
+               .name = "lucid-tiresias",
+               .summary = "least attained service first, in two queues, as in Lucid's simulator; preemptive",
+               .source = "Hu et al., Lucid (ASPLOS 2023) simulator, tiresias",
+               .params = lucid_fields,
+               .params_bytes = sizeof(struct lucid_params),
+               .state_bytes = sizeof(struct lucid),
+               .init = lucid_init,
+               .fini = lucid_fini},
+    .job_bytes = sizeof(struct lucid_job),
+    .notify = lucid_notify,
+    .decide = lucid_decide,
+};
