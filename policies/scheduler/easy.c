@@ -46,7 +46,6 @@ static void easy_notify(void *state, const struct cluster_view *view, const stru
 {
     struct easy *easy = state;
     struct ranked *ranked = job_view_slot(note->job);
-    if (easy->code < 0) return;
     if (note->event == JOB_EVENT_START)
         pending_remove(&easy->pending, ranked);
     else if (note->event != JOB_EVENT_SUBMIT)

@@ -84,7 +84,9 @@ static int las_init(void *state, const void *params, struct diag *diag)
             return diag_error(diag, SIM_E_CONFIG, NULL, "list each limit once, the lowest first",
                               "limit %g of queue %d is not above that of the queue before it", limit_of(las, i), i);
     las->running = mem_zalloc((size_t)n_limits, sizeof *las->running);
-    return las->running == NULL ? SIM_E_NOMEM : queues_init(&las->queues, n_limits + 1);
+    int code = las->running == NULL ? SIM_E_NOMEM : queues_init(&las->queues, n_limits + 1);
+    if (code < 0) mem_free(las->running);
+    return code;
 }
 
 /* --- Clocks --- */

@@ -122,7 +122,9 @@ static void guarded_notify(void *state, const struct cluster_view *view, const s
     } effects[] = {[JOB_EVENT_SUBMIT] = {+1, 0},
                    [JOB_EVENT_START] = {-1, +1},
                    [JOB_EVENT_PREEMPT] = {+1, -1},
-                   [JOB_EVENT_FINISH] = {0, -1}};
+                   [JOB_EVENT_FINISH] = {0, -1},
+                   [JOB_EVENT_RESIZE] = {0, 0},
+                   [JOB_EVENT_PACE] = {0, 0}};
     struct guarded *guarded = state;
     const struct scheduler *inner = (const void *)guarded->guard->inner;
     guarded->n_pending += effects[note->event].pending;

@@ -218,6 +218,7 @@ static int exchange(struct job *job, int64_t ugpus)
     job->allocation = before;
     if (taken <= 0) {
         SIM_REQUIRE(cluster_retake(cluster, now, job->held_ugpus, before));
+        jobs_refresh_view(jobs);
         return taken;
     }
     const int told = job_emit_placement(job, now);

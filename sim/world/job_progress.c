@@ -3,15 +3,6 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* Work in so much time, at most what is left. The product may exceed that, not what a sim_ns holds. */
-static sim_ns work_in(const struct job_progress *progress, sim_ns time_ns)
-{
-    const sim_ns most_ns = progress->work_ns - progress->done_ns;
-    if (progress->speed == 1.0) return time_ns < most_ns ? time_ns : most_ns;
-    const double work_ns = floor((double)time_ns * progress->speed);
-    return work_ns < (double)most_ns ? (sim_ns)work_ns : most_ns;
-}
-
 /* Time at work for what is left; SIM_NS_MAX: for ever. */
 static sim_ns time_left(const struct job_progress *progress)
 {
@@ -19,6 +10,16 @@ static sim_ns time_left(const struct job_progress *progress)
     if (progress->speed == 1.0) return left_ns;
     const double time_ns = ceil((double)left_ns / progress->speed);
     return time_ns < (double)SIM_NS_MAX ? (sim_ns)time_ns : SIM_NS_MAX;
+}
+
+/* Work in so much time, at most what is left. The product may exceed that, not what a sim_ns holds. */
+static sim_ns work_in(const struct job_progress *progress, sim_ns time_ns)
+{
+    const sim_ns most_ns = progress->work_ns - progress->done_ns;
+    if (progress->speed == 1.0) return time_ns < most_ns ? time_ns : most_ns;
+    if (time_ns >= time_left(progress)) return most_ns; /* whatever the rounding */
+    const double work_ns = floor((double)time_ns * progress->speed);
+    return work_ns < (double)most_ns ? (sim_ns)work_ns : most_ns;
 }
 
 /* Since from_ns: what has passed of waiting, stalling and working. */

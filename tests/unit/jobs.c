@@ -268,7 +268,7 @@ static void a_broken_trace_ends_the_run(void)
 /* Every allocation fails once: the run ends with SIM_E_NOMEM, and nothing is lost or touched after it was freed. */
 static void memory_may_run_out_anywhere(void)
 {
-    static const char *const schedulers[] = {"fifo", "easy", "sjf", "srsf"};
+    static const char *const schedulers[] = {"fifo", "easy", "conservative", "sjf", "srsf", "tiresias", "lucid-tiresias"};
     enum { N = 80 };
     struct job_record records[N];
     for (int i = 0; i < N; i++) records[i] = jobrun_record(i, i / 4, 1 + i % 9, 1 + i * 7 % 24);
