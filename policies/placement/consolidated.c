@@ -1,28 +1,32 @@
 /* Consolidated: as few nodes as possible, or the nodes that the job asked for. A part of a job goes to the node that it
  * fills best: the lowest of those with the fewest free GPUs that suffice. A job of several nodes takes whole nodes and
- * puts the rest on one more; when it asked for more nodes than that, its GPUs are spread evenly. All or nothing. */
-#include "policies/registry.h"
-
-/* n_large parts of `large` GPUs, then n_small of `small`; large > small. */
-struct parts {
-    int32_t n_large, large, n_small, small;
-};
+ * puts the rest on one more; when it asked for more nodes than that, its GPUs are spread evenly. All or nothing. Where nodes
+ * differ or CPU and memory count, the best fit is the node with the least left of its GPUs, also of shared ones. */
+#include "policies/placement/parts.h"
 
 static struct parts cut(const struct cluster_view *view, const struct job_view *job)
 {
-    int32_t per_node = view->gpus_per_node, whole = job->gpus / per_node, rest = job->gpus % per_node;
-    int32_t fewest = whole + (rest > 0);
-    if (job->nodes <= fewest) return (struct parts){whole, per_node, rest > 0, rest};
-    int32_t nodes = job->nodes < job->gpus ? job->nodes : job->gpus;
-    int32_t even = job->gpus / nodes, larger = job->gpus % nodes;
-    return (struct parts){larger, even + 1, nodes - larger, even};
+    return parts_of(view, &(struct job_demand){.gpus = job->gpus, .nodes = job->nodes});
+}
+
+static int place_parts(const struct cluster_view *view, const struct job_view *job, struct placement *placement)
+{
+    const struct parts parts = parts_of(view, &view->demands[job->demand]);
+    for (int32_t i = 0; i < parts_n(&parts); i++) {
+        const struct part part = parts_get(&parts, i);
+        const int32_t node = part_best_node(view, &part, 0, view->n_nodes, placement);
+        if (node < 0) return 0;
+        part_put(view, node, &part, placement);
+    }
+    return 1;
 }
 
 static bool consolidated_possible(void *state, const struct cluster_view *view, const struct job_view *job)
 {
     (void)state;
+    if (view->nodes != NULL) return parts_possible(view, &view->demands[job->demand]);
     struct parts parts = cut(view, job);
-    return parts.n_large + parts.n_small <= view->n_nodes;
+    return parts_n(&parts) <= view->n_nodes;
 }
 
 /* Nodes in the order of best fit for parts of some size: fewest free GPUs first, then lowest. */
@@ -51,6 +55,7 @@ static int consolidated_place(void *state, const struct cluster_view *view, cons
                               struct placement *placement)
 {
     (void)state;
+    if (view->nodes != NULL) return place_parts(view, job, placement);
     struct parts parts = cut(view, job);
     int32_t end = view->gpus_per_node + 1;
     if (parts.large == view->gpus_per_node && parts.n_large > cluster_view_nodes_with(view, parts.large)) return 0;

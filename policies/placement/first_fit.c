@@ -1,11 +1,32 @@
 /* First fit: the free GPUs of the lowest nodes, spread over as many of them as it takes. Does not look at the number of
- * nodes that the job asked for. */
-#include "policies/registry.h"
+ * nodes that the job asked for. Where nodes differ or CPU and memory count: each part of the job (parts.h) on the lowest node
+ * that has room for it, a share on the GPU that it fits best. */
+#include "policies/placement/parts.h"
+
+static int place_parts(const struct cluster_view *view, const struct job_view *job, struct placement *placement)
+{
+    const struct parts parts = parts_of(view, &view->demands[job->demand]);
+    for (int32_t i = 0; i < parts_n(&parts); i++) {
+        const struct part part = parts_get(&parts, i);
+        int32_t node = 0;
+        while (node < view->n_nodes && !part_is_open(view, node, &part, placement)) node++;
+        if (node == view->n_nodes) return 0;
+        part_put(view, node, &part, placement);
+    }
+    return 1;
+}
+
+static bool first_fit_possible(void *state, const struct cluster_view *view, const struct job_view *job)
+{
+    (void)state;
+    return view->nodes == NULL || parts_possible(view, &view->demands[job->demand]);
+}
 
 static int first_fit_place(void *state, const struct cluster_view *view, const struct job_view *job,
                            struct placement *placement)
 {
     (void)state;
+    if (view->nodes != NULL) return place_parts(view, job, placement);
     int32_t missing = job->gpus;
     for (int32_t node = 0; missing > 0; node++) {
         node = cluster_view_next_node(view, 1, view->gpus_per_node, node);
@@ -25,5 +46,6 @@ const struct placer placement_first_fit = {
                .name = "first-fit",
                .summary = "the free GPUs of the lowest nodes, split over nodes as needed",
                .source = "folklore"},
+    .possible = first_fit_possible,
     .place = first_fit_place,
 };

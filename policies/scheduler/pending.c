@@ -12,14 +12,19 @@ void pending_fini(struct pending *pending)
     *pending = (struct pending){0};
 }
 
-/* The index of the first class that is not before (gpus, nodes). */
-static size_t find(const struct pending *pending, int32_t gpus, int32_t nodes)
+static bool is_before(const struct pending_class *class, const struct job_view *job)
+{
+    if (class->gpus != job->gpus) return class->gpus < job->gpus;
+    return class->nodes != job->nodes ? class->nodes < job->nodes : class->demand < job->demand;
+}
+
+/* The index of the first class that is not before the job's. */
+static size_t find(const struct pending *pending, const struct job_view *job)
 {
     size_t low = 0, high = pending->n;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        const struct pending_class *class = pending->classes[middle];
-        if (class->gpus < gpus || (class->gpus == gpus && class->nodes < nodes))
+        if (is_before(pending->classes[middle], job))
             low = middle + 1;
         else
             high = middle;
@@ -27,7 +32,7 @@ static size_t find(const struct pending *pending, int32_t gpus, int32_t nodes)
     return low;
 }
 
-static struct pending_class *add_class(struct pending *pending, size_t at, int32_t gpus, int32_t nodes)
+static struct pending_class *add_class(struct pending *pending, size_t at, const struct job_view *job)
 {
     if (pending->n == pending->capacity) {
         size_t capacity = pending->capacity * 2 + 8;
@@ -38,8 +43,9 @@ static struct pending_class *add_class(struct pending *pending, size_t at, int32
     }
     struct pending_class *class = mem_zalloc(1, sizeof *class);
     if (class == NULL) return NULL;
-    class->gpus = gpus;
-    class->nodes = nodes;
+    class->gpus = job->gpus;
+    class->nodes = job->nodes;
+    class->demand = job->demand;
     memmove(&pending->classes[at + 1], &pending->classes[at], (pending->n - at) * sizeof *pending->classes);
     pending->classes[at] = class;
     pending->n++;
@@ -48,10 +54,11 @@ static struct pending_class *add_class(struct pending *pending, size_t at, int32
 
 struct pending_class *pending_class_of(struct pending *pending, const struct job_view *job)
 {
-    size_t at = find(pending, job->gpus, job->nodes);
+    size_t at = find(pending, job);
     struct pending_class *class = at < pending->n ? pending->classes[at] : NULL;
-    bool found = class != NULL && class->gpus == job->gpus && class->nodes == job->nodes;
-    return found ? class : add_class(pending, at, job->gpus, job->nodes);
+    bool found = class != NULL && class->gpus == job->gpus && class->nodes == job->nodes &&
+                 class->demand == job->demand;
+    return found ? class : add_class(pending, at, job);
 }
 
 int pending_add(struct pending *pending, struct ranked *ranked)

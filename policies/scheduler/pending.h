@@ -1,5 +1,6 @@
-/* Pending jobs by class: jobs that ask for the same GPUs and nodes wait in one ranking, because at any moment either
- * all of a class fit or none does. So a decision looks at the first of each class, not at every job. */
+/* Pending jobs by class: jobs that ask for the same GPUs, nodes and whatever else (job_view.demand) wait in one ranking,
+ * because at any moment either all of a class fit or none does. So a decision looks at the first of each class, not at every
+ * job. */
 #ifndef ORRERY_POLICIES_SCHEDULER_PENDING_H
 #define ORRERY_POLICIES_SCHEDULER_PENDING_H
 
@@ -9,7 +10,7 @@
 #include <stdint.h>
 
 struct pending_class {
-    int32_t gpus, nodes;
+    int32_t gpus, nodes, demand;
     struct ranking jobs;
     uint64_t refused_in;   /* the last round in which the placer had no room for this class */
     int64_t closed_until;  /* for the scheduler's own use */
@@ -19,7 +20,7 @@ struct pending_class {
 struct pending {
     size_t n, capacity;
     struct pending_class **classes; /* fewest GPUs first */
-    uint64_t round;                 /* number of the decision being made */
+    uint64_t round;                 /* number of the decision being made, or of the time since GPUs last came back */
 };
 
 void pending_fini(struct pending *pending);

@@ -15,6 +15,7 @@ void skipping_notify(struct skipping *skipping, const struct job_note *note, str
     } else if (note->event == JOB_EVENT_START) {
         pending_remove(&skipping->pending, ranked);
     }
+    if (note->event == JOB_EVENT_FINISH || note->event == JOB_EVENT_PREEMPT) skipping->pending.round++;
 }
 
 static struct pending_class *first_in_turn(const struct skipping *skipping, const struct cluster_view *view)
@@ -33,7 +34,8 @@ int skipping_decide(struct skipping *skipping, const struct cluster_view *view, 
                     const char *reason)
 {
     struct pending *pending = &skipping->pending;
-    pending->round++;
+    if (pending->round == 0 || skipping->capacity_epoch != view->capacity_epoch) pending->round++;
+    skipping->capacity_epoch = view->capacity_epoch;
     struct pending_class *class;
     while ((class = first_in_turn(skipping, view)) != NULL) {
         if (job_plan_start(plan, class->jobs.first->job, reason)) continue;

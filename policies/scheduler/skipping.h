@@ -9,6 +9,7 @@
 struct skipping {
     struct pending pending;
     bool strict; /* the first that does not fit stops all behind it instead */
+    uint64_t capacity_epoch; /* of the latest decision: what was refused since GPUs last came back stays refused */
     int code; /* SIM_E_NOMEM once a job could not be kept */
 };
 

@@ -85,6 +85,7 @@ static uint64_t cluster_print(const struct cluster_view *view, const struct job_
 {
     uint64_t sum = mix(empty_mix, view, sizeof *view);
     if (view->node_free_gpus != NULL) sum = mix(sum, view->node_free_gpus, (size_t)view->n_nodes * sizeof(int32_t));
+    if (view->nodes != NULL) sum = mix(sum, view->nodes, (size_t)view->n_nodes * sizeof *view->nodes);
     return mix(sum, job, sizeof *job);
 }
 
@@ -99,7 +100,8 @@ static void check_cluster(struct guarded *guarded, const struct cluster_view *vi
 {
     struct guard *guard = guarded->guard;
     sim_ns now = view->now_ns;
-    bool limited = view->total_gpus < INT64_MAX && !guard->grants_others;
+    /* on nodes of their own kind jobs may hold shares of GPUs */
+    bool limited = view->total_gpus < INT64_MAX && !guard->grants_others && view->nodes == NULL;
     if (view->free_gpus < 0 || (limited && view->free_gpus + guarded->gpus_in_use != view->total_gpus))
         breach(guard, GUARD_LAWS, now,
                "%" PRId64 " GPUs free and %" PRId64 " held by running jobs are not the %" PRId64 " of the cluster",
@@ -110,7 +112,7 @@ static void check_cluster(struct guarded *guarded, const struct cluster_view *vi
                guarded->n_pending, guarded->n_running, view->n_pending, view->n_running);
     int64_t on_nodes = 0;
     for (int32_t node = 0; node < view->n_nodes; node++) on_nodes += view->node_free_gpus[node];
-    if (view->n_nodes > 0 && on_nodes != view->free_gpus)
+    if (limited && view->n_nodes > 0 && on_nodes != view->free_gpus)
         breach(guard, GUARD_LAWS, now, "%" PRId64 " GPUs are free, but %" PRId64 " on the nodes", view->free_gpus,
                on_nodes);
 }

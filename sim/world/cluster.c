@@ -8,6 +8,13 @@
 #include <math.h>
 #include <string.h>
 
+#define CPU_AND_MEMORY                                                                                                 \
+    {.name = "cpus_per_node", .kind = CONFIG_REAL, .flags = CONFIG_OPTIONAL, .offset = FIELD(cpus_per_node), .min = DBL_MIN, \
+     .max = 1e6, .help = "CPU cores of each node that jobs share; else CPU is not counted"},                           \
+    {.name = "memory_per_node", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_BYTES,                  \
+     .offset = FIELD(memory_per_node_bytes), .min = DBL_MIN, .max = 1e15,                                                    \
+     .help = "memory of each node that jobs share; else memory is not counted"}
+
 #define FIELD(name) offsetof(struct node_type_config, name)
 static const struct config_field node_type_fields[] = {
     {.name = "nodes", .kind = CONFIG_INT, .offset = FIELD(nodes), .value = "1", .min = 1, .max = 1e7,
@@ -19,6 +26,7 @@ static const struct config_field node_type_fields[] = {
     {.name = "gpu_price", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_MONEY_PER_H,
      .offset = FIELD(gpu_usd_per_h), .min = DBL_MIN, .max = 0,
      .help = "of renting one of these GPUs, as \"$2.49/h\", for cost.*; else the GPU's list price, if it has one"},
+    CPU_AND_MEMORY,
     {0}};
 #undef FIELD
 
@@ -33,6 +41,11 @@ const struct config_field cluster_config_fields[] = {
     {.name = "gpu_price", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_MONEY_PER_H,
      .offset = FIELD(gpu_usd_per_h), .min = DBL_MIN, .max = 0,
      .help = "of renting one of these GPUs, as \"$2.49/h\", for cost.*; else the GPU's list price, if it has one"},
+    CPU_AND_MEMORY,
+    {.name = "nodes_per_rack", .kind = CONFIG_INT, .offset = FIELD(nodes_per_rack), .value = "0", .min = 0, .max = 1e7,
+     .help = "neighbouring nodes under one switch; 0: all of them"},
+    {.name = "nodes_file", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(nodes_file),
+     .fields = node_list_config_fields, .help = "nodes that differ, from a list, instead of nodes and gpus_per_node"},
     {.name = "unlimited", .kind = CONFIG_BOOL, .offset = FIELD(unlimited), .value = "false",
      .help = "as many GPUs as the jobs ask for: no nodes, nothing waits"},
     {.name = "pcie", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_BYTES_PER_S,
@@ -68,12 +81,27 @@ int64_t cluster_config_nodes(const struct cluster_config *config)
 int64_t cluster_config_node_gpus(const struct cluster_config *config, int64_t node)
 {
     const struct node_type_config *type = config->node_types.items;
-    if (node < config->nodes) return config->gpus_per_node;
+    const struct node_spec *list = config->node_list.items;
+    if (node < config->nodes) return list != NULL ? list[node].gpus : config->gpus_per_node;
     for (node -= config->nodes; node >= type->nodes; type++) node -= type->nodes;
     return type->gpus_per_node;
 }
 
-static int make_nodes(struct cluster *cluster)
+int cluster_config_load(struct cluster_config *config, struct arena *arena, struct diag *diag)
+{
+    if (config->nodes_file.path == NULL) return 0;
+    const int code = node_list_read(&config->nodes_file, arena, &config->node_list, diag);
+    if (code < 0) return code;
+    const struct node_spec *nodes = config->node_list.items;
+    config->nodes = (int64_t)config->node_list.n;
+    config->gpus_per_node = 0;
+    for (size_t i = 0; i < config->node_list.n; i++)
+        if (nodes[i].gpus > config->gpus_per_node) config->gpus_per_node = nodes[i].gpus;
+    return 0;
+}
+
+/* Nodes of one type; `list` is NULL where they are equal. */
+static int make_nodes(struct cluster *cluster, const struct node_spec *list)
 {
     cluster->node_free_gpus = mem_alloc((size_t)cluster->n_nodes * sizeof *cluster->node_free_gpus);
     cluster->nodes_by_free = mem_zalloc((size_t)cluster->gpus_per_node + 1, sizeof *cluster->nodes_by_free);
@@ -81,50 +109,89 @@ static int make_nodes(struct cluster *cluster)
     for (int32_t free = 0; free <= cluster->gpus_per_node; free++) {
         if (nodeset_init(&cluster->nodes_by_free[free], cluster->n_nodes) < 0) return SIM_E_NOMEM;
     }
+    cluster->total_gpus = 0;
     for (int32_t node = 0; node < cluster->n_nodes; node++) {
-        cluster->node_free_gpus[node] = cluster->gpus_per_node;
-        nodeset_add(&cluster->nodes_by_free[cluster->gpus_per_node], node);
+        const int32_t gpus = list != NULL ? list[node].gpus : cluster->gpus_per_node;
+        cluster->node_free_gpus[node] = gpus;
+        cluster->total_gpus += gpus;
+        nodeset_add(&cluster->nodes_by_free[gpus], node);
     }
+    cluster->free_gpus = cluster->total_gpus;
     return 0;
 }
 
-static struct cluster *create_part(const struct node_type_config *type, bool unlimited)
+/* A stock of equal nodes that have so much. */
+static int stock_equal_nodes(struct cluster *cluster, int64_t cpu_milli, int64_t memory_bytes)
 {
-    struct cluster *cluster = mem_zalloc(1, sizeof *cluster);
-    if (cluster == NULL) return NULL;
+    struct node_spec *specs = mem_alloc((size_t)cluster->n_nodes * sizeof *specs);
+    if (specs == NULL) return SIM_E_NOMEM;
+    for (int32_t i = 0; i < cluster->n_nodes; i++)
+        specs[i] = (struct node_spec){.gpus = cluster->gpus_per_node, .cpu_milli = cpu_milli,
+                                      .memory_bytes = memory_bytes,
+                                      .gpu_model = cluster->gpu != NULL ? cluster->gpu : ""};
+    const int code = stock_create(specs, cluster->n_nodes, &cluster->stock);
+    mem_free(specs);
+    return code;
+}
+
+static int stock_nodes(struct cluster *cluster, const struct node_type_config *type, const struct node_spec *list)
+{
+    const double cpus = type->cpus_per_node, memory_bytes = type->memory_per_node_bytes;
+    if (list != NULL) return stock_create(list, cluster->n_nodes, &cluster->stock);
+    if (!(cpus > 0) && !(memory_bytes > 0)) return 0;
+    return stock_equal_nodes(cluster, cpus > 0 ? (int64_t)(cpus * 1000 + 0.5) : INT64_MAX,
+                             memory_bytes > 0 ? (int64_t)memory_bytes : INT64_MAX);
+}
+
+int cluster_take_stock(struct cluster *cluster)
+{
+    int code = 0;
+    for (; code == 0 && cluster != NULL; cluster = cluster->next) {
+        if (cluster->stock != NULL || cluster->n_nodes == 0) continue;
+        code = stock_equal_nodes(cluster, INT64_MAX, INT64_MAX);
+        for (int32_t node = 0; code == 0 && node < cluster->n_nodes; node++)
+            stock_take_group(cluster->stock, node, cluster->gpus_per_node - cluster->node_free_gpus[node]);
+    }
+    return code;
+}
+
+static int create_part(const struct node_type_config *type, bool unlimited, const struct node_spec *list,
+                       struct cluster **out)
+{
+    struct cluster *cluster = *out = mem_zalloc(1, sizeof *cluster);
+    if (cluster == NULL) return SIM_E_NOMEM;
     level_init(&cluster->ugpus_in_use, 0, 0);
     pool_init(&cluster->allocations, sizeof(struct allocation));
     cluster->gpu = type->gpu;
     cluster->gpu_usd_per_h = type->gpu_usd_per_h;
     cluster->total_gpus = cluster->free_gpus = INT64_MAX;
-    if (unlimited) return cluster;
+    if (unlimited) return 0;
     cluster->n_nodes = (int32_t)type->nodes;
     cluster->gpus_per_node = (int32_t)type->gpus_per_node;
-    cluster->total_gpus = cluster->free_gpus = type->nodes * type->gpus_per_node;
-    if (make_nodes(cluster) == 0) return cluster;
-    cluster_destroy(cluster);
-    return NULL;
+    const int code = make_nodes(cluster, list);
+    return code < 0 ? code : stock_nodes(cluster, type, list);
 }
 
 int cluster_create(const struct cluster_config *config, struct cluster **out)
 {
     const struct node_type_config own = {.nodes = config->nodes, .gpus_per_node = config->gpus_per_node,
-                                         .gpu = config->gpu, .gpu_usd_per_h = config->gpu_usd_per_h};
-    struct cluster *cluster = create_part(&own, config->unlimited);
-    if (cluster == NULL) return SIM_E_NOMEM;
-    struct cluster *last = cluster;
+                                         .gpu = config->gpu, .gpu_usd_per_h = config->gpu_usd_per_h,
+                                         .cpus_per_node = config->cpus_per_node,
+                                         .memory_per_node_bytes = config->memory_per_node_bytes};
+    int code = create_part(&own, config->unlimited, config->node_list.items, out);
+    struct cluster *last = *out;
     const struct node_type_config *type = config->node_types.items;
-    for (size_t i = 0; i < config->node_types.n; i++, type++) {
-        last->next = create_part(type, false);
-        if (last->next == NULL) {
-            cluster_destroy(cluster);
-            return SIM_E_NOMEM;
-        }
+    for (size_t i = 0; code == 0 && i < config->node_types.n; i++, type++) {
+        code = create_part(type, false, NULL, &last->next);
+        if (code < 0) break;
         last->next->first_node = last->first_node + last->n_nodes;
         last = last->next;
     }
-    *out = cluster;
-    return 0;
+    for (last = *out; last != NULL; last = last->next) last->nodes_per_rack = (int32_t)config->nodes_per_rack;
+    if (code == 0) return 0;
+    cluster_destroy(*out);
+    *out = NULL;
+    return code;
 }
 
 void cluster_destroy(struct cluster *cluster)
@@ -136,6 +203,8 @@ void cluster_destroy(struct cluster *cluster)
     }
     mem_free(cluster->nodes_by_free);
     mem_free(cluster->node_free_gpus);
+    stock_destroy(cluster->stock);
+    mem_free(cluster->fragmentation.milli);
     pool_fini(&cluster->allocations);
     mem_free(cluster);
 }
@@ -152,7 +221,10 @@ static void count(struct cluster *cluster, sim_ns now, int64_t ugpus)
     const int64_t in_use = cluster->ugpus_in_use.value + ugpus;
     level_set(&cluster->ugpus_in_use, now, in_use);
     if (cluster->node_free_gpus != NULL)
-        cluster->free_gpus = cluster->total_gpus - cluster->away_gpus - (in_use + GPU_MICRO - 1) / GPU_MICRO;
+        cluster->free_gpus = cluster->total_gpus - cluster->away_gpus -
+                             (in_use + (cluster->stock == NULL ? GPU_MICRO - 1 : 0)) / GPU_MICRO;
+    if (cluster->fragmentation.tasks != NULL)
+        level_set(&cluster->fragmentation.ugpus, now, llround(cluster->fragmentation.sum_milli * 1000));
     SIM_REQUIRE(in_use >= 0 && cluster->free_gpus >= 0 && cluster->free_gpus <= cluster->total_gpus);
 }
 
@@ -165,13 +237,54 @@ static void take_on_node(struct cluster *cluster, int32_t node, int32_t gpus)
     nodeset_add(&cluster->nodes_by_free[*free], node);
 }
 
+static void measure_node(struct cluster *cluster, int32_t node)
+{
+    struct fragmentation *fragmentation = &cluster->fragmentation;
+    const struct node_view *of = &cluster->stock->nodes[node];
+    const struct frag_node left = {of->gpu_left_milli, of->gpus, of->gpu_model, of->cpu_left_milli};
+    const double milli = fragmentation_milli(&left, fragmentation->tasks, fragmentation->n_tasks);
+    fragmentation->sum_milli += milli - fragmentation->milli[node];
+    fragmentation->milli[node] = milli;
+}
+
+int cluster_measure(struct cluster *cluster, sim_ns now, const struct frag_task *tasks, int32_t n_tasks)
+{
+    struct fragmentation *fragmentation = &cluster->fragmentation;
+    if (cluster->stock == NULL) return 0;
+    fragmentation->milli = mem_zalloc((size_t)cluster->n_nodes, sizeof *fragmentation->milli);
+    if (fragmentation->milli == NULL) return SIM_E_NOMEM;
+    fragmentation->tasks = tasks;
+    fragmentation->n_tasks = n_tasks;
+    for (int32_t node = 0; node < cluster->n_nodes; node++) measure_node(cluster, node);
+    level_init(&fragmentation->ugpus, now, llround(fragmentation->sum_milli * 1000));
+    return 0;
+}
+
+/* Brings the counts of a node in line with its stock. */
+static void follow_stock(struct cluster *cluster, int32_t node)
+{
+    const int32_t taken = cluster->node_free_gpus[node] - cluster->stock->nodes[node].free_gpus;
+    if (taken != 0) take_on_node(cluster, node, taken);
+    if (cluster->fragmentation.tasks != NULL) measure_node(cluster, node);
+}
+
+/* After the stock, if there is one. */
+static void move_group(struct cluster *cluster, int32_t node, int32_t gpus)
+{
+    if (cluster->stock != NULL)
+        follow_stock(cluster, node);
+    else
+        take_on_node(cluster, node, gpus);
+}
+
 int32_t cluster_take_group(struct cluster *cluster, sim_ns now, int32_t gpus)
 {
     if (gpus > cluster->free_gpus) return -1;
     for (int32_t free = gpus; free <= cluster->gpus_per_node; free++) {
         int32_t node = cluster_next_node(cluster, free, free, 0);
         if (node < 0) continue;
-        take_on_node(cluster, node, gpus);
+        if (cluster->stock != NULL) stock_take_group(cluster->stock, node, gpus);
+        move_group(cluster, node, gpus);
         count(cluster, now, (int64_t)gpus * GPU_MICRO);
         cluster->group_gpus += gpus;
         cluster->capacity_epoch++;
@@ -221,7 +334,8 @@ double cluster_free_amount(const struct cluster *cluster)
 
 void cluster_release_group(struct cluster *cluster, sim_ns now, int32_t node, int32_t gpus)
 {
-    take_on_node(cluster, node, -gpus);
+    if (cluster->stock != NULL) stock_give_group(cluster->stock, node, gpus);
+    move_group(cluster, node, -gpus);
     count(cluster, now, -(int64_t)gpus * GPU_MICRO);
     cluster->group_gpus -= gpus;
     cluster->capacity_epoch++;
@@ -247,7 +361,9 @@ void cluster_release_group_of(struct cluster *cluster, sim_ns now, int32_t node,
 
 static void move_away(struct cluster *cluster, int32_t node, int32_t gpus)
 {
-    take_on_node(cluster, node, gpus);
+    if (cluster->stock != NULL && gpus > 0) stock_take_group(cluster->stock, node, gpus);
+    if (cluster->stock != NULL && gpus < 0) stock_give_group(cluster->stock, node, -gpus);
+    move_group(cluster, node, gpus);
     cluster->away_gpus += gpus;
     cluster->free_gpus -= gpus;
     cluster->capacity_epoch++;
@@ -270,36 +386,67 @@ static bool is_free(const struct cluster *cluster, int32_t node, int32_t gpus)
     return node >= 0 && node < cluster->n_nodes && gpus > 0 && gpus <= cluster->node_free_gpus[node];
 }
 
+/* Takes what the part says, if it is free. */
+static bool hold(struct cluster *cluster, struct allocation *part)
+{
+    if (cluster->stock == NULL && !is_free(cluster, part->node, part->gpus)) return false;
+    if (cluster->stock != NULL && !stock_take(cluster->stock, &part->holding)) return false;
+    move_group(cluster, part->node, part->gpus);
+    return true;
+}
+
+static void let_go(struct cluster *cluster, const struct allocation *part)
+{
+    if (cluster->stock != NULL) stock_give(cluster->stock, &part->holding);
+    move_group(cluster, part->node, -part->gpus);
+}
+
 /* Undoes what cluster_take has done so far. */
 static void give_back(struct cluster *cluster, struct allocation *allocation)
 {
-    for (const struct allocation *part = allocation; part != NULL; part = part->next) {
-        take_on_node(cluster, part->node, -part->gpus);
-    }
+    for (const struct allocation *part = allocation; part != NULL; part = part->next) let_go(cluster, part);
     cluster_forget(cluster, allocation);
 }
 
-static int take_parts(struct cluster *cluster, int64_t ugpus, const struct placement *placement,
-                      struct allocation **allocation)
+/* What the i-th node of a placement gives. */
+static struct allocation portion_of(const struct job_demand *demand, const struct placement *placement, int32_t i)
 {
-    for (int32_t i = placement->n - 1; i >= 0; i--) {
-        if (!is_free(cluster, placement->nodes[i], placement->gpus[i])) return SIM_E_POLICY;
-        struct allocation *part = pool_take(&cluster->allocations);
-        if (part == NULL) return SIM_E_NOMEM;
-        *part = (struct allocation){.next = *allocation, .node = placement->nodes[i], .gpus = placement->gpus[i]};
-        *allocation = part;
-        take_on_node(cluster, part->node, part->gpus);
-        ugpus -= (int64_t)part->gpus * GPU_MICRO;
-    }
-    return ugpus == 0 ? 0 : SIM_E_POLICY;
+    const int32_t node = placement->nodes[i], gpus = placement->gpus[i];
+    return (struct allocation){.node = node,
+                               .gpus = gpus,
+                               .holding = {.node = node, .gpus = gpus, .gpu_milli = demand->gpu_milli,
+                                           .gpu = placement->gpu,
+                                           .cpu_milli = job_demand_share(demand->cpu_milli, gpus, demand->gpus),
+                                           .memory_bytes = job_demand_share(demand->memory_bytes, gpus, demand->gpus)}};
 }
 
-int cluster_take(struct cluster *cluster, sim_ns now, int64_t ugpus, const struct placement *placement,
-                 struct allocation **allocation)
+static int take_parts(struct cluster *cluster, const struct job_demand *demand, const struct placement *placement,
+                      struct allocation **allocation)
 {
+    int64_t missing = demand->gpus;
+    for (int32_t i = placement->n - 1; i >= 0; i--) {
+        struct allocation *part = pool_take(&cluster->allocations);
+        if (part == NULL) return SIM_E_NOMEM;
+        *part = portion_of(demand, placement, i);
+        if (!hold(cluster, part)) {
+            pool_give(&cluster->allocations, part);
+            return SIM_E_POLICY;
+        }
+        part->next = *allocation;
+        *allocation = part;
+        missing -= part->gpus;
+    }
+    const bool nowhere = placement->n == 0 && (demand->cpu_milli > 0 || demand->memory_bytes > 0);
+    return missing == 0 && !nowhere ? 0 : SIM_E_POLICY;
+}
+
+int cluster_take_demand(struct cluster *cluster, sim_ns now, const struct job_demand *demand,
+                        const struct placement *placement, struct allocation **allocation)
+{
+    const int64_t ugpus = (int64_t)demand->gpus * demand->gpu_milli * (GPU_MICRO / 1000);
     *allocation = NULL;
     if (!cluster_has_free(cluster, ugpus)) return SIM_E_POLICY;
-    int code = placement == NULL ? 0 : take_parts(cluster, ugpus, placement, allocation);
+    const int code = take_parts(cluster, demand, placement, allocation);
     if (code == 0) {
         count(cluster, now, ugpus);
     } else {
@@ -309,27 +456,34 @@ int cluster_take(struct cluster *cluster, sim_ns now, int64_t ugpus, const struc
     return code;
 }
 
+int cluster_take(struct cluster *cluster, sim_ns now, int64_t ugpus, const struct placement *placement,
+                 struct allocation **allocation)
+{
+    const struct job_demand whole = {.gpus = (int32_t)(ugpus / GPU_MICRO), .gpu_milli = 1000};
+    if (placement != NULL) return cluster_take_demand(cluster, now, &whole, placement, allocation);
+    *allocation = NULL;
+    if (!cluster_has_free(cluster, ugpus)) return SIM_E_POLICY;
+    cluster->unplaced_ugpus += ugpus;
+    count(cluster, now, ugpus);
+    return 0;
+}
+
 void cluster_release(struct cluster *cluster, sim_ns now, int64_t ugpus, const struct allocation *allocation)
 {
-    for (const struct allocation *part = allocation; part != NULL; part = part->next) {
-        take_on_node(cluster, part->node, -part->gpus);
-    }
+    for (const struct allocation *part = allocation; part != NULL; part = part->next) let_go(cluster, part);
+    if (allocation == NULL) cluster->unplaced_ugpus -= ugpus;
     count(cluster, now, -ugpus);
 }
 
-bool cluster_retake(struct cluster *cluster, sim_ns now, int64_t ugpus, const struct allocation *allocation)
+bool cluster_retake(struct cluster *cluster, sim_ns now, int64_t ugpus, struct allocation *allocation)
 {
     if (!cluster_has_free(cluster, ugpus)) return false;
-    for (const struct allocation *part = allocation; part != NULL; part = part->next) {
-        if (is_free(cluster, part->node, part->gpus)) {
-            take_on_node(cluster, part->node, part->gpus);
-            continue;
-        }
-        for (const struct allocation *taken = allocation; taken != part; taken = taken->next) {
-            take_on_node(cluster, taken->node, -taken->gpus);
-        }
+    for (struct allocation *part = allocation; part != NULL; part = part->next) {
+        if (hold(cluster, part)) continue;
+        for (const struct allocation *taken = allocation; taken != part; taken = taken->next) let_go(cluster, taken);
         return false;
     }
+    if (allocation == NULL) cluster->unplaced_ugpus += ugpus;
     count(cluster, now, ugpus);
     return true;
 }
@@ -353,6 +507,22 @@ int32_t cluster_next_node(const struct cluster *cluster, int32_t low, int32_t hi
     return lowest;
 }
 
+static int emit_fragmentation(const struct cluster *cluster, sim_ns now, const struct sink *sink)
+{
+    double mean = 0, free_mean = 0, end = 0, free_end = 0;
+    for (const struct cluster *part = cluster; part != NULL; part = part->next) {
+        if (part->fragmentation.tasks == NULL) continue;
+        mean += level_mean_in(&part->fragmentation.ugpus, now, GPU_MICRO);
+        free_mean += (double)part->total_gpus - level_mean_in(&part->ugpus_in_use, now, GPU_MICRO);
+        end += part->fragmentation.sum_milli / 1000;
+        free_end += cluster_free_amount(part);
+    }
+    int code = metric_emit(sink, "cluster.frag_gpus.mean", mean);
+    if (code == 0 && free_mean > 0) code = metric_emit(sink, "cluster.frag_frac.mean", mean / free_mean);
+    if (code == 0 && free_end > 0) code = metric_emit(sink, "cluster.frag_frac.end", end / free_end);
+    return code;
+}
+
 int cluster_emit(const struct cluster *cluster, sim_ns now, const struct sink *sink)
 {
     double mean = 0, max = 0, total = 0;
@@ -365,5 +535,6 @@ int cluster_emit(const struct cluster *cluster, sim_ns now, const struct sink *s
     if (code == 0) code = metric_emit(sink, "cluster.gpus_in_use.max", max);
     if (code < 0 || cluster->n_nodes == 0) return code;
     code = metric_emit(sink, "cluster.gpus", total);
-    return code < 0 ? code : metric_emit(sink, "cluster.gpu_util", mean / total);
+    if (code == 0) code = metric_emit(sink, "cluster.gpu_util", mean / total);
+    return code < 0 || cluster->fragmentation.tasks == NULL ? code : emit_fragmentation(cluster, now, sink);
 }

@@ -4,20 +4,25 @@
  * GPUs of particular nodes. A job under counted placement holds a number of GPUs on no node in particular. An
  * unlimited cluster has as many GPUs as anybody asks for and no nodes.
  *
+ * Where nodes differ (nodes_file), have CPU or memory that counts, or are looked at one by one by a placer, a stock behind the
+ * counts knows what is left of each (stock.h), and jobs hold shares of GPUs, CPU and memory.
+ *
  * A site may have further node types beside its own nodes. They are clusters of their own in a list behind it, for services
  * that want their GPUs; jobs run on the first one's nodes.
  *
- * Left out so far: sites and racks, which GPU of a node is held, shares of a GPU. */
+ * Left out: more than one site. */
 #ifndef ORRERY_WORLD_CLUSTER_H
 #define ORRERY_WORLD_CLUSTER_H
 
 #include "sim/core/config.h"
 #include "sim/core/mem.h"
 #include "sim/core/tally.h"
+#include "sim/world/node_list.h"
 #include "sim/world/nodeset.h"
 #include "sim/world/plan.h"
 #include "sim/world/power_config.h"
 #include "sim/world/sink.h"
+#include "sim/world/stock.h"
 #include "sim/world/topology_config.h"
 
 #include <stdbool.h>
@@ -29,10 +34,15 @@ struct node_type_config {
     int64_t nodes, gpus_per_node;
     const char *gpu;
     double gpu_usd_per_h; /* of renting one GPU; not above 0: what the hardware catalog says */
+    double cpus_per_node, memory_per_node_bytes; /* not above 0: not counted */
 };
 
 struct cluster_config {
-    int64_t nodes, gpus_per_node;
+    int64_t nodes, gpus_per_node; /* with a list of nodes: how many it has, and the most of any */
+    double cpus_per_node, memory_per_node_bytes; /* as of a node type */
+    int64_t nodes_per_rack;                      /* of every type; 0: all in one rack */
+    struct node_list_config nodes_file;
+    struct config_list node_list; /* struct node_spec: what is in that file */
     const char *gpu; /* name in the hardware catalog; NULL when the scenario does not say */
     double gpu_usd_per_h; /* as of a node type */
     bool unlimited;
@@ -65,6 +75,16 @@ static inline double gpus_of(int64_t ugpus)
 struct allocation {
     struct allocation *next;
     int32_t node, gpus;
+    struct holding holding; /* the same in more detail, where there is a stock */
+};
+
+/* How fragmented the GPUs of a cluster are for the jobs that there are: models/fragmentation.h, summed over its nodes. */
+struct fragmentation {
+    const struct frag_task *tasks; /* NULL: nobody measures */
+    int32_t n_tasks;
+    double *milli; /* [n_nodes] */
+    double sum_milli;
+    struct level ugpus;
 };
 
 struct cluster {
@@ -76,8 +96,12 @@ struct cluster {
     int32_t n_nodes, gpus_per_node;
     int32_t *node_free_gpus;       /* [n_nodes]; GPUs held on no node are not taken off; NULL: unlimited */
     struct nodeset *nodes_by_free; /* [gpus_per_node + 1]: the nodes with exactly so many free GPUs */
+    struct stock *stock;           /* NULL: whole GPUs of equal nodes */
+    struct fragmentation fragmentation;
     struct pool allocations;
     struct level ugpus_in_use;
+    int64_t unplaced_ugpus;        /* of these, on no node in particular */
+    int32_t nodes_per_rack;        /* 0: all in one */
     uint64_t capacity_epoch; /* counts what comes and goes beside jobs */
     const char *gpu;      /* as the scenario names it; NULL when it does not */
     double gpu_usd_per_h; /* not above 0: what the hardware catalog says */
@@ -85,9 +109,20 @@ struct cluster {
     struct cluster *next; /* of the site's further node types, or NULL */
 };
 
-/* With its further node types. The configuration outlives it. Returns 0, or SIM_E_NOMEM. */
+/* Reads the list of nodes, if there is one. Returns 0, or a negative code with findings. */
+int cluster_config_load(struct cluster_config *config, struct arena *arena, struct diag *diag);
+
+/* With its further node types. The configuration outlives it. Returns 0, SIM_E_NOMEM, or SIM_E_CONFIG: it says how much CPU or
+ * memory there is, of nodes that have more GPUs than a stock can hold. */
 int cluster_create(const struct cluster_config *config, struct cluster **cluster);
 void cluster_destroy(struct cluster *cluster);
+
+/* Gives the cluster and its further node types a stock, where they have none: from now on it is known which GPUs are held. Nobody
+ * but services may hold any so far. Returns as cluster_create. */
+int cluster_take_stock(struct cluster *cluster);
+
+/* Measures its fragmentation from now on, by these tasks, which must outlive it. Returns 0 or SIM_E_NOMEM. */
+int cluster_measure(struct cluster *cluster, sim_ns now, const struct frag_task *tasks, int32_t n_tasks);
 
 /* Takes the GPUs of a tensor-parallel group on one node: the lowest of the nodes with the fewest free GPUs that
  * suffice. Returns the node, or -1 when no node has so many free. Not for unlimited clusters. */
@@ -131,11 +166,15 @@ static inline int64_t cluster_missing_gpus(const struct cluster *cluster)
 int cluster_take(struct cluster *cluster, sim_ns now, int64_t ugpus, const struct placement *placement,
                  struct allocation **allocation);
 
+/* The same of a job that asks for this, CPU and memory included: each node gives them in proportion to the GPUs on it, rounded up. */
+int cluster_take_demand(struct cluster *cluster, sim_ns now, const struct job_demand *demand,
+                        const struct placement *placement, struct allocation **allocation);
+
 /* Frees the GPUs; the allocation remembers where they were until cluster_forget. */
 void cluster_release(struct cluster *cluster, sim_ns now, int64_t ugpus, const struct allocation *allocation);
 
 /* Takes released GPUs again, the very same ones. Returns false, taking none, when they are not all free. */
-bool cluster_retake(struct cluster *cluster, sim_ns now, int64_t ugpus, const struct allocation *allocation);
+bool cluster_retake(struct cluster *cluster, sim_ns now, int64_t ugpus, struct allocation *allocation);
 void cluster_forget(struct cluster *cluster, struct allocation *allocation);
 
 /* The free GPUs of a node go away, or come back. Returns how many went: so many come back. */

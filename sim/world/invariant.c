@@ -142,12 +142,28 @@ void invariant_check_replica(const struct replica *replica)
     replica_each_in_flight(replica, check_cohort_of, (void *)(uintptr_t)replica);
 }
 
+/* No GPU, CPU or memory is held twice, and the counts follow the stock. */
+static void check_stock(const struct cluster *cluster)
+{
+    const char *fault = stock_fault(cluster->stock);
+    if (fault != NULL) SIM_BUG("INV-6: %s", fault);
+    int64_t left_milli = 0;
+    for (int32_t i = 0; i < cluster->n_nodes; i++) {
+        const struct node_view *node = &cluster->stock->nodes[i];
+        left_milli += node->left_milli;
+        check_equal("INV-6 (free GPUs of a node)", cluster->node_free_gpus[i], node->free_gpus);
+    }
+    check_equal("INV-6 (what is left of GPUs)", left_milli * (GPU_MICRO / 1000) + cluster->ugpus_in_use.value,
+                cluster->unplaced_ugpus + (cluster->total_gpus - cluster->away_gpus) * GPU_MICRO);
+}
+
 void invariant_check_cluster(const struct cluster *cluster)
 {
     if (cluster->total_gpus == INT64_MAX) return;
-    check_equal("INV-6 (GPUs are conserved)",
-                cluster->free_gpus + cluster->away_gpus + (cluster->ugpus_in_use.value + GPU_MICRO - 1) / GPU_MICRO,
+    const int64_t ugpus = cluster->ugpus_in_use.value + (cluster->stock == NULL ? GPU_MICRO - 1 : 0);
+    check_equal("INV-6 (GPUs are conserved)", cluster->free_gpus + cluster->away_gpus + ugpus / GPU_MICRO,
                 cluster->total_gpus);
+    if (cluster->stock != NULL) check_stock(cluster);
     for (int32_t i = 0; cluster->node_free_gpus != NULL && i < cluster->n_nodes; i++) {
         int32_t free_gpus = cluster->node_free_gpus[i];
         if (free_gpus < 0 || free_gpus > cluster->gpus_per_node)

@@ -4,7 +4,9 @@
 
 #include "sim/core/engine.h"
 #include "sim/core/mem.h"
+#include "sim/core/rng.h"
 #include "sim/world/cluster.h"
+#include "sim/world/demands.h"
 #include "sim/world/job_progress.h"
 #include "sim/world/job_stats.h"
 #include "sim/world/jobs.h"
@@ -19,7 +21,8 @@ struct job {
     const struct job_type *type;  /* NULL: the scenario says nothing of it */
     struct job_progress progress; /* while it runs, up to when its speed last changed */
     struct power_job *power; /* what it draws while it runs, where that counts */
-    double outer_speed;    /* factor of what is not the scheduler's: clocks, distance between its GPUs */
+    double place_speed;    /* factor of the distance between its GPUs */
+    double outer_speed;    /* factor of what is not the scheduler's: clocks */
     int64_t held_ugpus;    /* while it runs; when it was preempted, what it had */
     tally_int128 held_ugpu_ns; /* over what it held before since_ns */
     sim_ns executed_ns;    /* holding GPUs, before since_ns */
@@ -75,6 +78,8 @@ struct jobs {
     struct placement placement; /* room for the placer's answer */
     struct failures *failures; /* NULL: nothing fails */
     void **checkpoint_states;  /* [types] of their policies; NULL: no types */
+    struct demands demands;     /* of all jobs so far, where there is a stock */
+    struct rng random;          /* stream "placement", for placers */
     struct job_stats stats;
     struct power *power; /* NULL: nobody asks for it */
     const struct sink *sink;
@@ -98,6 +103,35 @@ static inline sim_ns job_done_ns(const struct job *job, sim_ns now)
 {
     if (job->view.state == JOB_RUNNING) return job_progress_done_ns(&job->progress, now);
     return job->falls_back ? job->progress.saved_ns : job->progress.done_ns;
+}
+
+/* What of each GPU it asks for, in 1/1000: less than 1000 where shares of GPUs are placed. */
+static inline int32_t job_gpu_milli(const struct job *job)
+{
+    const struct jobs *jobs = job->jobs;
+    return jobs->placer != NULL && jobs->cluster->stock != NULL ? jobs->demands.items[job->view.demand].gpu_milli
+                                                                : 1000;
+}
+
+/* What so many GPUs of those that it asks for amount to, and back. */
+static inline int64_t job_ugpus(const struct job *job, double gpus)
+{
+    return ugpus_of(gpus) * job_gpu_milli(job) / 1000;
+}
+
+static inline double job_gpus(const struct job *job, int64_t ugpus)
+{
+    return gpus_of(ugpus * 1000 / job_gpu_milli(job));
+}
+
+/* Whether it must be placed: it asks for GPUs, or for CPU and memory of nodes where these count. */
+static inline bool job_needs_node(const struct job *job)
+{
+    const struct jobs *jobs = job->jobs;
+    if (job->view.gpus > 0) return true;
+    if (jobs->placer == NULL || jobs->cluster->stock == NULL) return false;
+    const struct job_demand *demand = &jobs->demands.items[job->view.demand];
+    return demand->cpu_milli > 0 || demand->memory_bytes > 0;
 }
 
 /* Brings the views of the cluster up to date. */
@@ -153,6 +187,9 @@ void job_respeed(struct job *job, sim_ns now);
 /* Takes the GPUs of a running job from outside of a plan. It is pending again, and its scheduler is asked what now. When it
  * `failed`, it falls back to what it has saved; else it keeps what it keeps of a preemption. Returns 0 or the sink's code. */
 int job_interrupt(struct job *job, sim_ns now, bool failed, const char *reason);
+
+/* The speed that the distance between its GPUs leaves a job: 1 on one node. */
+double jobs_place_speed(const struct jobs *jobs, const struct allocation *allocation);
 
 /* Emits where the job was in the stretch that ended last, or (running) in the one under way, up to now. Once for each: before
  * its allocation is forgotten. */

@@ -1,6 +1,6 @@
-/* Rows that tell where jobs were. A stretch that a preemption ended is told when the job starts again or the run ends: until
- * the scheduler has made up its mind, the job may stay where it is after all. Of parts of counted GPUs, which are on no node,
- * no row tells. */
+/* Where jobs are: what the network between their nodes costs them, and rows that tell of it. A stretch that a preemption ended
+ * is told when the job starts again or the run ends: until the scheduler has made up its mind, the job may stay where it is
+ * after all. Of parts of counted GPUs, which are on no node, no row tells. */
 #include "sim/world/job.h"
 
 static int emit(const struct job *job, sim_ns to_ns, int64_t node, int64_t gpus)
@@ -27,4 +27,15 @@ int job_emit_placement(struct job *job, sim_ns now)
     }
     job->held_from_ns = to_ns;
     return code;
+}
+
+double jobs_place_speed(const struct jobs *jobs, const struct allocation *allocation)
+{
+    const struct network_penalty *penalty = &jobs->config->network_penalty;
+    const int32_t per_rack = jobs->cluster->nodes_per_rack;
+    if (allocation == NULL || allocation->next == NULL) return 1;
+    bool one_rack = true;
+    for (const struct allocation *part = allocation->next; per_rack > 0 && part != NULL; part = part->next)
+        one_rack = one_rack && part->node / per_rack == allocation->node / per_rack;
+    return 1 - (one_rack ? penalty->nodes_frac : penalty->racks_frac);
 }

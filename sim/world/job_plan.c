@@ -89,23 +89,45 @@ static int grow_placement(struct placement *placement, int32_t capacity)
     return 0;
 }
 
-/* Asks the placer for whole GPUs of the job's node type, and takes them. Returns 1, 0 when there is no room, or a negative code. */
+/* What it asks for when it gets so many GPUs: CPU and memory in proportion. The number of that demand where there is a stock, else
+ * 0; -1 when out of memory. */
+static int32_t demand_with(struct job *job, int32_t gpus, struct job_demand *demand)
+{
+    struct demands *demands = &job->jobs->demands;
+    *demand = (struct job_demand){.gpus = gpus, .gpu_milli = 1000};
+    if (job->jobs->cluster->stock == NULL) return 0;
+    *demand = demands->items[job->view.demand];
+    if (demand->gpus == gpus) return job->view.demand;
+    demand->cpu_milli = demand->cpu_milli * gpus / demand->gpus;
+    demand->memory_bytes = demand->memory_bytes / demand->gpus * gpus;
+    demand->gpus = gpus;
+    return demands_index(demands, demand);
+}
+
+/* Asks the placer for GPUs of the job's node type, and takes them. Returns 1, 0 when there is no room, or a negative code. */
 static int place(struct job *job, int32_t gpus)
 {
     struct jobs *jobs = job->jobs;
-    const struct cluster_view *view = jobs_view_of(jobs, job->view.node_type);
     struct placement *placement = &jobs->placement;
-    int code = grow_placement(placement, gpus < view->n_nodes ? gpus : view->n_nodes);
+    struct job_demand demand;
+    const struct job_view asked = job->view;
+    const int32_t index = demand_with(job, gpus, &demand);
+    const struct cluster_view *view = jobs_view_of(jobs, job->view.node_type);
+    int code = index < 0 ? SIM_E_NOMEM : grow_placement(placement, gpus < view->n_nodes ? gpus + 1 : view->n_nodes);
     if (code < 0) return code;
+    if (index != asked.demand) jobs_refresh_view(jobs);
     placement->n = 0;
+    placement->gpu = -1;
     /* placers go by what the job asks for: one that gets another number is shown as if it had asked for that */
-    const int32_t asked = job->view.gpus;
     job->view.gpus = gpus;
+    job->view.demand = index;
     const int found = jobs->placer->place(jobs->placer_state, view, &job->view, placement);
-    job->view.gpus = asked;
+    job->view.gpus = asked.gpus;
+    job->view.demand = asked.demand;
     if (found <= 0) return found;
-    code = cluster_take(jobs_cluster_of(jobs, job->view.node_type), view->now_ns, (int64_t)gpus * GPU_MICRO, placement,
-                        &job->allocation);
+    code = cluster_take_demand(jobs_cluster_of(jobs, job->view.node_type), view->now_ns, &demand, placement,
+                               &job->allocation);
+    if (code == 0) job->place_speed = jobs_place_speed(jobs, job->allocation);
     if (code == SIM_E_POLICY)
         fault(jobs, &jobs->placer->policy, "puts job %lld on GPUs that are not free or not as many as it asked for",
               (long long)job->view.id);
@@ -117,7 +139,7 @@ static int take(struct job *job, int64_t ugpus)
 {
     struct jobs *jobs = job->jobs;
     struct cluster *cluster = jobs_cluster_of(jobs, job->view.node_type);
-    if (jobs->placer != NULL && cluster->n_nodes > 0) return place(job, (int32_t)(ugpus / GPU_MICRO));
+    if (jobs->placer != NULL && cluster->n_nodes > 0) return place(job, (int32_t)job_gpus(job, ugpus));
     return cluster_take(cluster, jobs->view.now_ns, ugpus, NULL, &job->allocation) == 0;
 }
 
@@ -179,7 +201,7 @@ bool job_plan_start_as(struct job_plan *plan, const struct job_view *view, const
     struct job *job = job_of(view);
     const sim_ns now = jobs->view.now_ns;
     if (plan->code < 0 || !is_sound(job, grant, reason)) return false;
-    const int64_t ugpus = ugpus_of(grant->gpus);
+    const int64_t ugpus = job_ugpus(job, grant->gpus);
     if (!cluster_has_free(jobs_cluster_of(jobs, grant->node_type), ugpus)) return false;
     const bool undone = is_taken_back(job, grant, ugpus);
     const bool is_first = job->first_start_ns < 0;
@@ -232,7 +254,7 @@ bool job_plan_resize(struct job_plan *plan, const struct job_view *view, double 
 {
     struct jobs *jobs = plan->jobs;
     struct job *job = job_of(view);
-    const int64_t ugpus = ugpus_of(gpus);
+    const int64_t ugpus = job_ugpus(job, gpus);
     if (plan->code < 0) return false;
     if (view->state != JOB_RUNNING || !(gpus > 0) || (jobs->placer != NULL && gpus != floor(gpus))) {
         fault(jobs, &jobs->scheduler->policy, "gives %.6g GPUs to job %lld, which is %s (reason: %s)", gpus,

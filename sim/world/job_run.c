@@ -38,7 +38,8 @@ static double speed_of(const struct job *job)
 {
     if (job->view.gpus == 0) return 1.0;
     const struct cluster_view *view = jobs_view_of(job->jobs, job->view.node_type);
-    return job->outer_speed * job_type_speed(job->type, view->gpu, job->view.held_gpus, job->view.gpus);
+    return job->place_speed * job->outer_speed *
+           job_type_speed(job->type, view->gpu, job->view.held_gpus, job->view.gpus);
 }
 
 static void arm(struct job *job)
@@ -64,7 +65,7 @@ static void expose(struct job *job, sim_ns now)
 void job_run_on(struct job *job, sim_ns now)
 {
     job->view.state = JOB_RUNNING;
-    job->view.held_gpus = gpus_of(job->held_ugpus);
+    job->view.held_gpus = job_gpus(job, job->held_ugpus);
     job->since_ns = job->progress.from_ns = now;
     job->falls_back = false;
     if (jobs_draw(job)) power_job_runs(job->jobs->power, job, now);
@@ -118,7 +119,7 @@ void job_stop(struct job *job, sim_ns now)
     job->view.state = JOB_PENDING;
     job->view.held_gpus = job->view.speed = 0.0;
     engine_disarm(jobs->engine, &job->finish);
-    if (job->view.gpus == 0) return;
+    if (!job_needs_node(job)) return;
     cluster_release(jobs_cluster_of(jobs, job->view.node_type), now, job->held_ugpus, job->allocation);
     job_stats_hold(&jobs->stats, now, -job->held_ugpus);
 }
@@ -136,7 +137,7 @@ void job_resize(struct job *job, sim_ns now, int64_t ugpus)
     job_progress_move(&job->progress, now);
     count_held(job, now);
     job->held_ugpus = ugpus;
-    job->view.held_gpus = gpus_of(ugpus);
+    job->view.held_gpus = job_gpus(job, ugpus);
     job_progress_save_as(&job->progress, job_checkpoint_saves(job));
     expose(job, now);
     if (jobs_draw(job)) power_job_runs(job->jobs->power, job, now);

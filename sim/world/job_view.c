@@ -25,15 +25,24 @@ static void refresh(struct cluster_view *view, const struct cluster *cluster, si
     view->capacity_epoch = cluster->capacity_epoch;
 }
 
+static void refresh_demands(struct cluster_view *view, struct jobs *jobs)
+{
+    if (view->nodes == NULL) return;
+    view->demands = jobs->demands.items;
+    view->n_demands = jobs->demands.n;
+}
+
 void jobs_refresh_view(struct jobs *jobs)
 {
     const sim_ns now = engine_now(jobs->engine);
     const struct cluster *cluster = jobs->cluster;
     refresh(&jobs->view, cluster, now);
+    refresh_demands(&jobs->view, jobs);
     for (int32_t i = 1; i < jobs->n_node_types; i++) {
         struct cluster_view *view = jobs_view_of(jobs, i);
         cluster = cluster->next;
         refresh(view, cluster, now);
+        refresh_demands(view, jobs);
         view->n_pending = jobs->view.n_pending;
         view->n_running = jobs->view.n_running;
     }
@@ -47,6 +56,7 @@ static void describe(struct cluster_view *view, const struct cluster *cluster, b
     view->gpus_per_node = cluster->gpus_per_node;
     view->node_free_gpus = cluster->node_free_gpus;
     view->cluster = cluster;
+    if (cluster->stock != NULL) view->nodes = cluster->stock->nodes;
 }
 
 int jobs_make_views(struct jobs *jobs)
@@ -59,6 +69,8 @@ int jobs_make_views(struct jobs *jobs)
     for (int32_t i = 0; i < jobs->n_node_types; i++, cluster = cluster->next) {
         struct cluster_view *view = jobs_view_of(jobs, i);
         describe(view, cluster, jobs->placer != NULL);
+        view->random = &jobs->random;
+        view->nodes_per_rack = cluster->nodes_per_rack;
         view->next_type = i + 1 < jobs->n_node_types ? jobs_view_of(jobs, i + 1) : NULL;
     }
     return 0;
@@ -90,7 +102,7 @@ sim_ns job_view_estimated_remaining_ns(const struct cluster_view *view, const st
 
 double job_view_speed_on(const struct cluster_view *view, const struct job_view *job, double gpus)
 {
-    return job_type_speed(job_of(job)->type, view->gpu, gpus, job->gpus);
+    return job->gpus == 0 ? 1.0 : job_type_speed(job_of(job)->type, view->gpu, gpus, job->gpus);
 }
 
 sim_ns job_remaining_ns(const struct job *job, sim_ns now)

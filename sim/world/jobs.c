@@ -22,6 +22,24 @@ static const struct config_field restart_fields[] = {
 
 static const char *const yield_names[] = {"latest-start", "least-work", NULL};
 
+#define FIELD(name) offsetof(struct network_penalty, name)
+static const struct config_field network_penalty_fields[] = {
+    {.name = "nodes", .kind = CONFIG_REAL, .offset = FIELD(nodes_frac), .value = "0", .min = 0, .max = 1,
+     .help = "share of its speed that a job loses when it is on several nodes of one rack"},
+    {.name = "racks", .kind = CONFIG_REAL, .offset = FIELD(racks_frac), .value = "0", .min = 0, .max = 1,
+     .help = "the same when it is on several racks"},
+    {0}};
+#undef FIELD
+
+#define FIELD(name) offsetof(struct fragmentation_config, name)
+static const struct config_field fragmentation_fields[] = {
+    {.name = "measure", .kind = CONFIG_BOOL, .offset = FIELD(measure), .value = "false",
+     .help = "measure cluster.frag_*; the trace is read through beforehand to learn what jobs there are"},
+    {.name = "cover", .kind = CONFIG_REAL, .offset = FIELD(cover_frac), .value = "0.95", .min = 0, .max = 1,
+     .help = "share of the jobs, the most popular kinds first, that it goes by"},
+    {0}};
+#undef FIELD
+
 #define FIELD(name) offsetof(struct jobs_config, name)
 const struct config_field jobs_config_fields[] = {
     {.name = "scheduler", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = FIELD(scheduler), .value = "fifo",
@@ -41,6 +59,10 @@ const struct config_field jobs_config_fields[] = {
      .help = "running jobs yield to services that want GPUs and find none free"},
     {.name = "yield", .kind = CONFIG_CHOICE, .offset = FIELD(yield), .value = "latest-start", .choices = yield_names,
      .help = "who yields first among jobs of one priority: who took its GPUs last, or has used them least (time and number)"},
+    {.name = "network_penalty", .kind = CONFIG_SECTION, .offset = FIELD(network_penalty), .fields = network_penalty_fields,
+     .help = "what jobs lose whose GPUs are apart"},
+    {.name = "fragmentation", .kind = CONFIG_SECTION, .offset = FIELD(fragmentation), .fields = fragmentation_fields,
+     .help = "free GPUs that are of no use: for placers that go by it, and as a metric"},
     {0}};
 #undef FIELD
 
@@ -112,7 +134,7 @@ void job_on_finish(struct engine *engine, struct owner *owner, sim_ns now)
     job_stop(job, now);
     SIM_REQUIRE(job->progress.done_ns == job->progress.work_ns);
     job->view.state = JOB_FINISHED;
-    if (job->view.gpus > 0) {
+    if (job_needs_node(job)) {
         jobs->view.n_running--;
         jobs_notify(jobs, JOB_EVENT_FINISH, job);
         jobs_request_decision(jobs);
@@ -130,7 +152,7 @@ static bool is_possible_on(struct jobs *jobs, int32_t node_type, const struct jo
     const struct cluster_view *view = jobs_view_of(jobs, node_type);
     const struct cluster *cluster = jobs_cluster_of(jobs, node_type);
     if (job->view.gpus - cluster->returnable_gpus - cluster_missing_gpus(cluster) > view->total_gpus) return false;
-    if (!(job_type_speed(job->type, view->gpu, job->view.gpus, job->view.gpus) > 0)) return false;
+    if (!(job_view_speed_on(view, &job->view, job->view.gpus) > 0)) return false;
     return jobs->placer == NULL || view->n_nodes == 0 || jobs->placer->possible == NULL ||
            jobs->placer->possible(jobs->placer_state, view, &job->view);
 }
@@ -142,6 +164,14 @@ static bool is_possible(struct jobs *jobs, const struct job *job)
     for (int32_t i = 0; i < n; i++)
         if (is_possible_on(jobs, i, job)) return true;
     return false;
+}
+
+/* Of the next record: of use where there is a stock. -1 when out of memory. */
+static int32_t demand_index(struct jobs *jobs)
+{
+    if (jobs->cluster->stock == NULL) return 0;
+    const struct job_demand demand = demand_of(&jobs->record, jobs->cluster->stock);
+    return demands_index(&jobs->demands, &demand);
 }
 
 /* The job of the next record, at the end of the list. */
@@ -161,9 +191,10 @@ static struct job *enter(struct jobs *jobs)
                                   .type = record->type != NULL ? record->type : "",
                                   .node_type = 0};
     job->jobs = jobs;
+    job->view.demand = demand_index(jobs);
     job->type = job_type_find(&jobs->config->types, record->type);
     job->progress.work_ns = record->duration_ns;
-    job->outer_speed = 1.0;
+    job->place_speed = job->outer_speed = 1.0;
     owner_init_passing(&job->finish, OWNER_ID_JOBS, (uint64_t)job->view.sequence);
     job->first_start_ns = -1;
     job->prev = jobs->youngest;
@@ -177,7 +208,8 @@ static int submit(struct jobs *jobs, sim_ns now)
     struct job *job = enter(jobs);
     if (job == NULL) return SIM_E_NOMEM;
     job_stats_submit(&jobs->stats, job);
-    if (job->view.gpus == 0) {
+    if (job->view.demand < 0) return SIM_E_NOMEM;
+    if (!job_needs_node(job)) {
         job_run(job, now, 0);
     } else if (is_possible(jobs, job)) {
         jobs->view.n_pending++;
@@ -229,6 +261,12 @@ static int make_policies(struct jobs *jobs, const struct jobs_config *config)
                                    config->scheduler.params, &jobs->scheduler_state, jobs->diag);
     if (code < 0 || placer->place == NULL || jobs->cluster->n_nodes == 0) return code;
     jobs->placer = placer;
+    if (placer->by_node) code = cluster_take_stock(jobs->cluster);
+    if (code == SIM_E_CONFIG)
+        diag_error(jobs->diag, code, jobs->where, "choose a placer that counts GPUs per node",
+                   "placer '%s' looks at nodes one by one, but nodes have more than %d GPUs", placer->policy.name,
+                   NODE_LIST_MAX_GPUS);
+    if (code < 0) return code;
     return policy_state_create(&placer->policy, POLICY_PLACEMENT, sizeof *placer, config->placement.params,
                                &jobs->placer_state, jobs->diag);
 }
@@ -239,6 +277,28 @@ static int open_trace(struct jobs *jobs, const struct jobs_config *config, const
     jobs->source_options = (struct source_options){
         .seed = options->seed, .run = options->run, .stream = "jobs", .where = options->trace_where};
     return format->open_jobs(config->trace.params, &jobs->source_options, &jobs->source, jobs->diag);
+}
+
+/* Reads the trace through for what its jobs ask for, where somebody goes by that. */
+static int learn_demands(struct jobs *jobs, const struct trace_format *format)
+{
+    const struct jobs_config *config = jobs->config;
+    struct job_source *source;
+    if (jobs->cluster->stock == NULL || jobs->placer == NULL) return 0;
+    if (!config->fragmentation.measure && !jobs->placer->wants_tasks) return 0;
+    int code = format->open_jobs(config->trace.params, &jobs->source_options, &source, jobs->diag);
+    if (code < 0) return code;
+    struct demands *demands = &jobs->demands;
+    code = demands_learn(demands, source, jobs->cluster->stock, config->fragmentation.cover_frac, jobs->diag);
+    source->close(source);
+    struct cluster *cluster = jobs->cluster;
+    for (int32_t i = 0; code == 0 && i < jobs->n_node_types; i++, cluster = cluster->next) {
+        struct cluster_view *view = jobs_view_of(jobs, i);
+        view->tasks = demands->tasks;
+        view->n_tasks = demands->n_tasks;
+        code = cluster_measure(cluster, 0, demands->tasks, demands->n_tasks);
+    }
+    return code;
 }
 
 int jobs_create(struct engine *engine, struct cluster *cluster, const struct jobs_config *config,
@@ -254,6 +314,8 @@ int jobs_create(struct engine *engine, struct cluster *cluster, const struct job
     jobs->diag = diag;
     jobs->failures = options->failures;
     if (jobs->failures != NULL) failures_strike_jobs(jobs->failures, jobs);
+    demands_init(&jobs->demands);
+    rng_init(&jobs->random, options->seed, options->run, "placement", 0);
     owner_init(&jobs->submit, options->first_owner_id);
     owner_init(&jobs->decide, options->first_owner_id + 1);
     owner_init(&jobs->wake, options->first_owner_id + 2);
@@ -263,6 +325,7 @@ int jobs_create(struct engine *engine, struct cluster *cluster, const struct job
     if (code == 0) code = make_policies(jobs, config);
     if (code == 0) code = jobs_make_views(jobs);
     if (code == 0) code = open_trace(jobs, config, options);
+    if (code == 0) code = learn_demands(jobs, config->trace.entry);
     if (code < 0) {
         jobs_destroy(jobs);
         return code;
@@ -281,6 +344,7 @@ void jobs_destroy(struct jobs *jobs)
         cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->allocation);
     job_checkpoints_destroy(jobs);
     mem_free(jobs->next_views);
+    demands_fini(&jobs->demands);
     pool_fini(&jobs->pool);
     job_stats_fini(&jobs->stats);
     mem_free(jobs->plan.actions);

@@ -29,6 +29,17 @@ struct restart_config {
 
 enum yield_order { YIELD_LATEST_START, YIELD_LEAST_WORK };
 
+/* What the network takes from a job whose GPUs are apart. */
+struct network_penalty {
+    double nodes_frac, racks_frac; /* of its speed: on several nodes of one rack, and on several racks */
+};
+
+/* The measure of fragmentation. */
+struct fragmentation_config {
+    bool measure;
+    double cover_frac; /* the most popular kinds of jobs, up to this share of them, are what it goes by */
+};
+
 struct jobs_config {
     struct config_variant scheduler; /* its entry is a struct policy of family POLICY_SCHEDULER */
     struct config_variant placement; /* ... of family POLICY_PLACEMENT */
@@ -38,6 +49,8 @@ struct jobs_config {
     sim_ns round_ns;                 /* between decisions; 0: whenever something changes */
     bool preemptible;                /* they yield to services that want their GPUs */
     int yield;                       /* enum yield_order, among jobs of one priority */
+    struct network_penalty network_penalty;
+    struct fragmentation_config fragmentation;
 };
 
 extern const struct config_field jobs_config_fields[];

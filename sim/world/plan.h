@@ -156,10 +156,12 @@ void job_plan_wake_at(struct job_plan *plan, sim_ns time_ns);
 
 /* --- Where a job's GPUs are --- */
 
-/* The world hands over an empty one with room for as many nodes as the job has GPUs, or as there are. */
+/* The world hands over an empty one with room for as many nodes as the job has GPUs, or as there are. Whole GPUs are those of the
+ * node with the lowest numbers. */
 struct placement {
     int32_t *nodes, *gpus; /* [capacity]: gpus[i] GPUs on node nodes[i] */
     int32_t n, capacity;
+    int32_t gpu;           /* of a job that asks for a share of a GPU: which one of its node */
 };
 
 static inline void placement_add(struct placement *placement, int32_t node, int32_t gpus)

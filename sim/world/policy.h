@@ -41,7 +41,8 @@ enum policy_family {
 #define POLICY_ORACLES(X)                                                                                              \
     X(ORACLE_DURATION, 0, "duration")                                                                                  \
     X(ORACLE_OUTPUT, 1, "output tokens")                                                                               \
-    X(ORACLE_FUTURE, 2, "future accesses")
+    X(ORACLE_FUTURE, 2, "future accesses")                                                                             \
+    X(ORACLE_MIX, 3, "mix of jobs")
 
 enum policy_oracle {
 #define POLICY_ORACLE_ENUM(id, bit, name) id = 1u << (bit),
@@ -160,6 +161,8 @@ struct placer {
     /* Fills `placement` with nodes that have the GPUs free and returns 1, or 0 when there is no room now. Called only
      * when view->free_gpus suffices. */
     int (*place)(void *state, const struct cluster_view *view, const struct job_view *job, struct placement *placement);
+    bool by_node;     /* it goes by what is left of each node (cluster_view.nodes), and places shares of GPUs */
+    bool wants_tasks; /* and by the kinds of jobs that the trace has (cluster_view.tasks, ORACLE_MIX) */
 };
 
 enum cache_event {

@@ -34,7 +34,7 @@ struct job_row {
 struct placement_row {
     int64_t job;
     int64_t node; /* of the site; -1: on no node in particular */
-    int64_t gpus;
+    int64_t gpus; /* that it holds there, or one of which it holds a share */
     double start_s, end_s;
 };
 

@@ -42,6 +42,8 @@ struct job_record {
     const char *group;    /* virtual cluster, partition or type; interned for the life of the source; "" when unknown */
     const char *user;
     const char *type; /* name of its kind, interned for the life of the source; "" or NULL when unknown */
+    int64_t cpu_milli, memory_bytes; /* of all its nodes together; 0: unknown */
+    const char *gpu_models; /* GPU models that will do, "A|B"; interned for the life of the source; NULL or "": any */
 };
 
 /* Where a source is in its file, for messages and progress. */

@@ -4,6 +4,7 @@
 #ifndef ORRERY_WORLD_VIEW_H
 #define ORRERY_WORLD_VIEW_H
 
+#include "models/fragmentation.h"
 #include "sim/core/units.h"
 
 #include <stdbool.h>
@@ -186,6 +187,7 @@ struct autoscaling_view {
 
 struct cluster;
 struct job_type; /* sim/world/job_types.h */
+struct rng;
 
 enum job_state { JOB_PENDING, JOB_RUNNING, JOB_FINISHED, JOB_REJECTED };
 
@@ -203,6 +205,33 @@ struct job_view {
     double held_gpus;   /* while it runs; whole ones where a placer places */
     double speed;       /* while it runs, once it works: 1 on what it asked for */
     int32_t node_type;  /* while it runs: 0 for the cluster's own nodes, then as in node_types */
+    int32_t demand;     /* what else it asks for: index into cluster_view.demands; of use where that is not NULL */
+};
+
+/* What jobs ask for, one entry per combination that a run has seen. GPUs are `gpus` whole ones (gpu_milli 1000), or one share of
+ * one (gpus 1); with gpus 0 the job needs CPU and memory only. CPU and memory are of the whole job. */
+struct job_demand {
+    int32_t gpus, nodes, gpu_milli;
+    int64_t cpu_milli, memory_bytes;
+    uint64_t gpu_models; /* bits of node_view.gpu_model that will do */
+};
+
+/* The part of CPU or memory that goes with so many GPUs of a job, rounded up. */
+static inline int64_t job_demand_share(int64_t amount, int32_t gpus, int32_t of)
+{
+    return gpus >= of ? amount : amount / of * gpus + (amount % of * gpus + of - 1) / of;
+}
+
+/* What is left of one node, where a placer looks at nodes one by one. */
+struct node_view {
+    int32_t gpus, free_gpus;       /* that it has; of these, that nobody holds a part of */
+    int32_t gpu_model;
+    int32_t left_milli;            /* of all its GPUs, in 1/1000 of one */
+    const int32_t *gpu_left_milli; /* [gpus], of each: 1000 when it is free */
+    int64_t cpu_milli, cpu_left_milli, memory_bytes, memory_left_bytes; /* INT64_MAX: not counted */
+    const int32_t *jobs_by_gpus;   /* jobs here with a share ([0]), with 1, 2 .. whole GPUs of this node */
+    int32_t n_kinds;               /* how many of these are not zero */
+    uint32_t changes;              /* counts what was taken or given back here */
 };
 
 /* The cluster as jobs may use it, without what services hold. While a scheduler decides, everything here follows the
@@ -218,6 +247,14 @@ struct cluster_view {
     const char *gpu;                /* type of the GPUs; NULL: the scenario does not say */
     uint64_t capacity_epoch;        /* changes when GPUs came or went by something else than jobs' starts and ends */
     const struct cluster_view *next_type; /* of the site's next node type, or NULL */
+    /* For placers that look at nodes one by one (struct placer, by_node), and on clusters whose nodes differ; else NULL. */
+    const struct node_view *nodes;        /* [n_nodes] */
+    int32_t nodes_per_rack;               /* neighbours under one switch; 0: all of them */
+    const struct job_demand *demands;     /* [n_demands]; more may come with every job */
+    int32_t n_demands;
+    const struct frag_task *tasks;        /* [n_tasks] the most popular kinds of jobs, for those who want them; else NULL */
+    int32_t n_tasks;
+    struct rng *random;                   /* sim/core/rng.h: the placer's own stream */
 };
 
 /* The lowest node >= `from` that has `low` to `high` free GPUs (1 <= low <= high <= gpus_per_node), or -1. */

@@ -64,7 +64,7 @@ static int open_jobs(const void *params, const struct source_options *options, s
     struct row_format rows = {.columns = columns, .n_columns = N_COLUMNS, .row = read_row};
     int code = user_columns(&jobs->table, jobs->columns, optional, N_COLUMNS, options->where, columns, positions, &rows,
                             diag);
-    return code != 0 ? code : file_trace_jobs(&rows, &jobs->job_file.file, options, source, diag);
+    return code != 0 ? code : file_trace_jobs(&rows, &jobs->job_file, options, source, diag);
 }
 
 static const struct config_field column_params[] = {

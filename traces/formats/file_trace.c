@@ -33,11 +33,12 @@ int file_trace_requests(const struct row_format *format, const struct trace_file
     return code != 0 ? code : stream_to_requests(stream, source, diag);
 }
 
-int file_trace_jobs(const struct row_format *format, const struct trace_file *file,
-                    const struct source_options *options, struct job_source **source, struct diag *diag)
+int file_trace_jobs(const struct row_format *format, const struct job_file *file, const struct source_options *options,
+                    struct job_source **source, struct diag *diag)
 {
     struct stream *stream;
-    int code = open_stream(format, file, options, &stream, diag);
+    int code = open_stream(format, &file->file, options, &stream, diag);
+    if (code == 0) code = resample_open(&file->resample, options, stream, &stream, diag);
     return code != 0 ? code : stream_to_jobs(stream, source, diag);
 }
 

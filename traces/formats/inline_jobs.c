@@ -15,6 +15,8 @@ struct inline_job {
     double estimate_s; /* NAN: the duration */
     int64_t gpus, nodes;
     const char *type;
+    double gpu_share, cpus, memory_bytes; /* memory NAN: none */
+    const char *gpu_models;
 };
 
 struct inline_params {
@@ -46,7 +48,10 @@ static int inline_next(struct stream *stream, union trace_record *record, struct
         .estimate_ns = isnan(job->estimate_s) ? job->duration_ns : sim_ns_from_s(job->estimate_s),
         .gpus = (int32_t)job->gpus,
         .nodes = (int32_t)job->nodes,
-        .gpu_milli = 1000,
+        .gpu_milli = job->gpus == 1 ? (int32_t)(job->gpu_share * 1000 + 0.5) : 1000,
+        .cpu_milli = (int64_t)(job->cpus * 1000 + 0.5),
+        .memory_bytes = job->memory_bytes > 0 ? (int64_t)job->memory_bytes : 0,
+        .gpu_models = job->gpu_models,
         .group = "",
         .user = "",
         .type = job->type,
@@ -112,6 +117,14 @@ static const struct config_field job_fields[] = {
     {.name = "nodes", .kind = CONFIG_INT, .offset = FIELD(nodes), .value = "0", .min = 0, .max = INT32_MAX,
      .help = "nodes asked for; 0: free choice"},
     {.name = "type", .kind = CONFIG_TEXT, .offset = FIELD(type), .value = "", .help = "its entry under \"jobs.types\""},
+    {.name = "gpu_share", .kind = CONFIG_REAL, .offset = FIELD(gpu_share), .value = "1", .min = 0.001, .max = 1,
+     .help = "of a job of one GPU: the share of it that it asks for, where shares are placed"},
+    {.name = "cpus", .kind = CONFIG_REAL, .offset = FIELD(cpus), .value = "0", .min = 0, .max = 1e9,
+     .help = "CPU cores asked for, on all nodes together; they count where nodes have a number of them"},
+    {.name = "memory", .kind = CONFIG_QUANTITY, .dim = UNIT_BYTES, .flags = CONFIG_OPTIONAL, .offset = FIELD(memory_bytes),
+     .min = 0, .max = 1e18, .help = "memory asked for, in the same way"},
+    {.name = "gpu_models", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL, .offset = FIELD(gpu_models),
+     .help = "GPU models that will do, \"V100|A100\", where nodes differ; any without it"},
     {0}};
 #undef FIELD
 

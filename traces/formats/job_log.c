@@ -62,5 +62,5 @@ int job_log_open(const struct job_log_columns *names, const struct job_file *par
                                                   [TYPE] = {.name = names->type, .optional = true},
                                                   [STATE] = {.name = names->state, .optional = true}};
     const struct row_format rows = {.from_first = true, .columns = columns, .n_columns = N_COLUMNS, .row = read_row};
-    return file_trace_jobs(&rows, &params->file, options, source, diag);
+    return file_trace_jobs(&rows, params, options, source, diag);
 }

@@ -1,0 +1,32 @@
+/* Best fit: the node on which the job leaves least: of its CPU and of its GPUs, each as a share of the largest node's, weighted
+ * equally, in steps of 1 % as in the released code. A share goes to the GPU that it fits best. */
+#include "policies/placement/scored.h"
+
+static int32_t score(void *state, const struct cluster_view *view, int32_t node, const struct part *part, int32_t *gpu)
+{
+    (void)gpu;
+    return (int32_t)((1 - scored_rest_frac(state, &view->nodes[node], part)) * 100);
+}
+
+static int best_fit_place(void *state, const struct cluster_view *view, const struct job_view *job,
+                          struct placement *placement)
+{
+    return scored_place(state, score, view, job, placement);
+}
+
+const struct placer placement_best_fit = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct placer),
+               .family = POLICY_PLACEMENT,
+               .name = "best-fit",
+               .summary = "the node with the least CPU and GPUs left after it, in steps of 1 %",
+               .source = "Weng et al., FGD (USENIX ATC 2023), BestFit",
+               .params = scored_params,
+               .params_bytes = sizeof(struct scored_params),
+               .state_bytes = sizeof(struct scored),
+               .init = scored_init,
+               .fini = scored_fini},
+    .by_node = true,
+    .possible = scored_possible,
+    .place = best_fit_place,
+};

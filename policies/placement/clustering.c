@@ -1,0 +1,40 @@
+/* Clustering: jobs that ask for equally many GPUs (or for a share of one) go together: to a node that holds only such jobs, else to
+ * one that holds some, else to an empty one, else to any; within each the fullest node, in steps of 1/25. Jobs without GPUs go to
+ * the first node that has room. A share goes to the GPU that it fits best. */
+#include "policies/placement/scored.h"
+
+enum { STEP = 25 };
+
+static int32_t score(void *state, const struct cluster_view *view, int32_t node, const struct part *part, int32_t *gpu)
+{
+    (void)gpu;
+    const struct node_view *of = &view->nodes[node];
+    if (part->gpus == 0) return 0;
+    const int32_t all_milli = ((const struct scored *)state)->most_gpus * 1000;
+    const int32_t full = STEP * (all_milli - of->left_milli) / all_milli;
+    if (of->jobs_by_gpus[part_is_share(part) ? 0 : part->gpus] > 0) return full + (of->n_kinds == 1 ? 3 : 2) * STEP;
+    return full + (of->n_kinds == 0 ? STEP : 0);
+}
+
+static int clustering_place(void *state, const struct cluster_view *view, const struct job_view *job,
+                            struct placement *placement)
+{
+    return scored_place(state, score, view, job, placement);
+}
+
+const struct placer placement_clustering = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct placer),
+               .family = POLICY_PLACEMENT,
+               .name = "clustering",
+               .summary = "jobs of equally many GPUs together",
+               .source = "Xiao et al., Gandiva (OSDI 2018); Weng et al., FGD (USENIX ATC 2023), GpuClustering",
+               .params = scored_params,
+               .params_bytes = sizeof(struct scored_params),
+               .state_bytes = sizeof(struct scored),
+               .init = scored_init,
+               .fini = scored_fini},
+    .by_node = true,
+    .possible = scored_possible,
+    .place = clustering_place,
+};

@@ -1,0 +1,39 @@
+/* Dot product: the node whose remaining CPU and GPUs have the smallest product with what the job asks for, both as shares of the
+ * largest node's: resources that the job does not need are spared. In steps of 1 % as in the released code; a share goes to the
+ * GPU that it fits best. */
+#include "policies/placement/scored.h"
+
+static int32_t score(void *state, const struct cluster_view *view, int32_t node, const struct part *part, int32_t *gpu)
+{
+    (void)gpu;
+    const struct scored *scored = state;
+    const struct node_view *of = &view->nodes[node];
+    const double gpu_milli = 1000.0 * scored->most_gpus, cpu_milli = (double)scored->most_cpu_milli;
+    const double of_gpus = of->left_milli / gpu_milli * (part->gpus * part->gpu_milli / gpu_milli);
+    if (scored->most_cpu_milli == 0) return (int32_t)(100 * (1 - of_gpus));
+    const double of_cpu = (double)of->cpu_left_milli / cpu_milli * ((double)part->cpu_milli / cpu_milli);
+    return (int32_t)(100 * (1 - (of_cpu + of_gpus) / 2));
+}
+
+static int dot_product_place(void *state, const struct cluster_view *view, const struct job_view *job,
+                             struct placement *placement)
+{
+    return scored_place(state, score, view, job, placement);
+}
+
+const struct placer placement_dot_product = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct placer),
+               .family = POLICY_PLACEMENT,
+               .name = "dot-product",
+               .summary = "the node whose remaining CPU and GPUs point least where the job does",
+               .source = "Grandl et al., Tetris (SIGCOMM 2014); Weng et al., FGD (USENIX ATC 2023), DotProd",
+               .params = scored_params,
+               .params_bytes = sizeof(struct scored_params),
+               .state_bytes = sizeof(struct scored),
+               .init = scored_init,
+               .fini = scored_fini},
+    .by_node = true,
+    .possible = scored_possible,
+    .place = dot_product_place,
+};

@@ -1,0 +1,96 @@
+#include "policies/placement/parts.h"
+
+struct parts parts_of(const struct cluster_view *view, const struct job_demand *demand)
+{
+    const int32_t gpus = demand->gpus, most = view->gpus_per_node;
+    if (gpus == 0) return (struct parts){1, 0, 0, 0, demand};
+    const int32_t whole = gpus / most, rest = gpus % most;
+    if (demand->nodes <= whole + (rest > 0)) return (struct parts){whole, most, rest > 0, rest, demand};
+    const int32_t nodes = demand->nodes < gpus ? demand->nodes : gpus;
+    return (struct parts){gpus % nodes, gpus / nodes + 1, nodes - gpus % nodes, gpus / nodes, demand};
+}
+
+struct part parts_get(const struct parts *parts, int32_t index)
+{
+    const struct job_demand *demand = parts->demand;
+    const int32_t gpus = index < parts->n_large ? parts->large : parts->small;
+    return (struct part){.gpus = gpus,
+                         .gpu_milli = demand->gpu_milli,
+                         .cpu_milli = job_demand_share(demand->cpu_milli, gpus, demand->gpus),
+                         .memory_bytes = job_demand_share(demand->memory_bytes, gpus, demand->gpus),
+                         .gpu_models = demand->gpu_models};
+}
+
+int32_t part_gpus_on(const struct node_view *node, const struct part *part)
+{
+    if (!part_is_share(part)) return node->free_gpus;
+    int32_t n = 0;
+    for (int32_t g = 0; g < node->gpus; g++) n += node->gpu_left_milli[g] >= part->gpu_milli;
+    return n;
+}
+
+/* But for what is held by others. */
+static bool suits(const struct node_view *node, const struct part *part)
+{
+    return part->gpus == 0 || (part->gpu_models >> node->gpu_model & 1) != 0;
+}
+
+bool part_fits(const struct node_view *node, const struct part *part)
+{
+    return part->cpu_milli <= node->cpu_left_milli && part->memory_bytes <= node->memory_left_bytes &&
+           suits(node, part) && part_gpus_on(node, part) >= part->gpus;
+}
+
+bool part_fits_empty(const struct node_view *node, const struct part *part)
+{
+    return part->cpu_milli <= node->cpu_milli && part->memory_bytes <= node->memory_bytes && suits(node, part) &&
+           node->gpus >= part->gpus;
+}
+
+int32_t part_best_gpu(const struct node_view *node, const struct part *part)
+{
+    int32_t best = -1;
+    for (int32_t g = 0; g < node->gpus; g++) {
+        const int32_t left = node->gpu_left_milli[g];
+        if (left >= part->gpu_milli && (best < 0 || left < node->gpu_left_milli[best])) best = g;
+    }
+    return best;
+}
+
+bool part_is_open(const struct cluster_view *view, int32_t node, const struct part *part,
+                  const struct placement *placement)
+{
+    if (!part_fits(&view->nodes[node], part)) return false;
+    for (int32_t i = 0; i < placement->n; i++)
+        if (placement->nodes[i] == node) return false;
+    return true;
+}
+
+int32_t part_best_node(const struct cluster_view *view, const struct part *part, int32_t first, int32_t end,
+                       const struct placement *placement)
+{
+    int32_t best = -1;
+    for (int32_t i = first; i < end; i++) {
+        if (best >= 0 && view->nodes[i].left_milli >= view->nodes[best].left_milli) continue;
+        if (part_is_open(view, i, part, placement)) best = i;
+    }
+    return best;
+}
+
+void part_put(const struct cluster_view *view, int32_t node, const struct part *part, struct placement *placement)
+{
+    placement_add(placement, node, part->gpus);
+    if (part_is_share(part)) placement->gpu = part_best_gpu(&view->nodes[node], part);
+}
+
+bool parts_possible(const struct cluster_view *view, const struct job_demand *demand)
+{
+    const struct parts parts = parts_of(view, demand);
+    const struct part large = parts_get(&parts, 0), small = parts_get(&parts, parts_n(&parts) - 1);
+    int32_t n_large = 0, n_small = 0;
+    for (int32_t i = 0; i < view->n_nodes && n_large < parts_n(&parts); i++) {
+        n_large += part_fits_empty(&view->nodes[i], &large);
+        n_small += part_fits_empty(&view->nodes[i], &small);
+    }
+    return n_small >= parts_n(&parts) && n_large >= parts.n_large;
+}

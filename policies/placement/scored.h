@@ -1,0 +1,69 @@
+/* What placers share that give every node a score for what a job puts there and take the one with the highest.
+ *
+ * Scores are kept per demand and node, and computed anew only where something was taken or given back since: a placement costs a
+ * look at every node and a score for each that changed since the last job with the same demand.
+ *
+ * Ties go to the node that comes first: as they are listed, or ("ties": "shuffled") in an order drawn once per run. The released
+ * code of FGD numbers its nodes at random and takes the lowest, which is the latter. */
+#ifndef ORRERY_POLICIES_PLACEMENT_SCORED_H
+#define ORRERY_POLICIES_PLACEMENT_SCORED_H
+
+#include "policies/placement/parts.h"
+
+enum scored_ties { SCORED_LISTED, SCORED_SHUFFLED };
+
+struct scored_params {
+    int ties; /* enum scored_ties */
+};
+
+extern const struct config_field scored_params[];
+extern const char *const scored_ties_names[];
+
+#define SCORED_PARAMS(type, member)                                                                                    \
+    {                                                                                                                  \
+        .name = "ties", .kind = CONFIG_CHOICE, .offset = offsetof(type, member.ties), .value = "listed",               \
+        .choices = scored_ties_names, .help = "of nodes that do equally well the first one as listed, or in an order " \
+                                              "drawn once per run"                                                     \
+    }
+
+struct scored_table {
+    int32_t *scores; /* [n_nodes]: -1: the job does not fit there */
+    uint32_t *seen;  /* [n_nodes]: the node's changes when it was scored; 0: never */
+    int8_t *gpus;    /* [n_nodes]: of a share: the GPU to take */
+};
+
+/* The first member of the state of such a placer. */
+struct scored {
+    struct scored_params params;
+    struct scored_table *tables; /* [n_tables], by demand */
+    int32_t n_tables;
+    int32_t *order;              /* [n_nodes], of ties; NULL: as listed */
+    int32_t most_gpus;           /* of any node; 0: nothing known yet */
+    int64_t most_cpu_milli;      /* 0: CPU is not counted */
+};
+
+/* How good a node is for a part that fits there: 0 or more, higher is better. `gpu` is, of a share, the GPU that it fits best; the
+ * score may name another one. `state` is that of the placer. */
+typedef int32_t (*scored_fn)(void *state, const struct cluster_view *view, int32_t node, const struct part *part,
+                             int32_t *gpu);
+
+int scored_init(void *state, const void *params, struct diag *diag); /* for policies whose params are struct scored_params */
+void scored_fini(void *state);
+
+/* Puts each part of the job on the best node: for `place`. */
+int scored_place(struct scored *scored, scored_fn score, const struct cluster_view *view, const struct job_view *job,
+                 struct placement *placement);
+
+/* The scores of all nodes for a job that goes to one node, up to date. NULL when out of memory. */
+const struct scored_table *scored_table(struct scored *scored, scored_fn score, const struct cluster_view *view,
+                                        const struct job_view *job, const struct part *part);
+
+/* Takes notice of the largest node and draws the order of ties, once. Returns 0 or SIM_E_NOMEM. */
+int scored_begin(struct scored *scored, const struct cluster_view *view);
+
+bool scored_possible(void *state, const struct cluster_view *view, const struct job_view *job);
+
+/* What would be left on the node, as shares of the largest node: the mean over GPUs and, where it is counted, CPU. */
+double scored_rest_frac(const struct scored *scored, const struct node_view *node, const struct part *part);
+
+#endif

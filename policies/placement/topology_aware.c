@@ -1,0 +1,82 @@
+/* Topology-aware: within a node when it holds the job, else on the nodes of one rack (nodes_per_rack), else on as few racks as
+ * possible, and always on as few nodes. Of nodes that do, the one with the least left of its GPUs; of racks that take equally many
+ * parts of the job, the one with the least left. What the distance costs a job, the scenario says under "jobs.network_penalty". */
+#include "policies/placement/parts.h"
+
+static int32_t rack_size(const struct cluster_view *view)
+{
+    return view->nodes_per_rack > 0 ? view->nodes_per_rack : view->n_nodes;
+}
+
+static int32_t rack_end(const struct cluster_view *view, int32_t first)
+{
+    const int32_t left = view->n_nodes - first, size = rack_size(view);
+    return first + (left < size ? left : size);
+}
+
+struct rack {
+    int32_t first, n_parts; /* its first node; parts that it takes */
+    int64_t left_milli;
+};
+
+/* How many of `n` such parts the rack from this node on takes. */
+static struct rack look_at(const struct cluster_view *view, int32_t first, const struct part *part, int32_t n,
+                           const struct placement *placement)
+{
+    struct rack rack = {.first = first};
+    for (int32_t i = first; i < rack_end(view, first); i++) {
+        rack.left_milli += view->nodes[i].left_milli;
+        rack.n_parts += rack.n_parts < n && part_is_open(view, i, part, placement);
+    }
+    return rack;
+}
+
+static struct rack best_rack(const struct cluster_view *view, const struct part *part, int32_t n,
+                             const struct placement *placement)
+{
+    struct rack best = {0};
+    for (int32_t first = 0; first < view->n_nodes; first = rack_end(view, first)) {
+        const struct rack rack = look_at(view, first, part, n, placement);
+        const bool better = rack.n_parts == best.n_parts ? rack.left_milli < best.left_milli
+                                                         : rack.n_parts > best.n_parts;
+        if (rack.n_parts > 0 && better) best = rack;
+    }
+    return best;
+}
+
+static bool topology_aware_possible(void *state, const struct cluster_view *view, const struct job_view *job)
+{
+    (void)state;
+    return parts_possible(view, &view->demands[job->demand]);
+}
+
+static int topology_aware_place(void *state, const struct cluster_view *view, const struct job_view *job,
+                                struct placement *placement)
+{
+    (void)state;
+    const struct parts parts = parts_of(view, &view->demands[job->demand]);
+    const int32_t n = parts_n(&parts);
+    struct rack rack = {.first = 0};
+    for (int32_t i = 0; i < n; i++) {
+        const struct part part = parts_get(&parts, i);
+        if (n > 1 && rack.n_parts == 0) rack = best_rack(view, &part, n - i, placement);
+        rack.n_parts--;
+        const int32_t end = n > 1 ? rack_end(view, rack.first) : view->n_nodes;
+        int32_t node = part_best_node(view, &part, rack.first, end, placement);
+        if (node < 0) return 0;
+        part_put(view, node, &part, placement);
+    }
+    return 1;
+}
+
+const struct placer placement_topology_aware = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct placer),
+               .family = POLICY_PLACEMENT,
+               .name = "topology-aware",
+               .summary = "one node, else one rack, else as few racks as possible; best fit",
+               .source = "Amaral et al. (SC 2017); Tiresias (NSDI 2019), scheme yarn with switches"},
+    .by_node = true,
+    .possible = topology_aware_possible,
+    .place = topology_aware_place,
+};
