@@ -224,7 +224,7 @@ static int keep_metric(void *context, const struct metric_row *row)
 {
     struct jobrun *run = context;
     if (!CHECK(run->n_metrics < sizeof run->metrics / sizeof run->metrics[0])) return 0;
-    run->metrics[run->n_metrics].name = row->name;
+    snprintf(run->metrics[run->n_metrics].name, sizeof run->metrics[0].name, "%s", row->name);
     run->metrics[run->n_metrics++].value = row->value;
     return 0;
 }
@@ -346,7 +346,7 @@ static void sum_up(struct jobrun *run, size_t n)
     int64_t n_finished = 0;
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
-        if (run->jobs[i].status == NULL || strcmp(run->jobs[i].status, "finished") != 0) continue;
+        if (run->jobs[i].status == NULL || isnan(run->jobs[i].end_s)) continue;
         n_finished++;
         sum += run->jobs[i].jct_s;
         run->makespan_s = fmax(run->makespan_s, run->jobs[i].end_s);

@@ -60,9 +60,9 @@ struct jobrun {
     struct placement_row *placements;
     size_t n_placements;
     struct {
-        const char *name;
+        char name[96];
         double value;
-    } metrics[64];
+    } metrics[256];
     double mean_jct_s, makespan_s; /* over the finished jobs; from time 0 to the last finish */
 };
 

@@ -15,7 +15,7 @@ const struct paired_kind paired_requests = {
 
 const struct paired_kind paired_jobs = {
     .what = "jobs",
-    .sql = "SELECT '', id, gpus, submit_s, status = 'finished', jct_s, start_s - submit_s "
+    .sql = "SELECT '', id, gpus, submit_s, end_s NOT NULL, jct_s, start_s - submit_s "
            "FROM job WHERE run_id = ?1 ORDER BY id",
     .n_values = 2,
     .metrics = {"job.jct_s", "job.queue_s"}};

@@ -57,7 +57,7 @@ int jobs_read(const struct report_source *source, struct jobs *jobs)
     jobs->scan.sql = arena_printf(source->arena,
                                   "SELECT submit_s, start_s - submit_s AS queue_s, jct_s,\n"
                                   "       jct_s / (gpu_s / gpus) AS slowdown,\n"
-                                  "       status = 'finished' AND submit_s >= %.9g AS in_metrics\n"
+                                  "       end_s NOT NULL AND submit_s >= %.9g AS in_metrics\n"
                                   "FROM job WHERE run_id = %" PRId64 " AND status <> 'rejected'",
                                   source->warmup_s, source->run.id);
     if (jobs->scan.sql == NULL) return SIM_E_NOMEM;

@@ -27,7 +27,7 @@ static void see(struct conform_watch *watch, const char *what, int64_t id, const
     watch->n_rejected += strcmp(status, "rejected") == 0;
     if (id < 0 || (size_t)id >= watch->n || watch->seen[id]++ != 0)
         note(watch, t_s, "%s %" PRId64 " comes to an end twice", what, id);
-    watch->finished += strcmp(status, "finished") == 0;
+    watch->finished += strcmp(status, "rejected") != 0 && strcmp(status, "unfinished") != 0;
     if (strcmp(status, "unfinished") == 0) note(watch, t_s, "%s %" PRId64 " never comes to its end", what, id);
 }
 
@@ -42,7 +42,7 @@ static int on_job(void *context, const struct job_row *row)
     see(watch, "job", row->id, row->status, row->submit_s);
     watch->gpu_s += row->gpu_s;
     watch->preemptions += (double)row->preemptions;
-    if (strcmp(row->status, "finished") != 0) return 0;
+    if (isnan(row->end_s)) return 0;
     double run_s = row->gpus > 0 ? row->gpu_s / (double)row->gpus : row->end_s - row->start_s;
     if (row->start_s < row->submit_s || !is_near(row->jct_s, row->end_s - row->submit_s, 1e-9 * row->end_s))
         note(watch, row->end_s, "job %" PRId64 " starts before it is submitted", row->id);

@@ -7,6 +7,7 @@
 #include "sim/core/rng.h"
 #include "sim/world/cluster.h"
 #include "sim/world/demands.h"
+#include "sim/world/job_crowd.h"
 #include "sim/world/job_progress.h"
 #include "sim/world/job_stats.h"
 #include "sim/world/jobs.h"
@@ -28,6 +29,8 @@ struct job {
     sim_ns executed_ns;    /* holding GPUs, before since_ns */
     sim_ns since_ns;       /* start of the present stretch, or of what it holds now */
     sim_ns first_start_ns; /* -1: never started */
+    enum job_fate fate;
+    tally_int128 crowd_before; /* job_ns of the crowd when it was submitted */
     int32_t restarts;      /* after its GPUs were taken by force */
     bool falls_back;       /* to what is saved, at its next start: it was preempted */
     double unsaved_gpu_s;  /* when it stopped: GPU time of the work that it had not saved */
@@ -80,6 +83,7 @@ struct jobs {
     void **checkpoint_states;  /* [types] of their policies; NULL: no types */
     struct demands demands;     /* of all jobs so far, where there is a stock */
     struct rng random;          /* stream "placement", for placers */
+    struct job_crowd crowd;
     struct job_stats stats;
     struct power *power; /* NULL: nobody asks for it */
     const struct sink *sink;

@@ -154,6 +154,7 @@ void job_respeed(struct job *job, sim_ns now)
 int job_interrupt(struct job *job, sim_ns now, bool failed, const char *reason)
 {
     struct jobs *jobs = job->jobs;
+    job_crowd_move(jobs, now);
     job_stop(job, now);
     job->falls_back = !failed && job_checkpoint_falls_back(job);
     if (failed) fall_back(job);

@@ -13,6 +13,7 @@ static const char *const quantity_names[JOB_QUANTITIES] = {
     [JOB_QUEUE] = "job.queue_s",
     [JOB_SLOWDOWN] = "job.slowdown",
     [JOB_BOUNDED_SLOWDOWN] = "job.bounded_slowdown",
+    [JOB_FAIRNESS] = "job.finish_time_fairness",
 };
 
 int job_stats_init(struct job_stats *stats, const struct sink *sink, sim_ns warmup_ns)
@@ -29,6 +30,7 @@ int job_stats_init(struct job_stats *stats, const struct sink *sink, sim_ns warm
 void job_stats_fini(struct job_stats *stats)
 {
     for (int i = 0; i < JOB_QUANTITIES; i++) distribution_fini(&stats->distributions[i]);
+    job_classes_fini(&stats->classes);
 }
 
 void job_stats_submit(struct job_stats *stats, const struct job *job)
@@ -81,21 +83,35 @@ static int emit_row(const struct job_stats *stats, const struct job *job, sim_ns
 static int add_distributions(struct job_stats *stats, const struct job *job, sim_ns now)
 {
     double jct_s = sim_s_from_ns(now - job->view.submit_ns), run_s = sim_s_from_ns(job->progress.work_ns);
-    double bounded = jct_s / fmax(run_s, SHORT_RUN_S);
+    const double queue_s = sim_s_from_ns(job->first_start_ns - job->view.submit_ns);
+    const double bounded = jct_s / fmax(run_s, SHORT_RUN_S);
+    const double rho = job->view.gpus > 0 ? job_crowd_rho(job, now) : (double)NAN;
     struct distribution *of = stats->distributions;
     int code = distribution_add(&of[JOB_JCT], jct_s);
-    if (code == 0) code = distribution_add(&of[JOB_QUEUE], sim_s_from_ns(job->first_start_ns - job->view.submit_ns));
+    if (code == 0) code = distribution_add(&of[JOB_QUEUE], queue_s);
     if (code == 0) code = distribution_add(&of[JOB_BOUNDED_SLOWDOWN], fmax(bounded, 1));
     if (code == 0 && job->progress.work_ns > 0) code = distribution_add(&of[JOB_SLOWDOWN], jct_s / run_s);
-    return code;
+    if (code == 0 && !isnan(rho)) code = distribution_add(&of[JOB_FAIRNESS], rho);
+    return code < 0 ? code : job_classes_add(&stats->classes, job->view.gpus, job->view.type, jct_s, queue_s);
+}
+
+static void count_useful(struct job_stats *stats, const struct job *job, sim_ns now)
+{
+    stats->useful_gpu_ns += (tally_int128)job_done_ns(job, now) * job->view.gpus;
 }
 
 int job_stats_finish(struct job_stats *stats, const struct job *job, sim_ns now)
 {
+    static const char *const status[] = {
+        [JOB_COMPLETES] = "finished", [JOB_IS_CANCELLED] = "cancelled", [JOB_FAILS] = "failed"};
     stats->n_finished++;
+    stats->n_cancelled += job->fate == JOB_IS_CANCELLED;
+    stats->n_failed += job->fate == JOB_FAILS;
     stats->last_finish_ns = now;
+    stats->fate_gpu_s[job->fate] += gpu_seconds(job_held_ugpu_ns(job, now));
+    count_useful(stats, job, now);
     int code = job->view.submit_ns < stats->warmup_ns ? 0 : add_distributions(stats, job, now);
-    return code < 0 ? code : emit_row(stats, job, now, "finished");
+    return code < 0 ? code : emit_row(stats, job, now, status[job->fate]);
 }
 
 int job_stats_reject(struct job_stats *stats, const struct job *job, sim_ns now)
@@ -104,8 +120,9 @@ int job_stats_reject(struct job_stats *stats, const struct job *job, sim_ns now)
     return emit_row(stats, job, now, "rejected");
 }
 
-int job_stats_unfinished(const struct job_stats *stats, const struct job *job, sim_ns now)
+int job_stats_unfinished(struct job_stats *stats, const struct job *job, sim_ns now)
 {
+    count_useful(stats, job, now);
     return emit_row(stats, job, now, "unfinished");
 }
 
@@ -142,7 +159,38 @@ static int emit_waste(const struct job_stats *stats)
     return code;
 }
 
-int job_stats_emit(const struct job_stats *stats, sim_ns now)
+/* 1: all the same; 1/n: one has all (Jain, Chiu and Hawe 1984). NAN of nothing. */
+static double jain_index(const struct tally *tally)
+{
+    if (tally->count == 0) return (double)NAN;
+    const double squares = tally->mean * tally->mean + tally->m2 / (double)tally->count;
+    return tally->mean * tally->mean / squares;
+}
+
+static int emit_service(const struct job_stats *stats, const struct jobs *jobs, sim_ns now)
+{
+    const double held_gpu_s = level_integral_s_in(&stats->ugpus_in_use, now, GPU_MICRO);
+    const double useful_gpu_s = (double)stats->useful_gpu_ns / 1e9;
+    const struct {
+        const char *name;
+        double value;
+    } metrics[] = {
+        {"job.cancelled", (double)stats->n_cancelled},
+        {"job.failed", (double)stats->n_failed},
+        {"job.cancelled_gpu_s.sum", stats->fate_gpu_s[JOB_IS_CANCELLED]},
+        {"job.failed_gpu_s.sum", stats->fate_gpu_s[JOB_FAILS]},
+        {"job.useful_gpu_s.sum", useful_gpu_s},
+        {"job.goodput_frac", held_gpu_s > 0 ? useful_gpu_s / held_gpu_s : (double)NAN},
+        {"job.slowdown_jain", jain_index(&stats->distributions[JOB_BOUNDED_SLOWDOWN].tally)},
+        {"cluster.idle_while_waiting_gpu_s", (double)jobs->crowd.idle_ugpu_ns / (1e9 * GPU_MICRO)},
+    };
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < sizeof metrics / sizeof metrics[0]; i++)
+        code = metric_emit(stats->sink, metrics[i].name, metrics[i].value);
+    return code < 0 ? code : job_classes_emit(&stats->classes, stats->sink);
+}
+
+int job_stats_emit(const struct job_stats *stats, const struct jobs *jobs, sim_ns now)
 {
     int64_t n_unfinished = stats->n_submitted - stats->n_finished - stats->n_rejected;
     sim_ns makespan_ns = stats->n_finished > 0 ? stats->last_finish_ns - stats->first_submit_ns : 0;
@@ -165,5 +213,6 @@ int job_stats_emit(const struct job_stats *stats, sim_ns now)
         code = metric_emit(stats->sink, metrics[i].name, metrics[i].value);
     for (int i = 0; code == 0 && i < JOB_QUANTITIES; i++)
         code = metric_emit_distribution(stats->sink, quantity_names[i], NULL, &stats->distributions[i]);
-    return code < 0 ? code : emit_waste(stats);
+    if (code == 0) code = emit_waste(stats);
+    return code < 0 ? code : emit_service(stats, jobs, now);
 }

@@ -3,24 +3,31 @@
 #define ORRERY_WORLD_JOB_STATS_H
 
 #include "sim/core/tally.h"
+#include "sim/world/job_classes.h"
 #include "sim/world/metric.h"
 #include "sim/world/sink.h"
+#include "sim/world/source.h"
 
 #include <stdint.h>
 
 struct job;
+struct jobs;
 
-enum job_quantity { JOB_JCT, JOB_QUEUE, JOB_SLOWDOWN, JOB_BOUNDED_SLOWDOWN, JOB_QUANTITIES };
+enum job_quantity { JOB_JCT, JOB_QUEUE, JOB_SLOWDOWN, JOB_BOUNDED_SLOWDOWN, JOB_FAIRNESS, JOB_QUANTITIES };
 
 struct job_stats {
     const struct sink *sink;
     sim_ns warmup_ns;
     int64_t n_submitted, n_finished, n_rejected, n_preemptions;
+    int64_t n_cancelled, n_failed; /* of those finished */
     sim_ns first_submit_ns, last_finish_ns, first_reject_ns;
     struct level ugpus_in_use; /* by jobs */
     double lost_gpu_s;         /* of work that jobs had to do again */
     double wait_gpu_s, stall_gpu_s; /* before they worked; while they saved their state */
+    double fate_gpu_s[JOB_FAILS + 1]; /* GPU time of finished jobs, by what became of them */
+    tally_int128 useful_gpu_ns; /* work done, in time on the GPUs asked for */
     struct distribution distributions[JOB_QUANTITIES];
+    struct job_classes classes;
 };
 
 int job_stats_init(struct job_stats *stats, const struct sink *sink, sim_ns warmup_ns); /* 0 or SIM_E_NOMEM */
@@ -34,9 +41,9 @@ int job_stats_finish(struct job_stats *stats, const struct job *job, sim_ns now)
 int job_stats_reject(struct job_stats *stats, const struct job *job, sim_ns now);
 
 /* The row of a job that is still in the system. */
-int job_stats_unfinished(const struct job_stats *stats, const struct job *job, sim_ns now);
+int job_stats_unfinished(struct job_stats *stats, const struct job *job, sim_ns now);
 
 /* Emits warnings and metrics at the end of the run. */
-int job_stats_emit(const struct job_stats *stats, sim_ns now);
+int job_stats_emit(const struct job_stats *stats, const struct jobs *jobs, sim_ns now);
 
 #endif

@@ -85,8 +85,8 @@ void jobs_notify_forced(struct jobs *jobs, const struct job *job)
 
 static void on_decide(struct engine *engine, struct owner *owner, sim_ns now)
 {
-    (void)now;
     struct jobs *jobs = OWNER_ENTITY(owner, struct jobs, decide);
+    job_crowd_move(jobs, now);
     jobs->decision_due = false;
     engine_disarm(engine, &jobs->wake);
     jobs_refresh_view(jobs);
@@ -131,6 +131,7 @@ void job_on_finish(struct engine *engine, struct owner *owner, sim_ns now)
     struct job *job = OWNER_ENTITY(owner, struct job, finish);
     struct jobs *jobs = job->jobs;
     int code = job_emit_placement(job, now);
+    job_crowd_move(jobs, now);
     job_stop(job, now);
     SIM_REQUIRE(job->progress.done_ns == job->progress.work_ns);
     job->view.state = JOB_FINISHED;
@@ -197,6 +198,8 @@ static struct job *enter(struct jobs *jobs)
     job->place_speed = job->outer_speed = 1.0;
     owner_init_passing(&job->finish, OWNER_ID_JOBS, (uint64_t)job->view.sequence);
     job->first_start_ns = -1;
+    job->fate = record->fate;
+    job->crowd_before = jobs->crowd.job_ns;
     job->prev = jobs->youngest;
     *(job->prev != NULL ? &job->prev->next : &jobs->oldest) = job;
     jobs->youngest = job;
@@ -241,6 +244,7 @@ static void on_submit(struct engine *engine, struct owner *owner, sim_ns now)
 {
     struct jobs *jobs = OWNER_ENTITY(owner, struct jobs, submit);
     int code = 0;
+    job_crowd_move(jobs, now);
     while (code == 0 && !jobs->dry && jobs->record.submit_ns == now) {
         code = submit(jobs, now);
         if (code == 0) code = pull(jobs);
@@ -386,7 +390,8 @@ int jobs_finish(struct jobs *jobs)
         job_stats_idle(&jobs->stats, job);
         if (code == 0) code = job_stats_unfinished(&jobs->stats, job, now);
     }
-    return code < 0 ? code : job_stats_emit(&jobs->stats, now);
+    job_crowd_move(jobs, now);
+    return code < 0 ? code : job_stats_emit(&jobs->stats, jobs, now);
 }
 
 int64_t jobs_waiting(const struct jobs *jobs)

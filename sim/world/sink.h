@@ -27,7 +27,7 @@ struct job_row {
     double jct_s;  /* end - submit */
     int64_t preemptions, restarts;
     double lost_gpu_s;
-    const char *status; /* "finished", "rejected", "unfinished" */
+    const char *status; /* "finished", "cancelled", "failed" (what became of it at its end), "rejected", "unfinished" */
 };
 
 /* A stretch of time that a job holds GPUs of one node. */
