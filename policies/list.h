@@ -90,3 +90,10 @@ POLICY(power_capper, power_cap_static_cap)
 POLICY(power_capper, power_cap_static_lock)
 POLICY(power_capper, power_cap_single_threshold)
 POLICY(power_capper, power_cap_polca)
+
+/* rental */
+POLICY(renter, rental_fixed_fleet)
+POLICY(renter, rental_as_asked)
+POLICY(renter, rental_fixed_width)
+POLICY(renter, rental_melange)
+POLICY(renter, rental_cheapest_single_type)

@@ -7,6 +7,7 @@
 #include "policies/registry.h"
 #include "sim/catalog/catalog.h"
 #include "sim/catalog/engine.h"
+#include "sim/catalog/prices.h"
 #include "sim/catalog/storage.h"
 #include "sim/world/metric.h"
 #include "traces/registry.h"
@@ -198,6 +199,38 @@ static int list_engines(struct listing *list)
     return code;
 }
 
+static void add_prices(struct table *table, const struct price_list *prices)
+{
+    const struct price_entry *entry = prices->gpus.items;
+    for (size_t i = 0; i < prices->gpus.n; i++, entry++) {
+        table_text(table, prices->name);
+        table_text(table, prices->date);
+        table_text(table, entry->gpu);
+        table_number(table, entry->on_demand_usd_per_h);
+        table_number(table, entry->reserved_usd_per_h);
+        table_number(table, entry->spot_usd_per_h);
+        table_text(table, prices->source);
+    }
+}
+
+static int list_prices(struct listing *list)
+{
+    static const struct table_column columns[] = {
+        {"prices", COLUMN_LEFT, false},           {"date", COLUMN_LEFT, false},
+        {"gpu", COLUMN_LEFT, false},              {"on_demand_usd_per_h", COLUMN_RIGHT, false},
+        {"reserved_usd_per_h", COLUMN_RIGHT, false}, {"spot_usd_per_h", COLUMN_RIGHT, false},
+        {"source", COLUMN_LEFT, true}};
+    COLUMNS(list, columns);
+    struct catalog_names names;
+    int code = catalog_list_prices(&list->catalog, &list->arena, &names, &list->cli->diag);
+    for (size_t i = 0; code == 0 && i < names.n; i++) {
+        struct price_list prices;
+        code = catalog_prices(&list->catalog, names.names[i], names.names[i], &list->arena, &prices, &list->cli->diag);
+        if (code == 0) add_prices(&list->table, &prices);
+    }
+    return code;
+}
+
 /* --- The tables of the program --- */
 
 static void add_policies(struct listing *list, struct policy_table policies, const char *plugin)
@@ -311,6 +344,7 @@ static const struct {
     const char *name;
     int (*make)(struct listing *list);
 } listings[] = {{"gpus", list_gpus},         {"llms", list_llms},       {"storage", list_storage}, {"engines", list_engines},
+                {"prices", list_prices},
                 {"policies", list_policies}, {"formats", list_formats}, {"metrics", list_metrics},
                 {"scenarios", list_scenarios}};
 enum { N_LISTINGS = sizeof listings / sizeof *listings };

@@ -71,6 +71,7 @@ static bool is_complete(const struct policy *policy)
     case POLICY_KV_OFFLOAD:
     case POLICY_PLACEMENT:
     case POLICY_POWER_CAP:
+    case POLICY_RENTAL:
     case POLICY_CHECKPOINTING:
     case POLICY_FAMILY_COUNT: break;
     }

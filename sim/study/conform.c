@@ -146,6 +146,7 @@ static struct config_variant *variant_of(struct own_scenario *own, enum policy_f
     switch (family) {
     case POLICY_SCHEDULER: return &scenario->jobs.scheduler;
     case POLICY_PLACEMENT: return &scenario->jobs.placement;
+    case POLICY_RENTAL: return &scenario->market.renting;
     case POLICY_BATCHING: return &service->batching;
     case POLICY_KV_OFFLOAD: return &service->kv.offload.policy;
     case POLICY_AUTOSCALING: return &service->scaling.policy;

@@ -144,8 +144,8 @@ static const struct conform_case job_cases[] = {
     JOBS("odd nanoseconds", 80, 0, CLUSTER(1, 4), odd_nanoseconds),
     JOBS("far apart", 10, 0, CLUSTER(2, 4), far_apart),
     JOBS("long and short", 60, 0, CLUSTER(2, 8), long_and_short),
-    JOBS("unlimited", 60, 0, "\"unlimited\": true", all_at_once),
     {.name = "ten thousand", .n = 10000, .large = true, .details = &(const struct job_details){CLUSTER(4, 4), random_job}},
+    JOBS("unlimited", 60, 0, "\"unlimited\": true", all_at_once), /* the last: it cannot be rented as a whole */
 };
 
 static void add_time(struct text *json, const char *key, double seconds)
@@ -177,15 +177,18 @@ static const char job_failures[] =
     ",\n  \"failures\": {\"causes\": {\"software\": {\"scope\": \"job\", \"lifetime\": {\"mean\": \"2d\"},"
     " \"restart\": {\"law\": \"constant\", \"mean\": \"7s\"}}}}";
 
-/* `checkpointing`: a policy, or NULL: nothing fails. */
+/* `checkpointing`: a policy, or NULL: nothing fails; `renting`: a policy, or NULL: there is no market. */
 static void add_jobs(const struct conform_case *wanted, const char *scheduler, const char *placement,
-                     const char *checkpointing, struct text *json)
+                     const char *checkpointing, const char *renting, struct text *json)
 {
     const struct job_details *details = wanted->details;
+    text_printf(json, "{\n  \"name\": \"%s\",\n  \"cluster\": {%s},\n", wanted->name, details->cluster);
+    if (renting != NULL)
+        text_printf(json, "  \"market\": {\"offers\": {\"any\": {\"price\": \"$1/h\"}}, \"renting\": \"%s\"},\n",
+                    renting);
     text_printf(json,
-                "{\n  \"name\": \"%s\",\n  \"cluster\": {%s},\n  \"jobs\": {\n    \"scheduler\": \"%s\", "
-                "\"placement\": \"%s\",",
-                wanted->name, details->cluster, scheduler, placement);
+                "  \"jobs\": {\n    \"scheduler\": \"%s\", \"placement\": \"%s\",",
+                scheduler, placement);
     if (checkpointing != NULL) add_checkpoints(checkpointing, json);
     text_add(json, "\n    \"trace\": {\"format\": \"inline-jobs\", \"jobs\": [");
     for (size_t i = 0; i < wanted->n; i++) {
@@ -310,7 +313,8 @@ static void add_requests(const struct conform_case *wanted, const char *batching
 
 static bool is_of_jobs(enum policy_family family)
 {
-    return family == POLICY_SCHEDULER || family == POLICY_PLACEMENT || family == POLICY_CHECKPOINTING;
+    return family == POLICY_SCHEDULER || family == POLICY_PLACEMENT || family == POLICY_CHECKPOINTING ||
+           family == POLICY_RENTAL;
 }
 
 const struct conform_case *conform_cases(enum policy_family family, size_t *n)
@@ -319,7 +323,7 @@ const struct conform_case *conform_cases(enum policy_family family, size_t *n)
         *n = conform_cache_n_cases;
         return conform_cache_cases;
     }
-    *n = is_of_jobs(family) ? N_OF(job_cases) : N_OF(request_cases);
+    *n = is_of_jobs(family) ? N_OF(job_cases) - (family == POLICY_RENTAL) : N_OF(request_cases);
     if (family == POLICY_AUTOSCALING) *n -= N_WITH_POOLS;
     return is_of_jobs(family) ? job_cases : request_cases;
 }
@@ -336,6 +340,7 @@ const char *const *conform_partners(enum policy_family family)
         [POLICY_EVICTION] = {"lru", "fifo"},
         [POLICY_AUTOSCALING] = {"round-robin", "least-outstanding", "power-of-two"},
         [POLICY_POWER_CAP] = {"vllm-v0", "sarathi"},
+        [POLICY_RENTAL] = {"fifo", "srtf"},
     };
     return partners[family];
 }
@@ -350,7 +355,8 @@ const char *conform_key(enum policy_family family)
                                        [POLICY_EVICTION] = "eviction",
                                        [POLICY_AUTOSCALING] = "services.chat.scaling.policy",
                                        [POLICY_POWER_CAP] = "cluster.power.capping",
-                                       [POLICY_CHECKPOINTING] = "jobs.types.default.checkpoint"};
+                                       [POLICY_CHECKPOINTING] = "jobs.types.default.checkpoint",
+                                       [POLICY_RENTAL] = "market.renting"};
     return keys[family];
 }
 
@@ -358,12 +364,13 @@ void conform_case_json(const struct conform_case *wanted, enum policy_family fam
                        const char *partner, struct text *json)
 {
     switch (family) {
-    case POLICY_SCHEDULER: add_jobs(wanted, policy, partner, NULL, json); break;
-    case POLICY_PLACEMENT: add_jobs(wanted, partner, policy, NULL, json); break;
+    case POLICY_SCHEDULER: add_jobs(wanted, policy, partner, NULL, NULL, json); break;
+    case POLICY_PLACEMENT: add_jobs(wanted, partner, policy, NULL, NULL, json); break;
+    case POLICY_RENTAL: add_jobs(wanted, partner, "counted", NULL, policy, json); break;
     case POLICY_BATCHING: add_requests(wanted, policy, partner, "none", NULL, NULL, json); break;
     case POLICY_ROUTING: add_requests(wanted, partner, policy, "none", NULL, NULL, json); break;
     case POLICY_KV_OFFLOAD: add_requests(wanted, partner, "round-robin", policy, NULL, NULL, json); break;
-    case POLICY_CHECKPOINTING: add_jobs(wanted, partner, "first-fit", policy, json); break;
+    case POLICY_CHECKPOINTING: add_jobs(wanted, partner, "first-fit", policy, NULL, json); break;
     case POLICY_EVICTION: conform_cache_json(wanted, policy, partner, json); break;
     case POLICY_AUTOSCALING: add_requests(wanted, "vllm-v0", partner, "none", policy, NULL, json); break;
     case POLICY_POWER_CAP: add_requests(wanted, partner, "round-robin", "none", NULL, policy, json); break;

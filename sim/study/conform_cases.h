@@ -17,11 +17,11 @@ struct conform_case {
     const void *details;
 };
 
-/* Those of a family: of jobs for schedulers and placers, of requests for batchers and routers, of accesses for evictors. */
+/* Those of a family: of jobs for schedulers, placers and renters, of requests for batchers and routers, of accesses for evictors. */
 const struct conform_case *conform_cases(enum policy_family family, size_t *n);
 
 /* Built-in policies of the family that a policy meets with; ends with NULL. A placer meets schedulers, a scheduler placers, a
- * batcher routers, a router batchers, an evictor evictors in the tier below. */
+ * batcher routers, a router batchers, an evictor evictors in the tier below, a renter schedulers. */
 const char *const *conform_partners(enum policy_family family);
 
 /* Where the scenario names the policy: "jobs.scheduler". */

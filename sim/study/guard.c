@@ -334,6 +334,44 @@ static double guarded_interval(void *state, const struct checkpoint_view *view)
     return interval_s;
 }
 
+/* --- Renters --- */
+
+static int guarded_prepare(void *state, const struct market_view *view, struct diag *diag)
+{
+    struct guarded *guarded = state;
+    return ((const struct renter *)(const void *)guarded->guard->inner)->prepare(guarded->inner, view, diag);
+}
+
+static uint64_t market_print(const struct market_view *view, const struct job_view *job)
+{
+    const uint64_t sum = mix(empty_mix, view->offers, (size_t)view->n_offers * sizeof *view->offers);
+    return mix(sum, job, sizeof *job);
+}
+
+static int guarded_rent(void *state, const struct market_view *view, const struct job_view *job, struct rental *rental)
+{
+    struct guarded *guarded = state;
+    count_call(guarded->guard);
+    const uint64_t before = market_print(view, job);
+    const int code =
+        ((const struct renter *)(const void *)guarded->guard->inner)->rent(guarded->inner, view, job, rental);
+    check_print(guarded->guard, before, market_print(view, job), view->now_ns);
+    return code;
+}
+
+static int guarded_fleet(void *state, const struct market_view *view, struct fleet_plan *plan, struct diag *diag)
+{
+    struct guarded *guarded = state;
+    return ((const struct renter *)(const void *)guarded->guard->inner)->fleet(guarded->inner, view, plan, diag);
+}
+
+static void watch_renter(struct renter *renter)
+{
+    if (renter->prepare != NULL) renter->prepare = guarded_prepare;
+    if (renter->rent != NULL) renter->rent = guarded_rent;
+    if (renter->fleet != NULL) renter->fleet = guarded_fleet;
+}
+
 static void watch_calls(struct guard *guard)
 {
     switch (guard->inner->family) {
@@ -366,6 +404,7 @@ static void watch_calls(struct guard *guard)
     case POLICY_CHECKPOINTING:
         if (guard->watched.checkpointer.interval_s != NULL) guard->watched.checkpointer.interval_s = guarded_interval;
         break;
+    case POLICY_RENTAL: watch_renter(&guard->watched.renter); break;
     case POLICY_FAMILY_COUNT: break;
     }
 }

@@ -45,6 +45,7 @@ struct guard {
         struct autoscaler autoscaler;
         struct power_capper capper;
         struct checkpointer checkpointer;
+        struct renter renter;
     } watched;
 };
 

@@ -203,3 +203,14 @@ void invariant_check_seat(const struct replica *replica, int64_t gpus)
 {
     check_equal("INV-10 (replicas hold the GPUs they need)", replica->seat.n_gpus, gpus);
 }
+
+void invariant_check_leases(int64_t leased, int64_t by_lease, int64_t by_offer)
+{
+    check_equal("INV-12 (leased GPUs, by lease)", leased, by_lease);
+    check_equal("INV-12 (leased GPUs, by offer)", leased, by_offer);
+}
+
+void invariant_check_bill(int64_t uusd, int64_t by_offer_uusd)
+{
+    check_equal("INV-12 (the bill, by offer)", uusd, by_offer_uusd);
+}

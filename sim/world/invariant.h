@@ -12,7 +12,8 @@
  *     INV-8  what links carried is what transfers moved, to the byte: by kind of link, over each link of their ways
  *     INV-9  a tier holds no less than nothing and no more than it can
  *     INV-10 a replica that is not up has no requests, and all GPUs it needs or none: none while it is down
- *     INV-11 the energy of the site is the integral of its power, to 1e-9: in runs that visit every boundary (power.c) */
+ *     INV-11 the energy of the site is the integral of its power, to 1e-9: in runs that visit every boundary (power.c)
+ *     INV-12 leases add up: the leased GPUs and the bill are the sums over leases and over offers, to the micro-dollar */
 #ifndef ORRERY_WORLD_INVARIANT_H
 #define ORRERY_WORLD_INVARIANT_H
 
@@ -28,5 +29,7 @@ void invariant_check_links(int64_t carried_bytes, int64_t moved_bytes); /* INV-8
 void invariant_check_absent(const struct replica *replica);              /* INV-10: it is down, or starts */
 void invariant_check_seat(const struct replica *replica, int64_t gpus);  /* INV-10: it holds so many */
 void invariant_check_tier(const struct tier *tier);                      /* INV-9 */
+void invariant_check_leases(int64_t leased, int64_t by_lease, int64_t by_offer); /* INV-12, in 1e-6 GPUs */
+void invariant_check_bill(int64_t uusd, int64_t by_offer_uusd);           /* INV-12 */
 
 #endif

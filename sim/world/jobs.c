@@ -256,13 +256,15 @@ static void on_submit(struct engine *engine, struct owner *owner, sim_ns now)
         engine_schedule(engine, jobs->record.submit_ns, PRIORITY_JOB_SUBMIT, on_submit, owner);
 }
 
-static int make_policies(struct jobs *jobs, const struct jobs_config *config)
+static int make_policies(struct jobs *jobs, const struct jobs_config *config, const struct jobs_options *options)
 {
     const struct placer *placer = config->placement.entry;
-    jobs->scheduler = config->scheduler.entry;
+    const bool rents = options->renting != NULL;
+    jobs->scheduler = rents ? options->renting : config->scheduler.entry;
     pool_init(&jobs->pool, sizeof(struct job) + jobs->scheduler->job_bytes);
     int code = policy_state_create(&jobs->scheduler->policy, POLICY_SCHEDULER, sizeof *jobs->scheduler,
-                                   config->scheduler.params, &jobs->scheduler_state, jobs->diag);
+                                   rents ? options->renting_params : config->scheduler.params, &jobs->scheduler_state,
+                                   jobs->diag);
     if (code < 0 || placer->place == NULL || jobs->cluster->n_nodes == 0) return code;
     jobs->placer = placer;
     if (placer->by_node) code = cluster_take_stock(jobs->cluster);
@@ -326,7 +328,7 @@ int jobs_create(struct engine *engine, struct cluster *cluster, const struct job
     int code = job_stats_init(&jobs->stats, options->sink, options->warmup_ns);
     if (code == 0) code = job_types_check(&config->types, options->where, diag);
     if (code == 0) code = job_checkpoints_create(jobs);
-    if (code == 0) code = make_policies(jobs, config);
+    if (code == 0) code = make_policies(jobs, config, options);
     if (code == 0) code = jobs_make_views(jobs);
     if (code == 0) code = open_trace(jobs, config, options);
     if (code == 0) code = learn_demands(jobs, config->trace.entry);
@@ -402,6 +404,11 @@ int64_t jobs_waiting(const struct jobs *jobs)
 int64_t jobs_running(const struct jobs *jobs)
 {
     return jobs->view.n_running;
+}
+
+int64_t jobs_finished(const struct jobs *jobs)
+{
+    return jobs->stats.n_finished;
 }
 
 bool jobs_done(const struct jobs *jobs)

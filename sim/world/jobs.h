@@ -57,6 +57,8 @@ extern const struct config_field jobs_config_fields[];
 
 enum { JOBS_OWNER_IDS = 3 };
 
+struct scheduler;
+
 struct jobs_options {
     const struct sink *sink;
     uint32_t first_owner_id; /* JOBS_OWNER_IDS of them; jobs themselves have those from OWNER_ID_JOBS on */
@@ -64,6 +66,8 @@ struct jobs_options {
     uint32_t run;
     sim_ns warmup_ns;        /* jobs submitted before count in no distribution */
     struct failures *failures; /* that strike its jobs; NULL: none */
+    const struct scheduler *renting; /* takes the place of the scheduler; NULL: none does */
+    const void *renting_params;
     const char *where;       /* place of the section, for findings */
     const char *trace_where; /* place of its trace */
 };
@@ -95,6 +99,9 @@ bool jobs_done(const struct jobs *jobs);
 /* Jobs that wait for GPUs, and that have them. */
 int64_t jobs_waiting(const struct jobs *jobs);
 int64_t jobs_running(const struct jobs *jobs);
+
+/* Jobs that have run to their end. */
+int64_t jobs_finished(const struct jobs *jobs);
 
 /* Where the trace is, for progress. */
 struct source_place jobs_place(const struct jobs *jobs);

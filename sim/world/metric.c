@@ -20,6 +20,7 @@ const struct metric_def metric_dictionary[] = {
 #include "sim/world/metrics_failures.inc"
 #include "sim/world/metrics_links.inc"
 #include "sim/world/metrics_scaling.inc"
+#include "sim/world/metrics_rental.inc"
     {0}};
 
 const struct metric_def *metric_find(const char *name)

@@ -8,6 +8,7 @@
 #include "sim/core/config_field.h"
 #include "sim/core/err.h"
 #include "sim/world/kv_offload.h"
+#include "sim/world/market_view.h"
 #include "sim/world/plan.h"
 #include "sim/world/power_cap.h"
 #include "sim/world/view.h"
@@ -28,7 +29,8 @@ enum { POLICY_ABI = 2 };
     X(POLICY_EVICTION, "eviction")                                                                                     \
     X(POLICY_AUTOSCALING, "autoscaling")                                                                               \
     X(POLICY_POWER_CAP, "power_cap")                                                                                   \
-    X(POLICY_CHECKPOINTING, "checkpointing")
+    X(POLICY_CHECKPOINTING, "checkpointing")                                                                           \
+    X(POLICY_RENTAL, "rental")
 
 enum policy_family {
 #define POLICY_FAMILY_ENUM(id, name) id,
@@ -205,6 +207,19 @@ struct power_capper {
 struct checkpointer {
     struct policy policy;
     double (*interval_s)(void *state, const struct checkpoint_view *view);
+};
+
+/* Which GPUs are rented. All functions may be NULL; they return 0 or a negative code. A renter without any leaves the site as it
+ * is: its whole cluster is rented from the start of the run to its end. */
+struct renter {
+    struct policy policy;
+    /* Asked once, before the run. */
+    int (*prepare)(void *state, const struct market_view *view, struct diag *diag);
+    /* What a job rents for itself, which it holds until it is done. Asked when it is submitted. With this function jobs run under no
+     * scheduler. */
+    int (*rent)(void *state, const struct market_view *view, const struct job_view *job, struct rental *rental);
+    /* How many replicas services have, by fleet_plan_set; asked once, before the run. Their GPUs are rented for the whole run. */
+    int (*fleet)(void *state, const struct market_view *view, struct fleet_plan *plan, struct diag *diag);
 };
 
 /* A list of policies. */

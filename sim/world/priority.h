@@ -11,6 +11,7 @@ enum event_priority {
     PRIORITY_POWER = 6,  /* telemetry of the time before this moment; commands take effect */
     PRIORITY_JOB_FINISH = 8,
     PRIORITY_FAILURE = 12, /* what ends at this moment has ended */
+    PRIORITY_MARKET = 14, /* spot GPUs come and go */
     PRIORITY_ARRIVAL = 16, /* of a request at its service */
     PRIORITY_JOB_SUBMIT = 24,
     PRIORITY_LINK = 28,    /* a transfer ends */

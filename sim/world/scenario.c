@@ -18,6 +18,8 @@ const struct config_field scenario_fields[] = {
      .fields = jobs_config_fields, .help = "training and batch jobs"},
     {.name = "failures", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(failures),
      .fields = failures_config_fields, .help = "what strikes nodes and jobs, and how it is mended"},
+    {.name = "market", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(market),
+     .fields = market_config_fields, .help = "what renting GPUs costs, and who rents how many"},
     {.name = "seed", .kind = CONFIG_INT, .offset = FIELD(seed), .value = "1", .min = 0, .max = 9e15,
      .help = "of all random streams"},
     {.name = "warmup", .kind = CONFIG_TIME, .offset = FIELD(warmup_ns), .value = "0s", .min = 0, .max = 9e9,
@@ -74,6 +76,13 @@ static void visit_checkpoints(const struct config_list *types, void *context, po
     }
 }
 
+/* Whether jobs rent for themselves, under no scheduler. */
+static bool jobs_rent(const struct scenario *scenario)
+{
+    const struct renter *renter = scenario->market.renting.entry;
+    return renter != NULL && renter->rent != NULL;
+}
+
 /* Calls `visit` for every policy in force; `service` is NULL for those of jobs, and of the site, whose key is the whole path. */
 static void each_policy(const struct scenario *scenario, void *context, policy_visit visit)
 {
@@ -91,8 +100,9 @@ static void each_policy(const struct scenario *scenario, void *context, policy_v
     }
     if (scenario->cluster.power.capping.entry != NULL)
         visit(context, NULL, "cluster.power.capping", scenario->cluster.power.capping.entry);
+    if (scenario->market.renting.entry != NULL) visit(context, NULL, "market.renting", scenario->market.renting.entry);
     if (scenario->jobs.trace.entry == NULL) return;
-    visit(context, NULL, "scheduler", scenario->jobs.scheduler.entry);
+    if (!jobs_rent(scenario)) visit(context, NULL, "scheduler", scenario->jobs.scheduler.entry);
     visit(context, NULL, "placement", scenario->jobs.placement.entry);
     visit_checkpoints(&scenario->jobs.types, context, visit);
 }

@@ -7,6 +7,7 @@
 #include "sim/world/cluster.h"
 #include "sim/world/failure_config.h"
 #include "sim/world/jobs.h"
+#include "sim/world/market_config.h"
 #include "sim/world/sampler.h"
 #include "sim/world/service.h"
 
@@ -18,6 +19,7 @@ struct scenario {
     struct config_list services; /* struct service_config */
     struct jobs_config jobs;     /* trace.entry is NULL when there are none */
     struct failures_config failures;
+    struct market_config market; /* renting.entry is NULL when nothing is rented */
     int64_t seed;
     sim_ns warmup_ns, until_ns;  /* until 0: to the end */
     int keep;                    /* enum scenario_keep */

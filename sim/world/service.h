@@ -127,6 +127,10 @@ void service_destroy(struct service *service);
 struct power;
 int service_join_power(struct service *service, const struct power_config *site, struct power *power);
 
+/* Output tokens of finished requests, and requests that attained their SLO (slo.h). */
+int64_t service_output_tokens(const struct service *service);
+int64_t service_met_requests(const struct service *service);
+
 /* Schedules the first arrival. */
 int service_start(struct service *service);
 

@@ -296,3 +296,13 @@ double services_extrapolated_frac(struct service *const *services, size_t n)
     }
     return busy > 0 ? extrapolated / busy : 0;
 }
+
+int64_t service_output_tokens(const struct service *service)
+{
+    return service->stats.run_output_tokens;
+}
+
+int64_t service_met_requests(const struct service *service)
+{
+    return service->stats.requests.slo.attained;
+}

@@ -3,6 +3,7 @@
 #include "sim/core/mem.h"
 #include "sim/world/invariant.h"
 #include "sim/world/jobs_yield.h"
+#include "sim/world/market.h"
 #include "sim/world/metric.h"
 #include "sim/world/power.h"
 
@@ -21,6 +22,7 @@ struct world {
     struct failures *failures; /* NULL: nothing fails */
     struct jobs *jobs;
     struct power *power; /* NULL: nobody asks for it */
+    struct market *market; /* NULL: nothing is rented */
     struct sampler sampler; /* empty when nobody wants samples */
     uint32_t next_owner_id;
     uint64_t next_serial;
@@ -49,6 +51,7 @@ static void world_check(const struct world *world)
     topology_check(world->topology, engine_now(world->engine));
     if (world->power != NULL && world->options.check && world->options.single_step)
         power_check(world->power, engine_now(world->engine));
+    if (world->market != NULL) market_check(world->market, engine_now(world->engine));
 }
 
 static void world_look(void *context, sim_ns now, uint64_t events)
@@ -106,6 +109,34 @@ static void on_moved_gpus(void *site)
     if (world->jobs != NULL) jobs_note_capacity(world->jobs);
 }
 
+static int create_market(struct world *world)
+{
+    const struct scenario *scenario = world->scenario;
+    if (scenario->market.renting.entry == NULL) return 0;
+    const struct market_env env = {
+        .engine = world->engine,
+        .diag = world->diag,
+        .cluster = world->cluster,
+        .catalog = world->options.catalog,
+        .config = world->options.config,
+        .types = &scenario->jobs.types,
+        .services = &scenario->services,
+        .sink = &world->sink,
+        .arena = &world->arena,
+        .owner_id = world->next_owner_id++,
+        .seed = (uint64_t)scenario->seed,
+        .run = world->options.run,
+        .has_jobs = scenario->jobs.trace.entry != NULL,
+    };
+    return market_create(&scenario->market, &env, &world->market);
+}
+
+/* As in the scenario, or with the replicas that were planned for it. */
+static const struct service_config *service_of(const struct world *world, size_t i)
+{
+    return world->market != NULL ? market_service(world->market, i) : scenario_service(world->scenario, i);
+}
+
 static int create_services(struct world *world)
 {
     const struct scenario *scenario = world->scenario;
@@ -141,7 +172,7 @@ static int create_services(struct world *world)
         .site = world,
     };
     for (size_t i = 0; i < scenario->services.n && code == 0; i++) {
-        code = service_create(scenario_service(scenario, i), &env, &world->services[i]);
+        code = service_create(service_of(world, i), &env, &world->services[i]);
         world->n_services = i + 1;
     }
     return code;
@@ -179,6 +210,10 @@ static int create_jobs(struct world *world)
         .trace_where = config_where(world->options.config, "jobs.trace"),
     };
     world->next_owner_id += JOBS_OWNER_IDS;
+    if (world->market != NULL) {
+        options.renting = market_scheduler(world->market);
+        options.renting_params = market_scheduler_params(&world->market);
+    }
     return jobs_create(world->engine, world->cluster, &scenario->jobs, &options, &world->jobs, world->diag);
 }
 
@@ -220,6 +255,7 @@ int world_create(const struct scenario *scenario, const struct world_options *op
     int code = world->engine != NULL ? cluster_create(&scenario->cluster, &world->cluster) : SIM_E_NOMEM;
     if (code == 0) code = check_node_types(world);
     if (code == 0) code = create_topology(world);
+    if (code == 0) code = create_market(world);
     if (code == 0) code = create_services(world);
     if (code == 0) code = create_failures(world);
     if (code == 0) code = create_jobs(world);
@@ -244,6 +280,7 @@ void world_destroy(struct world *world)
     sampler_fini(&world->sampler);
     jobs_destroy(world->jobs);
     failures_destroy(world->failures);
+    market_destroy(world->market);
     cluster_destroy(world->cluster);
     arena_fini(&world->arena);
     mem_free(world);
@@ -350,8 +387,8 @@ static int end_sampling(struct world *world, sim_ns now)
 
 static int start_all(struct world *world)
 {
-    int code = 0;
-    if (world->power != NULL) code = power_start(world->power);
+    int code = world->market != NULL ? market_start(world->market) : 0;
+    if (code == 0 && world->power != NULL) code = power_start(world->power);
     for (size_t i = 0; i < world->n_services && code == 0; i++) code = service_start(world->services[i]);
     if (code == 0 && world->failures != NULL) code = failures_start(world->failures);
     return code != 0 || world->jobs == NULL ? code : jobs_start(world->jobs);
@@ -375,6 +412,18 @@ static int find_stuck(const struct world *world)
                       (long long)jobs_waiting(world->jobs));
 }
 
+static int finish_market(struct world *world, sim_ns now)
+{
+    struct market_yield yield = {0};
+    if (world->market == NULL) return 0;
+    if (world->jobs != NULL) yield.jobs = jobs_finished(world->jobs);
+    for (size_t i = 0; i < world->n_services; i++) {
+        yield.output_tokens += service_output_tokens(world->services[i]);
+        yield.met_requests += service_met_requests(world->services[i]);
+    }
+    return market_finish(world->market, &yield, now);
+}
+
 /* Rows and metrics of what has happened by now. */
 static int finish_all(struct world *world, sim_ns now)
 {
@@ -384,6 +433,7 @@ static int finish_all(struct world *world, sim_ns now)
     if (code == 0) code = services_emit_metrics(world->services, world->n_services, &world->sink, now);
     if (code == 0 && world->jobs != NULL) code = jobs_finish(world->jobs);
     if (code == 0 && world->failures != NULL) code = failures_emit(world->failures, now);
+    if (code == 0) code = finish_market(world, now);
     if (code == 0) code = cluster_emit(world->cluster, now, &world->sink);
     if (code == 0) code = topology_emit(world->topology, now, &world->sink);
     return code != 0 ? code : metric_emit(&world->sink, "sim.end_s", sim_s_from_ns(now));

@@ -63,6 +63,18 @@ run 0 check --baseline "$T/gate.json" --update
 run 0 check --baseline "$T/gate.json"
 out 'chat, four replicas  same'
 
+# The market is one, for these types of jobs.
+{
+    echo '{"cluster": {"nodes": 8, "gpus_per_node": 8, "gpu": "h100-sxm"}, "jobs": {"placement": "counted",'
+    echo '"types": {"train": {"speedup": {"law": "amdahl", "parallel_frac": 0.9}}, "tune": {"speedup": {"law": "power", "exponent": 0.5}}},'
+    echo '"trace": {"format": "inline-jobs", "jobs": [{"submit": "0s", "duration": "1h", "gpus": 1}]}}, "market":'
+    awk '$0 == "```" { if (inside && text ~ /fixed-width/) printf "%s", text; inside = 0 } inside { text = text $0 "\n" }
+        $0 == "```json" { inside = 1; text = "" }' README.md
+    echo '}'
+} >"$T/market.json"
+run 0 run "$T/market.json" --json
+json '$.metrics."rental.leases"' 1
+
 # What it names exists.
 for word in $(grep -oE 'orrery (run|validate|explain|list|trace|[a-z]+) ' README.md | cut -d' ' -f2 | sort -u); do
     case $word in simulates) continue ;; esac

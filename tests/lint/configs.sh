@@ -32,4 +32,7 @@ for kind in gpus:hardware llms:llms storage:storage engines:engines; do
     equal "$(sqlite3 :memory: "select json_array_length(readfile('$T/out'))")" \
         "$(ls "configs/${kind##*:}" | wc -l)" "number of ${kind%%:*}"
 done
+run 0 list prices --json
+equal "$(sqlite3 :memory: "select count(distinct value->>'prices') from json_each(readfile('$T/out'))")" \
+    "$(ls configs/prices | wc -l)" "number of price lists"
 finish

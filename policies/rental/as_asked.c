@@ -1,0 +1,43 @@
+/* Each job rents on arrival the GPUs that it asks for, of the offer on which its work costs least, and returns them when it is done. */
+#include "sim/world/policy.h"
+
+#include <math.h>
+#include <string.h>
+
+/* How fast one GPU of an offer is for jobs of this type, or of type "default"; 1 where the scenario does not say. */
+static double speed_on(const struct market_view *view, const char *type, int32_t offer)
+{
+    double speed = 1.0;
+    for (int32_t i = 0; i < view->n_job_types; i++) {
+        const struct market_job_type *of = &view->job_types[i];
+        if (strcmp(of->name, type) == 0) return of->speeds[offer];
+        if (strcmp(of->name, "default") == 0) speed = of->speeds[offer];
+    }
+    return speed;
+}
+
+static int rent(void *state, const struct market_view *view, const struct job_view *job, struct rental *rental)
+{
+    (void)state;
+    double least = (double)INFINITY;
+    *rental = (struct rental){.offer = 0, .gpus = job->gpus};
+    for (int32_t i = 0; i < view->n_offers; i++) {
+        const struct market_offer *offer = &view->offers[i];
+        const double cost = offer->usd_per_h / speed_on(view, job->type, i);
+        if (!(cost < least) || offer->limit_gpus < job->gpus) continue;
+        least = cost;
+        rental->offer = i;
+    }
+    return 0;
+}
+
+const struct renter rental_as_asked = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct renter),
+               .family = POLICY_RENTAL,
+               .name = "as-asked",
+               .summary = "each job rents what it asks for, where its work costs least, and returns it when done",
+               .source = "pay as you go",
+               .state_bytes = 1},
+    .rent = rent,
+};

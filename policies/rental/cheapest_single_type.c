@@ -1,0 +1,21 @@
+/* The fleet of a service that is cheapest of those with one type of GPUs: what mixed fleets are compared with. */
+#include "policies/rental/fleet_params.h"
+
+static int fleet(void *state, const struct market_view *view, struct fleet_plan *plan, struct diag *diag)
+{
+    return fleet_params_plan(((struct fleet_state *)state)->params, view, plan, melange_single_kind, diag);
+}
+
+const struct renter rental_cheapest_single_type = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct renter),
+               .family = POLICY_RENTAL,
+               .name = "cheapest-single-type",
+               .summary = "the cheapest fleet of one GPU type that serves a mix of requests",
+               .source = "the baseline of Mélange, arXiv 2404.14527",
+               .params = fleet_params_fields,
+               .params_bytes = sizeof(struct fleet_params),
+               .state_bytes = sizeof(struct fleet_state),
+               .init = fleet_params_init},
+    .fleet = fleet,
+};

@@ -1,0 +1,12 @@
+/* Nothing is decided: the GPUs of the site are rented for the whole run, and jobs share them under their scheduler. */
+#include "sim/world/policy.h"
+
+const struct renter rental_fixed_fleet = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct renter),
+               .family = POLICY_RENTAL,
+               .name = "fixed-fleet",
+               .summary = "the whole cluster, from the start of the run to its end",
+               .source = "a fleet that does not follow demand: what every other policy is compared with",
+               .state_bytes = 1},
+};

@@ -1,0 +1,163 @@
+#include "policies/rental/fleet_params.h"
+
+#include "sim/core/mem.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+static const struct config_field share_item[] = {
+    {.kind = CONFIG_REAL, .min = 0, .max = 1, .help = "share of the requests"}, {0}};
+static const struct config_field rate_item[] = {
+    {.kind = CONFIG_QUANTITY, .dim = UNIT_RATE, .min = 0, .max = 1e9, .help = "requests per second"}, {0}};
+
+#define FIELD(name) offsetof(struct fleet_kind, name)
+static const struct config_field kind_fields[] = {
+    {.name = "offer", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL, .offset = FIELD(offer),
+     .help = "offer of the market that its GPUs are rented on; else the one of the pool's name"},
+    {.name = "gpus", .kind = CONFIG_INT, .offset = FIELD(gpus), .value = "1", .min = 1, .max = 1000000,
+     .help = "GPUs of each replica"},
+    {.name = "max_throughput", .kind = CONFIG_LIST, .flags = CONFIG_REQUIRED, .offset = FIELD(max_per_s),
+     .fields = rate_item, .elem_bytes = sizeof(double), .min = 1, .max = 1000,
+     .help = "requests of each bucket that a replica takes within the SLO, when it serves nothing else; 0: it cannot"},
+    {0}};
+#undef FIELD
+
+#define FIELD(name) offsetof(struct fleet_params, name)
+const struct config_field fleet_params_fields[] = {
+    {.name = "service", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL, .offset = FIELD(service),
+     .help = "service whose pools the fleet is for"},
+    {.name = "rate", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_RATE, .offset = FIELD(rate_per_s),
+     .min = DBL_MIN, .max = 0, .help = "requests of all buckets"},
+    {.name = "slices", .kind = CONFIG_INT, .offset = FIELD(slices), .value = "8", .min = 1, .max = 1000,
+     .help = "equal parts of each bucket that may go to GPUs of different kinds"},
+    {.name = "buckets", .kind = CONFIG_LIST, .flags = CONFIG_OPTIONAL, .offset = FIELD(buckets), .fields = share_item,
+     .elem_bytes = sizeof(double), .min = 0, .max = 1000, .help = "share of the requests in each bucket of lengths"},
+    {.name = "kinds", .kind = CONFIG_MAP, .flags = CONFIG_OPTIONAL, .offset = FIELD(kinds), .fields = kind_fields,
+     .elem_bytes = sizeof(struct fleet_kind), .min = 0, .max = 64, .help = "pools of the service, and what a replica of each can take"},
+    {0}};
+#undef FIELD
+
+int fleet_params_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    ((struct fleet_state *)state)->params = params;
+    return 0;
+}
+
+static int check(const struct fleet_params *params, struct diag *diag)
+{
+    const struct fleet_kind *kind = params->kinds.items;
+    double shares = 0.0;
+    for (size_t i = 0; i < params->buckets.n; i++) shares += ((const double *)params->buckets.items)[i];
+    if (params->service == NULL || isnan(params->rate_per_s) || fabs(shares - 1.0) > 1e-6)
+        return diag_error(diag, SIM_E_CONFIG, "market.renting", NULL,
+                          "a fleet needs a 'service', a 'rate', and 'buckets' whose shares add up to 1, got %.6g",
+                          shares);
+    for (size_t i = 0; i < params->kinds.n; i++, kind++)
+        if (kind->max_per_s.n != params->buckets.n)
+            return diag_error(diag, SIM_E_CONFIG, "market.renting.kinds", NULL,
+                              "'max_throughput' of '%s' has %zu numbers, but there are %zu buckets", kind->name,
+                              kind->max_per_s.n, params->buckets.n);
+    return 0;
+}
+
+/* Arrays of one problem, in one block. */
+struct arrays {
+    double *usd_per_h, *most, *rate_per_s, *max_per_s;
+    int64_t *replicas;
+};
+
+static int arrays_alloc(struct arrays *arrays, size_t kinds, size_t buckets)
+{
+    arrays->usd_per_h = mem_zalloc(2 * kinds + buckets + kinds * buckets + 1, sizeof(double));
+    arrays->replicas = mem_zalloc(kinds + 1, sizeof *arrays->replicas);
+    if (arrays->usd_per_h == NULL || arrays->replicas == NULL) return SIM_E_NOMEM;
+    arrays->most = arrays->usd_per_h + kinds;
+    arrays->rate_per_s = arrays->most + kinds;
+    arrays->max_per_s = arrays->rate_per_s + buckets;
+    return 0;
+}
+
+static void arrays_free(struct arrays *arrays)
+{
+    mem_free(arrays->usd_per_h);
+    mem_free(arrays->replicas);
+}
+
+static int fill_kind(const struct fleet_params *params, const struct market_view *view, size_t i, struct arrays *arrays,
+                     struct diag *diag)
+{
+    const struct fleet_kind *kind = (const struct fleet_kind *)params->kinds.items + i;
+    const char *name = kind->offer != NULL ? kind->offer : kind->name;
+    memcpy(arrays->max_per_s + i * params->buckets.n, kind->max_per_s.items, params->buckets.n * sizeof(double));
+    for (int32_t j = 0; j < view->n_offers; j++) {
+        if (strcmp(view->offers[j].name, name) != 0) continue;
+        arrays->usd_per_h[i] = view->offers[j].usd_per_h * (double)kind->gpus;
+        arrays->most[i] = floor(view->offers[j].limit_gpus / (double)kind->gpus);
+        return 0;
+    }
+    return diag_error(diag, SIM_E_CONFIG, "market.renting.kinds",
+                      "name it in market.offers, or give the kind an \"offer\"", "the market has no offer '%s'", name);
+}
+
+static int apply(const struct fleet_params *params, const struct arrays *arrays, struct fleet_plan *plan)
+{
+    int code = 0;
+    for (size_t i = 0; i < params->kinds.n && code == 0; i++) {
+        const struct fleet_kind *kind = (const struct fleet_kind *)params->kinds.items + i;
+        code = fleet_plan_set(plan, params->service, kind->name, arrays->replicas[i]);
+    }
+    return code;
+}
+
+static int judge(enum ilp_outcome outcome, struct diag *diag)
+{
+    switch (outcome) {
+    case ILP_OPTIMAL: return 0;
+    case ILP_FEASIBLE:
+        diag_warning(diag, "market.renting", "fewer 'slices' are faster",
+                     "the cheapest fleet that was found may not be the cheapest");
+        return 0;
+    case ILP_FAILED: return SIM_E_NOMEM;
+    default:
+        return diag_error(diag, SIM_E_CONFIG, "market.renting", "raise 'limit' of the offers, or 'max_throughput'",
+                          "no fleet can serve these requests");
+    }
+}
+
+static int plan_with(const struct fleet_params *params, const struct market_view *view, struct arrays *arrays,
+                     struct fleet_plan *plan, fleet_solver *solve, struct diag *diag)
+{
+    int code = 0;
+    for (size_t i = 0; i < params->buckets.n; i++)
+        arrays->rate_per_s[i] = params->rate_per_s * ((const double *)params->buckets.items)[i];
+    for (size_t i = 0; i < params->kinds.n && code == 0; i++) code = fill_kind(params, view, i, arrays, diag);
+    if (code != 0) return code;
+    const struct melange_problem problem = {.kinds = (int)params->kinds.n,
+                                            .buckets = (int)params->buckets.n,
+                                            .slices = params->slices,
+                                            .usd_per_h = arrays->usd_per_h,
+                                            .most_gpus = arrays->most,
+                                            .rate_per_s = arrays->rate_per_s,
+                                            .max_per_s = arrays->max_per_s};
+    struct melange_fleet fleet = {.gpus = arrays->replicas};
+    code = judge(solve(&problem, &fleet), diag);
+    return code != 0 ? code : apply(params, arrays, plan);
+}
+
+int fleet_params_plan(const struct fleet_params *params, const struct market_view *view, struct fleet_plan *plan,
+                      fleet_solver *solve, struct diag *diag)
+{
+    struct arrays arrays = {0};
+    if (params->kinds.n == 0) {
+        diag_warning(diag, "market.renting", "add \"kinds\", \"buckets\" and a \"rate\"",
+                     "nothing to plan a fleet of: services keep their replicas");
+        return 0;
+    }
+    int code = check(params, diag);
+    if (code == 0) code = arrays_alloc(&arrays, params->kinds.n, params->buckets.n);
+    if (code == 0) code = plan_with(params, view, &arrays, plan, solve, diag);
+    arrays_free(&arrays);
+    return code;
+}

@@ -1,0 +1,41 @@
+/* What the policies that plan a fleet for a service are told: the requests, by buckets of lengths, and what each kind of GPUs can
+ * take of them. Shared by these policies. */
+#ifndef ORRERY_POLICIES_RENTAL_FLEET_PARAMS_H
+#define ORRERY_POLICIES_RENTAL_FLEET_PARAMS_H
+
+#include "policies/rental/melange_fleet.h"
+#include "sim/core/config.h"
+#include "sim/world/policy.h"
+
+/* An entry of "kinds": replicas of one pool. */
+struct fleet_kind {
+    const char *name;  /* its key: of the pool */
+    const char *offer; /* NULL: of the same name */
+    int64_t gpus;      /* of each replica */
+    struct config_list max_per_s; /* double, by bucket */
+};
+
+struct fleet_params {
+    const char *service;
+    double rate_per_s;
+    int64_t slices;
+    struct config_list buckets; /* double: shares of the requests */
+    struct config_list kinds;   /* struct fleet_kind */
+};
+
+extern const struct config_field fleet_params_fields[];
+
+/* The state of these policies. */
+struct fleet_state {
+    const struct fleet_params *params;
+};
+
+int fleet_params_init(void *state, const void *params, struct diag *diag);
+
+typedef enum ilp_outcome fleet_solver(const struct melange_problem *problem, struct melange_fleet *fleet);
+
+/* Lets `solve` plan, and sets the replicas of each pool. Returns 0 or a negative code with findings. */
+int fleet_params_plan(const struct fleet_params *params, const struct market_view *view, struct fleet_plan *plan,
+                      fleet_solver *solve, struct diag *diag);
+
+#endif

@@ -1,0 +1,22 @@
+/* The fleet of a service that is cheapest for its mix of request lengths, chosen before the run: Mélange's integer program. What
+ * GPUs of each kind can take is measured beforehand; requests are not routed by their lengths, as Mélange's balancer does. */
+#include "policies/rental/fleet_params.h"
+
+static int fleet(void *state, const struct market_view *view, struct fleet_plan *plan, struct diag *diag)
+{
+    return fleet_params_plan(((struct fleet_state *)state)->params, view, plan, melange_solve, diag);
+}
+
+const struct renter rental_melange = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct renter),
+               .family = POLICY_RENTAL,
+               .name = "melange",
+               .summary = "the cheapest mix of GPU types that serves a mix of requests, by an integer program",
+               .source = "Mélange, arXiv 2404.14527",
+               .params = fleet_params_fields,
+               .params_bytes = sizeof(struct fleet_params),
+               .state_bytes = sizeof(struct fleet_state),
+               .init = fleet_params_init},
+    .fleet = fleet,
+};

@@ -1,0 +1,48 @@
+/* How many spot instances of a kind could be had, over time: public files of what was measured, read into steps.
+ *
+ *     skypilot         {"metadata": {"gap_seconds": 300}, "data": [4, 4, 3, ...]}    instances at each tick (spot-traces)
+ *     instance-counts  600000,12                                                      milliseconds, instances (Parcae)
+ *     instance-events  480000,add,node1                                               milliseconds, add or remove (Bamboo)
+ *     dated-counts     2021-12-10, 13:07:45, 80                                       date, time, instances (Bamboo)
+ *
+ * Time starts at 0 with the first of the file. Where a line is earlier than the one before it, as some are by a minute, it counts
+ * from that one's time on; of lines of one time the last one holds. */
+#ifndef ORRERY_CATALOG_AVAILABILITY_H
+#define ORRERY_CATALOG_AVAILABILITY_H
+
+#include "sim/core/err.h"
+#include "sim/core/mem.h"
+#include "sim/core/units.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum availability_format {
+    AVAILABILITY_SKYPILOT,
+    AVAILABILITY_COUNTS,
+    AVAILABILITY_EVENTS,
+    AVAILABILITY_DATED,
+    AVAILABILITY_FORMATS
+};
+
+/* From time_ns on so many. */
+struct availability_step {
+    sim_ns time_ns;
+    int64_t instances;
+};
+
+struct availability {
+    size_t n; /* at least one; the first at time 0, each with another number than the one before it */
+    struct availability_step *steps;
+    sim_ns end_ns; /* up to here the file says something */
+};
+
+extern const char *const availability_format_names[]; /* NULL at the end */
+
+/* Reads a file; to be freed by availability_fini, also after failure. Returns 0, SIM_E_IO, SIM_E_DATA, SIM_E_CONFIG (no JSON) or
+ * SIM_E_NOMEM. */
+int availability_read(const char *path, enum availability_format format, struct availability *availability,
+                      struct diag *diag);
+void availability_fini(struct availability *availability);
+
+#endif

@@ -1,0 +1,176 @@
+/* Jobs that rent for themselves: what takes the place of their scheduler. The renter says on arrival which GPUs a job gets and how
+ * many; it runs on these from when they have started up until it is done. Where supply lacks, jobs wait in line at each offer. A
+ * job that loses its GPUs waits for the same again, behind the others. */
+#include "sim/world/job.h"
+#include "sim/world/market_state.h"
+
+#include <math.h>
+
+struct renting_state {
+    struct market *market;
+    int code; /* of the first failure in notify */
+};
+
+static int init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    ((struct renting_state *)state)->market = *(struct market *const *)params;
+    return 0;
+}
+
+static void line_add(struct renting_line *line, struct renting_job *job)
+{
+    job->prev = line->last;
+    job->next = NULL;
+    *(line->last != NULL ? &line->last->next : &line->first) = job;
+    line->last = job;
+}
+
+static void line_remove(struct renting_line *line, struct renting_job *job)
+{
+    *(job->prev != NULL ? &job->prev->next : &line->first) = job->next;
+    *(job->next != NULL ? &job->next->prev : &line->last) = job->prev;
+}
+
+static struct offer_state *offer_of(struct market *market, const struct renting_job *job)
+{
+    return &market->states[job->rental.offer];
+}
+
+static void wait_for_supply(struct market *market, struct renting_job *job)
+{
+    line_add(&offer_of(market, job)->waiting, job);
+}
+
+/* --- What the renter wants for a job --- */
+
+static int fault(const struct market *market, const struct renting_job *job, const char *problem)
+{
+    const struct rental *rental = &job->rental;
+    return diag_error(market->env.diag, SIM_E_POLICY, "market.renting", NULL,
+                      "policy '%s' rents %.6g GPUs of offer %d for job %lld%s, at %.15g s", market->renter->policy.name,
+                      rental->gpus, rental->offer, (long long)job->view->id, problem,
+                      sim_s_from_ns(market->view.now_ns));
+}
+
+static int check_rental(const struct market *market, const struct cluster_view *view, const struct renting_job *job)
+{
+    const struct rental *rental = &job->rental;
+    if (rental->offer < 0 || rental->offer >= market->view.n_offers) return fault(market, job, ", which there is not");
+    const struct market_offer *offer = &market->offers[rental->offer];
+    if (!(rental->gpus * GPU_MICRO >= 1)) return fault(market, job, "");
+    if (rental->gpus > offer->limit_gpus) return fault(market, job, ", which never has so many");
+    for (int32_t type = market->states[rental->offer].node_type; type > 0; type--) view = view->next_type;
+    if (!(job_view_speed_on(view, job->view, rental->gpus) > 0)) return fault(market, job, ", where it cannot run");
+    return 0;
+}
+
+static int ask(struct market *market, const struct cluster_view *view, struct renting_job *job)
+{
+    struct rng rng;
+    rng_init(&rng, market->env.seed, market->env.run, "renting", (uint64_t)job->view->sequence);
+    market->view.random = &rng;
+    market->view.now_ns = view->now_ns;
+    for (int32_t i = 0; i < market->view.n_offers; i++) market->offers[i].free_gpus = market_free_gpus(market, i);
+    const int code = market->renter->rent(market->renter_state, &market->view, job->view, &job->rental);
+    market->view.random = NULL;
+    return code < 0 ? code : check_rental(market, view, job);
+}
+
+/* --- Lines --- */
+
+static int leave_lease(struct market *market, struct renting_job *job, const char *action)
+{
+    const sim_ns now = engine_now(market->env.engine);
+    struct lease *lease = job->lease;
+    job->lease = NULL;
+    return lease != NULL ? market_return(market, lease, action, now) : 0;
+}
+
+static void notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    struct renting_state *renting = state;
+    struct market *market = renting->market;
+    struct renting_job *job = job_view_slot(note->job);
+    int code = 0;
+    if (note->event == JOB_EVENT_SUBMIT) {
+        job->view = note->job;
+        code = ask(market, view, job);
+        if (code == 0) wait_for_supply(market, job);
+    } else if (note->event == JOB_EVENT_PREEMPT) {
+        code = leave_lease(market, job, "lose");
+        wait_for_supply(market, job);
+    } else if (note->event == JOB_EVENT_FINISH) {
+        code = leave_lease(market, job, "return");
+    }
+    if (code < 0 && renting->code == 0) renting->code = code;
+}
+
+static int lease_waiting(struct market *market, int32_t offer, sim_ns now)
+{
+    struct offer_state *state = &market->states[offer];
+    struct renting_job *job;
+    while ((job = state->waiting.first) != NULL && job->rental.gpus <= market_free_gpus(market, offer)) {
+        const int code = market_lease(market, job, now);
+        if (code < 0) return code;
+        line_remove(&state->waiting, job);
+        line_add(&state->starting, job);
+    }
+    return 0;
+}
+
+static void start_ready(struct offer_state *state, struct job_plan *plan, sim_ns now)
+{
+    struct renting_job *job;
+    while ((job = state->starting.first) != NULL && job->lease->ready_ns <= now) {
+        const struct job_grant grant = {.gpus = job->rental.gpus, .node_type = state->node_type};
+        if (!job_plan_start_as(plan, job->view, &grant, "its GPUs are rented")) return;
+        line_remove(&state->starting, job);
+    }
+    if (job != NULL) job_plan_wake_at(plan, job->lease->ready_ns);
+}
+
+static int decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    struct renting_state *renting = state;
+    struct market *market = renting->market;
+    int code = renting->code;
+    if (code == 0) code = market_supply_catch_up(market, view->now_ns);
+    for (int32_t i = 0; i < market->view.n_offers && code == 0; i++) {
+        code = lease_waiting(market, i, view->now_ns);
+        start_ready(&market->states[i], plan, view->now_ns);
+    }
+    market_supply_watch(market);
+    return code;
+}
+
+int market_jobs_interrupt(struct market *market, struct renting_job *job, sim_ns now)
+{
+    market->n_interruptions++;
+    if (job->view->state == JOB_RUNNING)
+        return job_interrupt(job_of(job->view), now, 0, "its spot GPUs are taken away");
+    line_remove(&offer_of(market, job)->starting, job);
+    const int code = leave_lease(market, job, "lose");
+    wait_for_supply(market, job);
+    return code;
+}
+
+void market_jobs_look(struct market *market)
+{
+    for (int32_t i = 0; i < market->view.n_offers; i++) {
+        const struct renting_job *job = market->states[i].waiting.first;
+        if (job == NULL) continue;
+        jobs_request_decision(job_of(job->view)->jobs);
+        return;
+    }
+}
+
+const struct scheduler market_jobs_scheduler = {
+    .policy = {.abi = POLICY_ABI, .size = sizeof(struct scheduler), .family = POLICY_SCHEDULER, .name = "market",
+               .summary = "jobs run on what they rent", .source = "", .state_bytes = sizeof(struct renting_state),
+               .init = init},
+    .job_bytes = sizeof(struct renting_job),
+    .notify = notify,
+    .decide = decide,
+    .uses_node_types = true,
+};
