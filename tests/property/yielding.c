@@ -1,6 +1,9 @@
-/* Jobs beside a service that wants their GPUs: who yields, and what becomes of it. */
+/* Jobs beside a service whose replicas come and go, under every listed scheduler and placer: whoever yields starts again, everything
+ * finishes, no GPU is held twice; and who yields. */
 #include "tests/harness.h"
 
+#include "policies/registry.h"
+#include "sim/core/rng.h"
 #include "sim/core/text.h"
 #include "tests/bed.h"
 
@@ -12,6 +15,112 @@
     "\"cost\": {\"kind\": \"affine\", \"prefill\": {\"fixed\": \"9ms\", \"per_token\": \"60us\"},"                      \
     " \"decode\": {\"fixed\": \"11ms\", \"per_sequence\": \"20us\", \"per_context_token\": \"30ns\"}}"
 #define CLUSTER "\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 4, \"gpu\": \"a100-80-sxm\"}"
+
+/* Wants any number, at random, and another one the next time. */
+static int erratic_decide(void *state, const struct autoscaling_view *view, struct autoscaling_plan *plan)
+{
+    (void)state;
+    struct rng rng;
+    rng_init(&rng, 5, 0, "erratic", (uint64_t)(view->now_ns / view->interval_ns));
+    plan->replicas = (int64_t)rng_below(&rng, (uint64_t)view->max + 1);
+    return 0;
+}
+
+static const struct autoscaler erratic = {.policy = {.abi = POLICY_ABI, .size = sizeof(struct autoscaler),
+                                                     .family = POLICY_AUTOSCALING, .name = "erratic", .summary = "",
+                                                     .source = ""},
+                                          .decide = erratic_decide};
+
+enum { N_JOBS = 50, N_REQUESTS = 150 };
+
+static void add_service(struct text *json, int parallel)
+{
+    text_printf(
+        json,
+        "{" CLUSTER
+        ", \"keep\": \"decisions\", \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"tensor_parallel\": %d,"
+        " \"kv\": {\"blocks\": 400}, \"scaling\": {\"policy\": \"erratic\", \"min\": 0, \"max\": %d, \"interval\": \"3s\","
+        " \"start_delay\": \"1s\"}, " AFFINE
+        ", \"trace\": {\"format\": \"generate\", \"count\": %d, \"arrival\": {\"process\": \"poisson\", \"rate\":"
+        " \"1.5/s\"}, \"prompt\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 500}, \"output\":"
+        " {\"distribution\": \"uniform\", \"min\": 1, \"max\": 90}}}}, ",
+        parallel, 7 / parallel, N_REQUESTS);
+}
+
+/* Random jobs; every fourth is of a type that does not yield. */
+static void add_jobs(struct text *json, const char *scheduler, const char *placer)
+{
+    struct rng rng;
+    rng_init(&rng, 3, 0, "yielding jobs", 0);
+    text_printf(
+        json,
+        "\"jobs\": {\"scheduler\": \"%s\", \"placement\": \"%s\", \"preemptible\": true, \"types\": {\"firm\":"
+        " {\"preemptible\": false}}, \"restart\": {\"resume\": \"2s\"}, \"trace\": {\"format\": \"inline-jobs\","
+        " \"jobs\": [",
+        scheduler, placer);
+    for (int i = 0; i < N_JOBS; i++)
+        text_printf(json, "%s{\"submit\": \"%d.5s\", \"duration\": \"%dms\", \"gpus\": %d}", i > 0 ? ", " : "", 2 * i,
+                    500 + (int)rng_below(&rng, 12000), 1 + (int)rng_below(&rng, 5));
+    text_printf(json, "]}}}");
+}
+
+static struct bed_rows *run(const char *scheduler, const char *placer, int parallel, bool other_way)
+{
+    struct text json;
+    text_init(&json);
+    add_service(&json, parallel);
+    add_jobs(&json, scheduler, placer);
+    struct bed_options options = {.check = true, .policy = &erratic.policy, .no_detail = true};
+    if (other_way) options = (struct bed_options){.single_step = true, .queue = QUEUE_HEAP, .policy = &erratic.policy,
+                                                  .no_detail = true};
+    struct bed_rows *rows = bed_run(json.chars, &options);
+    text_fini(&json);
+    return rows;
+}
+
+/* Everything came to its end, and what held GPUs adds up to the GPUs that were held. */
+static void check_end(const struct bed_rows *rows)
+{
+    const double held_gpu_s = bed_metric(rows, "cluster.gpus_in_use.mean") * rows->end_s;
+    const double of_jobs = bed_metric(rows, "job.gpu_s.sum"), of_service = bed_metric(rows, "scaling.gpu_s.sum");
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_EQ_INT(rows->n_jobs, N_JOBS);
+    CHECK_EQ_INT(rows->n_requests, N_REQUESTS);
+    for (size_t i = 0; i < rows->n_jobs; i++) CHECK_EQ_STR(rows->jobs[i].status, "finished");
+    for (size_t i = 0; i < rows->n_requests; i++) CHECK_EQ_STR(rows->requests[i].status, "finished");
+    CHECK_NEAR(of_jobs + of_service, held_gpu_s, 1e-9 * held_gpu_s);
+    CHECK(bed_metric(rows, "cluster.gpus_in_use.max") <= 8);
+}
+
+/* Returns how often jobs yielded; schedulers with rounds longer than the run may have none when replicas start. */
+static double every_scheduler_gets_by_under(const char *placer)
+{
+    double yielded = 0;
+    const struct policy_table table = policy_registry();
+    for (size_t i = 0; i < table.n; i++) {
+        const struct policy *policy = table.policies[i];
+        if (policy->family != POLICY_SCHEDULER) continue;
+        const int parallel = 1 + (int)(i % 2);
+        struct bed_rows *rows = run(policy->name, placer, parallel, false);
+        struct bed_rows *again = run(policy->name, placer, parallel, true);
+        const unsigned before = CU_get_number_of_failures();
+        check_end(rows);
+        CHECK(bed_equal(rows, again));
+        yielded += bed_metric(rows, "scaling.yielded_jobs.sum");
+        if (CU_get_number_of_failures() > before) printf("\n  %s, %s", policy->name, placer);
+        bed_free(rows);
+        bed_free(again);
+    }
+    return yielded;
+}
+
+static void every_scheduler_and_placer_gets_by(void)
+{
+    const struct policy_table table = policy_registry();
+    for (size_t i = 0; i < table.n; i++)
+        if (table.policies[i]->family == POLICY_PLACEMENT)
+            CHECK(every_scheduler_gets_by_under(table.policies[i]->name) > 50);
+}
 
 /* --- Who yields --- */
 
@@ -75,6 +184,7 @@ static void firm_jobs_do_not_yield(void)
 
 TEST_SUITE(yielding)
 {
+    TEST(every_scheduler_and_placer_gets_by);
     TEST(the_latest_yields_and_comes_back);
     TEST(who_has_done_least_yields_where_it_helps);
     TEST(firm_jobs_do_not_yield);
