@@ -4,6 +4,7 @@
  * The moderate load keeps the queue short. In overload it grows to 10^5 jobs, where a scheduler that walked through
  * all pending jobs would crawl. */
 #include "policies/registry.h"
+#include "sim/cli/families.h"
 #include "sim/core/engine.h"
 #include "sim/core/mem.h"
 #include "sim/core/rng.h"
@@ -110,9 +111,25 @@ static int keep_metric(void *context, const struct metric_row *row)
     return 0;
 }
 
+/* The defaults of a scheduler's parameters, in `arena`; NULL when it has none. */
+static void *default_params(const struct policy *policy, struct arena *arena)
+{
+    if (policy->params == NULL) return NULL;
+    struct config_families families = cli_families(NULL);
+    struct config *config = NULL;
+    void *params = arena_alloc(arena, policy->params_bytes);
+    int code = config_parse("params", ".", "{}", 2, &config, NULL);
+    if (code == 0) code = config_bind(config, policy->params, &families, arena, params, policy->params_bytes, NULL);
+    config_destroy(config);
+    return code == 0 ? params : NULL;
+}
+
 static int simulate(const struct cell *cell, struct outcome *outcome, struct engine_stats *stats)
 {
-    struct jobs_config config = {.scheduler = {.entry = policy_find(POLICY_SCHEDULER, cell->scheduler)},
+    const struct policy *scheduler = policy_find(POLICY_SCHEDULER, cell->scheduler);
+    struct arena arena;
+    arena_init(&arena);
+    struct jobs_config config = {.scheduler = {.entry = scheduler, .params = default_params(scheduler, &arena)},
                                  .placement = {.entry = policy_find(POLICY_PLACEMENT, cell->placement)},
                                  .trace = {.entry = &generator_format, .params = (void *)(uintptr_t)cell}};
     struct cluster_config cluster_config = {.nodes = NODES, .gpus_per_node = GPUS_PER_NODE};
@@ -133,6 +150,7 @@ static int simulate(const struct cell *cell, struct outcome *outcome, struct eng
     engine_destroy(engine);
     jobs_destroy(jobs);
     cluster_destroy(cluster);
+    arena_fini(&arena);
     return code;
 }
 
@@ -162,6 +180,10 @@ static int measure(const struct cell *cell)
 int main(int argc, char **argv)
 {
     static const struct cell cells[] = {
+        {"fifo", "counted", 0.8, 1000000, false, false},
+        {"tiresias", "counted", 0.8, 1000000, false, false},
+        {"fifo", "counted", 1.2, 1000000, true, false},
+        {"tiresias", "counted", 1.2, 1000000, true, false},
         {"fifo-skip", "counted", 0.8, 1000000, false, false},
         {"easy", "counted", 0.8, 1000000, false, false},
         {"srtf", "counted", 0.8, 1000000, false, false},
