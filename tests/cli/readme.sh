@@ -36,7 +36,7 @@ echo submit_s,duration_s,gpus >"$T/jobs.csv"
 run 0 validate "$T/scenario.json"
 {
     echo '{"extends": ["'"$root"'/configs/clusters/dgx-h100.json"], "services": {"own": {"llm": "llama-3-8b", "trace":'
-    block 3
+    block 4
     echo '}}}'
 } >"$T/own.json"
 printf 'out,in,when\n5,10,1000\n7,20,1500\n' >"$T/mine.csv"
@@ -52,13 +52,13 @@ out '"slo.tpot_kept_frac[chat/batch]": '
 json '$.metrics."slo.e2e_kept_frac[chat/interactive]"' ''
 
 # The study is valid.
-block 4 | sed 's|"quickstart.json"|"quickstart"|' >"$T/study.json"
+block 5 | sed 's|"quickstart.json"|"quickstart"|' >"$T/study.json"
 run 0 sweep "$T/study.json" --dry-run
 
 # The baseline of a gate can be written by hand as it stands there.
 serving 20 5
 mv "$T/serve.json" "$T/chat.json"
-block 5 >"$T/gate.json"
+block 6 >"$T/gate.json"
 run 0 check --baseline "$T/gate.json" --update
 run 0 check --baseline "$T/gate.json"
 out 'chat, four replicas  same'
