@@ -49,7 +49,9 @@ static void count(const struct power *power, struct power_domain *domain, double
 void power_count_readings(struct power *power, const struct power_row *row, const double *joules)
 {
     double site_w = 0.0;
-    if (row->from_ns < power->env.warmup_ns) return;
+    const bool counts = row->from_ns >= power->env.warmup_ns;
+    for (int32_t i = 0; i < power->n_domains && !counts; i++) power->domains[i].breaker.since_j = joules[i];
+    if (!counts) return;
     for (int32_t i = 0; i < power->n_domains; i++) {
         count(power, &power->domains[i], row->values[i], joules[i], row->to_ns);
         site_w += row->values[i];

@@ -30,8 +30,10 @@ sql "$T/site.db" "select count(*) > 5 from decision where action = 'interrupt' a
 sql "$T/site.db" "select max(value) > 4 from sample where series = 'service.replicas' and entity = 'chat'" 1
 sql "$T/site.db" "select count(*) from request where status = 'rejected'" 0
 
-# The site keeps to its power.
-sql "$T/site.db" "select count(*) > 100 and max(value) < 40000 from sample where series = 'power.site_w'" 1
+# The site keeps to its power, no breaker trips, and its 64 GPUs are paid for from the start to the end.
+sql "$T/site.db" "select count(*) > 100 and max(value) < 42000 from sample where series = 'power.site_w'" 1
+sql "$T/site.db" "select value from metric where name = 'power.breaker_trips'" 0.0
+near 'dollars' "$(metric cost.usd)" "$(awk -v s="$end" 'BEGIN { printf "%.17g", 64 * 1.29 * s / 3600 }')"
 near 'energy' "$(metric energy.site_j)" "$(metric power.site_w.mean | awk -v s="$end" '{ printf "%.17g", $1 * s }')"
 
 run 0 report "$T/site.db" -o "$T/site.html"
