@@ -48,6 +48,7 @@ double job_crowd_rho(const struct job *job, sim_ns now)
     if (!(jct_ns > 0) || !(run_ns > 0)) return (double)NAN;
     const double beside = (double)(jobs->crowd.job_ns - job->crowd_before) / jct_ns;
     const int64_t gpus = reach_gpus(jobs);
-    const double slower = gpus > 0 ? job->view.gpus * beside / (double)gpus : 1;
+    const double asked = job->view.gpus * job_gpu_milli(job) / 1000.0;
+    const double slower = gpus > 0 ? asked * beside / (double)gpus : 1;
     return jct_ns / (run_ns * fmax(1, slower));
 }

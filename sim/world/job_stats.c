@@ -97,7 +97,7 @@ static int add_distributions(struct job_stats *stats, const struct job *job, sim
 
 static void count_useful(struct job_stats *stats, const struct job *job, sim_ns now)
 {
-    stats->useful_gpu_ns += (tally_int128)job_done_ns(job, now) * job->view.gpus;
+    stats->useful_gpu_ns += (tally_int128)job_done_ns(job, now) * job->view.gpus * job_gpu_milli(job) / 1000;
 }
 
 int job_stats_finish(struct job_stats *stats, const struct job *job, sim_ns now)
