@@ -48,6 +48,8 @@ POLICY(scheduler, scheduler_gavel_isolated)
 POLICY(scheduler, scheduler_gandiva)
 POLICY(scheduler, scheduler_tiresias)
 POLICY(scheduler, scheduler_lucid_tiresias)
+POLICY(scheduler, scheduler_equi)
+POLICY(scheduler, scheduler_hesrpt)
 
 /* placement */
 POLICY(placer, placement_counted)

@@ -113,13 +113,20 @@ static void fill_class(struct state *own, const struct market_view *view, int ty
 }
 
 /* Whether the scenario leaves the width of any type open. */
-static bool needs_optimum(const struct params *params, const struct market_view *view)
+/* Types whose width the scenario does not give. */
+static int n_open(const struct params *params, const struct market_view *view)
 {
+    int n = 0;
     for (int i = 0; i < view->n_job_types; i++) {
         const struct class_params *of = class_of(params, view->job_types[i].name);
-        if (of == NULL || isnan(of->width)) return true;
+        n += of == NULL || isnan(of->width);
     }
-    return false;
+    return n;
+}
+
+static bool needs_optimum(const struct params *params, const struct market_view *view)
+{
+    return n_open(params, view) > 0;
 }
 
 static int check_classes(const struct params *params, const struct market_view *view, struct diag *diag)
@@ -132,6 +139,9 @@ static int check_classes(const struct params *params, const struct market_view *
     if (params->classes.n == 0)
         diag_warning(diag, "market.renting", "add \"classes\" with rates and mean sizes, and a budget",
                      "no classes of jobs: every job rents what it asks for");
+    else if (needs_optimum(params, view) && n_open(params, view) < view->n_job_types)
+        return diag_error(diag, SIM_E_CONFIG, "market.renting.classes", "give every class a \"width\", or none",
+                          "widths that are given and optimal ones beside them would not keep to one budget");
     else if (needs_optimum(params, view) && isnan(params->budget_gpus) == isnan(params->budget_usd_per_h))
         return diag_error(
             diag, SIM_E_CONFIG, "market.renting", "add \"budget_gpus\": 64, or \"budget\": \"$100/h\"",

@@ -12,7 +12,6 @@
 
 struct gandiva {
     struct gavel_rounds rounds;
-    struct rng rng;
 };
 
 /* What both do together relative to each alone, on the node type where that is most. */
@@ -69,15 +68,14 @@ static void draw_pairs(struct rng *rng, struct gavel_job **single, size_t n)
 }
 
 /* Whoever is not in a pair of use. */
-static int pack(struct gandiva *gandiva)
+static int pack(struct gavel_rounds *rounds, struct rng *random)
 {
-    struct gavel_rounds *rounds = &gandiva->rounds;
     struct gavel_job **single = mem_zalloc(rounds->n, sizeof(struct gavel_job *));
     if (single == NULL) return SIM_E_NOMEM;
     size_t n = 0;
     for (size_t i = 0; i < rounds->n; i++)
         if (rounds->jobs[i]->partner == NULL) single[n++] = rounds->jobs[i];
-    draw_pairs(&gandiva->rng, single, n);
+    draw_pairs(random, single, n);
     mem_free(single);
     return 0;
 }
@@ -110,7 +108,7 @@ static int allocate(struct gavel_rounds *rounds, const struct cluster_view *view
         if (job->partner != NULL && gain(rounds, job, job->partner) < 1) part(job);
     }
     if (asked > gpus && view->n_nodes == 0) {
-        const int code = pack((struct gandiva *)rounds);
+        const int code = pack(rounds, view->random);
         share_packed(rounds);
         return code;
     }
@@ -125,7 +123,6 @@ static int gandiva_init(void *state, const void *params, struct diag *diag)
 {
     (void)diag;
     gavel_rounds_init(state, &rule, params);
-    rng_init(&((struct gandiva *)state)->rng, 0, 0, "gandiva", 0);
     return 0;
 }
 

@@ -25,7 +25,6 @@ struct fifo {
     struct place *places; /* [n_places] by age of the jobs */
     size_t n_places, places_capacity;
     double free[GAVEL_TYPES];
-    struct rng rng;
 };
 
 static size_t place_of(const struct fifo *fifo, int64_t sequence)
@@ -95,8 +94,8 @@ static int succeed(struct fifo *fifo)
     return code;
 }
 
-/* A random node type with room, or the fastest; -1: none has. */
-static int choose_type(struct fifo *fifo, const struct gavel_job *job, bool fastest)
+/* A random node type with room, or (random NULL) the fastest; -1: none has. */
+static int choose_type(struct fifo *fifo, const struct gavel_job *job, struct rng *random)
 {
     int types[GAVEL_TYPES], n = 0, best = -1;
     for (int j = 0; j < fifo->rounds.types; j++) {
@@ -106,15 +105,15 @@ static int choose_type(struct fifo *fifo, const struct gavel_job *job, bool fast
         if (best < 0 || gavel_speed_on(&fifo->rounds, job, j, gpus) > gavel_speed_on(&fifo->rounds, job, best, gpus))
             best = j;
     }
-    if (n == 0 || fastest) return best;
-    return types[n == 1 ? 0 : rng_below(&fifo->rng, (uint64_t)n)];
+    if (n == 0 || random == NULL) return best;
+    return types[n == 1 ? 0 : rng_below(random, (uint64_t)n)];
 }
 
-static int serve_queue(struct fifo *fifo, bool fastest)
+static int serve_queue(struct fifo *fifo, struct rng *random)
 {
     int code = 0;
     for (size_t head = 0; code == 0 && (head = next_queued(fifo, head)) < fifo->rounds.n;) {
-        const int type = choose_type(fifo, fifo->rounds.jobs[head], fastest);
+        const int type = choose_type(fifo, fifo->rounds.jobs[head], random);
         if (type < 0) break;
         code = give_place(fifo, fifo->rounds.jobs[head], type);
     }
@@ -128,11 +127,10 @@ static void share_places(const struct fifo *fifo)
 
 static int allocate_keeping(struct gavel_rounds *rounds, const struct cluster_view *view)
 {
-    (void)view;
     struct fifo *fifo = (struct fifo *)rounds;
     memcpy(fifo->free, rounds->gpus, sizeof fifo->free);
     int code = succeed(fifo);
-    if (code == 0) code = serve_queue(fifo, false);
+    if (code == 0) code = serve_queue(fifo, view->random);
     if (code == 0) share_places(fifo);
     return code;
 }
@@ -143,7 +141,7 @@ static int allocate_fastest(struct gavel_rounds *rounds, const struct cluster_vi
     struct fifo *fifo = (struct fifo *)rounds;
     memcpy(fifo->free, rounds->gpus, sizeof fifo->free);
     fifo->n_places = 0;
-    const int code = serve_queue(fifo, true);
+    const int code = serve_queue(fifo, NULL);
     if (code == 0) share_places(fifo);
     return code;
 }
@@ -155,7 +153,6 @@ static int fifo_init(void *state, const void *params, struct diag *diag)
 {
     (void)diag;
     gavel_rounds_init(state, &keeping, params);
-    rng_init(&((struct fifo *)state)->rng, 0, 0, "gavel-fifo", 0);
     return 0;
 }
 

@@ -8,7 +8,7 @@
  * counts knows what is left of each (stock.h), and jobs hold shares of GPUs, CPU and memory.
  *
  * A site may have further node types beside its own nodes. They are clusters of their own in a list behind it, for services
- * that want their GPUs; jobs run on the first one's nodes.
+ * that want their GPUs; jobs run on the first one's nodes, unless their scheduler uses node types.
  *
  * Left out: more than one site. */
 #ifndef ORRERY_WORLD_CLUSTER_H

@@ -277,7 +277,8 @@ static int check_nodes(const struct failures *failures, struct diag *diag)
     const struct failures_config *config = failures->config;
     const char *where = config_where(failures->options.document, "failures");
     bool of_nodes = config->domains.n > 0 || config->spare_nodes > 0;
-    for (int32_t i = 0; i < failures->n_sources; i++) of_nodes = of_nodes || failures->sources[i].scope != FAILURE_JOB;
+    const struct failure_cause_config *causes = config->causes.items;
+    for (size_t i = 0; i < config->causes.n; i++) of_nodes = of_nodes || causes[i].scope != FAILURE_JOB;
     if (of_nodes && !failures->options.places_jobs)
         return diag_error(diag, SIM_E_CONFIG, where, "choose another placement, or causes of scope 'job' only",
                           "nodes cannot fail where jobs are on no node in particular");
@@ -301,8 +302,8 @@ int failures_create(struct engine *engine, struct cluster *cluster, const struct
     pool_init(&failures->seats, sizeof(struct failure_seat));
     code = failure_nodes_init(failures);
     if (code == 0) code = list_gpus(failures);
-    if (code == 0) code = add_sources(failures);
     if (code == 0) code = check_nodes(failures, diag);
+    if (code == 0) code = add_sources(failures);
     if (code < 0) {
         failures_destroy(failures);
         return code;

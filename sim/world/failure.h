@@ -55,6 +55,7 @@ void failures_job_ends(struct failures *failures, struct job *job);
 
 /* It leaves the system; with the last one, repairs keep the run alive no longer. */
 void failures_job_leaves(struct failures *failures, struct job *job, bool is_last);
+void failures_jobs_end(struct failures *failures); /* there are none any more */
 
 /* Mean time between the failures of a job that holds what it holds now, as its causes' means have it; INFINITY: it never fails. And
  * the mean of what a failure makes it wait before it computes again. */

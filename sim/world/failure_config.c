@@ -13,7 +13,7 @@ static const struct config_field lifetime_fields[] = {
      .help = "of the time that it lasts"},
     {.name = "mean", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED, .dim = UNIT_TIME, .offset = FIELD(mean_s),
      .min = 0, .max = -1, .help = "of each component, or of each repair"},
-    {.name = "shape", .kind = CONFIG_REAL, .flags = CONFIG_OPTIONAL, .offset = FIELD(shape), .min = DBL_MIN, .max = 0,
+    {.name = "shape", .kind = CONFIG_REAL, .flags = CONFIG_OPTIONAL, .offset = FIELD(shape), .min = 0.05, .max = 100,
      .help = "Weibull: below 1 the young fail more, above 1 the old; lognormal: standard deviation of the logarithm"},
     {.name = "median", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_TIME, .offset = FIELD(median_s),
      .min = DBL_MIN, .max = 0, .help = "lognormal: instead of the shape; not below the mean: no spread"},

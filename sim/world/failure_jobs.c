@@ -149,7 +149,11 @@ void failures_job_leaves(struct failures *failures, struct job *job, bool is_las
 {
     if (job->exposure != NULL) pool_give(&failures->exposures, job->exposure);
     job->exposure = NULL;
-    if (!is_last) return;
+    if (is_last) failures_jobs_end(failures);
+}
+
+void failures_jobs_end(struct failures *failures)
+{
     failures->jobs_left = false;
     engine_disarm(failures->engine, &failures->awaited);
 }

@@ -185,6 +185,7 @@ static bool give(struct job *job, const struct job_grant *grant, int64_t ugpus)
     const int told = job_emit_placement(job, jobs->view.now_ns);
     cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->allocation);
     job->allocation = NULL;
+    job->preempted_in = 0; /* there is no way back to where it was */
     job->view.node_type = grant->node_type;
     const int placed = told != 0 ? told : take(job, ugpus);
     if (placed < 0 && jobs->plan.code == 0) jobs->plan.code = placed;

@@ -240,6 +240,17 @@ static int pull(struct jobs *jobs)
     return 0;
 }
 
+static void on_submit(struct engine *engine, struct owner *owner, sim_ns now);
+
+/* When a record has been read, or there was none. */
+static void await_next(struct jobs *jobs)
+{
+    if (!jobs->dry)
+        engine_schedule(jobs->engine, jobs->record.submit_ns, PRIORITY_JOB_SUBMIT, on_submit, &jobs->submit);
+    else if (jobs->failures != NULL && jobs_done(jobs))
+        failures_jobs_end(jobs->failures);
+}
+
 static void on_submit(struct engine *engine, struct owner *owner, sim_ns now)
 {
     struct jobs *jobs = OWNER_ENTITY(owner, struct jobs, submit);
@@ -252,8 +263,8 @@ static void on_submit(struct engine *engine, struct owner *owner, sim_ns now)
     engine_progress(engine);
     if (code < 0)
         engine_fail(engine, code);
-    else if (!jobs->dry)
-        engine_schedule(engine, jobs->record.submit_ns, PRIORITY_JOB_SUBMIT, on_submit, owner);
+    else
+        await_next(jobs);
 }
 
 static int make_policies(struct jobs *jobs, const struct jobs_config *config, const struct jobs_options *options)
@@ -362,8 +373,7 @@ void jobs_destroy(struct jobs *jobs)
 int jobs_start(struct jobs *jobs)
 {
     int code = pull(jobs);
-    if (code == 0 && !jobs->dry)
-        engine_schedule(jobs->engine, jobs->record.submit_ns, PRIORITY_JOB_SUBMIT, on_submit, &jobs->submit);
+    if (code == 0) await_next(jobs);
     return code;
 }
 

@@ -5,7 +5,7 @@
  * never run is rejected. A preempted job keeps the work that it has done; what it takes to start and to go on, "restart" says,
  * and how fast it is on which GPUs, "types".
  *
- * Left out so far: shares of a GPU (a job with a share holds a whole one). */
+ * Left out so far: what jobs that share a GPU do to each other. */
 #ifndef ORRERY_WORLD_JOBS_H
 #define ORRERY_WORLD_JOBS_H
 

@@ -254,7 +254,7 @@ struct cluster_view {
     int32_t n_demands;
     const struct frag_task *tasks;        /* [n_tasks] the most popular kinds of jobs, for those who want them; else NULL */
     int32_t n_tasks;
-    struct rng *random;                   /* sim/core/rng.h: the placer's own stream */
+    struct rng *random;                   /* sim/core/rng.h: stream of the scheduler and the placer */
 };
 
 /* The lowest node >= `from` that has `low` to `high` free GPUs (1 <= low <= high <= gpus_per_node), or -1. */

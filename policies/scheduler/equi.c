@@ -1,0 +1,26 @@
+/* EQUI: every job in the system gets the same part of the GPUs. With linear speedup this is processor sharing; with jobs of
+ * one concave speedup and exponential sizes its mean response time is the least of all that do not know the sizes (Berg,
+ * Dorsman and Harchol-Balter 2018). */
+#include "policies/registry.h"
+#include "policies/scheduler/fluid.h"
+
+static int equi_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    struct fluid *fluid = state;
+    for (size_t i = 0; i < fluid->n; i++) fluid->jobs[i].weight = 1.0 / (double)fluid->n;
+    fluid_divide(fluid, view, plan);
+    return fluid->code;
+}
+
+const struct scheduler scheduler_equi = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct scheduler),
+               .family = POLICY_SCHEDULER,
+               .name = "equi",
+               .summary = "the same part of the GPUs for every job, however many it asked for",
+               .source = "Berg, Dorsman and Harchol-Balter, POMACS 1(2) (2018)",
+               .state_bytes = sizeof(struct fluid),
+               .fini = fluid_fini},
+    .notify = fluid_notify,
+    .decide = equi_decide,
+};

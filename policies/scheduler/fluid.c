@@ -1,0 +1,111 @@
+#include "policies/scheduler/fluid.h"
+
+#include "sim/core/err.h"
+#include "sim/core/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const double SMALLEST_GPUS = 1e-6;
+
+void fluid_fini(void *state)
+{
+    mem_free(((struct fluid *)state)->jobs);
+}
+
+static void add(struct fluid *fluid, const struct job_view *job)
+{
+    if (fluid->n == fluid->capacity) {
+        size_t capacity = fluid->capacity * 2 + 16;
+        struct fluid_job *jobs = mem_realloc(fluid->jobs, capacity * sizeof *jobs);
+        if (jobs == NULL) {
+            fluid->code = SIM_E_NOMEM;
+            return;
+        }
+        fluid->jobs = jobs;
+        fluid->capacity = capacity;
+    }
+    fluid->jobs[fluid->n++] = (struct fluid_job){.job = job};
+}
+
+static void take_out(struct fluid *fluid, const struct job_view *job)
+{
+    size_t at = 0;
+    while (at < fluid->n && fluid->jobs[at].job != job) at++;
+    if (at < fluid->n) fluid->jobs[at] = fluid->jobs[--fluid->n];
+}
+
+void fluid_notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    (void)view;
+    if (note->event == JOB_EVENT_SUBMIT) add(state, note->job);
+    if (note->event == JOB_EVENT_FINISH) take_out(state, note->job);
+}
+
+static int by_age(const void *a, const void *b)
+{
+    int64_t x = ((const struct fluid_job *)a)->job->sequence, y = ((const struct fluid_job *)b)->job->sequence;
+    return (x > y) - (x < y);
+}
+
+/* Largest remainder of the part first, then age. `gpus` holds the part. */
+static int by_remainder(const void *a, const void *b)
+{
+    double x = ((const struct fluid_job *)a)->gpus, y = ((const struct fluid_job *)b)->gpus;
+    double rest_x = x - floor(x), rest_y = y - floor(y);
+    return rest_x != rest_y ? (rest_x < rest_y ? 1 : -1) : by_age(a, b);
+}
+
+/* Hamilton's method: every job its part rounded down, and one more for those with the largest remainders. */
+static void round_to_whole(struct fluid *fluid, int64_t total_gpus)
+{
+    qsort(fluid->jobs, fluid->n, sizeof *fluid->jobs, by_remainder);
+    for (size_t i = 0; i < fluid->n; i++) total_gpus -= (int64_t)floor(fluid->jobs[i].gpus);
+    for (size_t i = 0; i < fluid->n; i++) fluid->jobs[i].gpus = floor(fluid->jobs[i].gpus) + ((int64_t)i < total_gpus);
+}
+
+static void set_gpus(struct fluid *fluid, const struct cluster_view *view)
+{
+    bool unlimited = view->total_gpus == INT64_MAX;
+    for (size_t i = 0; i < fluid->n; i++) {
+        struct fluid_job *job = &fluid->jobs[i];
+        double part = (double)view->total_gpus * job->weight;
+        job->gpus = unlimited ? job->job->gpus : view->n_nodes > 0 ? part : floor(part / SMALLEST_GPUS) * SMALLEST_GPUS;
+    }
+    if (view->n_nodes > 0 && !unlimited) round_to_whole(fluid, view->total_gpus);
+}
+
+static void shrink(const struct fluid_job *job, struct job_plan *plan)
+{
+    if (job->job->state != JOB_RUNNING || job->gpus >= job->job->held_gpus) return;
+    if (job->gpus > 0)
+        job_plan_resize(plan, job->job, job->gpus, "its part is smaller");
+    else
+        job_plan_preempt(plan, job->job, "it has no part");
+}
+
+/* Whether it did. */
+static bool grow(const struct fluid_job *job, struct job_plan *plan)
+{
+    struct job_grant grant = {.gpus = job->gpus};
+    if (job->job->state == JOB_PENDING && job->gpus > 0) return job_plan_start_as(plan, job->job, &grant, "its part");
+    if (job->job->state != JOB_RUNNING || !(job->gpus > job->job->held_gpus)) return false;
+    return job_plan_resize(plan, job->job, job->gpus, "its part is larger");
+}
+
+/* On nodes, one that moves may make the room that another one before it did not find. */
+static bool grow_all(const struct fluid *fluid, struct job_plan *plan)
+{
+    bool has_grown = false;
+    for (size_t i = 0; i < fluid->n; i++) has_grown = grow(&fluid->jobs[i], plan) || has_grown;
+    return has_grown;
+}
+
+void fluid_divide(struct fluid *fluid, const struct cluster_view *view, struct job_plan *plan)
+{
+    if (fluid->n == 0) return;
+    set_gpus(fluid, view);
+    qsort(fluid->jobs, fluid->n, sizeof *fluid->jobs, by_age);
+    for (size_t i = 0; i < fluid->n; i++) shrink(&fluid->jobs[i], plan);
+    while (grow_all(fluid, plan)) continue;
+}

@@ -1,0 +1,79 @@
+/* heSRPT: for jobs that all get k^p times as fast on k GPUs, the parts of the GPUs that minimise the sum of their response
+ * times when all are there from the beginning (Berg, Vesilo and Harchol-Balter 2020): of m jobs the i-th largest gets
+ * (i/m)^(1/(1-p)) - ((i-1)/m)^(1/(1-p)) of them, so that all run and the small ones faster. With jobs that come later it is a
+ * heuristic. Size is the true work left. */
+#include "policies/registry.h"
+#include "policies/scheduler/fluid.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct hesrpt_params {
+    double exponent;
+};
+
+struct hesrpt {
+    struct fluid fluid; /* first */
+    struct hesrpt_params params;
+};
+
+static const struct config_field hesrpt_fields[] = {
+    {.name = "exponent", .kind = CONFIG_REAL, .offset = offsetof(struct hesrpt_params, exponent), .value = "0.5",
+     .min = 0, .max = 0.999, .help = "p of the speedup k^p that is taken to be that of all jobs"},
+    {0}};
+
+static int hesrpt_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    ((struct hesrpt *)state)->params = *(const struct hesrpt_params *)params;
+    return 0;
+}
+
+/* Work left, in seconds on one GPU. */
+static double size_of(const struct hesrpt *hesrpt, const struct cluster_view *view, const struct job_view *job)
+{
+    double left_s = sim_s_from_ns(job_view_remaining_ns(view, job));
+    double speed = job->state == JOB_RUNNING ? job->speed : 1;
+    return left_s * speed * pow(job->gpus, hesrpt->params.exponent);
+}
+
+static int largest_first(const void *a, const void *b)
+{
+    const struct fluid_job *x = a, *y = b;
+    if (x->size != y->size) return x->size < y->size ? 1 : -1;
+    return (x->job->sequence > y->job->sequence) - (x->job->sequence < y->job->sequence);
+}
+
+static int hesrpt_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    struct hesrpt *hesrpt = state;
+    struct fluid *fluid = &hesrpt->fluid;
+    if (fluid->n == 0) return fluid->code;
+    double n = (double)fluid->n, power = 1 / (1 - hesrpt->params.exponent), before = 0;
+    for (size_t i = 0; i < fluid->n; i++) fluid->jobs[i].size = size_of(hesrpt, view, fluid->jobs[i].job);
+    qsort(fluid->jobs, fluid->n, sizeof *fluid->jobs, largest_first);
+    for (size_t i = 0; i < fluid->n; i++) {
+        double up_to = pow((double)(i + 1) / n, power);
+        fluid->jobs[i].weight = up_to - before;
+        before = up_to;
+    }
+    fluid_divide(fluid, view, plan);
+    return fluid->code;
+}
+
+const struct scheduler scheduler_hesrpt = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct scheduler),
+               .family = POLICY_SCHEDULER,
+               .name = "hesrpt",
+               .summary = "parts of the GPUs by rank of the work left, the least work the largest; knows the true run times",
+               .source = "Berg, Vesilo and Harchol-Balter, heSRPT, Performance Evaluation 144 (2020)",
+               .oracle = ORACLE_DURATION,
+               .params = hesrpt_fields,
+               .params_bytes = sizeof(struct hesrpt_params),
+               .state_bytes = sizeof(struct hesrpt),
+               .init = hesrpt_init,
+               .fini = fluid_fini},
+    .notify = fluid_notify,
+    .decide = hesrpt_decide,
+};

@@ -1,0 +1,118 @@
+/* Schedulers that divide all GPUs among all jobs: worked cases, an optimum and a law. Speedups are k^p. The worked cases are
+ * of one GPU; here there are a million, on which all is a million^p times as fast, so that GPUs are not counted too coarsely. */
+#include "sim/core/rng.h"
+#include "tests/harness.h"
+#include "tests/jobrun.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { GPUS = 1000000 };
+
+static void run_fluid(struct jobrun *run, const char *scheduler, double exponent, int32_t gpus,
+                      const struct job_record *records, size_t n)
+{
+    const struct job_type type = {.name = "default",
+                                  .speedup = {.law = SPEEDUP_POWER, .exponent = exponent}};
+    char params[64];
+    snprintf(params, sizeof params, "{\"exponent\": %.17g}", exponent);
+    jobrun_init(run,
+                &(struct jobrun_spec){.records = records,
+                                      .n = n,
+                                      .cluster = {.nodes = gpus, .gpus_per_node = 1},
+                                      .scheduler = scheduler,
+                                      .scheduler_params = strcmp(scheduler, "hesrpt") == 0 ? params : NULL,
+                                      .types = {.n = 1, .items = (void *)(uintptr_t)&type}},
+                0);
+}
+
+/* The sum of response times on one GPU. */
+static double flow_s(const char *scheduler, double exponent, const double *sizes_s, size_t n)
+{
+    struct job_record records[64];
+    double faster = pow(GPUS, exponent);
+    for (size_t i = 0; i < n; i++) records[i] = jobrun_record((int64_t)i, 0, sizes_s[i] * 1e6, 1);
+    struct jobrun run;
+    run_fluid(&run, scheduler, exponent, GPUS, records, n);
+    double sum_s = run.mean_jct_s * (double)n * faster / 1e6;
+    jobrun_fini(&run);
+    return sum_s;
+}
+
+static void three_jobs(void)
+{
+    const double sizes_s[] = {3, 2, 1};
+    CHECK_NEAR(flow_s("hesrpt", 0.5, sizes_s, 3), 8.70017, 5e-6);
+    CHECK_NEAR(flow_s("equi", 0.5, sizes_s, 3), 9.02458, 5e-6);
+    CHECK_NEAR(flow_s("hesrpt", 0.8, sizes_s, 3), 9.89114, 5e-6);
+    CHECK_NEAR(flow_s("equi", 0.8, sizes_s, 3), 11.70688, 5e-6);
+}
+
+/* The parts of three jobs of 900 GPUs under p = 0.5: a ninth, three and five ninths. */
+static void parts_of_three_jobs(void)
+{
+    const struct job_record records[] = {jobrun_record(0, 0, 3000, 1), jobrun_record(1, 0, 2000, 1),
+                                         jobrun_record(2, 0, 1000, 1)};
+    struct jobrun run;
+    run_fluid(&run, "hesrpt", 0.5, 900, records, 3);
+    double end_s = run.jobs[2].end_s;
+    CHECK_NEAR(end_s, 1000 / sqrt(500), 1e-6);
+    CHECK_NEAR(run.jobs[2].gpu_s, 500 * end_s, 1e-3);
+    CHECK_NEAR(run.placements[0].end_s, end_s, 1e-9);
+    jobrun_fini(&run);
+}
+
+static void hesrpt_is_never_worse_than_equi(void)
+{
+    for (uint64_t round = 0; round < 60; round++) {
+        struct rng rng;
+        rng_init(&rng, 5, 0, "fluid", round);
+        double sizes_s[12], exponent = 0.1 + 0.8 * rng_uniform(&rng);
+        size_t n = 1 + (size_t)rng_below(&rng, 12);
+        for (size_t i = 0; i < n; i++) sizes_s[i] = 0.01 + rng_exponential(&rng, 2);
+        double equi_s = flow_s("equi", exponent, sizes_s, n);
+        CHECK(flow_s("hesrpt", exponent, sizes_s, n) <= equi_s * (1 + 1e-6));
+    }
+}
+
+/* Processor sharing: E[T] = E[X] / (1 - load), whatever the law of sizes. Batch means over 40 batches. */
+static void equi_with_linear_speedup_is_processor_sharing(void)
+{
+    enum { N = 40000, BATCHES = 40 };
+    static struct job_record records[N];
+    static const double load = 0.6;
+    for (int law = 0; law < 3; law++) {
+        struct rng rng;
+        rng_init(&rng, 6, 0, "fluid", (uint64_t)law);
+        double now_s = 0;
+        for (int i = 0; i < N; i++) {
+            now_s += rng_exponential(&rng, 1 / load);
+            bool large = rng_below(&rng, 10) == 0; /* two sizes: 0.5 and 5.5 */
+            double size_s = law == 0 ? 1 : law == 1 ? rng_exponential(&rng, 1) : large ? 5.5 : 0.5;
+            records[i] = jobrun_record(i, now_s, size_s, 10);
+        }
+        struct jobrun run;
+        run_fluid(&run, "equi", 1, 10, records, N);
+        double sum = 0, squares = 0;
+        for (int batch = 0; batch < BATCHES; batch++) {
+            double mean_s = 0;
+            for (int i = batch * (N / BATCHES); i < (batch + 1) * (N / BATCHES); i++) mean_s += run.jobs[i].jct_s;
+            mean_s /= N / BATCHES;
+            sum += mean_s;
+            squares += mean_s * mean_s;
+        }
+        double mean_s = sum / BATCHES, error_s = sqrt((squares / BATCHES - mean_s * mean_s) / (BATCHES - 1));
+        CHECK_NEAR(mean_s, 1 / (1 - load), 2.7 * error_s); /* 99 % of Student's t */
+        CHECK(error_s < 0.1);
+        jobrun_fini(&run);
+    }
+}
+
+TEST_SUITE(fluid)
+{
+    TEST(three_jobs);
+    TEST(parts_of_three_jobs);
+    TEST(hesrpt_is_never_worse_than_equi);
+    TEST(equi_with_linear_speedup_is_processor_sharing);
+}
