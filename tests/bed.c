@@ -21,8 +21,8 @@ static void *grow(void *array, size_t n, size_t bytes_each)
 /* One of the texts that a status or class may be, so that rows can be compared as bytes. */
 static const char *known_text(const char *text)
 {
-    static const char *const known[] = {"finished",   "cancelled", "failed",      "rejected",
-                                        "unfinished", "",          "interactive", "batch",    "default"};
+    static const char *const known[] = {"finished", "cancelled",   "failed", "rejected", "unfinished",
+                                        "",         "interactive", "batch",  "default"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(text, known[i]) == 0) return known[i];
     abort();

@@ -186,9 +186,7 @@ static void add_jobs(const struct conform_case *wanted, const char *scheduler, c
     if (renting != NULL)
         text_printf(json, "  \"market\": {\"offers\": {\"any\": {\"price\": \"$1/h\"}}, \"renting\": \"%s\"},\n",
                     renting);
-    text_printf(json,
-                "  \"jobs\": {\n    \"scheduler\": \"%s\", \"placement\": \"%s\",",
-                scheduler, placement);
+    text_printf(json, "  \"jobs\": {\n    \"scheduler\": \"%s\", \"placement\": \"%s\",", scheduler, placement);
     if (checkpointing != NULL) add_checkpoints(checkpointing, json);
     text_add(json, "\n    \"trace\": {\"format\": \"inline-jobs\", \"jobs\": [");
     for (size_t i = 0; i < wanted->n; i++) {

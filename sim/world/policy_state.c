@@ -12,12 +12,11 @@ static const char *const family_names[] = {
 };
 
 static const size_t family_bytes[] = {
-    [POLICY_BATCHING] = sizeof(struct batcher),          [POLICY_ROUTING] = sizeof(struct router),
-    [POLICY_KV_OFFLOAD] = sizeof(struct kv_offloader),   [POLICY_SCHEDULER] = sizeof(struct scheduler),
-    [POLICY_PLACEMENT] = sizeof(struct placer),          [POLICY_EVICTION] = sizeof(struct evictor),
-    [POLICY_AUTOSCALING] = sizeof(struct autoscaler),    [POLICY_POWER_CAP] = sizeof(struct power_capper),
-    [POLICY_CHECKPOINTING] = sizeof(struct checkpointer),
-    [POLICY_RENTAL] = sizeof(struct renter)};
+    [POLICY_BATCHING] = sizeof(struct batcher),           [POLICY_ROUTING] = sizeof(struct router),
+    [POLICY_KV_OFFLOAD] = sizeof(struct kv_offloader),    [POLICY_SCHEDULER] = sizeof(struct scheduler),
+    [POLICY_PLACEMENT] = sizeof(struct placer),           [POLICY_EVICTION] = sizeof(struct evictor),
+    [POLICY_AUTOSCALING] = sizeof(struct autoscaler),     [POLICY_POWER_CAP] = sizeof(struct power_capper),
+    [POLICY_CHECKPOINTING] = sizeof(struct checkpointer), [POLICY_RENTAL] = sizeof(struct renter)};
 
 const char *policy_family_name(enum policy_family family)
 {
