@@ -52,7 +52,8 @@ static int64_t wanted_of(const struct target_utilisation *scaler, const struct a
     const double ratio = used / scaler->target;
     if (view->up == 0) return replicas > 0 ? replicas : view->outstanding > 0;
     if (view->starting == 0) return hpa_wanted(&scaler->hpa, replicas, ratio);
-    if (ratio <= 1) return ratio < 1 - scaler->hpa.params.tolerance ? hpa_wanted(&scaler->hpa, view->up, ratio) : replicas;
+    if (ratio <= 1)
+        return ratio < 1 - scaler->hpa.params.tolerance ? hpa_wanted(&scaler->hpa, view->up, ratio) : replicas;
     const int64_t more = hpa_wanted(&scaler->hpa, replicas, ratio * (double)view->up / (double)replicas);
     return more > replicas ? more : replicas;
 }
