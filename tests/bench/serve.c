@@ -78,7 +78,7 @@ static struct outcome run_scenario(const char *text, bool rows, const char *db_p
     struct arena arena;
     struct world *world;
     struct world_result result;
-    struct results *results;
+    struct results *results = NULL;
     struct catalog catalog = {.root = "configs"};
     struct config_families families = cli_families(NULL);
     char hash[HASH_HEX_CHARS];
