@@ -17,7 +17,7 @@ double speedup_at(const struct speedup *speedup, double gpus)
 {
     if (!(gpus > 0.0)) return 0.0;
     switch (speedup->law) {
-    case SPEEDUP_POWER: return pow(gpus, speedup->exponent);
+    case SPEEDUP_POWER: return speedup->linear_below_one && gpus < 1.0 ? gpus : pow(gpus, speedup->exponent);
     case SPEEDUP_TABLE: return in_table(speedup, gpus);
     case SPEEDUP_AMDAHL:
         if (gpus < 1.0) return gpus;

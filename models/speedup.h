@@ -5,10 +5,12 @@
  *     power    s = k^p                  0 < p <= 1
  *     table    straight between the points (k, s), constant behind the last one; before the first one straight from (0, 0)
  *
- * Below one GPU every law but the power law is s = k: half a GPU takes twice as long. Leaves out what a change of k costs. */
+ * Below one GPU every law but the power law is s = k: half a GPU takes twice as long; the power law, too, if so wished. Leaves
+ * out what a change of k costs. */
 #ifndef ORRERY_MODELS_SPEEDUP_H
 #define ORRERY_MODELS_SPEEDUP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum speedup_law { SPEEDUP_LINEAR, SPEEDUP_AMDAHL, SPEEDUP_POWER, SPEEDUP_TABLE };
@@ -21,6 +23,7 @@ struct speedup {
     enum speedup_law law;
     double parallel_frac; /* amdahl: 0 .. 1 */
     double exponent;      /* power: above 0, up to 1 */
+    bool linear_below_one; /* power */
     size_t n_points;      /* table: at least one, by rising gpus and speeds that do not fall */
     const struct speedup_point *points;
 };

@@ -23,6 +23,8 @@ static const struct config_field speedup_fields[] = {
      .help = "f of Amdahl's law: share of the work that is parallel"},
     {.name = "exponent", .kind = CONFIG_REAL, .offset = FIELD(exponent), .value = "1", .min = DBL_MIN, .max = 1,
      .help = "p of the power law"},
+    {.name = "linear_below_one", .kind = CONFIG_BOOL, .offset = FIELD(linear_below_one), .value = "false",
+     .help = "of the power law: on a part of a GPU a job is as fast as that part is large"},
     {.name = "points", .kind = CONFIG_LIST, .offset = FIELD(points), .fields = point_fields,
      .elem_bytes = sizeof(struct speedup_point), .help = "of the table, fewest GPUs first"},
     {0}};
@@ -106,6 +108,7 @@ struct speedup speedup_config_get(const struct speedup_config *config)
     return (struct speedup){.law = (enum speedup_law)config->law,
                             .parallel_frac = config->parallel_frac,
                             .exponent = config->exponent,
+                            .linear_below_one = config->linear_below_one,
                             .n_points = config->points.n,
                             .points = config->points.items};
 }

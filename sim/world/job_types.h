@@ -18,6 +18,7 @@ struct gpu_speed {
 struct speedup_config {
     int law; /* enum speedup_law */
     double parallel_frac, exponent;
+    bool linear_below_one;
     struct config_list points; /* struct speedup_point */
 };
 
