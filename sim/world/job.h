@@ -82,6 +82,7 @@ struct jobs {
     struct failures *failures; /* NULL: nothing fails */
     void **checkpoint_states;  /* [types] of their policies; NULL: no types */
     struct demands demands;     /* of all jobs so far, where there is a stock */
+    struct rng estimates;       /* stream "jobs.estimates" */
     struct rng random;          /* stream "placement", for placers */
     struct job_crowd crowd;
     struct job_stats stats;

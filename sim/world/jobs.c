@@ -53,6 +53,8 @@ const struct config_field jobs_config_fields[] = {
      .help = "kinds of jobs, by the type that the trace says; \"default\" for all others"},
     {.name = "restart", .kind = CONFIG_SECTION, .offset = FIELD(restart), .fields = restart_fields,
      .help = "time for which a job holds its GPUs before it works"},
+    {.name = "estimates", .kind = CONFIG_SECTION, .offset = FIELD(estimates), .fields = estimates_config_fields,
+     .help = "what users state of their jobs' run times"},
     {.name = "round", .kind = CONFIG_TIME, .offset = FIELD(round_ns), .value = "0s", .min = 0, .max = -1,
      .help = "decisions are made at multiples of this time only; 0s: whenever something changes"},
     {.name = "preemptible", .kind = CONFIG_BOOL, .offset = FIELD(preemptible), .value = "false",
@@ -185,7 +187,7 @@ static struct job *enter(struct jobs *jobs)
     job->view = (struct job_view){.id = record->id,
                                   .sequence = jobs->stats.n_submitted,
                                   .submit_ns = record->submit_ns,
-                                  .estimate_ns = record->estimate_ns,
+                                  .estimate_ns = estimate_of(&jobs->config->estimates, record, &jobs->estimates),
                                   .gpus = record->gpus,
                                   .nodes = record->nodes,
                                   .state = JOB_PENDING,
@@ -333,6 +335,7 @@ int jobs_create(struct engine *engine, struct cluster *cluster, const struct job
     if (jobs->failures != NULL) failures_strike_jobs(jobs->failures, jobs);
     demands_init(&jobs->demands);
     rng_init(&jobs->random, options->seed, options->run, "placement", 0);
+    rng_init(&jobs->estimates, options->seed, options->run, "jobs.estimates", 0);
     owner_init(&jobs->submit, options->first_owner_id);
     owner_init(&jobs->decide, options->first_owner_id + 1);
     owner_init(&jobs->wake, options->first_owner_id + 2);

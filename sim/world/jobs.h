@@ -14,6 +14,7 @@
 #include "sim/core/err.h"
 #include "sim/world/cluster.h"
 #include "sim/world/failure.h"
+#include "sim/world/job_estimates.h"
 #include "sim/world/job_types.h"
 #include "sim/world/sink.h"
 #include "sim/world/source.h"
@@ -46,6 +47,7 @@ struct jobs_config {
     struct config_variant trace;     /* its entry is a struct trace_format with open_jobs */
     struct config_list types;        /* struct job_type */
     struct restart_config restart;
+    struct estimates_config estimates;
     sim_ns round_ns;                 /* between decisions; 0: whenever something changes */
     bool preemptible;                /* they yield to services that want their GPUs */
     int yield;                       /* enum yield_order, among jobs of one priority */

@@ -16,7 +16,8 @@ static const double Z99 = 2.5758;
     "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 3}, \"seed\": 1, \"jobs\": {\"scheduler\": %s, \"placement\": \"counted\","     \
     "\"types\": {\"amdahl\": {\"speedup\": {\"law\": \"amdahl\", \"parallel_frac\": 0.8}},"                                     \
     "\"root\": {\"speedup\": {\"law\": \"power\", \"exponent\": 0.5, \"linear_below_one\": true}}},"                             \
-    "\"trace\": {\"format\": \"generate-job-types\", \"count\": 60000, \"types\": {\"amdahl\": " TYPE ", \"root\": " TYPE "}}}}"
+    "\"trace\": {\"format\": \"generate-job-types\", \"count\": 60000, \"types\": {\"amdahl\": " TYPE                            \
+    ", \"root\": " TYPE "}}}}"
 
 /* Standard error of the mean response time by batch means: jobs that follow each other share the cluster. */
 static double standard_error_s(const struct bed_rows *rows)
