@@ -30,11 +30,12 @@ static void the_trace_is_believed_unless_told_otherwise(void)
 static double mean_jct_s(const char *estimates)
 {
     char scenario[1024];
-    snprintf(scenario, sizeof scenario,
-             "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 1}, \"jobs\": {\"scheduler\": \"sjf\", \"placement\": \"counted\", "
-             "\"estimates\": %s, \"trace\": {\"format\": \"generate-job-types\", \"count\": 20000, \"types\": {\"any\": {\"arrival\": "
-             "{\"process\": \"poisson\", \"rate\": \"0.9/s\"}, \"run_time\": {\"mean\": \"1s\", \"law\": \"exponential\"}}}}}}",
-             estimates);
+    snprintf(
+        scenario, sizeof scenario,
+        "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 1}, \"jobs\": {\"scheduler\": \"sjf\", \"placement\": \"counted\", "
+        "\"estimates\": %s, \"trace\": {\"format\": \"generate-job-types\", \"count\": 20000, \"types\": {\"any\": {\"arrival\": "
+        "{\"process\": \"poisson\", \"rate\": \"0.9/s\"}, \"run_time\": {\"mean\": \"1s\", \"law\": \"exponential\"}}}}}}",
+        estimates);
     struct bed_rows *rows = bed_run(scenario, &(struct bed_options){.no_detail = true});
     CHECK_EQ_INT(rows->code, 0);
     const double mean_s = bed_metric(rows, "job.jct_s.mean");
@@ -45,7 +46,8 @@ static double mean_jct_s(const char *estimates)
 /* M/M/1 under first come, first served: 10 s; shortest first is faster, the less the worse it is told. */
 static void the_worse_the_estimates_the_longer_it_takes(void)
 {
-    const double exact_s = mean_jct_s("{\"law\": \"exact\"}"), good_s = mean_jct_s("{\"law\": \"lognormal\", \"sigma\": 0.5}");
+    const double exact_s = mean_jct_s("{\"law\": \"exact\"}"),
+                 good_s = mean_jct_s("{\"law\": \"lognormal\", \"sigma\": 0.5}");
     const double bad_s = mean_jct_s("{\"law\": \"lognormal\", \"sigma\": 4}");
     CHECK(exact_s < good_s && good_s < bad_s && bad_s < 10.0);
     CHECK(mean_jct_s("{\"law\": \"traced\"}") == exact_s);
