@@ -1,29 +1,11 @@
 #include "policies/ilp.h"
 
+#include "policies/glpk.h"
+#include "sim/core/mem.h"
+
 #include <glpk.h>
 #include <math.h>
-#include <setjmp.h>
 #include <stddef.h>
-
-/* GLPK calls this where it would abort. */
-static void leave(void *where)
-{
-    longjmp(*(jmp_buf *)where, 1);
-}
-
-/* Also of its errors, which it tells of even with its terminal off. */
-static int say_nothing(void *context, const char *text)
-{
-    (void)context, (void)text;
-    return 1;
-}
-
-static int bound_kind(double lower, double upper)
-{
-    if (lower == upper) return GLP_FX;
-    if (isinf(lower)) return isinf(upper) ? GLP_FR : GLP_UP;
-    return isinf(upper) ? GLP_LO : GLP_DB;
-}
 
 /* GLPK counts rows and columns from 1. */
 static void fill(glp_prob *problem, const struct ilp *ilp)
@@ -33,26 +15,28 @@ static void fill(glp_prob *problem, const struct ilp *ilp)
     glp_add_rows(problem, ilp->rows);
     for (int j = 0; j < ilp->columns; j++) {
         glp_set_col_kind(problem, j + 1, ilp->integer[j] ? GLP_IV : GLP_CV);
-        glp_set_col_bnds(problem, j + 1, bound_kind(ilp->lower[j], ilp->upper[j]), ilp->lower[j], ilp->upper[j]);
+        glp_set_col_bnds(problem, j + 1, glpk_bound_kind(ilp->lower[j], ilp->upper[j]), ilp->lower[j], ilp->upper[j]);
         glp_set_obj_coef(problem, j + 1, ilp->cost[j]);
     }
     for (int i = 0; i < ilp->rows; i++)
-        glp_set_row_bnds(problem, i + 1, bound_kind(ilp->row_lower[i], ilp->row_upper[i]), ilp->row_lower[i],
+        glp_set_row_bnds(problem, i + 1, glpk_bound_kind(ilp->row_lower[i], ilp->row_upper[i]), ilp->row_lower[i],
                          ilp->row_upper[i]);
 }
 
-/* One row after the other; indices and values have room for all columns. */
-static void fill_rows(glp_prob *problem, const struct ilp *ilp, int *indices, double *values)
+/* The coefficients, counted from 1 as GLPK does. */
+struct entries {
+    int *rows, *columns;
+    double *values;
+};
+
+static void fill_matrix(glp_prob *problem, const struct ilp *ilp, const struct entries *entries)
 {
-    for (int i = 0; i < ilp->rows; i++) {
-        int n = 0;
-        for (int e = 0; e < ilp->entries; e++) {
-            if (ilp->matrix[e].row != i) continue;
-            indices[++n] = ilp->matrix[e].column + 1;
-            values[n] = ilp->matrix[e].value;
-        }
-        glp_set_mat_row(problem, i + 1, n, indices, values);
+    for (int e = 0; e < ilp->entries; e++) {
+        entries->rows[e + 1] = ilp->matrix[e].row + 1;
+        entries->columns[e + 1] = ilp->matrix[e].column + 1;
+        entries->values[e + 1] = ilp->matrix[e].value;
     }
+    glp_load_matrix(problem, ilp->entries, entries->rows, entries->columns, entries->values);
 }
 
 static void stop_at_limit(glp_tree *tree, void *most_nodes)
@@ -93,35 +77,40 @@ static enum ilp_outcome branched(glp_prob *problem, int64_t most_nodes)
     }
 }
 
-static enum ilp_outcome solve(const struct ilp *ilp, double *x, int *indices, double *values)
+struct solving {
+    const struct ilp *ilp;
+    double *x;
+    struct entries entries;
+    enum ilp_outcome outcome;
+};
+
+static void solve(void *context)
 {
+    struct solving *solving = context;
+    const struct ilp *ilp = solving->ilp;
     glp_prob *problem = glp_create_prob();
     fill(problem, ilp);
-    fill_rows(problem, ilp, indices, values);
+    fill_matrix(problem, ilp, &solving->entries);
     enum ilp_outcome outcome = relaxed(problem);
     if (outcome == ILP_OPTIMAL) outcome = branched(problem, ilp->most_nodes);
-    if (outcome != ILP_OPTIMAL && outcome != ILP_FEASIBLE) return outcome;
+    solving->outcome = outcome;
+    if (outcome != ILP_OPTIMAL && outcome != ILP_FEASIBLE) return;
     for (int j = 0; j < ilp->columns; j++) {
-        x[j] = glp_mip_col_val(problem, j + 1);
-        if (ilp->integer[j]) x[j] = nearbyint(x[j]);
+        solving->x[j] = glp_mip_col_val(problem, j + 1);
+        if (ilp->integer[j]) solving->x[j] = nearbyint(solving->x[j]);
     }
-    return outcome;
 }
-
-enum { MOST_COLUMNS = 4096 };
 
 enum ilp_outcome ilp_solve(const struct ilp *ilp, double *x)
 {
-    jmp_buf here;
-    int indices[MOST_COLUMNS + 1];
-    double values[MOST_COLUMNS + 1];
-    if (ilp->columns > MOST_COLUMNS) return ILP_FAILED;
-    glp_term_out(GLP_OFF);
-    glp_term_hook(say_nothing, NULL);
-    glp_error_hook(leave, &here);
-    enum ilp_outcome outcome = ILP_FAILED;
-    if (setjmp(here) == 0) outcome = solve(ilp, x, indices, values);
-    glp_error_hook(NULL, NULL);
-    glp_free_env(); /* with the problem */
-    return outcome;
+    const size_t n = (size_t)ilp->entries + 1;
+    struct solving solving = {.ilp = ilp, .x = x, .entries = {mem_alloc(n * sizeof(int)), mem_alloc(n * sizeof(int)),
+                                                              mem_alloc(n * sizeof(double))}};
+    const struct entries *entries = &solving.entries;
+    const bool has_room = entries->rows != NULL && entries->columns != NULL && entries->values != NULL;
+    const bool is_done = has_room && glpk_run(solve, &solving);
+    mem_free(entries->rows);
+    mem_free(entries->columns);
+    mem_free(entries->values);
+    return is_done ? solving.outcome : ILP_FAILED;
 }

@@ -1,10 +1,10 @@
 #include "policies/lp.h"
 
+#include "policies/glpk.h"
 #include "sim/core/mem.h"
 
 #include <glpk.h>
 #include <math.h>
-#include <setjmp.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -13,26 +13,6 @@ enum { ITERATIONS = 10000 };
 /* How far from the least cost the choice among optima may go. */
 static const double TIE_FRAC = 1e-9;
 
-/* GLPK calls this where it would abort. */
-static void leave(void *where)
-{
-    longjmp(*(jmp_buf *)where, 1);
-}
-
-/* Also of its errors, which it tells of even with its terminal off. */
-static int say_nothing(void *context, const char *text)
-{
-    (void)context, (void)text;
-    return 1;
-}
-
-static int bound_kind(double lower, double upper)
-{
-    if (lower == upper) return GLP_FX;
-    if (isinf(lower)) return isinf(upper) ? GLP_FR : GLP_UP;
-    return isinf(upper) ? GLP_LO : GLP_DB;
-}
-
 /* GLPK counts rows and columns from 1. */
 static void fill(glp_prob *problem, const struct lp *lp)
 {
@@ -40,11 +20,11 @@ static void fill(glp_prob *problem, const struct lp *lp)
     glp_add_cols(problem, lp->columns);
     glp_add_rows(problem, lp->rows + 1); /* the last one holds the cost, once it is known */
     for (int j = 0; j < lp->columns; j++) {
-        glp_set_col_bnds(problem, j + 1, bound_kind(lp->lower[j], lp->upper[j]), lp->lower[j], lp->upper[j]);
+        glp_set_col_bnds(problem, j + 1, glpk_bound_kind(lp->lower[j], lp->upper[j]), lp->lower[j], lp->upper[j]);
         glp_set_obj_coef(problem, j + 1, lp->cost[j]);
     }
     for (int i = 0; i < lp->rows; i++)
-        glp_set_row_bnds(problem, i + 1, bound_kind(lp->row_lower[i], lp->row_upper[i]), lp->row_lower[i],
+        glp_set_row_bnds(problem, i + 1, glpk_bound_kind(lp->row_lower[i], lp->row_upper[i]), lp->row_lower[i],
                          lp->row_upper[i]);
     glp_set_row_bnds(problem, lp->rows + 1, GLP_FR, 0, 0);
 }
@@ -111,38 +91,25 @@ static enum lp_outcome solve(const struct lp *lp, double *x, int *indices, doubl
 
 enum { MOST_ROWS = 256 };
 
-/* Puts GLPK, which keeps the problem in an environment of its own, around a call of solver(context). */
-static enum lp_outcome in_environment(enum lp_outcome (*solver)(void *context), void *context)
-{
-    jmp_buf here;
-    glp_term_out(GLP_OFF);
-    glp_term_hook(say_nothing, NULL);
-    glp_error_hook(leave, &here);
-    enum lp_outcome outcome = LP_FAILED;
-    if (setjmp(here) == 0) outcome = solver(context);
-    glp_error_hook(NULL, NULL);
-    glp_free_env(); /* with the problem */
-    return outcome;
-}
-
 struct dense {
     const struct lp *lp;
     double *x;
     int indices[MOST_ROWS + 2];
     double values[MOST_ROWS + 2];
+    enum lp_outcome outcome;
 };
 
-static enum lp_outcome solve_dense(void *context)
+static void solve_dense(void *context)
 {
     struct dense *dense = context;
-    return solve(dense->lp, dense->x, dense->indices, dense->values);
+    dense->outcome = solve(dense->lp, dense->x, dense->indices, dense->values);
 }
 
 enum lp_outcome lp_solve(const struct lp *lp, double *x)
 {
     if (lp->rows > MOST_ROWS) return LP_FAILED;
     struct dense dense = {.lp = lp, .x = x};
-    return in_environment(solve_dense, &dense);
+    return glpk_run(solve_dense, &dense) ? dense.outcome : LP_FAILED;
 }
 
 struct warm {
@@ -151,6 +118,7 @@ struct warm {
     double *x;
     int *indices;   /* [rows + 1]: of one column */
     double *values;
+    enum lp_outcome outcome;
 };
 
 static void fill_sparse(glp_prob *problem, const struct warm *warm)
@@ -159,10 +127,10 @@ static void fill_sparse(glp_prob *problem, const struct warm *warm)
     glp_add_cols(problem, lp->columns);
     glp_add_rows(problem, lp->rows);
     for (int i = 0; i < lp->rows; i++)
-        glp_set_row_bnds(problem, i + 1, bound_kind(lp->row_lower[i], lp->row_upper[i]), lp->row_lower[i],
+        glp_set_row_bnds(problem, i + 1, glpk_bound_kind(lp->row_lower[i], lp->row_upper[i]), lp->row_lower[i],
                          lp->row_upper[i]);
     for (int j = 0; j < lp->columns; j++) {
-        glp_set_col_bnds(problem, j + 1, bound_kind(lp->lower[j], lp->upper[j]), lp->lower[j], lp->upper[j]);
+        glp_set_col_bnds(problem, j + 1, glpk_bound_kind(lp->lower[j], lp->upper[j]), lp->lower[j], lp->upper[j]);
         glp_set_obj_coef(problem, j + 1, lp->cost[j]);
         const int n = lp->starts[j + 1] - lp->starts[j];
         for (int k = 0; k < n; k++) {
@@ -213,9 +181,8 @@ static void start_anew(glp_prob *problem, const struct warm *warm)
     set_basis(problem, warm);
 }
 
-static enum lp_outcome solve_warm(void *context)
+static enum lp_outcome solve_from(const struct warm *warm)
 {
-    const struct warm *warm = context;
     glp_prob *problem = glp_create_prob();
     glp_set_obj_dir(problem, GLP_MIN);
     fill_sparse(problem, warm);
@@ -233,6 +200,12 @@ static enum lp_outcome solve_warm(void *context)
     return LP_OPTIMAL;
 }
 
+static void solve_warm(void *context)
+{
+    struct warm *warm = context;
+    warm->outcome = solve_from(warm);
+}
+
 enum lp_outcome lp_solve_from(const struct lp_sparse *lp, unsigned char *column_states, unsigned char *row_states,
                               double *x)
 {
@@ -240,9 +213,9 @@ enum lp_outcome lp_solve_from(const struct lp_sparse *lp, unsigned char *column_
     struct warm warm = {.lp = lp, .column_states = column_states, .row_states = row_states, .x = x};
     warm.indices = mem_zalloc(n, sizeof *warm.indices);
     warm.values = mem_zalloc(n, sizeof *warm.values);
-    enum lp_outcome outcome = LP_FAILED;
-    if (warm.indices != NULL && warm.values != NULL) outcome = in_environment(solve_warm, &warm);
+    const bool has_room = warm.indices != NULL && warm.values != NULL;
+    const bool is_done = has_room && glpk_run(solve_warm, &warm);
     mem_free(warm.indices);
     mem_free(warm.values);
-    return outcome;
+    return is_done ? warm.outcome : LP_FAILED;
 }
