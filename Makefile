@@ -152,7 +152,7 @@ accept: build/orrery
 ## make bench      one JSON line per benchmark (FULL=1 for the whole table)
 bench: $(patsubst tests/bench/%.c,$(B)/bench/%,$(BENCHES))
 	@tests/bench/run.sh '$(filter-out 0,$(FULL))' $^
-$(B)/bench/%: $(B)/tests/bench/%.o $(call obj,$(wildcard tests/bench/peers/*.c) $(CLI_SRC)) $(LIB)
+$(B)/bench/%: $(B)/tests/bench/%.o $(call obj,$(wildcard tests/bench/peers/*.c tests/bench/shared/*.c) $(CLI_SRC)) $(LIB)
 	@mkdir -p $(@D)
 	$(call note,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)

@@ -2,16 +2,21 @@
  *
  * usage: run [WORD ...]     only suites and scripts whose name contains one of the words
  *
+ * Tests run in $TEST_WORKERS processes, one per processor unless told otherwise (tests/workers.h).
+ *
  * A script passes with exit status 0, is skipped with 77 (its last line of output is the reason) and fails otherwise. */
 #include "tests/harness.h"
 
-#include <CUnit/Basic.h>
+#include "tests/workers.h"
+
+#include <CUnit/TestRun.h>
 #include <dirent.h>
 #include <errno.h>
 #include <gsl/gsl_errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,12 +34,18 @@ static const struct {
 #undef SUITE
 };
 
-enum { MAX_SKIPS = 512, MAX_SCRIPTS = 512, MAX_TEXTS = 4096 };
+enum { MAX_TESTS = 4096, MAX_SCRIPTS = 512, MAX_TEXTS = 4096 };
 
 static struct {
     CU_pSuite suite;
-    char *skips[MAX_SKIPS];
-    int n_skips;
+    struct {
+        const char *suite, *name;
+        void (*function)(void);
+    } tests[MAX_TESTS];
+    int n_tests;
+    int next;  /* the one that CUnit comes to next */
+    bool mine; /* the one that it is at is run by this process */
+    double began_s;
     char *scripts[MAX_SCRIPTS];
     int n_scripts;
     char *texts[MAX_TEXTS];
@@ -49,12 +60,38 @@ static char *keep(const char *text)
     return run.texts[run.n_texts++] = strdup(text);
 }
 
+/* CPU seconds of this process and of those that it has waited for. */
+static double cpu_s(void)
+{
+    double s = 0;
+    struct rusage usage;
+    for (int who = RUSAGE_CHILDREN; who <= (int)RUSAGE_SELF; who++) {
+        if (getrusage(who, &usage) != 0) continue;
+        s += (double)usage.ru_utime.tv_sec + 1e-6 * (double)usage.ru_utime.tv_usec;
+        s += (double)usage.ru_stime.tv_sec + 1e-6 * (double)usage.ru_stime.tv_usec;
+    }
+    return s;
+}
+
+/* What CUnit runs in the place of every test: it takes them in the order in which they were added. */
+static void run_if_mine(void)
+{
+    int test = run.next++;
+    run.mine = workers_claim(test);
+    run.began_s = cpu_s();
+    if (run.mine) run.tests[test].function();
+}
+
 void test_add(const char *name, void (*function)(void))
 {
-    if (CU_add_test(run.suite, name, function) == NULL) {
+    CU_pTest test = run.n_tests < MAX_TESTS ? CU_add_test(run.suite, name, run_if_mine) : NULL;
+    if (test == NULL) {
         fprintf(stderr, "cannot add test %s: %s\n", name, CU_get_error_msg());
         exit(1);
     }
+    run.tests[run.n_tests].suite = run.suite->pName;
+    run.tests[run.n_tests].name = test->pName;
+    run.tests[run.n_tests++].function = function;
 }
 
 void test_skip(const char *reason)
@@ -63,7 +100,7 @@ void test_skip(const char *reason)
     CU_pTest test = CU_get_current_test();
     CU_pSuite suite = CU_get_current_suite();
     snprintf(text, sizeof text, "%s/%s: %s", suite ? suite->pName : "?", test ? test->pName : "?", reason);
-    if (run.n_skips < MAX_SKIPS) run.skips[run.n_skips++] = keep(text);
+    workers_skipped(text);
 }
 
 const char *test_shared(const char *path_below_data)
@@ -182,25 +219,42 @@ static void add_scripts(const char *folder, int argc, char **argv)
     for (int i = first; i < run.n_scripts; i++) test_add(run.scripts[i], run_script);
 }
 
-static void report_skips(void)
+static void name_of(int test, char *text, int size)
 {
-    printf("\n%d tests skipped\n", run.n_skips);
-    for (int i = 0; i < run.n_skips; i++) printf("  skipped %s\n", run.skips[i]);
+    snprintf(text, (size_t)size, "%s/%s", run.tests[test].suite, run.tests[test].name);
 }
 
-static void clean_up(void)
+/* One line per test, written at once: with the CPU seconds that it took where these are many. */
+static void tell(const CU_pTest test, const CU_pSuite suite, const CU_pFailureRecord failures)
 {
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", run.tmp_root);
-    if (system(command) != 0) fprintf(stderr, "cannot remove %s\n", run.tmp_root);
+    if (!run.mine) return;
+    double s = cpu_s() - run.began_s;
+    printf("%s %s/%s", failures == NULL ? "passed" : "FAILED", suite->pName, test->pName);
+    printf(s >= 1 ? "  %.1f CPU-s\n" : "\n", s);
+    for (CU_pFailureRecord at = failures; at != NULL; at = at->pNext)
+        printf("  %s:%u: %s\n", at->strFileName, at->uiLineNumber, at->strCondition);
+    if (failures != NULL) workers_failed();
+    fflush(stdout);
+}
+
+static void run_tests(int worker)
+{
+    snprintf(run.tmp_root + strlen(run.tmp_root), 16, "/%d", worker);
+    if (mkdir(run.tmp_root, 0700) != 0) abort();
+    setvbuf(stdout, NULL, _IOFBF, 1 << 16);
+    CU_set_test_complete_handler(tell);
+    CU_run_all_tests();
+    workers_add_asserts((long)CU_get_number_of_asserts());
+}
+
+static void forget(void)
+{
+    CU_cleanup_registry();
     for (int i = 0; i < run.n_texts; i++) free(run.texts[i]);
 }
 
-int main(int argc, char **argv)
+static void add_tests(int argc, char **argv)
 {
-    gsl_set_error_handler_off();
-    snprintf(run.tmp_root, sizeof run.tmp_root, P_tmpdir "/orrery-test-XXXXXX");
-    if (mkdtemp(run.tmp_root) == NULL || CU_initialize_registry() != CUE_SUCCESS) return 1;
     for (size_t i = 0; i < sizeof suites / sizeof *suites; i++) {
         if (!wanted(suites[i].name, argc, argv)) continue;
         run.suite = CU_add_suite(suites[i].name, NULL, NULL);
@@ -209,13 +263,22 @@ int main(int argc, char **argv)
     add_scripts("lint", argc, argv);
     add_scripts("cli", argc, argv);
     add_scripts("golden", argc, argv);
+}
 
-    CU_basic_set_mode(CU_BRM_VERBOSE);
-    CU_basic_run_tests();
-    unsigned failures = CU_get_number_of_failures(), ran = CU_get_number_of_tests_run();
-    report_skips();
-    CU_cleanup_registry();
-    clean_up();
-    if (ran == 0) fprintf(stderr, "no test ran\n");
-    return failures != 0 || ran == 0;
+int main(int argc, char **argv)
+{
+    char root[] = P_tmpdir "/orrery-test-XXXXXX", command[128];
+    gsl_set_error_handler_off();
+    if (mkdtemp(root) == NULL || CU_initialize_registry() != CUE_SUCCESS) return 1;
+    snprintf(run.tmp_root, sizeof run.tmp_root, "%s", root);
+    add_tests(argc, argv);
+    int worker = workers_start();
+    if (worker >= 0) run_tests(worker);
+    bool forked = workers_forked();
+    bool ok = forked || workers_summary(name_of);
+    forget();
+    if (forked) return 0; /* or what the leak sanitizer makes of it */
+    snprintf(command, sizeof command, "rm -rf %s", root);
+    if (system(command) != 0) fprintf(stderr, "cannot remove %s\n", root);
+    return !ok;
 }

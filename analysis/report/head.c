@@ -122,14 +122,15 @@ void head_contents(const char *const (*sections)[2], struct text *html)
 
 static void add_contents(const struct head *head, struct text *html)
 {
-    const char *sections[6][2] = {{"metrics", "Metrics"}, {"distributions", "Distributions"}, {"time", "Over time"}};
-    size_t n = 3;
+    const char *sections[6][2] = {{"time", "Over time"}};
+    size_t n = 1;
     if (head->has_places || source_metric(head->source, "job.submitted") > 0.0) {
         sections[n][0] = "nodes";
         sections[n++][1] = "Jobs on nodes";
     }
-    sections[n][0] = "provenance";
-    sections[n++][1] = "Provenance";
+    static const char *const others[][2] = {{"distributions", "Distributions"}, {"metrics", "Metrics"}, {"provenance", "Provenance"}};
+    memcpy(sections[n], others, sizeof others);
+    n += sizeof others / sizeof *others;
     sections[n][0] = NULL;
     head_contents((const char *const(*)[2])sections, html);
 }

@@ -112,14 +112,14 @@ int run_page(const struct report_source *source, size_t n_runs, struct text *htm
     if (rows == NULL) return SIM_E_NOMEM;
     int code = read_rows(source, rows);
     if (code == 0) code = add_head(source, rows, n_runs, html);
+    if (code == 0) code = add_over_time(source, rows, html);
+    if (code == 0) code = add_places(source, rows, html);
+    if (code == 0) code = add_distributions(source, rows, html);
     if (code == 0) {
         page_section(html, "metrics", "Metrics");
         code = metrics_tables(source, html);
         page_section_end(html);
     }
-    if (code == 0) code = add_distributions(source, rows, html);
-    if (code == 0) code = add_over_time(source, rows, html);
-    if (code == 0) code = add_places(source, rows, html);
     if (code == 0) code = provenance_add(source, n_runs, html);
     free_rows(rows);
     mem_free(rows);

@@ -98,30 +98,41 @@ void samples_fini(struct samples *samples)
 
 /* --- Figures --- */
 
-/* How a series is called in figures; by its own name when it is not listed. */
+/* How a series is called in figures. */
 struct series_words {
     const char *series, *title, *axis;
 };
 
+/* In the order in which figures stand: first the site, then its jobs, services, and each replica. */
+static const struct series_words known[] = {
+    {"cluster.gpus_by_use", "GPUs by use, one above the other", "GPUs"},
+    {"power.site_w", "Power of the site", "W"},
+    {"cluster.gpus_in_use", "GPUs in use", "GPUs"},
+    {"job.pending", "Jobs waiting", "jobs"},
+    {"job.running", "Jobs running", "jobs"},
+    {"service.replicas", "Replicas up, per service that scales", "replicas"},
+    {"service.replicas_wanted", "Replicas wanted, per service that scales", "replicas"},
+    {"service.waiting", "Requests waiting, per service", "requests"},
+    {"service.running", "Requests in the batch, per service", "requests"},
+    {"service.kv_used_frac", "KV cache in use, per service", "share of the blocks"},
+    {"replica.waiting", "Requests waiting, per replica", "requests"},
+    {"replica.running", "Requests in the batch, per replica", "requests"},
+    {"replica.kv_used_frac", "KV cache in use, per replica", "share of the blocks"}};
+
+enum { N_KNOWN = sizeof known / sizeof known[0] };
+
+/* N_KNOWN when it is not listed: such series stand last, under their own names. */
+static size_t rank_of(const char *series)
+{
+    size_t i = 0;
+    while (i < N_KNOWN && strcmp(known[i].series, series) != 0) i++;
+    return i;
+}
+
 static struct series_words words_for(const char *series)
 {
-    static const struct series_words known[] = {
-        {"service.waiting", "Requests waiting, per service", "requests"},
-        {"service.running", "Requests in the batch, per service", "requests"},
-        {"service.kv_used_frac", "KV cache in use, per service", "share of the blocks"},
-        {"service.replicas", "Replicas up, per service that scales", "replicas"},
-        {"service.replicas_wanted", "Replicas wanted, per service that scales", "replicas"},
-        {"power.site_w", "Power of the site", "W"},
-        {"cluster.gpus_by_use", "GPUs by use", "GPUs"},
-        {"replica.waiting", "Requests waiting, per replica", "requests"},
-        {"replica.running", "Requests in the batch, per replica", "requests"},
-        {"replica.kv_used_frac", "KV cache in use, per replica", "share of the blocks"},
-        {"cluster.gpus_in_use", "GPUs in use", "GPUs"},
-        {"job.pending", "Jobs waiting", "jobs"},
-        {"job.running", "Jobs running", "jobs"}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(known[i].series, series) == 0) return known[i];
-    return (struct series_words){series, series, series};
+    const size_t rank = rank_of(series);
+    return rank < N_KNOWN ? known[rank] : (struct series_words){series, series, series};
 }
 
 /* One series: its lines, in order of their first rows. */
@@ -220,6 +231,35 @@ static int draw_band(const struct group *group, struct text *html)
     return 0;
 }
 
+/* Lines that are parts of one amount, each above the one before. */
+static int draw_stack(const struct group *group, struct text *html)
+{
+    struct arena *arena = group->source->arena;
+    struct plot_series series[MAX_LINES];
+    const double *means = bin_lines(group, BAND_COLUMNS);
+    double *t_s = arena_alloc(arena, BAND_COLUMNS * sizeof *t_s);
+    double *tops = arena_alloc(arena, (group->n + 1) * BAND_COLUMNS * sizeof *tops); /* of no line, of one line, of two ... */
+    if (means == NULL || t_s == NULL || tops == NULL) return SIM_E_NOMEM;
+    memset(series, 0, sizeof series);
+    for (size_t bin = 0; bin < BAND_COLUMNS; bin++) {
+        t_s[bin] = group->source->end_s * ((double)bin + 0.5) / BAND_COLUMNS;
+        tops[bin] = 0;
+    }
+    for (size_t i = 0; i < group->n; i++) {
+        const double *low = tops + i * BAND_COLUMNS;
+        double *high = tops + (i + 1) * BAND_COLUMNS;
+        for (size_t bin = 0; bin < BAND_COLUMNS; bin++) high[bin] = low[bin] + means[i * BAND_COLUMNS + bin];
+        series[i] = (struct plot_series){.name = group->lines[i]->entity, .n = BAND_COLUMNS, .x = t_s, .y = high, .low = low,
+                                         .high = high};
+    }
+    const struct plot_chart chart = {.kind = PLOT_LINE, .title = group->words.title, .x = {.title = "time", .scale = PLOT_TIME},
+                                     .y = {.title = group->words.axis}, .n_series = group->n, .series = series};
+    char note[80];
+    snprintf(note, sizeof note, "Means of %d parts of the run.", BAND_COLUMNS);
+    draw(group, &chart, note, html);
+    return 0;
+}
+
 static int draw_map(const struct group *group, struct text *html)
 {
     struct arena *arena = group->source->arena;
@@ -236,6 +276,7 @@ static int draw_group(const struct group *group, bool maps, struct text *html)
 {
     const bool has_map = group->n > MAX_LINES;
     if (maps) return has_map ? draw_map(group, html) : 0;
+    if (!has_map && strcmp(group->words.series, "cluster.gpus_by_use") == 0) return draw_stack(group, html);
     return has_map ? draw_band(group, html) : draw_lines(group, html);
 }
 
@@ -250,11 +291,13 @@ static bool is_first(const struct samples *samples, size_t index)
 static int draw_groups(const struct report_source *source, const struct samples *samples, bool maps, struct text *html)
 {
     int code = 0;
-    for (size_t i = 0; i < samples->n_lines && code == 0; i++) {
-        struct group group;
-        if (!is_first(samples, i)) continue;
-        code = collect_group(source, samples, samples->lines[i].series, &group);
-        if (code == 0) code = draw_group(&group, maps, html);
+    for (size_t rank = 0; rank <= N_KNOWN; rank++) {
+        for (size_t i = 0; i < samples->n_lines && code == 0; i++) {
+            struct group group;
+            if (rank_of(samples->lines[i].series) != rank || !is_first(samples, i)) continue;
+            code = collect_group(source, samples, samples->lines[i].series, &group);
+            if (code == 0) code = draw_group(&group, maps, html);
+        }
     }
     return code;
 }
