@@ -9,10 +9,16 @@ case $(clang-format --version) in
 *) echo "the layout is checked with clang-format 14, this is another one"; exit 77 ;;
 esac
 
-patch=$(mktemp)
-trap 'rm -f "$patch"' EXIT
-git ls-files '*.[ch]' | while read -r file; do
-    clang-format "$file" | diff -U0 --label "a/$file" --label "b/$file" "$file" - | awk '
+# Two copies of the code, a as it is and b laid out anew: one process for all files of each.
+copies=$(mktemp -d)
+patch=$copies/patch
+trap 'rm -rf "$copies"' EXIT
+mkdir "$copies/a" "$copies/b"
+git ls-files '*.[ch]' | xargs cp --parents -t "$copies/a"
+git ls-files '*.[ch]' .clang-format | xargs cp --parents -t "$copies/b"
+(cd "$copies/b" && find . -name '*.[ch]' -print0 | xargs -0 clang-format -i)
+(cd "$copies" && diff -rU0 -x .clang-format a b) |
+    awk '
         function is_kept(line) {
             return line ~ /\.[a-z_0-9]+ = / ||                 # designated initialiser
                    line ~ /= \{$/ || line ~ /^-[^;]*\{[^;]*\}[,;]*$/ || # head or row of a table
@@ -27,13 +33,13 @@ git ls-files '*.[ch]' | while read -r file; do
             if (hunk != "" && !kept && !exploded) { printf "%s%s", head, hunk; head = "" }
             hunk = ""; kept = n_before = n_after = 0
         }
+        /^diff / { flush(); head = ""; next }
         /^---/ || /^\+\+\+/ { head = head $0 "\n"; next }
         /^@@/ { flush() }
         /^-/ { n_before++; if (is_kept($0)) kept = 1 }
         /^\+/ { n_after++ }
         { hunk = hunk $0 "\n" }
-        END { flush() }'
-done >"$patch"
+        END { flush() }' >"$patch"
 [ -s "$patch" ] || exit 0
 if [ "$1" = --fix ]; then
     patch -p1 -s <"$patch"
