@@ -221,6 +221,7 @@ static int do_due(struct failures *failures, sim_ns now)
     while (code == 0 && failure_queue_next_ns(&failures->returns) <= now) {
         failure_node_comes(failures, (int32_t)failure_queue_take(&failures->returns).number);
         if (failures->jobs != NULL) jobs_request_decision(failures->jobs);
+        for (size_t i = 0; i < failures->n_services; i++) service_nodes_came(failures->services[i]);
     }
     while (code == 0 && failure_queue_next_ns(&failures->strikes) <= now) {
         const struct failure_entry entry = failure_queue_take(&failures->strikes);
@@ -251,7 +252,7 @@ void failure_schedule(struct failures *failures)
     const sim_ns strike_ns = failure_queue_next_ns(&failures->strikes);
     const sim_ns return_ns = failure_queue_next_ns(&failures->returns);
     const sim_ns next_ns = strike_ns < return_ns ? strike_ns : return_ns;
-    if (failures->jobs_left && return_ns < SIM_NS_MAX)
+    if ((failures->jobs_left || failures->services_left > 0) && return_ns < SIM_NS_MAX)
         engine_arm(failures->engine, return_ns, PRIORITY_FAILURE, on_awaited, &failures->awaited);
     if (next_ns >= failures->due_ns) return;
     failures->due_ns = next_ns;
@@ -276,10 +277,7 @@ static int check_nodes(const struct failures *failures, struct diag *diag)
 {
     const struct failures_config *config = failures->config;
     const char *where = config_where(failures->options.document, "failures");
-    bool of_nodes = config->domains.n > 0 || config->spare_nodes > 0;
-    const struct failure_cause_config *causes = config->causes.items;
-    for (size_t i = 0; i < config->causes.n; i++) of_nodes = of_nodes || causes[i].scope != FAILURE_JOB;
-    if (of_nodes && !failures->options.places_jobs)
+    if (failures_config_strikes_nodes(config) && !failures->options.places_jobs)
         return diag_error(diag, SIM_E_CONFIG, where, "choose another placement, or causes of scope 'job' only",
                           "nodes cannot fail where jobs are on no node in particular");
     if (config->spare_nodes >= failures->cluster->n_nodes && config->spare_nodes > 0)
@@ -333,6 +331,30 @@ void failures_strike_jobs(struct failures *failures, struct jobs *jobs)
 {
     failures->jobs = jobs;
     failures->jobs_left = true;
+}
+
+void failures_strike_services(struct failures *failures, struct service *const *services, size_t n)
+{
+    failures->services = services;
+    failures->n_services = n;
+    for (size_t i = 0; i < n; i++) failures->services_left += service_may_be_struck(services[i]);
+}
+
+static void let_go(struct failures *failures)
+{
+    if (!failures->jobs_left && failures->services_left == 0) engine_disarm(failures->engine, &failures->awaited);
+}
+
+void failures_jobs_end(struct failures *failures)
+{
+    failures->jobs_left = false;
+    let_go(failures);
+}
+
+void failures_service_ends(struct failures *failures)
+{
+    failures->services_left--;
+    let_go(failures);
 }
 
 int failures_start(struct failures *failures)

@@ -2,8 +2,8 @@
  *
  * Every component (GPU, node, switch, site) of a cause has a lifetime of its own, which goes on by the clock, whether or not
  * a job uses it, and begins anew once it is repaired. Shocks of a domain strike several of its nodes, one by one over a
- * while. A node that fails loses its jobs, which fall back to their last checkpoint, and is away until it is repaired; a
- * failure without repair only interrupts. What strikes a node that is away already passes unseen. Failures of scope 'job' come
+ * while. A node that fails loses its jobs, which fall back to their last checkpoint, and its replicas of services
+ * (service_struck.c), and is away until it is repaired; a failure without repair only interrupts. What strikes a node that is away already passes unseen. Failures of scope 'job' come
  * with the time for which a job has held GPUs.
  *
  * Everything is drawn from streams named by cause and component, and nothing depends on jobs but what befalls them: under one
@@ -11,7 +11,8 @@
  *
  * A failure costs O(log n) of the components, and what the jobs that it strikes cost their scheduler.
  *
- * Leaves out: GPUs that fail without their node, and services: what they hold goes on, on a node that is away, too. */
+ * Leaves out: GPUs that fail without their node; services whose replicas cannot start anew: what they hold goes on, on a node that
+ * is away, too. */
 #ifndef ORRERY_WORLD_FAILURE_H
 #define ORRERY_WORLD_FAILURE_H
 
@@ -23,6 +24,7 @@
 struct failures;
 struct job;
 struct jobs;
+struct service;
 
 enum { FAILURE_OWNER_IDS = 2 };
 
@@ -46,6 +48,9 @@ void failures_destroy(struct failures *failures);
 /* Whose jobs they strike; before the start. */
 void failures_strike_jobs(struct failures *failures, struct jobs *jobs);
 
+/* And whose replicas: those of services that service_may_be_struck. The array outlives the failures. */
+void failures_strike_services(struct failures *failures, struct service *const *services, size_t n);
+
 /* Draws the first failures. Returns 0 or SIM_E_NOMEM. */
 int failures_start(struct failures *failures);
 
@@ -53,9 +58,10 @@ int failures_start(struct failures *failures);
 int failures_job_begins(struct failures *failures, struct job *job, sim_ns now); /* 0 or SIM_E_NOMEM */
 void failures_job_ends(struct failures *failures, struct job *job);
 
-/* It leaves the system; with the last one, repairs keep the run alive no longer. */
+/* It leaves the system. When no jobs are left, and no requests of a service that they strike, repairs keep the run alive no longer. */
 void failures_job_leaves(struct failures *failures, struct job *job, bool is_last);
 void failures_jobs_end(struct failures *failures); /* there are none any more */
+void failures_service_ends(struct failures *failures); /* of one of them */
 
 /* Mean time between the failures of a job that holds what it holds now, as its causes' means have it; INFINITY: it never fails. And
  * the mean of what a failure makes it wait before it computes again. */

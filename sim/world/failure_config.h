@@ -50,6 +50,9 @@ extern const struct config_field failures_config_fields[];
 /* Whether anything fails. */
 bool failures_config_any(const struct failures_config *config);
 
+/* Whether any of it strikes nodes, and not only jobs. */
+bool failures_config_strikes_nodes(const struct failures_config *config);
+
 /* Checks what no single field can say: laws have the parameters that they need. Returns 0 or SIM_E_CONFIG with findings. */
 int failures_config_check(const struct failures_config *config, const struct config *document, struct diag *diag);
 

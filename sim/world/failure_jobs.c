@@ -28,6 +28,10 @@ int failure_clear_node(struct failures *failures, const struct failure_blow *blo
     int code = 0;
     while (code == 0 && failures->nodes[node].seats != NULL)
         code = interrupt(blow, failures->nodes[node].seats->exposure->job, node);
+    for (size_t i = 0; i < failures->n_services && code == 0; i++) {
+        const int n = service_strike(failures->services[i], node, blow->source->name, engine_now(failures->engine));
+        if (n < 0) code = n;
+    }
     return code;
 }
 
@@ -150,12 +154,6 @@ void failures_job_leaves(struct failures *failures, struct job *job, bool is_las
     if (job->exposure != NULL) pool_give(&failures->exposures, job->exposure);
     job->exposure = NULL;
     if (is_last) failures_jobs_end(failures);
-}
-
-void failures_jobs_end(struct failures *failures)
-{
-    failures->jobs_left = false;
-    engine_disarm(failures->engine, &failures->awaited);
 }
 
 /* --- What a job must reckon with --- */

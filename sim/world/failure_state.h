@@ -9,6 +9,7 @@
 #include "sim/world/failure_queue.h"
 #include "sim/world/job.h"
 #include "sim/world/nodeset.h"
+#include "sim/world/service.h"
 
 /* A cause, or the shocks of a domain, lethal or not: components that are struck again and again. */
 struct failure_source {
@@ -76,7 +77,10 @@ struct failures {
     struct owner due, awaited;
     struct failure_queue strikes, returns;
     sim_ns due_ns; /* of the earliest event in the background; SIM_NS_MAX: none */
-    bool jobs_left;
+    struct service *const *services; /* [n_services] */
+    size_t n_services;
+    bool jobs_left;         /* that may wait for repairs; */
+    int32_t services_left;  /* services, likewise */
     struct failure_source *sources;
     int32_t n_sources, n_job_sources;
     struct failure_node *nodes;
@@ -102,7 +106,7 @@ struct failure_blow {
     sim_ns repair_ns, restart_ns;
 };
 
-/* Takes all jobs off a node. Returns 0 or the sink's code. */
+/* Takes all jobs and replicas off a node. Returns 0 or the sink's code. */
 int failure_clear_node(struct failures *failures, const struct failure_blow *blow, int32_t node);
 
 int failure_nodes_init(struct failures *failures); /* 0 or SIM_E_NOMEM */

@@ -85,6 +85,9 @@ void fleet_fini(struct fleet *fleet);
 int fleet_seat(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now);
 void fleet_unseat(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now);
 
+/* Whether its replicas can start anew: no pools, nothing offloaded, a router that chooses one replica. */
+bool fleet_may_restart(const struct fleet *fleet);
+
 /* What cannot scale is found: 0 or SIM_E_CONFIG. For a fleet whose pools are built. */
 int fleet_check_scaling(const struct fleet *fleet);
 

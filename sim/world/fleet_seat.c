@@ -94,6 +94,12 @@ static int refuse(const struct fleet *fleet, const char *key, const char *hint, 
                       "service '%s' scales, and %s", fleet->config->name, problem);
 }
 
+bool fleet_may_restart(const struct fleet *fleet)
+{
+    const struct router *router = fleet->config->routing.entry;
+    return fleet->config->pools.n == 0 && !offload_in_use(&fleet->pools->offload) && router->route_pair == NULL;
+}
+
 int fleet_check_scaling(const struct fleet *fleet)
 {
     const struct service_config *config = fleet->config;

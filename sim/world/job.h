@@ -80,6 +80,8 @@ struct jobs {
     struct job_plan plan;
     struct placement placement; /* room for the placer's answer */
     struct failures *failures; /* NULL: nothing fails */
+    void (*freed)(void *site); /* as in jobs_options */
+    void *site;
     void **checkpoint_states;  /* [types] of their policies; NULL: no types */
     struct demands demands;     /* of all jobs so far, where there is a stock */
     struct rng estimates;       /* stream "jobs.estimates" */

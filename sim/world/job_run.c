@@ -122,6 +122,7 @@ void job_stop(struct job *job, sim_ns now)
     if (!job_needs_node(job)) return;
     cluster_release(jobs_cluster_of(jobs, job->view.node_type), now, job->held_ugpus, job->allocation);
     job_stats_hold(&jobs->stats, now, -job->held_ugpus);
+    if (jobs->freed != NULL) jobs->freed(jobs->site);
 }
 
 /* Its speed from now on. */

@@ -332,6 +332,8 @@ int jobs_create(struct engine *engine, struct cluster *cluster, const struct job
     jobs->where = options->where;
     jobs->diag = diag;
     jobs->failures = options->failures;
+    jobs->freed = options->freed;
+    jobs->site = options->site;
     if (jobs->failures != NULL) failures_strike_jobs(jobs->failures, jobs);
     demands_init(&jobs->demands);
     rng_init(&jobs->random, options->seed, options->run, "placement", 0);

@@ -68,6 +68,8 @@ struct jobs_options {
     uint32_t run;
     sim_ns warmup_ns;        /* jobs submitted before count in no distribution */
     struct failures *failures; /* that strike its jobs; NULL: none */
+    void (*freed)(void *site); /* jobs have given GPUs back; NULL: nobody asks */
+    void *site;
     const struct scheduler *renting; /* takes the place of the scheduler; NULL: none does */
     const void *renting_params;
     const char *where;       /* place of the section, for findings */

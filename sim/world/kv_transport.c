@@ -7,15 +7,18 @@ static int find_host(struct replica *replica, struct tier **host)
     return topology_tier(&replica->seat, TIER_DRAM, host);
 }
 
-static int has_arrived(struct kv_move *move, sim_ns now)
+int kv_transport_give_room(struct replica *replica, int64_t bytes, sim_ns now)
 {
     struct tier *host;
-    if (move->direction == KV_IN) {
-        int code = find_host(move->replica, &host);
-        if (code != 0) return code;
-        tier_give(host, now, move->bytes);
-    }
-    return replica_kv_moved(move, now);
+    const int code = find_host(replica, &host);
+    if (code == 0) tier_give(host, now, bytes);
+    return code;
+}
+
+static int has_arrived(struct kv_move *move, sim_ns now)
+{
+    const int code = move->direction == KV_IN ? kv_transport_give_room(move->replica, move->bytes, now) : 0;
+    return code != 0 ? code : replica_kv_moved(move, now);
 }
 
 static void on_arrival(struct transfer *transfer, sim_ns now)

@@ -428,22 +428,29 @@ int replica_reprice(struct replica *replica, sim_ns now)
     return 0;
 }
 
-int replica_settle(struct replica *replica, sim_ns now)
+int replica_count_so_far(struct replica *replica, sim_ns now)
 {
     int code = 0;
     if (replica->line != NULL) return replica_stages_settle(replica, now);
     if (replica->state == REPLICA_FLYING) return replica_settle_flights(replica, now);
     if (replica->state != REPLICA_DECODE && replica->state != REPLICA_PREFILL) return 0;
     if (replica->state == REPLICA_DECODE) {
-        int64_t boundary = boundaries_by(replica, now);
-        if (boundary > replica->run_steps) decode_run_advance(replica, boundary);
-        code = tell_decode(replica, replica->run_counted, boundary - replica->run_counted, now);
+        code = tell_decode(replica, replica->run_counted, replica->run_steps - replica->run_counted, now);
         if (code == 0) code = decode_run_account(replica);
     } else {
         code = tell_prefill(replica, 0, now);
     }
     count_busy(replica, run_clock_boundary_ns(&replica->clock, replica->run_steps), now);
     return code;
+}
+
+int replica_settle(struct replica *replica, sim_ns now)
+{
+    if (replica->state == REPLICA_DECODE) {
+        int64_t boundary = boundaries_by(replica, now);
+        if (boundary > replica->run_steps) decode_run_advance(replica, boundary);
+    }
+    return replica_count_so_far(replica, now);
 }
 
 void replica_each_request(const struct replica *replica, void (*visit)(void *context, struct request *request),

@@ -57,6 +57,7 @@ struct kv_move {
     int64_t blocks, bytes;
     struct flight *flight; /* that waits for it, or NULL */
     struct kv_move *then;  /* starts when this one has ended, or NULL */
+    struct kv_move *before; /* whose `then` this is, or NULL */
     struct kv_move *next;  /* in replica.unattached */
     bool wait;             /* KV_IN: the request is in the batch that waits; otherwise it joins when it has arrived */
 };
@@ -101,6 +102,9 @@ struct replica_env {
     /* A sequence is to be moved to the host: takes so many bytes there and returns 1, or 0 where there is no room. Then it is
      * recomputed. Or a negative code. NULL: there always is. */
     int (*take_host)(struct replica *replica, int64_t bytes, sim_ns now);
+    /* What a lost replica had on the host, or on its way there and back, is dropped: gives so many bytes back. Returns 0 or a
+     * negative code. Needed where take_host or move_kv is, and replicas are lost. */
+    int (*give_host)(struct replica *replica, int64_t bytes, sim_ns now);
 };
 
 struct replica_counts {
@@ -111,6 +115,7 @@ struct replica_counts {
     int64_t preemptions;
     int64_t swaps, swapped_bytes; /* sequences moved to the host; bytes there and back */
     int64_t recomputed_tokens;  /* KV lost by preemption */
+    int64_t lost_tokens;        /* KV lost with the replica's GPUs */
     int64_t cached_tokens;      /* of prompts, found in the prefix cache, again after preemptions too */
     sim_ns busy_ns, extrapolated_ns; /* of a stage, in the mean */
 };
@@ -212,6 +217,11 @@ int replica_kv_moved(struct kv_move *move, sim_ns now);
 /* Brings the state of a run under way to the last boundary at or before now, and counts the iteration under way as busy up to
  * now: at the end of a simulation. */
 int replica_settle(struct replica *replica, sim_ns now);
+
+/* Its GPUs have failed: the iteration under way, all KV here and on the host, and what is on its way are lost. All requests leave it
+ * as if they had just come, in order of arrival, then of id; what they have generated becomes part of their prompts. The
+ * replica is empty and idle. Not where requests are handed over or weights are offloaded. Returns 0 or a negative code. */
+int replica_lose(struct replica *replica, struct request_list *lost, sim_ns now);
 
 /* KV blocks in use at a time at which no event is pending: those that a run under way has taken by then count, whether or not
  * its boundaries were visited. */

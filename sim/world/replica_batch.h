@@ -137,6 +137,10 @@ void replica_wake(struct replica *replica, sim_ns now, bool strictly);
 /* What others move over its links has changed: the iteration under way goes on at another pace. Returns 0 or a negative code. */
 int replica_reprice(struct replica *replica, sim_ns now);
 
+/* Tells of and counts what a run or batches under way have done by now; the boundaries of a run up to now must have been stepped
+ * through. At the end of a simulation, and where a replica is lost. */
+int replica_count_so_far(struct replica *replica, sim_ns now);
+
 void replica_boundary(struct engine *engine, struct owner *owner, sim_ns now);
 void replica_arm(struct replica *replica, sim_ns at_ns);
 
@@ -175,6 +179,9 @@ double replica_flights_w(const struct replica *replica, sim_ns at);
 /* Prompts in batches in flight. */
 int64_t replica_prompts_in_flight(const struct replica *replica);
 
+/* Batches under way are given up: their requests have left them. */
+void replica_drop_flights(struct replica *replica);
+
 /* At the end of a simulation. */
 int replica_settle_flights(struct replica *replica, sim_ns now);
 sim_ns replica_flights_busy_ns(const struct replica *replica, sim_ns at); /* beyond what is counted by then */
@@ -190,6 +197,9 @@ int64_t replica_first_stage_prompts(const struct replica *replica);
 
 /* Batches that have passed a stage by now go on, and stages that are free take what waits for them. Arms the next event. */
 int replica_stages_step(struct replica *replica, sim_ns now);
+
+/* As replica_drop_flights. */
+void replica_stages_drop(struct replica *replica);
 
 /* At the end of a simulation. */
 int replica_stages_settle(struct replica *replica, sim_ns now);

@@ -296,6 +296,23 @@ int replica_land(struct replica *replica, sim_ns now)
     return code;
 }
 
+void flight_drop(struct replica *replica, struct flight *flight)
+{
+    if (flight->decoding != NULL) flight_give_cohort(replica, flight->decoding);
+    flight->decoding = NULL;
+    flight->prefilling = (struct request_list){0};
+    flight->n_chunks = flight->n_moves = 0;
+}
+
+void replica_drop_flights(struct replica *replica)
+{
+    for (int32_t i = 0; i < replica->n_flights; i++) flight_drop(replica, flight_at(replica, i));
+    for (int64_t stage = 0; stage < replica->view.stages; stage++) replica->stage_free_ns[stage] = 0;
+    if (replica->line != NULL) replica_stages_drop(replica);
+    replica->first_flight = replica->n_flights = 0;
+    replica->in_flight = 0;
+}
+
 /* --- Looking --- */
 
 /* What the batch has done on all stages by now, over the number of stages. */

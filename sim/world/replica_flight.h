@@ -40,6 +40,9 @@ int flight_tell(const struct replica *replica, const struct flight *flight, int6
 /* All its sequences have their token and are put back, handed over or done. Returns 0 or a negative code. */
 int flight_land(struct replica *replica, struct flight *flight, sim_ns now);
 
+/* Its requests have left it: it is empty. */
+void flight_drop(struct replica *replica, struct flight *flight);
+
 /* Frees what it holds. */
 void flight_fini(struct flight *flight);
 

@@ -34,6 +34,7 @@ static int request_move(struct replica *replica, struct request *request, enum k
     }
     if (before == NULL) return start(move, now);
     before->then = move; /* it has not left completely yet */
+    move->before = before;
     return 0;
 }
 
@@ -62,6 +63,7 @@ int replica_kv_moved(struct kv_move *move, sim_ns now)
     replica->moving_blocks -= move->blocks;
     if (move->direction == KV_OUT) replica->host_blocks += move->blocks;
     if (request->move == move) request->move = NULL;
+    if (move->then != NULL) move->then->before = NULL;
     int code = move->then != NULL ? start(move->then, now) : 0;
     if (code == 0 && move->flight != NULL)
         code = replica_flight_loaded(replica, move->flight, now);

@@ -227,6 +227,27 @@ int replica_stages_step(struct replica *replica, sim_ns now)
     return code;
 }
 
+static void drop(struct replica *replica, struct flight *flight)
+{
+    if (flight == NULL) return;
+    flight_drop(replica, flight);
+    give_flight(replica->line, flight);
+}
+
+void replica_stages_drop(struct replica *replica)
+{
+    for (int64_t i = 0; i < replica->view.stages; i++) {
+        struct stage *stage = &replica->line->stages[i];
+        drop(replica, stage->now);
+        for (struct flight *flight = stage->head, *next; flight != NULL; flight = next) {
+            next = flight->next;
+            drop(replica, flight);
+        }
+        stage->now = stage->head = stage->tail = NULL;
+    }
+    replica->line->passed_ns = 0;
+}
+
 /* --- Looking --- */
 
 sim_ns replica_stages_busy_ns(const struct replica *replica, sim_ns at)

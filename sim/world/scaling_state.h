@@ -17,9 +17,10 @@ struct tenure {
 struct service_scaling {
     struct service *service;
     const struct scaling_config *config;
+    int64_t min;          /* replicas that stay when all is over */
     struct owner clock;   /* of the next decision, or of what comes before it */
     struct owner release; /* of requests that are held */
-    const struct autoscaler *autoscaler;
+    const struct autoscaler *autoscaler; /* NULL: as many as `replicas` says, but for failures */
     void *state;
     int32_t n; /* replicas, in all lives */
     struct tenure *tenures;
@@ -28,13 +29,33 @@ struct service_scaling {
     sim_ns next_ns;  /* the next decision; SIM_NS_MAX: none */
     int64_t wanted;
     bool moved;      /* GPUs, in this event */
+    bool tries_again; /* at the clock's next event: to have as many as are wanted */
+    bool is_over;    /* and everybody knows */
     struct request_list held;
     struct level up, seated, missing; /* replicas */
     int64_t n_starts, n_drains, n_held, n_yielded;
     int64_t n_arrived, n_seen; /* requests; by the latest decision */
+    struct level struck, gone;     /* replicas that failures keep from being up; 1 while they keep all */
+    int64_t n_struck, n_struck_requests;
 };
 
 /* What the autoscaler sees; what it is told as since the previous decision starts anew. */
 struct autoscaling_view scaling_look(struct service_scaling *scaling, sim_ns now);
+
+/* Tells of one replica, or (-1) of none in particular. Returns 0 or the sink's code. */
+int scaling_tell(const struct service_scaling *scaling, int32_t replica, const char *action, const char *reason,
+                 sim_ns now);
+
+/* An empty replica leaves its GPUs, and is down. Returns 0 or a negative code. */
+int scaling_leave_gpus(struct service_scaling *scaling, int32_t index, sim_ns now);
+
+/* At the end of this moment: it tries to have as many replicas as are wanted. */
+void scaling_try_again(struct service_scaling *scaling);
+
+/* Requests that wait at the service are routed, as long as a replica is up. An event of `release`. */
+void scaling_route_held(struct engine *engine, struct owner *owner, sim_ns now);
+
+/* service_struck.c: replicas that are up, or wanted, have changed. */
+void scaling_count_struck(struct service_scaling *scaling, sim_ns now);
 
 #endif

@@ -48,13 +48,18 @@ struct kv_transfer_config {
     sim_ns latency_ns;
 };
 
+/* How a replica starts. */
+struct start_config {
+    double delay_s;          /* from taking its GPUs to its first request; NAN: what loading the weights takes */
+    double load_bytes_per_s; /* of a replica, all of its GPUs together */
+};
+
 /* How many replicas there are, and when. No policy: as many as `replicas` says, all the time. */
 struct scaling_config {
     struct config_variant policy;
     int64_t min, max;
     sim_ns interval_ns;
-    double start_delay_s;    /* NAN: what loading the weights takes */
-    double load_bytes_per_s; /* of a replica, all of its GPUs together */
+    struct start_config start;
 };
 enum service_priority { SERVICE_HIGH, SERVICE_LOW };
 
@@ -71,6 +76,7 @@ struct service_config {
     struct config_variant decode_routing; /* no entry: the policy of `routing`, with a state of its own */
     struct kv_transfer_config kv_transfer;
     struct scaling_config scaling;
+    struct start_config restart; /* after a failure, where `scaling` does not say */
     int priority; /* enum service_priority */
     struct clock_share_config clock_share; /* both 0: those of the site */
 };
@@ -111,10 +117,12 @@ struct service_env {
     sim_ns warmup_ns;
     bool single_step;
     bool strict_domain; /* refuse cost models that are not calibrated */
+    bool nodes_fail;    /* service_strike may be called */
     /* Running jobs yield until a node with this type of GPU has so many free. Returns how many jobs, 0 where no room can be made, or
-     * a negative code. And: GPUs were taken or given back. `site` is handed to both. */
+     * a negative code. And: GPUs were taken or given back. `site` is handed to all. */
     int (*make_room)(void *site, const char *gpu, int32_t gpus, sim_ns now);
     void (*moved)(void *site);
+    void (*ended)(void *site); /* the last request of a service whose replicas come and go has left */
     void *site;
 };
 
@@ -148,6 +156,17 @@ int service_series(const struct service *service, struct sampler_series *series)
 
 /* Their values at a time at which no event is pending. */
 void service_sample(const struct service *service, sim_ns at, double *values);
+
+/* A node of the site fails: replicas on it lose all that they have, their requests go to others, or wait for one. It gives all of
+ * their GPUs back. Returns how many replicas, or a negative code; 0 where the service is one that failures spare. */
+int service_strike(struct service *service, int32_t node, const char *cause, sim_ns now);
+
+/* Whether failures strike it, and requests may still come, or have not left. */
+bool service_may_be_struck(const struct service *service);
+
+/* Nodes have come back, or jobs have given GPUs back: replicas that lack them take them. */
+void service_nodes_came(struct service *service);
+void service_gpus_came(struct service *service);
 
 /* Whether its replicas come and go, and GPUs that it holds now. */
 bool service_scales(const struct service *service);

@@ -1,4 +1,5 @@
 /* Making a service from its section of the scenario. */
+#include "sim/world/kv_transport.h"
 #include "sim/world/service_scaling.h"
 #include "sim/world/service_state.h"
 
@@ -52,6 +53,7 @@ int service_create(const struct service_config *config, const struct service_env
         .kv_moves = &service->kv_moves,
         .move_kv = service_on_move_kv,
         .take_host = service_take_host,
+        .give_host = kv_transport_give_room,
     };
     int code = service_stats_init(&service->stats);
     if (code == 0)

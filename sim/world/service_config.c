@@ -88,6 +88,8 @@ static const struct config_field kv_transfer_fields[] = {
 
 /* The default rate: a weight file (safetensors) read cold from NVMe on an H100 server takes 20.0 s for the 65.5 GB of
  * Qwen3-32B, 18.7 s for those of DeepSeek-R1-Distill-Qwen-32B (medians of 30 loads each; ServerlessLLM's benchmark/results). */
+#define LOAD_BANDWIDTH "3.4GB/s"
+
 #define FIELD(name) offsetof(struct scaling_config, name)
 static const struct config_field scaling_fields[] = {
     {.name = "policy", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT | CONFIG_REQUIRED, .offset = FIELD(policy),
@@ -99,10 +101,20 @@ static const struct config_field scaling_fields[] = {
     {.name = "interval", .kind = CONFIG_TIME, .offset = FIELD(interval_ns), .value = "15s", .min = 1e-3, .max = 9e9,
      .help = "time from one decision to the next"},
     {.name = "start_delay", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_TIME,
-     .offset = FIELD(start_delay_s), .min = 0, .max = 1e6,
+     .offset = FIELD(start.delay_s), .min = 0, .max = 1e6,
      .help = "from taking its GPUs to a replica's first request; else what loading its weights takes"},
+    {.name = "load_bandwidth", .kind = CONFIG_QUANTITY, .dim = UNIT_BYTES_PER_S, .offset = FIELD(start.load_bytes_per_s),
+     .value = LOAD_BANDWIDTH, .min = DBL_MIN, .max = 0,
+     .help = "at which a replica loads its weights, all of its GPUs together"},
+    {0}};
+#undef FIELD
+
+#define FIELD(name) offsetof(struct start_config, name)
+static const struct config_field restart_fields[] = {
+    {.name = "delay", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_TIME, .offset = FIELD(delay_s),
+     .min = 0, .max = 1e6, .help = "from taking its GPUs to a replica's first request; else what loading its weights takes"},
     {.name = "load_bandwidth", .kind = CONFIG_QUANTITY, .dim = UNIT_BYTES_PER_S, .offset = FIELD(load_bytes_per_s),
-     .value = "3.4GB/s", .min = DBL_MIN, .max = 0,
+     .value = LOAD_BANDWIDTH, .min = DBL_MIN, .max = 0,
      .help = "at which a replica loads its weights, all of its GPUs together"},
     {0}};
 #undef FIELD
@@ -140,6 +152,8 @@ const struct config_field service_config_fields[] = {
      .fields = kv_transfer_fields, .help = "how KV gets from the replica of the prompt to the one that decodes"},
     {.name = "scaling", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(scaling),
      .fields = scaling_fields, .help = "how many replicas there are over time; else `replicas`, all the time"},
+    {.name = "restart", .kind = CONFIG_SECTION, .offset = FIELD(restart), .fields = restart_fields,
+     .help = "of a replica whose node has failed; where the service scales, as 'scaling' says"},
     {.name = "priority", .kind = CONFIG_CHOICE, .flags = CONFIG_OPTIONAL, .offset = FIELD(priority),
      .choices = priority_names, .help = "when power runs short: low is slowed down first; else high"},
     {.name = "clock_share", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(clock_share),

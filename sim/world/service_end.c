@@ -173,6 +173,17 @@ static int emit_too_long(const struct service *service)
     return emit_warning(service, "request-too-long", is_out_of_memory(service) ? 0 : service->n_too_long, text);
 }
 
+static int emit_spared(const struct service *service)
+{
+    char text[512];
+    snprintf(
+        text, sizeof text,
+        "service '%s' has pools, offloaded weights or a routing that chooses pairs: nodes that fail do not strike it, "
+        "what it holds on them goes on",
+        service->config->name);
+    return emit_warning(service, "not-struck", service->env.nodes_fail && service->scaling == NULL, text);
+}
+
 static int emit_warnings(const struct service *service)
 {
     char text[512];
@@ -188,6 +199,7 @@ static int emit_warnings(const struct service *service)
              name);
     if (code == 0) code = emit_warning(service, "host-full", service->n_host_full, text);
     if (code == 0) code = emit_idle_caches(service);
+    if (code == 0) code = emit_spared(service);
     for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
         code = emit_model_warnings(service, &service->fleet.pools[i]);
     for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
@@ -282,6 +294,7 @@ int services_emit_metrics(struct service *const *services, size_t n, const struc
     if (code == 0) code = offload_totals_emit(&offloaded, sink);
     if (code == 0) code = services_emit_energy(services, n, sink, now);
     if (code == 0) code = services_emit_scaling(services, n, sink, now);
+    if (code == 0) code = services_emit_struck(services, n, sink, now);
     service_stats_fini(&all);
     return code;
 }

@@ -14,16 +14,16 @@ static void fail(const struct service_scaling *scaling, int code)
 
 /* --- Rows --- */
 
-/* Tells of one replica, or (-1) of none in particular. */
-static int tell(const struct service_scaling *scaling, int32_t replica, const char *action, const char *reason,
-                sim_ns now)
+int scaling_tell(const struct service_scaling *scaling, int32_t replica, const char *action, const char *reason,
+                 sim_ns now)
 {
     const struct service *service = scaling->service;
+    const struct autoscaler *autoscaler = scaling->autoscaler;
     char text[160];
     if (service->env.sink->decision == NULL) return 0;
     if (replica >= 0) snprintf(text, sizeof text, "replica %d: %s", replica, reason);
     struct decision_row row = {.t_s = sim_s_from_ns(now), .service = service->config->name,
-                               .policy = scaling->autoscaler->policy.name, .action = action,
+                               .policy = autoscaler != NULL ? autoscaler->policy.name : "failures", .action = action,
                                .subject = -1, /* no request */
                                .reason = replica >= 0 ? text : reason};
     return service->env.sink->decision(service->env.sink->context, &row);
@@ -72,9 +72,10 @@ static void live(struct service_scaling *scaling, int32_t index, enum replica_li
     tenure->life = life;
     level_set(&scaling->up, now, scaling->count[REPLICA_UP]);
     list_candidates(scaling);
+    scaling_count_struck(scaling, now);
 }
 
-static void route_held(struct engine *engine, struct owner *owner, sim_ns now)
+void scaling_route_held(struct engine *engine, struct owner *owner, sim_ns now)
 {
     (void)engine;
     struct service_scaling *scaling = OWNER_ENTITY(owner, struct service_scaling, release);
@@ -94,8 +95,8 @@ static int come_up(struct service_scaling *scaling, int32_t index, const char *a
     tenure->seen_ns = now;
     tenure->busy_ns = replica_busy_ns(replica_of(scaling, index), now);
     if (scaling->held.n > 0)
-        engine_arm(scaling->service->env.engine, now + 1, PRIORITY_ARRIVAL, route_held, &scaling->release);
-    return tell(scaling, index, action, reason, now);
+        engine_arm(scaling->service->env.engine, now + 1, PRIORITY_ARRIVAL, scaling_route_held, &scaling->release);
+    return scaling_tell(scaling, index, action, reason, now);
 }
 
 /* GPUs for a replica, of jobs that yield where none are free. Returns 1, 0 without room, or a negative code. */
@@ -126,13 +127,12 @@ static int start_one(struct service_scaling *scaling, const char *reason, sim_ns
     scaling->moved = true;
     live(scaling, index, REPLICA_STARTING, now);
     level_set(&scaling->seated, now, scaling->seated.value + 1);
-    int code = tell(scaling, index, "start", reason, now);
+    int code = scaling_tell(scaling, index, "start", reason, now);
     if (code == 0 && scaling->tenures[index].up_ns <= now) code = come_up(scaling, index, "up", "is loaded", now);
     return code == 0 ? 1 : code;
 }
 
-/* The replica has no requests, and gives its GPUs back. */
-static int stop(struct service_scaling *scaling, int32_t index, const char *reason, sim_ns now)
+int scaling_leave_gpus(struct service_scaling *scaling, int32_t index, sim_ns now)
 {
     struct tenure *tenure = &scaling->tenures[index];
     struct replica *replica = replica_of(scaling, index);
@@ -142,8 +142,14 @@ static int stop(struct service_scaling *scaling, int32_t index, const char *reas
     level_set(&scaling->seated, now, scaling->seated.value - 1);
     live(scaling, index, REPLICA_DOWN, now);
     scaling->moved = true;
-    int code = fleet_renew(&scaling->service->fleet, pool_of(scaling), replica);
-    return code != 0 ? code : tell(scaling, index, "stop", reason, now);
+    return fleet_renew(&scaling->service->fleet, pool_of(scaling), replica);
+}
+
+/* The replica has no requests, and gives its GPUs back. */
+static int stop(struct service_scaling *scaling, int32_t index, const char *reason, sim_ns now)
+{
+    const int code = scaling_leave_gpus(scaling, index, now);
+    return code != 0 ? code : scaling_tell(scaling, index, "stop", reason, now);
 }
 
 static int stop_if_empty(struct service_scaling *scaling, int32_t index, sim_ns now)
@@ -156,7 +162,7 @@ static int drain(struct service_scaling *scaling, int32_t index, const char *rea
 {
     live(scaling, index, REPLICA_DRAINING, now);
     scaling->n_drains++;
-    int code = tell(scaling, index, "drain", reason, now);
+    int code = scaling_tell(scaling, index, "drain", reason, now);
     return code != 0 ? code : stop_if_empty(scaling, index, now);
 }
 
@@ -196,12 +202,15 @@ static int note_missing(struct service_scaling *scaling, sim_ns now)
 {
     const int64_t before = scaling->missing.value, missing = scaling->wanted - expected(scaling);
     level_set(&scaling->missing, now, missing);
-    return before == 0 && missing > 0 ? tell(scaling, -1, "wait", "a replica is wanted, and finds no GPUs", now) : 0;
+    return before == 0 && missing > 0 ? scaling_tell(scaling, -1, "wait", "a replica is wanted, and finds no GPUs", now)
+                                      : 0;
 }
 
 static int have(struct service_scaling *scaling, int64_t wanted, const char *reason, sim_ns now)
 {
     scaling->wanted = wanted;
+    scaling->tries_again = false;
+    scaling_count_struck(scaling, now);
     int code = add_replicas(scaling, reason, now);
     if (code == 0) code = drop_replicas(scaling, reason, now);
     return code != 0 ? code : note_missing(scaling, now);
@@ -236,8 +245,10 @@ static bool is_over(const struct service *service)
 
 static int wind_down(struct service_scaling *scaling, sim_ns now)
 {
-    const int64_t up = scaling->count[REPLICA_UP], min = scaling->config->min;
+    const int64_t up = scaling->count[REPLICA_UP], min = scaling->min;
     fleet_reports_when_empty(&scaling->service->fleet, now);
+    if (!scaling->is_over) scaling->service->env.ended(scaling->service->env.site);
+    scaling->is_over = true;
     return have(scaling, up < min ? up : min, "the last request has left", now);
 }
 
@@ -282,11 +293,19 @@ static void on_clock(struct engine *engine, struct owner *owner, sim_ns now)
     } else if (code == 0 && scaling->next_ns <= now) {
         code = decide(scaling, now);
         engine_progress(engine);
+    } else if (code == 0 && scaling->tries_again) {
+        code = have(scaling, scaling->wanted, "a failure took one", now);
     }
     if (scaling->moved) env->moved(env->site);
     scaling->moved = false;
     fail(scaling, code);
     arm_next(scaling);
+}
+
+void scaling_try_again(struct service_scaling *scaling)
+{
+    scaling->tries_again = true;
+    arm(scaling, engine_now(scaling->service->env.engine));
 }
 
 void scaling_start(struct service_scaling *scaling)
@@ -314,6 +333,6 @@ bool scaling_holds(struct service_scaling *scaling, struct request *request)
 {
     if (scaling->count[REPLICA_UP] > 0 && scaling->held.n == 0) return false;
     request_list_push_back(&scaling->held, request);
-    scaling->n_held++;
+    scaling->n_held += scaling->count[REPLICA_UP] == 0;
     return true;
 }

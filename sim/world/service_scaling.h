@@ -23,7 +23,8 @@
 
 struct service_scaling;
 
-/* Of a service whose fleet has been built; NULL where its replicas do not come and go, and then everything below that takes a
+/* Of a service whose fleet has been built; NULL where its replicas do not come and go, neither as an autoscaler wants nor with nodes
+ * that fail (service_struck.c), and then everything below that takes a
  * NULL is as if they were up all the time. Returns 0 or a negative code with findings. */
 int scaling_create(struct service *service, struct service_scaling **scaling);
 void scaling_destroy(struct service_scaling *scaling); /* may be NULL; after the engine */
@@ -54,5 +55,8 @@ void scaling_check(const struct service_scaling *scaling);
 
 /* Emits the metrics of all services that scale together and, where they are several, of each. Returns 0 or the sink's code. */
 int services_emit_scaling(struct service *const *services, size_t n, const struct sink *sink, sim_ns now);
+
+/* Emits what failures did to all services that they may strike together and, where they are several, to each. Returns likewise. */
+int services_emit_struck(struct service *const *services, size_t n, const struct sink *sink, sim_ns now);
 
 #endif

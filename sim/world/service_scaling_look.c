@@ -117,7 +117,7 @@ void scaling_sample(const struct service_scaling *scaling, double *values)
 
 bool service_scales(const struct service *service)
 {
-    return service->scaling != NULL;
+    return service->scaling != NULL && service->scaling->autoscaler != NULL;
 }
 
 int64_t service_gpus(const struct service *service)
@@ -188,14 +188,14 @@ int services_emit_scaling(struct service *const *services, size_t n, const struc
     struct scaling_total all = {0};
     size_t n_scaling = 0;
     for (size_t i = 0; i < n; i++) {
-        if (services[i]->scaling == NULL) continue;
+        if (!service_scales(services[i])) continue;
         add(&all, services[i]->scaling, now);
         n_scaling++;
     }
     int code = n_scaling > 0 ? emit(&all, NULL, sink) : 0;
     for (size_t i = 0; code == 0 && i < n && n_scaling > 1; i++) {
         struct scaling_total one = {0};
-        if (services[i]->scaling == NULL) continue;
+        if (!service_scales(services[i])) continue;
         add(&one, services[i]->scaling, now);
         code = emit(&one, services[i]->config->name, sink);
     }

@@ -109,6 +109,20 @@ static void on_moved_gpus(void *site)
     if (world->jobs != NULL) jobs_note_capacity(world->jobs);
 }
 
+/* The last request of a service has left. */
+static void on_service_ended(void *site)
+{
+    const struct world *world = site;
+    if (world->failures != NULL) failures_service_ends(world->failures);
+}
+
+/* Jobs have given GPUs back. */
+static void on_freed_gpus(void *site)
+{
+    const struct world *world = site;
+    for (size_t i = 0; i < world->n_services; i++) service_gpus_came(world->services[i]);
+}
+
 static int create_market(struct world *world)
 {
     const struct scenario *scenario = world->scenario;
@@ -167,8 +181,10 @@ static int create_services(struct world *world)
         .warmup_ns = scenario->warmup_ns,
         .single_step = options->single_step,
         .strict_domain = options->strict_domain,
+        .nodes_fail = failures_config_strikes_nodes(&scenario->failures),
         .make_room = make_room,
         .moved = on_moved_gpus,
+        .ended = on_service_ended,
         .site = world,
     };
     for (size_t i = 0; i < scenario->services.n && code == 0; i++) {
@@ -182,6 +198,7 @@ static int create_failures(struct world *world)
 {
     const struct scenario *scenario = world->scenario;
     const struct placer *placer = scenario->jobs.placement.entry;
+    const bool no_jobs = scenario->jobs.trace.entry == NULL;
     if (!failures_config_any(&scenario->failures)) return 0;
     struct failures_options options = {
         .document = world->options.config,
@@ -189,10 +206,13 @@ static int create_failures(struct world *world)
         .first_owner_id = world->next_owner_id,
         .seed = (uint64_t)scenario->seed,
         .run = world->options.run,
-        .places_jobs = world->cluster->n_nodes > 0 && (placer == NULL || placer->place != NULL),
+        .places_jobs = world->cluster->n_nodes > 0 && (no_jobs || placer == NULL || placer->place != NULL),
     };
     world->next_owner_id += FAILURE_OWNER_IDS;
-    return failures_create(world->engine, world->cluster, &scenario->failures, &options, &world->failures, world->diag);
+    const int code = failures_create(world->engine, world->cluster, &scenario->failures, &options, &world->failures,
+                                     world->diag);
+    if (code == 0) failures_strike_services(world->failures, world->services, world->n_services);
+    return code;
 }
 
 static int create_jobs(struct world *world)
@@ -206,6 +226,8 @@ static int create_jobs(struct world *world)
         .run = world->options.run,
         .warmup_ns = scenario->warmup_ns,
         .failures = world->failures,
+        .freed = world->n_services > 0 && world->failures != NULL ? on_freed_gpus : NULL,
+        .site = world,
         .where = "jobs",
         .trace_where = config_where(world->options.config, "jobs.trace"),
     };

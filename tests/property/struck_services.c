@@ -1,0 +1,302 @@
+/* Services whose nodes fail: what is lost is repeated and nothing else, every request ends served once under every batcher, equal
+ * results in every mode, and how long replicas and services are down. */
+#include "tests/harness.h"
+
+#include "policies/registry.h"
+#include "sim/core/rng.h"
+#include "sim/core/text.h"
+#include "tests/bed.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define AFFINE                                                                                                         \
+    "\"cost\": {\"kind\": \"affine\", \"prefill\": {\"fixed\": \"9ms\", \"per_token\": \"60us\"},"                      \
+    " \"decode\": {\"fixed\": \"11ms\", \"per_sequence\": \"20us\", \"per_context_token\": \"30ns\"}}"
+#define FIXED(tokens) "{\"distribution\": \"fixed\", \"tokens\": " #tokens "}"
+#define UNIFORM(min, max) "{\"distribution\": \"uniform\", \"min\": " #min ", \"max\": " #max "}"
+#define CONSTANT(time) "{\"law\": \"constant\", \"mean\": \"" time "\"}"
+
+/* %: a whole scenario but its braces. */
+__attribute__((format(printf, 2, 3))) static struct bed_rows *run(const struct bed_options *options, const char *format,
+                                                                  ...)
+{
+    struct text json;
+    char scenario[8192];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(scenario, sizeof scenario, format, arguments);
+    va_end(arguments);
+    text_init(&json);
+    text_printf(&json, "{%s}", scenario);
+    struct bed_rows *rows = bed_run(json.chars, options);
+    text_fini(&json);
+    return rows;
+}
+
+/* --- Closed forms --- */
+
+enum { PROMPT = 100, OUTPUT = 40, ROUNDS = 200 };
+
+/* The end of a request alone on a replica that fails every `life_s`, and is up again at once; a nanosecond later it is routed. Returns
+ * it, with the tokens of KV that were lost. */
+static double end_by_hand(double life_s, double *lost_tokens)
+{
+    double begin_s = 0;
+    int context = PROMPT, made = 0;
+    *lost_tokens = 0;
+    for (int round = 1; round < ROUNDS; round++) {
+        const double strike_s = round * life_s, first_s = begin_s + 0.009 + 60e-6 * context;
+        double t_s = first_s;
+        if (t_s < strike_s) made++, context++;
+        while (t_s < strike_s && made < OUTPUT) {
+            const double next_s = t_s + 0.011 + 20e-6 + 30e-9 * context;
+            if (next_s >= strike_s) break;
+            t_s = next_s, made++, context++;
+        }
+        if (made == OUTPUT) return t_s;
+        if (first_s < strike_s) *lost_tokens += context - 1;
+        begin_s = strike_s + 1e-9;
+    }
+    return -1;
+}
+
+/* With no repair and no delay only the lost work is repeated: of each round the iteration under way, and the KV. */
+static void only_what_is_lost_is_repeated(void)
+{
+    static const double lives_s[] = {0.1, 0.0501, 0.2003, 0.3333, 9.0};
+    for (size_t i = 0; i < sizeof lives_s / sizeof *lives_s; i++) {
+        double lost_tokens;
+        const double end_s = end_by_hand(lives_s[i], &lost_tokens);
+        struct bed_rows *rows = run(
+            &(struct bed_options){.check = true},
+            "\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 1, \"gpu\": \"a100-80-sxm\"}, \"failures\": {\"causes\": {\"node\":"
+            " {\"scope\": \"node\", \"lifetime\": {\"law\": \"constant\", \"mean\": \"%.9gs\"}}}}, \"services\": {\"chat\":"
+            " {\"llm\": \"mistral-7b\", \"restart\": {\"delay\": \"0s\"}, " AFFINE ", \"trace\": {\"format\": \"generate\","
+            " \"count\": 1, \"arrival\": {\"process\": \"fixed\", \"rate\": \"1/s\"}, \"prompt\": " FIXED(100)
+            ", \"output\": " FIXED(40) "}}}",
+            lives_s[i]);
+        CHECK_EQ_INT(rows->code, 0);
+        MUST(rows->n_requests == 1);
+        CHECK_NEAR(rows->requests[0].arrival_s + rows->requests[0].e2e_s, end_s, 1e-7);
+        CHECK_EQ_INT(rows->requests[0].preemptions, 0);
+        CHECK_NEAR(bed_metric(rows, "failure.lost_kv_tokens"), lost_tokens, 0);
+        CHECK_NEAR(bed_metric(rows, "failure.struck_requests"), floor(end_s / lives_s[i]), 0);
+        CHECK_NEAR(rows->end_s, end_s, 1e-7);
+        bed_free(rows);
+    }
+}
+
+/* Two nodes with two replicas each; every 100 s all nodes fail. */
+static struct bed_rows *blackouts(const char *failures)
+{
+    return run(&(struct bed_options){.check = true},
+               "\"cluster\": {\"nodes\": 3, \"gpus_per_node\": 2, \"gpu\": \"a100-80-sxm\"}, \"keep\": \"decisions\","
+               " \"failures\": {\"causes\": {\"feed\": {\"scope\": \"site\", \"lifetime\": " CONSTANT("100s") "%s},"
+               " \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": 4, \"restart\": {\"delay\": \"20s\"}, " AFFINE
+               ", \"trace\": {\"format\": \"generate\", \"duration\": \"160s\", \"arrival\": {\"process\": \"fixed\", \"rate\":"
+               " \"1/s\"}, \"prompt\": " FIXED(10) ", \"output\": " FIXED(2) "}}}",
+               failures);
+}
+
+/* Down from 100 s on: repaired after 30 s, up after 20 more. Requests that come meanwhile wait; no repair prolongs the run. */
+static void services_are_down_until_they_have_started_again(void)
+{
+    struct bed_rows *rows = blackouts(", \"repair\": " CONSTANT("30s") "}}");
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_NEAR(bed_metric(rows, "failure.service_down_s"), 50, 1e-6);
+    CHECK_NEAR(bed_metric(rows, "failure.replica_down_s"), 4 * 50, 1e-6);
+    CHECK_NEAR(bed_metric(rows, "failure.struck_replicas"), 4, 0);
+    CHECK_EQ_INT(bed_decisions(rows, "fail", -1), 4);
+    for (size_t i = 0; i < rows->n_requests; i++) {
+        const struct request_row *row = &rows->requests[i];
+        CHECK_EQ_STR(row->status, "finished");
+        if (row->arrival_s > 100.0 && row->arrival_s < 149.0) CHECK(row->arrival_s + row->ttft_s > 150.0);
+        if (row->arrival_s < 99.0 || row->arrival_s > 151.0) CHECK(row->e2e_s < 0.1);
+    }
+    CHECK_NEAR(rows->end_s, 160, 1.5);
+    bed_free(rows);
+}
+
+/* With a spare node that is there after 5 s: two replicas are up after 25 s, the others with their own node's repair. */
+static void spare_nodes_stand_in_for_services(void)
+{
+    struct bed_rows *rows = blackouts(", \"repair\": " CONSTANT("30s") "}}, \"spare_nodes\": 1, \"spare_delay\": \"5s\"");
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_NEAR(bed_metric(rows, "failure.service_down_s"), 25, 1e-6);
+    CHECK_NEAR(bed_metric(rows, "failure.replica_down_s"), 2 * 25 + 2 * 50, 1e-6);
+    bed_free(rows);
+}
+
+/* The third node is free, and nothing is repaired while the run lasts. */
+static void replicas_start_again_where_there_is_room(void)
+{
+    struct bed_rows *rows = run(
+        &(struct bed_options){.check = true},
+        "\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 2, \"gpu\": \"a100-80-sxm\"}, \"keep\": \"decisions\","
+        " \"failures\": {\"nodes_per_switch\": 1, \"causes\": {\"fan\": {\"scope\": \"node\", \"lifetime\": {\"mean\": \"60s\"},"
+        " \"repair\": " CONSTANT("1000s") "}}}, \"seed\": 4, \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": 1,"
+        " \"tensor_parallel\": 2, \"restart\": {\"delay\": \"3s\"}, " AFFINE ", \"trace\": {\"format\": \"generate\","
+        " \"duration\": \"100s\", \"arrival\": {\"process\": \"fixed\", \"rate\": \"1/s\"}, \"prompt\": " FIXED(10)
+        ", \"output\": " FIXED(2) "}}}");
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK(bed_metric(rows, "failure.struck_replicas") >= 1);
+    CHECK(bed_decisions(rows, "start", -1) >= 1);
+    bed_free(rows);
+}
+
+/* --- Conservation --- */
+
+struct site {
+    const char *batching, *how;
+    int tensor_parallel, pipeline_parallel;
+    const char *more; /* of the service */
+};
+
+enum { N_REQUESTS = 250 };
+
+static struct bed_rows *stormy(const struct site *site, const struct bed_options *options)
+{
+    return run(
+        options,
+        "\"cluster\": {\"nodes\": 4, \"gpus_per_node\": 4, \"gpu\": \"a100-80-sxm\", \"host\": {\"device\": \"host-dram-pcie4\"}, \"server_power\": {\"idle\": \"680W\","
+        " \"per_gpu_watt\": 0.66}, \"power\": {\"budget\": \"100kW\"}}, \"keep\": \"decisions\", \"failures\": {"
+        " \"nodes_per_switch\": 2, \"causes\": {\"gpu\": {\"scope\": \"gpu\", \"lifetime\": {\"mean\": \"25s\"}},"
+        " \"switch\": {\"scope\": \"switch\", \"lifetime\": {\"mean\": \"20s\"}, \"repair\": {\"mean\": \"2s\"}}},"
+        " \"domains\": {\"feed\": {\"nodes\": 4, \"shock\": \"15s\", \"hit\": 0.5, \"spread\": \"100ms\", \"repair\":"
+        " {\"mean\": \"1s\"}}}}, \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": 3, \"tensor_parallel\": %d,"
+        " \"pipeline_parallel\": %d, \"batching\": {\"policy\": \"%s\"%s}, \"kv\": {\"blocks\": 150%s, \"restart\": {\"delay\":"
+        " \"500ms\"}, " AFFINE ", \"trace\": {\"format\": \"generate\", \"count\": %d, \"arrival\": {\"process\": \"poisson\","
+        " \"rate\": \"16/s\"}, \"prompt\": " UNIFORM(1, 700) ", \"output\": " UNIFORM(1, 150) "}}}",
+        site->tensor_parallel, site->pipeline_parallel, site->batching, site->how, site->more, N_REQUESTS);
+}
+
+static void check_served_once(const struct bed_rows *rows)
+{
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_EQ_INT(rows->n_requests, N_REQUESTS);
+    for (size_t i = 0; i < rows->n_requests; i++) {
+        CHECK_EQ_STR(rows->requests[i].status, "finished");
+        CHECK(bed_request(rows, rows->requests[i].id) == &rows->requests[i]);
+    }
+    CHECK(bed_metric(rows, "failure.struck_requests") > 0);
+    CHECK_EQ_INT(bed_decisions(rows, "requeue", -1), bed_metric(rows, "failure.struck_requests"));
+    CHECK(rows->n_token_gaps == (int64_t)(bed_metric(rows, "request.output_tokens.sum") - N_REQUESTS));
+}
+
+static void check_storm(const struct site *site)
+{
+    const unsigned before = CU_get_number_of_failures();
+    struct bed_rows *rows = stormy(site, &(struct bed_options){.check = true});
+    struct bed_rows *again = stormy(site, &(struct bed_options){.single_step = true, .queue = QUEUE_HEAP});
+    check_served_once(rows);
+    CHECK(bed_metric(rows, "failure.struck_requests") > 10);
+    CHECK(bed_equal(rows, again));
+    if (CU_get_number_of_failures() > before)
+        printf("\n  %s, %d by %d GPUs%s", site->batching, site->tensor_parallel, site->pipeline_parallel, site->more);
+    bed_free(rows);
+    bed_free(again);
+}
+
+static void requests_are_served_once_under_every_batcher(void)
+{
+    const struct policy_table table = policy_registry();
+    for (size_t i = 0; i < table.n; i++) {
+        if (table.policies[i]->family != POLICY_BATCHING) continue;
+        const char *name = table.policies[i]->name;
+        check_storm(&(struct site){name, "", 1, 1, "}"});
+        check_storm(&(struct site){name, "", 2, 2, "}"});
+        check_storm(&(struct site){name, "", 1, 1, "}, \"routing\": \"least-kv\", \"information_delay\": \"300ms\""});
+    }
+}
+
+#define SWAP ", \"preemption\": \"swap\""
+
+static void what_is_swapped_or_cached_is_lost(void)
+{
+    check_storm(&(struct site){"vllm-v0", SWAP, 1, 1, "}"});
+    check_storm(&(struct site){"vllm-v0", SWAP, 1, 3, "}"});
+    check_storm(&(struct site){"vllm-v1", "", 1, 1, ", \"prefix_cache\": \"lru\"}"});
+    check_storm(&(struct site){"vllm-v1", "", 1, 1, "}, \"routing\": \"prefix-aware\""});
+}
+
+/* --- Beside jobs --- */
+
+enum { N_JOBS = 60 };
+
+/* Beside jobs that yield, and beside an autoscaler that wants another number each time. */
+static struct bed_rows *mixed(const char *more, const struct bed_options *options)
+{
+    struct text jobs;
+    struct rng rng;
+    rng_init(&rng, 3, 0, "struck jobs", 0);
+    text_init(&jobs);
+    for (int i = 0; i < N_JOBS; i++)
+        text_printf(&jobs, "%s{\"submit\": \"%d.5s\", \"duration\": \"%dms\", \"gpus\": %d}", i > 0 ? ", " : "", 2 * i,
+                    500 + (int)rng_below(&rng, 9000), 1 + (int)rng_below(&rng, 2));
+    struct bed_rows *rows = run(
+        options,
+        "\"cluster\": {\"nodes\": 3, \"gpus_per_node\": 4, \"gpu\": \"a100-80-sxm\"}, \"keep\": \"decisions\", \"failures\":"
+        " {\"spare_nodes\": 1, \"spare_delay\": \"1s\", \"causes\": {\"node\": {\"scope\": \"node\", \"lifetime\": {\"mean\":"
+        " \"20s\"}, \"repair\": {\"mean\": \"5s\"}}}}, \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": 3,"
+        " \"tensor_parallel\": 2, %s \"kv\": {\"blocks\": 400}, " AFFINE ", \"trace\": {\"format\": \"generate\","
+        " \"count\": %d, \"arrival\": {\"process\": \"poisson\", \"rate\": \"2/s\"}, \"prompt\": " UNIFORM(1, 700)
+        ", \"output\": " UNIFORM(1, 150) "}}}, \"jobs\": {\"scheduler\": \"srtf\", \"placement\": \"first-fit\","
+        " \"preemptible\": true, \"trace\": {\"format\": \"inline-jobs\", \"jobs\": [%s]}}",
+        more, N_REQUESTS, jobs.chars);
+    text_fini(&jobs);
+    return rows;
+}
+
+static void check_mixed(const char *more)
+{
+    struct bed_rows *rows = mixed(more, &(struct bed_options){.check = true});
+    struct bed_rows *again = mixed(more, &(struct bed_options){.single_step = true, .queue = QUEUE_HEAP});
+    check_served_once(rows);
+    CHECK_EQ_INT(rows->n_jobs, N_JOBS);
+    for (size_t k = 0; k < rows->n_jobs; k++) CHECK_EQ_STR(rows->jobs[k].status, "finished");
+    CHECK(bed_metric(rows, "failure.interrupts") > 0);
+    CHECK(bed_equal(rows, again));
+    bed_free(rows);
+    bed_free(again);
+}
+
+static void services_and_jobs_bear_failures_together(void)
+{
+    check_mixed("\"restart\": {\"delay\": \"1s\"},");
+    check_mixed("\"scaling\": {\"policy\": {\"policy\": \"target-outstanding\", \"target\": 4, \"down_window\": \"0s\"},"
+                " \"min\": 0, \"max\": 4, \"interval\": \"3s\", \"start_delay\": \"1s\"},");
+}
+
+/* Replicas that hand over go on; the run says so. */
+static void a_service_that_is_spared_is_told_of(void)
+{
+    static const char text[] =
+        "\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 2, \"gpu\": \"a100-80-sxm\", \"network\": {\"bandwidth\":"
+        " \"50GB/s\"}}, \"failures\": {\"causes\": {\"node\": {\"scope\": \"%s\", \"lifetime\": {\"mean\": \"3s\"}}}},"
+        " \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"pools\": {\"prompts\": {\"role\": \"prefill\"}, \"tokens\":"
+        " {\"role\": \"decode\"}}, " AFFINE ", \"trace\": {\"format\": \"generate\", \"count\": 40, \"arrival\":"
+        " {\"process\": \"poisson\", \"rate\": \"2/s\"}, \"prompt\": " FIXED(100) ", \"output\": " FIXED(30) "}}}";
+    struct bed_rows *struck = run(&(struct bed_options){.check = true}, text, "node");
+    struct bed_rows *plain = run(&(struct bed_options){.check = true}, text, "job");
+    CHECK_EQ_INT(struck->code, 0);
+    CHECK_EQ_INT(struck->n_warnings, plain->n_warnings + 1);
+    CHECK(bed_metric(struck, "failure.events") > 0);
+    CHECK(bed_metric(struck, "request.e2e_s.mean") == bed_metric(plain, "request.e2e_s.mean"));
+    bed_free(struck);
+    bed_free(plain);
+}
+
+TEST_SUITE(struck_services)
+{
+    TEST(only_what_is_lost_is_repeated);
+    TEST(services_are_down_until_they_have_started_again);
+    TEST(spare_nodes_stand_in_for_services);
+    TEST(replicas_start_again_where_there_is_room);
+    TEST(requests_are_served_once_under_every_batcher);
+    TEST(what_is_swapped_or_cached_is_lost);
+    TEST(services_and_jobs_bear_failures_together);
+    TEST(a_service_that_is_spared_is_told_of);
+}
