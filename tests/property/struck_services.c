@@ -13,13 +13,14 @@
 #include <string.h>
 
 #define AFFINE                                                                                                         \
-    "\"cost\": {\"kind\": \"affine\", \"prefill\": {\"fixed\": \"9ms\", \"per_token\": \"60us\"},"                      \
-    " \"decode\": {\"fixed\": \"11ms\", \"per_sequence\": \"20us\", \"per_context_token\": \"30ns\"}}"
-#define FIXED(tokens) "{\"distribution\": \"fixed\", \"tokens\": " #tokens "}"
-#define UNIFORM(min, max) "{\"distribution\": \"uniform\", \"min\": " #min ", \"max\": " #max "}"
-#define CONSTANT(time) "{\"law\": \"constant\", \"mean\": \"" time "\"}"
+    "'cost': {'kind': 'affine', 'prefill': {'fixed': '9ms', 'per_token': '60us'},"                      \
+    " 'decode': {'fixed': '11ms', 'per_sequence': '20us', 'per_context_token': '30ns'}}"
+#define SMALL "'prompt': {'distribution': 'fixed', 'tokens': 10}, 'output': {'distribution': 'fixed', 'tokens': 2}"
+#define UNEQUAL                                                                                                        \
+    "'prompt': {'distribution': 'uniform', 'min': 1, 'max': 700},"                                                     \
+    " 'output': {'distribution': 'uniform', 'min': 1, 'max': 150}"
 
-/* %: a whole scenario but its braces. */
+/* %: a whole scenario but its braces, in single quotes. */
 __attribute__((format(printf, 2, 3))) static struct bed_rows *run(const struct bed_options *options, const char *format,
                                                                   ...)
 {
@@ -29,6 +30,8 @@ __attribute__((format(printf, 2, 3))) static struct bed_rows *run(const struct b
     va_start(arguments, format);
     vsnprintf(scenario, sizeof scenario, format, arguments);
     va_end(arguments);
+    for (char *at = scenario; *at != '\0'; at++)
+        if (*at == '\'') *at = '"';
     text_init(&json);
     text_printf(&json, "{%s}", scenario);
     struct bed_rows *rows = bed_run(json.chars, options);
@@ -72,11 +75,11 @@ static void only_what_is_lost_is_repeated(void)
         const double end_s = end_by_hand(lives_s[i], &lost_tokens);
         struct bed_rows *rows = run(
             &(struct bed_options){.check = true},
-            "\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 1, \"gpu\": \"a100-80-sxm\"}, \"failures\": {\"causes\": {\"node\":"
-            " {\"scope\": \"node\", \"lifetime\": {\"law\": \"constant\", \"mean\": \"%.9gs\"}}}}, \"services\": {\"chat\":"
-            " {\"llm\": \"mistral-7b\", \"restart\": {\"delay\": \"0s\"}, " AFFINE ", \"trace\": {\"format\": \"generate\","
-            " \"count\": 1, \"arrival\": {\"process\": \"fixed\", \"rate\": \"1/s\"}, \"prompt\": " FIXED(100)
-            ", \"output\": " FIXED(40) "}}}",
+            "'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm'}, 'failures': {'causes': {'node':"
+            " {'scope': 'node', 'lifetime': {'law': 'constant', 'mean': '%.9gs'}}}}, 'services': {'chat':"
+            " {'llm': 'mistral-7b', 'restart': {'delay': '0s'}, " AFFINE ", 'trace': {'format': 'generate',"
+            " 'count': 1, 'arrival': {'process': 'fixed', 'rate': '1/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 100},"
+            " 'output': {'distribution': 'fixed', 'tokens': 40}}}}",
             lives_s[i]);
         CHECK_EQ_INT(rows->code, 0);
         MUST(rows->n_requests == 1);
@@ -89,22 +92,22 @@ static void only_what_is_lost_is_repeated(void)
     }
 }
 
-/* Two nodes with two replicas each; every 100 s all nodes fail. */
+/* Two replicas each on the first two of three nodes; every 100 s all nodes fail. */
 static struct bed_rows *blackouts(const char *failures)
 {
     return run(&(struct bed_options){.check = true},
-               "\"cluster\": {\"nodes\": 3, \"gpus_per_node\": 2, \"gpu\": \"a100-80-sxm\"}, \"keep\": \"decisions\","
-               " \"failures\": {\"causes\": {\"feed\": {\"scope\": \"site\", \"lifetime\": " CONSTANT("100s") "%s},"
-               " \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": 4, \"restart\": {\"delay\": \"20s\"}, " AFFINE
-               ", \"trace\": {\"format\": \"generate\", \"duration\": \"160s\", \"arrival\": {\"process\": \"fixed\", \"rate\":"
-               " \"1/s\"}, \"prompt\": " FIXED(10) ", \"output\": " FIXED(2) "}}}",
+               "'cluster': {'nodes': 3, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm'}, 'keep': 'decisions',"
+               " 'failures': {'causes': {'feed': {'scope': 'site', 'lifetime': {'law': 'constant', 'mean': '100s'}%s},"
+               " 'services': {'chat': {'llm': 'mistral-7b', 'replicas': 4, 'restart': {'delay': '20s'}, " AFFINE
+               ", 'trace': {'format': 'generate', 'duration': '160s', 'arrival': {'process': 'fixed', 'rate':"
+               " '1/s'}, " SMALL "}}}",
                failures);
 }
 
 /* Down from 100 s on: repaired after 30 s, up after 20 more. Requests that come meanwhile wait; no repair prolongs the run. */
 static void services_are_down_until_they_have_started_again(void)
 {
-    struct bed_rows *rows = blackouts(", \"repair\": " CONSTANT("30s") "}}");
+    struct bed_rows *rows = blackouts(", 'repair': {'law': 'constant', 'mean': '30s'}}}");
     CHECK_EQ_INT(rows->code, 0);
     CHECK_NEAR(bed_metric(rows, "failure.service_down_s"), 50, 1e-6);
     CHECK_NEAR(bed_metric(rows, "failure.replica_down_s"), 4 * 50, 1e-6);
@@ -123,24 +126,24 @@ static void services_are_down_until_they_have_started_again(void)
 /* With a spare node that is there after 5 s: two replicas are up after 25 s, the others with their own node's repair. */
 static void spare_nodes_stand_in_for_services(void)
 {
-    struct bed_rows *rows = blackouts(", \"repair\": " CONSTANT("30s") "}}, \"spare_nodes\": 1, \"spare_delay\": \"5s\"");
+    struct bed_rows *rows = blackouts(
+        ", 'repair': {'law': 'constant', 'mean': '30s'}}}, 'spare_nodes': 1, 'spare_delay': '5s'");
     CHECK_EQ_INT(rows->code, 0);
     CHECK_NEAR(bed_metric(rows, "failure.service_down_s"), 25, 1e-6);
     CHECK_NEAR(bed_metric(rows, "failure.replica_down_s"), 2 * 25 + 2 * 50, 1e-6);
     bed_free(rows);
 }
 
-/* The third node is free, and nothing is repaired while the run lasts. */
+/* The other node is free; nothing is repaired while the run lasts. */
 static void replicas_start_again_where_there_is_room(void)
 {
     struct bed_rows *rows = run(
         &(struct bed_options){.check = true},
-        "\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 2, \"gpu\": \"a100-80-sxm\"}, \"keep\": \"decisions\","
-        " \"failures\": {\"nodes_per_switch\": 1, \"causes\": {\"fan\": {\"scope\": \"node\", \"lifetime\": {\"mean\": \"60s\"},"
-        " \"repair\": " CONSTANT("1000s") "}}}, \"seed\": 4, \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": 1,"
-        " \"tensor_parallel\": 2, \"restart\": {\"delay\": \"3s\"}, " AFFINE ", \"trace\": {\"format\": \"generate\","
-        " \"duration\": \"100s\", \"arrival\": {\"process\": \"fixed\", \"rate\": \"1/s\"}, \"prompt\": " FIXED(10)
-        ", \"output\": " FIXED(2) "}}}");
+        "'cluster': {'nodes': 2, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm'}, 'keep': 'decisions',"
+        " 'failures': {'nodes_per_switch': 1, 'causes': {'fan': {'scope': 'node', 'lifetime': {'mean': '60s'},"
+        " 'repair': {'law': 'constant', 'mean': '1000s'}}}}, 'seed': 4, 'services': {'chat': {'llm': 'mistral-7b', 'replicas': 1,"
+        " 'tensor_parallel': 2, 'restart': {'delay': '3s'}, " AFFINE ", 'trace': {'format': 'generate',"
+        " 'duration': '100s', 'arrival': {'process': 'fixed', 'rate': '1/s'}, " SMALL "}}}");
     CHECK_EQ_INT(rows->code, 0);
     CHECK(bed_metric(rows, "failure.struck_replicas") >= 1);
     CHECK(bed_decisions(rows, "start", -1) >= 1);
@@ -161,15 +164,15 @@ static struct bed_rows *stormy(const struct site *site, const struct bed_options
 {
     return run(
         options,
-        "\"cluster\": {\"nodes\": 4, \"gpus_per_node\": 4, \"gpu\": \"a100-80-sxm\", \"host\": {\"device\": \"host-dram-pcie4\"}, \"server_power\": {\"idle\": \"680W\","
-        " \"per_gpu_watt\": 0.66}, \"power\": {\"budget\": \"100kW\"}}, \"keep\": \"decisions\", \"failures\": {"
-        " \"nodes_per_switch\": 2, \"causes\": {\"gpu\": {\"scope\": \"gpu\", \"lifetime\": {\"mean\": \"25s\"}},"
-        " \"switch\": {\"scope\": \"switch\", \"lifetime\": {\"mean\": \"20s\"}, \"repair\": {\"mean\": \"2s\"}}},"
-        " \"domains\": {\"feed\": {\"nodes\": 4, \"shock\": \"15s\", \"hit\": 0.5, \"spread\": \"100ms\", \"repair\":"
-        " {\"mean\": \"1s\"}}}}, \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": 3, \"tensor_parallel\": %d,"
-        " \"pipeline_parallel\": %d, \"batching\": {\"policy\": \"%s\"%s}, \"kv\": {\"blocks\": 150%s, \"restart\": {\"delay\":"
-        " \"500ms\"}, " AFFINE ", \"trace\": {\"format\": \"generate\", \"count\": %d, \"arrival\": {\"process\": \"poisson\","
-        " \"rate\": \"16/s\"}, \"prompt\": " UNIFORM(1, 700) ", \"output\": " UNIFORM(1, 150) "}}}",
+        "'cluster': {'nodes': 4, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm', 'host': {'device': 'host-dram-pcie4'}, 'server_power': {'idle': '680W',"
+        " 'per_gpu_watt': 0.66}, 'power': {'budget': '100kW'}}, 'keep': 'decisions', 'failures': {"
+        " 'nodes_per_switch': 2, 'causes': {'gpu': {'scope': 'gpu', 'lifetime': {'mean': '25s'}},"
+        " 'switch': {'scope': 'switch', 'lifetime': {'mean': '20s'}, 'repair': {'mean': '2s'}}},"
+        " 'domains': {'feed': {'nodes': 4, 'shock': '15s', 'hit': 0.5, 'spread': '100ms', 'repair':"
+        " {'mean': '1s'}}}}, 'services': {'chat': {'llm': 'mistral-7b', 'replicas': 3, 'tensor_parallel': %d,"
+        " 'pipeline_parallel': %d, 'batching': {'policy': '%s'%s}, 'kv': {'blocks': 150%s, 'restart': {'delay':"
+        " '500ms'}, " AFFINE ", 'trace': {'format': 'generate', 'count': %d, 'arrival': {'process': 'poisson',"
+        " 'rate': '16/s'}, " UNEQUAL "}}}",
         site->tensor_parallel, site->pipeline_parallel, site->batching, site->how, site->more, N_REQUESTS);
 }
 
@@ -208,18 +211,18 @@ static void requests_are_served_once_under_every_batcher(void)
         const char *name = table.policies[i]->name;
         check_storm(&(struct site){name, "", 1, 1, "}"});
         check_storm(&(struct site){name, "", 2, 2, "}"});
-        check_storm(&(struct site){name, "", 1, 1, "}, \"routing\": \"least-kv\", \"information_delay\": \"300ms\""});
+        check_storm(&(struct site){name, "", 1, 1, "}, 'routing': 'least-kv', 'information_delay': '300ms'"});
     }
 }
 
-#define SWAP ", \"preemption\": \"swap\""
+#define SWAP ", 'preemption': 'swap'"
 
 static void what_is_swapped_or_cached_is_lost(void)
 {
     check_storm(&(struct site){"vllm-v0", SWAP, 1, 1, "}"});
     check_storm(&(struct site){"vllm-v0", SWAP, 1, 3, "}"});
-    check_storm(&(struct site){"vllm-v1", "", 1, 1, ", \"prefix_cache\": \"lru\"}"});
-    check_storm(&(struct site){"vllm-v1", "", 1, 1, "}, \"routing\": \"prefix-aware\""});
+    check_storm(&(struct site){"vllm-v1", "", 1, 1, ", 'prefix_cache': 'lru'}"});
+    check_storm(&(struct site){"vllm-v1", "", 1, 1, "}, 'routing': 'prefix-aware'"});
 }
 
 /* --- Beside jobs --- */
@@ -234,17 +237,17 @@ static struct bed_rows *mixed(const char *more, const struct bed_options *option
     rng_init(&rng, 3, 0, "struck jobs", 0);
     text_init(&jobs);
     for (int i = 0; i < N_JOBS; i++)
-        text_printf(&jobs, "%s{\"submit\": \"%d.5s\", \"duration\": \"%dms\", \"gpus\": %d}", i > 0 ? ", " : "", 2 * i,
+        text_printf(&jobs, "%s{'submit': '%d.5s', 'duration': '%dms', 'gpus': %d}", i > 0 ? ", " : "", 2 * i,
                     500 + (int)rng_below(&rng, 9000), 1 + (int)rng_below(&rng, 2));
     struct bed_rows *rows = run(
         options,
-        "\"cluster\": {\"nodes\": 3, \"gpus_per_node\": 4, \"gpu\": \"a100-80-sxm\"}, \"keep\": \"decisions\", \"failures\":"
-        " {\"spare_nodes\": 1, \"spare_delay\": \"1s\", \"causes\": {\"node\": {\"scope\": \"node\", \"lifetime\": {\"mean\":"
-        " \"20s\"}, \"repair\": {\"mean\": \"5s\"}}}}, \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": 3,"
-        " \"tensor_parallel\": 2, %s \"kv\": {\"blocks\": 400}, " AFFINE ", \"trace\": {\"format\": \"generate\","
-        " \"count\": %d, \"arrival\": {\"process\": \"poisson\", \"rate\": \"2/s\"}, \"prompt\": " UNIFORM(1, 700)
-        ", \"output\": " UNIFORM(1, 150) "}}}, \"jobs\": {\"scheduler\": \"srtf\", \"placement\": \"first-fit\","
-        " \"preemptible\": true, \"trace\": {\"format\": \"inline-jobs\", \"jobs\": [%s]}}",
+        "'cluster': {'nodes': 3, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm'}, 'keep': 'decisions', 'failures':"
+        " {'spare_nodes': 1, 'spare_delay': '1s', 'causes': {'node': {'scope': 'node', 'lifetime': {'mean':"
+        " '20s'}, 'repair': {'mean': '5s'}}}}, 'services': {'chat': {'llm': 'mistral-7b', 'replicas': 3,"
+        " 'tensor_parallel': 2, %s 'kv': {'blocks': 400}, " AFFINE ", 'trace': {'format': 'generate',"
+        " 'count': %d, 'arrival': {'process': 'poisson', 'rate': '2/s'}, " UNEQUAL
+        "}}}, 'jobs': {'scheduler': 'srtf', 'placement': 'first-fit',"
+        " 'preemptible': true, 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}",
         more, N_REQUESTS, jobs.chars);
     text_fini(&jobs);
     return rows;
@@ -265,20 +268,20 @@ static void check_mixed(const char *more)
 
 static void services_and_jobs_bear_failures_together(void)
 {
-    check_mixed("\"restart\": {\"delay\": \"1s\"},");
-    check_mixed("\"scaling\": {\"policy\": {\"policy\": \"target-outstanding\", \"target\": 4, \"down_window\": \"0s\"},"
-                " \"min\": 0, \"max\": 4, \"interval\": \"3s\", \"start_delay\": \"1s\"},");
+    check_mixed("'restart': {'delay': '1s'},");
+    check_mixed("'scaling': {'policy': {'policy': 'target-outstanding', 'target': 4, 'down_window': '0s'},"
+                " 'min': 0, 'max': 4, 'interval': '3s', 'start_delay': '1s'},");
 }
 
 /* Replicas that hand over go on; the run says so. */
 static void a_service_that_is_spared_is_told_of(void)
 {
     static const char text[] =
-        "\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 2, \"gpu\": \"a100-80-sxm\", \"network\": {\"bandwidth\":"
-        " \"50GB/s\"}}, \"failures\": {\"causes\": {\"node\": {\"scope\": \"%s\", \"lifetime\": {\"mean\": \"3s\"}}}},"
-        " \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"pools\": {\"prompts\": {\"role\": \"prefill\"}, \"tokens\":"
-        " {\"role\": \"decode\"}}, " AFFINE ", \"trace\": {\"format\": \"generate\", \"count\": 40, \"arrival\":"
-        " {\"process\": \"poisson\", \"rate\": \"2/s\"}, \"prompt\": " FIXED(100) ", \"output\": " FIXED(30) "}}}";
+        "'cluster': {'nodes': 2, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm', 'network': {'bandwidth':"
+        " '50GB/s'}}, 'failures': {'causes': {'node': {'scope': '%s', 'lifetime': {'mean': '3s'}}}},"
+        " 'services': {'chat': {'llm': 'mistral-7b', 'pools': {'prompts': {'role': 'prefill'}, 'tokens':"
+        " {'role': 'decode'}}, " AFFINE ", 'trace': {'format': 'generate', 'count': 40, 'arrival':"
+        " {'process': 'poisson', 'rate': '2/s'}, 'prompt': {'distribution': 'fixed', 'tokens': 100}, 'output': {'distribution': 'fixed', 'tokens': 30}}}}";
     struct bed_rows *struck = run(&(struct bed_options){.check = true}, text, "node");
     struct bed_rows *plain = run(&(struct bed_options){.check = true}, text, "job");
     CHECK_EQ_INT(struck->code, 0);
