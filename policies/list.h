@@ -50,6 +50,7 @@ POLICY(scheduler, scheduler_tiresias)
 POLICY(scheduler, scheduler_lucid_tiresias)
 POLICY(scheduler, scheduler_equi)
 POLICY(scheduler, scheduler_hesrpt)
+POLICY(scheduler, scheduler_all_to_shortest)
 
 /* placement */
 POLICY(placer, placement_counted)

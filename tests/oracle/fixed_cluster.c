@@ -1,6 +1,6 @@
-/* Elastic jobs on a cluster of three GPUs that are always paid for: EQUI and heSRPT against independent simulations of the same
+/* Elastic jobs on a cluster of three GPUs that are always paid for: EQUI, heSRPT and all GPUs to the shortest against independent simulations of the same
  * queue, 60,000 jobs each (the jobs of Fig. 1 of arXiv 2406.15560, s(k) = k below one GPU, exponential sizes): mean response times of
- * 0.653 and 0.647 s, where renting the optimal widths takes 0.246 s at the same mean number of GPUs. */
+ * 0.653, 0.647 and 0.691 s, where renting the optimal widths takes 0.246 s at the same mean number of GPUs. */
 #include "tests/bed.h"
 #include "tests/harness.h"
 
@@ -53,8 +53,14 @@ static void hesrpt_takes_what_it_took_elsewhere(void)
     takes("{\"policy\": \"hesrpt\", \"exponent\": 0.5}", 0.647);
 }
 
+static void all_to_the_shortest_takes_what_it_took_elsewhere(void)
+{
+    takes("\"all-to-shortest\"", 0.691);
+}
+
 TEST_SUITE(fixed_cluster)
 {
     TEST(equi_takes_what_it_took_elsewhere);
     TEST(hesrpt_takes_what_it_took_elsewhere);
+    TEST(all_to_the_shortest_takes_what_it_took_elsewhere);
 }

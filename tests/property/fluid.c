@@ -47,6 +47,7 @@ static void three_jobs(void)
     CHECK_NEAR(flow_s("equi", 0.5, sizes_s, 3), 9.02458, 5e-6);
     CHECK_NEAR(flow_s("hesrpt", 0.8, sizes_s, 3), 9.89114, 5e-6);
     CHECK_NEAR(flow_s("equi", 0.8, sizes_s, 3), 11.70688, 5e-6);
+    CHECK_NEAR(flow_s("all-to-shortest", 0.5, sizes_s, 3), 1 + 3 + 6, 5e-6);
 }
 
 /* The parts of three jobs of 900 GPUs under p = 0.5: a ninth, three and five ninths. */
@@ -73,6 +74,24 @@ static void hesrpt_is_never_worse_than_equi(void)
         for (size_t i = 0; i < n; i++) sizes_s[i] = 0.01 + rng_exponential(&rng, 2);
         double equi_s = flow_s("equi", exponent, sizes_s, n);
         CHECK(flow_s("hesrpt", exponent, sizes_s, n) <= equi_s * (1 + 1e-6));
+    }
+}
+
+/* Jobs that are all there: each waits for the shorter ones. With linear speedup nobody does better, with less heSRPT does. */
+static void all_to_the_shortest_is_srpt(void)
+{
+    for (uint64_t round = 0; round < 60; round++) {
+        struct rng rng;
+        rng_init(&rng, 7, 0, "fluid", round);
+        double sizes_s[12], exponent = 0.1 + 0.8 * rng_uniform(&rng), sum_s = 0;
+        size_t n = 1 + (size_t)rng_below(&rng, 12);
+        for (size_t i = 0; i < n; i++) sizes_s[i] = 0.01 + rng_exponential(&rng, 2);
+        for (size_t i = 0; i < n; i++)
+            for (size_t k = 0; k < n; k++) sum_s += sizes_s[k] <= sizes_s[i] ? sizes_s[k] : 0;
+        CHECK_NEAR(flow_s("all-to-shortest", exponent, sizes_s, n), sum_s, 1e-5 * sum_s);
+        CHECK_NEAR(flow_s("all-to-shortest", 1, sizes_s, n), sum_s, 1e-5 * sum_s);
+        CHECK(flow_s("equi", 1, sizes_s, n) >= sum_s * (1 - 1e-6));
+        CHECK(flow_s("hesrpt", exponent, sizes_s, n) <= sum_s * (1 + 1e-6));
     }
 }
 
@@ -114,5 +133,6 @@ TEST_SUITE(fluid)
     TEST(three_jobs);
     TEST(parts_of_three_jobs);
     TEST(hesrpt_is_never_worse_than_equi);
+    TEST(all_to_the_shortest_is_srpt);
     TEST(equi_with_linear_speedup_is_processor_sharing);
 }

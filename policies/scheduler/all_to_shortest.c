@@ -1,0 +1,48 @@
+/* Everything for one: all GPUs go to the job that would be done first with them, however many it asked for (SRPT with the cluster
+ * as its one server). With linear speedup no policy has a smaller mean response time (Schrage 1968); with a concave one most of
+ * the GPUs are wasted, which is why one compares with it. */
+#include "policies/registry.h"
+#include "policies/scheduler/fluid.h"
+
+/* Seconds until it would be done on all GPUs; what it waits before it works counts as work. */
+static double time_on_all_s(const struct cluster_view *view, const struct job_view *job)
+{
+    double speed = job->state == JOB_RUNNING ? job->speed : 1;
+    double on_all = view->total_gpus < INT64_MAX ? job_view_speed_on(view, job, (double)view->total_gpus) : 1;
+    return sim_s_from_ns(job_view_remaining_ns(view, job)) * speed / on_all;
+}
+
+static size_t shortest(struct fluid *fluid, const struct cluster_view *view)
+{
+    size_t first = 0;
+    for (size_t i = 0; i < fluid->n; i++) {
+        struct fluid_job *job = &fluid->jobs[i], *best = &fluid->jobs[first];
+        job->size = time_on_all_s(view, job->job);
+        job->weight = 0;
+        if (job->size < best->size || (job->size == best->size && job->job->sequence < best->job->sequence)) first = i;
+    }
+    return first;
+}
+
+static int shortest_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    struct fluid *fluid = state;
+    if (fluid->n == 0) return fluid->code;
+    fluid->jobs[shortest(fluid, view)].weight = 1;
+    fluid_divide(fluid, view, plan);
+    return fluid->code;
+}
+
+const struct scheduler scheduler_all_to_shortest = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct scheduler),
+               .family = POLICY_SCHEDULER,
+               .name = "all-to-shortest",
+               .summary = "all GPUs to the job that would be done first with them; preemptive, knows the true run times",
+               .source = "Schrage, Operations Research 16(3) (1968)",
+               .oracle = ORACLE_DURATION,
+               .state_bytes = sizeof(struct fluid),
+               .fini = fluid_fini},
+    .notify = fluid_notify,
+    .decide = shortest_decide,
+};
