@@ -169,6 +169,12 @@ static int checker_decide(void *state, const struct cluster_view *view, struct j
     return 0;
 }
 
+static bool checker_wants_sizes(const void *state)
+{
+    const struct checker *checker = state;
+    return checker->inner->wants_sizes(checker->inner_state);
+}
+
 static struct scheduler checker_of(const struct scheduler *inner)
 {
     struct scheduler checker = *inner;
@@ -178,6 +184,7 @@ static struct scheduler checker_of(const struct scheduler *inner)
     checker.notify = checker_notify;
     checker.decide = checker_decide;
     checker.hears_pace = true;
+    if (inner->wants_sizes != NULL) checker.wants_sizes = checker_wants_sizes;
     return checker;
 }
 

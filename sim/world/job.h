@@ -4,6 +4,7 @@
 
 #include "sim/core/engine.h"
 #include "sim/core/mem.h"
+#include "sim/core/real_list.h"
 #include "sim/core/rng.h"
 #include "sim/world/cluster.h"
 #include "sim/world/demands.h"
@@ -84,6 +85,7 @@ struct jobs {
     void *site;
     void **checkpoint_states;  /* [types] of their policies; NULL: no types */
     struct demands demands;     /* of all jobs so far, where there is a stock */
+    struct real_list sizes_gpu_s; /* of the whole trace, rising, where the scheduler wants them */
     struct rng estimates;       /* stream "jobs.estimates" */
     struct rng random;          /* stream "placement", for placers */
     struct job_crowd crowd;

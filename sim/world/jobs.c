@@ -298,6 +298,25 @@ static int open_trace(struct jobs *jobs, const struct jobs_config *config, const
     return format->open_jobs(config->trace.params, &jobs->source_options, &jobs->source, jobs->diag);
 }
 
+/* Reads the trace through for the GPU time of its jobs, where the scheduler goes by that. */
+static int learn_sizes(struct jobs *jobs, const struct trace_format *format)
+{
+    const struct scheduler *scheduler = jobs->scheduler;
+    struct real_list *sizes = &jobs->sizes_gpu_s;
+    struct job_source *source;
+    if (scheduler->wants_sizes == NULL || !scheduler->wants_sizes(jobs->scheduler_state)) return 0;
+    int code = format->open_jobs(jobs->config->trace.params, &jobs->source_options, &source, jobs->diag);
+    if (code < 0) return code;
+    struct job_record record;
+    while (code == 0 && (code = source->next(source, &record, jobs->diag)) == 1)
+        code = record.gpus > 0 ? real_list_add(sizes, sim_s_from_ns(record.duration_ns) * record.gpus) : 0;
+    source->close(source);
+    real_list_sort(sizes);
+    jobs->view.sizes_gpu_s = sizes->items;
+    jobs->view.n_sizes = sizes->n;
+    return code;
+}
+
 /* Reads the trace through for what its jobs ask for, where somebody goes by that. */
 static int learn_demands(struct jobs *jobs, const struct trace_format *format)
 {
@@ -348,6 +367,7 @@ int jobs_create(struct engine *engine, struct cluster *cluster, const struct job
     if (code == 0) code = jobs_make_views(jobs);
     if (code == 0) code = open_trace(jobs, config, options);
     if (code == 0) code = learn_demands(jobs, config->trace.entry);
+    if (code == 0) code = learn_sizes(jobs, config->trace.entry);
     if (code < 0) {
         jobs_destroy(jobs);
         return code;
@@ -367,6 +387,7 @@ void jobs_destroy(struct jobs *jobs)
     job_checkpoints_destroy(jobs);
     mem_free(jobs->next_views);
     demands_fini(&jobs->demands);
+    real_list_fini(&jobs->sizes_gpu_s);
     pool_fini(&jobs->pool);
     job_stats_fini(&jobs->stats);
     mem_free(jobs->plan.actions);

@@ -151,6 +151,8 @@ struct scheduler {
     int (*decide)(void *state, const struct cluster_view *view, struct job_plan *plan); /* 0 or a negative code */
     bool hears_pace;      /* it is notified of JOB_EVENT_RESIZE and JOB_EVENT_PACE */
     bool uses_node_types; /* it starts jobs on further node types; else one that the first can never hold is rejected */
+    /* Whether it goes by the GPU time that jobs take (cluster_view.sizes_gpu_s, ORACLE_MIX); asked once, after init. NULL: no. */
+    bool (*wants_sizes)(const void *state);
 };
 
 /* Which GPUs a job gets. A placer that only counts leaves both functions NULL: its jobs' GPUs are on no node in

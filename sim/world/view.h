@@ -8,6 +8,7 @@
 #include "sim/core/units.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* --- LLM serving --- */
@@ -255,6 +256,8 @@ struct cluster_view {
     const struct frag_task *tasks;        /* [n_tasks] the most popular kinds of jobs, for those who want them; else NULL */
     int32_t n_tasks;
     struct rng *random;                   /* sim/core/rng.h: stream of the scheduler and the placer */
+    const double *sizes_gpu_s;            /* [n_sizes] of all jobs of the trace, rising, for schedulers that want them; else NULL */
+    size_t n_sizes;
 };
 
 /* The lowest node >= `from` that has `low` to `high` free GPUs (1 <= low <= high <= gpus_per_node), or -1. */

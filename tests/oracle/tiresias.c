@@ -125,6 +125,12 @@ static void tiresias_that_looks_as_released_is_their_dlas_gpu(void)
     compare("tiresias", "{\"looks\": \"released\"}", "dlas-gpu", true, 2362.8825, 57722, 57);
 }
 
+/* There the sizes that are known beforehand are those of the 400 jobs themselves. */
+static void gittins_as_released_is_their_dlas_gpu_gittins(void)
+{
+    compare("tiresias-gittins", "{\"variant\": \"released\"}", "dlas-gpu-gittins", true, 2361.955, 57722, 40);
+}
+
 static int other_ends(const struct jobrun *run, const char *peer)
 {
     int n = 0;
@@ -152,5 +158,6 @@ TEST_SUITE(tiresias)
     TEST(srsf_is_their_shortest_gpu);
     TEST(tiresias_by_time_is_their_dlas);
     TEST(tiresias_that_looks_as_released_is_their_dlas_gpu);
+    TEST(gittins_as_released_is_their_dlas_gpu_gittins);
     TEST(tiresias_that_looks_in_time_is_another_one);
 }

@@ -1,0 +1,46 @@
+/* Gittins index of a job that has attained so much service, when all that is known of its size S is a list of sizes of other jobs,
+ * each as likely as the next:
+ *
+ *     index(a) = P(S - a <= D | S > a) / E[min(S - a, D) | S > a]
+ *
+ * the chance of ending within a quantum D of service, by the service that this takes on average. Tiresias takes one quantum for all
+ * (Gu et al., NSDI 2019); Gittins' own index is that of the best quantum, and serving the highest one minimises the mean response
+ * time of jobs on one server that know no more (Gittins 1979; Aalto, Ayesta and Righter 2009).
+ *
+ * Leaves out the sizes between and beyond those listed: at the last one and beyond the index is 0. */
+#ifndef ORRERY_MODELS_GITTINS_H
+#define ORRERY_MODELS_GITTINS_H
+
+#include <stddef.h>
+
+/* Sizes that are not negative, in any unit of service. */
+struct gittins {
+    size_t n;
+    const double *sizes; /* [n], rising */
+    const double *sums;  /* [n + 1]: of the first i sizes */
+};
+
+/* Fills sums[0 .. n]. */
+void gittins_sum(const double *sizes, size_t n, double *sums);
+
+/* How many sizes are not above this. O(log n). */
+size_t gittins_ended(const struct gittins *gittins, double attained);
+
+/* The index with a quantum > 0, which may be INFINITY: then it is 1 / mean size left. Per unit of service; O(log n). */
+double gittins_index(const struct gittins *gittins, double attained, double quantum);
+
+/* The best quantum from a service on: its index, and how many sizes have ended when it has. */
+struct gittins_quantum {
+    double index;
+    size_t end;
+};
+
+/* Fills best[0 .. n]: best[0] where nothing has been attained, best[i] where the i-th size has: of equal ones the last counts. A
+ * longer quantum is better as long as what it adds has a higher index alone. O(n). */
+void gittins_best(const struct gittins *gittins, struct gittins_quantum *best);
+
+/* What Tiresias' released simulator takes for the index, in millionths and rounded as there: the index at the next size less 1, with
+ * the sizes themselves in E for what is left of them, E in whole units, and without the last one among those that end. */
+double gittins_index_released(const struct gittins *gittins, double attained, double quantum);
+
+#endif

@@ -1,0 +1,330 @@
+/* Tiresias' discretized 2D-Gittins: as in its 2D-LAS, jobs go down a few queues as the GPU-time that they have attained reaches the
+ * limits; but in a queue those go first whose Gittins index (models/gittins.h) is higher: who is the likelier to end within a quantum
+ * for the GPU-time that it takes. Equal ones stand in the order of submission, whether they run or not. Without limits it is the
+ * index alone.
+ *
+ * What jobs take is known from a `history` of others, or, as the paper's simulator has it, from the jobs of the trace themselves. The
+ * index of a running job is taken anew when it reaches one of the sizes there, or one of `steps` quantiles of them.
+ *
+ * As the paper's simulator was released, the index is another one (gittins_index_released), it is taken at every size, and all
+ * is noticed only when jobs come or end or where tiresias with `looks` "released" looks. */
+#include "models/gittins.h"
+#include "policies/registry.h"
+#include "policies/scheduler/preemptive.h"
+#include "policies/scheduler/sizes_file.h"
+
+#include "sim/core/mem.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum variant { AS_PUBLISHED, AS_RELEASED };
+
+struct gittins_params {
+    const char *history;
+    double quantum; /* GPU-seconds; 0: the best one */
+    struct config_list limits; /* double: GPU-seconds */
+    int64_t steps;
+    int variant;
+};
+
+struct gittins_job {
+    struct preemptive_job preemptive; /* first */
+    struct ranked clock; /* while it runs, ranked by when it is next to be looked at */
+    int32_t queue;
+};
+
+/* GPU-time attained from `from` on, up to that of the next step. */
+struct step {
+    double from_gpu_s, index;
+    int64_t place; /* among all steps, the highest index first; equal ones have the same */
+    size_t next;   /* step that has another place; the number of steps: none */
+};
+
+struct scheduling {
+    struct preemptive preemptive; /* first */
+    struct gittins_params params;
+    struct real_list sizes;
+    struct step *steps; /* NULL: nothing learnt yet */
+    size_t n_steps;
+    struct ranking clocks;
+    struct ranked_list due;
+};
+
+#define FIELD(name) offsetof(struct gittins_params, name)
+static const char *const variants[] = {"published", "released", NULL};
+static const struct config_field limit_item[] = {
+    {.kind = CONFIG_REAL, .min = DBL_MIN, .max = 1e12, .help = "GPU-seconds at which a job leaves the queue"}, {0}};
+static const struct config_field gittins_fields[] = {
+    {.name = "history", .kind = CONFIG_PATH, .flags = CONFIG_OPTIONAL, .offset = FIELD(history),
+     .help = "CSV file with a column gpu_s: GPU-seconds that jobs took; without it the jobs of the trace are known"},
+    {.name = "quantum", .kind = CONFIG_REAL, .offset = FIELD(quantum), .value = "3250", .min = 0, .max = 1e12,
+     .help = "GPU-seconds within which a job may end; 0: those with which the index is highest (Gittins)"},
+    {.name = "limits", .kind = CONFIG_LIST, .offset = FIELD(limits), .value = "[3250, 7200]", .min = 0, .max = 64,
+     .fields = limit_item, .elem_bytes = sizeof(double), .help = "of all queues but the last; increasing; []: one queue"},
+    {.name = "steps", .kind = CONFIG_INT, .offset = FIELD(steps), .value = "100", .min = 1, .max = 1e6,
+     .help = "quantiles of the sizes at which the index of a running job is taken anew"},
+    {.name = "variant", .kind = CONFIG_CHOICE, .offset = FIELD(variant), .value = "published", .choices = variants,
+     .help = "as in the paper, or with the index and the looks of its released simulator"},
+    {0}};
+#undef FIELD
+
+static double limit_of(const struct scheduling *of, int32_t queue)
+{
+    return ((const double *)of->params.limits.items)[queue];
+}
+
+static int gittins_init(void *state, const void *params, struct diag *diag)
+{
+    struct scheduling *of = state;
+    of->params = *(const struct gittins_params *)params;
+    for (int32_t i = 1; i < (int32_t)of->params.limits.n; i++)
+        if (limit_of(of, i) <= limit_of(of, i - 1))
+            return diag_error(diag, SIM_E_CONFIG, NULL, "list each limit once, the lowest first",
+                              "limit %g of queue %d is not above that of the queue before it", limit_of(of, i), i);
+    const int code = of->params.history == NULL ? 0 : sizes_file_read(of->params.history, &of->sizes, diag);
+    if (code < 0) real_list_fini(&of->sizes);
+    return code < 0 ? code : preemptive_init(&of->preemptive, BY_LEVEL);
+}
+
+static void gittins_fini(void *state)
+{
+    struct scheduling *of = state;
+    real_list_fini(&of->sizes);
+    ranked_list_fini(&of->due);
+    mem_free(of->steps);
+    preemptive_fini(&of->preemptive);
+}
+
+static bool gittins_wants_sizes(const void *state)
+{
+    return ((const struct scheduling *)state)->params.history == NULL;
+}
+
+/* --- What is known beforehand --- */
+
+/* Where steps begin: at 0 and at quantiles of the sizes. */
+static int list_steps(const struct scheduling *of, const struct gittins *gittins, struct real_list *from)
+{
+    const size_t all = gittins->n, most = (size_t)of->params.steps;
+    const size_t n = of->params.variant == AS_RELEASED || all < most ? all : most;
+    int code = real_list_add(from, 0);
+    for (size_t i = 1; i <= n && code == 0; i++) code = real_list_add(from, gittins->sizes[i * all / n - 1]);
+    real_list_unique(from);
+    return code;
+}
+
+static double index_at(const struct scheduling *of, const struct gittins *gittins, const struct gittins_quantum *best,
+                       double attained_gpu_s)
+{
+    if (of->params.variant == AS_RELEASED) return gittins_index_released(gittins, attained_gpu_s, of->params.quantum);
+    if (of->params.quantum > 0) return gittins_index(gittins, attained_gpu_s, of->params.quantum);
+    return best[gittins_ended(gittins, attained_gpu_s)].index;
+}
+
+static int by_index(const void *a, const void *b)
+{
+    const struct step *const *x = a, *const *y = b;
+    return ((*x)->index < (*y)->index) - ((*x)->index > (*y)->index);
+}
+
+/* Gives the steps their places by their indices. */
+static int rank_steps(struct scheduling *of)
+{
+    const size_t n = of->n_steps;
+    struct step **order = mem_zalloc(n, sizeof(struct step *));
+    if (order == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < n; i++) order[i] = &of->steps[i];
+    qsort(order, n, sizeof(struct step *), by_index);
+    for (size_t i = 1; i < n; i++) order[i]->place = order[i - 1]->place + (order[i]->index < order[i - 1]->index);
+    mem_free(order);
+    of->steps[n - 1].next = n;
+    for (size_t i = n - 1; i-- > 0;)
+        of->steps[i].next = of->steps[i].place != of->steps[i + 1].place ? i + 1 : of->steps[i + 1].next;
+    return 0;
+}
+
+static int make_steps(struct scheduling *of, const struct gittins *gittins, const struct gittins_quantum *best)
+{
+    struct real_list from = {0};
+    int code = list_steps(of, gittins, &from);
+    if (code == 0) of->steps = mem_zalloc(from.n, sizeof *of->steps);
+    if (code == 0 && of->steps == NULL) code = SIM_E_NOMEM;
+    of->n_steps = from.n;
+    for (size_t i = 0; i < from.n && code == 0; i++)
+        of->steps[i] = (struct step){.from_gpu_s = from.items[i], .index = index_at(of, gittins, best, from.items[i])};
+    real_list_fini(&from);
+    return code < 0 ? code : rank_steps(of);
+}
+
+static int learn(struct scheduling *of, const struct cluster_view *view)
+{
+    const bool from_trace = of->params.history == NULL;
+    struct gittins gittins = {.n = from_trace ? view->n_sizes : of->sizes.n,
+                              .sizes = from_trace ? view->sizes_gpu_s : of->sizes.items};
+    double *sums = mem_zalloc(gittins.n + 1, sizeof *sums);
+    struct gittins_quantum *best = mem_zalloc(gittins.n + 1, sizeof *best);
+    int code = sums == NULL || best == NULL ? SIM_E_NOMEM : 0;
+    gittins.sums = sums;
+    if (code == 0) {
+        gittins_sum(gittins.sizes, gittins.n, sums);
+        gittins_best(&gittins, best);
+        code = make_steps(of, &gittins, best);
+    }
+    mem_free(sums);
+    mem_free(best);
+    return code;
+}
+
+/* --- Where a job stands --- */
+
+static struct gittins_job *job_of_clock(const struct ranked *clock)
+{
+    return job_view_slot(clock->job);
+}
+
+/* The time in which a job of so many GPUs attains so much. */
+static sim_ns span_ns(double gpu_s, int32_t gpus)
+{
+    const double span = ceil(gpu_s * SIM_NS_PER_S / gpus);
+    return span < (double)SIM_NS_MAX ? (sim_ns)span : SIM_NS_MAX;
+}
+
+/* The step that a job is in when it has executed for so long. */
+static size_t step_at(const struct scheduling *of, int32_t gpus, sim_ns executed_ns)
+{
+    size_t low = 0, high = of->n_steps;
+    while (high - low > 1) {
+        const size_t middle = low + (high - low) / 2;
+        *(span_ns(of->steps[middle].from_gpu_s, gpus) <= executed_ns ? &low : &high) = middle;
+    }
+    return low;
+}
+
+/* Whether it has reached the limit of its queue. */
+static bool goes_down(const struct scheduling *of, const struct gittins_job *job, sim_ns executed_ns)
+{
+    return job->queue < (int32_t)of->params.limits.n &&
+           span_ns(limit_of(of, job->queue), job->clock.job->gpus) <= executed_ns;
+}
+
+/* Its place among all jobs now. As released, it goes down by one queue at a time. */
+static int64_t level_of(const struct scheduling *of, struct gittins_job *job, sim_ns executed_ns)
+{
+    while (goes_down(of, job, executed_ns)) {
+        job->queue++;
+        if (of->params.variant == AS_RELEASED) break;
+    }
+    const size_t step = step_at(of, job->clock.job->gpus, executed_ns);
+    return job->queue * (int64_t)of->n_steps + of->steps[step].place;
+}
+
+/* How long it will have executed when its place is next another one; SIM_NS_MAX: it never is. */
+static sim_ns next_change_ns(const struct scheduling *of, const struct gittins_job *job, sim_ns executed_ns)
+{
+    const int32_t gpus = job->clock.job->gpus;
+    const size_t next = of->steps[step_at(of, gpus, executed_ns)].next;
+    const sim_ns step_ns = next < of->n_steps ? span_ns(of->steps[next].from_gpu_s, gpus) : SIM_NS_MAX;
+    if (job->queue == (int32_t)of->params.limits.n) return step_ns;
+    const sim_ns limit_ns = span_ns(limit_of(of, job->queue), gpus);
+    return limit_ns < step_ns ? limit_ns : step_ns;
+}
+
+static void start_clock(struct scheduling *of, const struct cluster_view *view, struct gittins_job *job)
+{
+    const sim_ns executed_ns = job_view_executed_ns(view, job->clock.job);
+    const sim_ns change_ns = next_change_ns(of, job, executed_ns);
+    job->clock.rank = (struct rank){.first = sim_ns_add(view->now_ns - executed_ns, change_ns),
+                                    .second = job->clock.job->sequence};
+    ranking_add(&of->clocks, &job->clock);
+}
+
+static void gittins_notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    struct scheduling *of = state;
+    struct gittins_job *job = job_view_slot(note->job);
+    job->clock.job = note->job;
+    if (of->steps == NULL && of->preemptive.code == 0) of->preemptive.code = learn(of, view);
+    if (of->preemptive.code < 0) return;
+    const bool ended = note->event == JOB_EVENT_PREEMPT || note->event == JOB_EVENT_FINISH;
+    if (ended) ranking_remove(&of->clocks, &job->clock);
+    if (note->event == JOB_EVENT_SUBMIT || note->forced)
+        job->preemptive.level = level_of(of, job, job_view_executed_ns(view, note->job));
+    preemptive_notify(&of->preemptive, view, note);
+    if (note->event == JOB_EVENT_START) start_clock(of, view, job);
+}
+
+/* --- Deciding --- */
+
+static void list_due(struct scheduling *of, sim_ns now)
+{
+    of->due.n = 0;
+    while (of->clocks.first != NULL && of->clocks.first->rank.first <= now && of->preemptive.code == 0) {
+        struct ranked *clock = of->clocks.first;
+        ranking_remove(&of->clocks, clock);
+        of->preemptive.code = ranked_list_add(&of->due, clock);
+    }
+}
+
+static void rank_anew(struct scheduling *of, const struct cluster_view *view)
+{
+    list_due(of, view->now_ns);
+    for (size_t i = 0; i < of->due.n && of->preemptive.code == 0; i++) {
+        struct gittins_job *job = job_of_clock(of->due.items[i]);
+        const int64_t level = level_of(of, job, job_view_executed_ns(view, job->clock.job));
+        preemptive_set_level(&of->preemptive, &job->preemptive, level, view->now_ns);
+        start_clock(of, view, job);
+    }
+}
+
+/* When the released simulator would look at a job again: it takes GPU-seconds for seconds. SIM_NS_MAX: never. */
+static sim_ns released_look_ns(const struct scheduling *of, const struct cluster_view *view,
+                               const struct gittins_job *job)
+{
+    if (job->queue == (int32_t)of->params.limits.n) return SIM_NS_MAX;
+    const double left_s = limit_of(of, job->queue) - sim_s_from_ns(job_view_executed_ns(view, job->clock.job));
+    return sim_ns_add(view->now_ns, sim_ns_from_s(fmax(floor(left_s / job->clock.job->gpus), 1)));
+}
+
+static sim_ns next_look_ns(const struct scheduling *of, const struct cluster_view *view)
+{
+    const struct ranked *clock = of->clocks.first;
+    if (of->params.variant == AS_PUBLISHED) return clock != NULL ? clock->rank.first : SIM_NS_MAX;
+    sim_ns next_ns = SIM_NS_MAX;
+    while (clock != NULL) {
+        const sim_ns look_ns = released_look_ns(of, view, job_of_clock(clock));
+        if (look_ns < next_ns) next_ns = look_ns;
+        clock = ranking_first_from(&of->clocks, (struct rank){clock->rank.first, clock->rank.second, 1});
+    }
+    return next_ns;
+}
+
+static int gittins_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    struct scheduling *of = state;
+    if (of->steps != NULL) rank_anew(of, view);
+    const int code = preemptive_decide(&of->preemptive, view, plan);
+    const sim_ns next_ns = code == 0 ? next_look_ns(of, view) : SIM_NS_MAX;
+    if (next_ns < SIM_NS_MAX) job_plan_wake_at(plan, next_ns);
+    return code;
+}
+
+const struct scheduler scheduler_tiresias_gittins = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct scheduler),
+               .family = POLICY_SCHEDULER,
+               .name = "tiresias-gittins",
+               .summary = "highest Gittins index first, in a few queues (2D-Gittins); preemptive, knows what GPU-time jobs take",
+               .source = "Gu et al., Tiresias (NSDI 2019)",
+               .oracle = ORACLE_MIX,
+               .params = gittins_fields,
+               .params_bytes = sizeof(struct gittins_params),
+               .state_bytes = sizeof(struct scheduling),
+               .init = gittins_init,
+               .fini = gittins_fini},
+    .job_bytes = sizeof(struct gittins_job),
+    .notify = gittins_notify,
+    .decide = gittins_decide,
+    .wants_sizes = gittins_wants_sizes,
+};

@@ -1,0 +1,24 @@
+/* A list of numbers that grows. */
+#ifndef ORRERY_CORE_REAL_LIST_H
+#define ORRERY_CORE_REAL_LIST_H
+
+#include <stddef.h>
+
+/* Zero-initialised. */
+struct real_list {
+    size_t n, capacity;
+    double *items;
+};
+
+/* Returns 0 or SIM_E_NOMEM. */
+int real_list_add(struct real_list *list, double value);
+
+/* Brings the numbers, none of which is NAN, into rising order. */
+void real_list_sort(struct real_list *list);
+
+/* Keeps the first of equal neighbours. */
+void real_list_unique(struct real_list *list);
+
+void real_list_fini(struct real_list *list);
+
+#endif
