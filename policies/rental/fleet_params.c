@@ -120,10 +120,15 @@ static int judge(enum ilp_outcome outcome, struct diag *diag)
                      "the cheapest fleet that was found may not be the cheapest");
         return 0;
     case ILP_FAILED: return SIM_E_NOMEM;
-    default:
-        return diag_error(diag, SIM_E_CONFIG, "market.renting", "raise 'limit' of the offers, or 'max_throughput'",
-                          "no fleet can serve these requests");
+    case ILP_GAVE_UP:
+        return diag_error(diag, SIM_E_CONFIG, "market.renting", "take fewer 'slices', 'buckets' or 'kinds'",
+                          "no fleet was found before the search for one ended; there may be one");
+    case ILP_INFEASIBLE:
+    case ILP_UNBOUNDED: break;
     }
+    return diag_error(diag, SIM_E_CONFIG, "market.renting",
+                      "raise 'limit' of the offers, the nodes that have their GPUs, or 'max_throughput'",
+                      "no fleet can serve these requests");
 }
 
 static int plan_with(const struct fleet_params *params, const struct market_view *view, struct arrays *arrays,

@@ -18,6 +18,9 @@ const char *const availability_format_names[] = {
 
 enum { MOST_INSTANCES = 1000000 };
 
+/* Clocks that disagree by no more are put up with. */
+static const sim_ns MOST_BACK_NS = 60 * SIM_NS_PER_S;
+
 struct reading {
     struct availability *out;
     size_t capacity;
@@ -25,6 +28,8 @@ struct reading {
     int64_t instances;
     struct csv *csv;
     struct diag *diag;
+    int64_t n_back; /* lines that are earlier than one before them */
+    char first_back[DIAG_WHERE_CHARS];
 };
 
 static int grow(struct reading *reading)
@@ -37,13 +42,38 @@ static int grow(struct reading *reading)
     return 0;
 }
 
+/* A line that is earlier than one before it, by so much. */
+static int go_back(struct reading *reading, sim_ns back_ns)
+{
+    char where[DIAG_WHERE_CHARS];
+    csv_where(reading->csv, 0, 0, where);
+    if (back_ns > MOST_BACK_NS)
+        return diag_error(reading->diag, SIM_E_DATA, where, "sort the lines by time",
+                          "this line is %.6g s earlier than one before it", sim_s_from_ns(back_ns));
+    if (reading->n_back++ == 0) memcpy(reading->first_back, where, sizeof where);
+    return 0;
+}
+
+static void warn_of_back(const struct reading *reading)
+{
+    if (reading->n_back == 0) return;
+    diag_warning(reading->diag, reading->first_back, "sort the lines by time",
+                 "%lld line%s up to a minute earlier than one before, and counted from that one's time on",
+                 (long long)reading->n_back, reading->n_back == 1 ? " is" : "s are");
+}
+
 /* From this time of the file on there are so many. */
 static int add(struct reading *reading, sim_ns at_ns, int64_t instances)
 {
     struct availability *out = reading->out;
     if (reading->first_ns < 0) reading->first_ns = at_ns;
     const sim_ns relative_ns = at_ns - reading->first_ns;
-    if (relative_ns > out->end_ns) out->end_ns = relative_ns;
+    if (relative_ns < out->end_ns) {
+        const int code = go_back(reading, out->end_ns - relative_ns);
+        if (code != 0) return code;
+    } else {
+        out->end_ns = relative_ns;
+    }
     if (out->n > 0 && out->steps[out->n - 1].time_ns == out->end_ns) out->n--;
     if (out->n > 0 && out->steps[out->n - 1].instances == instances) return 0;
     const int code = grow(reading);
@@ -68,6 +98,11 @@ static int read_ticks(struct reading *reading, const struct json_node *root)
         return bad_node(root, "expected {\"metadata\": {\"gap_seconds\": S}, \"data\": [instances, ...]}",
                         reading->diag);
     const sim_ns gap_ns = sim_ns_from_s(gap->number);
+    if (gap_ns == 0 || gap_ns > SIM_NS_MAX / ((int64_t)data->n + 1))
+        return bad_node(gap,
+                        "so many ticks of this length are no time that can be told: a tick is at least 1 ns, all of "
+                        "them at most 292 years",
+                        reading->diag);
     int64_t tick = 0;
     int code = 0;
     for (const struct json_node *node = data->first; node != NULL && code == 0; node = node->next, tick++) {
@@ -172,6 +207,7 @@ static int read_rows(struct reading *reading, const char *path, int (*row)(struc
     while (code == 0 && (code = csv_next(reading->csv, reading->diag)) == 1) code = row(reading);
     if (code == 0 && reading->out->n == 0)
         code = diag_error(reading->diag, SIM_E_DATA, path, NULL, "no row says how many instances there are");
+    if (code == 0) warn_of_back(reading);
     csv_destroy(reading->csv);
     return code;
 }

@@ -5,8 +5,8 @@
  *     instance-events  480000,add,node1                                               milliseconds, add or remove (Bamboo)
  *     dated-counts     2021-12-10, 13:07:45, 80                                       date, time, instances (Bamboo)
  *
- * Time starts at 0 with the first of the file. Where a line is earlier than the one before it, as some are by a minute, it counts
- * from that one's time on; of lines of one time the last one holds. */
+ * Time starts at 0 with the first of the file; of lines of one time the last one holds. Where a line is earlier than one before it by
+ * up to a minute, as some of Bamboo's are, it counts from that one's time on, and a warning says so; more than that is an error. */
 #ifndef ORRERY_CATALOG_AVAILABILITY_H
 #define ORRERY_CATALOG_AVAILABILITY_H
 

@@ -338,7 +338,7 @@ const char *const *conform_partners(enum policy_family family)
         [POLICY_EVICTION] = {"lru", "fifo"},
         [POLICY_AUTOSCALING] = {"round-robin", "least-outstanding", "power-of-two"},
         [POLICY_POWER_CAP] = {"vllm-v0", "sarathi"},
-        [POLICY_RENTAL] = {"fifo", "srtf"},
+        [POLICY_RENTAL] = {"counted", "first-fit"},
     };
     return partners[family];
 }
@@ -364,7 +364,7 @@ void conform_case_json(const struct conform_case *wanted, enum policy_family fam
     switch (family) {
     case POLICY_SCHEDULER: add_jobs(wanted, policy, partner, NULL, NULL, json); break;
     case POLICY_PLACEMENT: add_jobs(wanted, partner, policy, NULL, NULL, json); break;
-    case POLICY_RENTAL: add_jobs(wanted, partner, "counted", NULL, policy, json); break;
+    case POLICY_RENTAL: add_jobs(wanted, "fifo", partner, NULL, policy, json); break;
     case POLICY_BATCHING: add_requests(wanted, policy, partner, "none", NULL, NULL, json); break;
     case POLICY_ROUTING: add_requests(wanted, partner, policy, "none", NULL, NULL, json); break;
     case POLICY_KV_OFFLOAD: add_requests(wanted, partner, "round-robin", policy, NULL, NULL, json); break;

@@ -4,101 +4,8 @@
 #include "sim/core/err.h"
 #include "sim/world/metric.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
-
-#define CPU_AND_MEMORY                                                                                                 \
-    {.name = "cpus_per_node", .kind = CONFIG_REAL, .flags = CONFIG_OPTIONAL, .offset = FIELD(cpus_per_node), .min = DBL_MIN, \
-     .max = 1e6, .help = "CPU cores of each node that jobs share; else CPU is not counted"},                           \
-    {.name = "memory_per_node", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_BYTES,                  \
-     .offset = FIELD(memory_per_node_bytes), .min = DBL_MIN, .max = 1e15,                                                    \
-     .help = "memory of each node that jobs share; else memory is not counted"}
-
-#define FIELD(name) offsetof(struct node_type_config, name)
-static const struct config_field node_type_fields[] = {
-    {.name = "nodes", .kind = CONFIG_INT, .offset = FIELD(nodes), .value = "1", .min = 1, .max = 1e7,
-     .help = "number of nodes of this type"},
-    {.name = "gpus_per_node", .kind = CONFIG_INT, .offset = FIELD(gpus_per_node), .value = "8", .min = 1, .max = 1024,
-     .help = "GPUs of each node"},
-    {.name = "gpu", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED | CONFIG_NAME_OR_PATH, .offset = FIELD(gpu),
-     .help = "type of the GPUs: a name of the hardware catalog, or path of such a file"},
-    {.name = "gpu_price", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_MONEY_PER_H,
-     .offset = FIELD(gpu_usd_per_h), .min = DBL_MIN, .max = 0,
-     .help = "of renting one of these GPUs, as \"$2.49/h\", for cost.*; else the GPU's list price, if it has one"},
-    CPU_AND_MEMORY,
-    {0}};
-#undef FIELD
-
-#define FIELD(name) offsetof(struct cluster_config, name)
-const struct config_field cluster_config_fields[] = {
-    {.name = "nodes", .kind = CONFIG_INT, .offset = FIELD(nodes), .value = "1", .min = 1, .max = 1e7,
-     .help = "number of nodes"},
-    {.name = "gpus_per_node", .kind = CONFIG_INT, .offset = FIELD(gpus_per_node), .value = "8", .min = 1, .max = 1024,
-     .help = "GPUs of each node"},
-    {.name = "gpu", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL | CONFIG_NAME_OR_PATH, .offset = FIELD(gpu),
-     .help = "type of the GPUs: a name of the hardware catalog, or path of such a file; services need it"},
-    {.name = "gpu_price", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_MONEY_PER_H,
-     .offset = FIELD(gpu_usd_per_h), .min = DBL_MIN, .max = 0,
-     .help = "of renting one of these GPUs, as \"$2.49/h\", for cost.*; else the GPU's list price, if it has one"},
-    CPU_AND_MEMORY,
-    {.name = "nodes_per_rack", .kind = CONFIG_INT, .offset = FIELD(nodes_per_rack), .value = "0", .min = 0, .max = 1e7,
-     .help = "neighbouring nodes under one switch; 0: all of them"},
-    {.name = "nodes_file", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(nodes_file),
-     .fields = node_list_config_fields, .help = "nodes that differ, from a list, instead of nodes and gpus_per_node"},
-    {.name = "unlimited", .kind = CONFIG_BOOL, .offset = FIELD(unlimited), .value = "false",
-     .help = "as many GPUs as the jobs ask for: no nodes, nothing waits"},
-    {.name = "pcie", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_BYTES_PER_S,
-     .offset = FIELD(topology.pcie_bytes_per_s), .min = DBL_MIN, .max = 0,
-     .help = "PCIe link of each GPU, per direction; else what the host's device sustains, else the GPU's data sheet"},
-    {.name = "pcie_switch", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(topology.pcie_switch),
-     .fields = pcie_switch_config_fields, .help = "switches between GPUs and host; else each GPU has its own way"},
-    {.name = "host", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(topology.host),
-     .fields = host_config_fields, .help = "memory of each node's host; else endless, and as fast as PCIe"},
-    {.name = "network", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(topology.network),
-     .fields = network_config_fields, .help = "between nodes; else they do not reach each other"},
-    {.name = "storage", .kind = CONFIG_MAP, .flags = CONFIG_OPTIONAL, .offset = FIELD(topology.storage),
-     .fields = storage_config_fields, .elem_bytes = sizeof(struct storage_config),
-     .help = "drives of each node, and memory behind the network, by name"},
-    {.name = "server_power", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(server_power),
-     .fields = server_power_config_fields, .help = "what a node draws beside its GPUs; \"power\" needs it"},
-    {.name = "power", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(power),
-     .fields = power_config_fields, .help = "its budget, how it is read and held; else nobody asks for power"},
-    {.name = "node_types", .kind = CONFIG_MAP, .flags = CONFIG_OPTIONAL, .offset = FIELD(node_types),
-     .fields = node_type_fields, .elem_bytes = sizeof(struct node_type_config),
-     .help = "further nodes with other GPUs, by name, for pools of services that want them"},
-    {0}};
-#undef FIELD
-
-int64_t cluster_config_nodes(const struct cluster_config *config)
-{
-    const struct node_type_config *types = config->node_types.items;
-    int64_t nodes = config->nodes;
-    for (size_t i = 0; i < config->node_types.n; i++) nodes += types[i].nodes;
-    return nodes;
-}
-
-int64_t cluster_config_node_gpus(const struct cluster_config *config, int64_t node)
-{
-    const struct node_type_config *type = config->node_types.items;
-    const struct node_spec *list = config->node_list.items;
-    if (node < config->nodes) return list != NULL ? list[node].gpus : config->gpus_per_node;
-    for (node -= config->nodes; node >= type->nodes; type++) node -= type->nodes;
-    return type->gpus_per_node;
-}
-
-int cluster_config_load(struct cluster_config *config, struct arena *arena, struct diag *diag)
-{
-    if (config->nodes_file.path == NULL) return 0;
-    const int code = node_list_read(&config->nodes_file, arena, &config->node_list, diag);
-    if (code < 0) return code;
-    const struct node_spec *nodes = config->node_list.items;
-    config->nodes = (int64_t)config->node_list.n;
-    config->gpus_per_node = 0;
-    for (size_t i = 0; i < config->node_list.n; i++)
-        if (nodes[i].gpus > config->gpus_per_node) config->gpus_per_node = nodes[i].gpus;
-    return 0;
-}
 
 /* Nodes of one type; `list` is NULL where they are equal. */
 static int make_nodes(struct cluster *cluster, const struct node_spec *list)
@@ -129,7 +36,7 @@ static int stock_equal_nodes(struct cluster *cluster, int64_t cpu_milli, int64_t
         specs[i] = (struct node_spec){.gpus = cluster->gpus_per_node, .cpu_milli = cpu_milli,
                                       .memory_bytes = memory_bytes,
                                       .gpu_model = cluster->gpu != NULL ? cluster->gpu : ""};
-    const int code = stock_create(specs, cluster->n_nodes, &cluster->stock);
+    const int code = stock_create(specs, cluster->n_nodes, cluster->models, &cluster->stock);
     mem_free(specs);
     return code;
 }
@@ -137,7 +44,7 @@ static int stock_equal_nodes(struct cluster *cluster, int64_t cpu_milli, int64_t
 static int stock_nodes(struct cluster *cluster, const struct node_type_config *type, const struct node_spec *list)
 {
     const double cpus = type->cpus_per_node, memory_bytes = type->memory_per_node_bytes;
-    if (list != NULL) return stock_create(list, cluster->n_nodes, &cluster->stock);
+    if (list != NULL) return stock_create(list, cluster->n_nodes, cluster->models, &cluster->stock);
     if (!(cpus > 0) && !(memory_bytes > 0)) return 0;
     return stock_equal_nodes(cluster, cpus > 0 ? (int64_t)(cpus * 1000 + 0.5) : INT64_MAX,
                              memory_bytes > 0 ? (int64_t)memory_bytes : INT64_MAX);
@@ -156,10 +63,11 @@ int cluster_take_stock(struct cluster *cluster)
 }
 
 static int create_part(const struct node_type_config *type, bool unlimited, const struct node_spec *list,
-                       struct cluster **out)
+                       struct cluster *first, struct cluster **out)
 {
     struct cluster *cluster = *out = mem_zalloc(1, sizeof *cluster);
     if (cluster == NULL) return SIM_E_NOMEM;
+    cluster->models = first != NULL ? first->models : &cluster->own_models;
     level_init(&cluster->ugpus_in_use, 0, 0);
     pool_init(&cluster->allocations, sizeof(struct allocation));
     cluster->gpu = type->gpu;
@@ -178,16 +86,21 @@ int cluster_create(const struct cluster_config *config, struct cluster **out)
                                          .gpu = config->gpu, .gpu_usd_per_h = config->gpu_usd_per_h,
                                          .cpus_per_node = config->cpus_per_node,
                                          .memory_per_node_bytes = config->memory_per_node_bytes};
-    int code = create_part(&own, config->unlimited, config->node_list.items, out);
+    int code = create_part(&own, config->unlimited, config->node_list.items, NULL, out);
     struct cluster *last = *out;
     const struct node_type_config *type = config->node_types.items;
     for (size_t i = 0; code == 0 && i < config->node_types.n; i++, type++) {
-        code = create_part(type, false, NULL, &last->next);
+        code = create_part(type, false, NULL, *out, &last->next);
         if (code < 0) break;
         last->next->first_node = last->first_node + last->n_nodes;
         last = last->next;
     }
-    for (last = *out; last != NULL; last = last->next) last->nodes_per_rack = (int32_t)config->nodes_per_rack;
+    bool has_stock = false;
+    for (last = *out; last != NULL; last = last->next) {
+        last->nodes_per_rack = (int32_t)config->nodes_per_rack;
+        has_stock = has_stock || last->stock != NULL;
+    }
+    if (code == 0 && has_stock) code = cluster_take_stock(*out);
     if (code == 0) return 0;
     cluster_destroy(*out);
     *out = NULL;

@@ -96,7 +96,9 @@ struct cluster {
     int32_t n_nodes, gpus_per_node;
     int32_t *node_free_gpus;       /* [n_nodes]; GPUs held on no node are not taken off; NULL: unlimited */
     struct nodeset *nodes_by_free; /* [gpus_per_node + 1]: the nodes with exactly so many free GPUs */
-    struct stock *stock;           /* NULL: whole GPUs of equal nodes */
+    struct stock *stock;           /* NULL: whole GPUs of equal nodes; all node types have one, or none */
+    struct gpu_models *models;     /* of all node types: the first one's own */
+    struct gpu_models own_models;
     struct fragmentation fragmentation;
     struct pool allocations;
     struct level ugpus_in_use;
@@ -109,16 +111,17 @@ struct cluster {
     struct cluster *next; /* of the site's further node types, or NULL */
 };
 
-/* Reads the list of nodes, if there is one. Returns 0, or a negative code with findings. */
-int cluster_config_load(struct cluster_config *config, struct arena *arena, struct diag *diag);
+/* Reads the list of nodes, if there is one, and checks that a stock can hold them. Returns 0, or a negative code with findings, which
+ * are at their places in `document`. */
+int cluster_config_load(struct cluster_config *config, const struct config *document, struct arena *arena,
+                        struct diag *diag);
 
-/* With its further node types. The configuration outlives it. Returns 0, SIM_E_NOMEM, or SIM_E_CONFIG: it says how much CPU or
- * memory there is, of nodes that have more GPUs than a stock can hold. */
+/* With its further node types. The configuration, which cluster_config_load has checked, outlives it. Returns 0 or SIM_E_NOMEM. */
 int cluster_create(const struct cluster_config *config, struct cluster **cluster);
 void cluster_destroy(struct cluster *cluster);
 
 /* Gives the cluster and its further node types a stock, where they have none: from now on it is known which GPUs are held. Nobody
- * but services may hold any so far. Returns as cluster_create. */
+ * but services may hold any so far. Returns 0, SIM_E_NOMEM, or SIM_E_CONFIG: nodes have more than NODE_LIST_MAX_GPUS. */
 int cluster_take_stock(struct cluster *cluster);
 
 /* Measures its fragmentation from now on, by these tasks, which must outlive it. Returns 0 or SIM_E_NOMEM. */

@@ -18,7 +18,7 @@ void demands_fini(struct demands *demands)
     mem_free(demands->tasks);
 }
 
-struct job_demand demand_of(const struct job_record *record, const struct stock *stock)
+struct job_demand demand_of(const struct job_record *record, const struct gpu_models *models)
 {
     const bool is_share = record->gpus == 1 && record->gpu_milli > 0 && record->gpu_milli < 1000;
     return (struct job_demand){.gpus = record->gpus,
@@ -26,7 +26,7 @@ struct job_demand demand_of(const struct job_record *record, const struct stock 
                                .gpu_milli = is_share ? record->gpu_milli : 1000,
                                .cpu_milli = record->cpu_milli,
                                .memory_bytes = record->memory_bytes,
-                               .gpu_models = record->gpus > 0 ? stock_models(stock, record->gpu_models) : UINT64_MAX};
+                               .gpu_models = record->gpus > 0 ? gpu_models_of(models, record->gpu_models) : UINT64_MAX};
 }
 
 static uint64_t mix(uint64_t hash, uint64_t value)
@@ -111,13 +111,13 @@ static void add_kind(struct demands *demands, const struct job_demand *demand, i
     task->popularity_frac += (double)count;
 }
 
-int demands_learn(struct demands *demands, struct job_source *source, const struct stock *stock, double cover_frac,
-                  struct diag *diag)
+int demands_learn(struct demands *demands, struct job_source *source, const struct gpu_models *models,
+                  double cover_frac, struct diag *diag)
 {
     struct job_record record;
     int code;
     while ((code = source->next(source, &record, diag)) == 1) {
-        const struct job_demand demand = demand_of(&record, stock);
+        const struct job_demand demand = demand_of(&record, models);
         const int32_t index = demands_index(demands, &demand);
         if (index < 0) return SIM_E_NOMEM;
         demands->counts[index]++;

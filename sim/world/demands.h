@@ -23,15 +23,15 @@ struct demands {
 void demands_init(struct demands *demands);
 void demands_fini(struct demands *demands);
 
-/* What a record asks of nodes with these models. */
-struct job_demand demand_of(const struct job_record *record, const struct stock *stock);
+/* What a record asks of the nodes of a site with these models. */
+struct job_demand demand_of(const struct job_record *record, const struct gpu_models *models);
 
 /* The number of a demand, which joins those known. -1 when out of memory. */
 int32_t demands_index(struct demands *demands, const struct job_demand *demand);
 
 /* Reads a source to its end, counts what its jobs ask for, and finds the kinds that make up `cover_frac` of them. A kind is what the
  * measure of fragmentation looks at: memory is not in it. Returns 0, SIM_E_NOMEM, or what the source returned. */
-int demands_learn(struct demands *demands, struct job_source *source, const struct stock *stock, double cover_frac,
-                  struct diag *diag);
+int demands_learn(struct demands *demands, struct job_source *source, const struct gpu_models *models,
+                  double cover_frac, struct diag *diag);
 
 #endif

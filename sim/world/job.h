@@ -197,6 +197,13 @@ void job_respeed(struct job *job, sim_ns now);
  * `failed`, it falls back to what it has saved; else it keeps what it keeps of a preemption. Returns 0 or the sink's code. */
 int job_interrupt(struct job *job, sim_ns now, bool failed, const char *reason);
 
+/* The same of one whose GPUs go away for good, as was known `notice_ns` before. Where its type takes checkpoints it falls back to
+ * the last one, which it takes at the notice if that ends in time; else it keeps its work, as after a preemption. */
+int job_evict(struct job *job, sim_ns now, sim_ns notice_ns, const char *reason);
+
+/* Whether it could run on so many GPUs of a node type if that was empty and all of it there, with what services may give back. */
+bool job_is_possible_on(struct job *job, int32_t node_type, double gpus);
+
 /* The speed that the distance between its GPUs leaves a job: 1 on one node. */
 double jobs_place_speed(const struct jobs *jobs, const struct allocation *allocation);
 

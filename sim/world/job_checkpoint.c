@@ -151,8 +151,19 @@ struct job_saves job_checkpoint_saves(const struct job *job)
                               .flush_ns = sim_ns_from_s(time.flush_s)};
 }
 
+bool job_checkpoint_is_taken(const struct job *job)
+{
+    return job->type != NULL && policy_of(&job->type->checkpoint) != NULL;
+}
+
+sim_ns job_checkpoint_save_ns(const struct job *job)
+{
+    const struct checkpoint_save save = save_of(job);
+    const struct checkpoint_time time = checkpoint_save_time(&save, (double)INFINITY);
+    return sim_ns_add(sim_ns_from_s(time.stall_s), sim_ns_from_s(time.flush_s));
+}
+
 bool job_checkpoint_falls_back(const struct job *job)
 {
-    return job->type != NULL && policy_of(&job->type->checkpoint) != NULL &&
-           job->type->checkpoint.preempt_keeps == CHECKPOINT_KEEPS_SAVED;
+    return job_checkpoint_is_taken(job) && job->type->checkpoint.preempt_keeps == CHECKPOINT_KEEPS_SAVED;
 }

@@ -34,6 +34,10 @@ void job_checkpoints_destroy(struct jobs *jobs);
 /* How a job saves that runs on what it holds now. A policy's fault fails the engine. */
 struct job_saves job_checkpoint_saves(const struct job *job);
 
+/* Whether a policy has it save its state; and for how long a save takes, from its begin until it counts, on what the job holds. */
+bool job_checkpoint_is_taken(const struct job *job);
+sim_ns job_checkpoint_save_ns(const struct job *job);
+
 /* Whether it falls back to what it has saved when it is preempted. */
 bool job_checkpoint_falls_back(const struct job *job);
 

@@ -104,26 +104,49 @@ static int32_t demand_with(struct job *job, int32_t gpus, struct job_demand *dem
     return demands_index(demands, demand);
 }
 
+/* Placers go by what the job asks for: one that gets another number is shown as if it had asked for that. */
+static struct job_view show_as(struct job *job, int32_t gpus, int32_t demand)
+{
+    const struct job_view asked = job->view;
+    if (demand != asked.demand) jobs_refresh_view(job->jobs);
+    job->view.gpus = gpus;
+    job->view.demand = demand;
+    return asked;
+}
+
+bool job_is_possible_on(struct job *job, int32_t node_type, double gpus)
+{
+    struct jobs *jobs = job->jobs;
+    const struct cluster_view *view = jobs_view_of(jobs, node_type);
+    const struct cluster *cluster = jobs_cluster_of(jobs, node_type);
+    struct job_demand demand;
+    if (gpus - (double)cluster->returnable_gpus - (double)cluster_missing_gpus(cluster) > (double)view->total_gpus)
+        return false;
+    if (!(job_view_speed_on(view, &job->view, gpus) > 0)) return false;
+    if (jobs->placer == NULL || view->n_nodes == 0 || jobs->placer->possible == NULL) return true;
+    const int32_t index = demand_with(job, (int32_t)gpus, &demand);
+    if (index < 0) return false;
+    const struct job_view asked = show_as(job, (int32_t)gpus, index);
+    const bool is_possible = jobs->placer->possible(jobs->placer_state, view, &job->view);
+    job->view = asked;
+    return is_possible;
+}
+
 /* Asks the placer for GPUs of the job's node type, and takes them. Returns 1, 0 when there is no room, or a negative code. */
 static int place(struct job *job, int32_t gpus)
 {
     struct jobs *jobs = job->jobs;
     struct placement *placement = &jobs->placement;
     struct job_demand demand;
-    const struct job_view asked = job->view;
     const int32_t index = demand_with(job, gpus, &demand);
     const struct cluster_view *view = jobs_view_of(jobs, job->view.node_type);
     int code = index < 0 ? SIM_E_NOMEM : grow_placement(placement, gpus < view->n_nodes ? gpus + 1 : view->n_nodes);
     if (code < 0) return code;
-    if (index != asked.demand) jobs_refresh_view(jobs);
     placement->n = 0;
     placement->gpu = -1;
-    /* placers go by what the job asks for: one that gets another number is shown as if it had asked for that */
-    job->view.gpus = gpus;
-    job->view.demand = index;
+    const struct job_view asked = show_as(job, gpus, index);
     const int found = jobs->placer->place(jobs->placer_state, view, &job->view, placement);
-    job->view.gpus = asked.gpus;
-    job->view.demand = asked.demand;
+    job->view = asked;
     if (found <= 0) return found;
     code = cluster_take_demand(jobs_cluster_of(jobs, job->view.node_type), view->now_ns, &demand, placement,
                                &job->allocation);
@@ -202,7 +225,7 @@ bool job_plan_start_as(struct job_plan *plan, const struct job_view *view, const
     struct job *job = job_of(view);
     const sim_ns now = jobs->view.now_ns;
     if (plan->code < 0 || !is_sound(job, grant, reason)) return false;
-    const int64_t ugpus = job_ugpus(job, grant->gpus);
+    const int64_t ugpus = job->view.gpus > 0 ? job_ugpus(job, grant->gpus) : 0;
     if (!cluster_has_free(jobs_cluster_of(jobs, grant->node_type), ugpus)) return false;
     const bool undone = is_taken_back(job, grant, ugpus);
     const bool is_first = job->first_start_ns < 0;
@@ -262,6 +285,7 @@ bool job_plan_resize(struct job_plan *plan, const struct job_view *view, double 
               (long long)view->id, state_name(view->state), reason);
         return false;
     }
+    if (view->gpus == 0) return false;
     if (ugpus == job->held_ugpus) return true;
     const int exchanged = exchange(job, ugpus);
     if (exchanged < 0 && plan->code == 0) plan->code = exchanged;

@@ -120,6 +120,13 @@ sim_ns job_progress_end_ns(const struct job_progress *progress)
     return stalls_ns < 9e18 ? sim_ns_add(end_ns, n_saves * saves->stall_ns) : SIM_NS_MAX;
 }
 
+void job_progress_save_last(struct job_progress *progress, sim_ns save_ns)
+{
+    const double since_ns = ceil((double)save_ns * progress->speed);
+    const double counts_ns = (double)progress->done_ns - since_ns;
+    if (counts_ns > (double)progress->saved_ns) progress->saved_ns = progress->done_ns - (sim_ns)since_ns;
+}
+
 void job_progress_move(struct job_progress *progress, sim_ns now)
 {
     const struct passed passed = passed_at(progress, now);

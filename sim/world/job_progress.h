@@ -43,6 +43,9 @@ sim_ns job_progress_saved_ns(const struct job_progress *progress, sim_ns now);
 /* The moment at which all is done; SIM_NS_MAX: never, at this speed. A save that would begin at the end is not taken. */
 sim_ns job_progress_end_ns(const struct job_progress *progress);
 
+/* A last save, which took so long up to now, counts: what was done when it began. To be moved to this moment before. */
+void job_progress_save_last(struct job_progress *progress, sim_ns save_ns);
+
 /* Brings it up to `now`: what is left of the wait or of a stall stays. */
 void job_progress_move(struct job_progress *progress, sim_ns now);
 

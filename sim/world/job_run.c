@@ -152,6 +152,15 @@ void job_respeed(struct job *job, sim_ns now)
     if (job->progress.speed != before) jobs_notify(job->jobs, JOB_EVENT_PACE, job);
 }
 
+int job_evict(struct job *job, sim_ns now, sim_ns notice_ns, const char *reason)
+{
+    if (!job_checkpoint_is_taken(job)) return job_interrupt(job, now, false, reason);
+    const sim_ns save_ns = job_checkpoint_save_ns(job);
+    job_progress_move(&job->progress, now);
+    if (save_ns <= notice_ns) job_progress_save_last(&job->progress, save_ns);
+    return job_interrupt(job, now, true, reason);
+}
+
 int job_interrupt(struct job *job, sim_ns now, bool failed, const char *reason)
 {
     struct jobs *jobs = job->jobs;

@@ -100,9 +100,17 @@ sim_ns job_view_estimated_remaining_ns(const struct cluster_view *view, const st
     return time_for(of, left_ns > 0 ? left_ns : 0, view->now_ns);
 }
 
+/* Whether any of its GPUs is of a model that will do. */
+static bool has_model(const struct cluster_view *view, const struct job *job)
+{
+    if (view->cluster == NULL || view->cluster->stock == NULL) return true;
+    return (job->jobs->demands.items[job->view.demand].gpu_models & view->cluster->stock->model_set) != 0;
+}
+
 double job_view_speed_on(const struct cluster_view *view, const struct job_view *job, double gpus)
 {
-    return job->gpus == 0 ? 1.0 : job_type_speed(job_of(job)->type, view->gpu, gpus, job->gpus);
+    if (job->gpus == 0) return 1.0;
+    return has_model(view, job_of(job)) ? job_type_speed(job_of(job)->type, view->gpu, gpus, job->gpus) : 0.0;
 }
 
 sim_ns job_remaining_ns(const struct job *job, sim_ns now)

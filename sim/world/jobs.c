@@ -149,23 +149,12 @@ void job_on_finish(struct engine *engine, struct owner *owner, sim_ns now)
     leave(jobs, job);
 }
 
-/* Whether it could run on a node type if that was empty and all of it there, with what services may give back. */
-static bool is_possible_on(struct jobs *jobs, int32_t node_type, const struct job *job)
-{
-    const struct cluster_view *view = jobs_view_of(jobs, node_type);
-    const struct cluster *cluster = jobs_cluster_of(jobs, node_type);
-    if (job->view.gpus - cluster->returnable_gpus - cluster_missing_gpus(cluster) > view->total_gpus) return false;
-    if (!(job_view_speed_on(view, &job->view, job->view.gpus) > 0)) return false;
-    return jobs->placer == NULL || view->n_nodes == 0 || jobs->placer->possible == NULL ||
-           jobs->placer->possible(jobs->placer_state, view, &job->view);
-}
-
-static bool is_possible(struct jobs *jobs, const struct job *job)
+static bool is_possible(struct jobs *jobs, struct job *job)
 {
     const int32_t n = jobs->scheduler->uses_node_types ? jobs->n_node_types : 1;
     jobs_refresh_view(jobs);
     for (int32_t i = 0; i < n; i++)
-        if (is_possible_on(jobs, i, job)) return true;
+        if (job_is_possible_on(job, i, job->view.gpus)) return true;
     return false;
 }
 
@@ -173,7 +162,7 @@ static bool is_possible(struct jobs *jobs, const struct job *job)
 static int32_t demand_index(struct jobs *jobs)
 {
     if (jobs->cluster->stock == NULL) return 0;
-    const struct job_demand demand = demand_of(&jobs->record, jobs->cluster->stock);
+    const struct job_demand demand = demand_of(&jobs->record, jobs->cluster->models);
     return demands_index(&jobs->demands, &demand);
 }
 
@@ -327,7 +316,7 @@ static int learn_demands(struct jobs *jobs, const struct trace_format *format)
     int code = format->open_jobs(config->trace.params, &jobs->source_options, &source, jobs->diag);
     if (code < 0) return code;
     struct demands *demands = &jobs->demands;
-    code = demands_learn(demands, source, jobs->cluster->stock, config->fragmentation.cover_frac, jobs->diag);
+    code = demands_learn(demands, source, jobs->cluster->models, config->fragmentation.cover_frac, jobs->diag);
     source->close(source);
     struct cluster *cluster = jobs->cluster;
     for (int32_t i = 0; code == 0 && i < jobs->n_node_types; i++, cluster = cluster->next) {

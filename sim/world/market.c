@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* --- Building --- */
 
@@ -21,10 +22,24 @@ static int make_renter(struct market *market)
     return code;
 }
 
+/* Jobs that rent for themselves start in the order in which they come. Another scheduler would have no say. */
+static int check_scheduler(const struct market *market)
+{
+    const char *scheduler = market->env.scheduler->name;
+    if (strcmp(scheduler, "fifo") == 0) return 0;
+    return diag_error(
+        market->env.diag, SIM_E_CONFIG, config_where(market->env.config, "jobs.scheduler"),
+        "leave it out, or rent a \"fixed-fleet\" for it to share out",
+        "scheduler '%s' would never be asked: under '%s' each job runs on what it rented, first come, first served",
+        scheduler, market->renter->policy.name);
+}
+
 /* A copy in the renter's name, with what it knows. */
 static int make_scheduler(struct market *market)
 {
-    if (market->renter->rent == NULL || !market->env.has_jobs) return 0;
+    if (market->renter->rent == NULL || market->env.scheduler == NULL) return 0;
+    const int code = check_scheduler(market);
+    if (code != 0) return code;
     market->scheduler = arena_alloc(market->env.arena, sizeof *market->scheduler);
     if (market->scheduler == NULL) return SIM_E_NOMEM;
     *market->scheduler = market_jobs_scheduler;
@@ -117,13 +132,14 @@ static int lease_for_run(struct market *market, const struct cluster *part, int6
 {
     if (gpus == 0) return 0;
     const int32_t offer = offer_for(market, part);
-    if (offer < 0 || (double)gpus > market_free_gpus(market, offer))
+    if (offer < 0 || (double)gpus > market_most_gpus(market, offer))
         return diag_error(market->env.diag, SIM_E_CONFIG, config_where(market->env.config, "market"), NULL,
                           "no offer has the %lld GPUs%s%s that the site needs for the whole run", (long long)gpus,
                           part->gpu != NULL ? " of type " : "", part->gpu != NULL ? part->gpu : "");
     const sim_ns now = engine_now(market->env.engine);
     const struct lease as = {.offer = offer, .is_for_jobs = is_for_jobs, .micro_gpus = gpus * GPU_MICRO,
                              .start_ns = now, .ready_ns = now, .expires_ns = SIM_NS_MAX};
+    market->states[offer].run_ugpus += as.micro_gpus;
     return ledger_open(&market->ledger, &as, now) != NULL ? 0 : SIM_E_NOMEM;
 }
 
@@ -155,7 +171,7 @@ int market_start(struct market *market)
                 market->env.diag, SIM_E_CONFIG, config_where(market->env.config, "market.renting"),
                 "give the cluster nodes, or choose a policy that rents for each job: orrery list policies",
                 "policy '%s' rents the whole cluster, which has no limit", market->renter->policy.name);
-        code = lease_for_run(market, part, part->total_gpus - part->group_gpus, market->env.has_jobs);
+        code = lease_for_run(market, part, part->total_gpus - part->group_gpus, market->env.scheduler != NULL);
     }
     return code;
 }
@@ -206,6 +222,7 @@ int market_finish(struct market *market, const struct market_yield *yield, sim_n
         {"cost.usd_per_met_request", per(services_usd, yield->met_requests)},
         {"rental.leases", (double)ledger->n_leases},
         {"rental.interruptions", (double)market->n_interruptions},
+        {"rental.lost_gpu_s", market->lost_gpu_s},
         {"rental.gpus.mean", level_mean(&ledger->micro_gpus, now) / GPU_MICRO},
         {"rental.gpus.max", gpus_of(ledger->micro_gpus.max)},
     };

@@ -4,7 +4,7 @@
  * arrival to end, under no scheduler (market_scheduler). Otherwise jobs share the cluster, which is leased as a whole. What
  * services hold is leased from the start to the end of the run, too.
  *
- * Left out: prices that change during a run, bidding, notice before an interruption, moving between regions. */
+ * Left out: prices that change during a run, bidding, moving between regions. */
 #ifndef ORRERY_WORLD_MARKET_H
 #define ORRERY_WORLD_MARKET_H
 
@@ -34,7 +34,7 @@ struct market_env {
     uint32_t owner_id;
     uint64_t seed;
     uint32_t run;
-    bool has_jobs;
+    const struct policy *scheduler; /* that the scenario has for its jobs; NULL: it has no jobs */
 };
 
 /* Finds prices, reads availability files, and lets the renter prepare itself. Returns 0 or a negative code with findings. */

@@ -21,6 +21,8 @@ static const struct config_field spot_fields[] = {
      .min = DBL_MIN, .max = 0, .help = "mean time until a lease is interrupted; none: never at random"},
     {.name = "shape", .kind = CONFIG_REAL, .offset = FIELD(shape), .value = "1", .min = 0.05, .max = 50,
      .help = "of the Weibull law: below 1 old leases are safer, above 1 young ones"},
+    {.name = "notice", .kind = CONFIG_TIME, .offset = FIELD(notice_ns), .value = "0s", .min = 0, .max = 1e6,
+     .help = "from the word of an interruption to its time: \"2min\" at Amazon, \"30s\" at Google; a checkpoint may end in it"},
     {0}};
 #undef FIELD
 

@@ -17,6 +17,7 @@ struct spot_config {
     int64_t gpus_per_instance;
     int law;                   /* enum spot_law */
     double mean_life_s, shape; /* of each lease, at random; NAN: as long as wanted */
+    sim_ns notice_ns;          /* from the word to the end */
 };
 
 /* An entry of "offers". */

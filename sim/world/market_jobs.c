@@ -1,6 +1,7 @@
 /* Jobs that rent for themselves: what takes the place of their scheduler. The renter says on arrival which GPUs a job gets and how
  * many; it runs on these from when they have started up until it is done. Where supply lacks, jobs wait in line at each offer. A
- * job that loses its GPUs waits for the same again, behind the others. */
+ * job that loses its GPUs waits for the same again, behind the others. One that asks for no GPUs rents nothing: it runs where a
+ * node has room for it. */
 #include "sim/world/job.h"
 #include "sim/world/market_state.h"
 
@@ -44,10 +45,10 @@ static void wait_for_supply(struct market *market, struct renting_job *job)
 
 /* --- What the renter wants for a job --- */
 
-static int fault(const struct market *market, const struct renting_job *job, const char *problem)
+static int fault(const struct market *market, const struct renting_job *job, const char *problem, const char *hint)
 {
     const struct rental *rental = &job->rental;
-    return diag_error(market->env.diag, SIM_E_POLICY, "market.renting", NULL,
+    return diag_error(market->env.diag, SIM_E_POLICY, "market.renting", hint,
                       "policy '%s' rents %.6g GPUs of offer %d for job %lld%s, at %.15g s", market->renter->policy.name,
                       rental->gpus, rental->offer, (long long)job->view->id, problem,
                       sim_s_from_ns(market->view.now_ns));
@@ -56,12 +57,19 @@ static int fault(const struct market *market, const struct renting_job *job, con
 static int check_rental(const struct market *market, const struct cluster_view *view, const struct renting_job *job)
 {
     const struct rental *rental = &job->rental;
-    if (rental->offer < 0 || rental->offer >= market->view.n_offers) return fault(market, job, ", which there is not");
-    const struct market_offer *offer = &market->offers[rental->offer];
-    if (!(rental->gpus * GPU_MICRO >= 1)) return fault(market, job, "");
-    if (rental->gpus > offer->limit_gpus) return fault(market, job, ", which never has so many");
-    for (int32_t type = market->states[rental->offer].node_type; type > 0; type--) view = view->next_type;
-    if (!(job_view_speed_on(view, job->view, rental->gpus) > 0)) return fault(market, job, ", where it cannot run");
+    if (rental->offer < 0 || rental->offer >= market->view.n_offers)
+        return fault(market, job, ", which there is not", NULL);
+    if (!(rental->gpus * GPU_MICRO >= 1)) return fault(market, job, "", NULL);
+    if (rental->gpus > market->offers[rental->offer].limit_gpus)
+        return fault(market, job, ", which never has so many",
+                     "raise its 'limit', or give the site more nodes of its GPU");
+    const int32_t node_type = market->states[rental->offer].node_type;
+    for (int32_t type = node_type; type > 0; type--) view = view->next_type;
+    if (!(job_view_speed_on(view, job->view, rental->gpus) > 0))
+        return fault(market, job, ", where it cannot run", NULL);
+    if (!job_is_possible_on(job_of(job->view), node_type, rental->gpus))
+        return fault(market, job, ", for which its nodes never have room",
+                     "see what the job asks of a node: CPU, memory");
     return 0;
 }
 
@@ -71,7 +79,10 @@ static int ask(struct market *market, const struct cluster_view *view, struct re
     rng_init(&rng, market->env.seed, market->env.run, "renting", (uint64_t)job->view->sequence);
     market->view.random = &rng;
     market->view.now_ns = view->now_ns;
-    for (int32_t i = 0; i < market->view.n_offers; i++) market->offers[i].free_gpus = market_free_gpus(market, i);
+    for (int32_t i = 0; i < market->view.n_offers; i++) {
+        market->offers[i].free_gpus = market_free_gpus(market, i);
+        market->offers[i].limit_gpus = market_most_gpus(market, i);
+    }
     const int code = market->renter->rent(market->renter_state, &market->view, job->view, &job->rental);
     market->view.random = NULL;
     return code < 0 ? code : check_rental(market, view, job);
@@ -93,8 +104,10 @@ static void notify(void *state, const struct cluster_view *view, const struct jo
     struct market *market = renting->market;
     struct renting_job *job = job_view_slot(note->job);
     int code = 0;
-    if (note->event == JOB_EVENT_SUBMIT) {
-        job->view = note->job;
+    if (note->event == JOB_EVENT_SUBMIT) job->view = note->job;
+    if (note->job->gpus == 0) {
+        if (note->event == JOB_EVENT_SUBMIT || note->event == JOB_EVENT_PREEMPT) line_add(&market->without_gpus, job);
+    } else if (note->event == JOB_EVENT_SUBMIT) {
         code = ask(market, view, job);
         if (code == 0) wait_for_supply(market, job);
     } else if (note->event == JOB_EVENT_PREEMPT) {
@@ -115,8 +128,15 @@ static int lease_waiting(struct market *market, int32_t offer, sim_ns now)
         if (code < 0) return code;
         line_remove(&state->waiting, job);
         line_add(&state->starting, job);
+        state->starting_ugpus += job->lease->micro_gpus;
     }
     return 0;
+}
+
+static void leave_start_up(struct offer_state *state, struct renting_job *job)
+{
+    line_remove(&state->starting, job);
+    state->starting_ugpus -= job->lease->micro_gpus;
 }
 
 static void start_ready(struct offer_state *state, struct job_plan *plan, sim_ns now)
@@ -125,9 +145,27 @@ static void start_ready(struct offer_state *state, struct job_plan *plan, sim_ns
     while ((job = state->starting.first) != NULL && job->lease->ready_ns <= now) {
         const struct job_grant grant = {.gpus = job->rental.gpus, .node_type = state->node_type};
         if (!job_plan_start_as(plan, job->view, &grant, "its GPUs are rented")) return;
-        line_remove(&state->starting, job);
+        leave_start_up(state, job);
     }
     if (job != NULL) job_plan_wake_at(plan, job->lease->ready_ns);
+}
+
+/* Whether any type of nodes has room. */
+static bool start_somewhere(const struct market *market, struct job_plan *plan, const struct renting_job *job)
+{
+    struct job_grant grant = {0};
+    for (const struct cluster *part = market->env.cluster; part != NULL; part = part->next, grant.node_type++)
+        if (job_plan_start_as(plan, job->view, &grant, "it needs no GPUs")) return true;
+    return false;
+}
+
+static void start_without_gpus(struct market *market, struct job_plan *plan)
+{
+    struct renting_job *next;
+    for (struct renting_job *job = market->without_gpus.first; job != NULL; job = next) {
+        next = job->next;
+        if (start_somewhere(market, plan, job)) line_remove(&market->without_gpus, job);
+    }
 }
 
 static int decide(void *state, const struct cluster_view *view, struct job_plan *plan)
@@ -140,16 +178,26 @@ static int decide(void *state, const struct cluster_view *view, struct job_plan 
         code = lease_waiting(market, i, view->now_ns);
         start_ready(&market->states[i], plan, view->now_ns);
     }
+    start_without_gpus(market, plan);
     market_supply_watch(market);
+    return code;
+}
+
+static int evict(struct market *market, struct renting_job *job, sim_ns now)
+{
+    struct job *running = job_of(job->view);
+    const double lost_gpu_s = running->lost_gpu_s;
+    const int code = job_evict(running, now, offer_of(market, job)->config->spot.notice_ns,
+                               "its spot GPUs are taken away");
+    market->lost_gpu_s += running->lost_gpu_s - lost_gpu_s;
     return code;
 }
 
 int market_jobs_interrupt(struct market *market, struct renting_job *job, sim_ns now)
 {
     market->n_interruptions++;
-    if (job->view->state == JOB_RUNNING)
-        return job_interrupt(job_of(job->view), now, 0, "its spot GPUs are taken away");
-    line_remove(&offer_of(market, job)->starting, job);
+    if (job->view->state == JOB_RUNNING) return evict(market, job, now);
+    leave_start_up(offer_of(market, job), job);
     const int code = leave_lease(market, job, "lose");
     wait_for_supply(market, job);
     return code;

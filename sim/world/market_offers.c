@@ -95,14 +95,15 @@ static int make_offer(struct market *market, int32_t i, const struct offer_confi
     *view = (struct market_offer){.name = offer->name,
                                   .gpu = offer->gpu != NULL ? offer->gpu : state->part->gpu,
                                   .kind = (enum offer_kind)offer->kind,
-                                  .limit_gpus = isnan(offer->limit_gpus) ? (double)INFINITY : offer->limit_gpus,
                                   .start_up_ns = offer->start_up_ns,
                                   .pays_start_up = offer->pays_start_up};
     code = find_price(market, prices, offer, view);
     market->ledger.accounts[i].billing = (struct billing){.uusd_per_gpu_h = price_uusd_from_usd(view->usd_per_h),
                                                           .quantum_ns = offer->quantum_ns,
                                                           .minimum_ns = offer->minimum_ns};
-    return code != 0 ? code : market_supply_open(market, i);
+    if (code == 0) code = market_supply_open(market, i);
+    view->limit_gpus = market_most_gpus(market, i);
+    return code;
 }
 
 int market_make_offers(struct market *market)

@@ -28,6 +28,8 @@ struct offer_state {
     size_t step;                      /* of it, in force */
     struct renting_line waiting;      /* jobs that wait for supply */
     struct renting_line starting;     /* jobs whose GPUs start up, in the order in which they will be ready */
+    int64_t starting_ugpus;           /* of these */
+    int64_t run_ugpus;                /* leased for the whole run */
 };
 
 struct market {
@@ -46,12 +48,17 @@ struct market {
         struct service_config *services; /* copies; NULL: the scenario's own */
         struct market *market;
     } fleet;
+    struct renting_line without_gpus; /* jobs that rent nothing and wait for a node's CPU or memory */
     bool has_spot;
     int64_t n_interruptions;
+    double lost_gpu_s; /* by them */
 };
 
-/* GPUs of an offer that can be leased now. */
+/* GPUs of an offer that can be leased now: within its limit and what the market has, on nodes that are there. */
 double market_free_gpus(const struct market *market, int32_t offer);
+
+/* The most that one job can ever lease of it from now on: INFINITY where there is no limit. */
+double market_most_gpus(const struct market *market, int32_t offer);
 
 /* Opens the lease of a job, for what it rents. Returns 0, SIM_E_NOMEM or the sink's code. */
 int market_lease(struct market *market, struct renting_job *job, sim_ns now);

@@ -22,21 +22,59 @@ static double supplied_gpus(const struct offer_state *state)
     return (double)(state->availability.steps[state->step].instances * state->config->spot.gpus_per_instance);
 }
 
-static double leased_of_part(const struct market *market, const struct cluster *part)
+/* The most that it will have from now on. */
+static double most_supplied_gpus(const struct offer_state *state)
 {
-    int64_t micro_gpus = 0;
-    for (int32_t i = 0; i < market->view.n_offers; i++)
-        if (market->states[i].part == part) micro_gpus += market->ledger.accounts[i].micro_gpus;
-    return gpus_of(micro_gpus);
+    const struct availability *availability = &state->availability;
+    int64_t instances = 0;
+    for (size_t i = state->step; i < availability->n; i++)
+        if (availability->steps[i].instances > instances) instances = availability->steps[i].instances;
+    return availability->n == 0 ? (double)INFINITY : (double)(instances * state->config->spot.gpus_per_instance);
+}
+
+/* Millionths of GPUs of one type of nodes: leased, of these for the whole run, and of these to jobs that have not started. */
+struct part_leases {
+    int64_t all, for_run, starting;
+};
+
+static struct part_leases leases_of(const struct market *market, const struct cluster *part)
+{
+    struct part_leases sums = {0};
+    for (int32_t i = 0; i < market->view.n_offers; i++) {
+        const struct offer_state *state = &market->states[i];
+        if (state->part != part) continue;
+        sums.all += market->ledger.accounts[i].micro_gpus;
+        sums.for_run += state->run_ugpus;
+        sums.starting += state->starting_ugpus;
+    }
+    return sums;
+}
+
+static double limit_of(const struct offer_state *state)
+{
+    return isnan(state->config->limit_gpus) ? (double)INFINITY : state->config->limit_gpus;
 }
 
 double market_free_gpus(const struct market *market, int32_t offer)
 {
     const struct offer_state *state = &market->states[offer];
+    const struct cluster *part = state->part;
     const double leased = gpus_of(market->ledger.accounts[offer].micro_gpus);
-    const double free = fmin(market->offers[offer].limit_gpus, supplied_gpus(state)) - leased;
-    if (state->part->total_gpus == INT64_MAX) return free;
-    return fmin(free, (double)state->part->total_gpus - leased_of_part(market, state->part));
+    const double free = fmin(limit_of(state), supplied_gpus(state)) - leased;
+    if (part->total_gpus == INT64_MAX) return free;
+    const struct part_leases leases = leases_of(market, part);
+    const double there = cluster_free_amount(part) - gpus_of(leases.starting);
+    return fmin(free, fmin((double)part->total_gpus - gpus_of(leases.all), there));
+}
+
+double market_most_gpus(const struct market *market, int32_t offer)
+{
+    const struct offer_state *state = &market->states[offer];
+    const struct cluster *part = state->part;
+    const double most = fmin(limit_of(state), most_supplied_gpus(state)) - gpus_of(state->run_ugpus);
+    if (part->total_gpus == INT64_MAX) return most;
+    const double nodes = (double)(part->total_gpus - part->spare_gpus);
+    return fmin(most, nodes - gpus_of(leases_of(market, part).for_run));
 }
 
 sim_ns market_draw_expiry(const struct market *market, int32_t offer, int64_t lease, sim_ns ready_ns)

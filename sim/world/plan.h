@@ -140,12 +140,12 @@ struct job_grant {
 };
 
 /* The same with other GPUs than it asked for. How fast it is there, job_view_speed_on tells; where that is 0, it is a policy
- * fault, and so is a further node type without having declared `uses_node_types`. */
+ * fault, and so is a further node type without having declared `uses_node_types`. A job that asks for no GPUs gets none. */
 bool job_plan_start_as(struct job_plan *plan, const struct job_view *job, const struct job_grant *grant,
                        const char *reason);
 
 /* A running job goes on with another number of GPUs of the same node type, at once and without a delay, if there is room.
- * Returns whether it did. */
+ * Returns whether it did. One that asks for no GPUs has none to change. */
 bool job_plan_resize(struct job_plan *plan, const struct job_view *job, double gpus, const char *reason);
 
 /* Takes a running job off its GPUs; the work that it has done is kept. */

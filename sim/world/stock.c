@@ -9,19 +9,21 @@
 enum { WHOLE = 1000 };
 
 /* The index of a model among those known, which it joins; -1 when there are too many. */
-static int32_t model_index(struct stock *stock, const char *model)
+static int32_t model_index(struct gpu_models *models, const char *model)
 {
-    for (int32_t i = 0; i < stock->n_models; i++)
-        if (strcmp(stock->models[i], model) == 0) return i;
-    if (stock->n_models == 64) return -1;
-    stock->models[stock->n_models] = model;
-    return stock->n_models++;
+    for (int32_t i = 0; i < models->n; i++)
+        if (strcmp(models->names[i], model) == 0) return i;
+    if (models->n == GPU_MODELS_MAX) return -1;
+    models->names[models->n] = model;
+    return models->n++;
 }
 
-static int fill_node(struct stock *stock, const struct node_spec *spec, int32_t index, int32_t first_gpu)
+static int fill_node(struct stock *stock, const struct node_spec *spec, struct gpu_models *models, int32_t index,
+                     int32_t first_gpu)
 {
-    const int32_t model = model_index(stock, spec->gpu_model);
+    const int32_t model = model_index(models, spec->gpu_model);
     if (model < 0) return SIM_E_CONFIG;
+    if (spec->gpus > 0) stock->model_set |= UINT64_C(1) << model;
     int32_t *left_milli = stock->left_milli + first_gpu;
     for (int32_t g = 0; g < spec->gpus; g++) left_milli[g] = WHOLE;
     stock->nodes[index] = (struct node_view){
@@ -40,25 +42,24 @@ static int fill_node(struct stock *stock, const struct node_spec *spec, int32_t 
     return 0;
 }
 
-static int fill(struct stock *stock, const struct node_spec *specs, int64_t n_gpus)
+static int fill(struct stock *stock, const struct node_spec *specs, struct gpu_models *models, int64_t n_gpus)
 {
     const size_t n = (size_t)stock->n_nodes;
     stock->nodes = mem_zalloc(n, sizeof *stock->nodes);
     stock->left_milli = mem_zalloc((size_t)n_gpus + 1, sizeof *stock->left_milli);
     stock->jobs_by_gpus = mem_zalloc(n * (size_t)stock->n_kinds, sizeof *stock->jobs_by_gpus);
     stock->group_sets = mem_zalloc(n, sizeof *stock->group_sets);
-    stock->models = mem_zalloc(64, sizeof *stock->models);
-    if (stock->nodes == NULL || stock->left_milli == NULL || stock->jobs_by_gpus == NULL || stock->group_sets == NULL ||
-        stock->models == NULL)
+    stock->models = models;
+    if (stock->nodes == NULL || stock->left_milli == NULL || stock->jobs_by_gpus == NULL || stock->group_sets == NULL)
         return SIM_E_NOMEM;
     int32_t first_gpu = 0;
     int code = 0;
     for (int32_t i = 0; code == 0 && i < stock->n_nodes; first_gpu += specs[i++].gpus)
-        code = fill_node(stock, &specs[i], i, first_gpu);
+        code = fill_node(stock, &specs[i], models, i, first_gpu);
     return code;
 }
 
-int stock_create(const struct node_spec *specs, int32_t n_nodes, struct stock **out)
+int stock_create(const struct node_spec *specs, int32_t n_nodes, struct gpu_models *models, struct stock **out)
 {
     struct stock *stock = mem_zalloc(1, sizeof *stock);
     if (stock == NULL) return SIM_E_NOMEM;
@@ -70,7 +71,7 @@ int stock_create(const struct node_spec *specs, int32_t n_nodes, struct stock **
     }
     stock->n_nodes = n_nodes;
     stock->n_kinds = most + 1;
-    int code = most <= NODE_LIST_MAX_GPUS ? fill(stock, specs, n_gpus) : SIM_E_CONFIG;
+    int code = most <= NODE_LIST_MAX_GPUS ? fill(stock, specs, models, n_gpus) : SIM_E_CONFIG;
     if (code < 0) {
         stock_destroy(stock);
         return code;
@@ -86,7 +87,6 @@ void stock_destroy(struct stock *stock)
     mem_free(stock->left_milli);
     mem_free(stock->jobs_by_gpus);
     mem_free(stock->group_sets);
-    mem_free(stock->models);
     mem_free(stock);
 }
 
@@ -180,18 +180,18 @@ void stock_give_group(struct stock *stock, int32_t node, int32_t gpus)
     stock_give(stock, &holding);
 }
 
-uint64_t stock_models(const struct stock *stock, const char *list)
+uint64_t gpu_models_of(const struct gpu_models *models, const char *list)
 {
     if (list == NULL || *list == '\0') return UINT64_MAX;
-    uint64_t models = 0;
+    uint64_t bits = 0;
     for (const char *name = list; *name != '\0';) {
         const size_t n = strcspn(name, "|");
-        for (int32_t i = 0; i < stock->n_models; i++)
-            if (strlen(stock->models[i]) == n && memcmp(stock->models[i], name, n) == 0) models |= UINT64_C(1) << i;
+        for (int32_t i = 0; i < models->n; i++)
+            if (strlen(models->names[i]) == n && memcmp(models->names[i], name, n) == 0) bits |= UINT64_C(1) << i;
         name += n;
         name += *name == '|';
     }
-    return models;
+    return bits;
 }
 
 static const char *node_fault(const struct node_view *node)

@@ -22,18 +22,27 @@ struct holding {
     bool is_group;         /* of a service: it shows in no count of jobs */
 };
 
+/* The models of GPUs at a site, each with a number of its own: all its node types share one list. */
+enum { GPU_MODELS_MAX = 64 };
+
+struct gpu_models {
+    int32_t n;
+    const char *names[GPU_MODELS_MAX];
+};
+
 struct stock {
-    int32_t n_nodes, n_models, n_kinds; /* kinds of holdings on a node: shares, then 1 .. whole GPUs */
+    int32_t n_nodes, n_kinds; /* kinds of holdings on a node: shares, then 1 .. whole GPUs */
     struct node_view *nodes;            /* what policies see */
     int32_t *left_milli;                /* of each GPU, node after node */
     int32_t *jobs_by_gpus;              /* [n_nodes * n_kinds] */
     uint64_t *group_sets;               /* [n_nodes] GPUs that services hold */
-    const char **models;                /* [n_models] */
+    const struct gpu_models *models;    /* of the site; not its own */
+    uint64_t model_set;                 /* bits of those that its GPUs have */
 };
 
-/* Of nodes that are all free. Models are told apart by name. Returns 0, SIM_E_NOMEM, or SIM_E_CONFIG: a node has more than
- * NODE_LIST_MAX_GPUS, or there are more than 64 models. The specs' texts outlive it. */
-int stock_create(const struct node_spec *specs, int32_t n_nodes, struct stock **stock);
+/* Of nodes that are all free. Their models join those of the site, told apart by name. Returns 0, SIM_E_NOMEM, or SIM_E_CONFIG: a
+ * node has more than NODE_LIST_MAX_GPUS, or the site more than GPU_MODELS_MAX models. The specs' texts and the models outlive it. */
+int stock_create(const struct node_spec *specs, int32_t n_nodes, struct gpu_models *models, struct stock **stock);
 void stock_destroy(struct stock *stock); /* NULL is allowed */
 
 /* Takes it if it is free: sets gpu_set of a holding that names none, else takes those very GPUs. Returns whether it did. */
@@ -45,7 +54,7 @@ void stock_take_group(struct stock *stock, int32_t node, int32_t gpus);
 void stock_give_group(struct stock *stock, int32_t node, int32_t gpus);
 
 /* The bits of the models in a list "A|B"; all of them when it is NULL or empty, 0 when no node has any of them. */
-uint64_t stock_models(const struct stock *stock, const char *list);
+uint64_t gpu_models_of(const struct gpu_models *models, const char *list);
 
 /* Says what is wrong (INV-6), or NULL: nothing more is held of a GPU, of CPU or of memory than there is, and the sums agree. */
 const char *stock_fault(const struct stock *stock);

@@ -140,7 +140,7 @@ static int create_market(struct world *world)
         .owner_id = world->next_owner_id++,
         .seed = (uint64_t)scenario->seed,
         .run = world->options.run,
-        .has_jobs = scenario->jobs.trace.entry != NULL,
+        .scheduler = scenario->jobs.trace.entry != NULL ? scenario->jobs.scheduler.entry : NULL,
     };
     return market_create(&scenario->market, &env, &world->market);
 }

@@ -54,7 +54,7 @@ static void every_family_has_scenarios_and_partners(void)
             [POLICY_KV_OFFLOAD] = POLICY_BATCHING,     [POLICY_SCHEDULER] = POLICY_PLACEMENT,
             [POLICY_PLACEMENT] = POLICY_SCHEDULER,     [POLICY_EVICTION] = POLICY_EVICTION,
             [POLICY_AUTOSCALING] = POLICY_ROUTING,     [POLICY_POWER_CAP] = POLICY_BATCHING,
-            [POLICY_CHECKPOINTING] = POLICY_SCHEDULER, [POLICY_RENTAL] = POLICY_SCHEDULER}[family];
+            [POLICY_CHECKPOINTING] = POLICY_SCHEDULER, [POLICY_RENTAL] = POLICY_PLACEMENT}[family];
         const char *const *partners = conform_partners((enum policy_family)family);
         CHECK(partners[0] != NULL);
         for (; *partners != NULL; partners++) CHECK(policy_find(met, *partners) != NULL);

@@ -1,10 +1,11 @@
 /* Mélange's integer program: the example of its repository, limits, and small cases against all fleets. */
-#include "policies/rental/melange_fleet.h"
+#include "policies/rental/fleet_params.h"
 
 #include "sim/core/rng.h"
 #include "tests/harness.h"
 
 #include <math.h>
+#include <string.h>
 
 static const double none = (double)INFINITY;
 
@@ -122,6 +123,39 @@ static void size_of_the_paper(void)
     CHECK(fleet.usd_per_h <= least + 7.516);
 }
 
+static enum ilp_outcome gives_up(const struct melange_problem *problem, struct melange_fleet *fleet)
+{
+    (void)problem, (void)fleet;
+    return ILP_GAVE_UP;
+}
+
+static enum ilp_outcome finds_none(const struct melange_problem *problem, struct melange_fleet *fleet)
+{
+    (void)problem, (void)fleet;
+    return ILP_INFEASIBLE;
+}
+
+static void check_told(fleet_solver *solve, const char *says)
+{
+    double share = 1.0, max_per_s = 2.0;
+    struct fleet_kind kind = {.name = "small", .gpus = 1, .max_per_s = {.n = 1, .items = &max_per_s}};
+    const struct fleet_params params = {.service = "chat", .rate_per_s = 1.0, .slices = 1,
+                                        .buckets = {.n = 1, .items = &share}, .kinds = {.n = 1, .items = &kind}};
+    const struct market_offer offer = {.name = "small", .usd_per_h = 1.0, .limit_gpus = none};
+    const struct market_view view = {.n_offers = 1, .offers = &offer};
+    struct diag diag;
+    diag_init(&diag);
+    CHECK_EQ_INT(fleet_params_plan(&params, &view, NULL, solve, &diag), SIM_E_CONFIG);
+    CHECK(strstr(diag.items[0].text, says) != NULL);
+}
+
+/* A search that ends without a fleet has not shown that there is none. */
+static void a_search_that_gives_up_is_told_as_such(void)
+{
+    check_told(gives_up, "there may be one");
+    check_told(finds_none, "no fleet can serve");
+}
+
 TEST_SUITE(melange)
 {
     TEST(example_of_the_repository);
@@ -129,4 +163,5 @@ TEST_SUITE(melange)
     TEST(supply_is_limited);
     TEST(as_all_fleets);
     TEST(size_of_the_paper);
+    TEST(a_search_that_gives_up_is_told_as_such);
 }

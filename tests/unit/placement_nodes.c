@@ -87,9 +87,74 @@ static void the_network_slows_jobs_that_are_spread(void)
     }
 }
 
+/* Of two node types with a stock, each job goes to the one that has its model, however they are listed. */
+static void models_are_those_of_all_node_types(void)
+{
+    static const char *const schedulers[] = {"gavel-fifo", "gavel-isolated"};
+    for (size_t i = 0; i < sizeof schedulers / sizeof schedulers[0]; i++) {
+        char jobs[80];
+        snprintf(jobs, sizeof jobs, "'scheduler': '%s', 'placement': 'first-fit'", schedulers[i]);
+        struct bed_rows *rows = run("'gpu': 't4', 'gpus_per_node': 2, 'cpus_per_node': 8,"
+                                    "'node_types': {'big': {'gpu': 'a100-80-sxm', 'gpus_per_node': 4}}",
+                                    jobs,
+                                    "{'duration': '10s', 'gpus': 1, 'gpu_models': 'a100-80-sxm'},"
+                                    "{'duration': '10s', 'gpus': 1, 'gpu_models': 't4'},"
+                                    "{'duration': '10s', 'gpus': 1, 'gpu_models': 'l4'}");
+        CHECK_EQ_STR(bed_job(rows, 0)->status, "finished");
+        CHECK_EQ_STR(bed_job(rows, 1)->status, "finished");
+        CHECK_EQ_STR(bed_job(rows, 2)->status, "rejected");
+        for (size_t p = 0; p < rows->n_placements; p++)
+            CHECK_EQ_INT(rows->placements[p].node, rows->placements[p].job == 0);
+        bed_free(rows);
+    }
+}
+
+/* Schedulers that divide all GPUs among all jobs give none to those that ask for none. */
+static void jobs_without_gpus_are_given_none(void)
+{
+    static const char *const schedulers[] = {"equi", "hesrpt"};
+    for (size_t i = 0; i < sizeof schedulers / sizeof schedulers[0]; i++) {
+        char jobs[80];
+        snprintf(jobs, sizeof jobs, "'scheduler': '%s', 'placement': 'first-fit'", schedulers[i]);
+        struct bed_rows *rows = run("'gpus_per_node': 4, 'cpus_per_node': 8", jobs,
+                                    "{'duration': '10s', 'gpus': 2}, {'duration': '10s', 'gpus': 0, 'cpus': 4}");
+        CHECK_NEAR(bed_job(rows, 1)->end_s, 10, 1e-9);
+        CHECK_NEAR(bed_job(rows, 1)->gpu_s, 0, 0);
+        bed_free(rows);
+    }
+}
+
+static void more_models_than_can_be_told_apart(void)
+{
+    char path[512], scenario[1024];
+    snprintf(path, sizeof path, "%s/nodes.csv", test_tmpdir());
+    FILE *file = fopen(path, "w");
+    MUST(file != NULL);
+    fputs("sn,cpu_milli,memory_mib,gpu,model\n", file);
+    for (int i = 0; i < 65; i++) fprintf(file, "n%d,1000,1024,1,model-%d\n", i, i);
+    fclose(file);
+    snprintf(scenario, sizeof scenario,
+             "{\"cluster\": {\"nodes_file\": {\"path\": \"%s\"}}, \"jobs\": {\"trace\": {\"format\":"
+             "\"inline-jobs\", \"jobs\": []}}}",
+             path);
+    struct bed_rows *rows = bed_run(scenario, &(struct bed_options){.quiet = true});
+    CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
+    CHECK_EQ_STR(rows->diag.items[0].text, "nodes have GPUs of more than 64 models; 'model-64' is one too many");
+    CHECK(strstr(rows->diag.items[0].where, ":1:") != NULL && strstr(rows->diag.items[0].hint, "one name") != NULL);
+    bed_free(rows);
+    rows = bed_run("{\"cluster\": {\"gpus_per_node\": 65, \"cpus_per_node\": 8}, \"jobs\": {\"trace\": {\"format\":"
+                   "\"inline-jobs\", \"jobs\": []}}}", &(struct bed_options){.quiet = true});
+    CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
+    CHECK_EQ_STR(rows->diag.items[0].text, "where CPU or memory counts, a node may have 64 GPUs, not 65");
+    bed_free(rows);
+}
+
 TEST_SUITE(placement_nodes)
 {
     TEST(fgd_does_as_in_figure_8);
     TEST(jobs_hold_shares_cpu_and_memory);
     TEST(the_network_slows_jobs_that_are_spread);
+    TEST(models_are_those_of_all_node_types);
+    TEST(jobs_without_gpus_are_given_none);
+    TEST(more_models_than_can_be_told_apart);
 }

@@ -5,10 +5,13 @@
 
 static const struct node_spec specs[] = {{2, "T4", 8000, 1 << 20}, {4, "A10", 16000, 1 << 20}, {0, "", 4000, 1 << 20}};
 
+static struct gpu_models models;
+
 static struct stock *make(void)
 {
     struct stock *stock = NULL;
-    CHECK_EQ_INT(stock_create(specs, 3, &stock), 0);
+    models.n = 0;
+    CHECK_EQ_INT(stock_create(specs, 3, &models, &stock), 0);
     return stock;
 }
 
@@ -100,9 +103,9 @@ static void models_have_bits(void)
 {
     struct stock *stock = make();
     const uint64_t t4 = UINT64_C(1) << stock->nodes[0].gpu_model, a10 = UINT64_C(1) << stock->nodes[1].gpu_model;
-    CHECK(stock_models(stock, NULL) == UINT64_MAX && stock_models(stock, "") == UINT64_MAX);
-    CHECK(stock_models(stock, "T4") == t4 && stock_models(stock, "H100|T4|A10|T4") == (t4 | a10));
-    CHECK(stock_models(stock, "T") == 0 && stock_models(stock, "H100") == 0);
+    CHECK(gpu_models_of(&models, NULL) == UINT64_MAX && gpu_models_of(&models, "") == UINT64_MAX);
+    CHECK(gpu_models_of(&models, "T4") == t4 && gpu_models_of(&models, "H100|T4|A10|T4") == (t4 | a10));
+    CHECK(gpu_models_of(&models, "T") == 0 && gpu_models_of(&models, "H100") == 0);
     stock_destroy(stock);
 }
 

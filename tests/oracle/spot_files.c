@@ -54,14 +54,40 @@ static void every_format(void)
         AVAILABILITY_DATED, dated, 3, 100);
 }
 
-static void check_refused(const char *text, enum availability_format format, const char *where, const char *says)
+static void check_finding(const char *text, enum availability_format format, int code, const char *where,
+                          const char *says)
 {
     struct availability availability;
     struct diag diag;
     diag_init(&diag);
-    CHECK(availability_read(write_file("spot", text), format, &availability, &diag) < 0);
+    CHECK_EQ_INT(availability_read(write_file("spot", text), format, &availability, &diag), code);
+    CHECK(diag.n_items == 1);
     CHECK(strstr(diag.items[0].where, where) != NULL && strstr(diag.items[0].text, says) != NULL);
     availability_fini(&availability);
+}
+
+static void check_refused(const char *text, enum availability_format format, const char *where, const char *says)
+{
+    check_finding(text, format, SIM_E_DATA, where, says);
+}
+
+/* Clocks of a minute's difference are in a public file; more is a file that is not sorted. */
+static void time_that_goes_back_is_told(void)
+{
+    check_finding("0,1\n90000,2\n30000,3\n80000,4\n", AVAILABILITY_COUNTS, 0, "spot:3:1",
+                  "2 lines are up to a minute earlier");
+    check_refused("0,1\n90000,2\n29999,3\n", AVAILABILITY_COUNTS, "spot:3:1", "60.001 s earlier");
+    check_refused("0,add,a\n90000,add,b\n100,remove,a\n", AVAILABILITY_EVENTS, "spot:3:1", "earlier");
+}
+
+static void ticks_beyond_all_time_are_refused(void)
+{
+    check_refused("{\"metadata\": {\"gap_seconds\": 4e9}, \"data\": [1, 2, 3]}", AVAILABILITY_SKYPILOT, "spot:1:30",
+                  "292 years");
+    check_refused("{\"metadata\": {\"gap_seconds\": 1e300}, \"data\": [1, 2]}", AVAILABILITY_SKYPILOT, "spot:1:30",
+                  "292 years");
+    check_refused("{\"metadata\": {\"gap_seconds\": 1e-10}, \"data\": [1, 2]}", AVAILABILITY_SKYPILOT, "spot:1:30",
+                  "at least 1 ns");
 }
 
 static void what_is_wrong_is_told(void)
@@ -132,10 +158,12 @@ static void public_dated_counts(void)
     availability_fini(&availability);
 }
 
-TEST_SUITE(availability)
+TEST_SUITE(spot_files)
 {
     TEST(every_format);
     TEST(what_is_wrong_is_told);
+    TEST(time_that_goes_back_is_told);
+    TEST(ticks_beyond_all_time_are_refused);
     TEST(public_ticks);
     TEST(public_events_are_public_counts);
     TEST(public_dated_counts);
