@@ -39,7 +39,8 @@ static int put_jobs(const struct sink *sink, double scale)
     for (int j = 0; j < REPORT_FIXTURE_JOBS && code == 0; j++) {
         const double submit_s = 60.0 * j, start_s = submit_s + 10 * scale, end_s = start_s + 100;
         const struct job_row row = {.id = j, .submit_s = submit_s, .start_s = start_s, .end_s = end_s, .gpus = 1 + j % 4,
-                                    .gpu_s = 100.0 * (1 + j % 4), .jct_s = end_s - submit_s, .status = "finished"};
+                                    .gpu_s = 100.0 * (1 + j % 4), .jct_s = end_s - submit_s, .status = "finished",
+                                    .energy_j = (double)NAN};
         const struct placement_row place = {.job = j, .node = j % 3, .gpus = 1 + j % 4, .start_s = start_s, .end_s = end_s};
         if (sink->job != NULL) code = sink->job(sink->context, &row);
         if (code == 0 && sink->placement != NULL) code = sink->placement(sink->context, &place);

@@ -84,7 +84,8 @@ static int put_job(const struct sink *sink, struct rng *rng, int64_t id)
                           .preemptions = random_integer(rng),
                           .restarts = random_integer(rng),
                           .lost_gpu_s = random_real(rng),
-                          .status = random_text(rng)};
+                          .status = random_text(rng),
+                          .energy_j = rng_below(rng, 2) > 0 ? random_real(rng) : (double)NAN};
     return sink->job != NULL ? sink->job(sink->context, &row) : 0;
 }
 

@@ -197,7 +197,9 @@ static void read_row(sqlite3_stmt *query, const struct table *layout, union any_
         char *value = (char *)row + layout->columns[i].offset;
         switch (layout->columns[i].kind) {
         case COLUMN_INTEGER: memcpy(value, &(int64_t){sqlite3_column_int64(query, i + 1)}, sizeof(int64_t)); break;
-        case COLUMN_REAL: memcpy(value, &(double){column_real(query, i + 1)}, sizeof(double)); break;
+        case COLUMN_REAL:
+            memcpy(value, &(double){i < n_stored ? column_real(query, i + 1) : (double)NAN}, sizeof(double));
+            break;
         case COLUMN_TEXT:
             memcpy(value, &(const char *){i < n_stored ? column_text(query, i + 1) : ""}, sizeof(const char *));
             break;

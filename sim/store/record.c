@@ -49,12 +49,18 @@ static int text_pack(struct record *record, size_t room, const char *text, union
     return 1;
 }
 
-/* Whether the row has a text in the table's optional column. */
+/* Whether the row has a text, or a number, in the table's optional column. */
 static bool has_optional(const struct table *layout, const void *row)
 {
+    const struct column *column = &layout->columns[layout->n_columns];
     const char *text;
+    double real;
     if (!layout->has_optional) return false;
-    memcpy(&text, (const char *)row + layout->columns[layout->n_columns].offset, sizeof text);
+    if (column->kind == COLUMN_REAL) {
+        memcpy(&real, (const char *)row + column->offset, sizeof real);
+        return !isnan(real);
+    }
+    memcpy(&text, (const char *)row + column->offset, sizeof text);
     return text != NULL && text[0] != '\0';
 }
 

@@ -34,7 +34,7 @@ struct table {
     const char *name;
     int n_columns;
     struct column columns[TABLE_MAX_COLUMNS];
-    bool has_optional; /* behind these stands one more, a text, which rows without it are not stored with (widen.h) */
+    bool has_optional; /* behind these stands one more, which rows without a value for it are not stored with (widen.h) */
 };
 
 extern const struct table schema_tables[TABLE_COUNT];

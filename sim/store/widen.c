@@ -28,7 +28,9 @@ int table_widen(const struct database *database, enum table_id table, const char
     bool is_wide;
     int code = table_is_wide(database, table, &is_wide, what, diag);
     if (code != 0 || is_wide) return code;
-    snprintf(sql, sizeof sql, "ALTER TABLE %s ADD COLUMN %s TEXT", schema_tables[table].name, optional_name(table));
+    const struct table *layout = &schema_tables[table];
+    snprintf(sql, sizeof sql, "ALTER TABLE %s ADD COLUMN %s %s", layout->name, optional_name(table),
+             layout->columns[layout->n_columns].kind == COLUMN_TEXT ? "TEXT" : "REAL");
     return database_run(database, sql, what, diag);
 }
 

@@ -85,19 +85,31 @@ static int add_shocks(struct failures *failures, const struct failure_domain_con
                       kind);
 }
 
+/* Strikes when it is told to, and never by chance. */
+static int add_breaker(struct failures *failures)
+{
+    if (!failures->options.has_breakers) return 0;
+    struct failure_source source = {.name = "breaker", .scope = FAILURE_SWITCH, .nodes_each = 1, .hit_frac = 1.0};
+    source.lifetime = (struct lifetime){.kind = LIFETIME_EXPONENTIAL, .mean_s = (double)INFINITY};
+    const int code = add_source(failures, &source, "cause");
+    failures->breaker = &failures->sources[failures->n_sources - 1];
+    failures->breaker->n_components = 0;
+    return code;
+}
+
 static int add_sources(struct failures *failures)
 {
     const struct failures_config *config = failures->config;
     const struct failure_cause_config *cause = config->causes.items;
     const struct failure_domain_config *domain = config->domains.items;
-    failures->sources = mem_zalloc(config->causes.n + 2 * config->domains.n + 1, sizeof *failures->sources);
+    failures->sources = mem_zalloc(config->causes.n + 2 * config->domains.n + 2, sizeof *failures->sources);
     int code = failures->sources == NULL ? SIM_E_NOMEM : 0;
     for (size_t i = 0; i < config->causes.n && code == 0; i++) code = add_cause(failures, &cause[i]);
     for (size_t i = 0; i < config->domains.n && code == 0; i++) {
         code = add_shocks(failures, &domain[i], domain[i].shock_mean_s, domain[i].hit_frac, "shock");
         if (code == 0) code = add_shocks(failures, &domain[i], domain[i].lethal_mean_s, 1.0, "lethal");
     }
-    return code;
+    return code == 0 ? add_breaker(failures) : code;
 }
 
 /* --- Strikes --- */
@@ -213,13 +225,26 @@ static int strike_entry(struct failures *failures, const struct failure_entry *e
     return count_strike(failures, source, strike_node(failures, &blow, (int32_t)component));
 }
 
+int failures_black_out(struct failures *failures, int32_t first_node, int32_t n_nodes, sim_ns until_ns)
+{
+    const sim_ns now = engine_now(failures->engine);
+    int code = 0;
+    for (int32_t node = first_node; node < first_node + n_nodes && code == 0; node++) {
+        const int64_t number = STAGGERED | entry_number(failures, failures->breaker, node);
+        failures->nodes[node].dark_until_ns = until_ns;
+        code = failure_queue_add(&failures->strikes, &(struct failure_entry){now, number, until_ns - now, 0});
+    }
+    failure_schedule(failures);
+    return code;
+}
+
 /* --- Time --- */
 
 static int do_due(struct failures *failures, sim_ns now)
 {
     int code = 0;
     while (code == 0 && failure_queue_next_ns(&failures->returns) <= now) {
-        failure_node_comes(failures, (int32_t)failure_queue_take(&failures->returns).number);
+        code = failure_node_comes(failures, (int32_t)failure_queue_take(&failures->returns).number);
         if (failures->jobs != NULL) jobs_request_decision(failures->jobs);
         for (size_t i = 0; i < failures->n_services; i++) service_nodes_came(failures->services[i]);
     }

@@ -35,6 +35,7 @@ struct failures_options {
     uint64_t seed;
     uint32_t run;
     bool places_jobs; /* jobs are on particular nodes */
+    bool has_breakers; /* that leave nodes without power */
 };
 
 /* Sets spare nodes aside. Engine, cluster, config and options' pointers outlive the failures. Nodes can only fail where there are
@@ -67,6 +68,10 @@ void failures_service_ends(struct failures *failures); /* of one of them */
  * the mean of what a failure makes it wait before it computes again. */
 double failures_job_mtbf_s(const struct failures *failures, const struct job *job);
 double failures_job_restart_s(const struct failures *failures, const struct job *job);
+
+/* A breaker leaves nodes without power until a time: they fail at this moment, and none of them, those that are away or spare
+ * included, is in service before. Counted under "breaker". Returns 0 or SIM_E_NOMEM. */
+int failures_black_out(struct failures *failures, int32_t first_node, int32_t n_nodes, sim_ns until_ns);
 
 /* Emits metrics at the end of the run. Returns 0 or the sink's code. */
 int failures_emit(const struct failures *failures, sim_ns now);

@@ -140,18 +140,21 @@ int failure_node_leaves(struct failures *failures, int32_t index, sim_ns repair_
     return cover(failures);
 }
 
-void failure_node_comes(struct failures *failures, int32_t index)
+int failure_node_comes(struct failures *failures, int32_t index)
 {
     struct failure_node *node = &failures->nodes[index];
+    if (node->dark_until_ns > engine_now(failures->engine))
+        return failure_queue_add(&failures->returns, &(struct failure_entry){.time_ns = node->dark_until_ns, .number = index});
     SIM_REQUIRE(node->state == FAILURE_NODE_AWAY || node->state == FAILURE_NODE_COMES);
     const bool is_repaired = node->state == FAILURE_NODE_AWAY;
     if (is_repaired) count_down(failures, index, -1);
     if (is_repaired && is_own(failures, index) && failures->n_uncovered == 0) {
         node->state = FAILURE_NODE_SPARE;
         nodeset_add(&failures->spares, index);
-        return;
+        return 0;
     }
     if (is_repaired && is_own(failures, index)) failures->n_uncovered--;
     count_missing(failures, -node->away_gpus);
     put_in(node);
+    return 0;
 }

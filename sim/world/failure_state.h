@@ -57,6 +57,7 @@ struct failure_node {
     int32_t index;        /* in it */
     enum failure_node_state state;
     int32_t away_gpus; /* while it is not in service */
+    sim_ns dark_until_ns; /* it has no power */
     struct failure_seat *seats;
 };
 
@@ -83,6 +84,7 @@ struct failures {
     int32_t services_left;  /* services, likewise */
     struct failure_source *sources;
     int32_t n_sources, n_job_sources;
+    struct failure_source *breaker; /* NULL: none leaves nodes without power */
     struct failure_node *nodes;
     int32_t n_nodes;
     int32_t *node_of_gpu;
@@ -116,8 +118,8 @@ void failure_set_spares_aside(struct failures *failures);
 /* A node in service goes away. Returns 0 or SIM_E_NOMEM. */
 int failure_node_leaves(struct failures *failures, int32_t node, sim_ns repair_ns);
 
-/* One that was away is repaired, or a spare one is ready to serve. */
-void failure_node_comes(struct failures *failures, int32_t node);
+/* One that was away is repaired, or a spare one is ready to serve; as soon as it has power. Returns 0 or SIM_E_NOMEM. */
+int failure_node_comes(struct failures *failures, int32_t node);
 
 /* Has the next failures and returns happen in their time. */
 void failure_schedule(struct failures *failures);

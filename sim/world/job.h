@@ -23,6 +23,7 @@ struct job {
     const struct job_type *type;  /* NULL: the scenario says nothing of it */
     struct job_progress progress; /* while it runs, up to when its speed last changed */
     struct power_job *power; /* what it draws while it runs, where that counts */
+    double drawn_j;          /* by its GPUs before that */
     double place_speed;    /* factor of the distance between its GPUs */
     double outer_speed;    /* factor of what is not the scheduler's: clocks */
     int64_t held_ugpus;    /* while it runs; when it was preempted, what it had */

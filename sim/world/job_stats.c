@@ -2,6 +2,7 @@
 
 #include "sim/world/job.h"
 #include "sim/world/metric.h"
+#include "sim/world/power.h"
 
 #include <math.h>
 
@@ -14,6 +15,7 @@ static const char *const quantity_names[JOB_QUANTITIES] = {
     [JOB_SLOWDOWN] = "job.slowdown",
     [JOB_BOUNDED_SLOWDOWN] = "job.bounded_slowdown",
     [JOB_FAIRNESS] = "job.finish_time_fairness",
+    [JOB_ENERGY] = "job.energy_j",
 };
 
 int job_stats_init(struct job_stats *stats, const struct sink *sink, sim_ns warmup_ns)
@@ -76,6 +78,7 @@ static int emit_row(const struct job_stats *stats, const struct job *job, sim_ns
         .restarts = job->restarts,
         .lost_gpu_s = job->lost_gpu_s,
         .status = status,
+        .energy_j = power_job_j(job, now),
     };
     return stats->sink->job(stats->sink->context, &row);
 }
@@ -85,6 +88,7 @@ static int add_distributions(struct job_stats *stats, const struct job *job, sim
     double jct_s = sim_s_from_ns(now - job->view.submit_ns), run_s = sim_s_from_ns(job->progress.work_ns);
     const double queue_s = sim_s_from_ns(job->first_start_ns - job->view.submit_ns);
     const double bounded = jct_s / fmax(run_s, SHORT_RUN_S);
+    const double energy_j = power_job_j(job, now);
     const double rho = job->view.gpus > 0 ? job_crowd_rho(job, now) : (double)NAN;
     struct distribution *of = stats->distributions;
     int code = distribution_add(&of[JOB_JCT], jct_s);
@@ -92,6 +96,7 @@ static int add_distributions(struct job_stats *stats, const struct job *job, sim
     if (code == 0) code = distribution_add(&of[JOB_BOUNDED_SLOWDOWN], fmax(bounded, 1));
     if (code == 0 && job->progress.work_ns > 0) code = distribution_add(&of[JOB_SLOWDOWN], jct_s / run_s);
     if (code == 0 && !isnan(rho)) code = distribution_add(&of[JOB_FAIRNESS], rho);
+    if (code == 0 && !isnan(energy_j)) code = distribution_add(&of[JOB_ENERGY], energy_j);
     return code < 0 ? code : job_classes_add(&stats->classes, job->view.gpus, job->view.type, jct_s, queue_s);
 }
 

@@ -13,7 +13,7 @@
 struct job;
 struct jobs;
 
-enum job_quantity { JOB_JCT, JOB_QUEUE, JOB_SLOWDOWN, JOB_BOUNDED_SLOWDOWN, JOB_FAIRNESS, JOB_QUANTITIES };
+enum job_quantity { JOB_JCT, JOB_QUEUE, JOB_SLOWDOWN, JOB_BOUNDED_SLOWDOWN, JOB_FAIRNESS, JOB_ENERGY, JOB_QUANTITIES };
 
 struct job_stats {
     const struct sink *sink;

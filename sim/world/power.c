@@ -38,18 +38,21 @@ static int check_config(const struct power_env *env)
     return 0;
 }
 
-static int make_domain(struct power *power, int32_t index, int64_t servers)
+static int make_domain(struct power *power, int32_t index, int64_t first_node, int64_t servers)
 {
     struct power_domain *domain = &power->domains[index];
     const struct power_config *config = power->config;
     const char *level = power_level_name(config->level);
+    domain->first_node = first_node;
     domain->servers = servers;
+    domain->beside.w = (double)servers * power->env.cluster->server_power.idle_w;
     domain->name = config->level == POWER_LEVEL_SITE ? level : arena_printf(power->env.arena, "%s%d", level, index);
     tally_init(&domain->used);
     struct power_least *least = &domain->least;
     least->capacity = (int32_t)fmin((double)(power_latency_ns(config) / config->telemetry.period_ns), 1e6) + 2;
     least->dips = arena_alloc(power->env.arena, (size_t)least->capacity * sizeof *least->dips);
     if (domain->name == NULL || least->dips == NULL) return SIM_E_NOMEM;
+    if (config->breaker.outage_ns > 0) power_outage_init(power, index);
     domain->view = (struct power_view){.domain = index, .name = domain->name, .budget_w = config->budget_w,
                                        .brake_hz = config->commands.brake_hz, .reading = {.mean_w = (double)NAN}};
     return policy_state_create(&power->capper->policy, POLICY_POWER_CAP, sizeof *power->capper, config->capping.params,
@@ -80,8 +83,12 @@ static int add_type(struct power *power, struct power_node_type *type, const cha
     type->law = (struct power_law){.context_w = isnan(type->gpu.context_w) ? type->gpu.idle_w : type->gpu.context_w,
                                    .limit_w = type->gpu.tdp_w, .voltage_floor = law.law.voltage_floor,
                                    .voltage_knee = law.law.voltage_knee};
-    for (int64_t node = first_node; node < first_node + nodes->nodes; node++)
-        power_domain_of(power, node)->spare_w += (double)nodes->gpus_per_node * type->gpu.idle_w;
+    for (int64_t node = first_node; node < first_node + nodes->nodes; node++) {
+        struct power_domain *domain = power_domain_of(power, node);
+        domain->bare_w += (double)nodes->gpus_per_node * type->gpu.idle_w;
+        domain->rest.w = domain->bare_w;
+    }
+    power->idle.w += (double)(nodes->nodes * nodes->gpus_per_node) * type->gpu.idle_w;
     return isnan(type->law.voltage_floor)
                ? catalog_power_voltage(env->catalog, power->config->clock_like, place(env, "cluster.power.clock_like"),
                                        env->arena, &type->law, env->diag)
@@ -114,8 +121,8 @@ static int make_domains(struct power *power)
     if (power->domains == NULL || power->joules == NULL) return SIM_E_NOMEM;
     int code = 0;
     for (int32_t i = 0; i < power->n_domains && code == 0; i++) {
-        const int64_t left = nodes - (int64_t)i * each;
-        code = make_domain(power, i, left < each ? left : each);
+        const int64_t first = (int64_t)i * each, left = nodes - first;
+        code = make_domain(power, i, first, left < each ? left : each);
     }
     return code != 0 ? code : add_types(power);
 }
@@ -157,13 +164,6 @@ void power_destroy(struct power *power)
 
 /* --- Replicas --- */
 
-/* What is kept of a domain's other GPUs until now, before their power changes. */
-void power_bank(struct power_domain *domain, sim_ns now)
-{
-    domain->spare_j += domain->spare_w * sim_s_from_ns(now - domain->spare_ns);
-    domain->spare_ns = now;
-}
-
 static struct power_share *part_of(struct power_member *member, int32_t domain)
 {
     struct power_share *part = member->parts;
@@ -178,8 +178,8 @@ static struct power_domain *take_gpu(const struct power_member *member, const st
 {
     struct power_domain *domain = power_domain_of(member->power, gpu->node->index);
     struct power_view *view = &domain->view;
-    power_bank(domain, now);
-    domain->spare_w -= sign * gpu->spec->idle_w;
+    power_meter_add(&domain->rest, -sign * gpu->spec->idle_w, now);
+    power_meter_add(&member->power->idle, -sign * gpu->spec->idle_w, now);
     view->groups[member->group].gpus += sign;
     view->highest_hz = fmax(view->highest_hz, member->highest_hz);
     view->gpu_limit_w = fmax(view->gpu_limit_w, member->gpu_limit_w);
@@ -204,7 +204,7 @@ void power_unseated(struct power_member *member, sim_ns now)
     if (member->n_parts == 0) return; /* it did not get all of its seat */
     for (int32_t i = 0; i < seat->n_gpus; i++) take_gpu(member, seat->gpus[i], -1, now);
     for (int32_t i = 0; i < member->n_parts; i++)
-        member->power->domains[member->parts[i].domain].spare_j += member->parts[i].share * drawn_j;
+        member->power->domains[member->parts[i].domain].rest.j += member->parts[i].share * drawn_j;
     member->n_parts = 0;
 }
 
@@ -239,10 +239,7 @@ int power_add_replica(struct power *power, struct replica *replica, int group, d
 
 void power_collect(struct power *power, sim_ns at, double *joules)
 {
-    for (int32_t i = 0; i < power->n_domains; i++) {
-        const struct power_domain *domain = &power->domains[i];
-        joules[i] = domain->spare_j + domain->spare_w * sim_s_from_ns(at - domain->spare_ns);
-    }
+    for (int32_t i = 0; i < power->n_domains; i++) joules[i] = power_meter_j(&power->domains[i].rest, at);
     for (size_t m = 0; m < power->n_members; m++) {
         const struct power_member *member = power->members[m];
         if (member->n_parts == 0) continue;
@@ -250,15 +247,14 @@ void power_collect(struct power *power, sim_ns at, double *joules)
         for (int32_t i = 0; i < member->n_parts; i++)
             joules[member->parts[i].domain] += member->parts[i].share * drawn_j;
     }
-    const struct server_power_config *server = &power->env.cluster->server_power;
+    const double each = 1.0 + power->env.cluster->server_power.per_gpu_w;
     for (int32_t i = 0; i < power->n_domains; i++)
-        joules[i] = (1.0 + server->per_gpu_w) * joules[i] +
-                    (double)power->domains[i].servers * server->idle_w * sim_s_from_ns(at);
+        joules[i] = each * joules[i] + power_meter_j(&power->domains[i].beside, at);
 }
 
 static void collect_w(const struct power *power, sim_ns at, double *watts)
 {
-    for (int32_t i = 0; i < power->n_domains; i++) watts[i] = power->domains[i].spare_w;
+    for (int32_t i = 0; i < power->n_domains; i++) watts[i] = power->domains[i].rest.w;
     for (size_t m = 0; m < power->n_members; m++) {
         const struct power_member *member = power->members[m];
         if (member->n_parts == 0) continue;
@@ -266,9 +262,8 @@ static void collect_w(const struct power *power, sim_ns at, double *watts)
         for (int32_t i = 0; i < member->n_parts; i++)
             watts[member->parts[i].domain] += member->parts[i].share * draws_w;
     }
-    const struct server_power_config *server = &power->env.cluster->server_power;
-    for (int32_t i = 0; i < power->n_domains; i++)
-        watts[i] = (1.0 + server->per_gpu_w) * watts[i] + (double)power->domains[i].servers * server->idle_w;
+    const double each = 1.0 + power->env.cluster->server_power.per_gpu_w;
+    for (int32_t i = 0; i < power->n_domains; i++) watts[i] = each * watts[i] + power->domains[i].beside.w;
 }
 
 static double sum(const struct power *power)

@@ -10,7 +10,10 @@
  * Telemetry: every period a reading of each domain, the mean over a window, which is seen after a delay. No policy sees any
  * earlier. Commands take effect late, on all GPUs of their group at once, and a replica follows at its next boundary between
  * iterations. Under the brake all GPUs keep its clock, or the lower one of their lock. A breaker heats up by the square of the
- * current beyond its rating; when it trips that is counted and warned of, and the domain goes on.
+ * current beyond its rating; when it trips that is counted and warned of, and the domain goes on, or (breaker.outage) goes dark until it is reset: its
+ * nodes fail (failure.h), and nothing there draws power.
+ *
+ * Nodes that have failed, or wait as spare ones, stay switched on: their servers and GPUs idle.
  *
  * Readings and commands on their way keep no run going. A replica on GPUs of several domains obeys that of its first GPU. */
 #ifndef ORRERY_WORLD_POWER_H
@@ -22,11 +25,13 @@
 #include "sim/world/sampler.h"
 #include "sim/world/sink.h"
 
+struct failures;
 struct power;
 struct replica;
 
 struct power_env {
     struct engine *engine;
+    struct failures *failures; /* that an outage goes by; NULL: nothing fails */
     struct diag *diag;
     const struct cluster_config *cluster;
     const struct catalog *catalog;
@@ -54,6 +59,9 @@ void power_unseated(struct power_member *member, sim_ns now);
 struct job;
 void power_job_runs(struct power *power, struct job *job, sim_ns now);
 void power_job_rests(struct power *power, struct job *job, sim_ns now);
+
+/* What the GPUs that a job held have drawn for it, in joules; NAN where nobody counts power. */
+double power_job_j(const struct job *job, sim_ns now);
 
 /* Settings that policies want from the beginning, and the first reading. Returns 0 or a negative code with findings. */
 int power_start(struct power *power);

@@ -56,6 +56,8 @@ static const struct config_field breaker_fields[] = {
      .help = "an overload, over the rating, that trips it after the time below"},
     {.name = "after", .kind = CONFIG_TIME, .offset = FIELD(after_ns), .value = "10s", .min = 1e-3, .max = 9e9,
      .help = "time that it takes this overload; another one by the square of the current"},
+    {.name = "outage", .kind = CONFIG_TIME, .offset = FIELD(outage_ns), .value = "0s", .min = 0, .max = 9e9,
+     .help = "time for which the domain of a tripped breaker is dark; 0s: trips are counted, and all goes on"},
     {0}};
 #undef FIELD
 

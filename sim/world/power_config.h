@@ -11,12 +11,6 @@ struct server_power_config {
     double per_gpu_w;
 };
 
-/* The power of a server whose GPUs draw so much together. */
-static inline double server_power_w(const struct server_power_config *server, double gpus_w)
-{
-    return server->idle_w + (1.0 + server->per_gpu_w) * gpus_w;
-}
-
 enum power_level { POWER_LEVEL_SERVER, POWER_LEVEL_RACK, POWER_LEVEL_ROW, POWER_LEVEL_SITE };
 enum power_path { POWER_OUT_OF_BAND, POWER_IN_BAND };
 
@@ -35,7 +29,8 @@ struct power_commands_config {
 struct power_breaker_config {
     double rating_frac; /* of the budget */
     double overload_frac;
-    sim_ns after_ns; /* 0: there is no breaker */
+    sim_ns after_ns;  /* 0: there is no breaker */
+    sim_ns outage_ns; /* until somebody resets it; 0: it only counts */
 };
 
 /* Share of the time of an iteration that waits for the SM clock, and lasts longer under a lower one: of iterations that process

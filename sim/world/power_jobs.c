@@ -1,6 +1,6 @@
 /* Jobs as members of the site's power: while they run, each of their GPUs draws what their type says, at the clock in force there. A
  * job on several domains goes at the slowest of their clocks. Of a job's own power all that is above idling with a process follows
- * the core's clock and voltage. */
+ * the core's clock and voltage. Leaves out that a GPU which idle jobs share draws its power with a process but once. */
 #include "sim/world/job.h"
 #include "sim/world/power_state.h"
 
@@ -53,20 +53,52 @@ static void set_pace(const struct power *power, struct power_job *of, struct job
     job->outer_speed = state.speed_frac;
 }
 
-/* Its GPUs draw so much more (+1), or less (-1), than bare ones. */
+/* What it holds of each of its GPUs: 1, or where GPUs are shared less. */
+static double share_of(const struct job *job)
+{
+    int64_t gpus = 0;
+    for (const struct allocation *part = job->allocation; part != NULL; part = part->next) gpus += part->gpus;
+    return gpus_of(job->held_ugpus) / (double)gpus;
+}
+
+/* Its GPUs draw so much more (+1), or less (-1), than bare ones. Of a GPU that jobs share each draws its share of what is above
+ * bare idling, and of that. */
 static void count(struct power *power, const struct power_job *of, int sign, sim_ns now)
 {
     const double idle_w = type_of(power, of->job)->gpu.idle_w;
-    power->jobs_j += power->jobs_w * sim_s_from_ns(now - power->jobs_ns);
-    power->jobs_ns = now;
     for (const struct allocation *part = of->job->allocation; part != NULL; part = part->next) {
+        const double gpus = sign * of->share * part->gpus;
         struct power_domain *domain = domain_of(power, of->job, part);
-        power_bank(domain, now);
-        domain->spare_w += sign * (double)part->gpus * (of->gpu_w - idle_w);
+        power_meter_add(&domain->rest, gpus * (of->gpu_w - idle_w), now);
+        power_meter_add(&power->on_jobs, gpus * of->gpu_w, now);
+        power_meter_add(&power->idle, -gpus * idle_w, now);
         domain->view.groups[group_of(of->job)].gpus += sign * part->gpus;
         domain->view.highest_hz = fmax(domain->view.highest_hz, type_of(power, of->job)->gpu.boost_hz);
-        power->jobs_w += sign * (double)part->gpus * of->gpu_w;
     }
+}
+
+static double drawn_since_j(const struct power_job *of, sim_ns now)
+{
+    return gpus_of(of->job->held_ugpus) * of->gpu_w * sim_s_from_ns(now - of->since_ns);
+}
+
+double power_job_j(const struct job *job, sim_ns now)
+{
+    if (job->jobs->power == NULL) return (double)NAN;
+    return job->drawn_j + (job->power != NULL ? drawn_since_j(job->power, now) : 0.0);
+}
+
+static void begins_to_draw(struct power *power, struct power_job *of, sim_ns now)
+{
+    set_pace(power, of, of->job);
+    of->since_ns = now;
+    count(power, of, 1, now);
+}
+
+static void ends_to_draw(struct power *power, struct power_job *of, sim_ns now)
+{
+    of->job->drawn_j += drawn_since_j(of, now);
+    count(power, of, -1, now);
 }
 
 void power_job_runs(struct power *power, struct job *job, sim_ns now)
@@ -80,15 +112,15 @@ void power_job_runs(struct power *power, struct job *job, sim_ns now)
     if (of->next != NULL) of->next->prev = of;
     power->running = job->power = of;
     power->n_unknown += job->type == NULL || !(job->type->power.mean_w > 0.0);
-    set_pace(power, of, job);
-    count(power, of, 1, now);
+    of->share = share_of(job);
+    begins_to_draw(power, of, now);
 }
 
 void power_job_rests(struct power *power, struct job *job, sim_ns now)
 {
     struct power_job *of = job->power;
     if (of == NULL) return;
-    count(power, of, -1, now);
+    ends_to_draw(power, of, now);
     if (of->next != NULL) of->next->prev = of->prev;
     if (of->prev != NULL)
         of->prev->next = of->next;
@@ -110,9 +142,8 @@ void power_jobs_obey(struct power *power, int32_t domain, sim_ns now)
     for (struct power_job *of = power->running; of != NULL; of = of->next) {
         const double before = of->job->outer_speed;
         if (!is_on(power, of->job, domain)) continue;
-        count(power, of, -1, now);
-        set_pace(power, of, of->job);
-        count(power, of, 1, now);
+        ends_to_draw(power, of, now);
+        begins_to_draw(power, of, now);
         if (of->job->outer_speed != before) job_respeed(of->job, now);
     }
 }

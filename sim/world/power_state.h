@@ -9,6 +9,24 @@
 #include "sim/world/power.h"
 #include "sim/world/replica.h"
 
+/* Watts now, and joules until a time. */
+struct power_meter {
+    double w, j;
+    sim_ns until_ns;
+};
+
+static inline double power_meter_j(const struct power_meter *meter, sim_ns at)
+{
+    return meter->j + meter->w * sim_s_from_ns(at - meter->until_ns);
+}
+
+static inline void power_meter_add(struct power_meter *meter, double more_w, sim_ns now)
+{
+    meter->j = power_meter_j(meter, now);
+    meter->until_ns = now;
+    meter->w += more_w;
+}
+
 /* What a group of GPUs, or the brake, is set to. */
 struct power_hold {
     struct power_setting in_force, ordered;
@@ -31,11 +49,21 @@ struct power_least {
     int32_t capacity, first, n;
 };
 
+/* A domain whose breaker can leave it dark. */
+struct power_outage {
+    struct owner reset;
+    struct power *power;
+    int32_t domain;
+    bool is_dark;
+    sim_ns since_ns, dark_ns; /* it is dark; and was before that, in all */
+};
+
 struct power_domain {
     const char *name;
-    int64_t servers;
-    double spare_w, spare_j; /* of GPUs that no replica holds: now, and until spare_ns */
-    sim_ns spare_ns;
+    int64_t first_node, servers;
+    double bare_w; /* of all its GPUs, were nobody on them */
+    struct power_outage outage;
+    struct power_meter rest, beside; /* of GPUs that no replica holds; what servers draw beside GPUs that draw nothing */
     struct power_hold holds[POWER_TARGETS];
     struct power_breaker breaker;
     void *capper_state;
@@ -71,7 +99,8 @@ struct power_node_type {
 struct power_job {
     struct power_job *next, *prev;
     struct job *job;
-    double gpu_w; /* of each of its GPUs, now */
+    double gpu_w, share; /* of each of its GPUs, at the clock in force; of each that it holds */
+    sim_ns since_ns;     /* it draws that */
 };
 
 /* Values of all domains at one time. */
@@ -115,8 +144,7 @@ struct power {
     struct pool jobs;
     struct power_job *running;
     const struct jobs *of_jobs; /* NULL: there are none */
-    double jobs_w, jobs_j;      /* of their GPUs: now, and until jobs_ns */
-    sim_ns jobs_ns;
+    struct power_meter on_jobs, idle; /* of the GPUs that jobs hold, and of those that nobody does */
     int64_t n_unknown;          /* stretches of jobs of which nothing is said */
     struct power_rows marks, unseen; /* energies where windows begin; readings that nobody has seen yet */
     struct power_row *spares;
@@ -144,9 +172,13 @@ void power_jobs_obey(struct power *power, int32_t domain, sim_ns now);
 /* What a group is held to there. */
 struct pace_order power_order_of(const struct power_domain *domain, int group, double highest_hz);
 
-/* The domain of a node; and what is kept of its GPUs without replicas until now, before their power changes. */
+/* The domain of a node. */
 struct power_domain *power_domain_of(const struct power *power, int64_t node);
-void power_bank(struct power_domain *domain, sim_ns now);
+
+/* The breaker of a domain has tripped: it is dark for a while. */
+void power_outage_init(struct power *power, int32_t domain);
+void power_outage_begin(struct power *power, int32_t domain, sim_ns now);
+double power_outage_s(const struct power_outage *outage, sim_ns now); /* in all */
 
 /* Brings the view of a domain up to date. */
 void power_refresh_view(struct power *power, int32_t domain, sim_ns now);

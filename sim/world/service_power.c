@@ -35,6 +35,9 @@ static int join_pool(struct service *service, struct fleet_pool *pool, const str
     const struct clock_share_config *share = has_own ? &config->clock_share : &site->clock_share;
     const int group = config->priority == SERVICE_LOW ? POWER_LOW : POWER_HIGH;
     struct power_law law;
+    if (site->breaker.outage_ns > 0 && !service_may_be_struck(service))
+        return cannot(service, pool, "leave out 'cluster.power.breaker.outage'",
+                      "its replicas cannot start anew, as those of a domain that goes dark must");
     int code = find_law(service, pool, site, &law);
     if (code != 0) return code;
     pool->pace = (struct pace_model){.law = law,

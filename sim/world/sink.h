@@ -28,6 +28,7 @@ struct job_row {
     int64_t preemptions, restarts;
     double lost_gpu_s;
     const char *status; /* "finished", "cancelled", "failed" (what became of it at its end), "rejected", "unfinished" */
+    double energy_j;    /* that its GPUs drew while it held them; NAN: nobody counts power */
 };
 
 /* A stretch of time that a job holds GPUs of one node. */

@@ -151,6 +151,17 @@ static const struct service_config *service_of(const struct world *world, size_t
     return world->market != NULL ? market_service(world->market, i) : scenario_service(world->scenario, i);
 }
 
+/* Breakers leave nodes in the dark. */
+static bool goes_dark(const struct scenario *scenario)
+{
+    return scenario->cluster.power.breaker.outage_ns > 0;
+}
+
+static bool nodes_fail(const struct scenario *scenario)
+{
+    return failures_config_strikes_nodes(&scenario->failures) || goes_dark(scenario);
+}
+
 static int create_services(struct world *world)
 {
     const struct scenario *scenario = world->scenario;
@@ -181,7 +192,7 @@ static int create_services(struct world *world)
         .warmup_ns = scenario->warmup_ns,
         .single_step = options->single_step,
         .strict_domain = options->strict_domain,
-        .nodes_fail = failures_config_strikes_nodes(&scenario->failures),
+        .nodes_fail = nodes_fail(scenario),
         .make_room = make_room,
         .moved = on_moved_gpus,
         .ended = on_service_ended,
@@ -199,7 +210,7 @@ static int create_failures(struct world *world)
     const struct scenario *scenario = world->scenario;
     const struct placer *placer = scenario->jobs.placement.entry;
     const bool no_jobs = scenario->jobs.trace.entry == NULL;
-    if (!failures_config_any(&scenario->failures)) return 0;
+    if (!failures_config_any(&scenario->failures) && !goes_dark(scenario)) return 0;
     struct failures_options options = {
         .document = world->options.config,
         .sink = &world->sink,
@@ -207,6 +218,7 @@ static int create_failures(struct world *world)
         .seed = (uint64_t)scenario->seed,
         .run = world->options.run,
         .places_jobs = world->cluster->n_nodes > 0 && (no_jobs || placer == NULL || placer->place != NULL),
+        .has_breakers = goes_dark(scenario),
     };
     world->next_owner_id += FAILURE_OWNER_IDS;
     const int code = failures_create(world->engine, world->cluster, &scenario->failures, &options, &world->failures,
@@ -243,6 +255,7 @@ static int create_power(struct world *world)
 {
     const struct power_env env = {
         .engine = world->engine,
+        .failures = world->failures,
         .diag = world->diag,
         .cluster = &world->scenario->cluster,
         .catalog = world->options.catalog,
