@@ -175,6 +175,12 @@ static bool checker_wants_sizes(const void *state)
     return checker->inner->wants_sizes(checker->inner_state);
 }
 
+static int checker_prepare(void *state, const struct cluster_view *view, struct diag *diag)
+{
+    struct checker *checker = state;
+    return checker->inner->prepare == NULL ? 0 : checker->inner->prepare(checker->inner_state, view, diag);
+}
+
 static struct scheduler checker_of(const struct scheduler *inner)
 {
     struct scheduler checker = *inner;
@@ -183,6 +189,7 @@ static struct scheduler checker_of(const struct scheduler *inner)
     checker.policy.fini = checker_fini;
     checker.notify = checker_notify;
     checker.decide = checker_decide;
+    checker.prepare = checker_prepare;
     checker.hears_pace = true;
     if (inner->wants_sizes != NULL) checker.wants_sizes = checker_wants_sizes;
     return checker;

@@ -39,6 +39,7 @@ static void pair(struct gavel_job *a, struct gavel_job *b)
 {
     a->partner = b;
     b->partner = a;
+    a->paired = b->paired = (struct gavel_claim){0};
 }
 
 static struct gavel_job *draw(struct rng *rng, struct gavel_job **from, size_t n, size_t *at)

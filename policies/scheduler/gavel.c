@@ -1,12 +1,15 @@
 /* Gavel (Narayanan et al., OSDI 2020): what share of its time each job has on GPUs of which type is the optimum of a linear program,
  * and rounds turn shares into what runs. Objectives, all heterogeneity-aware by the jobs' speeds on each node type:
  *
- *     las       the least normalised rate is largest: least attained service, max-min fairness
+ *     las       the least normalised rate is largest, relative to `weights`: least attained service, max-min fairness
  *     makespan  the last one is done soonest
  *     ftf       the worst finish, relative to the one on an nth part of the cluster, is best: finish time fairness
  *     fifo      rates count more the earlier a job came
  *     cost      most work per dollar, each job's rate relative to its fastest type; with `slo` each job fast enough to be done
  *               within so many times its estimated run time, as long as all can be
+ *
+ * An slo that all together cannot meet is left out of that allocation, and a program that is not solved makes way for equal shares: both
+ * are warned of.
  *
  * With "aware": false all speeds count as 1, as a scheduler has it that knows of no GPU types; node types then choose in turn.
  *
@@ -26,17 +29,24 @@ struct gpu_price {
     double usd_per_h;
 };
 
+struct type_weight {
+    const char *type;
+    double weight;
+};
+
 struct lp_params {
     struct gavel_params rounds;
     int objective;
     bool aware;
     double slo;
-    struct config_list prices; /* struct gpu_price */
+    struct config_list prices;  /* struct gpu_price */
+    struct config_list weights; /* struct type_weight */
 };
 
 struct gavel {
     struct gavel_rounds rounds;
     struct lp_params params;
+    double price[GAVEL_TYPES];
     unsigned char common_states[GAVEL_TYPES + 3];
 };
 
@@ -45,7 +55,7 @@ struct table {
     struct gavel_jobs jobs;
     struct gavel_job **first; /* [kinds]: the oldest of each */
     int *kind_of;             /* [n]: of each job; -1: it can run nowhere */
-    double *count, *width, *speed, *need, *left, *age, *alone, *x;
+    double *count, *width, *weight, *speed, *need, *left, *age, *alone, *x;
     unsigned char *states;
 };
 
@@ -62,12 +72,13 @@ static int table_init(struct table *table, struct gavel *gavel)
     const size_t n = gavel->rounds.n, types = (size_t)gavel->rounds.types;
     *table = (struct table){.first = mem_zalloc(n + 1, sizeof(struct gavel_job *)),
                             .kind_of = mem_zalloc(n + 1, sizeof(int)),
-                            .count = mem_zalloc((n + 1) * (6 + 2 * types), sizeof(double)),
+                            .count = mem_zalloc((n + 1) * (7 + 2 * types), sizeof(double)),
                             .states = mem_zalloc(n + 1, gavel_kind_states((int)types))};
     if (table->first == NULL || table->kind_of == NULL || table->count == NULL || table->states == NULL)
         return SIM_E_NOMEM;
     table->width = table->count + n;
-    table->need = table->width + n;
+    table->weight = table->width + n;
+    table->need = table->weight + n;
     table->left = table->need + n;
     table->age = table->left + n;
     table->alone = table->age + n;
@@ -79,13 +90,23 @@ static int table_init(struct table *table, struct gavel *gavel)
     return 0;
 }
 
-/* The kind of a job of this width and these speeds; kinds: there is none yet. */
-static int find_kind(const struct table *table, double width, const double *speed)
+static double weight_of(const struct gavel *gavel, const struct gavel_job *job)
+{
+    const struct type_weight *weight = gavel->params.weights.items;
+    for (size_t i = 0; i < gavel->params.weights.n; i++, weight++)
+        if (strcmp(weight->type, job->view->type) == 0) return weight->weight;
+    return 1;
+}
+
+/* The kind of a job of this width, weight and these speeds; kinds: there is none yet. */
+static int find_kind(const struct table *table, double width, double weight, const double *speed)
 {
     const size_t bytes = (size_t)table->jobs.types * sizeof *speed;
     int kind = 0;
     for (; kind < table->jobs.kinds; kind++)
-        if (table->width[kind] == width && memcmp(&table->speed[kind * table->jobs.types], speed, bytes) == 0) break;
+        if (table->width[kind] == width && table->weight[kind] == weight &&
+            memcmp(&table->speed[kind * table->jobs.types], speed, bytes) == 0)
+            break;
     return kind;
 }
 
@@ -94,7 +115,7 @@ static void add_job(struct table *table, const struct gavel *gavel, size_t at)
 {
     const struct gavel_rounds *rounds = &gavel->rounds;
     struct gavel_job *job = rounds->jobs[at];
-    const double width = job->view->gpus;
+    const double width = job->view->gpus, weight = weight_of(gavel, job);
     double speed[GAVEL_TYPES], most = 0;
     for (int j = 0; j < rounds->types; j++) {
         speed[j] = width <= rounds->gpus[j] ? gavel_speed_on(rounds, job, j, width) : 0;
@@ -102,7 +123,7 @@ static void add_job(struct table *table, const struct gavel *gavel, size_t at)
         most = fmax(most, speed[j]);
     }
     int kind = table->jobs.kinds;
-    if (gavel->params.objective == OBJECTIVE_LAS) kind = find_kind(table, width, speed);
+    if (gavel->params.objective == OBJECTIVE_LAS) kind = find_kind(table, width, weight, speed);
     table->kind_of[at] = most > 0 ? kind : -1;
     if (most <= 0) return;
     table->count[kind]++;
@@ -110,6 +131,7 @@ static void add_job(struct table *table, const struct gavel *gavel, size_t at)
     table->jobs.kinds++;
     table->first[kind] = job;
     table->width[kind] = width;
+    table->weight[kind] = weight;
     memcpy(&table->speed[kind * rounds->types], speed, (size_t)rounds->types * sizeof *speed);
     memcpy(table->states + (size_t)kind * gavel_kind_states(rounds->types), job->states,
            gavel_kind_states(rounds->types));
@@ -140,8 +162,7 @@ static void describe(struct table *table, const struct gavel *gavel, const struc
 static enum lp_outcome optimise_las(struct table *table)
 {
     double level;
-    for (int k = 0; k < table->jobs.kinds; k++) table->age[k] = 1; /* all weigh the same */
-    gavel_equal_share(&table->jobs, table->age, table->need);
+    gavel_equal_share(&table->jobs, table->weight, table->need);
     return gavel_max_min(&table->jobs, table->need, table->x, &level);
 }
 
@@ -151,25 +172,17 @@ static enum lp_outcome optimise_fifo(struct table *table)
     return gavel_max_sum(&table->jobs, table->need, NULL, table->x);
 }
 
-static double price_of(const struct gavel *gavel, int type)
-{
-    const char *gpu = gavel->rounds.views[type]->gpu;
-    const struct gpu_price *price = gavel->params.prices.items;
-    for (size_t i = 0; gpu != NULL && i < gavel->params.prices.n; i++, price++)
-        if (strcmp(price->gpu, gpu) == 0) return price->usd_per_h;
-    return 1;
-}
-
 static enum lp_outcome optimise_cost(struct table *table, const struct gavel *gavel)
 {
-    double price[GAVEL_TYPES], ratio;
-    for (int j = 0; j < table->jobs.types; j++) price[j] = price_of(gavel, j);
+    double ratio;
     for (int k = 0; k < table->jobs.kinds; k++) {
         const double within_s = gavel->params.slo * sim_s_from_ns(table->first[k]->view->estimate_ns) - table->age[k];
         table->need[k] = gavel->params.slo > 0 && within_s > 0 ? table->left[k] / within_s : 0;
     }
-    const enum lp_outcome outcome = gavel_max_per_cost(&table->jobs, price, table->need, table->x, &ratio);
-    return outcome != LP_INFEASIBLE ? outcome : gavel_max_per_cost(&table->jobs, price, NULL, table->x, &ratio);
+    const enum lp_outcome outcome = gavel_max_per_cost(&table->jobs, gavel->price, table->need, table->x, &ratio);
+    if (outcome != LP_INFEASIBLE) return outcome;
+    job_plan_warn(gavel->rounds.plan, "gavel-slo", "allocations without the slo, which all jobs cannot meet together");
+    return gavel_max_per_cost(&table->jobs, gavel->price, NULL, table->x, &ratio);
 }
 
 static enum lp_outcome optimise(struct table *table, const struct gavel *gavel)
@@ -203,23 +216,33 @@ static void share(const struct table *table, struct gavel_rounds *rounds)
     }
 }
 
+static int set_shares(struct table *table, struct gavel *gavel, const struct cluster_view *view)
+{
+    describe(table, gavel, view);
+    const enum lp_outcome outcome = optimise(table, gavel);
+    if (outcome == LP_FAILED) return SIM_E_NOMEM;
+    if (outcome != LP_OPTIMAL) {
+        job_plan_warn(gavel->rounds.plan, "gavel-lp",
+                      "allocations of equal shares, where a linear program was not solved");
+        gavel_isolated(&table->jobs, table->x);
+    }
+    share(table, &gavel->rounds);
+    return 0;
+}
+
 static int allocate(struct gavel_rounds *rounds, const struct cluster_view *view)
 {
     struct gavel *gavel = (struct gavel *)rounds;
     struct table table;
     int code = table_init(&table, gavel);
     for (size_t i = 0; code == 0 && i < rounds->n; i++) add_job(&table, gavel, i);
-    if (code == 0 && table.jobs.kinds > 0) {
-        describe(&table, gavel, view);
-        if (optimise(&table, gavel) != LP_OPTIMAL) gavel_isolated(&table.jobs, table.x); /* the solver gave up */
-        share(&table, rounds);
-    }
+    if (code == 0 && table.jobs.kinds > 0) code = set_shares(&table, gavel, view);
     table_fini(&table);
     return code;
 }
 
 static const struct gavel_rule aware = {.allocate = allocate}, unaware = {.allocate = allocate, .rotates = true},
-                               thrifty = {.allocate = allocate, .is_strict = true};
+                               thrifty = {.allocate = allocate, .is_strict = true, .is_exact = true};
 
 static int gavel_init(void *state, const void *params, struct diag *diag)
 {
@@ -235,6 +258,46 @@ static int gavel_init(void *state, const void *params, struct diag *diag)
     return 0;
 }
 
+static const struct gpu_price *find_price(const struct config_list *prices, const char *gpu)
+{
+    const struct gpu_price *price = prices->items;
+    for (size_t i = 0; gpu != NULL && i < prices->n; i++, price++)
+        if (strcmp(price->gpu, gpu) == 0) return price;
+    return NULL;
+}
+
+/* Where there is one type of GPU, its price is of no account. */
+static int set_prices(struct gavel *gavel, const struct cluster_view *view, struct diag *diag)
+{
+    const bool is_mixed = view->next_type != NULL;
+    for (int j = 0; view != NULL && j < GAVEL_TYPES; view = view->next_type, j++) {
+        const struct gpu_price *price = find_price(&gavel->params.prices, view->gpu);
+        if (price == NULL && is_mixed)
+            return diag_error(diag, SIM_E_CONFIG, "jobs.scheduler.prices", "name each type of GPU with its $/h",
+                              "objective 'cost' needs the price of '%s'", view->gpu == NULL ? "a GPU" : view->gpu);
+        gavel->price[j] = price == NULL ? 1 : price->usd_per_h;
+    }
+    return 0;
+}
+
+static void warn_of_unread(const struct lp_params *params, struct diag *diag)
+{
+    const bool saves = params->objective == OBJECTIVE_COST;
+    if (!saves && params->slo > 0)
+        diag_warning(diag, "jobs.scheduler.slo", "leave it out", "has no effect: the objective is not 'cost'");
+    if (!saves && params->prices.n > 0)
+        diag_warning(diag, "jobs.scheduler.prices", "leave it out", "has no effect: the objective is not 'cost'");
+    if (params->objective != OBJECTIVE_LAS && params->weights.n > 0)
+        diag_warning(diag, "jobs.scheduler.weights", "leave it out", "has no effect: the objective is not 'las'");
+}
+
+static int gavel_prepare(void *state, const struct cluster_view *view, struct diag *diag)
+{
+    struct gavel *gavel = state;
+    warn_of_unread(&gavel->params, diag);
+    return gavel->params.objective == OBJECTIVE_COST ? set_prices(gavel, view, diag) : 0;
+}
+
 static void gavel_fini(void *state)
 {
     gavel_rounds_fini(state);
@@ -246,6 +309,8 @@ static const struct config_field price_fields[] = {
     {.kind = CONFIG_QUANTITY, .offset = offsetof(struct gpu_price, usd_per_h), .dim = UNIT_MONEY_PER_H, .min = 1e-9, .max = -1,
      .help = "of one GPU"},
     {0}};
+static const struct config_field weight_fields[] = {
+    {.kind = CONFIG_REAL, .offset = offsetof(struct type_weight, weight), .min = 1e-3, .max = 1e3, .help = "above 0"}, {0}};
 static const struct config_field gavel_fields[] = {
     GAVEL_PARAMS("false"),
     {.name = "objective", .kind = CONFIG_CHOICE, .offset = FIELD(objective), .value = "las", .choices = objectives,
@@ -255,7 +320,9 @@ static const struct config_field gavel_fields[] = {
     {.name = "slo", .kind = CONFIG_REAL, .offset = FIELD(slo), .value = "0", .min = 0, .max = 1e9,
      .help = "for cost: a job should be done within so many times its estimated run time; 0: whenever"},
     {.name = "prices", .kind = CONFIG_MAP, .offset = FIELD(prices), .fields = price_fields,
-     .elem_bytes = sizeof(struct gpu_price), .help = "for cost: of a GPU by its type; $1/h of those not named"},
+     .elem_bytes = sizeof(struct gpu_price), .help = "for cost: of a GPU, by its type"},
+    {.name = "weights", .kind = CONFIG_MAP, .offset = FIELD(weights), .fields = weight_fields,
+     .elem_bytes = sizeof(struct type_weight), .help = "for las: a job's share relative to others, by its type; 1 where not named"},
     {0}};
 #undef FIELD
 
@@ -275,4 +342,5 @@ const struct scheduler scheduler_gavel = {
     .notify = gavel_notify,
     .decide = gavel_decide,
     .uses_node_types = true,
+    .prepare = gavel_prepare,
 };

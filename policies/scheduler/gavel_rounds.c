@@ -65,7 +65,10 @@ static void enter(struct gavel_rounds *rounds, const struct job_view *view)
 static void leave(struct gavel_rounds *rounds, const struct gavel_job *job)
 {
     if (job->partner != NULL) job->partner->partner = NULL;
-    if (job->ran_with != NULL) job->ran_with->ran_with = NULL;
+    if (job->ran_with != NULL) {
+        job->ran_with->ran_on = -1; /* their time was that of the pair */
+        job->ran_with->ran_with = NULL;
+    }
     size_t low = 0, high = rounds->n;
     while (low < high) {
         const size_t middle = (low + high) / 2;
@@ -105,7 +108,8 @@ static void look(struct gavel_rounds *rounds, const struct cluster_view *view)
 /* Of a pair, the older one's claim gets the time. */
 static void close_round(struct gavel_rounds *rounds, sim_ns now)
 {
-    const double elapsed_s = sim_s_from_ns(now - rounds->start_ns);
+    const sim_ns start_ns = rounds->params.idle_waits ? rounds->end_ns : rounds->start_ns;
+    const double elapsed_s = sim_s_from_ns(now - start_ns);
     for (size_t i = 0; i < rounds->n; i++) {
         struct gavel_job *job = rounds->jobs[i], *with = job->ran_with;
         if (job->ran_on < 0) continue;
@@ -115,6 +119,7 @@ static void close_round(struct gavel_rounds *rounds, sim_ns now)
             job->paired.received_s[job->ran_on] += elapsed_s;
     }
     rounds->is_open = false;
+    rounds->end_ns = now;
 }
 
 static void settle(const struct gavel_rounds *rounds, struct gavel_claim *claim, double elapsed_s)
@@ -154,6 +159,9 @@ static sim_ns patience_end_ns(const struct gavel_rounds *rounds)
 
 /* --- Who runs --- */
 
+/* More than its share by less than this part of a round is rounding. */
+static const double AHEAD_FRAC = 0.1;
+
 static bool goes_before(const struct gavel_candidate *a, const struct gavel_candidate *b)
 {
     if (a->priority != b->priority) return a->priority > b->priority;
@@ -183,16 +191,24 @@ static struct gavel_candidate candidate(const struct gavel_rounds *rounds, struc
                                     .priority = claim->share[type] / received_s, .share = claim->share[type], .order = order};
 }
 
+static bool may_run_on(const struct gavel_rounds *rounds, const struct gavel_job *job, int type)
+{
+    const struct gavel_rule *rule = rounds->rule;
+    const double share = job->alone.share[type], received_s = job->alone.received_s[type];
+    const double since_s = sim_s_from_ns(rounds->views[type]->now_ns - rounds->allocated_ns);
+    const double round_s = sim_s_from_ns(rounds->params.round_ns);
+    if (job->next_on >= 0 || (!(share > 0) && rule->is_strict)) return false;
+    if (rule->is_exact && received_s > share * since_s + AHEAD_FRAC * round_s) return false;
+    return gavel_speed_on(rounds, job, type, job->view->gpus) > 0;
+}
+
 /* Jobs first, then pairs. Returns how many. */
 static size_t list_candidates(struct gavel_rounds *rounds, int type)
 {
     size_t n = 0;
     for (size_t i = 0; i < rounds->n; i++) {
         struct gavel_job *job = rounds->jobs[i];
-        const bool has_share = job->alone.share[type] > 0;
-        if (job->next_on >= 0 || (!has_share && rounds->rule->is_strict)) continue;
-        if (gavel_speed_on(rounds, job, type, job->view->gpus) > 0)
-            rounds->candidates[n++] = candidate(rounds, job, type, false, i);
+        if (may_run_on(rounds, job, type)) rounds->candidates[n++] = candidate(rounds, job, type, false, i);
     }
     for (size_t i = 0; i < rounds->n; i++) {
         struct gavel_job *job = rounds->jobs[i];
@@ -311,6 +327,7 @@ int gavel_decide(void *state, const struct cluster_view *view, struct job_plan *
 {
     struct gavel_rounds *rounds = state;
     const sim_ns round_ns = rounds->params.round_ns;
+    rounds->plan = plan;
     const bool goes_on = rounds->is_open && view->n_running > 0 &&
                          view->now_ns < sim_ns_add(rounds->start_ns, round_ns);
     if (!goes_on && !must_wait(rounds, view)) turn(rounds, view, plan);

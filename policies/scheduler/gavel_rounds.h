@@ -6,7 +6,8 @@
  *
  * As in the simulator of the paper's authors, an allocation is made anew at the start of a round when jobs have come or gone, but
  * not more often than every `reallocation_ns`, and jobs that came later than the current one do not start: there not even while
- * nothing runs (`idle_waits`), until one arrives when the time is over.
+ * nothing runs (`idle_waits`), until one arrives when the time is over. With that, time in which nothing ran counts as received
+ * by those who run in the round after it: there a round begins when the one before ends.
  *
  * GPUs left over by those with a share go to others in turn; those that jobs without an allocation would take stay free for them.
  *
@@ -59,6 +60,7 @@ struct gavel_rule {
     /* Sets the shares, which are zero, of all jobs. 0 or a negative code. */
     int (*allocate)(struct gavel_rounds *rounds, const struct cluster_view *view);
     bool is_strict; /* jobs without a share on a node type do not run there, even when GPUs are left over */
+    bool is_exact;  /* nor do jobs that have received more than their share of it so far */
     bool rotates;   /* another node type chooses first in each round; else always the first */
 };
 
@@ -72,10 +74,11 @@ struct gavel_rounds {
     int types;
     double gpus[GAVEL_TYPES]; /* that there are, in this round */
     const struct cluster_view *views[GAVEL_TYPES];
-    sim_ns start_ns, allocated_ns; /* of this round; of the allocation, -1: none yet */
+    sim_ns start_ns, end_ns, allocated_ns; /* of this round, of the one before; of the allocation, -1: none yet */
     int64_t number;           /* of this round */
     bool is_open, is_idle;    /* something runs in it; nobody could run when it was to begin */
     bool is_stale;            /* jobs came or went since the allocation */
+    struct job_plan *plan;    /* while one is made */
     int code;                 /* the first failure */
 };
 

@@ -52,6 +52,15 @@ struct job_action {
     double gpus, free_gpus; /* that it moves; that are free after it, of their node type */
 };
 
+/* What a scheduler warned of. */
+struct job_warning {
+    const char *code, *text;
+    sim_ns first_ns;
+    int64_t count;
+};
+
+enum { JOB_PLAN_WARNINGS = 8 };
+
 struct job_plan {
     struct jobs *jobs;
     uint64_t number;
@@ -59,6 +68,8 @@ struct job_plan {
     sim_ns wake_ns; /* SIM_NS_MAX: no wish */
     int32_t n_actions, actions_capacity;
     struct job_action *actions;
+    struct job_warning warnings[JOB_PLAN_WARNINGS]; /* of all plans */
+    int32_t n_warnings;
 };
 
 struct jobs {
@@ -219,5 +230,8 @@ void jobs_on_wake(struct engine *engine, struct owner *owner, sim_ns now);
  * returns 0 or the code of the first fault. */
 void job_plan_begin(struct jobs *jobs);
 int job_plan_end(struct jobs *jobs);
+
+/* The rows of what the scheduler warned of. Returns 0 or the sink's code. */
+int job_plan_emit_warnings(const struct jobs *jobs);
 
 #endif

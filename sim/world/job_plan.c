@@ -327,6 +327,32 @@ void job_plan_wake_at(struct job_plan *plan, sim_ns time_ns)
     if (time_ns < plan->wake_ns) plan->wake_ns = time_ns;
 }
 
+void job_plan_warn(struct job_plan *plan, const char *code, const char *text)
+{
+    struct jobs *jobs = plan->jobs;
+    int32_t at = 0;
+    while (at < plan->n_warnings && strcmp(plan->warnings[at].code, code) != 0) at++;
+    if (at == JOB_PLAN_WARNINGS) {
+        fault(jobs, &jobs->scheduler->policy, "warns of more than %d things, of '%s' last", JOB_PLAN_WARNINGS, code);
+        return;
+    }
+    if (at == plan->n_warnings)
+        plan->warnings[plan->n_warnings++] = (struct job_warning){code, text, jobs->view.now_ns, 0};
+    plan->warnings[at].count++;
+}
+
+int job_plan_emit_warnings(const struct jobs *jobs)
+{
+    int code = 0;
+    for (int32_t i = 0; code == 0 && i < jobs->plan.n_warnings && jobs->sink->warning != NULL; i++) {
+        const struct job_warning *warning = &jobs->plan.warnings[i];
+        const struct warning_row row = {.t_s = sim_s_from_ns(warning->first_ns), .code = warning->code,
+                                        .text = warning->text, .count = warning->count};
+        code = jobs->sink->warning(jobs->sink->context, &row);
+    }
+    return code;
+}
+
 /* The policy's reason, and the GPUs that the action moved. */
 static void describe(const struct job_action *action, char *reason, size_t reason_bytes)
 {

@@ -354,6 +354,8 @@ int jobs_create(struct engine *engine, struct cluster *cluster, const struct job
     if (code == 0) code = job_checkpoints_create(jobs);
     if (code == 0) code = make_policies(jobs, config, options);
     if (code == 0) code = jobs_make_views(jobs);
+    if (code == 0 && jobs->scheduler->prepare != NULL)
+        code = jobs->scheduler->prepare(jobs->scheduler_state, &jobs->view, diag);
     if (code == 0) code = open_trace(jobs, config, options);
     if (code == 0) code = learn_demands(jobs, config->trace.entry);
     if (code == 0) code = learn_sizes(jobs, config->trace.entry);
@@ -410,6 +412,7 @@ static int emit_notes(const struct jobs *jobs)
 int jobs_finish(struct jobs *jobs)
 {
     int code = jobs->dry ? emit_notes(jobs) : 0;
+    if (code == 0) code = job_plan_emit_warnings(jobs);
     sim_ns now = engine_now(jobs->engine);
     for (struct job *job = jobs->oldest; code == 0 && job != NULL; job = job->next) {
         code = job_emit_placement(job, now);

@@ -154,6 +154,10 @@ void job_plan_preempt(struct job_plan *plan, const struct job_view *job, const c
 /* Asks for another decide() at this time (> now), if nothing happens before; the earliest wish of a plan counts. */
 void job_plan_wake_at(struct job_plan *plan, sim_ns time_ns);
 
+/* A warning of the run: what the policy cannot do as its parameters ask. `code` and `text` are static texts, no more than 8 codes;
+ * those of a code are one row, with the time of the first. */
+void job_plan_warn(struct job_plan *plan, const char *code, const char *text);
+
 /* --- Where a job's GPUs are --- */
 
 /* The world hands over an empty one with room for as many nodes as the job has GPUs, or as there are. Whole GPUs are those of the

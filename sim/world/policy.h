@@ -153,6 +153,8 @@ struct scheduler {
     bool uses_node_types; /* it starts jobs on further node types; else one that the first can never hold is rejected */
     /* Whether it goes by the GPU time that jobs take (cluster_view.sizes_gpu_s, ORACLE_MIX); asked once, after init. NULL: no. */
     bool (*wants_sizes)(const void *state);
+    /* Asked once, before the run: whether its parameters go with the cluster. 0, or what diag_error returns. NULL: they do. */
+    int (*prepare)(void *state, const struct cluster_view *view, struct diag *diag);
 };
 
 /* Which GPUs a job gets. A placer that only counts leaves both functions NULL: its jobs' GPUs are on no node in

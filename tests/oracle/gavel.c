@@ -1,9 +1,11 @@
 /* Gavel's simulator (stanford-futuredata/gavel @ c4fa400) on 400 jobs of 1 to 8 GPUs and 64 counted V100s, by its policies without
  * linear programs. tests/fixtures/gavel holds our input and what it computed.
  *
- * Its jobs are of whole steps, of which a round has not quite six minutes' worth. This adds up to some ms per job and decides few
- * ties: isolated shares and fifo_perf agree for every job, fifo for 396 of them. Gandiva draws its pairs from random numbers of its
- * own, so that only the mean says something. */
+ * Its jobs are of whole steps, of which a round has not quite six minutes' worth. This adds up to some ms per job and decides none
+ * of these ties: isolated shares, fifo and fifo_perf agree for every job. Gandiva draws its pairs from random numbers of its own, so
+ * that only the mean says something, which there, over 16 seeds, is 4905 s with a standard deviation of 119 s. With its draws the
+ * rounds are the same, all 166, but for two things that it does: pairs that nobody drew run on GPUs left over, which counts
+ * 35 s, and a packed job's end is told when its partner's round is over, 46 s. */
 #include "tests/harness.h"
 #include "tests/jobrun.h"
 
@@ -82,7 +84,7 @@ static void policies_without_linear_programs(void)
 {
     static const struct peer peers[] = {{"gandiva", "gandiva", 4909.644, 0},
                                         {"gavel-isolated", "isolated", 5011.702, JOBS},
-                                        {"gavel-fifo", "fifo", 20918.292, 390},
+                                        {"gavel-fifo", "fifo", 20918.292, JOBS},
                                         {"gavel-fifo-perf", "fifo_perf", 21395.291, JOBS}};
     double before_s = 0;
     for (size_t i = 0; i < sizeof peers / sizeof peers[0]; i++) {
