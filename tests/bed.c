@@ -156,6 +156,7 @@ static int run_world(const struct config *config, const struct bed_options *opti
     int code = scenario_bind(config, &families, arena, &scenario, &rows->diag);
     if (code != 0) return code;
     struct world_options world_options = {.config = config, .catalog = &catalog, .queue = options->queue,
+                                          .stall_events = options->stall_events,
                                           .single_step = options->single_step, .check = options->check};
     if ((code = world_create(&scenario, &world_options, &world, &rows->diag)) != 0) return code;
     struct sink sink = {.context = rows, .request = on_request, .job = on_job, .metric = on_metric,

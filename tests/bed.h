@@ -16,6 +16,7 @@ struct bed_options {
     bool single_step, check;
     const char *const *sets;     /* NULL-terminated "a.b=c" */
     const struct policy *policy; /* one more than those that are listed, by its own name */
+    uint64_t stall_events;       /* of the watchdog; 0: its default */
     bool quiet;                  /* findings are expected: do not print them */
     bool no_detail;              /* do not ask what every request meets with */
     bool no_rows;                /* nor for rows of requests, whose classes may have any name then */

@@ -12,7 +12,9 @@ static int make_nodes(struct cluster *cluster, const struct node_spec *list)
 {
     cluster->node_free_gpus = mem_alloc((size_t)cluster->n_nodes * sizeof *cluster->node_free_gpus);
     cluster->nodes_by_free = mem_zalloc((size_t)cluster->gpus_per_node + 1, sizeof *cluster->nodes_by_free);
-    if (cluster->node_free_gpus == NULL || cluster->nodes_by_free == NULL) return SIM_E_NOMEM;
+    cluster->node_away_gpus = mem_alloc((size_t)cluster->n_nodes * sizeof *cluster->node_away_gpus);
+    if (cluster->node_free_gpus == NULL || cluster->nodes_by_free == NULL || cluster->node_away_gpus == NULL)
+        return SIM_E_NOMEM;
     for (int32_t free = 0; free <= cluster->gpus_per_node; free++) {
         if (nodeset_init(&cluster->nodes_by_free[free], cluster->n_nodes) < 0) return SIM_E_NOMEM;
     }
@@ -20,6 +22,7 @@ static int make_nodes(struct cluster *cluster, const struct node_spec *list)
     for (int32_t node = 0; node < cluster->n_nodes; node++) {
         const int32_t gpus = list != NULL ? list[node].gpus : cluster->gpus_per_node;
         cluster->node_free_gpus[node] = gpus;
+        cluster->node_away_gpus[node] = -1;
         cluster->total_gpus += gpus;
         nodeset_add(&cluster->nodes_by_free[gpus], node);
     }
@@ -69,6 +72,8 @@ static int create_part(const struct node_type_config *type, bool unlimited, cons
     if (cluster == NULL) return SIM_E_NOMEM;
     cluster->models = first != NULL ? first->models : &cluster->own_models;
     level_init(&cluster->ugpus_in_use, 0, 0);
+    level_init(&cluster->site_ugpus, 0, 0);
+    cluster->first = cluster;
     pool_init(&cluster->allocations, sizeof(struct allocation));
     cluster->gpu = type->gpu;
     cluster->gpu_usd_per_h = type->gpu_usd_per_h;
@@ -91,6 +96,7 @@ int cluster_create(const struct cluster_config *config, struct cluster **out)
     const struct node_type_config *type = config->node_types.items;
     for (size_t i = 0; code == 0 && i < config->node_types.n; i++, type++) {
         code = create_part(type, false, NULL, *out, &last->next);
+        if (last->next != NULL) last->next->first = *out;
         if (code < 0) break;
         last->next->first_node = last->first_node + last->n_nodes;
         last = last->next;
@@ -116,6 +122,7 @@ void cluster_destroy(struct cluster *cluster)
     }
     mem_free(cluster->nodes_by_free);
     mem_free(cluster->node_free_gpus);
+    mem_free(cluster->node_away_gpus);
     stock_destroy(cluster->stock);
     mem_free(cluster->fragmentation.milli);
     pool_fini(&cluster->allocations);
@@ -133,6 +140,8 @@ static void count(struct cluster *cluster, sim_ns now, int64_t ugpus)
 {
     const int64_t in_use = cluster->ugpus_in_use.value + ugpus;
     level_set(&cluster->ugpus_in_use, now, in_use);
+    if (cluster->first->next != NULL)
+        level_set(&cluster->first->site_ugpus, now, cluster->first->site_ugpus.value + ugpus);
     if (cluster->node_free_gpus != NULL)
         cluster->free_gpus = cluster->total_gpus - cluster->away_gpus -
                              (in_use + (cluster->stock == NULL ? GPU_MICRO - 1 : 0)) / GPU_MICRO;
@@ -190,6 +199,11 @@ static void move_group(struct cluster *cluster, int32_t node, int32_t gpus)
         take_on_node(cluster, node, gpus);
 }
 
+int32_t cluster_node_gpus(const struct cluster *cluster, int32_t node)
+{
+    return cluster->stock != NULL ? cluster->stock->nodes[node].gpus : cluster->gpus_per_node;
+}
+
 int32_t cluster_take_group(struct cluster *cluster, sim_ns now, int32_t gpus)
 {
     if (gpus > cluster->free_gpus) return -1;
@@ -245,6 +259,40 @@ double cluster_free_amount(const struct cluster *cluster)
     return gpus_of((cluster->total_gpus - cluster->away_gpus) * GPU_MICRO - cluster->ugpus_in_use.value);
 }
 
+/* All that is free of a node that is away goes with it, CPU and memory too. */
+static void take_away(struct cluster *cluster, int32_t node)
+{
+    const int32_t gpus = cluster->node_free_gpus[node];
+    if (cluster->stock != NULL) stock_remove_node(cluster->stock, node);
+    move_group(cluster, node, gpus);
+    cluster->node_away_gpus[node] += gpus;
+    cluster->away_gpus += gpus;
+    cluster->free_gpus -= gpus;
+    cluster->capacity_epoch++;
+}
+
+void cluster_remove_node(struct cluster *cluster, int32_t node)
+{
+    cluster->node_away_gpus[node] = 0;
+    take_away(cluster, node);
+}
+
+void cluster_return_node(struct cluster *cluster, int32_t node)
+{
+    const int32_t gpus = cluster->node_away_gpus[node];
+    if (cluster->stock != NULL) stock_return_node(cluster->stock, node);
+    move_group(cluster, node, -gpus);
+    cluster->node_away_gpus[node] = -1;
+    cluster->away_gpus -= gpus;
+    cluster->free_gpus += gpus;
+    cluster->capacity_epoch++;
+}
+
+static bool is_away(const struct cluster *cluster, int32_t node)
+{
+    return cluster->node_away_gpus[node] >= 0;
+}
+
 void cluster_release_group(struct cluster *cluster, sim_ns now, int32_t node, int32_t gpus)
 {
     if (cluster->stock != NULL) stock_give_group(cluster->stock, node, gpus);
@@ -252,6 +300,7 @@ void cluster_release_group(struct cluster *cluster, sim_ns now, int32_t node, in
     count(cluster, now, -(int64_t)gpus * GPU_MICRO);
     cluster->group_gpus -= gpus;
     cluster->capacity_epoch++;
+    if (is_away(cluster, node)) take_away(cluster, node);
 }
 
 /* The node type of a node of the site. */
@@ -270,28 +319,6 @@ void cluster_release_group_of(struct cluster *cluster, sim_ns now, int32_t node,
 {
     cluster = part_of(cluster, node);
     cluster_release_group(cluster, now, node - cluster->first_node, gpus);
-}
-
-static void move_away(struct cluster *cluster, int32_t node, int32_t gpus)
-{
-    if (cluster->stock != NULL && gpus > 0) stock_take_group(cluster->stock, node, gpus);
-    if (cluster->stock != NULL && gpus < 0) stock_give_group(cluster->stock, node, -gpus);
-    move_group(cluster, node, gpus);
-    cluster->away_gpus += gpus;
-    cluster->free_gpus -= gpus;
-    cluster->capacity_epoch++;
-}
-
-int32_t cluster_remove_node(struct cluster *cluster, int32_t node)
-{
-    const int32_t gpus = cluster->node_free_gpus[node];
-    move_away(cluster, node, gpus);
-    return gpus;
-}
-
-void cluster_return_node(struct cluster *cluster, int32_t node, int32_t gpus)
-{
-    move_away(cluster, node, -gpus);
 }
 
 static bool is_free(const struct cluster *cluster, int32_t node, int32_t gpus)
@@ -386,6 +413,8 @@ void cluster_release(struct cluster *cluster, sim_ns now, int64_t ugpus, const s
     for (const struct allocation *part = allocation; part != NULL; part = part->next) let_go(cluster, part);
     if (allocation == NULL) cluster->unplaced_ugpus -= ugpus;
     count(cluster, now, -ugpus);
+    for (const struct allocation *part = allocation; part != NULL; part = part->next)
+        if (is_away(cluster, part->node)) take_away(cluster, part->node);
 }
 
 bool cluster_retake(struct cluster *cluster, sim_ns now, int64_t ugpus, struct allocation *allocation)
@@ -438,10 +467,10 @@ static int emit_fragmentation(const struct cluster *cluster, sim_ns now, const s
 
 int cluster_emit(const struct cluster *cluster, sim_ns now, const struct sink *sink)
 {
-    double mean = 0, max = 0, total = 0;
+    double mean = 0, total = 0;
+    const double max = gpus_of((cluster->next != NULL ? &cluster->site_ugpus : &cluster->ugpus_in_use)->max);
     for (const struct cluster *part = cluster; part != NULL; part = part->next) {
         mean += level_mean_in(&part->ugpus_in_use, now, GPU_MICRO);
-        max += gpus_of(part->ugpus_in_use.max); /* what services hold, alone on further types, never changes */
         total += (double)part->total_gpus;
     }
     int code = metric_emit(sink, "cluster.gpus_in_use.mean", mean);

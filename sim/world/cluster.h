@@ -95,6 +95,7 @@ struct cluster {
     int64_t spare_gpus;            /* of spare nodes: the jobs' nodes are that many fewer when all are well */
     int32_t n_nodes, gpus_per_node;
     int32_t *node_free_gpus;       /* [n_nodes]; GPUs held on no node are not taken off; NULL: unlimited */
+    int32_t *node_away_gpus;       /* [n_nodes]; GPUs of it that are away, with it: what is given back there as well; -1: it is there */
     struct nodeset *nodes_by_free; /* [gpus_per_node + 1]: the nodes with exactly so many free GPUs */
     struct stock *stock;           /* NULL: whole GPUs of equal nodes; all node types have one, or none */
     struct gpu_models *models;     /* of all node types: the first one's own */
@@ -102,13 +103,15 @@ struct cluster {
     struct fragmentation fragmentation;
     struct pool allocations;
     struct level ugpus_in_use;
+    struct level site_ugpus;       /* of the first node type: in use at all of them */
     int64_t unplaced_ugpus;        /* of these, on no node in particular */
     int32_t nodes_per_rack;        /* 0: all in one */
     uint64_t capacity_epoch; /* counts what comes and goes beside jobs */
     const char *gpu;      /* as the scenario names it; NULL when it does not */
     double gpu_usd_per_h; /* not above 0: what the hardware catalog says */
     int32_t first_node;   /* number of its first node in the site */
-    struct cluster *next; /* of the site's further node types, or NULL */
+    bool is_placed;       /* all jobs are on particular nodes */
+    struct cluster *first, *next; /* of the site's node types; next: NULL behind the last */
 };
 
 /* Reads the list of nodes, if there is one, and checks that a stock can hold them. Returns 0, or a negative code with findings, which
@@ -180,9 +183,12 @@ void cluster_release(struct cluster *cluster, sim_ns now, int64_t ugpus, const s
 bool cluster_retake(struct cluster *cluster, sim_ns now, int64_t ugpus, struct allocation *allocation);
 void cluster_forget(struct cluster *cluster, struct allocation *allocation);
 
-/* The free GPUs of a node go away, or come back. Returns how many went: so many come back. */
-int32_t cluster_remove_node(struct cluster *cluster, int32_t node);
-void cluster_return_node(struct cluster *cluster, int32_t node, int32_t gpus);
+/* GPUs of a node, whoever holds them. */
+int32_t cluster_node_gpus(const struct cluster *cluster, int32_t node);
+
+/* What is free of a node goes away, and what is given back there until the node returns. */
+void cluster_remove_node(struct cluster *cluster, int32_t node);
+void cluster_return_node(struct cluster *cluster, int32_t node);
 
 /* The lowest node >= `from` with `low` to `high` free GPUs, or -1. */
 int32_t cluster_next_node(const struct cluster *cluster, int32_t low, int32_t high, int32_t from);

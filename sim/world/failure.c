@@ -130,18 +130,14 @@ static int strike_node(struct failures *failures, const struct failure_blow *blo
     if (failures->nodes[node].state != FAILURE_NODE_SERVES) return 0;
     int code = failure_clear_node(failures, blow, node);
     if (code == 0 && blow->repair_ns > 0) code = failure_node_leaves(failures, node, blow->repair_ns);
+    if (failures->jobs != NULL) jobs_request_decision(failures->jobs);
     return code < 0 ? code : 1;
 }
 
-static int count_strike(struct failures *failures, struct failure_source *source, int struck)
+static void count_strike(struct failure_source *source, int struck)
 {
-    if (struck > 0) {
-        source->n_seen++;
-        if (failures->jobs != NULL) jobs_request_decision(failures->jobs);
-    } else if (struck == 0) {
-        source->n_unseen++;
-    }
-    return struck < 0 ? struck : 0;
+    source->n_seen += struck > 0;
+    source->n_unseen += struck == 0;
 }
 
 /* Nodes of a component: from *first on. Returns how many. */
@@ -179,14 +175,16 @@ static int shock_group(struct failures *failures, struct failure_blow *blow, int
         const sim_ns later_ns = sim_ns_from_s(rng_uniform(rng) * source->spread_s);
         blow->repair_ns = failure_draw_ns(&source->repair, rng);
         if (!hits) continue;
-        int struck = 1;
-        if (later_ns == 0)
+        int struck = failures->nodes[first + i].state == FAILURE_NODE_SERVES;
+        if (later_ns == 0) {
             struck = strike_node(failures, blow, first + i);
-        else
-            struck = failure_queue_add(&failures->strikes,
-                                       &(struct failure_entry){sim_ns_add(now, later_ns),
-                                                               STAGGERED | entry_number(failures, source, first + i),
-                                                               blow->repair_ns, blow->restart_ns});
+        } else {
+            const int code = failure_queue_add(
+                &failures->strikes, &(struct failure_entry){sim_ns_add(now, later_ns),
+                                                            STAGGERED | entry_number(failures, source, first + i),
+                                                            blow->repair_ns, blow->restart_ns});
+            if (code < 0) return code;
+        }
         if (struck < 0) return struck;
         n_struck += struck;
     }
@@ -210,9 +208,9 @@ static int strike(struct failures *failures, struct failure_source *source, int6
         if (is_visible) struck = strike_component(failures, &blow, component);
     }
     const bool is_repaired = struck > 0 && !source->is_shock; /* what passed unseen goes on */
-    const int code = count_strike(failures, source, struck);
-    return code != 0 ? code
-                     : begin_life(failures, source, component, sim_ns_add(now, is_repaired ? blow.repair_ns : 0));
+    count_strike(source, struck);
+    return struck < 0 ? struck
+                      : begin_life(failures, source, component, sim_ns_add(now, is_repaired ? blow.repair_ns : 0));
 }
 
 static int strike_entry(struct failures *failures, const struct failure_entry *entry)
@@ -222,7 +220,8 @@ static int strike_entry(struct failures *failures, const struct failure_entry *e
     const int64_t component = number & ((INT64_C(1) << COMPONENT_BITS) - 1);
     if (number == entry->number) return strike(failures, source, component);
     const struct failure_blow blow = {source, entry->repair_ns, entry->restart_ns};
-    return count_strike(failures, source, strike_node(failures, &blow, (int32_t)component));
+    const int struck = strike_node(failures, &blow, (int32_t)component); /* counted with its shock */
+    return struck < 0 ? struck : 0;
 }
 
 int failures_black_out(struct failures *failures, int32_t first_node, int32_t n_nodes, sim_ns until_ns)
@@ -288,12 +287,12 @@ void failure_schedule(struct failures *failures)
 
 static int list_gpus(struct failures *failures)
 {
-    for (int32_t i = 0; i < failures->n_nodes; i++) failures->n_gpus += failures->nodes[i].part->gpus_per_node;
+    for (int32_t i = 0; i < failures->n_nodes; i++) failures->n_gpus += failure_node_gpus(&failures->nodes[i]);
     failures->node_of_gpu = mem_alloc(((size_t)failures->n_gpus + 1) * sizeof *failures->node_of_gpu);
     if (failures->node_of_gpu == NULL) return SIM_E_NOMEM;
     int32_t *gpu = failures->node_of_gpu;
     for (int32_t i = 0; i < failures->n_nodes; i++)
-        for (int32_t k = 0; k < failures->nodes[i].part->gpus_per_node; k++) *gpu++ = i;
+        for (int32_t k = failure_node_gpus(&failures->nodes[i]); k > 0; k--) *gpu++ = i;
     return 0;
 }
 
@@ -308,6 +307,11 @@ static int check_nodes(const struct failures *failures, struct diag *diag)
     if (config->spare_nodes >= failures->cluster->n_nodes && config->spare_nodes > 0)
         return diag_error(diag, SIM_E_CONFIG, config_where(failures->options.document, "failures.spare_nodes"), NULL,
                           "all %d nodes of the cluster are spare ones", failures->cluster->n_nodes);
+    for (int64_t node = failures->cluster->n_nodes - config->spare_nodes; node < failures->cluster->n_nodes; node++)
+        if (failures->cluster->node_free_gpus[node] < failure_node_gpus(&failures->nodes[node]))
+            return diag_error(diag, SIM_E_CONFIG, config_where(failures->options.document, "failures.spare_nodes"),
+                              "add nodes, or lower spare_nodes or the services' replicas",
+                              "node %lld is to be a spare one, and a service holds GPUs of it", (long long)node);
     return 0;
 }
 

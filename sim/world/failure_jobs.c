@@ -131,7 +131,7 @@ static struct failure_exposure *expose(struct failures *failures, struct job *jo
 
 int failures_job_begins(struct failures *failures, struct job *job, sim_ns now)
 {
-    if (job->view.gpus == 0) return 0;
+    if (job->view.gpus == 0 && job->allocation == NULL) return 0;
     if (job->exposure == NULL) job->exposure = expose(failures, job);
     if (job->exposure == NULL) return SIM_E_NOMEM;
     const int32_t first = jobs_cluster_of(job->jobs, job->view.node_type)->first_node;
@@ -158,20 +158,27 @@ void failures_job_leaves(struct failures *failures, struct job *job, bool is_las
 
 /* --- What a job must reckon with --- */
 
-/* Failures per second of a source among those that hold `nodes` nodes of which `n` hang on components of this source. */
+/* Nodes of the job in its list up to this one that hang on the same component. */
+static int32_t nodes_with(const struct failure_source *source, const struct job *job, const struct allocation *last,
+                          int32_t first)
+{
+    const int32_t group = (first + last->node) / source->nodes_each;
+    int32_t n = 1;
+    for (const struct allocation *part = job->allocation; part != last; part = part->next)
+        n += (first + part->node) / source->nodes_each == group;
+    return n;
+}
+
+/* Failures per second of a source among those that hold what the job holds: a shock strikes it when it hits any of its nodes. */
 static double rate_of(const struct failures *failures, const struct failure_source *source, const struct job *job)
 {
     const double each = source->visible_frac / source->lifetime.mean_s;
     double rate = source->scope == FAILURE_JOB ? each : 0.0;
     const int32_t first = jobs_cluster_of(job->jobs, job->view.node_type)->first_node;
-    int32_t group = -1, n = 0;
     for (const struct allocation *part = job->allocation; part != NULL; part = part->next) {
-        const int32_t node = first + part->node;
-        if (source->scope == FAILURE_GPU) rate += each * failures->nodes[node].part->gpus_per_node;
+        if (source->scope == FAILURE_GPU) rate += each * failure_node_gpus(&failures->nodes[first + part->node]);
         if (source->scope == FAILURE_GPU || source->scope == FAILURE_JOB) continue;
-        n = node / source->nodes_each == group ? n + 1 : 1;
-        group = node / source->nodes_each;
-        rate += each * source->hit_frac * pow(1.0 - source->hit_frac, n - 1);
+        rate += each * source->hit_frac * pow(1.0 - source->hit_frac, nodes_with(source, job, part, first) - 1);
     }
     return rate;
 }

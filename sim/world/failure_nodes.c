@@ -66,13 +66,13 @@ static void count_down(struct failures *failures, int32_t node, int32_t change)
 static void take_out(struct failure_node *node, enum failure_node_state state)
 {
     node->state = state;
-    node->away_gpus = cluster_remove_node(node->part, node->index);
+    cluster_remove_node(node->part, node->index);
 }
 
 static void put_in(struct failure_node *node)
 {
     node->state = FAILURE_NODE_SERVES;
-    cluster_return_node(node->part, node->index, node->away_gpus);
+    cluster_return_node(node->part, node->index);
 }
 
 void failure_set_spares_aside(struct failures *failures)
@@ -81,7 +81,7 @@ void failure_set_spares_aside(struct failures *failures)
     for (int32_t node = failures->cluster->n_nodes - n_spares; node < failures->cluster->n_nodes; node++) {
         take_out(&failures->nodes[node], FAILURE_NODE_SPARE);
         nodeset_add(&failures->spares, node);
-        failures->cluster->spare_gpus += failures->nodes[node].away_gpus;
+        failures->cluster->spare_gpus += failure_node_gpus(&failures->nodes[node]);
     }
 }
 
@@ -132,7 +132,7 @@ int failure_node_leaves(struct failures *failures, int32_t index, sim_ns repair_
     struct failure_node *node = &failures->nodes[index];
     const sim_ns back_ns = sim_ns_add(engine_now(failures->engine), repair_ns);
     take_out(node, FAILURE_NODE_AWAY);
-    count_missing(failures, node->away_gpus);
+    count_missing(failures, failure_node_gpus(node));
     count_down(failures, index, 1);
     int code = failure_queue_add(&failures->returns, &(struct failure_entry){.time_ns = back_ns, .number = index});
     if (code != 0 || !is_own(failures, index)) return code;
@@ -154,7 +154,7 @@ int failure_node_comes(struct failures *failures, int32_t index)
         return 0;
     }
     if (is_repaired && is_own(failures, index)) failures->n_uncovered--;
-    count_missing(failures, -node->away_gpus);
+    count_missing(failures, -failure_node_gpus(node));
     put_in(node);
     return 0;
 }

@@ -56,10 +56,15 @@ struct failure_node {
     struct cluster *part; /* its node type */
     int32_t index;        /* in it */
     enum failure_node_state state;
-    int32_t away_gpus; /* while it is not in service */
     sim_ns dark_until_ns; /* it has no power */
     struct failure_seat *seats;
 };
+
+/* Whoever holds them. */
+static inline int32_t failure_node_gpus(const struct failure_node *node)
+{
+    return cluster_node_gpus(node->part, node->index);
+}
 
 /* Of a domain with `needed`. */
 struct failure_quorum {

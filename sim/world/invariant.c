@@ -163,6 +163,7 @@ void invariant_check_cluster(const struct cluster *cluster)
     const int64_t ugpus = cluster->ugpus_in_use.value + (cluster->stock == NULL ? GPU_MICRO - 1 : 0);
     check_equal("INV-6 (GPUs are conserved)", cluster->free_gpus + cluster->away_gpus + ugpus / GPU_MICRO,
                 cluster->total_gpus);
+    if (cluster->is_placed) check_equal("INV-6 (what is placed is on nodes)", cluster->unplaced_ugpus, 0);
     if (cluster->stock != NULL) check_stock(cluster);
     for (int32_t i = 0; cluster->node_free_gpus != NULL && i < cluster->n_nodes; i++) {
         int32_t free_gpus = cluster->node_free_gpus[i];

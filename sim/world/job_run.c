@@ -22,7 +22,7 @@ int job_emit_detail(const struct job *job, const char *action, const char *what,
 sim_ns job_resume_wait_ns(const struct job *job)
 {
     const struct restart_config *restart = &job->jobs->config->restart;
-    const struct cluster *cluster = job->jobs->cluster;
+    const struct cluster *cluster = jobs_cluster_of(job->jobs, job->view.node_type);
     const bool is_wide = cluster->n_nodes > 0 && job->view.gpus > cluster->gpus_per_node;
     return is_wide && restart->resume_multi_node_ns >= 0 ? restart->resume_multi_node_ns : restart->resume_ns;
 }
@@ -86,7 +86,7 @@ void job_run(struct job *job, sim_ns now, sim_ns wait_ns)
     if (job->first_start_ns < 0) job->first_start_ns = now;
     if (job->falls_back) fall_back(job);
     job->restart_ns = 0;
-    job->view.held_gpus = gpus_of(job->held_ugpus);
+    job->view.held_gpus = job_gpus(job, job->held_ugpus);
     job_progress_begin(&job->progress, now, wait_ns, job_checkpoint_saves(job));
     job_run_on(job, now);
 }

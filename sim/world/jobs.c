@@ -356,6 +356,8 @@ int jobs_create(struct engine *engine, struct cluster *cluster, const struct job
     if (code == 0) code = jobs_make_views(jobs);
     if (code == 0 && jobs->scheduler->prepare != NULL)
         code = jobs->scheduler->prepare(jobs->scheduler_state, &jobs->view, diag);
+    for (int32_t i = 0; code == 0 && i < jobs->n_node_types; i++)
+        jobs_cluster_of(jobs, i)->is_placed = jobs->placer != NULL;
     if (code == 0) code = open_trace(jobs, config, options);
     if (code == 0) code = learn_demands(jobs, config->trace.entry);
     if (code == 0) code = learn_sizes(jobs, config->trace.entry);

@@ -5,11 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Running jobs that may yield, in that order. */
+/* Running jobs that may yield, in that order, and the groups of GPUs that nodes have free once they have. */
 struct yielders {
+    const struct cluster *cluster;
     struct job **jobs;
     size_t n;
-    int32_t *free_gpus; /* by node, when they have yielded; NULL: GPUs are only counted */
+    int32_t gpus; /* of a group */
+    int64_t groups;
+    int32_t *free_gpus;  /* by node; NULL: GPUs are only counted */
+    int32_t *left_milli; /* of each GPU as in the stock; NULL: there is none */
 };
 
 static bool may_yield(const struct job *job)
@@ -46,14 +50,36 @@ static int compare(const void *a, const void *b)
     return yields_before(x, y) ? -1 : yields_before(y, x);
 }
 
-static int gather(struct jobs *jobs, int32_t node_type, struct yielders *yielders)
+static void *copy(const void *items, size_t bytes)
 {
-    const struct cluster *cluster = jobs_cluster_of(jobs, node_type);
-    const size_t bytes = (size_t)cluster->n_nodes * sizeof *yielders->free_gpus;
-    *yielders = (struct yielders){.jobs = mem_alloc((size_t)(jobs->view.n_running + 1) * sizeof(struct job *))};
-    if (jobs->placer != NULL) yielders->free_gpus = mem_alloc(bytes);
-    if (yielders->jobs == NULL || (jobs->placer != NULL && yielders->free_gpus == NULL)) return SIM_E_NOMEM;
-    if (jobs->placer != NULL) memcpy(yielders->free_gpus, cluster->node_free_gpus, bytes);
+    void *copied = mem_alloc(bytes);
+    return copied != NULL ? memcpy(copied, items, bytes) : NULL;
+}
+
+static int64_t count_stock_gpus(const struct stock *stock)
+{
+    int64_t n = 0;
+    for (int32_t i = 0; i < stock->n_nodes; i++) n += stock->nodes[i].gpus;
+    return n;
+}
+
+static int copy_nodes(struct yielders *yielders)
+{
+    const struct cluster *cluster = yielders->cluster;
+    const struct stock *stock = cluster->stock;
+    yielders->free_gpus = copy(cluster->node_free_gpus, (size_t)cluster->n_nodes * sizeof *yielders->free_gpus);
+    if (stock != NULL)
+        yielders->left_milli = copy(stock->left_milli,
+                                    (size_t)(count_stock_gpus(stock) + 1) * sizeof *yielders->left_milli);
+    const bool short_of = yielders->free_gpus == NULL || (stock != NULL && yielders->left_milli == NULL);
+    return short_of ? SIM_E_NOMEM : 0;
+}
+
+static int gather(struct jobs *jobs, int32_t node_type, int32_t gpus, struct yielders *yielders)
+{
+    *yielders = (struct yielders){.cluster = jobs_cluster_of(jobs, node_type), .gpus = gpus};
+    yielders->jobs = mem_alloc((size_t)(jobs->view.n_running + 1) * sizeof(struct job *));
+    if (yielders->jobs == NULL || (jobs->placer != NULL && copy_nodes(yielders) != 0)) return SIM_E_NOMEM;
     for (struct job *job = jobs->oldest; job != NULL; job = job->next)
         if (may_yield(job) && job->view.node_type == node_type) yielders->jobs[yielders->n++] = job;
     qsort(yielders->jobs, yielders->n, sizeof(struct job *), compare);
@@ -62,56 +88,70 @@ static int gather(struct jobs *jobs, int32_t node_type, struct yielders *yielder
 
 /* --- On nodes --- */
 
-static int32_t held_on(const struct job *job, int32_t node)
+/* Groups that are free on the nodes of a cluster. */
+static int64_t free_groups(const struct cluster *cluster, int32_t gpus)
 {
-    int32_t gpus = 0;
-    for (const struct allocation *part = job->allocation; part != NULL; part = part->next)
-        if (part->node == node) gpus += part->gpus;
-    return gpus;
+    int64_t groups = 0;
+    for (int32_t free = gpus; free <= cluster->gpus_per_node; free++)
+        groups += (int64_t)(free / gpus) * cluster->nodes_by_free[free].n_members;
+    return groups;
 }
 
-/* Adds what a job holds to the free GPUs of its nodes. Returns the first node that then has enough, or -1. */
-static int32_t add_free(const struct job *job, int32_t *free_gpus, int32_t gpus)
+/* GPUs of a node that are wholly free when a part of a job is given back (sign 1), or no longer when it is held again (-1). */
+static int32_t whole_gpus(const struct yielders *yielders, const struct allocation *part, int32_t sign)
 {
-    int32_t enough = -1;
+    const struct stock *stock = yielders->cluster->stock;
+    if (stock == NULL) return sign * part->gpus;
+    const int64_t first = stock->nodes[part->node].gpu_left_milli - stock->left_milli;
+    int32_t whole = 0;
+    for (uint64_t set = part->holding.gpu_set; set != 0; set &= set - 1) {
+        int32_t *left = &yielders->left_milli[first + __builtin_ctzll(set)];
+        whole -= *left == 1000;
+        *left += sign * part->holding.gpu_milli;
+        whole += *left == 1000;
+    }
+    return whole;
+}
+
+/* The job yields (sign 1), or stays after all (-1). */
+static void yield(struct yielders *yielders, const struct job *job, int32_t sign)
+{
     for (const struct allocation *part = job->allocation; part != NULL; part = part->next) {
-        free_gpus[part->node] += part->gpus;
-        if (free_gpus[part->node] >= gpus && (enough < 0 || part->node < enough)) enough = part->node;
+        int32_t *free = &yielders->free_gpus[part->node];
+        yielders->groups -= *free / yielders->gpus;
+        *free += whole_gpus(yielders, part, sign);
+        yielders->groups += *free / yielders->gpus;
     }
-    return enough;
 }
 
-/* The node that has enough GPUs free after the fewest of the jobs have left, or -1; the others are struck off. */
-static int32_t find_node(struct yielders *yielders, int32_t gpus)
+/* The first jobs that make room for so many groups yield; of these those stay without which there is room, whoever would yield
+ * last first. False: all of them do not make room. */
+static bool choose_on_nodes(struct yielders *yielders, int64_t groups)
 {
-    int32_t node = -1;
     size_t n = 0;
-    while (n < yielders->n && node < 0) node = add_free(yielders->jobs[n++], yielders->free_gpus, gpus);
-    yielders->n = n;
-    return node;
-}
-
-/* Those that the node has room without stay: whoever would yield last is tried first. */
-static void spare_on_node(const struct cluster *cluster, struct yielders *yielders, int32_t node, int32_t gpus)
-{
-    int32_t spare = cluster->node_free_gpus[node] - gpus;
-    for (size_t i = 0; i < yielders->n; i++) spare += held_on(yielders->jobs[i], node);
-    for (size_t i = yielders->n; i-- > 0;) {
-        const int32_t held = held_on(yielders->jobs[i], node);
-        if (held > spare) continue;
-        spare -= held;
-        yielders->jobs[i] = NULL;
+    yielders->groups = free_groups(yielders->cluster, yielders->gpus);
+    while (n < yielders->n && yielders->groups < groups) yield(yielders, yielders->jobs[n++], 1);
+    if (yielders->groups < groups) return false;
+    for (size_t i = yielders->n = n; i-- > 0;) {
+        yield(yielders, yielders->jobs[i], -1);
+        if (yielders->groups >= groups)
+            yielders->jobs[i] = NULL;
+        else
+            yield(yielders, yielders->jobs[i], 1);
     }
+    return true;
 }
 
 /* --- Counted --- */
 
-/* As many of the first jobs as hold enough; false: all of them do not. */
-static bool count_off(const struct cluster *cluster, struct yielders *yielders, int32_t gpus)
+/* As many of the first jobs as hold enough; false: all of them do not, or the nodes have no room for the groups. */
+static bool count_off(struct yielders *yielders, int64_t groups)
 {
-    int64_t missing = (int64_t)gpus * GPU_MICRO + cluster->ugpus_in_use.value - cluster->total_gpus * GPU_MICRO;
+    const struct cluster *cluster = yielders->cluster;
+    const int64_t ugpus = groups * yielders->gpus * GPU_MICRO, there = cluster->total_gpus - cluster->away_gpus;
+    int64_t missing = ugpus + cluster->ugpus_in_use.value - there * GPU_MICRO;
     size_t n = 0;
-    if (cluster_next_node(cluster, gpus, cluster->gpus_per_node, 0) < 0) return false;
+    if (free_groups(cluster, yielders->gpus) < groups) return false;
     while (n < yielders->n && missing > 0) missing -= yielders->jobs[n++]->held_ugpus;
     yielders->n = n;
     return missing <= 0;
@@ -132,33 +172,42 @@ static int interrupt_all(const struct yielders *yielders, sim_ns now)
     return n;
 }
 
-/* Strikes off those that need not yield. Returns whether the others make room. */
-static bool choose(const struct cluster *cluster, struct yielders *yielders, int32_t gpus)
-{
-    if (yielders->free_gpus == NULL) return count_off(cluster, yielders, gpus);
-    const int32_t node = find_node(yielders, gpus);
-    if (node >= 0) spare_on_node(cluster, yielders, node, gpus);
-    return node >= 0;
-}
-
-static int make_room_on(struct jobs *jobs, int32_t node_type, int32_t gpus, sim_ns now)
+static int make_room_on(struct jobs *jobs, int32_t node_type, int32_t gpus, int64_t groups, sim_ns now)
 {
     struct yielders yielders;
-    int code = gather(jobs, node_type, &yielders);
-    if (code == 0 && choose(jobs_cluster_of(jobs, node_type), &yielders, gpus)) code = interrupt_all(&yielders, now);
+    int code = gather(jobs, node_type, gpus, &yielders);
+    if (code == 0 && (jobs->placer != NULL ? choose_on_nodes(&yielders, groups) : count_off(&yielders, groups)))
+        code = interrupt_all(&yielders, now);
     mem_free(yielders.jobs);
     mem_free(yielders.free_gpus);
+    mem_free(yielders.left_milli);
     return code;
 }
 
-int jobs_make_room(struct jobs *jobs, const char *gpu, int32_t gpus, sim_ns now)
+/* Groups that can be taken at once; and the same of all nodes that have this GPU. */
+static int64_t groups_on(const struct cluster *cluster, int32_t gpus)
+{
+    const int64_t on_nodes = free_groups(cluster, gpus), by_count = cluster->free_gpus / gpus;
+    return on_nodes < by_count ? on_nodes : by_count;
+}
+
+static int64_t groups_with(const struct jobs *jobs, const char *gpu, int32_t gpus)
+{
+    int64_t groups = 0;
+    struct cluster *part = cluster_with_gpu(jobs->cluster, gpu);
+    for (; part != NULL; part = cluster_with_gpu(part->next, gpu)) groups += groups_on(part, gpus);
+    return groups;
+}
+
+int jobs_make_room(struct jobs *jobs, const char *gpu, int32_t gpus, int64_t groups, sim_ns now)
 {
     int n = 0;
-    if (!jobs->config->preemptible) return 0;
-    for (int32_t i = 0; i < jobs->n_node_types && n == 0; i++) {
+    if (!jobs->config->preemptible || jobs->cluster->n_nodes == 0) return 0;
+    const int64_t more = groups - groups_with(jobs, gpu, gpus);
+    for (int32_t i = 0; i < jobs->n_node_types && n == 0 && more > 0; i++) {
         const struct cluster *cluster = jobs_cluster_of(jobs, i);
-        if (cluster->n_nodes > 0 && cluster->gpu != NULL && strcmp(cluster->gpu, gpu) == 0)
-            n = make_room_on(jobs, i, gpus, now);
+        if (cluster->n_nodes == 0 || cluster->gpu == NULL || strcmp(cluster->gpu, gpu) != 0) continue;
+        n = make_room_on(jobs, i, gpus, more + groups_on(cluster, gpus), now);
     }
     return n;
 }

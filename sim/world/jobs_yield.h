@@ -4,10 +4,10 @@
 
 #include "sim/world/jobs.h"
 
-/* Takes jobs off their GPUs until a node with this type of GPU has so many free, or, where GPUs are only counted, the cluster has.
- * They yield in the order of jobs.yield, those with the lowest priority of their types first; only those do without which there
+/* Takes jobs off their GPUs until nodes with this type of GPU have so many groups of so many free, each on one node; where GPUs
+ * are only counted, until the cluster has as many. They yield in the order of jobs.yield, those with the lowest priority of their types first; only those do without which there
  * would be no room, and nobody where there is none anyway. Returns how many, 0: there is no room to make, or a negative code. */
-int jobs_make_room(struct jobs *jobs, const char *gpu, int32_t gpus, sim_ns now);
+int jobs_make_room(struct jobs *jobs, const char *gpu, int32_t gpus, int64_t groups, sim_ns now);
 
 /* GPUs have come from a service, or gone to one: the scheduler is asked what now. */
 void jobs_note_capacity(struct jobs *jobs);

@@ -45,9 +45,6 @@ int scenario_bind(const struct config *config, const struct config_families *fam
     if (scenario->cluster.nodes_file.path != NULL && scenario->cluster.power.capping.entry != NULL)
         return diag_error(diag, SIM_E_CONFIG, config_where(config, "cluster.power"), "leave out one of the two",
                           "power is accounted for nodes that are alike, not for those of a 'nodes_file'");
-    if (scenario->cluster.nodes_file.path != NULL && scenario->failures.causes.n + scenario->failures.domains.n > 0)
-        return diag_error(diag, SIM_E_CONFIG, config_where(config, "failures"), "leave out one of the two",
-                          "failures strike nodes that are alike, not those of a 'nodes_file'");
     if (scenario->until_ns > 0 && scenario->warmup_ns >= scenario->until_ns)
         return diag_error(diag, SIM_E_CONFIG, config_where(config, "warmup"), NULL,
                           "the warm-up does not end before 'until'");

@@ -118,9 +118,9 @@ struct service_env {
     bool single_step;
     bool strict_domain; /* refuse cost models that are not calibrated */
     bool nodes_fail;    /* service_strike may be called */
-    /* Running jobs yield until a node with this type of GPU has so many free. Returns how many jobs, 0 where no room can be made, or
+    /* Running jobs yield until nodes with this type of GPU have so many groups of so many free. Returns how many jobs, 0 where no room can be made, or
      * a negative code. And: GPUs were taken or given back. `site` is handed to all. */
-    int (*make_room)(void *site, const char *gpu, int32_t gpus, sim_ns now);
+    int (*make_room)(void *site, const char *gpu, int32_t gpus, int64_t groups, sim_ns now);
     void (*moved)(void *site);
     void (*ended)(void *site); /* the last request of a service whose replicas come and go has left */
     void *site;

@@ -106,7 +106,8 @@ static int take_gpus(struct service_scaling *scaling, struct replica *replica, s
     const struct service_env *env = &scaling->service->env;
     int got = fleet_seat(&scaling->service->fleet, pool, replica, now), yielded = 1;
     while (got == 0 && yielded > 0) {
-        yielded = env->make_room(env->site, pool->config.gpu, (int32_t)pool->config.tensor_parallel, now);
+        yielded = env->make_room(env->site, pool->config.gpu, (int32_t)pool->config.tensor_parallel,
+                                 pool->config.pipeline_parallel, now);
         if (yielded > 0) got = fleet_seat(&scaling->service->fleet, pool, replica, now);
         if (yielded > 0) scaling->n_yielded += yielded;
     }
@@ -292,7 +293,7 @@ static void on_clock(struct engine *engine, struct owner *owner, sim_ns now)
         if (code == 0) code = wind_down(scaling, now);
     } else if (code == 0 && scaling->next_ns <= now) {
         code = decide(scaling, now);
-        engine_progress(engine);
+        if (scaling->service->in_system.value == 0) engine_progress(engine); /* it waits for requests, not they for it */
     } else if (code == 0 && scaling->tries_again) {
         code = have(scaling, scaling->wanted, "a failure took one", now);
     }

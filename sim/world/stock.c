@@ -49,8 +49,10 @@ static int fill(struct stock *stock, const struct node_spec *specs, struct gpu_m
     stock->left_milli = mem_zalloc((size_t)n_gpus + 1, sizeof *stock->left_milli);
     stock->jobs_by_gpus = mem_zalloc(n * (size_t)stock->n_kinds, sizeof *stock->jobs_by_gpus);
     stock->group_sets = mem_zalloc(n, sizeof *stock->group_sets);
+    stock->away = mem_zalloc(n, sizeof *stock->away);
     stock->models = models;
-    if (stock->nodes == NULL || stock->left_milli == NULL || stock->jobs_by_gpus == NULL || stock->group_sets == NULL)
+    if (stock->nodes == NULL || stock->left_milli == NULL || stock->jobs_by_gpus == NULL || stock->group_sets == NULL ||
+        stock->away == NULL)
         return SIM_E_NOMEM;
     int32_t first_gpu = 0;
     int code = 0;
@@ -87,6 +89,7 @@ void stock_destroy(struct stock *stock)
     mem_free(stock->left_milli);
     mem_free(stock->jobs_by_gpus);
     mem_free(stock->group_sets);
+    mem_free(stock->away);
     mem_free(stock);
 }
 
@@ -178,6 +181,28 @@ void stock_give_group(struct stock *stock, int32_t node, int32_t gpus)
     }
     stock->group_sets[node] &= ~holding.gpu_set;
     stock_give(stock, &holding);
+}
+
+void stock_remove_node(struct stock *stock, int32_t index)
+{
+    const struct node_view *node = &stock->nodes[index];
+    const bool has_cpu = node->cpu_milli < INT64_MAX, has_memory = node->memory_bytes < INT64_MAX;
+    struct holding left = {.node = index, .gpus = node->free_gpus, .gpu_milli = WHOLE, .is_group = true,
+                           .cpu_milli = has_cpu ? node->cpu_left_milli : 0,
+                           .memory_bytes = has_memory ? node->memory_left_bytes : 0};
+    struct holding *away = &stock->away[index];
+    SIM_REQUIRE(stock_take(stock, &left));
+    left.gpu_set |= away->gpu_set;
+    left.gpus += away->gpus;
+    left.cpu_milli += away->cpu_milli;
+    left.memory_bytes += away->memory_bytes;
+    *away = left;
+}
+
+void stock_return_node(struct stock *stock, int32_t node)
+{
+    stock_give(stock, &stock->away[node]);
+    stock->away[node] = (struct holding){0};
 }
 
 uint64_t gpu_models_of(const struct gpu_models *models, const char *list)

@@ -36,6 +36,7 @@ struct stock {
     int32_t *left_milli;                /* of each GPU, node after node */
     int32_t *jobs_by_gpus;              /* [n_nodes * n_kinds] */
     uint64_t *group_sets;               /* [n_nodes] GPUs that services hold */
+    struct holding *away;               /* [n_nodes] what nodes that are away have taken with them */
     const struct gpu_models *models;    /* of the site; not its own */
     uint64_t model_set;                 /* bits of those that its GPUs have */
 };
@@ -52,6 +53,10 @@ void stock_give(struct stock *stock, const struct holding *holding);
 /* GPUs of a node, whole ones, for a service, and back: any of those it holds there. There must be so many. */
 void stock_take_group(struct stock *stock, int32_t node, int32_t gpus);
 void stock_give_group(struct stock *stock, int32_t node, int32_t gpus);
+
+/* All that is left of a node is nobody's until the node returns. Again, as long as it is away: what has been given back goes, too. */
+void stock_remove_node(struct stock *stock, int32_t node);
+void stock_return_node(struct stock *stock, int32_t node);
 
 /* The bits of the models in a list "A|B"; all of them when it is NULL or empty, 0 when no node has any of them. */
 uint64_t gpu_models_of(const struct gpu_models *models, const char *list);

@@ -49,8 +49,8 @@ static void world_check(const struct world *world)
     for (size_t i = 0; i < world->n_services; i++) service_check(world->services[i], engine_now(world->engine));
     for (const struct cluster *part = world->cluster; part != NULL; part = part->next) invariant_check_cluster(part);
     topology_check(world->topology, engine_now(world->engine));
-    if (world->power != NULL && world->options.check && world->options.single_step)
-        power_check(world->power, engine_now(world->engine));
+    const bool is_even = world->options.single_step || world->n_services == 0; /* between two looks */
+    if (world->power != NULL && world->options.check && is_even) power_check(world->power, engine_now(world->engine));
     if (world->market != NULL) market_check(world->market, engine_now(world->engine));
 }
 
@@ -97,10 +97,10 @@ static int check_node_types(struct world *world)
 }
 
 /* What services ask of the jobs beside them, which there may not be. */
-static int make_room(void *site, const char *gpu, int32_t gpus, sim_ns now)
+static int make_room(void *site, const char *gpu, int32_t gpus, int64_t groups, sim_ns now)
 {
     const struct world *world = site;
-    return world->jobs != NULL ? jobs_make_room(world->jobs, gpu, gpus, now) : 0;
+    return world->jobs != NULL ? jobs_make_room(world->jobs, gpu, gpus, groups, now) : 0;
 }
 
 static void on_moved_gpus(void *site)

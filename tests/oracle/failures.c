@@ -207,6 +207,128 @@ static void jobs_wait_for_repairs(void)
     bed_free(rows);
 }
 
+/* A job of CPUs alone goes down with its node, and starts again when that is back. */
+static void jobs_of_cpus_alone_are_struck(void)
+{
+    struct bed_rows *rows = bed_run(
+        "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 1, \"cpus_per_node\": 16}, \"failures\": {\"causes\": {\"node\":"
+        " {\"scope\": \"node\", \"lifetime\": {\"law\": \"constant\", \"mean\": \"1000s\"}, \"repair\": {\"law\": \"constant\","
+        " \"mean\": \"300s\"}}}}, \"jobs\": {\"placement\": \"best-fit\", \"scheduler\": \"fifo-skip\", \"trace\":"
+        " {\"format\": \"inline-jobs\", \"jobs\": [{\"submit\": \"500s\", \"duration\": \"700s\", \"gpus\": 0, \"cpus\": 8},"
+        " {\"submit\": \"1100s\", \"duration\": \"10s\", \"gpus\": 0, \"cpus\": 8}]}}}",
+        &(struct bed_options){.check = true});
+    CHECK_EQ_INT(rows->code, 0);
+    MUST(rows->n_jobs == 2);
+    CHECK_NEAR(bed_job(rows, 0)->end_s, 1300 + 700, 1e-9);
+    CHECK_EQ_INT(bed_job(rows, 0)->restarts, 1);
+    CHECK_NEAR(bed_job(rows, 1)->end_s, 1310, 1e-9); /* nobody starts on a node that is away */
+    bed_free(rows);
+}
+
+/* A shock whose nodes fail one by one is one event, as when they fail at once: the same shocks. */
+static void staggered_shocks_count_once(void)
+{
+    double events[2], unseen[2];
+    for (int i = 0; i < 2; i++) {
+        char text[1024];
+        snprintf(
+            text, sizeof text,
+            "{\"cluster\": {\"nodes\": 8, \"gpus_per_node\": 2}, \"until\": \"100000s\", \"failures\": {\"domains\":"
+            " {\"rack\": {\"nodes\": 4, \"shock\": \"1000s\", \"hit\": 0.4, \"spread\": \"%s\"}}},"
+            " \"jobs\": {\"placement\": \"first-fit\", \"trace\": {\"format\": \"inline-jobs\","
+            " \"jobs\": [{\"submit\": \"0s\", \"duration\": \"900000s\", \"gpus\": 0}]}}}",
+            i == 0 ? "0s" : "50s");
+        struct bed_rows *rows = bed_run(text, &(struct bed_options){.check = true});
+        events[i] = bed_metric(rows, "failure.events[rack]");
+        unseen[i] = bed_metric(rows, "failure.unseen[rack]");
+        bed_free(rows);
+    }
+    CHECK(events[0] > 150 && events[0] == events[1]);
+    CHECK(unseen[0] == unseen[1]);
+}
+
+/* How often a job saves its state depends on the nodes that it has, not on the order in which its placer names them. */
+static void neighbours_need_not_stand_side_by_side(void)
+{
+    double saves_s = 0;
+    for (int seed = 0; seed < 5; seed++) {
+        char text[1024];
+        snprintf(
+            text, sizeof text,
+            "{\"cluster\": {\"nodes\": 8, \"gpus_per_node\": 1}, \"seed\": %d, \"failures\": {\"domains\": {\"rack\":"
+            " {\"nodes\": 4, \"shock\": \"1e9s\", \"hit\": 0.9}}}, \"jobs\": {\"placement\": \"%s\", \"types\":"
+            " {\"default\": {\"checkpoint\": {\"policy\": \"young\", \"bytes\": \"1GB\", \"write\": \"1GB/s\"}}},"
+            " \"trace\": {\"format\": \"inline-jobs\", \"jobs\":"
+            " [{\"submit\": \"0s\", \"duration\": \"500000s\", \"gpus\": 8}]}}}",
+            seed, seed == 0 ? "first-fit" : "random");
+        struct bed_rows *rows = bed_run(text, &(struct bed_options){.check = true});
+        CHECK_EQ_INT(rows->code, 0);
+        if (seed == 0) saves_s = bed_metric(rows, "job.checkpoint_gpu_s.sum");
+        CHECK(saves_s > 0 && bed_metric(rows, "job.checkpoint_gpu_s.sum") == saves_s);
+        bed_free(rows);
+    }
+}
+
+/* A node of four GPUs and one of two: the larger one is away for 300 of 1500 s, then the smaller one. */
+static void unequal_nodes_are_missed_by_their_gpus(void)
+{
+    const char *path = "build/unequal-nodes.csv";
+    FILE *file = fopen(path, "w");
+    MUST(file != NULL);
+    fputs("sn,cpu_milli,memory_mib,gpu,model\na,8000,1000,4,T4\nb,8000,1000,2,T4\n", file);
+    fclose(file);
+    struct bed_rows *rows = bed_run(
+        "{\"cluster\": {\"nodes_file\": {\"path\": \"build/unequal-nodes.csv\"}}, \"until\": \"2000s\", \"failures\":"
+        " {\"causes\": {\"gpu\": {\"scope\": \"site\", \"lifetime\": {\"law\": \"constant\", \"mean\": \"1500s\"}, \"repair\":"
+        " {\"law\": \"constant\", \"mean\": \"300s\"}}}}, \"jobs\": {\"placement\": \"fgd\", \"scheduler\": \"fifo-skip\","
+        " \"trace\": {\"format\": \"inline-jobs\", \"jobs\": [{\"submit\": \"0s\", \"duration\": \"1700s\", \"gpus\": 1,"
+        " \"gpu_share\": 0.5, \"cpus\": 2}, {\"submit\": \"1600s\", \"duration\": \"100s\", \"gpus\": 2}]}}}",
+        &(struct bed_options){.check = true});
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_NEAR(bed_metric(rows, "cluster.available_frac"), 1 - 300 / 2000.0, 1e-12);
+    CHECK_EQ_INT(bed_metric(rows, "failure.interrupts"), 1);
+    CHECK_NEAR(bed_job(rows, 1)->end_s, 1900, 1e-9);
+    bed_free(rows);
+    remove(path);
+}
+
+/* The last job is rejected, when a repair is still to come: the run ends there. */
+static void repairs_do_not_outlast_a_rejected_job(void)
+{
+    struct bed_rows *rows = bed_run(
+        "{\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 2}, \"failures\": {\"causes\": {\"node\": {\"scope\": \"site\","
+        " \"lifetime\": {\"law\": \"constant\", \"mean\": \"1000s\"}, \"repair\": {\"law\": \"constant\", \"mean\": \"9000s\"}}}},"
+        " \"jobs\": {\"placement\": \"first-fit\", \"trace\": {\"format\": \"inline-jobs\", \"jobs\":"
+        " [{\"submit\": \"0s\", \"duration\": \"900s\", \"gpus\": 2}, {\"submit\": \"1200s\", \"duration\": \"700s\","
+        " \"gpus\": 64}]}}}",
+        &(struct bed_options){.check = true});
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_EQ_STR(bed_job(rows, 1)->status, "rejected");
+    CHECK_NEAR(rows->end_s, 1200, 1e-9);
+    bed_free(rows);
+}
+
+static void check_refused(const char *cluster, const char *failures, const char *text)
+{
+    char scenario[1024];
+    snprintf(scenario, sizeof scenario,
+             "{\"cluster\": {%s}, \"failures\": {%s}, \"jobs\": {\"placement\": \"first-fit\", \"trace\": {\"format\":"
+             " \"inline-jobs\", \"jobs\": [{\"duration\": \"9s\"}]}}}",
+             cluster, failures);
+    struct bed_rows *rows = bed_run(scenario, &(struct bed_options){.quiet = true});
+    CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
+    if (CHECK(rows->diag.n_errors == 1)) CHECK(strstr(rows->diag.items[0].text, text) != NULL);
+    bed_free(rows);
+}
+
+static void spare_nodes_without_failing_nodes_are_refused(void)
+{
+    check_refused("\"nodes\": 4", "\"spare_nodes\": 1", "no cause or domain has nodes fail");
+    check_refused("\"nodes\": 4",
+                  "\"spare_nodes\": 1, \"causes\": {\"bug\": {\"scope\": \"job\", \"lifetime\": {\"mean\": \"1h\"}}}",
+                  "no cause or domain has nodes fail");
+}
+
 /* Where its scheduler takes its GPUs, a job falls back to what it saved if it is told so. */
 static void preemptions_keep_what_they_are_told_to(void)
 {
@@ -276,6 +398,12 @@ TEST_SUITE(failures)
     TEST(groups_are_available_as_their_chain_says);
     TEST(spare_nodes_stand_in);
     TEST(jobs_wait_for_repairs);
+    TEST(jobs_of_cpus_alone_are_struck);
+    TEST(staggered_shocks_count_once);
+    TEST(neighbours_need_not_stand_side_by_side);
+    TEST(unequal_nodes_are_missed_by_their_gpus);
+    TEST(repairs_do_not_outlast_a_rejected_job);
+    TEST(spare_nodes_without_failing_nodes_are_refused);
     TEST(preemptions_keep_what_they_are_told_to);
     TEST(policies_meet_the_same_failures);
 }

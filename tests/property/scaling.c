@@ -383,6 +383,47 @@ static void what_cannot_scale_is_told(void)
     check_refused("wants -1 replicas of service 'chat'", "\"scaling\": {\"policy\": \"none\", \"max\": 2}");
 }
 
+/* --- Utilisation --- */
+
+/* Prompts of 50 ms each, 60 per second, make three replicas' work; at a target of 0.6 five are to do it, at one of 0.8 four. */
+static void utilisation_comes_to_its_target(void)
+{
+    static const char service[] =
+        "\"replicas\": 1, \"scaling\": {\"policy\": {\"policy\": \"target-utilisation\", \"of\": \"time\", \"target\": %s,"
+        " \"down_window\": \"0s\"}, \"min\": 1, \"max\": 8, \"interval\": \"10s\", \"start_delay\": \"2s\"}, \"cost\":"
+        " {\"kind\": \"affine\", \"prefill\": {\"per_token\": \"500us\"}, \"decode\": {\"fixed\": \"1ms\"}}, \"trace\":"
+        " {\"format\": \"generate\", \"duration\": \"3000s\", \"arrival\": {\"process\": \"fixed\", \"rate\": \"60/s\"},"
+        " \"prompt\": " FIXED(100) ", \"output\": " FIXED(1) "}";
+    struct bed_rows *loose = run(NULL, service, "0.6"), *tight = run(NULL, service, "0.8");
+    CHECK_EQ_INT(loose->code, 0);
+    CHECK_NEAR(bed_metric(loose, "scaling.replicas.mean"), 5, 0.05);
+    CHECK_NEAR(bed_metric(tight, "scaling.replicas.mean"), 4, 0.05);
+    bed_free(loose);
+    bed_free(tight);
+}
+
+/* --- The watchdog --- */
+
+static int never_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state, (void)view, (void)plan;
+    return 0;
+}
+
+/* Decisions about a service whose requests nobody takes are no progress. */
+static void decisions_alone_keep_no_run_going(void)
+{
+    static const struct batcher idle = {.policy = {.abi = POLICY_ABI, .size = sizeof(struct batcher),
+                                                   .family = POLICY_BATCHING, .name = "idle", .summary = "", .source = ""},
+                                        .compose = never_compose};
+    struct bed_rows *rows = run(
+        &(struct bed_options){.policy = &idle.policy, .stall_events = 10000, .quiet = true},
+        "\"batching\": \"idle\", \"scaling\": {\"policy\": \"schedule\", \"max\": 2}, " AFFINE ", " TRACE(
+            3, "1/s", FIXED(10), FIXED(10)));
+    CHECK_EQ_INT(rows->code, SIM_E_STALLED);
+    bed_free(rows);
+}
+
 TEST_SUITE(scaling)
 {
     TEST(a_constant_number_is_no_scaling);
@@ -394,4 +435,6 @@ TEST_SUITE(scaling)
     TEST(services_share_a_cluster);
     TEST(a_service_ends_with_its_last_request);
     TEST(what_cannot_scale_is_told);
+    TEST(utilisation_comes_to_its_target);
+    TEST(decisions_alone_keep_no_run_going);
 }

@@ -5,6 +5,7 @@
 #include "tests/trace_source.h"
 #include "traces/stat.h"
 
+#include <gsl/gsl_cdf.h>
 #include <math.h>
 
 enum { N_SEEDS = 4 };
@@ -187,6 +188,28 @@ static void job_mixes_have_the_published_fates(void)
     for (size_t m = 0; m < 4; m++) check_fates(&known_mixes[m]);
 }
 
+/* Over 200,000 jobs the shares of GPU time scatter, for a few jobs hold much of it; but not around anything else: the mean of
+ * several seeds is the published share within its 99 % interval (Student), and the published ones' rounding. */
+static void shares_of_gpu_time_scatter_around_the_published_ones(void)
+{
+    enum { SEEDS = 8 };
+    double sum[JOB_FAILS + 1] = {0}, squares[JOB_FAILS + 1] = {0};
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        const struct shares sums = sum_shares("seren", seed, 200000);
+        for (int fate = 0; fate <= JOB_FAILS; fate++) {
+            const double frac = sums.by_fate[1][fate] / sums.gpu_s;
+            sum[fate] += frac;
+            squares[fate] += frac * frac;
+        }
+    }
+    for (int fate = 0; fate <= JOB_FAILS; fate++) {
+        const double mean = sum[fate] / SEEDS, deviation = sqrt((squares[fate] - sum[fate] * mean) / (SEEDS - 1));
+        CHECK(deviation < 0.025);
+        CHECK_NEAR(mean, known_mixes[0].fates[1][fate] / 100,
+                   gsl_cdf_tdist_Pinv(0.995, SEEDS - 1) * deviation / sqrt(SEEDS) + 0.0005);
+    }
+}
+
 /* Nothing is published of PAI's. */
 static void jobs_of_unknown_fate_complete(void)
 {
@@ -215,6 +238,7 @@ TEST_SUITE(trace_job_mixes)
     TEST(job_mixes_have_the_published_load);
     TEST(acme_mixes_have_the_published_gpu_time);
     TEST(job_mixes_have_the_published_fates);
+    TEST(shares_of_gpu_time_scatter_around_the_published_ones);
     TEST(jobs_of_unknown_fate_complete);
     TEST(job_mixes_have_the_published_rates);
 }

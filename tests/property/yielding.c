@@ -182,8 +182,73 @@ static void firm_jobs_do_not_yield(void)
     bed_free(rows);
 }
 
+/* --- All that a replica needs --- */
+
+/* Eight jobs of one GPU fill two nodes of four, when a replica with two stages of two GPUs comes: four jobs yield, once. */
+static void jobs_make_room_for_all_stages(void)
+{
+    struct text json;
+    text_init(&json);
+    text_printf(
+        &json,
+        "{" CLUSTER
+        ", \"keep\": \"decisions\", \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"tensor_parallel\": 2,"
+        " \"pipeline_parallel\": 2, \"scaling\": {\"policy\": {\"policy\": \"schedule\", \"steps\": [{\"at\": \"0s\","
+        " \"replicas\": 0}, {\"at\": \"100s\", \"replicas\": 1}]}, \"min\": 0, \"max\": 1, \"interval\": \"100s\"}, " AFFINE
+        ", \"trace\": {\"format\": \"generate\", \"duration\": \"400s\", \"arrival\": {\"process\": \"fixed\","
+        " \"rate\": \"0.0301/s\"}, \"prompt\": {\"distribution\": \"fixed\", \"tokens\": 10}, \"output\":"
+        " {\"distribution\": \"fixed\", \"tokens\": 2}}}}, \"jobs\": {\"scheduler\": \"fifo-skip\", \"placement\":"
+        " \"consolidated\", \"preemptible\": true, \"trace\": {\"format\": \"inline-jobs\", \"jobs\": [");
+    for (int i = 0; i < 8; i++)
+        text_printf(&json, "%s{\"submit\": \"%ds\", \"duration\": \"350s\"}", i > 0 ? ", " : "", i);
+    text_printf(&json, "]}}}");
+    struct bed_rows *rows = bed_run(json.chars, &(struct bed_options){.check = true});
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK(bed_metric(rows, "scaling.yielded_jobs.sum") == 4);
+    CHECK(bed_metric(rows, "scaling.missing_replica_s.sum") == 0);
+    bed_free(rows);
+    text_fini(&json);
+}
+
+/* Two jobs hold half of the GPU each. %s: whether the first one may be preempted. */
+static struct bed_rows *run_sharers(const char *first_type)
+{
+    char text[2048];
+    snprintf(
+        text, sizeof text,
+        "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 1, \"cpus_per_node\": 16, \"gpu\": \"a100-80-sxm\"}, \"keep\":"
+        " \"decisions\", \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"scaling\": {\"policy\": {\"policy\":"
+        " \"schedule\", \"steps\": [{\"at\": \"0s\", \"replicas\": 0}, {\"at\": \"100s\", \"replicas\": 1}]}, \"min\": 0,"
+        " \"max\": 1, \"interval\": \"50s\"}, " AFFINE ", \"trace\": {\"format\": \"generate\", \"duration\": \"400s\","
+        " \"arrival\": {\"process\": \"fixed\", \"rate\": \"0.0301/s\"}, \"prompt\": {\"distribution\": \"fixed\","
+        " \"tokens\": 10}, \"output\": {\"distribution\": \"fixed\", \"tokens\": 2}}}}, \"jobs\": {\"placement\": \"fgd\","
+        " \"preemptible\": true, \"types\": {\"firm\": {\"preemptible\": false}}, \"trace\": {\"format\": \"inline-jobs\","
+        " \"jobs\": [{\"duration\": \"299s\", \"gpu_share\": 0.5, \"type\": \"%s\"}, {\"submit\": \"1s\", \"duration\":"
+        " \"330s\", \"gpu_share\": 0.5}]}}}",
+        first_type);
+    struct bed_rows *rows = bed_run(text, &(struct bed_options){.check = true});
+    CHECK_EQ_INT(rows->code, 0);
+    return rows;
+}
+
+/* A GPU is free when all who share it have left: nobody yields in vain. */
+static void sharers_of_a_gpu_yield_together_or_not_at_all(void)
+{
+    struct bed_rows *both = run_sharers(""), *one = run_sharers("firm");
+    CHECK(bed_metric(both, "scaling.yielded_jobs.sum") == 2);
+    CHECK(bed_metric(both, "scaling.missing_replica_s.sum") == 0);
+    /* the firm one ends before the decision at 300 s, which has the other one yield */
+    CHECK(bed_metric(one, "scaling.yielded_jobs.sum") == 1);
+    CHECK_NEAR(bed_metric(one, "scaling.missing_replica_s.sum"), 200, 1e-9);
+    CHECK_EQ_INT(bed_job(one, 0)->preemptions, 0);
+    bed_free(both);
+    bed_free(one);
+}
+
 TEST_SUITE(yielding)
 {
+    TEST(jobs_make_room_for_all_stages);
+    TEST(sharers_of_a_gpu_yield_together_or_not_at_all);
     TEST(every_scheduler_and_placer_gets_by);
     TEST(the_latest_yields_and_comes_back);
     TEST(who_has_done_least_yields_where_it_helps);

@@ -1,6 +1,7 @@
 #include "sim/world/cluster.h"
 
 #include "sim/core/err.h"
+#include "sim/world/invariant.h"
 #include "tests/harness.h"
 
 #include <string.h>
@@ -27,6 +28,53 @@ static void groups_go_to_the_fullest_node_that_has_room(void)
     cluster_release_group(cluster, 10, 1, 6);
     CHECK_EQ_INT(cluster_take_group(cluster, 10, 5), 1);
     CHECK_EQ_INT(cluster->free_gpus, 1);
+    cluster_destroy(cluster);
+}
+
+/* What a service gives back on a node that is away comes back with the node; so do CPU and memory. */
+static void what_is_released_on_a_node_that_is_away_stays_away(void)
+{
+    for (int has_stock = 0; has_stock < 2; has_stock++) {
+        struct cluster *cluster = NULL;
+        const struct cluster_config config = {.nodes = 2, .gpus_per_node = 8, .cpus_per_node = has_stock ? 32 : 0};
+        MUST(cluster_create(&config, &cluster) == 0);
+        CHECK_EQ_INT(cluster_take_group(cluster, 0, 4), 0);
+        cluster_remove_node(cluster, 0);
+        CHECK_EQ_INT(cluster->free_gpus, 8);
+        cluster_release_group(cluster, 1, 0, 4);
+        CHECK_EQ_INT(cluster->free_gpus, 8);
+        CHECK_EQ_INT(cluster->away_gpus, 8);
+        CHECK_EQ_INT(cluster_take_group(cluster, 1, 4), 1);
+        if (has_stock) CHECK(cluster->stock->nodes[0].cpu_left_milli == 0);
+        cluster_return_node(cluster, 0);
+        CHECK_EQ_INT(cluster->free_gpus, 12);
+        CHECK_EQ_INT(cluster->node_free_gpus[0], 8);
+        if (has_stock) CHECK(cluster->stock->nodes[0].cpu_left_milli == 32000);
+        invariant_check_cluster(cluster);
+        cluster_destroy(cluster);
+    }
+}
+
+static int keep_max(void *context, const struct metric_row *row)
+{
+    if (strcmp(row->name, "cluster.gpus_in_use.max") == 0) *(double *)context = row->value;
+    return 0;
+}
+
+/* Six GPUs of one node type, later seven of the other with one of the first: never more than eight. */
+static void the_most_gpus_in_use_are_so_at_one_time(void)
+{
+    struct node_type_config more = {.name = "more", .nodes = 1, .gpus_per_node = 8, .gpu = "b"};
+    const struct cluster_config config = {.nodes = 1, .gpus_per_node = 8, .gpu = "a", .node_types = {1, &more}};
+    struct cluster *cluster = NULL;
+    double max = 0;
+    MUST(cluster_create(&config, &cluster) == 0);
+    CHECK_EQ_INT(cluster_take_group_of(cluster, "a", 0, 6), 0);
+    cluster_release_group_of(cluster, 10, 0, 6);
+    CHECK_EQ_INT(cluster_take_group_of(cluster, "b", 20, 7), 1);
+    CHECK_EQ_INT(cluster_take_group_of(cluster, "a", 20, 1), 0);
+    CHECK_EQ_INT(cluster_emit(cluster, 30, &(struct sink){.context = &max, .metric = keep_max}), 0);
+    CHECK(max == 8);
     cluster_destroy(cluster);
 }
 
@@ -114,6 +162,8 @@ static void unlimited_clusters_only_count(void)
 TEST_SUITE(cluster)
 {
     TEST(groups_go_to_the_fullest_node_that_has_room);
+    TEST(what_is_released_on_a_node_that_is_away_stays_away);
+    TEST(the_most_gpus_in_use_are_so_at_one_time);
     TEST(counted_gpus_leave_groups_no_room);
     TEST(wrong_placements_take_nothing);
     TEST(the_same_gpus_can_be_taken_again);

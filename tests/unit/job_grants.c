@@ -126,6 +126,46 @@ static void a_preempted_job_waits_before_it_works_again(void)
     jobrun_fini(&run);
 }
 
+/* Preempts the first job when the second one comes, finds it no room on the other node type, and has it go on. */
+static int fickle_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    struct scripted *own = state;
+    const struct job_view *first = own->jobs[0];
+    const struct job_grant there = {.gpus = 2, .node_type = 1};
+    (void)view;
+    if (own->n == 2 && own->n_started == 1) {
+        job_plan_preempt(plan, first, "a better place");
+        CHECK(!job_plan_start_as(plan, first, &there, "which has no room"));
+        CHECK(job_plan_start(plan, first, "back again"));
+        own->n_started++;
+        CHECK(job_plan_start(plan, own->jobs[1], "it has room beside"));
+    }
+    if (own->n == 1 && own->n_started == 0) own->n_started += job_plan_start(plan, first, "it is first");
+    return 0;
+}
+
+/* The other node type has GPUs enough, and too few CPUs. Where a job was is forgotten when it is offered another place: it starts anew. */
+static void a_preempted_job_that_found_no_other_place_starts_anew(void)
+{
+    const struct restart_config restart = {.resume_ns = 5 * SIM_NS_PER_S};
+    struct node_type_config other = {.name = "old", .nodes = 1, .gpus_per_node = 4, .gpu = "slow", .cpus_per_node = 1};
+    struct job_record records[] = {jobrun_record(0, 0, 100, 2), jobrun_record(1, 10, 10, 2)};
+    struct scheduler scheduler = scripted;
+    struct jobrun run;
+    records[0].cpu_milli = 8000;
+    scheduler.decide = fickle_decide;
+    jobrun_init(&run,
+                &(struct jobrun_spec){.records = records, .n = 2, .restart = &restart, .own_scheduler = &scheduler,
+                                      .placement = "first-fit",
+                                      .cluster = {.nodes = 1, .gpus_per_node = 4, .gpu = "fast", .cpus_per_node = 16,
+                                                  .node_types = {1, &other}}},
+                0);
+    CHECK(run.jobs[0].preemptions == 1 && run.jobs[0].end_s == 105);
+    CHECK(run.jobs[1].start_s == 10 && run.jobs[1].end_s == 20);
+    CHECK_NEAR(jobrun_metric(&run, "job.gpus_in_use.max"), 4, 1e-12);
+    jobrun_fini(&run);
+}
+
 static void decisions_wait_for_the_end_of_a_round(void)
 {
     struct job_record records[] = {jobrun_record(0, 0, 25, 1), jobrun_record(1, 1, 10, 1), jobrun_record(2, 60, 5, 1)};
@@ -145,5 +185,6 @@ TEST_SUITE(job_grants)
     TEST(jobs_run_on_further_node_types_at_their_speed);
     TEST(shares_of_counted_gpus_change_while_a_job_runs);
     TEST(a_preempted_job_waits_before_it_works_again);
+    TEST(a_preempted_job_that_found_no_other_place_starts_anew);
     TEST(decisions_wait_for_the_end_of_a_round);
 }
