@@ -227,12 +227,14 @@ static int strike_entry(struct failures *failures, const struct failure_entry *e
 int failures_black_out(struct failures *failures, int32_t first_node, int32_t n_nodes, sim_ns until_ns)
 {
     const sim_ns now = engine_now(failures->engine);
-    int code = 0;
+    int code = 0, struck = 0;
     for (int32_t node = first_node; node < first_node + n_nodes && code == 0; node++) {
         const int64_t number = STAGGERED | entry_number(failures, failures->breaker, node);
+        struck += failures->nodes[node].state == FAILURE_NODE_SERVES;
         failures->nodes[node].dark_until_ns = until_ns;
         code = failure_queue_add(&failures->strikes, &(struct failure_entry){now, number, until_ns - now, 0});
     }
+    count_strike(failures->breaker, struck);
     failure_schedule(failures);
     return code;
 }
@@ -304,6 +306,10 @@ static int check_nodes(const struct failures *failures, struct diag *diag)
     if (failures_config_strikes_nodes(config) && !failures->options.places_jobs)
         return diag_error(diag, SIM_E_CONFIG, where, "choose another placement, or causes of scope 'job' only",
                           "nodes cannot fail where jobs are on no node in particular");
+    if (config->spare_nodes > 0 && !failures_config_strikes_nodes(config) && !failures->options.has_breakers)
+        return diag_error(diag, SIM_E_CONFIG, config_where(failures->options.document, "failures.spare_nodes"),
+                          "add 'causes' that strike nodes, or leave it out",
+                          "spare nodes would wait for ever: no cause or domain has nodes fail");
     if (config->spare_nodes >= failures->cluster->n_nodes && config->spare_nodes > 0)
         return diag_error(diag, SIM_E_CONFIG, config_where(failures->options.document, "failures.spare_nodes"), NULL,
                           "all %d nodes of the cluster are spare ones", failures->cluster->n_nodes);

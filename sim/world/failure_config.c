@@ -158,10 +158,6 @@ int failures_config_check(const struct failures_config *config, const struct con
     const struct failure_cause_config *causes = config->causes.items;
     const struct failure_domain_config *domains = config->domains.items;
     int code = 0;
-    if (config->spare_nodes > 0 && !failures_config_strikes_nodes(config))
-        code = diag_error(diag, SIM_E_CONFIG, config_where(document, "failures.spare_nodes"),
-                          "add 'causes' that strike nodes, or leave it out",
-                          "spare nodes would wait for ever: no cause or domain has nodes fail");
     for (size_t i = 0; i < config->causes.n; i++) code = both(code, check_cause(&causes[i], document, diag));
     for (size_t i = 0; i < config->domains.n; i++) code = both(code, check_domain(&domains[i], document, diag));
     return code;
