@@ -81,7 +81,7 @@ static void a_dark_domain_draws_nothing(void)
     }
     CHECK_NEAR(bed_metric(rows, "power.breaker_trips"), 1.0, 0.0);
     CHECK_NEAR(bed_metric(rows, "power.dark_s"), 30.0, 1e-9);
-    CHECK_NEAR(bed_metric(rows, "failure.events[breaker]"), 2.0, 0.0);
+    CHECK_NEAR(bed_metric(rows, "failure.events[breaker]"), 1.0, 0.0);
     CHECK_NEAR(bed_metric(rows, "failure.lost_gpu_s[breaker]"), 16 * again_s, 1e-6);
     CHECK_NEAR(bed_metric(rows, "energy.site_j"), (busy_w + bare_w) * rows->end_s - 30.0 * bare_w, 1.0);
     bed_free(rows);
