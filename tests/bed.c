@@ -21,8 +21,9 @@ static void *grow(void *array, size_t n, size_t bytes_each)
 /* One of the texts that a status or class may be, so that rows can be compared as bytes. */
 static const char *known_text(const char *text)
 {
-    static const char *const known[] = {"finished", "cancelled",   "failed", "rejected", "unfinished",
-                                        "",         "interactive", "batch",  "default"};
+    static const char *const known[] = {"finished",    "cancelled", "failed",   "rejected",  "unfinished", "",
+                                        "interactive", "batch",     "default",  "on-demand", "reserved",   "spot",
+                                        "jobs",        "services",  "returned", "lost",      "open"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(text, known[i]) == 0) return known[i];
     abort();
@@ -54,6 +55,19 @@ static int on_placement(void *context, const struct placement_row *row)
     struct bed_rows *rows = context;
     rows->placements = grow(rows->placements, rows->n_placements, sizeof *rows->placements);
     rows->placements[rows->n_placements++] = *row;
+    return 0;
+}
+
+static int on_lease(void *context, const struct lease_row *row)
+{
+    struct bed_rows *rows = context;
+    rows->leases = grow(rows->leases, rows->n_leases, sizeof *rows->leases);
+    struct lease_row *copy = &rows->leases[rows->n_leases++];
+    *copy = *row;
+    copy->offer = copy->gpu = NULL;
+    copy->kind = known_text(row->kind);
+    copy->use = known_text(row->use);
+    copy->fate = known_text(row->fate);
     return 0;
 }
 
@@ -160,7 +174,7 @@ static int run_world(const struct config *config, const struct bed_options *opti
                                           .single_step = options->single_step, .check = options->check};
     if ((code = world_create(&scenario, &world_options, &world, &rows->diag)) != 0) return code;
     struct sink sink = {.context = rows, .request = on_request, .job = on_job, .metric = on_metric,
-                        .placement = on_placement, .batch = on_batch, .sample = on_sample,
+                        .placement = on_placement, .lease = on_lease, .batch = on_batch, .sample = on_sample,
                         .decision = on_decision, .warning = on_warning, .histogram = on_histogram};
     if (!options->no_detail) sink.detail = on_decision;
     if (options->no_rows) sink.request = NULL;
@@ -205,6 +219,7 @@ void bed_free(struct bed_rows *rows)
     free(rows->metrics);
     free(rows->decisions);
     free(rows->placements);
+    free(rows->leases);
     free(rows->batches);
     free(rows->samples);
     free(rows);
@@ -250,6 +265,7 @@ bool bed_equal(const struct bed_rows *a, const struct bed_rows *b)
            same_bytes(a->requests, a->n_requests, b->requests, b->n_requests, sizeof *a->requests) &&
            same_bytes(a->jobs, a->n_jobs, b->jobs, b->n_jobs, sizeof *a->jobs) &&
            same_bytes(a->placements, a->n_placements, b->placements, b->n_placements, sizeof *a->placements) &&
+           same_bytes(a->leases, a->n_leases, b->leases, b->n_leases, sizeof *a->leases) &&
            same_bytes(a->batches, a->n_batches, b->batches, b->n_batches, sizeof *a->batches) &&
            same_bytes(a->samples, a->n_samples, b->samples, b->n_samples, sizeof *a->samples) &&
            same_bytes(a->metrics, a->n_metrics, b->metrics, b->n_metrics, sizeof *a->metrics);

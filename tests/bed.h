@@ -50,6 +50,8 @@ struct bed_rows {
     struct bed_decision *decisions; /* in the order in which they came */
     struct placement_row *placements;
     size_t n_placements;
+    struct lease_row *leases; /* without the names of offers and GPUs */
+    size_t n_leases;
     struct batch_row *batches; /* without the service's name */
     size_t n_batches;
     struct bed_sample *samples;

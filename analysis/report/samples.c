@@ -108,6 +108,8 @@ static const struct series_words known[] = {
     {"cluster.gpus_by_use", "GPUs by use, one above the other", "GPUs"},
     {"power.site_w", "Power of the site", "W"},
     {"cluster.gpus_in_use", "GPUs in use", "GPUs"},
+    {"rental.gpus", "GPUs rented and in use, by type", "GPUs"},
+    {"cost.usd", "Bill so far, by offer", "dollars"},
     {"job.pending", "Jobs waiting", "jobs"},
     {"job.running", "Jobs running", "jobs"},
     {"service.replicas", "Replicas up, per service that scales", "replicas"},

@@ -6,7 +6,8 @@
  * costs) and its widths k, and h rises until the budget is spent. Smooth laws have closed forms. Tables of speedups and whole GPUs
  * leave a jump at the last price: at most one class mixes two widths, next to each other on the concave hull.
  *
- * Leaves out limits of supply and billing by quanta. */
+ * Leaves out limits of supply, billing by quanta, and, where GPUs start up, widths between the points of a table, which may then be
+ * better than both by some 1e-4. */
 #ifndef ORRERY_POLICIES_RENTAL_WIDTHS_H
 #define ORRERY_POLICIES_RENTAL_WIDTHS_H
 

@@ -2,6 +2,7 @@
 
 #include "sim/core/database.h"
 #include "sim/store/digest.h"
+#include "sim/store/widen.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -19,6 +20,7 @@ union any_row {
     struct warning_row warning;
     struct metric_row metric;
     struct placement_row placement;
+    struct lease_row lease;
 };
 
 int results_split_name(const char *name, struct arena *arena, const char **path, int64_t *run_id)
@@ -214,8 +216,11 @@ static int digest_table(const struct database *database, int64_t run_id, enum ta
     sqlite3_stmt *query;
     union any_row row;
     int step;
+    bool is_there;
+    int code = table_is_there(database, table, &is_there, "read results", diag);
+    if (code != 0 || !is_there) return code;
     snprintf(sql, sizeof sql, "SELECT * FROM %s WHERE run_id = ?", schema_tables[table].name);
-    int code = start_query(database, sql, run_id, &query, diag);
+    code = start_query(database, sql, run_id, &query, diag);
     if (code != 0) return code;
     while ((step = sqlite3_step(query)) == SQLITE_ROW) {
         read_row(query, &schema_tables[table], &row);

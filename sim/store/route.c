@@ -15,6 +15,7 @@ SINK_FUNCTION(decision, TABLE_DECISION)
 SINK_FUNCTION(warning, TABLE_WARNING)
 SINK_FUNCTION(metric, TABLE_METRIC)
 SINK_FUNCTION(placement, TABLE_PLACEMENT)
+SINK_FUNCTION(lease, TABLE_LEASE)
 
 struct sink route_sink(struct route *route, enum results_keep keep)
 {
@@ -28,6 +29,7 @@ struct sink route_sink(struct route *route, enum results_keep keep)
         sink.job = put_job;
         sink.decision = put_decision;
         sink.placement = put_placement;
+        sink.lease = put_lease;
     }
     if (keep >= KEEP_DECISIONS) sink.detail = put_decision;
     return sink;

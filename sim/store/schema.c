@@ -5,6 +5,14 @@
 /* Row tables are filled in the order in which rows come, so the large ones are plain rowid tables without a key: a row
  * costs one append. The small ones that are looked up by name have their key as the table's order. Foreign keys are
  * declared for the reader; SQLite does not enforce them unless asked to. */
+#define LEASE_SQL                                                                                                      \
+    "CREATE TABLE IF NOT EXISTS lease (  -- rented GPUs; job -1: for all there were; node -1: on several\n" \
+    "  run_id INTEGER NOT NULL REFERENCES run, id INTEGER NOT NULL, offer TEXT NOT NULL, kind TEXT NOT NULL,\n"              \
+    "  gpu TEXT NOT NULL, use TEXT NOT NULL, job INTEGER NOT NULL, node INTEGER NOT NULL, gpus REAL NOT NULL,\n"             \
+    "  start_s REAL, end_s REAL, quanta INTEGER NOT NULL, usd_per_h REAL NOT NULL, cost_uusd INTEGER NOT NULL,\n"            \
+    "  fate TEXT NOT NULL\n"                                                                                             \
+    ") STRICT;\n"
+
 const char schema_create_sql[] =
     "CREATE TABLE run (\n"
     "  id INTEGER PRIMARY KEY, name TEXT NOT NULL, version TEXT NOT NULL, git_commit TEXT NOT NULL,\n"
@@ -53,7 +61,7 @@ const char schema_create_sql[] =
     "CREATE TABLE placement (            -- a stretch of time that a job holds GPUs of a node; node -1: of none in particular\n"
     "  run_id INTEGER NOT NULL REFERENCES run, job INTEGER NOT NULL, node INTEGER NOT NULL, gpus INTEGER NOT NULL,\n"
     "  start_s REAL, end_s REAL\n"
-    ") STRICT;\n"
+    ") STRICT;\n" LEASE_SQL
     "CREATE TABLE study (                -- what the runs are for, when they belong to a study\n"
     "  name TEXT NOT NULL, question TEXT NOT NULL, definition TEXT NOT NULL, hash TEXT NOT NULL\n"
     ") STRICT;\n"
@@ -64,6 +72,8 @@ const char schema_create_sql[] =
     "  point TEXT NOT NULL,              -- JSON object of the other axes\n"
     "  key TEXT NOT NULL, value TEXT, run_id INTEGER REFERENCES run, note TEXT NOT NULL\n"
     ") STRICT;\n";
+
+const char schema_late_sql[] = LEASE_SQL;
 
 const char schema_index_sql[] = "CREATE INDEX IF NOT EXISTS request_run ON request(run_id);\n"
                                 "CREATE INDEX IF NOT EXISTS job_run ON job(run_id);\n"
@@ -114,6 +124,16 @@ const struct table schema_tables[TABLE_COUNT] = {
                        .n_columns = 4,
                        .columns = {COLUMN(warning_row, t_s, REAL), COLUMN(warning_row, code, TEXT),
                                    COLUMN(warning_row, text, TEXT), COLUMN(warning_row, count, INTEGER)}},
+    [TABLE_LEASE] = {.name = "lease",
+                     .n_columns = 14,
+                     .columns = {COLUMN(lease_row, id, INTEGER), COLUMN(lease_row, offer, TEXT),
+                                 COLUMN(lease_row, kind, TEXT), COLUMN(lease_row, gpu, TEXT),
+                                 COLUMN(lease_row, use, TEXT), COLUMN(lease_row, job, INTEGER),
+                                 COLUMN(lease_row, node, INTEGER), COLUMN(lease_row, gpus, REAL),
+                                 COLUMN(lease_row, start_s, REAL), COLUMN(lease_row, end_s, REAL),
+                                 COLUMN(lease_row, quanta, INTEGER), COLUMN(lease_row, usd_per_h, REAL),
+                                 COLUMN(lease_row, cost_uusd, INTEGER), COLUMN(lease_row, fate, TEXT)},
+                     .is_late = true},
     [TABLE_PLACEMENT] = {.name = "placement",
                          .n_columns = 5,
                          .columns = {COLUMN(placement_row, job, INTEGER), COLUMN(placement_row, node, INTEGER),

@@ -16,6 +16,7 @@ enum table_id {
     TABLE_DECISION,
     TABLE_WARNING,
     TABLE_PLACEMENT,
+    TABLE_LEASE,
     TABLE_COUNT
 };
 
@@ -34,6 +35,7 @@ struct table {
     const char *name;
     int n_columns;
     struct column columns[TABLE_MAX_COLUMNS];
+    bool is_late;      /* files of earlier releases lack it; the result hash covers it where it has rows */
     bool has_optional; /* behind these stands one more, which rows without a value for it are not stored with (widen.h) */
 };
 
@@ -41,6 +43,9 @@ extern const struct table schema_tables[TABLE_COUNT];
 
 /* Statements that make an empty file a results database. */
 extern const char schema_create_sql[];
+
+/* Statements that add the late tables to a file that lacks them. */
+extern const char schema_late_sql[];
 
 /* Statements that index the large tables by run. A file with one run needs no index, and the rows of one run go in
  * faster without it: so these are for the moment when the second run starts. */

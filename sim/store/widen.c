@@ -8,6 +8,18 @@ static const char *optional_name(enum table_id table)
     return layout->has_optional ? layout->columns[layout->n_columns].name : NULL;
 }
 
+int table_is_there(const struct database *database, enum table_id table, bool *is_there, const char *what,
+                   struct diag *diag)
+{
+    char sql[128];
+    int64_t n = 1;
+    int code = 0;
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM sqlite_schema WHERE name = '%s'", schema_tables[table].name);
+    if (schema_tables[table].is_late) code = database_integer(database, sql, &n, what, diag);
+    *is_there = n > 0;
+    return code;
+}
+
 int table_is_wide(const struct database *database, enum table_id table, bool *is_wide, const char *what,
                   struct diag *diag)
 {

@@ -1,4 +1,4 @@
-/* The optional last column of a row table, which a file has from the first row on that has a value for it: a run without such
+/* What a file may lack: tables that earlier releases did not write, and the optional last column of a row table, which a file has from the first row on that has a value for it: a run without such
  * rows leaves the table, and so the file, as it would be if there were no such column. In other rows it is NULL. */
 #ifndef ORRERY_STORE_WIDEN_H
 #define ORRERY_STORE_WIDEN_H
@@ -7,6 +7,10 @@
 #include "sim/store/schema.h"
 
 #include <stdbool.h>
+
+/* Whether the file has the table. Returns as table_is_wide. */
+int table_is_there(const struct database *database, enum table_id table, bool *is_there, const char *what,
+                   struct diag *diag);
 
 /* Whether the file's table has its optional column. Returns 0, SIM_E_STORE or SIM_E_NOMEM; `what` is done, for findings. */
 int table_is_wide(const struct database *database, enum table_id table, bool *is_wide, const char *what,

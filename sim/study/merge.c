@@ -327,6 +327,18 @@ static int widen_output(struct copier *copier, enum table_id table, struct diag 
     return code != 0 || !*is_wide ? code : table_widen(copier->output, table, copying, diag);
 }
 
+/* What the input lacks there is nothing of to copy. */
+static int copy_table(struct copier *copier, const struct merge_run *run, int i, struct diag *diag)
+{
+    bool is_there = true;
+    int code = 0;
+    if (i >= N_FIRST)
+        code = table_is_there(&copier->merge->inputs[run->input], (enum table_id)(i - N_FIRST), &is_there, copying,
+                              diag);
+    if (code != 0 || !is_there) return code;
+    return (copier->is_attached ? copy_attached : copy_rows)(copier, run, i, diag);
+}
+
 static int copy_runs(const struct merge *merge, struct database *output, struct diag *diag)
 {
     struct copier copier = {.merge = merge, .output = output};
@@ -336,7 +348,7 @@ static int copy_runs(const struct merge *merge, struct database *output, struct 
     copier.is_attached = code == 0 && attach_all(&copier);
     for (size_t i = 0; code == 0 && i < merge->n_runs; i++)
         for (int table = 0; code == 0 && table < N_COPIED; table++)
-            code = (copier.is_attached ? copy_attached : copy_rows)(&copier, &merge->runs[i], table, diag);
+            code = copy_table(&copier, &merge->runs[i], table, diag);
     for (int i = 0; i < N_COPIED; i++) sqlite3_finalize(copier.inserts[i]);
     for (size_t i = 0; copier.selects != NULL && i < merge->n_inputs * N_COPIED; i++)
         sqlite3_finalize(copier.selects[i]);

@@ -20,6 +20,7 @@ struct lease {
     struct renting_job *job; /* that they are for; NULL: for the whole run */
     bool is_for_jobs;        /* else for services */
     int64_t micro_gpus;
+    int64_t node;      /* of the site, where its job runs; -1: on several, or on none in particular */
     sim_ns start_ns;   /* from here on it is billed */
     sim_ns ready_ns;   /* from here on its GPUs can be used */
     sim_ns expires_ns; /* it will be interrupted then; SIM_NS_MAX: never */
@@ -59,6 +60,9 @@ int64_t ledger_close(struct ledger *ledger, struct lease *lease, sim_ns now);
 /* The bill by now, in micro-dollars: of all leases, and of those for jobs. */
 int64_t ledger_uusd(const struct ledger *ledger, sim_ns now);
 int64_t ledger_jobs_uusd(const struct ledger *ledger, sim_ns now);
+
+/* Of the leases that are open and not for jobs: what they had cost by an earlier time. */
+int64_t ledger_open_services_uusd(const struct ledger *ledger, sim_ns at);
 
 /* Of one offer, and the GPU-seconds that it was leased for, before rounding to quanta. */
 int64_t ledger_account_uusd(const struct ledger *ledger, int32_t offer, sim_ns now);

@@ -100,10 +100,36 @@ static int emit_lease(const struct market *market, const struct lease *lease, co
     return sink->detail(sink->context, &row);
 }
 
+/* Its row, as it stands. */
+static int emit_row(const struct market *market, const struct lease *lease, const char *fate, sim_ns now)
+{
+    static const char *const kinds[] = {"on-demand", "reserved", "spot"};
+    const struct market_offer *offer = &market->offers[lease->offer];
+    const struct billing *billing = &market->ledger.accounts[lease->offer].billing;
+    const sim_ns start_ns = lease->start_ns < now ? lease->start_ns : now;
+    if (market->env.sink->lease == NULL) return 0;
+    const struct lease_row row = {
+        .id = lease->id,
+        .offer = offer->name,
+        .kind = kinds[offer->kind],
+        .gpu = offer->gpu,
+        .use = lease->is_for_jobs ? "jobs" : "services",
+        .job = lease->job != NULL ? lease->job->view->id : -1,
+        .node = lease->node,
+        .gpus = gpus_of(lease->micro_gpus),
+        .start_s = sim_s_from_ns(start_ns),
+        .end_s = sim_s_from_ns(now),
+        .quanta = now < lease->start_ns ? 0 : price_billed_ns(billing, now - start_ns) / billing->quantum_ns,
+        .usd_per_h = offer->usd_per_h,
+        .cost_uusd = ledger_lease_uusd(&market->ledger, lease, now),
+        .fate = fate};
+    return market->env.sink->lease(market->env.sink->context, &row);
+}
+
 int market_lease(struct market *market, struct renting_job *job, sim_ns now)
 {
     const struct market_offer *offer = &market->offers[job->rental.offer];
-    struct lease as = {.offer = job->rental.offer, .job = job, .is_for_jobs = true,
+    struct lease as = {.offer = job->rental.offer, .job = job, .is_for_jobs = true, .node = -1,
                        .micro_gpus = ugpus_of(job->rental.gpus), .ready_ns = sim_ns_add(now, offer->start_up_ns)};
     as.start_ns = offer->pays_start_up ? now : as.ready_ns;
     as.expires_ns = market_draw_expiry(market, as.offer, market->ledger.n_leases, as.ready_ns);
@@ -115,7 +141,8 @@ int market_return(struct market *market, struct lease *lease, const char *action
 {
     char cost[32];
     snprintf(cost, sizeof cost, ": $%.6f", (double)ledger_lease_uusd(&market->ledger, lease, now) / PRICE_MICRO);
-    const int code = emit_lease(market, lease, action, cost, now);
+    int code = emit_lease(market, lease, action, cost, now);
+    if (code == 0) code = emit_row(market, lease, strcmp(action, "return") == 0 ? "returned" : "lost", now);
     ledger_close(&market->ledger, lease, now);
     return code;
 }
@@ -137,7 +164,7 @@ static int lease_for_run(struct market *market, const struct cluster *part, int6
                           "no offer has the %lld GPUs%s%s that the site needs for the whole run", (long long)gpus,
                           part->gpu != NULL ? " of type " : "", part->gpu != NULL ? part->gpu : "");
     const sim_ns now = engine_now(market->env.engine);
-    const struct lease as = {.offer = offer, .is_for_jobs = is_for_jobs, .micro_gpus = gpus * GPU_MICRO,
+    const struct lease as = {.offer = offer, .is_for_jobs = is_for_jobs, .node = -1, .micro_gpus = gpus * GPU_MICRO,
                              .start_ns = now, .ready_ns = now, .expires_ns = SIM_NS_MAX};
     market->states[offer].run_ugpus += as.micro_gpus;
     return ledger_open(&market->ledger, &as, now) != NULL ? 0 : SIM_E_NOMEM;
@@ -212,6 +239,7 @@ int market_finish(struct market *market, const struct market_yield *yield, sim_n
     const int64_t uusd = ledger_uusd(ledger, now), jobs_uusd = ledger_jobs_uusd(ledger, now);
     const double usd = (double)uusd / PRICE_MICRO, jobs_usd = (double)jobs_uusd / PRICE_MICRO;
     const double services_usd = (double)(uusd - jobs_uusd) / PRICE_MICRO;
+    const double warmup_usd = (double)ledger_open_services_uusd(ledger, market->env.warmup_ns) / PRICE_MICRO;
     const struct {
         const char *name;
         double value;
@@ -219,7 +247,7 @@ int market_finish(struct market *market, const struct market_yield *yield, sim_n
         {"cost.usd", usd},
         {"cost.usd_per_job", per(jobs_usd, yield->jobs)},
         {"cost.usd_per_output_token", per(services_usd, yield->output_tokens)},
-        {"cost.usd_per_met_request", per(services_usd, yield->met_requests)},
+        {"cost.usd_per_met_request", per(services_usd - warmup_usd, yield->met_requests)},
         {"rental.leases", (double)ledger->n_leases},
         {"rental.interruptions", (double)market->n_interruptions},
         {"rental.lost_gpu_s", market->lost_gpu_s},
@@ -227,6 +255,8 @@ int market_finish(struct market *market, const struct market_yield *yield, sim_n
         {"rental.gpus.max", gpus_of(ledger->micro_gpus.max)},
     };
     int code = 0;
+    for (const struct lease *lease = ledger->oldest; lease != NULL && code == 0; lease = lease->next)
+        code = emit_row(market, lease, "open", now);
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics && code == 0; i++)
         code = metric_emit(market->env.sink, metrics[i].name, metrics[i].value);
     for (int32_t i = 0; i < market->view.n_offers && code == 0; i++) code = emit_offer(market, i, now);

@@ -14,6 +14,7 @@
 #include "sim/world/ledger.h"
 #include "sim/world/market_config.h"
 #include "sim/world/market_view.h"
+#include "sim/world/sampler.h"
 #include "sim/world/service.h"
 #include "sim/world/sink.h"
 
@@ -33,6 +34,7 @@ struct market_env {
     struct arena *arena;
     uint32_t owner_id;
     uint64_t seed;
+    sim_ns warmup_ns;
     uint32_t run;
     const struct policy *scheduler; /* that the scenario has for its jobs; NULL: it has no jobs */
 };
@@ -54,10 +56,15 @@ int market_start(struct market *market);
 /* GPUs leased now, all offers together. */
 double market_rented_gpus(const struct market *market);
 
+/* The time series: GPUs of each type that are rented and in use, and the bill so far of each offer. Writes them to `series` unless
+ * NULL, and returns how many there are, or SIM_E_NOMEM. */
+int market_series(const struct market *market, struct sampler_series *series);
+void market_sample(const struct market *market, sim_ns at, double *values);
+
 /* The numbered law of invariant.h. */
 void market_check(const struct market *market, sim_ns now);
 
-/* What a run achieved, to set against its bill; 0: nothing of the kind. */
+/* What a run achieved, to set against its bill; 0: nothing of the kind. Met requests are those after the warm-up. */
 struct market_yield {
     int64_t jobs, output_tokens, met_requests;
 };

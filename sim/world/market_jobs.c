@@ -139,6 +139,13 @@ static void leave_start_up(struct offer_state *state, struct renting_job *job)
     state->starting_ugpus -= job->lease->micro_gpus;
 }
 
+/* The node of the site that has all of its GPUs, or -1. */
+static int64_t node_of(const struct job *job, const struct cluster *part)
+{
+    const struct allocation *allocation = job->allocation;
+    return allocation != NULL && allocation->next == NULL ? part->first_node + allocation->node : -1;
+}
+
 static void start_ready(struct offer_state *state, struct job_plan *plan, sim_ns now)
 {
     struct renting_job *job;
@@ -146,6 +153,7 @@ static void start_ready(struct offer_state *state, struct job_plan *plan, sim_ns
         const struct job_grant grant = {.gpus = job->rental.gpus, .node_type = state->node_type};
         if (!job_plan_start_as(plan, job->view, &grant, "its GPUs are rented")) return;
         leave_start_up(state, job);
+        job->lease->node = node_of(job_of(job->view), state->part);
     }
     if (job != NULL) job_plan_wake_at(plan, job->lease->ready_ns);
 }

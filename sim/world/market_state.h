@@ -57,6 +57,9 @@ struct market {
 /* GPUs of an offer that can be leased now: within its limit and what the market has, on nodes that are there. */
 double market_free_gpus(const struct market *market, int32_t offer);
 
+/* GPUs of a type of nodes that are leased now, of whatever offers. */
+double market_leased_gpus(const struct market *market, const struct cluster *part);
+
 /* The most that one job can ever lease of it from now on: INFINITY where there is no limit. */
 double market_most_gpus(const struct market *market, int32_t offer);
 

@@ -50,6 +50,11 @@ static struct part_leases leases_of(const struct market *market, const struct cl
     return sums;
 }
 
+double market_leased_gpus(const struct market *market, const struct cluster *part)
+{
+    return gpus_of(leases_of(market, part).all);
+}
+
 static double limit_of(const struct offer_state *state)
 {
     return isnan(state->config->limit_gpus) ? (double)INFINITY : state->config->limit_gpus;

@@ -11,6 +11,8 @@
  *     cluster.gpus_by_use                         GPUs that each service and ("jobs") all jobs hold, where a service scales
  *     cluster.gpus_in_use                         GPUs that services and jobs hold
  *     job.pending, job.running                    jobs that wait for GPUs; that have them
+ *     rental.gpus                                 GPUs of a type that are "rented", and that are "in use"
+ *     cost.usd                                    bill so far of an offer of the market
  *     power.site_w, power.domain_w                power of the site, of a domain that has a budget
  *     link.bytes_per_s                            what moves over links of a kind ("pcie"), or over one ("node0/gpu1/pcie-in")
  *

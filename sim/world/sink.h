@@ -39,6 +39,22 @@ struct placement_row {
     double start_s, end_s;
 };
 
+/* GPUs that were rented, with their bill: the bills of all rows add up to the run's, to the micro-dollar. */
+struct lease_row {
+    int64_t id;
+    const char *offer, *kind; /* "on-demand", "reserved", "spot" */
+    const char *gpu;          /* type of the GPUs; "": the scenario does not say */
+    const char *use;          /* "jobs", "services" */
+    int64_t job;              /* that it was for; -1: for whoever there was, the whole run */
+    int64_t node;             /* of the site, where all of them were; -1: on several, or on none in particular */
+    double gpus;
+    double start_s, end_s; /* billed from, and held until */
+    int64_t quanta;        /* of billing */
+    double usd_per_h;      /* of one GPU */
+    int64_t cost_uusd;     /* micro-dollars */
+    const char *fate;      /* "returned", "lost" before its time, "open" at the end of the run */
+};
+
 /* A run of iterations that a replica does with the same batch, cut at every decision of the batcher, and where an offloaded
  * batch goes on with other shares of its links: prompts, in one
  * iteration, or decoding alone in any number of them. For timelines; no results database keeps it. */
@@ -89,6 +105,7 @@ struct metric_row {
     X(request, request_row)                                                                                            \
     X(job, job_row)                                                                                                    \
     X(placement, placement_row)                                                                                        \
+    X(lease, lease_row)                                                                                                \
     X(batch, batch_row)                                                                                                \
     X(sample, sample_row)                                                                                              \
     X(histogram, histogram_row)                                                                                        \

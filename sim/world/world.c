@@ -140,6 +140,7 @@ static int create_market(struct world *world)
         .owner_id = world->next_owner_id++,
         .seed = (uint64_t)scenario->seed,
         .run = world->options.run,
+        .warmup_ns = scenario->warmup_ns,
         .scheduler = scenario->jobs.trace.entry != NULL ? scenario->jobs.scheduler.entry : NULL,
     };
     return market_create(&scenario->market, &env, &world->market);
@@ -364,6 +365,10 @@ static void read_samples(void *context, sim_ns at, double *values)
         power_sample(world->power, at, values);
         values += power_series(world->power, NULL);
     }
+    if (world->market != NULL) {
+        market_sample(world->market, at, values);
+        values += market_series(world->market, NULL);
+    }
     values = read_uses(world, values);
     *values++ = cluster_gpus_in_use(world->cluster);
     if (world->jobs == NULL) return;
@@ -391,6 +396,7 @@ static int start_sampling(struct world *world)
     if (code != 0) return code;
     n += (size_t)topology_n_series(world->topology) + n_uses(world);
     if (world->power != NULL) n += (size_t)power_series(world->power, NULL);
+    if (world->market != NULL) n += (size_t)market_series(world->market, NULL);
     struct sampler *sampler = &world->sampler;
     if (sampler_init(sampler, &world->scenario->sample, n) != 0) return SIM_E_NOMEM;
     sampler->sink = &world->sink;
@@ -405,6 +411,11 @@ static int start_sampling(struct world *world)
     topology_series(world->topology, series);
     series += topology_n_series(world->topology);
     if (world->power != NULL) series += power_series(world->power, series);
+    if (world->market != NULL) {
+        int got = market_series(world->market, series);
+        if (got < 0) return got;
+        series += got;
+    }
     series = list_uses(world, series);
     for (size_t i = 0; i < n_of_site; i++) *series++ = of_site[i];
     engine_watch(world->engine, 0, take_samples);

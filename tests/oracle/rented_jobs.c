@@ -67,8 +67,9 @@ static struct interval intervals(struct bed_rows *rows)
 
 static void as_theory_whatever_the_sizes(void) /* R10 */
 {
-    static const char *const laws[] = {"\"law\": \"exponential\"", "\"law\": \"fixed\"", "\"law\": \"two-mode\""};
-    for (int i = 0; i < 3; i++) {
+    static const char *const laws[] = {"\"law\": \"exponential\"", "\"law\": \"fixed\"", "\"law\": \"two-mode\"",
+                                       "\"law\": \"hyperexponential\", \"short_frac\": 0.8, \"short\": 0.2"};
+    for (int i = 0; i < 4; i++) {
         struct bed_rows *rows = run(OPTIMUM, laws[i], "", NULL);
         const struct interval within = intervals(rows);
         CHECK_NEAR(bed_metric(rows, "job.jct_s.mean"), THEORY_S, within.response_s);

@@ -172,6 +172,65 @@ static void no_deviation_is_better(void)
     CHECK(tried > 1000);
 }
 
+/* Class i gets `factor` times its widths, and class j as many as leave the bill where it was; false where it cannot. */
+static bool shift(const struct bed *bed, int i, int j, double factor, struct width_choice *choices)
+{
+    double low = 1e-3, high = 1e3;
+    for (int step = 0; step < 100; step++) {
+        const double other = sqrt(low * high);
+        for (int k = 0; k < CLASSES; k++) {
+            const double scale = k == i ? factor : k == j ? other : 1.0;
+            choices[k] = bed->choices[k];
+            choices[k].low.gpus = fmax(1.0, scale * choices[k].low.gpus);
+            choices[k].high.gpus = fmax(1.0, scale * choices[k].high.gpus);
+        }
+        *(widths_account(&bed->problem, choices).spent < bed->problem.budget ? &low : &high) = other;
+    }
+    return fabs(widths_account(&bed->problem, choices).spent - bed->problem.budget) < 1e-9 * bed->problem.budget;
+}
+
+static int shift_all(const struct bed *bed)
+{
+    static const double factors[] = {0.5, 0.8, 0.95, 1.05, 1.25, 2.0};
+    const double optimum = value_of(bed, bed->choices);
+    int tried = 0;
+    for (int pair = 0; pair < CLASSES * CLASSES; pair++) {
+        const int i = pair / CLASSES, j = pair % CLASSES;
+        for (int f = 0; f < 6 && i != j; f++) {
+            struct width_choice choices[CLASSES];
+            if (!shift(bed, i, j, factors[f], choices)) continue;
+            tried++;
+            CHECK(value_of(bed, choices) >= optimum * (1.0 - 1e-9));
+        }
+    }
+    return tried;
+}
+
+/* GPUs moved from one class to another at an equal mean, under each law of speedup for all classes. As in the theorem nothing
+ * starts up: with that, a width between two points of a table can be better than both by some 1e-4. */
+static void no_shift_between_classes_is_better(void)
+{
+    static const enum speedup_law laws[] = {SPEEDUP_POWER, SPEEDUP_AMDAHL, SPEEDUP_TABLE};
+    for (int law = 0; law < 3; law++) {
+        int tried = 0;
+        for (uint64_t round = 0; round < 100; round++) {
+            struct bed bed = {0};
+            make(&bed, round, laws[law] == SPEEDUP_TABLE);
+            for (int i = 0; i < CLASSES; i++)
+                for (int j = 0; j < OPTIONS; j++) {
+                    bed.options[i][j].speedup.law = laws[law];
+                    bed.options[i][j].start_up_s = 0.0;
+                }
+            bed.problem.budget = 0.0;
+            CHECK(!widths_solve(&bed.problem, bed.choices, &bed.plan));
+            bed.problem.budget = bed.plan.least * between(&bed.rng, 1.001, 4.0);
+            MUST(widths_solve(&bed.problem, bed.choices, &bed.plan));
+            tried += shift_all(&bed);
+        }
+        CHECK(tried > 500);
+    }
+}
+
 /* Whole GPUs cost a little, and never less than real-valued ones. */
 static void whole_gpus_cost_little(void)
 {
@@ -203,6 +262,7 @@ TEST_SUITE(rental_widths)
 {
     TEST(tables_as_a_linear_program);
     TEST(no_deviation_is_better);
+    TEST(no_shift_between_classes_is_better);
     TEST(whole_gpus_cost_little);
     TEST(too_small_a_budget);
 }

@@ -15,10 +15,20 @@
 #define JOB(submit, duration, gpus)                                                                                    \
     "{\"submit\": \"" submit "\", \"duration\": \"" duration "\", \"gpus\": " #gpus "}"
 
+/* What all leases came to, as their rows tell. */
+static int64_t sum_of_rows(const struct bed_rows *rows)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < rows->n_leases; i++) sum += rows->leases[i].cost_uusd;
+    return sum;
+}
+
 static struct bed_rows *run(const char *scenario)
 {
     struct bed_rows *rows = bed_run(scenario, &(struct bed_options){.check = true});
     CHECK_EQ_INT(rows->code, 0);
+    CHECK_EQ_INT(sum_of_rows(rows), llround(bed_metric(rows, "cost.usd") * 1e6));
+    CHECK_EQ_INT(rows->n_leases, bed_metric(rows, "rental.leases"));
     return rows;
 }
 
@@ -177,6 +187,41 @@ static void one_bill_for_services_and_jobs(void)
     bed_free(rows);
 }
 
+/* A service on two of eight GPUs: 100 requests of 10 tokens that all attain their SLO, the last of which comes at 990 s. */
+#define SERVICE(renting, more)                                                                                         \
+    "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"}, " more                                        \
+    "\"market\": {\"offers\": {\"a100-80-sxm\": {\"gpu\": \"a100-80-sxm\", \"price\": \"$3.6/h\"}},"                        \
+    "\"renting\": \"" renting "\"}, \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": 2,"                     \
+    "\"slo\": {\"e2e\": \"1h\"}, \"cost\": {\"kind\": \"affine\", \"prefill\": {\"fixed\": \"9ms\"},"                        \
+    "\"decode\": {\"fixed\": \"11ms\"}}, \"trace\": {\"format\": \"generate\", \"count\": 100,"                              \
+    "\"arrival\": {\"process\": \"fixed\", \"rate\": \"0.1/s\"}, \"prompt\": {\"distribution\": \"fixed\","             \
+    "\"tokens\": 100}, \"output\": {\"distribution\": \"fixed\", \"tokens\": 10}}}}}"
+
+/* What is leased and idle is part of the price of what came of the rest: with closed forms, in dollars. */
+static void idle_gpus_are_in_the_price(void)
+{
+    /* all eight GPUs, of which six have nothing to do, and two have it for a hundredth of the time */
+    struct bed_rows *alone = run(SERVICE("fixed-fleet", ""));
+    CHECK_NEAR(bed_metric(alone, "cost.usd"), 8 * 0.991, 1e-9);
+    CHECK_NEAR(bed_metric(alone, "cost.usd_per_output_token"), 8 * 0.991 / 1000, 1e-12);
+    CHECK_NEAR(bed_metric(alone, "cost.usd_per_met_request"), 8 * 0.991 / 100, 1e-12);
+    CHECK(isnan(bed_metric(alone, "cost.usd_per_job")));
+    /* half of the requests come in the warm-up, and so does a part of the bill */
+    struct bed_rows *warm = run(SERVICE("fixed-fleet", "\"warmup\": \"505s\","));
+    CHECK_NEAR(bed_metric(warm, "cost.usd"), 8 * 0.991, 1e-9);
+    const double met = bed_metric(warm, "request.finished") * bed_metric(warm, "slo.attained_frac");
+    CHECK_NEAR(bed_metric(warm, "cost.usd_per_met_request"), 8 * (991 - 505) * 0.001 / met, 1e-9);
+    /* the service's two to the end, the job's four for 900 s; what nobody leased is free */
+    struct bed_rows *both = run(SERVICE(
+        "as-asked", "\"jobs\": {\"trace\": {\"format\": \"inline-jobs\", \"jobs\": [" JOB("0s", "900s", 4) "]}},"));
+    CHECK_NEAR(bed_metric(both, "cost.usd"), 2 * 0.991 + 4 * 0.9, 1e-9);
+    CHECK_NEAR(bed_metric(both, "cost.usd_per_job"), 4 * 0.9, 1e-9);
+    CHECK_NEAR(bed_metric(both, "cost.usd_per_met_request"), 2 * 0.991 / 100, 1e-12);
+    bed_free(alone);
+    bed_free(warm);
+    bed_free(both);
+}
+
 #define FLEET(policy, more)                                                                                            \
     "{\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 4, \"gpu\": \"a10g\", \"node_types\": {\"big\": {\"nodes\": 1,"         \
     " \"gpus_per_node\": 4, \"gpu\": \"a100-80-sxm\"}}}, \"market\": {\"prices\": \"melange-2024\","                         \
@@ -236,6 +281,7 @@ TEST_SUITE(market)
     TEST(spot_lives_at_random);
     TEST(a_fixed_fleet);
     TEST(one_bill_for_services_and_jobs);
+    TEST(idle_gpus_are_in_the_price);
     TEST(a_planned_fleet);
     TEST(what_cannot_be_is_told);
 }

@@ -11,7 +11,7 @@
 #include <float.h>
 #include <stdio.h>
 
-enum run_law { RUN_EXPONENTIAL, RUN_FIXED, RUN_TWO_MODE };
+enum run_law { RUN_EXPONENTIAL, RUN_FIXED, RUN_TWO_MODE, RUN_HYPEREXPONENTIAL };
 
 /* How long jobs run on the GPUs that they ask for. */
 struct run_params {
@@ -54,7 +54,8 @@ static double draw_run_s(struct rng *rng, const struct run_params *run)
     if (run->law == RUN_FIXED) return run->mean_s;
     if (run->law == RUN_EXPONENTIAL) return rng_exponential(rng, run->mean_s);
     const double long_of_mean = (1.0 - run->short_frac * run->short_of_mean) / (1.0 - run->short_frac);
-    return run->mean_s * (rng_uniform(rng) < run->short_frac ? run->short_of_mean : long_of_mean);
+    const double mode_s = run->mean_s * (rng_uniform(rng) < run->short_frac ? run->short_of_mean : long_of_mean);
+    return run->law == RUN_TWO_MODE ? mode_s : rng_exponential(rng, mode_s);
 }
 
 static struct job_class *next_class(const struct generator *generator)
@@ -110,7 +111,7 @@ static int check_class(const struct job_class_params *params, const char *where,
     if (process->think != NULL)
         return diag_error(diag, SIM_E_CONFIG, where, "choose another process", "jobs cannot follow a closed loop");
     const struct run_params *run = &params->run;
-    if (run->law != RUN_TWO_MODE || run->short_frac * run->short_of_mean < 1.0) return 0;
+    if (run->law == RUN_EXPONENTIAL || run->law == RUN_FIXED || run->short_frac * run->short_of_mean < 1.0) return 0;
     return diag_error(diag, SIM_E_CONFIG, where, NULL,
                       "the short jobs of type '%s' alone take its mean run time or more", params->name);
 }
@@ -154,7 +155,7 @@ static int open_jobs(const void *params, const struct source_options *options, s
     return code != 0 ? code : stream_to_jobs(stream, source, diag);
 }
 
-static const char *const law_names[] = {"exponential", "fixed", "two-mode", NULL};
+static const char *const law_names[] = {"exponential", "fixed", "two-mode", "hyperexponential", NULL};
 
 #define FIELD(name) offsetof(struct run_params, name)
 static const struct config_field run_fields[] = {
@@ -163,9 +164,9 @@ static const struct config_field run_fields[] = {
     {.name = "mean", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED, .dim = UNIT_TIME, .offset = FIELD(mean_s), .min = 0,
      .max = 1e9, .help = "mean run time"},
     {.name = "short_frac", .kind = CONFIG_REAL, .offset = FIELD(short_frac), .value = "0.9", .min = 0, .max = 0.999999,
-     .help = "two-mode: share of short jobs"},
+     .help = "two-mode, hyperexponential: share of short jobs"},
     {.name = "short", .kind = CONFIG_REAL, .offset = FIELD(short_of_mean), .value = "0.1", .min = 0, .max = 1e6,
-     .help = "two-mode: their run time over the mean"},
+     .help = "their run time over the mean; hyperexponential: the mean of them over the mean of all"},
     {0}};
 #undef FIELD
 
