@@ -144,9 +144,12 @@ static void reallocate(struct gavel_rounds *rounds, const struct cluster_view *v
     if (rounds->code == 0) rounds->code = code;
 }
 
+/* In the simulator of the authors time 0 stands for none: the allocation after one made then is due at once. */
 static bool is_due(const struct gavel_rounds *rounds, const struct cluster_view *view)
 {
-    if (rounds->allocated_ns < 0 || (view->n_running == 0 && !rounds->params.idle_waits)) return true;
+    const bool idle_waits = rounds->params.idle_waits;
+    if (rounds->allocated_ns < 0 || (rounds->allocated_ns == 0 && idle_waits)) return true;
+    if (view->n_running == 0 && !idle_waits) return true;
     return view->now_ns >= sim_ns_add(rounds->allocated_ns, rounds->params.reallocation_ns);
 }
 

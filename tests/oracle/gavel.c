@@ -94,7 +94,24 @@ static void policies_without_linear_programs(void)
     }
 }
 
+/* There time 0 stands for "no allocation yet": a job that comes after one made then gets its own at the next round, else only after
+ * 32 minutes. */
+static void an_allocation_at_time_zero_counts_for_none(void)
+{
+    for (int i = 0; i < 2; i++) {
+        const double first_s = i * 5.0;
+        struct job_record records[] = {jobrun_record(0, first_s, 100, 1), jobrun_record(1, first_s + 10, 100, 1),
+                                       jobrun_record(2, first_s + 1925, 100, 1)};
+        struct jobrun run;
+        jobrun_init(&run, &(struct jobrun_spec){.records = records, .n = 3, .cluster = {.nodes = 1, .gpus_per_node = 1},
+                                                .scheduler = "gavel-fifo"}, 0);
+        CHECK_NEAR(run.jobs[1].start_s, i == 0 ? 100 : first_s + 1925, 1e-9);
+        jobrun_fini(&run);
+    }
+}
+
 TEST_SUITE(gavel)
 {
     TEST(policies_without_linear_programs);
+    TEST(an_allocation_at_time_zero_counts_for_none);
 }
