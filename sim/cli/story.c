@@ -83,7 +83,7 @@ static int on_decision(void *context, const struct decision_row *row)
     if (!is_own(story, row)) return 0;
     if (!story->subject.is_job) {
         bool enters = is_any(row->action, (const char *const[]){"admit", "resume", "continue", "swap-in", NULL});
-        bool leaves = is_any(row->action, (const char *const[]){"preempt", "pause", "finish", NULL});
+        bool leaves = is_any(row->action, (const char *const[]){"preempt", "pause", "requeue", "finish", NULL});
         if (strcmp(row->action, "route") == 0) sscanf(row->reason, "to replica %" SCNd64, &story->replica);
         if (enters) code = tell_wait(story, row->t_s);
         if (leaves) code = tell_decoding(story, row->t_s);

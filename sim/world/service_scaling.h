@@ -1,6 +1,7 @@
 /* Replicas that come and go, as the service's autoscaler wants.
  *
- *     down -> starting -> up -> draining -> down       a draining one that is wanted again is up at once
+ *     down -> starting -> up -> draining -> down       a draining one that is wanted again is up at once; a failure of its node
+ *                                                      takes one down from any of them (service_struck.c)
  *
  * At every multiple of the interval, time 0 first, the autoscaler says how many replicas there are to be, and the world keeps
  * that within min and max. One that is to start takes its GPUs from the cluster, all at once, and is up when its weights are

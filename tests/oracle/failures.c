@@ -329,6 +329,28 @@ static void spare_nodes_without_failing_nodes_are_refused(void)
                   "no cause or domain has nodes fail");
 }
 
+/* A job that shares a GPU copies its state over that GPU's link: as one that has it alone. */
+static void sharers_copy_their_state_from_a_whole_gpu(void)
+{
+    double stall_s[2];
+    for (int i = 0; i < 2; i++) {
+        char text[1024];
+        snprintf(
+            text, sizeof text,
+            "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 2, \"cpus_per_node\": 8}, \"jobs\": {\"placement\": \"fgd\","
+            " \"types\": {\"default\": {\"checkpoint\": {\"policy\": {\"policy\": \"periodic\", \"interval\": \"100s\"},"
+            " \"model\": \"datastates\", \"bytes\": \"10GB\", \"write\": \"1GB/s\", \"gpu_copy\": \"2GB/s\"}}}, \"trace\":"
+            " {\"format\": \"inline-jobs\", \"jobs\": [{\"duration\": \"1000s\", \"gpu_share\": %s}]}}}",
+            i == 0 ? "1" : "0.5");
+        struct bed_rows *rows = bed_run(text, &(struct bed_options){.check = true});
+        CHECK_EQ_INT(rows->code, 0);
+        stall_s[i] = rows->n_jobs == 1 ? rows->jobs[0].end_s - 1000 : 0;
+        bed_free(rows);
+    }
+    CHECK(stall_s[0] > 1);
+    CHECK_NEAR(stall_s[0], stall_s[1], 1e-9);
+}
+
 /* Where its scheduler takes its GPUs, a job falls back to what it saved if it is told so. */
 static void preemptions_keep_what_they_are_told_to(void)
 {
@@ -398,6 +420,7 @@ TEST_SUITE(failures)
     TEST(groups_are_available_as_their_chain_says);
     TEST(spare_nodes_stand_in);
     TEST(jobs_wait_for_repairs);
+    TEST(sharers_copy_their_state_from_a_whole_gpu);
     TEST(jobs_of_cpus_alone_are_struck);
     TEST(staggered_shocks_count_once);
     TEST(neighbours_need_not_stand_side_by_side);

@@ -292,6 +292,18 @@ static void a_service_that_is_spared_is_told_of(void)
     bed_free(plain);
 }
 
+static void services_hold_no_spare_nodes(void)
+{
+    struct bed_rows *rows = run(
+        &(struct bed_options){.quiet = true},
+        "'cluster': {'nodes': 2, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm'}, 'failures': {'spare_nodes': 1, 'causes': {'node':"
+        " {'scope': 'node', 'lifetime': {'mean': '1h'}}}}, 'services': {'chat': {'llm': 'mistral-7b', 'replicas': 3, " AFFINE
+        ", 'trace': {'format': 'generate', 'count': 1, 'arrival': {'process': 'fixed', 'rate': '1/s'}, " SMALL "}}}");
+    CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
+    if (CHECK(rows->diag.n_errors == 1)) CHECK(strstr(rows->diag.items[0].text, "node 1 is to be a spare one") != NULL);
+    bed_free(rows);
+}
+
 TEST_SUITE(struck_services)
 {
     TEST(only_what_is_lost_is_repeated);
@@ -302,4 +314,5 @@ TEST_SUITE(struck_services)
     TEST(what_is_swapped_or_cached_is_lost);
     TEST(services_and_jobs_bear_failures_together);
     TEST(a_service_that_is_spared_is_told_of);
+    TEST(services_hold_no_spare_nodes);
 }

@@ -166,6 +166,40 @@ static void a_preempted_job_that_found_no_other_place_starts_anew(void)
     jobrun_fini(&run);
 }
 
+/* Starts the first job on the other node type, preempts it when the second one comes, and starts it again with the third. */
+static int pausing_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    struct scripted *own = state;
+    const struct job_grant there = {.gpus = 4, .node_type = 1};
+    (void)view;
+    if (own->n == own->n_started) return 0;
+    own->n_started = own->n;
+    if (own->n == 2)
+        job_plan_preempt(plan, own->jobs[0], "a break");
+    else
+        CHECK(job_plan_start_as(plan, own->jobs[0], &there, "on with it"));
+    if (own->n > 1) CHECK(job_plan_start(plan, own->jobs[own->n - 1], "beside"));
+    return 0;
+}
+
+/* Four GPUs are two nodes of the first type, and one of the other: it waits as a job of one node does. */
+static void a_job_waits_by_the_nodes_of_its_own_type(void)
+{
+    const struct restart_config restart = {.resume_ns = 5 * SIM_NS_PER_S, .resume_multi_node_ns = 50 * SIM_NS_PER_S};
+    struct node_type_config other = {.name = "large", .nodes = 1, .gpus_per_node = 4, .gpu = "b"};
+    struct job_record records[] = {jobrun_record(0, 0, 100, 4), jobrun_record(1, 10, 5, 1), jobrun_record(2, 20, 5, 1)};
+    struct scheduler scheduler = scripted;
+    struct jobrun run;
+    scheduler.decide = pausing_decide;
+    jobrun_init(&run,
+                &(struct jobrun_spec){.records = records, .n = 3, .restart = &restart, .own_scheduler = &scheduler,
+                                      .placement = "first-fit",
+                                      .cluster = {.nodes = 3, .gpus_per_node = 2, .gpu = "a", .node_types = {1, &other}}},
+                0);
+    CHECK(run.jobs[0].preemptions == 1 && run.jobs[0].end_s == 20 + 5 + 90);
+    jobrun_fini(&run);
+}
+
 static void decisions_wait_for_the_end_of_a_round(void)
 {
     struct job_record records[] = {jobrun_record(0, 0, 25, 1), jobrun_record(1, 1, 10, 1), jobrun_record(2, 60, 5, 1)};
@@ -186,5 +220,6 @@ TEST_SUITE(job_grants)
     TEST(shares_of_counted_gpus_change_while_a_job_runs);
     TEST(a_preempted_job_waits_before_it_works_again);
     TEST(a_preempted_job_that_found_no_other_place_starts_anew);
+    TEST(a_job_waits_by_the_nodes_of_its_own_type);
     TEST(decisions_wait_for_the_end_of_a_round);
 }
