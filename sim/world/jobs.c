@@ -328,6 +328,14 @@ static int learn_demands(struct jobs *jobs, const struct trace_format *format)
     return code;
 }
 
+/* Shows the scheduler its cluster. */
+static int prepare(struct jobs *jobs)
+{
+    if (jobs->scheduler->prepare == NULL) return 0;
+    jobs_refresh_view(jobs);
+    return jobs->scheduler->prepare(jobs->scheduler_state, &jobs->view, jobs->diag);
+}
+
 int jobs_create(struct engine *engine, struct cluster *cluster, const struct jobs_config *config,
                 const struct jobs_options *options, struct jobs **out, struct diag *diag)
 {
@@ -354,8 +362,7 @@ int jobs_create(struct engine *engine, struct cluster *cluster, const struct job
     if (code == 0) code = job_checkpoints_create(jobs);
     if (code == 0) code = make_policies(jobs, config, options);
     if (code == 0) code = jobs_make_views(jobs);
-    if (code == 0 && jobs->scheduler->prepare != NULL)
-        code = jobs->scheduler->prepare(jobs->scheduler_state, &jobs->view, diag);
+    if (code == 0) code = prepare(jobs);
     for (int32_t i = 0; code == 0 && i < jobs->n_node_types; i++)
         jobs_cluster_of(jobs, i)->is_placed = jobs->placer != NULL;
     if (code == 0) code = open_trace(jobs, config, options);
