@@ -1,17 +1,29 @@
 /* What a lease of GPUs costs, to the micro-dollar: a price per GPU and hour, for the time that is billed. Time is billed in whole
- * quanta (per second, per hour) and at least for a minimum. The product is rounded once, half to even. Leaves out taxes, egress,
- * discounts for volume, and prices that change while a lease lasts. */
+ * quanta (per second, per hour) and at least for a minimum. The product is rounded once, half to even.
+ *
+ * Where prices change, a lease keeps the price of its start, as a contract does, or follows them: each quantum costs the price of the
+ * moment at which it begins, as Amazon billed spot instances by the hour until 2017. Leaves out taxes, egress, discounts for volume. */
 #ifndef ORRERY_MODELS_PRICE_H
 #define ORRERY_MODELS_PRICE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { PRICE_MICRO = 1000000 }; /* micro-dollars per dollar, and micro-GPUs per GPU */
+
+/* From at_ns on a GPU costs so much per hour. */
+struct price_change {
+    int64_t at_ns, uusd_per_gpu_h;
+};
 
 struct billing {
     int64_t uusd_per_gpu_h; /* micro-dollars; not negative */
     int64_t quantum_ns;     /* above 0 */
     int64_t minimum_ns;     /* not negative */
+    size_t n_changes;
+    const struct price_change *changes; /* by rising times; before the first of them uusd_per_gpu_h */
+    bool follows;           /* leases follow changes */
 };
 
 /* Micro-dollars of a price in dollars, rounded half to even; INT64_MAX beyond. */
@@ -22,5 +34,9 @@ int64_t price_billed_ns(const struct billing *billing, int64_t held_ns);
 
 /* Micro-dollars of `micro_gpus` GPUs held for so long; INT64_MAX beyond. */
 int64_t price_lease_uusd(const struct billing *billing, int64_t micro_gpus, int64_t held_ns);
+
+/* The price at a time, and the same of a lease that begins at start_ns >= 0, with changes of the price. */
+int64_t price_at(const struct billing *billing, int64_t at_ns);
+int64_t price_lease_from_uusd(const struct billing *billing, int64_t micro_gpus, int64_t start_ns, int64_t held_ns);
 
 #endif

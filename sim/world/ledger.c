@@ -41,7 +41,8 @@ static sim_ns held_ns(const struct lease *lease, sim_ns now)
 int64_t ledger_lease_uusd(const struct ledger *ledger, const struct lease *lease, sim_ns now)
 {
     if (now < lease->start_ns) return 0;
-    return price_lease_uusd(&ledger->accounts[lease->offer].billing, lease->micro_gpus, held_ns(lease, now));
+    return price_lease_from_uusd(&ledger->accounts[lease->offer].billing, lease->micro_gpus, lease->start_ns,
+                                 held_ns(lease, now));
 }
 
 int64_t ledger_close(struct ledger *ledger, struct lease *lease, sim_ns now)

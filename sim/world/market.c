@@ -86,15 +86,22 @@ const void *market_scheduler_params(struct market *const *market)
 
 /* --- Leases --- */
 
+/* Of one GPU, when it begins to be billed. */
+static double price_of(const struct market *market, const struct lease *lease)
+{
+    return (double)price_at(&market->ledger.accounts[lease->offer].billing, lease->start_ns) / PRICE_MICRO;
+}
+
 static int emit_lease(const struct market *market, const struct lease *lease, const char *action, const char *cost,
                       sim_ns now)
 {
     const struct market_offer *offer = &market->offers[lease->offer];
+    const double usd_per_h = price_of(market, lease);
     const struct sink *sink = market->env.sink;
     if (sink->detail == NULL || lease->job == NULL) return 0;
     char reason[256];
     snprintf(reason, sizeof reason, "lease %lld: %.10g GPUs of '%s' at $%.10g/h each%s", (long long)lease->id,
-             gpus_of(lease->micro_gpus), offer->name, offer->usd_per_h, cost);
+             gpus_of(lease->micro_gpus), offer->name, usd_per_h, cost);
     const struct decision_row row = {.t_s = sim_s_from_ns(now), .service = "", .policy = market->renter->policy.name,
                                      .action = action, .subject = lease->job->view->id, .reason = reason};
     return sink->detail(sink->context, &row);
@@ -120,7 +127,7 @@ static int emit_row(const struct market *market, const struct lease *lease, cons
         .start_s = sim_s_from_ns(start_ns),
         .end_s = sim_s_from_ns(now),
         .quanta = now < lease->start_ns ? 0 : price_billed_ns(billing, now - start_ns) / billing->quantum_ns,
-        .usd_per_h = offer->usd_per_h,
+        .usd_per_h = price_of(market, lease),
         .cost_uusd = ledger_lease_uusd(&market->ledger, lease, now),
         .fate = fate};
     return market->env.sink->lease(market->env.sink->context, &row);

@@ -4,7 +4,7 @@
  * arrival to end, under no scheduler (market_scheduler). Otherwise jobs share the cluster, which is leased as a whole. What
  * services hold is leased from the start to the end of the run, too.
  *
- * Left out: prices that change during a run, bidding, moving between regions. */
+ * Left out: bidding, moving between regions. */
 #ifndef ORRERY_WORLD_MARKET_H
 #define ORRERY_WORLD_MARKET_H
 

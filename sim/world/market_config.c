@@ -26,6 +26,15 @@ static const struct config_field spot_fields[] = {
     {0}};
 #undef FIELD
 
+#define FIELD(name) offsetof(struct offer_price, name)
+static const struct config_field price_fields[] = {
+    {.name = "at", .kind = CONFIG_TIME, .flags = CONFIG_REQUIRED, .offset = FIELD(at_ns), .min = 0, .max = 9e9,
+     .help = "time of the run"},
+    {.name = "price", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED, .dim = UNIT_MONEY_PER_H, .offset = FIELD(usd_per_h),
+     .min = 0, .max = 1e6, .help = "of one GPU from then on"},
+    {0}};
+#undef FIELD
+
 #define FIELD(name) offsetof(struct offer_config, name)
 static const struct config_field offer_fields[] = {
     {.name = "gpu", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL | CONFIG_NAME_OR_PATH, .offset = FIELD(gpu),
@@ -34,6 +43,9 @@ static const struct config_field offer_fields[] = {
      .help = "which price of the price list holds; spot may be interrupted"},
     {.name = "price", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_MONEY_PER_H, .offset = FIELD(usd_per_h),
      .min = 0, .max = 1e6, .help = "of one GPU, as \"$2.49/h\"; else that of 'prices', of the cluster, or of the GPU's file"},
+    {.name = "price_changes", .kind = CONFIG_LIST, .flags = CONFIG_OPTIONAL, .offset = FIELD(changes), .fields = price_fields,
+     .elem_bytes = sizeof(struct offer_price),
+     .help = "later prices, by rising times: leases keep the price of their start, those of spot GPUs that of each quantum's"},
     {.name = "limit", .kind = CONFIG_REAL, .flags = CONFIG_OPTIONAL, .offset = FIELD(limit_gpus), .min = 0, .max = 1e9,
      .help = "GPUs that can be rented at once; who wants more waits"},
     {.name = "start_up", .kind = CONFIG_TIME, .offset = FIELD(start_up_ns), .value = "0s", .min = 0, .max = 1e6,

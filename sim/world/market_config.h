@@ -20,12 +20,19 @@ struct spot_config {
     sim_ns notice_ns;          /* from the word to the end */
 };
 
+/* An entry of "price_changes". */
+struct offer_price {
+    sim_ns at_ns;
+    double usd_per_h;
+};
+
 /* An entry of "offers". */
 struct offer_config {
     const char *name; /* its key */
     const char *gpu;  /* in the hardware catalog; NULL: the cluster's */
     int kind;         /* enum offer_kind */
     double usd_per_h; /* of one GPU; NAN: what the price list says, or else the cluster or the hardware catalog */
+    struct config_list changes; /* struct offer_price */
     double limit_gpus; /* NAN: no limit */
     sim_ns start_up_ns;
     bool pays_start_up;

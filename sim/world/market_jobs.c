@@ -82,6 +82,7 @@ static int ask(struct market *market, const struct cluster_view *view, struct re
     for (int32_t i = 0; i < market->view.n_offers; i++) {
         market->offers[i].free_gpus = market_free_gpus(market, i);
         market->offers[i].limit_gpus = market_most_gpus(market, i);
+        market->offers[i].usd_per_h = (double)price_at(&market->ledger.accounts[i].billing, view->now_ns) / PRICE_MICRO;
     }
     const int code = market->renter->rent(market->renter_state, &market->view, job->view, &job->rental);
     market->view.random = NULL;

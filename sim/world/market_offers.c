@@ -52,6 +52,16 @@ static int known_price(const struct market *market, const char *gpu, const char 
     return code;
 }
 
+/* Of a price per hour. */
+static int64_t whole_uusd(const struct market *market, const struct offer_config *offer, double usd_per_h)
+{
+    const int64_t uusd = price_uusd_from_usd(usd_per_h);
+    if (fabs((double)uusd - usd_per_h * 1e6) > 1e-3)
+        diag_warning(market->env.diag, where_of(market, offer->name), NULL,
+                     "the price of offer '%s' is rounded to whole micro-dollars per hour", offer->name);
+    return uusd;
+}
+
 static int find_price(const struct market *market, const struct price_list *prices, const struct offer_config *offer,
                       struct market_offer *view)
 {
@@ -64,11 +74,26 @@ static int find_price(const struct market *market, const struct price_list *pric
     if (isnan(usd_per_h))
         return diag_error(market->env.diag, SIM_E_CONFIG, where, "add \"price\": \"$2.49/h\", of one GPU",
                           "no price of offer '%s' is known", offer->name);
-    const int64_t uusd = price_uusd_from_usd(usd_per_h);
-    if (fabs((double)uusd - usd_per_h * 1e6) > 1e-3)
-        diag_warning(market->env.diag, where, NULL,
-                     "the price of offer '%s' is rounded to whole micro-dollars per hour", offer->name);
-    view->usd_per_h = (double)uusd / 1e6;
+    view->usd_per_h = (double)whole_uusd(market, offer, usd_per_h) / 1e6;
+    return 0;
+}
+
+static int find_changes(const struct market *market, const struct offer_config *offer, struct billing *billing)
+{
+    const struct offer_price *prices = offer->changes.items;
+    const size_t n = offer->changes.n;
+    struct price_change *changes = arena_alloc(market->env.arena, (n + 1) * sizeof *changes);
+    if (changes == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0 && prices[i].at_ns <= prices[i - 1].at_ns)
+            return diag_error(market->env.diag, SIM_E_CONFIG, where_of(market, offer->name), "sort them by \"at\"",
+                              "price %zu of offer '%s' comes at %.10g s, not after the one before it", i, offer->name,
+                              sim_s_from_ns(prices[i].at_ns));
+        changes[i] = (struct price_change){prices[i].at_ns, whole_uusd(market, offer, prices[i].usd_per_h)};
+    }
+    billing->n_changes = n;
+    billing->changes = changes;
+    billing->follows = offer->kind == OFFER_SPOT;
     return 0;
 }
 
@@ -98,9 +123,12 @@ static int make_offer(struct market *market, int32_t i, const struct offer_confi
                                   .start_up_ns = offer->start_up_ns,
                                   .pays_start_up = offer->pays_start_up};
     code = find_price(market, prices, offer, view);
-    market->ledger.accounts[i].billing = (struct billing){.uusd_per_gpu_h = price_uusd_from_usd(view->usd_per_h),
-                                                          .quantum_ns = offer->quantum_ns,
-                                                          .minimum_ns = offer->minimum_ns};
+    struct billing *billing = &market->ledger.accounts[i].billing;
+    *billing = (struct billing){.uusd_per_gpu_h = price_uusd_from_usd(view->usd_per_h),
+                                .quantum_ns = offer->quantum_ns,
+                                .minimum_ns = offer->minimum_ns};
+    if (code == 0) code = find_changes(market, offer, billing);
+    view->usd_per_h = (double)price_at(billing, 0) / PRICE_MICRO;
     if (code == 0) code = market_supply_open(market, i);
     view->limit_gpus = market_most_gpus(market, i);
     return code;

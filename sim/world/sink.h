@@ -50,7 +50,7 @@ struct lease_row {
     double gpus;
     double start_s, end_s; /* billed from, and held until */
     int64_t quanta;        /* of billing */
-    double usd_per_h;      /* of one GPU */
+    double usd_per_h;      /* of one GPU, at its start */
     int64_t cost_uusd;     /* micro-dollars */
     const char *fate;      /* "returned", "lost" before its time, "open" at the end of the run */
 };

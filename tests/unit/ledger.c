@@ -6,9 +6,13 @@
 
 static const int64_t S = SIM_NS_PER_S, H = 3600 * SIM_NS_PER_S;
 
+#define BILLING(uusd, quantum, minimum)                                                                                \
+    {.uusd_per_gpu_h = uusd, .quantum_ns = quantum, .minimum_ns = minimum}
+
 static void billed_time(void)
 {
-    const struct billing by_second = {0, S, 0}, by_hour = {0, H, 0}, at_least_a_minute = {0, S, 60 * S};
+    const struct billing by_second = BILLING(0, S, 0), by_hour = BILLING(0, H, 0),
+                         at_least_a_minute = BILLING(0, S, 60 * S);
     CHECK_EQ_INT(price_billed_ns(&by_second, 0), 0);
     CHECK_EQ_INT(price_billed_ns(&by_second, 1), S);
     CHECK_EQ_INT(price_billed_ns(&by_second, S), S);
@@ -22,7 +26,8 @@ static void billed_time(void)
 
 static void known_bills(void)
 {
-    const struct billing h100 = {price_uusd_from_usd(2.49), S, 0}, by_hour = {price_uusd_from_usd(2.49), H, 0};
+    const struct billing h100 = BILLING(price_uusd_from_usd(2.49), S, 0),
+                         by_hour = BILLING(price_uusd_from_usd(2.49), H, 0);
     CHECK_EQ_INT(h100.uusd_per_gpu_h, 2490000);
     CHECK_EQ_INT(price_lease_uusd(&h100, 8 * PRICE_MICRO, H), 19920000);
     CHECK_EQ_INT(price_lease_uusd(&h100, 8 * PRICE_MICRO, 90 * S), 498000);
@@ -37,7 +42,7 @@ static void known_bills(void)
 /* At $0.0018/h a second costs half a micro-dollar. */
 static void half_a_micro_dollar_goes_to_the_even_one(void)
 {
-    const struct billing billing = {1800, S, 0};
+    const struct billing billing = BILLING(1800, S, 0);
     CHECK_EQ_INT(price_lease_uusd(&billing, PRICE_MICRO, 1 * S), 0);
     CHECK_EQ_INT(price_lease_uusd(&billing, PRICE_MICRO, 3 * S), 2);
     CHECK_EQ_INT(price_lease_uusd(&billing, PRICE_MICRO, 5 * S), 2);
@@ -45,10 +50,42 @@ static void half_a_micro_dollar_goes_to_the_even_one(void)
     CHECK_EQ_INT(price_lease_uusd(&billing, PRICE_MICRO + 1, 1 * S), 1);
 }
 
+/* Quantum by quantum, each at the price of its begin. */
+static int64_t naive_uusd(const struct billing *billing, int64_t gpus, int64_t start_ns, int64_t held_ns)
+{
+    int64_t uusd = 0;
+    for (int64_t at = start_ns; at < start_ns + price_billed_ns(billing, held_ns); at += billing->quantum_ns)
+        uusd += gpus * price_at(billing, at);
+    return uusd;
+}
+
+/* Prices per hour are multiples of 3600, and a quantum is a second: nothing is rounded. */
+static void prices_that_change(void)
+{
+    static const struct price_change changes[] = {{0, 7200}, {INT64_C(10000000000), 36000}, {INT64_C(15500000000), 3600}};
+    struct billing billing = {.uusd_per_gpu_h = 1, .quantum_ns = S, .n_changes = 3, .changes = changes};
+    CHECK_EQ_INT(price_at(&billing, 0), 7200);
+    CHECK_EQ_INT(price_at(&billing, 10 * S - 1), 7200);
+    CHECK_EQ_INT(price_at(&billing, 10 * S), 36000);
+    CHECK_EQ_INT(price_lease_from_uusd(&billing, 3 * PRICE_MICRO, 9 * S, 20 * S), 3 * 20 * 2); /* as at its start */
+    billing.follows = true;
+    CHECK_EQ_INT(price_lease_from_uusd(&billing, 3 * PRICE_MICRO, 9 * S, 20 * S), 3 * (1 * 2 + 6 * 10 + 13 * 1));
+    struct rng rng;
+    rng_init(&rng, 1, 0, "price-changes", 0);
+    for (int i = 0; i < 1000; i++) {
+        const int64_t start_ns = (int64_t)rng_below(&rng, 20 * (uint64_t)S),
+                      held_ns = (int64_t)rng_below(&rng, 20 * (uint64_t)S);
+        billing.minimum_ns = (int64_t)rng_below(&rng, 3) * S;
+        CHECK_EQ_INT(price_lease_from_uusd(&billing, 2 * PRICE_MICRO, start_ns, held_ns) * 3600,
+                     naive_uusd(&billing, 2, start_ns, held_ns));
+    }
+}
+
 enum { OFFERS = 3, STEPS = 3000, MOST_OPEN = 40 };
 
-static const struct billing billings[OFFERS] = {{2490000, SIM_NS_PER_S, 0}, {700001, INT64_C(3600000000000), 0},
-                                                {987654, 1, INT64_C(60000000000)}};
+static const struct billing billings[OFFERS] = {BILLING(2490000, SIM_NS_PER_S, 0),
+                                                BILLING(700001, INT64_C(3600000000000), 0),
+                                                BILLING(987654, 1, INT64_C(60000000000))};
 
 /* A lease as a stranger would keep it. */
 struct mirror {
@@ -115,5 +152,6 @@ TEST_SUITE(ledger)
     TEST(billed_time);
     TEST(known_bills);
     TEST(half_a_micro_dollar_goes_to_the_even_one);
+    TEST(prices_that_change);
     TEST(the_bill_is_the_sum_of_its_leases);
 }

@@ -72,6 +72,20 @@ static void terms_of_a_lease(void)
     check_one_job(SCENARIO("", JOB("0s", "0s", 2)), 0, 0);
 }
 
+/* At twice the price from 50 s on, and at none from 120 s on: on demand a lease keeps the price of its start, spot GPUs follow. */
+#define CHANGES "\"price_changes\": [{\"at\": \"50s\", \"price\": \"$7.2/h\"}, {\"at\": \"120s\", \"price\": \"$0/h\"}]"
+
+static void prices_that_change(void)
+{
+    check_one_job(SCENARIO(", " CHANGES, JOB("5s", "100s", 2)), 200000, 100);
+    check_one_job(SCENARIO(", " CHANGES, JOB("50s", "100s", 2)), 400000, 100);
+    check_one_job(SCENARIO(", " CHANGES, JOB("200s", "100s", 2)), 0, 100);
+    check_one_job(SCENARIO(", \"kind\": \"spot\", " CHANGES, JOB("5s", "100s", 2)), 2 * (45 * 1000 + 55 * 2000), 100);
+    check_one_job(SCENARIO(", \"kind\": \"spot\", " CHANGES, JOB("100s", "100s", 2)), 2 * 20 * 2000, 100);
+    check_one_job(SCENARIO(", \"kind\": \"spot\", \"billing\": \"1min\", " CHANGES, JOB("10s", "100s", 2)),
+                  2 * (60 * 1000 + 60 * 2000), 100);
+}
+
 /* At an offer of three GPUs the second job waits for the first, and the third for its turn. */
 static void lines_where_supply_lacks(void)
 {
@@ -269,12 +283,15 @@ static void what_cannot_be_is_told(void)
                   "{\"trace\": {\"format\": \"inline-jobs\", \"jobs\": []}}}", NULL, SIM_E_CONFIG, "which has no limit");
     check_refused("{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8, \"gpu\": \"t4\"}, \"market\": {\"prices\": \"verdo\"},"
                   "\"jobs\": {\"trace\": {\"format\": \"inline-jobs\", \"jobs\": []}}}", NULL, SIM_E_CONFIG, "unknown price list");
+    check_refused(SCENARIO(", \"price_changes\": [{\"at\": \"9s\", \"price\": \"$1/h\"}, {\"at\": \"9s\", \"price\": \"$2/h\"}]",
+                           JOB("0s", "1s", 2)), NULL, SIM_E_CONFIG, "not after the one before it");
     check_refused(FLEET("melange", ""), "market.renting.service=caht", SIM_E_CONFIG, "which there is not");
 }
 
 TEST_SUITE(market)
 {
     TEST(terms_of_a_lease);
+    TEST(prices_that_change);
     TEST(lines_where_supply_lacks);
     TEST(spot_gpus_come_and_go);
     TEST(interrupted_before_the_start);
