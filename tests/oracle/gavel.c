@@ -2,7 +2,7 @@
  * linear programs. tests/fixtures/gavel holds our input and what it computed.
  *
  * Its jobs are of whole steps, of which a round has not quite six minutes' worth. This adds up to some ms per job and decides none
- * of these ties: isolated shares, fifo and fifo_perf agree for every job. Gandiva draws its pairs from random numbers of its own, so
+ * of the ties here: isolated shares, fifo and fifo_perf agree for every job. Gandiva draws its pairs from random numbers of its own, so
  * that only the mean says something, which there, over 16 seeds, is 4905 s with a standard deviation of 119 s. With its draws the
  * rounds are the same, all 166, but for two things that it does: pairs that nobody drew run on GPUs left over, which counts
  * 35 s, and a packed job's end is told when its partner's round is over, 46 s. */
