@@ -35,6 +35,7 @@ POLICY(kv_offloader, kv_offload_instinfer)
 /* scheduler */
 POLICY(scheduler, scheduler_fifo)
 POLICY(scheduler, scheduler_fifo_skip)
+POLICY(scheduler, scheduler_fifo_migrate)
 POLICY(scheduler, scheduler_easy)
 POLICY(scheduler, scheduler_conservative)
 POLICY(scheduler, scheduler_sjf)

@@ -202,6 +202,12 @@ sim_ns job_resume_wait_ns(const struct job *job);
 /* A running job holds so many from now on. */
 void job_resize(struct job *job, sim_ns now, int64_t ugpus);
 
+/* A running job has moved to where its allocation is now. Nothing is lost, but it goes on after a wait only. */
+void job_migrate(struct job *job, sim_ns now);
+
+/* How fast it is on what it holds, at the clock that it had there last. */
+double job_speed(const struct job *job);
+
 /* To be called when its outer_speed has changed: sets its speed and its end anew. */
 void job_respeed(struct job *job, sim_ns now);
 

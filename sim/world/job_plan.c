@@ -249,19 +249,65 @@ bool job_plan_start(struct job_plan *plan, const struct job_view *view, const ch
     return job_plan_start_as(plan, view, &(struct job_grant){.gpus = view->gpus}, reason);
 }
 
+/* Whether two allocations are on the same nodes, with as many GPUs on each. */
+static bool is_same_place(const struct allocation *a, const struct allocation *b)
+{
+    size_t n = 0;
+    for (const struct allocation *part = a; part != NULL; part = part->next, n++) {
+        const struct allocation *other = b;
+        while (other != NULL && (other->node != part->node || other->gpus != part->gpus)) other = other->next;
+        if (other == NULL) return false;
+    }
+    for (; b != NULL; b = b->next) n--;
+    return n == 0;
+}
+
+/* Other GPUs for a running job. */
+struct exchange {
+    int64_t ugpus;
+    int32_t node_type;
+    bool elsewhere;     /* on other nodes, */
+    double least_speed; /* and at least so fast */
+};
+
+static bool is_wanted(const struct job *job, const struct exchange *exchange, const struct allocation *before,
+                      int32_t type_before)
+{
+    if (!exchange->elsewhere) return true;
+    const bool stays = job->view.node_type == type_before && is_same_place(job->allocation, before);
+    return !stays && job_speed(job) >= exchange->least_speed;
+}
+
+/* Takes what a job without GPUs is to have, unless it is not wanted there. As `take`. */
+static int take_wanted(struct job *job, const struct exchange *exchange, const struct allocation *before,
+                       int32_t type_before)
+{
+    struct cluster *cluster = jobs_cluster_of(job->jobs, job->view.node_type);
+    const double place_speed = job->place_speed;
+    const int taken = cluster_has_free(cluster, exchange->ugpus) ? take(job, exchange->ugpus) : 0;
+    if (taken <= 0 || is_wanted(job, exchange, before, type_before)) return taken;
+    cluster_release(cluster, job->jobs->view.now_ns, exchange->ugpus, job->allocation);
+    cluster_forget(cluster, job->allocation);
+    job->place_speed = place_speed;
+    return 0;
+}
+
 /* Exchanges what a running job holds. Returns 1, 0 when there is no room: then it keeps what it has, or a negative code. */
-static int exchange(struct job *job, int64_t ugpus)
+static int exchange(struct job *job, const struct exchange *exchange)
 {
     struct jobs *jobs = job->jobs;
     const sim_ns now = jobs->view.now_ns;
-    struct cluster *cluster = jobs_cluster_of(jobs, job->view.node_type);
+    const int32_t type = job->view.node_type;
+    struct cluster *cluster = jobs_cluster_of(jobs, type);
     struct allocation *before = job->allocation;
     cluster_release(cluster, now, job->held_ugpus, before);
     jobs_refresh_view(jobs);
     job->allocation = NULL;
-    const int taken = cluster_has_free(cluster, ugpus) ? take(job, ugpus) : 0;
+    job->view.node_type = exchange->node_type;
+    const int taken = take_wanted(job, exchange, before, type);
     struct allocation *after = job->allocation;
     job->allocation = before;
+    job->view.node_type = type;
     if (taken <= 0) {
         SIM_REQUIRE(cluster_retake(cluster, now, job->held_ugpus, before));
         jobs_refresh_view(jobs);
@@ -271,6 +317,7 @@ static int exchange(struct job *job, int64_t ugpus)
     if (job->power != NULL) power_job_rests(jobs->power, job, now);
     cluster_forget(cluster, before);
     job->allocation = after;
+    job->view.node_type = exchange->node_type;
     return told < 0 ? told : 1;
 }
 
@@ -287,12 +334,44 @@ bool job_plan_resize(struct job_plan *plan, const struct job_view *view, double 
     }
     if (view->gpus == 0) return false;
     if (ugpus == job->held_ugpus) return true;
-    const int exchanged = exchange(job, ugpus);
+    const int exchanged = exchange(job, &(struct exchange){.ugpus = ugpus, .node_type = view->node_type});
     if (exchanged < 0 && plan->code == 0) plan->code = exchanged;
     if (exchanged <= 0) return false;
     job_stats_hold(&jobs->stats, jobs->view.now_ns, ugpus - job->held_ugpus);
     job_resize(job, jobs->view.now_ns, ugpus);
     add_action(plan, job, "resize", reason);
+    jobs_notify(jobs, JOB_EVENT_RESIZE, job);
+    return true;
+}
+
+/* Whether a running job may go to a node type; a fault of the scheduler if not. */
+static bool may_migrate(const struct job *job, int32_t node_type, const char *reason)
+{
+    struct jobs *jobs = job->jobs;
+    const int32_t n_types = jobs->scheduler->uses_node_types ? jobs->n_node_types : 1;
+    const bool there_is = node_type >= 0 && node_type < n_types;
+    if (jobs->plan.code < 0) return false;
+    if (job->view.state != JOB_RUNNING || !there_is)
+        fault(jobs, &jobs->scheduler->policy, "moves job %lld, which is %s, to node type %d%s (reason: %s)",
+              (long long)job->view.id, state_name(job->view.state), node_type, there_is ? "" : ", which there is not",
+              reason);
+    return jobs->plan.code == 0 &&
+           job_view_speed_on(jobs_view_of(jobs, node_type), &job->view, job->view.held_gpus) > 0;
+}
+
+bool job_plan_migrate(struct job_plan *plan, const struct job_view *view, int32_t node_type, double least_speed,
+                      const char *reason)
+{
+    struct jobs *jobs = plan->jobs;
+    struct job *job = job_of(view);
+    if (!may_migrate(job, node_type, reason)) return false;
+    const struct exchange elsewhere = {job->held_ugpus, node_type, true, least_speed};
+    const int exchanged = exchange(job, &elsewhere);
+    if (exchanged < 0 && plan->code == 0) plan->code = exchanged;
+    if (exchanged <= 0) return false;
+    jobs->stats.n_migrations++;
+    job_migrate(job, jobs->view.now_ns);
+    add_action(plan, job, "migrate", reason);
     jobs_notify(jobs, JOB_EVENT_RESIZE, job);
     return true;
 }
@@ -358,6 +437,7 @@ static void describe(const struct job_action *action, char *reason, size_t reaso
 {
     const char *what = strcmp(action->name, "preempt") == 0 ? "gives back" : "takes";
     if (strcmp(action->name, "resize") == 0) what = "goes on with";
+    if (strcmp(action->name, "migrate") == 0) what = "goes on elsewhere with";
     int n = snprintf(reason, reason_bytes, "%s: %s %.10g GPU%s", action->reason, what, action->gpus,
                      action->gpus == 1 ? "" : "s");
     const struct cluster *cluster = jobs_cluster_of(action->job->jobs, action->job->view.node_type);

@@ -22,9 +22,9 @@ static sim_ns work_in(const struct job_progress *progress, sim_ns time_ns)
     return work_ns < (double)most_ns ? (sim_ns)work_ns : most_ns;
 }
 
-/* Since from_ns: what has passed of waiting, stalling and working. */
+/* Since from_ns: what has passed of moving, waiting, stalling and working. */
 struct passed {
-    sim_ns waited_ns, stalled_ns, worked_ns;
+    sim_ns moved_ns, waited_ns, stalled_ns, worked_ns;
     sim_ns stall_left_ns;
     int64_t n_saves;    /* begun */
     sim_ns since_save;  /* time since the last of them began */
@@ -40,7 +40,9 @@ static struct passed passed_at(const struct job_progress *progress, sim_ns now)
 {
     const struct job_saves *saves = &progress->saves;
     sim_ns time_ns = now - progress->from_ns;
-    struct passed passed = {.waited_ns = least(time_ns, progress->wait_ns)};
+    struct passed passed = {.moved_ns = least(time_ns, progress->move_ns)};
+    time_ns -= passed.moved_ns;
+    passed.waited_ns = least(time_ns, progress->wait_ns);
     time_ns -= passed.waited_ns;
     passed.stalled_ns = least(time_ns, progress->stall_ns);
     passed.stall_left_ns = progress->stall_ns - passed.stalled_ns;
@@ -62,6 +64,7 @@ static struct passed passed_at(const struct job_progress *progress, sim_ns now)
 void job_progress_begin(struct job_progress *progress, sim_ns now, sim_ns wait_ns, struct job_saves saves)
 {
     progress->from_ns = now;
+    progress->move_ns = 0;
     progress->wait_ns = wait_ns;
     progress->stall_ns = 0;
     progress->saves = saves;
@@ -112,7 +115,8 @@ sim_ns job_progress_saved_ns(const struct job_progress *progress, sim_ns now)
 sim_ns job_progress_end_ns(const struct job_progress *progress)
 {
     const struct job_saves *saves = &progress->saves;
-    const sim_ns start_ns = sim_ns_add(sim_ns_add(progress->from_ns, progress->wait_ns), progress->stall_ns);
+    const sim_ns idle_ns = sim_ns_add(sim_ns_add(progress->move_ns, progress->wait_ns), progress->stall_ns);
+    const sim_ns start_ns = sim_ns_add(progress->from_ns, idle_ns);
     const sim_ns time_ns = time_left(progress), end_ns = sim_ns_add(start_ns, time_ns);
     if (saves->interval_ns == 0 || time_ns <= progress->to_save_ns) return end_ns;
     const int64_t n_saves = 1 + (time_ns - progress->to_save_ns - 1) / saves->interval_ns;
@@ -142,8 +146,10 @@ void job_progress_move(struct job_progress *progress, sim_ns now)
     progress->to_save_ns += passed.n_saves * saves->interval_ns - passed.worked_ns;
     progress->saved_ns = saved_ns;
     progress->done_ns = done_ns;
+    progress->move_ns -= passed.moved_ns;
     progress->wait_ns -= passed.waited_ns;
     progress->stall_ns = passed.stall_left_ns;
+    progress->moved_ns += passed.moved_ns;
     progress->waited_ns += passed.waited_ns;
     progress->stalled_ns += passed.stalled_ns;
     progress->from_ns = now;

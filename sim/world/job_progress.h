@@ -1,5 +1,5 @@
 /* How far a job has come. Work is counted in ns at speed 1, which is the speed on the GPUs that it asked for. From `from_ns` on it
- * first waits (it loads its state, its GPUs held), then works at a constant speed; whoever changes the speed moves the
+ * first moves (from other GPUs to those that it holds) and waits (it loads its state, its GPUs held), then works at a constant speed; whoever changes the speed moves the
  * progress to that moment first. At speed 1 all of it is exact.
  *
  * A job that takes checkpoints works for an interval, stands still for the stall of a save, and so on: no event for any of
@@ -20,14 +20,15 @@ struct job_progress {
     sim_ns work_ns; /* all of it */
     sim_ns done_ns; /* at from_ns */
     sim_ns from_ns;
-    sim_ns wait_ns;  /* from then on, before it goes on */
+    sim_ns move_ns;  /* from then on, to be where it is */
+    sim_ns wait_ns;  /* after that, before it goes on */
     sim_ns stall_ns; /* after that: what is left of a save's stall */
     double speed;    /* work per time; 0: it does not get on */
     struct job_saves saves;
     sim_ns to_save_ns;              /* time at work before the next save */
     sim_ns saved_ns;                /* work that counts at from_ns */
     sim_ns flushing_ns, flushed_at; /* work that will count at that time; flushed_at SIM_NS_MAX: none */
-    sim_ns stalled_ns, waited_ns;   /* up to from_ns */
+    sim_ns stalled_ns, waited_ns, moved_ns; /* up to from_ns */
 };
 
 /* Begins a stretch at `now` that waits first and saves like this. What is done by then counts. */

@@ -33,8 +33,7 @@ sim_ns job_owed_wait_ns(const struct job *job)
     return sim_ns_add(job_resume_wait_ns(job), job->restart_ns);
 }
 
-/* Its speed on what it holds. */
-static double speed_of(const struct job *job)
+double job_speed(const struct job *job)
 {
     if (job->view.gpus == 0) return 1.0;
     const struct cluster_view *view = jobs_view_of(job->jobs, job->view.node_type);
@@ -69,7 +68,7 @@ void job_run_on(struct job *job, sim_ns now)
     job->since_ns = job->progress.from_ns = now;
     job->falls_back = false;
     if (jobs_draw(job)) power_job_runs(job->jobs->power, job, now);
-    job->progress.speed = job->view.speed = speed_of(job);
+    job->progress.speed = job->view.speed = job_speed(job);
     expose(job, now);
     arm(job);
 }
@@ -129,8 +128,17 @@ void job_stop(struct job *job, sim_ns now)
 static void set_speed(struct job *job, sim_ns now)
 {
     job_progress_move(&job->progress, now);
-    job->progress.speed = job->view.speed = speed_of(job);
+    job->progress.speed = job->view.speed = job_speed(job);
     arm(job);
+}
+
+/* Goes on with what it holds from now on. */
+static void go_on(struct job *job, sim_ns now)
+{
+    job_progress_save_as(&job->progress, job_checkpoint_saves(job));
+    expose(job, now);
+    if (jobs_draw(job)) power_job_runs(job->jobs->power, job, now);
+    set_speed(job, now);
 }
 
 void job_resize(struct job *job, sim_ns now, int64_t ugpus)
@@ -139,10 +147,16 @@ void job_resize(struct job *job, sim_ns now, int64_t ugpus)
     count_held(job, now);
     job->held_ugpus = ugpus;
     job->view.held_gpus = job_gpus(job, ugpus);
-    job_progress_save_as(&job->progress, job_checkpoint_saves(job));
-    expose(job, now);
-    if (jobs_draw(job)) power_job_runs(job->jobs->power, job, now);
-    set_speed(job, now);
+    go_on(job, now);
+}
+
+void job_migrate(struct job *job, sim_ns now)
+{
+    const sim_ns wait_ns = job->jobs->config->restart.migrate_ns;
+    job_progress_move(&job->progress, now);
+    count_held(job, now);
+    job->progress.move_ns = sim_ns_add(job->progress.move_ns, wait_ns >= 0 ? wait_ns : job_resume_wait_ns(job));
+    go_on(job, now);
 }
 
 void job_respeed(struct job *job, sim_ns now)

@@ -51,7 +51,8 @@ void job_stats_idle(struct job_stats *stats, struct job *job)
     const double gpus = gpus_of(job->held_ugpus);
     stats->wait_gpu_s += sim_s_from_ns(progress->waited_ns) * gpus;
     stats->stall_gpu_s += sim_s_from_ns(progress->stalled_ns) * gpus;
-    progress->waited_ns = progress->stalled_ns = 0;
+    stats->move_gpu_s += sim_s_from_ns(progress->moved_ns) * gpus;
+    progress->waited_ns = progress->stalled_ns = progress->moved_ns = 0;
 }
 
 /* GPU time in seconds, exact before the one rounding: jobs may hold 10^4 GPUs for 10^8 s. */
@@ -157,7 +158,9 @@ static int emit_waste(const struct job_stats *stats)
         double value;
     } metrics[] = {{"job.lost_gpu_s.sum", stats->lost_gpu_s},
                    {"job.wait_gpu_s.sum", stats->wait_gpu_s},
-                   {"job.checkpoint_gpu_s.sum", stats->stall_gpu_s}};
+                   {"job.checkpoint_gpu_s.sum", stats->stall_gpu_s},
+                   {"job.migration_gpu_s.sum", stats->move_gpu_s},
+                   {"job.migrations.sum", (double)stats->n_migrations}};
     int code = 0;
     for (size_t i = 0; code == 0 && i < sizeof metrics / sizeof metrics[0]; i++)
         if (metrics[i].value > 0.0) code = metric_emit(stats->sink, metrics[i].name, metrics[i].value);

@@ -24,6 +24,8 @@ struct job_stats {
     struct level ugpus_in_use; /* by jobs */
     double lost_gpu_s;         /* of work that jobs had to do again */
     double wait_gpu_s, stall_gpu_s; /* before they worked; while they saved their state */
+    double move_gpu_s;              /* on the GPUs to which they moved, before they went on there */
+    int64_t n_migrations;
     double fate_gpu_s[JOB_FAILS + 1]; /* GPU time of finished jobs, by what became of them */
     tally_int128 useful_gpu_ns; /* work done, in time on the GPUs asked for */
     struct distribution distributions[JOB_QUANTITIES];

@@ -17,6 +17,8 @@ static const struct config_field restart_fields[] = {
      .help = "of a job that goes on after its GPUs were taken"},
     {.name = "resume_multi_node", .kind = CONFIG_TIME, .offset = FIELD(resume_multi_node_ns), .value = "-1ns",
      .min = -1e-9, .max = -1, .help = "the same of jobs of more GPUs than a node has; -1ns: as resume"},
+    {.name = "migrate", .kind = CONFIG_TIME, .offset = FIELD(migrate_ns), .value = "-1ns", .min = -1e-9, .max = -1,
+     .help = "of a running job that moves to other nodes; -1ns: as one that goes on"},
     {0}};
 #undef FIELD
 

@@ -26,6 +26,7 @@
 struct restart_config {
     sim_ns start_ns, resume_ns;
     sim_ns resume_multi_node_ns; /* below 0: as resume_ns */
+    sim_ns migrate_ns;           /* below 0: as one that resumes */
 };
 
 enum yield_order { YIELD_LATEST_START, YIELD_LEAST_WORK };

@@ -148,6 +148,13 @@ bool job_plan_start_as(struct job_plan *plan, const struct job_view *job, const 
  * Returns whether it did. One that asks for no GPUs has none to change. */
 bool job_plan_resize(struct job_plan *plan, const struct job_view *job, double gpus, const char *reason);
 
+/* A running job goes to other nodes, of this node type, without waiting in between: the placer is asked as if it held nothing. It stays
+ * where it is, and false comes back, when there is no room, when it would be on the nodes on which it is, or slower than
+ * `least_speed` (job_view, speed; 0: whatever comes of it). It loses no work, and works again after restart.migrate; what was left
+ * of an earlier wait comes on top. */
+bool job_plan_migrate(struct job_plan *plan, const struct job_view *job, int32_t node_type, double least_speed,
+                      const char *reason);
+
 /* Takes a running job off its GPUs; the work that it has done is kept. */
 void job_plan_preempt(struct job_plan *plan, const struct job_view *job, const char *reason);
 

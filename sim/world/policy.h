@@ -131,7 +131,7 @@ enum job_event {
     JOB_EVENT_START,
     JOB_EVENT_PREEMPT,
     JOB_EVENT_FINISH,
-    JOB_EVENT_RESIZE, /* it goes on with other GPUs; like the next one only for those who hear the pace */
+    JOB_EVENT_RESIZE, /* it goes on with other GPUs, as many or not; like the next one only for those who hear the pace */
     JOB_EVENT_PACE    /* it goes on at another speed */
 };
 

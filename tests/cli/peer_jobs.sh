@@ -23,6 +23,7 @@ tiresias srtf 2384.98 60908
 tiresias srsf 2352.745 57722
 means tiresias/jobs400.json 2389.4725 58684 --set jobs.scheduler.service=time
 means tiresias/jobs400.json 2362.8825 57722
+means tiresias/jobs400.json 2361.955 57722 --set jobs.scheduler=tiresias-gittins --set jobs.scheduler.variant=released
 
 lucid() { # MEAN LAST_END [--set KEY=VALUE]...
     means lucid/jobs400.json "$@" --set jobs.round=0s

@@ -72,7 +72,7 @@ static void begin(struct walker *walker, struct job_progress *progress, struct r
     walker->flushed_at = SIM_NS_MAX;
 }
 
-/* Moves and looks at any times; now and then a failure, or another speed. Speeds change where work is whole. */
+/* Brings it up to any time and looks at any time; now and then it migrates, which is like a wait, fails, or has another speed. Speeds change where work is whole. */
 static void closed_form_equals_the_walk(void)
 {
     struct rng rng;
@@ -90,7 +90,10 @@ static void closed_form_equals_the_walk(void)
                 walker.done_ns = walker.saved_ns;
                 begin(&walker, &progress, &rng);
             } else if (what < 4) {
+                const sim_ns move_ns = (sim_ns)rng_below(&rng, 12);
                 job_progress_move(&progress, walker.now);
+                if (what == 2) progress.move_ns += move_ns;
+                if (what == 2) walker.wait_ns += move_ns;
                 if (what == 1) progress.speed = (double)(walker.speed = 3 - walker.speed);
             }
         }
@@ -99,7 +102,7 @@ static void closed_form_equals_the_walk(void)
     }
 }
 
-/* All time is waited, stalled or worked. */
+/* All time is moved, waited, stalled or worked. */
 static void time_adds_up(void)
 {
     struct rng rng;
@@ -107,13 +110,15 @@ static void time_adds_up(void)
     struct walker walker = {.speed = 1, .work_ns = 5000};
     struct job_progress progress = {.work_ns = 5000, .speed = 1};
     begin(&walker, &progress, &rng);
-    while (progress.done_ns < progress.work_ns) {
+    for (sim_ns move_ns = 0; progress.done_ns < progress.work_ns; move_ns = 2 + (sim_ns)rng_below(&rng, 5)) {
+        progress.move_ns += move_ns;
+        walker.wait_ns += move_ns;
         walk_to(&walker, walker.now + 1 + (sim_ns)rng_below(&rng, 70));
         if (walker.now > job_progress_end_ns(&progress)) break;
         job_progress_move(&progress, walker.now);
-        CHECK_EQ_INT(progress.waited_ns, walker.waited_ns);
+        CHECK_EQ_INT(progress.moved_ns + progress.waited_ns, walker.waited_ns);
         CHECK_EQ_INT(progress.stalled_ns, walker.stalled_ns);
-        CHECK_EQ_INT(progress.waited_ns + progress.stalled_ns + progress.done_ns, walker.now);
+        CHECK_EQ_INT(walker.waited_ns + progress.stalled_ns + progress.done_ns, walker.now);
     }
 }
 

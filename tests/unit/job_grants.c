@@ -6,10 +6,11 @@
 #include <math.h>
 
 /* A scheduler for these tests: starts jobs in the order of submission with the grant that `script` names, and gives the first one
- * other GPUs when the second one starts. */
+ * other GPUs when the second one starts, or moves it. */
 struct script {
     struct job_grant grant;
     double resized_gpus; /* 0: never */
+    bool moves;          /* to the second node type then */
 };
 
 struct scripted {
@@ -32,6 +33,8 @@ static int scripted_decide(void *state, const struct cluster_view *view, struct 
     while (scripted->n_started < scripted->n) {
         if (scripted->n_started == 1 && scripted->script.resized_gpus > 0)
             CHECK(job_plan_resize(plan, scripted->jobs[0], scripted->script.resized_gpus, "another job comes"));
+        if (scripted->n_started == 1 && scripted->script.moves)
+            CHECK(job_plan_migrate(plan, scripted->jobs[0], 1, 0, "another job comes"));
         if (!job_plan_start_as(plan, scripted->jobs[scripted->n_started], &scripted->script.grant, "it is its turn"))
             break;
         scripted->n_started++;
@@ -50,6 +53,8 @@ static const struct scheduler scripted = {
 static const struct script on_second_type = {.grant = {.gpus = 2, .node_type = 1}};
 static const struct script shares = {.grant = {.gpus = 1.5}, .resized_gpus = 2.5};
 
+static const struct script first_moves = {.grant = {.gpus = 2}, .moves = true};
+
 static int take_script(void *state, const struct script *script)
 {
     ((struct scripted *)state)->script = *script;
@@ -66,6 +71,12 @@ static int init_shares(void *state, const void *params, struct diag *diag)
 {
     (void)params, (void)diag;
     return take_script(state, &shares);
+}
+
+static int init_first_moves(void *state, const void *params, struct diag *diag)
+{
+    (void)params, (void)diag;
+    return take_script(state, &first_moves);
 }
 
 static void jobs_run_on_further_node_types_at_their_speed(void)
@@ -87,6 +98,31 @@ static void jobs_run_on_further_node_types_at_their_speed(void)
     CHECK(run.jobs[2].start_s == 50 && run.jobs[2].end_s == 90);  /* four GPUs hold two of them */
     CHECK(run.jobs[0].gpu_s == 800);
     jobrun_fini(&run);
+}
+
+/* At 10 s the first job leaves the fast GPUs to the second one: 8 s later it goes on, four times as slow. */
+static void jobs_move_to_further_node_types(void)
+{
+    const struct restart_config restart = {.resume_multi_node_ns = -1, .migrate_ns = 8 * SIM_NS_PER_S};
+    struct gpu_speed speeds[] = {{"slow", 0.25}};
+    struct job_type type = {.name = "default", .speeds = {1, speeds}};
+    struct node_type_config slow = {.name = "old", .nodes = 1, .gpus_per_node = 4, .gpu = "slow"};
+    struct job_record records[] = {jobrun_record(0, 0, 100, 2), jobrun_record(1, 10, 10, 2)};
+    struct scheduler scheduler = scripted;
+    scheduler.policy.init = init_first_moves;
+    for (int i = 0; i < 2; i++) {
+        struct jobrun run;
+        jobrun_init(&run,
+                    &(struct jobrun_spec){.records = records, .n = 2, .types = {1, &type}, .own_scheduler = &scheduler,
+                                          .placement = i == 0 ? "consolidated" : "counted", .restart = &restart,
+                                          .cluster = {.nodes = 1, .gpus_per_node = 2, .gpu = "fast", .node_types = {1, &slow}}},
+                    0);
+        CHECK(run.jobs[0].start_s == 0 && run.jobs[0].end_s == 10 + 8 + 4 * 90);
+        CHECK(run.jobs[1].start_s == 10 && run.jobs[1].end_s == 20);
+        CHECK(run.jobs[0].gpu_s == 2 * 378 && run.jobs[0].preemptions == 0);
+        CHECK(jobrun_metric(&run, "job.migrations.sum") == 1 && jobrun_metric(&run, "job.migration_gpu_s.sum") == 16);
+        jobrun_fini(&run);
+    }
 }
 
 /* s(k) = sqrt(k): on 1.5 of 1 GPUs asked for. From t = 10 on job 0 has 2.5 of the 4. */
@@ -217,6 +253,7 @@ static void decisions_wait_for_the_end_of_a_round(void)
 TEST_SUITE(job_grants)
 {
     TEST(jobs_run_on_further_node_types_at_their_speed);
+    TEST(jobs_move_to_further_node_types);
     TEST(shares_of_counted_gpus_change_while_a_job_runs);
     TEST(a_preempted_job_waits_before_it_works_again);
     TEST(a_preempted_job_that_found_no_other_place_starts_anew);

@@ -38,6 +38,23 @@ static int preempt_pending(void *state, const struct cluster_view *view, struct 
     return 0;
 }
 
+static int move_pending(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    (void)view;
+    job_plan_migrate(plan, ((struct script *)state)->jobs[0], 0, 0, "no reason");
+    return 0;
+}
+
+static int move_to_nowhere(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    const struct job_view *job = ((struct script *)state)->jobs[0];
+    (void)view;
+    CHECK(job_plan_start(plan, job, "it is there"));
+    CHECK(!job_plan_migrate(plan, job, 0, 0, "counted GPUs are nowhere"));
+    CHECK(!job_plan_migrate(plan, job, 1, 0, "no reason"));
+    return 0;
+}
+
 static int wake_in_the_past(void *state, const struct cluster_view *view, struct job_plan *plan)
 {
     (void)state;
@@ -121,6 +138,10 @@ static void impossible_actions_are_policy_faults(void)
 {
     expect_fault(start_twice, "policy 'script' starts job 0, which is running (reason: once more), at 1.5 s");
     expect_fault(preempt_pending, "policy 'script' preempts job 0, which is pending (reason: no reason), at 1.5 s");
+    expect_fault(move_pending,
+                 "policy 'script' moves job 0, which is pending, to node type 0 (reason: no reason), at 1.5 s");
+    expect_fault(move_to_nowhere, "policy 'script' moves job 0, which is running, to node type 1, which there is not "
+                                  "(reason: no reason), at 1.5 s");
     expect_fault(wake_in_the_past, "policy 'script' asks to be woken at 1.5 s, which is not later than now, at 1.5 s");
     expect_fault(ask_the_oracle,
                  "policy 'script' asks for the true run time of job 0 without having declared it, at 1.5 s");

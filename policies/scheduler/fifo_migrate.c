@@ -1,0 +1,99 @@
+/* First in, first out with skipping, and jobs that move together: when GPUs have come back and no waiting job can use them, running
+ * jobs that are slower for the distance between their GPUs (network_penalty) move to fewer nodes, the oldest first, if each gets
+ * faster by `gain` at least. The migrations of Gandiva that undo fragmentation. After them waiting jobs may find the nodes that they
+ * asked for.
+ *
+ * Leaves out whether a move pays: how long the job still has to run, and what restart.migrate costs it. */
+#include "policies/registry.h"
+#include "policies/scheduler/skipping.h"
+
+struct migrate_params {
+    double gain_frac;
+};
+
+struct migrate_job {
+    struct ranked pending; /* first */
+    struct ranked apart;   /* while it runs and could be faster */
+    bool is_apart;
+};
+
+struct migrate {
+    struct skipping skipping; /* first */
+    struct migrate_params params;
+    struct ranking apart;
+    uint64_t looked_in; /* round of `skipping`: since then no GPUs have come back */
+};
+
+static const struct config_field migrate_fields[] = {
+    {.name = "gain", .kind = CONFIG_REAL, .offset = offsetof(struct migrate_params, gain_frac), .value = "0.05", .min = 1e-6,
+     .max = 1e3, .help = "share of its speed by which a job must get faster to be moved"},
+    {0}};
+
+static int migrate_init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    ((struct migrate *)state)->params = *(const struct migrate_params *)params;
+    return 0;
+}
+
+static void note_apart(struct migrate *migrate, const struct cluster_view *view, const struct job_view *job)
+{
+    struct migrate_job *slot = job_view_slot(job);
+    if (slot->is_apart) ranking_remove(&migrate->apart, &slot->apart);
+    slot->is_apart = job->state == JOB_RUNNING && job->speed < job_view_speed_on(view, job, job->held_gpus);
+    if (!slot->is_apart) return;
+    slot->apart = (struct ranked){.job = job, .rank = {.first = job->sequence}};
+    ranking_add(&migrate->apart, &slot->apart);
+}
+
+static void migrate_notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    skipping_notify(state, note, (struct rank){.first = note->job->sequence});
+    note_apart(state, view, note->job);
+}
+
+/* Whether any job moved. */
+static bool move_together(struct migrate *migrate, struct job_plan *plan)
+{
+    bool has_moved = false;
+    struct rank from = {0};
+    for (const struct ranked *apart; (apart = ranking_first_from(&migrate->apart, from)) != NULL;) {
+        const struct job_view *job = apart->job;
+        const double least_speed = job->speed * (1 + migrate->params.gain_frac);
+        from.first = job->sequence + 1;
+        has_moved = job_plan_migrate(plan, job, 0, least_speed, "its GPUs come closer together") || has_moved;
+    }
+    return has_moved;
+}
+
+/* One that moves may make the room that another one before it did not find. */
+static int migrate_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    struct migrate *migrate = state;
+    int code = skipping_decide(&migrate->skipping, view, plan, "oldest that fits");
+    if (migrate->skipping.pending.round == migrate->looked_in) return code;
+    while (code == 0 && move_together(migrate, plan)) {
+        migrate->skipping.pending.round++;
+        code = skipping_decide(&migrate->skipping, view, plan, "oldest that fits after others have moved");
+    }
+    migrate->looked_in = migrate->skipping.pending.round;
+    return code;
+}
+
+const struct scheduler scheduler_fifo_migrate = {
+    .policy = {.abi = POLICY_ABI,
+               .size = sizeof(struct scheduler),
+               .family = POLICY_SCHEDULER,
+               .name = "fifo-migrate",
+               .summary = "in the order of submission with skipping; running jobs whose GPUs are apart move together",
+               .source = "migration as in Xiao et al., Gandiva (OSDI 2018)",
+               .params = migrate_fields,
+               .params_bytes = sizeof(struct migrate_params),
+               .state_bytes = sizeof(struct migrate),
+               .init = migrate_init,
+               .fini = skipping_fini},
+    .job_bytes = sizeof(struct migrate_job),
+    .notify = migrate_notify,
+    .decide = migrate_decide,
+    .hears_pace = true,
+};
