@@ -1,6 +1,7 @@
 /* Splitwise's profile: power as a share of TDP, the mean over a request and its peak, on A100. A request is its prompt and then
- * its tokens, so a mean is of two loads, weighted by their times. A peak is that of the prompt; telemetry averages over 100 ms,
- * so those of shorter prompts are none. Times are in milliseconds; a power of 0 was not measured. */
+ * its tokens, so a mean is of two loads, weighted by their times. The peaks are left out: they are of the kernels that run when
+ * power is read, whose FLOP per second no row tells, and not of the mean rate over a prompt, a half or less of theirs. Times are in
+ * milliseconds; a power of 0 was not measured. */
 #include "analysis/calibrate/power_format.h"
 
 #include <string.h>
@@ -11,7 +12,7 @@ static const char *const columns[COLUMNS] = {"model",      "hardware",       "pr
                                              "token_size", "peak_power",     "average_power", "prompt_time",
                                              "token_time", "tensor_parallel"};
 
-static const double telemetry_s = 0.1, ms = 1e-3;
+static const double ms = 1e-3;
 
 static struct iteration_work prompts_of(const double *numbers)
 {
@@ -28,8 +29,7 @@ static struct iteration_work tokens_of(const double *numbers)
                                    .decode_context_tokens = (int64_t)(numbers[BATCH] * context)};
 }
 
-/* The two rows of a measurement. */
-static int add_rows(struct power_reader *reader, const char *name, const double *numbers)
+static int add_mean(struct power_reader *reader, const char *name, const double *numbers)
 {
     struct llm_spec llm;
     const double prompt_s = ms * numbers[PROMPT_MS], token_s = ms * numbers[TOKEN_MS];
@@ -42,11 +42,8 @@ static int add_rows(struct power_reader *reader, const char *name, const double 
     const struct power_load token = power_load_of(reader->gpu, &llm, gpus, &tokens, token_s);
     const struct power_row mean = {.group = name, .part = "mean", .measured_w = numbers[AVERAGE] * tdp_w, .n_phases = 2,
                                    .phases = {{prompt_s / all_s, prompt}, {1.0 - prompt_s / all_s, token}}};
-    const struct power_row peak = {.group = name, .part = "peak", .measured_w = numbers[PEAK] * tdp_w, .n_phases = 1,
-                                   .phases = {{1.0, prompt}}};
-    if (mean.measured_w < reader->gpu->context_w) code = power_drop(reader, "a mean below what an idle GPU draws");
-    else code = power_add(reader, &mean);
-    return code == 0 && prompt_s >= telemetry_s ? power_add(reader, &peak) : code;
+    if (mean.measured_w < reader->gpu->context_w) return power_drop(reader, "a mean below what an idle GPU draws");
+    return power_add(reader, &mean);
 }
 
 static int read_row(struct power_reader *reader)
@@ -61,8 +58,8 @@ static int read_row(struct power_reader *reader)
         if (status != 0) return status;
     }
     if (numbers[PEAK] == 0.0 || numbers[AVERAGE] == 0.0) return power_drop(reader, "power was not measured");
-    if (strcmp(model, "llama2-70b") == 0) return add_rows(reader, "llama-2-70b", numbers);
-    if (strcmp(model, "bloom-176b") == 0) return add_rows(reader, "bloom-176b", numbers);
+    if (strcmp(model, "llama2-70b") == 0) return add_mean(reader, "llama-2-70b", numbers);
+    if (strcmp(model, "bloom-176b") == 0) return add_mean(reader, "bloom-176b", numbers);
     return power_drop(reader, "an LLM that the catalog lacks");
 }
 
