@@ -193,19 +193,29 @@ static int on_placement(void *context, const struct placement_row *row)
     return in_window(timeline, span) ? timeline_jobs_add(&timeline->jobs, row) : 0;
 }
 
-/* "replica.waiting" of "chat/1" is the counter "replica.waiting 1" of the service "chat". */
+static bool is_of_service(const char *series)
+{
+    return strncmp(series, "service.", 8) == 0 || strncmp(series, "replica.", 8) == 0;
+}
+
+/* "replica.waiting" of "chat/1" is the counter "replica.waiting 1" of the service "chat"; "cost.usd" of "spot" is "cost.usd spot" of
+ * the site. */
 static int on_sample(void *context, const struct sample_row *row)
 {
     struct timeline *timeline = context;
     int64_t at_ns = timeline_ns(row->t_s), pid = PID_SITE;
     if (!in_window(timeline, (struct span){at_ns, at_ns}) || !isfinite(row->value)) return 0;
-    size_t n = strcspn(row->entity, "/");
+    size_t n = is_of_service(row->series) ? strcspn(row->entity, "/") : 0;
     if (n > 0) pid = service_pid(timeline, row->entity, n);
     if (pid < 0) return (int)pid;
     struct text *text = output_text(timeline->output);
     timeline_begin(text, 'C', pid, 0, at_ns);
-    text_printf(text, ",\"name\":\"%s%s%s\",\"args\":{\"value\":", row->series, row->entity[n] != 0 ? " " : "",
-                row->entity[n] != 0 ? row->entity + n + 1 : "");
+    const char *rest = row->entity + n + (row->entity[n] == '/');
+    char name[160];
+    snprintf(name, sizeof name, "%s%s%s", row->series, *rest != 0 ? " " : "", rest);
+    text_add(text, ",\"name\":");
+    text_json_string(text, name);
+    text_add(text, ",\"args\":{\"value\":");
     text_json_number(text, row->value);
     text_add(text, "}}");
     return flush(timeline);

@@ -3,6 +3,13 @@
 # read, merged and written to.
 . tests/cli/lib.sh
 
+cat >"$T/spot.json" <<END
+{ "cluster": {"nodes": 2, "gpus_per_node": 4}, "market": {"renting": "as-asked", "offers":
+    {"gpu": {"price": "\$3.6/h", "billing": "10s", "kind": "spot", "spot": {"mean_life": "30s"}}}},
+  "jobs": {"trace": {"format": "inline-jobs", "jobs": [
+    {"duration": "95s", "gpus": 3}, {"duration": "5s", "gpus": 2}, {"duration": "1s", "gpus": 8}]}} }
+END
+
 run 0 run rent-on-a-budget --set jobs.trace.count=500 --set keep=rows -o "$T/rent.db"
 sql "$T/rent.db" "select sum(cost_uusd) - (select cast(round(value * 1e6) as integer) from metric where name = 'cost.usd') from lease" 0
 sql "$T/rent.db" "select count(*), min(offer), max(kind), min(use), max(fate), min(node) from lease" '500|gpu|on-demand|jobs|returned|-1'
@@ -20,17 +27,14 @@ sql "$T/rent.db" "select count(distinct entity) from sample where series = 'rent
 sql "$T/rent.db" "with last as (select t_s, value from sample where series = 'cost.usd' order by t_s desc limit 1)
     select abs(value - (select sum(gpus * usd_per_h / 3600 * cast(min(end_s, t_s) - start_s + 0.999999999 as integer))
     from lease where start_s < t_s)) < 0.01 from last" 1
+run 0 run "$T/spot.json" --timeline "$T/spot.trace"
+grep -q '"name":"cost.usd gpu"' "$T/spot.trace" || complain 'no bill in the timeline'
+if grep -q 'service GPUs' "$T/spot.trace"; then complain 'rented GPUs are no service'; fi
 run 0 report "$T/rent.db" -o "$T/rent.html"
 grep -q 'GPUs rented and in use, by type' "$T/rent.html" || complain 'no figure of rented GPUs'
 grep -q 'Bill so far, by offer' "$T/rent.html" || complain 'no figure of the bill'
 
 # On nodes: where the GPUs are, and spot leases that end before their time.
-cat >"$T/spot.json" <<END
-{ "cluster": {"nodes": 2, "gpus_per_node": 4}, "market": {"renting": "as-asked", "offers":
-    {"gpu": {"price": "\$3.6/h", "billing": "10s", "kind": "spot", "spot": {"mean_life": "30s"}}}},
-  "jobs": {"trace": {"format": "inline-jobs", "jobs": [
-    {"duration": "95s", "gpus": 3}, {"duration": "5s", "gpus": 2}, {"duration": "1s", "gpus": 8}]}} }
-END
 run 0 run "$T/spot.json" -o "$T/spot.db"
 sql "$T/spot.db" "select count(*) > 3 and sum(fate = 'lost') = count(*) - 3 and sum(cost_uusd) = (select round(value * 1e6) from metric
     where name = 'cost.usd') and sum(fate = 'lost') = (select value from metric where name = 'rental.interruptions') from lease" 1
