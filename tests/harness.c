@@ -45,6 +45,7 @@ static struct {
     int n_tests;
     int next;  /* the one that CUnit comes to next */
     bool mine; /* the one that it is at is run by this process */
+    bool skipped;
     double began_s;
     char *scripts[MAX_SCRIPTS];
     int n_scripts;
@@ -78,6 +79,7 @@ static void run_if_mine(void)
 {
     int test = run.next++;
     run.mine = workers_claim(test);
+    run.skipped = false;
     run.began_s = cpu_s();
     if (run.mine) run.tests[test].function();
 }
@@ -101,6 +103,7 @@ void test_skip(const char *reason)
     CU_pSuite suite = CU_get_current_suite();
     snprintf(text, sizeof text, "%s/%s: %s", suite ? suite->pName : "?", test ? test->pName : "?", reason);
     workers_skipped(text);
+    run.skipped = true;
 }
 
 const char *test_shared(const char *path_below_data)
@@ -229,7 +232,7 @@ static void tell(const CU_pTest test, const CU_pSuite suite, const CU_pFailureRe
 {
     if (!run.mine) return;
     double s = cpu_s() - run.began_s;
-    printf("%s %s/%s", failures == NULL ? "passed" : "FAILED", suite->pName, test->pName);
+    printf("%s %s/%s", failures != NULL ? "FAILED" : run.skipped ? "skipped" : "passed", suite->pName, test->pName);
     printf(s >= 1 ? "  %.1f CPU-s\n" : "\n", s);
     for (CU_pFailureRecord at = failures; at != NULL; at = at->pNext)
         printf("  %s:%u: %s\n", at->strFileName, at->uiLineNumber, at->strCondition);

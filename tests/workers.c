@@ -35,8 +35,8 @@ static void await(const pid_t *pids)
 {
     for (int i = 0; i < n_workers; i++) {
         int status = 0;
-        if (waitpid(pids[i], &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
-            died_in[n_died++] = shared->running[i];
+        const bool is_done = waitpid(pids[i], &status, 0) >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        if (!is_done || shared->running[i] != NO_TEST) died_in[n_died++] = shared->running[i];
     }
 }
 

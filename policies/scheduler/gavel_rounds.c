@@ -99,8 +99,10 @@ static void look(struct gavel_rounds *rounds, const struct cluster_view *view)
     rounds->types = 0;
     for (; view != NULL && rounds->types < GAVEL_TYPES; view = view->next_type) {
         const bool is_unlimited = view->total_gpus == INT64_MAX;
+        const double gpus = is_unlimited ? wanted * (double)rounds->n : (double)view->total_gpus;
+        rounds->is_stale |= gpus != rounds->gpus[rounds->types];
         rounds->views[rounds->types] = view;
-        rounds->gpus[rounds->types++] = is_unlimited ? wanted * (double)rounds->n : (double)view->total_gpus;
+        rounds->gpus[rounds->types++] = gpus;
     }
     if (view != NULL) rounds->code = SIM_E_POLICY;
 }

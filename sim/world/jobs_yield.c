@@ -172,23 +172,32 @@ static int interrupt_all(const struct yielders *yielders, sim_ns now)
     return n;
 }
 
+static void forget(struct yielders *yielders)
+{
+    mem_free(yielders->jobs);
+    mem_free(yielders->free_gpus);
+    mem_free(yielders->left_milli);
+}
+
 static int make_room_on(struct jobs *jobs, int32_t node_type, int32_t gpus, int64_t groups, sim_ns now)
 {
     struct yielders yielders;
     int code = gather(jobs, node_type, gpus, &yielders);
     if (code == 0 && (jobs->placer != NULL ? choose_on_nodes(&yielders, groups) : count_off(&yielders, groups)))
         code = interrupt_all(&yielders, now);
-    mem_free(yielders.jobs);
-    mem_free(yielders.free_gpus);
-    mem_free(yielders.left_milli);
+    forget(&yielders);
     return code;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
 }
 
 /* Groups that can be taken at once; and the same of all nodes that have this GPU. */
 static int64_t groups_on(const struct cluster *cluster, int32_t gpus)
 {
-    const int64_t on_nodes = free_groups(cluster, gpus), by_count = cluster->free_gpus / gpus;
-    return on_nodes < by_count ? on_nodes : by_count;
+    return least(free_groups(cluster, gpus), cluster->free_gpus / gpus);
 }
 
 static int64_t groups_with(const struct jobs *jobs, const char *gpu, int32_t gpus)
@@ -199,17 +208,62 @@ static int64_t groups_with(const struct jobs *jobs, const char *gpu, int32_t gpu
     return groups;
 }
 
-int jobs_make_room(struct jobs *jobs, const char *gpu, int32_t gpus, int64_t groups, sim_ns now)
+/* Groups that could be taken beyond those of now if all yielded who may. */
+static int64_t groups_to_yield(struct yielders *yielders, bool on_nodes)
+{
+    const struct cluster *cluster = yielders->cluster;
+    int64_t ugpus = (cluster->total_gpus - cluster->away_gpus) * GPU_MICRO - cluster->ugpus_in_use.value;
+    yielders->groups = free_groups(cluster, yielders->gpus);
+    for (size_t i = 0; i < yielders->n; i++) {
+        if (on_nodes) yield(yielders, yielders->jobs[i], 1);
+        ugpus += yielders->jobs[i]->held_ugpus;
+    }
+    return least(yielders->groups, ugpus / GPU_MICRO / yielders->gpus) - groups_on(cluster, yielders->gpus);
+}
+
+/* The same of a type of nodes, 0 where it has another GPU. */
+static int can_yield(struct jobs *jobs, int32_t node_type, const char *gpu, int32_t gpus, int64_t *groups)
+{
+    const struct cluster *cluster = jobs_cluster_of(jobs, node_type);
+    struct yielders yielders;
+    *groups = 0;
+    if (cluster->n_nodes == 0 || cluster->gpu == NULL || strcmp(cluster->gpu, gpu) != 0) return 0;
+    const int code = gather(jobs, node_type, gpus, &yielders);
+    if (code == 0) *groups = groups_to_yield(&yielders, jobs->placer != NULL);
+    forget(&yielders);
+    return code;
+}
+
+/* `more` groups from the types of nodes in their order, which together can yield as many. */
+static int make_room_on_all(struct jobs *jobs, const char *gpu, int32_t gpus, int64_t more, sim_ns now)
 {
     int n = 0;
-    if (!jobs->config->preemptible || jobs->cluster->n_nodes == 0) return 0;
-    const int64_t more = groups - groups_with(jobs, gpu, gpus);
-    for (int32_t i = 0; i < jobs->n_node_types && n == 0 && more > 0; i++) {
-        const struct cluster *cluster = jobs_cluster_of(jobs, i);
-        if (cluster->n_nodes == 0 || cluster->gpu == NULL || strcmp(cluster->gpu, gpu) != 0) continue;
-        n = make_room_on(jobs, i, gpus, more + groups_on(cluster, gpus), now);
+    for (int32_t i = 0; i < jobs->n_node_types && more > 0; i++) {
+        int64_t can;
+        int code = can_yield(jobs, i, gpu, gpus, &can);
+        can = least(can, more);
+        if (code == 0 && can > 0)
+            code = make_room_on(jobs, i, gpus, can + groups_on(jobs_cluster_of(jobs, i), gpus), now);
+        if (code < 0) return code;
+        n += code;
+        more -= can;
     }
     return n;
+}
+
+int jobs_make_room(struct jobs *jobs, const char *gpu, int32_t gpus, int64_t groups, sim_ns now)
+{
+    if (!jobs->config->preemptible || jobs->cluster->n_nodes == 0) return 0;
+    const int64_t more = groups - groups_with(jobs, gpu, gpus);
+    int64_t all = 0;
+    for (int32_t i = 0; i < jobs->n_node_types && more > 0; i++) {
+        int64_t can;
+        const int code = can_yield(jobs, i, gpu, gpus, &can);
+        if (code != 0) return code;
+        if (can >= more) return make_room_on(jobs, i, gpus, more + groups_on(jobs_cluster_of(jobs, i), gpus), now);
+        all += can;
+    }
+    return more > 0 && all >= more ? make_room_on_all(jobs, gpu, gpus, more, now) : 0;
 }
 
 void jobs_note_capacity(struct jobs *jobs)

@@ -272,24 +272,26 @@ static void neighbours_need_not_stand_side_by_side(void)
 /* A node of four GPUs and one of two: the larger one is away for 300 of 1500 s, then the smaller one. */
 static void unequal_nodes_are_missed_by_their_gpus(void)
 {
-    const char *path = "build/unequal-nodes.csv";
+    char path[256], text[1024];
+    snprintf(path, sizeof path, "%s/nodes.csv", test_tmpdir());
     FILE *file = fopen(path, "w");
     MUST(file != NULL);
     fputs("sn,cpu_milli,memory_mib,gpu,model\na,8000,1000,4,T4\nb,8000,1000,2,T4\n", file);
     fclose(file);
-    struct bed_rows *rows = bed_run(
-        "{\"cluster\": {\"nodes_file\": {\"path\": \"build/unequal-nodes.csv\"}}, \"until\": \"2000s\", \"failures\":"
+    snprintf(
+        text, sizeof text,
+        "{\"cluster\": {\"nodes_file\": {\"path\": \"%s\"}}, \"until\": \"2000s\", \"failures\":"
         " {\"causes\": {\"gpu\": {\"scope\": \"site\", \"lifetime\": {\"law\": \"constant\", \"mean\": \"1500s\"}, \"repair\":"
         " {\"law\": \"constant\", \"mean\": \"300s\"}}}}, \"jobs\": {\"placement\": \"fgd\", \"scheduler\": \"fifo-skip\","
         " \"trace\": {\"format\": \"inline-jobs\", \"jobs\": [{\"submit\": \"0s\", \"duration\": \"1700s\", \"gpus\": 1,"
         " \"gpu_share\": 0.5, \"cpus\": 2}, {\"submit\": \"1600s\", \"duration\": \"100s\", \"gpus\": 2}]}}}",
-        &(struct bed_options){.check = true});
+        path);
+    struct bed_rows *rows = bed_run(text, &(struct bed_options){.check = true});
     CHECK_EQ_INT(rows->code, 0);
     CHECK_NEAR(bed_metric(rows, "cluster.available_frac"), 1 - 300 / 2000.0, 1e-12);
     CHECK_EQ_INT(bed_metric(rows, "failure.interrupts"), 1);
     CHECK_NEAR(bed_job(rows, 1)->end_s, 1900, 1e-9);
     bed_free(rows);
-    remove(path);
 }
 
 /* The last job is rejected, when a repair is still to come: the run ends there. */

@@ -210,6 +210,14 @@ static void shares_of_gpu_time_scatter_around_the_published_ones(void)
     }
 }
 
+/* Of many jobs a single seed will do. */
+static void shares_of_gpu_time_are_met_by_many_jobs(void)
+{
+    const struct shares sums = sum_shares("seren", 1, 600000);
+    for (int fate = 0; fate <= JOB_FAILS; fate++)
+        CHECK_NEAR(sums.by_fate[1][fate] / sums.gpu_s, known_mixes[0].fates[1][fate] / 100, 0.02);
+}
+
 /* Nothing is published of PAI's. */
 static void jobs_of_unknown_fate_complete(void)
 {
@@ -239,6 +247,7 @@ TEST_SUITE(trace_job_mixes)
     TEST(acme_mixes_have_the_published_gpu_time);
     TEST(job_mixes_have_the_published_fates);
     TEST(shares_of_gpu_time_scatter_around_the_published_ones);
+    TEST(shares_of_gpu_time_are_met_by_many_jobs);
     TEST(jobs_of_unknown_fate_complete);
     TEST(job_mixes_have_the_published_rates);
 }

@@ -184,30 +184,42 @@ static void firm_jobs_do_not_yield(void)
 
 /* --- All that a replica needs --- */
 
-/* Eight jobs of one GPU fill two nodes of four, when a replica with two stages of two GPUs comes: four jobs yield, once. */
-static void jobs_make_room_for_all_stages(void)
+/* Eight jobs of one GPU fill two nodes of four, when a replica with two stages comes. */
+static void check_room_for_stages(const char *cluster, const char *scheduler, int tensor_parallel, int yielded)
 {
     struct text json;
     text_init(&json);
     text_printf(
         &json,
-        "{" CLUSTER
-        ", \"keep\": \"decisions\", \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"tensor_parallel\": 2,"
+        "{%s, \"keep\": \"decisions\", \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"tensor_parallel\": %d,"
         " \"pipeline_parallel\": 2, \"scaling\": {\"policy\": {\"policy\": \"schedule\", \"steps\": [{\"at\": \"0s\","
         " \"replicas\": 0}, {\"at\": \"100s\", \"replicas\": 1}]}, \"min\": 0, \"max\": 1, \"interval\": \"100s\"}, " AFFINE
         ", \"trace\": {\"format\": \"generate\", \"duration\": \"400s\", \"arrival\": {\"process\": \"fixed\","
         " \"rate\": \"0.0301/s\"}, \"prompt\": {\"distribution\": \"fixed\", \"tokens\": 10}, \"output\":"
-        " {\"distribution\": \"fixed\", \"tokens\": 2}}}}, \"jobs\": {\"scheduler\": \"fifo-skip\", \"placement\":"
-        " \"consolidated\", \"preemptible\": true, \"trace\": {\"format\": \"inline-jobs\", \"jobs\": [");
-    for (int i = 0; i < 8; i++)
-        text_printf(&json, "%s{\"submit\": \"%ds\", \"duration\": \"350s\"}", i > 0 ? ", " : "", i);
+        " {\"distribution\": \"fixed\", \"tokens\": 2}}}}, \"jobs\": {\"scheduler\": \"%s\", \"placement\":"
+        " \"consolidated\", \"preemptible\": true, \"trace\": {\"format\": \"inline-jobs\", \"jobs\": [",
+        cluster, tensor_parallel, scheduler);
+    for (int i = 0; i < 8; i++) text_printf(&json, "%s{\"duration\": \"350s\"}", i > 0 ? ", " : "");
     text_printf(&json, "]}}}");
     struct bed_rows *rows = bed_run(json.chars, &(struct bed_options){.check = true});
     CHECK_EQ_INT(rows->code, 0);
-    CHECK(bed_metric(rows, "scaling.yielded_jobs.sum") == 4);
+    CHECK(bed_metric(rows, "scaling.yielded_jobs.sum") == yielded);
     CHECK(bed_metric(rows, "scaling.missing_replica_s.sum") == 0);
     bed_free(rows);
     text_fini(&json);
+}
+
+static void jobs_make_room_for_all_stages(void)
+{
+    check_room_for_stages(CLUSTER, "fifo-skip", 2, 4);
+}
+
+/* No type of node has room for both stages, together they have: all jobs of both yield, which Gavel's scheduler put there. */
+static void node_types_make_room_together(void)
+{
+    check_room_for_stages("\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 4, \"gpu\": \"a100-80-sxm\", \"node_types\":"
+                          " {\"more\": {\"nodes\": 1, \"gpus_per_node\": 4, \"gpu\": \"a100-80-sxm\"}}}",
+                          "gavel-fifo", 4, 8);
 }
 
 /* Two jobs hold half of the GPU each. %s: whether the first one may be preempted. */
@@ -248,6 +260,7 @@ static void sharers_of_a_gpu_yield_together_or_not_at_all(void)
 TEST_SUITE(yielding)
 {
     TEST(jobs_make_room_for_all_stages);
+    TEST(node_types_make_room_together);
     TEST(sharers_of_a_gpu_yield_together_or_not_at_all);
     TEST(every_scheduler_and_placer_gets_by);
     TEST(the_latest_yields_and_comes_back);
