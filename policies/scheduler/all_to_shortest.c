@@ -27,8 +27,7 @@ static size_t shortest(struct fluid *fluid, const struct cluster_view *view)
 static int shortest_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
 {
     struct fluid *fluid = state;
-    if (fluid->n == 0) return fluid->code;
-    fluid->jobs[shortest(fluid, view)].weight = 1;
+    if (fluid->n > 0) fluid->jobs[shortest(fluid, view)].weight = 1;
     fluid_divide(fluid, view, plan);
     return fluid->code;
 }

@@ -15,7 +15,7 @@ void fluid_fini(void *state)
 
 static void add(struct fluid *fluid, const struct job_view *job)
 {
-    if (fluid->n == fluid->capacity) {
+    if (fluid->n_all == fluid->capacity) {
         size_t capacity = fluid->capacity * 2 + 16;
         struct fluid_job *jobs = mem_realloc(fluid->jobs, capacity * sizeof *jobs);
         if (jobs == NULL) {
@@ -25,14 +25,21 @@ static void add(struct fluid *fluid, const struct job_view *job)
         fluid->jobs = jobs;
         fluid->capacity = capacity;
     }
-    fluid->jobs[fluid->n++] = (struct fluid_job){.job = job};
+    const size_t at = job->gpus > 0 ? fluid->n++ : fluid->n_all;
+    fluid->jobs[fluid->n_all++] = fluid->jobs[at];
+    fluid->jobs[at] = (struct fluid_job){.job = job};
 }
 
 static void take_out(struct fluid *fluid, const struct job_view *job)
 {
     size_t at = 0;
-    while (at < fluid->n && fluid->jobs[at].job != job) at++;
-    if (at < fluid->n) fluid->jobs[at] = fluid->jobs[--fluid->n];
+    while (at < fluid->n_all && fluid->jobs[at].job != job) at++;
+    if (at == fluid->n_all) return; /* out of memory when it came */
+    if (at < fluid->n) {
+        fluid->jobs[at] = fluid->jobs[--fluid->n];
+        at = fluid->n;
+    }
+    fluid->jobs[at] = fluid->jobs[--fluid->n_all];
 }
 
 void fluid_notify(void *state, const struct cluster_view *view, const struct job_note *note)
@@ -84,28 +91,44 @@ static void shrink(const struct fluid_job *job, struct job_plan *plan)
         job_plan_preempt(plan, job->job, "it has no part");
 }
 
-/* Whether it did. */
-static bool grow(const struct fluid_job *job, struct job_plan *plan)
+static bool give(const struct fluid_job *job, double gpus, struct job_plan *plan)
 {
-    struct job_grant grant = {.gpus = job->gpus};
-    if (job->job->state == JOB_PENDING && job->gpus > 0) return job_plan_start_as(plan, job->job, &grant, "its part");
-    if (job->job->state != JOB_RUNNING || !(job->gpus > job->job->held_gpus)) return false;
-    return job_plan_resize(plan, job->job, job->gpus, "its part is larger");
+    if (job->job->state == JOB_RUNNING) return job_plan_resize(plan, job->job, gpus, "its part is larger");
+    return job_plan_start_as(plan, job->job, &(struct job_grant){.gpus = gpus}, "its part");
+}
+
+/* Where a placer places, to as much of its part as there is room for. Whether it did. */
+static bool grow(const struct fluid_job *job, bool is_placed, struct job_plan *plan)
+{
+    const double held = job->job->state == JOB_RUNNING ? job->job->held_gpus : 0;
+    for (double gpus = job->gpus; gpus > held; gpus--) {
+        if (give(job, gpus, plan)) return true;
+        if (!is_placed) break;
+    }
+    return false;
 }
 
 /* On nodes, one that moves may make the room that another one before it did not find. */
-static bool grow_all(const struct fluid *fluid, struct job_plan *plan)
+static bool grow_all(const struct fluid *fluid, bool is_placed, struct job_plan *plan)
 {
     bool has_grown = false;
-    for (size_t i = 0; i < fluid->n; i++) has_grown = grow(&fluid->jobs[i], plan) || has_grown;
+    for (size_t i = 0; i < fluid->n; i++) has_grown = grow(&fluid->jobs[i], is_placed, plan) || has_grown;
     return has_grown;
+}
+
+static void divide_gpus(struct fluid *fluid, const struct cluster_view *view, struct job_plan *plan)
+{
+    set_gpus(fluid, view);
+    qsort(fluid->jobs, fluid->n, sizeof *fluid->jobs, by_age);
+    for (size_t i = 0; i < fluid->n; i++) shrink(&fluid->jobs[i], plan);
+    while (grow_all(fluid, view->n_nodes > 0, plan)) continue;
 }
 
 void fluid_divide(struct fluid *fluid, const struct cluster_view *view, struct job_plan *plan)
 {
-    if (fluid->n == 0) return;
-    set_gpus(fluid, view);
-    qsort(fluid->jobs, fluid->n, sizeof *fluid->jobs, by_age);
-    for (size_t i = 0; i < fluid->n; i++) shrink(&fluid->jobs[i], plan);
-    while (grow_all(fluid, plan)) continue;
+    const size_t n_others = fluid->n_all - fluid->n;
+    if (fluid->n > 0) divide_gpus(fluid, view, plan);
+    if (n_others > 0) qsort(fluid->jobs + fluid->n, n_others, sizeof *fluid->jobs, by_age);
+    for (size_t i = fluid->n; i < fluid->n_all; i++)
+        if (fluid->jobs[i].job->state == JOB_PENDING) job_plan_start(plan, fluid->jobs[i].job, "it needs no GPUs");
 }

@@ -48,10 +48,9 @@ static int hesrpt_decide(void *state, const struct cluster_view *view, struct jo
 {
     struct hesrpt *hesrpt = state;
     struct fluid *fluid = &hesrpt->fluid;
-    if (fluid->n == 0) return fluid->code;
     double n = (double)fluid->n, power = 1 / (1 - hesrpt->params.exponent), before = 0;
     for (size_t i = 0; i < fluid->n; i++) fluid->jobs[i].size = size_of(hesrpt, view, fluid->jobs[i].job);
-    qsort(fluid->jobs, fluid->n, sizeof *fluid->jobs, largest_first);
+    if (fluid->n > 0) qsort(fluid->jobs, fluid->n, sizeof *fluid->jobs, largest_first);
     for (size_t i = 0; i < fluid->n; i++) {
         double up_to = pow((double)(i + 1) / n, power);
         fluid->jobs[i].weight = up_to - before;

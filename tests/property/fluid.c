@@ -1,6 +1,7 @@
 /* Schedulers that divide all GPUs among all jobs: worked cases, an optimum and a law. Speedups are k^p. The worked cases are
  * of one GPU; here there are a million, on which all is a million^p times as fast, so that GPUs are not counted too coarsely. */
 #include "sim/core/rng.h"
+#include "tests/bed.h"
 #include "tests/harness.h"
 #include "tests/jobrun.h"
 
@@ -128,8 +129,74 @@ static void equi_with_linear_speedup_is_processor_sharing(void)
     }
 }
 
+static const char *const all[] = {"all-to-shortest", "equi", "hesrpt"};
+enum { ALL = sizeof all / sizeof all[0] };
+
+static struct bed_rows *run_site(const char *scheduler, const char *site, const char *list)
+{
+    char scenario[2000];
+    snprintf(scenario, sizeof scenario,
+             "{%s, \"jobs\": {\"scheduler\": \"%s\", \"trace\": {\"format\": \"inline-jobs\", \"jobs\": [%s]}}}", site,
+             scheduler, list);
+    struct bed_rows *rows = bed_run(scenario, &(struct bed_options){.check = true});
+    CHECK_EQ_INT(rows->code, 0);
+    return rows;
+}
+
+static double end_s(const struct bed_rows *rows, int64_t id)
+{
+    const struct job_row *job = bed_job(rows, id);
+    return CHECK(job != NULL) ? job->end_s : (double)NAN;
+}
+
+/* They run beside the one with all GPUs; the last one waits for CPUs. */
+static void jobs_of_cpus_alone_have_no_part(void)
+{
+    for (int i = 0; i < ALL; i++) {
+        struct bed_rows *rows = run_site(all[i],
+                                         "\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 4, \"cpus_per_node\": 16}",
+                                         "{\"duration\": \"1000s\", \"gpus\": 1},"
+                                         "{\"submit\": \"1s\", \"duration\": \"900s\", \"gpus\": 0, \"cpus\": 2},"
+                                         "{\"submit\": \"2s\", \"duration\": \"10s\", \"gpus\": 0, \"cpus\": 16}");
+        CHECK_NEAR(end_s(rows, 0), 1000 / 4, 1e-9);
+        CHECK_NEAR(end_s(rows, 1), 901, 1e-9);
+        CHECK_NEAR(end_s(rows, 2), 911, 1e-9);
+        CHECK_EQ_INT(bed_decisions(rows, "preempt", -1) + bed_decisions(rows, "resize", -1), 0);
+        bed_free(rows);
+    }
+}
+
+/* Four GPUs would take eight CPUs: two run with the four that there are. */
+static void who_finds_no_room_for_all_takes_what_there_is(void)
+{
+    for (int i = 0; i < ALL; i++) {
+        struct bed_rows *rows = run_site(all[i],
+                                         "\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 4, \"cpus_per_node\": 4}",
+                                         "{\"duration\": \"1000s\", \"gpus\": 1, \"cpus\": 2}");
+        CHECK_NEAR(end_s(rows, 0), 1000 / 2, 1e-9);
+        bed_free(rows);
+    }
+}
+
+/* A service leaves one GPU on each of two nodes, and consolidated placement gives two GPUs on one node only. */
+static void who_finds_its_part_in_pieces_takes_one(void)
+{
+    static const char site[] =
+        "\"cluster\": {\"nodes\": 2, \"gpus_per_node\": 3, \"gpu\": \"a100-80-sxm\"}, \"services\": {\"s\": {"
+        "\"llm\": \"mistral-7b\", \"tensor_parallel\": 2, \"replicas\": 2, \"trace\": {\"format\": \"generate\","
+        "\"count\": 1, \"arrival\": {\"process\": \"poisson\", \"rate\": \"1/s\"}}}}";
+    for (int i = 0; i < ALL; i++) {
+        struct bed_rows *rows = run_site(all[i], site, "{\"duration\": \"1000s\", \"gpus\": 1}");
+        CHECK_NEAR(end_s(rows, 0), 1000, 1e-9);
+        bed_free(rows);
+    }
+}
+
 TEST_SUITE(fluid)
 {
+    TEST(jobs_of_cpus_alone_have_no_part);
+    TEST(who_finds_no_room_for_all_takes_what_there_is);
+    TEST(who_finds_its_part_in_pieces_takes_one);
     TEST(three_jobs);
     TEST(parts_of_three_jobs);
     TEST(hesrpt_is_never_worse_than_equi);
