@@ -53,14 +53,26 @@ static int stock_nodes(struct cluster *cluster, const struct node_type_config *t
                              memory_bytes > 0 ? (int64_t)memory_bytes : INT64_MAX);
 }
 
+static bool is_away(const struct cluster *cluster, int32_t node)
+{
+    return cluster->node_away_gpus[node] >= 0;
+}
+
+/* Brings a stock whose nodes are all free in line with the counts of a node. */
+static void lead_stock(struct cluster *cluster, int32_t node)
+{
+    const int32_t away = is_away(cluster, node) ? cluster->node_away_gpus[node] : 0;
+    stock_take_group(cluster->stock, node, cluster->gpus_per_node - cluster->node_free_gpus[node] - away);
+    if (is_away(cluster, node)) stock_remove_node(cluster->stock, node);
+}
+
 int cluster_take_stock(struct cluster *cluster)
 {
     int code = 0;
     for (; code == 0 && cluster != NULL; cluster = cluster->next) {
         if (cluster->stock != NULL || cluster->n_nodes == 0) continue;
         code = stock_equal_nodes(cluster, INT64_MAX, INT64_MAX);
-        for (int32_t node = 0; code == 0 && node < cluster->n_nodes; node++)
-            stock_take_group(cluster->stock, node, cluster->gpus_per_node - cluster->node_free_gpus[node]);
+        for (int32_t node = 0; code == 0 && node < cluster->n_nodes; node++) lead_stock(cluster, node);
     }
     return code;
 }
@@ -286,11 +298,6 @@ void cluster_return_node(struct cluster *cluster, int32_t node)
     cluster->away_gpus -= gpus;
     cluster->free_gpus += gpus;
     cluster->capacity_epoch++;
-}
-
-static bool is_away(const struct cluster *cluster, int32_t node)
-{
-    return cluster->node_away_gpus[node] >= 0;
 }
 
 void cluster_release_group(struct cluster *cluster, sim_ns now, int32_t node, int32_t gpus)
