@@ -67,7 +67,8 @@ double gittins_index_released(const struct gittins *gittins, double attained, do
     if (from == n) return 0;
     const double left = (double)(n - from), next = gittins->sizes[from] - 1 + quantum;
     const size_t to = next > gittins->sizes[n - 1] - 1 ? n - 1 : gittins_ended(gittins, next);
+    if (to <= from) return 0;
     const double chance = round_to((double)(to - from) / left, 1e5);
     const double service = floor((gittins->sums[to] - gittins->sums[from] + quantum * (double)(n - to)) / left);
-    return chance > 0 ? round_to(chance * 1e6 / service, 1e4) : 0;
+    return service > 0 ? round_to(chance * 1e6 / service, 1e4) : 0;
 }

@@ -40,7 +40,8 @@ struct gittins_quantum {
 void gittins_best(const struct gittins *gittins, struct gittins_quantum *best);
 
 /* What Tiresias' released simulator takes for the index, in millionths and rounded as there: the index at the next size less 1, with
- * the sizes themselves in E for what is left of them, E in whole units, and without the last one among those that end. */
+ * the sizes themselves in E for what is left of them, E in whole units, and without the last one among those that end. Of a quantum
+ * of at least 1; 0 where E is. */
 double gittins_index_released(const struct gittins *gittins, double attained, double quantum);
 
 #endif

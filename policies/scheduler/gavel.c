@@ -8,8 +8,8 @@
  *     cost      most work per dollar, each job's rate relative to its fastest type; with `slo` each job fast enough to be done
  *               within so many times its estimated run time, as long as all can be
  *
- * An slo that all together cannot meet is left out of that allocation, and a program that is not solved makes way for equal shares: both
- * are warned of.
+ * An slo that all together cannot meet is left out of that allocation, a job past its own has none any more, and a program that is not
+ * solved makes way for equal shares: all are warned of.
  *
  * With "aware": false all speeds count as 1, as a scheduler has it that knows of no GPU types; node types then choose in turn.
  *
@@ -174,11 +174,17 @@ static enum lp_outcome optimise_fifo(struct table *table)
 
 static enum lp_outcome optimise_cost(struct table *table, const struct gavel *gavel)
 {
+    const double slo = gavel->params.slo;
     double ratio;
+    bool is_late = false;
     for (int k = 0; k < table->jobs.kinds; k++) {
-        const double within_s = gavel->params.slo * sim_s_from_ns(table->first[k]->view->estimate_ns) - table->age[k];
-        table->need[k] = gavel->params.slo > 0 && within_s > 0 ? table->left[k] / within_s : 0;
+        const double within_s = slo * sim_s_from_ns(table->first[k]->view->estimate_ns) - table->age[k];
+        table->need[k] = slo > 0 && within_s > 0 ? table->left[k] / within_s : 0;
+        is_late = is_late || (slo > 0 && within_s <= 0);
     }
+    if (is_late)
+        job_plan_warn(gavel->rounds.plan, "gavel-slo-late",
+                      "allocations with jobs past their slo, who have none any more");
     const enum lp_outcome outcome = gavel_max_per_cost(&table->jobs, gavel->price, table->need, table->x, &ratio);
     if (outcome != LP_INFEASIBLE) return outcome;
     job_plan_warn(gavel->rounds.plan, "gavel-slo", "allocations without the slo, which all jobs cannot meet together");

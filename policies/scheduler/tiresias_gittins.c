@@ -79,6 +79,9 @@ static int gittins_init(void *state, const void *params, struct diag *diag)
 {
     struct scheduling *of = state;
     of->params = *(const struct gittins_params *)params;
+    if (of->params.variant == AS_RELEASED && of->params.quantum < 1)
+        return diag_error(diag, SIM_E_CONFIG, "jobs.scheduler.quantum", "give the quantum in GPU-seconds: 1 or more",
+                          "variant 'released' takes no quantum below 1: got %g", of->params.quantum);
     for (int32_t i = 1; i < (int32_t)of->params.limits.n; i++)
         if (limit_of(of, i) <= limit_of(of, i - 1))
             return diag_error(diag, SIM_E_CONFIG, NULL, "list each limit once, the lowest first",

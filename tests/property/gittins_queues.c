@@ -231,10 +231,27 @@ static void a_bad_history_is_told_of(void)
     }
 }
 
+static void released_takes_no_quantum_below_1(void)
+{
+    static const char *const params[] = {"{\"variant\": \"released\", \"quantum\": 0}",
+                                         "{\"variant\": \"released\", \"quantum\": 0.5}",
+                                         "{\"variant\": \"released\", \"quantum\": 1}"};
+    const struct job_record record = jobrun_record(0, 0, 10, 1);
+    for (int i = 0; i < 3; i++) {
+        struct jobrun run;
+        jobrun_init(&run,
+                    &(struct jobrun_spec){.records = &record, .n = 1, .cluster = {.nodes = 1, .gpus_per_node = 1},
+                                          .scheduler = "tiresias-gittins", .scheduler_params = params[i]},
+                    i < 2 ? SIM_E_CONFIG : 0);
+        jobrun_fini(&run);
+    }
+}
+
 TEST_SUITE(gittins_queues)
 {
     TEST(it_agrees_with_the_plain_one);
     TEST(two_jobs_of_two_sizes);
     TEST(what_is_known_may_be_the_past);
+    TEST(released_takes_no_quantum_below_1);
     TEST(a_bad_history_is_told_of);
 }

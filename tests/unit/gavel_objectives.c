@@ -163,14 +163,26 @@ static void cost_goes_by_prices(void)
     CHECK_EQ_INT(field.n_warnings, 0);
 }
 
-/* Three such jobs on the two GPUs cannot all have 3/4 of the fast one's speed. */
+/* Three such jobs on the two GPUs cannot all have 3/4 of the fast one's speed, and who comes too late for that is past it. */
 static void slo_that_cannot_be_met_is_warned_of(void)
 {
     struct field field = {.params = "{\"objective\": \"cost\", \"prices\": {\"fast\": \"$3/h\", \"slow\": \"$1/h\"}, \"slo\": 1.3333333}",
                           .n = 3, .work = {1, 1, 1}, .fast = {1, 1, 1}, .slow = {0.5, 0.5, 0.5}};
     field_run(&field);
-    CHECK_EQ_INT(field.n_warnings, 1);
+    CHECK_EQ_INT(field.n_warnings, 2);
     for (int i = 0; i < 3; i++) CHECK(field.end[i] > 0);
+}
+
+/* The second job comes just after the first got its allocation, and waits a unit of time for the next one: longer than it has. */
+static void who_is_past_its_slo_is_warned_of(void)
+{
+    struct field field = {.params = "{\"objective\": \"cost\", \"slo\": 1.5, \"reallocation\": \"100h\"}", .n = 2, .gpus = 1,
+                          .work = {1, 0.5}, .submit_s = {0, 1}};
+    field_run(&field);
+    CHECK_EQ_INT(field.n_warnings, 1);
+    field.params = "{\"objective\": \"cost\", \"slo\": 4, \"reallocation\": \"100h\"}";
+    field_run(&field);
+    CHECK_EQ_INT(field.n_warnings, 0);
 }
 
 /* Among several types of GPU a price that is not known is an error; alone it does not count. */
@@ -199,5 +211,6 @@ TEST_SUITE(gavel_objectives)
     TEST(first_in_first_out_goes_by_speeds);
     TEST(cost_goes_by_prices);
     TEST(slo_that_cannot_be_met_is_warned_of);
+    TEST(who_is_past_its_slo_is_warned_of);
     TEST(cost_needs_prices);
 }

@@ -127,6 +127,22 @@ static void released_takes_it_at_the_next_size(void)
     CHECK_NEAR(gittins_index_released(&list.gittins, 40, 10), 0, 0);
 }
 
+/* Less than a unit is no quantum to it. */
+static void released_is_never_below_zero_nor_endless(void)
+{
+    struct list list = {.sizes = {10.2, 10.5, 40}};
+    take(&list, 3);
+    CHECK_NEAR(gittins_index_released(&list.gittins, 10.2, 0), 0, 0);
+    list = (struct list){.sizes = {0.2, 0.3, 0.9, 40}};
+    take(&list, 4);
+    CHECK_NEAR(gittins_index_released(&list.gittins, 0.2, 0.5), 0, 0);
+    for (double attained = 0; attained < 40; attained += 0.1)
+        for (double quantum = 0; quantum < 40; quantum += 0.25) {
+            const double index = gittins_index_released(&list.gittins, attained, quantum);
+            CHECK(index >= 0 && index <= 1e6);
+        }
+}
+
 TEST_SUITE(gittins)
 {
     TEST(it_is_its_definition);
@@ -134,4 +150,5 @@ TEST_SUITE(gittins)
     TEST(one_size_is_ranked_by_what_is_left);
     TEST(sizes_without_memory_are_all_alike);
     TEST(released_takes_it_at_the_next_size);
+    TEST(released_is_never_below_zero_nor_endless);
 }
