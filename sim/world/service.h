@@ -158,7 +158,8 @@ int service_series(const struct service *service, struct sampler_series *series)
 void service_sample(const struct service *service, sim_ns at, double *values);
 
 /* A node of the site fails: replicas on it lose all that they have, their requests go to others, or wait for one. It gives all of
- * their GPUs back. Returns how many replicas, or a negative code; 0 where the service is one that failures spare. */
+ * their GPUs back; a service that has no requests left and will get none wants none again. Returns how many replicas, or a negative
+ * code; 0 where the service is one that failures spare. */
 int service_strike(struct service *service, int32_t node, const char *cause, sim_ns now);
 
 /* Whether failures strike it, and requests may still come, or have not left. */

@@ -91,7 +91,7 @@ int service_strike(struct service *service, int32_t node, const char *cause, sim
     struct service_scaling *scaling = service->scaling;
     char reason[128];
     int n = 0;
-    if (!service_may_be_struck(service)) return 0;
+    if (scaling == NULL || !service->env.nodes_fail) return 0;
     snprintf(reason, sizeof reason, "%.80s on node %d", cause, node);
     for (int32_t i = 0; i < scaling->n; i++) {
         if (!is_on(&service->fleet.replicas[i], node)) continue;

@@ -147,6 +147,34 @@ static void services_lose_replicas(void)
     bed_free(steps);
 }
 
+/* From 140 s on the site is dark. Until then a service whose only request leaves at once holds 8 of its 16 GPUs, and a job the others
+ * for 40 s: they are bare for 100 s. */
+static void services_go_dark_when_their_last_request_has_left(void)
+{
+    struct bed_rows *rows = bed_run(
+        "{\"until\": \"730s\", \"cluster\": {\"nodes\": 2, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\","
+        " \"server_power\": {\"idle\": \"670W\", \"per_gpu_watt\": 0.67},"
+        " \"power\": {\"budget\": \"7kW\", \"level\": \"site\", \"capping\": \"none\","
+        "  \"breaker\": {\"overload\": 1.2, \"after\": \"20s\", \"outage\": \"600s\"}}},"
+        " \"services\": {\"chat\": {\"llm\": \"llama-2-70b\", \"tensor_parallel\": 8, \"replicas\": 1,"
+        "  \"trace\": {\"format\": \"generate\", \"count\": 1, \"arrival\": {\"process\": \"fixed\", \"rate\": \"1/s\"},"
+        "   \"prompt\": {\"distribution\": \"fixed\", \"tokens\": 10},"
+        "   \"output\": {\"distribution\": \"fixed\", \"tokens\": 2}}}},"
+        " \"jobs\": {\"placement\": \"first-fit\", \"types\": {\"default\": {\"power\": {\"mean\": \"400W\"}}},"
+        "  \"trace\": {\"format\": \"inline-jobs\", \"jobs\": [{\"submit\": \"100s\", \"duration\": \"60s\", \"gpus\": 8},"
+        "   {\"submit\": \"300s\", \"duration\": \"500s\", \"gpus\": 1}]}}}",
+        &(struct bed_options){.check = true});
+    const double dark_s = 730.0 - 140.0;
+    const double gpus_j = bed_metric(rows, "energy.j") + bed_metric(rows, "energy.jobs_j") +
+                          bed_metric(rows, "energy.idle_j");
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_NEAR(bed_metric(rows, "power.dark_s"), dark_s, 1e-9);
+    CHECK_NEAR(bed_metric(rows, "energy.idle_j") / (53.7 * 8 * 100), 1.0, 1e-9);
+    CHECK_NEAR(bed_metric(rows, "energy.site_j") / (1.67 * gpus_j + 670 * 2 * (rows->end_s - dark_s)), 1.0, 1e-9);
+    CHECK_NEAR(bed_metric(rows, "failure.replica_down_s"), 0.0, 0.0);
+    bed_free(rows);
+}
+
 TEST_SUITE(power_breaker)
 {
     TEST(overloads_trip_by_their_square);
@@ -155,4 +183,5 @@ TEST_SUITE(power_breaker)
     TEST(jobs_wait_for_the_reset);
     TEST(failures_and_outages_go_together);
     TEST(services_lose_replicas);
+    TEST(services_go_dark_when_their_last_request_has_left);
 }
