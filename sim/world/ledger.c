@@ -77,14 +77,6 @@ int64_t ledger_jobs_uusd(const struct ledger *ledger, sim_ns now)
     return sum;
 }
 
-int64_t ledger_open_services_uusd(const struct ledger *ledger, sim_ns at)
-{
-    int64_t sum = 0;
-    for (const struct lease *lease = ledger->oldest; lease != NULL; lease = lease->next)
-        if (!lease->is_for_jobs) sum += ledger_lease_uusd(ledger, lease, at);
-    return sum;
-}
-
 int64_t ledger_account_uusd(const struct ledger *ledger, int32_t offer, sim_ns now)
 {
     int64_t sum = ledger->accounts[offer].closed_uusd;

@@ -61,9 +61,6 @@ int64_t ledger_close(struct ledger *ledger, struct lease *lease, sim_ns now);
 int64_t ledger_uusd(const struct ledger *ledger, sim_ns now);
 int64_t ledger_jobs_uusd(const struct ledger *ledger, sim_ns now);
 
-/* Of the leases that are open and not for jobs: what they had cost by an earlier time. */
-int64_t ledger_open_services_uusd(const struct ledger *ledger, sim_ns at);
-
 /* Of one offer, and the GPU-seconds that it was leased for, before rounding to quanta. */
 int64_t ledger_account_uusd(const struct ledger *ledger, int32_t offer, sim_ns now);
 double ledger_account_gpu_s(const struct ledger *ledger, int32_t offer, sim_ns now);

@@ -230,6 +230,13 @@ static double per(double usd, int64_t n)
     return n > 0 ? usd / (double)n : (double)NAN;
 }
 
+/* Of a run, what comes after the warm-up: so much of what is leased for the whole run counts, with its rounding to quanta. */
+static double measured_frac(const struct market *market, sim_ns now)
+{
+    const sim_ns warmup_ns = market->env.warmup_ns;
+    return now > warmup_ns ? (double)(now - warmup_ns) / (double)now : 0.0;
+}
+
 static int emit_offer(const struct market *market, int32_t i, sim_ns now)
 {
     const struct sink *sink = market->env.sink;
@@ -246,7 +253,6 @@ int market_finish(struct market *market, const struct market_yield *yield, sim_n
     const int64_t uusd = ledger_uusd(ledger, now), jobs_uusd = ledger_jobs_uusd(ledger, now);
     const double usd = (double)uusd / PRICE_MICRO, jobs_usd = (double)jobs_uusd / PRICE_MICRO;
     const double services_usd = (double)(uusd - jobs_uusd) / PRICE_MICRO;
-    const double warmup_usd = (double)ledger_open_services_uusd(ledger, market->env.warmup_ns) / PRICE_MICRO;
     const struct {
         const char *name;
         double value;
@@ -254,7 +260,7 @@ int market_finish(struct market *market, const struct market_yield *yield, sim_n
         {"cost.usd", usd},
         {"cost.usd_per_job", per(jobs_usd, yield->jobs)},
         {"cost.usd_per_output_token", per(services_usd, yield->output_tokens)},
-        {"cost.usd_per_met_request", per(services_usd - warmup_usd, yield->met_requests)},
+        {"cost.usd_per_met_request", per(services_usd * measured_frac(market, now), yield->met_requests)},
         {"rental.leases", (double)ledger->n_leases},
         {"rental.interruptions", (double)market->n_interruptions},
         {"rental.lost_gpu_s", market->lost_gpu_s},

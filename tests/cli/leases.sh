@@ -42,6 +42,7 @@ sql "$T/spot.db" "select count(*) from lease where quanta <> cast((end_s - start
 sql "$T/spot.db" "select count(*) from lease join placement p using (job) where lease.node >= 0 and p.start_s = lease.start_s
     and p.node <> lease.node" 0
 sql "$T/spot.db" "select distinct node from lease where job = 2" -1
+sql "$T/spot.db" "select node from lease where job = 0 order by start_s limit 1" 0
 
 # A file without the table.
 cat >"$T/study.json" <<END

@@ -202,9 +202,10 @@ static void one_bill_for_services_and_jobs(void)
 }
 
 /* A service on two of eight GPUs: 100 requests of 10 tokens that all attain their SLO, the last of which comes at 990 s. */
-#define SERVICE(renting, more)                                                                                         \
+#define SERVICE(renting, more) SERVICE_ON(renting, "", more)
+#define SERVICE_ON(renting, offer, more)                                                                                         \
     "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"}, " more                                        \
-    "\"market\": {\"offers\": {\"a100-80-sxm\": {\"gpu\": \"a100-80-sxm\", \"price\": \"$3.6/h\"}},"                        \
+    "\"market\": {\"offers\": {\"a100-80-sxm\": {\"gpu\": \"a100-80-sxm\", \"price\": \"$3.6/h\"" offer "}},"                \
     "\"renting\": \"" renting "\"}, \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": 2,"                     \
     "\"slo\": {\"e2e\": \"1h\"}, \"cost\": {\"kind\": \"affine\", \"prefill\": {\"fixed\": \"9ms\"},"                        \
     "\"decode\": {\"fixed\": \"11ms\"}}, \"trace\": {\"format\": \"generate\", \"count\": 100,"                              \
@@ -220,11 +221,21 @@ static void idle_gpus_are_in_the_price(void)
     CHECK_NEAR(bed_metric(alone, "cost.usd_per_output_token"), 8 * 0.991 / 1000, 1e-12);
     CHECK_NEAR(bed_metric(alone, "cost.usd_per_met_request"), 8 * 0.991 / 100, 1e-12);
     CHECK(isnan(bed_metric(alone, "cost.usd_per_job")));
-    /* half of the requests come in the warm-up, and so does a part of the bill */
+    /* half of the requests come in the warm-up, and so does the bill, by time */
     struct bed_rows *warm = run(SERVICE("fixed-fleet", "\"warmup\": \"505s\","));
     CHECK_NEAR(bed_metric(warm, "cost.usd"), 8 * 0.991, 1e-9);
     const double met = bed_metric(warm, "request.finished") * bed_metric(warm, "slo.attained_frac");
-    CHECK_NEAR(bed_metric(warm, "cost.usd_per_met_request"), 8 * (991 - 505) * 0.001 / met, 1e-9);
+    const double after_frac = 1 - 505 / bed_metric(warm, "sim.end_s");
+    CHECK_NEAR(bed_metric(warm, "cost.usd_per_met_request"), 8 * 0.991 * after_frac / met, 1e-9);
+    /* of what is rounded up, too: to an hour, as a quantum or a minimum */
+    static const char *const coarse[] = {SERVICE_ON("fixed-fleet", ", \"billing\": \"1h\"", "\"warmup\": \"505s\","),
+                                         SERVICE_ON("fixed-fleet", ", \"minimum\": \"1h\"", "\"warmup\": \"505s\",")};
+    for (int i = 0; i < 2; i++) {
+        struct bed_rows *hour = run(coarse[i]);
+        CHECK_NEAR(bed_metric(hour, "cost.usd"), 8 * 3.6, 1e-9);
+        CHECK_NEAR(bed_metric(hour, "cost.usd_per_met_request"), 8 * 3.6 * after_frac / met, 1e-9);
+        bed_free(hour);
+    }
     /* the service's two to the end, the job's four for 900 s; what nobody leased is free */
     struct bed_rows *both = run(SERVICE(
         "as-asked", "\"jobs\": {\"trace\": {\"format\": \"inline-jobs\", \"jobs\": [" JOB("0s", "900s", 4) "]}},"));
