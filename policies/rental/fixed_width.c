@@ -112,7 +112,6 @@ static void fill_class(struct state *own, const struct market_view *view, int ty
                                               .options = &own->options[type * view->n_offers]};
 }
 
-/* Whether the scenario leaves the width of any type open. */
 /* Types whose width the scenario does not give. */
 static int n_open(const struct params *params, const struct market_view *view)
 {
@@ -127,6 +126,17 @@ static int n_open(const struct params *params, const struct market_view *view)
 static bool needs_optimum(const struct params *params, const struct market_view *view)
 {
     return n_open(params, view) > 0;
+}
+
+/* Widths stay what they were before the run. */
+static void warn_of_changes(const struct params *params, const struct market_view *view, struct diag *diag)
+{
+    if (isnan(params->budget_usd_per_h) || !needs_optimum(params, view)) return;
+    for (int32_t i = 0; i < view->n_offers; i++)
+        if (view->offers[i].changes_price)
+            diag_warning(diag, "market.renting.budget", "give a \"budget_gpus\", or leave out the \"price_changes\"",
+                         "the price of offer '%s' changes, but the budget is kept to at the prices of 0 s only",
+                         view->offers[i].name);
 }
 
 static int check_classes(const struct params *params, const struct market_view *view, struct diag *diag)
@@ -176,6 +186,7 @@ static int prepare(void *state, const struct market_view *view, struct diag *dia
 {
     struct state *own = state;
     int code = check_classes(own->params, view, diag);
+    if (code == 0) warn_of_changes(own->params, view, diag);
     if (code == 0) code = alloc(own, view);
     if (code != 0 || own->params->classes.n == 0) return code;
     for (int i = 0; i < own->n; i++) fill_class(own, view, i);

@@ -1,7 +1,7 @@
 /* The market of GPUs that a site rents from: offers with prices, supply and spot interruptions, and the leases that are open.
  *
- * A renter (sim/world/policy.h) decides. One with `rent` rents for each job on its own: the job runs on what it rented from
- * arrival to end, under no scheduler (market_scheduler). Otherwise jobs share the cluster, which is leased as a whole. What
+ * A renter (sim/world/policy.h) decides. One with `rent` rents for each job on its own: the job runs on what it rented
+ * until its end, under no scheduler (market_scheduler). Otherwise jobs share the cluster, which is leased as a whole. What
  * services hold is leased from the start to the end of the run, too.
  *
  * Left out: bidding, moving between regions. */

@@ -1,7 +1,8 @@
 /* Jobs that rent for themselves: what takes the place of their scheduler. The renter says on arrival which GPUs a job gets and how
  * many; it runs on these from when they have started up until it is done. Where supply lacks, jobs wait in line at each offer. A
  * job that loses its GPUs waits for the same again, behind the others. One that asks for no GPUs rents nothing: it runs where a
- * node has room for it. */
+ * node has room for it. GPUs that have to start up are leased by their number, wherever they are: if no node has room for the job
+ * when they are ready, it waits on its lease. */
 #include "sim/world/job.h"
 #include "sim/world/market_state.h"
 
@@ -120,18 +121,10 @@ static void notify(void *state, const struct cluster_view *view, const struct jo
     if (code < 0 && renting->code == 0) renting->code = code;
 }
 
-static int lease_waiting(struct market *market, int32_t offer, sim_ns now)
+static void wait_for_start_up(struct offer_state *state, struct renting_job *job)
 {
-    struct offer_state *state = &market->states[offer];
-    struct renting_job *job;
-    while ((job = state->waiting.first) != NULL && job->rental.gpus <= market_free_gpus(market, offer)) {
-        const int code = market_lease(market, job, now);
-        if (code < 0) return code;
-        line_remove(&state->waiting, job);
-        line_add(&state->starting, job);
-        state->starting_ugpus += job->lease->micro_gpus;
-    }
-    return 0;
+    line_add(&state->starting, job);
+    state->starting_ugpus += job->lease->micro_gpus;
 }
 
 static void leave_start_up(struct offer_state *state, struct renting_job *job)
@@ -147,12 +140,37 @@ static int64_t node_of(const struct job *job, const struct cluster *part)
     return allocation != NULL && allocation->next == NULL ? part->first_node + allocation->node : -1;
 }
 
+/* Returns whether its nodes have room. */
+static bool start(const struct offer_state *state, struct job_plan *plan, const struct renting_job *job)
+{
+    const struct job_grant grant = {.gpus = job->rental.gpus, .node_type = state->node_type};
+    return job_plan_start_as(plan, job->view, &grant, "its GPUs are rented");
+}
+
+/* GPUs that are there at once are leased as their job starts; others before anybody knows where. */
+static int lease_waiting(struct market *market, struct job_plan *plan, int32_t offer, sim_ns now)
+{
+    struct offer_state *state = &market->states[offer];
+    const bool at_once = market->offers[offer].start_up_ns == 0;
+    struct renting_job *job;
+    while ((job = state->waiting.first) != NULL && job->rental.gpus <= market_free_gpus(market, offer)) {
+        if (at_once && !start(state, plan, job)) return 0;
+        const int code = market_lease(market, job, now);
+        if (code < 0) return code;
+        line_remove(&state->waiting, job);
+        if (at_once)
+            job->lease->node = node_of(job_of(job->view), state->part);
+        else
+            wait_for_start_up(state, job);
+    }
+    return 0;
+}
+
 static void start_ready(struct offer_state *state, struct job_plan *plan, sim_ns now)
 {
     struct renting_job *job;
     while ((job = state->starting.first) != NULL && job->lease->ready_ns <= now) {
-        const struct job_grant grant = {.gpus = job->rental.gpus, .node_type = state->node_type};
-        if (!job_plan_start_as(plan, job->view, &grant, "its GPUs are rented")) return;
+        if (!start(state, plan, job)) return;
         leave_start_up(state, job);
         job->lease->node = node_of(job_of(job->view), state->part);
     }
@@ -184,7 +202,7 @@ static int decide(void *state, const struct cluster_view *view, struct job_plan 
     int code = renting->code;
     if (code == 0) code = market_supply_catch_up(market, view->now_ns);
     for (int32_t i = 0; i < market->view.n_offers && code == 0; i++) {
-        code = lease_waiting(market, i, view->now_ns);
+        code = lease_waiting(market, plan, i, view->now_ns);
         start_ready(&market->states[i], plan, view->now_ns);
     }
     start_without_gpus(market, plan);

@@ -14,6 +14,19 @@ static const char *where_of(const struct market *market, const char *offer)
     return config_where(market->env.config, path != NULL && market->config->offers.n > 0 ? path : "market");
 }
 
+/* An offer stands for the nodes of one type: two types with the same GPU would leave it open which. */
+static int check_parts(const struct market *market)
+{
+    for (const struct cluster *part = market->env.cluster; part->gpu != NULL && part->next != NULL; part = part->next)
+        for (const struct cluster *other = part->next; other != NULL; other = other->next)
+            if (strcmp(part->gpu, other->gpu) == 0)
+                return diag_error(market->env.diag, SIM_E_CONFIG, config_where(market->env.config, "cluster"),
+                                  "make them one type of nodes, or leave out the market",
+                                  "two types of nodes have GPU '%s', of which offers can only stand for one",
+                                  part->gpu);
+    return 0;
+}
+
 /* Where the scenario names none: one on demand for each type of GPU at the site. */
 static const struct offer_config *offers_of_site(const struct market *market, int32_t *n)
 {
@@ -78,7 +91,8 @@ static int find_price(const struct market *market, const struct price_list *pric
     return 0;
 }
 
-static int find_changes(const struct market *market, const struct offer_config *offer, struct billing *billing)
+static int find_changes(const struct market *market, const struct offer_config *offer, struct market_offer *view,
+                        struct billing *billing)
 {
     const struct offer_price *prices = offer->changes.items;
     const size_t n = offer->changes.n;
@@ -94,6 +108,7 @@ static int find_changes(const struct market *market, const struct offer_config *
     billing->n_changes = n;
     billing->changes = changes;
     billing->follows = offer->kind == OFFER_SPOT;
+    view->changes_price = n > 0 && changes[n - 1].at_ns > 0;
     return 0;
 }
 
@@ -127,7 +142,7 @@ static int make_offer(struct market *market, int32_t i, const struct offer_confi
     *billing = (struct billing){.uusd_per_gpu_h = price_uusd_from_usd(view->usd_per_h),
                                 .quantum_ns = offer->quantum_ns,
                                 .minimum_ns = offer->minimum_ns};
-    if (code == 0) code = find_changes(market, offer, billing);
+    if (code == 0) code = find_changes(market, offer, view, billing);
     view->usd_per_h = (double)price_at(billing, 0) / PRICE_MICRO;
     if (code == 0) code = market_supply_open(market, i);
     view->limit_gpus = market_most_gpus(market, i);
@@ -140,7 +155,8 @@ int market_make_offers(struct market *market)
     struct price_list prices = {0};
     int32_t n = (int32_t)config->offers.n;
     const struct offer_config *offers = config->offers.items;
-    int code = 0;
+    int code = check_parts(market);
+    if (code != 0) return code;
     if (n == 0) offers = offers_of_site(market, &n);
     market->view.n_offers = n;
     market->offers = arena_alloc(market->env.arena, (size_t)n * sizeof *market->offers);

@@ -20,6 +20,7 @@ struct market_offer {
     const char *gpu; /* type of the GPUs; NULL: the scenario does not say */
     enum offer_kind kind;
     double usd_per_h;     /* of one GPU, now */
+    bool changes_price;   /* later in the run */
     double limit_gpus;    /* that can be rented at once; INFINITY: no limit */
     double free_gpus;     /* of these, now */
     sim_ns start_up_ns;   /* from renting to first use */

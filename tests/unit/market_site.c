@@ -81,6 +81,25 @@ static void no_lease_of_failed_nodes(void)
     bed_free(rows);
 }
 
+/* Two GPUs are free, one on each node: a job for two, which its nodes cannot have apart, leases them when it starts, not before. Those
+ * that have to start up are leased by their number, and it waits on its lease. */
+static void no_lease_without_a_place(void)
+{
+    for (int start_up_s = 0; start_up_s <= 10; start_up_s += 10) {
+        struct bed_rows *rows = run(
+            false,
+            "{'cluster': {'nodes': 2, 'gpus_per_node': 4}, " MARKET(", 'start_up': '%ds'", "'as-asked'") ", 'jobs': {" JOBS(
+                "{'duration': '100s', 'gpus': 3}, {'duration': '100s', 'gpus': 3}, {'duration': '100s', 'gpus': 2}") "}}",
+            start_up_s);
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_NEAR(bed_job(rows, 2)->start_s, 100 + start_up_s, 1e-9);
+        CHECK_EQ_INT(bill(rows), start_up_s == 0 ? 800000 : 6 * 110000 + 2 * 210000);
+        for (size_t i = 0; i < rows->n_leases && start_up_s == 0; i++)
+            CHECK_NEAR(rows->leases[i].start_s, bed_job(rows, rows->leases[i].job)->start_s, 1e-9);
+        bed_free(rows);
+    }
+}
+
 static void check_told(struct bed_rows *rows, int code, const char *says, const char *hint)
 {
     CHECK_EQ_INT(rows->code, code);
@@ -119,6 +138,41 @@ static void offers_are_as_large_as_their_nodes(void)
     CHECK_NEAR(bed_metric(rows, "rental.gpu_s[many]"), 800, 1e-9);
     CHECK_NEAR(bed_metric(rows, "rental.gpu_s[few]"), 200, 1e-9);
     bed_free(rows);
+}
+
+static void two_types_of_nodes_with_one_gpu(void)
+{
+    check_told(
+        run(true,
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 4, 'gpu': 't4', 'node_types': {'b': {'nodes': 1, 'gpus_per_node': 8,"
+            "'gpu': 't4'}}}, 'market': {'offers': {'t4': {'gpu': 't4', 'price': '$1/h'}}, 'renting': 'as-asked'},"
+            "'jobs': {" JOBS("{'duration': '10s', 'gpus': 8}") "}}"),
+        SIM_E_CONFIG, "two types of nodes have GPU 't4'", "one type");
+}
+
+/* A budget in dollars is that of the first prices: a scenario is told so where they change, and only there. */
+static void a_budget_while_prices_change(void)
+{
+    static const struct {
+        const char *budget, *at;
+        int warnings;
+    } cases[] = {{"'budget': '$100/h'", "1h", 1}, {"'budget': '$100/h'", "0s", 0}, {"'budget_gpus': 9", "1h", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bed_rows *rows = run(
+            true,
+            "{'cluster': {'unlimited': true}, " MARKET(
+                ", 'price_changes': [{'at': '%s', 'price': '$5/h'}]",
+                "{'policy': 'fixed-width', %s, 'classes': {'t': {'rate': '1/h', 'size': '1h'}}}") ", 'jobs': {'types': {"
+                                                                                                  "'t': {'speedup': {'law': 'power', 'exponent': 0.5}}}, " JOBS(
+                                                                                                      "{'duration': '10s', 'type': 't'}") "}}",
+            cases[i].at, cases[i].budget);
+        int warnings = 0;
+        for (int k = 0; k < rows->diag.n_items; k++)
+            warnings += strstr(rows->diag.items[k].text, "the price of offer 'gpu' changes") != NULL;
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_EQ_INT(warnings, cases[i].warnings);
+        bed_free(rows);
+    }
 }
 
 static void a_scheduler_that_would_not_be_asked(void)
@@ -175,8 +229,11 @@ TEST_SUITE(market_site)
 {
     TEST(jobs_without_gpus_rent_nothing);
     TEST(no_lease_of_failed_nodes);
+    TEST(no_lease_without_a_place);
     TEST(more_than_there_will_ever_be);
     TEST(offers_are_as_large_as_their_nodes);
+    TEST(two_types_of_nodes_with_one_gpu);
+    TEST(a_budget_while_prices_change);
     TEST(a_scheduler_that_would_not_be_asked);
     TEST(interruptions_leave_what_is_saved);
 }
