@@ -103,12 +103,6 @@ static int make_room(void *site, const char *gpu, int32_t gpus, int64_t groups, 
     return world->jobs != NULL ? jobs_make_room(world->jobs, gpu, gpus, groups, now) : 0;
 }
 
-static void on_moved_gpus(void *site)
-{
-    const struct world *world = site;
-    if (world->jobs != NULL) jobs_note_capacity(world->jobs);
-}
-
 /* The last request of a service has left. */
 static void on_service_ended(void *site)
 {
@@ -121,6 +115,14 @@ static void on_freed_gpus(void *site)
 {
     const struct world *world = site;
     for (size_t i = 0; i < world->n_services; i++) service_gpus_came(world->services[i]);
+}
+
+/* A service has taken GPUs, or given them back. */
+static void on_moved_gpus(void *site)
+{
+    const struct world *world = site;
+    if (world->jobs != NULL) jobs_note_capacity(world->jobs);
+    on_freed_gpus(site);
 }
 
 static int create_market(struct world *world)

@@ -150,6 +150,25 @@ static void replicas_start_again_where_there_is_room(void)
     bed_free(rows);
 }
 
+/* From 1000 s on there is one node for two services. The first one takes it, and gives it back at 1300 s: the other is up after 1 s. */
+static void replicas_start_again_where_another_service_leaves(void)
+{
+    struct bed_rows *rows = run(
+        &(struct bed_options){.check = true},
+        "'cluster': {'nodes': 3, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm'}, 'until': '1500s', 'failures': {'spare_nodes': 1, 'causes': {'feed':"
+        " {'scope': 'site', 'lifetime': {'law': 'constant', 'mean': '1000s'}, 'repair': {'law': 'constant', 'mean': '20000s'}}}},"
+        " 'services': {'scaled': {'llm': 'mistral-7b', 'tensor_parallel': 4, 'scaling': {'policy': {'policy': 'schedule',"
+        " 'steps': [{'at': '0s', 'replicas': 1}, {'at': '1300s', 'replicas': 0}]}, 'min': 0, 'max': 1, 'interval': '10s'},"
+        " " AFFINE ", 'trace': {'format': 'generate', 'duration': '1500s', 'arrival': {'process': 'fixed', 'rate':"
+        " '0.0301/s'}, " SMALL "}},"
+        " 'fixed': {'llm': 'mistral-7b', 'tensor_parallel': 4, 'restart': {'delay': '1s'}, " AFFINE
+        ", 'trace': {'format':"
+        " 'generate', 'duration': '1500s', 'arrival': {'process': 'fixed', 'rate': '0.1/s'}, " SMALL "}}}");
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_NEAR(bed_metric(rows, "failure.replica_down_s[fixed]"), 301, 1e-6);
+    bed_free(rows);
+}
+
 /* --- Conservation --- */
 
 struct site {
@@ -310,6 +329,7 @@ TEST_SUITE(struck_services)
     TEST(services_are_down_until_they_have_started_again);
     TEST(spare_nodes_stand_in_for_services);
     TEST(replicas_start_again_where_there_is_room);
+    TEST(replicas_start_again_where_another_service_leaves);
     TEST(requests_are_served_once_under_every_batcher);
     TEST(what_is_swapped_or_cached_is_lost);
     TEST(services_and_jobs_bear_failures_together);
