@@ -324,7 +324,7 @@ static int check_nodes(const struct failures *failures, struct diag *diag)
 int failures_create(struct engine *engine, struct cluster *cluster, const struct failures_config *config,
                     const struct failures_options *options, struct failures **out, struct diag *diag)
 {
-    int code = failures_config_check(config, options->document, diag);
+    int code = failures_config_check(config, options->has_breakers, options->document, diag);
     if (code != 0) return code;
     struct failures *failures = mem_zalloc(1, sizeof *failures);
     if (failures == NULL) return SIM_E_NOMEM;

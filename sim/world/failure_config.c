@@ -3,6 +3,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char *const kind_names[] = {"exponential", "weibull", "lognormal", "constant", NULL};
 static const char *const scope_names[] = {"gpu", "node", "switch", "site", "job", NULL};
@@ -153,12 +154,34 @@ static int check_domain(const struct failure_domain_config *domain, const struct
     return both(code, check_law(&checking, "restart", &domain->restart));
 }
 
-int failures_config_check(const struct failures_config *config, const struct config *document, struct diag *diag)
+/* Metrics tell of causes, domains and breakers by name alone. */
+static int check_name(const struct checking *checking, const char *taken, const char *by)
+{
+    char path[512];
+    if (taken == NULL || strcmp(checking->name, taken) != 0) return 0;
+    snprintf(path, sizeof path, "failures.%s.%s", checking->map, checking->name);
+    return diag_error(checking->diag, SIM_E_CONFIG, config_where(checking->document, path), "give it another name",
+                      "'%s' is the name of %s as well", checking->name, by);
+}
+
+int failures_config_check(const struct failures_config *config, bool has_breakers, const struct config *document,
+                          struct diag *diag)
 {
     const struct failure_cause_config *causes = config->causes.items;
     const struct failure_domain_config *domains = config->domains.items;
+    const char *breaker = has_breakers ? "breaker" : NULL;
     int code = 0;
-    for (size_t i = 0; i < config->causes.n; i++) code = both(code, check_cause(&causes[i], document, diag));
-    for (size_t i = 0; i < config->domains.n; i++) code = both(code, check_domain(&domains[i], document, diag));
+    for (size_t i = 0; i < config->causes.n; i++) {
+        const struct checking checking = {document, diag, "causes", causes[i].name};
+        code = both(code, check_cause(&causes[i], document, diag));
+        code = both(code, check_name(&checking, breaker, "what breakers strike"));
+    }
+    for (size_t i = 0; i < config->domains.n; i++) {
+        const struct checking checking = {document, diag, "domains", domains[i].name};
+        code = both(code, check_domain(&domains[i], document, diag));
+        code = both(code, check_name(&checking, breaker, "what breakers strike"));
+        for (size_t k = 0; k < config->causes.n; k++)
+            code = both(code, check_name(&checking, causes[k].name, "a cause"));
+    }
     return code;
 }

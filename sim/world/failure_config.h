@@ -53,8 +53,10 @@ bool failures_config_any(const struct failures_config *config);
 /* Whether any of it strikes nodes, and not only jobs. */
 bool failures_config_strikes_nodes(const struct failures_config *config);
 
-/* Checks what no single field can say: laws have the parameters that they need. Returns 0 or SIM_E_CONFIG with findings. */
-int failures_config_check(const struct failures_config *config, const struct config *document, struct diag *diag);
+/* Checks what no single field can say: laws have the parameters that they need, and no two sources one name, "breaker" included where
+ * there are breakers that strike nodes. Returns 0 or SIM_E_CONFIG with findings. */
+int failures_config_check(const struct failures_config *config, bool has_breakers, const struct config *document,
+                          struct diag *diag);
 
 /* The law as a model. One that is absent always lasts no time. */
 struct lifetime lifetime_config_get(const struct lifetime_config *config);

@@ -331,6 +331,20 @@ static void spare_nodes_without_failing_nodes_are_refused(void)
                   "no cause or domain has nodes fail");
 }
 
+static void sources_of_one_name_are_refused(void)
+{
+    static const char outage[] =
+        "\"nodes\": 2, \"gpu\": \"a100-80-sxm\", \"power\": {\"budget\": \"9kW\", \"breaker\": {\"outage\": \"9s\"}}";
+    check_refused("\"nodes\": 4",
+                  "\"causes\": {\"rack\": {\"scope\": \"node\", \"lifetime\": {\"mean\": \"1h\"}}},"
+                  " \"domains\": {\"rack\": {\"nodes\": 2, \"shock\": \"1h\"}}",
+                  "'rack' is the name of a cause as well");
+    check_refused(outage, "\"causes\": {\"breaker\": {\"scope\": \"node\", \"lifetime\": {\"mean\": \"1h\"}}}",
+                  "'breaker' is the name of what breakers strike as well");
+    check_refused(outage, "\"domains\": {\"breaker\": {\"nodes\": 2, \"shock\": \"1h\"}}",
+                  "'breaker' is the name of what breakers strike as well");
+}
+
 /* A job that shares a GPU copies its state over that GPU's link: as one that has it alone. */
 static void sharers_copy_their_state_from_a_whole_gpu(void)
 {
@@ -429,6 +443,7 @@ TEST_SUITE(failures)
     TEST(unequal_nodes_are_missed_by_their_gpus);
     TEST(repairs_do_not_outlast_a_rejected_job);
     TEST(spare_nodes_without_failing_nodes_are_refused);
+    TEST(sources_of_one_name_are_refused);
     TEST(preemptions_keep_what_they_are_told_to);
     TEST(policies_meet_the_same_failures);
 }
