@@ -42,9 +42,10 @@ static void append(struct preemptive *preemptive, struct ranked_list *list, stru
 
 /* --- The order --- */
 
+/* A job of CPUs alone counts as one of one GPU. */
 static int64_t weight(const struct preemptive *preemptive, int64_t gpus)
 {
-    return preemptive->order == BY_GPU_TIME_LEFT ? gpus : 1;
+    return preemptive->order == BY_GPU_TIME_LEFT && gpus > 0 ? gpus : 1;
 }
 
 /* What the order goes by first. */
@@ -393,12 +394,12 @@ static void choose(struct preemptive *preemptive, const struct cluster_view *vie
     }
 }
 
-/* Closes the class of a job that the placer refused. */
+/* Closes the class of a job that the placer refused: one of CPUs alone, too, until GPUs come free. */
 static void close_class(struct preemptive *preemptive, const struct ranked *refused)
 {
     struct pending_class *class = pending_class_of(&preemptive->pending, refused->job);
     class->refused_in = preemptive->pending.round;
-    class->closed_until = preemptive->freed_gpus + refused->gpus;
+    class->closed_until = preemptive->freed_gpus + (refused->gpus > 0 ? refused->gpus : 1);
 }
 
 /* Carries the choice out. When the placer refuses a job, its class is closed, those behind it wait again, and false

@@ -108,9 +108,11 @@ static sim_ns span_ns(const struct las *las, int32_t queue, int32_t gpus)
     return (sim_ns)ceil(seconds * SIM_NS_PER_S);
 }
 
+/* A job of CPUs alone never attains any GPU time. */
 static void start_clock(struct las *las, const struct cluster_view *view, struct las_job *job)
 {
     if (job->queued.queue == las->queues.n - 1) return;
+    if (job->clock.job->gpus == 0 && las->params.service != SERVICE_TIME) return;
     job->has_clock = true;
     job->clock.rank = (struct rank){.first = view->now_ns - executed_ns(view, job), .second = job->clock.job->sequence};
     int code = pending_add(&las->running[job->queued.queue], &job->clock);
