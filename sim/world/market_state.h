@@ -13,7 +13,6 @@ struct renting_job {
     struct rental rental;
     struct lease *lease;             /* NULL: it waits for supply */
     struct renting_job *prev, *next; /* in its offer's line */
-    bool waits, starts;              /* in which line */
 };
 
 struct renting_line {
