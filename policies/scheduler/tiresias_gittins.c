@@ -6,6 +6,9 @@
  * What jobs take is known from a `history` of others, or, as the paper's simulator has it, from the jobs of the trace themselves. The
  * index of a running job is taken anew when it reaches one of the sizes there, or one of `steps` quantiles of them.
  *
+ * Attained is the GPU-time that a job has held, the sizes of the trace are run times: the same for jobs at speed 1 that do not wait on
+ * their GPUs. Others pass their own size before they are done, which is warned of.
+ *
  * As the paper's simulator was released, the index is another one (gittins_index_released), it is taken at every size, and all
  * is noticed only when jobs come or end or where tiresias with `looks` "released" looks. */
 #include "models/gittins.h"
@@ -50,6 +53,7 @@ struct scheduling {
     size_t n_steps;
     struct ranking clocks;
     struct ranked_list due;
+    int64_t n_unlike; /* jobs done that held other GPU-time than their size, and not warned of yet */
 };
 
 #define FIELD(name) offsetof(struct gittins_params, name)
@@ -243,6 +247,27 @@ static void start_clock(struct scheduling *of, const struct cluster_view *view, 
     ranking_add(&of->clocks, &job->clock);
 }
 
+/* Whether a job of the trace has just this size. */
+static bool is_size(const struct cluster_view *view, double gpu_s)
+{
+    const struct gittins gittins = {.n = view->n_sizes, .sizes = view->sizes_gpu_s};
+    const size_t ended = gittins_ended(&gittins, gpu_s);
+    return ended > 0 && gittins.sizes[ended - 1] == gpu_s;
+}
+
+static void compare_with_sizes(struct scheduling *of, const struct cluster_view *view, const struct job_view *job)
+{
+    if (of->params.history != NULL || job->gpus == 0) return;
+    of->n_unlike += !is_size(view, sim_s_from_ns(job_view_executed_ns(view, job)) * job->gpus);
+}
+
+static void warn_of_unlike(struct scheduling *of, struct job_plan *plan)
+{
+    for (; of->n_unlike > 0; of->n_unlike--)
+        job_plan_warn(plan, "gittins-sizes",
+                      "jobs that held their GPUs for another time than the trace says, by which others rank");
+}
+
 static void gittins_notify(void *state, const struct cluster_view *view, const struct job_note *note)
 {
     struct scheduling *of = state;
@@ -252,6 +277,7 @@ static void gittins_notify(void *state, const struct cluster_view *view, const s
     if (of->preemptive.code < 0) return;
     const bool ended = note->event == JOB_EVENT_PREEMPT || note->event == JOB_EVENT_FINISH;
     if (ended) ranking_remove(&of->clocks, &job->clock);
+    if (note->event == JOB_EVENT_FINISH) compare_with_sizes(of, view, note->job);
     if (note->event == JOB_EVENT_SUBMIT || note->forced)
         job->preemptive.level = level_of(of, job, job_view_executed_ns(view, note->job));
     preemptive_notify(&of->preemptive, view, note);
@@ -307,6 +333,7 @@ static int gittins_decide(void *state, const struct cluster_view *view, struct j
 {
     struct scheduling *of = state;
     if (of->steps != NULL) rank_anew(of, view);
+    warn_of_unlike(of, plan);
     const int code = preemptive_decide(&of->preemptive, view, plan);
     const sim_ns next_ns = code == 0 ? next_look_ns(of, view) : SIM_NS_MAX;
     if (next_ns < SIM_NS_MAX) job_plan_wake_at(plan, next_ns);

@@ -196,6 +196,22 @@ static void two_jobs_of_two_sizes(void)
     ends("{\"limits\": [1], \"quantum\": 8}", 11, 12); /* each goes down a queue after a second */
 }
 
+/* With a second on its GPUs before it works a job of ten holds them for eleven. */
+static void who_holds_gpus_for_longer_is_warned_of(void)
+{
+    const struct job_record records[] = {jobrun_record(0, 0, 10, 2), jobrun_record(1, 0, 3, 1)};
+    for (int start_s = 0; start_s < 2; start_s++) {
+        const struct restart_config restart = {.start_ns = start_s * SIM_NS_PER_S};
+        struct jobrun run;
+        jobrun_init(&run,
+                    &(struct jobrun_spec){.records = records, .n = 2, .cluster = {.nodes = 1, .gpus_per_node = 2},
+                                          .scheduler = "tiresias-gittins", .restart = &restart},
+                    0);
+        CHECK_EQ_INT(run.n_warnings, start_s);
+        jobrun_fini(&run);
+    }
+}
+
 static const char *history(const char *text)
 {
     static char path[512];
@@ -251,6 +267,7 @@ TEST_SUITE(gittins_queues)
 {
     TEST(it_agrees_with_the_plain_one);
     TEST(two_jobs_of_two_sizes);
+    TEST(who_holds_gpus_for_longer_is_warned_of);
     TEST(what_is_known_may_be_the_past);
     TEST(released_takes_no_quantum_below_1);
     TEST(a_bad_history_is_told_of);
