@@ -181,6 +181,12 @@ static int checker_prepare(void *state, const struct cluster_view *view, struct 
     return checker->inner->prepare == NULL ? 0 : checker->inner->prepare(checker->inner_state, view, diag);
 }
 
+static void checker_finish(void *state, struct job_plan *plan)
+{
+    struct checker *checker = state;
+    checker->inner->finish(checker->inner_state, plan);
+}
+
 static struct scheduler checker_of(const struct scheduler *inner)
 {
     struct scheduler checker = *inner;
@@ -190,6 +196,7 @@ static struct scheduler checker_of(const struct scheduler *inner)
     checker.notify = checker_notify;
     checker.decide = checker_decide;
     checker.prepare = checker_prepare;
+    if (inner->finish != NULL) checker.finish = checker_finish;
     checker.hears_pace = true;
     if (inner->wants_sizes != NULL) checker.wants_sizes = checker_wants_sizes;
     return checker;

@@ -20,6 +20,7 @@
 #include "sim/core/mem.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum objective_kind { OBJECTIVE_LAS, OBJECTIVE_MAKESPAN, OBJECTIVE_FTF, OBJECTIVE_FIFO, OBJECTIVE_COST };
@@ -47,6 +48,8 @@ struct gavel {
     struct gavel_rounds rounds;
     struct lp_params params;
     double price[GAVEL_TYPES];
+    bool *has_come;   /* [weights]: whether a job was of that type */
+    char unread[256]; /* what is warned of in the end */
     unsigned char common_states[GAVEL_TYPES + 3];
 };
 
@@ -255,6 +258,8 @@ static int gavel_init(void *state, const void *params, struct diag *diag)
     (void)diag;
     struct gavel *gavel = state;
     gavel->params = *(const struct lp_params *)params;
+    gavel->has_come = mem_zalloc(gavel->params.weights.n + 1, sizeof *gavel->has_come);
+    if (gavel->has_come == NULL) return SIM_E_NOMEM;
     const bool saves = gavel->params.objective == OBJECTIVE_COST;
     gavel_rounds_init(&gavel->rounds,
                       saves                 ? &thrifty
@@ -304,8 +309,33 @@ static int gavel_prepare(void *state, const struct cluster_view *view, struct di
     return gavel->params.objective == OBJECTIVE_COST ? set_prices(gavel, view, diag) : 0;
 }
 
+static void lp_notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    struct gavel *gavel = state;
+    const struct type_weight *weight = gavel->params.weights.items;
+    for (size_t i = 0; note->event == JOB_EVENT_SUBMIT && i < gavel->params.weights.n; i++)
+        if (strcmp(weight[i].type, note->job->type) == 0) gavel->has_come[i] = true;
+    gavel_notify(state, view, note);
+}
+
+/* Names the first of the types that no job had. */
+static void gavel_finish(void *state, struct job_plan *plan)
+{
+    struct gavel *gavel = state;
+    const struct type_weight *weight = gavel->params.weights.items;
+    const bool reads = gavel->params.objective == OBJECTIVE_LAS;
+    for (size_t i = 0; reads && i < gavel->params.weights.n; i++) {
+        if (gavel->has_come[i]) continue;
+        if (gavel->unread[0] == '\0')
+            snprintf(gavel->unread, sizeof gavel->unread, "weights of types that no job had, '%.200s' first",
+                     weight[i].type);
+        job_plan_warn(plan, "gavel-weights", gavel->unread);
+    }
+}
+
 static void gavel_fini(void *state)
 {
+    mem_free(((struct gavel *)state)->has_come);
     gavel_rounds_fini(state);
 }
 
@@ -345,8 +375,9 @@ const struct scheduler scheduler_gavel = {
                .init = gavel_init,
                .fini = gavel_fini},
     .job_bytes = sizeof(struct gavel_job),
-    .notify = gavel_notify,
+    .notify = lp_notify,
     .decide = gavel_decide,
     .uses_node_types = true,
     .prepare = gavel_prepare,
+    .finish = gavel_finish,
 };

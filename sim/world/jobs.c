@@ -420,9 +420,18 @@ static int emit_notes(const struct jobs *jobs)
     return code;
 }
 
+static void ask_for_warnings(struct jobs *jobs)
+{
+    if (jobs->scheduler->finish == NULL) return;
+    jobs_refresh_view(jobs);
+    job_plan_begin(jobs);
+    jobs->scheduler->finish(jobs->scheduler_state, &jobs->plan);
+}
+
 int jobs_finish(struct jobs *jobs)
 {
     int code = jobs->dry ? emit_notes(jobs) : 0;
+    ask_for_warnings(jobs);
     if (code == 0) code = job_plan_emit_warnings(jobs);
     sim_ns now = engine_now(jobs->engine);
     for (struct job *job = jobs->oldest; code == 0 && job != NULL; job = job->next) {

@@ -155,6 +155,8 @@ struct scheduler {
     bool (*wants_sizes)(const void *state);
     /* Asked once, before the run: whether its parameters go with the cluster. 0, or what diag_error returns. NULL: they do. */
     int (*prepare)(void *state, const struct cluster_view *view, struct diag *diag);
+    /* Called once, after the run: may warn (job_plan_warn), of texts that last as long as the state. NULL: nothing is to be said. */
+    void (*finish)(void *state, struct job_plan *plan);
 };
 
 /* Which GPUs a job gets. A placer that only counts leaves both functions NULL: its jobs' GPUs are on no node in

@@ -85,6 +85,10 @@ static void weights_are_shares(void)
 {
     struct field field = {.params = "{\"weights\": {\"a\": 3}}", .n = 2, .gpus = 1, .work = {0.75, 0.25}};
     check_ends(&field, (const double[]){1, 1});
+    CHECK_EQ_INT(field.n_warnings, 0);
+    field.params = "{\"weights\": {\"A\": 3}}";
+    check_ends(&field, (const double[]){1, 0.5});
+    CHECK_EQ_INT(field.n_warnings, 1);
     field.params = "{}";
     check_ends(&field, (const double[]){1, 0.5});
 }
