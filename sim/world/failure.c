@@ -298,6 +298,19 @@ static int list_gpus(struct failures *failures)
     return 0;
 }
 
+/* A spare node brings as many GPUs as the one in whose place it comes. */
+static int check_equal(const struct failures *failures, struct diag *diag)
+{
+    const int32_t gpus = failure_node_gpus(failures->nodes);
+    for (int32_t node = 1; failures->config->spare_nodes > 0 && node < failures->cluster->n_nodes; node++)
+        if (failure_node_gpus(&failures->nodes[node]) != gpus)
+            return diag_error(diag, SIM_E_CONFIG, config_where(failures->options.document, "failures.spare_nodes"),
+                              "leave it out, or list nodes with equal numbers of GPUs",
+                              "spare nodes take the place of any other, but node 0 has %d GPUs and node %d has %d",
+                              gpus, node, failure_node_gpus(&failures->nodes[node]));
+    return 0;
+}
+
 /* Only jobs may fail where GPUs are on no nodes. */
 static int check_nodes(const struct failures *failures, struct diag *diag)
 {
@@ -318,7 +331,7 @@ static int check_nodes(const struct failures *failures, struct diag *diag)
             return diag_error(diag, SIM_E_CONFIG, config_where(failures->options.document, "failures.spare_nodes"),
                               "add nodes, or lower spare_nodes or the services' replicas",
                               "node %lld is to be a spare one, and a service holds GPUs of it", (long long)node);
-    return 0;
+    return check_equal(failures, diag);
 }
 
 int failures_create(struct engine *engine, struct cluster *cluster, const struct failures_config *config,

@@ -1,6 +1,6 @@
 /* Nodes that go away, come back, and are replaced by spare ones. A spare node takes the place of one of the cluster's own
  * nodes, not of those of further types. One that is repaired when no place is free is a spare one from then on. Spare nodes
- * that wait or come do not fail. */
+ * that wait or come do not fail; those in the dark are not set out. */
 #include "sim/core/check.h"
 #include "sim/world/failure_state.h"
 
@@ -112,13 +112,22 @@ static bool is_own(const struct failures *failures, int32_t node)
     return failures->nodes[node].part == failures->cluster;
 }
 
+/* The lowest spare node that has power; -1: none has. */
+static int32_t ready_spare(const struct failures *failures)
+{
+    int32_t spare = nodeset_next(&failures->spares, 0);
+    while (spare >= 0 && failures->nodes[spare].dark_until_ns > engine_now(failures->engine))
+        spare = nodeset_next(&failures->spares, spare + 1);
+    return spare;
+}
+
 /* Spare nodes set out for the places that are free. */
 static int cover(struct failures *failures)
 {
     const sim_ns at_ns = sim_ns_add(engine_now(failures->engine), failures->config->spare_delay_ns);
+    int32_t spare;
     int code = 0;
-    while (code == 0 && failures->n_uncovered > 0 && failures->spares.n_members > 0) {
-        const int32_t spare = nodeset_next(&failures->spares, 0);
+    while (code == 0 && failures->n_uncovered > 0 && (spare = ready_spare(failures)) >= 0) {
         nodeset_remove(&failures->spares, spare);
         failures->nodes[spare].state = FAILURE_NODE_COMES;
         failures->n_uncovered--;
@@ -156,5 +165,5 @@ int failure_node_comes(struct failures *failures, int32_t index)
     if (is_repaired && is_own(failures, index)) failures->n_uncovered--;
     count_missing(failures, -failure_node_gpus(node));
     put_in(node);
-    return 0;
+    return cover(failures); /* where it has come with the power, so have spare nodes beside it */
 }
