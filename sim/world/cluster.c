@@ -258,6 +258,26 @@ int32_t cluster_take_group_of(struct cluster *cluster, const char *gpu, sim_ns n
     return node;
 }
 
+/* Those that can be taken, up to `most`. */
+static int64_t count_groups(const struct cluster *cluster, int32_t gpus, int64_t most)
+{
+    int64_t n = 0;
+    if (cluster->free_gpus / gpus < most) most = cluster->free_gpus / gpus;
+    for (int32_t free = gpus; free <= cluster->gpus_per_node && n < most; free++) {
+        int32_t node = -1;
+        while (n < most && (node = cluster_next_node(cluster, free, free, node + 1)) >= 0) n += free / gpus;
+    }
+    return n < most ? n : most;
+}
+
+bool cluster_has_groups_of(struct cluster *cluster, const char *gpu, int32_t gpus, int64_t groups)
+{
+    struct cluster *part = cluster_with_gpu(cluster, gpu);
+    for (; part != NULL && groups > 0; part = cluster_with_gpu(part->next, gpu))
+        groups -= count_groups(part, gpus, groups);
+    return groups <= 0;
+}
+
 double cluster_gpus_in_use(const struct cluster *cluster)
 {
     int64_t ugpus = 0;

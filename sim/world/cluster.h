@@ -145,6 +145,9 @@ double cluster_gpu_usd_per_h(const struct cluster *cluster, const char *gpu);
 /* Takes such a group on the first node type with this GPU that has room. Returns the number of the node in the site, or -1. */
 int32_t cluster_take_group_of(struct cluster *cluster, const char *gpu, sim_ns now, int32_t gpus);
 
+/* Whether so many such groups can be taken. */
+bool cluster_has_groups_of(struct cluster *cluster, const char *gpu, int32_t gpus, int64_t groups);
+
 /* Gives such a group back; the node is numbered in the site. */
 void cluster_release_group_of(struct cluster *cluster, sim_ns now, int32_t node, int32_t gpus);
 

@@ -1,5 +1,6 @@
 #include "sim/world/failure.h"
 
+#include "sim/core/check.h"
 #include "sim/world/failure_state.h"
 #include "sim/world/metric.h"
 #include "sim/world/priority.h"
@@ -49,7 +50,8 @@ static int add_source(struct failures *failures, const struct failure_source *so
     if (source->scope == FAILURE_JOB) added->job_index = failures->n_job_sources++;
     added->n_components = count_components(failures, added);
     added->n_struck = mem_zalloc((size_t)added->n_components + 1, sizeof *added->n_struck);
-    return added->n_struck == NULL ? SIM_E_NOMEM : 0;
+    added->n_held = mem_zalloc((size_t)added->n_components + 1, sizeof *added->n_held);
+    return added->n_struck == NULL || added->n_held == NULL ? SIM_E_NOMEM : 0;
 }
 
 static int add_cause(struct failures *failures, const struct failure_cause_config *cause)
@@ -364,7 +366,10 @@ int failures_create(struct engine *engine, struct cluster *cluster, const struct
 void failures_destroy(struct failures *failures)
 {
     if (failures == NULL) return;
-    for (int32_t i = 0; i < failures->n_sources; i++) mem_free(failures->sources[i].n_struck);
+    for (int32_t i = 0; i < failures->n_sources; i++) {
+        mem_free(failures->sources[i].n_struck);
+        mem_free(failures->sources[i].n_held);
+    }
     mem_free(failures->sources);
     mem_free(failures->node_of_gpu);
     failure_queue_fini(&failures->strikes);
@@ -401,6 +406,7 @@ void failures_jobs_end(struct failures *failures)
 
 void failures_service_ends(struct failures *failures)
 {
+    SIM_REQUIRE(failures->services_left > 0);
     failures->services_left--;
     let_go(failures);
 }

@@ -9,7 +9,8 @@
  * Everything is drawn from streams named by cause and component, and nothing depends on jobs but what befalls them: under one
  * seed all policies meet with the same failures. Failures keep no run alive; a repair that a job may wait for does.
  *
- * A failure costs O(log n) of the components, and what the jobs that it strikes cost their scheduler.
+ * A failure costs O(log n) of the components, what the jobs that it strikes cost their scheduler, and for each node that it strikes
+ * a look at all GPUs of all replicas.
  *
  * Leaves out: GPUs that fail without their node; services whose replicas cannot start anew: what they hold goes on, on a node that
  * is away, too. */

@@ -138,7 +138,7 @@ int failures_job_begins(struct failures *failures, struct job *job, sim_ns now)
     stand_up(job->exposure);
     for (const struct allocation *part = job->allocation; part != NULL; part = part->next)
         if (sit_down(job->exposure, first + part->node) != 0) return SIM_E_NOMEM;
-    arm(job->exposure, now);
+    if (job->view.gpus > 0) arm(job->exposure, now);
     return 0;
 }
 
@@ -158,28 +158,36 @@ void failures_job_leaves(struct failures *failures, struct job *job, bool is_las
 
 /* --- What a job must reckon with --- */
 
-/* Nodes of the job in its list up to this one that hang on the same component. */
-static int32_t nodes_with(const struct failure_source *source, const struct job *job, const struct allocation *last,
-                          int32_t first)
+static bool hits_groups(const struct failure_source *source)
 {
-    const int32_t group = (first + last->node) / source->nodes_each;
-    int32_t n = 1;
-    for (const struct allocation *part = job->allocation; part != last; part = part->next)
-        n += (first + part->node) / source->nodes_each == group;
-    return n;
+    return source->scope != FAILURE_GPU && source->scope != FAILURE_JOB;
+}
+
+/* The how many-th node of the job it is that hangs on its component. */
+static int32_t count_held(const struct failure_source *source, int32_t node)
+{
+    return source->nodes_each == 1 ? 1 : ++source->n_held[node / source->nodes_each];
+}
+
+static void forget_held(const struct failure_source *source, const struct allocation *part, int32_t first)
+{
+    for (; part != NULL && hits_groups(source) && source->nodes_each > 1; part = part->next)
+        source->n_held[(first + part->node) / source->nodes_each] = 0;
 }
 
 /* Failures per second of a source among those that hold what the job holds: a shock strikes it when it hits any of its nodes. */
 static double rate_of(const struct failures *failures, const struct failure_source *source, const struct job *job)
 {
     const double each = source->visible_frac / source->lifetime.mean_s;
-    double rate = source->scope == FAILURE_JOB ? each : 0.0;
+    double rate = source->scope == FAILURE_JOB && job->view.gpus > 0 ? each : 0.0;
     const int32_t first = jobs_cluster_of(job->jobs, job->view.node_type)->first_node;
     for (const struct allocation *part = job->allocation; part != NULL; part = part->next) {
-        if (source->scope == FAILURE_GPU) rate += each * failure_node_gpus(&failures->nodes[first + part->node]);
-        if (source->scope == FAILURE_GPU || source->scope == FAILURE_JOB) continue;
-        rate += each * source->hit_frac * pow(1.0 - source->hit_frac, nodes_with(source, job, part, first) - 1);
+        const int32_t node = first + part->node;
+        if (source->scope == FAILURE_GPU) rate += each * failure_node_gpus(&failures->nodes[node]);
+        if (hits_groups(source))
+            rate += each * source->hit_frac * pow(1.0 - source->hit_frac, count_held(source, node) - 1);
     }
+    forget_held(source, job->allocation, first);
     return rate;
 }
 

@@ -21,7 +21,8 @@ struct failure_source {
     double visible_frac, hit_frac, spread_s;
     int64_t n_components;
     int32_t nodes_each;  /* of a switch or a group; 0: all that there are */
-    uint32_t *n_struck;  /* [n_components]; NULL: jobs count for themselves */
+    uint32_t *n_struck;  /* [n_components] */
+    int32_t *n_held;     /* [n_components]: nodes of a job that is looked at; else 0 */
     int32_t job_index;   /* among the sources of scope job */
     int64_t n_seen, n_unseen, n_interrupts;
     double lost_gpu_s;

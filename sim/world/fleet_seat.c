@@ -1,24 +1,24 @@
 /* The GPUs of replicas: taken stage by stage, each stage on one node, and given back; and what a replica that starts again must
  * not remember. */
+#include "sim/core/check.h"
 #include "sim/world/fleet_offload.h"
+#include "sim/world/fleet_unread.h"
 #include "sim/world/policy_state.h"
 #include "sim/world/power.h"
 #include "sim/world/topology_state.h"
 
-/* GPUs that hold nobody's work. An unlimited cluster has no nodes and always has room. */
-static bool take_stage(const struct fleet *fleet, const struct fleet_pool *pool, sim_ns now, int32_t *node)
-{
-    struct cluster *cluster = fleet->env->cluster;
-    *node = -1;
-    if (cluster->total_gpus == INT64_MAX) return true;
-    *node = cluster_take_group_of(cluster, pool->config.gpu, now, (int32_t)pool->config.tensor_parallel);
-    return *node >= 0;
-}
-
-/* A seat on an unlimited cluster is nobody else's: it waits for its replica to come back. */
+/* An unlimited cluster has no nodes and always has room. A seat on it is nobody else's: it waits for its replica to come back. */
 static bool is_endless(const struct fleet *fleet)
 {
     return fleet->env->cluster->total_gpus == INT64_MAX;
+}
+
+/* For all stages. */
+static bool has_room(const struct fleet *fleet, const struct fleet_pool *pool)
+{
+    return is_endless(fleet) ||
+           cluster_has_groups_of(fleet->env->cluster, pool->config.gpu, (int32_t)pool->config.tensor_parallel,
+                                 pool->config.pipeline_parallel);
 }
 
 /* A replica that its service can do without may give its GPUs back. */
@@ -31,16 +31,16 @@ static void note_returnable(const struct fleet *fleet, const struct replica *rep
 
 int fleet_seat(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now)
 {
+    const int32_t gpus = (int32_t)pool->config.tensor_parallel;
     if (is_endless(fleet) && replica->seat.n_gpus > 0) return 1;
+    if (!has_room(fleet, pool)) return 0;
     for (int64_t stage = 0; stage < pool->config.pipeline_parallel; stage++) {
-        int32_t node;
-        if (!take_stage(fleet, pool, now, &node)) {
-            fleet_unseat(fleet, pool, replica, now);
-            return 0;
-        }
-        note_returnable(fleet, replica, node, (int32_t)pool->config.tensor_parallel);
-        int code = topology_sit(fleet->env->topology, &replica->seat, node, (int32_t)pool->config.tensor_parallel,
-                                &pool->gpu);
+        const int32_t node = is_endless(fleet)
+                                 ? -1
+                                 : cluster_take_group_of(fleet->env->cluster, pool->config.gpu, now, gpus);
+        SIM_REQUIRE(node >= 0 || is_endless(fleet));
+        note_returnable(fleet, replica, node, gpus);
+        const int code = topology_sit(fleet->env->topology, &replica->seat, node, gpus, &pool->gpu);
         if (code != 0) return code;
     }
     if (replica->power != NULL) power_seated(replica->power, now);
@@ -105,6 +105,9 @@ int fleet_check_scaling(const struct fleet *fleet)
     const struct service_config *config = fleet->config;
     const struct router *router = config->routing.entry;
     if (config->scaling.policy.entry == NULL) return 0;
+    if (fleet_sets_restart(fleet))
+        return refuse(fleet, "restart", "say it as scaling.start_delay or scaling.load_bandwidth",
+                      "its replicas start as 'scaling' says, after failures, too; it has a 'restart'");
     if (config->pools.n > 0) return refuse(fleet, "pools", "leave out 'pools' or 'scaling'", "has pools");
     if (config->scaling.min > config->scaling.max)
         return refuse(fleet, "scaling.min", "lower it, or raise scaling.max", "'min' is above 'max'");

@@ -170,9 +170,26 @@ static void tell_handovers(const struct fleet *fleet)
     }
 }
 
+/* --- What comes after a failure --- */
+
+bool fleet_sets_restart(const struct fleet *fleet)
+{
+    const struct start_config *restart = &fleet->config->restart;
+    const bool is_set = !isnan(restart->delay_s) || restart->load_bytes_per_s < START_LOAD_BYTES_PER_S ||
+                        restart->load_bytes_per_s > START_LOAD_BYTES_PER_S;
+    return is_set && is_given(fleet, service_path(fleet, "restart"));
+}
+
+static void tell_restart(const struct fleet *fleet)
+{
+    const bool is_idle = !fleet->env->nodes_fail && fleet->config->scaling.policy.entry == NULL;
+    if (is_idle && fleet_sets_restart(fleet)) tell_if_given(fleet, "restart", "no node fails");
+}
+
 void fleet_tell_unread(const struct fleet *fleet)
 {
     tell_overridden(fleet);
     for (size_t i = 0; i < sizeof offload_keys / sizeof *offload_keys; i++) check_offload_key(fleet, &offload_keys[i]);
     tell_handovers(fleet);
+    tell_restart(fleet);
 }

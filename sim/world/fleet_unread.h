@@ -8,4 +8,7 @@
  * and the routers chosen by then. */
 void fleet_tell_unread(const struct fleet *fleet);
 
+/* Whether the scenario says otherwise than by default how replicas start again after failures. */
+bool fleet_sets_restart(const struct fleet *fleet);
+
 #endif

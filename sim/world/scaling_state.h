@@ -9,6 +9,7 @@ enum replica_life { REPLICA_DOWN, REPLICA_STARTING, REPLICA_UP, REPLICA_DRAINING
 /* A replica with GPUs, from when it takes them until it gives them back; `held_ns`: of the earlier ones. */
 struct tenure {
     enum replica_life life;
+    bool is_struck;          /* a failure took it, and it is not up again */
     sim_ns since_ns, held_ns;
     sim_ns up_ns;            /* while it starts: when it will be up */
     sim_ns seen_ns, busy_ns; /* while it is up: the latest decision, or its coming up, and what it had computed by then */
@@ -46,6 +47,10 @@ struct autoscaling_view scaling_look(struct service_scaling *scaling, sim_ns now
 int scaling_tell(const struct service_scaling *scaling, int32_t replica, const char *action, const char *reason,
                  sim_ns now);
 
+/* The same of what is nobody's decision. */
+int scaling_tell_as(const struct service_scaling *scaling, const char *policy, int32_t replica, const char *action,
+                    const char *reason, sim_ns now);
+
 /* An empty replica leaves its GPUs, and is down. Returns 0 or a negative code. */
 int scaling_leave_gpus(struct service_scaling *scaling, int32_t index, sim_ns now);
 
@@ -57,5 +62,8 @@ void scaling_route_held(struct engine *engine, struct owner *owner, sim_ns now);
 
 /* service_struck.c: replicas that are up, or wanted, have changed. */
 void scaling_count_struck(struct service_scaling *scaling, sim_ns now);
+
+/* No failure keeps this one from being up any more. */
+void scaling_forget_strike(struct service_scaling *scaling, int32_t index, sim_ns now);
 
 #endif

@@ -49,6 +49,7 @@ struct kv_transfer_config {
 };
 
 /* How a replica starts. */
+#define START_LOAD_BYTES_PER_S 3.4e9 /* where nothing is said */
 struct start_config {
     double delay_s;          /* from taking its GPUs to its first request; NAN: what loading the weights takes */
     double load_bytes_per_s; /* of a replica, all of its GPUs together */

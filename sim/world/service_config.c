@@ -88,7 +88,7 @@ static const struct config_field kv_transfer_fields[] = {
 
 /* The default rate: a weight file (safetensors) read cold from NVMe on an H100 server takes 20.0 s for the 65.5 GB of
  * Qwen3-32B, 18.7 s for those of DeepSeek-R1-Distill-Qwen-32B (medians of 30 loads each; ServerlessLLM's benchmark/results). */
-#define LOAD_BANDWIDTH "3.4GB/s"
+#define LOAD_BANDWIDTH "3.4GB/s" /* START_LOAD_BYTES_PER_S */
 
 #define FIELD(name) offsetof(struct scaling_config, name)
 static const struct config_field scaling_fields[] = {

@@ -14,19 +14,24 @@ static void fail(const struct service_scaling *scaling, int code)
 
 /* --- Rows --- */
 
-int scaling_tell(const struct service_scaling *scaling, int32_t replica, const char *action, const char *reason,
-                 sim_ns now)
+int scaling_tell_as(const struct service_scaling *scaling, const char *policy, int32_t replica, const char *action,
+                    const char *reason, sim_ns now)
 {
     const struct service *service = scaling->service;
-    const struct autoscaler *autoscaler = scaling->autoscaler;
     char text[160];
     if (service->env.sink->decision == NULL) return 0;
     if (replica >= 0) snprintf(text, sizeof text, "replica %d: %s", replica, reason);
     struct decision_row row = {.t_s = sim_s_from_ns(now), .service = service->config->name,
-                               .policy = autoscaler != NULL ? autoscaler->policy.name : "failures", .action = action,
-                               .subject = -1, /* no request */
+                               .policy = policy, .action = action, .subject = -1, /* no request */
                                .reason = replica >= 0 ? text : reason};
     return service->env.sink->decision(service->env.sink->context, &row);
+}
+
+int scaling_tell(const struct service_scaling *scaling, int32_t replica, const char *action, const char *reason,
+                 sim_ns now)
+{
+    const char *policy = scaling->autoscaler != NULL ? scaling->autoscaler->policy.name : "failures";
+    return scaling_tell_as(scaling, policy, replica, action, reason, now);
 }
 
 /* --- Lives --- */
@@ -91,6 +96,7 @@ void scaling_route_held(struct engine *engine, struct owner *owner, sim_ns now)
 static int come_up(struct service_scaling *scaling, int32_t index, const char *action, const char *reason, sim_ns now)
 {
     struct tenure *tenure = &scaling->tenures[index];
+    scaling_forget_strike(scaling, index, now);
     live(scaling, index, REPLICA_UP, now);
     tenure->seen_ns = now;
     tenure->busy_ns = replica_busy_ns(replica_of(scaling, index), now);
@@ -248,7 +254,7 @@ static int wind_down(struct service_scaling *scaling, sim_ns now)
 {
     const int64_t up = scaling->count[REPLICA_UP], min = scaling->min;
     fleet_reports_when_empty(&scaling->service->fleet, now);
-    if (!scaling->is_over) scaling->service->env.ended(scaling->service->env.site);
+    if (!scaling->is_over && scaling->service->env.nodes_fail) scaling->service->env.ended(scaling->service->env.site);
     scaling->is_over = true;
     return have(scaling, up < min ? up : min, "the last request has left", now);
 }
@@ -295,7 +301,7 @@ static void on_clock(struct engine *engine, struct owner *owner, sim_ns now)
         code = decide(scaling, now);
         if (scaling->service->in_system.value == 0) engine_progress(engine); /* it waits for requests, not they for it */
     } else if (code == 0 && scaling->tries_again) {
-        code = have(scaling, scaling->wanted, "a failure took one", now);
+        code = have(scaling, scaling->wanted, scaling->struck.value > 0 ? "a failure took one" : "GPUs have come", now);
     }
     if (scaling->moved) env->moved(env->site);
     scaling->moved = false;

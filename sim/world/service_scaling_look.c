@@ -166,38 +166,48 @@ static void add(struct scaling_total *total, const struct service_scaling *scali
     total->yielded += scaling->n_yielded;
 }
 
-static int emit(const struct scaling_total *total, const char *entity, const struct sink *sink)
+/* Of services that do not scale only what jobs yielded to replicas that started again. */
+static int emit(const struct scaling_total *total, bool scales, const char *entity, const struct sink *sink)
 {
     const struct {
         const char *name;
         double value;
+        bool of_all;
     } metrics[] = {
-        {"scaling.replicas.mean", total->up_mean},           {"scaling.replicas.max", total->up_max},
-        {"scaling.starts.sum", (double)total->starts},       {"scaling.drains.sum", (double)total->drains},
-        {"scaling.missing_replica_s.sum", total->missing_s}, {"scaling.held_requests.sum", (double)total->held},
-        {"scaling.yielded_jobs.sum", (double)total->yielded}, {"scaling.gpu_s.sum", total->gpu_s},
+        {"scaling.replicas.mean", total->up_mean, false},
+        {"scaling.replicas.max", total->up_max, false},
+        {"scaling.starts.sum", (double)total->starts, false},
+        {"scaling.drains.sum", (double)total->drains, false},
+        {"scaling.missing_replica_s.sum", total->missing_s, false},
+        {"scaling.held_requests.sum", (double)total->held, false},
+        {"scaling.yielded_jobs.sum", (double)total->yielded, true},
+        {"scaling.gpu_s.sum", total->gpu_s, false},
     };
     int code = 0;
     for (size_t i = 0; code == 0 && i < sizeof metrics / sizeof *metrics; i++)
-        code = metric_emit_of(sink, metrics[i].name, entity, metrics[i].value);
+        if (scales || metrics[i].of_all) code = metric_emit_of(sink, metrics[i].name, entity, metrics[i].value);
     return code;
 }
 
 int services_emit_scaling(struct service *const *services, size_t n, const struct sink *sink, sim_ns now)
 {
     struct scaling_total all = {0};
-    size_t n_scaling = 0;
+    size_t n_scaling = 0, n_starting = 0;
     for (size_t i = 0; i < n; i++) {
-        if (!service_scales(services[i])) continue;
-        add(&all, services[i]->scaling, now);
-        n_scaling++;
+        if (services[i]->scaling == NULL) continue;
+        if (service_scales(services[i]))
+            add(&all, services[i]->scaling, now);
+        else
+            all.yielded += services[i]->scaling->n_yielded;
+        n_scaling += service_scales(services[i]);
+        n_starting++;
     }
-    int code = n_scaling > 0 ? emit(&all, NULL, sink) : 0;
-    for (size_t i = 0; code == 0 && i < n && n_scaling > 1; i++) {
+    int code = n_starting > 0 ? emit(&all, n_scaling > 0, NULL, sink) : 0;
+    for (size_t i = 0; code == 0 && i < n && n_starting > 1; i++) {
         struct scaling_total one = {0};
-        if (!service_scales(services[i])) continue;
+        if (services[i]->scaling == NULL) continue;
         add(&one, services[i]->scaling, now);
-        code = emit(&one, services[i]->config->name, sink);
+        code = emit(&one, service_scales(services[i]) && n_scaling > 1, services[i]->config->name, sink);
     }
     return code;
 }

@@ -67,10 +67,12 @@ static int send_back(struct service_scaling *scaling, struct request_list *lost,
 }
 
 /* The replica has just been up, or on its way to be. */
-static void count_one(struct service_scaling *scaling, sim_ns now)
+static void count_one(struct service_scaling *scaling, int32_t index, sim_ns now)
 {
+    struct tenure *tenure = &scaling->tenures[index];
     scaling->n_struck++;
-    level_set(&scaling->struck, now, scaling->struck.value + 1);
+    level_set(&scaling->struck, now, scaling->struck.value + !tenure->is_struck);
+    tenure->is_struck = true;
     scaling_count_struck(scaling, now);
 }
 
@@ -80,9 +82,9 @@ static int strike(struct service_scaling *scaling, int32_t index, const char *re
     const bool was_wanted = scaling->tenures[index].life != REPLICA_DRAINING;
     int code = replica_lose(&scaling->service->fleet.replicas[index], &lost, now);
     if (code == 0) code = scaling_leave_gpus(scaling, index, now);
-    if (code == 0) code = scaling_tell(scaling, index, "fail", reason, now);
+    if (code == 0) code = scaling_tell_as(scaling, "failures", index, "fail", reason, now);
     if (code == 0) code = send_back(scaling, &lost, index, now);
-    if (was_wanted) count_one(scaling, now);
+    if (was_wanted) count_one(scaling, index, now);
     return code;
 }
 
@@ -128,10 +130,18 @@ void service_gpus_came(struct service *service)
 
 /* --- Counting --- */
 
+void scaling_forget_strike(struct service_scaling *scaling, int32_t index, sim_ns now)
+{
+    struct tenure *tenure = &scaling->tenures[index];
+    level_set(&scaling->struck, now, scaling->struck.value - tenure->is_struck);
+    tenure->is_struck = false;
+}
+
+/* Others stand in for those with the highest numbers, or they are not wanted any more. */
 void scaling_count_struck(struct service_scaling *scaling, sim_ns now)
 {
     const int64_t up = scaling->count[REPLICA_UP], lack = scaling->wanted > up ? scaling->wanted - up : 0;
-    if (scaling->struck.value > lack) level_set(&scaling->struck, now, lack);
+    for (int32_t i = scaling->n - 1; scaling->struck.value > lack; i--) scaling_forget_strike(scaling, i, now);
     level_set(&scaling->gone, now, up == 0 && scaling->struck.value > 0);
 }
 

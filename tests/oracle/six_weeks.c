@@ -31,7 +31,7 @@ static void six_weeks_add_up(void)
                    of(rows, "job.checkpoint_gpu_s.sum") + lost_s,
                gpu_s, 1e-9 * gpu_s);
     CHECK_NEAR(of(rows, "failure.lost_gpu_s"), lost_s, 1e-9 * lost_s);
-    CHECK(of(rows, "failure.interrupts") > 10 && of(rows, "failure.interrupts") <= of(rows, "failure.events"));
+    CHECK(of(rows, "failure.interrupts") > 10);
     CHECK(of(rows, "cluster.gpus_in_use.max") <= 284 * 8 && of(rows, "cluster.available_frac") > 0.999);
     bed_free(rows);
 }

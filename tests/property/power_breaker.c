@@ -175,6 +175,37 @@ static void services_go_dark_when_their_last_request_has_left(void)
     bed_free(rows);
 }
 
+/* Replicas of two stages that come and go by an autoscaler, racks that go dark beneath them, a spare server, and failures. */
+static void outages_spares_scaling_and_stages_go_together(void)
+{
+    static const char text[] =
+        "{\"seed\": 2, \"cluster\": {\"nodes\": 5, \"gpus_per_node\": 4, \"gpu\": \"a100-80-sxm\","
+        " \"server_power\": {\"idle\": \"670W\", \"per_gpu_watt\": 0.67},"
+        " \"power\": {\"budget\": \"1600W\", \"level\": \"server\", \"capping\": \"none\","
+        "  \"breaker\": {\"overload\": 1.2, \"after\": \"20s\", \"outage\": \"30s\"}}},"
+        " \"failures\": {\"spare_nodes\": 1, \"spare_delay\": \"2s\", \"causes\": {\"node\": {\"scope\": \"node\","
+        "  \"lifetime\": {\"mean\": \"200s\"}, \"repair\": {\"mean\": \"20s\"}}}},"
+        " \"services\": {\"chat\": {\"llm\": \"llama-2-70b\", \"tensor_parallel\": 2, \"pipeline_parallel\": 2,"
+        "  \"scaling\": {\"policy\": {\"policy\": \"target-outstanding\", \"target\": 8, \"down_window\": \"0s\"},"
+        "   \"min\": 0, \"max\": 4, \"interval\": \"5s\", \"start_delay\": \"3s\"},"
+        "  \"trace\": {\"format\": \"generate\", \"count\": 150, \"arrival\": {\"process\": \"poisson\", \"rate\": \"2/s\"},"
+        "   \"prompt\": {\"distribution\": \"uniform\", \"min\": 100, \"max\": 3000},"
+        "   \"output\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 300}}}}}";
+    struct bed_rows *rows = bed_run(text, &(struct bed_options){.check = true});
+    struct bed_rows *steps = bed_run(text, &(struct bed_options){.check = true, .single_step = true, .queue = QUEUE_HEAP});
+    const double gpus_j = bed_metric(rows, "energy.j") + bed_metric(rows, "energy.idle_j");
+    const double dark_s = bed_metric(rows, "power.dark_s");
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK(bed_equal(rows, steps));
+    CHECK(dark_s > 0 && bed_metric(rows, "failure.events[breaker]") > 0 &&
+          bed_metric(rows, "failure.events[node]") > 0);
+    CHECK(bed_metric(rows, "failure.struck_requests") > 0 && bed_metric(rows, "scaling.drains.sum") > 0);
+    CHECK_NEAR(bed_metric(rows, "request.finished"), 150.0, 0.0);
+    CHECK_NEAR(bed_metric(rows, "energy.site_j") / (1.67 * gpus_j + 670 * (5 * rows->end_s - dark_s)), 1.0, 1e-9);
+    bed_free(rows);
+    bed_free(steps);
+}
+
 TEST_SUITE(power_breaker)
 {
     TEST(overloads_trip_by_their_square);
@@ -184,4 +215,5 @@ TEST_SUITE(power_breaker)
     TEST(failures_and_outages_go_together);
     TEST(services_lose_replicas);
     TEST(services_go_dark_when_their_last_request_has_left);
+    TEST(outages_spares_scaling_and_stages_go_together);
 }

@@ -212,7 +212,7 @@ static void check_storm(const struct site *site)
 {
     const unsigned before = CU_get_number_of_failures();
     struct bed_rows *rows = stormy(site, &(struct bed_options){.check = true});
-    struct bed_rows *again = stormy(site, &(struct bed_options){.single_step = true, .queue = QUEUE_HEAP});
+    struct bed_rows *again = stormy(site, &(struct bed_options){.check = true, .single_step = true, .queue = QUEUE_HEAP});
     check_served_once(rows);
     CHECK(bed_metric(rows, "failure.struck_requests") > 10);
     CHECK(bed_equal(rows, again));
@@ -244,7 +244,155 @@ static void what_is_swapped_or_cached_is_lost(void)
     check_storm(&(struct site){"vllm-v1", "", 1, 1, "}, 'routing': 'prefix-aware'"});
 }
 
+#define SESSIONS "'format': 'mooncake', 'path': 'traces/samples/sessions.jsonl'"
+static struct bed_rows *sessions(const char *failures, const struct bed_options *options)
+{
+    return run(
+        options,
+        "'cluster': {'nodes': 1, 'gpus_per_node': 1, 'gpu': 'h100-sxm'}%s, 'services': {'chat': {'llm': 'llama-3.1-8b',"
+        " 'restart': {'delay': '0s'}, 'kv': {'prefix_cache': 'lru'}, 'cost': {'kind': 'affine', 'prefill': {'fixed': '5ms',"
+        " 'per_token': '5us'}, 'decode': {'fixed': '100us'}}, 'trace': {" SESSIONS ", 'max_total_tokens': 8192}}}",
+        failures);
+}
+
+/* Nobody has been served since the latest failure, one each second, nor was there anybody then. */
+static bool finds_nobody(const struct bed_rows *rows, const struct request_row *row)
+{
+    const double struck_s = floor(row->arrival_s);
+    for (size_t i = 0; i < rows->n_requests; i++) {
+        const struct request_row *other = &rows->requests[i];
+        if (other->arrival_s < row->arrival_s && other->arrival_s + other->e2e_s > struck_s) return false;
+    }
+    return struck_s > 0;
+}
+
+/* All sessions begin with the same block: whoever comes first after a failure finds it no more. */
+static void shared_prefixes_are_lost(void)
+{
+    const char *fails =
+        ", 'failures': {'causes': {'node': {'scope': 'node', 'lifetime': {'law': 'constant', 'mean': '1s'}}}}";
+    struct bed_rows *rows = sessions(fails, &(struct bed_options){.check = true});
+    struct bed_rows *steps = sessions(fails, &(struct bed_options){.check = true, .single_step = true, .queue = QUEUE_HEAP});
+    struct bed_rows *plain = sessions("", &(struct bed_options){.quiet = true});
+    int n_first = 0;
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK(bed_equal(rows, steps));
+    for (size_t i = 0; i < rows->n_requests; i++) {
+        const struct request_row *row = &rows->requests[i];
+        if (!finds_nobody(rows, row)) continue;
+        CHECK_EQ_INT(row->cached_tokens, 0);
+        CHECK(bed_request(plain, row->id)->cached_tokens > 0);
+        n_first++;
+    }
+    CHECK(n_first > 10);
+    bed_free(rows);
+    bed_free(steps);
+    bed_free(plain);
+}
+
+/* --- Beside an autoscaler --- */
+
+/* Time for which failures keep replicas from being up, from the rows: each from its first `fail` to its next `up`. */
+static double down_by_rows_s(const struct bed_rows *rows)
+{
+    double since_s[3] = {-1, -1, -1}, sum_s = 0;
+    for (size_t i = 0; i < rows->n_decisions; i++) {
+        const struct bed_decision *row = &rows->decisions[i];
+        int index = -1;
+        if (sscanf(row->reason, "replica %d:", &index) != 1 || index > 2) continue;
+        if (strcmp(row->action, "fail") == 0) CHECK_EQ_STR(row->policy, "failures");
+        if (strcmp(row->action, "fail") == 0 && since_s[index] < 0) since_s[index] = row->t_s;
+        if (strcmp(row->action, "up") != 0 || since_s[index] < 0) continue;
+        sum_s += row->t_s - since_s[index];
+        since_s[index] = -1;
+    }
+    for (int i = 0; i < 3; i++)
+        if (since_s[i] >= 0) sum_s += rows->end_s - since_s[i];
+    return sum_s;
+}
+
+/* One replica, from 50 s on three, which fail often while they start: what starts for the first time is not down. */
+static void what_has_never_been_up_is_not_down(void)
+{
+    for (int seed = 1; seed <= 12; seed++) {
+        struct bed_rows *rows = run(
+            &(struct bed_options){.check = true},
+            "'cluster': {'nodes': 6, 'gpus_per_node': 1, 'gpu': 'a100-80-sxm'}, 'keep': 'decisions', 'seed': %d, 'failures':"
+            " {'causes': {'node': {'scope': 'node', 'lifetime': {'mean': '60s'}}}}, 'services': {'chat': {'llm': 'mistral-7b',"
+            " 'scaling': {'policy': {'policy': 'schedule', 'steps': [{'at': '0s', 'replicas': 1}, {'at': '50s', 'replicas': 3}]},"
+            " 'min': 1, 'max': 3, 'interval': '50s', 'start_delay': '40s'}, " AFFINE ", 'trace': {'format': 'generate',"
+            " 'duration': '200s', 'arrival': {'process': 'fixed', 'rate': '2/s'}, " SMALL "}}}",
+            seed);
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_NEAR(bed_metric(rows, "failure.replica_down_s"), down_by_rows_s(rows), 1e-6);
+        bed_free(rows);
+    }
+}
+
+#define SCALES "'scaling': {'policy': 'target-outstanding', 'max': 2}, "
+
+static struct bed_rows *restarting(const char *failures, const char *more)
+{
+    return run(&(struct bed_options){.quiet = true},
+               "'cluster': {'nodes': 2, 'gpus_per_node': 2, 'gpu': 'a100-80-sxm'}%s, 'services': {'chat': {'llm': 'mistral-7b',"
+               " %s " AFFINE ", 'trace': {'format': 'generate', 'count': 9, 'arrival': {'process': 'fixed', 'rate': '1/s'}, " SMALL
+               "}}}",
+               failures, more);
+}
+
+/* Where it says nothing it does no harm; what fails by itself is no service. */
+static void restarts_that_nobody_reads_are_told_of(void)
+{
+    const char *of_jobs = ", 'failures': {'causes': {'bug': {'scope': 'job', 'lifetime': {'mean': '1s'}}}}";
+    struct bed_rows *both = restarting("", SCALES "'restart': {'delay': '7s'},");
+    struct bed_rows *idle = restarting("", "'restart': {'delay': '7s'},"), *plain = restarting("", "");
+    struct bed_rows *spared = restarting(of_jobs, SCALES "'restart': {'delay': null, 'load_bandwidth': '3.4GB/s'},");
+    CHECK_EQ_INT(both->code, SIM_E_CONFIG);
+    CHECK_EQ_INT(plain->code, 0);
+    CHECK_EQ_INT(idle->code, 0);
+    CHECK_EQ_INT(idle->diag.n_items, plain->diag.n_items + 1);
+    CHECK_EQ_INT(spared->code, 0);
+    bed_free(both);
+    bed_free(idle);
+    bed_free(plain);
+    bed_free(spared);
+}
+
+/* Twelve GPUs of which one is held, and replicas of two stages on four each: the second one takes nothing. */
+static void part_of_a_replica_takes_no_gpus(void)
+{
+    struct bed_rows *rows = run(
+        &(struct bed_options){.check = true},
+        "'cluster': {'nodes': 3, 'gpus_per_node': 4, 'gpu': 'a100-80-sxm'}, 'services': {'chat': {'llm': 'mistral-7b',"
+        " 'tensor_parallel': 4, 'pipeline_parallel': 2, 'scaling': {'policy': {'policy': 'schedule', 'steps': [{'at': '0s',"
+        " 'replicas': 1}, {'at': '50s', 'replicas': 2}]}, 'max': 2, 'interval': '10s'}, " AFFINE ", 'trace': {'format':"
+        " 'generate', 'duration': '100s', 'arrival': {'process': 'fixed', 'rate': '0.1/s'}, " SMALL
+        "}}}, 'jobs': {'placement':"
+        " 'first-fit', 'trace': {'format': 'inline-jobs', 'jobs': [{'duration': '1s', 'gpus': 1}]}}");
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK(bed_metric(rows, "scaling.missing_replica_s.sum") > 40);
+    CHECK_EQ_INT(bed_metric(rows, "cluster.gpus_in_use.max"), 9);
+    bed_free(rows);
+}
+
 /* --- Beside jobs --- */
+
+/* Causes of scope `job` strike those that hold GPUs, wherever the others are. */
+static void jobs_of_cpus_alone_do_not_fail(void)
+{
+    static const char *const placements[] = {"", "'placement': 'fgd',"};
+    for (int i = 0; i < 2; i++) {
+        struct bed_rows *rows = run(
+            &(struct bed_options){.check = true},
+            "'cluster': {'nodes': 1, 'gpus_per_node': 1, 'cpus_per_node': 16, 'gpu': 'a100-80-sxm'}, 'failures': {'causes': {'bug':"
+            " {'scope': 'job', 'lifetime': {'law': 'constant', 'mean': '10s'}}}}, 'jobs': {%s 'trace': {'format': 'inline-jobs',"
+            " 'jobs': [{'duration': '99s', 'gpus': 0, 'cpus': 1}, {'duration': '9s', 'gpus': 1, 'cpus': 1}]}}",
+            placements[i]);
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_EQ_INT(bed_metric(rows, "failure.interrupts"), 0);
+        bed_free(rows);
+    }
+}
 
 enum { N_JOBS = 60 };
 
@@ -272,14 +420,23 @@ static struct bed_rows *mixed(const char *more, const struct bed_options *option
     return rows;
 }
 
+static double count_yields(const struct bed_rows *rows)
+{
+    double n = 0;
+    for (size_t i = 0; i < rows->n_decisions; i++)
+        n += strstr(rows->decisions[i].reason, "yields to a service") != NULL;
+    return n;
+}
+
 static void check_mixed(const char *more)
 {
     struct bed_rows *rows = mixed(more, &(struct bed_options){.check = true});
-    struct bed_rows *again = mixed(more, &(struct bed_options){.single_step = true, .queue = QUEUE_HEAP});
+    struct bed_rows *again = mixed(more, &(struct bed_options){.check = true, .single_step = true, .queue = QUEUE_HEAP});
     check_served_once(rows);
     CHECK_EQ_INT(rows->n_jobs, N_JOBS);
     for (size_t k = 0; k < rows->n_jobs; k++) CHECK_EQ_STR(rows->jobs[k].status, "finished");
     CHECK(bed_metric(rows, "failure.interrupts") > 0);
+    CHECK(bed_metric(rows, "scaling.yielded_jobs.sum") == count_yields(rows) && count_yields(rows) > 0);
     CHECK(bed_equal(rows, again));
     bed_free(rows);
     bed_free(again);
@@ -332,6 +489,11 @@ TEST_SUITE(struck_services)
     TEST(replicas_start_again_where_another_service_leaves);
     TEST(requests_are_served_once_under_every_batcher);
     TEST(what_is_swapped_or_cached_is_lost);
+    TEST(shared_prefixes_are_lost);
+    TEST(what_has_never_been_up_is_not_down);
+    TEST(restarts_that_nobody_reads_are_told_of);
+    TEST(part_of_a_replica_takes_no_gpus);
+    TEST(jobs_of_cpus_alone_do_not_fail);
     TEST(services_and_jobs_bear_failures_together);
     TEST(a_service_that_is_spared_is_told_of);
     TEST(services_hold_no_spare_nodes);
