@@ -303,8 +303,9 @@ static int list_gpus(struct failures *failures)
 /* A spare node brings as many GPUs as the one in whose place it comes. */
 static int check_equal(const struct failures *failures, struct diag *diag)
 {
+    if (failures->config->spare_nodes == 0 || failures->cluster->n_nodes == 0) return 0;
     const int32_t gpus = failure_node_gpus(failures->nodes);
-    for (int32_t node = 1; failures->config->spare_nodes > 0 && node < failures->cluster->n_nodes; node++)
+    for (int32_t node = 1; node < failures->cluster->n_nodes; node++)
         if (failure_node_gpus(&failures->nodes[node]) != gpus)
             return diag_error(diag, SIM_E_CONFIG, config_where(failures->options.document, "failures.spare_nodes"),
                               "leave it out, or list nodes with equal numbers of GPUs",
