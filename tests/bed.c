@@ -225,6 +225,18 @@ void bed_free(struct bed_rows *rows)
     free(rows);
 }
 
+void bed_double_quotes(char *text)
+{
+    for (; *text != '\0'; text++)
+        if (*text == '\'') *text = '"';
+}
+
+void bed_write(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    if (file == NULL || fputs(text, file) < 0 || fclose(file) != 0) abort();
+}
+
 double bed_metric(const struct bed_rows *rows, const char *name)
 {
     for (size_t i = 0; i < rows->n_metrics; i++)

@@ -65,6 +65,12 @@ struct bed_rows {
     struct hash *hash; /* while it runs */
 };
 
+/* Makes every single quote a double one, in place: scenarios read better without backslashes. */
+void bed_double_quotes(char *text);
+
+/* A file for a scenario to read. */
+void bed_write(const char *path, const char *text);
+
 /* Runs; paths in the text are relative to the repository. A failure of any kind is in rows->code and rows->diag. */
 struct bed_rows *bed_run(const char *scenario, const struct bed_options *options);
 void bed_free(struct bed_rows *rows);

@@ -86,8 +86,7 @@ static struct outcome run(const char *trace, int policy, int seed, int load)
              " 'jobs': {'scheduler': 'fifo-skip', 'placement': %s, 'fragmentation': {'measure': true},"
              " 'trace': {'format': 'openb', 'path': '%s', 'resample': {'gpus': 6212}}}, 'keep': 'metrics'}",
              nodes, seed, load, policies[policy].placement, test_shared(pods));
-    for (char *c = scenario; *c != '\0'; c++)
-        if (*c == '\'') *c = '"';
+    bed_double_quotes(scenario);
     struct bed_rows *rows = bed_run(scenario, &(struct bed_options){.no_rows = true});
     CHECK_EQ_INT(rows->code, 0);
     CHECK(bed_metric(rows, "cluster.gpus") == 6212);

@@ -16,8 +16,7 @@ static struct bed_rows *run(const char *node, const char *services, const struct
     text_init(&json);
     text_printf(&json, "{'cluster': {'nodes': 1, 'gpus_per_node': 8, 'gpu': 'a10'%s}, 'services': {%s}}", node,
                 services);
-    for (char *at = json.chars; *at != 0; at++)
-        if (*at == '\'') *at = '"';
+    bed_double_quotes(json.chars);
     struct bed_rows *rows = bed_run(json.chars, options);
     text_fini(&json);
     return rows;

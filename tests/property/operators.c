@@ -217,10 +217,7 @@ static void a_run_ends_where_the_gpu_overtakes_the_host(void)
     struct cost_fixture fixture;
     char path[256];
     snprintf(path, sizeof path, "%s/slow.json", test_tmpdir());
-    FILE *file = fopen(path, "w");
-    MUST(file != NULL);
-    fputs("{\"summary\": \"slow\", \"launch\": [{\"gpu\": \"a40\", \"layer\": \"1.5ms\"}]}", file);
-    fclose(file);
+    bed_write(path, "{\"summary\": \"slow\", \"launch\": [{\"gpu\": \"a40\", \"layer\": \"1.5ms\"}]}");
     MUST(make(&fixture, &subjects[3], 1e9, path) == 0);
     struct iteration_work work = {.decode_sequences = 64, .decode_context_tokens = 64 * 100};
     struct iteration_cost cost = cost_after(&fixture, &work, 0);

@@ -45,8 +45,7 @@ static struct bed_rows *run(int stages, struct bed_options options)
 {
     static char text[1024];
     snprintf(text, sizeof text, scenario, stages);
-    for (char *at = text; *at != 0; at++)
-        if (*at == '\'') *at = '"';
+    bed_double_quotes(text);
     options.policy = &turns.policy;
     return bed_run(text, &options);
 }

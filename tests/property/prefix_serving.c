@@ -32,8 +32,7 @@ static struct bed_rows *run(const struct setup *setup, const struct bed_options 
              "'replicas': %d, 'routing': '%s', 'kv': {'blocks': %lld%s}, 'cost': 'roofline', 'batching': %s,"
              "'trace': {%s}}}, 'keep': 'curves'}",
              setup->replicas, setup->routing, setup->blocks, cache, setup->batching, setup->trace);
-    for (char *at = text; *at != 0; at++)
-        if (*at == '\'') *at = '"';
+    bed_double_quotes(text);
     return bed_run(text, options);
 }
 
@@ -352,8 +351,7 @@ static struct bed_rows *run_text(const char *services, const struct bed_options 
              "{'cluster': {'gpu': 'h100-sxm', 'gpus_per_node': 8, 'nodes': 4}, 'services': {'chat': "
              "{'llm': 'llama-3.1-8b', 'cost': 'roofline', %s}}}",
              services);
-    for (char *at = text; *at != 0; at++)
-        if (*at == '\'') *at = '"';
+    bed_double_quotes(text);
     return bed_run(text, options);
 }
 

@@ -15,8 +15,7 @@ static struct bed_rows *run(const char *services, const char *rest, const struct
 {
     static char text[8192];
     snprintf(text, sizeof text, "{" CLUSTER ", 'services': {%s}%s}", services, rest);
-    for (char *at = text; *at != 0; at++)
-        if (*at == '\'') *at = '"';
+    bed_double_quotes(text);
     return bed_run(text, options);
 }
 

@@ -82,10 +82,7 @@ static void spare_nodes_are_equal_to_the_others(void)
 {
     char path[256], text[1024];
     snprintf(path, sizeof path, "%s/nodes.csv", test_tmpdir());
-    FILE *file = fopen(path, "w");
-    MUST(file != NULL);
-    fputs("sn,cpu_milli,memory_mib,gpu,model\na,8000,1000,2,T4\nb,8000,1000,2,T4\nc,8000,1000,4,T4\n", file);
-    fclose(file);
+    bed_write(path, "sn,cpu_milli,memory_mib,gpu,model\na,8000,1000,2,T4\nb,8000,1000,2,T4\nc,8000,1000,4,T4\n");
     snprintf(
         text, sizeof text,
         "{\"cluster\": {\"nodes_file\": {\"path\": \"%s\"}}, \"failures\": {\"spare_nodes\": 1, \"causes\": {\"node\":"

@@ -30,8 +30,7 @@ __attribute__((format(printf, 2, 3))) static struct bed_rows *run(const struct b
     va_start(arguments, format);
     vsnprintf(scenario, sizeof scenario, format, arguments);
     va_end(arguments);
-    for (char *at = scenario; *at != '\0'; at++)
-        if (*at == '\'') *at = '"';
+    bed_double_quotes(scenario);
     text_init(&json);
     text_printf(&json, "{%s}", scenario);
     struct bed_rows *rows = bed_run(json.chars, options);

@@ -24,8 +24,7 @@ static struct bed_rows *run(const struct site *site, const struct bed_options *o
     static char text[4096];
     snprintf(text, sizeof text, "{'cluster': " CLUSTER ", 'services': {'chat': {" SERVICE "}}, 'keep': 'curves'}",
              site->memory, site->links, site->tensor_parallel, site->blocks, site->preemption);
-    for (char *at = text; *at != 0; at++)
-        if (*at == '\'') *at = '"';
+    bed_double_quotes(text);
     return bed_run(text, options);
 }
 

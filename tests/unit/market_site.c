@@ -16,8 +16,7 @@ __attribute__((format(printf, 2, 3))) static struct bed_rows *run(bool quiet, co
     va_start(arguments, format);
     vsnprintf(scenario, sizeof scenario, format, arguments);
     va_end(arguments);
-    for (char *c = scenario; *c != '\0'; c++)
-        if (*c == '\'') *c = '"';
+    bed_double_quotes(scenario);
     return bed_run(scenario, &(struct bed_options){.check = true, .quiet = quiet});
 }
 

@@ -12,8 +12,7 @@ static struct bed_rows *run(const char *cluster, const char *jobs, const char *l
     snprintf(scenario, sizeof scenario,
              "{'cluster': {%s}, 'jobs': {%s, 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}, 'until': '100s'}",
              cluster, jobs, list);
-    for (char *c = scenario; *c != '\0'; c++)
-        if (*c == '\'') *c = '"';
+    bed_double_quotes(scenario);
     struct bed_rows *rows = bed_run(scenario, &(struct bed_options){.check = true});
     CHECK_EQ_INT(rows->code, 0);
     return rows;
