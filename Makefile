@@ -40,12 +40,15 @@ CPPFLAGS += -I. -I$(B) -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE
 ALL_CFLAGS := -std=c17 $(WARN) $(STRICT) $(FLAGS_$(MODE)) -ffp-contract=off -fno-math-errno -pthread $(CPPFLAGS) $(CFLAGS)
 LDLIBS := -lsqlite3 -lgsl -lgslcblas -lcsv -lcjson -lglpk -lz -lm -lpthread -ldl $(MPI_LIBS)
 
-LIB_SRC  := $(filter-out policies/examples/% $(if $(MPI),,sim/study/mpi.c),$(wildcard sim/core/*.c sim/catalog/*.c sim/world/*.c sim/store/*.c \
-              sim/study/*.c models/*.c policies/*.c policies/*/*.c traces/*.c traces/*/*.c analysis/*.c analysis/*/*.c))
-CLI_SRC  := $(filter-out sim/cli/main.c,$(wildcard sim/cli/*.c))
-SUITES   := $(wildcard tests/unit/*.c tests/property/*.c tests/oracle/*.c)
+# The C files of a folder and of the folders in it, three levels deep.
+below = $(wildcard $(1)/*.c $(1)/*/*.c $(1)/*/*/*.c)
+
+LIB_SRC  := $(filter-out policies/examples/% $(if $(MPI),,sim/study/mpi.c),$(foreach room,core catalog world store study,$(call below,sim/$(room))) \
+              $(call below,models) $(call below,policies) $(call below,traces) $(call below,analysis))
+CLI_SRC  := $(filter-out sim/cli/main.c,$(call below,sim/cli))
+SUITES   := $(call below,tests/unit) $(wildcard tests/property/*.c tests/oracle/*.c)
 FUZZERS  := $(wildcard tests/fuzz/*.c)
-HARNESS  := $(wildcard tests/*.c) $(FUZZERS)
+HARNESS  := $(wildcard tests/support/*.c) $(FUZZERS)
 BENCHES  := $(wildcard tests/bench/*.c)
 
 obj = $(patsubst %.c,$(B)/%.o,$(1))
@@ -67,8 +70,8 @@ build/orrery: $(B)/orrery FORCE
 	@[ "$$(readlink $@)" = "$(<:build/%=%)" ] || ln -sf $(<:build/%=%) $@
 
 # The headers for policies of a user's own, and what the program exports to these: all that the headers declare.
-POLICY_HEADERS := $(addprefix sim/world/,policy.h plan.h view.h kv_offload.h power_cap.h market_view.h) \
-    $(addprefix sim/core/,check.h config_field.h err.h mem.h rng.h units.h) \
+POLICY_HEADERS := $(addprefix sim/world/policy/,policy.h plan.h view.h kv_offload.h power_cap.h market_view.h) \
+    $(addprefix sim/core/,check.h config/config_field.h err.h mem.h rng.h units.h) \
     $(addprefix models/,affine.h csd.h fragmentation.h hardware.h iteration.h kvcapacity.h offload.h piece.h roofline.h speedup.h storage.h transformer.h)
 
 $(B)/orrery: $(call obj,sim/cli/main.c $(CLI_SRC)) $(LIB) $(B)/exports
@@ -165,7 +168,7 @@ run-fuzz: $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(FUZZERS))
 	@for target in $^; do name=$${target##*/}; mkdir -p $(B)/corpus/$$name; \
 	    $$target -max_total_time=$(FUZZ_S) -max_len=4096 -artifact_prefix=$(B)/fuzz/ -print_final_stats=1 \
 	        $(B)/corpus/$$name tests/fuzz/corpus/$$name || exit 1; done
-$(B)/fuzz/%: $(B)/tests/fuzz/%.o $(call obj,$(wildcard tests/*_table.c)) $(LIB)
+$(B)/fuzz/%: $(B)/tests/fuzz/%.o $(call obj,$(wildcard tests/support/*_table.c)) $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
@@ -260,7 +263,7 @@ INSTALLED := $(DESTDIR)$(TO)
 PKG_CONFIG := $(INSTALLED)/lib/pkgconfig/orrery.pc
 MANUAL := $(INSTALLED)/share/man/man1/orrery.1
 COMPLETION := $(INSTALLED)/share/bash-completion/completions/orrery
-POLICY_ABI := $(shell sed -n 's/^enum { POLICY_ABI = \([0-9]*\) };/\1/p' sim/world/policy.h)
+POLICY_ABI := $(shell sed -n 's/^enum { POLICY_ABI = \([0-9]*\) };/\1/p' sim/world/policy/policy.h)
 VERSION = $(shell $(B)/orrery --version | cut -d' ' -f2)
 EXAMPLES := $(wildcard $(addprefix policies/examples/,Makefile *.c *.json *.sql))
 

@@ -2,8 +2,8 @@
 #ifndef ORRERY_ANALYSIS_QUERY_H
 #define ORRERY_ANALYSIS_QUERY_H
 
-#include "sim/core/mem.h"
 #include "sim/core/database.h"
+#include "sim/core/mem.h"
 
 #include <stddef.h>
 #include <stdint.h>

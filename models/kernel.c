@@ -1,6 +1,6 @@
 #include "models/kernel.h"
 
-#include "models/kernel_table.h"
+#include "models/operators/kernel_table.h"
 
 #define SECONDS PARAM_SECONDS, PARAM_FITTED
 #define PLAIN PARAM_PLAIN, PARAM_FITTED

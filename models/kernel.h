@@ -6,12 +6,12 @@
 #ifndef ORRERY_MODELS_KERNEL_H
 #define ORRERY_MODELS_KERNEL_H
 
-#include "models/attention.h"
-#include "models/collective.h"
-#include "models/elementwise.h"
-#include "models/gemm.h"
-#include "models/kernel_time.h"
-#include "models/moe.h"
+#include "models/operators/attention.h"
+#include "models/operators/collective.h"
+#include "models/operators/elementwise.h"
+#include "models/operators/gemm.h"
+#include "models/operators/kernel_time.h"
+#include "models/operators/moe.h"
 
 #include <stdbool.h>
 #include <stddef.h>

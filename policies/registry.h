@@ -3,8 +3,8 @@
 #ifndef ORRERY_POLICIES_REGISTRY_H
 #define ORRERY_POLICIES_REGISTRY_H
 
-#include "sim/core/config.h"
-#include "sim/world/policy.h"
+#include "sim/core/config/config.h"
+#include "sim/world/policy/policy.h"
 
 #include <stdbool.h>
 #include <stddef.h>

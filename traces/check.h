@@ -3,7 +3,7 @@
 #define ORRERY_TRACES_CHECK_H
 
 #include "sim/core/err.h"
-#include "sim/world/source.h"
+#include "sim/world/rows/source.h"
 
 #include <stdint.h>
 

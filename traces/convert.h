@@ -4,7 +4,7 @@
 
 #include "sim/core/err.h"
 #include "sim/core/text.h"
-#include "sim/world/source.h"
+#include "sim/world/rows/source.h"
 
 #include <stddef.h>
 #include <stdint.h>

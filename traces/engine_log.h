@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One request. Times in seconds, by the definitions of struct request_row (sim/world/sink.h). */
+/* One request. Times in seconds, by the definitions of struct request_row (sim/world/rows/sink.h). */
 struct log_entry {
     int64_t id;       /* 0-based row of the log: that of its request_record, too */
     const char *name; /* its id in the log */

@@ -3,7 +3,7 @@
 #define ORRERY_TRACES_NOTES_H
 
 #include "sim/core/err.h"
-#include "sim/world/source.h"
+#include "sim/world/rows/source.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
 #ifndef ORRERY_TRACES_REGISTRY_H
 #define ORRERY_TRACES_REGISTRY_H
 
-#include "sim/core/config.h"
-#include "sim/world/source.h"
+#include "sim/core/config/config.h"
+#include "sim/world/rows/source.h"
 
 #include <stdbool.h>
 #include <stddef.h>

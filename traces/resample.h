@@ -7,7 +7,7 @@
 #ifndef ORRERY_TRACES_RESAMPLE_H
 #define ORRERY_TRACES_RESAMPLE_H
 
-#include "sim/core/config.h"
+#include "sim/core/config/config.h"
 #include "traces/stream.h"
 
 struct resample_config {

@@ -5,7 +5,7 @@
 #define ORRERY_TRACES_STAT_H
 
 #include "sim/core/err.h"
-#include "sim/world/source.h"
+#include "sim/world/rows/source.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
 #define ORRERY_TRACES_STREAM_H
 
 #include "sim/core/err.h"
-#include "sim/world/source.h"
+#include "sim/world/rows/source.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ _Static_assert(offsetof(struct job_record, submit_ns) == sizeof(int64_t), "any.t
 
 struct stream;
 
-/* As in the world's sources (sim/world/source.h). `follow` may be NULL. */
+/* As in the world's sources (sim/world/rows/source.h). `follow` may be NULL. */
 struct stream_ops {
     int (*next)(struct stream *stream, union trace_record *record, struct diag *diag);
     int (*follow)(struct stream *stream, int64_t ended_id, sim_ns now_ns, union trace_record *record,

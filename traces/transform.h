@@ -16,7 +16,7 @@
 #ifndef ORRERY_TRACES_TRANSFORM_H
 #define ORRERY_TRACES_TRANSFORM_H
 
-#include "sim/core/config.h"
+#include "sim/core/config/config.h"
 #include "traces/stream.h"
 
 #include <stdint.h>

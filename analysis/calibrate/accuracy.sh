@@ -14,8 +14,8 @@ query() { # SQL FILE...
 }
 
 accuracy() { query analysis/calibrate/accuracy.sql configs/calibration/*.json; }
-power() { query analysis/calibrate/power.sql configs/calibration/power/*.json; }
-engines() { query analysis/calibrate/engines.sql configs/engines/*.json; }
+power() { query analysis/calibrate/power/power.sql configs/calibration/power/*.json; }
+engines() { query analysis/calibrate/engine/engines.sql configs/engines/*.json; }
 
 replace() { # TABLE README
     "$1" >"$new"

@@ -7,7 +7,7 @@
 #ifndef ORRERY_ANALYSIS_CALIBRATE_FIT_H
 #define ORRERY_ANALYSIS_CALIBRATE_FIT_H
 
-#include "analysis/calibrate/profile.h"
+#include "analysis/calibrate/profile/profile.h"
 
 /* |predicted / measured - 1| over some rows; medians and percentiles interpolate between order statistics. */
 struct fit_error {

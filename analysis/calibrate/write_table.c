@@ -1,6 +1,6 @@
 #include "analysis/calibrate/write_table.h"
 
-#include "models/kernel_table.h"
+#include "models/operators/kernel_table.h"
 
 #include <math.h>
 #include <stdio.h>

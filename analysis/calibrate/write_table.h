@@ -2,7 +2,7 @@
 #ifndef ORRERY_ANALYSIS_CALIBRATE_WRITE_TABLE_H
 #define ORRERY_ANALYSIS_CALIBRATE_WRITE_TABLE_H
 
-#include "analysis/calibrate/profile.h"
+#include "analysis/calibrate/profile/profile.h"
 #include "sim/core/json_write.h"
 
 /* Adds the member "table" to an object that is open: rows of one class, n >= 1, sorted, alike calls once with the median

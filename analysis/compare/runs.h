@@ -2,8 +2,8 @@
 #ifndef ORRERY_ANALYSIS_COMPARE_RUNS_H
 #define ORRERY_ANALYSIS_COMPARE_RUNS_H
 
-#include "sim/core/mem.h"
 #include "sim/core/database.h"
+#include "sim/core/mem.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,9 +3,9 @@
 #ifndef ORRERY_ANALYSIS_EXPORT_EXPORT_H
 #define ORRERY_ANALYSIS_EXPORT_EXPORT_H
 
+#include "sim/core/database.h"
 #include "sim/core/mem.h"
 #include "sim/core/text.h"
-#include "sim/core/database.h"
 
 #include <stdbool.h>
 #include <stddef.h>

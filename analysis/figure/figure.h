@@ -8,7 +8,7 @@
 #ifndef ORRERY_ANALYSIS_FIGURE_FIGURE_H
 #define ORRERY_ANALYSIS_FIGURE_FIGURE_H
 
-#include "sim/core/config.h"
+#include "sim/core/config/config.h"
 
 #include <stdbool.h>
 #include <stddef.h>

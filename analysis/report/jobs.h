@@ -2,10 +2,10 @@
 #ifndef ORRERY_ANALYSIS_REPORT_JOBS_H
 #define ORRERY_ANALYSIS_REPORT_JOBS_H
 
-#include "sim/core/tally.h"
 #include "analysis/report/page.h"
 #include "analysis/report/source.h"
 #include "analysis/report/trend.h"
+#include "sim/core/tally.h"
 
 enum job_quantity { JOB_JCT, JOB_QUEUE, JOB_SLOWDOWN, JOB_QUANTITIES };
 

@@ -2,8 +2,8 @@
 #ifndef ORRERY_ANALYSIS_REPORT_PAGE_H
 #define ORRERY_ANALYSIS_REPORT_PAGE_H
 
-#include "sim/core/text.h"
 #include "analysis/plot/plot.h"
+#include "sim/core/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>

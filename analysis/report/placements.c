@@ -1,8 +1,8 @@
 #include "analysis/report/placements.h"
 
 #include "analysis/query.h"
-#include "analysis/report/heat.h"
 #include "analysis/report/gantt.h"
+#include "analysis/report/heat.h"
 
 #include <inttypes.h>
 #include <math.h>

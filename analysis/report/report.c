@@ -1,11 +1,11 @@
 #include "analysis/report/report.h"
 
-#include "sim/core/units.h"
 #include "analysis/query.h"
 #include "analysis/report/page.h"
 #include "analysis/report/run_page.h"
 #include "analysis/report/source.h"
 #include "analysis/report/study_page.h"
+#include "sim/core/units.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,10 +2,10 @@
 #ifndef ORRERY_ANALYSIS_REPORT_REQUESTS_H
 #define ORRERY_ANALYSIS_REPORT_REQUESTS_H
 
-#include "sim/core/tally.h"
 #include "analysis/report/page.h"
 #include "analysis/report/source.h"
 #include "analysis/report/trend.h"
+#include "sim/core/tally.h"
 
 enum { REQUEST_MAX_SERVICES = 7 }; /* that get a line of their own: as many as colours can tell apart */
 

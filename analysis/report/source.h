@@ -2,10 +2,10 @@
 #ifndef ORRERY_ANALYSIS_REPORT_SOURCE_H
 #define ORRERY_ANALYSIS_REPORT_SOURCE_H
 
-#include "sim/core/mem.h"
-#include "sim/core/database.h"
-#include "analysis/report/run.h"
 #include "analysis/report/report.h"
+#include "analysis/report/run.h"
+#include "sim/core/database.h"
+#include "sim/core/mem.h"
 
 struct report_source {
     const struct database *database;

@@ -1,7 +1,7 @@
 #include "analysis/report/study.h"
 
-#include "sim/core/units.h"
 #include "analysis/query.h"
+#include "sim/core/units.h"
 
 #include <inttypes.h>
 #include <math.h>

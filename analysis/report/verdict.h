@@ -15,8 +15,8 @@
 #ifndef ORRERY_ANALYSIS_REPORT_VERDICT_H
 #define ORRERY_ANALYSIS_REPORT_VERDICT_H
 
-#include "sim/core/text.h"
 #include "analysis/report/trend.h"
+#include "sim/core/text.h"
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /* Each job rents on arrival the GPUs that it asks for, of the offer on which its work costs least, and returns them when it is done. */
-#include "sim/world/policy.h"
+#include "sim/world/policy/policy.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Nothing is decided: the GPUs of the site are rented for the whole run, and jobs share them under their scheduler. */
-#include "sim/world/policy.h"
+#include "sim/world/policy/policy.h"
 
 const struct renter rental_fixed_fleet = {
     .policy = {.abi = POLICY_ABI,

@@ -7,7 +7,7 @@
 
 #include "sim/core/mem.h"
 #include "sim/core/rng.h"
-#include "sim/world/policy.h"
+#include "sim/world/policy/policy.h"
 
 #include <float.h>
 #include <math.h>

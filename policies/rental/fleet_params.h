@@ -4,8 +4,8 @@
 #define ORRERY_POLICIES_RENTAL_FLEET_PARAMS_H
 
 #include "policies/rental/melange_fleet.h"
-#include "sim/core/config.h"
-#include "sim/world/policy.h"
+#include "sim/core/config/config.h"
+#include "sim/world/policy/policy.h"
 
 /* An entry of "kinds": replicas of one pool. */
 struct fleet_kind {

@@ -27,9 +27,9 @@
  * "writes_kv": true was measured together with writing the cache.
  *
  * A "table" is optional: `orrery calibrate --table` writes it, the files of configs/calibration have none. Members of a
- * shape are those of models/kernel_shape.h by name; what runs (and what follows from the call: "pairs" of prompts, the
+ * shape are those of models/operators/kernel_shape.h by name; what runs (and what follows from the call: "pairs" of prompts, the
  * links of a collective) is a list, as long as that of the seconds; flags are false where they are left out. Times near
- * the points are then interpolated (models/kernel_table.h), with the law on the GPU that the file names. */
+ * the points are then interpolated (models/operators/kernel_table.h), with the law on the GPU that the file names. */
 #ifndef ORRERY_CATALOG_CALIBRATION_H
 #define ORRERY_CATALOG_CALIBRATION_H
 

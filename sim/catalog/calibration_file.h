@@ -3,7 +3,7 @@
 #define ORRERY_CATALOG_CALIBRATION_FILE_H
 
 #include "models/kernel.h"
-#include "sim/core/config.h"
+#include "sim/core/config/config.h"
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
 

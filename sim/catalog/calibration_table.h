@@ -1,12 +1,12 @@
-/* The measured points of a class in a calibration file, as models/kernel_table.h interpolates them.
+/* The measured points of a class in a calibration file, as models/operators/kernel_table.h interpolates them.
  *
  * Each entry of "table" is one shape: the members that are fixed by their names, and a list for each other member and for
  * the seconds, all equally long. */
 #ifndef ORRERY_CATALOG_CALIBRATION_TABLE_H
 #define ORRERY_CATALOG_CALIBRATION_TABLE_H
 
-#include "models/kernel_table.h"
-#include "sim/core/config.h"
+#include "models/operators/kernel_table.h"
+#include "sim/core/config/config.h"
 
 struct calibration_shape {
     struct kernel_call call;                         /* its fixed members */

@@ -8,7 +8,7 @@
 
 #include "models/hardware.h"
 #include "models/transformer.h"
-#include "sim/core/config.h"
+#include "sim/core/config/config.h"
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
 

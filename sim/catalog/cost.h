@@ -8,7 +8,7 @@
 #include "models/iteration.h"
 #include "models/transformer.h"
 #include "sim/catalog/catalog.h"
-#include "sim/core/config.h"
+#include "sim/core/config/config.h"
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
 

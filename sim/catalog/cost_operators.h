@@ -2,7 +2,7 @@
 #ifndef ORRERY_CATALOG_COST_OPERATORS_H
 #define ORRERY_CATALOG_COST_OPERATORS_H
 
-#include "models/operators.h"
+#include "models/operators/operators.h"
 #include "sim/catalog/calibration.h"
 #include "sim/catalog/engine.h"
 

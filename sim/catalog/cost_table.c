@@ -1,6 +1,6 @@
 #include "sim/catalog/cost_kind.h"
 
-#include "models/table.h"
+#include "models/operators/table.h"
 #include "sim/catalog/table_file.h"
 
 #include <float.h>

@@ -21,7 +21,7 @@
 #define ORRERY_CATALOG_ENGINE_H
 
 #include "models/engine.h"
-#include "models/layer.h"
+#include "models/operators/layer.h"
 #include "sim/catalog/calibration.h"
 #include "sim/catalog/calibration_file.h"
 #include "sim/catalog/catalog.h"

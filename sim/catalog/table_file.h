@@ -2,8 +2,8 @@
 #ifndef ORRERY_CATALOG_TABLE_FILE_H
 #define ORRERY_CATALOG_TABLE_FILE_H
 
-#include "models/table.h"
-#include "sim/core/config.h"
+#include "models/operators/table.h"
+#include "sim/core/config/config.h"
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
 

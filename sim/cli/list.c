@@ -1,15 +1,15 @@
 /* orrery list: what a scenario may name, as a table or as JSON. */
-#include "sim/cli/cli.h"
-#include "sim/cli/families.h"
-#include "sim/cli/paths.h"
-#include "sim/cli/table.h"
-#include "sim/core/path.h"
 #include "policies/registry.h"
 #include "sim/catalog/catalog.h"
 #include "sim/catalog/engine.h"
 #include "sim/catalog/prices.h"
 #include "sim/catalog/storage.h"
-#include "sim/world/metric.h"
+#include "sim/cli/cli.h"
+#include "sim/cli/families.h"
+#include "sim/cli/paths.h"
+#include "sim/cli/table.h"
+#include "sim/core/path.h"
+#include "sim/world/rows/metric.h"
 #include "traces/registry.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef ORRERY_CLI_NAMED_FILES_H
 #define ORRERY_CLI_NAMED_FILES_H
 
-#include "sim/core/config.h"
+#include "sim/core/config/config.h"
 
 /* Takes the path of a file, and returns 0 or a negative code, which ends the walk. */
 typedef int (*named_file_fn)(void *context, const char *path);

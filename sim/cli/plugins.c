@@ -119,7 +119,7 @@ static int check_policy(const struct plugins *plugins, const struct plugin *plug
         return fail_policy(plugin, "set params and params_bytes, or neither", diag, policy->name,
                            "declares parameters without a size, or a size without parameters");
     if (!is_complete(policy))
-        return fail_policy(plugin, "sim/world/policy.h tells which ones its family needs", diag, policy->name,
+        return fail_policy(plugin, "sim/world/policy/policy.h tells which ones its family needs", diag, policy->name,
                            "lacks a function");
     return check_name(plugins, plugin, policy, diag);
 }

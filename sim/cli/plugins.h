@@ -1,11 +1,11 @@
-/* Plug-ins: shared objects that bring policies of a user's own (sim/world/policy.h, ORRERY_PLUGIN). */
+/* Plug-ins: shared objects that bring policies of a user's own (sim/world/policy/policy.h, ORRERY_PLUGIN). */
 #ifndef ORRERY_CLI_PLUGINS_H
 #define ORRERY_CLI_PLUGINS_H
 
 #include "sim/cli/options.h"
-#include "sim/core/config.h"
+#include "sim/core/config/config.h"
 #include "sim/core/hash.h"
-#include "sim/world/policy.h"
+#include "sim/world/policy/policy.h"
 #include "sim/world/scenario.h"
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 
 #include "sim/cli/clock.h"
 #include "sim/cli/version.h"
-#include "sim/world/policy.h"
+#include "sim/world/policy/policy.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* orrery report: what a run or a study says, as one HTML page. */
+#include "analysis/report/report.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/outputs.h"
 #include "sim/core/mem.h"
 #include "sim/core/output.h"
 #include "sim/store/readback.h"
-#include "sim/world/metric.h"
-#include "analysis/report/report.h"
+#include "sim/world/rows/metric.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* orrery run: a scenario, or a run of a results database once more. */
 #include "sim/cli/cli.h"
+#include "sim/cli/explain/timeline_options.h"
 #include "sim/cli/outputs.h"
 #include "sim/cli/setup.h"
 #include "sim/cli/simulate.h"
-#include "sim/cli/timeline_options.h"
 #include "sim/cli/version.h"
 #include "sim/store/readback.h"
 

@@ -4,7 +4,7 @@
 
 #include "sim/cli/outputs.h"
 #include "sim/cli/plugins.h"
-#include "sim/core/config.h"
+#include "sim/core/config/config.h"
 #include "sim/core/hash.h"
 #include "sim/study/study.h"
 #include "sim/world/scenario.h"

@@ -5,7 +5,7 @@
 #include "sim/cli/recording.h"
 #include "sim/cli/summary.h"
 #include "sim/cli/version.h"
-#include "sim/world/tee.h"
+#include "sim/world/rows/tee.h"
 #include "sim/world/world.h"
 
 #include <inttypes.h>

@@ -9,7 +9,7 @@
 #include "sim/cli/recording.h"
 #include "sim/cli/setup.h"
 #include "sim/store/timeline.h"
-#include "sim/world/sink.h"
+#include "sim/world/rows/sink.h"
 #include "sim/world/world.h"
 
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 #define ORRERY_CLI_SUMMARY_H
 
 #include "sim/core/mem.h"
-#include "sim/world/sink.h"
+#include "sim/world/rows/sink.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -13,7 +13,7 @@
 
 #include "sim/core/err.h"
 #include "sim/core/hash.h"
-#include "sim/world/sink.h"
+#include "sim/world/rows/sink.h"
 
 #include <stdbool.h>
 #include <stddef.h>

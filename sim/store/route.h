@@ -4,7 +4,7 @@
 
 #include "sim/store/results.h"
 #include "sim/store/schema.h"
-#include "sim/world/sink.h"
+#include "sim/world/rows/sink.h"
 
 /* Takes a row, a struct of sink.h, of a table. Returns 0 or the code that the sink returns. */
 struct route {

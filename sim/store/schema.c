@@ -1,6 +1,6 @@
 #include "sim/store/schema.h"
 
-#include "sim/world/sink.h"
+#include "sim/world/rows/sink.h"
 
 /* Row tables are filled in the order in which rows come, so the large ones are plain rowid tables without a key: a row
  * costs one append. The small ones that are looked up by name have their key as the table's order. Foreign keys are

@@ -13,7 +13,7 @@
 #define ORRERY_STORE_TIMELINE_H
 
 #include "sim/core/err.h"
-#include "sim/world/sink.h"
+#include "sim/world/rows/sink.h"
 
 #include <stdbool.h>
 #include <stdint.h>

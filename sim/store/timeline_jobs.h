@@ -5,7 +5,7 @@
 
 #include "sim/core/output.h"
 #include "sim/store/timeline_event.h"
-#include "sim/world/sink.h"
+#include "sim/world/rows/sink.h"
 
 struct timeline_job {
     struct span span;

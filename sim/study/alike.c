@@ -1,6 +1,6 @@
 #include "sim/study/alike.h"
 
-#include "sim/core/config_tree.h"
+#include "sim/core/config/config_tree.h"
 #include "sim/study/axes.h"
 #include "sim/study/search.h"
 

@@ -3,8 +3,8 @@
 #define ORRERY_STUDY_BLOCK_LOG_H
 
 #include "sim/core/err.h"
-#include "sim/world/source.h"
-#include "sim/world/view.h"
+#include "sim/world/policy/view.h"
+#include "sim/world/rows/source.h"
 
 #include <stddef.h>
 #include <stdint.h>

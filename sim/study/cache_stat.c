@@ -1,6 +1,6 @@
 #include "sim/study/cache_stat.h"
 
-#include "sim/world/prefix_cache.h"
+#include "sim/world/kv/prefix_cache.h"
 
 int cache_stat_run(const struct block_log *log, const struct cache_future *future,
                    const struct cache_stat_setting *setting, struct cache_stat *stat, struct diag *diag)

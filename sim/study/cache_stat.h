@@ -8,7 +8,7 @@
 #define ORRERY_STUDY_CACHE_STAT_H
 
 #include "sim/study/block_log.h"
-#include "sim/world/policy.h"
+#include "sim/world/policy/policy.h"
 
 #include <stdint.h>
 

@@ -6,9 +6,9 @@
 #ifndef ORRERY_STUDY_CONFORM_H
 #define ORRERY_STUDY_CONFORM_H
 
-#include "sim/core/config.h"
+#include "sim/core/config/config.h"
 #include "sim/study/conform_cases.h"
-#include "sim/world/policy.h"
+#include "sim/world/policy/policy.h"
 #include "sim/world/world.h"
 
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #include "sim/core/mem.h"
 #include "sim/core/rng.h"
 #include "sim/study/block_log.h"
-#include "sim/world/cache.h"
+#include "sim/world/kv/cache.h"
 
 #include <inttypes.h>
 

@@ -3,9 +3,9 @@
 #ifndef ORRERY_STUDY_CONFORM_CACHE_H
 #define ORRERY_STUDY_CONFORM_CACHE_H
 
-#include "sim/core/config.h"
+#include "sim/core/config/config.h"
 #include "sim/study/conform_cases.h"
-#include "sim/world/sink.h"
+#include "sim/world/rows/sink.h"
 
 extern const struct conform_case conform_cache_cases[];
 extern const size_t conform_cache_n_cases;

@@ -3,7 +3,7 @@
 #define ORRERY_STUDY_CONFORM_CASES_H
 
 #include "sim/core/text.h"
-#include "sim/world/policy.h"
+#include "sim/world/policy/policy.h"
 
 #include <stdbool.h>
 #include <stddef.h>

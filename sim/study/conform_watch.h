@@ -5,7 +5,7 @@
 
 #include "sim/store/hash_sink.h"
 #include "sim/study/conform_cases.h"
-#include "sim/world/tee.h"
+#include "sim/world/rows/tee.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -10,8 +10,8 @@
 #ifndef ORRERY_STUDY_GUARD_H
 #define ORRERY_STUDY_GUARD_H
 
-#include "sim/core/config.h"
-#include "sim/world/policy.h"
+#include "sim/core/config/config.h"
+#include "sim/world/policy/policy.h"
 
 #include <stdbool.h>
 #include <stdint.h>

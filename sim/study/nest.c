@@ -1,6 +1,6 @@
 #include "sim/study/nest.h"
 
-#include "sim/core/config_tree.h"
+#include "sim/core/config/config_tree.h"
 #include "sim/core/json_scan.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "sim/study/outcome.h"
 
 #include "sim/study/axes.h"
-#include "sim/world/metric.h"
+#include "sim/world/rows/metric.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 #include "sim/study/read.h"
 
-#include "sim/core/config_scalar.h"
+#include "sim/core/config/config_scalar.h"
 
 #include <stdio.h>
 #include <string.h>

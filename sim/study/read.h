@@ -3,7 +3,7 @@
 #ifndef ORRERY_STUDY_READ_H
 #define ORRERY_STUDY_READ_H
 
-#include "sim/core/config_report.h"
+#include "sim/core/config/config_report.h"
 
 /* Whether the value is an object; reports it if not. `what` is what messages call it: "an axis". */
 bool read_object(struct config_reading *reading, const struct json_node *node, const char *what);

@@ -1,6 +1,6 @@
 #include "sim/study/search.h"
 
-#include "sim/world/metric.h"
+#include "sim/world/rows/metric.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
 #include "sim/study/study.h"
 
-#include "sim/core/config_tree.h"
+#include "sim/core/config/config_tree.h"
 #include "sim/core/json_write.h"
 #include "sim/core/path.h"
 #include "sim/study/axes.h"
 #include "sim/study/nest.h"
 #include "sim/study/read.h"
 #include "sim/study/search.h"
-#include "sim/world/metric.h"
+#include "sim/world/rows/metric.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -17,9 +17,9 @@
 #ifndef ORRERY_WORLD_INVARIANT_H
 #define ORRERY_WORLD_INVARIANT_H
 
-#include "sim/world/cluster.h"
-#include "sim/world/replica.h"
-#include "sim/world/tier.h"
+#include "sim/world/cluster/cluster.h"
+#include "sim/world/links/tier.h"
+#include "sim/world/replica/replica.h"
 
 void invariant_check_requests(int64_t in_pool, int64_t in_replicas); /* INV-1 */
 void invariant_check_replica(const struct replica *replica);         /* INV-1 to INV-5 */

@@ -1,6 +1,6 @@
 #include "sim/world/scenario.h"
 
-#include "sim/world/policy.h"
+#include "sim/world/policy/policy.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@ static const char *const keep_names[] = {"metrics", "curves", "rows", "decisions
 #define FIELD(name) offsetof(struct scenario, name)
 const struct config_field scenario_fields[] = {
     {.name = "name", .kind = CONFIG_TEXT, .offset = FIELD(name), .value = "", .help = "title of the run in results"},
-    {.name = "cluster", .kind = CONFIG_SECTION, .offset = FIELD(cluster), .fields = cluster_config_fields,
+    {.name = "cluster", .kind = CONFIG_SECTION, .offset = FIELD(cluster), .fields = cluster_section_fields,
      .help = "nodes and their GPUs"},
     {.name = "services", .kind = CONFIG_MAP, .flags = CONFIG_OPTIONAL, .offset = FIELD(services),
      .fields = service_config_fields, .elem_bytes = sizeof(struct service_config), .help = "LLM services, by name"},
@@ -37,12 +37,12 @@ int scenario_bind(const struct config *config, const struct config_families *fam
                   struct scenario *scenario, struct diag *diag)
 {
     int code = config_bind(config, scenario_fields, families, arena, scenario, sizeof *scenario, diag);
-    if (code == 0) code = cluster_config_load(&scenario->cluster, config, arena, diag);
+    if (code == 0) code = cluster_config_load(&scenario->cluster.nodes, config, arena, diag);
     if (code != 0) return code;
     if (scenario->services.n == 0 && scenario->jobs.trace.entry == NULL)
         return diag_error(diag, SIM_E_CONFIG, config_where(config, "services"), "add a 'services' or a 'jobs' section",
                           "nothing arrives in this scenario");
-    if (scenario->cluster.nodes_file.path != NULL && scenario->cluster.power.capping.entry != NULL)
+    if (scenario->cluster.nodes.nodes_file.path != NULL && scenario->cluster.power.capping.entry != NULL)
         return diag_error(diag, SIM_E_CONFIG, config_where(config, "cluster.power"), "leave out one of the two",
                           "power is accounted for nodes that are alike, not for those of a 'nodes_file'");
     if (scenario->until_ns > 0 && scenario->warmup_ns >= scenario->until_ns)

@@ -3,19 +3,19 @@
 #ifndef ORRERY_WORLD_SCENARIO_H
 #define ORRERY_WORLD_SCENARIO_H
 
-#include "sim/core/config.h"
-#include "sim/world/cluster.h"
-#include "sim/world/failure_config.h"
-#include "sim/world/jobs.h"
-#include "sim/world/market_config.h"
-#include "sim/world/sampler.h"
-#include "sim/world/service.h"
+#include "sim/core/config/config.h"
+#include "sim/world/cluster_section.h"
+#include "sim/world/failures/failure_config.h"
+#include "sim/world/jobs/jobs.h"
+#include "sim/world/market/market_config.h"
+#include "sim/world/rows/sampler.h"
+#include "sim/world/service/service.h"
 
 enum scenario_keep { SCENARIO_KEEP_METRICS, SCENARIO_KEEP_CURVES, SCENARIO_KEEP_ROWS, SCENARIO_KEEP_DECISIONS };
 
 struct scenario {
     const char *name;
-    struct cluster_config cluster;
+    struct cluster_section cluster;
     struct config_list services; /* struct service_config */
     struct jobs_config jobs;     /* trace.entry is NULL when there are none */
     struct failures_config failures;

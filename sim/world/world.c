@@ -2,10 +2,10 @@
 
 #include "sim/core/mem.h"
 #include "sim/world/invariant.h"
-#include "sim/world/jobs_yield.h"
-#include "sim/world/market.h"
-#include "sim/world/metric.h"
-#include "sim/world/power.h"
+#include "sim/world/jobs/jobs_yield.h"
+#include "sim/world/market/market.h"
+#include "sim/world/power/power.h"
+#include "sim/world/rows/metric.h"
 
 struct world {
     const struct scenario *scenario;
@@ -69,7 +69,8 @@ static int create_topology(struct world *world)
 {
     struct topology_env env = {
         .engine = world->engine,
-        .cluster = &world->scenario->cluster,
+        .cluster = &world->scenario->cluster.nodes,
+        .links = &world->scenario->cluster.links,
         .catalog = world->options.catalog,
         .config = world->options.config,
         .next_owner_id = &world->next_owner_id,
@@ -82,11 +83,11 @@ static int create_topology(struct world *world)
 /* The GPUs of further node types are in the catalog, whether or not a pool wants them. */
 static int check_node_types(struct world *world)
 {
-    const struct config_list *types = &world->scenario->cluster.node_types;
+    const struct config_list *types = &world->scenario->cluster.nodes.node_types;
     int code = 0;
     for (size_t i = 0; i < types->n; i++) {
         const struct node_type_config *type = (const struct node_type_config *)types->items + i;
-        const char *path = arena_printf(&world->arena, "cluster.node_types.%s.gpu", type->name);
+        const char *path = arena_printf(&world->arena, "cluster.nodes.node_types.%s.gpu", type->name);
         struct gpu_spec gpu;
         if (path == NULL) return SIM_E_NOMEM;
         const int type_code = catalog_gpu(world->options.catalog, type->gpu, config_where(world->options.config, path),
@@ -170,10 +171,10 @@ static int create_services(struct world *world)
     const struct scenario *scenario = world->scenario;
     const struct world_options *options = &world->options;
     if (scenario->services.n == 0) return 0;
-    if (scenario->cluster.gpu == NULL)
+    if (scenario->cluster.nodes.gpu == NULL)
         return diag_error(world->diag, SIM_E_CONFIG, config_where(options->config, "cluster"),
                           "add \"gpu\": see 'orrery list gpus'", "services need to know the cluster's 'gpu'");
-    int code = catalog_gpu(options->catalog, scenario->cluster.gpu, config_where(options->config, "cluster.gpu"),
+    int code = catalog_gpu(options->catalog, scenario->cluster.nodes.gpu, config_where(options->config, "cluster.gpu"),
                            &world->arena, &world->gpu, world->diag);
     if (code != 0) return code;
     world->services = mem_zalloc(scenario->services.n, sizeof *world->services);
@@ -260,7 +261,9 @@ static int create_power(struct world *world)
         .engine = world->engine,
         .failures = world->failures,
         .diag = world->diag,
-        .cluster = &world->scenario->cluster,
+        .cluster = &world->scenario->cluster.nodes,
+        .server_power = &world->scenario->cluster.server_power,
+        .power = &world->scenario->cluster.power,
         .catalog = world->options.catalog,
         .config = world->options.config,
         .sink = &world->sink,
@@ -290,7 +293,7 @@ int world_create(const struct scenario *scenario, const struct world_options *op
                                             .interrupt = options->interrupt, .context = world, .look = world_look,
                                             .look_every = options->check ? 1 : 0};
     world->engine = engine_create(&engine_options);
-    int code = world->engine != NULL ? cluster_create(&scenario->cluster, &world->cluster) : SIM_E_NOMEM;
+    int code = world->engine != NULL ? cluster_create(&scenario->cluster.nodes, &world->cluster) : SIM_E_NOMEM;
     if (code == 0) code = check_node_types(world);
     if (code == 0) code = create_topology(world);
     if (code == 0) code = create_market(world);

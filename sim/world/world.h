@@ -7,8 +7,8 @@
 
 #include "sim/catalog/catalog.h"
 #include "sim/core/engine.h"
+#include "sim/world/rows/sink.h"
 #include "sim/world/scenario.h"
-#include "sim/world/sink.h"
 
 struct world;
 

@@ -8,7 +8,7 @@
 #include "sim/core/engine.h"
 #include "sim/core/mem.h"
 #include "sim/core/rng.h"
-#include "sim/world/jobs.h"
+#include "sim/world/jobs/jobs.h"
 #include "tests/bench/bench.h"
 
 #include <stdio.h>

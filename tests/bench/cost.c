@@ -1,7 +1,7 @@
 /* Speed of the cost models: nanoseconds of one call, over batches of changing size, and milliseconds of making a model. A
  * serving run calls it a few times per request. One JSON line per model and kind of batch. */
 #include "models/affine.h"
-#include "models/table.h"
+#include "models/operators/table.h"
 #include "sim/catalog/catalog.h"
 #include "sim/catalog/cost.h"
 #include "tests/bench/bench.h"

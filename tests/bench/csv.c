@@ -1,9 +1,9 @@
 /* From the bytes of a trace to its records, against libcsv alone: the same file, parsed with callbacks that do
  * nothing. Both take turns in the same process; figures are medians of five in CPU time, opening and reading the
  * file included. */
-#include "sim/core/config.h"
+#include "sim/core/config/config.h"
 #include "sim/core/rng.h"
-#include "sim/world/source.h"
+#include "sim/world/rows/source.h"
 #include "tests/bench/bench.h"
 #include "traces/registry.h"
 

@@ -15,7 +15,7 @@ equal "$(wc -l <"$T/steps")" 3 'shell steps'
 mkdir -p "$T/clone" "$T/user/gate" "$T/runner"
 cp -r .ci .github Makefile models policies sim traces configs analysis "$T/clone/"
 cat >"$T/user/last.c" <<'END'
-#include "sim/world/policy.h"
+#include "sim/world/policy/policy.h"
 static int route(void *state, const struct fleet_view *view, const struct request_view *request)
 {
     (void)state, (void)request;
@@ -46,7 +46,7 @@ step() { # STATUS N INPUT=VALUE...: runs the N-th step as GitHub does
 # Dependencies and build are those of the clone. (That it builds is known; here it is only asked what it would do.)
 step 0 1
 step 0 2 MAKEFLAGS=n
-out 'sim/cli/check.c'
+out 'sim/cli/study/check.c'
 step 0 1 INPUT_ORRERY="$program"
 step 0 2 INPUT_ORRERY="$program"
 out_is </dev/null

@@ -169,7 +169,7 @@ holds "$T/err" 'tolerant.json:'
 
 # Who crashes: a policy of a plug-in that is in force, or the program.
 cat >"$T/crash.c" <<'END'
-#include "sim/world/policy.h"
+#include "sim/world/policy/policy.h"
 static int route(void *state, const struct fleet_view *view, const struct request_view *request)
 {
     (void)state, (void)request, (void)view;

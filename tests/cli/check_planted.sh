@@ -16,7 +16,7 @@ flags=$(cat "$BUILD/flags")
 libraries=$(make -s print-libraries)
 last='the planted build'
 $flags -c -o "$T/planted.o" "$T/planted.c" || complain 'it does not compile'
-$flags -Wl,--dynamic-list="$BUILD/exports" -o "$T/orrery" "$BUILD"/sim/cli/*.o "$T/planted.o" "$BUILD/liborrery.a" $libraries ||
+$flags -Wl,--dynamic-list="$BUILD/exports" -o "$T/orrery" $(find "$BUILD/sim/cli" -name "*.o") "$T/planted.o" "$BUILD/liborrery.a" $libraries ||
     complain 'it does not link'
 
 baseline=configs/regression/baseline.json
@@ -40,7 +40,7 @@ unset ORRERY_DATA
 # --- In a policy of a user's own ---
 plugin() { # FILE: the batcher on standard input as a plug-in, with what its family shares
     sed -e 's/"vllm-v0"/"mine"/' -e 's/^const struct batcher batching_vllm_v0/static const struct batcher mine/' \
-        -e 's|policies/registry.h|sim/world/policy.h|' >"$T/mine.c"
+        -e 's|policies/registry.h|sim/world/policy/policy.h|' >"$T/mine.c"
     echo 'ORRERY_PLUGIN(&mine.policy)' >>"$T/mine.c"
     last="cc $1"
     ${CC:-cc} -std=c17 -Wall -Wextra -fPIC -shared -O2 -ffp-contract=off -I. -o "$1" "$T/mine.c" \

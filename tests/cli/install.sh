@@ -52,7 +52,7 @@ out 'quickstart'
 if command -v pkg-config >/dev/null; then
     last='pkg-config'
     equal "$(pkg-config --cflags orrery | sed 's/ *$//')" "-I$T/prefix/include/orrery" --cflags
-    equal "$(pkg-config --variable=abi orrery)" "$(sed -n 's/.*POLICY_ABI = \([0-9]*\).*/\1/p' "$root/sim/world/policy.h")" abi
+    equal "$(pkg-config --variable=abi orrery)" "$(sed -n 's/.*POLICY_ABI = \([0-9]*\).*/\1/p' "$root/sim/world/policy/policy.h")" abi
     equal "orrery $(pkg-config --modversion orrery)" "$("$ORRERY" --version | sed 's/ (.*//')" --modversion
 
     # policies/README.md, as it stands there.
@@ -69,7 +69,7 @@ if command -v pkg-config >/dev/null; then
     sql figures/own/load.db "select count(*) from run where policies like '%smallest-area%plugin.smallest_area.so=%'" 15
     last='smallest_area.c'
     [ "$(wc -l <smallest_area.c)" -lt 80 ] || complain 'it has more than 80 lines'
-    ! grep '#include "' smallest_area.c | grep -v '"sim/world/policy.h"' || complain 'it includes more'
+    ! grep '#include "' smallest_area.c | grep -v '"sim/world/policy/policy.h"' || complain 'it includes more'
 fi
 
 # The manual page.

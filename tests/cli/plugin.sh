@@ -10,7 +10,7 @@ compile() { # NAME: $T/NAME.c to $T/NAME.so, against the sources' headers
 # router NAME SYMBOL [ABI [SIZE]]: C of a router that sends everything to the last replica.
 router() {
     cat <<END
-#include "sim/world/policy.h"
+#include "sim/world/policy/policy.h"
 static int route_$2(void *state, const struct fleet_view *view, const struct request_view *request)
 {
     (void)state, (void)request;
@@ -137,8 +137,8 @@ err "did you mean 'patience'?"
 
 # An evictor: what it finds on a trace, and that it conforms.
 cat >"$T/mru.c" <<'END'
-#include "sim/world/policy.h"
-#include "sim/core/config_field.h"
+#include "sim/world/policy/policy.h"
+#include "sim/core/config/config_field.h"
 struct params { int64_t spare; };
 struct state { int64_t spare; };
 struct item { int64_t last_use; };

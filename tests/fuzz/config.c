@@ -1,9 +1,9 @@
 /* Any bytes as a document, followed by settings: each after a 0 byte. Either there is a finding for the error, or what
  * was bound can be dumped, and the dump binds to what dumps the same. */
-#include "tests/config_table.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/support/config_table.h"
 
-#include "sim/core/config.h"
+#include "sim/core/config/config.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * order of time, and every bad row is reported. */
 #include "tests/fuzz/fuzz.h"
 
-#include "sim/core/config.h"
+#include "sim/core/config/config.h"
 #include "traces/registry.h"
 
 #include <stdio.h>

@@ -24,12 +24,12 @@ ban 'silently cuts or pads: use snprintf' "$(call 'strncpy|strncat')"
 ban 'keeps hidden state' "$(call 'strtok|rand|srand|random|drand48|setlocale|localtime|gmtime|asctime|ctime|strerror_l')"
 ban 'says nothing about errors: use strtol or strtod' "$(call 'atoi|atol|atof')"
 ban 'allocation goes through sim/core/mem.h' "$(call 'malloc|calloc|realloc|free|strdup|strndup|alloca|getline|asprintf')" \
-    '^sim/core/mem\.c:|^sim/cli/(paths|figure_shelf)\.c:.*free\(entries|^sim/core/json_doc\.c:'
+    '^sim/core/mem\.c:|^sim/cli/(paths|study/figure_shelf)\.c:.*free\(entries|^sim/core/json_doc\.c:'
 ban 'reads the clock: only sim/cli may' "$(call 'time|clock|gettimeofday|clock_gettime|nanosleep|sleep|usleep')" '^sim/cli/'
 ban 'prints: only sim/cli may; others fill a diag or a struct text' \
     "$(call 'printf|puts|putchar|perror|vprintf')|(stdout|stderr)[^a-z]" '^sim/cli/|^sim/core/check\.c:'
 ban 'ends the process: only main does, and SIM_BUG; runs of a sweep, of check and of conform are processes of their own' \
-    "$(call 'exit|_exit|abort|quick_exit')" '^sim/core/check\.c:|^sim/(study/workers|cli/conform_child|cli/check_runs)\.c:.*_exit'
+    "$(call 'exit|_exit|abort|quick_exit')" '^sim/core/check\.c:|^sim/(study/workers|cli/study/conform_child|cli/study/check_runs)\.c:.*_exit'
 ban 'reads the environment: only sim/cli may' "$(call 'getenv|secure_getenv|setenv|putenv')" '^sim/cli/'
 ban 'asserts by check.h' "$(call assert)"
 

@@ -1,7 +1,7 @@
 /* Checkpoints under failures, by simulation against the closed form: the efficiency of four worked cases, flushes, and where
  * the best interval lies. One long job on one node, struck by exponential failures of the node, also while it restarts. */
-#include "tests/bed.h"
-#include "tests/harness.h"
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
 
 #include "models/checkpoint.h"
 

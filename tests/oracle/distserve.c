@@ -3,10 +3,10 @@
  * (LLMServe/DistServe @ 82831f1, its code as it is, given the lists and numbers of instances) for other rates and lists, tensor
  * parallel instances, pipeline stages, several instances, and its vLLM backend, where every instance does both phases.
  * An output of o tokens takes it o decode iterations after the prompt, so here it has one token more. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
-#include "tests/bed.h"
 #include "tests/oracle/naive_serving.h"
+#include "tests/support/bed.h"
 
 #include <math.h>
 #include <stdarg.h>

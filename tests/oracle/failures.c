@@ -1,7 +1,7 @@
 /* Failures in the world: lifetimes by their laws, availability under common causes against the stationary distribution of its
  * Markov chain, repairs and spare nodes by hand, and the same failures whatever the policies. */
-#include "tests/bed.h"
-#include "tests/harness.h"
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
 
 #include "models/failure.h"
 

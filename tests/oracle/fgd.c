@@ -2,8 +2,8 @@
  * all that the 1213 GPU nodes of the cluster have, against the results that were released with the paper, on four of its traces. Ten
  * seeds stand for theirs, 42 to 51; the random numbers are others. */
 #include "sim/core/csv.h"
-#include "tests/bed.h"
-#include "tests/harness.h"
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
 
 #include <math.h>
 #include <stdio.h>

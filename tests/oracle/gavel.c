@@ -6,8 +6,8 @@
  * that only the mean says something, which there, over 16 seeds, is 4905 s with a standard deviation of 119 s. With its draws the
  * rounds are the same, all 166, but for two things that it does: pairs that nobody drew run on GPUs left over, which counts
  * 35 s, and a packed job's end is told when its partner's round is over, 46 s. */
-#include "tests/harness.h"
-#include "tests/jobrun.h"
+#include "tests/support/harness.h"
+#include "tests/support/jobrun.h"
 
 #include <math.h>
 #include <stdio.h>

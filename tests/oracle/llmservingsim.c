@@ -1,6 +1,6 @@
 /* LLMServingSim's measured layers: how well the law of a matrix product fits each GPU, and how far profiles of one GPU
  * from different hands agree. Fits here are on thinned rows; bounds are what was found, rounded up. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "analysis/calibrate/fit.h"
 #include "sim/catalog/calibration.h"

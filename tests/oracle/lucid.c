@@ -2,8 +2,8 @@
  * within 0.5 % for srtf, where a job that is preempted while it still pays for the preemption before pays for the rest of that,
  * too. A preempted job pays 40 s, on more than one node 60 s; with a preemptive scheduler theirs ends a job one second late,
  * which stands here before its first work. The list of jobs is that of the Tiresias simulator. */
-#include "tests/harness.h"
-#include "tests/jobrun.h"
+#include "tests/support/harness.h"
+#include "tests/support/jobrun.h"
 
 #include <stdio.h>
 

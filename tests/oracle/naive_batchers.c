@@ -1,7 +1,7 @@
 /* The batchers of the naive simulator, as their papers and engines have them. */
 #include "tests/oracle/naive_state.h"
 
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * time. */
 #include "tests/oracle/naive_state.h"
 
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include <math.h>
 #include <stdlib.h>

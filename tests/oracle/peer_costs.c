@@ -1,9 +1,9 @@
 /* The affine and table costs against every iteration that peer simulators ran: from what was in the batch, the duration
  * that the peer gave it. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "models/affine.h"
-#include "tests/cost_fixture.h"
+#include "tests/support/cost_fixture.h"
 
 #include <math.h>
 #include <stdio.h>

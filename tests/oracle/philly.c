@@ -1,8 +1,8 @@
 /* 70,783 jobs of 13 virtual clusters of Microsoft Philly: GPU-seconds are delivered to the last one, and on an
  * unlimited cluster as many GPUs are in use as the trace itself says. */
-#include "tests/harness.h"
-#include "tests/jobrun.h"
-#include "tests/trace_source.h"
+#include "tests/support/harness.h"
+#include "tests/support/jobrun.h"
+#include "tests/support/trace_source.h"
 
 #include <stdlib.h>
 

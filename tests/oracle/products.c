@@ -3,10 +3,10 @@
  * medians and 90th percentiles over what was left out.
  *
  * `orrery calibrate` reports the full tables; a sample of their lines keeps the run short. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "analysis/calibrate/folds.h"
-#include "tests/profile_fixture.h"
+#include "tests/support/profile_fixture.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* The public files themselves: rows, sums of tokens and GPU-seconds as counted with awk. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
-#include "tests/trace_source.h"
+#include "tests/support/trace_source.h"
 
 static void azure_conversation_trace(void)
 {

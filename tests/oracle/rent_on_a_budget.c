@@ -2,7 +2,7 @@
  * convex program it stands for, to four digits. */
 #include "policies/rental/widths.h"
 
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include <math.h>
 #include <stdio.h>

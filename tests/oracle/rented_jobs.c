@@ -2,8 +2,8 @@
  * says, whatever the law of their sizes, and leave the mean bill at the budget; and every rule that deviates takes longer at the
  * same mean number of GPUs. */
 #include "sim/core/rng.h"
-#include "tests/bed.h"
-#include "tests/harness.h"
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
 
 #include <math.h>
 #include <stdio.h>

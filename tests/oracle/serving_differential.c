@@ -1,11 +1,11 @@
 /* The serving world against the naive simulator (naive_serving.c) in random small scenarios: the first token and the end
  * of every request to the nanosecond, the replica it went to, its preemptions; and the same bytes when every boundary is
  * visited. Costs are whole nanoseconds, so no time is rounded on either side. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "sim/core/rng.h"
-#include "tests/bed.h"
 #include "tests/oracle/naive_serving.h"
+#include "tests/support/bed.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  *
  * Profiles: microsoft/vidur @ 7f14d6ab, ai-dynamo/aiconfigurator @ 095f58a5, casys-kaist/LLMServingSim @ 5daddb21, and
  * configs/calibration/measured. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "analysis/calibrate/fit.h"
 #include "sim/catalog/calibration_file.h"

@@ -1,6 +1,6 @@
 /* Six weeks of a cluster, policy, failures and checkpoints together: counters that add up over 4e15 ns and 5e9 GPU-seconds. */
-#include "tests/bed.h"
-#include "tests/harness.h"
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
 
 #include <math.h>
 

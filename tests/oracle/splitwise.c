@@ -6,9 +6,9 @@
  * is one over the batch. Requests and the peer's answers are in tests/fixtures/splitwise: the first two as published with the
  * peers' data, cases/ computed by the same revision (Mutinifni/splitwise-sim @ 8f99e7d, its code as it is, the configuration
  * composed by other means) for three times the rate and more machines. The table is in shared data. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
-#include "tests/bed.h"
+#include "tests/support/bed.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Files of spot availability: what each format says, and the public ones as they are. */
 #include "sim/catalog/availability.h"
 
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* The Tiresias simulator (SymbioticLab/Tiresias) on 400 jobs and 16 nodes of 8 counted GPUs: every job must start,
  * finish, be preempted and be resumed as there, to the second. tests/fixtures/tiresias holds our input and what it
  * computed. */
-#include "tests/harness.h"
-#include "tests/jobrun.h"
+#include "tests/support/harness.h"
+#include "tests/support/jobrun.h"
 
 #include <math.h>
 #include <stdio.h>

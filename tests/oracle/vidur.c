@@ -2,10 +2,10 @@
  * its own outputs are in tests/fixtures/vidur: caseN as published with the peers' data, cases/ computed by the same
  * revision (microsoft/vidur @ 7d47513, simulation core as it is, the predictor replaced by the same closed form) for
  * scarce KV blocks, pipeline stages, several replicas and another list. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
-#include "tests/bed.h"
 #include "tests/oracle/naive_serving.h"
+#include "tests/support/bed.h"
 
 #include <math.h>
 #include <stdio.h>

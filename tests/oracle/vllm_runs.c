@@ -2,10 +2,10 @@
  * second to Llama-3.1-8B on an RTX 4090, where KV blocks run out (LLMServingSim's benchmark, @ 5daddb21), and on an RTX PRO
  * 6000. The bars are those of the field: LLMServingSim states means of 0.5 to 2.2 % end to end, 0.2 to 1.7 % for TPOT, 0.6 to
  * 13.6 % for TTFT. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "analysis/replay/errors.h"
-#include "sim/cli/replay.h"
+#include "sim/cli/trace/replay.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,10 +2,10 @@
  *
  * Jobs of one GPU on c GPUs under FIFO are M/M/c; a replica that serves one request at a time is M/D/1 or M/G/1. The mean
  * wait over independent replications must lie within a 99 % confidence interval of the closed form. Seeds are fixed. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "sim/core/rng.h"
-#include "tests/bed.h"
+#include "tests/support/bed.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>

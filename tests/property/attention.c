@@ -1,6 +1,6 @@
 /* Laws of the attention kernels, over random shapes and parameters: parts and bounds, never less time for more work,
  * what grouping, windows, formats and shared keys and values save, and chunks that are not alike. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "models/kernel.h"
 #include "sim/core/rng.h"

@@ -3,7 +3,7 @@
  *
  * Of commands that allocate much, some 100 of the allocations fail, at equal distances from a place that depends on their
  * number; FULL=1 in the environment lets each of them fail. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "sim/cli/cli.h"
 #include "sim/core/mem.h"
@@ -174,7 +174,7 @@ static void pools_without_memory(void)
             NULL);
 }
 
-/* FlexGen's search solves linear programs with GLPK, whose own memory is not what fails here (tests/unit/lp.c). */
+/* FlexGen's search solves linear programs with GLPK, whose own memory is not what fails here (tests/unit/core/lp.c). */
 static void linear_programs_without_memory(void)
 {
     static const char flexgen[] =

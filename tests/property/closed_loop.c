@@ -1,7 +1,7 @@
 /* A closed loop of alike requests: closed forms, and conservation over random loops. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
-#include "analysis/calibrate/closed_loop.h"
+#include "analysis/calibrate/engine/closed_loop.h"
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
 #include "sim/core/rng.h"

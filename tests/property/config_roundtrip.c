@@ -1,7 +1,7 @@
 /* Random documents of the test table. What is dumped binds to the same struct, bit for bit, and dumps to the same
  * bytes; a document that is taken apart into settings binds to the same struct. */
-#include "tests/config_table.h"
-#include "tests/harness.h"
+#include "tests/support/config_table.h"
+#include "tests/support/harness.h"
 
 #include "sim/core/json_doc.h"
 #include "sim/core/json_write.h"

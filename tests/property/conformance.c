@@ -3,7 +3,7 @@
 #include "sim/cli/families.h"
 #include "sim/core/mem.h"
 #include "sim/study/conform.h"
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include <math.h>
 #include <stdio.h>

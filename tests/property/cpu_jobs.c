@@ -1,7 +1,7 @@
 /* Jobs of CPUs alone beside jobs of GPUs: every scheduler runs them all to their end. */
 #include "policies/registry.h"
-#include "tests/bed.h"
-#include "tests/harness.h"
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
 
 #include <stdio.h>
 

@@ -1,10 +1,10 @@
 /* Prompts in one pool, decoding in another: closed forms of transfers and queues, conservation under random pools, batchers and
  * ways of transfer, equal results in every mode, Splitwise's lending of machines, and what is found wrong. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "sim/core/rng.h"
 #include "sim/core/text.h"
-#include "tests/bed.h"
+#include "tests/support/bed.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* Fits of engine presets to rows that a preset made itself: the constants come back, also from disturbed rows, and also
  * through the file. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
-#include "analysis/calibrate/engine_calibrate.h"
+#include "analysis/calibrate/engine/engine_calibrate.h"
 #include "sim/core/rng.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Storms of arming, disarming and plain events among entities that come and go in a pool. Every entity knows when its
  * timer must ring, so that an event that is lost, early, late or of an entity that is gone shows; calendar and heap must
  * fire the same events in the same order. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "sim/core/engine.h"
 #include "sim/core/mem.h"

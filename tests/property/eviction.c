@@ -1,13 +1,13 @@
 /* Eviction policies against caches written as their definitions read, in quadratic time: the same victims, in the same
  * order. */
-#include "tests/harness.h"
-#include "tests/policy_params.h"
+#include "tests/support/harness.h"
+#include "tests/support/policy_params.h"
 
 #include "policies/registry.h"
 #include "sim/core/mem.h"
 #include "sim/core/rng.h"
-#include "sim/world/cache.h"
-#include "tests/eviction_fixture.h"
+#include "sim/world/kv/cache.h"
+#include "tests/support/eviction_fixture.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,14 +3,14 @@
  *
  * Expectations are checked on the mean over seeds: mean + 4 standard errors stay within the bound, so that a bound that
  * does not hold passes with a chance of less than 1 in 30,000. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "policies/eviction/prediction.h"
 #include "policies/registry.h"
 #include "sim/core/rng.h"
 #include "sim/core/tally.h"
-#include "sim/world/cache.h"
-#include "tests/eviction_fixture.h"
+#include "sim/world/kv/cache.h"
+#include "tests/support/eviction_fixture.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
 /* Prefix caches against exhaustive search and against lists that are gone through from end to end: where Belady's policy is
  * optimal and where it is not, and what LRU finds. */
-#include "tests/harness.h"
-#include "tests/policy_params.h"
+#include "tests/support/harness.h"
+#include "tests/support/policy_params.h"
 
 #include "policies/registry.h"
 #include "sim/core/mem.h"
 #include "sim/core/rng.h"
 #include "sim/study/cache_stat.h"
-#include "tests/eviction_fixture.h"
+#include "tests/support/eviction_fixture.h"
 
 #include <stdio.h>
 #include <string.h>

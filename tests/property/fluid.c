@@ -1,9 +1,9 @@
 /* Schedulers that divide all GPUs among all jobs: worked cases, an optimum and a law. Speedups are k^p. The worked cases are
  * of one GPU; here there are a million, on which all is a million^p times as fast, so that GPUs are not counted too coarsely. */
 #include "sim/core/rng.h"
-#include "tests/bed.h"
-#include "tests/harness.h"
-#include "tests/jobrun.h"
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
+#include "tests/support/jobrun.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Replays the corpus of every fuzz target. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "sim/core/rng.h"
 #include "tests/fuzz/fuzz.h"

@@ -2,8 +2,8 @@
  * Indices are summed from the definition. And a worked case, and what may be known of the past. */
 #include "policies/scheduler/sizes_file.h"
 #include "sim/core/rng.h"
-#include "tests/harness.h"
-#include "tests/jobrun.h"
+#include "tests/support/harness.h"
+#include "tests/support/jobrun.h"
 
 #include <stdio.h>
 #include <stdlib.h>

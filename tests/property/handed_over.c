@@ -1,9 +1,9 @@
 /* Who may be handed requests whose prompt was processed elsewhere, what that takes, and what the end of a run makes of those who
  * are still there. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
-#include "sim/world/slo.h"
-#include "tests/bed.h"
+#include "sim/world/service/slo.h"
+#include "tests/support/bed.h"
 
 #include <math.h>
 #include <string.h>

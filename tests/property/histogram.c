@@ -1,4 +1,4 @@
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "sim/core/err.h"
 #include "sim/core/mem.h"

@@ -1,8 +1,8 @@
 /* A job's progress in closed form, against one that walks through every wait, stretch of work, stall and flush. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "sim/core/rng.h"
-#include "sim/world/job_progress.h"
+#include "sim/world/jobs/job_progress.h"
 
 #include <math.h>
 

@@ -1,10 +1,10 @@
 /* Measured kernels: points come back, between them the law's shape rules, elsewhere the law alone; random tables against
  * a search through all points; the tables of a whole model against its kernels one by one. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
-#include "models/breakdown.h"
+#include "models/operators/breakdown.h"
 #include "sim/core/rng.h"
-#include "tests/table_fixture.h"
+#include "tests/support/table_fixture.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* What an iteration launches, counted over random shapes: operations and bytes are those of the closed forms, every part
  * of a split does its share of the whole, and calls depend on nothing but their drivers. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
-#include "models/layer.h"
+#include "models/operators/layer.h"
 #include "sim/core/rng.h"
 
 enum { CASES = 3000 };

@@ -1,13 +1,13 @@
 /* Random networks against a simulator of fluid flows that works everything out anew at every change, in long double: the
  * textbook's filling, level by level, over all links and flows. Ends must agree to the nanosecond, bytes must be conserved
  * as integers, and every share must be max-min fair: at its own ceiling, or the largest on a link that is full. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "sim/core/engine.h"
 #include "sim/core/mem.h"
 #include "sim/core/rng.h"
-#include "sim/world/link.h"
-#include "sim/world/priority.h"
+#include "sim/world/links/link.h"
+#include "sim/world/rows/priority.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  * fifo-migrate, by hand. */
 #include "policies/registry.h"
 #include "sim/core/rng.h"
-#include "tests/bed.h"
-#include "tests/harness.h"
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* Iterations that mix prompts with decoding: stall-free batching (Sarathi-Serve) must equal Vidur request by request, and on
  * random loads with scarce blocks neither single steps nor the queue may change a bit, whatever the batcher. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "sim/core/rng.h"
-#include "tests/bed.h"
+#include "tests/support/bed.h"
 
 #include <math.h>
 #include <stdarg.h>

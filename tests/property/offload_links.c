@@ -2,8 +2,8 @@
  * stepping that changes nothing. */
 #include "sim/core/rng.h"
 #include "sim/core/text.h"
-#include "tests/bed.h"
-#include "tests/harness.h"
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
 
 #include <math.h>
 #include <stdio.h>

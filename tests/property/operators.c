@@ -1,14 +1,14 @@
 /* The cost of an iteration kernel by kernel: its tables against the kernels themselves, its runs against single
  * iterations, and the share of it that lies outside the fitted range. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
-#include "models/operators.h"
+#include "models/operators/operators.h"
 #include "sim/catalog/catalog.h"
 #include "sim/core/rng.h"
-#include "sim/world/run_clock.h"
-#include "tests/bed.h"
-#include "tests/calibration_fixture.h"
-#include "tests/cost_fixture.h"
+#include "sim/world/replica/run_clock.h"
+#include "tests/support/bed.h"
+#include "tests/support/calibration_fixture.h"
+#include "tests/support/cost_fixture.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Sequences that a batcher pauses keep what they have, get no tokens until they go on, and rows say when. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
-#include "tests/bed.h"
+#include "tests/support/bed.h"
 
 #include <math.h>
 #include <stdio.h>

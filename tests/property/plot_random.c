@@ -1,5 +1,5 @@
 /* Charts of random numbers, good and bad: the drawing is XML, says no NAN, and every coordinate lies on the paper. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "analysis/plot/draw.h"
 #include "analysis/plot/plot.h"

@@ -1,7 +1,7 @@
 /* Breakers: they trip after the time that the square of the overload says, start cold after the warm-up, and where they leave a
  * domain dark its jobs fall back, its nodes come back with its power, and nothing there draws any. */
-#include "tests/bed.h"
-#include "tests/harness.h"
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Whose energy it is: what jobs, services, GPUs that nobody holds and servers draw is what the site draws, whatever is shared,
  * preempted, held down by clocks, failed or kept as a spare. */
-#include "tests/bed.h"
-#include "tests/harness.h"
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* The power of a site: energy is the integral of power, readings are what they say, commands take effect when they should, and
  * nothing depends on how a run is stepped through. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
-#include "sim/world/power_config.h"
-#include "tests/bed.h"
+#include "sim/world/power/power_config.h"
+#include "tests/support/bed.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 /* Prefix caches of replicas: what they find is what the trace's blocks allow, blocks are conserved, and macro-steps give up the
  * same blocks as single steps. */
-#include "tests/bed.h"
-#include "tests/harness.h"
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
 
 #include "policies/registry.h"
 #include "sim/study/cache_stat.h"
-#include "sim/world/prefix_cache.h"
-#include "tests/trace_source.h"
+#include "sim/world/kv/prefix_cache.h"
+#include "tests/support/trace_source.h"
 
 #include <math.h>
 #include <stdio.h>

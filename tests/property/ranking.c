@@ -1,8 +1,8 @@
 /* The ordered structures of the job half against plain arrays: nodeset.c and ranking.c. */
 #include "policies/scheduler/ranking.h"
 #include "sim/core/rng.h"
-#include "sim/world/nodeset.h"
-#include "tests/harness.h"
+#include "sim/world/cluster/nodeset.h"
+#include "tests/support/harness.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "policies/rental/widths.h"
 
 #include "sim/core/rng.h"
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include <math.h>
 

@@ -1,13 +1,13 @@
 /* The serving clock against a naive twin that walks through every iteration and touches every member, with the same batching
  * rules written down a second time; and macro-steps against single steps, bit for bit. Loads are random and KV is scarce, so
  * that preemptions, full batches and idle times all happen. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "policies/registry.h"
 #include "sim/core/mem.h"
 #include "sim/core/rng.h"
-#include "sim/world/priority.h"
-#include "sim/world/replica.h"
+#include "sim/world/replica/replica.h"
+#include "sim/world/rows/priority.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* Classes of requests: what is counted of all of them adds up to what is counted of the service, naming them changes nothing
  * else, each is held to its own limits, and policies see them. */
-#include "tests/bed.h"
-#include "tests/harness.h"
-#include "tests/trace_source.h"
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
+#include "tests/support/trace_source.h"
 
 #include <math.h>
 #include <stdio.h>

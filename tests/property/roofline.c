@@ -1,4 +1,4 @@
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "models/roofline.h"
 #include "sim/core/rng.h"

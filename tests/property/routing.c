@@ -1,9 +1,9 @@
 /* Laws of routing: chances, closed forms of queues under each policy, and what an information delay shows and does. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "policies/registry.h"
 #include "sim/core/rng.h"
-#include "tests/bed.h"
+#include "tests/support/bed.h"
 
 #include <math.h>
 #include <stdio.h>

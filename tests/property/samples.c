@@ -1,9 +1,9 @@
 /* Time series and batches against the rows of requests and jobs: each tells the same story, counted another way. That they do
  * not depend on queue, stepping or a second run is checked by serving_conformance for every policy. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
-#include "sim/world/sampler.h"
-#include "tests/bed.h"
+#include "sim/world/rows/sampler.h"
+#include "tests/support/bed.h"
 
 #include <math.h>
 #include <stdio.h>

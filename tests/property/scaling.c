@@ -1,10 +1,10 @@
 /* Replicas that come and go: closed forms of starting, holding and schedules, conservation of requests and GPUs under an
  * autoscaler that is never content, equal results in every mode, and a constant number as if nothing scaled. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "sim/core/rng.h"
 #include "sim/core/text.h"
-#include "tests/bed.h"
+#include "tests/support/bed.h"
 
 #include <math.h>
 #include <stdarg.h>

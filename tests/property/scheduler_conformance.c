@@ -1,8 +1,8 @@
 /* What the table of policies holds, and what schedulers that skip must do besides what conformance.c asks of all. */
 #include "policies/registry.h"
 #include "sim/core/rng.h"
-#include "tests/harness.h"
-#include "tests/jobrun.h"
+#include "tests/support/harness.h"
+#include "tests/support/jobrun.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* Schedulers against the plainest way to write them, closed forms and optima. */
 #include "sim/core/rng.h"
-#include "tests/harness.h"
-#include "tests/jobrun.h"
-#include "tests/naive_cluster.h"
-#include "tests/naive_conservative.h"
+#include "tests/support/harness.h"
+#include "tests/support/jobrun.h"
+#include "tests/support/naive_cluster.h"
+#include "tests/support/naive_conservative.h"
 
 #include <limits.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 /* What particular batching and routing policies do in scenarios of the conformance suite, which conformance.c runs for all. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "sim/study/conform_cases.h"
-#include "tests/bed.h"
+#include "tests/support/bed.h"
 
 #include <string.h>
 

@@ -1,13 +1,13 @@
 /* The parts of the serving clock against brute force: block growth by phase, boundary times, longest gaps, order of
  * finishing. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "sim/core/mem.h"
 #include "sim/core/rng.h"
-#include "sim/world/request_order.h"
-#include "sim/world/kvcache.h"
-#include "sim/world/run_clock.h"
-#include "sim/world/token_gaps.h"
+#include "sim/world/kv/kvcache.h"
+#include "sim/world/replica/request_order.h"
+#include "sim/world/replica/run_clock.h"
+#include "sim/world/replica/token_gaps.h"
 
 #include <math.h>
 #include <string.h>

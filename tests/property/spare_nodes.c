@@ -1,8 +1,8 @@
 /* Spare nodes: they stand in under every placer that gives jobs nodes, and only those that have power. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "policies/registry.h"
-#include "tests/bed.h"
+#include "tests/support/bed.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* Services whose nodes fail: what is lost is repeated and nothing else, every request ends served once under every batcher, equal
  * results in every mode, and how long replicas and services are down. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "policies/registry.h"
 #include "sim/core/rng.h"
 #include "sim/core/text.h"
-#include "tests/bed.h"
+#include "tests/support/bed.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Batchers that swap KV to the host over the links of the site. That the times are right to the nanosecond where each GPU has a
  * link of its own is shown by the naive simulator (oracle/serving_differential.c); here links are shared. */
-#include "tests/bed.h"
-#include "tests/harness.h"
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* The queues of Tiresias against the plainest way to write them, on lists of jobs with many ties, crossings and events in
  * the same second. */
 #include "sim/core/rng.h"
-#include "tests/harness.h"
-#include "tests/jobrun.h"
-#include "tests/naive_tiresias.h"
+#include "tests/support/harness.h"
+#include "tests/support/jobrun.h"
+#include "tests/support/naive_tiresias.h"
 
 #include <stdio.h>
 

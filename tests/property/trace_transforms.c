@@ -1,8 +1,8 @@
 /* Laws of the transforms, on a made-up trace: what each of them may change, and that it changes nothing else. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "sim/core/rng.h"
-#include "tests/trace_source.h"
+#include "tests/support/trace_source.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /* Jobs beside a service whose replicas come and go, under every listed scheduler and placer: whoever yields starts again, everything
  * finishes, no GPU is held twice; and who yields. */
-#include "tests/harness.h"
+#include "tests/support/harness.h"
 
 #include "policies/registry.h"
 #include "sim/core/rng.h"
 #include "sim/core/text.h"
-#include "tests/bed.h"
+#include "tests/support/bed.h"
 
 #include <math.h>
 #include <stdio.h>

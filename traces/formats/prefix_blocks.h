@@ -2,7 +2,7 @@
 #ifndef ORRERY_TRACES_FORMATS_PREFIX_BLOCKS_H
 #define ORRERY_TRACES_FORMATS_PREFIX_BLOCKS_H
 
-#include "sim/world/source.h"
+#include "sim/world/rows/source.h"
 
 #include <stdbool.h>
 #include <stddef.h>

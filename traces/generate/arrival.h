@@ -4,11 +4,11 @@
 #ifndef ORRERY_TRACES_GENERATE_ARRIVAL_H
 #define ORRERY_TRACES_GENERATE_ARRIVAL_H
 
-#include "sim/core/config.h"
+#include "sim/core/config/config.h"
 #include "sim/core/err.h"
 #include "sim/core/rng.h"
 #include "sim/core/units.h"
-#include "sim/world/source.h"
+#include "sim/world/rows/source.h"
 
 #include <stdbool.h>
 #include <stddef.h>

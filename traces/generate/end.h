@@ -2,7 +2,7 @@
 #ifndef ORRERY_TRACES_GENERATE_END_H
 #define ORRERY_TRACES_GENERATE_END_H
 
-#include "sim/world/source.h"
+#include "sim/world/rows/source.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
 #ifndef ORRERY_TRACES_GENERATE_LENGTH_H
 #define ORRERY_TRACES_GENERATE_LENGTH_H
 
-#include "sim/core/config.h"
+#include "sim/core/config/config.h"
 #include "sim/core/err.h"
 #include "sim/core/rng.h"
 #include "traces/generate/cdf.h"

@@ -3,7 +3,7 @@
 #ifndef ORRERY_TRACES_GENERATE_REQUEST_KIND_H
 #define ORRERY_TRACES_GENERATE_REQUEST_KIND_H
 
-#include "sim/core/config.h"
+#include "sim/core/config/config.h"
 #include "traces/generate/length.h"
 #include "traces/generate/request_mix.h"
 #include "traces/generate/session.h"

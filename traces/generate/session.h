@@ -6,9 +6,9 @@
 #ifndef ORRERY_TRACES_GENERATE_SESSION_H
 #define ORRERY_TRACES_GENERATE_SESSION_H
 
-#include "sim/core/config.h"
+#include "sim/core/config/config.h"
 #include "sim/core/rng.h"
-#include "sim/world/source.h"
+#include "sim/world/rows/source.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 #include "tests/bench/shared/scenario.h"
 
 #include "sim/cli/families.h"
-#include "sim/core/config.h"
+#include "sim/core/config/config.h"
 #include "sim/store/results.h"
 #include "sim/world/world.h"
 #include "tests/bench/bench.h"

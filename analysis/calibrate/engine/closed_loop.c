@@ -1,0 +1,132 @@
+#include "analysis/calibrate/engine/closed_loop.h"
+
+#include "sim/core/err.h"
+#include "sim/core/mem.h"
+
+/* A moment: the clock, and what has been counted up to it. */
+struct moment {
+    double time_s, iterations, sequences, prompts;
+};
+
+/* A user and the request in flight. It waits in the queue until its prompt is done, and then makes tokens. */
+struct user {
+    int64_t requests; /* sent so far */
+    int64_t prompt_done, made;
+    struct moment sent, first; /* first token */
+};
+
+struct run {
+    const struct closed_loop *loop;
+    struct user *users;
+    int64_t *queue; /* ring of the users whose prompts are not done, by arrival */
+    int64_t head, n_queued;
+    struct moment now;
+    struct closed_loop_times sum;
+    int64_t n_measured, n_unmeasured; /* finished requests that count; users whose first counting one is not finished */
+};
+
+static void send_request(struct run *run, int64_t index)
+{
+    struct user *user = &run->users[index];
+    user->requests++;
+    user->prompt_done = user->made = 0;
+    user->sent = run->now;
+    run->queue[(run->head + run->n_queued++) % run->loop->users] = index;
+}
+
+static void add_chunk(struct iteration_work *work, int64_t tokens, int64_t past)
+{
+    const double n = (double)tokens, p = (double)past;
+    work->prefill_sequences++;
+    work->prefill_tokens += tokens;
+    work->prefill_context_tokens += past;
+    work->prefill_pairs += n * n + 2.0 * n * p;
+}
+
+/* Puts prompts into the batch from the head of the queue. Returns how many of them it completes. */
+static int64_t add_prompts(struct run *run, int64_t left, struct iteration_work *work)
+{
+    const struct closed_loop *loop = run->loop;
+    int64_t completed = 0;
+    while (completed < run->n_queued && left > 0) {
+        struct user *user = &run->users[run->queue[(run->head + completed) % loop->users]];
+        int64_t tokens = loop->prompt_tokens - user->prompt_done;
+        const bool alone = work->prefill_tokens == 0 && work->decode_sequences == 0;
+        if (tokens > left && !loop->chunked && !alone) break;
+        if (tokens > left && loop->chunked) tokens = left;
+        add_chunk(work, tokens, user->prompt_done);
+        left -= tokens;
+        user->prompt_done += tokens;
+        if (user->prompt_done < loop->prompt_tokens) break;
+        completed++;
+    }
+    return completed;
+}
+
+static void add_decodes(const struct run *run, struct iteration_work *work)
+{
+    for (int64_t i = 0; i < run->loop->users; i++) {
+        if (run->users[i].made == 0) continue;
+        work->decode_sequences++;
+        work->decode_context_tokens += run->loop->prompt_tokens + run->users[i].made;
+    }
+}
+
+static void finish_request(struct run *run, int64_t index)
+{
+    const struct user *user = &run->users[index];
+    const double tokens = (double)(run->loop->output_tokens - 1);
+    if (user->requests > 1) {
+        run->sum.ttft_s += user->first.time_s - user->sent.time_s;
+        run->sum.tpot_s += (run->now.time_s - user->first.time_s) / tokens;
+        run->sum.iterations += (run->now.iterations - user->first.iterations) / tokens;
+        run->sum.sequences += (run->now.sequences - user->first.sequences) / tokens;
+        run->sum.prompts += (run->now.prompts - user->first.prompts) / tokens;
+        run->n_measured++;
+        if (user->requests == 2) run->n_unmeasured--;
+    }
+    send_request(run, index);
+}
+
+static void advance(struct run *run, const struct iteration_work *work, double seconds)
+{
+    run->now.time_s += seconds;
+    run->now.iterations += 1.0;
+    run->now.sequences += (double)(work->prefill_sequences + work->decode_sequences);
+    run->now.prompts += (double)work->prefill_sequences;
+}
+
+static void iterate(struct run *run, closed_loop_cost cost, const void *context)
+{
+    const struct closed_loop *loop = run->loop;
+    struct iteration_work work = {0};
+    const bool decoding = !loop->prompts_first || run->n_queued == 0;
+    if (decoding) add_decodes(run, &work);
+    const int64_t completed = add_prompts(run, loop->batch_tokens - work.decode_sequences, &work);
+    advance(run, &work, cost(context, &work));
+    for (int64_t i = 0; decoding && i < loop->users; i++)
+        if (run->users[i].made > 0 && ++run->users[i].made == loop->output_tokens) finish_request(run, i);
+    for (int64_t i = 0; i < completed; i++, run->head = (run->head + 1) % loop->users, run->n_queued--) {
+        struct user *user = &run->users[run->queue[run->head]];
+        user->made = 1;
+        user->first = run->now;
+    }
+}
+
+int closed_loop_run(const struct closed_loop *loop, closed_loop_cost cost, const void *context,
+                    struct closed_loop_times *times)
+{
+    struct run run = {.loop = loop, .n_unmeasured = loop->users};
+    run.users = mem_zalloc((size_t)loop->users, sizeof *run.users);
+    run.queue = mem_zalloc((size_t)loop->users, sizeof *run.queue);
+    const bool ok = run.users != NULL && run.queue != NULL;
+    for (int64_t i = 0; ok && i < loop->users; i++) send_request(&run, i);
+    while (ok && run.n_unmeasured > 0) iterate(&run, cost, context);
+    mem_free(run.users);
+    mem_free(run.queue);
+    if (!ok) return SIM_E_NOMEM;
+    const double n = (double)run.n_measured;
+    *times = (struct closed_loop_times){run.sum.ttft_s / n, run.sum.tpot_s / n, run.sum.iterations / n,
+                                        run.sum.sequences / n, run.sum.prompts / n};
+    return 0;
+}

@@ -1,0 +1,185 @@
+#include "analysis/calibrate/engine/engine_calibrate.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_GROUPS = 16 };
+
+static int fail_nomem(struct diag *diag)
+{
+    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+}
+
+/* Leaves out the rows of other engines, by engine. */
+static int leave_others_out(const char *engine, struct measured *file, struct arena *arena)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < file->n; i++) {
+        if (strcmp(file->rows[i].engine, engine) == 0) {
+            file->rows[n++] = file->rows[i];
+            continue;
+        }
+        const char *reason = arena_printf(arena, "of the engine '%s'", file->rows[i].engine);
+        if (reason == NULL) return SIM_E_NOMEM;
+        measured_leave_out(file, reason);
+    }
+    file->n = n;
+    return 0;
+}
+
+static int read_files(struct engine_calibration *calibration, const char *const *paths, struct arena *arena,
+                      struct diag *diag)
+{
+    for (size_t i = 0; i < calibration->n_files; i++) {
+        const int code = measured_read(paths[i], arena, &calibration->files[i], diag);
+        if (code != 0) return code;
+        if (leave_others_out(calibration->preset.name, &calibration->files[i], arena) != 0) return fail_nomem(diag);
+    }
+    return 0;
+}
+
+/* The points of all files, one after the other. */
+static int join_points(struct engine_calibration *calibration, struct engine_replicas *replicas, size_t step,
+                       struct diag *diag)
+{
+    size_t n_rows = 0;
+    for (size_t i = 0; i < calibration->n_files; i++) n_rows += calibration->files[i].n;
+    calibration->points = arena_alloc(replicas->arena, (n_rows + 1) * sizeof *calibration->points);
+    if (calibration->points == NULL) return fail_nomem(diag);
+    for (size_t i = 0; i < calibration->n_files; i++) {
+        struct engine_point *points;
+        size_t n;
+        const int code = engine_points(replicas, &calibration->preset, &calibration->files[i], step, &points, &n, diag);
+        if (code != 0) return code;
+        if (n > 0) memcpy(calibration->points + calibration->n_points, points, n * sizeof *points);
+        calibration->n_points += n;
+    }
+    return 0;
+}
+
+/* Appends the error of a group to a list, unless it has no rows. */
+static int add_error(const struct engine_calibration *calibration, const char *group, enum engine_use use,
+                     struct config_list *errors)
+{
+    struct fit_error error;
+    struct calibration_error *items = errors->items;
+    const int code = engine_measure(&calibration->preset, calibration->points, calibration->n_points, group, use,
+                                    &error);
+    if (code != 0 || error.rows == 0) return code;
+    items[errors->n++] = (struct calibration_error){.name = group != NULL ? group : "all",
+                                                    .rows = error.rows,
+                                                    .median = error.median,
+                                                    .p90 = error.p90,
+                                                    .worst = error.worst,
+                                                    .bias = error.bias};
+    return 0;
+}
+
+/* The groups of the points, in order of the first of each. */
+static size_t list_groups(const struct engine_calibration *calibration, const char *groups[MAX_GROUPS])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < calibration->n_points; i++) {
+        size_t at = 0;
+        while (at < n && strcmp(groups[at], calibration->points[i].row->group) != 0) at++;
+        if (at == n && n < MAX_GROUPS) groups[n++] = calibration->points[i].row->group;
+    }
+    return n;
+}
+
+static int measure_groups(struct engine_calibration *calibration, enum engine_use use, struct config_list *errors,
+                          struct arena *arena)
+{
+    const char *groups[MAX_GROUPS];
+    const size_t n = list_groups(calibration, groups);
+    errors->items = arena_alloc(arena, (n + 1) * sizeof(struct calibration_error));
+    if (errors->items == NULL) return SIM_E_NOMEM;
+    int code = add_error(calibration, NULL, use, errors);
+    for (size_t i = 0; code == 0 && i < n; i++) code = add_error(calibration, groups[i], use, errors);
+    return code;
+}
+
+/* The GPUs of the points, in order of the first of each; steps of the host alone have none. */
+static int list_gpus(struct engine_calibration *calibration, struct arena *arena)
+{
+    const char **gpus = arena_alloc(arena, (calibration->n_points + 1) * sizeof *gpus);
+    size_t n = 0;
+    if (gpus == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < calibration->n_points; i++) {
+        const char *gpu = calibration->points[i].row->gpu;
+        size_t at = 0;
+        while (gpu != NULL && at < n && strcmp(gpus[at], gpu) != 0) at++;
+        if (gpu != NULL && at == n) gpus[n++] = gpu;
+    }
+    calibration->preset.measured_on = (struct config_list){n, gpus};
+    return 0;
+}
+
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+static int list_profiles(struct engine_calibration *calibration, struct arena *arena)
+{
+    struct calibration_profile *profiles = arena_alloc(arena, calibration->n_files * sizeof *profiles);
+    if (profiles == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < calibration->n_files; i++)
+        profiles[i] = (struct calibration_profile){file_name(calibration->files[i].path), calibration->files[i].hash};
+    calibration->preset.profiles = (struct config_list){calibration->n_files, profiles};
+    calibration->preset.fitted_on = calibration->files[0].fitted_on;
+    return 0;
+}
+
+/* What another engine's preset says of launches. */
+static int borrow_launches(const char *engine, const struct catalog *catalog, struct arena *arena,
+                           struct engine_preset *preset, struct diag *diag)
+{
+    struct engine_preset lender;
+    const int code = catalog_engine(catalog, engine, "recipe", arena, &lender, diag);
+    if (code == 0) preset->launches = lender.launches;
+    return code;
+}
+
+static bool is_finite(const struct config_list *list)
+{
+    const struct calibration_error *errors = list->items;
+    for (size_t i = 0; i < list->n; i++)
+        if (!isfinite(errors[i].worst)) return false;
+    return true;
+}
+
+static int describe(struct engine_calibration *calibration, struct arena *arena, struct diag *diag)
+{
+    struct engine_preset *preset = &calibration->preset;
+    int code = list_profiles(calibration, arena);
+    if (code == 0) code = list_gpus(calibration, arena);
+    if (code == 0) code = measure_groups(calibration, ENGINE_FIT, &preset->fit, arena);
+    if (code == 0) code = measure_groups(calibration, ENGINE_KERNELS_FIT, &preset->kernels_fit, arena);
+    if (code == 0) code = measure_groups(calibration, ENGINE_HELD_OUT, &preset->held_out, arena);
+    if (code != 0) return fail_nomem(diag);
+    if (is_finite(&preset->fit) && is_finite(&preset->kernels_fit) && is_finite(&preset->held_out)) return 0;
+    return diag_error(diag, SIM_E_DATA, calibration->files[0].path, NULL, "a row's predicted time is not finite");
+}
+
+int engine_calibrate(const struct engine_recipe *recipe, const struct catalog *catalog, const char *const *paths,
+                     size_t n_paths, size_t step, struct arena *arena, struct engine_calibration *calibration,
+                     struct diag *diag)
+{
+    struct engine_replicas replicas;
+    engine_replicas_init(&replicas, catalog, arena);
+    *calibration = (struct engine_calibration){.preset = engine_recipe_preset(recipe), .n_files = n_paths};
+    calibration->files = arena_alloc(arena, (n_paths + 1) * sizeof *calibration->files);
+    if (calibration->files == NULL) return fail_nomem(diag);
+    int code = read_files(calibration, paths, arena, diag);
+    if (code == 0) code = join_points(calibration, &replicas, step, diag);
+    if (code != 0) return code;
+    if (calibration->n_points == 0)
+        return diag_error(diag, SIM_E_DATA, n_paths > 0 ? paths[0] : NULL, NULL, "no measurements of engine '%s'",
+                          recipe->name);
+    code = engine_fit(recipe, calibration->points, calibration->n_points, arena, &calibration->preset, diag);
+    if (code == 0 && recipe->launches_of != NULL)
+        code = borrow_launches(recipe->launches_of, catalog, arena, &calibration->preset, diag);
+    return code == 0 ? describe(calibration, arena, diag) : code;
+}

@@ -1,0 +1,155 @@
+#include "analysis/calibrate/engine/engine_fit.h"
+
+#include <gsl/gsl_blas.h>
+#include <gsl/gsl_multifit_nlinear.h>
+#include <math.h>
+#include <string.h>
+
+enum { MAX_ITERATIONS = 200 };
+
+struct fit {
+    const struct engine_recipe *recipe;
+    const struct engine_point **points;
+    size_t n_points;
+    struct engine_preset *preset; /* whose launches and overheads are listed, with the constants of the moment */
+};
+
+/* Where constants start. Each is this times the square of an unbounded number, so that none is negative. */
+static const double layer_unit_s = 2e-4, iteration_unit_s = 4e-3, sequence_unit_s = 4e-5, prompt_unit_s = 4e-3;
+
+static size_t count_constants(const struct fit *fit)
+{
+    const unsigned terms = fit->recipe->terms;
+    const size_t per_degree = (terms & ENGINE_ITERATION ? 1 : 0) + (terms & ENGINE_SEQUENCE ? 1 : 0);
+    const size_t common = (terms & ENGINE_PROMPT ? 1 : 0) + (terms & ENGINE_COMMON_SEQUENCE ? 1 : 0);
+    return common + fit->preset->launches.n + per_degree * fit->preset->overheads.n;
+}
+
+/* unit u[*next]^2, and on to the next. */
+static double take_constant(const gsl_vector *u, size_t *next, double unit_s)
+{
+    const double value = gsl_vector_get(u, (*next)++);
+    return unit_s * value * value;
+}
+
+static void set_constants(const struct fit *fit, const gsl_vector *u)
+{
+    struct engine_launch *launches = fit->preset->launches.items;
+    struct engine_overhead *overheads = fit->preset->overheads.items;
+    const unsigned terms = fit->recipe->terms;
+    size_t next = 0;
+    const double prompt_s = terms & ENGINE_PROMPT ? take_constant(u, &next, prompt_unit_s) : 0.0;
+    const double sequence_s = terms & ENGINE_COMMON_SEQUENCE ? take_constant(u, &next, sequence_unit_s) : 0.0;
+    for (size_t i = 0; i < fit->preset->launches.n; i++) launches[i].layer_s = take_constant(u, &next, layer_unit_s);
+    for (size_t i = 0; i < fit->preset->overheads.n; i++) {
+        if (terms & ENGINE_ITERATION) overheads[i].iteration_s = take_constant(u, &next, iteration_unit_s);
+        overheads[i].sequence_s = terms & ENGINE_SEQUENCE ? take_constant(u, &next, sequence_unit_s) : sequence_s;
+        overheads[i].prompt_s = prompt_s;
+    }
+}
+
+static int residuals(const gsl_vector *u, void *context, gsl_vector *out)
+{
+    const struct fit *fit = context;
+    set_constants(fit, u);
+    for (size_t i = 0; i < fit->n_points; i++) {
+        const struct engine_point *point = fit->points[i];
+        const double log_ratio = log(engine_point_s(fit->preset, point) / point->row->measured_s);
+        if (!isfinite(log_ratio)) return GSL_EDOM;
+        gsl_vector_set(out, i, fit_soft_l1_root(log_ratio));
+    }
+    return GSL_SUCCESS;
+}
+
+/* Descends from u, to where it leads; *cost is infinite where nothing was found. Returns 0 or SIM_E_NOMEM. */
+static int descend(struct fit *fit, gsl_vector *u, double *cost)
+{
+    const gsl_multifit_nlinear_parameters options = gsl_multifit_nlinear_default_parameters();
+    gsl_multifit_nlinear_fdf function = {.f = residuals, .n = fit->n_points, .p = u->size, .params = fit};
+    gsl_multifit_nlinear_workspace *work = gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust, &options,
+                                                                      fit->n_points, u->size);
+    int info;
+    if (work == NULL) return SIM_E_NOMEM;
+    *cost = (double)INFINITY;
+    if (gsl_multifit_nlinear_init(u, &function, work) == GSL_SUCCESS) {
+        gsl_multifit_nlinear_driver(MAX_ITERATIONS, 1e-8, 1e-8, 1e-8, NULL, NULL, &info, work);
+        gsl_vector_memcpy(u, gsl_multifit_nlinear_position(work));
+        const gsl_vector *left = gsl_multifit_nlinear_residual(work);
+        gsl_blas_ddot(left, left, cost);
+    }
+    gsl_multifit_nlinear_free(work);
+    return 0;
+}
+
+/* The best of a few descents, whose starts differ in size. */
+static int search(struct fit *fit, gsl_vector *u, gsl_vector *best)
+{
+    static const double starts[] = {1.0, 0.5, 1.5};
+    double least = (double)INFINITY, cost;
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+        gsl_vector_set_all(u, starts[i]);
+        const int code = descend(fit, u, &cost);
+        if (code != 0) return code;
+        if (i > 0 && !(cost < least)) continue;
+        least = cost;
+        gsl_vector_memcpy(best, u);
+    }
+    set_constants(fit, best);
+    return 0;
+}
+
+/* --- what a preset lists: the GPUs and degrees of the points --- */
+
+static void list_launch(struct engine_preset *preset, const char *gpu)
+{
+    struct engine_launch *launches = preset->launches.items;
+    for (size_t i = 0; i < preset->launches.n; i++)
+        if (strcmp(launches[i].gpu, gpu) == 0) return;
+    launches[preset->launches.n++] = (struct engine_launch){.gpu = gpu};
+}
+
+/* By rising degree. */
+static void list_overhead(struct engine_preset *preset, int64_t degree)
+{
+    struct engine_overhead *overheads = preset->overheads.items;
+    size_t at = preset->overheads.n;
+    for (size_t i = 0; i < at; i++)
+        if (overheads[i].tensor_parallel == degree) return;
+    for (; at > 0 && overheads[at - 1].tensor_parallel > degree; at--) overheads[at] = overheads[at - 1];
+    overheads[at] = (struct engine_overhead){.tensor_parallel = degree};
+    preset->overheads.n++;
+}
+
+static int list_constants(struct fit *fit, const struct engine_point *points, size_t n, struct arena *arena)
+{
+    struct engine_preset *preset = fit->preset;
+    preset->launches = (struct config_list){.items = arena_alloc(arena, (n + 1) * sizeof(struct engine_launch))};
+    preset->overheads = (struct config_list){.items = arena_alloc(arena, (n + 1) * sizeof(struct engine_overhead))};
+    fit->points = arena_alloc(arena, (n + 1) * sizeof *fit->points);
+    if (preset->launches.items == NULL || preset->overheads.items == NULL || fit->points == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        if (!points[i].row->fit) continue;
+        fit->points[fit->n_points++] = &points[i];
+        list_overhead(preset, points[i].row->tensor_parallel);
+        if (fit->recipe->terms & ENGINE_LAUNCH) list_launch(preset, points[i].row->gpu);
+    }
+    return 0;
+}
+
+int engine_fit(const struct engine_recipe *recipe, const struct engine_point *points, size_t n, struct arena *arena,
+               struct engine_preset *preset, struct diag *diag)
+{
+    struct fit fit = {.recipe = recipe, .preset = preset};
+    int code = list_constants(&fit, points, n, arena);
+    if (code != 0) return diag_error(diag, code, NULL, NULL, "out of memory");
+    const size_t n_constants = count_constants(&fit);
+    if (recipe->terms == 0) return 0;
+    if (fit.n_points < n_constants || n_constants == 0)
+        return diag_error(diag, SIM_E_DATA, NULL, NULL, "engine '%s' has %zu constants, and %zu rows to fit them on",
+                          recipe->name, n_constants, fit.n_points);
+    gsl_vector *u = gsl_vector_alloc(n_constants), *best = gsl_vector_alloc(n_constants);
+    code = u != NULL && best != NULL ? search(&fit, u, best) : SIM_E_NOMEM;
+    if (u != NULL) gsl_vector_free(u);
+    if (best != NULL) gsl_vector_free(best);
+    return code == 0 ? 0 : diag_error(diag, code, NULL, NULL, "out of memory");
+}

@@ -1,0 +1,63 @@
+/* Fitting the host time of a serving engine to measured iterations, given what the GPU takes.
+ *
+ * Minimises the soft_l1 loss of log(predicted / measured), like the fits of kernels (fit.h), over the rows that a
+ * constant may be fitted on; all others are left to test it. Which terms an engine has is part of its recipe. */
+#ifndef ORRERY_ANALYSIS_CALIBRATE_ENGINE_ENGINE_FIT_H
+#define ORRERY_ANALYSIS_CALIBRATE_ENGINE_ENGINE_FIT_H
+
+#include "analysis/calibrate/engine/engine_replica.h"
+#include "analysis/calibrate/fit.h"
+
+enum engine_term {
+    ENGINE_ITERATION = 1, /* a constant per degree of tensor parallelism */
+    ENGINE_SEQUENCE = 2,  /* the same, per sequence */
+    ENGINE_LAUNCH = 4,    /* launching a layer, by GPU */
+    ENGINE_PROMPT = 8,    /* a constant per prompt, common to all degrees */
+    ENGINE_COMMON_SEQUENCE = 16 /* instead of ENGINE_SEQUENCE: common to all degrees */
+};
+
+/* How the preset of an engine is made. */
+struct engine_recipe {
+    const char *name, *summary;
+    const char *source; /* of the measurements, for the preset */
+    const char *kernels, *collectives;
+    bool is_recent;       /* an all-reduce of its own, fused residual sums */
+    bool fused_narrowing, samples;
+    const char *launches_of; /* engine whose launches it has where it replays no CUDA graph; NULL: its own, if any */
+    unsigned terms;
+};
+
+/* The index-th recipe, or NULL past the last one. */
+const struct engine_recipe *engine_recipe_at(size_t index);
+
+/* A measured row as what a constant of the host is multiplied with. */
+struct engine_point {
+    const struct measured_row *row;
+    double gpu_s, layers;                      /* layers is 0 where nothing has to be launched */
+    double iterations, sequences, prompts;     /* how many of each lie in measured_s */
+};
+
+/* The rows of the preset's engine as points; of many rows every `step`-th. Returns 0 or what engine_replicas_find
+ * returns. */
+int engine_points(struct engine_replicas *replicas, const struct engine_preset *preset, const struct measured *measured,
+                  size_t step, struct engine_point **points, size_t *n, struct diag *diag);
+
+/* A preset without any host time. */
+struct engine_preset engine_recipe_preset(const struct engine_recipe *recipe);
+
+/* Fits the terms of the recipe to the points with `fit`, and adds them to the preset. Returns 0, SIM_E_DATA when there are
+ * fewer points than constants, or SIM_E_NOMEM. */
+int engine_fit(const struct engine_recipe *recipe, const struct engine_point *points, size_t n, struct arena *arena,
+               struct engine_preset *preset, struct diag *diag);
+
+/* Seconds that the preset predicts for the measured ones. */
+double engine_point_s(const struct engine_preset *preset, const struct engine_point *point);
+
+/* What a row is to a preset: its constants are fitted on it, its GPU's kernels are and nothing else, or neither. */
+enum engine_use { ENGINE_FIT, ENGINE_KERNELS_FIT, ENGINE_HELD_OUT };
+
+/* The errors of a group's points (NULL: of all) of one use. Returns 0 or SIM_E_NOMEM. */
+int engine_measure(const struct engine_preset *preset, const struct engine_point *points, size_t n, const char *group,
+                   enum engine_use use, struct fit_error *error);
+
+#endif

@@ -1,0 +1,66 @@
+/* Measured iterations of serving engines: what the constants of their presets are fitted on, and what the whole model is
+ * tested against.
+ *
+ * Formats are recognised by their header: Splitwise's prompt and token times, Vidur's CPU overheads, aiconfigurator's
+ * table of TTFT and TPOT; DistServe's coefficients (JSON), of which a grid of times is made; and by their name
+ * LLMServingSim's operators, which are summed up to iterations. A row says whether a constant may be fitted on it: those
+ * of a preset are fitted on one part of the rows and tested on all others. */
+#ifndef ORRERY_ANALYSIS_CALIBRATE_ENGINE_MEASURED_H
+#define ORRERY_ANALYSIS_CALIBRATE_ENGINE_MEASURED_H
+
+#include "analysis/calibrate/engine/closed_loop.h"
+#include "models/hardware.h"
+#include "models/iteration.h"
+#include "sim/core/err.h"
+#include "sim/core/hash.h"
+#include "sim/core/mem.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum measured_kind {
+    MEASURED_HOST,      /* the host's part of an iteration */
+    MEASURED_ITERATION, /* an iteration as a whole */
+    MEASURED_TPOT       /* time per output token in a closed loop */
+};
+
+struct measured_row {
+    enum measured_kind kind;
+    const char *engine;                /* preset */
+    const char *gpu, *llm;             /* of the catalog; NULL for MEASURED_HOST */
+    enum number_format weights, kv;    /* of the LLM as it ran */
+    int64_t tensor_parallel;
+    struct iteration_work work;        /* MEASURED_HOST, MEASURED_ITERATION */
+    struct closed_loop loop;           /* MEASURED_TPOT */
+    double measured_s;
+    const char *group;                 /* of rows whose error is told apart, a static text: "tokens" ... */
+    bool fit;                          /* a constant may be fitted on it */
+    bool kernels_fit;                  /* a sum of kernels that a calibration was fitted to: no test of that */
+    uint32_t line;
+};
+
+enum { MEASURED_MAX_REASONS = 12 };
+
+struct measured_dropped {
+    const char *reason;
+    int64_t rows;
+};
+
+struct measured {
+    const char *path, *format;
+    const char *fitted_on; /* the rows with `fit`, in words; NULL: there are none */
+    struct measured_row *rows;
+    size_t n;
+    struct measured_dropped dropped[MEASURED_MAX_REASONS];
+    size_t n_dropped;
+    char hash[HASH_HEX_CHARS]; /* of the file */
+};
+
+/* Reads a file of any format. Rows and texts live in `arena`. Returns 0, SIM_E_IO, SIM_E_DATA (unknown header, a wrong
+ * number, with its place), SIM_E_CONFIG (JSON that is none) or SIM_E_NOMEM. */
+int measured_read(const char *path, struct arena *arena, struct measured *measured, struct diag *diag);
+
+/* Counts a row as left out; `reason` must live as long. Past MEASURED_MAX_REASONS the last reason takes all others. */
+void measured_leave_out(struct measured *measured, const char *reason);
+
+#endif

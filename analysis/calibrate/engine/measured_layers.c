@@ -1,0 +1,160 @@
+/* Decode iterations as the sum of their measured operators: LLMServingSim's current profiles of Llama-3.1-8B on one GPU
+ * (casys-kaist/LLMServingSim, profiler/perf/GPU/LLM/bf16/tp1), in microseconds. The calibrations of these GPUs are fitted
+ * to the same operators, so the sums tell how well that fit holds together, and test nothing.
+ *
+ * An iteration over b sequences is what dense.csv has for b tokens (each projection once per layer, the norm twice), the
+ * head of per_sequence.csv for b sequences, and per layer the attention of attention.csv for b sequences with so many
+ * tokens of context each. Sampling is no operator of an LLM and left out on both sides. The file of attention is the one
+ * that is named; the two others lie beside it. */
+#include "analysis/calibrate/engine/measured_format.h"
+
+#include "sim/core/input.h"
+
+#include <string.h>
+
+enum { MAX_SEQUENCES = 256, DENSE_OPERATORS = 9, LAYERS = 32 };
+
+static const double kv_bytes_per_layer = 2.0 * 8.0 * 128.0 * 2.0; /* per token: keys and values, 8 heads of 128 */
+
+/* The GPUs, as files call them, and the bandwidth of their memory (data sheet). */
+static const struct profiled_gpu {
+    const char *prefix, *gpu;
+    double memory_bytes_per_s;
+} gpus[] = {
+    {"RTX4090__Llama-3.1-8B__", "rtx-4090", 1.008e12},
+    {"RTXPRO6000__Llama-3.1-8B__", "rtx-pro-6000", 1.792e12},
+};
+
+static const char suffix[] = "__attention.csv";
+
+/* What is added up on the way, by the number of sequences. */
+struct layer_sums {
+    const struct profiled_gpu *gpu;
+    struct measured_reader *reader;
+    double seconds[MAX_SEQUENCES + 1];
+    int n_operators[MAX_SEQUENCES + 1]; /* how many have been added */
+};
+
+static const char *const layer_columns[] = {"layer", "tokens", "time_us"};
+static const char *const head_columns[] = {"layer", "sequences", "time_us"};
+static const char *const attention_columns[] = {"prefill_chunk", "n_decode", "kv_decode", "time_us"};
+
+static int read_two(struct layer_sums *sums, size_t first, double *count, double *microseconds)
+{
+    const int status = measured_number(sums->reader, first, 0.0, count);
+    return status == 0 ? measured_number(sums->reader, first + 1, 0.0, microseconds) : status;
+}
+
+static void add_operator(struct layer_sums *sums, double count, double microseconds, double times)
+{
+    if (count < 1.0 || count > MAX_SEQUENCES) return;
+    sums->seconds[(int)count] += times * 1e-6 * microseconds;
+    sums->n_operators[(int)count]++;
+}
+
+static int add_dense(struct layer_sums *sums)
+{
+    double tokens, microseconds;
+    const int status = read_two(sums, 1, &tokens, &microseconds);
+    if (status < 0) return status;
+    const struct measured_reader *reader = sums->reader;
+    const bool once = measured_text_is(reader, 0, "embedding") || measured_text_is(reader, 0, "final_layernorm");
+    const double per_layer = measured_text_is(reader, 0, "layernorm") ? 2.0 : 1.0;
+    add_operator(sums, tokens, microseconds, once ? 1.0 : per_layer * LAYERS);
+    return 0;
+}
+
+static int add_head(struct layer_sums *sums)
+{
+    double sequences, microseconds;
+    const int status = read_two(sums, 1, &sequences, &microseconds);
+    if (status == 0 && measured_text_is(sums->reader, 0, "lm_head")) add_operator(sums, sequences, microseconds, 1.0);
+    return status;
+}
+
+/* The attention of a batch completes an iteration. */
+static int add_attention(struct layer_sums *sums)
+{
+    double chunk, sequences, context, microseconds;
+    int status = read_two(sums, 0, &chunk, &sequences);
+    if (status == 0) status = read_two(sums, 2, &context, &microseconds);
+    const bool complete = status == 0 && chunk < 1.0 && sequences >= 1.0 && sequences <= MAX_SEQUENCES &&
+                          sums->n_operators[(int)sequences] == DENSE_OPERATORS + 1;
+    if (!complete) return status;
+    if (sequences * context * kv_bytes_per_layer > 1e-6 * microseconds * sums->gpu->memory_bytes_per_s)
+        return measured_drop(sums->reader, "keys and values read faster than the memory can");
+    const double attention_s = 1e-6 * microseconds * LAYERS;
+    const struct measured_row row = {.kind = MEASURED_ITERATION,
+                                     .engine = "vllm-0.19",
+                                     .gpu = sums->gpu->gpu,
+                                     .llm = "llama-3.1-8b",
+                                     .weights = FORMAT_BF16,
+                                     .kv = FORMAT_BF16,
+                                     .tensor_parallel = 1,
+                                     .work = {.decode_sequences = (int64_t)sequences,
+                                              .decode_context_tokens = (int64_t)(sequences * context)},
+                                     .measured_s = sums->seconds[(int)sequences] + attention_s,
+                                     .group = sums->gpu->gpu,
+                                     .kernels_fit = true};
+    return measured_add(sums->reader, &row);
+}
+
+/* Goes through one file. */
+static int visit_file(struct layer_sums *sums, const char *path, const char *const *columns, size_t n_columns,
+                      int (*visit)(struct layer_sums *sums))
+{
+    struct measured_reader *reader = sums->reader;
+    const struct measured_format format = {.columns = columns, .n_columns = n_columns};
+    struct csv_column wanted[MEASURED_MAX_COLUMNS];
+    struct input *input = NULL;
+    for (size_t i = 0; i < n_columns; i++) wanted[i] = (struct csv_column){columns[i], false};
+    reader->format = &format;
+    int status = input_open(path, &input, reader->diag);
+    if (status == 0) status = csv_create(input, &(struct csv_options){0}, &reader->csv, reader->diag);
+    if (status == 0) status = csv_read_header(reader->csv, wanted, n_columns, reader->positions, reader->diag);
+    while (status == 0 && (status = csv_next(reader->csv, reader->diag)) > 0) status = visit(sums);
+    csv_destroy(reader->csv);
+    reader->csv = NULL;
+    reader->format = NULL;
+    return status;
+}
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static const struct profiled_gpu *find_gpu(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    const size_t n = strlen(name), n_suffix = strlen(suffix);
+    if (n < n_suffix || strcmp(name + n - n_suffix, suffix) != 0) return NULL;
+    for (size_t i = 0; i < COUNT(gpus); i++)
+        if (strncmp(name, gpus[i].prefix, strlen(gpus[i].prefix)) == 0) return &gpus[i];
+    return NULL;
+}
+
+bool measured_layers_recognise(const char *path)
+{
+    return find_gpu(path) != NULL;
+}
+
+/* The path of a file beside the one that is named. */
+static const char *sibling(const struct measured_reader *reader, const char *ending)
+{
+    const char *path = reader->measured->path;
+    return arena_printf(reader->arena, "%.*s%s", (int)(strlen(path) - strlen(suffix)), path, ending);
+}
+
+int measured_read_layers(struct measured_reader *reader)
+{
+    const char *dense = sibling(reader, "__dense.csv"), *head = sibling(reader, "__per_sequence.csv");
+    struct layer_sums *sums = arena_alloc(reader->arena, sizeof *sums);
+    if (sums == NULL || dense == NULL || head == NULL)
+        return diag_error(reader->diag, SIM_E_NOMEM, reader->measured->path, NULL, "out of memory");
+    sums->gpu = find_gpu(reader->measured->path);
+    sums->reader = reader;
+    reader->measured->format = "llmservingsim-iterations";
+    int status = visit_file(sums, dense, layer_columns, COUNT(layer_columns), add_dense);
+    if (status == 0) status = visit_file(sums, head, head_columns, COUNT(head_columns), add_head);
+    if (status == 0)
+        status = visit_file(sums, reader->measured->path, attention_columns, COUNT(attention_columns), add_attention);
+    return status;
+}

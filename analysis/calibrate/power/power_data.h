@@ -1,0 +1,68 @@
+/* Measured power of GPUs: what the laws of models/power.h are fitted on.
+ *
+ * Two kinds of rows. A load: power while a GPU achieves so much, of which the law of activity is made. A cap: how much slower
+ * a training job is under a power limit, and what it draws, of which the law of the clock is made. Formats are known by their
+ * columns: Splitwise's shares of TDP, the ML.ENERGY leaderboard, a table of loads of our own (tests/bench/gpu/power.py), Zeus'
+ * sweeps of the power limit. */
+#ifndef ORRERY_ANALYSIS_CALIBRATE_POWER_POWER_DATA_H
+#define ORRERY_ANALYSIS_CALIBRATE_POWER_POWER_DATA_H
+
+#include "models/hardware.h"
+#include "models/iteration.h"
+#include "models/power.h"
+#include "models/transformer.h"
+#include "sim/catalog/catalog.h"
+#include "sim/core/hash.h"
+
+#include <stdint.h>
+
+enum { POWER_MAX_PHASES = 2, POWER_MAX_REASONS = 8 };
+
+/* Time spent at one load. */
+struct power_phase {
+    double time_frac;
+    struct power_load load;
+};
+
+struct power_row {
+    const char *group; /* rows that are held out together: an LLM, a kind of load */
+    const char *part;  /* rows whose error is told apart, a static text: "mean" ... */
+    double measured_w;
+    struct power_phase phases[POWER_MAX_PHASES];
+    size_t n_phases;
+};
+
+/* A training job under one limit, beside the same job under the highest. */
+struct power_cap_row {
+    size_t job;
+    double cap_w, slowdown, measured_w; /* slowdown: time / time under the highest limit */
+    double uncapped_w;                  /* mean power under the highest limit */
+};
+
+struct power_dropped {
+    const char *reason;
+    int64_t rows;
+};
+
+struct power_data {
+    const char *path, *format;
+    struct power_row *rows;
+    size_t n_rows;
+    struct power_cap_row *caps;
+    size_t n_caps, n_jobs;
+    struct power_dropped dropped[POWER_MAX_REASONS];
+    size_t n_dropped;
+    char hash[HASH_HEX_CHARS];
+};
+
+/* Reads the rows of one GPU. Returns 0, SIM_E_IO, SIM_E_DATA (unknown columns, a wrong number, with its place),
+ * SIM_E_CONFIG (an LLM's file) or SIM_E_NOMEM. */
+int power_data_read(const char *path, const struct catalog *catalog, const struct gpu_spec *gpu, struct arena *arena,
+                    struct power_data *data, struct diag *diag);
+
+/* Shares of the peaks that each of `gpus` GPUs achieves when an iteration takes so long: FLOP and bytes as the world counts
+ * them (sim/world/replica/work.h). */
+struct power_load power_load_of(const struct gpu_spec *gpu, const struct llm_spec *llm, int64_t gpus,
+                                const struct iteration_work *work, double seconds);
+
+#endif

@@ -1,0 +1,261 @@
+#include "analysis/calibrate/power/power_fit.h"
+
+#include "analysis/calibrate/power/power_search.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Zeus' bar: limits from so much of the highest one on are what a site would set. */
+static const double usual_cap_frac = 0.6;
+
+#define PARAM(text, what, start, least, most)                                                                          \
+    {.name = text, .help = what, .unit = PARAM_PLAIN, .initial = start, .low = least, .high = most}
+
+static const struct kernel_param activity_params[POWER_ACTIVITY_PARAMS] = {
+    [POWER_ACTIVE] = PARAM("active", "watts beside the idle power, kernels running", 60.0, 1.0, 1000.0),
+    [POWER_COMPUTE] = PARAM("compute", "watts at peak FLOP/s", 600.0, 1.0, 20000.0),
+    [POWER_MEMORY] = PARAM("memory", "watts at peak memory bandwidth", 300.0, 1.0, 5000.0),
+};
+
+static const struct kernel_param clock_params[POWER_CLOCK_PARAMS] = {
+    [CLOCK_CONTEXT] = PARAM("context", "watts with a process and idle", 60.0, 10.0, 300.0),
+    [CLOCK_ACTIVE] = PARAM("active", "watts beside these of kernels, that follow the clock", 150.0, 1.0, 1000.0),
+    [CLOCK_MEMORY] = PARAM("memory", "watts of kernels that follow their speed", 30.0, 1.0, 500.0),
+    [CLOCK_SHARE] = PARAM("clock_share", "share of the kernels' time that waits for the core", 0.6, 0.05, 1.0),
+    [CLOCK_FLOOR] = PARAM("voltage_floor", "least voltage over the highest", 0.7, 0.3, 1.0),
+    [CLOCK_KNEE] = PARAM("voltage_knee", "clock, over the highest, below which voltage stays", 0.5, 0.1, 0.99),
+};
+
+static const struct power_class_info classes[POWER_CLASS_COUNT] = {
+    [POWER_ACTIVITY] = {"activity", "group", POWER_ACTIVITY_PARAMS, activity_params, POWER_ACTIVITY_PARAMS},
+    [POWER_CLOCK] = {"clock", "job", POWER_CLOCK_PARAMS, clock_params, CLOCK_MEMORY + 1},
+};
+
+const struct power_class_info *power_class_info(enum power_class class)
+{
+    return &classes[class];
+}
+
+struct power_law power_law_of(enum power_class class, const double *values, const struct gpu_spec *gpu)
+{
+    if (class == POWER_ACTIVITY)
+        return (struct power_law){.context_w = gpu->context_w, .limit_w = gpu->tdp_w, .active_w = values[POWER_ACTIVE],
+                                  .compute_w = values[POWER_COMPUTE], .memory_w = values[POWER_MEMORY],
+                                  .voltage_floor = 1.0};
+    return (struct power_law){.context_w = values[CLOCK_CONTEXT], .limit_w = (double)INFINITY, .active_w = values[CLOCK_ACTIVE],
+                              .memory_w = values[CLOCK_MEMORY], .voltage_floor = values[CLOCK_FLOOR],
+                              .voltage_knee = values[CLOCK_KNEE]};
+}
+
+double power_row_w(const struct power_law *law, const struct power_row *row)
+{
+    double watts = 0.0;
+    for (size_t i = 0; i < row->n_phases; i++)
+        watts += row->phases[i].time_frac * power_draw_w(law, &row->phases[i].load);
+    return watts;
+}
+
+static struct power_state cap_state(const double *values, const struct power_cap_row *row, const struct gpu_spec *gpu)
+{
+    const struct power_law law = power_law_of(POWER_CLOCK, values, gpu);
+    return power_job_under_cap(&law, values[CLOCK_SHARE], row->uncapped_w, row->cap_w);
+}
+
+/* --- Rows of all files --- */
+
+struct rows {
+    const struct gpu_spec *gpu;
+    struct power_row *rows;
+    struct power_cap_row *caps;
+    size_t n_rows, n_caps;
+    const char *held_out; /* a group; NULL: none */
+};
+
+static int join(const struct power_data *files, size_t n_files, struct arena *arena, struct rows *all)
+{
+    size_t n_rows = 0, n_caps = 0, first_job = 0;
+    for (size_t i = 0; i < n_files; i++) {
+        n_rows += files[i].n_rows;
+        n_caps += files[i].n_caps;
+    }
+    all->rows = arena_alloc(arena, (n_rows + 1) * sizeof *all->rows);
+    all->caps = arena_alloc(arena, (n_caps + 1) * sizeof *all->caps);
+    if (all->rows == NULL || all->caps == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < n_files; first_job += files[i++].n_jobs) {
+        for (size_t k = 0; k < files[i].n_rows; k++) all->rows[all->n_rows++] = files[i].rows[k];
+        for (size_t k = 0; k < files[i].n_caps; k++) {
+            all->caps[all->n_caps] = files[i].caps[k];
+            all->caps[all->n_caps++].job += first_job;
+        }
+    }
+    return 0;
+}
+
+static double soft_square(double predicted, double measured)
+{
+    const double root = fit_soft_l1_root(log(predicted / measured));
+    return root * root;
+}
+
+static double activity_loss(const void *context, const double *values)
+{
+    const struct rows *all = context;
+    const struct power_law law = power_law_of(POWER_ACTIVITY, values, all->gpu);
+    double sum = 0.0;
+    for (size_t i = 0; i < all->n_rows; i++) {
+        const struct power_row *row = &all->rows[i];
+        if (all->held_out != NULL && strcmp(row->group, all->held_out) == 0) continue;
+        sum += soft_square(power_row_w(&law, row), row->measured_w);
+    }
+    return sum;
+}
+
+static bool is_for_fit(const struct power_cap_row *row)
+{
+    return row->job % 2 == 0;
+}
+
+static double clock_loss(const void *context, const double *values)
+{
+    const struct rows *all = context;
+    double sum = 0.0;
+    for (size_t i = 0; i < all->n_caps; i++) {
+        const struct power_cap_row *row = &all->caps[i];
+        if (!is_for_fit(row)) continue;
+        const struct power_state state = cap_state(values, row, all->gpu);
+        sum += soft_square(1.0 / state.speed_frac, row->slowdown) + soft_square(state.power_w, row->measured_w);
+    }
+    return sum;
+}
+
+/* --- Errors --- */
+
+static void add_error(struct power_errors *errors, const char *name, double *values, size_t n)
+{
+    if (n == 0 || errors->n == POWER_MAX_ERRORS) return;
+    errors->items[errors->n++] = (struct power_error){name, fit_error_of(values, n)};
+}
+
+/* The errors of the rows of a group or a part; NULL: of all. */
+static void add_activity_errors(const struct rows *all, const double *values, const char *group, const char *part,
+                                double *scratch, struct power_errors *errors)
+{
+    const struct power_law law = power_law_of(POWER_ACTIVITY, values, all->gpu);
+    size_t n = 0;
+    for (size_t i = 0; i < all->n_rows; i++) {
+        const struct power_row *row = &all->rows[i];
+        if ((group != NULL && strcmp(row->group, group) != 0) || (part != NULL && strcmp(row->part, part) != 0))
+            continue;
+        scratch[n++] = power_row_w(&law, row) / row->measured_w - 1.0;
+    }
+    add_error(errors, group != NULL ? group : part != NULL ? part : "all", scratch, n);
+}
+
+static bool is_first_part(const struct rows *all, size_t i)
+{
+    size_t first = 0;
+    while (strcmp(all->rows[first].part, all->rows[i].part) != 0) first++;
+    return first == i;
+}
+
+static bool is_first_group(const struct rows *all, size_t i)
+{
+    size_t first = 0;
+    while (strcmp(all->rows[first].group, all->rows[i].group) != 0) first++;
+    return first == i;
+}
+
+/* What caps have slowed jobs down by, in shares of the time without (0.05: five points), and the power of jobs. */
+static void add_clock_errors(const struct rows *all, const double *values, bool for_fit, double *scratch,
+                             struct power_errors *errors)
+{
+    static const char *const names[] = {"all", "slowdown", "slowdown-low-caps", "power"};
+    for (int what = 0; what < 4; what++) {
+        size_t n = 0;
+        for (size_t i = 0; i < all->n_caps; i++) {
+            const struct power_cap_row *row = &all->caps[i];
+            const bool is_usual = row->cap_w >= usual_cap_frac * all->gpu->tdp_w - 1e-9;
+            if (is_for_fit(row) != for_fit || (what < 3 && is_usual != (what < 2))) continue;
+            const struct power_state state = cap_state(values, row, all->gpu);
+            scratch[n++] = what < 3 ? 1.0 / state.speed_frac - row->slowdown : state.power_w / row->measured_w - 1.0;
+        }
+        add_error(errors, names[what], scratch, n);
+    }
+}
+
+/* --- The two fits --- */
+
+static void add_range(const struct rows *all, struct power_fitted *fitted)
+{
+    for (int axis = 0; axis < 2; axis++) fitted->low[axis] = (double)INFINITY;
+    for (size_t i = 0; i < all->n_rows; i++) {
+        for (size_t k = 0; k < all->rows[i].n_phases; k++) {
+            const struct power_load *load = &all->rows[i].phases[k].load;
+            const double shares[2] = {load->compute_frac, load->memory_frac};
+            for (int axis = 0; axis < 2; axis++) {
+                fitted->low[axis] = fmin(fitted->low[axis], shares[axis]);
+                fitted->high[axis] = fmax(fitted->high[axis], shares[axis]);
+            }
+        }
+    }
+}
+
+/* The errors of every group under the values that the other groups give, and those of all of them together. */
+static int hold_out(struct rows *all, const struct power_search *search, double *scratch, struct power_errors *errors)
+{
+    double *together = scratch + all->n_rows, values[POWER_CLOCK_PARAMS];
+    size_t n = 0;
+    int code = 0;
+    errors->n = 1;
+    for (size_t i = 0; i < all->n_rows && code == 0; i++) {
+        if (!is_first_group(all, i)) continue;
+        all->held_out = all->rows[i].group;
+        code = power_search_run(search, values);
+        const struct power_law law = power_law_of(POWER_ACTIVITY, values, all->gpu);
+        for (size_t k = i; k < all->n_rows; k++)
+            if (strcmp(all->rows[k].group, all->held_out) == 0)
+                together[n++] = power_row_w(&law, &all->rows[k]) / all->rows[k].measured_w - 1.0;
+        if (code == 0) add_activity_errors(all, values, all->held_out, NULL, scratch, errors);
+    }
+    all->held_out = NULL;
+    errors->items[0] = (struct power_error){"all", fit_error_of(together, n)};
+    if (errors->n < 3) errors->n = 0; /* one group alone: there was nothing to fit */
+    return code;
+}
+
+static int fit_activity(struct rows *all, double *scratch, struct power_fitted *fitted)
+{
+    const struct power_search search = {activity_params, POWER_ACTIVITY_PARAMS, activity_loss, all};
+    int code = power_search_run(&search, fitted->values);
+    if (code != 0) return code;
+    add_activity_errors(all, fitted->values, NULL, NULL, scratch, &fitted->fit);
+    for (size_t i = 0; i < all->n_rows; i++)
+        if (is_first_part(all, i))
+            add_activity_errors(all, fitted->values, NULL, all->rows[i].part, scratch, &fitted->fit);
+    add_range(all, fitted);
+    return hold_out(all, &search, scratch, &fitted->held_out);
+}
+
+static int fit_clock(struct rows *all, double *scratch, struct power_fitted *fitted)
+{
+    const struct power_search search = {clock_params, POWER_CLOCK_PARAMS, clock_loss, all};
+    const int code = power_search_run(&search, fitted->values);
+    if (code != 0) return code;
+    add_clock_errors(all, fitted->values, true, scratch, &fitted->fit);
+    add_clock_errors(all, fitted->values, false, scratch, &fitted->held_out);
+    return 0;
+}
+
+int power_fit(enum power_class class, const struct power_data *files, size_t n_files, const struct gpu_spec *gpu,
+              struct arena *arena, struct power_fitted *fitted)
+{
+    struct rows all = {.gpu = gpu};
+    memset(fitted, 0, sizeof *fitted);
+    const int code = join(files, n_files, arena, &all);
+    if (code != 0) return code;
+    double *scratch = arena_alloc(arena, (2 * all.n_rows + all.n_caps + 1) * sizeof *scratch);
+    if (scratch == NULL) return SIM_E_NOMEM;
+    fitted->rows = (int64_t)(class == POWER_ACTIVITY ? all.n_rows : all.n_caps);
+    if (fitted->rows == 0) return 0;
+    return class == POWER_ACTIVITY ? fit_activity(&all, scratch, fitted) : fit_clock(&all, scratch, fitted);
+}

@@ -1,0 +1,74 @@
+/* Measured kernels: rows of a profile CSV as kernel calls with their measured time.
+ *
+ * Formats are recognised by their header (profile_format.h lists them). Rows that cannot be a measurement of the call
+ * they name (faster than the peak of the data sheet, empty) are dropped and counted by reason. */
+#ifndef ORRERY_ANALYSIS_CALIBRATE_PROFILE_PROFILE_H
+#define ORRERY_ANALYSIS_CALIBRATE_PROFILE_PROFILE_H
+
+#include "models/kernel.h"
+#include "models/operators/layer.h"
+#include "sim/catalog/catalog.h"
+#include "sim/core/err.h"
+#include "sim/core/hash.h"
+#include "sim/core/mem.h"
+
+#include <stdint.h>
+
+struct profile_row {
+    struct kernel_call call;
+    const struct gpu_spec *gpu; /* that it was measured on */
+    enum llm_operator op; /* which operator of a layer it is; of an isolated kernel the nearest one */
+    double measured_s;
+    double tokens;  /* for the bands of the error table: rows of a product, tokens, sequences; 0: none */
+    uint32_t group; /* index of the name in `groups`: rows that are held out together */
+    uint32_t line;
+};
+
+enum { PROFILE_MAX_REASONS = 8 };
+
+struct profile_dropped {
+    const char *reason;
+    int64_t rows;
+};
+
+struct profile {
+    const char *path, *format; /* "vidur-dense" ... */
+    const char *set;           /* the parameter set its numbers belong to: "in-model" or "isolated" */
+    const char *grouped_by;    /* "llm", "shape", "heads" */
+    struct profile_row *rows;
+    size_t n;
+    const char **groups; /* names: an LLM, "n4096 k4096", "32/8 heads" */
+    size_t n_groups;
+    struct profile_dropped dropped[PROFILE_MAX_REASONS];
+    size_t n_dropped;
+    bool uses_llm, uses_tensor_parallel; /* of the options: the file does not say them itself */
+    char hash[HASH_HEX_CHARS]; /* of the file */
+};
+
+/* What a file does not say about itself. */
+struct profile_options {
+    const struct catalog *catalog;
+    const struct gpu_spec *gpu;
+    const char *llm;         /* name in the catalog, NULL: found in the file's name where the format needs one */
+    int64_t tensor_parallel; /* 0: from the file or its name, else 1 */
+};
+
+/* Why rows are dropped that would be faster than the peak of the data sheet. */
+extern const char profile_faster_than_peak[];
+
+/* Reads a file of any format. Rows and texts live in `arena`. Returns 0, SIM_E_IO, SIM_E_DATA (unknown header, a wrong
+ * number, with its place), SIM_E_CONFIG (unknown LLM) or SIM_E_NOMEM. */
+int profile_read(const char *path, const struct profile_options *options, struct arena *arena, struct profile *profile,
+                 struct diag *diag);
+
+/* Whether a set may have this name: letters, digits, '_', '.' and '-', 64 at most, for it becomes a part of files'
+ * names. */
+bool profile_is_set_name(const char *chars, size_t n_chars);
+
+/* The rows of several profiles as one, in their order: groups of the same name become one group, reasons for dropping
+ * are added up. What the first profile says of format, set and grouping stands for all; path and hash are left empty.
+ * Returns 0 or SIM_E_NOMEM. */
+int profile_join(const struct profile *profiles, size_t n, struct arena *arena, struct profile *joined,
+                 struct diag *diag);
+
+#endif

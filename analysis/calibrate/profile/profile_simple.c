@@ -1,0 +1,299 @@
+/* Our own profile format: one row per measured kernel call.
+ *
+ *     kernel,m,n,k,weights,compute,time_us,group
+ *     gemm,16,4096,4096,fp16,fp16,21.5,llama-2-7b
+ *
+ * `kernel` is a class of models/kernel.h, the other columns are members of its shape by their names (models/operators/gemm.h and
+ * its neighbours), and the time is `time_s` or `time_us`. Columns of other classes stay empty. What may be left out has
+ * the default below. `group` names rows that are held out together; without it these are the rows of one shape.
+ * `operator` says which operator of a layer it is, `set` the parameter set of the file, "isolated" by default; `source`
+ * and `tflops` are remarks. Any other column is an error. */
+#include "analysis/calibrate/profile/profile_simple.h"
+
+#include "models/operators/kernel_shape.h"
+#include "sim/core/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* --- What is left out --- */
+
+static void set_if_absent(double *value, double fallback)
+{
+    if (isnan(*value)) *value = fallback;
+}
+
+static void complete_prefill(struct kernel_call *call, const struct gpu_spec *gpu)
+{
+    struct prefill_shape *shape = &call->shape.prefill;
+    (void)gpu;
+    set_if_absent(&shape->past, 0.0);
+    set_if_absent(&shape->pairs, shape->tokens * (shape->tokens + 2.0 * shape->past) / shape->sequences);
+    set_if_absent(&shape->key_dim, 128.0);
+    set_if_absent(&shape->value_dim, shape->key_dim);
+    set_if_absent(&shape->window, 0.0);
+    set_if_absent(&shape->decodes, 0.0);
+    set_if_absent(&shape->decode_context, 0.0);
+    set_if_absent(&shape->decode_longest, 0.0);
+}
+
+static void complete_decode(struct kernel_call *call, const struct gpu_spec *gpu)
+{
+    struct decode_shape *shape = &call->shape.decode;
+    (void)gpu;
+    set_if_absent(&shape->key_dim, 128.0);
+    set_if_absent(&shape->value_dim, shape->key_dim);
+    set_if_absent(&shape->window, 0.0);
+    set_if_absent(&shape->longest, 0.0);
+}
+
+static void complete_elementwise(struct kernel_call *call, const struct gpu_spec *gpu)
+{
+    (void)gpu;
+    set_if_absent(&call->shape.elementwise.number_bytes, 2.0);
+}
+
+static void complete_moe(struct kernel_call *call, const struct gpu_spec *gpu)
+{
+    struct moe_shape *shape = &call->shape.moe;
+    (void)gpu;
+    set_if_absent(&shape->held, shape->experts);
+    set_if_absent(&shape->matrices, 3.0);
+    set_if_absent(&shape->skew, 0.0);
+}
+
+static void complete_collective(struct kernel_call *call, const struct gpu_spec *gpu)
+{
+    struct collective_shape *shape = &call->shape.collective;
+    set_if_absent(&shape->nodes, 1.0);
+    set_if_absent(&shape->link_bytes_per_s, gpu_link_bytes_per_s(gpu, (int64_t)(shape->gpus / shape->nodes)));
+    set_if_absent(&shape->network_bytes_per_s, gpu->pcie_bytes_per_s);
+}
+
+/* --- Classes --- */
+
+/* Gives what was left out of a call its default. */
+static void complete_call(struct kernel_call *call, const struct gpu_spec *gpu)
+{
+    typedef void complete_shape(struct kernel_call * call, const struct gpu_spec *gpu);
+#define GEMM_COMPLETE NULL
+#define GEMM_FP8_COMPLETE NULL
+#define PREFILL_COMPLETE complete_prefill
+#define DECODE_COMPLETE complete_decode
+#define ELEMENTWISE_COMPLETE complete_elementwise
+#define MOE_COMPLETE complete_moe
+#define COLLECTIVE_COMPLETE complete_collective
+#define CLASS_COMPLETE(id, name, kind) kind##_COMPLETE,
+    static complete_shape *const completes[] = {KERNEL_CLASSES(CLASS_COMPLETE)};
+#undef CLASS_COMPLETE
+    if (completes[call->class] != NULL) completes[call->class](call, gpu);
+}
+
+static int read_class(struct profile_reader *reader, int column, enum kernel_class *class)
+{
+    const struct csv_field field = profile_text(reader, column);
+    const char *names[KERNEL_CLASS_COUNT];
+    for (int i = 0; i < KERNEL_CLASS_COUNT; i++) {
+        names[i] = kernel_class_info((enum kernel_class)i)->name;
+        if (!profile_text_is(reader, column, names[i])) continue;
+        *class = (enum kernel_class)i;
+        return 0;
+    }
+    char word[64], hint[128] = "'orrery calibrate --help' lists the kernels";
+    snprintf(word, sizeof word, "%.*s", (int)field.n_chars, field.chars);
+    const char *nearest = text_nearest(word, names, KERNEL_CLASS_COUNT);
+    if (nearest != NULL) snprintf(hint, sizeof hint, "did you mean '%s'?", nearest);
+    return profile_simple_fail(reader, column, hint, "unknown kernel");
+}
+
+/* An operator named by its column, else the first that launches kernels of the class. */
+static int read_operator(struct profile_reader *reader, int column, enum kernel_class class, enum llm_operator *op)
+{
+    static const enum llm_operator of_class[KERNEL_CLASS_COUNT] = {
+        [KERNEL_GEMM] = OP_QKV,
+        [KERNEL_GEMM_FP8] = OP_QKV,
+        [KERNEL_GEMM_INT4] = OP_QKV,
+        [KERNEL_PREFILL_ATTENTION] = OP_PREFILL_ATTENTION,
+        [KERNEL_DECODE_ATTENTION] = OP_DECODE_ATTENTION,
+        [KERNEL_NORM] = OP_NORM,
+        [KERNEL_ROTARY] = OP_ROTARY,
+        [KERNEL_ACTIVATION] = OP_ACTIVATION,
+        [KERNEL_RESIDUAL] = OP_RESIDUAL,
+        [KERNEL_EMBEDDING] = OP_EMBEDDING,
+        [KERNEL_KV_WRITE] = OP_KV_WRITE,
+        [KERNEL_SAMPLING] = OP_SAMPLING,
+        [KERNEL_MOE] = OP_EXPERTS,
+        [KERNEL_MOE_FP8] = OP_EXPERTS,
+        [KERNEL_MOE_FP8_TENSOR] = OP_EXPERTS,
+        [KERNEL_MOE_INT4] = OP_EXPERTS,
+        [KERNEL_ALL_REDUCE] = OP_ALL_REDUCE,
+        [KERNEL_DIRECT_ALL_REDUCE] = OP_ALL_REDUCE,
+        [KERNEL_ALL_GATHER] = OP_ALL_GATHER,
+        [KERNEL_REDUCE_SCATTER] = OP_REDUCE_SCATTER,
+        [KERNEL_ALL_TO_ALL] = OP_ALL_TO_ALL,
+        [KERNEL_SEND] = OP_SEND,
+    };
+    *op = of_class[class];
+    if (profile_text(reader, column).n_chars == 0) return 0;
+    for (int i = 0; i < LLM_OPERATOR_COUNT; i++) {
+        if (!profile_text_is(reader, column, llm_operator_name((enum llm_operator)i))) continue;
+        *op = (enum llm_operator)i;
+        return 0;
+    }
+    return profile_simple_fail(reader, column, NULL, "unknown operator");
+}
+
+/* --- Members --- */
+
+static int read_format(struct profile_reader *reader, int column, enum number_format absent, enum number_format *format)
+{
+#define FORMAT_NAME(id, name, bytes) name,
+    static const char *const names[] = {NUMBER_FORMATS(FORMAT_NAME)};
+#undef FORMAT_NAME
+    *format = absent;
+    if (profile_text(reader, column).n_chars == 0) return 0;
+    for (int i = 0; i < FORMAT_COUNT; i++) {
+        if (!profile_text_is(reader, column, names[i])) continue;
+        *format = (enum number_format)i;
+        return 0;
+    }
+    return profile_simple_fail(reader, column, "write fp16, bf16, fp8, int8, int4, tf32 or fp32",
+                               "unknown number format");
+}
+
+static int read_number(struct profile_reader *reader, int column, const struct kernel_member *member, double *value)
+{
+    const int code = profile_number(reader, column, member->min, value);
+    if (code < 0 || !isnan(*value) || !member->required) return code;
+    char where[DIAG_WHERE_CHARS];
+    csv_where(reader->csv, column < 0 ? 0 : (size_t)column, 0, where);
+    return diag_error(reader->diag, SIM_E_DATA, where, NULL, "this kernel needs '%s'", member->name);
+}
+
+static int read_member(struct profile_reader *reader, const struct kernel_member *member, struct kernel_call *call)
+{
+    const int column = profile_column(reader, member->name);
+    char *at = (char *)call + member->offset;
+    double flag = 0.0;
+    int code = 0;
+    switch (member->kind) {
+    case MEMBER_NUMBER: return read_number(reader, column, member, (double *)(void *)at);
+    case MEMBER_FORMAT:
+        return read_format(reader, column, profile_simple_format(call->class, member->name),
+                           (enum number_format *)(void *)at);
+    case MEMBER_FLAG:
+        code = profile_number(reader, column, 0.0, &flag);
+        *(bool *)at = flag > 0.0;
+        return code;
+    }
+    return code;
+}
+
+/* Rows of a product, tokens of a batch, sequences that decode: what the bands of the error table count. */
+static double band_tokens(const struct kernel_call *call)
+{
+    static const char *const axes[] = {"m", "tokens", "sequences"};
+    double values[KERNEL_MAX_AXES];
+    const struct kernel_class_info *info = kernel_class_info(call->class);
+    kernel_call_axes(call, values);
+    for (size_t i = 0; i < sizeof axes / sizeof *axes; i++)
+        for (size_t axis = 0; axis < info->n_axes; axis++)
+            if (strcmp(info->axes[axis], axes[i]) == 0) return values[axis];
+    return 0.0;
+}
+
+/* --- Rows --- */
+
+struct columns {
+    int kernel, time, group, op;
+    double time_unit_s;
+};
+
+static int read_group(struct profile_reader *reader, const struct columns *columns, struct profile_row *row)
+{
+    const struct csv_field field = profile_text(reader, columns->group);
+    if (columns->group >= 0) return profile_group(reader, &row->group, "%.*s", (int)field.n_chars, field.chars);
+    const struct kernel_class_info *info = kernel_class_info(row->call.class);
+    double axes[KERNEL_MAX_AXES] = {0.0};
+    kernel_call_axes(&row->call, axes);
+    struct text name;
+    text_init(&name);
+    text_add(&name, info->name);
+    for (size_t i = 0; i < info->n_axes; i++) text_printf(&name, " %s%g", info->axes[i], axes[i]);
+    const int code = name.failed ? diag_error(reader->diag, SIM_E_NOMEM, NULL, NULL, "out of memory")
+                                 : profile_group(reader, &row->group, "%s", name.chars);
+    text_fini(&name);
+    return code;
+}
+
+static int read_row(struct profile_reader *reader, const struct columns *columns)
+{
+    struct profile_row row = {0};
+    double time;
+    int code = read_class(reader, columns->kernel, &row.call.class);
+    if (code < 0) return code;
+    const struct kernel_member *members = kernel_members(row.call.class);
+    for (const struct kernel_member *member = members; code == 0 && member->name != NULL; member++)
+        code = read_member(reader, member, &row.call);
+    if (code == 0) code = read_operator(reader, columns->op, row.call.class, &row.op);
+    if (code == 0) code = profile_number(reader, columns->time, 0.0, &time);
+    if (code < 0) return code;
+    complete_call(&row.call, reader->options->gpu);
+    code = profile_simple_check_call(reader, &row.call);
+    if (code < 0) return code;
+    row.measured_s = time * columns->time_unit_s;
+    row.tokens = band_tokens(&row.call);
+    code = read_group(reader, columns, &row);
+    return code == 0 ? profile_add(reader, &row) : code;
+}
+
+/* The set that the first row names, and no row another one. */
+static int read_set(struct profile_reader *reader, int column)
+{
+    const struct csv_field field = profile_text(reader, column);
+    const char *set = reader->profile->set;
+    if (field.n_chars == 0 || (set != NULL && profile_text_is(reader, column, set))) {
+        reader->profile->set = set != NULL ? set : "isolated";
+        return 0;
+    }
+    if (set != NULL)
+        return profile_simple_fail(reader, column, "write a file for each set", "all rows are of one set, not also of");
+    if (!profile_is_set_name(field.chars, field.n_chars))
+        return profile_simple_fail(reader, column, NULL,
+                                   "a set's name may hold only letters, digits, '_', '.' and '-', got");
+    reader->profile->set = arena_printf(reader->arena, "%.*s", (int)field.n_chars, field.chars);
+    return reader->profile->set != NULL ? 0 : diag_error(reader->diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+}
+
+static int find_time(const struct profile_reader *reader, double *unit_s)
+{
+    const int seconds = profile_column(reader, "time_s");
+    *unit_s = seconds >= 0 ? 1.0 : 1e-6;
+    return seconds >= 0 ? seconds : profile_column(reader, "time_us");
+}
+
+static bool recognise(const struct profile_reader *reader)
+{
+    double unit_s;
+    return profile_column(reader, "kernel") >= 0 && find_time(reader, &unit_s) >= 0;
+}
+
+static int read(struct profile_reader *reader)
+{
+    struct columns columns = {.kernel = profile_column(reader, "kernel"),
+                              .group = profile_column(reader, "group"),
+                              .op = profile_column(reader, "operator")};
+    columns.time = find_time(reader, &columns.time_unit_s);
+    reader->profile->grouped_by = columns.group >= 0 ? "group" : "shape";
+    const int set_column = profile_column(reader, "set");
+    int code = profile_simple_check_columns(reader);
+    while (code == 0 && (code = profile_next(reader)) > 0) {
+        code = read_set(reader, set_column);
+        if (code == 0) code = read_row(reader, &columns);
+    }
+    if (reader->profile->set == NULL) reader->profile->set = "isolated";
+    return code;
+}
+
+const struct profile_format profile_simple = {"orrery", recognise, read};

@@ -1,0 +1,241 @@
+#include "models/operators/attention.h"
+
+#include "models/smooth.h"
+
+#include <math.h>
+
+static double at_most(double value, double limit)
+{
+    return limit > 0.0 && value > limit ? limit : value;
+}
+
+/* --- decode --- */
+
+enum {
+    DECODE_BLOCK = 128, /* tokens */
+    DECODE_ROWS = 64,   /* query heads that share a pass over their keys */
+    FLASH2_PARTS = 128, /* of a sequence */
+    FLASH3_PARTS = 32   /* of all sequences together, but two of each */
+};
+
+/* One KV head of one token in the cache. */
+static double head_bytes(const struct decode_shape *shape)
+{
+    return (shape->key_dim + (shape->shared_kv ? 0.0 : shape->value_dim)) * number_format_bytes(shape->kv);
+}
+
+static bool is_grouped(const struct decode_shape *shape)
+{
+    return shape->q_heads > shape->kv_heads;
+}
+
+/* Into how many parts the kernel may cut each sequence. */
+static double most_parts(const struct decode_params *params, const struct decode_shape *shape)
+{
+    if (params->flash3 > 0.5) return larger_of(FLASH3_PARTS / shape->sequences, 2.0);
+    return is_grouped(shape) ? FLASH2_PARTS : 1.0;
+}
+
+/* A thread block's time for DECODE_BLOCK tokens of one KV head. */
+static double block_seconds(const struct decode_params *params, const struct gpu_spec *gpu,
+                            const struct decode_shape *shape)
+{
+    const double sm_bytes_per_s = params->stream_frac * gpu->memory_bytes_per_s / (double)gpu->sm_count;
+    return ceil(shape->q_heads / shape->kv_heads / DECODE_ROWS) * DECODE_BLOCK * head_bytes(shape) / sm_bytes_per_s;
+}
+
+/* FlashAttention-2 cuts no sequence when there are thread blocks for four fifths of what it takes an SM to hold: two. */
+static bool leaves_whole(const struct decode_params *params, const struct gpu_spec *gpu, double units)
+{
+    return params->flash3 <= 0.5 && units >= 0.8 * 2.0 * (double)gpu->sm_count;
+}
+
+double decode_straggle_seconds(const struct decode_params *params, const struct gpu_spec *gpu,
+                               const struct decode_shape *shape)
+{
+    const double beyond = shape->longest - shape->context;
+    if (beyond <= 0.0 || shape->window > 0.0 || !leaves_whole(params, gpu, shape->sequences * shape->kv_heads))
+        return 0.0;
+    const double sm_bytes_per_s = gpu->memory_bytes_per_s / (double)gpu->sm_count;
+    return params->straggle_frac * beyond * head_bytes(shape) / sm_bytes_per_s;
+}
+
+/* What is lost while the last of `units` thread blocks end. */
+static double drain_seconds(const struct decode_params *params, const struct gpu_spec *gpu, double units, double read_s)
+{
+    if (params->drain_s <= 0.0 || params->fill_s <= 0.0) return 0.0;
+    const double crowd = fmin(units / (2.0 * (double)gpu->sm_count), 1.0);
+    return params->drain_s * sqrt(crowd) * -expm1(-read_s / params->fill_s);
+}
+
+/* The best way of cutting `blocks` blocks of every sequence, from the memory's time and the start. */
+static void split_blocks(const struct decode_params *params, const struct gpu_spec *gpu,
+                         const struct decode_shape *shape, double blocks, struct kernel_time *time)
+{
+    const double units = shape->sequences * shape->kv_heads, block_s = block_seconds(params, gpu, shape);
+    const double most = most_parts(params, shape), least_s = time->flop / gpu_peak_flop_per_s(gpu, shape->compute);
+    const double start_s = time->overhead_s + drain_seconds(params, gpu, units, time->memory_s);
+    time->seconds = (double)INFINITY;
+    for (double split = 1.0; split <= most; split *= 2.0) {
+        const double each = larger_of(blocks / split, 1.0), parts = smaller_of(split, blocks);
+        const double passes = ceil(units * parts / (double)gpu->sm_count);
+        const double compute_s = larger_of(passes * (params->unit_s + block_s * each), least_s);
+        const double overhead_s = start_s + (parts > 1.0 ? params->combine_s + parts * params->join_s : 0.0);
+        const double seconds = overhead_s + soft_max_4(compute_s, time->memory_s);
+        if (seconds < time->seconds) {
+            time->seconds = seconds;
+            time->compute_s = compute_s;
+            time->overhead_s = overhead_s;
+        }
+        if (split >= blocks) break;
+    }
+}
+
+struct kernel_time decode_attention_time(const struct decode_params *params, const struct gpu_spec *gpu,
+                                         const struct decode_shape *shape)
+{
+    const double b = shape->sequences, context = at_most(shape->context, shape->window);
+    const double query_width = shape->q_heads * (shape->key_dim + shape->value_dim);
+    struct kernel_time time = {
+        .overhead_s = params->start_s,
+        .flop = 2.0 * b * query_width * context,
+        .bytes = b * (context * shape->kv_heads * head_bytes(shape) +
+                      query_width * number_format_bytes(shape->compute)),
+    };
+    time.memory_s = time.bytes / (params->bandwidth_frac * gpu->memory_bytes_per_s);
+    if (is_grouped(shape) && shape->kv_heads > 1.0 && b > 1.0) time.overhead_s += params->group_s;
+    time.overhead_s += decode_straggle_seconds(params, gpu, shape);
+    split_blocks(params, gpu, shape, ceil(context / DECODE_BLOCK), &time);
+    return time;
+}
+
+/* --- prefill --- */
+
+/* How a kernel cuts queries and keys. */
+struct tiling {
+    double rows, columns; /* of a tile: queries of all heads in it, keys */
+    double tokens;        /* whose queries they are */
+    double heads;         /* rows of tiles for the same tokens */
+};
+
+static struct tiling tiling_of(const struct prefill_params *params, const struct prefill_shape *shape)
+{
+    if (params->flash3 <= 0.5) return (struct tiling){64.0, 64.0, 64.0, shape->q_heads};
+    const double group = smaller_of(shape->q_heads / shape->kv_heads, 128.0);
+    return (struct tiling){128.0, 128.0, 128.0 / group, shape->q_heads / group};
+}
+
+/* Tiles that a chunk of n queries on top of p tokens meets, in all its rows. Chunks of unequal length have more pairs
+ * than as many equal ones, and chunks with a window fewer: these `extra_pairs` fill tiles of their own. */
+static double chunk_tiles(const struct tiling *tiling, double n, double p, double extra_pairs)
+{
+    const double k = tiling->columns, rows = ceil(n / tiling->tokens), filled = rows * tiling->tokens;
+    const double part = larger_of(k - tiling->tokens, 0.0); /* what tiles are wider than high reaches beyond the mask */
+    const double tiles = (rows * (p + 0.5 * (filled + tiling->tokens + part)) - (filled - n)) / k;
+    return larger_of(tiles + 0.5 * extra_pairs / (tiling->tokens * k), rows);
+}
+
+/* Keys that the last query of the longest chunk sees. Pairs per token are n + 2 p where chunks are alike, and near
+ * those of the longest where they are not. */
+static double longest_keys(const struct prefill_shape *shape, double n, double p)
+{
+    if (shape->full) return n + p;
+    if (shape->window > 0.0) return smaller_of(n + p, shape->window);
+    return larger_of(n + p, shape->pairs / shape->tokens - p);
+}
+
+/* The time of all tiles on the SMs, of which some have more to do than others. */
+static double tiles_seconds(const struct prefill_params *params, const struct gpu_spec *gpu,
+                            const struct prefill_shape *shape)
+{
+    const struct tiling tiling = tiling_of(params, shape);
+    const double sms = (double)gpu->sm_count, chunks = shape->sequences;
+    const double n = shape->tokens / chunks, p = shape->past / chunks, rows = ceil(n / tiling.tokens);
+    const double tiles = shape->full ? rows * ceil((n + p) / tiling.columns)
+                                     : chunk_tiles(&tiling, n, p, shape->pairs / chunks - n * (n + 2.0 * p));
+    const double waves = chunks * tiling.heads * rows / sms, even = shape->full ? 1.0 : p / (p + n);
+    const double rounding = 1.0 + even * (ceil(waves) / waves - 1.0);
+    const double average = chunks * tiling.heads * (tiles + params->edge_tiles * rows) / sms * rounding;
+    const double longest = (ceil(longest_keys(shape, n, p) / tiling.columns) + params->edge_tiles) / params->lone_speed;
+    const double tile_flop = 2.0 * tiling.rows * tiling.columns * (shape->key_dim + shape->value_dim);
+    return soft_max(average, longest, params->path_softness) * tile_flop * sms /
+           (params->flop_frac * gpu_peak_flop_per_s(gpu, shape->compute));
+}
+
+/* Thread blocks of sequences that decode, and those which every one of them has for nothing. */
+static double decode_tiles_seconds(const struct prefill_params *params, const struct gpu_spec *gpu,
+                                   const struct prefill_shape *shape, const struct tiling *tiling, double context)
+{
+    const bool fitted = params->decode_tile_frac > 0.0;
+    const double frac = fitted ? params->decode_tile_frac : 1.0;
+    const double edge_tiles = fitted ? params->decode_edge_tiles : params->edge_tiles;
+    const double units = shape->decodes * tiling->heads, rows = ceil(shape->tokens / shape->sequences / tiling->tokens);
+    const double tile_flop = 2.0 * tiling->rows * tiling->columns * (shape->key_dim + shape->value_dim);
+    const double tiles = units * (ceil(context / tiling->columns) + edge_tiles);
+    return frac * tiles * tile_flop / (params->flop_frac * gpu_peak_flop_per_s(gpu, shape->compute)) +
+           params->empty_s * units * (rows - 1.0) / (double)gpu->sm_count;
+}
+
+/* What the longest sequence holds up; windows cut all alike. */
+static double straggle_seconds(const struct prefill_params *params, const struct gpu_spec *gpu,
+                               const struct prefill_shape *shape, const struct tiling *tiling)
+{
+    const double beyond = shape->decode_longest - shape->decode_context;
+    if (beyond <= 0.0 || shape->window > 0.0) return 0.0;
+    const double tile_flop = 2.0 * tiling->rows * tiling->columns * (shape->key_dim + shape->value_dim);
+    const double sm_flop_per_s = params->flop_frac * gpu_peak_flop_per_s(gpu, shape->compute) / (double)gpu->sm_count;
+    return params->decode_straggle_frac * beyond / tiling->columns * tile_flop / sm_flop_per_s;
+}
+
+/* How often keys and values of sequences that decode cross the memory. */
+static double decode_reads(const struct gpu_spec *gpu, const struct prefill_shape *shape, const struct tiling *tiling,
+                           double context, double key_bytes)
+{
+    const double kept_bytes = shape->decodes * context * key_bytes / shape->kv_heads;
+    const double group = fmax(tiling->heads / shape->kv_heads, 1.0);
+    if (gpu->l2_bytes <= 0.0 || kept_bytes <= gpu->l2_bytes) return 1.0;
+    return fmin(fmax(group * shape->decodes / (double)gpu->sm_count, 1.0), group);
+}
+
+/* What sequences that decode add to a launch. `key_bytes` are those of a token in the cache. */
+static void add_decodes(const struct prefill_params *params, const struct gpu_spec *gpu,
+                        const struct prefill_shape *shape, double key_bytes, struct kernel_time *time)
+{
+    const struct tiling tiling = tiling_of(params, shape);
+    const double context = at_most(shape->decode_context, shape->window), width = shape->key_dim + shape->value_dim;
+    const double compute_s = decode_tiles_seconds(params, gpu, shape, &tiling, context);
+    const double query_bytes = shape->q_heads * width * number_format_bytes(shape->compute);
+    const double reads = decode_reads(gpu, shape, &tiling, context, key_bytes);
+    const double bytes = shape->decodes * (reads * context * key_bytes + query_bytes);
+    const double memory_s = bytes / (params->bandwidth_frac * gpu->memory_bytes_per_s);
+    time->flop += 2.0 * shape->decodes * shape->q_heads * width * context;
+    time->bytes += bytes;
+    time->compute_s += compute_s;
+    time->memory_s += memory_s;
+    time->seconds += larger_of(compute_s, memory_s) + straggle_seconds(params, gpu, shape, &tiling);
+}
+
+struct kernel_time prefill_attention_time(const struct prefill_params *params, const struct gpu_spec *gpu,
+                                          const struct prefill_shape *shape)
+{
+    const double seen = at_most(shape->past, shape->sequences * shape->window);
+    const double pairs = shape->full ? 2.0 * shape->tokens * (shape->tokens + shape->past) / shape->sequences
+                                     : shape->pairs;
+    const double kv_bytes = shape->kv_heads * (shape->key_dim + (shape->shared_kv ? 0.0 : shape->value_dim)) *
+                            number_format_bytes(shape->kv);
+    const double query_width = shape->q_heads * (shape->key_dim + shape->value_dim);
+    const double write_bytes = shape->writes_kv ? params->write_passes * shape->tokens * kv_bytes : 0.0;
+    struct kernel_time time = {
+        .overhead_s = params->start_s,
+        .flop = pairs * query_width,
+        .bytes = (shape->tokens + seen) * kv_bytes +
+                 shape->tokens * query_width * number_format_bytes(shape->compute) + write_bytes,
+    };
+    const double write_s = write_bytes / gpu->memory_bytes_per_s;
+    const double read_s = (time.bytes - write_bytes) / (params->bandwidth_frac * gpu->memory_bytes_per_s);
+    time.compute_s = tiles_seconds(params, gpu, shape);
+    time.memory_s = read_s + write_s;
+    time.seconds = params->start_s + soft_max_2(time.compute_s, read_s) + write_s;
+    if (shape->decodes > 0.0) add_decodes(params, gpu, shape, kv_bytes, &time);
+    return time;
+}

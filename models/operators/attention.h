@@ -1,0 +1,126 @@
+/* Time of attention over a KV cache on one GPU: prompts (prefill) and sequences that make one token (decode).
+ *
+ * Decode, for b sequences of L tokens of context each, on S SMs, in blocks of 128 tokens, nb = ceil(L/128):
+ *
+ *     t = start_s + [grouped] group_s + drain + straggle + min over parts n in 1, 2, 4 .. of
+ *         { soft_max_4(max(ceil(b kv min(n, nb)/S) (unit_s + block_s max(nb/n, 1)), flop/P), read_s)
+ *           + join(min(n, nb)) }
+ *     read_s = bytes/(bandwidth_frac W)
+ *     drain = drain_s sqrt(min(1, b kv/(2 S))) (1 - exp(-read_s/fill_s)), 0 where it was not fitted
+ *     join(n) = combine_s + n join_s when n > 1, else 0
+ *     block_s = bytes of a block of one KV head/(stream_frac W/S), once for every 64 query heads that share it
+ *
+ * A kernel like FlashAttention-2 cuts a sequence into up to 128 parts, but only when queries are grouped; one like
+ * FlashAttention-3 cuts any, all sequences together into at most 32 parts per KV head, or each into two. Never less as
+ * sequences or context grow.
+ *
+ * Prefill, for chunks of n tokens on top of p, in tiles of R tokens x K keys: R = K = 64 for FlashAttention-2; for
+ * FlashAttention-3 K = 128, and the G heads of a group lie in one tile of 128 rows, so R = 128/G.
+ *
+ *     t = start_s + soft_max_2(tile_s soft_max(average, longest), bytes/(bandwidth_frac W)) + [writes_kv] write
+ *     average = tiles/S, with edge_tiles for every row of tiles; waves round up as far as rows are equally long
+ *     longest = (ceil((n + p)/K) + edge_tiles)/lone_speed
+ *     tile_s = flop of a tile/(flop_frac P/S)
+ *
+ * where `tiles` counts all that the causal mask leaves and `longest` is the critical path: the last row of tiles.
+ *
+ * Sequences of unequal context count as so many of the mean, and the longest one holds the others up. Where a kernel like
+ * FlashAttention-2 has no need to cut them, since b kv is 1.6 S and more, that costs
+ *
+ *     straggle_frac (longest - mean) bytes of a token of one KV head/(W/S)
+ *
+ * unless a window cuts them alike. What it was fitted to has two lengths in a batch, and the
+ * long ones first; it has no range of its own.
+ *
+ * `drain` is what a launch loses while its thread blocks end one after the other and no longer fill the memory; its form
+ * was found on LLMServingSim's profiles of two GPUs, where it halves the error of 32 and more sequences.
+ *
+ * Sequences that decode in the same launch run in the tiles of the prompts, unsplit and mostly empty. With b of them of
+ * L tokens each, and rows = ceil(n/R) of tiles that the chunks have for every head on average, they add
+ *
+ *     max(tile_s decode_tile_frac b heads (ceil(L/K) + decode_edge_tiles)/S + empty_s b heads (rows - 1)/S,
+ *         reads bytes/(bandwidth_frac W)) + tile_s decode_straggle_frac (longest - L)/K
+ *
+ * since every sequence gets as many thread blocks as a chunk, of which all but one find nothing to do (measured with one
+ * chunk only). Heads
+ * of one group read the same keys; `reads` is how often these cross the memory: once while what one KV head keeps of
+ * all sequences fits into the L2, else as often as the group's heads run one after the other, G b/S between 1 and G.
+ * Where these parameters were not fitted, tiles are those of prompts and empty blocks are free.
+ *
+ * Both follow Dao, "FlashAttention-2" (2023), and Shah et al., "FlashAttention-3" (2024). Left out: keys that stay in
+ * the cache from an earlier kernel, clocks that sink under load, what unpacking a compressed KV cache costs. */
+#ifndef ORRERY_MODELS_OPERATORS_ATTENTION_H
+#define ORRERY_MODELS_OPERATORS_ATTENTION_H
+
+#include "models/hardware.h"
+#include "models/operators/kernel_time.h"
+
+#include <stdbool.h>
+
+struct decode_params {
+    double start_s;        /* launch, ramp and drain */
+    double bandwidth_frac; /* share of the memory bandwidth */
+    double stream_frac;    /* share of an SM's part of that bandwidth that one thread block can use; may exceed 1 */
+    double unit_s;         /* a pass of one thread block over its part of one sequence and KV head */
+    double combine_s;      /* joining the parts of split sequences */
+    double join_s;         /* the same, for each part of a sequence */
+    double group_s;        /* a transposition that grouped queries need */
+    double straggle_frac;  /* of the longest sequence's tokens beyond the mean, in an SM's part of the bandwidth; 0: none */
+    double drain_s;        /* ending, of crowded thread blocks that read for long: see `drain` */
+    double fill_s;         /* the reading time after which 63 % of it are lost */
+    double flash3;         /* 1: splits like FlashAttention-3, 0: like FlashAttention-2. A choice, not a fit */
+};
+
+struct decode_shape {
+    double sequences, context;            /* tokens per sequence, the new one included */
+    double longest;                       /* those of the longest; 0: all are alike */
+    double q_heads, kv_heads;             /* on one GPU */
+    double key_dim, value_dim;            /* per head */
+    enum number_format kv, compute;       /* of the cache; of queries and results */
+    double window;                        /* tokens a query looks back; 0: all */
+    bool shared_kv;                       /* keys and values are one (multi-latent attention): read once */
+    bool writes_kv; /* the call also writes the new ones into the cache: part of what its parameters were fitted to */
+};
+
+struct prefill_params {
+    double start_s;
+    double flop_frac;      /* share of the peak */
+    double bandwidth_frac;
+    double edge_tiles;     /* extra tiles that each row of them costs */
+    double path_softness;  /* p of the soft maximum of the average and the longest thread block */
+    double lone_speed;     /* of a thread block that has the GPU to itself, in that of many at once */
+    double write_passes;   /* times that new keys and values cross the memory to get into the cache */
+    double decode_tile_frac;  /* time of a tile of a sequence that decodes, in that of a prompt's; 0: see above */
+    double decode_edge_tiles; /* extra tiles that each of them costs */
+    double empty_s;           /* a thread block that finds nothing to do */
+    double decode_straggle_frac; /* of the longest one's tiles beyond the mean */
+    double flash3;         /* 1: tiles like FlashAttention-3, 0: like FlashAttention-2. A choice, not a fit */
+};
+
+/* The chunks of a batch, taken as alike but for their pairs. */
+struct prefill_shape {
+    double sequences;      /* chunks */
+    double tokens;         /* of all chunks */
+    double past;           /* tokens processed before, of all chunks */
+    double decodes;        /* sequences that make a token in the same launch */
+    double decode_context; /* tokens of each, the new one included */
+    double decode_longest; /* of the longest; 0: all are alike */
+    double pairs;          /* sum of n^2 + 2 n p (iteration.h), of a window's part of them; unused when full */
+    double q_heads, kv_heads, key_dim, value_dim;
+    enum number_format kv, compute;
+    double window;
+    bool shared_kv;
+    bool full;             /* every query sees all keys of its chunk: no causal mask */
+    bool writes_kv;        /* the call also writes its keys and values into the cache */
+};
+
+struct kernel_time decode_attention_time(const struct decode_params *params, const struct gpu_spec *gpu,
+                                         const struct decode_shape *shape);
+
+/* What the longest sequence adds to that, in decode_attention_time's own result: the same as long as all sequences grow alike. */
+double decode_straggle_seconds(const struct decode_params *params, const struct gpu_spec *gpu,
+                               const struct decode_shape *shape);
+struct kernel_time prefill_attention_time(const struct prefill_params *params, const struct gpu_spec *gpu,
+                                          const struct prefill_shape *shape);
+
+#endif

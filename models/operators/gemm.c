@@ -1,0 +1,77 @@
+#include "models/operators/gemm.h"
+
+#include "models/smooth.h"
+
+static const struct {
+    double a, b;
+} tiles[] = {{64.0, 64.0}, {128.0, 128.0}, {256.0, 128.0}};
+static const double splits[] = {1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0};
+
+enum { TILES = sizeof tiles / sizeof *tiles, SPLITS = sizeof splits / sizeof *splits };
+
+/* Seconds of computing, nothing else in the way, with the best tile for each split. */
+static void best_tiles(const struct gemm_params *params, const struct gemm_shape *shape, double sms,
+                       double sm_flop_per_s, double compute_s[SPLITS])
+{
+    double depth[SPLITS];
+    for (int j = 0; j < SPLITS; j++) depth[j] = shape->k / splits[j] + params->prologue_k;
+    for (int i = 0; i < TILES; i++) {
+        const double a = tiles[i].a, b = tiles[i].b;
+        const double loss = 1.0 / params->flop_frac + params->tile_loss * (a + b) / (a * b);
+        const double k_s = 2.0 * a * b * loss / sm_flop_per_s; /* each step of k in a tile */
+        const double full_waves = round_up(shape->m / a) * round_up(shape->n / b) / sms;
+        for (int j = 0; j < SPLITS; j++) {
+            const double waves = full_waves * splits[j];
+            const double wave = params->wave_frac * round_up(waves) +
+                                (1.0 - params->wave_frac) * (waves > 1.0 ? waves : 1.0);
+            const double seconds = wave * depth[j] * k_s;
+            if (i == 0 || seconds < compute_s[j]) compute_s[j] = seconds;
+        }
+    }
+}
+
+/* The best split: sets time->compute_s and returns the seconds after the start. A soft maximum is not below the larger of
+ * its operands, so that most splits need none. */
+static double best_split_s(const struct gemm_params *params, const double compute_s[SPLITS], double reduce_s,
+                           struct kernel_time *time)
+{
+    double least_s[SPLITS];
+    int first = 0;
+    for (int i = 0; i < SPLITS; i++) {
+        least_s[i] = (compute_s[i] > time->memory_s ? compute_s[i] : time->memory_s) +
+                     (i > 0 ? reduce_s * splits[i] : 0.0);
+        if (least_s[i] < least_s[first]) first = i;
+    }
+    double best_s = (double)INFINITY;
+    for (int i = 0; i < SPLITS; i++) {
+        const int at = (first + i) % SPLITS;
+        if (least_s[at] >= best_s) continue;
+        const double seconds = soft_max(compute_s[at], time->memory_s, params->softness) +
+                               (at > 0 ? reduce_s * splits[at] : 0.0);
+        if (seconds >= best_s) continue;
+        best_s = seconds;
+        time->compute_s = compute_s[at];
+    }
+    return best_s;
+}
+
+struct kernel_time gemm_time(const struct gemm_params *params, const struct gpu_spec *gpu,
+                             const struct gemm_shape *shape)
+{
+    const double sms = (double)gpu->sm_count, m = shape->m, n = shape->n, k = shape->k;
+    const double sm_flop_per_s = gpu_peak_flop_per_s(gpu, shape->compute) / sms;
+    const double number_bytes = number_format_bytes(shape->compute);
+    const double result_bytes = number_bytes > 2.0 ? number_bytes : 2.0;
+    struct kernel_time time = {
+        .overhead_s = params->start_s,
+        .flop = 2.0 * m * n * k,
+        .bytes = m * k * number_bytes + k * n * number_format_bytes(shape->weights) + m * n * result_bytes,
+    };
+    if (params->quantise_frac > 0.0) time.overhead_s += 3.0 * m * k / (params->quantise_frac * gpu->memory_bytes_per_s);
+    time.memory_s = time.bytes / (params->bandwidth_frac * gpu->memory_bytes_per_s);
+    double compute_s[SPLITS];
+    best_tiles(params, shape, sms, sm_flop_per_s, compute_s);
+    const double reduce_s = params->split_cost * 8.0 * m * n / gpu->memory_bytes_per_s;
+    time.seconds = time.overhead_s + best_split_s(params, compute_s, reduce_s, &time);
+    return time;
+}

@@ -1,0 +1,40 @@
+/* Time of a matrix product C[m,n] = A[m,k] B[k,n] on one GPU, with B the weights.
+ *
+ *     t = start_s + Q + min over tiles a x b and splits s of K of
+ *             [ soft_max(C, M; softness) + (s > 1) split_cost 8 m n s / W ]
+ *     M = bytes of A, B and C / (bandwidth_frac W)
+ *     C = wave (k/s + prologue_k) 2ab (1/flop_frac + tile_loss (a + b)/(ab)) / (P/S)
+ *     T = ceil(m/a) ceil(n/b) s tiles on S SMs, w = T/S,  wave = wave_frac ceil(w) + (1 - wave_frac) max(w, 1)
+ *
+ *     Q = 3 m k / (quantise_frac W), narrowing A from 16 to 8 bits first; 0 when it comes as it is
+ *
+ * P and W are the peaks of the data sheet, S the number of SMs. Tiles: 64x64, 128x128, 256x128; splits: 1 to 16. The
+ * library picks the best kernel in the model; a real one does not always, which is where the error stays (136 to 384
+ * rows). */
+#ifndef ORRERY_MODELS_OPERATORS_GEMM_H
+#define ORRERY_MODELS_OPERATORS_GEMM_H
+
+#include "models/hardware.h"
+#include "models/operators/kernel_time.h"
+
+struct gemm_params {
+    double start_s;        /* launch, ramp and drain of a kernel */
+    double flop_frac;      /* share of the peak that a large tile approaches */
+    double bandwidth_frac; /* share of the memory bandwidth */
+    double softness;       /* p of the soft maximum */
+    double prologue_k;     /* what filling and draining a tile's pipeline costs, as extra k */
+    double tile_loss;      /* how much small tiles lose to loading their edges */
+    double wave_frac;      /* how hard waves of tiles quantise: 0 not at all, 1 fully */
+    double split_cost;     /* reduction after split-K, in passes over 8 byte partial sums */
+    double quantise_frac;  /* share of the memory bandwidth while A is narrowed to 8 bits; 0: it comes that narrow */
+};
+
+struct gemm_shape {
+    double m, n, k;                       /* rows (tokens), columns, inner dimension; on one GPU */
+    enum number_format weights, compute;  /* in memory; of the products, of A and C */
+};
+
+struct kernel_time gemm_time(const struct gemm_params *params, const struct gpu_spec *gpu,
+                             const struct gemm_shape *shape);
+
+#endif

@@ -1,0 +1,453 @@
+#include "models/operators/layer.h"
+
+#include <math.h>
+
+/* The list being filled, and what its calls share. */
+struct listing {
+    const struct llm_spec *llm;
+    const struct llm_split *split;
+    const struct gpu_spec *gpu;
+    const struct iteration_work *work;
+    struct llm_shard shard;
+    double layers, dense, sparse; /* of the stage: all, those without experts where others have some, the rest */
+    double tokens, sequences;     /* of the batch */
+    double own_tokens;            /* that norms and residual sums work on: a share with sequence parallelism */
+    double number_bytes;          /* of activations */
+    struct kernel_use *uses;
+    size_t n;
+};
+
+const char *llm_operator_name(enum llm_operator op)
+{
+    static const char *const names[] = {
+#define LLM_OPERATOR_NAME(id, name) name,
+        LLM_OPERATORS(LLM_OPERATOR_NAME)
+#undef LLM_OPERATOR_NAME
+    };
+    return names[op];
+}
+
+const char *llm_split_problem(const struct llm_spec *llm, const struct llm_split *split)
+{
+    const char *problem = llm_parallel_problem(llm, split->tensor, split->pipeline);
+    if (problem) return problem;
+    if (split->expert < 1 || split->gpus_per_node < 1) return "parallelism and the GPUs of a node start at 1";
+    if (split->tensor % split->expert != 0) return "tensor parallelism is not a multiple of expert parallelism";
+    if (split->expert > 1 && llm->experts == 0) return "expert parallelism needs an LLM with experts";
+    return llm->experts % split->expert != 0 ? "the number of experts is not a multiple of expert parallelism" : NULL;
+}
+
+static void add(struct listing *list, enum llm_operator op, enum kernel_driver driver, double count,
+                struct kernel_call call)
+{
+    if (count > 0.0) list->uses[list->n++] = (struct kernel_use){op, driver, call, false, count};
+}
+
+/* What a window leaves of the pairs, all prompts taken as alike. */
+static double seen_pairs(const struct iteration_work *work, double window_tokens)
+{
+    const double prompts = (double)work->prefill_sequences, tokens = (double)work->prefill_tokens;
+    if (window_tokens <= 0.0) return work->prefill_pairs;
+    const double past = (double)work->prefill_context_tokens;
+    return fmin(work->prefill_pairs, prompts * llm_window_pairs(tokens / prompts, past / prompts, window_tokens));
+}
+
+static void rebatch_prefill(struct kernel_call *call, const struct iteration_work *work, bool mixes)
+{
+    const double tokens = (double)work->prefill_tokens, past = (double)work->prefill_context_tokens;
+    if (call->class != KERNEL_PREFILL_ATTENTION) {
+        call->shape.gemm.m = tokens + past;
+        return;
+    }
+    call->shape.prefill.sequences = (double)work->prefill_sequences;
+    call->shape.prefill.tokens = tokens;
+    call->shape.prefill.past = past;
+    if (mixes) {
+        const double sequences = (double)work->decode_sequences;
+        call->shape.prefill.decodes = sequences;
+        call->shape.prefill.decode_longest = (double)work->decode_longest_tokens;
+        call->shape.prefill.decode_context = sequences > 0.0 ? (double)work->decode_context_tokens / sequences : 0.0;
+    }
+    call->shape.prefill.pairs = seen_pairs(work, call->shape.prefill.window);
+}
+
+static void rebatch_decode(struct kernel_call *call, const struct iteration_work *work)
+{
+    const double sequences = (double)work->decode_sequences;
+    if (call->class != KERNEL_DECODE_ATTENTION) {
+        call->shape.gemm.m = sequences;
+        return;
+    }
+    call->shape.decode.sequences = sequences;
+    call->shape.decode.context = (double)work->decode_context_tokens / sequences;
+    call->shape.decode.longest = (double)work->decode_longest_tokens;
+}
+
+void kernel_use_rebatch(struct kernel_use *use, const struct iteration_work *work)
+{
+    if (use->driver == BY_PREFILL) rebatch_prefill(&use->call, work, use->mixes);
+    if (use->driver == BY_DECODE) rebatch_decode(&use->call, work);
+}
+
+/* A call in every layer, of attention or for it, that has yet to learn its batch. */
+static struct kernel_use *add_batched(struct listing *list, enum llm_operator op, enum kernel_driver driver,
+                                      struct kernel_call call)
+{
+    add(list, op, driver, list->layers, call);
+    struct kernel_use *use = &list->uses[list->n - 1];
+    kernel_use_rebatch(use, list->work);
+    return use;
+}
+
+static void add_elementwise(struct listing *list, enum llm_operator op, enum kernel_class class, double count,
+                            double tokens, double width)
+{
+    const struct elementwise_shape shape = {tokens, width, list->number_bytes};
+    add(list, op, BY_TOKENS, count, (struct kernel_call){.class = class, .shape.elementwise = shape});
+}
+
+static bool has_native_fp8(const struct listing *list)
+{
+    return list->llm->weights == FORMAT_FP8 && list->gpu->peak_flop_per_s[FORMAT_FP8] > 0.0;
+}
+
+/* A product with weights of the layers' format. */
+static struct kernel_call layer_product(const struct listing *list, double m, double n, double k)
+{
+    struct kernel_call call = {.class = KERNEL_GEMM, .shape.gemm = {m, n, k, list->llm->weights, list->llm->compute}};
+    if (has_native_fp8(list)) {
+        call.class = KERNEL_GEMM_FP8;
+        call.shape.gemm.compute = FORMAT_FP8;
+    } else if (list->llm->weights == FORMAT_INT4) {
+        call.class = KERNEL_GEMM_INT4;
+    }
+    return call;
+}
+
+/* A product with weights that stay in the format of computing: router and head. */
+static struct kernel_call plain_product(const struct listing *list, double m, double n, double k)
+{
+    return (struct kernel_call){.class = KERNEL_GEMM, .shape.gemm = {m, n, k, list->llm->compute, list->llm->compute}};
+}
+
+/* Among the GPUs of a tensor-parallel group. */
+static void add_collective(struct listing *list, enum llm_operator op, enum kernel_class class,
+                           enum kernel_driver driver, double count, double bytes)
+{
+    const struct llm_split *split = list->split;
+    if (split->tensor == 1) return;
+    const int64_t nodes = (split->tensor + split->gpus_per_node - 1) / split->gpus_per_node;
+    const int64_t on_node = nodes > 1 ? split->gpus_per_node : split->tensor;
+    const struct collective_shape shape = {
+        .bytes = bytes,
+        .gpus = (double)split->tensor,
+        .nodes = (double)nodes,
+        .link_bytes_per_s = gpu_link_bytes_per_s(list->gpu, on_node),
+        .network_bytes_per_s = split->network_bytes_per_s,
+        .switch_adds = gpu_switch_adds(list->gpu, on_node),
+    };
+    add(list, op, driver, count, (struct kernel_call){.class = class, .shape.collective = shape});
+}
+
+static double hidden_bytes(const struct listing *list)
+{
+    return list->tokens * (double)list->llm->hidden * list->number_bytes;
+}
+
+/* From the stage before: each GPU of it sends its share of the hidden state. */
+static void add_receive(struct listing *list)
+{
+    const struct llm_split *split = list->split;
+    const int64_t gpus = split->tensor * split->pipeline;
+    if (split->pipeline == 1) return;
+    const struct collective_shape shape = {
+        .bytes = hidden_bytes(list) / (double)split->tensor,
+        .gpus = 2.0,
+        .nodes = gpus > split->gpus_per_node ? 2.0 : 1.0,
+        .link_bytes_per_s = gpu_pair_bytes_per_s(list->gpu, gpus),
+        .network_bytes_per_s = split->network_bytes_per_s,
+    };
+    add(list, OP_SEND, BY_TOKENS, 1.0, (struct kernel_call){.class = KERNEL_SEND, .shape.collective = shape});
+}
+
+static void add_embedding(struct listing *list)
+{
+    const double lookups = list->llm->position_embeddings > 0 ? 2.0 : 1.0;
+    if (list->split->pipeline > 1) return;
+    add_elementwise(list, OP_EMBEDDING, KERNEL_EMBEDDING, lookups, list->tokens, 2.0 * (double)list->llm->hidden);
+}
+
+/* Norms of the layers, after the embedding and before the head. */
+static void add_norms(struct listing *list)
+{
+    const struct llm_spec *llm = list->llm;
+    const double outer = llm->embedding_norm && list->split->pipeline == 1 ? 2.0 : 1.0;
+    add_elementwise(list, OP_NORM, KERNEL_NORM, list->layers * (double)llm->layer_norms + outer, list->own_tokens,
+                    2.0 * (double)llm->hidden);
+}
+
+/* A norm in every layer over something else than the hidden state. */
+static void add_inner_norm(struct listing *list, double width)
+{
+    if (width > 0.0) add_elementwise(list, OP_NORM, KERNEL_NORM, list->layers, list->tokens, 2.0 * width);
+}
+
+/* Learned positions are added once, all others turn `rotated` numbers of queries and keys in every layer. */
+static void add_rotary(struct listing *list, double rotated)
+{
+    if (list->llm->position_embeddings > 0) return;
+    add_elementwise(list, OP_ROTARY, KERNEL_ROTARY, list->layers, list->tokens, 2.0 * rotated);
+}
+
+/* What is kept of a token is read in one format and written in another: the mean of both times twice the numbers. */
+static void add_kv_write(struct listing *list, double numbers)
+{
+    const double number_bytes = 0.5 * (list->number_bytes + number_format_bytes(list->llm->kv));
+    const struct elementwise_shape shape = {list->tokens, 2.0 * numbers, number_bytes};
+    add(list, OP_KV_WRITE, BY_TOKENS, list->layers,
+        (struct kernel_call){.class = KERNEL_KV_WRITE, .shape.elementwise = shape});
+}
+
+/* A product of all tokens with weights in every layer. */
+static void add_product(struct listing *list, enum llm_operator op, double n, double k)
+{
+    add(list, op, BY_TOKENS, list->layers, layer_product(list, list->tokens, n, k));
+}
+
+/* Whether keys and values get into the cache as a part of attention. */
+static bool attention_writes_kv(const struct listing *list)
+{
+    return list->split->attention_writes_kv && list->llm->kv_latent == 0;
+}
+
+static bool decodes(const struct listing *list)
+{
+    return list->work->decode_sequences > 0;
+}
+
+/* The chunks of prompts, with the sequences that decode. Each query head has keys and values of its own when latent
+ * vectors were expanded; decoding works on these themselves then, in another launch. */
+static void add_prefill_attention(struct listing *list)
+{
+    const struct llm_spec *llm = list->llm;
+    const struct prefill_shape shape = {
+        .q_heads = list->shard.q_heads,
+        .kv_heads = list->shard.kv_heads,
+        .key_dim = (double)llm_key_dim(llm),
+        .value_dim = (double)llm_value_dim(llm),
+        .kv = llm->kv_latent > 0 ? llm->compute : llm->kv,
+        .compute = llm->compute,
+        .window = (double)llm->sliding_window,
+        .writes_kv = attention_writes_kv(list),
+    };
+    const struct kernel_call call = {.class = KERNEL_PREFILL_ATTENTION, .shape.prefill = shape};
+    const bool may_mix = list->split->mixed_attention && llm->kv_latent == 0, mixes = may_mix && decodes(list);
+    struct kernel_use *use = add_batched(list, mixes ? OP_MIXED_ATTENTION : OP_PREFILL_ATTENTION, BY_PREFILL, call);
+    use->mixes = may_mix;
+    kernel_use_rebatch(use, list->work);
+}
+
+/* The decoding sequences: over keys and values, or over latent vectors, which all heads share. */
+static void add_decode_attention(struct listing *list)
+{
+    const struct llm_spec *llm = list->llm;
+    const bool latent = llm->kv_latent > 0;
+    const struct decode_shape shape = {
+        .q_heads = list->shard.q_heads,
+        .kv_heads = latent ? 1.0 : list->shard.kv_heads,
+        .key_dim = (double)(latent ? llm->kv_latent + llm->rotary_dim : llm->head_dim),
+        .value_dim = (double)(latent ? llm->kv_latent : llm->head_dim),
+        .kv = llm->kv,
+        .compute = llm->compute,
+        .window = (double)llm->sliding_window,
+        .shared_kv = latent,
+        .writes_kv = attention_writes_kv(list),
+    };
+    add_batched(list, OP_DECODE_ATTENTION, BY_DECODE,
+                (struct kernel_call){.class = KERNEL_DECODE_ATTENTION, .shape.decode = shape});
+}
+
+static void add_attention(struct listing *list)
+{
+    const struct llm_spec *llm = list->llm;
+    const double head_dim = (double)llm->head_dim;
+    const double q_width = list->shard.q_heads * head_dim, kv_width = list->shard.kv_heads * head_dim;
+    add_product(list, OP_QKV, q_width + 2.0 * kv_width, (double)llm->hidden);
+    add_inner_norm(list, llm->qk_norm ? q_width : 0.0);
+    add_inner_norm(list, llm->qk_norm ? kv_width : 0.0);
+    add_rotary(list, q_width + kv_width);
+    if (!attention_writes_kv(list)) add_kv_write(list, 2.0 * kv_width);
+    const bool prompts = list->work->prefill_tokens > 0;
+    if (prompts) add_prefill_attention(list);
+    if (list->work->decode_sequences > 0 && !(prompts && list->split->mixed_attention)) add_decode_attention(list);
+    add_product(list, OP_OUT, (double)llm->hidden, q_width);
+}
+
+/* Prompts expand the latent vectors of all their tokens, the earlier ones too. Decoding multiplies the expansion's two
+ * halves with queries and results instead (the products of all heads count as one). */
+static void add_latent_attention(struct listing *list)
+{
+    const struct llm_spec *llm = list->llm;
+    const double heads = list->shard.q_heads, latent = (double)llm->kv_latent, rotary = (double)llm->rotary_dim;
+    const double hidden = (double)llm->hidden, query = (double)llm->query_latent, value_dim = (double)llm->value_dim;
+    add_product(list, OP_QKV, query + latent + rotary, hidden);
+    add_inner_norm(list, query);
+    add_inner_norm(list, latent);
+    add_product(list, OP_QKV, heads * (double)llm_key_dim(llm), query > 0.0 ? query : hidden);
+    add_rotary(list, (heads + 1.0) * rotary);
+    add_kv_write(list, latent + rotary);
+    if (list->work->prefill_tokens > 0) {
+        const double expanded = heads * ((double)llm->head_dim + value_dim);
+        add_batched(list, OP_QKV, BY_PREFILL, layer_product(list, 0.0, expanded, latent));
+        add_prefill_attention(list);
+    }
+    if (list->work->decode_sequences > 0) {
+        add_batched(list, OP_QKV, BY_DECODE, layer_product(list, 0.0, heads * latent, (double)llm->head_dim));
+        add_decode_attention(list);
+        add_batched(list, OP_OUT, BY_DECODE, layer_product(list, 0.0, heads * value_dim, latent));
+    }
+    add_product(list, OP_OUT, hidden, heads * value_dim);
+}
+
+/* Whether tokens travel to the experts, instead of lying on every GPU. */
+static bool dispatches(const struct listing *list)
+{
+    return list->llm->experts > 0 && list->split->sequence && list->split->expert > 1;
+}
+
+static void add_ffn(struct listing *list, double layers, double tokens, double width)
+{
+    const double hidden = (double)list->llm->hidden, wide = list->llm->gated_ffn ? 2.0 * width : width;
+    if (width == 0.0) return;
+    add(list, OP_UP, BY_TOKENS, layers, layer_product(list, tokens, wide, hidden));
+    add_elementwise(list, OP_ACTIVATION, KERNEL_ACTIVATION, layers, tokens, wide + width);
+    add(list, OP_DOWN, BY_TOKENS, layers, layer_product(list, tokens, hidden, width));
+}
+
+/* What serves every token, beside experts or without. Where tokens travel, each GPU has all of it for its own. */
+static void add_ffns(struct listing *list)
+{
+    add_ffn(list, list->dense, list->tokens, list->shard.dense_ffn);
+    if (dispatches(list))
+        add_ffn(list, list->sparse, list->own_tokens, (double)list->llm->ffn);
+    else
+        add_ffn(list, list->sparse, list->tokens, list->shard.ffn);
+}
+
+/* Tokens to the experts and their results back. A token goes once to every group of GPUs that holds one of its experts,
+ * and there to each GPU that has a part of it. */
+static void add_dispatch(struct listing *list)
+{
+    const double groups = (double)list->split->expert, parts = (double)list->split->tensor / groups;
+    const double met = groups * (1.0 - pow(1.0 - 1.0 / groups, (double)list->llm->experts_per_token));
+    if (dispatches(list))
+        add_collective(list, OP_ALL_TO_ALL, KERNEL_ALL_TO_ALL, BY_TOKENS, 2.0 * list->sparse,
+                       hidden_bytes(list) / (double)list->split->tensor * met * parts);
+}
+
+static void add_experts(struct listing *list)
+{
+    const struct llm_spec *llm = list->llm;
+    const double groups = (double)list->split->expert;
+    if (llm->experts == 0) return;
+    add(list, OP_ROUTER, BY_TOKENS, list->sparse,
+        plain_product(list, dispatches(list) ? list->own_tokens : list->tokens, (double)llm->experts,
+                      (double)llm->hidden));
+    add_dispatch(list);
+    const struct moe_shape shape = {
+        .tokens = list->tokens,
+        .hidden = (double)llm->hidden,
+        .inner = list->shard.expert_ffn * groups,
+        .chosen = (double)llm->experts_per_token,
+        .experts = (double)llm->experts,
+        .held = (double)llm->experts / groups,
+        .matrices = llm->gated_ffn ? 3.0 : 2.0,
+        .dispatched = dispatches(list),
+        .weights = llm->weights,
+        .compute = has_native_fp8(list) ? FORMAT_FP8 : llm->compute,
+    };
+    const enum kernel_class plain = llm->weights == FORMAT_INT4 ? KERNEL_MOE_INT4 : KERNEL_MOE;
+    const enum kernel_class class = has_native_fp8(list) ? KERNEL_MOE_FP8 : plain;
+    add(list, OP_EXPERTS, BY_TOKENS, list->sparse, (struct kernel_call){.class = class, .shape.moe = shape});
+}
+
+/* The engine's own kernel takes messages of up to 8 MiB (vLLM, custom_all_reduce). */
+static enum kernel_class all_reduce_class(const struct listing *list, double bytes)
+{
+    const double direct_bytes = 8.0 * 1024.0 * 1024.0;
+    const struct llm_split *split = list->split;
+    const bool connected = split->tensor <= list->gpu->nvlink_gpus && split->tensor <= split->gpus_per_node;
+    return split->direct_all_reduce && connected && bytes < direct_bytes ? KERNEL_DIRECT_ALL_REDUCE : KERNEL_ALL_REDUCE;
+}
+
+/* Two sums per layer, and one of the experts and what stands beside them. */
+static void add_residuals(struct listing *list)
+{
+    const double beside = list->llm->experts > 0 && list->llm->ffn > 0 ? list->sparse : 0.0;
+    if (list->split->fused_residual) return;
+    add_elementwise(list, OP_RESIDUAL, KERNEL_RESIDUAL, 2.0 * list->layers + beside, list->own_tokens,
+                    3.0 * (double)list->llm->hidden);
+}
+
+/* Whole hidden states are needed once after the embedding, and after attention and feed-forward layer of every layer, if
+ * tokens do not travel: by all-reduces, or by both their halves, the last of which gathers for the head. A stage that
+ * receives shares puts them together first. */
+static void add_sums(struct listing *list)
+{
+    const double first = list->split->pipeline == 1 ? 1.0 : 0.0, bytes = hidden_bytes(list);
+    const double ffns = dispatches(list) ? list->dense : list->layers;
+    const double sums = list->llm->parallel_block ? list->layers : list->layers + ffns;
+    if (list->split->sequence) {
+        add_collective(list, OP_REDUCE_SCATTER, KERNEL_REDUCE_SCATTER, BY_TOKENS, first + sums, bytes);
+        add_collective(list, OP_ALL_GATHER, KERNEL_ALL_GATHER, BY_TOKENS, sums + 1.0, bytes);
+    } else {
+        add_collective(list, OP_ALL_REDUCE, all_reduce_class(list, bytes), BY_TOKENS, first + sums, bytes);
+        add_collective(list, OP_ALL_GATHER, KERNEL_ALL_GATHER, BY_TOKENS, 1.0 - first, bytes);
+    }
+}
+
+static void add_head(struct listing *list)
+{
+    const struct llm_spec *llm = list->llm;
+    add(list, OP_HEAD, BY_SEQUENCES, 1.0, plain_product(list, list->sequences, list->shard.vocab, (double)llm->hidden));
+    add_collective(list, OP_ALL_GATHER, KERNEL_ALL_GATHER, BY_SEQUENCES, 1.0,
+                   list->sequences * (double)llm->vocab * list->number_bytes);
+    const struct elementwise_shape shape = {list->sequences, (double)llm->vocab, list->number_bytes};
+    add(list, OP_SAMPLING, BY_SEQUENCES, list->split->samples ? 1.0 : 0.0,
+        (struct kernel_call){.class = KERNEL_SAMPLING, .shape.elementwise = shape});
+}
+
+size_t llm_iteration_kernels(const struct llm_spec *llm, const struct llm_split *split, const struct gpu_spec *gpu,
+                             const struct iteration_work *work, struct kernel_use uses[LLM_MAX_USES])
+{
+    const double tokens = (double)(work->prefill_tokens + work->decode_sequences);
+    struct listing list = {
+        .llm = llm,
+        .split = split,
+        .gpu = gpu,
+        .work = work,
+        .uses = uses,
+        .shard = llm_shard(llm, split->tensor, split->pipeline),
+        .tokens = tokens,
+        .sequences = (double)(work->prefill_sequences + work->decode_sequences),
+        .own_tokens = split->sequence ? tokens / (double)split->tensor : tokens,
+        .number_bytes = number_format_bytes(llm->compute),
+    };
+    list.layers = (double)list.shard.layers;
+    list.dense = (double)list.shard.dense_layers;
+    list.sparse = list.layers - list.dense;
+    if (tokens <= 0.0) return 0;
+    add_receive(&list);
+    add_embedding(&list);
+    add_norms(&list);
+    if (llm->kv_latent > 0)
+        add_latent_attention(&list);
+    else
+        add_attention(&list);
+    add_ffns(&list);
+    add_experts(&list);
+    add_residuals(&list);
+    add_sums(&list);
+    add_head(&list);
+    return list.n;
+}

@@ -1,0 +1,110 @@
+/* The kernels that one iteration launches on one GPU: an LLM's shape, how it is split, and the work of a batch, turned
+ * into kernel calls. Pure counting: what a call costs is kernel.h's business.
+ *
+ * All tokens of a batch go through one matrix product per projection (gate and up merged, so are queries, keys and
+ * values); prompts and decoding sequences attend apart; the head runs once per sequence. Weights in fp8 are multiplied
+ * in fp8 where the GPU can, else in the format of computing like all others; router and head always in that one.
+ *
+ * Latent attention: prompts expand the latent vectors into keys and values of every head (the earlier ones of a chunked
+ * prompt again with each chunk); decoding sequences attend over the latent vectors as over one head of keys that are
+ * values too, with the expansion's halves multiplied into queries and results (DeepSeek-V2, 2024).
+ *
+ * Numbers that an element-wise operator reads and writes per row: norm 2 hidden (of queries and keys twice the width of
+ * their heads), rotary 2 (q_heads + kv_heads) head_dim, activation 3 ffn with a gate and 2 ffn without, residual
+ * 3 hidden, embedding 2 hidden, KV write twice what the cache keeps of a token in a layer. Norms and residual sums count
+ * apart, although some engines fuse them. Left out: biases, quantising activations; sampling where the engine's host time
+ * has it. */
+#ifndef ORRERY_MODELS_OPERATORS_LAYER_H
+#define ORRERY_MODELS_OPERATORS_LAYER_H
+
+#include "models/iteration.h"
+#include "models/kernel.h"
+#include "models/transformer.h"
+
+/* X(id, name as printed) */
+#define LLM_OPERATORS(X)                                                                                               \
+    X(OP_EMBEDDING, "embedding")                                                                                       \
+    X(OP_NORM, "norm")                                                                                                 \
+    X(OP_QKV, "qkv")                                                                                                   \
+    X(OP_ROTARY, "rotary")                                                                                             \
+    X(OP_KV_WRITE, "kv_write")                                                                                         \
+    X(OP_PREFILL_ATTENTION, "prefill_attention")                                                                       \
+    X(OP_DECODE_ATTENTION, "decode_attention")                                                                         \
+    X(OP_MIXED_ATTENTION, "mixed_attention")                                                                           \
+    X(OP_OUT, "out")                                                                                                   \
+    X(OP_UP, "up")                                                                                                     \
+    X(OP_ACTIVATION, "activation")                                                                                     \
+    X(OP_DOWN, "down")                                                                                                 \
+    X(OP_RESIDUAL, "residual")                                                                                         \
+    X(OP_ROUTER, "router")                                                                                             \
+    X(OP_EXPERTS, "experts")                                                                                           \
+    X(OP_ALL_REDUCE, "all_reduce")                                                                                     \
+    X(OP_ALL_GATHER, "all_gather")                                                                                     \
+    X(OP_REDUCE_SCATTER, "reduce_scatter")                                                                             \
+    X(OP_ALL_TO_ALL, "all_to_all")                                                                                     \
+    X(OP_SEND, "send")                                                                                                 \
+    X(OP_HEAD, "head")                                                                                                 \
+    X(OP_SAMPLING, "sampling")
+
+enum llm_operator {
+#define LLM_OPERATOR_ENUM(id, name) id,
+    LLM_OPERATORS(LLM_OPERATOR_ENUM)
+#undef LLM_OPERATOR_ENUM
+    LLM_OPERATOR_COUNT
+};
+
+const char *llm_operator_name(enum llm_operator op);
+
+/* How one replica is split over GPUs. expert > 1: the experts are dealt to that many groups of GPUs instead of each being
+ * cut over all; it divides tensor. sequence: norms and residuals work on a share of the tokens, an all-reduce becomes a
+ * reduce-scatter and an all-gather (Korthikanti et al. 2022); with expert > 1 tokens then travel to their experts and
+ * back, and every GPU holds all of the shared expert (DeepSeek-V3, 2024).
+ *
+ * What engines differ in: an all-reduce of their own for short messages (models/operators/collective.h), where NVLink connects all
+ * GPUs; norms that add the residual up in passing, so that it is no operator of its own. What calibrations differ in:
+ * attention that was measured together with writing the cache, so that nothing else writes keys and values of heads
+ * (latent vectors are still written by a kernel of their own).
+ *
+ * mixed_attention: in a batch of prompts and decoding sequences one launch of attention serves both (FlashAttention over
+ * sequences of any length, as vLLM v1 calls it), which costs the decoding whole tiles of queries; else each has its own. Over
+ * latent vectors each always has. It is the operator mixed_attention, of the kernel class of prompts.
+ *
+ * samples: choosing the next tokens is a kernel over the vocabulary, not a part of the engine's host time. */
+struct llm_split {
+    int64_t tensor, pipeline, expert;
+    bool sequence;
+    bool direct_all_reduce, fused_residual, mixed_attention, samples;
+    bool attention_writes_kv;
+    int64_t gpus_per_node;      /* >= 1; a group beyond it crosses the network */
+    double network_bytes_per_s; /* per GPU and direction; unused inside a node */
+};
+
+/* What a call depends on, so that whoever repeats it knows when to compute it anew: the batch's prefill_tokens +
+ * decode_sequences; prefill_sequences + decode_sequences; all that describes its prompts, or where `mixes` the whole
+ * batch; all that describes its decoding sequences, whose attention is left out where that of prompts mixes. Nothing else of the work has any influence. */
+enum kernel_driver { BY_TOKENS, BY_SEQUENCES, BY_PREFILL, BY_DECODE };
+
+struct kernel_use {
+    enum llm_operator op;
+    enum kernel_driver driver;
+    struct kernel_call call;
+    bool mixes;   /* attention of prompts that serves decoding sequences of the batch as well */
+    double count; /* launches per iteration: once per layer of the stage, twice for most norms ... */
+};
+
+/* Gives a BY_PREFILL or BY_DECODE call, attention or a product for it, the prompts or the decoding sequences of another
+ * batch, which must have some. Leaves other calls as they are. */
+void kernel_use_rebatch(struct kernel_use *use, const struct iteration_work *work);
+
+enum { LLM_MAX_USES = 40 };
+
+/* Why the model cannot be split so, as a static text, or NULL when it can. */
+const char *llm_split_problem(const struct llm_spec *llm, const struct llm_split *split);
+
+/* Fills uses[LLM_MAX_USES] with what the fullest pipeline stage launches, and returns how many: alike calls once, with
+ * their count, by the order of the first. Of several stages the fullest one is the last: it has the head, and waits for
+ * what the stage before sends. Calls without work (no prompt in the batch, ...) are left out. The split is possible. */
+size_t llm_iteration_kernels(const struct llm_spec *llm, const struct llm_split *split, const struct gpu_spec *gpu,
+                             const struct iteration_work *work, struct kernel_use uses[LLM_MAX_USES]);
+
+#endif

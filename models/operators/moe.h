@@ -1,0 +1,51 @@
+/* Time of a fused mixture-of-experts layer on one GPU: up (and gate) projection, activation and down projection of the
+ * experts it holds, over the tokens that choose them (vLLM's Triton kernel).
+ *
+ *     t = start + touched expert_s + soft_max(compute, weights / (bandwidth_frac W)) + passes / (pass_frac W)
+ *
+ * Each expert's rows fill tiles of 16 x 32 while there are no more tokens than experts on the GPU, else of 64 x 64
+ * (vLLM's default; files that tune it for one shape and GPU are not known here). Products with fewer tiles than
+ * tiles_per_sm S leave a part of the GPU idle. Hidden states that exceed the L2 are fetched again and again:
+ * computing takes 1 + cache_loss log(1 + tokens hidden / L2) times as long. The weights of the touched experts are read
+ * once. Between the products, every choice of a token passes through memory several times: written, activated, read,
+ * written, summed.
+ *
+ * Expert parallelism, for whoever builds calls: `tokens` are those of all GPUs that share the experts, `held` is
+ * experts / GPUs, `inner` is whole. Where tokens are gathered (or lie on all GPUs anyhow), choices of experts held
+ * elsewhere still pass through memory, as zeros; where an all-to-all dispatches them, they are not there: `dispatched`.
+ * The all-to-all's message is what one GPU sends and keeps: own tokens times the experts they choose, times their
+ * width, at most once per GPU; it happens twice. With tensor parallelism, `held` is all and `inner` is divided. */
+#ifndef ORRERY_MODELS_OPERATORS_MOE_H
+#define ORRERY_MODELS_OPERATORS_MOE_H
+
+#include "models/hardware.h"
+#include "models/operators/expert_load.h"
+#include "models/operators/kernel_time.h"
+
+#include <stdbool.h>
+
+struct moe_params {
+    double start_s;        /* of all kernels, with sorting the choices by expert */
+    double flop_frac;      /* of the peak, in full tiles */
+    double bandwidth_frac; /* while weights are read */
+    double softness;       /* of computing and reading weights */
+    double expert_s;       /* each touched expert */
+    double pass_frac;      /* of the bandwidth, between the products */
+    double cache_loss;
+    double tiles_per_sm; /* that keep all of the GPU busy */
+};
+
+struct moe_shape {
+    double tokens, hidden, inner; /* width of the hidden state; of one expert on this GPU */
+    double chosen, experts;       /* per token; in the whole layer */
+    double held;                  /* experts on this GPU */
+    double matrices;              /* 3 with a gate, else 2 */
+    double skew;                  /* how unevenly experts are chosen, and whether they */
+    bool in_turn;                 /* are chosen one after another: expert_load.h */
+    bool dispatched;              /* only choices of held experts are on this GPU */
+    enum number_format weights, compute;
+};
+
+struct kernel_time moe_time(const struct moe_params *params, const struct gpu_spec *gpu, const struct moe_shape *shape);
+
+#endif

@@ -1,0 +1,379 @@
+/* orrery calibrate: fits the cost models of a GPU to measured profiles, or tells how far a shipped fit is from one; fits
+ * the host time of an engine. */
+#include "sim/catalog/calibration.h"
+#include "sim/cli/calibrate/calibrate_checks.h"
+#include "sim/cli/calibrate/calibrate_engine.h"
+#include "sim/cli/calibrate/calibrate_files.h"
+#include "sim/cli/calibrate/calibrate_power.h"
+#include "sim/cli/calibrate/calibrate_print.h"
+#include "sim/cli/cli.h"
+#include "sim/cli/outputs.h"
+#include "sim/cli/paths.h"
+#include "sim/core/number.h"
+#include "sim/core/path.h"
+
+#include <string.h>
+
+enum { MAX_PROFILES = 256 };
+
+struct calibrate_options {
+    const char *gpu, *predict, *calibration, *engine, *set, *llm, *tensor_parallel, *output, *report;
+    bool table, json;
+};
+
+#define AT(name) offsetof(struct calibrate_options, name)
+static const struct option calibrate_options[] = {
+    {"What is read", "gpu", 'g', OPTION_TEXT, AT(gpu), "GPU", NULL, "the GPU that was measured ('orrery list gpus')"},
+    {NULL, "predict", 'p', OPTION_TEXT, AT(predict), "GPU", NULL, "fit nothing: the error of the shipped model of GPU"},
+    {NULL, "calibration", 'c', OPTION_TEXT, AT(calibration), "FILE", NULL,
+     "predict with a calibration file of your own, instead of the shipped one"},
+    {NULL, "engine", 'e', OPTION_TEXT, AT(engine), "NAME", NULL,
+     "the serving engine whose iterations were measured: fit its host time"},
+    {NULL, "set", 's', OPTION_TEXT, AT(set), "SET", NULL, "parameter set; by the format: in-model or isolated"},
+    {NULL, "llm", 0, OPTION_TEXT, AT(llm), "LLM", NULL, "the LLM that was measured, where the profile does not say"},
+    {NULL, "tp", 0, OPTION_TEXT, AT(tensor_parallel), "N", NULL, "GPUs it was split over, where that is not said"},
+    {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "FILE", NULL,
+     "calibration file: fitted classes replace those in it"},
+    {NULL, "table", 't', OPTION_FLAG, AT(table), NULL, NULL,
+     "write the measured points too: costs near them are interpolated"},
+    {NULL, "report", 0, OPTION_TEXT, AT(report), "DIR", NULL, "draw predicted over measured, and error by band (SVG)"},
+    {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print one JSON object"},
+    {0}};
+#undef AT
+
+static const char pooled_name[] = "default";
+
+/* Everything that was read. */
+struct reading {
+    struct cli *cli;
+    const struct calibrate_options *options;
+    struct arena arena;
+    struct catalog catalog;
+    const char *gpu;         /* name of the one that was measured, also where it was given as a file */
+    int64_t tensor_parallel; /* 0: not given */
+    size_t n;
+    struct profile *profiles;
+};
+
+static int fail_usage(struct cli *cli, const char *hint, const char *text)
+{
+    return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "%s", text);
+}
+
+/* --- Reading profiles --- */
+
+static int read_gpu(struct reading *reading, const char *name, const char *where, const struct gpu_spec **gpu)
+{
+    struct gpu_spec *read = arena_alloc(&reading->arena, sizeof *read);
+    if (read == NULL) return SIM_E_NOMEM;
+    *gpu = read;
+    return catalog_gpu(&reading->catalog, name, where, &reading->arena, read, &reading->cli->diag);
+}
+
+/* Splits "GPU=FILE". */
+static int split_argument(struct reading *reading, const char *argument, const char **gpu, const char **path)
+{
+    const char *equals = strchr(argument, '=');
+    if (equals == NULL)
+        return diag_error(&reading->cli->diag, SIM_E_USAGE, NULL, "write GPU=PROFILE: a fit over several GPUs",
+                          "there is no GPU before '%s'", argument);
+    *gpu = arena_printf(&reading->arena, "%.*s", (int)(equals - argument), argument);
+    *path = equals + 1;
+    return *gpu != NULL ? 0 : SIM_E_NOMEM;
+}
+
+static int read_profile(struct reading *reading, const char *argument, const char *gpu_name)
+{
+    const struct calibrate_options *options = reading->options;
+    struct profile_options how = {
+        .catalog = &reading->catalog, .llm = options->llm, .tensor_parallel = reading->tensor_parallel};
+    const char *path = argument, *where = options->predict != NULL ? "--predict" : "--gpu";
+    struct profile *profile = &reading->profiles[reading->n];
+    int code = 0;
+    reading->gpu = pooled_name;
+    if (strcmp(gpu_name, pooled_name) == 0) {
+        where = argument;
+        code = split_argument(reading, argument, &gpu_name, &path);
+    }
+    if (code == 0) code = read_gpu(reading, gpu_name, where, &how.gpu);
+    if (code == 0) code = profile_read(path, &how, &reading->arena, profile, &reading->cli->diag);
+    if (code != 0) return code;
+    calibrate_check_profile(profile, &how, &reading->cli->diag);
+    if (path == argument) reading->gpu = how.gpu->name;
+    if (options->set != NULL) profile->set = options->set;
+    reading->n++;
+    return 0;
+}
+
+static int read_tensor_parallel(struct reading *reading)
+{
+    const char *text = reading->options->tensor_parallel;
+    if (text == NULL) return 0;
+    if (number_i64(text, strlen(text), &reading->tensor_parallel) == NUMBER_OK && reading->tensor_parallel >= 1)
+        return 0;
+    return diag_error(&reading->cli->diag, SIM_E_USAGE, NULL, NULL,
+                      "option '--tp' must be a whole number from 1, got '%s'", text);
+}
+
+static int find_catalog(struct reading *reading)
+{
+    const char *data = paths_data(&reading->arena);
+    reading->catalog.root = data != NULL ? path_join(&reading->arena, data, "configs") : NULL;
+    return reading->catalog.root != NULL ? 0 : SIM_E_NOMEM;
+}
+
+static int read_profiles(struct reading *reading, const struct cli_call *call, const char *gpu)
+{
+    reading->profiles = arena_alloc(&reading->arena, (size_t)call->n_arguments * sizeof *reading->profiles);
+    if (reading->profiles == NULL) return SIM_E_NOMEM;
+    int code = read_tensor_parallel(reading);
+    if (code == 0)
+        code = calibrate_check_llm(&reading->catalog, reading->options->llm, &reading->arena, &reading->cli->diag);
+    for (int i = 0; code == 0 && i < call->n_arguments; i++) code = read_profile(reading, call->arguments[i], gpu);
+    return code;
+}
+
+/* --- Fitting --- */
+
+/* The profiles of one set side by side, in their order. Returns how many. */
+static size_t collect_set(const struct reading *reading, const char *name, struct profile *profiles)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < reading->n; i++)
+        if (strcmp(reading->profiles[i].set, name) == 0) profiles[n++] = reading->profiles[i];
+    return n;
+}
+
+static bool is_first_of_set(const struct reading *reading, size_t profile)
+{
+    size_t i = 0;
+    while (strcmp(reading->profiles[i].set, reading->profiles[profile].set) != 0) i++;
+    return i == profile;
+}
+
+/* The shipped laws stay where a table has few rows: it corrects them. */
+static int keep_laws(struct reading *reading, struct calibrated_set *set)
+{
+    struct calibration laws;
+    struct diag ignored; /* a set of one's own is in no shipped file */
+    diag_init(&ignored);
+    int code = calibration_load(&reading->catalog, reading->gpu, set->name, &reading->arena, &laws, &ignored);
+    if (code == SIM_E_CONFIG)
+        code = calibration_load(&reading->catalog, reading->gpu, "in-model", &reading->arena, &laws,
+                                &reading->cli->diag);
+    return code == 0 ? calibrate_keep_laws(set, &laws, &reading->arena, &reading->cli->diag) : code;
+}
+
+static int fit_sets(struct reading *reading, struct calibrated_set *sets, size_t *n_sets)
+{
+    const bool is_pooled = strcmp(reading->options->gpu, pooled_name) == 0;
+    int code = 0;
+    *n_sets = 0;
+    for (size_t i = 0; code == 0 && i < reading->n; i++) {
+        if (!is_first_of_set(reading, i)) continue;
+        struct profile *profiles = arena_alloc(&reading->arena, reading->n * sizeof *profiles);
+        if (profiles == NULL) return SIM_E_NOMEM;
+        const size_t n = collect_set(reading, reading->profiles[i].set, profiles);
+        struct calibrated_set *set = &sets[(*n_sets)++];
+        code = calibrate_set(reading->profiles[i].set, profiles, n, is_pooled, &reading->arena, set,
+                             &reading->cli->diag);
+        set->has_table = reading->options->table;
+        if (code == 0 && set->has_table) code = keep_laws(reading, set);
+    }
+    return code;
+}
+
+static int fit(struct reading *reading)
+{
+    struct cli *cli = reading->cli;
+    const struct calibrate_options *options = reading->options;
+    struct calibrated_set *sets = arena_alloc(&reading->arena, reading->n * sizeof *sets);
+    size_t n_sets;
+    if (sets == NULL) return SIM_E_NOMEM;
+    int code = options->report != NULL ? calibrate_make_directory(cli, options->report) : 0;
+    if (code == 0) code = fit_sets(reading, sets, &n_sets);
+    if (code == 0 && options->report != NULL) code = calibrate_draw(cli, options->report, reading->gpu, sets, n_sets);
+    if (code == 0) code = calibrate_print_fit(reading->gpu, sets, n_sets, options->json, cli->out);
+    if (code != 0 || options->output == NULL) return code;
+    return calibrate_save(cli, options->output, reading->gpu, sets, n_sets);
+}
+
+/* --- Predicting --- */
+
+/* Tells whose laws stand in for measurements that there are none of. */
+static int warn_of_stand_ins(struct reading *reading, const struct calibration *calibration,
+                             const struct profile *profile)
+{
+    const char *names[KERNEL_CLASS_COUNT];
+    size_t n = 0;
+    struct text text;
+    text_init(&text);
+    for (size_t class = 0; class < KERNEL_CLASS_COUNT; class ++) {
+        const char *origin = calibration->origin[class];
+        size_t i = 0;
+        if (calibration->kernels.ranges[class].fitted || !profile_has_class(profile, (enum kernel_class) class))
+            continue;
+        while (i < n && strcmp(names[i], origin) != 0) i++;
+        if (i < n) continue;
+        text_printf(&text, "%s'%s'", n > 0 ? ", " : "", origin);
+        names[n++] = origin;
+    }
+    const int code = text.failed ? SIM_E_NOMEM : 0;
+    if (code == 0 && n > 0)
+        diag_warning(&reading->cli->diag, reading->gpu, "'orrery calibrate --gpu' fits a profile of it",
+                     "there are no measurements of this GPU for some of the rows; the laws of %s stand in", text.chars);
+    text_fini(&text);
+    return code;
+}
+
+static int read_calibration(struct reading *reading, const char *set, struct calibration *calibration)
+{
+    const struct calibration_request request = {.gpu = reading->gpu, .kernels = set, .collectives = set,
+                                                .file = reading->options->calibration, .where = "--calibration",
+                                                .sets_where = reading->options->set != NULL ? "--set" : NULL};
+    return calibration_read(&reading->catalog, &request, &reading->arena, calibration, &reading->cli->diag);
+}
+
+static int predict(struct reading *reading)
+{
+    struct cli *cli = reading->cli;
+    const struct calibrate_options *options = reading->options;
+    const char *gpu = reading->gpu, *set = reading->profiles[0].set;
+    for (size_t i = 1; i < reading->n; i++)
+        if (strcmp(reading->profiles[i].set, set) != 0)
+            return fail_usage(cli, "name one of them with --set, or predict them one by one",
+                              "the profiles belong to different sets of parameters");
+    struct calibration calibration;
+    struct profile joined;
+    struct prediction prediction;
+    int code = read_calibration(reading, set, &calibration);
+    if (code == 0) code = profile_join(reading->profiles, reading->n, &reading->arena, &joined, &cli->diag);
+    if (code == 0) {
+        joined.path = reading->profiles[0].path;
+        code = predict_profile(&calibration, set, &joined, &prediction, &cli->diag);
+    }
+    if (code == 0) code = warn_of_stand_ins(reading, &calibration, &joined);
+    if (code != 0) return code;
+    return calibrate_print_prediction(gpu, &prediction, &joined, options->json, cli->out);
+}
+
+/* --- The verb --- */
+
+/* The calibration may be laid over its old file, not over what it was fitted to. */
+static int check_output(struct cli *cli, const struct cli_call *call)
+{
+    const struct calibrate_options *options = call->options;
+    struct outputs outputs = {.diag = &cli->diag};
+    int code = outputs_add(&outputs, "--output", options->output);
+    for (int i = 0; code == 0 && i < call->n_arguments; i++) {
+        const char *equals = strchr(call->arguments[i], '=');
+        code = outputs_check(&outputs, call->arguments[i]);
+        if (code == 0 && equals != NULL) code = outputs_check(&outputs, equals + 1);
+    }
+    return code == 0 ? outputs_check(&outputs, options->gpu) : code;
+}
+
+static bool is_of_power(const struct cli_call *call)
+{
+    return strcmp(call->arguments[0], "power") == 0;
+}
+
+static int check_power_usage(struct cli *cli, const struct cli_call *call)
+{
+    const struct calibrate_options *options = call->options;
+    if (options->gpu == NULL || call->n_arguments < 2)
+        return fail_usage(cli, "write orrery calibrate power --gpu GPU MEASURED...",
+                          "power is fitted to measurements of one GPU");
+    if (options->predict == NULL && options->engine == NULL && options->calibration == NULL && options->set == NULL &&
+        options->llm == NULL && options->tensor_parallel == NULL && options->report == NULL && !options->table)
+        return 0;
+    return fail_usage(cli, "leave out all but --gpu, --output and --json", "measurements of power say it all");
+}
+
+static int check_usage(struct cli *cli, const struct calibrate_options *options)
+{
+    if ((options->gpu != NULL) + (options->predict != NULL) + (options->engine != NULL) != 1)
+        return fail_usage(cli,
+                          "--gpu GPU fits a model to the profiles, --predict GPU tells the error of the shipped one, "
+                          "--engine NAME fits the host time of an engine",
+                          "say what is to be done, with one of --gpu, --predict and --engine");
+    if (options->engine != NULL &&
+        (options->report != NULL || options->set != NULL || options->llm != NULL || options->tensor_parallel != NULL))
+        return fail_usage(cli, "leave out --report, --set, --llm and --tp", "an engine's measurements say it all");
+    if (options->predict != NULL && (options->output != NULL || options->report != NULL))
+        return fail_usage(cli, "leave out --output and --report", "a prediction fits nothing, and writes no files");
+    if (options->table && (options->gpu == NULL || strcmp(options->gpu, pooled_name) == 0))
+        return fail_usage(cli, "name the GPU with --gpu", "measured points are those of one GPU");
+    if (options->table && path_is_json(options->gpu))
+        return fail_usage(cli, "lay the GPU's file into configs/hardware, and use its name",
+                          "a calibration finds the GPU of its measured points in the catalog");
+    if (options->calibration != NULL && options->predict == NULL)
+        return fail_usage(cli, "leave out --calibration", "only a prediction takes a calibration");
+    if (options->predict != NULL && strcmp(options->predict, pooled_name) == 0)
+        return fail_usage(cli, "name the GPU that was measured; one without calibration is predicted by the defaults",
+                          "'default' is no GPU");
+    if (options->set != NULL && !profile_is_set_name(options->set, strlen(options->set)))
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, NULL,
+                          "a set's name may hold only letters, digits, '_', '.' and '-', got '%s'", options->set);
+    return 0;
+}
+
+static int run_profiles(struct reading *reading, const struct cli_call *call)
+{
+    const struct calibrate_options *options = reading->options;
+    const int code = read_profiles(reading, call, options->gpu != NULL ? options->gpu : options->predict);
+    if (code != 0) return code;
+    return options->predict != NULL ? predict(reading) : fit(reading);
+}
+
+static int calibrate(struct cli *cli, const struct cli_call *call)
+{
+    const struct calibrate_options *options = call->options;
+    const char *const *paths = (const char *const *)call->arguments;
+    int code = is_of_power(call) ? check_power_usage(cli, call) : check_usage(cli, options);
+    if (code == 0) code = check_output(cli, call);
+    if (code != 0) return code;
+    struct reading reading = {.cli = cli, .options = options};
+    arena_init(&reading.arena);
+    code = find_catalog(&reading);
+    if (code == 0 && is_of_power(call))
+        code = calibrate_power(cli, &reading.catalog, options->gpu, paths + 1, (size_t)call->n_arguments - 1,
+                               options->output, options->json);
+    else if (code == 0 && options->engine != NULL)
+        code = calibrate_engine(cli, &reading.catalog, options->engine, paths, (size_t)call->n_arguments,
+                                options->output, options->json);
+    else if (code == 0)
+        code = run_profiles(&reading, call);
+    arena_fini(&reading.arena);
+    return code;
+}
+
+const struct verb verb_calibrate = {
+    .name = "calibrate",
+    .summary = "fit cost models to measured profiles of a GPU, or predict a profile",
+    .usage = "--gpu GPU PROFILE... [-o FILE] [-t] [--report DIR] [--set SET] [--llm LLM] [--tp N] [--json]\n"
+             "--gpu default GPU=PROFILE... [-o FILE]\n"
+             "--predict GPU PROFILE... [--calibration FILE] [--set SET] [--llm LLM] [--tp N] [--json]\n"
+             "--engine NAME MEASURED... [-o FILE] [--json]\n"
+             "power --gpu GPU MEASURED... [-o FILE] [--json]",
+    .notes = "A profile is a CSV file, plain or gzip-compressed, known by its columns: those of Vidur, aiconfigurator,\n"
+             "LLMServingSim, or one of your own with a row per kernel call:\n\n"
+             "  kernel,m,n,k,weights,compute,time_us,group\n"
+             "  gemm,16,4096,4096,fp16,fp16,21.5,llama-2-7b\n\n"
+             "with the members of the kernel's shape as columns (see below), the time in 'time_us' or 'time_s', and\n"
+             "optionally 'operator' and 'group' (rows to be held out together). Without -o nothing is written.\n"
+             "The name of a file of Vidur's collectives tells its topology, like network__a100_dgx__all_reduce.csv.\n"
+             "'--gpu default' fits all GPUs together: what GPUs without calibration use.\n"
+             "With '--table' a file also keeps the measured points, and costs of the same shapes between them scale\n"
+             "the fitted law to what was measured.\n\n"
+             "'--engine' reads measured iterations instead: Splitwise's prompt and token times, Vidur's CPU overheads,\n"
+             "aiconfigurator's table of TTFT and TPOT, DistServe's coefficients, LLMServingSim's operators.\n\n"
+             "'power' reads measured power instead: Splitwise's shares of TDP, the ML.ENERGY leaderboard, Zeus' sweeps of\n"
+             "the power limit, or loads of your own, with columns load,busy_frac,instant_w,flop_per_s,bytes_per_s.\n",
+    .print_more = calibrate_print_kernels,
+    .options = calibrate_options,
+    .options_bytes = sizeof(struct calibrate_options),
+    .min_arguments = 1,
+    .max_arguments = MAX_PROFILES,
+    .run = calibrate,
+};

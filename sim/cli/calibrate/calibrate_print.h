@@ -1,0 +1,23 @@
+/* What `orrery calibrate` has found, as tables and as JSON. Errors are percentages for people, fractions in JSON. */
+#ifndef ORRERY_CLI_CALIBRATE_CALIBRATE_PRINT_H
+#define ORRERY_CLI_CALIBRATE_CALIBRATE_PRINT_H
+
+#include "analysis/calibrate/calibrate.h"
+#include "analysis/calibrate/predict.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Prints every class of kernels with the members of its shape, which are columns of a profile; those that may be left out
+ * in brackets. */
+void calibrate_print_kernels(FILE *out);
+
+/* Prints the profiles, and the classes of each set: parameters, errors of the fit, of held-out rows and of a hard
+ * roofline, by operator, band of tokens and fold. Returns 0 or SIM_E_NOMEM. */
+int calibrate_print_fit(const char *gpu, const struct calibrated_set *sets, size_t n_sets, bool as_json, FILE *out);
+
+/* Prints the error of a shipped model on `profile`. Returns 0 or SIM_E_NOMEM. */
+int calibrate_print_prediction(const char *gpu, const struct prediction *prediction, const struct profile *profile,
+                               bool as_json, FILE *out);
+
+#endif

@@ -1,0 +1,220 @@
+#include "sim/cli/explain/explain_links.h"
+
+#include "sim/cli/table.h"
+#include "sim/world/links/topology.h"
+
+#include <stdio.h>
+
+static const double everything_bytes_per_s = 1e15; /* more than any way gives */
+
+/* Nodes of one type. Seats: the GPUs of the first node, the first of them, all of them one place further, and those of the
+ * next node of the type. */
+struct node_type {
+    const char *name; /* its key; NULL: the cluster's own nodes */
+    int32_t first;    /* node; -1: an unlimited cluster has none */
+    int32_t n_gpus;
+    bool has_next;    /* a node of the same type, over the network */
+    struct gpu_spec gpu;
+    struct topology_seat all, one, next_all, next, far_all, far;
+};
+
+struct ways {
+    struct cli *cli;
+    struct topology *topology;
+    const struct cluster_config *cluster;
+    const struct topology_config *links;
+    size_t n_types;
+    struct node_type *types;
+    struct arena *arena;
+    struct table table;
+};
+
+static void ignore(struct transfer *transfer, sim_ns now)
+{
+    (void)transfer;
+    (void)now;
+}
+
+/* What a transfer is granted that wants everything and is alone. */
+static int measure(struct ways *ways, struct topology_end from, struct topology_end to, double *bytes_per_s)
+{
+    struct transfer transfer = {0};
+    int code = topology_claim(ways->topology, from, to, everything_bytes_per_s, &transfer, ignore);
+    *bytes_per_s = transfer.granted_bytes_per_s;
+    transfer_cancel(&transfer);
+    return code;
+}
+
+static void add_way(struct ways *ways, const struct link_path *path)
+{
+    struct text way;
+    text_init(&way);
+    for (int32_t i = 0; i < path->n; i++) text_printf(&way, "%s%s", i > 0 ? " " : "", link_name(path->links[i]));
+    ways->table.failed |= way.failed;
+    table_text(&ways->table, way.chars);
+    text_fini(&way);
+}
+
+/* What stands for an end: "gpu", of another type than the cluster's own nodes "hopper gpu". */
+static void add_end(struct ways *ways, const char *before, const struct node_type *type, const char *name)
+{
+    struct text end;
+    text_init(&end);
+    text_printf(&end, "%s%s%s%s", before, type->name != NULL ? type->name : "", type->name != NULL ? " " : "", name);
+    ways->table.failed |= end.failed;
+    table_text(&ways->table, end.chars);
+    text_fini(&end);
+}
+
+/* One line: the rates of one shard and of all of them, behind the names of both ends. */
+static int add_rates(struct ways *ways, struct topology_end from, struct topology_end to, struct topology_end from_all,
+                     struct topology_end to_all)
+{
+    struct link_path path;
+    double cap, one = 0, all = 0;
+    int code = topology_path(ways->topology, from, to, 0, &path, &cap);
+    if (code == 0) code = measure(ways, from, to, &one);
+    if (code == 0) code = measure(ways, from_all, to_all, &all);
+    if (code != 0) return code;
+    table_number(&ways->table, one / 1e9);
+    table_number(&ways->table, all / 1e9);
+    table_number(&ways->table, sim_s_from_ns(path.latency_ns) * 1e6);
+    add_way(ways, &path);
+    return 0;
+}
+
+static int add_tier(struct ways *ways, const struct node_type *type, struct tier *tier)
+{
+    const struct topology_end memory = {&type->one, NULL}, all = {&type->all, NULL};
+    const struct topology_end end = {&type->one, tier}, all_end = {&type->all, tier};
+    add_end(ways, "", type, "gpu");
+    add_end(ways, "", type, tier->name);
+    int code = add_rates(ways, memory, end, all, all_end);
+    if (code != 0) return code;
+    add_end(ways, "", type, tier->name);
+    add_end(ways, "", type, "gpu");
+    code = add_rates(ways, end, memory, all_end, all);
+    if (code != 0 || !tier->attention_here || tier->spec == NULL) return code;
+    add_end(ways, "", type, tier->name);
+    table_text(&ways->table, "attention there");
+    return add_rates(ways, end, end, all_end, all_end);
+}
+
+static int add_gpus(struct ways *ways, const struct node_type *type, const struct topology_seat *seat,
+                    const struct topology_seat *all)
+{
+    const struct topology_end from = {&type->one, NULL}, from_all = {&type->all, NULL};
+    return add_rates(ways, from, (struct topology_end){seat, NULL}, from_all, (struct topology_end){all, NULL});
+}
+
+static int add_tiers(struct ways *ways, const struct node_type *type)
+{
+    const struct config_list *storage = &ways->links->storage;
+    struct tier *tier;
+    int code = topology_tier_named(&type->one, "host", &tier);
+    if (code == 0) code = add_tier(ways, type, tier);
+    for (size_t i = 0; i < storage->n && code == 0; i++) {
+        code = topology_tier_named(&type->one, ((const struct storage_config *)storage->items)[i].name, &tier);
+        if (code == 0) code = add_tier(ways, type, tier);
+    }
+    return code;
+}
+
+/* Within a node, and from there to nodes of the same type and of others. */
+static int add_type(struct ways *ways, const struct node_type *type)
+{
+    int code = add_tiers(ways, type);
+    if (code == 0 && type->n_gpus > 1) {
+        add_end(ways, "", type, "gpu");
+        add_end(ways, "next ", type, "gpu");
+        code = add_gpus(ways, type, &type->next, &type->next_all);
+    }
+    if (code == 0 && type->has_next) {
+        add_end(ways, "", type, "gpu");
+        add_end(ways, "", type, "gpu of another node");
+        code = add_gpus(ways, type, &type->far, &type->far_all);
+    }
+    const bool far = ways->links->network.bytes_per_s > 0;
+    for (size_t i = 0; i < ways->n_types && far && code == 0; i++) {
+        if (&ways->types[i] == type) continue;
+        add_end(ways, "", type, "gpu");
+        add_end(ways, "", &ways->types[i], "gpu");
+        code = add_gpus(ways, type, &ways->types[i].one, &ways->types[i].all);
+    }
+    return code;
+}
+
+static int sit(struct ways *ways, struct node_type *type)
+{
+    const int32_t n = type->n_gpus, next = type->first < 0 ? -1 : type->first + 1;
+    int code = topology_sit(ways->topology, &type->all, type->first, n, &type->gpu);
+    if (code == 0 && type->has_next) code = topology_sit(ways->topology, &type->far_all, next, n, &type->gpu);
+    struct topology_gpu **turned = arena_alloc(ways->arena, (size_t)n * sizeof(*turned));
+    if (turned == NULL) code = SIM_E_NOMEM;
+    if (code != 0) return code;
+    for (int32_t i = 0; i < n; i++) turned[i] = type->all.gpus[(i + 1) % n];
+    type->next_all = (struct topology_seat){ways->topology, n, turned};
+    type->next = (struct topology_seat){ways->topology, 1, turned};
+    type->one = (struct topology_seat){ways->topology, 1, type->all.gpus};
+    type->far = (struct topology_seat){ways->topology, 1, type->far_all.gpus};
+    return 0;
+}
+
+/* The cluster's own nodes first, then its node_types. */
+static int list_types(struct ways *ways, const struct setup *setup)
+{
+    const struct cluster_config *cluster = ways->cluster;
+    const struct node_type_config *others = cluster->node_types.items;
+    const bool network = ways->links->network.bytes_per_s > 0;
+    int32_t first = cluster->unlimited ? -1 : 0;
+    int code = 0;
+    ways->types = arena_alloc(ways->arena, (cluster->node_types.n + 1) * sizeof *ways->types);
+    if (ways->types == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i <= cluster->node_types.n && code == 0; i++) {
+        const struct node_type_config own = {.nodes = cluster->nodes, .gpus_per_node = cluster->gpus_per_node,
+                                             .gpu = cluster->gpu};
+        const struct node_type_config *config = i == 0 ? &own : &others[i - 1];
+        struct node_type *type = &ways->types[ways->n_types++];
+        *type = (struct node_type){.name = config->name, .first = first, .n_gpus = (int32_t)config->gpus_per_node,
+                                   .has_next = network && (first < 0 || config->nodes > 1)};
+        code = catalog_gpu(&setup->catalog, config->gpu, config_where(setup->config, "cluster"), ways->arena,
+                           &type->gpu, &ways->cli->diag);
+        if (code == 0) code = sit(ways, type);
+        if (first >= 0) first += (int32_t)config->nodes;
+    }
+    return code;
+}
+
+static int measure_ways(struct ways *ways, const struct setup *setup, struct engine *engine)
+{
+    uint32_t next_owner_id = 0;
+    const struct topology_env env = {.engine = engine, .cluster = ways->cluster, .links = ways->links, .catalog = &setup->catalog,
+                                     .config = setup->config, .next_owner_id = &next_owner_id, .arena = ways->arena,
+                                     .diag = &ways->cli->diag};
+    if (ways->cluster->gpu == NULL)
+        return diag_error(env.diag, SIM_E_CONFIG, config_where(setup->config, "cluster"),
+                          "add \"gpu\": see 'orrery list gpus'", "links depend on the cluster's 'gpu'");
+    int code = topology_create(&env, &ways->topology);
+    if (code == 0) code = list_types(ways, setup);
+    for (size_t i = 0; i < ways->n_types && code == 0; i++) code = add_type(ways, &ways->types[i]);
+    return code;
+}
+
+int explain_links(struct cli *cli, const struct setup *setup, bool json)
+{
+    static const struct table_column columns[] = {
+        {"from", COLUMN_LEFT, false},          {"to", COLUMN_LEFT, false},          {"gpu_gb_per_s", COLUMN_RIGHT, false},
+        {"node_gb_per_s", COLUMN_RIGHT, false}, {"latency_us", COLUMN_RIGHT, false}, {"way", COLUMN_LEFT, false}};
+    struct arena arena;
+    struct ways ways = {.cli = cli, .cluster = &setup->scenario.cluster.nodes, .links = &setup->scenario.cluster.links, .arena = &arena};
+    arena_init(&arena);
+    table_init(&ways.table, columns, sizeof columns / sizeof *columns);
+    struct engine *engine = engine_create(&(struct engine_options){.queue = QUEUE_CALENDAR});
+    int code = engine != NULL ? measure_ways(&ways, setup, engine) : SIM_E_NOMEM;
+    if (code == 0) code = table_write(&ways.table, json, cli->out);
+    engine_destroy(engine);
+    topology_destroy(ways.topology);
+    table_fini(&ways.table);
+    arena_fini(&arena);
+    return code;
+}

@@ -1,0 +1,284 @@
+/* orrery why: the life of one request or job. The run is simulated once more from its stored scenario, since no database keeps
+ * what replicas did, and must come to the same result. */
+#include "analysis/query.h"
+#include "sim/cli/cli.h"
+#include "sim/cli/explain/story.h"
+#include "sim/cli/plugins.h"
+#include "sim/cli/simulate.h"
+#include "sim/core/json_write.h"
+#include "sim/core/number.h"
+#include "sim/store/hash_sink.h"
+#include "sim/store/readback.h"
+#include "sim/world/policy/policy.h"
+#include "sim/world/rows/tee.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct why_options {
+    const char *service;
+    bool json;
+};
+
+#define AT(name) offsetof(struct why_options, name)
+static const struct option why_options[] = {
+    {NULL, "service", 0, OPTION_TEXT, AT(service), "NAME", NULL, "whose request, when several services have that id"},
+    {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print one JSON object"},
+    {0}};
+#undef AT
+
+/* What is asked, and what there is to answer it. */
+struct asking {
+    struct cli *cli;
+    const struct why_options *options;
+    struct arena *arena;
+    const char *path;
+    struct run_record record;
+    struct story_subject subject;
+    int64_t row;               /* of the subject in its table */
+    struct query_answer ranks; /* name, value, percentile */
+};
+
+/* ?1 is the run, ?2 another number. */
+static int query(struct asking *asking, const char *sql, int64_t number, struct query_answer *answer)
+{
+    struct database database;
+    const int64_t ids[] = {asking->record.id, number};
+    int code = database_open_read(&database, asking->path, &asking->cli->diag);
+    if (code != 0) return code;
+    code = query_run(&database, sql, ids, 2, "read results", asking->arena, answer, &asking->cli->diag);
+    database_close(&database, false);
+    return code;
+}
+
+static int fail_unknown(struct asking *asking, const char *what, const char *table)
+{
+    struct query_answer range;
+    const char *sql = asking->subject.is_job ? "SELECT min(id) AS low, max(id) AS high FROM job WHERE run_id = ?1"
+                                             : "SELECT min(id) AS low, max(id) AS high FROM request WHERE run_id = ?1";
+    int code = query(asking, sql, 0, &range);
+    if (code != 0) return code;
+    double low = range.columns[0].numbers[0], high = range.columns[1].numbers[0];
+    char hint[160] = "it kept none: repeat it with --keep rows";
+    if (!isnan(low)) snprintf(hint, sizeof hint, "those of the run are %.0f to %.0f; table %s", low, high, table);
+    return diag_error(&asking->cli->diag, SIM_E_USAGE, asking->path, hint, "run %" PRId64 " has no %s %" PRId64,
+                      asking->record.id, what, asking->subject.id);
+}
+
+/* Finds the service of the request, or that there is such a job. */
+static int find_subject(struct asking *asking)
+{
+    struct query_answer found;
+    bool is_job = asking->subject.is_job;
+    int code = query(asking,
+                     is_job ? "SELECT '' AS service, rowid FROM job WHERE run_id = ?1 AND id = ?2"
+                            : "SELECT service, rowid FROM request WHERE run_id = ?1 AND id = ?2 ORDER BY service",
+                     asking->subject.id, &found);
+    if (code != 0) return code;
+    if (found.n_rows == 0) return fail_unknown(asking, is_job ? "job" : "request", is_job ? "job" : "request");
+    const char *const *services = found.columns[0].texts;
+    const char *wanted = is_job ? NULL : asking->options->service;
+    for (size_t i = 0; i < found.n_rows; i++) {
+        if (wanted != NULL ? strcmp(services[i], wanted) != 0 : found.n_rows > 1) continue;
+        asking->subject.service = services[i];
+        asking->row = (int64_t)found.columns[1].numbers[i];
+        return 0;
+    }
+    struct text hint;
+    text_init(&hint);
+    text_add(&hint, "choose with --service:");
+    for (size_t i = 0; i < found.n_rows; i++) text_printf(&hint, " %s", services[i]);
+    code = diag_error(&asking->cli->diag, SIM_E_USAGE, asking->path, hint.chars,
+                      wanted != NULL ? "no request %" PRId64 " of that service"
+                                     : "several services have a request %" PRId64,
+                      asking->subject.id);
+    text_fini(&hint);
+    return code;
+}
+
+static int check_hash(struct asking *asking, const char *hash)
+{
+    const struct run_record *record = &asking->record;
+    if (record->result_hash[0] == 0 || strcmp(record->result_hash, hash) == 0) return 0;
+    return diag_error(&asking->cli->diag, SIM_E_GATE, asking->path,
+                      "the program, a trace or a catalog file has changed since; 'orrery run --from' tells more",
+                      "run %" PRId64 " does not repeat: its result hash is %s, now it is %s", record->id,
+                      record->result_hash, hash);
+}
+
+static int simulate_story(struct asking *asking, const struct setup *setup, struct story *story)
+{
+    static const enum results_keep keeps[] = {[SCENARIO_KEEP_ROWS] = KEEP_ROWS,
+                                              [SCENARIO_KEEP_METRICS] = KEEP_METRICS,
+                                              [SCENARIO_KEEP_DECISIONS] = KEEP_DECISIONS};
+    struct hash_sink hashing;
+    struct tee tee = {0};
+    struct world_result result;
+    char hash[HASH_HEX_CHARS];
+    if (hash_sink_init(&hashing, keeps[setup->scenario.keep]) != 0) return SIM_E_NOMEM;
+    tee_add(&tee, hash_sink(&hashing));
+    tee_add(&tee, story_sink(story));
+    struct sink sink = tee_sink(&tee);
+    struct world_options how = {.interrupt = asking->cli->interrupt};
+    int code = simulate_rows(setup, &how, &sink, &result, &asking->cli->diag);
+    if (code == 0) code = hash_sink_hex(&hashing, hash);
+    hash_sink_fini(&hashing);
+    return code == 0 ? check_hash(asking, hash) : code;
+}
+
+/* Which share of the run's requests (of its service) or jobs have no larger value. */
+static int read_ranks(struct asking *asking)
+{
+    static const char of_requests[] =
+        "WITH own AS (SELECT * FROM request WHERE rowid = ?2), peer AS (SELECT r.* FROM request AS r JOIN own AS o ON "
+        "r.service = o.service WHERE r.run_id = ?1), value(name, own, v) AS ("
+        "SELECT 'queue_s', o.queue_s, r.queue_s FROM own o, peer r "
+        "UNION ALL SELECT 'ttft_s', o.ttft_s, r.ttft_s FROM own o, peer r "
+        "UNION ALL SELECT 'tpot_s', o.tpot_s, r.tpot_s FROM own o, peer r "
+        "UNION ALL SELECT 'e2e_s', o.e2e_s, r.e2e_s FROM own o, peer r) "
+        "SELECT name, own, 100.0 * avg(v <= own) AS percentile FROM value WHERE v NOT NULL AND own NOT NULL GROUP BY name";
+    static const char of_jobs[] =
+        "WITH own AS (SELECT * FROM job WHERE rowid = ?2), value(name, own, v) AS ("
+        "SELECT 'wait_s', o.start_s - o.submit_s, j.start_s - j.submit_s FROM own o, job j WHERE j.run_id = ?1 "
+        "UNION ALL SELECT 'jct_s', o.jct_s, j.jct_s FROM own o, job j WHERE j.run_id = ?1) "
+        "SELECT name, own, 100.0 * avg(v <= own) AS percentile FROM value WHERE v NOT NULL AND own NOT NULL GROUP BY name";
+    return query(asking, asking->subject.is_job ? of_jobs : of_requests, asking->row, &asking->ranks);
+}
+
+/* --- Telling it --- */
+
+static int compare_events(const void *a, const void *b)
+{
+    const struct story_event *x = a, *y = b;
+    if (x->t_s != y->t_s) return x->t_s < y->t_s ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static void print_head(const struct asking *asking, const struct story *story, FILE *out)
+{
+    const struct request_row *request = &story->request;
+    const struct job_row *job = &story->job;
+    if (asking->subject.is_job)
+        fprintf(out, "job %" PRId64 ": GPUs %" PRId64 ", submitted at %.6f s, %s\n", job->id, job->gpus, job->submit_s,
+                job->status);
+    else
+        fprintf(out,
+                "request %" PRId64 " of %s%s%s: %" PRId64 " prompt tokens, %" PRId64
+                " output tokens, arrives at %.6f s, %s\n",
+                request->id, request->service, request->class_name[0] != '\0' ? ", class " : "", request->class_name,
+                request->prompt_tokens, request->output_tokens, request->arrival_s, request->status);
+}
+
+static void print_story(const struct asking *asking, const struct story *story)
+{
+    FILE *out = asking->cli->out;
+    print_head(asking, story, out);
+    for (size_t i = 0; i < story->n_events; i++)
+        fprintf(out, "%14.6f s  %-8s %s\n", story->events[i].t_s, story->events[i].what, story->events[i].text);
+    for (size_t i = 0; i < asking->ranks.n_rows; i++)
+        fprintf(out, "%s %.6g: %.1f %% of the run's are no larger\n", asking->ranks.columns[0].texts[i],
+                asking->ranks.columns[1].numbers[i], asking->ranks.columns[2].numbers[i]);
+    if (story->gap_s > 0)
+        fprintf(out, "longest wait for a token: %.6g s, from %.6f s on\n", story->gap_s, story->gap_from_s);
+    fprintf(asking->cli->err, "simulated once more from the scenario of run %" PRId64 "; the result hash is the same\n",
+            asking->record.id);
+}
+
+static int print_json(const struct asking *asking, const struct story *story)
+{
+    struct text text;
+    struct json_writer json;
+    text_init(&text);
+    json_writer_init(&json, &text);
+    json_write_open(&json, NULL, '{');
+    json_write_string(&json, "kind", asking->subject.is_job ? "job" : "request");
+    json_write_number(&json, "id", (double)asking->subject.id);
+    if (!asking->subject.is_job) json_write_string(&json, "service", asking->subject.service);
+    if (!asking->subject.is_job && story->request.class_name[0] != '\0')
+        json_write_string(&json, "class", story->request.class_name);
+    json_write_string(&json, "status", asking->subject.is_job ? story->job.status : story->request.status);
+    json_write_open(&json, "events", '[');
+    for (size_t i = 0; i < story->n_events; i++) {
+        json_write_open_row(&json, NULL, '{');
+        json_write_number(&json, "t_s", story->events[i].t_s);
+        json_write_string(&json, "what", story->events[i].what);
+        json_write_string(&json, "text", story->events[i].text);
+        json_write_close(&json, '}');
+    }
+    json_write_close(&json, ']');
+    json_write_open(&json, "percentiles", '{');
+    for (size_t i = 0; i < asking->ranks.n_rows; i++)
+        json_write_number(&json, asking->ranks.columns[0].texts[i], asking->ranks.columns[2].numbers[i]);
+    json_write_close(&json, '}');
+    json_write_close(&json, '}');
+    text_add(&text, "\n");
+    int code = text.failed ? SIM_E_NOMEM : 0;
+    if (code == 0) fputs(text.chars, asking->cli->out);
+    text_fini(&text);
+    return code;
+}
+
+static int tell_story(struct asking *asking, const struct setup *setup)
+{
+    struct story story;
+    story_init(&story, &asking->subject, asking->arena);
+    int code = simulate_story(asking, setup, &story);
+    if (code == 0) code = read_ranks(asking);
+    if (code == 0 && story.n_events > 0 && asking->subject.is_job)
+        qsort(story.events, story.n_events, sizeof *story.events, compare_events);
+    if (code == 0 && asking->options->json)
+        code = print_json(asking, &story);
+    else if (code == 0)
+        print_story(asking, &story);
+    story_fini(&story);
+    return code;
+}
+
+static int answer(struct asking *asking, const struct cli_call *call)
+{
+    static const char *const kinds[] = {"request", "job", NULL};
+    struct cli *cli = asking->cli;
+    struct setup setup;
+    int64_t run_id;
+    int kind = cli_pick(cli, "kind", call->arguments[1], kinds);
+    if (kind < 0) return SIM_E_USAGE;
+    const char *id = call->arguments[2];
+    asking->subject.is_job = kind == 1;
+    if (number_i64(id, strlen(id), &asking->subject.id) != NUMBER_OK)
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, NULL, "'%s' is no id", id);
+    int code = results_split_name(call->arguments[0], asking->arena, &asking->path, &run_id);
+    if (code == 0) code = results_read_run(asking->path, run_id, asking->arena, &asking->record, &cli->diag);
+    if (code == 0) code = results_check_run(asking->path, &asking->record, &cli->diag);
+    if (code == 0) code = find_subject(asking);
+    if (code == 0) code = plugins_check(cli->plugins, asking->record.policies, call->arguments[0], &cli->diag);
+    if (code != 0) return code;
+    code = setup_load_text(&setup, call->arguments[0], asking->record.scenario, cli->plugins, &cli->diag);
+    if (code == 0) code = tell_story(asking, &setup);
+    setup_fini(&setup);
+    return code;
+}
+
+static int why(struct cli *cli, const struct cli_call *call)
+{
+    struct arena arena;
+    arena_init(&arena);
+    struct asking asking = {.cli = cli, .options = call->options, .arena = &arena};
+    int code = answer(&asking, call);
+    arena_fini(&arena);
+    return code;
+}
+
+const struct verb verb_why = {
+    .takes_plugins = true,
+    .name = "why",
+    .summary = "the life of one request or job: what happened to it, and why",
+    .usage = "RESULTS[:RUN] request|job ID [--service NAME] [--json]",
+    .notes = "The run is simulated once more from its stored scenario, and must come to the same result hash.\n",
+    .options = why_options,
+    .options_bytes = sizeof(struct why_options),
+    .min_arguments = 3,
+    .max_arguments = 3,
+    .run = why,
+};

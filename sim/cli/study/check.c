@@ -1,0 +1,346 @@
+/* orrery check: the regression gate of a CI. */
+#include "sim/cli/outputs.h"
+#include "sim/cli/paths.h"
+#include "sim/cli/study/check_runs.h"
+#include "sim/cli/version.h"
+#include "sim/core/number.h"
+#include "sim/core/output.h"
+#include "sim/core/path.h"
+
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct check_options {
+    const char *baseline, *seed, *only, *workers, *junit, *markdown;
+    struct option_texts settings;
+    bool update, json, quiet;
+};
+
+#define AT(name) offsetof(struct check_options, name)
+static const struct option check_options[] = {
+    {"What is checked", "baseline", 'b', OPTION_TEXT, AT(baseline), "FILE", NULL,
+     "scenarios with the results that they are to have"},
+    {NULL, "only", 0, OPTION_TEXT, AT(only), "PATTERN", NULL, "of the baseline's scenarios those of such a name"},
+    {NULL, "set", 's', OPTION_TEXTS, AT(settings), "KEY=VALUE", NULL,
+     "lay a value over SCENARIO; paths are relative to the baseline"},
+    {NULL, "seed", 0, OPTION_TEXT, AT(seed), "N", NULL, "seed of SCENARIO's random streams"},
+    {NULL, "update", 'u', OPTION_FLAG, AT(update), NULL, NULL,
+     "write the results into the baseline instead; a new SCENARIO is added to it"},
+    {"Where the verdict goes", "junit", 0, OPTION_TEXT, AT(junit), "FILE", NULL, "also as JUnit XML, for a CI server"},
+    {NULL, "markdown", 0, OPTION_TEXT, AT(markdown), "FILE", NULL, "also as Markdown, for $GITHUB_STEP_SUMMARY"},
+    {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print one JSON object"},
+    {NULL, "quiet", 'q', OPTION_FLAG, AT(quiet), NULL, NULL, "print nothing when the gate is met"},
+    {"How it is computed (the result stays the same)", "jobs", 'j', OPTION_TEXT, AT(workers), "N", NULL,
+     "runs side by side; as many as there are cores"},
+    {0}};
+#undef AT
+
+/* One call of the verb. */
+struct checking {
+    struct cli *cli;
+    const struct check_options *options;
+    struct arena *arena;
+    struct baseline baseline;
+    struct gate_report report;
+    struct gate_outcome *outcomes;
+    struct text platform;
+};
+
+static int fail_nomem(struct cli *cli)
+{
+    return diag_error(&cli->diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+}
+
+/* --- Which entries --- */
+
+/* The directory part of `path` that it shares with the directory `from`; both absolute and normal. */
+static size_t shared_directories(const char *from, const char *path)
+{
+    size_t shared = 0;
+    for (size_t i = 0;; i++) {
+        bool ends_from = from[i] == 0 || from[i] == '/', ends_path = path[i] == 0 || path[i] == '/';
+        if (ends_from && ends_path) shared = i;
+        if (from[i] == 0 || path[i] == 0 || from[i] != path[i]) return shared;
+    }
+}
+
+/* A file as seen from the directory of the baseline. In the arena; NULL when out of memory. */
+static const char *seen_from(struct arena *arena, const char *directory, const char *path)
+{
+    char full_directory[PATH_MAX], full_path[PATH_MAX];
+    if (realpath(directory, full_directory) == NULL || realpath(path, full_path) == NULL)
+        return arena_strdup(arena, path);
+    size_t shared = shared_directories(full_directory, full_path);
+    const char *seen = full_path + shared + (full_path[shared] == '/');
+    for (const char *rest = full_directory + shared; seen != NULL && *rest != 0; rest++)
+        if (*rest == '/' && rest[1] != 0) seen = arena_printf(arena, "../%s", seen);
+    return seen != NULL ? arena_strdup(arena, seen) : NULL;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+/* Whether the entry is the scenario as the command line gives it; without --set and --seed, whatever is set. */
+static bool is_asked_for(const struct checking *checking, const struct baseline_entry *entry, const char *scenario)
+{
+    const struct check_options *options = checking->options;
+    if (strcmp(entry->scenario, scenario) != 0) return false;
+    if (options->settings.n == 0 && options->seed == NULL) return true;
+    if (entry->n_settings != options->settings.n || !same_text(entry->seed, options->seed)) return false;
+    for (size_t i = 0; i < entry->n_settings; i++)
+        if (strcmp(entry->settings[i], options->settings.items[i]) != 0) return false;
+    return true;
+}
+
+static int add_entry(struct checking *checking, const char *scenario)
+{
+    struct baseline *baseline = &checking->baseline;
+    struct baseline_entry *entry = baseline_add(baseline, checking->arena);
+    if (entry == NULL) return fail_nomem(checking->cli);
+    entry->scenario = scenario;
+    entry->seed = checking->options->seed;
+    entry->n_settings = checking->options->settings.n;
+    entry->settings = arena_alloc(checking->arena, (entry->n_settings + 1) * sizeof *entry->settings);
+    if (entry->settings == NULL) return fail_nomem(checking->cli);
+    for (size_t i = 0; i < entry->n_settings; i++) entry->settings[i] = checking->options->settings.items[i];
+    entry->name = baseline_default_name(entry, checking->arena);
+    if (entry->name == NULL) return fail_nomem(checking->cli);
+    for (size_t i = 0; i + 1 < baseline->n_entries; i++)
+        if (strcmp(baseline->entries[i].name, entry->name) == 0)
+            return diag_error(&checking->cli->diag, SIM_E_USAGE, scenario, "give that one another name in the baseline",
+                              "the baseline has another scenario that is called '%s'", entry->name);
+    return 0;
+}
+
+/* Makes sure that every SCENARIO has an entry. */
+static int add_missing(struct checking *checking, int n, const char **scenarios)
+{
+    int code = 0;
+    for (int i = 0; code == 0 && i < n; i++) {
+        bool found = false;
+        for (size_t k = 0; k < checking->baseline.n_entries; k++)
+            found = found || is_asked_for(checking, &checking->baseline.entries[k], scenarios[i]);
+        if (!found) code = add_entry(checking, scenarios[i]);
+    }
+    return code;
+}
+
+static bool is_chosen(const struct checking *checking, const struct baseline_entry *entry, int n,
+                      const char *const *scenarios)
+{
+    const char *only = checking->options->only;
+    bool chosen = n == 0;
+    for (int i = 0; i < n; i++) chosen = chosen || is_asked_for(checking, entry, scenarios[i]);
+    return chosen && (only == NULL || fnmatch(only, entry->name, 0) == 0);
+}
+
+/* Lists the entries to run in the report. */
+static int choose(struct checking *checking, const struct cli_call *call)
+{
+    int n = call->n_arguments;
+    struct baseline *baseline = &checking->baseline;
+    const char **scenarios = arena_alloc(checking->arena, ((size_t)n + 1) * sizeof *scenarios);
+    if (scenarios == NULL) return fail_nomem(checking->cli);
+    for (int i = 0; i < n; i++) {
+        const char *word = call->arguments[i];
+        bool of_catalog = strpbrk(word, "/.") == NULL && !paths_is_file(word);
+        scenarios[i] = of_catalog ? word : seen_from(checking->arena, baseline->directory, word);
+        if (scenarios[i] == NULL) return fail_nomem(checking->cli);
+    }
+    int code = add_missing(checking, n, scenarios);
+    if (code != 0) return code;
+    struct gate_report *report = &checking->report;
+    report->results = arena_alloc(checking->arena, (baseline->n_entries + 1) * sizeof *report->results);
+    checking->outcomes = arena_alloc(checking->arena, (baseline->n_entries + 1) * sizeof *checking->outcomes);
+    if (report->results == NULL || checking->outcomes == NULL) return fail_nomem(checking->cli);
+    for (size_t i = 0; i < baseline->n_entries; i++)
+        if (is_chosen(checking, &baseline->entries[i], n, scenarios))
+            report->results[report->n_results++].entry = &baseline->entries[i];
+    if (report->n_results > 0) return 0;
+    return diag_error(&checking->cli->diag, SIM_E_USAGE, checking->options->baseline, NULL,
+                      "none of its scenarios is called like '%s'", checking->options->only);
+}
+
+/* --- Judging, or writing --- */
+
+static int judge(struct checking *checking)
+{
+    struct gate_report *report = &checking->report;
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < report->n_results; i++)
+        code = gate_judge(&checking->baseline, report->results[i].entry, &checking->outcomes[i], checking->arena,
+                          &report->results[i], &checking->cli->diag);
+    gate_count(report);
+    return code;
+}
+
+static int write_file(struct cli *cli, const char *path, const struct gate_report *report,
+                      void (*write)(const struct gate_report *report, struct text *text))
+{
+    struct output *output;
+    if (path == NULL) return 0;
+    int code = output_open(path, &output, &cli->diag);
+    if (code != 0) return code;
+    write(report, output_text(output));
+    return output_close(output, false, &cli->diag);
+}
+
+static int print(const struct checking *checking)
+{
+    const struct gate_report *report = &checking->report;
+    if (checking->options->quiet && gate_code(report) == 0 && !checking->options->json) return 0;
+    struct text text;
+    text_init(&text);
+    (checking->options->json ? gate_json : gate_text)(report, &text);
+    int code = text.failed ? fail_nomem(checking->cli) : 0;
+    if (code == 0) fputs(text.chars, checking->cli->out);
+    text_fini(&text);
+    return code;
+}
+
+static int tell(struct checking *checking)
+{
+    struct cli *cli = checking->cli;
+    const struct check_options *options = checking->options;
+    int code = judge(checking);
+    if (code == 0) code = write_file(cli, options->junit, &checking->report, gate_junit);
+    if (code == 0) code = write_file(cli, options->markdown, &checking->report, gate_markdown);
+    if (code == 0) code = print(checking);
+    if (code != 0) return code;
+    code = gate_code(&checking->report);
+    if (code == 0) return 0;
+    struct text summary;
+    text_init(&summary);
+    gate_summary(&checking->report, &summary);
+    diag_error(&cli->diag, code, options->baseline, NULL, "the gate is not met: %s",
+               summary.chars != NULL ? summary.chars : "");
+    text_fini(&summary);
+    return code;
+}
+
+/* The results as the new ones to hold others against. */
+static int update(struct checking *checking)
+{
+    struct cli *cli = checking->cli;
+    struct gate_report *report = &checking->report;
+    int code = 0;
+    for (size_t i = 0; i < report->n_results; i++) {
+        const struct gate_outcome *outcome = &checking->outcomes[i];
+        const struct baseline_entry *entry = report->results[i].entry;
+        if (outcome->code != 0) {
+            diag_error(&cli->diag, outcome->code, entry->name, "the baseline stays as it was", "%s", outcome->finding);
+            if (code == 0) code = outcome->code;
+            continue;
+        }
+        struct baseline_entry *mine = &checking->baseline.entries[entry - checking->baseline.entries];
+        memcpy(mine->hash, outcome->hash, sizeof mine->hash);
+        memcpy(mine->scenario_hash, outcome->scenario_hash, sizeof mine->scenario_hash);
+        memcpy(mine->inputs, outcome->inputs, sizeof mine->inputs);
+        mine->maker = report->maker;
+        mine->n_metrics = outcome->n_metrics;
+        mine->metrics = outcome->metrics;
+        mine->decisions = outcome->decisions;
+    }
+    if (code != 0) return code;
+    code = baseline_save(&checking->baseline, &cli->diag);
+    if (code == 0 && !checking->options->quiet)
+        fprintf(cli->err, "%zu of %zu scenarios written to %s\n", report->n_results, checking->baseline.n_entries,
+                checking->baseline.path);
+    return code;
+}
+
+/* --- The verb --- */
+
+static int read_workers(struct cli *cli, const char *text, int *workers)
+{
+    int64_t n = 0;
+    if (text == NULL) return 0;
+    if (number_i64(text, strlen(text), &n) != NUMBER_OK || n < 1 || n > 1024)
+        return diag_error(&cli->diag, SIM_E_USAGE, "--jobs", NULL, "expected 1 to 1024 runs, got '%s'", text);
+    *workers = (int)n;
+    return 0;
+}
+
+/* A new baseline is begun only by --update with scenarios to put into it. */
+static int load(struct checking *checking, const struct cli_call *call)
+{
+    const struct check_options *options = checking->options;
+    bool as_new = options->update && call->n_arguments > 0 && access(options->baseline, F_OK) != 0;
+    bool whole = options->update && call->n_arguments == 0 && options->only == NULL;
+    if (!as_new)
+        return baseline_load(&checking->baseline, options->baseline, whole, checking->arena, &checking->cli->diag);
+    return baseline_init(&checking->baseline, options->baseline, checking->arena) == 0 ? 0 : fail_nomem(checking->cli);
+}
+
+/* The verdict goes neither where the baseline is nor where it comes from. */
+static int check_outputs(const struct checking *checking)
+{
+    const struct check_options *options = checking->options;
+    const struct baseline *baseline = &checking->baseline;
+    struct outputs outputs = {.diag = &checking->cli->diag};
+    int code = outputs_add(&outputs, "--junit", options->junit);
+    if (code == 0) code = outputs_add(&outputs, "--markdown", options->markdown);
+    if (code == 0) code = outputs_add(&outputs, "--baseline", baseline->path);
+    if (code == 0) code = outputs_add(&outputs, "the log of decisions", baseline->log_path);
+    for (size_t i = 0; code == 0 && i < baseline->n_entries; i++) {
+        const char *scenario = path_join(checking->arena, baseline->directory, baseline->entries[i].scenario);
+        code = scenario != NULL ? outputs_check(&outputs, scenario) : fail_nomem(checking->cli);
+    }
+    return code == 0 ? outputs_check_plugins(&outputs, checking->cli->plugins) : code;
+}
+
+static int check_baseline(struct checking *checking, const struct cli_call *call)
+{
+    int workers = 0;
+    int code = read_workers(checking->cli, checking->options->workers, &workers);
+    if (code == 0) code = load(checking, call);
+    if (code == 0) code = choose(checking, call);
+    if (code == 0) code = check_outputs(checking);
+    if (code != 0) return code;
+    checking->report.baseline = &checking->baseline;
+    code = check_run_all(checking->cli, &checking->baseline, checking->report.results, checking->report.n_results,
+                         workers, checking->arena, checking->outcomes);
+    if (code != 0) return code;
+    gate_check_patterns(&checking->report, checking->outcomes, &checking->cli->diag);
+    return checking->options->update ? update(checking) : tell(checking);
+}
+
+static int check(struct cli *cli, const struct cli_call *call)
+{
+    const struct check_options *options = call->options;
+    if (options->baseline == NULL)
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "usage: orrery check --baseline FILE [SCENARIO...]",
+                          "there is no baseline to check against");
+    if (call->n_arguments == 0 && (options->settings.n > 0 || options->seed != NULL))
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "name the SCENARIO that they are for",
+                          "'--set' and '--seed' belong to a scenario");
+    struct arena arena;
+    arena_init(&arena);
+    struct checking checking = {.cli = cli, .options = options, .arena = &arena};
+    text_init(&checking.platform);
+    version_platform(&checking.platform);
+    checking.report.maker = (struct maker){.version = version_text(), .commit = version_commit(),
+                                           .platform = checking.platform.chars != NULL ? checking.platform.chars : ""};
+    int code = check_baseline(&checking, call);
+    text_fini(&checking.platform);
+    arena_fini(&arena);
+    return code;
+}
+
+const struct verb verb_check = {
+    .name = "check",
+    .summary = "hold runs against their baseline: the gate of a CI",
+    .usage = "--baseline FILE [--only PATTERN] [options]\n--baseline FILE SCENARIO... [--set KEY=VALUE] [options]",
+    .notes = "Without SCENARIO everything in the baseline is checked. Exit status 0: every scenario is the same, or has moved\n"
+             "within its tolerances; 1: one has not; 2 to 5: one did not run; 70: one crashed with built-in policies alone.\n",
+    .options = check_options,
+    .options_bytes = sizeof(struct check_options),
+    .max_arguments = 1024,
+    .takes_plugins = true,
+    .run = check,
+};

@@ -1,0 +1,364 @@
+#include "sim/cli/study/check_runs.h"
+
+#include "sim/cli/paths.h"
+#include "sim/cli/setup.h"
+#include "sim/cli/simulate.h"
+#include "sim/core/json_doc.h"
+#include "sim/core/json_write.h"
+#include "sim/store/hash_sink.h"
+#include "sim/world/rows/metric.h"
+#include "sim/world/rows/tee.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* --- In the process of one scenario --- */
+
+/* What a run tells: a line of JSON, metrics in it, and its decisions as lines behind. */
+struct catching {
+    const char *name;
+    struct text metrics, decisions;
+    struct json_writer writer;
+    size_t n_decisions;
+};
+
+static int catch_metric(void *context, const struct metric_row *row)
+{
+    struct catching *catching = context;
+    json_write_open_row(&catching->writer, NULL, '[');
+    json_write_string(&catching->writer, NULL, row->name);
+    json_write_string(&catching->writer, NULL, row->unit);
+    json_write_number(&catching->writer, NULL, row->value);
+    json_write_close(&catching->writer, ']');
+    return catching->metrics.failed ? SIM_E_NOMEM : 0;
+}
+
+static int catch_decision(void *context, const struct decision_row *row)
+{
+    struct catching *catching = context;
+    const struct decision_made made = {row->t_s, row->service, row->policy, row->action, row->subject, row->reason};
+    decision_log_add(&catching->decisions, catching->name, &made);
+    catching->n_decisions++;
+    return catching->decisions.failed ? SIM_E_NOMEM : 0;
+}
+
+/* What the child knows of its run, and how it writes that to the parent. */
+struct report {
+    struct catching caught;
+    char hash[HASH_HEX_CHARS], scenario_hash[HASH_HEX_CHARS], inputs[HASH_HEX_CHARS];
+    int code;
+    struct diag diag;
+};
+
+static int run_setup(const struct cli *cli, const struct setup *setup, struct report *report)
+{
+    struct hash_sink hashing;
+    struct tee tee = {0};
+    struct world_result result;
+    struct world_options how = {.queue = QUEUE_CALENDAR, .interrupt = cli->interrupt};
+    if (hash_sink_init(&hashing, KEEP_DECISIONS) != 0) return SIM_E_NOMEM;
+    tee_add(&tee, hash_sink(&hashing));
+    tee_add(&tee, (struct sink){.context = &report->caught, .metric = catch_metric, .decision = catch_decision,
+                                .detail = catch_decision});
+    struct sink sink = tee_sink(&tee);
+    int code = simulate_rows(setup, &how, &sink, &result, &report->diag);
+    if (code == 0) code = hash_sink_hex(&hashing, report->hash);
+    if (code == 0) code = setup_hash_files(setup, report->inputs, &report->diag);
+    hash_sink_fini(&hashing);
+    return code;
+}
+
+/* The hash of the resolved scenario, whose paths into the program's own data are the same wherever that lies. */
+static int hash_scenario(const struct setup *setup, const char *data, char hex[HASH_HEX_CHARS])
+{
+    struct text json;
+    struct hash *hash = hash_create();
+    text_init(&json);
+    int code = hash != NULL ? setup_dump(setup, &json) : SIM_E_NOMEM;
+    size_t n_data = strlen(data);
+    for (const char *at = json.chars; code == 0 && at != NULL;) {
+        const char *found = n_data > 1 ? strstr(at, data) : NULL;
+        hash_bytes(hash, at, found != NULL ? (size_t)(found - at) : strlen(at));
+        if (found != NULL) hash_bytes(hash, "$ORRERY_DATA", strlen("$ORRERY_DATA"));
+        at = found != NULL ? found + n_data : NULL;
+    }
+    if (code == 0) hash_hex(hash, hex);
+    if (hash != NULL) hash_destroy(hash);
+    text_fini(&json);
+    return code;
+}
+
+/* The first line of the report, on file before the run begins: which plug-ins are in force. */
+static int write_plugins(const struct setup *setup, FILE *file)
+{
+    struct text text;
+    text_init(&text);
+    plugins_describe(setup->plugins, &setup->scenario, &text);
+    int code = text.failed ? SIM_E_NOMEM : 0;
+    if (code == 0 && (fprintf(file, "%s\n", text.chars != NULL ? text.chars : "") < 0 || fflush(file) != 0))
+        code = SIM_E_IO;
+    text_fini(&text);
+    return code;
+}
+
+static int run_entry(const struct cli *cli, const struct baseline_entry *entry, const char *data, FILE *file,
+                     struct report *report)
+{
+    struct option_texts settings = {.n = entry->n_settings};
+    struct setup setup;
+    if (entry->n_settings > OPTION_MAX_TEXTS)
+        return diag_error(&report->diag, SIM_E_CONFIG, NULL, NULL, "more than %d settings", OPTION_MAX_TEXTS);
+    for (size_t i = 0; i < settings.n; i++) settings.items[i] = entry->settings[i];
+    struct setup_options over = {.settings = &settings, .seed = entry->seed, .keep = "decisions",
+                                 .plugins = cli->plugins};
+    int code = setup_load(&setup, entry->scenario, &over, &report->diag);
+    int plugins_code = code == 0 ? write_plugins(&setup, file) : fputc('\n', file) == '\n' ? 0 : SIM_E_IO;
+    if (code == 0) code = plugins_code;
+    if (code == 0) code = hash_scenario(&setup, data, report->scenario_hash);
+    if (code == 0) code = run_setup(cli, &setup, report);
+    setup_fini(&setup);
+    return code;
+}
+
+/* All findings that are errors, one per line. */
+static void join_findings(const struct diag *diag, struct text *text)
+{
+    for (int i = 0; i < diag->n_items; i++) {
+        char line[DIAG_LINE_CHARS];
+        if (diag->items[i].level != DIAG_ERROR) continue;
+        diag_format(&diag->items[i], line, sizeof line);
+        text_printf(text, "%s%s", text->length > 0 ? "\n  " : "", line);
+    }
+}
+
+static void write_report(const struct report *report, FILE *file)
+{
+    struct text head, findings;
+    struct json_writer writer;
+    text_init(&head);
+    text_init(&findings);
+    join_findings(&report->diag, &findings);
+    json_writer_init(&writer, &head);
+    json_write_open_row(&writer, NULL, '{');
+    json_write_number(&writer, "code", report->code);
+    json_write_string(&writer, "finding", findings.chars != NULL ? findings.chars : sim_err_text(report->code));
+    json_write_string(&writer, "hash", report->hash);
+    json_write_string(&writer, "scenario_hash", report->scenario_hash);
+    json_write_string(&writer, "inputs", report->inputs);
+    json_write_number(&writer, "decisions", (double)report->caught.n_decisions);
+    json_write_key(&writer, "metrics");
+    text_add(&head, report->caught.metrics.chars != NULL ? report->caught.metrics.chars : "[]");
+    json_write_close(&writer, '}');
+    if (head.failed || findings.failed) return; /* nothing written: the parent will tell */
+    fprintf(file, "%s\n", head.chars);
+    if (report->caught.decisions.chars != NULL) fputs(report->caught.decisions.chars, file);
+}
+
+__attribute__((noreturn)) static void be_child(const struct cli *cli, const struct baseline *baseline,
+                                               const struct baseline_entry *entry, const char *data, FILE *file)
+{
+    static const struct report empty;
+    struct report report = empty;
+    report.caught.name = entry->name;
+    diag_init(&report.diag);
+    json_writer_init(&report.caught.writer, &report.caught.metrics);
+    json_write_open_row(&report.caught.writer, NULL, '[');
+    if (chdir(baseline->directory) != 0)
+        report.code = diag_system_error(&report.diag, baseline->directory, "cannot enter", errno);
+    else if (setenv("ORRERY_DATA", data, 1) != 0)
+        report.code = SIM_E_NOMEM;
+    else
+        report.code = run_entry(cli, entry, data, file, &report);
+    json_write_close(&report.caught.writer, ']');
+    write_report(&report, file);
+    _exit(fflush(file) == 0 && !ferror(file) ? 0 : 1);
+}
+
+/* --- In the process that checks --- */
+
+static int read_metrics(const struct json_node *list, struct arena *arena, struct gate_outcome *outcome)
+{
+    outcome->metrics = arena_alloc(arena, (list->n + 1) * sizeof *outcome->metrics);
+    if (outcome->metrics == NULL) return SIM_E_NOMEM;
+    for (const struct json_node *row = list->first; row != NULL; row = row->next) {
+        const struct json_node *unit = row->first->next, *value = row->last;
+        const struct metric_def *def = metric_find(row->first->text);
+        int direction = def == NULL || def->direction == METRIC_NEUTRAL ? 0 : def->direction == METRIC_HIGHER ? 1 : -1;
+        outcome->metrics[outcome->n_metrics++] =
+            (struct gate_metric){.name = row->first->text,
+                                 .unit = unit->text,
+                                 .value = value->kind == JSON_NUMBER ? value->number : (double)NAN,
+                                 .direction = direction};
+    }
+    return 0;
+}
+
+/* Takes apart what the child wrote: it is ours, so its shape is known once it parses. */
+static int read_report(char *chars, size_t n_chars, struct arena *arena, struct gate_outcome *outcome)
+{
+    static const struct json_source source = {.name = "report", .directory = "."};
+    struct json_node *root;
+    const char *end = memchr(chars, '\n', n_chars);
+    if (end == NULL) return SIM_E_IO;
+    n_chars -= (size_t)(end + 1 - chars);
+    chars += end + 1 - chars;
+    end = memchr(chars, '\n', n_chars);
+    if (end == NULL) return SIM_E_IO;
+    size_t head = (size_t)(end - chars);
+    int code = json_parse(arena, &source, chars, head, &root, NULL);
+    if (code != 0) return code == SIM_E_NOMEM ? code : SIM_E_IO;
+    outcome->code = (int)json_member(root, "code")->number;
+    outcome->finding = json_member(root, "finding")->text;
+    snprintf(outcome->hash, sizeof outcome->hash, "%s", json_member(root, "hash")->text);
+    snprintf(outcome->scenario_hash, sizeof outcome->scenario_hash, "%s", json_member(root, "scenario_hash")->text);
+    snprintf(outcome->inputs, sizeof outcome->inputs, "%s", json_member(root, "inputs")->text);
+    size_t n = (size_t)json_member(root, "decisions")->number;
+    outcome->decisions = decision_log_take(end + 1, n_chars - head - 1, n);
+    if (outcome->decisions.n != n) return SIM_E_IO;
+    return read_metrics(json_member(root, "metrics"), arena, outcome);
+}
+
+/* A run that left no report. It is its policies' fault when these came from plug-ins, which may do anything; else ours. */
+static void note_death(int status, const char *plugins, struct arena *arena, struct gate_outcome *outcome)
+{
+    bool own = plugins[0] == 0;
+    const char *with = own ? ", with built-in policies alone" : arena_printf(arena, ", with a policy of%s", plugins);
+    if (with == NULL) with = "";
+    const char *finding = WIFSIGNALED(status)
+                              ? arena_printf(arena, "its process was ended by signal %d%s", WTERMSIG(status), with)
+                              : arena_printf(arena, "its process ended with exit status %d and no result%s",
+                                             WIFEXITED(status) ? WEXITSTATUS(status) : -1, with);
+    *outcome = (struct gate_outcome){.code = own ? SIM_E_CRASH : SIM_E_POLICY,
+                                     .finding = finding != NULL ? finding : "it died"};
+}
+
+/* Reads what the child wrote; an empty text when that is nothing. */
+static int read_file(FILE *file, struct arena *arena, char **chars, size_t *n_chars)
+{
+    long n = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : 0;
+    *n_chars = n > 0 ? (size_t)n : 0;
+    *chars = arena_alloc(arena, *n_chars + 1);
+    if (*chars == NULL) return SIM_E_NOMEM;
+    rewind(file);
+    *n_chars = fread(*chars, 1, *n_chars, file);
+    (*chars)[*n_chars] = 0;
+    return 0;
+}
+
+static int collect(FILE *file, int status, struct arena *arena, struct gate_outcome *outcome)
+{
+    char *chars;
+    size_t n_chars;
+    int code = read_file(file, arena, &chars, &n_chars);
+    if (code != 0) return code;
+    *outcome = (struct gate_outcome){0};
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+        code = read_report(chars, n_chars, arena, outcome);
+        if (code == 0 || code == SIM_E_NOMEM) return code;
+    }
+    chars[strcspn(chars, "\n")] = 0;
+    note_death(status, chars, arena, outcome);
+    return 0;
+}
+
+struct worker {
+    pid_t pid; /* 0: idle */
+    FILE *file;
+    size_t at; /* which scenario */
+};
+
+struct crew {
+    struct cli *cli;
+    const struct baseline *baseline;
+    const struct gate_result *results;
+    const char *data;
+    int n;
+    struct worker *workers;
+};
+
+static int start(struct crew *crew, struct worker *worker, size_t at)
+{
+    worker->at = at;
+    worker->file = tmpfile();
+    if (worker->file == NULL) return diag_system_error(&crew->cli->diag, "a temporary file", "cannot create", errno);
+    fflush(crew->cli->out);
+    fflush(crew->cli->err);
+    worker->pid = fork();
+    if (worker->pid == 0) be_child(crew->cli, crew->baseline, crew->results[at].entry, crew->data, worker->file);
+    if (worker->pid > 0) return 0;
+    worker->pid = 0;
+    return diag_system_error(&crew->cli->diag, "a process", "cannot start", errno);
+}
+
+static struct worker *find_worker(struct crew *crew, pid_t pid)
+{
+    for (int i = 0; i < crew->n; i++)
+        if (crew->workers[i].pid == pid) return &crew->workers[i];
+    return NULL;
+}
+
+/* Waits for the next worker to end. Returns 0, SIM_E_INTERRUPTED or a failure. */
+static int wait_for_one(struct crew *crew, struct arena *arena, struct gate_outcome *outcomes)
+{
+    for (;;) {
+        int status;
+        pid_t pid = wait(&status);
+        if (crew->cli->interrupt != NULL && *crew->cli->interrupt != 0) return SIM_E_INTERRUPTED;
+        if (pid < 0 && errno == EINTR) continue;
+        if (pid < 0) return diag_system_error(&crew->cli->diag, "a process", "cannot wait for", errno);
+        struct worker *worker = find_worker(crew, pid);
+        if (worker == NULL) continue;
+        int code = collect(worker->file, status, arena, &outcomes[worker->at]);
+        fclose(worker->file);
+        *worker = (struct worker){0};
+        return code;
+    }
+}
+
+static void dismiss(struct crew *crew)
+{
+    for (int i = 0; i < crew->n; i++) {
+        struct worker *worker = &crew->workers[i];
+        if (worker->pid > 0) {
+            kill(worker->pid, SIGKILL);
+            waitpid(worker->pid, NULL, 0);
+        }
+        if (worker->file != NULL) fclose(worker->file);
+    }
+}
+
+/* The directory of configs, as seen from anywhere. */
+static const char *absolute_data(struct arena *arena)
+{
+    char full[PATH_MAX];
+    const char *data = paths_data(arena);
+    return data != NULL && realpath(data, full) != NULL ? arena_strdup(arena, full) : data;
+}
+
+int check_run_all(struct cli *cli, const struct baseline *baseline, const struct gate_result *results, size_t n,
+                  int workers, struct arena *arena, struct gate_outcome *outcomes)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    if (workers <= 0) workers = cores > 0 ? (int)cores : 1;
+    struct crew crew = {.cli = cli, .baseline = baseline, .results = results, .data = absolute_data(arena),
+                        .n = workers, .workers = arena_alloc(arena, (size_t)workers * sizeof *crew.workers)};
+    if (crew.data == NULL || crew.workers == NULL) return SIM_E_NOMEM;
+    size_t n_started = 0, n_done = 0;
+    int code = 0;
+    while (code == 0 && n_done < n) {
+        struct worker *idle = n_started < n ? find_worker(&crew, 0) : NULL;
+        if (idle != NULL) {
+            code = start(&crew, idle, n_started++);
+        } else {
+            code = wait_for_one(&crew, arena, outcomes);
+            n_done++;
+        }
+    }
+    dismiss(&crew);
+    return code;
+}

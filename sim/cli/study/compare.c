@@ -1,0 +1,173 @@
+/* orrery compare: two runs, or two groups of runs. */
+#include "analysis/compare/compare.h"
+#include "sim/cli/cli.h"
+#include "sim/cli/study/compare_print.h"
+#include "sim/core/number.h"
+#include "sim/store/readback.h"
+#include "sim/world/rows/metric.h"
+
+#include <string.h>
+
+struct compare_verb_options {
+    const char *base, *changed, *margin;
+    struct option_texts metrics;
+    bool steady, points, json, markdown;
+    int fail_on;
+};
+
+static const char *const failures[] = {"never", "worse", NULL};
+
+#define AT(name) offsetof(struct compare_verb_options, name)
+static const struct option compare_verb_options[] = {
+    {"What is compared", "base", 'b', OPTION_TEXT, AT(base), "KEY=VALUE,...", NULL,
+     "runs of DB with these parameters, or by seed, run, name, policies or scenario keys"},
+    {NULL, "new", 'n', OPTION_TEXT, AT(changed), "KEY=VALUE,...", NULL, "the runs that are compared with these"},
+    {NULL, "metric", 'm', OPTION_TEXTS, AT(metrics), "NAME", NULL,
+     "only metrics so named, in whole or in part: ttft_s.p99"},
+    {"How it is judged", "margin", 0, OPTION_TEXT, AT(margin), "PERCENT", NULL,
+     "of the base: smaller differences do not matter; by default 1%"},
+    {NULL, "steady", 0, OPTION_FLAG, AT(steady), NULL, NULL,
+     "claims beyond one trace: warm-up by MSER-5, intervals by batch means"},
+    {NULL, "fail-on", 0, OPTION_CHOICE, AT(fail_on), "never|worse", failures, "exit with 1 when some metric is worse, be it at one point"},
+    {"What comes out", "points", 0, OPTION_FLAG, AT(points), NULL, NULL, "also every point of the study by itself"},
+    {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print one JSON object, with all points"},
+    {NULL, "markdown", 0, OPTION_FLAG, AT(markdown), NULL, NULL, "print a table in Markdown"},
+    {0}};
+#undef AT
+
+/* "1%", "1" and "0.5 %" are percent. */
+static int read_margin(struct cli *cli, const char *text, double *margin_frac)
+{
+    size_t n = strlen(text);
+    double percent;
+    if (n > 0 && text[n - 1] == '%') n--;
+    while (n > 0 && text[n - 1] == ' ') n--;
+    if (number_f64(text, n, &percent) != NUMBER_OK || !(percent >= 0 && percent <= 100))
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "write a percentage of 0 to 100, like 1%",
+                          "'--margin' does not take '%s'", text);
+    *margin_frac = percent / 100;
+    return 0;
+}
+
+/* The dictionary, as analysis wants it. */
+static struct compare_metric *read_dictionary(void)
+{
+    static const enum compare_direction directions[] = {
+        [METRIC_NEUTRAL] = COMPARE_NEUTRAL, [METRIC_LOWER] = COMPARE_LOWER, [METRIC_HIGHER] = COMPARE_HIGHER};
+    size_t n = 0;
+    while (metric_dictionary[n].name != NULL) n++;
+    struct compare_metric *metrics = mem_zalloc(n + 1, sizeof *metrics);
+    for (size_t i = 0; metrics != NULL && i < n; i++)
+        metrics[i] = (struct compare_metric){metric_dictionary[i].name, directions[metric_dictionary[i].direction]};
+    return metrics;
+}
+
+static int check_usage(struct cli *cli, const struct compare_verb_options *options, int n_arguments)
+{
+    const bool selects = options->base != NULL || options->changed != NULL;
+    if (options->json && options->markdown)
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, NULL, "--json and --markdown are two ways to print: take one");
+    if (selects && (options->base == NULL || options->changed == NULL))
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, NULL, "--base and --new go together");
+    if (n_arguments == 1 && !selects)
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL,
+                          "name two runs, as results.db:1 results.db:2, or choose groups with --base and --new",
+                          "there is nothing to compare with");
+    return 0;
+}
+
+/* Two files without --base and --new: runs, when one of them is named by its number, else all runs that pair. */
+static int compare_arguments(struct cli *cli, const struct compare_verb_options *verb, const struct cli_call *call,
+                             const struct compare_options *options, struct comparison *comparison)
+{
+    struct compare_source sources[2];
+    int code = 0;
+    struct arena arena;
+    arena_init(&arena);
+    for (int i = 0; code == 0 && i < 2; i++) {
+        const char *name = call->arguments[i < call->n_arguments ? i : 0];
+        code = results_split_name(name, &arena, &sources[i].path, &sources[i].run_id);
+    }
+    const bool has_run = code == 0 && (sources[0].run_id != 0 || sources[1].run_id != 0);
+    if (code == 0 && has_run && verb->base != NULL)
+        code = diag_error(&cli->diag, SIM_E_USAGE, NULL, "leave out the number, or choose it with run=...",
+                          "--base and --new choose runs of a whole file");
+    else if (code == 0 && has_run)
+        code = compare_runs(&sources[0], &sources[1], options, comparison, &cli->diag);
+    else if (code == 0)
+        code = compare_groups(sources[0].path, verb->base, sources[1].path, verb->changed, options, comparison,
+                              &cli->diag);
+    arena_fini(&arena);
+    return code;
+}
+
+static int print(struct cli *cli, const struct compare_verb_options *verb, const struct compare_print *what)
+{
+    if (verb->json) return compare_print_json(what, cli->out);
+    return verb->markdown ? compare_print_markdown(what, cli->out) : compare_print_tables(what, cli->out);
+}
+
+static bool is_gate(const struct compare_verb_options *verb)
+{
+    return strcmp(failures[verb->fail_on], "worse") == 0;
+}
+
+/* Over all points or at any one of them; rows of a metric stand together. */
+static int check_gate(struct cli *cli, const struct compare_verb_options *verb, const struct comparison *comparison)
+{
+    size_t n = 0;
+    const struct compare_row *first = NULL, *last = NULL;
+    for (size_t i = 0; i < comparison->n_rows; i++) {
+        const struct compare_row *row = &comparison->rows[i];
+        if (row->verdict != COMPARE_WORSE) continue;
+        if (first == NULL) first = row;
+        if (last == NULL || strcmp(last->metric, row->metric) != 0) n++;
+        last = row;
+    }
+    if (n == 0 || !is_gate(verb)) return 0;
+    return diag_error(&cli->diag, SIM_E_GATE, NULL, NULL, "%zu %s worse, the first is %s%s%s", n,
+                      n == 1 ? "metric is" : "metrics are", first->metric, first->point != NULL ? " at " : "",
+                      first->point != NULL ? first->point : "");
+}
+
+static int compare(struct cli *cli, const struct cli_call *call)
+{
+    const struct compare_verb_options *verb = call->options;
+    struct compare_options options = {.level = 0.95, .margin_frac = 0.01, .resamples = 2000, .seed = 1};
+    struct comparison comparison = {0};
+    const char *only[OPTION_MAX_TEXTS + 1] = {NULL};
+    int code = check_usage(cli, verb, call->n_arguments);
+    if (code == 0 && verb->margin != NULL) code = read_margin(cli, verb->margin, &options.margin_frac);
+    if (code != 0) return code;
+    for (size_t i = 0; i < verb->metrics.n; i++) only[i] = verb->metrics.items[i];
+    struct compare_metric *dictionary = read_dictionary();
+    if (dictionary == NULL) return SIM_E_NOMEM;
+    options.dictionary = dictionary;
+    options.only = verb->metrics.n > 0 ? only : NULL;
+    options.steady = verb->steady;
+    arena_init(&comparison.arena);
+    code = compare_arguments(cli, verb, call, &options, &comparison);
+    const struct compare_print what = {&comparison, &options, verb->points, is_gate(verb)};
+    if (code == 0) code = print(cli, verb, &what);
+    if (code == 0) code = check_gate(cli, verb, &comparison);
+    comparison_fini(&comparison);
+    mem_free(dictionary);
+    return code;
+}
+
+const struct verb verb_compare = {
+    .name = "compare",
+    .summary = "two runs or two groups of runs: what changed, and how sure that is",
+    .usage = "DB:RUN DB:RUN [options]\nDB --base KEY=VALUE,... --new KEY=VALUE,... [options]\nDB DB [options]",
+    .notes = "Two runs are paired by request and job, and intervals are over these. Groups of runs are paired by seed and by\n"
+             "the parameters of their study that are not chosen by, and intervals are over the seeds. Two files: all runs\n"
+             "of one against those of the other. Verdicts, for intervals of 95 % and after Holm's correction:\n\n"
+             "  same            the whole interval lies within the margin\n"
+             "  better, worse   zero is outside of it ('differs' where neither direction is better)\n"
+             "  unclear         neither, or there is no interval\n",
+    .options = compare_verb_options,
+    .options_bytes = sizeof(struct compare_verb_options),
+    .min_arguments = 1,
+    .max_arguments = 2,
+    .run = compare,
+};

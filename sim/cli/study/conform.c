@@ -1,0 +1,366 @@
+/* orrery conform: the conformance suite on a policy, built-in or a plug-in's. */
+#include "policies/registry.h"
+#include "sim/cli/cli.h"
+#include "sim/cli/families.h"
+#include "sim/cli/paths.h"
+#include "sim/cli/study/conform_child.h"
+#include "sim/cli/table.h"
+#include "sim/core/json_write.h"
+#include "sim/core/number.h"
+#include "sim/core/output.h"
+#include "sim/core/path.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct conform_options {
+    struct option_texts settings;
+    const char *keep, *limit;
+    bool json;
+};
+
+#define AT(name) offsetof(struct conform_options, name)
+static const struct option conform_options[] = {
+    {"Options", "set", 's', OPTION_TEXTS, AT(settings), "KEY=VALUE", NULL, "a parameter of the policy: patience=1h"},
+    {NULL, "keep", 0, OPTION_TEXT, AT(keep), "DIR", NULL, "write the scenarios that failed there, for 'orrery run'"},
+    {NULL, "limit", 0, OPTION_TEXT, AT(limit), "SECONDS", NULL, "how long the runs of one scenario may take: 60"},
+    {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print one JSON object"},
+    {0}};
+#undef AT
+
+/* For the runs of one scenario: hundreds of times what the slowest built-in policy takes. */
+enum { LIMIT_S = 60, MAX_LIMIT_S = 86400 };
+
+enum { MAX_POLICIES = 64 };
+
+/* Policies under test. */
+struct conforming {
+    struct cli *cli;
+    const struct conform_options *options;
+    const struct plugins *plugins;
+    struct conform_suite suite;
+    struct arena arena;
+    struct catalog catalog;
+    struct json_writer json;
+    struct text text;
+    struct conform_patience patience;
+    size_t n_skipped; /* scenarios of this policy that were not run, after one with no end */
+    int code;         /* the worst so far */
+};
+
+/* A policy fault says more than a check that failed. */
+static void note_code(struct conforming *all, int code)
+{
+    if (code == SIM_E_POLICY || all->code == 0) all->code = code;
+}
+
+/* --- Output --- */
+
+static const char *verdict_word(unsigned char verdict)
+{
+    static const char *const words[] = {[CONFORM_NOT_CHECKED] = "-", [CONFORM_PASSED] = "ok", [CONFORM_FAILED] = "FAILED"};
+    return words[verdict];
+}
+
+static void table_columns(struct table_column columns[CONFORM_N_CHECKS + 1])
+{
+    columns[0] = (struct table_column){"scenario", COLUMN_LEFT, false};
+    for (int i = 0; i < CONFORM_N_CHECKS; i++)
+        columns[i + 1] = (struct table_column){conform_check_name((enum conform_check)i), COLUMN_LEFT, false};
+}
+
+static void print_failure(FILE *out, const struct conform_case *wanted, const struct policy *policy,
+                          const struct conform_result *result)
+{
+    fprintf(out, "\n%s, with %s", wanted->name, conform_partners(policy->family)[result->partner]);
+    if (!isnan(result->t_s)) fprintf(out, ", at %.9g s", result->t_s);
+    fprintf(out, ": %s\n", result->text);
+}
+
+static void write_case(struct json_writer *json, const struct conform_case *wanted, const struct policy *policy,
+                       const struct conform_result *result)
+{
+    json_write_open_row(json, NULL, '{');
+    json_write_string(json, "scenario", wanted->name);
+    for (int i = 0; i < CONFORM_N_CHECKS; i++)
+        if (result->verdicts[i] == CONFORM_NOT_CHECKED)
+            json_write_string(json, conform_check_name((enum conform_check)i), NULL);
+        else
+            json_write_bool(json, conform_check_name((enum conform_check)i), result->verdicts[i] == CONFORM_PASSED);
+    if (result->code != 0) {
+        json_write_string(json, "with", conform_partners(policy->family)[result->partner]);
+        json_write_number(json, "t_s", result->t_s);
+        json_write_string(json, "failure", result->text);
+    }
+    json_write_close(json, '}');
+}
+
+/* DIR/scheduler-smallest-area-all-at-once.json; the scenario's name in small letters, whatever is none as '-'. */
+static const char *case_path(struct conforming *all, const struct policy *policy, const struct conform_case *wanted)
+{
+    char *path = arena_printf(&all->arena, "%s/%s-%s-%s.json", all->options->keep, policy_family_name(policy->family),
+                              policy->name, wanted->name);
+    size_t n_head = strlen(all->options->keep) + 1;
+    for (char *c = path != NULL ? path + n_head : NULL; c != NULL && *c != 0; c++)
+        if (*c == ' ' || *c == ',') *c = '-';
+    return path;
+}
+
+/* Writes the scenario that failed, and says how to repeat it. Evictors are tried on caches alone: there is none. */
+static int keep_case(struct conforming *all, const struct policy *policy, const struct conform_case *wanted,
+                     const struct conform_result *result)
+{
+    struct diag *diag = &all->cli->diag;
+    if (all->options->keep == NULL || policy->family == POLICY_EVICTION) return 0;
+    if (mkdir(all->options->keep, 0777) != 0 && errno != EEXIST)
+        return diag_system_error(diag, all->options->keep, "make the directory", errno);
+    const char *path = case_path(all, policy, wanted);
+    struct output *output;
+    int code = path == NULL ? SIM_E_NOMEM : output_open(path, &output, diag);
+    if (code != 0) return code;
+    code = conform_json(&all->suite, policy, wanted, result->partner, output_text(output), diag);
+    int close_code = output_close(output, code != 0, diag);
+    if (code == 0) code = close_code;
+    const struct plugin *plugin = plugins_of(all->plugins, policy);
+    if (code == 0 && !all->options->json)
+        fprintf(all->cli->out, "  orrery run %s --check event%s%s\n", path, plugin ? " --plugin " : "",
+                plugin ? plugin->path : "");
+    return code;
+}
+
+/* --- The suite --- */
+
+/* Runs all scenarios, or until one does not end; results[n] are theirs. */
+static int run_cases(struct conforming *all, const struct policy *policy, const struct conform_case *cases, size_t n,
+                     struct conform_result *results)
+{
+    bool hangs = false;
+    all->n_skipped = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (hangs) all->n_skipped++;
+        if (hangs) continue;
+        int code = conform_child_run(&all->suite, policy, &cases[i], &all->patience, &results[i], &hangs,
+                                     &all->cli->diag);
+        if (code != 0 && code != SIM_E_GATE && code != SIM_E_POLICY) return code;
+        note_code(all, code);
+        if (all->cli->interrupt != NULL && *all->cli->interrupt) return SIM_E_INTERRUPTED;
+    }
+    return 0;
+}
+
+static int print_table(struct conforming *all, const struct policy *policy, const struct conform_case *cases, size_t n,
+                       const struct conform_result *results)
+{
+    struct table_column columns[CONFORM_N_CHECKS + 1];
+    struct table table;
+    table_columns(columns);
+    table_init(&table, columns, CONFORM_N_CHECKS + 1);
+    for (size_t i = 0; i < n; i++) {
+        table_text(&table, cases[i].name);
+        for (int k = 0; k < CONFORM_N_CHECKS; k++) table_text(&table, verdict_word(results[i].verdicts[k]));
+    }
+    const struct plugin *plugin = plugins_of(all->plugins, policy);
+    fprintf(all->cli->out, "%s %s%s%s\n\n", policy_family_name(policy->family), policy->name, plugin ? ", " : "",
+            plugin ? plugin->path : "");
+    int code = table_write(&table, false, all->cli->out);
+    table_fini(&table);
+    return code;
+}
+
+static size_t count_failed(const struct conform_result *results, size_t n)
+{
+    size_t n_failed = 0;
+    for (size_t i = 0; i < n; i++) n_failed += results[i].code != 0;
+    return n_failed;
+}
+
+/* The failures, the first one of each scenario, and the sum of it all. */
+static int print_failures(struct conforming *all, const struct policy *policy, const struct conform_case *cases,
+                          size_t n, const struct conform_result *results)
+{
+    int code = 0;
+    for (size_t i = 0; i < n && code == 0; i++) {
+        if (results[i].code == 0) continue;
+        if (!all->options->json) print_failure(all->cli->out, &cases[i], policy, &results[i]);
+        code = keep_case(all, policy, &cases[i], &results[i]);
+    }
+    size_t n_failed = count_failed(results, n);
+    if (all->options->json || code != 0) return code;
+    if (n_failed == 0)
+        fprintf(all->cli->out, "\nconforms in %zu scenarios\n", n);
+    else
+        fprintf(all->cli->out, "\ndoes not conform in %zu of %zu scenarios\n", n_failed, n - all->n_skipped);
+    if (all->n_skipped > 0) fprintf(all->cli->out, "the other %zu were not run after that\n", all->n_skipped);
+    return 0;
+}
+
+static void write_policy(struct conforming *all, const struct policy *policy, const struct conform_case *cases,
+                         size_t n, const struct conform_result *results)
+{
+    const struct plugin *plugin = plugins_of(all->plugins, policy);
+    json_write_open(&all->json, NULL, '{');
+    json_write_string(&all->json, "family", policy_family_name(policy->family));
+    json_write_string(&all->json, "policy", policy->name);
+    json_write_string(&all->json, "plugin", plugin != NULL ? plugin->path : NULL);
+    json_write_bool(&all->json, "conforms", count_failed(results, n) == 0);
+    json_write_open(&all->json, "scenarios", '[');
+    for (size_t i = 0; i < n; i++) write_case(&all->json, &cases[i], policy, &results[i]);
+    json_write_close(&all->json, ']');
+    json_write_close(&all->json, '}');
+}
+
+static int conform_policy(struct conforming *all, const struct policy *policy)
+{
+    size_t n;
+    const struct conform_case *cases = conform_cases(policy->family, &n);
+    struct conform_result *results = arena_alloc(&all->arena, n * sizeof *results);
+    if (results == NULL) return SIM_E_NOMEM;
+    int code = run_cases(all, policy, cases, n, results);
+    if (code == 0 && all->options->json) write_policy(all, policy, cases, n, results);
+    if (code == 0 && !all->options->json) code = print_table(all, policy, cases, n, results);
+    return code == 0 ? print_failures(all, policy, cases, n, results) : code;
+}
+
+/* --- Which policies --- */
+
+static int fail_unknown(struct cli *cli, const char *name, const char *const *names, size_t n)
+{
+    const char *nearest = text_nearest(name, names, n);
+    char hint[128];
+    if (nearest != NULL)
+        snprintf(hint, sizeof hint, "did you mean '%s'?", nearest);
+    else
+        snprintf(hint, sizeof hint, "name one of 'orrery list policies', or a shared object");
+    return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "no policy '%s'", name);
+}
+
+/* All policies of this name, in whatever family, built-in and of plug-ins. */
+static int conform_named(struct conforming *all, const char *name)
+{
+    const char *names[4 * MAX_POLICIES];
+    size_t n_names = 0, n_found = 0;
+    int code = 0;
+    for (int family = 0; family < POLICY_FAMILY_COUNT && code == 0; family++) {
+        struct config_alternative alternative;
+        const struct config_families *families = &all->suite.families;
+        for (size_t i = 0;
+             code == 0 &&
+             families->alternative(families->context, policy_family_name((enum policy_family)family), i, &alternative);
+             i++) {
+            if (n_names < sizeof names / sizeof *names) names[n_names++] = alternative.name;
+            if (strcmp(alternative.name, name) != 0) continue;
+            n_found++;
+            code = conform_policy(all, alternative.entry);
+        }
+    }
+    return code == 0 && n_found == 0 ? fail_unknown(all->cli, name, names, n_names) : code;
+}
+
+static int conform_plugin(struct conforming *all, const struct plugin *plugin)
+{
+    int code = 0;
+    for (size_t i = 0; i < plugin->policies.n && code == 0; i++) {
+        if (i > 0 && !all->options->json) fputc('\n', all->cli->out);
+        code = conform_policy(all, plugin->policies.policies[i]);
+    }
+    return code;
+}
+
+static int read_limit(struct conforming *all)
+{
+    const char *limit = all->options->limit;
+    int64_t limit_s = LIMIT_S;
+    if (limit != NULL &&
+        (number_i64(limit, strlen(limit), &limit_s) != NUMBER_OK || limit_s < 1 || limit_s > MAX_LIMIT_S))
+        return diag_error(&all->cli->diag, SIM_E_USAGE, "--limit", NULL, "expected 1 to %d seconds, got '%s'",
+                          MAX_LIMIT_S, limit);
+    all->patience = (struct conform_patience){.limit_s = (int)limit_s, .interrupt = all->cli->interrupt};
+    return 0;
+}
+
+static int start(struct conforming *all)
+{
+    arena_init(&all->arena);
+    const char *data = paths_data(&all->arena);
+    all->catalog.root = data != NULL ? path_join(&all->arena, data, "configs") : NULL;
+    all->suite = (struct conform_suite){.families = cli_families(all->plugins),
+                                        .catalog = &all->catalog,
+                                        .n_settings = all->options->settings.n,
+                                        .settings = all->options->settings.items};
+    text_init(&all->text);
+    json_writer_init(&all->json, &all->text);
+    json_write_open(&all->json, NULL, '[');
+    return all->catalog.root != NULL ? read_limit(all) : SIM_E_NOMEM;
+}
+
+static int end(struct conforming *all, int code)
+{
+    json_write_close(&all->json, ']');
+    if (code == 0 && all->text.failed) code = SIM_E_NOMEM;
+    if (code == 0 && all->options->json) fprintf(all->cli->out, "%s\n", all->text.chars);
+    text_fini(&all->text);
+    arena_fini(&all->arena);
+    if (code != 0 || all->code == 0) return code;
+    return diag_error(&all->cli->diag, all->code, NULL,
+                      all->options->keep == NULL ? "--keep DIR writes the scenarios" : NULL, "%s",
+                      all->code == SIM_E_POLICY ? "the policy is at fault" : "the policy does not conform");
+}
+
+static int run_suite(struct cli *cli, const struct conform_options *options, const struct plugins *plugins,
+                     const char *name, bool is_file)
+{
+    struct conforming all = {.cli = cli, .options = options, .plugins = plugins};
+    int code = start(&all);
+    if (code == 0) code = is_file ? conform_plugin(&all, &plugins->items[0]) : conform_named(&all, name);
+    return end(&all, code);
+}
+
+/* A file is a plug-in whose policies are all tested; anything else is the name of a policy. */
+static int conform(struct cli *cli, const struct cli_call *call)
+{
+    const char *name = call->arguments[0];
+    size_t n = strlen(name);
+    bool is_file = strchr(name, '/') != NULL || (n > 3 && strcmp(name + n - 3, ".so") == 0);
+    if (!is_file) return run_suite(cli, call->options, cli->plugins, name, false);
+    if (cli->plugins != NULL)
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "name a policy, or leave out --plugin",
+                          "one plug-in is tested at a time");
+    const struct option_texts paths = {.n = 1, .items = {name}};
+    struct plugins *plugins = mem_zalloc(1, sizeof *plugins);
+    if (plugins == NULL) return SIM_E_NOMEM;
+    int code = plugins_load(&paths, plugins, &cli->diag);
+    if (code == 0) code = run_suite(cli, call->options, plugins, name, true);
+    plugins_close(plugins);
+    mem_free(plugins);
+    return code;
+}
+
+static void print_checks(FILE *out)
+{
+    static const struct {
+        const char *name, *text;
+    } checks[] = {
+#define CHECK_TEXT(id, name, text) {name, text},
+        CONFORM_CHECKS(CHECK_TEXT)
+#undef CHECK_TEXT
+    };
+    fprintf(out, "\nWhat is checked, in small scenarios that have caught policies before:\n");
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+        fprintf(out, "  %-9s%s\n", checks[i].name, checks[i].text);
+}
+
+const struct verb verb_conform = {
+    .name = "conform",
+    .summary = "run the conformance suite on a policy of your own, or on a built-in one",
+    .usage = "my.so [--set KEY=VALUE]... [--keep DIR] [--json]\nPOLICY [--plugin my.so]... [options]",
+    .notes = "Exit status: 0 it conforms, 1 it does not, 4 it asks for the impossible or crashes.\n",
+    .print_more = print_checks,
+    .options = conform_options,
+    .options_bytes = sizeof(struct conform_options),
+    .takes_plugins = true,
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .run = conform,
+};

@@ -1,0 +1,236 @@
+/* orrery figure: figures of papers, simulated and judged. */
+#include "sim/cli/cli.h"
+#include "sim/cli/study/figure_work.h"
+#include "sim/cli/table.h"
+#include "sim/core/number.h"
+
+#include <string.h>
+
+struct figure_call {
+    const char *directory, *workers;
+    bool resume, gnuplot, quiet, json;
+};
+
+#define AT(name) offsetof(struct figure_call, name)
+static const struct option figure_options[] = {
+    {"Options of run and all", "output", 'o', OPTION_TEXT, AT(directory), "DIR", NULL,
+     "where results and documents go; by default figures"},
+    {NULL, "jobs", 'j', OPTION_TEXT, AT(workers), "N", NULL,
+     "runs side by side; by default as many as there are cores"},
+    {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL, "take what an earlier call has finished"},
+    {NULL, "gnuplot", 0, OPTION_FLAG, AT(gnuplot), NULL, NULL, "also write each chart as .gp and .dat"},
+    {NULL, "quiet", 'q', OPTION_FLAG, AT(quiet), NULL, NULL, "no progress and no closing lines"},
+    {"Output", "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print a JSON array"},
+    {0}};
+#undef AT
+
+/* --- list --- */
+
+static int list_one(struct cli *cli, const struct figure_file *file, struct table *table)
+{
+    struct figure_work work;
+    struct figure_options options = {.directory = "."};
+    int code = figure_work_load(&work, file, &options, &cli->diag);
+    if (code == 0) {
+        table_text(table, work.figure.id);
+        table_number(table, (double)work.figure.charts.n);
+        table_number(table, (double)work.figure.claims.n);
+        table_number(table, (double)work.figure.fitted.n);
+        table_text(table, work.figure.title);
+        table_text(table, work.figure.citation);
+    }
+    figure_work_fini(&work);
+    return code;
+}
+
+static int list_figures(struct cli *cli, const struct figure_call *call)
+{
+    static const struct table_column columns[] = {
+        {"figure", COLUMN_LEFT, false},   {"charts", COLUMN_RIGHT, false}, {"claims", COLUMN_RIGHT, false},
+        {"fitted", COLUMN_RIGHT, false}, {"title", COLUMN_LEFT, false},   {"paper", COLUMN_LEFT, true}};
+    struct arena arena;
+    struct figure_files files;
+    struct table table;
+    arena_init(&arena);
+    table_init(&table, columns, sizeof columns / sizeof *columns);
+    int code = figure_shelf_list(&arena, &files, &cli->diag), found = code;
+    for (size_t i = 0; code == 0 && i < files.n; i++) {
+        int one = list_one(cli, &files.items[i], &table);
+        if (found == 0) found = one;
+    }
+    if (code == 0) code = table_write(&table, call->json, cli->out);
+    table_fini(&table);
+    arena_fini(&arena);
+    return found != 0 ? found : code;
+}
+
+/* --- run --- */
+
+static void add_claim(struct table *table, const struct figure *figure, const struct claim_result *result)
+{
+    table_text(table, figure->id);
+    table_text(table, result->claim->says);
+    table_text(table, result->paper);
+    table_text(table, result->ours);
+    table_text(table, result->deviation);
+    table_text(table, result->tolerance);
+    table_text(table, result->word);
+    table_text(table, claim_basis_name(result));
+    table_text(table, result->claim->tag);
+    table_text(table, result->verdict == CLAIM_REPORTED ? result->because : NULL);
+    table_text(table, result->claim->known_to_fail);
+}
+
+static const struct table_column claim_columns[] = {
+    {"figure", COLUMN_LEFT, true},      {"claim", COLUMN_LEFT, false},   {"paper", COLUMN_RIGHT, false},
+    {"ours", COLUMN_RIGHT, false},      {"deviation", COLUMN_RIGHT, false}, {"tolerance", COLUMN_RIGHT, false},
+    {"verdict", COLUMN_LEFT, false}, {"basis", COLUMN_LEFT, false}, {"source", COLUMN_LEFT, false},
+    {"reported_because", COLUMN_LEFT, true}, {"known_to_fail", COLUMN_LEFT, true}};
+
+/* The result goes out before anything is said about it: both may end in one pipe. */
+static int print_counts(struct cli *cli, const char *before, const struct claim_counts *counts)
+{
+    struct text text;
+    text_init(&text);
+    claim_counts_text(counts, &text);
+    int code = text.failed ? SIM_E_NOMEM : 0;
+    if (code == 0) fprintf(cli->out, "%s%s\n\n", before, text.chars);
+    text_fini(&text);
+    return code;
+}
+
+static int print_claims(struct cli *cli, const struct figure_work *work, struct table *all, bool as_json)
+{
+    struct table table;
+    int code = 0;
+    table_init(&table, claim_columns, sizeof claim_columns / sizeof *claim_columns);
+    for (size_t i = 0; i < work->claims.n; i++) {
+        add_claim(&table, &work->figure, &work->claims.items[i]);
+        add_claim(all, &work->figure, &work->claims.items[i]);
+    }
+    if (!as_json) {
+        fprintf(cli->out, "%s: %s\n", work->figure.id, work->figure.title);
+        code = table_write(&table, false, cli->out);
+        if (code == 0) code = print_counts(cli, "", &work->claims.counts);
+        fflush(cli->out);
+    }
+    table_fini(&table);
+    return code;
+}
+
+static int run_figure(struct cli *cli, const struct figure_file *file, const struct figure_options *options,
+                      struct table *all, bool as_json, struct claim_counts *counts)
+{
+    struct figure_work work;
+    int code = figure_work_load(&work, file, options, &cli->diag);
+    if (code == 0) code = figure_work_check(&work, file, options, &cli->diag);
+    if (code == 0) code = figure_work_simulate(&work, options, cli);
+    if (code == 0) code = figure_work_read(&work, &cli->diag);
+    if (code == 0) code = figure_work_write(&work, options, &cli->diag);
+    if (code == 0) code = print_claims(cli, &work, all, as_json);
+    if (code == 0) claim_counts_add(counts, &work.claims.counts);
+    figure_work_fini(&work);
+    return code;
+}
+
+/* What fails without being known to, and what is known to fail and does not. */
+static int judge_counts(struct cli *cli, const struct claim_counts *counts)
+{
+    size_t n_failed = counts->of[CLAIM_FAIL], n_stale = counts->of[CLAIM_NO_LONGER];
+    if (n_failed > 0)
+        diag_error(&cli->diag, SIM_E_GATE, NULL, "see the verdicts above", "%zu claim%s failed", n_failed,
+                   n_failed == 1 ? "" : "s");
+    if (n_stale > 0)
+        diag_error(&cli->diag, SIM_E_GATE, NULL, "take out \"known_to_fail\"", "%zu claim%s known to fail, but pass%s",
+                   n_stale, n_stale == 1 ? " is" : "s are", n_stale == 1 ? "es" : "");
+    return n_failed + n_stale > 0 ? SIM_E_GATE : 0;
+}
+
+static int run_figures(struct cli *cli, const struct figure_files *files, const struct figure_options *options,
+                       bool as_json)
+{
+    struct table all;
+    struct claim_counts counts = {0};
+    table_init(&all, claim_columns, sizeof claim_columns / sizeof *claim_columns);
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < files->n; i++)
+        code = run_figure(cli, &files->items[i], options, &all, as_json, &counts);
+    if (code == 0 && as_json) code = table_write(&all, true, cli->out);
+    if (code == 0 && !as_json && files->n > 1) code = print_counts(cli, "all figures: ", &counts);
+    fflush(cli->out);
+    table_fini(&all);
+    if (code == 0) code = figure_work_gallery(files->items, files->n, options, &cli->diag);
+    if (code != 0) return code;
+    if (!options->study.quiet) fprintf(cli->err, "%s/index.html shows what has been run\n", options->directory);
+    return judge_counts(cli, &counts);
+}
+
+static int find_figures(struct cli *cli, const struct cli_call *call, bool all, struct arena *arena,
+                        struct figure_files *files)
+{
+    if (all) return figure_shelf_list(arena, files, &cli->diag);
+    int code = 0;
+    files->items = arena_alloc(arena, (size_t)call->n_arguments * sizeof *files->items);
+    if (files->items == NULL) return SIM_E_NOMEM;
+    for (int i = 1; i < call->n_arguments; i++) {
+        int one = figure_shelf_find(arena, call->arguments[i], &files->items[files->n++], &cli->diag);
+        if (code == 0) code = one;
+    }
+    return code;
+}
+
+static int read_workers(struct cli *cli, const char *text, int *workers)
+{
+    int64_t n;
+    if (text == NULL) return 0;
+    if (number_i64(text, strlen(text), &n) == NUMBER_OK && n >= 1 && n <= 1000000) {
+        *workers = (int)n;
+        return 0;
+    }
+    return diag_error(&cli->diag, SIM_E_USAGE, "--jobs", NULL, "must be a whole number of at least 1, got '%s'", text);
+}
+
+static int run_named(struct cli *cli, const struct cli_call *call, bool all)
+{
+    const struct figure_call *given = call->options;
+    struct figure_options options = {.directory = given->directory != NULL ? given->directory : "figures",
+                                     .gnuplot = given->gnuplot,
+                                     .study = {.resume = given->resume, .quiet = given->quiet}};
+    struct arena arena;
+    struct figure_files files = {0};
+    arena_init(&arena);
+    int code = read_workers(cli, given->workers, &options.study.workers);
+    if (code == 0) code = find_figures(cli, call, all, &arena, &files);
+    if (code == 0) code = run_figures(cli, &files, &options, given->json);
+    arena_fini(&arena);
+    return code;
+}
+
+static int run(struct cli *cli, const struct cli_call *call)
+{
+    static const char *const words[] = {"list", "run", "all", NULL};
+    enum { LIST, RUN, ALL };
+    int word = cli_pick(cli, "action", call->arguments[0], words);
+    if (word < 0) return SIM_E_USAGE;
+    if (word == RUN && call->n_arguments == 1)
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "see 'orrery figure list', or say 'all'",
+                          "there is no figure to run");
+    if (word != RUN && call->n_arguments > 1)
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "name figures behind 'run'", "unexpected argument '%s'",
+                          call->arguments[1]);
+    return word == LIST ? list_figures(cli, call->options) : run_named(cli, call, word == ALL);
+}
+
+const struct verb verb_figure = {
+    .name = "figure",
+    .summary = "figures of papers: simulate them, draw them beside the paper's points, judge the claims",
+    .usage = "list\nrun FIGURE... [-o DIR] [-j N] [--resume]\nall [-o DIR] [-j N] [--resume]",
+    .notes = "FIGURE is a name of 'orrery figure list' or a file. The exit status is 1 when a claim fails that is\n"
+             "not known to, or when one passes that is.\n",
+    .options = figure_options,
+    .options_bytes = sizeof(struct figure_call),
+    .min_arguments = 1,
+    .max_arguments = 1000,
+    .takes_plugins = true,
+    .run = run,
+};

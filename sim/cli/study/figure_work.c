@@ -1,0 +1,335 @@
+#include "sim/cli/study/figure_work.h"
+
+#include "analysis/figure/chart.h"
+#include "analysis/query.h"
+#include "sim/cli/outputs.h"
+#include "sim/cli/paths.h"
+#include "sim/core/output.h"
+#include "sim/core/path.h"
+#include "sim/study/study.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int fail_nomem(struct diag *diag)
+{
+    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+}
+
+/* --- Paths --- */
+
+/* DIRECTORY/PAPER/NAME and an ending; NULL when out of memory. */
+static char *result_path(struct figure_work *work, const struct figure_options *options, const char *ending)
+{
+    return arena_printf(&work->arena, "%s/%s%s", options->directory, work->figure.id, ending);
+}
+
+/* Makes the directory, and those above it. */
+static int make_directories(struct arena *arena, const char *path, struct diag *diag)
+{
+    char *part = arena_strdup(arena, path);
+    if (part == NULL) return fail_nomem(diag);
+    for (char *slash = part + 1;; slash++) {
+        slash = slash + strcspn(slash, "/");
+        char end = *slash;
+        *slash = 0;
+        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+            return diag_system_error(diag, part, "cannot make the directory", errno);
+        *slash = end;
+        if (end == 0) return 0;
+    }
+}
+
+static int name_databases(struct figure_work *work, const struct figure_options *options, struct diag *diag)
+{
+    const struct config_list *studies = &work->figure.studies;
+    work->databases = arena_alloc(&work->arena, studies->n * sizeof *work->databases);
+    if (work->databases == NULL) return fail_nomem(diag);
+    for (size_t i = 0; i < studies->n; i++) {
+        const char *name = FIGURE_ITEM(struct figure_study, *studies, i)->name;
+        char *ending = studies->n > 1 ? arena_printf(&work->arena, ".%s.db", name) : arena_strdup(&work->arena, ".db");
+        work->databases[i] = ending != NULL ? result_path(work, options, ending) : NULL;
+        if (work->databases[i] == NULL) return fail_nomem(diag);
+    }
+    return 0;
+}
+
+/* "" for the only chart, ".1", ".2" ... for several. */
+static const char *chart_suffix(const struct figure_work *work, size_t index, char suffix[24])
+{
+    suffix[0] = 0;
+    if (work->figure.charts.n > 1) snprintf(suffix, 24, ".%zu", index + 1);
+    return suffix;
+}
+
+int figure_work_load(struct figure_work *work, const struct figure_file *file, const struct figure_options *options,
+                     struct diag *diag)
+{
+    *work = (struct figure_work){0};
+    arena_init(&work->arena);
+    int code = figure_load(file->id, file->path, &work->arena, &work->figure, diag);
+    return code == 0 ? name_databases(work, options, diag) : code;
+}
+
+/* A result may not take the place of the figure's own files. */
+static int check_output(const struct figure_work *work, const struct figure_file *file, const char *path,
+                        struct diag *diag)
+{
+    struct outputs outputs = {.diag = diag};
+    if (path == NULL) return fail_nomem(diag);
+    int code = outputs_add(&outputs, "a result below --output", path);
+    if (code == 0) code = outputs_check(&outputs, file->path);
+    for (size_t i = 0; code == 0 && i < work->figure.studies.n; i++)
+        code = outputs_check(&outputs, FIGURE_ITEM(struct figure_study, work->figure.studies, i)->path);
+    return code;
+}
+
+int figure_work_check(struct figure_work *work, const struct figure_file *file, const struct figure_options *options,
+                      struct diag *diag)
+{
+    static const char *const kinds[] = {"svg", "gp", "dat"};
+    char suffix[24];
+    int code = check_output(work, file, result_path(work, options, ".md"), diag);
+    for (size_t i = 0; code == 0 && i < work->figure.studies.n; i++)
+        code = check_output(work, file, work->databases[i], diag);
+    for (size_t i = 0; code == 0 && i < work->figure.charts.n; i++)
+        for (size_t k = 0; code == 0 && k < (options->gnuplot ? 3 : 1); k++) {
+            const char *ending = arena_printf(&work->arena, "%s.%s", chart_suffix(work, i, suffix), kinds[k]);
+            code = check_output(work, file, ending != NULL ? result_path(work, options, ending) : NULL, diag);
+        }
+    return code;
+}
+
+void figure_work_fini(struct figure_work *work)
+{
+    figure_data_fini(&work->data);
+    arena_fini(&work->arena);
+}
+
+/* --- Studies --- */
+
+static int load_study(struct figure_work *work, size_t index, struct study *study, struct diag *diag)
+{
+    return study_load(FIGURE_ITEM(struct figure_study, work->figure.studies, index)->path, &work->arena, study, diag);
+}
+
+/* Whether the file holds the results of the study as it is now. */
+static bool is_current(const char *path, const struct study *study, struct arena *arena)
+{
+    struct database database;
+    struct query_answer answer;
+    if (!paths_is_file(path) || database_open_read(&database, path, NULL) != 0) return false;
+    bool found = query_run(&database, "SELECT hash FROM study", NULL, 0, "read the study", arena, &answer, NULL) == 0 &&
+                 answer.n_rows == 1 && answer.columns[0].texts != NULL;
+    database_close(&database, false);
+    return found && strcmp(answer.columns[0].texts[0], study->hash) == 0;
+}
+
+bool figure_work_has_results(struct figure_work *work)
+{
+    bool all = true;
+    for (size_t i = 0; all && i < work->figure.studies.n; i++) {
+        struct study study;
+        all = load_study(work, i, &study, NULL) == 0 && is_current(work->databases[i], &study, &work->arena);
+    }
+    return all;
+}
+
+int figure_work_simulate(struct figure_work *work, const struct figure_options *options, struct cli *cli)
+{
+    const char *directory = path_directory(&work->arena, work->databases[0]);
+    int code = directory != NULL ? make_directories(&work->arena, directory, &cli->diag) : fail_nomem(&cli->diag);
+    for (size_t i = 0; code == 0 && i < work->figure.studies.n; i++) {
+        struct study study;
+        code = load_study(work, i, &study, &cli->diag);
+        if (code == 0) code = figure_study_run(cli, &study, work->databases[i], &options->study);
+    }
+    return code;
+}
+
+/* --- Results --- */
+
+int figure_work_read(struct figure_work *work, struct diag *diag)
+{
+    int code = figure_data_read(&work->figure, work->databases, &work->arena, &work->data, diag);
+    return code == 0 ? figure_claims(&work->data, &work->claims, diag) : code;
+}
+
+/* --- Documents --- */
+
+static int write_text(const char *path, const struct text *text, struct diag *diag)
+{
+    struct output *output;
+    if (text->failed || path == NULL) return fail_nomem(diag);
+    int code = output_open(path, &output, diag);
+    if (code != 0) return code;
+    text_add_bytes(output_text(output), text->chars, text->length);
+    code = output_flush(output, diag);
+    int close_code = output_close(output, code != 0, diag);
+    return code != 0 ? code : close_code;
+}
+
+static int write_chart(struct figure_work *work, size_t index, const struct figure_options *options, struct diag *diag)
+{
+    char suffix[24];
+    struct text svg;
+    text_init(&svg);
+    int code = figure_chart_svg(&work->data, index, &svg);
+    chart_suffix(work, index, suffix);
+    const char *ending = arena_printf(&work->arena, "%s.svg", suffix);
+    if (code == 0) code = write_text(ending != NULL ? result_path(work, options, ending) : NULL, &svg, diag);
+    text_fini(&svg);
+    return code;
+}
+
+/* The script and its numbers, which it reads from the directory that it lies in. */
+static int write_gnuplot(struct figure_work *work, size_t index, const struct figure_options *options,
+                         struct diag *diag)
+{
+    char suffix[24];
+    struct text script, numbers;
+    text_init(&script);
+    text_init(&numbers);
+    chart_suffix(work, index, suffix);
+    char *gp = arena_printf(&work->arena, "%s.gp", suffix), *dat = arena_printf(&work->arena, "%s.dat", suffix);
+    char *path = dat != NULL ? result_path(work, options, dat) : NULL;
+    int code = gp != NULL && path != NULL ? 0 : fail_nomem(diag);
+    if (code == 0) code = figure_chart_gnuplot(&work->data, index, strrchr(path, '/') + 1, &script, &numbers);
+    if (code == 0) code = write_text(path, &numbers, diag);
+    if (code == 0) code = write_text(result_path(work, options, gp), &script, diag);
+    text_fini(&script);
+    text_fini(&numbers);
+    return code;
+}
+
+/* The files of a figure as seen from `base`, "PAPER/NAME" for the gallery and "NAME" for the file beside them. */
+static int make_links(struct figure_work *work, const char *base, struct diag *diag)
+{
+    struct arena *arena = &work->arena;
+    const struct figure *figure = &work->figure;
+    struct figure_link *links = arena_alloc(arena, (figure->charts.n + figure->studies.n + 1) * sizeof *links);
+    char suffix[24];
+    size_t n = 0;
+    if (links == NULL) return fail_nomem(diag);
+    links[n++] = (struct figure_link){"table", arena_printf(arena, "%s.md", base)};
+    for (size_t i = 0; i < figure->charts.n; i++) {
+        const char *title = FIGURE_ITEM(struct figure_chart, figure->charts, i)->title;
+        links[n++] = (struct figure_link){title, arena_printf(arena, "%s%s.svg", base, chart_suffix(work, i, suffix))};
+    }
+    for (size_t i = 0; i < figure->studies.n; i++) {
+        const char *name = strrchr(work->databases[i], '/') + 1, *slash = strrchr(base, '/');
+        int length = slash != NULL ? (int)(slash + 1 - base) : 0;
+        links[n++] = (struct figure_link){name, arena_printf(arena, "%.*s%s", length, base, name)};
+    }
+    work->links = links;
+    work->n_links = n;
+    for (size_t i = 0; i < n; i++)
+        if (links[i].target == NULL) return fail_nomem(diag);
+    return 0;
+}
+
+static struct figure_entry as_entry(const struct figure_work *work)
+{
+    return (struct figure_entry){&work->data, &work->claims, work->n_links, work->links};
+}
+
+static int write_markdown(struct figure_work *work, const struct figure_options *options, struct diag *diag)
+{
+    const char *slash = strrchr(work->figure.id, '/');
+    int code = make_links(work, slash != NULL ? slash + 1 : work->figure.id, diag);
+    struct text markdown;
+    text_init(&markdown);
+    struct figure_entry entry = as_entry(work);
+    if (code == 0) figure_markdown(&entry, &markdown);
+    if (code == 0) code = write_text(result_path(work, options, ".md"), &markdown, diag);
+    text_fini(&markdown);
+    return code;
+}
+
+int figure_work_write(struct figure_work *work, const struct figure_options *options, struct diag *diag)
+{
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < work->figure.charts.n; i++) {
+        code = write_chart(work, i, options, diag);
+        if (code == 0 && options->gnuplot) code = write_gnuplot(work, i, options, diag);
+    }
+    return code == 0 ? write_markdown(work, options, diag) : code;
+}
+
+/* --- The gallery --- */
+
+static int compare_ids(const void *a, const void *b)
+{
+    return strcmp(((const struct figure_file *)a)->id, ((const struct figure_file *)b)->id);
+}
+
+/* The figures that come with the program, and those of `own`, which go before one of the same id; by id. */
+static int collect_files(struct arena *arena, const struct figure_file *own, size_t n_own, struct figure_files *all,
+                         struct diag *diag)
+{
+    struct figure_files shelf;
+    int code = figure_shelf_list(arena, &shelf, diag);
+    if (code != 0) return code;
+    *all = (struct figure_files){0, arena_alloc(arena, (shelf.n + n_own + 1) * sizeof *all->items)};
+    if (all->items == NULL) return fail_nomem(diag);
+    for (size_t i = 0; i < n_own; i++) all->items[all->n++] = own[i];
+    for (size_t i = 0; i < shelf.n; i++) {
+        bool is_own = false;
+        for (size_t k = 0; k < n_own; k++) is_own = is_own || strcmp(own[k].id, shelf.items[i].id) == 0;
+        if (!is_own) all->items[all->n++] = shelf.items[i];
+    }
+    qsort(all->items, all->n, sizeof *all->items, compare_ids);
+    return 0;
+}
+
+/* Reads the results of a figure, if they are there. */
+static int add_work(struct figure_work *work, const struct figure_file *file, const struct figure_options *options,
+                    bool *has_results, struct diag *diag)
+{
+    int code = figure_work_load(work, file, options, diag);
+    *has_results = code == 0 && figure_work_has_results(work);
+    if (!*has_results) return code;
+    code = figure_work_read(work, diag);
+    return code == 0 ? make_links(work, work->figure.id, diag) : code;
+}
+
+static int write_page(const struct figure_work *works, size_t n, struct arena *arena,
+                      const struct figure_options *options, struct diag *diag)
+{
+    struct figure_entry *entries = arena_alloc(arena, (n + 1) * sizeof *entries);
+    struct text html;
+    text_init(&html);
+    int code = entries != NULL ? 0 : fail_nomem(diag);
+    for (size_t i = 0; code == 0 && i < n; i++) entries[i] = as_entry(&works[i]);
+    if (code == 0) code = figure_gallery(entries, n, &html);
+    if (code == 0) code = write_text(path_join(arena, options->directory, "index.html"), &html, diag);
+    text_fini(&html);
+    return code;
+}
+
+int figure_work_gallery(const struct figure_file *own, size_t n_own, const struct figure_options *options,
+                        struct diag *diag)
+{
+    struct arena arena;
+    struct figure_files files = {0};
+    arena_init(&arena);
+    int code = collect_files(&arena, own, n_own, &files, diag);
+    struct figure_work *works = arena_alloc(&arena, (files.n + 1) * sizeof *works);
+    if (code == 0 && works == NULL) code = fail_nomem(diag);
+    size_t n = 0;
+    for (size_t i = 0; code == 0 && i < files.n; i++) {
+        bool has_results;
+        code = add_work(&works[n], &files.items[i], options, &has_results, diag);
+        if (has_results || code != 0)
+            n++;
+        else
+            figure_work_fini(&works[n]);
+    }
+    if (code == 0) code = write_page(works, n, &arena, options, diag);
+    for (size_t i = 0; i < n; i++) figure_work_fini(&works[i]);
+    arena_fini(&arena);
+    return code;
+}

@@ -1,0 +1,317 @@
+/* orrery sweep: all runs of a study, on all cores, as a shard of several, or on the ranks of MPI. */
+#include "sim/cli/cli.h"
+#include "sim/cli/clock.h"
+#include "sim/cli/outputs.h"
+#include "sim/cli/paths.h"
+#include "sim/cli/study/sweep_table.h"
+#include "sim/cli/study/sweeping.h"
+#ifdef ORRERY_MPI
+#include "sim/study/mpi.h"
+#else
+#include "sim/study/ranks.h"
+#endif
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct sweep_verb_options {
+    struct option_texts settings;
+    const char *seeds, *name, *output, *workers, *shard;
+    bool resume, dry_run, json, quiet;
+};
+
+#define AT(name) offsetof(struct sweep_verb_options, name)
+static const struct option sweep_options[] = {
+    {"What is simulated", "set", 's', OPTION_TEXTS, AT(settings), "KEY=VALUE", NULL,
+     "lay a value over the scenario in every run"},
+    {NULL, "seeds", 0, OPTION_TEXT, AT(seeds), "N", NULL, "seeds 1 .. N in place of those of the study"},
+    {NULL, "name", 0, OPTION_TEXT, AT(name), "TEXT", NULL, "title of the study in the results"},
+    {NULL, "dry-run", 0, OPTION_FLAG, AT(dry_run), NULL, NULL, "list the runs, check every value of every axis, and stop"},
+    {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "DB", NULL,
+     "the new results database (default: the study's name and '.db')"},
+    {NULL, "resume", 0, OPTION_FLAG, AT(resume), NULL, NULL,
+     "go on with a sweep that was stopped or killed; do again what failed"},
+    {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "print JSON"},
+    {NULL, "quiet", 'q', OPTION_FLAG, AT(quiet), NULL, NULL, "no progress and no closing line"},
+    {"Where it is computed (the result stays the same)", "jobs", 'j', OPTION_TEXT, AT(workers), "N", NULL,
+     "runs side by side (default: one per core)"},
+    {NULL, "shard", 0, OPTION_TEXT, AT(shard), "I/N|slurm", NULL,
+     "only the I-th of N parts, for 'orrery merge'; slurm: that of the job array's task"},
+    {0}};
+#undef AT
+
+/* --- Options --- */
+
+/* A whole number of at least 1 at the start of a text; 0 when there is none. */
+static long read_count(const char *text, const char **end)
+{
+    char *stop;
+    errno = 0;
+    long n = strtol(text, &stop, 10);
+    *end = stop;
+    return stop != text && errno == 0 && n >= 1 && n <= 1000000 ? n : 0;
+}
+
+static int read_count_option(struct cli *cli, const char *name, const char *text, long *n)
+{
+    const char *end;
+    *n = 0;
+    if (text == NULL) return 0;
+    *n = read_count(text, &end);
+    if (*n > 0 && *end == 0) return 0;
+    return diag_error(&cli->diag, SIM_E_USAGE, name, NULL, "must be a whole number of at least 1, got '%s'", text);
+}
+
+/* A job array's tasks may be numbered from anywhere, in steps of one. */
+static int read_slurm(struct cli *cli, struct sweep_options *how)
+{
+    static const char *const names[] = {"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_COUNT"};
+    long values[3];
+    for (int i = 0; i < 3; i++) {
+        const char *text = getenv(names[i]);
+        char *end;
+        if (text == NULL)
+            return diag_error(&cli->diag, SIM_E_USAGE, "--shard", "submit with sbatch --array=1-N",
+                              "'slurm' needs %s, which only a task of a job array has", names[i]);
+        values[i] = strtol(text, &end, 10);
+        if (end == text || *end != 0)
+            return diag_error(&cli->diag, SIM_E_USAGE, names[i], NULL, "is not a number: '%s'", text);
+    }
+    how->shard = (size_t)(values[0] - values[1] + 1);
+    how->n_shards = (size_t)values[2];
+    if (values[0] >= values[1] && how->shard <= how->n_shards) return 0;
+    return diag_error(&cli->diag, SIM_E_USAGE, "--shard", "number the tasks in steps of one: --array=1-N",
+                      "task %ld of an array of %ld tasks from %ld on is no shard", values[0], values[2], values[1]);
+}
+
+static int read_shard(struct cli *cli, const char *text, struct sweep_options *how)
+{
+    const char *end;
+    if (text == NULL) return 0;
+    if (strcmp(text, "slurm") == 0) return read_slurm(cli, how);
+    how->shard = (size_t)read_count(text, &end);
+    if (how->shard > 0 && *end == '/') how->n_shards = (size_t)read_count(end + 1, &end);
+    if (how->n_shards >= how->shard && how->shard > 0 && *end == 0) return 0;
+    return diag_error(&cli->diag, SIM_E_USAGE, "--shard", "such as --shard 3/16",
+                      "must be I/N with I from 1 to N, got '%s'", text);
+}
+
+/* --- Progress --- */
+
+struct sweep_watch {
+    FILE *err;
+    bool is_shown, has_line;
+    double started_s;
+};
+
+static void look(void *context, const struct sweep_progress *progress)
+{
+    struct sweep_watch *watch = context;
+    size_t n_ended = progress->n_done + progress->n_failed;
+    double wall_s = clock_wall_s() - watch->started_s;
+    if (!watch->is_shown || progress->n_runs == 0) return;
+    fprintf(watch->err, "\r\033[K%zu of %zu runs", n_ended, progress->n_runs);
+    if (progress->n_failed > 0) fprintf(watch->err, ", %zu failed", progress->n_failed);
+    if (n_ended > progress->n_found) {
+        double left_s = wall_s / (double)(n_ended - progress->n_found) * (double)(progress->n_runs - n_ended);
+        int64_t s = (int64_t)(left_s + 0.5);
+        fprintf(watch->err, "  ETA %02" PRId64 ":%02d:%02d", s / 3600, (int)(s / 60 % 60), (int)(s % 60));
+    }
+    fflush(watch->err);
+    watch->has_line = true;
+}
+
+static void print_closing_line(const struct sweep_watch *watch, const struct sweep_result *result, const char *output)
+{
+    if (result->was_complete) {
+        fprintf(watch->err, "%s is complete: nothing is left to do\n", output);
+        return;
+    }
+    fprintf(watch->err, "%zu runs", result->n_runs);
+    if (result->n_found > 0) fprintf(watch->err, ", %zu of them found", result->n_found);
+    if (result->n_failed > 0) fprintf(watch->err, ", %zu failed", result->n_failed);
+    fprintf(watch->err, ", in %.2f s; results in %s\n", clock_wall_s() - watch->started_s, output);
+}
+
+/* --- Ranks --- */
+
+#ifdef ORRERY_MPI
+static struct ranks join_ranks(void)
+{
+    return mpi_start();
+}
+
+static void leave_ranks(void)
+{
+    mpi_stop();
+}
+
+/* A rank that cannot even load the study, which others can, says so and ends the sweep. */
+static int agree(struct cli *cli, const struct ranks *ranks, int code)
+{
+    if (mpi_agree(code) || code != 0) return code;
+    return diag_error(&cli->diag, SIM_E_CONFIG, NULL, "all of them must see the same files",
+                      "rank %d can load the study, but others cannot", ranks->rank);
+}
+#else
+static struct ranks join_ranks(void)
+{
+    return (struct ranks){.n = 1};
+}
+
+static void leave_ranks(void)
+{
+}
+
+static int agree(struct cli *cli, const struct ranks *ranks, int code)
+{
+    const char *n = getenv("OMPI_COMM_WORLD_SIZE");
+    if (code != 0 || n == NULL || strcmp(n, "1") == 0 || ranks->n > 1) return code;
+    return diag_error(&cli->diag, SIM_E_USAGE, NULL, "build it with make MPI=1",
+                      "orrery was started by mpirun, but built without MPI");
+}
+#endif
+
+/* --- The verb --- */
+
+static int do_sweep(struct cli *cli, const struct sweep_verb_options *options, const struct study *study,
+                    struct sweep_options *how)
+{
+    struct sweeping_host host;
+    struct sweep_result result = {0};
+    struct sweep_watch watch = {.err = cli->err, .started_s = clock_wall_s()};
+    watch.is_shown = !options->quiet && isatty(fileno(cli->err));
+    how->resume = options->resume;
+    how->interrupt = cli->interrupt;
+    how->look = look;
+    how->look_context = &watch;
+    int code = sweeping_init(&host, cli);
+    if (code == 0) code = sweep(study, how, &host.runner, &result, &cli->diag);
+    sweeping_fini(&host);
+    if (watch.has_line) fprintf(cli->err, "\r\033[K");
+    bool is_written = (code == 0 || result.n_failed > 0) && (how->ranks == NULL || how->ranks->rank == 0);
+    if (is_written && how->n_shards == 0) {
+        int table_code = sweep_table_results(study, how->output, options->json, cli->out, &cli->diag);
+        if (code == 0) code = table_code;
+    }
+    if (is_written && !options->quiet) print_closing_line(&watch, &result, how->output);
+    return code;
+}
+
+/* What the runs are, and whether they can be built. */
+static int list_runs(struct cli *cli, const struct sweep_verb_options *options, const struct study *study)
+{
+    struct sweeping_host host;
+    int code = sweeping_init(&host, cli);
+    if (code == 0) code = sweep_table_runs(study, options->json, cli->out);
+    if (code == 0) code = sweep_check(study, &host.runner, &cli->diag);
+    sweeping_fini(&host);
+    return code;
+}
+
+/* Whether a study's name makes the name of a file in this directory that one sees. */
+static bool is_file_name(const char *name)
+{
+    enum { MAX_CHARS = 200 };
+    for (const char *c = name; *c != 0; c++)
+        if (*c == '/' || (unsigned char)*c < ' ' || *c == 127) return false;
+    return name[0] != 0 && name[0] != '.' && name[0] != '-' && strlen(name) <= MAX_CHARS;
+}
+
+static const char *name_output(const struct sweep_verb_options *options, const struct study *study,
+                               const struct sweep_options *how, struct arena *arena)
+{
+    if (options->output != NULL) return options->output;
+    if (how->n_shards == 0) return arena_printf(arena, "%s.db", study->name);
+    return arena_printf(arena, "%s.%zu-of-%zu.db", study->name, how->shard, how->n_shards);
+}
+
+/* Before the first run, not after the last one. */
+static int check_output(struct cli *cli, const struct sweep_verb_options *options, const char *output, const char *path,
+                        const struct study *study)
+{
+    struct outputs outputs = {.diag = &cli->diag};
+    if (options->output == NULL && !is_file_name(study->name))
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, "name the results database with -o",
+                          "the study's name '%s' makes no name of a file", study->name);
+    int code = outputs_add(&outputs, "--output", output);
+    if (code == 0 && paths_is_directory(output))
+        code = diag_error(&cli->diag, SIM_E_USAGE, output, "name a file in it, such as results.db",
+                          "the results database would be a directory");
+    if (code == 0) code = outputs_check(&outputs, path);
+    if (code == 0) code = outputs_check(&outputs, study->scenario);
+    return code == 0 ? outputs_check_plugins(&outputs, cli->plugins) : code;
+}
+
+static int load(struct cli *cli, const struct sweep_verb_options *options, const char *path, struct arena *arena,
+                struct study *study, struct sweep_options *how)
+{
+    long n_seeds, workers;
+    int code = read_count_option(cli, "--seeds", options->seeds, &n_seeds);
+    if (code == 0) code = read_count_option(cli, "--jobs", options->workers, &workers);
+    if (code == 0) code = read_shard(cli, options->shard, how);
+    if (code == 0) code = study_load(path, arena, study, &cli->diag);
+    if (code != 0) return code;
+    struct study_overlay overlay = {.n_settings = options->settings.n,
+                                    .settings = options->settings.items,
+                                    .n_seeds = n_seeds,
+                                    .name = options->name};
+    code = study_lay(study, &overlay, arena, &cli->diag);
+    if (code != 0) return code;
+    how->workers = (int)workers;
+    how->output = name_output(options, study, how, arena);
+    if (how->output == NULL) return diag_error(&cli->diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    return check_output(cli, options, how->output, path, study);
+}
+
+static int run_study(struct cli *cli, const struct sweep_verb_options *options, const char *path, struct arena *arena)
+{
+    struct ranks ranks = join_ranks();
+    struct sweep_options how = {.ranks = ranks.n > 1 ? &ranks : NULL};
+    struct study study;
+    int code = agree(cli, &ranks, load(cli, options, path, arena, &study, &how));
+    if (code == 0 && options->dry_run)
+        code = ranks.rank == 0 ? list_runs(cli, options, &study) : 0;
+    else if (code == 0)
+        code = do_sweep(cli, options, &study, &how);
+    leave_ranks();
+    if (ranks.rank == 0) return code;
+    diag_init(&cli->diag); /* rank 0 has said it */
+    return 0;
+}
+
+/* A bare name that is no file here is one of the studies that come with the program. NULL when out of memory. */
+static const char *find_study(const char *name, struct arena *arena)
+{
+    if (strpbrk(name, "/.") != NULL || paths_is_file(name)) return name;
+    const char *data = paths_data(arena);
+    const char *path = data != NULL ? arena_printf(arena, "%s/configs/studies/%s.json", data, name) : NULL;
+    return path != NULL && !paths_is_file(path) ? name : path;
+}
+
+static int sweep_verb(struct cli *cli, const struct cli_call *call)
+{
+    struct arena arena;
+    arena_init(&arena);
+    const char *path = find_study(call->arguments[0], &arena);
+    int code = path != NULL ? run_study(cli, call->options, path, &arena) : SIM_E_NOMEM;
+    arena_fini(&arena);
+    return code;
+}
+
+const struct verb verb_sweep = {
+    .name = "sweep",
+    .summary = "run a study: a scenario at every point of its axes, on all cores",
+    .usage = "STUDY [-o results.db] [options]",
+    .notes = "STUDY is a JSON file that names a scenario, axes and seeds, or the name of one in configs/studies. What is finished\n"
+             "is kept in DB.shards until all of it is; DB appears when it is complete.\n",
+    .options = sweep_options,
+    .options_bytes = sizeof(struct sweep_verb_options),
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .takes_plugins = true,
+    .run = sweep_verb,
+};

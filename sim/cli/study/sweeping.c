@@ -1,0 +1,75 @@
+#include "sim/cli/study/sweeping.h"
+
+#include "sim/cli/clock.h"
+#include "sim/cli/setup.h"
+#include "sim/cli/simulate.h"
+#include "sim/cli/version.h"
+
+static int run(void *context, const struct study *study, const struct study_run *run, struct results *results,
+               struct diag *diag)
+{
+    struct sweeping_host *host = context;
+    struct setup_options over = {.run = run, .plugins = host->plugins, .memory = &host->memory};
+    struct recording_place place = {.results = results,
+                                    .run_id = run->run_id,
+                                    .n_params = run->n_params,
+                                    .params = run->params,
+                                    .cpu_before_s = clock_cpu_s()};
+    struct setup setup;
+    int code = setup_load(&setup, study->scenario, &over, diag);
+    if (code == 0) code = simulate_into(&setup, &place, host->interrupt, diag);
+    setup_fini(&setup);
+    return code;
+}
+
+/* The catalog's files are known when the world is built. */
+static int identify(void *context, const struct study *study, const struct study_run *run,
+                    char scenario_hash[HASH_HEX_CHARS], char trace_hash[HASH_HEX_CHARS], struct diag *diag)
+{
+    const struct sweeping_host *host = context;
+    struct setup_options over = {.run = run, .plugins = host->plugins};
+    struct setup setup;
+    struct world *world;
+    int code = setup_load(&setup, study->scenario, &over, diag);
+    if (code == 0) {
+        struct world_options options = {.config = setup.config, .catalog = &setup.catalog};
+        code = world_create(&setup.scenario, &options, &world, diag);
+        if (code == 0) {
+            code = setup_hash_files(&setup, trace_hash, diag);
+            world_destroy(world);
+        }
+    }
+    if (code == 0 && recording_scenario_hash(&setup, scenario_hash) != 0)
+        code = diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    setup_fini(&setup);
+    return code;
+}
+
+int sweeping_init(struct sweeping_host *host, struct cli *cli)
+{
+    *host = (struct sweeping_host){.interrupt = cli->interrupt, .plugins = cli->plugins};
+    catalog_memory_init(&host->memory);
+    text_init(&host->platform);
+    text_init(&host->program);
+    version_platform(&host->platform);
+    version_program(&host->program);
+    for (size_t i = 0; cli->plugins != NULL && i < cli->plugins->n; i++)
+        text_printf(&host->program, " %s", cli->plugins->items[i].hash);
+    host->runner = (struct sweep_runner){.context = host,
+                                         .version = version_text(),
+                                         .git_commit = version_commit(),
+                                         .platform = host->platform.chars,
+                                         .program = host->program.chars,
+                                         .apart = cli->plugins != NULL && cli->plugins->n > 0,
+                                         .run = run,
+                                         .identify = identify};
+    if (!host->platform.failed && !host->program.failed) return 0;
+    return diag_error(&cli->diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+}
+
+void sweeping_fini(struct sweeping_host *host)
+{
+    catalog_memory_fini(&host->memory);
+    text_fini(&host->platform);
+    text_fini(&host->program);
+}

@@ -1,0 +1,252 @@
+#include "sim/cli/trace/replay.h"
+
+#include "sim/cli/simulate.h"
+#include "sim/world/rows/tee.h"
+#include "sim/world/world.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+const char *const replay_time_names[REPLAY_TIMES] = {"queue_s", "ttft_s", "tpot_s", "e2e_s"};
+
+static int fail_nomem(struct diag *diag)
+{
+    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+}
+
+/* --- The log --- */
+
+static double *new_times(struct arena *arena, size_t n)
+{
+    double *times = arena_alloc(arena, (n + 1) * sizeof *times);
+    for (size_t i = 0; times != NULL && i < n; i++) times[i] = (double)NAN;
+    return times;
+}
+
+static int take_measured(struct replay *replay)
+{
+    const struct engine_log *log = &replay->log;
+    for (int time = 0; time < REPLAY_TIMES; time++) {
+        replay->measured[time] = new_times(&replay->arena, log->n);
+        if (replay->measured[time] == NULL) return SIM_E_NOMEM;
+    }
+    for (size_t i = 0; i < log->n; i++) {
+        replay->measured[REPLAY_QUEUE][i] = log->entries[i].queue_s;
+        replay->measured[REPLAY_TTFT][i] = log->entries[i].ttft_s;
+        replay->measured[REPLAY_TPOT][i] = log->entries[i].tpot_s;
+        replay->measured[REPLAY_E2E][i] = log->entries[i].e2e_s;
+    }
+    return 0;
+}
+
+static int read_log(struct replay *replay, struct diag *diag)
+{
+    const char *format = replay->request.format;
+    int code = format == NULL ? engine_log_guess(replay->request.log, &format, diag) : 0;
+    if (code != 0) return code;
+    if (!engine_log_is(format))
+        return diag_error(diag, SIM_E_USAGE, NULL, "take vllm-log or request-log",
+                          "the format '%s' tells no measured times", format);
+    code = engine_log_read(replay->request.log, format, replay->request.allow_bad_rows, &replay->arena, &replay->log,
+                           diag);
+    return code == 0 && take_measured(replay) != 0 ? fail_nomem(diag) : code;
+}
+
+/* --- The service --- */
+
+static int add_setting(struct option_texts *all, const char *setting, struct diag *diag)
+{
+    if (setting == NULL) return fail_nomem(diag);
+    if (all->n == OPTION_MAX_TEXTS)
+        return diag_error(diag, SIM_E_USAGE, NULL, NULL, "too many values are set: at most %d", OPTION_MAX_TEXTS - 8);
+    all->items[all->n++] = setting;
+    return 0;
+}
+
+static int load(const struct replay *replay, const struct option_texts *settings, struct catalog_memory *memory,
+                struct setup *setup, struct diag *diag)
+{
+    const struct setup_options options = {.settings = settings, .seed = replay->request.seed,
+                                          .plugins = replay->plugins, .memory = memory};
+    return setup_load(setup, replay->request.scenario, &options, diag);
+}
+
+/* Points *found at the service with this name (NULL: the only one). */
+static int pick_service(const struct scenario *scenario, const char *name, const struct service_config **found,
+                        struct diag *diag)
+{
+    const size_t n = scenario->services.n;
+    if (n == 0)
+        return diag_error(diag, SIM_E_USAGE, NULL, "name a scenario with \"services\"",
+                          "the scenario has no service that the log's requests could go to");
+    if (name == NULL && n != 1)
+        return diag_error(diag, SIM_E_USAGE, NULL, "name it with --service",
+                          "the scenario has %zu services, and the log is of one", n);
+    for (size_t i = 0; i < n; i++) {
+        *found = scenario_service(scenario, i);
+        if (name == NULL || strcmp((*found)->name, name) == 0) return 0;
+    }
+    return diag_error(diag, SIM_E_USAGE, NULL, NULL, "the scenario has no service '%s'", name);
+}
+
+static int find_service(struct replay *replay, struct diag *diag)
+{
+    const struct service_config *service = NULL;
+    struct setup setup;
+    int code = load(replay, replay->request.settings, NULL, &setup, diag);
+    if (code == 0) code = pick_service(&setup.scenario, replay->request.service, &service, diag);
+    if (code == 0) {
+        replay->service = arena_strdup(&replay->arena, service->name);
+        replay->has_overhead = strcmp(service->cost.name, "operators") == 0;
+        if (replay->service == NULL) code = fail_nomem(diag);
+    }
+    setup_fini(&setup);
+    return code;
+}
+
+int replay_open(struct replay *replay, const struct replay_request *request, const struct plugins *plugins,
+                struct diag *diag)
+{
+    *replay = (struct replay){.request = *request, .plugins = plugins};
+    arena_init(&replay->arena);
+    catalog_memory_init(&replay->memory);
+    const int code = read_log(replay, diag);
+    return code == 0 ? find_service(replay, diag) : code;
+}
+
+void replay_close(struct replay *replay)
+{
+    catalog_memory_fini(&replay->memory);
+    arena_fini(&replay->arena);
+}
+
+/* The log takes the place of the service's trace; what is set by hand lies above it. */
+static int set_trace(const struct replay *replay, struct arena *arena, struct option_texts *all, struct diag *diag)
+{
+    struct text trace;
+    text_init(&trace);
+    text_printf(&trace, "services.%s.trace={\"format\": \"%s\", \"path\": ", replay->service, replay->log.format);
+    text_json_string(&trace, replay->request.log);
+    text_printf(&trace, ", \"allow_bad_rows\": %" PRId64 "}", replay->request.allow_bad_rows);
+    int code = add_setting(all, arena_printf(arena, "services.%s.trace=null", replay->service), diag);
+    if (code == 0) code = add_setting(all, trace.failed ? NULL : arena_strdup(arena, trace.chars), diag);
+    text_fini(&trace);
+    for (size_t i = 0; code == 0 && replay->request.settings != NULL && i < replay->request.settings->n; i++)
+        code = add_setting(all, replay->request.settings->items[i], diag);
+    return code;
+}
+
+static int set_overhead(const struct replay *replay, const struct replay_overhead *overhead, struct arena *arena,
+                        struct option_texts *all, struct diag *diag)
+{
+    const struct {
+        const char *key;
+        double seconds;
+    } parts[] = {{"iteration", overhead->iteration_s},
+                 {"sequence", overhead->sequence_s},
+                 {"prompt", overhead->prompt_s}};
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < sizeof parts / sizeof *parts; i++)
+        if (!isnan(parts[i].seconds))
+            code = add_setting(all,
+                               arena_printf(arena, "services.%s.cost.overhead.%s=\"%.17gs\"", replay->service,
+                                            parts[i].key, parts[i].seconds),
+                               diag);
+    return code;
+}
+
+int replay_setup(struct replay *replay, const struct replay_overhead *overhead, struct setup *setup, struct diag *diag)
+{
+    struct option_texts all = {0};
+    struct arena arena;
+    memset(setup, 0, sizeof *setup);
+    arena_init(&arena);
+    int code = set_trace(replay, &arena, &all, diag);
+    if (code == 0 && overhead != NULL) code = set_overhead(replay, overhead, &arena, &all, diag);
+    if (code == 0) code = load(replay, &all, &replay->memory, setup, diag);
+    arena_fini(&arena);
+    return code;
+}
+
+/* --- The run --- */
+
+struct catcher {
+    const struct replay *replay;
+    struct replay_outcome *outcome;
+    struct diag *diag;
+};
+
+/* The entry of the log with this id, or log.n. Ids are rows, so they rise. */
+static size_t find_entry(const struct engine_log *log, int64_t id)
+{
+    size_t low = 0, high = log->n;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (log->entries[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < log->n && log->entries[low].id == id ? low : log->n;
+}
+
+static int catch_request(void *context, const struct request_row *row)
+{
+    const struct catcher *catcher = context;
+    struct replay_outcome *outcome = catcher->outcome;
+    if (strcmp(row->service, catcher->replay->service) != 0) return 0;
+    const size_t at = find_entry(&catcher->replay->log, row->id);
+    if (at == catcher->replay->log.n) return 0;
+    const bool finished = strcmp(row->status, "finished") == 0;
+    outcome->absent--;
+    if (finished)
+        outcome->finished++;
+    else if (strcmp(row->status, "rejected") == 0)
+        outcome->rejected++;
+    else
+        outcome->unfinished++;
+    outcome->simulated[REPLAY_QUEUE][at] = row->queue_s;
+    outcome->simulated[REPLAY_TTFT][at] = row->ttft_s;
+    outcome->simulated[REPLAY_TPOT][at] = row->tpot_s;
+    outcome->simulated[REPLAY_E2E][at] = row->e2e_s;
+    outcome->finish_s[at] = row->arrival_s + row->e2e_s;
+    return 0;
+}
+
+static int catch_warning(void *context, const struct warning_row *row)
+{
+    const struct catcher *catcher = context;
+    if (strcmp(row->code, "unpriced") == 0) return 0; /* a replay is about times */
+    diag_warning(catcher->diag, NULL, NULL, "%s", row->text);
+    return 0;
+}
+
+static int outcome_init(struct replay_outcome *outcome, size_t n)
+{
+    *outcome = (struct replay_outcome){.absent = (int64_t)n};
+    arena_init(&outcome->arena);
+    for (int time = 0; time < REPLAY_TIMES; time++)
+        if ((outcome->simulated[time] = new_times(&outcome->arena, n)) == NULL) return SIM_E_NOMEM;
+    outcome->finish_s = new_times(&outcome->arena, n);
+    return outcome->finish_s != NULL ? 0 : SIM_E_NOMEM;
+}
+
+void replay_outcome_fini(struct replay_outcome *outcome)
+{
+    arena_fini(&outcome->arena);
+}
+
+int replay_run(const struct replay *replay, const struct setup *setup, const struct sink *also,
+               const volatile sig_atomic_t *interrupt, struct replay_outcome *outcome, struct world_result *result,
+               struct diag *diag)
+{
+    struct catcher catcher = {.replay = replay, .outcome = outcome, .diag = diag};
+    const struct world_options options = {.interrupt = interrupt};
+    struct tee tee = {0};
+    if (outcome_init(outcome, replay->log.n) != 0) return fail_nomem(diag);
+    tee_add(&tee, (struct sink){.context = &catcher, .request = catch_request, .warning = catch_warning});
+    if (also != NULL) tee_add(&tee, *also);
+    const struct sink sink = tee_sink(&tee);
+    return simulate_rows(setup, &options, &sink, result, diag);
+}

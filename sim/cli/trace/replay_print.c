@@ -1,0 +1,226 @@
+#include "sim/cli/trace/replay_print.h"
+
+#include "sim/cli/table.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* Fills a table with what one section of the report says. */
+typedef void (*fill_fn)(const struct replay_report *report, struct table *table);
+
+static void add_error(struct table *table, double measured, double simulated)
+{
+    table_number(table, measured);
+    table_number(table, simulated);
+    table_number(table, measured > 0.0 ? 100.0 * (simulated / measured - 1.0) : (double)NAN);
+}
+
+static void fill_distributions(const struct replay_report *report, struct table *table)
+{
+    for (int time = 0; time < REPLAY_TIMES; time++) {
+        const struct replay_errors *errors = &report->errors[time];
+        for (int i = 0; errors->n > 0 && i < REPLAY_STATISTICS; i++) {
+            table_text(table, replay_time_names[time]);
+            table_text(table, errors->statistics[i].name);
+            add_error(table, errors->statistics[i].measured, errors->statistics[i].simulated);
+        }
+    }
+}
+
+static void fill_requests(const struct replay_report *report, struct table *table)
+{
+    for (int time = 0; time < REPLAY_TIMES; time++) {
+        const struct replay_errors *errors = &report->errors[time];
+        if (errors->n == 0) continue;
+        table_text(table, replay_time_names[time]);
+        table_number(table, (double)errors->n);
+        table_number(table, errors->bias_s);
+        table_number(table, errors->mean_abs_s);
+        table_number(table, 100.0 * errors->mean_abs_frac);
+    }
+}
+
+/* Requests and output tokens per second, from the first arrival to the last token, of those that finished on both sides. */
+static void fill_throughput(const struct replay_report *report, struct table *table)
+{
+    const struct engine_log *log = &report->replay->log;
+    double measured_s = 0.0, simulated_s = 0.0, requests = 0.0, tokens = 0.0;
+    for (size_t i = 0; i < log->n; i++) {
+        if (isnan(report->outcome->finish_s[i])) continue;
+        measured_s = fmax(measured_s, sim_s_from_ns(log->entries[i].arrival_ns) + log->entries[i].e2e_s);
+        simulated_s = fmax(simulated_s, report->outcome->finish_s[i]);
+        requests += 1.0;
+        tokens += (double)log->entries[i].output_tokens;
+    }
+    if (!(measured_s > 0.0) || !(simulated_s > 0.0)) return;
+    table_text(table, "requests_per_s");
+    add_error(table, requests / measured_s, requests / simulated_s);
+    table_text(table, "output_tokens_per_s");
+    add_error(table, tokens / measured_s, tokens / simulated_s);
+}
+
+static void fill_worst(const struct replay_report *report, struct table *table)
+{
+    for (int time = 0; time < REPLAY_TIMES; time++) {
+        const struct replay_errors *errors = &report->errors[time];
+        for (size_t i = 0; i < errors->n_worst; i++) {
+            const size_t at = errors->worst[i];
+            const struct log_entry *entry = &report->replay->log.entries[at];
+            table_text(table, replay_time_names[time]);
+            table_text(table, entry->name);
+            table_number(table, sim_s_from_ns(entry->arrival_ns));
+            table_number(table, (double)entry->prompt_tokens);
+            table_number(table, (double)entry->output_tokens);
+            add_error(table, report->replay->measured[time][at], report->outcome->simulated[time][at]);
+        }
+    }
+}
+
+static void fill_refit(const struct replay_report *report, struct table *table)
+{
+    for (int i = 0; i < 2; i++) {
+        const struct replay_part *part = &report->refit->parts[i];
+        for (int time = 0; time < REPLAY_TIMES; time++) {
+            if (part->before[time].n == 0) continue;
+            table_text(table, part->name);
+            table_number(table, (double)part->n);
+            table_text(table, replay_time_names[time]);
+            table_number(table, 100.0 * part->before[time].statistics[0].error_frac);
+            table_number(table, 100.0 * part->before[time].mean_abs_frac);
+            table_number(table, 100.0 * part->after[time].statistics[0].error_frac);
+            table_number(table, 100.0 * part->after[time].mean_abs_frac);
+        }
+    }
+}
+
+#define LEFT(title) {title, COLUMN_LEFT, false}
+#define RIGHT(title) {title, COLUMN_RIGHT, false}
+#define BOTH RIGHT("measured"), RIGHT("simulated"), RIGHT("error_percent")
+
+static const struct section {
+    const char *key, *heading;
+    size_t n_columns;
+    struct table_column columns[8];
+    fill_fn fill;
+} sections[] = {
+    {"distributions", "Distributions", 5, {LEFT("time"), LEFT("statistic"), BOTH}, fill_distributions},
+    {"per_request", "Request by request, simulated - measured", 5,
+     {LEFT("time"), RIGHT("requests"), RIGHT("bias_s"), RIGHT("mean_abs_s"), RIGHT("mean_abs_percent")}, fill_requests},
+    {"throughput", "Throughput", 4, {LEFT("rate"), BOTH}, fill_throughput},
+    {"worst", "Worst requests", 8,
+     {LEFT("time"), LEFT("id"), RIGHT("arrival_s"), RIGHT("prompt_tokens"), RIGHT("output_tokens"), BOTH}, fill_worst},
+    {"refit", "Host time refitted: error of the mean, and mean error by request, in percent", 7,
+     {LEFT("part"), RIGHT("requests"), LEFT("time"), RIGHT("mean_before"), RIGHT("by_request_before"),
+      RIGHT("mean_after"), RIGHT("by_request_after")},
+     fill_refit},
+};
+
+enum { N_SECTIONS = sizeof sections / sizeof *sections, REFIT_SECTION = N_SECTIONS - 1 };
+
+static size_t count_sections(const struct replay_report *report)
+{
+    return report->refit != NULL ? N_SECTIONS : REFIT_SECTION;
+}
+
+/* What a scenario has to say to have the host time that was found. */
+static void add_overhead(const struct replay_overhead *overhead, struct text *text)
+{
+    text_printf(text, "{\"iteration\": \"%.8gms\", \"sequence\": \"%.8gus\", \"prompt\": \"%.8gms\"}",
+                1e3 * overhead->iteration_s, 1e6 * overhead->sequence_s, 1e3 * overhead->prompt_s);
+}
+
+static void print_counts(const struct replay_report *report, FILE *out)
+{
+    const struct replay_outcome *outcome = report->outcome;
+    fprintf(out, "%s: %zu requests, through service '%s' of %s: %" PRId64 " finished", report->replay->request.log,
+            report->replay->log.n, report->replay->service, report->scenario, outcome->finished);
+    if (outcome->rejected > 0) fprintf(out, ", %" PRId64 " rejected", outcome->rejected);
+    if (outcome->unfinished > 0) fprintf(out, ", %" PRId64 " unfinished", outcome->unfinished);
+    if (outcome->absent > 0) fprintf(out, ", %" PRId64 " left out", outcome->absent);
+    fputc('\n', out);
+}
+
+static int print_overhead(const struct replay_refit *refit, FILE *out)
+{
+    struct text text;
+    text_init(&text);
+    add_overhead(&refit->overhead, &text);
+    const bool failed = text.failed;
+    if (!failed)
+        fprintf(out, "\nFound in %d simulations; in the scenario's cost: \"overhead\": %s\n", refit->evaluations,
+                text.chars);
+    if (!failed && !refit->improved) fprintf(out, "That is what it had: nothing was better on the first part.\n");
+    const struct replay_part *test = &refit->parts[1];
+    if (!failed && test->after[REPLAY_E2E].mean_abs_frac > test->before[REPLAY_E2E].mean_abs_frac)
+        fprintf(out, "It does not hold: end to end, the second part is further off than before, request by request.\n");
+    if (!failed && !refit->converged) fprintf(out, "The search has not converged: more than this was not tried.\n");
+    text_fini(&text);
+    return failed ? SIM_E_NOMEM : 0;
+}
+
+int replay_print(const struct replay_report *report, FILE *out)
+{
+    int code = 0;
+    print_counts(report, out);
+    for (size_t i = 0; code == 0 && i < count_sections(report); i++) {
+        struct table table;
+        table_init(&table, sections[i].columns, sections[i].n_columns);
+        sections[i].fill(report, &table);
+        fprintf(out, "\n%s\n", sections[i].heading);
+        code = table_write(&table, false, out);
+        table_fini(&table);
+    }
+    return code == 0 && report->refit != NULL ? print_overhead(report->refit, out) : code;
+}
+
+static void add_head(const struct replay_report *report, struct text *json)
+{
+    const struct replay_outcome *outcome = report->outcome;
+    const struct {
+        const char *key, *value;
+    } texts[] = {{"log", report->replay->request.log},
+                 {"format", report->replay->log.format},
+                 {"scenario", report->scenario},
+                 {"service", report->replay->service}};
+    text_add(json, "{");
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        text_printf(json, "\"%s\": ", texts[i].key);
+        text_json_string(json, texts[i].value);
+        text_add(json, ",\n ");
+    }
+    text_printf(json,
+                "\"requests\": %zu, \"finished\": %" PRId64 ", \"rejected\": %" PRId64 ", \"unfinished\": %" PRId64
+                ", \"left_out\": %" PRId64,
+                report->replay->log.n, outcome->finished, outcome->rejected, outcome->unfinished, outcome->absent);
+}
+
+static int add_section(const struct replay_report *report, const struct section *section, struct text *json)
+{
+    struct table table;
+    table_init(&table, section->columns, section->n_columns);
+    section->fill(report, &table);
+    text_printf(json, ",\n \"%s\": ", section->key);
+    table_json(&table, json);
+    const int code = table.failed ? SIM_E_NOMEM : 0;
+    table_fini(&table);
+    return code;
+}
+
+int replay_print_json(const struct replay_report *report, FILE *out)
+{
+    struct text json;
+    int code = 0;
+    text_init(&json);
+    add_head(report, &json);
+    for (size_t i = 0; code == 0 && i < count_sections(report); i++) code = add_section(report, &sections[i], &json);
+    if (report->refit != NULL) {
+        text_printf(&json, ", \"evaluations\": %d, \"converged\": %s, \"overhead\": ", report->refit->evaluations,
+                    report->refit->converged ? "true" : "false");
+        add_overhead(&report->refit->overhead, &json);
+    }
+    text_add(&json, "}\n");
+    if (json.failed) code = SIM_E_NOMEM;
+    if (code == 0) fputs(json.chars, out);
+    text_fini(&json);
+    return code;
+}

@@ -1,0 +1,336 @@
+/* orrery trace: checks, describes, converts and makes up traces, outside any run.
+ *
+ * A trace is what a scenario would call {"format": FORMAT, "path": FILE, ...}: --format names the reader or generator, --set
+ * gives its other parameters, transforms included. */
+#include "sim/cli/cli.h"
+#include "sim/cli/families.h"
+#include "sim/cli/named_files.h"
+#include "sim/cli/outputs.h"
+#include "sim/cli/trace/trace_cache.h"
+#include "sim/cli/trace/trace_replay.h"
+#include "sim/cli/trace/trace_report.h"
+#include "sim/core/number.h"
+#include "traces/check.h"
+#include "traces/convert.h"
+#include "traces/registry.h"
+#include "traces/stat.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+struct trace_options {
+    struct option_texts settings, caches;
+    const char *format, *seed, *output, *to;
+    const char *scenario, *service, *train, *bad_rows;
+    int refit;
+    bool json;
+};
+
+static const char *const refits[] = {"nothing", "overhead", NULL};
+
+#define AT(name) offsetof(struct trace_options, name)
+static const struct option trace_options[] = {
+    {"What is read", "format", 'f', OPTION_TEXT, AT(format), "FORMAT", NULL,
+     "how to read FILE ('orrery list formats'); generate: by which generator"},
+    {NULL, "set", 's', OPTION_TEXTS, AT(settings), "KEY=VALUE", NULL, "a parameter of the format: rate_scale=2"},
+    {NULL, "seed", 0, OPTION_TEXT, AT(seed), "N", NULL, "seed of generators and random transforms; 1 by default"},
+    {"What comes out", "output", 'o', OPTION_TEXT, AT(output), "FILE", NULL, "the new trace; gzip when it ends in .gz"},
+    {NULL, "to", 't', OPTION_TEXT, AT(to), "FORMAT", NULL, "its format: csv, azure-llm, mooncake; csv-jobs, philly"},
+    {NULL, "json", 0, OPTION_FLAG, AT(json), NULL, NULL, "stat, replay: print one JSON object"},
+    {NULL, "prefix-cache", 0, OPTION_TEXTS, AT(caches), "POLICY=N,...", NULL,
+     "stat: hits of a cache of N prompt blocks with this eviction policy"},
+    {"How a log is replayed", "scenario", 0, OPTION_TEXT, AT(scenario), "SCENARIO", NULL,
+     "through which deployment; --set lays values over it, -o keeps the run"},
+    {NULL, "service", 0, OPTION_TEXT, AT(service), "NAME", NULL, "which of its services, when there are several"},
+    {NULL, "allow-bad-rows", 0, OPTION_TEXT, AT(bad_rows), "N", NULL,
+     "rows of the log that may be wrong and are left out; 0 by default"},
+    {NULL, "refit", 0, OPTION_CHOICE, AT(refit), "overhead", refits,
+     "find the engine's host time on one part of the log, test it on the other"},
+    {NULL, "train", 0, OPTION_TEXT, AT(train), "SHARE", NULL, "the first part that is fitted on; 0.5 by default"},
+    {0}};
+#undef AT
+
+/* A trace that was opened: one of the two sources. */
+struct opened {
+    struct arena arena;
+    struct config *config;
+    const struct trace_format *format;
+    struct source_options options;
+    struct request_source *requests;
+    struct job_source *jobs;
+};
+
+static void trace_close(struct opened *trace)
+{
+    if (trace->requests != NULL) trace->requests->close(trace->requests);
+    if (trace->jobs != NULL) trace->jobs->close(trace->jobs);
+    config_destroy(trace->config);
+    arena_fini(&trace->arena);
+}
+
+static const struct trace_format *find_format(struct cli *cli, const char *name)
+{
+    const struct trace_format *format = trace_format_find(name);
+    if (format != NULL) return format;
+    const char *names[128];
+    size_t n = 0;
+    for (size_t i = 0; i < trace_format_count() && n < sizeof names / sizeof *names; i++)
+        names[n++] = trace_format_at(i)->name;
+    const char *nearest = text_nearest(name, names, n);
+    char hint[128] = "'orrery list formats' shows all";
+    if (nearest != NULL) snprintf(hint, sizeof hint, "did you mean '%s'?", nearest);
+    diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "unknown format '%s'", name);
+    return NULL;
+}
+
+/* The document that a scenario would have at this place: the path, and the settings laid over it. */
+static int load_params(struct cli *cli, struct opened *trace, const char *path, const struct option_texts *settings)
+{
+    struct text json;
+    text_init(&json);
+    text_add(&json, "{");
+    if (path != NULL) text_add(&json, "\"path\": ");
+    if (path != NULL) text_json_string(&json, path);
+    text_add(&json, "}");
+    int code = json.failed ? SIM_E_NOMEM
+                           : config_parse("the parameters", ".", json.chars, json.length, &trace->config, &cli->diag);
+    text_fini(&json);
+    for (size_t i = 0; i < settings->n && code == 0; i++)
+        code = config_set(trace->config, settings->items[i], &cli->diag);
+    return code;
+}
+
+static int read_seed(struct cli *cli, const char *text, uint64_t *seed)
+{
+    int64_t number = 1;
+    if (text != NULL && (number_i64(text, strlen(text), &number) != NUMBER_OK || number < 0))
+        return diag_error(&cli->diag, SIM_E_USAGE, NULL, NULL,
+                          "option '--seed' must be a whole number from 0, got '%s'", text);
+    *seed = (uint64_t)number;
+    return 0;
+}
+
+static int check_file(void *context, const char *path)
+{
+    return outputs_check(context, path);
+}
+
+/* A new trace may not take the place of one that is read. */
+static int check_output(struct cli *cli, const struct trace_options *options, const struct config_families *families,
+                        const struct opened *trace, const void *params)
+{
+    struct outputs outputs = {.diag = &cli->diag};
+    int code = outputs_add(&outputs, "--output", options->output);
+    return code == 0 ? named_files_each(families, trace->format->params, params, check_file, &outputs) : code;
+}
+
+/* `path` is NULL for generators. trace_close may be called in either case. */
+static int trace_open(struct cli *cli, const struct trace_options *options, const char *name, const char *path,
+                      struct opened *trace)
+{
+    memset(trace, 0, sizeof *trace);
+    arena_init(&trace->arena);
+    trace->format = find_format(cli, name);
+    if (trace->format == NULL) return SIM_E_USAGE;
+    int code = load_params(cli, trace, path, &options->settings);
+    void *params = arena_alloc(&trace->arena, trace->format->params_bytes);
+    if (params == NULL) return SIM_E_NOMEM;
+    struct config_families families = cli_families(NULL);
+    if (code == 0)
+        code = config_bind(trace->config, trace->format->params, &families, &trace->arena, params,
+                           trace->format->params_bytes, &cli->diag);
+    if (code == 0) code = check_output(cli, options, &families, trace, params);
+    trace->options = (struct source_options){.stream = "trace", .where = "--set"};
+    if (code == 0) code = read_seed(cli, options->seed, &trace->options.seed);
+    if (code != 0) return code;
+    if (trace->format->open_requests != NULL)
+        return trace->format->open_requests(params, &trace->options, &trace->requests, &cli->diag);
+    return trace->format->open_jobs(params, &trace->options, &trace->jobs, &cli->diag);
+}
+
+/* What was left out or changed on the way. */
+static void add_notes(struct cli *cli, const struct opened *trace)
+{
+    struct source_note note;
+    for (size_t i = 0; trace->requests != NULL ? trace->requests->note(trace->requests, i, &note)
+                                               : trace->jobs->note(trace->jobs, i, &note);
+         i++)
+        diag_warning(&cli->diag, note.where, NULL, "%s (%" PRId64 " times)", note.text, note.count);
+}
+
+/* --- The topics --- */
+
+/* Does what the topic says with an opened trace; `path` is its file, NULL for generators. */
+typedef int (*topic_fn)(struct cli *cli, const struct trace_options *options, const char *path, struct opened *trace);
+
+static int check(struct cli *cli, const struct trace_options *options, const char *path, struct opened *trace)
+{
+    (void)options;
+    struct trace_check found;
+    int code = trace->requests != NULL ? trace_check_requests(trace->requests, &found, &cli->diag)
+                                       : trace_check_jobs(trace->jobs, &found, &cli->diag);
+    if (code != 0 && code != SIM_E_DATA) return code;
+    trace_report_check(&found, path, trace->requests != NULL, cli->out);
+    return code;
+}
+
+/* Logs the blocks on the way when prefix caches are to be tried on them. */
+static int stat_requests(struct cli *cli, struct opened *trace, struct trace_caches *caches, struct trace_stat *found)
+{
+    struct block_log log = {0};
+    struct logging_source logging;
+    logging_source_init(&logging, trace->requests, &log);
+    int code = trace_stat_requests(caches->n > 0 ? &logging.source : trace->requests, found, &cli->diag);
+    if (code == 0) code = trace_caches_run(caches, &log, &cli->diag);
+    block_log_fini(&log);
+    return code;
+}
+
+static int stat(struct cli *cli, const struct trace_options *options, const char *path, struct opened *trace)
+{
+    (void)path;
+    struct trace_stat found;
+    struct trace_caches caches;
+    struct config_families families = cli_families(cli->plugins);
+    int code = trace_caches_read(&options->caches, &families, trace->options.seed, &caches, &cli->diag);
+    if (code == 0)
+        code = trace->requests != NULL ? stat_requests(cli, trace, &caches, &found)
+                                       : trace_stat_jobs(trace->jobs, &found, &cli->diag);
+    if (code == 0 && trace->requests == NULL) code = trace_caches_run(&caches, &(struct block_log){0}, &cli->diag);
+    if (code == 0) code = trace_report_stat(&found, trace->requests != NULL, &caches, options->json, cli->out);
+    trace_caches_fini(&caches);
+    return code;
+}
+
+static const struct trace_writer *find_writer(struct cli *cli, const char *name, bool requests)
+{
+    const char *names[33] = {NULL};
+    for (size_t i = 0, n = 0; trace_writer_at(i) != NULL && n < 32; i++)
+        if ((trace_writer_at(i)->request != NULL) == requests) names[n++] = trace_writer_at(i)->name;
+    int found = cli_pick(cli, requests ? "format for requests" : "format for jobs", name, names);
+    return found >= 0 ? trace_writer_find(names[found]) : NULL;
+}
+
+static int convert(struct cli *cli, const struct trace_options *options, const char *path, struct opened *trace)
+{
+    (void)path;
+    bool requests = trace->requests != NULL;
+    const char *to = requests ? "csv" : "csv-jobs";
+    if (options->to != NULL) to = options->to;
+    const struct trace_writer *writer = find_writer(cli, to, requests);
+    if (writer == NULL) return SIM_E_USAGE;
+    int64_t n;
+    int code = requests ? trace_convert_requests(trace->requests, writer, options->output, &n, &cli->diag)
+                        : trace_convert_jobs(trace->jobs, writer, options->output, &n, &cli->diag);
+    if (code == 0) fprintf(cli->out, "%s: %" PRId64 " %s\n", options->output, n, requests ? "requests" : "jobs");
+    return code;
+}
+
+/* --- The verb --- */
+
+enum { CHECK, STAT, CONVERT, GENERATE, REPLAY };
+static const char *const topics[] = {"check", "stat", "convert", "generate", "replay", NULL};
+
+static int fail_usage(struct cli *cli, const char *hint, const char *text)
+{
+    return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "%s", text);
+}
+
+static int check_replay(struct cli *cli, const struct trace_options *options, int n_arguments)
+{
+    if (n_arguments < 2) return fail_usage(cli, "name its file", "there is no log to replay");
+    if (options->scenario == NULL)
+        return fail_usage(cli, "name the deployment with --scenario", "a log is replayed through a scenario");
+    if (options->to != NULL) return fail_usage(cli, "'orrery trace convert' does", "this writes no trace");
+    if (options->caches.n > 0) return fail_usage(cli, "'orrery trace stat' does", "this tries no prefix caches");
+    if (options->train != NULL && options->refit == 0) return fail_usage(cli, NULL, "--train goes with --refit");
+    return 0;
+}
+
+static int read_bad_rows(struct cli *cli, const struct trace_options *options, int64_t *allowed)
+{
+    const char *text = options->bad_rows;
+    *allowed = 0;
+    if (text == NULL || (number_i64(text, strlen(text), allowed) == NUMBER_OK && *allowed >= 0)) return 0;
+    return diag_error(&cli->diag, SIM_E_USAGE, NULL, NULL,
+                      "option '--allow-bad-rows' must be a count of rows, 0 or more, got '%s'", text);
+}
+
+static int replay(struct cli *cli, const struct trace_options *options, const char *path)
+{
+    int64_t bad_rows;
+    const int code = read_bad_rows(cli, options, &bad_rows);
+    if (code != 0) return code;
+    const struct trace_replay_options replay = {
+        .request = {.log = path, .format = options->format, .scenario = options->scenario,
+                    .service = options->service, .seed = options->seed, .settings = &options->settings,
+                    .allow_bad_rows = bad_rows},
+        .output = options->output,
+        .train = options->train,
+        .refit = options->refit != 0,
+        .json = options->json};
+    return trace_replay(cli, &replay);
+}
+
+static int check_usage(struct cli *cli, int topic, const struct trace_options *options, int n_arguments)
+{
+    bool writes = topic == CONVERT || topic == GENERATE;
+    if (topic == REPLAY) return check_replay(cli, options, n_arguments);
+    if (options->scenario != NULL || options->service != NULL || options->refit != 0 || options->train != NULL)
+        return fail_usage(cli, "'orrery trace replay' does", "this replays nothing");
+    if (options->bad_rows != NULL)
+        return fail_usage(cli, "write --set allow_bad_rows=N", "--allow-bad-rows is for logs that are replayed");
+    if (topic != GENERATE && n_arguments < 2) return fail_usage(cli, "name its file", "there is no trace to read");
+    if (topic == GENERATE && n_arguments > 1)
+        return fail_usage(cli, "name the new file with -o", "a generator reads no file");
+    if (topic != GENERATE && options->format == NULL)
+        return fail_usage(cli, "name it with -f; 'orrery list formats' shows all",
+                          "the format of the trace is not known");
+    if (writes && options->output == NULL) return fail_usage(cli, "name it with -o", "the new trace has no file");
+    if (!writes && (options->output != NULL || options->to != NULL))
+        return fail_usage(cli, "'orrery trace convert' does", "this writes no trace");
+    if (topic != STAT && options->caches.n > 0)
+        return fail_usage(cli, "'orrery trace stat' does", "this tries no prefix caches");
+    return 0;
+}
+
+static int trace(struct cli *cli, const struct cli_call *call)
+{
+    static const topic_fn run[] = {check, stat, convert, convert};
+    const struct trace_options *options = call->options;
+    int topic = cli_pick(cli, "topic", call->arguments[0], topics);
+    int code = topic >= 0 ? check_usage(cli, topic, options, call->n_arguments) : SIM_E_USAGE;
+    if (code != 0) return code;
+    if (topic == REPLAY) return replay(cli, options, call->arguments[1]);
+
+    const char *path = topic != GENERATE ? call->arguments[1] : NULL;
+    struct opened trace;
+    code = trace_open(cli, options, options->format != NULL ? options->format : "generate", path, &trace);
+    if (code == 0) {
+        code = run[topic](cli, options, path, &trace);
+        add_notes(cli, &trace);
+    }
+    trace_close(&trace);
+    return code;
+}
+
+const struct verb verb_trace = {
+    .name = "trace",
+    .summary = "check, describe, convert and make up traces",
+    .usage = "check FILE -f FORMAT [--set KEY=VALUE]...\nstat FILE -f FORMAT [--prefix-cache POLICY=BLOCKS,...]... [--json]\n"
+             "convert FILE -f FORMAT -o FILE [-t FORMAT]\ngenerate -o FILE [-t FORMAT] [--set KEY=VALUE]... [--seed N]\n"
+             "replay LOG --scenario SCENARIO [--set KEY=VALUE]... [--refit overhead]",
+    .notes = "check:    report every wrong row with its place\n"
+             "stat:     rate, burstiness, lengths: what a generator has to match. --prefix-cache adds what a cache of\n"
+             "          prompt blocks would have found, for any eviction policy: lru=1000,3000,inf; parameters of the\n"
+             "          policy go between colons: discard-bit:error=0.1=1000\n"
+             "convert:  write it in another format, transforms applied\n"
+             "generate: write what a generator makes up\n"
+             "replay:   a real engine's log through a scenario: how far simulated times are from measured ones\n",
+    .options = trace_options,
+    .options_bytes = sizeof(struct trace_options),
+    .min_arguments = 1,
+    .max_arguments = 2,
+    .takes_plugins = true,
+    .run = trace,
+};

@@ -1,0 +1,289 @@
+#include "sim/cli/trace/trace_replay.h"
+
+#include "analysis/replay/refit.h"
+#include "sim/catalog/cost.h"
+#include "sim/catalog/cost_operators.h"
+#include "sim/cli/recording.h"
+#include "sim/cli/trace/replay_print.h"
+#include "sim/core/number.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_RESIDUALS = 5 }; /* by train request */
+
+/* A replay under way. */
+struct replaying {
+    struct cli *cli;
+    const struct trace_replay_options *options;
+    struct replay replay;
+    size_t n_train;
+    bool *is_train; /* [log.n] */
+    double *room;   /* [log.n] */
+};
+
+static int measure(const struct replaying *replaying, const struct replay_outcome *outcome,
+                   struct replay_errors errors[REPLAY_TIMES])
+{
+    int code = 0;
+    for (int time = 0; code == 0 && time < REPLAY_TIMES; time++)
+        code = replay_errors(replaying->replay.measured[time], outcome->simulated[time], replaying->replay.log.n,
+                             &errors[time]);
+    return code == 0 ? 0 : diag_error(&replaying->cli->diag, code, NULL, NULL, "out of memory");
+}
+
+/* --- Fitting on one part, testing on the other --- */
+
+static int compare_arrivals(const void *a, const void *b)
+{
+    const struct log_entry *x = *(const struct log_entry *const *)a, *y = *(const struct log_entry *const *)b;
+    if (x->arrival_ns != y->arrival_ns) return x->arrival_ns < y->arrival_ns ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* The first arrivals are to fit on. */
+static int split(struct replaying *replaying)
+{
+    const struct engine_log *log = &replaying->replay.log;
+    const struct log_entry **order = arena_alloc(&replaying->replay.arena, (log->n + 1) * sizeof *order);
+    replaying->is_train = arena_alloc(&replaying->replay.arena, log->n + 1);
+    replaying->room = arena_alloc(&replaying->replay.arena, (log->n + 1) * sizeof *replaying->room);
+    if (order == NULL || replaying->is_train == NULL || replaying->room == NULL)
+        return diag_error(&replaying->cli->diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    for (size_t i = 0; i < log->n; i++) order[i] = &log->entries[i];
+    qsort(order, log->n, sizeof *order, compare_arrivals);
+    for (size_t i = 0; i < replaying->n_train; i++) replaying->is_train[order[i] - log->entries] = true;
+    return 0;
+}
+
+static int read_train(struct replaying *replaying)
+{
+    const char *text = replaying->options->train;
+    const size_t n = replaying->replay.log.n;
+    double share = 0.5;
+    if (text != NULL && (number_f64(text, strlen(text), &share) != NUMBER_OK || !(share > 0.0 && share < 1.0)))
+        return diag_error(&replaying->cli->diag, SIM_E_USAGE, NULL, NULL,
+                          "option '--train' must be a share between 0 and 1, got '%s'", text);
+    replaying->n_train = (size_t)nearbyint(share * (double)n);
+    if (replaying->n_train < 1 || replaying->n_train >= n)
+        return diag_error(&replaying->cli->diag, SIM_E_USAGE, NULL, NULL,
+                          "%zu requests do not make a part to fit on and one to test", n);
+    if (!replaying->replay.has_overhead)
+        return diag_error(&replaying->cli->diag, SIM_E_USAGE, NULL, "its cost must be of the kind \"operators\"",
+                          "service '%s' has no engine whose host time could be fitted", replaying->replay.service);
+    return split(replaying);
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The times of the train part; those of requests that were not served count as a day. */
+static void take_train(const struct replaying *replaying, const double *times, double *taken)
+{
+    for (size_t i = 0; i < replaying->replay.log.n; i++)
+        if (replaying->is_train[i]) *taken++ = isnan(times[i]) ? 86400.0 : times[i];
+}
+
+/* log(simulated / measured) over the train part, by rank or by request. 0 where nothing was measured. `residuals` also serves
+ * as room for the simulated times. */
+static void compare_train(const struct replaying *replaying, const double *measured_all, const double *simulated,
+                          bool by_rank, double *residuals)
+{
+    double *measured = replaying->room;
+    take_train(replaying, measured_all, measured);
+    take_train(replaying, simulated, residuals);
+    if (by_rank) {
+        qsort(measured, replaying->n_train, sizeof *measured, compare_doubles);
+        qsort(residuals, replaying->n_train, sizeof *residuals, compare_doubles);
+    }
+    for (size_t i = 0; i < replaying->n_train; i++)
+        residuals[i] = measured[i] > 0.0 && residuals[i] > 0.0 ? log(residuals[i] / measured[i]) : 0.0;
+}
+
+/* All times by rank: those of a single request jump as soon as its arrival comes before a boundary of an iteration instead of
+ * after it, or a router sends it elsewhere. TPOT and end-to-end time by request, too, which says whose time is wrong. */
+static void take_residuals(const struct replaying *replaying, const struct replay_outcome *outcome, double *residuals)
+{
+    static const struct {
+        enum replay_time time;
+        bool by_rank;
+    } parts[N_RESIDUALS] = {{REPLAY_TTFT, true}, {REPLAY_TPOT, true}, {REPLAY_E2E, true},
+                            {REPLAY_TPOT, false}, {REPLAY_E2E, false}};
+    for (size_t i = 0; i < N_RESIDUALS; i++, residuals += replaying->n_train)
+        compare_train(replaying, replaying->replay.measured[parts[i].time], outcome->simulated[parts[i].time],
+                      parts[i].by_rank, residuals);
+}
+
+static struct replay_overhead overhead_of(const double *values)
+{
+    return (struct replay_overhead){values[0], values[1], values[2]};
+}
+
+/* Runs with an overhead; warnings, which the first run has told of, are dropped. */
+static int run_with(struct replaying *replaying, const struct replay_overhead *overhead, struct replay_outcome *outcome)
+{
+    struct world_result result;
+    struct setup setup;
+    struct diag diag;
+    diag_init(&diag);
+    *outcome = (struct replay_outcome){0};
+    int code = replay_setup(&replaying->replay, overhead, &setup, &diag);
+    if (code == 0)
+        code = replay_run(&replaying->replay, &setup, NULL, replaying->cli->interrupt, outcome, &result, &diag);
+    if (code != 0) replaying->cli->diag = diag;
+    setup_fini(&setup);
+    return code;
+}
+
+static int residuals_with(void *context, const double *values, double *residuals)
+{
+    struct replaying *replaying = context;
+    const struct replay_overhead overhead = overhead_of(values);
+    struct replay_outcome outcome;
+    const int code = run_with(replaying, &overhead, &outcome);
+    if (code == 0) take_residuals(replaying, &outcome, residuals);
+    replay_outcome_fini(&outcome);
+    return code;
+}
+
+/* The errors over one part: the requests of the other have no measured time. */
+static int measure_part(const struct replaying *replaying, const struct replay_outcome *outcome, bool train,
+                        struct replay_errors errors[REPLAY_TIMES])
+{
+    const size_t n = replaying->replay.log.n;
+    double *measured = mem_alloc((n + 1) * sizeof *measured);
+    int code = measured != NULL ? 0 : SIM_E_NOMEM;
+    for (int time = 0; code == 0 && time < REPLAY_TIMES; time++) {
+        for (size_t i = 0; i < n; i++)
+            measured[i] = replaying->is_train[i] == train ? replaying->replay.measured[time][i] : (double)NAN;
+        code = replay_errors(measured, outcome->simulated[time], n, &errors[time]);
+    }
+    mem_free(measured);
+    return code == 0 ? 0 : diag_error(&replaying->cli->diag, code, NULL, NULL, "out of memory");
+}
+
+static int measure_parts(struct replaying *replaying, const struct replay_outcome *before, struct replay_refit *refit)
+{
+    struct replay_outcome after;
+    int code = run_with(replaying, &refit->overhead, &after);
+    refit->parts[0] = (struct replay_part){.name = "train", .n = replaying->n_train};
+    refit->parts[1] = (struct replay_part){.name = "test", .n = replaying->replay.log.n - replaying->n_train};
+    for (int i = 0; code == 0 && i < 2; i++) {
+        code = measure_part(replaying, before, i == 0, refit->parts[i].before);
+        if (code == 0) code = measure_part(replaying, &after, i == 0, refit->parts[i].after);
+    }
+    replay_outcome_fini(&after);
+    return code;
+}
+
+/* The host time that the service has now: the engine's own, under what the scenario says. */
+static int own_overhead(struct replaying *replaying, const struct setup *setup, double values[REFIT_MAX])
+{
+    const struct service_config *service = NULL;
+    struct diag *diag = &replaying->cli->diag;
+    struct arena *arena = &replaying->replay.arena;
+    for (size_t i = 0; i < setup->scenario.services.n && service == NULL; i++)
+        if (strcmp(scenario_service(&setup->scenario, i)->name, replaying->replay.service) == 0)
+            service = scenario_service(&setup->scenario, i);
+    const struct pool_config pool = service_pool(service, 0);
+    const char *gpu_name = pool.gpu != NULL ? pool.gpu : setup->scenario.cluster.nodes.gpu;
+    struct iteration_model model = {.cost = NULL};
+    struct gpu_spec gpu;
+    struct llm_spec llm;
+    int code = catalog_gpu(&setup->catalog, gpu_name, NULL, arena, &gpu, diag);
+    if (code == 0) code = catalog_llm(&setup->catalog, service->llm, NULL, arena, &llm, diag);
+    const struct cost_request request = {.catalog = &setup->catalog, .gpu = &gpu, .llm = &llm,
+                                         .tensor_parallel = pool.tensor_parallel,
+                                         .pipeline_parallel = pool.pipeline_parallel, .arena = arena, .diag = diag};
+    if (code == 0) code = cost_build(&pool.cost, &request, &model);
+    if (code != 0) return code;
+    const struct cost_operators *cost = cost_operators_of(&model);
+    if (cost == NULL) return 0;
+    values[0] = cost->operators.parts.engine.iteration_s;
+    values[1] = cost->operators.parts.engine.sequence_s;
+    values[2] = cost->operators.parts.engine.prompt_s;
+    return 0;
+}
+
+static int refit_overhead(struct replaying *replaying, const struct setup *setup, const struct replay_outcome *before,
+                          struct replay_refit *refit)
+{
+    struct refit search = {.n = 3, .units = {1e-3, 1e-5, 1e-3}, .has_start = true, .residuals = residuals_with, .context = replaying};
+    struct refit_result found;
+    int code = read_train(replaying);
+    search.n_residuals = N_RESIDUALS * replaying->n_train;
+    if (code == 0) code = own_overhead(replaying, setup, search.start);
+    if (code == 0) code = refit_search(&search, &found);
+    if (code != 0) return code;
+    refit->overhead = overhead_of(found.values);
+    refit->evaluations = found.evaluations;
+    refit->converged = found.converged;
+    refit->improved = found.loss < found.start_loss;
+    return measure_parts(replaying, before, refit);
+}
+
+/* --- The replay --- */
+
+static int report(struct replaying *replaying, const struct setup *setup, const struct replay_outcome *outcome)
+{
+    struct replay_refit refit = {.evaluations = 0};
+    struct replay_report report = {.replay = &replaying->replay, .scenario = setup->scenario.name, .outcome = outcome};
+    int code = measure(replaying, outcome, report.errors);
+    if (code == 0 && replaying->options->refit) {
+        code = refit_overhead(replaying, setup, outcome, &refit);
+        report.refit = &refit;
+    }
+    if (code != 0) return code;
+    return replaying->options->json ? replay_print_json(&report, replaying->cli->out)
+                                    : replay_print(&report, replaying->cli->out);
+}
+
+static int run_recorded(struct replaying *replaying, const struct setup *setup, struct replay_outcome *outcome)
+{
+    struct cli *cli = replaying->cli;
+    const struct recording_place place = {.path = replaying->options->output};
+    char hash[HASH_HEX_CHARS];
+    struct recording recording;
+    struct world_result result;
+    int code = recording_begin(&recording, &place, setup, &cli->diag);
+    if (code != 0) return code;
+    const struct sink sink = recording_sink(&recording);
+    code = replay_run(&replaying->replay, setup, &sink, cli->interrupt, outcome, &result, &cli->diag);
+    if (code == 0)
+        code = recording_end(&recording, "done", result.extrapolated_frac, result.engine.fired, hash, &cli->diag);
+    recording_close(&recording);
+    return code;
+}
+
+static int check_output(const struct replaying *replaying, const struct setup *setup)
+{
+    struct outputs outputs = {.diag = &replaying->cli->diag};
+    const int code = outputs_add(&outputs, "--output", replaying->options->output);
+    return code == 0 ? setup_check_outputs(setup, &outputs) : code;
+}
+
+static int replay_once(struct replaying *replaying)
+{
+    struct replay_outcome outcome = {0};
+    struct setup setup;
+    int code = replay_setup(&replaying->replay, NULL, &setup, &replaying->cli->diag);
+    if (code == 0) code = check_output(replaying, &setup);
+    if (code == 0) code = run_recorded(replaying, &setup, &outcome);
+    if (code == 0) code = report(replaying, &setup, &outcome);
+    replay_outcome_fini(&outcome);
+    setup_fini(&setup);
+    return code;
+}
+
+int trace_replay(struct cli *cli, const struct trace_replay_options *options)
+{
+    struct replaying replaying = {.cli = cli, .options = options};
+    int code = replay_open(&replaying.replay, &options->request, cli->plugins, &cli->diag);
+    if (code == 0) code = replay_once(&replaying);
+    replay_close(&replaying.replay);
+    return code;
+}

@@ -1,0 +1,19 @@
+/* orrery trace replay: a real engine's log through a scenario. */
+#ifndef ORRERY_CLI_TRACE_TRACE_REPLAY_H
+#define ORRERY_CLI_TRACE_TRACE_REPLAY_H
+
+#include "sim/cli/trace/replay.h"
+
+#include <stdbool.h>
+
+struct trace_replay_options {
+    struct replay_request request;
+    const char *output; /* results database; NULL: none */
+    const char *train;  /* share of the log that is fitted on, as text; NULL: half */
+    bool refit, json;
+};
+
+/* Replays, fits if asked to, prints. Returns 0 or a negative code with findings. */
+int trace_replay(struct cli *cli, const struct trace_replay_options *options);
+
+#endif

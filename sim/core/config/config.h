@@ -1,0 +1,112 @@
+/* Configuration: JSON documents bound to C structs by tables of fields.
+ *
+ * One table of `struct config_field` gives parsing, defaults, ranges, --set, did-you-mean, --dump-config, `explain` and
+ * the schema. Documents are strict JSON plus // comments; every value knows file:line:col. `"extends": ["a.json", ...]`
+ * merges other documents below this one (objects merge key by key, everything else is replaced); paths are relative to
+ * the file they stand in, in --set to the current directory. Order: defaults < extends < file < --set.
+ *
+ * All problems of a document are reported in one pass, into the caller's diag. */
+#ifndef ORRERY_CORE_CONFIG_CONFIG_H
+#define ORRERY_CORE_CONFIG_CONFIG_H
+
+#include "sim/core/config/config_field.h"
+#include "sim/core/err.h"
+#include "sim/core/hash.h"
+#include "sim/core/mem.h"
+#include "sim/core/text.h"
+#include "sim/core/units.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* An alternative of a family: a policy, a trace format, a cost model. */
+struct config_alternative {
+    const char *name, *summary;
+    const struct config_field *fields; /* of its parameters; may be NULL */
+    size_t params_bytes;
+    const void *entry; /* what the user of the binding wants back: the policy, the reader ... */
+};
+
+struct config_variant {
+    const char *name;
+    const void *entry;  /* of the alternative */
+    void *params;       /* params_bytes, bound by its fields; in the arena */
+};
+
+/* Where the alternatives come from: the roof fills it in, so core never names a policy. */
+struct config_families {
+    /* The index-th alternative of a family, in listing order. Returns false past the last one. */
+    bool (*alternative)(const void *context, const char *family, size_t index, struct config_alternative *out);
+    const void *context;
+};
+
+/* A merged document. */
+struct config;
+
+/* Loads a document and everything it extends. Returns 0, SIM_E_IO, SIM_E_CONFIG or SIM_E_NOMEM; *config is NULL after
+ * an error. A "$schema" member at the top is left to editors. */
+int config_load(const char *path, struct config **config, struct diag *diag);
+
+/* The same, looking for relative files, those of "extends" too, also in `roots`: directories up to a NULL. What stands
+ * beside the document goes first. */
+int config_load_within(const char *path, const char *const *roots, struct config **config, struct diag *diag);
+
+/* The same from memory; `name` stands for the file in messages, `directory` is what its relative paths start from. */
+int config_parse(const char *name, const char *directory, const char *text, size_t bytes, struct config **config,
+                 struct diag *diag);
+void config_destroy(struct config *config);
+
+/* The hash of the bytes of all files that a document was loaded from, those that it extends included. */
+struct hash_sum config_files(const struct config *config);
+
+/* The path of the index-th of these files; NULL past the last one. */
+const char *config_path(const struct config *config, size_t index);
+
+/* Applies one "a.b.c=value" (list items by index: "a.0.b"), as a document laid over this one would: objects merge, null
+ * removes. The value is JSON; what is not JSON is taken as a string, unless it begins with a brace, bracket or quote.
+ * Intermediate objects are made. Whether the path exists is found out by config_bind. Returns 0, SIM_E_CONFIG or
+ * SIM_E_NOMEM. */
+int config_set(struct config *config, const char *assignment, struct diag *diag);
+
+/* The same for what was not said by --set: relative paths start from a directory, and findings name `where` ("study.json:3:9";
+ * NULL: "--set a.b.c"). */
+int config_set_in(struct config *config, const char *assignment, const char *directory, const char *where,
+                  struct diag *diag);
+
+/* Fills `out` (zeroed first by this function, `bytes` long) from the document. Text and lists go to `arena`. Unknown
+ * keys, wrong types, missing units, values out of range, missing required fields: all reported, with did-you-mean. A
+ * null counts as absent. Returns 0, SIM_E_CONFIG or SIM_E_NOMEM. */
+int config_bind(const struct config *config, const struct config_field *fields, const struct config_families *families,
+                struct arena *arena, void *out, size_t bytes, struct diag *diag);
+
+/* "file:line:col" (or "--set a.b") of the value at a dotted path, for findings made after binding; the nearest parent
+ * that is in the document when the value is a default; never NULL. Lives as long as the config, which it may grow: not
+ * for several threads at once. */
+const char *config_where(const struct config *config, const char *dotted_path);
+
+/* Whether a file or config_set says what stands there, rather than its default. */
+bool config_is_given(const struct config *config, const char *dotted_path);
+
+/* What a CONFIG_SOURCED value says about itself; NULL where it does not. */
+struct config_origin {
+    const char *source, *sure; /* "NVIDIA A100 datasheet, 2021", "datasheet" */
+};
+
+/* The origin of the value at a dotted path. Returns false when it was not written with one. */
+bool config_origin(const struct config *config, const char *dotted_path, struct config_origin *origin);
+
+/* Writes the bound struct as a complete JSON document: parsing it with directory "." binds to the same struct, bit for
+ * bit. Returns 0 or SIM_E_NOMEM, like all writers here. */
+int config_dump(const struct config_field *fields, const struct config_families *families, const void *bound,
+                struct text *json);
+
+/* Writes one line per value: path, value with unit, where it came from (file:line:col, --set, default), its help, and
+ * the origin of a sourced one. */
+int config_explain(const struct config *config, const struct config_field *fields,
+                   const struct config_families *families, const void *bound, struct text *lines);
+
+/* Writes the JSON Schema (draft 2020-12) of a table, for a document that stands alone: one that extends another may
+ * leave out what the schema requires. */
+int config_schema(const struct config_field *fields, const struct config_families *families, struct text *json);
+
+#endif

@@ -1,0 +1,369 @@
+/* Binding: walks the table and the document together, and reports all problems on the way. Members are taken in the
+ * order of the document, so that findings come in the order of its lines; then come the fields it leaves out. */
+#include "sim/core/config/config_scalar.h"
+#include "sim/core/config/config_table.h"
+#include "sim/core/config/config_trail.h"
+#include "sim/core/config/config_tree.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PATH_CHARS = 160 };
+
+struct binding {
+    struct config_reading reading;
+    const struct config_families *families;
+    struct arena scratch; /* for what is needed only while binding */
+};
+
+static const struct json_source default_source = {.name = "default", .directory = "."};
+
+static void bind_value(struct binding *binding, const struct config_field *field, const struct config_trail *trail,
+                       void *out);
+static void bind_absent(struct binding *binding, const struct config_field *field, const struct config_trail *outer,
+                        const struct json_node *null, void *out);
+
+static void *field_at(const struct config_field *field, void *base)
+{
+    return (char *)base + field->offset;
+}
+
+static bool is_set(const struct json_node *node)
+{
+    return node != NULL && node->kind != JSON_NULL;
+}
+
+static size_t count_fields(const struct config_field *fields)
+{
+    size_t n = 0;
+    while (fields != NULL && fields[n].name != NULL) n++;
+    return n;
+}
+
+static const struct config_field *find_field(const struct config_field *fields, const char *key)
+{
+    for (; fields != NULL && fields->name != NULL; fields++)
+        if (strcmp(fields->name, key) == 0) return fields;
+    return NULL;
+}
+
+/* Reports a key of a variant whose alternative was named elsewhere: it was meant for the one that stood here before.
+ * Returns false when that is not the case. */
+static bool report_left_over(struct binding *binding, const char *tag, const struct config_trail *section,
+                             const struct json_node *member)
+{
+    const struct json_node *named = json_member(section->node, tag);
+    if (!is_set(named) || named->source == member->source) return false;
+    char path[PATH_CHARS], where[DIAG_WHERE_CHARS], hint[DIAG_TEXT_CHARS];
+    struct json_node key = *member;
+    key.place = member->key_place;
+    snprintf(hint, sizeof hint, "set it to null, as the %s was changed by %.160s", tag,
+             json_where(named, where, sizeof where));
+    config_report(&binding->reading, &key, hint, "unknown key '%s' in '%s' with %s '%s'", member->key,
+                  config_trail_path(section, path, sizeof path), tag, named->text);
+    return true;
+}
+
+/* `tag` is known as well, when it is not NULL. */
+static void report_unknown_key(struct binding *binding, const struct config_field *fields, const char *tag,
+                               const struct config_trail *section, const struct json_node *member)
+{
+    size_t n = count_fields(fields);
+    const char **known = arena_alloc(&binding->scratch, (n + 1) * sizeof *known);
+    if (known == NULL) {
+        config_report_nomem(&binding->reading);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) known[i] = fields[i].name;
+    if (tag != NULL) known[n++] = tag;
+    char where[DIAG_WHERE_CHARS], path[PATH_CHARS], after[PATH_CHARS + 8] = "";
+    if (*config_trail_path(section, path, sizeof path) != 0) snprintf(after, sizeof after, " in '%s'", path);
+    json_key_where(member, where, sizeof where);
+    if (tag == NULL || text_nearest(member->key, known, n) != NULL || !report_left_over(binding, tag, section, member))
+        config_report_unknown(&binding->reading, where, "key", member->key, after, known, n);
+}
+
+/* Fills the struct at `base` from the members of the trail's node; all are absent when that is NULL. `tag` is a member
+ * that was read before, or NULL. */
+static void bind_members(struct binding *binding, const struct config_field *fields, const char *tag,
+                         const struct config_trail *section, void *base)
+{
+    const struct json_node *first = section->node != NULL ? section->node->first : NULL;
+    for (const struct json_node *member = first; member != NULL; member = member->next) {
+        if (tag != NULL && strcmp(member->key, tag) == 0) continue;
+        const struct config_field *field = find_field(fields, member->key);
+        struct config_trail trail = {section, member->key, 0, member};
+        if (field == NULL && !member->removes)
+            report_unknown_key(binding, fields, tag, section, member);
+        else if (is_set(member))
+            bind_value(binding, field, &trail, field_at(field, base));
+    }
+    for (const struct config_field *field = fields; field != NULL && field->name != NULL; field++) {
+        const struct json_node *member = json_member(section->node, field->name);
+        if (!is_set(member)) bind_absent(binding, field, section, member, field_at(field, base));
+    }
+}
+
+/* The node of a default: JSON for what is not a string there. NULL after a report. */
+static struct json_node *parse_default(struct binding *binding, const struct config_field *field)
+{
+    bool is_json = field->kind == CONFIG_BOOL || field->kind == CONFIG_INT || field->kind == CONFIG_REAL ||
+                   (field->kind == CONFIG_QUANTITY && field->dim == UNIT_NONE) ||
+                   (!config_is_scalar(field->kind) && field->kind != CONFIG_VARIANT);
+    struct json_node *node = NULL;
+    if (is_json) {
+        struct diag *diag = binding->reading.code != SIM_E_NOMEM ? binding->reading.diag : NULL;
+        int code = json_parse(&binding->scratch, &default_source, field->value, strlen(field->value), &node, diag);
+        if (code != 0) binding->reading.code = code;
+        return code == 0 ? node : NULL;
+    }
+    node = arena_alloc(&binding->scratch, sizeof *node);
+    if (node == NULL)
+        config_report_nomem(&binding->reading);
+    else
+        *node = (struct json_node){.kind = JSON_STRING, .source = &default_source, .text = field->value};
+    return node;
+}
+
+static void report_missing(struct binding *binding, const struct config_field *field, const struct config_trail *outer,
+                           const struct json_node *null)
+{
+    char path[PATH_CHARS], expected[DIAG_TEXT_CHARS / 2], hint[DIAG_TEXT_CHARS], after[PATH_CHARS + 8] = "";
+    snprintf(hint, sizeof hint, "expected %s", config_expected(field, expected, sizeof expected));
+    if (*config_trail_path(outer, path, sizeof path) != 0) snprintf(after, sizeof after, " in '%s'", path);
+    config_report(&binding->reading, null != NULL ? null : config_trail_node(outer), hint, "missing '%s'%s",
+                  field->name, after);
+}
+
+/* `null` is the null that the document says so with, or NULL. */
+static void bind_absent(struct binding *binding, const struct config_field *field, const struct config_trail *outer,
+                        const struct json_node *null, void *out)
+{
+    struct config_trail trail = {outer, field->name, 0, NULL};
+    if (field->flags & CONFIG_REQUIRED) {
+        report_missing(binding, field, outer, null);
+    } else if (field->value != NULL) {
+        trail.node = parse_default(binding, field);
+        if (trail.node != NULL) bind_value(binding, field, &trail, out);
+    } else if (field->kind == CONFIG_SECTION && !(field->flags & CONFIG_OPTIONAL)) {
+        bind_members(binding, field->fields, NULL, &trail, out);
+    } else if (config_is_scalar(field->kind)) {
+        config_clear_scalar(field, out);
+    }
+}
+
+/* One element of a list or map: a section, or the value of the table's single nameless field. */
+static void bind_element(struct binding *binding, const struct config_field *fields, const struct config_trail *trail,
+                         void *element)
+{
+    if (fields->name == NULL)
+        bind_value(binding, fields, trail, field_at(fields, element));
+    else if (trail->node->kind == JSON_OBJECT)
+        bind_members(binding, fields, NULL, trail, element);
+    else {
+        char name[PATH_CHARS];
+        const struct config_field section = {.kind = CONFIG_SECTION};
+        config_report_type(&binding->reading, &section, config_trail_name(trail, name, sizeof name), trail->node);
+    }
+}
+
+static bool is_name(const char *key)
+{
+    static const char name_chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
+    return *key != 0 && key[strspn(key, name_chars)] == 0;
+}
+
+static void report_name(struct binding *binding, const struct json_node *member)
+{
+    struct json_node key = *member;
+    key.place = member->key_place;
+    config_report(&binding->reading, &key, NULL, "the name '%s' may hold only letters, digits, '_', '.' and '-'",
+                  member->key);
+}
+
+/* Takes room for the elements of a list or map whose number has been counted. */
+static char *make_elements(struct binding *binding, const struct config_field *field, const struct config_trail *trail,
+                           struct config_list *list)
+{
+    char name[PATH_CHARS];
+    config_check_range(&binding->reading, field, config_trail_name(trail, name, sizeof name), trail->node,
+                       (double)list->n, "items");
+    if (list->n == 0) return NULL;
+    list->items = arena_alloc(binding->reading.arena, list->n * field->elem_bytes);
+    if (list->items == NULL) {
+        config_report_nomem(&binding->reading);
+        list->n = 0;
+    }
+    return list->items;
+}
+
+static void bind_map(struct binding *binding, const struct config_field *field, const struct config_trail *trail,
+                     struct config_list *map)
+{
+    for (const struct json_node *member = trail->node->first; member != NULL; member = member->next)
+        map->n += is_set(member);
+    char *element = make_elements(binding, field, trail, map);
+    if (element == NULL) return;
+    for (const struct json_node *member = trail->node->first; member != NULL; member = member->next) {
+        if (!is_set(member)) continue;
+        struct config_trail inner = {trail, member->key, 0, member};
+        if (!is_name(member->key)) report_name(binding, member);
+        char *name = arena_strdup(binding->reading.arena, member->key);
+        if (name == NULL) config_report_nomem(&binding->reading);
+        *(const char **)(void *)element = name;
+        bind_element(binding, field->fields, &inner, element);
+        element += field->elem_bytes;
+    }
+}
+
+static void bind_list(struct binding *binding, const struct config_field *field, const struct config_trail *trail,
+                      struct config_list *list)
+{
+    list->n = trail->node->n;
+    char *element = make_elements(binding, field, trail, list);
+    struct config_trail inner = {.outer = trail, .node = trail->node->first};
+    for (; inner.index < list->n; inner.index++, inner.node = inner.node->next, element += field->elem_bytes)
+        bind_element(binding, field->fields, &inner, element);
+}
+
+/* The node that names the alternative: the section's tag, or the string that stands for all of it. NULL after a
+ * report. */
+static const struct json_node *find_tag(struct binding *binding, const struct config_field *field,
+                                        const struct config_trail *trail, struct json_node *room)
+{
+    const struct json_node *node = trail->node, *tag = json_member(node, field->tag);
+    bool may_be_short = (field->flags & CONFIG_SHORT) || node->source == &default_source;
+    if (node->kind == JSON_STRING && may_be_short) return node;
+    char name[PATH_CHARS], hint[PATH_CHARS];
+    config_trail_name(trail, name, sizeof name);
+    if (node->kind != JSON_OBJECT) {
+        config_report_type(&binding->reading, field, name, node);
+        return NULL;
+    }
+    if (is_set(tag)) {
+        const struct config_field text = {.kind = CONFIG_TEXT};
+        if (tag->kind == JSON_STRING) return tag;
+        config_report_type(&binding->reading, &text, field->tag, tag);
+        return NULL;
+    }
+    *room = *node;
+    room->text = node->text != NULL ? node->text : field->value;
+    if (room->text != NULL) return room;
+    snprintf(hint, sizeof hint, "expected the name of a %s %s", field->family, field->tag);
+    config_report(&binding->reading, is_set(tag) ? tag : node, hint, "missing '%s' in '%s'", field->tag, name);
+    return NULL;
+}
+
+static void report_unknown_alternative(struct binding *binding, const struct config_field *field,
+                                       const struct json_node *tag)
+{
+    const struct config_families *families = binding->families;
+    struct config_alternative alternative;
+    size_t n = config_count_alternatives(families, field->family);
+    const char **known = arena_alloc(&binding->scratch, (n + 1) * sizeof *known);
+    if (known == NULL) {
+        config_report_nomem(&binding->reading);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        families->alternative(families->context, field->family, i, &alternative);
+        known[i] = alternative.name;
+    }
+    char where[DIAG_WHERE_CHARS], what[PATH_CHARS];
+    snprintf(what, sizeof what, "%s %s", field->family, field->tag);
+    config_report_unknown(&binding->reading, json_where(tag, where, sizeof where), what, tag->text, "", known, n);
+}
+
+static void bind_variant(struct binding *binding, const struct config_field *field, const struct config_trail *trail,
+                         struct config_variant *variant)
+{
+    struct json_node room;
+    struct config_alternative alternative;
+    const struct json_node *tag = find_tag(binding, field, trail, &room);
+    if (tag == NULL) return;
+    if (!config_find_alternative(binding->families, field->family, tag->text, &alternative)) {
+        report_unknown_alternative(binding, field, tag);
+        return;
+    }
+    variant->name = arena_strdup(binding->reading.arena, tag->text);
+    variant->entry = alternative.entry;
+    size_t bytes = alternative.params_bytes;
+    variant->params = bytes > 0 ? arena_alloc(binding->reading.arena, bytes) : NULL;
+    if (variant->name == NULL || (bytes > 0 && variant->params == NULL))
+        config_report_nomem(&binding->reading);
+    else
+        bind_members(binding, alternative.fields, field->tag, trail, variant->params);
+}
+
+/* Takes {"value": V, "source": ..., "sure": ...} apart. Returns the node of the value, NULL after a report. */
+static const struct json_node *open_sourced(struct binding *binding, const struct config_trail *trail)
+{
+    static const struct config_field fields[] = {
+        {.name = "value", .kind = CONFIG_TEXT},
+        {.name = "source", .kind = CONFIG_TEXT, .offset = offsetof(struct config_origin, source)},
+        {.name = "sure", .kind = CONFIG_CHOICE, .choices = config_sures},
+        {0},
+    };
+    const struct json_node *value = NULL;
+    for (const struct json_node *member = trail->node->first; member != NULL; member = member->next) {
+        const struct config_field *field = find_field(fields, member->key);
+        union {
+            const char *text;
+            int choice;
+        } checked;
+        if (field == NULL)
+            report_unknown_key(binding, fields, NULL, trail, member);
+        else if (field == fields)
+            value = member;
+        else if (is_set(member))
+            config_read_scalar(&binding->reading, field, field->name, member, &checked);
+    }
+    if (is_set(value)) return value;
+    char name[PATH_CHARS];
+    config_report(&binding->reading, trail->node, NULL, "missing 'value' in '%s'",
+                  config_trail_path(trail, name, sizeof name));
+    return NULL;
+}
+
+static void bind_scalar(struct binding *binding, const struct config_field *field, const struct config_trail *trail,
+                        void *out)
+{
+    char name[PATH_CHARS];
+    const struct json_node *node = trail->node;
+    if ((field->flags & CONFIG_SOURCED) && node->kind == JSON_OBJECT) node = open_sourced(binding, trail);
+    if (node != NULL)
+        config_read_scalar(&binding->reading, field, config_trail_name(trail, name, sizeof name), node, out);
+}
+
+/* The trail's node is there and no null, except for items of lists, where a null is a wrong type. */
+static void bind_value(struct binding *binding, const struct config_field *field, const struct config_trail *trail,
+                       void *out)
+{
+    enum json_kind wanted = field->kind == CONFIG_LIST ? JSON_LIST : JSON_OBJECT;
+    if (config_is_scalar(field->kind)) {
+        bind_scalar(binding, field, trail, out);
+    } else if (field->kind == CONFIG_VARIANT) {
+        bind_variant(binding, field, trail, out);
+    } else if (trail->node->kind != wanted) {
+        char name[PATH_CHARS];
+        config_report_type(&binding->reading, field, config_trail_name(trail, name, sizeof name), trail->node);
+    } else if (field->kind == CONFIG_LIST) {
+        bind_list(binding, field, trail, out);
+    } else if (field->kind == CONFIG_MAP) {
+        bind_map(binding, field, trail, out);
+    } else {
+        bind_members(binding, field->fields, NULL, trail, out);
+    }
+}
+
+int config_bind(const struct config *config, const struct config_field *fields, const struct config_families *families,
+                struct arena *arena, void *out, size_t bytes, struct diag *diag)
+{
+    memset(out, 0, bytes);
+    struct binding binding = {.reading = {.arena = arena, .diag = diag}, .families = families};
+    const struct config_trail top = {.node = config->root};
+    arena_init(&binding.scratch);
+    bind_members(&binding, fields, NULL, &top, out);
+    arena_fini(&binding.scratch);
+    return binding.reading.code;
+}

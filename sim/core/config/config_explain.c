@@ -1,0 +1,175 @@
+/* One line per value of a bound struct: what it is, where it came from, what it is for. The table, the struct and the
+ * document are walked together, twice: once for the widths of the columns. */
+#include "sim/core/check.h"
+#include "sim/core/config/config_scalar.h"
+#include "sim/core/config/config_table.h"
+#include "sim/core/config/config_trail.h"
+#include "sim/core/config/config_tree.h"
+
+#include <string.h>
+
+enum { PATH_CHARS = 256, COLUMNS = 3, MAX_WIDTH = 56 };
+
+struct explaining {
+    const struct config_families *families;
+    struct text *lines;
+    struct text value;     /* of the row in work */
+    size_t width[COLUMNS]; /* path, value, where */
+    bool measures;         /* the first walk */
+};
+
+static void explain_value(struct explaining *explaining, const struct config_field *field,
+                          const struct config_trail *trail, const void *value);
+
+static size_t count_chars(const char *utf8)
+{
+    size_t n = 0;
+    for (; *utf8 != 0; utf8++) n += ((unsigned char)*utf8 & 0xc0) != 0x80;
+    return n;
+}
+
+static void add_column(struct explaining *explaining, int column, const char *text)
+{
+    size_t chars = count_chars(text), *width = &explaining->width[column];
+    if (explaining->measures) {
+        if (chars > *width && chars <= MAX_WIDTH) *width = chars;
+        return;
+    }
+    text_printf(explaining->lines, "%s%*s", text, (int)(chars < *width ? *width - chars : 0) + 2, "");
+}
+
+/* The node that the value was read from, in {"value": ...} too, and what that says of its origin. */
+static const struct json_node *open_sourced(const struct config_field *field, const struct json_node *node,
+                                            struct config_origin *origin)
+{
+    *origin = (struct config_origin){0};
+    if (node == NULL || node->kind != JSON_OBJECT || !config_is_scalar(field->kind)) return node;
+    const struct json_node *source = json_member(node, "source"), *sure = json_member(node, "sure");
+    if (source != NULL && source->kind == JSON_STRING) origin->source = source->text;
+    if (sure != NULL && sure->kind == JSON_STRING) origin->sure = sure->text;
+    return json_member(node, "value");
+}
+
+/* The value of the row stands in explaining->value. */
+static void add_row(struct explaining *explaining, const struct config_field *field, const struct config_trail *trail)
+{
+    char path[PATH_CHARS], where[DIAG_WHERE_CHARS] = "default";
+    struct config_origin origin;
+    const struct json_node *node = open_sourced(field, trail->node, &origin);
+    if (node != NULL && node->kind != JSON_NULL) json_where(node, where, sizeof where);
+    add_column(explaining, 0, config_trail_path(trail, path, sizeof path));
+    add_column(explaining, 1, explaining->value.failed ? "" : explaining->value.chars);
+    add_column(explaining, 2, where);
+    if (explaining->measures) return;
+
+    struct text *lines = explaining->lines;
+    if (field->help != NULL) text_add(lines, field->help);
+    if (origin.source != NULL || origin.sure != NULL)
+        text_printf(lines, "%s[%s%s%s]", field->help != NULL ? " " : "", origin.sure != NULL ? origin.sure : "",
+                    origin.sure != NULL && origin.source != NULL ? ": " : "",
+                    origin.source != NULL ? origin.source : "");
+    while (lines->length > 0 && lines->chars[lines->length - 1] == ' ') lines->chars[--lines->length] = 0;
+    text_add(lines, "\n");
+}
+
+/* A row whose value is a word of ours. */
+static void explain_word(struct explaining *explaining, const struct config_field *field,
+                         const struct config_trail *trail, const char *word)
+{
+    explaining->value.length = 0;
+    text_add(&explaining->value, word);
+    add_row(explaining, field, trail);
+}
+
+static void explain_scalar(struct explaining *explaining, const struct config_field *field,
+                           const struct config_trail *trail, const void *scalar)
+{
+    struct text *value = &explaining->value;
+    value->length = 0;
+    config_write_scalar(field, scalar, value);
+    bool is_quoted = !value->failed && value->length > 2 && value->chars[0] == '"';
+    if (is_quoted) {
+        value->length -= 2;
+        memmove(value->chars, value->chars + 1, value->length);
+        value->chars[value->length] = 0;
+    }
+    add_row(explaining, field, trail);
+}
+
+static void explain_members(struct explaining *explaining, const struct config_field *fields,
+                            const struct config_trail *section, const void *base)
+{
+    for (const struct config_field *field = fields; field != NULL && field->name != NULL; field++) {
+        const void *value = config_value_at(field, base);
+        struct config_trail trail = {section, field->name, 0, json_member(section->node, field->name)};
+        bool is_given = trail.node != NULL && trail.node->kind != JSON_NULL;
+        if (!is_given && config_is_absent(field, value))
+            explain_word(explaining, field, &trail, "-");
+        else
+            explain_value(explaining, field, &trail, value);
+    }
+}
+
+/* One element of a list or map. */
+static void explain_element(struct explaining *explaining, const struct config_field *fields,
+                            const struct config_trail *trail, const void *element)
+{
+    if (fields->name == NULL)
+        explain_value(explaining, fields, trail, config_value_at(fields, element));
+    else
+        explain_members(explaining, fields, trail, element);
+}
+
+static void explain_elements(struct explaining *explaining, const struct config_field *field,
+                             const struct config_trail *trail, const struct config_list *list)
+{
+    const char *element = list->items;
+    bool is_map = field->kind == CONFIG_MAP;
+    const struct json_node *item = trail->node != NULL && trail->node->kind == JSON_LIST ? trail->node->first : NULL;
+    if (list->n == 0) explain_word(explaining, field, trail, is_map ? "{}" : "[]");
+    for (size_t i = 0; i < list->n; i++, element += field->elem_bytes, item = item != NULL ? item->next : NULL) {
+        struct config_trail inner = {trail, NULL, i, item};
+        if (is_map) {
+            inner.key = *(const char *const *)(const void *)element;
+            inner.node = json_member(trail->node, inner.key);
+        }
+        explain_element(explaining, field->fields, &inner, element);
+    }
+}
+
+static void explain_variant(struct explaining *explaining, const struct config_field *field,
+                            const struct config_trail *trail, const struct config_variant *variant)
+{
+    struct config_alternative alternative;
+    SIM_REQUIRE(config_find_alternative(explaining->families, field->family, variant->name, &alternative));
+    bool is_short = trail->node != NULL && trail->node->kind == JSON_STRING;
+    struct config_trail tag = {trail, field->tag, 0, is_short ? trail->node : json_member(trail->node, field->tag)};
+    explain_word(explaining, field, &tag, variant->name);
+    explain_members(explaining, alternative.fields, trail, variant->params);
+}
+
+static void explain_value(struct explaining *explaining, const struct config_field *field,
+                          const struct config_trail *trail, const void *value)
+{
+    switch (field->kind) {
+    case CONFIG_SECTION: explain_members(explaining, field->fields, trail, value); break;
+    case CONFIG_MAP:
+    case CONFIG_LIST: explain_elements(explaining, field, trail, value); break;
+    case CONFIG_VARIANT: explain_variant(explaining, field, trail, value); break;
+    default: explain_scalar(explaining, field, trail, value);
+    }
+}
+
+int config_explain(const struct config *config, const struct config_field *fields,
+                   const struct config_families *families, const void *bound, struct text *lines)
+{
+    struct explaining explaining = {.families = families, .lines = lines, .measures = true};
+    const struct config_trail top = {.node = config->root};
+    text_init(&explaining.value);
+    explain_members(&explaining, fields, &top, bound);
+    explaining.measures = false;
+    explain_members(&explaining, fields, &top, bound);
+    bool failed = lines->failed || explaining.value.failed;
+    text_fini(&explaining.value);
+    return failed ? SIM_E_NOMEM : 0;
+}

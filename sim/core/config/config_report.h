@@ -1,0 +1,40 @@
+/* What the binding of a configuration reports, and where its texts go. Shared by the parts of config. */
+#ifndef ORRERY_CORE_CONFIG_CONFIG_REPORT_H
+#define ORRERY_CORE_CONFIG_CONFIG_REPORT_H
+
+#include "sim/core/config/config.h"
+#include "sim/core/json_doc.h"
+
+struct config_reading {
+    struct arena *arena; /* of the bound struct */
+    struct diag *diag;
+    int code; /* of the first error, or SIM_E_NOMEM */
+};
+
+/* Reports a wrong configuration at a value. `hint` may be NULL. */
+void config_report(struct config_reading *reading, const struct json_node *at, const char *hint, const char *format,
+                   ...) __attribute__((format(printf, 4, 5)));
+
+/* Says once that memory ran out. */
+void config_report_nomem(struct config_reading *reading);
+
+/* "unknown key 'nods' in 'cluster'; did you mean 'nodes'?", or all known words when none is near. `what` goes before
+ * the word, `after` behind it; `where` is the place. */
+void config_report_unknown(struct config_reading *reading, const char *where, const char *what, const char *word,
+                           const char *after, const char *const *known, size_t n_known);
+
+/* "'nodes' must be a whole number, got \"four\"". */
+void config_report_type(struct config_reading *reading, const struct config_field *field, const char *name,
+                        const struct json_node *node);
+
+/* What a field takes: "a whole number", "a quantity such as \"80GiB\"", "an object". Returns `buffer`. */
+const char *config_expected(const struct config_field *field, char *buffer, size_t buffer_bytes);
+
+/* Reports a value outside [min, max] of the field; with a `noun` in the plural, such as "items", a count of these. */
+void config_check_range(struct config_reading *reading, const struct config_field *field, const char *name,
+                        const struct json_node *node, double value, const char *noun);
+
+/* Writes the limits of a field: "at least 1", "between \"1kW\" and \"20MW\"". Returns false when it has none. */
+bool config_show_range(const struct config_field *field, char *buffer, size_t buffer_bytes);
+
+#endif

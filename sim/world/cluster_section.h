@@ -1,0 +1,18 @@
+/* The section "cluster" of a scenario: nodes, links, and power, each read by its own room. */
+#ifndef ORRERY_WORLD_CLUSTER_SECTION_H
+#define ORRERY_WORLD_CLUSTER_SECTION_H
+
+#include "sim/world/cluster/cluster_config.h"
+#include "sim/world/links/topology_config.h"
+#include "sim/world/power/power_config.h"
+
+struct cluster_section {
+    struct cluster_config nodes;
+    struct topology_config links; /* and memory beyond the GPUs' own */
+    struct server_power_config server_power;
+    struct power_config power;
+};
+
+extern const struct config_field cluster_section_fields[];
+
+#endif

@@ -1,0 +1,424 @@
+#include "sim/world/failures/failure.h"
+
+#include "sim/core/check.h"
+#include "sim/world/failures/failure_state.h"
+#include "sim/world/rows/metric.h"
+#include "sim/world/rows/priority.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Numbers of entries: a component of a source, or a node that a shock of a source will strike a little later. */
+enum { COMPONENT_BITS = 40, SOURCE_BITS = 20 };
+#define STAGGERED (INT64_C(1) << (COMPONENT_BITS + SOURCE_BITS))
+
+static int64_t entry_number(const struct failures *failures, const struct failure_source *source, int64_t component)
+{
+    return (int64_t)(source - failures->sources) << COMPONENT_BITS | component;
+}
+
+/* --- Chance --- */
+
+void failure_stream(const struct failures *failures, const struct failure_source *source, uint64_t component,
+                    uint32_t n, struct rng *rng)
+{
+    rng_init(rng, failures->options.seed, failures->options.run, source->stream, component << 24 | n);
+}
+
+sim_ns failure_draw_ns(const struct lifetime *law, struct rng *rng)
+{
+    return sim_ns_from_s(lifetime_quantile_s(law, rng_uniform(rng)));
+}
+
+/* --- Sources --- */
+
+static int64_t count_components(const struct failures *failures, const struct failure_source *source)
+{
+    switch (source->scope) {
+    case FAILURE_GPU: return failures->n_gpus;
+    case FAILURE_JOB: return 0;
+    default: return (failures->n_nodes + source->nodes_each - 1) / source->nodes_each;
+    }
+}
+
+static int add_source(struct failures *failures, const struct failure_source *source, const char *kind)
+{
+    struct failure_source *added = &failures->sources[failures->n_sources++];
+    *added = *source;
+    snprintf(added->stream, sizeof added->stream, "failure.%s.%s", kind, source->name);
+    if (source->scope == FAILURE_JOB) added->job_index = failures->n_job_sources++;
+    added->n_components = count_components(failures, added);
+    added->n_struck = mem_zalloc((size_t)added->n_components + 1, sizeof *added->n_struck);
+    added->n_held = mem_zalloc((size_t)added->n_components + 1, sizeof *added->n_held);
+    return added->n_struck == NULL || added->n_held == NULL ? SIM_E_NOMEM : 0;
+}
+
+static int add_cause(struct failures *failures, const struct failure_cause_config *cause)
+{
+    struct failure_source source = {.name = cause->name,
+                                    .scope = cause->scope,
+                                    .lifetime = lifetime_config_get(&cause->lifetime),
+                                    .repair = lifetime_config_get(&cause->repair),
+                                    .restart = lifetime_config_get(&cause->restart),
+                                    .visible_frac = cause->visible_frac,
+                                    .hit_frac = 1.0,
+                                    .nodes_each = 1};
+    if (cause->scope == FAILURE_SWITCH) source.nodes_each = (int32_t)failures->config->nodes_per_switch;
+    if (cause->scope == FAILURE_SITE) source.nodes_each = failures->n_nodes;
+    return add_source(failures, &source, "cause");
+}
+
+static int add_shocks(struct failures *failures, const struct failure_domain_config *domain, double mean_s,
+                      double hit_frac, const char *kind)
+{
+    if (isnan(mean_s)) return 0;
+    return add_source(failures,
+                      &(struct failure_source){.name = domain->name,
+                                               .scope = FAILURE_SWITCH,
+                                               .is_shock = true,
+                                               .lifetime = {.kind = LIFETIME_EXPONENTIAL, .mean_s = mean_s},
+                                               .repair = lifetime_config_get(&domain->repair),
+                                               .restart = lifetime_config_get(&domain->restart),
+                                               .visible_frac = 1.0,
+                                               .hit_frac = hit_frac,
+                                               .spread_s = domain->spread_s,
+                                               .nodes_each = (int32_t)domain->nodes},
+                      kind);
+}
+
+/* Strikes when it is told to, and never by chance. */
+static int add_breaker(struct failures *failures)
+{
+    if (!failures->options.has_breakers) return 0;
+    struct failure_source source = {.name = "breaker", .scope = FAILURE_SWITCH, .nodes_each = 1, .hit_frac = 1.0};
+    source.lifetime = (struct lifetime){.kind = LIFETIME_EXPONENTIAL, .mean_s = (double)INFINITY};
+    const int code = add_source(failures, &source, "cause");
+    failures->breaker = &failures->sources[failures->n_sources - 1];
+    failures->breaker->n_components = 0;
+    return code;
+}
+
+static int add_sources(struct failures *failures)
+{
+    const struct failures_config *config = failures->config;
+    const struct failure_cause_config *cause = config->causes.items;
+    const struct failure_domain_config *domain = config->domains.items;
+    failures->sources = mem_zalloc(config->causes.n + 2 * config->domains.n + 2, sizeof *failures->sources);
+    int code = failures->sources == NULL ? SIM_E_NOMEM : 0;
+    for (size_t i = 0; i < config->causes.n && code == 0; i++) code = add_cause(failures, &cause[i]);
+    for (size_t i = 0; i < config->domains.n && code == 0; i++) {
+        code = add_shocks(failures, &domain[i], domain[i].shock_mean_s, domain[i].hit_frac, "shock");
+        if (code == 0) code = add_shocks(failures, &domain[i], domain[i].lethal_mean_s, 1.0, "lethal");
+    }
+    return code == 0 ? add_breaker(failures) : code;
+}
+
+/* --- Strikes --- */
+
+/* The life of a component that is new or repaired at `from_ns`. */
+static int begin_life(struct failures *failures, struct failure_source *source, int64_t component, sim_ns from_ns)
+{
+    struct rng rng;
+    failure_stream(failures, source, (uint64_t)component, source->n_struck[component], &rng);
+    const sim_ns at_ns = sim_ns_add(from_ns, failure_draw_ns(&source->lifetime, &rng));
+    const struct failure_entry entry = {.time_ns = at_ns, .number = entry_number(failures, source, component)};
+    return failure_queue_add(&failures->strikes, &entry);
+}
+
+/* A node fails: 1 when it served, 0 when not, or a negative code. */
+static int strike_node(struct failures *failures, const struct failure_blow *blow, int32_t node)
+{
+    if (failures->nodes[node].state != FAILURE_NODE_SERVES) return 0;
+    int code = failure_clear_node(failures, blow, node);
+    if (code == 0 && blow->repair_ns > 0) code = failure_node_leaves(failures, node, blow->repair_ns);
+    if (failures->jobs != NULL) jobs_request_decision(failures->jobs);
+    return code < 0 ? code : 1;
+}
+
+static void count_strike(struct failure_source *source, int struck)
+{
+    source->n_seen += struck > 0;
+    source->n_unseen += struck == 0;
+}
+
+/* Nodes of a component: from *first on. Returns how many. */
+static int32_t nodes_of(const struct failures *failures, const struct failure_source *source, int64_t component,
+                        int32_t *first)
+{
+    *first = source->scope == FAILURE_GPU ? failures->node_of_gpu[component] : (int32_t)component * source->nodes_each;
+    const int32_t left = failures->n_nodes - *first;
+    const int32_t n = source->scope == FAILURE_GPU ? 1 : source->nodes_each;
+    return n < left ? n : left;
+}
+
+/* The component fails, and all that hangs on it until it is repaired. */
+static int strike_component(struct failures *failures, const struct failure_blow *blow, int64_t component)
+{
+    int32_t first, n_struck = 0;
+    const int32_t n = nodes_of(failures, blow->source, component, &first);
+    for (int32_t i = 0; i < n; i++) {
+        const int struck = strike_node(failures, blow, first + i);
+        if (struck < 0) return struck;
+        n_struck += struck;
+    }
+    return n_struck;
+}
+
+/* A shock of a group: draws for every node whether and when it fails. Those that fail at once do so here. */
+static int shock_group(struct failures *failures, struct failure_blow *blow, int64_t group, struct rng *rng)
+{
+    const struct failure_source *source = blow->source;
+    const sim_ns now = engine_now(failures->engine);
+    int32_t first, n_struck = 0;
+    const int32_t n = nodes_of(failures, source, group, &first);
+    for (int32_t i = 0; i < n; i++) {
+        const bool hits = rng_uniform(rng) < source->hit_frac;
+        const sim_ns later_ns = sim_ns_from_s(rng_uniform(rng) * source->spread_s);
+        blow->repair_ns = failure_draw_ns(&source->repair, rng);
+        if (!hits) continue;
+        int struck = failures->nodes[first + i].state == FAILURE_NODE_SERVES;
+        if (later_ns == 0) {
+            struck = strike_node(failures, blow, first + i);
+        } else {
+            const int code = failure_queue_add(
+                &failures->strikes, &(struct failure_entry){sim_ns_add(now, later_ns),
+                                                            STAGGERED | entry_number(failures, source, first + i),
+                                                            blow->repair_ns, blow->restart_ns});
+            if (code < 0) return code;
+        }
+        if (struck < 0) return struck;
+        n_struck += struck;
+    }
+    return n_struck;
+}
+
+/* A component's time has come. */
+static int strike(struct failures *failures, struct failure_source *source, int64_t component)
+{
+    const sim_ns now = engine_now(failures->engine);
+    struct rng rng;
+    failure_stream(failures, source, (uint64_t)component, source->n_struck[component]++, &rng);
+    rng_uniform(&rng); /* its life */
+    const bool is_visible = rng_uniform(&rng) < source->visible_frac;
+    struct failure_blow blow = {.source = source, .restart_ns = failure_draw_ns(&source->restart, &rng)};
+    int struck = 0;
+    if (source->is_shock) {
+        struck = shock_group(failures, &blow, component, &rng);
+    } else {
+        blow.repair_ns = failure_draw_ns(&source->repair, &rng);
+        if (is_visible) struck = strike_component(failures, &blow, component);
+    }
+    const bool is_repaired = struck > 0 && !source->is_shock; /* what passed unseen goes on */
+    count_strike(source, struck);
+    return struck < 0 ? struck
+                      : begin_life(failures, source, component, sim_ns_add(now, is_repaired ? blow.repair_ns : 0));
+}
+
+static int strike_entry(struct failures *failures, const struct failure_entry *entry)
+{
+    const int64_t number = entry->number & ~STAGGERED;
+    struct failure_source *source = &failures->sources[number >> COMPONENT_BITS];
+    const int64_t component = number & ((INT64_C(1) << COMPONENT_BITS) - 1);
+    if (number == entry->number) return strike(failures, source, component);
+    const struct failure_blow blow = {source, entry->repair_ns, entry->restart_ns};
+    const int struck = strike_node(failures, &blow, (int32_t)component); /* counted with its shock */
+    return struck < 0 ? struck : 0;
+}
+
+int failures_black_out(struct failures *failures, int32_t first_node, int32_t n_nodes, sim_ns until_ns)
+{
+    const sim_ns now = engine_now(failures->engine);
+    int code = 0, struck = 0;
+    for (int32_t node = first_node; node < first_node + n_nodes && code == 0; node++) {
+        const int64_t number = STAGGERED | entry_number(failures, failures->breaker, node);
+        struck += failures->nodes[node].state == FAILURE_NODE_SERVES;
+        failures->nodes[node].dark_until_ns = until_ns;
+        code = failure_queue_add(&failures->strikes, &(struct failure_entry){now, number, until_ns - now, 0});
+    }
+    count_strike(failures->breaker, struck);
+    failure_schedule(failures);
+    return code;
+}
+
+/* --- Time --- */
+
+static int do_due(struct failures *failures, sim_ns now)
+{
+    int code = 0;
+    while (code == 0 && failure_queue_next_ns(&failures->returns) <= now) {
+        code = failure_node_comes(failures, (int32_t)failure_queue_take(&failures->returns).number);
+        if (failures->jobs != NULL) jobs_request_decision(failures->jobs);
+        for (size_t i = 0; i < failures->n_services; i++) service_nodes_came(failures->services[i]);
+    }
+    while (code == 0 && failure_queue_next_ns(&failures->strikes) <= now) {
+        const struct failure_entry entry = failure_queue_take(&failures->strikes);
+        code = strike_entry(failures, &entry);
+    }
+    return code;
+}
+
+static void on_due(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    struct failures *failures = OWNER_ENTITY(owner, struct failures, due);
+    if (failures->due_ns <= now) failures->due_ns = SIM_NS_MAX;
+    const int code = do_due(failures, now);
+    if (code < 0) engine_fail(engine, code);
+    failure_schedule(failures);
+}
+
+static void on_awaited(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    struct failures *failures = OWNER_ENTITY(owner, struct failures, awaited);
+    const int code = do_due(failures, now);
+    if (code < 0) engine_fail(engine, code);
+    failure_schedule(failures);
+}
+
+void failure_schedule(struct failures *failures)
+{
+    const sim_ns strike_ns = failure_queue_next_ns(&failures->strikes);
+    const sim_ns return_ns = failure_queue_next_ns(&failures->returns);
+    const sim_ns next_ns = strike_ns < return_ns ? strike_ns : return_ns;
+    if ((failures->jobs_left || failures->services_left > 0) && return_ns < SIM_NS_MAX)
+        engine_arm(failures->engine, return_ns, PRIORITY_FAILURE, on_awaited, &failures->awaited);
+    if (next_ns >= failures->due_ns) return;
+    failures->due_ns = next_ns;
+    engine_schedule_background(failures->engine, next_ns, PRIORITY_FAILURE, on_due, &failures->due);
+}
+
+/* --- Life --- */
+
+static int list_gpus(struct failures *failures)
+{
+    for (int32_t i = 0; i < failures->n_nodes; i++) failures->n_gpus += failure_node_gpus(&failures->nodes[i]);
+    failures->node_of_gpu = mem_alloc(((size_t)failures->n_gpus + 1) * sizeof *failures->node_of_gpu);
+    if (failures->node_of_gpu == NULL) return SIM_E_NOMEM;
+    int32_t *gpu = failures->node_of_gpu;
+    for (int32_t i = 0; i < failures->n_nodes; i++)
+        for (int32_t k = failure_node_gpus(&failures->nodes[i]); k > 0; k--) *gpu++ = i;
+    return 0;
+}
+
+/* A spare node brings as many GPUs as the one in whose place it comes. */
+static int check_equal(const struct failures *failures, struct diag *diag)
+{
+    if (failures->config->spare_nodes == 0 || failures->cluster->n_nodes == 0) return 0;
+    const int32_t gpus = failure_node_gpus(failures->nodes);
+    for (int32_t node = 1; node < failures->cluster->n_nodes; node++)
+        if (failure_node_gpus(&failures->nodes[node]) != gpus)
+            return diag_error(diag, SIM_E_CONFIG, config_where(failures->options.document, "failures.spare_nodes"),
+                              "leave it out, or list nodes with equal numbers of GPUs",
+                              "spare nodes take the place of any other, but node 0 has %d GPUs and node %d has %d",
+                              gpus, node, failure_node_gpus(&failures->nodes[node]));
+    return 0;
+}
+
+/* Only jobs may fail where GPUs are on no nodes. */
+static int check_nodes(const struct failures *failures, struct diag *diag)
+{
+    const struct failures_config *config = failures->config;
+    const char *where = config_where(failures->options.document, "failures");
+    if (failures_config_strikes_nodes(config) && !failures->options.places_jobs)
+        return diag_error(diag, SIM_E_CONFIG, where, "choose another placement, or causes of scope 'job' only",
+                          "nodes cannot fail where jobs are on no node in particular");
+    if (config->spare_nodes > 0 && !failures_config_strikes_nodes(config) && !failures->options.has_breakers)
+        return diag_error(diag, SIM_E_CONFIG, config_where(failures->options.document, "failures.spare_nodes"),
+                          "add 'causes' that strike nodes, or leave it out",
+                          "spare nodes would wait for ever: no cause or domain has nodes fail");
+    if (config->spare_nodes >= failures->cluster->n_nodes && config->spare_nodes > 0)
+        return diag_error(diag, SIM_E_CONFIG, config_where(failures->options.document, "failures.spare_nodes"), NULL,
+                          "all %d nodes of the cluster are spare ones", failures->cluster->n_nodes);
+    for (int64_t node = failures->cluster->n_nodes - config->spare_nodes; node < failures->cluster->n_nodes; node++)
+        if (failures->cluster->node_free_gpus[node] < failure_node_gpus(&failures->nodes[node]))
+            return diag_error(diag, SIM_E_CONFIG, config_where(failures->options.document, "failures.spare_nodes"),
+                              "add nodes, or lower spare_nodes or the services' replicas",
+                              "node %lld is to be a spare one, and a service holds GPUs of it", (long long)node);
+    return check_equal(failures, diag);
+}
+
+int failures_create(struct engine *engine, struct cluster *cluster, const struct failures_config *config,
+                    const struct failures_options *options, struct failures **out, struct diag *diag)
+{
+    int code = failures_config_check(config, options->has_breakers, options->document, diag);
+    if (code != 0) return code;
+    struct failures *failures = mem_zalloc(1, sizeof *failures);
+    if (failures == NULL) return SIM_E_NOMEM;
+    *failures = (struct failures){.engine = engine, .cluster = cluster, .config = config, .options = *options};
+    failures->due_ns = SIM_NS_MAX;
+    owner_init(&failures->due, options->first_owner_id);
+    owner_init(&failures->awaited, options->first_owner_id + 1);
+    pool_init(&failures->seats, sizeof(struct failure_seat));
+    code = failure_nodes_init(failures);
+    if (code == 0) code = list_gpus(failures);
+    if (code == 0) code = check_nodes(failures, diag);
+    if (code == 0) code = add_sources(failures);
+    if (code < 0) {
+        failures_destroy(failures);
+        return code;
+    }
+    pool_init(&failures->exposures,
+              sizeof(struct failure_exposure) + (size_t)failures->n_job_sources * sizeof(struct job_strike));
+    failure_set_spares_aside(failures);
+    *out = failures;
+    return 0;
+}
+
+void failures_destroy(struct failures *failures)
+{
+    if (failures == NULL) return;
+    for (int32_t i = 0; i < failures->n_sources; i++) {
+        mem_free(failures->sources[i].n_struck);
+        mem_free(failures->sources[i].n_held);
+    }
+    mem_free(failures->sources);
+    mem_free(failures->node_of_gpu);
+    failure_queue_fini(&failures->strikes);
+    failure_queue_fini(&failures->returns);
+    failure_nodes_fini(failures);
+    pool_fini(&failures->exposures);
+    pool_fini(&failures->seats);
+    mem_free(failures);
+}
+
+void failures_strike_jobs(struct failures *failures, struct jobs *jobs)
+{
+    failures->jobs = jobs;
+    failures->jobs_left = true;
+}
+
+void failures_strike_services(struct failures *failures, struct service *const *services, size_t n)
+{
+    failures->services = services;
+    failures->n_services = n;
+    for (size_t i = 0; i < n; i++) failures->services_left += service_may_be_struck(services[i]);
+}
+
+static void let_go(struct failures *failures)
+{
+    if (!failures->jobs_left && failures->services_left == 0) engine_disarm(failures->engine, &failures->awaited);
+}
+
+void failures_jobs_end(struct failures *failures)
+{
+    failures->jobs_left = false;
+    let_go(failures);
+}
+
+void failures_service_ends(struct failures *failures)
+{
+    SIM_REQUIRE(failures->services_left > 0);
+    failures->services_left--;
+    let_go(failures);
+}
+
+int failures_start(struct failures *failures)
+{
+    int code = 0;
+    for (int32_t i = 0; i < failures->n_sources; i++) {
+        struct failure_source *source = &failures->sources[i];
+        for (int64_t k = 0; k < source->n_components && code == 0; k++) code = begin_life(failures, source, k, 0);
+    }
+    failure_schedule(failures);
+    return code;
+}

@@ -1,0 +1,187 @@
+#include "sim/world/failures/failure_config.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const kind_names[] = {"exponential", "weibull", "lognormal", "constant", NULL};
+static const char *const scope_names[] = {"gpu", "node", "switch", "site", "job", NULL};
+
+#define FIELD(name) offsetof(struct lifetime_config, name)
+static const struct config_field lifetime_fields[] = {
+    {.name = "law", .kind = CONFIG_CHOICE, .offset = FIELD(kind), .value = "exponential", .choices = kind_names,
+     .help = "of the time that it lasts"},
+    {.name = "mean", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED, .dim = UNIT_TIME, .offset = FIELD(mean_s),
+     .min = 0, .max = -1, .help = "of each component, or of each repair"},
+    {.name = "shape", .kind = CONFIG_REAL, .flags = CONFIG_OPTIONAL, .offset = FIELD(shape), .min = 0.05, .max = 100,
+     .help = "Weibull: below 1 the young fail more, above 1 the old; lognormal: standard deviation of the logarithm"},
+    {.name = "median", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_TIME, .offset = FIELD(median_s),
+     .min = DBL_MIN, .max = 0, .help = "lognormal: instead of the shape; not below the mean: no spread"},
+    {0}};
+#undef FIELD
+
+#define LAW(text, type, member) .name = text, .kind = CONFIG_SECTION, .fields = lifetime_fields,                       \
+    .offset = offsetof(struct type, member)
+
+static const char repair_help[] = "time that nodes are away after it; else they stay";
+static const char restart_help[] = "beside jobs.restart: until a job that it struck computes again; else no time";
+
+#define FIELD(name) offsetof(struct failure_cause_config, name)
+static const struct config_field cause_fields[] = {
+    {.name = "scope", .kind = CONFIG_CHOICE, .flags = CONFIG_REQUIRED, .offset = FIELD(scope), .choices = scope_names,
+     .help = "what fails: each GPU (its node with it), node, switch (with its nodes) or the site; or each running job"},
+    {LAW("lifetime", failure_cause_config, lifetime), .help = "of each such component, from new or repaired on"},
+    {LAW("repair", failure_cause_config, repair), .flags = CONFIG_OPTIONAL, .help = repair_help},
+    {LAW("restart", failure_cause_config, restart), .flags = CONFIG_OPTIONAL, .help = restart_help},
+    {.name = "visible", .kind = CONFIG_REAL, .offset = FIELD(visible_frac), .value = "1", .min = 0, .max = 1,
+     .help = "share of its failures that strike jobs and nodes; the others pass unseen"},
+    {0}};
+#undef FIELD
+
+#define FIELD(name) offsetof(struct failure_domain_config, name)
+static const struct config_field domain_fields[] = {
+    {.name = "nodes", .kind = CONFIG_INT, .flags = CONFIG_REQUIRED, .offset = FIELD(nodes), .min = 1, .max = 1e6,
+     .help = "of each group that shares it: the first ones, the next ones, and so on"},
+    {.name = "shock", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_TIME,
+     .offset = FIELD(shock_mean_s), .min = DBL_MIN, .max = 0,
+     .help = "mean time between shocks of a group, each of which strikes every node with probability 'hit'"},
+    {.name = "hit", .kind = CONFIG_REAL, .offset = FIELD(hit_frac), .value = "1", .min = 0, .max = 1,
+     .help = "probability that a shock strikes a node of the group; those that strike none are not seen"},
+    {.name = "lethal", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_TIME,
+     .offset = FIELD(lethal_mean_s), .min = DBL_MIN, .max = 0,
+     .help = "mean time between shocks of a group that strike all of its nodes"},
+    {.name = "spread", .kind = CONFIG_QUANTITY, .dim = UNIT_TIME, .offset = FIELD(spread_s), .value = "0s", .min = 0,
+     .max = -1, .help = "nodes that a shock strikes fail one by one within this time after it, evenly spread"},
+    {LAW("repair", failure_domain_config, repair), .flags = CONFIG_OPTIONAL, .help = repair_help},
+    {LAW("restart", failure_domain_config, restart), .flags = CONFIG_OPTIONAL, .help = restart_help},
+    {.name = "needed", .kind = CONFIG_INT, .offset = FIELD(needed), .value = "0", .min = 0, .max = 1e6,
+     .help = "nodes that a group needs to be available, for failure.available_frac; 0: not asked"},
+    {0}};
+#undef FIELD
+
+#define FIELD(name) offsetof(struct failures_config, name)
+const struct config_field failures_config_fields[] = {
+    {.name = "causes", .kind = CONFIG_MAP, .flags = CONFIG_OPTIONAL, .offset = FIELD(causes), .fields = cause_fields,
+     .elem_bytes = sizeof(struct failure_cause_config), .help = "of failures, by name"},
+    {.name = "domains", .kind = CONFIG_MAP, .flags = CONFIG_OPTIONAL, .offset = FIELD(domains),
+     .fields = domain_fields, .elem_bytes = sizeof(struct failure_domain_config),
+     .help = "groups of nodes that fail together, by name: what feeds, cools or connects them"},
+    {.name = "nodes_per_switch", .kind = CONFIG_INT, .offset = FIELD(nodes_per_switch), .value = "32", .min = 1,
+     .max = 1e6, .help = "for causes of scope 'switch'"},
+    {.name = "spare_nodes", .kind = CONFIG_INT, .offset = FIELD(spare_nodes), .value = "0", .min = 0, .max = 1e6,
+     .help = "nodes of the cluster, its last ones, that wait to take the place of others that are away"},
+    {.name = "spare_delay", .kind = CONFIG_TIME, .offset = FIELD(spare_delay_ns), .value = "0s", .min = 0, .max = -1,
+     .help = "until a spare node has taken such a place"},
+    {0}};
+#undef FIELD
+
+bool failures_config_any(const struct failures_config *config)
+{
+    return config->causes.n > 0 || config->domains.n > 0 || config->spare_nodes > 0;
+}
+
+bool failures_config_strikes_nodes(const struct failures_config *config)
+{
+    const struct failure_cause_config *causes = config->causes.items;
+    bool any = config->domains.n > 0;
+    for (size_t i = 0; i < config->causes.n; i++) any = any || causes[i].scope != FAILURE_JOB;
+    return any;
+}
+
+struct lifetime lifetime_config_get(const struct lifetime_config *config)
+{
+    if (!(config->mean_s > 0.0)) return (struct lifetime){.kind = LIFETIME_CONSTANT};
+    if (config->kind == LIFETIME_LOGNORMAL && config->median_s > 0.0)
+        return lifetime_lognormal(config->mean_s, config->median_s);
+    return (struct lifetime){
+        .kind = (enum lifetime_kind)config->kind, .mean_s = config->mean_s, .shape = config->shape};
+}
+
+/* Where a finding is made. */
+struct checking {
+    const struct config *document;
+    struct diag *diag;
+    const char *map, *name; /* "causes", "nvlink" */
+};
+
+static int report(const struct checking *checking, const char *key, const char *hint, const char *text)
+{
+    char path[512];
+    snprintf(path, sizeof path, "failures.%s.%s.%s", checking->map, checking->name, key);
+    return diag_error(checking->diag, SIM_E_CONFIG, config_where(checking->document, path), hint, "%s of '%s' %s", key,
+                      checking->name, text);
+}
+
+static int check_law(const struct checking *checking, const char *key, const struct lifetime_config *law)
+{
+    if (!(law->mean_s > 0.0)) return 0;
+    const bool has_shape = law->shape > 0.0, has_median = law->median_s > 0.0;
+    if (law->kind == LIFETIME_WEIBULL && !has_shape)
+        return report(checking, key, "for example \"shape\": 0.7", "is weibull: it needs a 'shape'");
+    if (law->kind == LIFETIME_LOGNORMAL && has_shape == has_median)
+        return report(checking, key, NULL, "is lognormal: it needs a 'shape' or a 'median', one of the two");
+    if (law->kind != LIFETIME_LOGNORMAL && has_median)
+        return report(checking, key, NULL, "has a 'median', which only lognormal laws take");
+    if ((law->kind == LIFETIME_EXPONENTIAL || law->kind == LIFETIME_CONSTANT) && has_shape)
+        return report(checking, key, NULL, "has a 'shape', which its law does not take");
+    return 0;
+}
+
+/* The worse of two codes. */
+static int both(int a, int b)
+{
+    return a != 0 ? a : b;
+}
+
+static int check_cause(const struct failure_cause_config *cause, const struct config *document, struct diag *diag)
+{
+    const struct checking checking = {document, diag, "causes", cause->name};
+    int code = check_law(&checking, "lifetime", &cause->lifetime);
+    if (!(cause->lifetime.mean_s > 0.0))
+        code = report(&checking, "lifetime", NULL, "has a mean of 0: it would fail all the time");
+    if (cause->scope == FAILURE_JOB && cause->repair.mean_s > 0.0)
+        code = report(&checking, "repair", "use 'restart'", "has no effect: its scope is 'job', nodes stay");
+    code = both(code, check_law(&checking, "repair", &cause->repair));
+    return both(code, check_law(&checking, "restart", &cause->restart));
+}
+
+static int check_domain(const struct failure_domain_config *domain, const struct config *document, struct diag *diag)
+{
+    const struct checking checking = {document, diag, "domains", domain->name};
+    int code = check_law(&checking, "repair", &domain->repair);
+    if (domain->needed > domain->nodes) code = report(&checking, "needed", NULL, "is more than the nodes of a group");
+    return both(code, check_law(&checking, "restart", &domain->restart));
+}
+
+/* Metrics tell of causes, domains and breakers by name alone. */
+static int check_name(const struct checking *checking, const char *taken, const char *by)
+{
+    char path[512];
+    if (taken == NULL || strcmp(checking->name, taken) != 0) return 0;
+    snprintf(path, sizeof path, "failures.%s.%s", checking->map, checking->name);
+    return diag_error(checking->diag, SIM_E_CONFIG, config_where(checking->document, path), "give it another name",
+                      "'%s' is the name of %s as well", checking->name, by);
+}
+
+int failures_config_check(const struct failures_config *config, bool has_breakers, const struct config *document,
+                          struct diag *diag)
+{
+    const struct failure_cause_config *causes = config->causes.items;
+    const struct failure_domain_config *domains = config->domains.items;
+    const char *breaker = has_breakers ? "breaker" : NULL;
+    int code = 0;
+    for (size_t i = 0; i < config->causes.n; i++) {
+        const struct checking checking = {document, diag, "causes", causes[i].name};
+        code = both(code, check_cause(&causes[i], document, diag));
+        code = both(code, check_name(&checking, breaker, "what breakers strike"));
+    }
+    for (size_t i = 0; i < config->domains.n; i++) {
+        const struct checking checking = {document, diag, "domains", domains[i].name};
+        code = both(code, check_domain(&domains[i], document, diag));
+        code = both(code, check_name(&checking, breaker, "what breakers strike"));
+        for (size_t k = 0; k < config->causes.n; k++)
+            code = both(code, check_name(&checking, causes[k].name, "a cause"));
+    }
+    return code;
+}

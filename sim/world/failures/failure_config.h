@@ -1,0 +1,64 @@
+/* What fails at a site, and how it comes back: the section "failures" of a scenario.
+ *
+ * A *cause* strikes components of one kind, each with lifetimes of its own; a *domain* is a group of neighbouring nodes that
+ * shocks strike together (models/failure.h). Both take nodes away until they are repaired, or only interrupt the jobs on
+ * them where they name no repair. */
+#ifndef ORRERY_WORLD_FAILURES_FAILURE_CONFIG_H
+#define ORRERY_WORLD_FAILURES_FAILURE_CONFIG_H
+
+#include "models/failure.h"
+#include "sim/core/config/config.h"
+
+#include <stdbool.h>
+
+/* What fails. A GPU takes its node with it, a switch and the site all of theirs; a job fails by its own software, and leaves
+ * the nodes as they are. */
+enum failure_scope { FAILURE_GPU, FAILURE_NODE, FAILURE_SWITCH, FAILURE_SITE, FAILURE_JOB };
+
+/* A law as it is written down; where it is absent, mean_s is 0. */
+struct lifetime_config {
+    int kind; /* enum lifetime_kind */
+    double mean_s, median_s, shape;
+};
+
+struct failure_cause_config {
+    const char *name; /* its key */
+    int scope;
+    struct lifetime_config lifetime, repair, restart;
+    double visible_frac;
+};
+
+struct failure_domain_config {
+    const char *name;
+    int64_t nodes;  /* of each group: 0 .. nodes - 1, and so on */
+    int64_t needed; /* of a group, so that it counts as available; 0: not asked */
+    double shock_mean_s, lethal_mean_s; /* between shocks of a group; NAN: none */
+    double hit_frac, spread_s;
+    struct lifetime_config repair, restart;
+};
+
+struct failures_config {
+    struct config_list causes;  /* struct failure_cause_config */
+    struct config_list domains; /* struct failure_domain_config */
+    int64_t nodes_per_switch;
+    int64_t spare_nodes;
+    sim_ns spare_delay_ns;
+};
+
+extern const struct config_field failures_config_fields[];
+
+/* Whether anything fails. */
+bool failures_config_any(const struct failures_config *config);
+
+/* Whether any of it strikes nodes, and not only jobs. */
+bool failures_config_strikes_nodes(const struct failures_config *config);
+
+/* Checks what no single field can say: laws have the parameters that they need, and no two sources one name, "breaker" included where
+ * there are breakers that strike nodes. Returns 0 or SIM_E_CONFIG with findings. */
+int failures_config_check(const struct failures_config *config, bool has_breakers, const struct config *document,
+                          struct diag *diag);
+
+/* The law as a model. One that is absent always lasts no time. */
+struct lifetime lifetime_config_get(const struct lifetime_config *config);
+
+#endif

@@ -1,0 +1,169 @@
+/* Nodes that go away, come back, and are replaced by spare ones. A spare node takes the place of one of the cluster's own
+ * nodes, not of those of further types. One that is repaired when no place is free is a spare one from then on. Spare nodes
+ * that wait or come do not fail; those in the dark are not set out. */
+#include "sim/core/check.h"
+#include "sim/world/failures/failure_state.h"
+
+static int make_nodes(struct failures *failures)
+{
+    for (const struct cluster *part = failures->cluster; part != NULL; part = part->next)
+        failures->n_nodes += part->n_nodes;
+    failures->nodes = mem_zalloc((size_t)failures->n_nodes + 1, sizeof *failures->nodes);
+    if (failures->nodes == NULL) return SIM_E_NOMEM;
+    struct failure_node *node = failures->nodes;
+    for (struct cluster *part = failures->cluster; part != NULL; part = part->next)
+        for (int32_t i = 0; i < part->n_nodes; i++) *node++ = (struct failure_node){.part = part, .index = i};
+    return 0;
+}
+
+/* Groups of all nodes; of the last one as many are needed as it has, if it is smaller. */
+static int make_quorum(struct failures *failures, const struct failure_domain_config *domain)
+{
+    struct failure_quorum *quorum = &failures->quorums[failures->n_quorums];
+    const int64_t n = failures->n_nodes;
+    quorum->domain = domain;
+    quorum->n_groups = (int32_t)((n + domain->nodes - 1) / domain->nodes);
+    quorum->n_down = mem_zalloc((size_t)quorum->n_groups + 1, sizeof *quorum->n_down);
+    if (quorum->n_down == NULL) return SIM_E_NOMEM;
+    level_init(&quorum->available, 0, quorum->n_groups);
+    failures->n_quorums++;
+    return 0;
+}
+
+static int make_quorums(struct failures *failures)
+{
+    const struct config_list *domains = &failures->config->domains;
+    failures->quorums = mem_zalloc(domains->n + 1, sizeof *failures->quorums);
+    if (failures->quorums == NULL) return SIM_E_NOMEM;
+    int code = 0;
+    for (size_t i = 0; i < domains->n && code == 0; i++) {
+        const struct failure_domain_config *domain = (const struct failure_domain_config *)domains->items + i;
+        if (domain->needed > 0) code = make_quorum(failures, domain);
+    }
+    return code;
+}
+
+/* Nodes of a group that may be down while it is available. */
+static int64_t most_down(const struct failures *failures, const struct failure_quorum *quorum, int64_t group)
+{
+    const int64_t first = group * quorum->domain->nodes, left = failures->n_nodes - first;
+    const int64_t n = left < quorum->domain->nodes ? left : quorum->domain->nodes;
+    return n > quorum->domain->needed ? n - quorum->domain->needed : 0;
+}
+
+static void count_down(struct failures *failures, int32_t node, int32_t change)
+{
+    for (size_t i = 0; i < failures->n_quorums; i++) {
+        struct failure_quorum *quorum = &failures->quorums[i];
+        const int64_t group = node / quorum->domain->nodes, most = most_down(failures, quorum, group);
+        const int32_t before = quorum->n_down[group], after = before + change;
+        quorum->n_down[group] = after;
+        const int64_t groups = quorum->available.value + (after <= most) - (before <= most);
+        if (groups != quorum->available.value) level_set(&quorum->available, engine_now(failures->engine), groups);
+    }
+}
+
+static void take_out(struct failure_node *node, enum failure_node_state state)
+{
+    node->state = state;
+    cluster_remove_node(node->part, node->index);
+}
+
+static void put_in(struct failure_node *node)
+{
+    node->state = FAILURE_NODE_SERVES;
+    cluster_return_node(node->part, node->index);
+}
+
+void failure_set_spares_aside(struct failures *failures)
+{
+    const int32_t n_spares = (int32_t)failures->config->spare_nodes;
+    for (int32_t node = failures->cluster->n_nodes - n_spares; node < failures->cluster->n_nodes; node++) {
+        take_out(&failures->nodes[node], FAILURE_NODE_SPARE);
+        nodeset_add(&failures->spares, node);
+        failures->cluster->spare_gpus += failure_node_gpus(&failures->nodes[node]);
+    }
+}
+
+int failure_nodes_init(struct failures *failures)
+{
+    level_init(&failures->missing_gpus, 0, 0);
+    int code = make_nodes(failures);
+    if (code == 0) code = make_quorums(failures);
+    if (code == 0) code = nodeset_init(&failures->spares, failures->cluster->n_nodes + 1);
+    return code;
+}
+
+void failure_nodes_fini(struct failures *failures)
+{
+    for (size_t i = 0; i < failures->n_quorums; i++) mem_free(failures->quorums[i].n_down);
+    mem_free(failures->quorums);
+    mem_free(failures->nodes);
+    nodeset_fini(&failures->spares);
+}
+
+static void count_missing(struct failures *failures, int64_t gpus)
+{
+    level_set(&failures->missing_gpus, engine_now(failures->engine), failures->missing_gpus.value + gpus);
+}
+
+static bool is_own(const struct failures *failures, int32_t node)
+{
+    return failures->nodes[node].part == failures->cluster;
+}
+
+/* The lowest spare node that has power; -1: none has. */
+static int32_t ready_spare(const struct failures *failures)
+{
+    int32_t spare = nodeset_next(&failures->spares, 0);
+    while (spare >= 0 && failures->nodes[spare].dark_until_ns > engine_now(failures->engine))
+        spare = nodeset_next(&failures->spares, spare + 1);
+    return spare;
+}
+
+/* Spare nodes set out for the places that are free. */
+static int cover(struct failures *failures)
+{
+    const sim_ns at_ns = sim_ns_add(engine_now(failures->engine), failures->config->spare_delay_ns);
+    int32_t spare;
+    int code = 0;
+    while (code == 0 && failures->n_uncovered > 0 && (spare = ready_spare(failures)) >= 0) {
+        nodeset_remove(&failures->spares, spare);
+        failures->nodes[spare].state = FAILURE_NODE_COMES;
+        failures->n_uncovered--;
+        code = failure_queue_add(&failures->returns, &(struct failure_entry){.time_ns = at_ns, .number = spare});
+    }
+    return code;
+}
+
+int failure_node_leaves(struct failures *failures, int32_t index, sim_ns repair_ns)
+{
+    struct failure_node *node = &failures->nodes[index];
+    const sim_ns back_ns = sim_ns_add(engine_now(failures->engine), repair_ns);
+    take_out(node, FAILURE_NODE_AWAY);
+    count_missing(failures, failure_node_gpus(node));
+    count_down(failures, index, 1);
+    int code = failure_queue_add(&failures->returns, &(struct failure_entry){.time_ns = back_ns, .number = index});
+    if (code != 0 || !is_own(failures, index)) return code;
+    failures->n_uncovered++;
+    return cover(failures);
+}
+
+int failure_node_comes(struct failures *failures, int32_t index)
+{
+    struct failure_node *node = &failures->nodes[index];
+    if (node->dark_until_ns > engine_now(failures->engine))
+        return failure_queue_add(&failures->returns, &(struct failure_entry){.time_ns = node->dark_until_ns, .number = index});
+    SIM_REQUIRE(node->state == FAILURE_NODE_AWAY || node->state == FAILURE_NODE_COMES);
+    const bool is_repaired = node->state == FAILURE_NODE_AWAY;
+    if (is_repaired) count_down(failures, index, -1);
+    if (is_repaired && is_own(failures, index) && failures->n_uncovered == 0) {
+        node->state = FAILURE_NODE_SPARE;
+        nodeset_add(&failures->spares, index);
+        return 0;
+    }
+    if (is_repaired && is_own(failures, index)) failures->n_uncovered--;
+    count_missing(failures, -failure_node_gpus(node));
+    put_in(node);
+    return cover(failures); /* where it has come with the power, so have spare nodes beside it */
+}

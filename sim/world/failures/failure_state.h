@@ -1,0 +1,133 @@
+/* What the files of failures share. */
+#ifndef ORRERY_WORLD_FAILURES_FAILURE_STATE_H
+#define ORRERY_WORLD_FAILURES_FAILURE_STATE_H
+
+#include "sim/core/mem.h"
+#include "sim/core/rng.h"
+#include "sim/core/tally.h"
+#include "sim/world/cluster/nodeset.h"
+#include "sim/world/failures/failure.h"
+#include "sim/world/failures/failure_queue.h"
+#include "sim/world/jobs/job.h"
+#include "sim/world/service/service.h"
+
+/* A cause, or the shocks of a domain, lethal or not: components that are struck again and again. */
+struct failure_source {
+    const char *name;
+    char stream[96]; /* of its random numbers */
+    int scope;       /* enum failure_scope; of shocks FAILURE_SWITCH */
+    bool is_shock;
+    struct lifetime lifetime, repair, restart;
+    double visible_frac, hit_frac, spread_s;
+    int64_t n_components;
+    int32_t nodes_each;  /* of a switch or a group; 0: all that there are */
+    uint32_t *n_struck;  /* [n_components] */
+    int32_t *n_held;     /* [n_components]: nodes of a job that is looked at; else 0 */
+    int32_t job_index;   /* among the sources of scope job */
+    int64_t n_seen, n_unseen, n_interrupts;
+    double lost_gpu_s;
+};
+
+/* A job on a node. */
+struct failure_seat {
+    struct failure_exposure *exposure;
+    int32_t node;
+    struct failure_seat *before, *after; /* on the node */
+    struct failure_seat *next;           /* of the job */
+};
+
+/* The next failure of a job of one source. */
+struct job_strike {
+    sim_ns at_ns; /* of the time for which it has held GPUs */
+    uint32_t n;   /* the how many-th it is */
+};
+
+/* What a job that has run can meet with. */
+struct failure_exposure {
+    struct owner strike;
+    struct failures *failures;
+    struct job *job;
+    struct failure_seat *seats;
+    struct job_strike next[]; /* of each source of scope job */
+};
+
+enum failure_node_state { FAILURE_NODE_SERVES, FAILURE_NODE_AWAY, FAILURE_NODE_SPARE, FAILURE_NODE_COMES };
+
+struct failure_node {
+    struct cluster *part; /* its node type */
+    int32_t index;        /* in it */
+    enum failure_node_state state;
+    sim_ns dark_until_ns; /* it has no power */
+    struct failure_seat *seats;
+};
+
+/* Whoever holds them. */
+static inline int32_t failure_node_gpus(const struct failure_node *node)
+{
+    return cluster_node_gpus(node->part, node->index);
+}
+
+/* Of a domain with `needed`. */
+struct failure_quorum {
+    const struct failure_domain_config *domain;
+    int32_t n_groups;
+    int32_t *n_down;        /* [n_groups]: nodes */
+    struct level available; /* groups */
+};
+
+struct failures {
+    struct engine *engine;
+    struct cluster *cluster;
+    struct jobs *jobs; /* NULL: none */
+    const struct failures_config *config;
+    struct failures_options options;
+    struct owner due, awaited;
+    struct failure_queue strikes, returns;
+    sim_ns due_ns; /* of the earliest event in the background; SIM_NS_MAX: none */
+    struct service *const *services; /* [n_services] */
+    size_t n_services;
+    bool jobs_left;         /* that may wait for repairs; */
+    int32_t services_left;  /* services, likewise */
+    struct failure_source *sources;
+    int32_t n_sources, n_job_sources;
+    struct failure_source *breaker; /* NULL: none leaves nodes without power */
+    struct failure_node *nodes;
+    int32_t n_nodes;
+    int32_t *node_of_gpu;
+    int64_t n_gpus;
+    struct nodeset spares; /* that are ready */
+    int64_t n_uncovered;   /* of the cluster's own nodes that are away, those whose place no spare takes */
+    struct level missing_gpus;
+    struct failure_quorum *quorums;
+    size_t n_quorums;
+    struct pool exposures, seats;
+};
+
+/* The numbers of a component's n-th strike, or of a job's: its time first. */
+void failure_stream(const struct failures *failures, const struct failure_source *source, uint64_t component,
+                    uint32_t n, struct rng *rng);
+sim_ns failure_draw_ns(const struct lifetime *law, struct rng *rng);
+
+/* What a strike does to those that it hits. */
+struct failure_blow {
+    struct failure_source *source;
+    sim_ns repair_ns, restart_ns;
+};
+
+/* Takes all jobs and replicas off a node. Returns 0 or the sink's code. */
+int failure_clear_node(struct failures *failures, const struct failure_blow *blow, int32_t node);
+
+int failure_nodes_init(struct failures *failures); /* 0 or SIM_E_NOMEM */
+void failure_nodes_fini(struct failures *failures);
+void failure_set_spares_aside(struct failures *failures);
+
+/* A node in service goes away. Returns 0 or SIM_E_NOMEM. */
+int failure_node_leaves(struct failures *failures, int32_t node, sim_ns repair_ns);
+
+/* One that was away is repaired, or a spare one is ready to serve; as soon as it has power. Returns 0 or SIM_E_NOMEM. */
+int failure_node_comes(struct failures *failures, int32_t node);
+
+/* Has the next failures and returns happen in their time. */
+void failure_schedule(struct failures *failures);
+
+#endif

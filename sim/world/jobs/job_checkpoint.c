@@ -1,0 +1,169 @@
+#include "sim/world/jobs/job_checkpoint.h"
+
+#include "models/checkpoint.h"
+#include "sim/world/failures/failure.h"
+#include "sim/world/jobs/job.h"
+#include "sim/world/policy/instance.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+
+static const char *const design_names[] = {"synchronous", "fastpersist", "datastates", NULL};
+static const char *const keeps_names[] = {"all", "saved", NULL};
+
+#define FIELD(name) offsetof(struct checkpoint_config, name)
+#define RATE(text, member) .name = text, .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_BYTES_PER_S,   \
+    .offset = FIELD(member), .min = DBL_MIN, .max = 0
+const struct config_field checkpoint_config_fields[] = {
+    {.name = "policy", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = FIELD(policy), .value = "none",
+     .family = "checkpointing", .tag = "policy", .help = "how often the job saves its state"},
+    {.name = "model", .kind = CONFIG_CHOICE, .offset = FIELD(design), .value = "synchronous", .choices = design_names,
+     .help = "how: all wait for storage; slices written under the next step; by way of pinned host memory"},
+    {.name = "bytes", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_BYTES, .offset = FIELD(bytes),
+     .min = DBL_MIN, .max = 0, .help = "of the whole state; else params times bytes_per_param"},
+    {.name = "params", .kind = CONFIG_REAL, .flags = CONFIG_OPTIONAL, .offset = FIELD(params), .min = 1, .max = 1e15,
+     .help = "parameters of the model that the job trains"},
+    {.name = "bytes_per_param", .kind = CONFIG_REAL, .offset = FIELD(bytes_per_param), .value = "14", .min = DBL_MIN,
+     .max = 1e3, .help = "14: 16-bit weights, 32-bit weights and two moments of Adam; 16: with 16-bit gradients"},
+    {RATE("write", write_bytes_per_s), .help = "of storage, all writers together"},
+    {RATE("node_write", node_write_bytes_per_s), .help = "of each node: its drives or its way to storage"},
+    {RATE("gpu_copy", gpu_copy_bytes_per_s), .help = "datastates: from each GPU to pinned host memory"},
+    {.name = "gpu_buffer", .kind = CONFIG_QUANTITY, .dim = UNIT_BYTES, .offset = FIELD(gpu_buffer_bytes),
+     .value = "16GB", .min = 0, .max = -1, .help = "datastates: pinned host memory for each GPU"},
+    {.name = "overlap", .kind = CONFIG_QUANTITY, .dim = UNIT_TIME, .offset = FIELD(overlap_s), .value = "0s", .min = 0,
+     .max = -1, .help = "forward and backward pass of a step, under which fastpersist and datastates work"},
+    {.name = "preempt_keeps", .kind = CONFIG_CHOICE, .offset = FIELD(preempt_keeps), .value = "all",
+     .choices = keeps_names, .help = "what is left of its work when its scheduler preempts it; failures leave what is saved"},
+    {0}};
+#undef RATE
+#undef FIELD
+
+static const struct checkpointer *policy_of(const struct checkpoint_config *config)
+{
+    const struct checkpointer *policy = config->policy.entry;
+    return policy != NULL && policy->interval_s != NULL ? policy : NULL;
+}
+
+static int check(const struct jobs *jobs, const struct job_type *type)
+{
+    const struct checkpoint_config *config = &type->checkpoint;
+    const char *missing = NULL;
+    char where[DIAG_WHERE_CHARS];
+    if (isnan(config->bytes) && isnan(config->params)) missing = "'bytes', or 'params'";
+    if (isnan(config->write_bytes_per_s) && isnan(config->node_write_bytes_per_s)) missing = "'write' or 'node_write'";
+    if (config->design == CHECKPOINT_DATASTATES && isnan(config->gpu_copy_bytes_per_s)) missing = "'gpu_copy'";
+    if (missing == NULL) return 0;
+    snprintf(where, sizeof where, "%s.types.%s.checkpoint", jobs->where, type->name);
+    return diag_error(jobs->diag, SIM_E_CONFIG, where, NULL, "checkpoints of jobs of type '%s' need %s", type->name,
+                      missing);
+}
+
+int job_checkpoints_create(struct jobs *jobs)
+{
+    const struct config_list *types = &jobs->config->types;
+    if (types->n == 0) return 0;
+    jobs->checkpoint_states = mem_zalloc(types->n, sizeof *jobs->checkpoint_states);
+    if (jobs->checkpoint_states == NULL) return SIM_E_NOMEM;
+    int code = 0;
+    for (size_t i = 0; i < types->n && code == 0; i++) {
+        const struct job_type *type = (const struct job_type *)types->items + i;
+        const struct checkpointer *policy = policy_of(&type->checkpoint);
+        if (policy == NULL) continue;
+        code = check(jobs, type);
+        if (code == 0)
+            code = policy_state_create(&policy->policy, POLICY_CHECKPOINTING, sizeof *policy,
+                                       type->checkpoint.policy.params, &jobs->checkpoint_states[i], jobs->diag);
+    }
+    return code;
+}
+
+void job_checkpoints_destroy(struct jobs *jobs)
+{
+    const struct job_type *types = jobs->config->types.items;
+    for (size_t i = 0; jobs->checkpoint_states != NULL && i < jobs->config->types.n; i++) {
+        const struct checkpointer *policy = policy_of(&types[i].checkpoint);
+        if (policy != NULL) policy_state_destroy(&policy->policy, jobs->checkpoint_states[i]);
+    }
+    mem_free(jobs->checkpoint_states);
+}
+
+static double nodes_of(const struct job *job)
+{
+    double n = 0.0;
+    for (const struct allocation *part = job->allocation; part != NULL; part = part->next) n++;
+    const int32_t each = jobs_cluster_of(job->jobs, job->view.node_type)->gpus_per_node;
+    return n > 0.0 || each == 0 ? fmax(n, 1.0) : ceil(job->view.held_gpus / each);
+}
+
+static struct checkpoint_save save_of(const struct job *job)
+{
+    const struct checkpoint_config *config = &job->type->checkpoint;
+    return (struct checkpoint_save){
+        .design = (enum checkpoint_design)config->design,
+        .bytes = isnan(config->bytes) ? config->params * config->bytes_per_param : config->bytes,
+        .write_bytes_per_s = fmin(config->write_bytes_per_s, config->node_write_bytes_per_s * nodes_of(job)),
+        .copy_bytes_per_s = config->gpu_copy_bytes_per_s * job->view.held_gpus,
+        .buffer_bytes = config->gpu_buffer_bytes * job->view.held_gpus,
+        .overlap_s = config->overlap_s};
+}
+
+static struct checkpoint_view view_of(const struct job *job, const struct checkpoint_save *save)
+{
+    const struct failures *failures = job->jobs->failures;
+    const struct checkpoint_time time = checkpoint_save_time(save, (double)INFINITY);
+    const double resume_s = sim_s_from_ns(job_resume_wait_ns(job));
+    return (struct checkpoint_view){
+        .job = &job->view,
+        .stall_s = time.stall_s,
+        .flush_s = time.flush_s,
+        .least_interval_s = fmax(fmax(time.flush_s, save->overlap_s), 1e-3),
+        .restart_s = resume_s + (failures != NULL ? failures_job_restart_s(failures, job) : 0.0),
+        .mtbf_s = failures != NULL ? failures_job_mtbf_s(failures, job) : (double)INFINITY};
+}
+
+static int fault(const struct jobs *jobs, const struct checkpointer *policy, const struct job *job, double interval_s)
+{
+    return diag_error(jobs->diag, SIM_E_POLICY, jobs->where, NULL,
+                      "policy '%s' has job %lld save its state every %.15g s, at %.15g s", policy->policy.name,
+                      (long long)job->view.id, interval_s, sim_s_from_ns(engine_now(jobs->engine)));
+}
+
+struct job_saves job_checkpoint_saves(const struct job *job)
+{
+    const struct jobs *jobs = job->jobs;
+    const struct job_saves none = {0};
+    const struct checkpointer *policy = job->type == NULL ? NULL : policy_of(&job->type->checkpoint);
+    if (policy == NULL || job->view.gpus == 0) return none;
+    const struct checkpoint_save save = save_of(job);
+    const struct checkpoint_view view = view_of(job, &save);
+    void *state = jobs->checkpoint_states[job->type - (const struct job_type *)jobs->config->types.items];
+    double interval_s = policy->interval_s(state, &view);
+    if (!(interval_s >= 0.0)) {
+        engine_fail(jobs->engine, fault(jobs, policy, job, interval_s));
+        return none;
+    }
+    if (isinf(interval_s)) return none;
+    interval_s = fmax(interval_s, view.least_interval_s);
+    const struct checkpoint_time time = checkpoint_save_time(&save, interval_s);
+    return (struct job_saves){.interval_ns = sim_ns_from_s(interval_s),
+                              .stall_ns = sim_ns_from_s(time.stall_s),
+                              .flush_ns = sim_ns_from_s(time.flush_s)};
+}
+
+bool job_checkpoint_is_taken(const struct job *job)
+{
+    return job->type != NULL && policy_of(&job->type->checkpoint) != NULL;
+}
+
+sim_ns job_checkpoint_save_ns(const struct job *job)
+{
+    const struct checkpoint_save save = save_of(job);
+    const struct checkpoint_time time = checkpoint_save_time(&save, (double)INFINITY);
+    return sim_ns_add(sim_ns_from_s(time.stall_s), sim_ns_from_s(time.flush_s));
+}
+
+bool job_checkpoint_falls_back(const struct job *job)
+{
+    return job_checkpoint_is_taken(job) && job->type->checkpoint.preempt_keeps == CHECKPOINT_KEEPS_SAVED;
+}

@@ -1,0 +1,476 @@
+/* The actions a scheduler may ask for, applied as it asks, and what it sees of a job. */
+#include "sim/world/jobs/job.h"
+#include "sim/world/power/power.h"
+#include "sim/world/rows/priority.h"
+
+#include "sim/core/check.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Remembers the first fault of a policy and tells of it. */
+__attribute__((format(printf, 3, 4))) static void fault(struct jobs *jobs, const struct policy *policy,
+                                                        const char *format, ...)
+{
+    if (jobs->plan.code < 0) return;
+    char text[DIAG_TEXT_CHARS], where[DIAG_WHERE_CHARS];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    snprintf(where, sizeof where, "%s.%s", jobs->where, policy->family == POLICY_SCHEDULER ? "scheduler" : "placement");
+    double now_s = sim_s_from_ns(engine_now(jobs->engine));
+    jobs->plan.code = diag_error(jobs->diag, SIM_E_POLICY, where, NULL, "policy '%s' %s, at %.15g s", policy->name,
+                                 text, now_s);
+}
+
+sim_ns job_view_remaining_ns(const struct cluster_view *view, const struct job_view *job)
+{
+    struct jobs *jobs = job_of(job)->jobs;
+    if (!(jobs->scheduler->policy.oracle & ORACLE_DURATION))
+        fault(jobs, &jobs->scheduler->policy, "asks for the true run time of job %lld without having declared it",
+              (long long)job->id);
+    return job_remaining_ns(job_of(job), view->now_ns);
+}
+
+void job_plan_begin(struct jobs *jobs)
+{
+    struct job_plan *plan = &jobs->plan;
+    plan->jobs = jobs;
+    plan->number++;
+    plan->wake_ns = SIM_NS_MAX;
+    plan->n_actions = 0;
+}
+
+/* Of its node type. */
+static double free_gpus_for(const struct job *job)
+{
+    return cluster_free_amount(jobs_cluster_of(job->jobs, job->view.node_type));
+}
+
+/* Notes an action for the decision table. Returns its index, -1 when nobody wants to know. */
+static int32_t add_action(struct job_plan *plan, struct job *job, const char *name, const char *reason)
+{
+    if (plan->jobs->sink->decision == NULL) return -1;
+    if (plan->n_actions == plan->actions_capacity) {
+        int32_t capacity = plan->actions_capacity * 2 + 16;
+        struct job_action *actions = mem_realloc(plan->actions, (size_t)capacity * sizeof *actions);
+        if (actions == NULL) {
+            plan->code = SIM_E_NOMEM;
+            return -1;
+        }
+        plan->actions = actions;
+        plan->actions_capacity = capacity;
+    }
+    plan->actions[plan->n_actions] = (struct job_action){.job = job, .name = name, .reason = reason,
+                                                        .gpus = gpus_of(job->held_ugpus),
+                                                        .free_gpus = free_gpus_for(job)};
+    return plan->n_actions++;
+}
+
+static void void_preemption(struct job_plan *plan, struct job *job)
+{
+    job->view.preemptions--;
+    plan->jobs->stats.n_preemptions--;
+    if (job->preempt_action >= 0) plan->actions[job->preempt_action].job = NULL;
+}
+
+static int grow_placement(struct placement *placement, int32_t capacity)
+{
+    if (capacity <= placement->capacity) return 0;
+    int32_t *nodes = mem_realloc(placement->nodes, (size_t)capacity * sizeof *nodes);
+    if (nodes != NULL) placement->nodes = nodes;
+    int32_t *gpus = mem_realloc(placement->gpus, (size_t)capacity * sizeof *gpus);
+    if (gpus != NULL) placement->gpus = gpus;
+    if (nodes == NULL || gpus == NULL) return SIM_E_NOMEM;
+    placement->capacity = capacity;
+    return 0;
+}
+
+/* What it asks for when it gets so many GPUs: CPU and memory in proportion. The number of that demand where there is a stock, else
+ * 0; -1 when out of memory. */
+static int32_t demand_with(struct job *job, int32_t gpus, struct job_demand *demand)
+{
+    struct demands *demands = &job->jobs->demands;
+    *demand = (struct job_demand){.gpus = gpus, .gpu_milli = 1000};
+    if (job->jobs->cluster->stock == NULL) return 0;
+    *demand = demands->items[job->view.demand];
+    if (demand->gpus == gpus) return job->view.demand;
+    demand->cpu_milli = demand->cpu_milli * gpus / demand->gpus;
+    demand->memory_bytes = demand->memory_bytes / demand->gpus * gpus;
+    demand->gpus = gpus;
+    return demands_index(demands, demand);
+}
+
+/* Placers go by what the job asks for: one that gets another number is shown as if it had asked for that. */
+static struct job_view show_as(struct job *job, int32_t gpus, int32_t demand)
+{
+    const struct job_view asked = job->view;
+    if (demand != asked.demand) jobs_refresh_view(job->jobs);
+    job->view.gpus = gpus;
+    job->view.demand = demand;
+    return asked;
+}
+
+bool job_is_possible_on(struct job *job, int32_t node_type, double gpus)
+{
+    struct jobs *jobs = job->jobs;
+    const struct cluster_view *view = jobs_view_of(jobs, node_type);
+    const struct cluster *cluster = jobs_cluster_of(jobs, node_type);
+    struct job_demand demand;
+    if (gpus - (double)cluster->returnable_gpus - (double)cluster_missing_gpus(cluster) > (double)view->total_gpus)
+        return false;
+    if (!(job_view_speed_on(view, &job->view, gpus) > 0)) return false;
+    if (jobs->placer == NULL || view->n_nodes == 0 || jobs->placer->possible == NULL) return true;
+    const int32_t index = demand_with(job, (int32_t)gpus, &demand);
+    if (index < 0) return false;
+    const struct job_view asked = show_as(job, (int32_t)gpus, index);
+    const bool is_possible = jobs->placer->possible(jobs->placer_state, view, &job->view);
+    job->view = asked;
+    return is_possible;
+}
+
+/* Asks the placer for GPUs of the job's node type, and takes them. Returns 1, 0 when there is no room, or a negative code. */
+static int place(struct job *job, int32_t gpus)
+{
+    struct jobs *jobs = job->jobs;
+    struct placement *placement = &jobs->placement;
+    struct job_demand demand;
+    const int32_t index = demand_with(job, gpus, &demand);
+    const struct cluster_view *view = jobs_view_of(jobs, job->view.node_type);
+    int code = index < 0 ? SIM_E_NOMEM : grow_placement(placement, gpus < view->n_nodes ? gpus + 1 : view->n_nodes);
+    if (code < 0) return code;
+    placement->n = 0;
+    placement->gpu = -1;
+    const struct job_view asked = show_as(job, gpus, index);
+    const int found = jobs->placer->place(jobs->placer_state, view, &job->view, placement);
+    job->view = asked;
+    if (found <= 0) return found;
+    code = cluster_take_demand(jobs_cluster_of(jobs, job->view.node_type), view->now_ns, &demand, placement,
+                               &job->allocation);
+    if (code == 0) job->place_speed = jobs_place_speed(jobs, job->allocation);
+    if (code == SIM_E_POLICY)
+        fault(jobs, &jobs->placer->policy, "puts job %lld on GPUs that are not free or not as many as it asked for",
+              (long long)job->view.id);
+    return code < 0 ? code : 1;
+}
+
+/* Takes so many GPUs of the job's node type. Returns as `place`. */
+static int take(struct job *job, int64_t ugpus)
+{
+    struct jobs *jobs = job->jobs;
+    struct cluster *cluster = jobs_cluster_of(jobs, job->view.node_type);
+    if (jobs->placer != NULL && cluster->n_nodes > 0) return place(job, (int32_t)job_gpus(job, ugpus));
+    return cluster_take(cluster, jobs->view.now_ns, ugpus, NULL, &job->allocation) == 0;
+}
+
+static const char *state_name(enum job_state state)
+{
+    static const char *const names[] = {"pending", "running", "finished", "rejected"};
+    return names[state];
+}
+
+/* Whether the grant is one that the world can give; a fault of the scheduler if not. */
+static bool is_sound(const struct job *job, const struct job_grant *grant, const char *reason)
+{
+    struct jobs *jobs = job->jobs;
+    const struct policy *policy = &jobs->scheduler->policy;
+    const long long id = job->view.id;
+    if (job->view.state != JOB_PENDING)
+        fault(jobs, policy, "starts job %lld, which is %s (reason: %s)", id, state_name(job->view.state), reason);
+    else if (grant->node_type < 0 || grant->node_type >= (jobs->scheduler->uses_node_types ? jobs->n_node_types : 1))
+        fault(jobs, policy, "starts job %lld on node type %d, which there is not (reason: %s)", id, grant->node_type,
+              reason);
+    else if (!(job_view_speed_on(jobs_view_of(jobs, grant->node_type), &job->view, grant->gpus) > 0))
+        fault(jobs, policy, "starts job %lld on %.6g GPUs of node type %d, where it cannot run (reason: %s)", id,
+              grant->gpus, grant->node_type, reason);
+    else if (jobs->placer != NULL && grant->gpus != floor(grant->gpus))
+        fault(jobs, policy, "starts job %lld on %.6g GPUs, but the placer places whole ones (reason: %s)", id,
+              grant->gpus, reason);
+    return jobs->plan.code == 0;
+}
+
+/* Whether the job goes on where it was before this plan preempted it. */
+static bool is_taken_back(struct job *job, const struct job_grant *grant, int64_t ugpus)
+{
+    struct jobs *jobs = job->jobs;
+    return job->preempted_in == jobs->plan.number && job->view.node_type == grant->node_type &&
+           job->held_ugpus == ugpus &&
+           cluster_retake(jobs_cluster_of(jobs, grant->node_type), jobs->view.now_ns, ugpus, job->allocation);
+}
+
+/* Gives the job new GPUs. Returns whether there was room; sets the plan's code when something failed. */
+static bool give(struct job *job, const struct job_grant *grant, int64_t ugpus)
+{
+    struct jobs *jobs = job->jobs;
+    const int told = job_emit_placement(job, jobs->view.now_ns);
+    cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->allocation);
+    job->allocation = NULL;
+    job->preempted_in = 0; /* there is no way back to where it was */
+    job->view.node_type = grant->node_type;
+    const int placed = told != 0 ? told : take(job, ugpus);
+    if (placed < 0 && jobs->plan.code == 0) jobs->plan.code = placed;
+    if (placed <= 0) return false;
+    job->held_ugpus = ugpus;
+    job->held_from_ns = jobs->view.now_ns;
+    return true;
+}
+
+bool job_plan_start_as(struct job_plan *plan, const struct job_view *view, const struct job_grant *grant,
+                       const char *reason)
+{
+    struct jobs *jobs = plan->jobs;
+    struct job *job = job_of(view);
+    const sim_ns now = jobs->view.now_ns;
+    if (plan->code < 0 || !is_sound(job, grant, reason)) return false;
+    const int64_t ugpus = job->view.gpus > 0 ? job_ugpus(job, grant->gpus) : 0;
+    if (!cluster_has_free(jobs_cluster_of(jobs, grant->node_type), ugpus)) return false;
+    const bool undone = is_taken_back(job, grant, ugpus);
+    const bool is_first = job->first_start_ns < 0;
+    if (!undone && !give(job, grant, ugpus)) return false;
+    jobs->view.n_pending--;
+    jobs->view.n_running++;
+    job_stats_hold(&jobs->stats, now, ugpus);
+    if (undone) {
+        void_preemption(plan, job);
+        job_run_on(job, now);
+    } else {
+        add_action(plan, job, is_first ? "start" : "resume", reason);
+        job_run(job, now, job_owed_wait_ns(job));
+    }
+    jobs_notify(jobs, JOB_EVENT_START, job);
+    return true;
+}
+
+bool job_plan_start(struct job_plan *plan, const struct job_view *view, const char *reason)
+{
+    return job_plan_start_as(plan, view, &(struct job_grant){.gpus = view->gpus}, reason);
+}
+
+/* Whether two allocations are on the same nodes, with as many GPUs on each. */
+static bool is_same_place(const struct allocation *a, const struct allocation *b)
+{
+    size_t n = 0;
+    for (const struct allocation *part = a; part != NULL; part = part->next, n++) {
+        const struct allocation *other = b;
+        while (other != NULL && (other->node != part->node || other->gpus != part->gpus)) other = other->next;
+        if (other == NULL) return false;
+    }
+    for (; b != NULL; b = b->next) n--;
+    return n == 0;
+}
+
+/* Other GPUs for a running job. */
+struct exchange {
+    int64_t ugpus;
+    int32_t node_type;
+    bool elsewhere;     /* on other nodes, */
+    double least_speed; /* and at least so fast */
+};
+
+static bool is_wanted(const struct job *job, const struct exchange *exchange, const struct allocation *before,
+                      int32_t type_before)
+{
+    if (!exchange->elsewhere) return true;
+    const bool stays = job->view.node_type == type_before && is_same_place(job->allocation, before);
+    return !stays && job_speed(job) >= exchange->least_speed;
+}
+
+/* Takes what a job without GPUs is to have, unless it is not wanted there. As `take`. */
+static int take_wanted(struct job *job, const struct exchange *exchange, const struct allocation *before,
+                       int32_t type_before)
+{
+    struct cluster *cluster = jobs_cluster_of(job->jobs, job->view.node_type);
+    const double place_speed = job->place_speed;
+    const int taken = cluster_has_free(cluster, exchange->ugpus) ? take(job, exchange->ugpus) : 0;
+    if (taken <= 0 || is_wanted(job, exchange, before, type_before)) return taken;
+    cluster_release(cluster, job->jobs->view.now_ns, exchange->ugpus, job->allocation);
+    cluster_forget(cluster, job->allocation);
+    job->place_speed = place_speed;
+    return 0;
+}
+
+/* Exchanges what a running job holds. Returns 1, 0 when there is no room: then it keeps what it has, or a negative code. */
+static int exchange(struct job *job, const struct exchange *exchange)
+{
+    struct jobs *jobs = job->jobs;
+    const sim_ns now = jobs->view.now_ns;
+    const int32_t type = job->view.node_type;
+    struct cluster *cluster = jobs_cluster_of(jobs, type);
+    struct allocation *before = job->allocation;
+    cluster_release(cluster, now, job->held_ugpus, before);
+    jobs_refresh_view(jobs);
+    job->allocation = NULL;
+    job->view.node_type = exchange->node_type;
+    const int taken = take_wanted(job, exchange, before, type);
+    struct allocation *after = job->allocation;
+    job->allocation = before;
+    job->view.node_type = type;
+    if (taken <= 0) {
+        SIM_REQUIRE(cluster_retake(cluster, now, job->held_ugpus, before));
+        jobs_refresh_view(jobs);
+        return taken;
+    }
+    const int told = job_emit_placement(job, now);
+    if (job->power != NULL) power_job_rests(jobs->power, job, now);
+    cluster_forget(cluster, before);
+    job->allocation = after;
+    job->view.node_type = exchange->node_type;
+    return told < 0 ? told : 1;
+}
+
+bool job_plan_resize(struct job_plan *plan, const struct job_view *view, double gpus, const char *reason)
+{
+    struct jobs *jobs = plan->jobs;
+    struct job *job = job_of(view);
+    const int64_t ugpus = job_ugpus(job, gpus);
+    if (plan->code < 0) return false;
+    if (view->state != JOB_RUNNING || !(gpus > 0) || (jobs->placer != NULL && gpus != floor(gpus))) {
+        fault(jobs, &jobs->scheduler->policy, "gives %.6g GPUs to job %lld, which is %s (reason: %s)", gpus,
+              (long long)view->id, state_name(view->state), reason);
+        return false;
+    }
+    if (view->gpus == 0) return false;
+    if (ugpus == job->held_ugpus) return true;
+    const int exchanged = exchange(job, &(struct exchange){.ugpus = ugpus, .node_type = view->node_type});
+    if (exchanged < 0 && plan->code == 0) plan->code = exchanged;
+    if (exchanged <= 0) return false;
+    job_stats_hold(&jobs->stats, jobs->view.now_ns, ugpus - job->held_ugpus);
+    job_resize(job, jobs->view.now_ns, ugpus);
+    add_action(plan, job, "resize", reason);
+    jobs_notify(jobs, JOB_EVENT_RESIZE, job);
+    return true;
+}
+
+/* Whether a running job may go to a node type; a fault of the scheduler if not. */
+static bool may_migrate(const struct job *job, int32_t node_type, const char *reason)
+{
+    struct jobs *jobs = job->jobs;
+    const int32_t n_types = jobs->scheduler->uses_node_types ? jobs->n_node_types : 1;
+    const bool there_is = node_type >= 0 && node_type < n_types;
+    if (jobs->plan.code < 0) return false;
+    if (job->view.state != JOB_RUNNING || !there_is)
+        fault(jobs, &jobs->scheduler->policy, "moves job %lld, which is %s, to node type %d%s (reason: %s)",
+              (long long)job->view.id, state_name(job->view.state), node_type, there_is ? "" : ", which there is not",
+              reason);
+    return jobs->plan.code == 0 &&
+           job_view_speed_on(jobs_view_of(jobs, node_type), &job->view, job->view.held_gpus) > 0;
+}
+
+bool job_plan_migrate(struct job_plan *plan, const struct job_view *view, int32_t node_type, double least_speed,
+                      const char *reason)
+{
+    struct jobs *jobs = plan->jobs;
+    struct job *job = job_of(view);
+    if (!may_migrate(job, node_type, reason)) return false;
+    const struct exchange elsewhere = {job->held_ugpus, node_type, true, least_speed};
+    const int exchanged = exchange(job, &elsewhere);
+    if (exchanged < 0 && plan->code == 0) plan->code = exchanged;
+    if (exchanged <= 0) return false;
+    jobs->stats.n_migrations++;
+    job_migrate(job, jobs->view.now_ns);
+    add_action(plan, job, "migrate", reason);
+    jobs_notify(jobs, JOB_EVENT_RESIZE, job);
+    return true;
+}
+
+void job_plan_preempt(struct job_plan *plan, const struct job_view *view, const char *reason)
+{
+    struct jobs *jobs = plan->jobs;
+    struct job *job = job_of(view);
+    if (plan->code < 0) return;
+    if (view->state != JOB_RUNNING) {
+        fault(jobs, &jobs->scheduler->policy, "preempts job %lld, which is %s (reason: %s)", (long long)view->id,
+              state_name(view->state), reason);
+        return;
+    }
+    job_stop(job, jobs->view.now_ns);
+    job->falls_back = job_checkpoint_falls_back(job);
+    job->view.preemptions++;
+    job->preempted_in = plan->number;
+    job->preempt_action = add_action(plan, job, "preempt", reason);
+    jobs->stats.n_preemptions++;
+    jobs->view.n_running--;
+    jobs->view.n_pending++;
+    jobs_notify(jobs, JOB_EVENT_PREEMPT, job);
+}
+
+void job_plan_wake_at(struct job_plan *plan, sim_ns time_ns)
+{
+    struct jobs *jobs = plan->jobs;
+    if (time_ns <= jobs->view.now_ns)
+        fault(jobs, &jobs->scheduler->policy, "asks to be woken at %.15g s, which is not later than now",
+              sim_s_from_ns(time_ns));
+    if (time_ns < plan->wake_ns) plan->wake_ns = time_ns;
+}
+
+void job_plan_warn(struct job_plan *plan, const char *code, const char *text)
+{
+    struct jobs *jobs = plan->jobs;
+    int32_t at = 0;
+    while (at < plan->n_warnings && strcmp(plan->warnings[at].code, code) != 0) at++;
+    if (at == JOB_PLAN_WARNINGS) {
+        fault(jobs, &jobs->scheduler->policy, "warns of more than %d things, of '%s' last", JOB_PLAN_WARNINGS, code);
+        return;
+    }
+    if (at == plan->n_warnings)
+        plan->warnings[plan->n_warnings++] = (struct job_warning){code, text, jobs->view.now_ns, 0};
+    plan->warnings[at].count++;
+}
+
+int job_plan_emit_warnings(const struct jobs *jobs)
+{
+    int code = 0;
+    for (int32_t i = 0; code == 0 && i < jobs->plan.n_warnings && jobs->sink->warning != NULL; i++) {
+        const struct job_warning *warning = &jobs->plan.warnings[i];
+        const struct warning_row row = {.t_s = sim_s_from_ns(warning->first_ns), .code = warning->code,
+                                        .text = warning->text, .count = warning->count};
+        code = jobs->sink->warning(jobs->sink->context, &row);
+    }
+    return code;
+}
+
+/* The policy's reason, and the GPUs that the action moved. */
+static void describe(const struct job_action *action, char *reason, size_t reason_bytes)
+{
+    const char *what = strcmp(action->name, "preempt") == 0 ? "gives back" : "takes";
+    if (strcmp(action->name, "resize") == 0) what = "goes on with";
+    if (strcmp(action->name, "migrate") == 0) what = "goes on elsewhere with";
+    int n = snprintf(reason, reason_bytes, "%s: %s %.10g GPU%s", action->reason, what, action->gpus,
+                     action->gpus == 1 ? "" : "s");
+    const struct cluster *cluster = jobs_cluster_of(action->job->jobs, action->job->view.node_type);
+    if (n > 0 && (size_t)n < reason_bytes && cluster->total_gpus < INT64_MAX)
+        snprintf(reason + n, reason_bytes - (size_t)n, ", then %.10g of %lld are free", action->free_gpus,
+                 (long long)cluster->total_gpus);
+}
+
+static int emit_actions(const struct job_plan *plan)
+{
+    const struct jobs *jobs = plan->jobs;
+    for (int32_t i = 0; i < plan->n_actions; i++) {
+        const struct job_action *action = &plan->actions[i];
+        if (action->job == NULL) continue;
+        char reason[256];
+        describe(action, reason, sizeof reason);
+        struct decision_row row = {.t_s = sim_s_from_ns(jobs->view.now_ns),
+                                   .service = "",
+                                   .policy = jobs->scheduler->policy.name,
+                                   .action = action->name,
+                                   .subject = action->job->view.id,
+                                   .reason = reason};
+        int code = jobs->sink->decision(jobs->sink->context, &row);
+        if (code < 0) return code;
+    }
+    return 0;
+}
+
+int job_plan_end(struct jobs *jobs)
+{
+    const struct job_plan *plan = &jobs->plan;
+    if (plan->code < 0) return plan->code;
+    if (plan->wake_ns < SIM_NS_MAX)
+        engine_arm(jobs->engine, plan->wake_ns, PRIORITY_JOB_DECIDE, jobs_on_wake, &jobs->wake);
+    return emit_actions(plan);
+}

@@ -1,0 +1,194 @@
+/* A job's stretches of running: it takes up its GPUs, gets on at the speed that they give, and loses them or ends. */
+#include "sim/world/jobs/job.h"
+#include "sim/world/power/power.h"
+#include "sim/world/rows/priority.h"
+
+#include <stdio.h>
+
+int job_emit_detail(const struct job *job, const char *action, const char *what, sim_ns now)
+{
+    const struct jobs *jobs = job->jobs;
+    if (jobs->sink->detail == NULL) return 0;
+    char reason[128];
+    int n = snprintf(reason, sizeof reason, "%s %d GPU%s", what, job->view.gpus, job->view.gpus == 1 ? "" : "s");
+    if (jobs->cluster->total_gpus < INT64_MAX)
+        snprintf(reason + n, sizeof reason - (size_t)n, "; %lld of %lld are free", (long long)jobs->cluster->free_gpus,
+                 (long long)jobs->cluster->total_gpus);
+    struct decision_row row = {.t_s = sim_s_from_ns(now), .service = "", .policy = "jobs", .action = action,
+                               .subject = job->view.id, .reason = reason};
+    return jobs->sink->detail(jobs->sink->context, &row);
+}
+
+sim_ns job_resume_wait_ns(const struct job *job)
+{
+    const struct restart_config *restart = &job->jobs->config->restart;
+    const struct cluster *cluster = jobs_cluster_of(job->jobs, job->view.node_type);
+    const bool is_wide = cluster->n_nodes > 0 && job->view.gpus > cluster->gpus_per_node;
+    return is_wide && restart->resume_multi_node_ns >= 0 ? restart->resume_multi_node_ns : restart->resume_ns;
+}
+
+sim_ns job_owed_wait_ns(const struct job *job)
+{
+    if (job->first_start_ns < 0) return job->jobs->config->restart.start_ns;
+    return sim_ns_add(job_resume_wait_ns(job), job->restart_ns);
+}
+
+double job_speed(const struct job *job)
+{
+    if (job->view.gpus == 0) return 1.0;
+    const struct cluster_view *view = jobs_view_of(job->jobs, job->view.node_type);
+    return job->place_speed * job->outer_speed *
+           job_type_speed(job->type, view->gpu, job->view.held_gpus, job->view.gpus);
+}
+
+static void arm(struct job *job)
+{
+    engine_arm(job->jobs->engine, job_progress_end_ns(&job->progress), PRIORITY_JOB_FINISH, job_on_finish,
+               &job->finish);
+}
+
+/* Whether its power counts. */
+static bool jobs_draw(const struct job *job)
+{
+    return job->jobs->power != NULL && job->view.gpus > 0;
+}
+
+/* It is among those that failures strike on what it holds. */
+static void expose(struct job *job, sim_ns now)
+{
+    struct jobs *jobs = job->jobs;
+    const int code = jobs->failures == NULL ? 0 : failures_job_begins(jobs->failures, job, now);
+    if (code != 0) engine_fail(jobs->engine, code);
+}
+
+void job_run_on(struct job *job, sim_ns now)
+{
+    job->view.state = JOB_RUNNING;
+    job->view.held_gpus = job_gpus(job, job->held_ugpus);
+    job->since_ns = job->progress.from_ns = now;
+    job->falls_back = false;
+    if (jobs_draw(job)) power_job_runs(job->jobs->power, job, now);
+    job->progress.speed = job->view.speed = job_speed(job);
+    expose(job, now);
+    arm(job);
+}
+
+static void fall_back(struct job *job)
+{
+    job->progress.done_ns = job->progress.saved_ns;
+    job->lost_gpu_s += job->unsaved_gpu_s;
+    job->jobs->stats.lost_gpu_s += job->unsaved_gpu_s;
+}
+
+void job_run(struct job *job, sim_ns now, sim_ns wait_ns)
+{
+    if (job->first_start_ns < 0) job->first_start_ns = now;
+    if (job->falls_back) fall_back(job);
+    job->restart_ns = 0;
+    job->view.held_gpus = job_gpus(job, job->held_ugpus);
+    job_progress_begin(&job->progress, now, wait_ns, job_checkpoint_saves(job));
+    job_run_on(job, now);
+}
+
+/* Counts what it has held up to now, to which its progress has been moved. */
+static void count_held(struct job *job, sim_ns now)
+{
+    job_stats_idle(&job->jobs->stats, job);
+    job->held_ugpu_ns = job_held_ugpu_ns(job, now);
+    job->executed_ns = job_executed_ns(job, now);
+    job->since_ns = now;
+}
+
+static double unsaved_gpu_s(const struct job *job)
+{
+    const struct job_progress *progress = &job->progress;
+    if (!(progress->speed > 0.0)) return 0.0;
+    return sim_s_from_ns(progress->done_ns - progress->saved_ns) / progress->speed * job->view.held_gpus;
+}
+
+void job_stop(struct job *job, sim_ns now)
+{
+    struct jobs *jobs = job->jobs;
+    if (jobs->failures != NULL) failures_job_ends(jobs->failures, job);
+    job_progress_move(&job->progress, now);
+    job->unsaved_gpu_s = unsaved_gpu_s(job);
+    if (jobs_draw(job)) power_job_rests(job->jobs->power, job, now);
+    count_held(job, now);
+    job->held_to_ns = now;
+    job->view.state = JOB_PENDING;
+    job->view.held_gpus = job->view.speed = 0.0;
+    engine_disarm(jobs->engine, &job->finish);
+    if (!job_needs_node(job)) return;
+    cluster_release(jobs_cluster_of(jobs, job->view.node_type), now, job->held_ugpus, job->allocation);
+    job_stats_hold(&jobs->stats, now, -job->held_ugpus);
+    if (jobs->freed != NULL) jobs->freed(jobs->site);
+}
+
+/* Its speed from now on. */
+static void set_speed(struct job *job, sim_ns now)
+{
+    job_progress_move(&job->progress, now);
+    job->progress.speed = job->view.speed = job_speed(job);
+    arm(job);
+}
+
+/* Goes on with what it holds from now on. */
+static void go_on(struct job *job, sim_ns now)
+{
+    job_progress_save_as(&job->progress, job_checkpoint_saves(job));
+    expose(job, now);
+    if (jobs_draw(job)) power_job_runs(job->jobs->power, job, now);
+    set_speed(job, now);
+}
+
+void job_resize(struct job *job, sim_ns now, int64_t ugpus)
+{
+    job_progress_move(&job->progress, now);
+    count_held(job, now);
+    job->held_ugpus = ugpus;
+    job->view.held_gpus = job_gpus(job, ugpus);
+    go_on(job, now);
+}
+
+void job_migrate(struct job *job, sim_ns now)
+{
+    const sim_ns wait_ns = job->jobs->config->restart.migrate_ns;
+    job_progress_move(&job->progress, now);
+    count_held(job, now);
+    job->progress.move_ns = sim_ns_add(job->progress.move_ns, wait_ns >= 0 ? wait_ns : job_resume_wait_ns(job));
+    go_on(job, now);
+}
+
+void job_respeed(struct job *job, sim_ns now)
+{
+    const double before = job->progress.speed;
+    set_speed(job, now);
+    if (job->progress.speed != before) jobs_notify(job->jobs, JOB_EVENT_PACE, job);
+}
+
+int job_evict(struct job *job, sim_ns now, sim_ns notice_ns, const char *reason)
+{
+    if (!job_checkpoint_is_taken(job)) return job_interrupt(job, now, false, reason);
+    const sim_ns save_ns = job_checkpoint_save_ns(job);
+    job_progress_move(&job->progress, now);
+    if (save_ns <= notice_ns) job_progress_save_last(&job->progress, save_ns);
+    return job_interrupt(job, now, true, reason);
+}
+
+int job_interrupt(struct job *job, sim_ns now, bool failed, const char *reason)
+{
+    struct jobs *jobs = job->jobs;
+    job_crowd_move(jobs, now);
+    job_stop(job, now);
+    job->falls_back = !failed && job_checkpoint_falls_back(job);
+    if (failed) fall_back(job);
+    job->view.preemptions++;
+    job->restarts++;
+    jobs->stats.n_preemptions++;
+    jobs->view.n_running--;
+    jobs->view.n_pending++;
+    int code = job_emit_detail(job, "interrupt", reason, now);
+    jobs_notify_forced(jobs, job);
+    jobs_request_decision(jobs);
+    return code;
+}

@@ -1,0 +1,226 @@
+#include "sim/world/jobs/job_stats.h"
+
+#include "sim/world/jobs/job.h"
+#include "sim/world/power/power.h"
+#include "sim/world/rows/metric.h"
+
+#include <math.h>
+
+/* The bound of bounded slowdown, which keeps very short jobs from ruling the mean (Feitelson et al., JSSPP 1997). */
+static const double SHORT_RUN_S = 10;
+
+static const char *const quantity_names[JOB_QUANTITIES] = {
+    [JOB_JCT] = "job.jct_s",
+    [JOB_QUEUE] = "job.queue_s",
+    [JOB_SLOWDOWN] = "job.slowdown",
+    [JOB_BOUNDED_SLOWDOWN] = "job.bounded_slowdown",
+    [JOB_FAIRNESS] = "job.finish_time_fairness",
+    [JOB_ENERGY] = "job.energy_j",
+};
+
+int job_stats_init(struct job_stats *stats, const struct sink *sink, sim_ns warmup_ns)
+{
+    *stats = (struct job_stats){.sink = sink, .warmup_ns = warmup_ns};
+    level_init(&stats->ugpus_in_use, 0, 0);
+    for (int i = 0; i < JOB_QUANTITIES; i++) {
+        int code = distribution_init(&stats->distributions[i]);
+        if (code < 0) return code;
+    }
+    return 0;
+}
+
+void job_stats_fini(struct job_stats *stats)
+{
+    for (int i = 0; i < JOB_QUANTITIES; i++) distribution_fini(&stats->distributions[i]);
+    job_classes_fini(&stats->classes);
+}
+
+void job_stats_submit(struct job_stats *stats, const struct job *job)
+{
+    if (stats->n_submitted++ == 0) stats->first_submit_ns = job->view.submit_ns;
+}
+
+void job_stats_hold(struct job_stats *stats, sim_ns now, int64_t ugpus)
+{
+    level_set(&stats->ugpus_in_use, now, stats->ugpus_in_use.value + ugpus);
+}
+
+void job_stats_idle(struct job_stats *stats, struct job *job)
+{
+    struct job_progress *progress = &job->progress;
+    const double gpus = gpus_of(job->held_ugpus);
+    stats->wait_gpu_s += sim_s_from_ns(progress->waited_ns) * gpus;
+    stats->stall_gpu_s += sim_s_from_ns(progress->stalled_ns) * gpus;
+    stats->move_gpu_s += sim_s_from_ns(progress->moved_ns) * gpus;
+    progress->waited_ns = progress->stalled_ns = progress->moved_ns = 0;
+}
+
+/* GPU time in seconds, exact before the one rounding: jobs may hold 10^4 GPUs for 10^8 s. */
+static double gpu_seconds(tally_int128 ugpu_ns)
+{
+    const tally_int128 gpu_ns = ugpu_ns / GPU_MICRO;
+    return (double)(gpu_ns / SIM_NS_PER_S) + (double)(gpu_ns % SIM_NS_PER_S) / 1e9;
+}
+
+static int emit_row(const struct job_stats *stats, const struct job *job, sim_ns now, const char *status)
+{
+    if (stats->sink->job == NULL) return 0;
+    const struct job_view *view = &job->view;
+    bool finished = view->state == JOB_FINISHED;
+    struct job_row row = {
+        .id = view->id,
+        .submit_s = sim_s_from_ns(view->submit_ns),
+        .start_s = job->first_start_ns < 0 ? (double)NAN : sim_s_from_ns(job->first_start_ns),
+        .end_s = finished ? sim_s_from_ns(now) : (double)NAN,
+        .gpus = view->gpus,
+        .gpu_s = gpu_seconds(job_held_ugpu_ns(job, now)),
+        .jct_s = finished ? sim_s_from_ns(now - view->submit_ns) : (double)NAN,
+        .preemptions = view->preemptions,
+        .restarts = job->restarts,
+        .lost_gpu_s = job->lost_gpu_s,
+        .status = status,
+        .energy_j = power_job_j(job, now),
+    };
+    return stats->sink->job(stats->sink->context, &row);
+}
+
+static int add_distributions(struct job_stats *stats, const struct job *job, sim_ns now)
+{
+    double jct_s = sim_s_from_ns(now - job->view.submit_ns), run_s = sim_s_from_ns(job->progress.work_ns);
+    const double queue_s = sim_s_from_ns(job->first_start_ns - job->view.submit_ns);
+    const double bounded = jct_s / fmax(run_s, SHORT_RUN_S);
+    const double energy_j = power_job_j(job, now);
+    const double rho = job->view.gpus > 0 ? job_crowd_rho(job, now) : (double)NAN;
+    struct distribution *of = stats->distributions;
+    int code = distribution_add(&of[JOB_JCT], jct_s);
+    if (code == 0) code = distribution_add(&of[JOB_QUEUE], queue_s);
+    if (code == 0) code = distribution_add(&of[JOB_BOUNDED_SLOWDOWN], fmax(bounded, 1));
+    if (code == 0 && job->progress.work_ns > 0) code = distribution_add(&of[JOB_SLOWDOWN], jct_s / run_s);
+    if (code == 0 && !isnan(rho)) code = distribution_add(&of[JOB_FAIRNESS], rho);
+    if (code == 0 && !isnan(energy_j)) code = distribution_add(&of[JOB_ENERGY], energy_j);
+    return code < 0 ? code : job_classes_add(&stats->classes, job->view.gpus, job->view.type, jct_s, queue_s);
+}
+
+static void count_useful(struct job_stats *stats, const struct job *job, sim_ns now)
+{
+    stats->useful_gpu_ns += (tally_int128)job_done_ns(job, now) * job->view.gpus * job_gpu_milli(job) / 1000;
+}
+
+int job_stats_finish(struct job_stats *stats, const struct job *job, sim_ns now)
+{
+    static const char *const status[] = {
+        [JOB_COMPLETES] = "finished", [JOB_IS_CANCELLED] = "cancelled", [JOB_FAILS] = "failed"};
+    stats->n_finished++;
+    stats->n_cancelled += job->fate == JOB_IS_CANCELLED;
+    stats->n_failed += job->fate == JOB_FAILS;
+    stats->last_finish_ns = now;
+    stats->fate_gpu_s[job->fate] += gpu_seconds(job_held_ugpu_ns(job, now));
+    count_useful(stats, job, now);
+    int code = job->view.submit_ns < stats->warmup_ns ? 0 : add_distributions(stats, job, now);
+    return code < 0 ? code : emit_row(stats, job, now, status[job->fate]);
+}
+
+int job_stats_reject(struct job_stats *stats, const struct job *job, sim_ns now)
+{
+    if (stats->n_rejected++ == 0) stats->first_reject_ns = now;
+    return emit_row(stats, job, now, "rejected");
+}
+
+int job_stats_unfinished(struct job_stats *stats, const struct job *job, sim_ns now)
+{
+    count_useful(stats, job, now);
+    return emit_row(stats, job, now, "unfinished");
+}
+
+static int warn_of_rejections(const struct job_stats *stats)
+{
+    if (stats->n_rejected == 0 || stats->sink->warning == NULL) return 0;
+    struct warning_row row = {.t_s = sim_s_from_ns(stats->first_reject_ns),
+                              .code = "job-rejected",
+                              .text = "jobs larger than the cluster, or than the placement policy can ever place",
+                              .count = stats->n_rejected};
+    return stats->sink->warning(stats->sink->context, &row);
+}
+
+/* Up to the last finish, or to the end of the run when jobs still run then. */
+static double mean_gpus_in_use(const struct job_stats *stats, sim_ns now)
+{
+    const struct level *in_use = &stats->ugpus_in_use;
+    sim_ns last_ns = stats->last_finish_ns > in_use->since_ns ? stats->last_finish_ns : in_use->since_ns;
+    return level_mean_in(in_use, in_use->value > 0 ? now : last_ns, GPU_MICRO);
+}
+
+/* What some runs have and others cannot. */
+static int emit_waste(const struct job_stats *stats)
+{
+    const struct {
+        const char *name;
+        double value;
+    } metrics[] = {{"job.lost_gpu_s.sum", stats->lost_gpu_s},
+                   {"job.wait_gpu_s.sum", stats->wait_gpu_s},
+                   {"job.checkpoint_gpu_s.sum", stats->stall_gpu_s},
+                   {"job.migration_gpu_s.sum", stats->move_gpu_s},
+                   {"job.migrations.sum", (double)stats->n_migrations}};
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < sizeof metrics / sizeof metrics[0]; i++)
+        if (metrics[i].value > 0.0) code = metric_emit(stats->sink, metrics[i].name, metrics[i].value);
+    return code;
+}
+
+/* 1: all the same; 1/n: one has all (Jain, Chiu and Hawe 1984). NAN of nothing. */
+static double jain_index(const struct tally *tally)
+{
+    if (tally->count == 0) return (double)NAN;
+    const double squares = tally->mean * tally->mean + tally->m2 / (double)tally->count;
+    return tally->mean * tally->mean / squares;
+}
+
+static int emit_service(const struct job_stats *stats, const struct jobs *jobs, sim_ns now)
+{
+    const double held_gpu_s = level_integral_s_in(&stats->ugpus_in_use, now, GPU_MICRO);
+    const double useful_gpu_s = (double)stats->useful_gpu_ns / 1e9;
+    const struct {
+        const char *name;
+        double value;
+    } metrics[] = {
+        {"job.cancelled", (double)stats->n_cancelled},
+        {"job.failed", (double)stats->n_failed},
+        {"job.cancelled_gpu_s.sum", stats->fate_gpu_s[JOB_IS_CANCELLED]},
+        {"job.failed_gpu_s.sum", stats->fate_gpu_s[JOB_FAILS]},
+        {"job.useful_gpu_s.sum", useful_gpu_s},
+        {"job.goodput_frac", held_gpu_s > 0 ? useful_gpu_s / held_gpu_s : (double)NAN},
+        {"job.slowdown_jain", jain_index(&stats->distributions[JOB_BOUNDED_SLOWDOWN].tally)},
+        {"cluster.idle_while_waiting_gpu_s", (double)jobs->crowd.idle_ugpu_ns / (1e9 * GPU_MICRO)},
+    };
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < sizeof metrics / sizeof metrics[0]; i++)
+        code = metric_emit(stats->sink, metrics[i].name, metrics[i].value);
+    return code < 0 ? code : job_classes_emit(&stats->classes, stats->sink);
+}
+
+int job_stats_emit(const struct job_stats *stats, const struct jobs *jobs, sim_ns now)
+{
+    int64_t n_unfinished = stats->n_submitted - stats->n_finished - stats->n_rejected;
+    sim_ns makespan_ns = stats->n_finished > 0 ? stats->last_finish_ns - stats->first_submit_ns : 0;
+    const struct {
+        const char *name;
+        double value;
+    } metrics[] = {
+        {"job.submitted", (double)stats->n_submitted},
+        {"job.finished", (double)stats->n_finished},
+        {"job.rejected", (double)stats->n_rejected},
+        {"job.unfinished", (double)n_unfinished},
+        {"job.preemptions.sum", (double)stats->n_preemptions},
+        {"job.gpu_s.sum", level_integral_s_in(&stats->ugpus_in_use, now, GPU_MICRO)},
+        {"job.gpus_in_use.mean", mean_gpus_in_use(stats, now)},
+        {"job.gpus_in_use.max", gpus_of(stats->ugpus_in_use.max)},
+        {"job.makespan_s", sim_s_from_ns(makespan_ns)},
+    };
+    int code = warn_of_rejections(stats);
+    for (size_t i = 0; code == 0 && i < sizeof metrics / sizeof metrics[0]; i++)
+        code = metric_emit(stats->sink, metrics[i].name, metrics[i].value);
+    for (int i = 0; code == 0 && i < JOB_QUANTITIES; i++)
+        code = metric_emit_distribution(stats->sink, quantity_names[i], NULL, &stats->distributions[i]);
+    if (code == 0) code = emit_waste(stats);
+    return code < 0 ? code : emit_service(stats, jobs, now);
+}

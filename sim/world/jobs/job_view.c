@@ -1,0 +1,134 @@
+/* What schedulers and placers see of jobs and of their cluster. */
+#include "sim/world/jobs/job.h"
+
+#include <math.h>
+
+struct cluster_view *jobs_view_of(struct jobs *jobs, int32_t node_type)
+{
+    return node_type == 0 ? &jobs->view : &jobs->next_views[node_type - 1];
+}
+
+struct cluster *jobs_cluster_of(struct jobs *jobs, int32_t node_type)
+{
+    struct cluster *cluster = jobs->cluster;
+    while (node_type-- > 0) cluster = cluster->next;
+    return cluster;
+}
+
+static void refresh(struct cluster_view *view, const struct cluster *cluster, sim_ns now)
+{
+    view->now_ns = now;
+    view->free_gpus = cluster->free_gpus;
+    view->free_amount = cluster_free_amount(cluster);
+    view->total_gpus = cluster->total_gpus;
+    if (cluster->n_nodes > 0) view->total_gpus -= cluster->group_gpus + cluster->away_gpus;
+    view->capacity_epoch = cluster->capacity_epoch;
+}
+
+static void refresh_demands(struct cluster_view *view, struct jobs *jobs)
+{
+    if (view->nodes == NULL) return;
+    view->demands = jobs->demands.items;
+    view->n_demands = jobs->demands.n;
+}
+
+void jobs_refresh_view(struct jobs *jobs)
+{
+    const sim_ns now = engine_now(jobs->engine);
+    const struct cluster *cluster = jobs->cluster;
+    refresh(&jobs->view, cluster, now);
+    refresh_demands(&jobs->view, jobs);
+    for (int32_t i = 1; i < jobs->n_node_types; i++) {
+        struct cluster_view *view = jobs_view_of(jobs, i);
+        cluster = cluster->next;
+        refresh(view, cluster, now);
+        refresh_demands(view, jobs);
+        view->n_pending = jobs->view.n_pending;
+        view->n_running = jobs->view.n_running;
+    }
+}
+
+static void describe(struct cluster_view *view, const struct cluster *cluster, bool has_placer)
+{
+    view->gpu = cluster->gpu;
+    if (!has_placer || cluster->n_nodes == 0) return;
+    view->n_nodes = cluster->n_nodes;
+    view->gpus_per_node = cluster->gpus_per_node;
+    view->node_free_gpus = cluster->node_free_gpus;
+    view->cluster = cluster;
+    if (cluster->stock != NULL) view->nodes = cluster->stock->nodes;
+}
+
+int jobs_make_views(struct jobs *jobs)
+{
+    const struct cluster *cluster = jobs->cluster;
+    for (jobs->n_node_types = 1; cluster->next != NULL; cluster = cluster->next) jobs->n_node_types++;
+    if (jobs->n_node_types > 1) jobs->next_views = mem_zalloc((size_t)jobs->n_node_types - 1, sizeof *jobs->next_views);
+    if (jobs->n_node_types > 1 && jobs->next_views == NULL) return SIM_E_NOMEM;
+    cluster = jobs->cluster;
+    for (int32_t i = 0; i < jobs->n_node_types; i++, cluster = cluster->next) {
+        struct cluster_view *view = jobs_view_of(jobs, i);
+        describe(view, cluster, jobs->placer != NULL);
+        view->random = &jobs->random;
+        view->nodes_per_rack = cluster->nodes_per_rack;
+        view->next_type = i + 1 < jobs->n_node_types ? jobs_view_of(jobs, i + 1) : NULL;
+    }
+    return 0;
+}
+
+/* --- Jobs --- */
+
+sim_ns job_view_executed_ns(const struct cluster_view *view, const struct job_view *job)
+{
+    return job_executed_ns(job_of(job), view->now_ns);
+}
+
+/* Of this work: at its speed when it runs, else at speed 1, with what it waits before it works. */
+static sim_ns time_for(const struct job *job, sim_ns left_ns, sim_ns now)
+{
+    if (job->view.state != JOB_RUNNING) return sim_ns_add(left_ns, job_owed_wait_ns(job));
+    struct job_progress progress = job->progress;
+    job_progress_move(&progress, now);
+    progress.work_ns = progress.done_ns + left_ns;
+    return job_progress_end_ns(&progress) - now;
+}
+
+sim_ns job_view_estimated_remaining_ns(const struct cluster_view *view, const struct job_view *job)
+{
+    const struct job *of = job_of(job);
+    const sim_ns left_ns = job->estimate_ns - job_done_ns(of, view->now_ns);
+    return time_for(of, left_ns > 0 ? left_ns : 0, view->now_ns);
+}
+
+/* Whether any of its GPUs is of a model that will do. */
+static bool has_model(const struct cluster_view *view, const struct job *job)
+{
+    if (view->cluster == NULL || view->cluster->stock == NULL) return true;
+    return (job->jobs->demands.items[job->view.demand].gpu_models & view->cluster->stock->model_set) != 0;
+}
+
+double job_view_speed_on(const struct cluster_view *view, const struct job_view *job, double gpus)
+{
+    if (job->gpus == 0) return 1.0;
+    return has_model(view, job_of(job)) ? job_type_speed(job_of(job)->type, view->gpu, gpus, job->gpus) : 0.0;
+}
+
+sim_ns job_remaining_ns(const struct job *job, sim_ns now)
+{
+    return time_for(job, job->progress.work_ns - job_done_ns(job, now), now);
+}
+
+void *job_view_slot(const struct job_view *job)
+{
+    return job_of(job) + 1;
+}
+
+int32_t cluster_view_next_node(const struct cluster_view *view, int32_t low, int32_t high, int32_t from)
+{
+    return cluster_next_node(view->cluster, low, high, from);
+}
+
+int32_t cluster_view_nodes_with(const struct cluster_view *view, int32_t free_gpus)
+{
+    return view->cluster->nodes_by_free[free_gpus].n_members;
+}

@@ -1,0 +1,470 @@
+#include "sim/world/jobs/jobs.h"
+
+#include "sim/core/check.h"
+#include "sim/world/jobs/job.h"
+#include "sim/world/policy/instance.h"
+#include "sim/world/rows/priority.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FIELD(name) offsetof(struct restart_config, name)
+static const struct config_field restart_fields[] = {
+    {.name = "start", .kind = CONFIG_TIME, .offset = FIELD(start_ns), .value = "0s", .min = 0, .max = -1,
+     .help = "of a job that starts for the first time"},
+    {.name = "resume", .kind = CONFIG_TIME, .offset = FIELD(resume_ns), .value = "0s", .min = 0, .max = -1,
+     .help = "of a job that goes on after its GPUs were taken"},
+    {.name = "resume_multi_node", .kind = CONFIG_TIME, .offset = FIELD(resume_multi_node_ns), .value = "-1ns",
+     .min = -1e-9, .max = -1, .help = "the same of jobs of more GPUs than a node has; -1ns: as resume"},
+    {.name = "migrate", .kind = CONFIG_TIME, .offset = FIELD(migrate_ns), .value = "-1ns", .min = -1e-9, .max = -1,
+     .help = "of a running job that moves to other nodes; -1ns: as one that goes on"},
+    {0}};
+#undef FIELD
+
+static const char *const yield_names[] = {"latest-start", "least-work", NULL};
+
+#define FIELD(name) offsetof(struct network_penalty, name)
+static const struct config_field network_penalty_fields[] = {
+    {.name = "nodes", .kind = CONFIG_REAL, .offset = FIELD(nodes_frac), .value = "0", .min = 0, .max = 1,
+     .help = "share of its speed that a job loses when it is on several nodes of one rack"},
+    {.name = "racks", .kind = CONFIG_REAL, .offset = FIELD(racks_frac), .value = "0", .min = 0, .max = 1,
+     .help = "the same when it is on several racks"},
+    {0}};
+#undef FIELD
+
+#define FIELD(name) offsetof(struct fragmentation_config, name)
+static const struct config_field fragmentation_fields[] = {
+    {.name = "measure", .kind = CONFIG_BOOL, .offset = FIELD(measure), .value = "false",
+     .help = "measure cluster.frag_*; the trace is read through beforehand to learn what jobs there are"},
+    {.name = "cover", .kind = CONFIG_REAL, .offset = FIELD(cover_frac), .value = "0.95", .min = 0, .max = 1,
+     .help = "share of the jobs, the most popular kinds first, that it goes by"},
+    {0}};
+#undef FIELD
+
+#define FIELD(name) offsetof(struct jobs_config, name)
+const struct config_field jobs_config_fields[] = {
+    {.name = "scheduler", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = FIELD(scheduler), .value = "fifo",
+     .family = "scheduler", .tag = "policy", .help = "which jobs run"},
+    {.name = "placement", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = FIELD(placement),
+     .value = "consolidated", .family = "placement", .tag = "policy", .help = "which GPUs a job gets"},
+    {.name = "trace", .kind = CONFIG_VARIANT, .flags = CONFIG_REQUIRED, .offset = FIELD(trace), .family = "job-trace",
+     .tag = "format", .help = "where the jobs come from"},
+    {.name = "types", .kind = CONFIG_MAP, .flags = CONFIG_OPTIONAL, .offset = FIELD(types),
+     .fields = job_type_config_fields, .elem_bytes = sizeof(struct job_type),
+     .help = "kinds of jobs, by the type that the trace says; \"default\" for all others"},
+    {.name = "restart", .kind = CONFIG_SECTION, .offset = FIELD(restart), .fields = restart_fields,
+     .help = "time for which a job holds its GPUs before it works"},
+    {.name = "estimates", .kind = CONFIG_SECTION, .offset = FIELD(estimates), .fields = estimates_config_fields,
+     .help = "what users state of their jobs' run times"},
+    {.name = "round", .kind = CONFIG_TIME, .offset = FIELD(round_ns), .value = "0s", .min = 0, .max = -1,
+     .help = "decisions are made at multiples of this time only; 0s: whenever something changes"},
+    {.name = "preemptible", .kind = CONFIG_BOOL, .offset = FIELD(preemptible), .value = "false",
+     .help = "running jobs yield to services that want GPUs and find none free"},
+    {.name = "yield", .kind = CONFIG_CHOICE, .offset = FIELD(yield), .value = "latest-start", .choices = yield_names,
+     .help = "who yields first among jobs of one priority: who took its GPUs last, or has used them least (time and number)"},
+    {.name = "network_penalty", .kind = CONFIG_SECTION, .offset = FIELD(network_penalty), .fields = network_penalty_fields,
+     .help = "what jobs lose whose GPUs are apart"},
+    {.name = "fragmentation", .kind = CONFIG_SECTION, .offset = FIELD(fragmentation), .fields = fragmentation_fields,
+     .help = "free GPUs that are of no use: for placers that go by it, and as a metric"},
+    {0}};
+#undef FIELD
+
+static void notify(struct jobs *jobs, const struct job_note *note)
+{
+    jobs_refresh_view(jobs);
+    jobs->scheduler->notify(jobs->scheduler_state, &jobs->view, note);
+}
+
+void jobs_notify(struct jobs *jobs, enum job_event event, const struct job *job)
+{
+    if (event >= JOB_EVENT_RESIZE && !jobs->scheduler->hears_pace) return;
+    notify(jobs, &(struct job_note){.event = event, .job = &job->view});
+}
+
+void jobs_notify_forced(struct jobs *jobs, const struct job *job)
+{
+    notify(jobs, &(struct job_note){.event = JOB_EVENT_PREEMPT, .job = &job->view, .forced = true});
+}
+
+static void on_decide(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    struct jobs *jobs = OWNER_ENTITY(owner, struct jobs, decide);
+    job_crowd_move(jobs, now);
+    jobs->decision_due = false;
+    engine_disarm(engine, &jobs->wake);
+    jobs_refresh_view(jobs);
+    job_plan_begin(jobs);
+    int code = jobs->scheduler->decide(jobs->scheduler_state, &jobs->view, &jobs->plan);
+    int fault = job_plan_end(jobs);
+    if (code < 0 || fault < 0) engine_fail(engine, fault < 0 ? fault : code);
+}
+
+/* The end of the round that `now` is in. */
+static sim_ns round_end_ns(sim_ns round_ns, sim_ns now)
+{
+    const sim_ns past_ns = round_ns > 0 ? now % round_ns : 0;
+    return past_ns == 0 ? now : sim_ns_add(now - past_ns, round_ns);
+}
+
+void jobs_request_decision(struct jobs *jobs)
+{
+    if (jobs->decision_due) return;
+    jobs->decision_due = true;
+    const sim_ns time_ns = round_end_ns(jobs->config->round_ns, engine_now(jobs->engine));
+    engine_schedule(jobs->engine, time_ns, PRIORITY_JOB_DECIDE, on_decide, &jobs->decide);
+}
+
+void jobs_on_wake(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    (void)engine, (void)now;
+    jobs_request_decision(OWNER_ENTITY(owner, struct jobs, wake));
+}
+
+static void leave(struct jobs *jobs, struct job *job)
+{
+    *(job->prev != NULL ? &job->prev->next : &jobs->oldest) = job->next;
+    *(job->next != NULL ? &job->next->prev : &jobs->youngest) = job->prev;
+    cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->allocation);
+    if (jobs->failures != NULL) failures_job_leaves(jobs->failures, job, jobs_done(jobs));
+    pool_give(&jobs->pool, job);
+}
+
+void job_on_finish(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    struct job *job = OWNER_ENTITY(owner, struct job, finish);
+    struct jobs *jobs = job->jobs;
+    int code = job_emit_placement(job, now);
+    job_crowd_move(jobs, now);
+    job_stop(job, now);
+    SIM_REQUIRE(job->progress.done_ns == job->progress.work_ns);
+    job->view.state = JOB_FINISHED;
+    if (job_needs_node(job)) {
+        jobs->view.n_running--;
+        jobs_notify(jobs, JOB_EVENT_FINISH, job);
+        jobs_request_decision(jobs);
+    }
+    if (code == 0) code = job_emit_detail(job, "finish", "has held", now);
+    if (code == 0) code = job_stats_finish(&jobs->stats, job, now);
+    if (code < 0) engine_fail(engine, code);
+    engine_progress(engine);
+    leave(jobs, job);
+}
+
+static bool is_possible(struct jobs *jobs, struct job *job)
+{
+    const int32_t n = jobs->scheduler->uses_node_types ? jobs->n_node_types : 1;
+    jobs_refresh_view(jobs);
+    for (int32_t i = 0; i < n; i++)
+        if (job_is_possible_on(job, i, job->view.gpus)) return true;
+    return false;
+}
+
+/* Of the next record: of use where there is a stock. -1 when out of memory. */
+static int32_t demand_index(struct jobs *jobs)
+{
+    if (jobs->cluster->stock == NULL) return 0;
+    const struct job_demand demand = demand_of(&jobs->record, jobs->cluster->models);
+    return demands_index(&jobs->demands, &demand);
+}
+
+/* The job of the next record, at the end of the list. */
+static struct job *enter(struct jobs *jobs)
+{
+    struct job *job = pool_take(&jobs->pool);
+    if (job == NULL) return NULL;
+    const struct job_record *record = &jobs->record;
+    memset(job, 0, jobs->pool.record_bytes);
+    job->view = (struct job_view){.id = record->id,
+                                  .sequence = jobs->stats.n_submitted,
+                                  .submit_ns = record->submit_ns,
+                                  .estimate_ns = estimate_of(&jobs->config->estimates, record, &jobs->estimates),
+                                  .gpus = record->gpus,
+                                  .nodes = record->nodes,
+                                  .state = JOB_PENDING,
+                                  .type = record->type != NULL ? record->type : "",
+                                  .node_type = 0};
+    job->jobs = jobs;
+    job->view.demand = demand_index(jobs);
+    job->type = job_type_find(&jobs->config->types, record->type);
+    job->progress.work_ns = record->duration_ns;
+    job->place_speed = job->outer_speed = 1.0;
+    owner_init_passing(&job->finish, OWNER_ID_JOBS, (uint64_t)job->view.sequence);
+    job->first_start_ns = -1;
+    job->fate = record->fate;
+    job->crowd_before = jobs->crowd.job_ns;
+    job->prev = jobs->youngest;
+    *(job->prev != NULL ? &job->prev->next : &jobs->oldest) = job;
+    jobs->youngest = job;
+    return job;
+}
+
+static int submit(struct jobs *jobs, sim_ns now)
+{
+    struct job *job = enter(jobs);
+    if (job == NULL) return SIM_E_NOMEM;
+    job_stats_submit(&jobs->stats, job);
+    if (job->view.demand < 0) return SIM_E_NOMEM;
+    if (!job_needs_node(job)) {
+        job_run(job, now, 0);
+    } else if (is_possible(jobs, job)) {
+        jobs->view.n_pending++;
+        jobs_notify(jobs, JOB_EVENT_SUBMIT, job);
+        jobs_request_decision(jobs);
+    } else {
+        job->view.state = JOB_REJECTED;
+        int code = job_emit_detail(job, "reject", "would never find", now);
+        if (code == 0) code = job_stats_reject(&jobs->stats, job, now);
+        leave(jobs, job);
+        return code;
+    }
+    return 0;
+}
+
+/* Reads the next record. Returns 0 or a negative code. */
+static int pull(struct jobs *jobs)
+{
+    sim_ns before_ns = jobs->record.submit_ns;
+    int found = jobs->source->next(jobs->source, &jobs->record, jobs->diag);
+    if (found < 0) return found;
+    jobs->dry = found == 0;
+    const struct job_record *record = &jobs->record;
+    SIM_REQUIRE(jobs->dry || (record->submit_ns >= before_ns && record->duration_ns >= 0 && record->gpus >= 0));
+    return 0;
+}
+
+static void on_submit(struct engine *engine, struct owner *owner, sim_ns now);
+
+/* When a record has been read, or there was none. */
+static void await_next(struct jobs *jobs)
+{
+    if (!jobs->dry)
+        engine_schedule(jobs->engine, jobs->record.submit_ns, PRIORITY_JOB_SUBMIT, on_submit, &jobs->submit);
+    else if (jobs->failures != NULL && jobs_done(jobs))
+        failures_jobs_end(jobs->failures);
+}
+
+static void on_submit(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    struct jobs *jobs = OWNER_ENTITY(owner, struct jobs, submit);
+    int code = 0;
+    job_crowd_move(jobs, now);
+    while (code == 0 && !jobs->dry && jobs->record.submit_ns == now) {
+        code = submit(jobs, now);
+        if (code == 0) code = pull(jobs);
+    }
+    engine_progress(engine);
+    if (code < 0)
+        engine_fail(engine, code);
+    else
+        await_next(jobs);
+}
+
+static int make_policies(struct jobs *jobs, const struct jobs_config *config, const struct jobs_options *options)
+{
+    const struct placer *placer = config->placement.entry;
+    const bool rents = options->renting != NULL;
+    jobs->scheduler = rents ? options->renting : config->scheduler.entry;
+    pool_init(&jobs->pool, sizeof(struct job) + jobs->scheduler->job_bytes);
+    int code = policy_state_create(&jobs->scheduler->policy, POLICY_SCHEDULER, sizeof *jobs->scheduler,
+                                   rents ? options->renting_params : config->scheduler.params, &jobs->scheduler_state,
+                                   jobs->diag);
+    if (code < 0 || placer->place == NULL || jobs->cluster->n_nodes == 0) return code;
+    jobs->placer = placer;
+    if (placer->by_node) code = cluster_take_stock(jobs->cluster);
+    if (code == SIM_E_CONFIG)
+        diag_error(jobs->diag, code, jobs->where, "choose a placer that counts GPUs per node",
+                   "placer '%s' looks at nodes one by one, but nodes have more than %d GPUs", placer->policy.name,
+                   NODE_LIST_MAX_GPUS);
+    if (code < 0) return code;
+    return policy_state_create(&placer->policy, POLICY_PLACEMENT, sizeof *placer, config->placement.params,
+                               &jobs->placer_state, jobs->diag);
+}
+
+static int open_trace(struct jobs *jobs, const struct jobs_config *config, const struct jobs_options *options)
+{
+    const struct trace_format *format = config->trace.entry;
+    jobs->source_options = (struct source_options){
+        .seed = options->seed, .run = options->run, .stream = "jobs", .where = options->trace_where};
+    return format->open_jobs(config->trace.params, &jobs->source_options, &jobs->source, jobs->diag);
+}
+
+/* Reads the trace through for the GPU time of its jobs, where the scheduler goes by that. */
+static int learn_sizes(struct jobs *jobs, const struct trace_format *format)
+{
+    const struct scheduler *scheduler = jobs->scheduler;
+    struct real_list *sizes = &jobs->sizes_gpu_s;
+    struct job_source *source;
+    if (scheduler->wants_sizes == NULL || !scheduler->wants_sizes(jobs->scheduler_state)) return 0;
+    int code = format->open_jobs(jobs->config->trace.params, &jobs->source_options, &source, jobs->diag);
+    if (code < 0) return code;
+    struct job_record record;
+    while (code == 0 && (code = source->next(source, &record, jobs->diag)) == 1)
+        code = record.gpus > 0 ? real_list_add(sizes, sim_s_from_ns(record.duration_ns) * record.gpus) : 0;
+    source->close(source);
+    real_list_sort(sizes);
+    jobs->view.sizes_gpu_s = sizes->items;
+    jobs->view.n_sizes = sizes->n;
+    return code;
+}
+
+/* Reads the trace through for what its jobs ask for, where somebody goes by that. */
+static int learn_demands(struct jobs *jobs, const struct trace_format *format)
+{
+    const struct jobs_config *config = jobs->config;
+    struct job_source *source;
+    if (jobs->cluster->stock == NULL || jobs->placer == NULL) return 0;
+    if (!config->fragmentation.measure && !jobs->placer->wants_tasks) return 0;
+    int code = format->open_jobs(config->trace.params, &jobs->source_options, &source, jobs->diag);
+    if (code < 0) return code;
+    struct demands *demands = &jobs->demands;
+    code = demands_learn(demands, source, jobs->cluster->models, config->fragmentation.cover_frac, jobs->diag);
+    source->close(source);
+    struct cluster *cluster = jobs->cluster;
+    for (int32_t i = 0; code == 0 && i < jobs->n_node_types; i++, cluster = cluster->next) {
+        struct cluster_view *view = jobs_view_of(jobs, i);
+        view->tasks = demands->tasks;
+        view->n_tasks = demands->n_tasks;
+        code = cluster_measure(cluster, 0, demands->tasks, demands->n_tasks);
+    }
+    return code;
+}
+
+/* Shows the scheduler its cluster. */
+static int prepare(struct jobs *jobs)
+{
+    if (jobs->scheduler->prepare == NULL) return 0;
+    jobs_refresh_view(jobs);
+    return jobs->scheduler->prepare(jobs->scheduler_state, &jobs->view, jobs->diag);
+}
+
+int jobs_create(struct engine *engine, struct cluster *cluster, const struct jobs_config *config,
+                const struct jobs_options *options, struct jobs **out, struct diag *diag)
+{
+    struct jobs *jobs = mem_zalloc(1, sizeof *jobs);
+    if (jobs == NULL) return SIM_E_NOMEM;
+    jobs->engine = engine;
+    jobs->cluster = cluster;
+    jobs->config = config;
+    jobs->sink = options->sink;
+    jobs->where = options->where;
+    jobs->diag = diag;
+    jobs->failures = options->failures;
+    jobs->freed = options->freed;
+    jobs->site = options->site;
+    if (jobs->failures != NULL) failures_strike_jobs(jobs->failures, jobs);
+    demands_init(&jobs->demands);
+    rng_init(&jobs->random, options->seed, options->run, "placement", 0);
+    rng_init(&jobs->estimates, options->seed, options->run, "jobs.estimates", 0);
+    owner_init(&jobs->submit, options->first_owner_id);
+    owner_init(&jobs->decide, options->first_owner_id + 1);
+    owner_init(&jobs->wake, options->first_owner_id + 2);
+    int code = job_stats_init(&jobs->stats, options->sink, options->warmup_ns);
+    if (code == 0) code = job_types_check(&config->types, options->where, diag);
+    if (code == 0) code = job_checkpoints_create(jobs);
+    if (code == 0) code = make_policies(jobs, config, options);
+    if (code == 0) code = jobs_make_views(jobs);
+    if (code == 0) code = prepare(jobs);
+    for (int32_t i = 0; code == 0 && i < jobs->n_node_types; i++)
+        jobs_cluster_of(jobs, i)->is_placed = jobs->placer != NULL;
+    if (code == 0) code = open_trace(jobs, config, options);
+    if (code == 0) code = learn_demands(jobs, config->trace.entry);
+    if (code == 0) code = learn_sizes(jobs, config->trace.entry);
+    if (code < 0) {
+        jobs_destroy(jobs);
+        return code;
+    }
+    *out = jobs;
+    return 0;
+}
+
+void jobs_destroy(struct jobs *jobs)
+{
+    if (jobs == NULL) return;
+    if (jobs->source != NULL) jobs->source->close(jobs->source);
+    if (jobs->scheduler != NULL) policy_state_destroy(&jobs->scheduler->policy, jobs->scheduler_state);
+    if (jobs->placer != NULL) policy_state_destroy(&jobs->placer->policy, jobs->placer_state);
+    for (struct job *job = jobs->oldest; job != NULL; job = job->next)
+        cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->allocation);
+    job_checkpoints_destroy(jobs);
+    mem_free(jobs->next_views);
+    demands_fini(&jobs->demands);
+    real_list_fini(&jobs->sizes_gpu_s);
+    pool_fini(&jobs->pool);
+    job_stats_fini(&jobs->stats);
+    mem_free(jobs->plan.actions);
+    mem_free(jobs->placement.nodes);
+    mem_free(jobs->placement.gpus);
+    mem_free(jobs);
+}
+
+int jobs_start(struct jobs *jobs)
+{
+    int code = pull(jobs);
+    if (code == 0) await_next(jobs);
+    return code;
+}
+
+/* What the trace has to say about the records it left out or mended. */
+static int emit_notes(const struct jobs *jobs)
+{
+    struct source_note note;
+    int code = 0;
+    for (size_t i = 0; code == 0 && jobs->sink->warning != NULL && jobs->source->note(jobs->source, i, &note); i++) {
+        char text[512];
+        snprintf(text, sizeof text, "jobs: %s%s%s", note.text, note.where != NULL ? ", first at " : "",
+                 source_note_place(&note));
+        struct warning_row row = {.t_s = (double)NAN, .code = note.code, .text = text, .count = note.count};
+        code = jobs->sink->warning(jobs->sink->context, &row);
+    }
+    return code;
+}
+
+static void ask_for_warnings(struct jobs *jobs)
+{
+    if (jobs->scheduler->finish == NULL) return;
+    jobs_refresh_view(jobs);
+    job_plan_begin(jobs);
+    jobs->scheduler->finish(jobs->scheduler_state, &jobs->plan);
+}
+
+int jobs_finish(struct jobs *jobs)
+{
+    int code = jobs->dry ? emit_notes(jobs) : 0;
+    ask_for_warnings(jobs);
+    if (code == 0) code = job_plan_emit_warnings(jobs);
+    sim_ns now = engine_now(jobs->engine);
+    for (struct job *job = jobs->oldest; code == 0 && job != NULL; job = job->next) {
+        code = job_emit_placement(job, now);
+        if (job->view.state == JOB_RUNNING) job_progress_move(&job->progress, now);
+        job_stats_idle(&jobs->stats, job);
+        if (code == 0) code = job_stats_unfinished(&jobs->stats, job, now);
+    }
+    job_crowd_move(jobs, now);
+    return code < 0 ? code : job_stats_emit(&jobs->stats, jobs, now);
+}
+
+int64_t jobs_waiting(const struct jobs *jobs)
+{
+    return jobs->view.n_pending;
+}
+
+int64_t jobs_running(const struct jobs *jobs)
+{
+    return jobs->view.n_running;
+}
+
+int64_t jobs_finished(const struct jobs *jobs)
+{
+    return jobs->stats.n_finished;
+}
+
+bool jobs_done(const struct jobs *jobs)
+{
+    return jobs->dry && jobs->oldest == NULL;
+}
+
+struct source_place jobs_place(const struct jobs *jobs)
+{
+    return jobs->source->place(jobs->source);
+}

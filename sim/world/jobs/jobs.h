@@ -1,0 +1,114 @@
+/* The jobs of a run: they come out of a trace one at a time, wait, run on their GPUs all together (gang) or not at
+ * all, may be preempted, and finish. A scheduler says which ones run, a placer says where.
+ *
+ * Memory grows with the jobs in the system, not with the trace. A job that needs no GPU runs at once; one that could
+ * never run is rejected. A preempted job keeps the work that it has done; what it takes to start and to go on, "restart" says,
+ * and how fast it is on which GPUs, "types".
+ *
+ * Left out so far: what jobs that share a GPU do to each other. */
+#ifndef ORRERY_WORLD_JOBS_JOBS_H
+#define ORRERY_WORLD_JOBS_JOBS_H
+
+#include "sim/core/config/config.h"
+#include "sim/core/engine.h"
+#include "sim/core/err.h"
+#include "sim/world/cluster/cluster.h"
+#include "sim/world/failures/failure.h"
+#include "sim/world/jobs/job_estimates.h"
+#include "sim/world/jobs/job_types.h"
+#include "sim/world/rows/sink.h"
+#include "sim/world/rows/source.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Time for which a job holds its GPUs before it works. */
+struct restart_config {
+    sim_ns start_ns, resume_ns;
+    sim_ns resume_multi_node_ns; /* below 0: as resume_ns */
+    sim_ns migrate_ns;           /* below 0: as one that resumes */
+};
+
+enum yield_order { YIELD_LATEST_START, YIELD_LEAST_WORK };
+
+/* What the network takes from a job whose GPUs are apart. */
+struct network_penalty {
+    double nodes_frac, racks_frac; /* of its speed: on several nodes of one rack, and on several racks */
+};
+
+/* The measure of fragmentation. */
+struct fragmentation_config {
+    bool measure;
+    double cover_frac; /* the most popular kinds of jobs, up to this share of them, are what it goes by */
+};
+
+struct jobs_config {
+    struct config_variant scheduler; /* its entry is a struct policy of family POLICY_SCHEDULER */
+    struct config_variant placement; /* ... of family POLICY_PLACEMENT */
+    struct config_variant trace;     /* its entry is a struct trace_format with open_jobs */
+    struct config_list types;        /* struct job_type */
+    struct restart_config restart;
+    struct estimates_config estimates;
+    sim_ns round_ns;                 /* between decisions; 0: whenever something changes */
+    bool preemptible;                /* they yield to services that want their GPUs */
+    int yield;                       /* enum yield_order, among jobs of one priority */
+    struct network_penalty network_penalty;
+    struct fragmentation_config fragmentation;
+};
+
+extern const struct config_field jobs_config_fields[];
+
+enum { JOBS_OWNER_IDS = 3 };
+
+struct scheduler;
+
+struct jobs_options {
+    const struct sink *sink;
+    uint32_t first_owner_id; /* JOBS_OWNER_IDS of them; jobs themselves have those from OWNER_ID_JOBS on */
+    uint64_t seed;
+    uint32_t run;
+    sim_ns warmup_ns;        /* jobs submitted before count in no distribution */
+    struct failures *failures; /* that strike its jobs; NULL: none */
+    void (*freed)(void *site); /* jobs have given GPUs back; NULL: nobody asks */
+    void *site;
+    const struct scheduler *renting; /* takes the place of the scheduler; NULL: none does */
+    const void *renting_params;
+    const char *where;       /* place of the section, for findings */
+    const char *trace_where; /* place of its trace */
+};
+
+struct jobs; /* job.h */
+
+/* Opens the trace and sets up scheduler and placer. Engine, cluster, config, sink and `diag` must outlive the jobs; `diag` also
+ * gets what is found while the engine runs. Returns 0 or a negative code. */
+int jobs_create(struct engine *engine, struct cluster *cluster, const struct jobs_config *config,
+                const struct jobs_options *options, struct jobs **jobs, struct diag *diag);
+
+/* Not before the engine's last run: its queue may still refer to jobs. */
+void jobs_destroy(struct jobs *jobs);
+
+/* Reads the first job and schedules its submission. Returns 0 or a negative code. */
+int jobs_start(struct jobs *jobs);
+
+/* Emits the rows of the jobs still in the system, warnings and metrics. Returns 0 or the sink's code. */
+int jobs_finish(struct jobs *jobs);
+
+/* What jobs draw counts from the beginning, and they obey commands. Returns 0, or SIM_E_CONFIG with a finding: they are placed on no
+ * nodes. */
+struct power;
+int jobs_join_power(struct jobs *jobs, struct power *power);
+
+/* Whether the trace is at its end and nothing waits or runs. */
+bool jobs_done(const struct jobs *jobs);
+
+/* Jobs that wait for GPUs, and that have them. */
+int64_t jobs_waiting(const struct jobs *jobs);
+int64_t jobs_running(const struct jobs *jobs);
+
+/* Jobs that have run to their end. */
+int64_t jobs_finished(const struct jobs *jobs);
+
+/* Where the trace is, for progress. */
+struct source_place jobs_place(const struct jobs *jobs);
+
+#endif

@@ -1,0 +1,272 @@
+#include "sim/world/jobs/jobs_yield.h"
+
+#include "sim/world/jobs/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Running jobs that may yield, in that order, and the groups of GPUs that nodes have free once they have. */
+struct yielders {
+    const struct cluster *cluster;
+    struct job **jobs;
+    size_t n;
+    int32_t gpus; /* of a group */
+    int64_t groups;
+    int32_t *free_gpus;  /* by node; NULL: GPUs are only counted */
+    int32_t *left_milli; /* of each GPU as in the stock; NULL: there is none */
+};
+
+static bool may_yield(const struct job *job)
+{
+    const struct jobs_config *config = job->jobs->config;
+    return config->preemptible && (job->type == NULL || job->type->preemptible) && job->view.gpus > 0 &&
+           job->view.state == JOB_RUNNING;
+}
+
+static int64_t priority_of(const struct job *job)
+{
+    return job->type != NULL ? job->type->priority : 0;
+}
+
+/* GPU time since it took its GPUs, in 1e-6 GPU ns: what it has done there. */
+static tally_int128 spent_ugpu_ns(const struct job *job)
+{
+    return (tally_int128)job->held_ugpus * (engine_now(job->jobs->engine) - job->since_ns);
+}
+
+/* Whether one job yields before another: by priority, then by the scenario's order, then who was submitted last. */
+static bool yields_before(const struct job *a, const struct job *b)
+{
+    if (priority_of(a) != priority_of(b)) return priority_of(a) < priority_of(b);
+    const bool by_work = a->jobs->config->yield == YIELD_LEAST_WORK;
+    if (by_work && spent_ugpu_ns(a) != spent_ugpu_ns(b)) return spent_ugpu_ns(a) < spent_ugpu_ns(b);
+    if (!by_work && a->since_ns != b->since_ns) return a->since_ns > b->since_ns;
+    return a->view.sequence > b->view.sequence;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
+    return yields_before(x, y) ? -1 : yields_before(y, x);
+}
+
+static void *copy(const void *items, size_t bytes)
+{
+    void *copied = mem_alloc(bytes);
+    return copied != NULL ? memcpy(copied, items, bytes) : NULL;
+}
+
+static int64_t count_stock_gpus(const struct stock *stock)
+{
+    int64_t n = 0;
+    for (int32_t i = 0; i < stock->n_nodes; i++) n += stock->nodes[i].gpus;
+    return n;
+}
+
+static int copy_nodes(struct yielders *yielders)
+{
+    const struct cluster *cluster = yielders->cluster;
+    const struct stock *stock = cluster->stock;
+    yielders->free_gpus = copy(cluster->node_free_gpus, (size_t)cluster->n_nodes * sizeof *yielders->free_gpus);
+    if (stock != NULL)
+        yielders->left_milli = copy(stock->left_milli,
+                                    (size_t)(count_stock_gpus(stock) + 1) * sizeof *yielders->left_milli);
+    const bool short_of = yielders->free_gpus == NULL || (stock != NULL && yielders->left_milli == NULL);
+    return short_of ? SIM_E_NOMEM : 0;
+}
+
+static int gather(struct jobs *jobs, int32_t node_type, int32_t gpus, struct yielders *yielders)
+{
+    *yielders = (struct yielders){.cluster = jobs_cluster_of(jobs, node_type), .gpus = gpus};
+    yielders->jobs = mem_alloc((size_t)(jobs->view.n_running + 1) * sizeof(struct job *));
+    if (yielders->jobs == NULL || (jobs->placer != NULL && copy_nodes(yielders) != 0)) return SIM_E_NOMEM;
+    for (struct job *job = jobs->oldest; job != NULL; job = job->next)
+        if (may_yield(job) && job->view.node_type == node_type) yielders->jobs[yielders->n++] = job;
+    qsort(yielders->jobs, yielders->n, sizeof(struct job *), compare);
+    return 0;
+}
+
+/* --- On nodes --- */
+
+/* Groups that are free on the nodes of a cluster. */
+static int64_t free_groups(const struct cluster *cluster, int32_t gpus)
+{
+    int64_t groups = 0;
+    for (int32_t free = gpus; free <= cluster->gpus_per_node; free++)
+        groups += (int64_t)(free / gpus) * cluster->nodes_by_free[free].n_members;
+    return groups;
+}
+
+/* GPUs of a node that are wholly free when a part of a job is given back (sign 1), or no longer when it is held again (-1). */
+static int32_t whole_gpus(const struct yielders *yielders, const struct allocation *part, int32_t sign)
+{
+    const struct stock *stock = yielders->cluster->stock;
+    if (stock == NULL) return sign * part->gpus;
+    const int64_t first = stock->nodes[part->node].gpu_left_milli - stock->left_milli;
+    int32_t whole = 0;
+    for (uint64_t set = part->holding.gpu_set; set != 0; set &= set - 1) {
+        int32_t *left = &yielders->left_milli[first + __builtin_ctzll(set)];
+        whole -= *left == 1000;
+        *left += sign * part->holding.gpu_milli;
+        whole += *left == 1000;
+    }
+    return whole;
+}
+
+/* The job yields (sign 1), or stays after all (-1). */
+static void yield(struct yielders *yielders, const struct job *job, int32_t sign)
+{
+    for (const struct allocation *part = job->allocation; part != NULL; part = part->next) {
+        int32_t *free = &yielders->free_gpus[part->node];
+        yielders->groups -= *free / yielders->gpus;
+        *free += whole_gpus(yielders, part, sign);
+        yielders->groups += *free / yielders->gpus;
+    }
+}
+
+/* The first jobs that make room for so many groups yield; of these those stay without which there is room, whoever would yield
+ * last first. False: all of them do not make room. */
+static bool choose_on_nodes(struct yielders *yielders, int64_t groups)
+{
+    size_t n = 0;
+    yielders->groups = free_groups(yielders->cluster, yielders->gpus);
+    while (n < yielders->n && yielders->groups < groups) yield(yielders, yielders->jobs[n++], 1);
+    if (yielders->groups < groups) return false;
+    for (size_t i = yielders->n = n; i-- > 0;) {
+        yield(yielders, yielders->jobs[i], -1);
+        if (yielders->groups >= groups)
+            yielders->jobs[i] = NULL;
+        else
+            yield(yielders, yielders->jobs[i], 1);
+    }
+    return true;
+}
+
+/* --- Counted --- */
+
+/* As many of the first jobs as hold enough; false: all of them do not, or the nodes have no room for the groups. */
+static bool count_off(struct yielders *yielders, int64_t groups)
+{
+    const struct cluster *cluster = yielders->cluster;
+    const int64_t ugpus = groups * yielders->gpus * GPU_MICRO, there = cluster->total_gpus - cluster->away_gpus;
+    int64_t missing = ugpus + cluster->ugpus_in_use.value - there * GPU_MICRO;
+    size_t n = 0;
+    if (free_groups(cluster, yielders->gpus) < groups) return false;
+    while (n < yielders->n && missing > 0) missing -= yielders->jobs[n++]->held_ugpus;
+    yielders->n = n;
+    return missing <= 0;
+}
+
+/* --- All --- */
+
+static int interrupt_all(const struct yielders *yielders, sim_ns now)
+{
+    int n = 0;
+    for (size_t i = 0; i < yielders->n; i++) {
+        struct job *job = yielders->jobs[i];
+        if (job == NULL) continue;
+        const int code = job_interrupt(job, now, false, "yields to a service");
+        if (code != 0) return code;
+        n++;
+    }
+    return n;
+}
+
+static void forget(struct yielders *yielders)
+{
+    mem_free(yielders->jobs);
+    mem_free(yielders->free_gpus);
+    mem_free(yielders->left_milli);
+}
+
+static int make_room_on(struct jobs *jobs, int32_t node_type, int32_t gpus, int64_t groups, sim_ns now)
+{
+    struct yielders yielders;
+    int code = gather(jobs, node_type, gpus, &yielders);
+    if (code == 0 && (jobs->placer != NULL ? choose_on_nodes(&yielders, groups) : count_off(&yielders, groups)))
+        code = interrupt_all(&yielders, now);
+    forget(&yielders);
+    return code;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Groups that can be taken at once; and the same of all nodes that have this GPU. */
+static int64_t groups_on(const struct cluster *cluster, int32_t gpus)
+{
+    return least(free_groups(cluster, gpus), cluster->free_gpus / gpus);
+}
+
+static int64_t groups_with(const struct jobs *jobs, const char *gpu, int32_t gpus)
+{
+    int64_t groups = 0;
+    struct cluster *part = cluster_with_gpu(jobs->cluster, gpu);
+    for (; part != NULL; part = cluster_with_gpu(part->next, gpu)) groups += groups_on(part, gpus);
+    return groups;
+}
+
+/* Groups that could be taken beyond those of now if all yielded who may. */
+static int64_t groups_to_yield(struct yielders *yielders, bool on_nodes)
+{
+    const struct cluster *cluster = yielders->cluster;
+    int64_t ugpus = (cluster->total_gpus - cluster->away_gpus) * GPU_MICRO - cluster->ugpus_in_use.value;
+    yielders->groups = free_groups(cluster, yielders->gpus);
+    for (size_t i = 0; i < yielders->n; i++) {
+        if (on_nodes) yield(yielders, yielders->jobs[i], 1);
+        ugpus += yielders->jobs[i]->held_ugpus;
+    }
+    return least(yielders->groups, ugpus / GPU_MICRO / yielders->gpus) - groups_on(cluster, yielders->gpus);
+}
+
+/* The same of a type of nodes, 0 where it has another GPU. */
+static int can_yield(struct jobs *jobs, int32_t node_type, const char *gpu, int32_t gpus, int64_t *groups)
+{
+    const struct cluster *cluster = jobs_cluster_of(jobs, node_type);
+    struct yielders yielders;
+    *groups = 0;
+    if (cluster->n_nodes == 0 || cluster->gpu == NULL || strcmp(cluster->gpu, gpu) != 0) return 0;
+    const int code = gather(jobs, node_type, gpus, &yielders);
+    if (code == 0) *groups = groups_to_yield(&yielders, jobs->placer != NULL);
+    forget(&yielders);
+    return code;
+}
+
+/* `more` groups from the types of nodes in their order, which together can yield as many. */
+static int make_room_on_all(struct jobs *jobs, const char *gpu, int32_t gpus, int64_t more, sim_ns now)
+{
+    int n = 0;
+    for (int32_t i = 0; i < jobs->n_node_types && more > 0; i++) {
+        int64_t can;
+        int code = can_yield(jobs, i, gpu, gpus, &can);
+        can = least(can, more);
+        if (code == 0 && can > 0)
+            code = make_room_on(jobs, i, gpus, can + groups_on(jobs_cluster_of(jobs, i), gpus), now);
+        if (code < 0) return code;
+        n += code;
+        more -= can;
+    }
+    return n;
+}
+
+int jobs_make_room(struct jobs *jobs, const char *gpu, int32_t gpus, int64_t groups, sim_ns now)
+{
+    if (!jobs->config->preemptible || jobs->cluster->n_nodes == 0) return 0;
+    const int64_t more = groups - groups_with(jobs, gpu, gpus);
+    int64_t all = 0;
+    for (int32_t i = 0; i < jobs->n_node_types && more > 0; i++) {
+        int64_t can;
+        const int code = can_yield(jobs, i, gpu, gpus, &can);
+        if (code != 0) return code;
+        if (can >= more) return make_room_on(jobs, i, gpus, more + groups_on(jobs_cluster_of(jobs, i), gpus), now);
+        all += can;
+    }
+    return more > 0 && all >= more ? make_room_on_all(jobs, gpu, gpus, more, now) : 0;
+}
+
+void jobs_note_capacity(struct jobs *jobs)
+{
+    if (jobs->view.n_pending + jobs->view.n_running > 0) jobs_request_decision(jobs);
+}

@@ -1,0 +1,150 @@
+#include "sim/world/kv/prefix_cache.h"
+
+#include "sim/core/check.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* --- A request's blocks --- */
+
+/* The smallest power of two, as its exponent, that holds n; chains have room for 8 at least. */
+static int size_class(int32_t n)
+{
+    int size = 0;
+    while ((INT64_C(8) << size) < n) size++;
+    return size;
+}
+
+/* Spreads number and place over all keys (the finaliser of SplitMix64, Steele et al. 2014). */
+static uint64_t own_key(uint64_t number, uint64_t place)
+{
+    uint64_t key = (number << 32 | place) + UINT64_C(0x9e3779b97f4a7c15);
+    key = (key ^ (key >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    key = (key ^ (key >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return key ^ (key >> 31);
+}
+
+void prefix_pool_init(struct prefix_pool *pool)
+{
+    for (int i = 0; i < PREFIX_POOL_SIZES; i++) {
+        size_t n = (size_t)8 << i;
+        pool_init(&pool->pools[i], sizeof(struct prefix_chain) + n * (sizeof(uint64_t) + sizeof(int32_t)));
+    }
+}
+
+void prefix_pool_fini(struct prefix_pool *pool)
+{
+    for (int i = 0; i < PREFIX_POOL_SIZES; i++) pool_fini(&pool->pools[i]);
+}
+
+static struct prefix_chain *make_chain(struct prefix_pool *pool, int32_t n)
+{
+    struct prefix_chain *chain = pool_take(&pool->pools[size_class(n)]);
+    if (chain == NULL) return NULL;
+    *chain = (struct prefix_chain){.pool = pool, .n = n, .items = (int32_t *)(void *)(chain->keys + n)};
+    for (int32_t i = 0; i < n; i++) chain->items[i] = CACHE_NO_ITEM;
+    return chain;
+}
+
+struct prefix_chain *prefix_chain_make(struct prefix_pool *pool, const uint64_t *keys, int32_t n)
+{
+    struct prefix_chain *chain = make_chain(pool, n);
+    if (chain != NULL && n > 0) memcpy(chain->keys, keys, (size_t)n * sizeof *keys);
+    return chain;
+}
+
+struct prefix_chain *prefix_chain_make_own(struct prefix_pool *pool, uint64_t number, int32_t n)
+{
+    struct prefix_chain *chain = make_chain(pool, n);
+    if (chain == NULL) return NULL;
+    chain->is_own = true;
+    for (int32_t i = 0; i < n; i++) chain->keys[i] = own_key(number, (uint64_t)i);
+    return chain;
+}
+
+void prefix_chain_free(struct prefix_chain *chain)
+{
+    if (chain == NULL) return;
+    SIM_REQUIRE(chain->cache == NULL);
+    pool_give(&chain->pool->pools[size_class(chain->n)], chain);
+}
+
+/* --- The cache --- */
+
+int32_t prefix_cache_match(const struct cache *cache, const uint64_t *keys, int32_t n)
+{
+    int32_t i = 0;
+    while (i < n && cache_find(cache, keys[i]) != CACHE_NO_ITEM) i++;
+    return i;
+}
+
+static int hold(struct prefix_chain *chain, int32_t at, int32_t item)
+{
+    int code = cache_acquire(chain->cache, item);
+    chain->items[at] = item;
+    chain->n_shared++;
+    return code;
+}
+
+int32_t prefix_chain_acquire(struct prefix_chain *chain, struct cache *cache, int32_t limit)
+{
+    SIM_REQUIRE(chain->cache == NULL);
+    chain->cache = cache;
+    if (limit > chain->n) limit = chain->n;
+    int code = 0;
+    while (chain->n_published < limit) {
+        int32_t item = cache_find(cache, chain->keys[chain->n_published]);
+        if (item == CACHE_NO_ITEM) break;
+        code = cache_hit(cache, item);
+        if (code == 0) code = hold(chain, chain->n_published, item);
+        if (code != 0) return code;
+        chain->n_published++;
+    }
+    return chain->n_published;
+}
+
+int32_t prefix_chain_publish(struct prefix_chain *chain, struct cache *cache, int32_t n)
+{
+    SIM_REQUIRE(chain->cache == cache && n <= chain->n);
+    int32_t before = chain->n_shared;
+    for (; chain->n_published < n; chain->n_published++) {
+        uint64_t key = chain->keys[chain->n_published];
+        int32_t item;
+        if (cache_find(cache, key) != CACHE_NO_ITEM) continue;
+        int code = cache_insert(cache, key, &item);
+        if (code < 0) return code;
+        if (code == 0) continue;
+        code = hold(chain, chain->n_published, item);
+        if (code != 0) return code;
+    }
+    return chain->n_shared - before;
+}
+
+int prefix_chain_release(struct prefix_chain *chain)
+{
+    int first_code = 0;
+    for (int32_t i = chain->n_published - 1; i >= 0; i--) {
+        if (chain->items[i] == CACHE_NO_ITEM) continue;
+        int code = cache_release(chain->cache, chain->items[i]);
+        if (first_code == 0) first_code = code;
+        chain->items[i] = CACHE_NO_ITEM;
+    }
+    chain->n_published = chain->n_shared = 0;
+    chain->cache = NULL;
+    return first_code;
+}
+
+int32_t prefix_cache_pass(struct cache *cache, const uint64_t *keys, int32_t n, int32_t *n_found)
+{
+    int32_t n_prefix = 0;
+    *n_found = 0;
+    for (int32_t i = 0; i < n; i++) {
+        int32_t item = cache_find(cache, keys[i]);
+        bool found = item != CACHE_NO_ITEM;
+        int code = found ? cache_hit(cache, item) : cache_insert(cache, keys[i], &item);
+        if (code < 0) return code;
+        *n_found += found;
+        n_prefix += found && n_prefix == i;
+    }
+    return n_prefix;
+}

@@ -1,0 +1,152 @@
+/* Shared pipes: PCIe links and switches, NVLink, network, host memory, channels of drives.
+ *
+ * A link carries so many bytes per second in one direction. A *flow* moves a number of bytes over a path of links, all at
+ * once (cut-through), and ends. A *claim* is a flow without end: a stream that wants so many bytes per second for as long
+ * as it lasts, and is told when what it is granted changes. At every moment flows and claims share the links by max-min
+ * fairness: no rate can be raised without lowering one that is not higher, where a flow's own ceiling and a claim's
+ * demand are never passed (Bertsekas and Gallager, Data Networks, 1992, section 6.5.2; found by progressive filling). So
+ * a PCIe switch, the ceiling of a file system and two GPUs on one bus need no rules of their own: they are links.
+ *
+ * A flow begins to move after the latencies of its path and its links, added up, and then fluidly at its rate. Rates change only when a
+ * flow begins or ends or a claim changes. In between, bytes moved are linear in time, in integers of 2^-46 bytes per
+ * nanosecond, so that no number of looks adds an error: a look settles nothing. The end is rounded once, to the nearest
+ * nanosecond, half to even. Whatever happens at one moment is seen together: rates are worked out when someone asks for
+ * them, or else once, after all decisions of the moment.
+ *
+ * Only those flows are worked out anew that share a link which is short of bandwidth with one that changed, directly or
+ * over others: a link whose users cannot fill it together ties nobody to anybody. A flow alone on its links costs a few
+ * hundred bytes and a place in a heap.
+ *
+ * Leaves out: packets and their headers, slow start and losses of TCP, credits and head-of-line blocking, weights of
+ * flows, and bytes that are on the wire when the last one leaves. */
+#ifndef ORRERY_WORLD_LINKS_LINK_H
+#define ORRERY_WORLD_LINKS_LINK_H
+
+#include "sim/core/engine.h"
+#include "sim/core/tally.h"
+
+#include <stddef.h>
+
+struct link;
+struct link_flow;
+struct link_net;
+
+enum { LINK_PATH_MAX = 10, LINK_NET_OWNERS = 2 };
+
+/* A link may stand in a path twice, and then carries everything twice. */
+struct link_path {
+    int32_t n;
+    struct link *links[LINK_PATH_MAX];
+    sim_ns latency_ns; /* besides those of the links */
+};
+
+/* May begin, end and change flows and claims, this one too. */
+typedef void (*link_fn)(struct link_net *net, struct link_flow *flow, sim_ns now);
+
+struct link_hop {
+    struct link *link;
+    struct link_flow *flow;
+    struct link_hop *before, *after; /* of other flows over the link */
+};
+
+enum link_flow_state { LINK_FLOW_IDLE, LINK_FLOW_LATENT, LINK_FLOW_MOVING };
+
+/* A flow or a claim, embedded in what it belongs to. A zeroed one is idle, and so is one that has ended: then it may be
+ * started again, or given back. It must not be moved in memory meanwhile. Its members are the network's. */
+struct link_flow {
+    enum link_flow_state state;
+    struct link_net *net;
+    uint64_t number;            /* flows are started in this order, and end in it when they end together */
+    int64_t bytes;              /* in all; a claim: INT64_MAX */
+    double cap_bytes_per_s;     /* own ceiling, or the claim's demand */
+    int64_t cap, bound;         /* 2^-46 bytes per ns: the ceiling; the least of it and its links */
+    int64_t rate, told, filled; /* now; the last that a claim was told; what filling found */
+    tally_int128 moved;         /* 2^-46 bytes, up to the anchor */
+    sim_ns anchor_ns, end_ns;
+    uint64_t mark;
+    int32_t timer_at, changed_at, n_hops; /* places in the network's lists; -1: none */
+    bool endless;
+    bool counted;                         /* a claim whose holder counts what it moves */
+    link_fn notify;
+    struct link_hop hops[LINK_PATH_MAX];
+};
+
+/* The entity in which a flow is embedded. */
+#define LINK_FLOW_ENTITY(flow_pointer, type, member)                                                                   \
+    ((type *)(void *)((char *)(flow_pointer) - offsetof(type, member)))
+
+/* What has happened on a link from the start up to a time. */
+struct link_stats {
+    int64_t bytes;     /* of ended flows and claims, and whole bytes of the others */
+    double busy_frac;  /* share of the time with a flow or claim on it */
+    double used_frac;  /* bytes over what it could have carried */
+    double mean_flows; /* flows and claims on it, mean over time */
+};
+
+/* Our own work: how often shares were worked out, and for how many flows in all. */
+struct link_net_work {
+    uint64_t fillings, filled_flows;
+};
+
+/* The network takes the owner ids from first_owner_id on, LINK_NET_OWNERS of them. Returns NULL when out of memory. Destroyed
+ * only after the engine; flows under way need not be ended before. */
+struct link_net *link_net_create(struct engine *engine, uint32_t first_owner_id);
+void link_net_destroy(struct link_net *net);
+
+/* A link of more than no bytes per second. The name must outlive the network. Returns NULL when out of memory. */
+struct link *link_net_add(struct link_net *net, const char *name, double bytes_per_s, sim_ns latency_ns);
+
+static inline void link_path_add(struct link_path *path, struct link *link)
+{
+    path->links[path->n++] = link;
+}
+
+/* Starts an idle flow of `bytes` (0 or more) over 1 to LINK_PATH_MAX links, at most cap_bytes_per_s fast (HUGE_VAL: as
+ * fast as the links). `done` is called when the last byte has moved, in an event of its own even if that is now; then the
+ * flow is idle again. Returns 0 or SIM_E_NOMEM, and then the flow stays idle. */
+int link_flow_start(struct link_net *net, struct link_flow *flow, const struct link_path *path, int64_t bytes,
+                    double cap_bytes_per_s, link_fn done);
+
+/* Ends a flow or claim at once, without a callback, and returns the whole bytes that it moved; 0 for an idle one. */
+int64_t link_flow_cancel(struct link_flow *flow);
+
+/* Whole bytes moved by a time, not before the latest event: what an idle one moved in all. */
+int64_t link_flow_moved_bytes(const struct link_flow *flow, sim_ns at);
+
+/* The rate from now on; 0 before the path's latency has passed, and when idle. */
+double link_flow_bytes_per_s(struct link_flow *flow);
+
+/* When the flow will have ended if nothing changes; before its latency has passed, as if nobody shared its links; SIM_NS_MAX
+ * for a claim. Not for idle ones. */
+sim_ns link_flow_end_ns(struct link_flow *flow);
+
+/* Starts an idle flow as a claim to so many bytes per second (more than 0), at once: the path's latency is its holder's to
+ * add. Writes what it is granted to *granted_bytes_per_s. `changed` is called, after all else of the moment, when the grant
+ * has become another than the holder last learned. Returns 0 or SIM_E_NOMEM. */
+int link_claim_start(struct link_net *net, struct link_flow *claim, const struct link_path *path,
+                     double demand_bytes_per_s, link_fn changed, double *granted_bytes_per_s);
+
+/* Changes the demand of a claim. Returns what it is granted; exactly the demand if that is met. */
+double link_claim_demand(struct link_flow *claim, double demand_bytes_per_s);
+
+/* What the claim is granted now; its holder has learned of it. */
+double link_claim_grant(struct link_flow *claim);
+
+/* The holder of a claim moves less than it is granted, or unsteadily, and counts its bytes itself: from now on the claim has
+ * moved what link_claim_count is told. */
+void link_claim_hold(struct link_flow *claim);
+void link_claim_count(struct link_flow *claim, int64_t bytes);
+
+const char *link_name(const struct link *link);
+int32_t link_index(const struct link *link); /* in its network */
+double link_bytes_per_s(const struct link *link);
+sim_ns link_latency_ns(const struct link *link);
+double link_used_bytes_per_s(const struct link *link); /* what moves over it, when no event of the moment is pending */
+int64_t link_bytes(const struct link *link, sim_ns at);
+struct link_stats link_stats(const struct link *link, sim_ns at);
+
+int32_t link_net_count(const struct link_net *net);
+struct link *link_net_at(const struct link_net *net, int32_t index); /* in the order in which they were added */
+struct link_net_work link_net_work(const struct link_net *net);
+
+#endif

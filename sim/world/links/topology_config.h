@@ -1,0 +1,54 @@
+/* What a scenario's "cluster" says of links and of memory beyond the GPUs: PCIe, host, network, storage. All of it may be
+ * left out. */
+#ifndef ORRERY_WORLD_LINKS_TOPOLOGY_CONFIG_H
+#define ORRERY_WORLD_LINKS_TOPOLOGY_CONFIG_H
+
+#include "sim/core/config/config_field.h"
+
+#include <stdint.h>
+
+/* Zero or NAN: not said. */
+struct pcie_switch_config {
+    int64_t gpus;       /* below each switch; 0: no switches */
+    double bytes_per_s; /* of its link to the host */
+};
+
+struct host_config {
+    const char *device;   /* of the storage catalog, kind "dram" */
+    const char *software; /* one of its stacks */
+    double memory_bytes;
+};
+
+enum network_per { NETWORK_PER_GPU, NETWORK_PER_NODE };
+
+struct network_config {
+    double bytes_per_s; /* of each NIC */
+    int per;            /* enum network_per */
+    double fabric_bytes_per_s;
+    int64_t latency_ns; /* from node to node */
+};
+
+/* How data gets from a device to a GPU. */
+enum storage_way { STORAGE_WAY_USUAL, STORAGE_WAY_HOST, STORAGE_WAY_DIRECT };
+
+/* Equal devices of a node that share what is stored. */
+struct storage_config {
+    const char *name;
+    const char *device, *software; /* of the storage catalog */
+    int64_t count;
+    double ceiling_bytes_per_s, capacity_bytes;
+    int way; /* enum storage_way */
+};
+
+struct topology_config {
+    double pcie_bytes_per_s;
+    struct pcie_switch_config pcie_switch;
+    struct host_config host;
+    struct network_config network;
+    struct config_list storage; /* struct storage_config */
+};
+
+extern const struct config_field pcie_switch_config_fields[], host_config_fields[], network_config_fields[],
+    storage_config_fields[];
+
+#endif

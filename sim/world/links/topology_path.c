@@ -1,0 +1,307 @@
+/* Ways between GPUs and tiers, and the links of GPUs, switches and NICs, which are made as ways need them. */
+#include "sim/core/check.h"
+#include "sim/world/links/topology_state.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* A way under construction. */
+struct way {
+    struct topology *topology;
+    struct link_path *path;
+    double cap_bytes_per_s;
+    int code; /* the first that went wrong */
+};
+
+static void pass(struct way *way, struct link *link)
+{
+    if (link == NULL || way->code != 0) return;
+    SIM_REQUIRE(way->path->n < LINK_PATH_MAX);
+    link_path_add(way->path, link);
+}
+
+static void add_latency(struct way *way, sim_ns latency_ns)
+{
+    way->path->latency_ns = sim_ns_add(way->path->latency_ns, latency_ns);
+}
+
+static void fail(struct way *way, const char *where, const char *hint, const char *text)
+{
+    if (way->code == 0) way->code = diag_error(way->topology->env.diag, SIM_E_CONFIG, where, hint, "%s", text);
+}
+
+/* The links of a pair, named "node0/gpu1/pcie-in"; gpu < 0: of the node. */
+static void make_pair(struct way *way, struct link_pair *pair, enum link_kind kind, double bytes_per_s,
+                      const struct topology_node *node, int32_t gpu, const char *name)
+{
+    const char *place = node->own ? "own" : "node";
+    char below[24] = "";
+    if (way->code != 0 || pair->in != NULL) return;
+    if (gpu >= 0) snprintf(below, sizeof below, "gpu%d/", gpu);
+    way->code = topology_link(way->topology, &pair->in, kind, bytes_per_s, "%s%d/%s%s-in", place, node->index, below,
+                              name);
+    if (way->code == 0)
+        way->code = topology_link(way->topology, &pair->out, kind, bytes_per_s, "%s%d/%s%s-out", place, node->index,
+                                  below, name);
+}
+
+/* --- Parts of ways --- */
+
+double topology_port_bytes_per_s(const struct topology *topology, const struct gpu_spec *gpu)
+{
+    const struct storage_spec *host = topology->devices[0].spec;
+    double rate = topology_config(topology)->pcie_bytes_per_s;
+    if (!(rate > 0)) rate = host != NULL ? host->device.link.sustained_bytes_per_s : gpu->pcie_bytes_per_s;
+    return rate > 0 ? rate : 0;
+}
+
+static void pcie(struct way *way, struct topology_gpu *gpu, bool inwards)
+{
+    double rate = topology_port_bytes_per_s(way->topology, gpu->spec);
+    if (rate == 0) {
+        fail(way, config_where(way->topology->env.config, "cluster"), "add \"pcie\": \"24GB/s\" to the cluster",
+             "the catalog does not say how fast the GPU's PCIe link is");
+        return;
+    }
+    make_pair(way, &gpu->pcie, LINK_PCIE, rate, gpu->node, gpu->index, "pcie");
+    pass(way, inwards ? gpu->pcie.in : gpu->pcie.out);
+}
+
+static int32_t switch_of(const struct way *way, const struct topology_gpu *gpu)
+{
+    int64_t gpus = topology_config(way->topology)->pcie_switch.gpus;
+    return gpus > 0 ? gpu->index / (int32_t)gpus : -1;
+}
+
+/* The link between a GPU's switch and the host. */
+static void uplink(struct way *way, struct topology_gpu *gpu, bool inwards)
+{
+    int32_t at = switch_of(way, gpu);
+    if (at < 0) return;
+    struct link_pair *pair = &gpu->node->switches[at];
+    char name[24];
+    snprintf(name, sizeof name, "switch%d", at);
+    make_pair(way, pair, LINK_PCIE, topology_config(way->topology)->pcie_switch.bytes_per_s, gpu->node, -1, name);
+    pass(way, inwards ? pair->in : pair->out);
+}
+
+/* Into host memory and out again. */
+static void through_memory(struct way *way, const struct topology_gpu *gpu)
+{
+    struct tier *host = NULL;
+    if (way->code == 0) way->code = topology_make_tier(way->topology, gpu->node, 0, &host);
+    if (way->code != 0) return;
+    add_latency(way, host->latency_ns[STORAGE_READ]);
+    pass(way, host->media[STORAGE_WRITE]);
+    pass(way, host->media[STORAGE_READ]);
+}
+
+static void nic(struct way *way, struct topology_gpu *gpu, bool inwards)
+{
+    const struct network_config *network = &topology_config(way->topology)->network;
+    bool each = network->per == NETWORK_PER_GPU;
+    struct link_pair *pair = each ? &gpu->nic : &gpu->node->nic;
+    make_pair(way, pair, LINK_NETWORK, network->bytes_per_s, gpu->node, each ? gpu->index : -1, "nic");
+    pass(way, inwards ? pair->in : pair->out);
+}
+
+static void fabric(struct way *way)
+{
+    struct topology *topology = way->topology;
+    const struct network_config *network = &topology_config(topology)->network;
+    add_latency(way, network->latency_ns);
+    if (!(network->fabric_bytes_per_s > 0) || way->code != 0) return;
+    way->code = topology_link(topology, &topology->fabric, LINK_NETWORK, network->fabric_bytes_per_s, "fabric");
+    pass(way, topology->fabric);
+}
+
+static bool has_network(const struct way *way)
+{
+    return topology_config(way->topology)->network.bytes_per_s > 0;
+}
+
+/* From a GPU, or from the host by that GPU's NIC, to the fabric. */
+static void leave_node(struct way *way, struct topology_gpu *gpu, bool from_gpu)
+{
+    bool each = topology_config(way->topology)->network.per == NETWORK_PER_GPU;
+    if (from_gpu) pcie(way, gpu, false);
+    if (from_gpu != each) uplink(way, gpu, each); /* to the host and its NIC; or from the host to the one below */
+    nic(way, gpu, false);
+}
+
+static void enter_node(struct way *way, struct topology_gpu *gpu, bool to_gpu)
+{
+    bool each = topology_config(way->topology)->network.per == NETWORK_PER_GPU;
+    nic(way, gpu, true);
+    if (to_gpu != each) uplink(way, gpu, !each);
+    if (to_gpu) pcie(way, gpu, true);
+}
+
+static void read_tier(struct way *way, const struct tier *tier)
+{
+    add_latency(way, tier->latency_ns[STORAGE_READ]);
+    pass(way, tier->media[STORAGE_READ]);
+    pass(way, tier->port[STORAGE_READ]);
+    pass(way, tier->ceiling[STORAGE_READ]);
+}
+
+/* Read for attention that is computed there. */
+static void read_inside(struct way *way, const struct tier *tier)
+{
+    add_latency(way, tier->latency_ns[STORAGE_READ]);
+    pass(way, tier->media[STORAGE_READ]);
+}
+
+static void write_tier(struct way *way, const struct tier *tier)
+{
+    add_latency(way, tier->latency_ns[STORAGE_WRITE]);
+    pass(way, tier->ceiling[STORAGE_WRITE]);
+    pass(way, tier->port[STORAGE_WRITE]);
+    pass(way, tier->media[STORAGE_WRITE]);
+}
+
+/* --- Ways --- */
+
+static bool is_joined(const struct topology_gpu *a, const struct topology_gpu *b)
+{
+    int64_t group = a->spec->nvlink_gpus;
+    return a->node == b->node && group > 1 && b->spec->nvlink_gpus == group && a->index / group == b->index / group;
+}
+
+static void over_nvlink(struct way *way, struct topology_gpu *from, struct topology_gpu *to)
+{
+    make_pair(way, &from->nvlink, LINK_NVLINK, from->spec->nvlink_bytes_per_s, from->node, from->index, "nvlink");
+    make_pair(way, &to->nvlink, LINK_NVLINK, to->spec->nvlink_bytes_per_s, to->node, to->index, "nvlink");
+    pass(way, from->nvlink.out);
+    pass(way, to->nvlink.in);
+    way->cap_bytes_per_s = fmin(gpu_pair_bytes_per_s(from->spec, 2), gpu_pair_bytes_per_s(to->spec, 2));
+}
+
+static void between_gpus(struct way *way, struct topology_gpu *from, struct topology_gpu *to)
+{
+    if (from->node != to->node) {
+        leave_node(way, from, true);
+        fabric(way);
+        enter_node(way, to, true);
+    } else if (is_joined(from, to)) {
+        over_nvlink(way, from, to);
+    } else {
+        pcie(way, from, false);
+        if (switch_of(way, from) != switch_of(way, to)) {
+            uplink(way, from, false);
+            uplink(way, to, true);
+        }
+        pcie(way, to, true);
+    }
+}
+
+/* Between host and GPU, or host and host. A tier of the site is behind the network; without one, at every host. */
+static void between_hosts(struct way *way, const struct topology_end *from, struct topology_gpu *from_gpu,
+                          const struct topology_end *to, struct topology_gpu *to_gpu)
+{
+    bool far_from = from->tier != NULL && from->tier->kind == TIER_REMOTE;
+    bool far_to = to->tier != NULL && to->tier->kind == TIER_REMOTE;
+    bool crosses = far_from || far_to ? has_network(way) : from_gpu->node != to_gpu->node;
+    if (crosses) {
+        if (!far_from) leave_node(way, from_gpu, from->tier == NULL);
+        fabric(way);
+        if (!far_to) enter_node(way, to_gpu, to->tier == NULL);
+        return;
+    }
+    if (from->tier == NULL) {
+        pcie(way, from_gpu, false);
+        uplink(way, from_gpu, false);
+    }
+    if (to->tier == NULL) {
+        uplink(way, to_gpu, true);
+        pcie(way, to_gpu, true);
+    }
+}
+
+static bool bounces(const struct topology_end *end, const struct topology_end *other)
+{
+    return end->tier != NULL && end->tier->through_host && (other->tier == NULL || other->tier->kind != TIER_DRAM);
+}
+
+static void with_tiers(struct way *way, const struct topology_end *from, struct topology_gpu *from_gpu,
+                       const struct topology_end *to, struct topology_gpu *to_gpu)
+{
+    bool in_between = bounces(from, to) || bounces(to, from);
+    bool at_from = from->tier != NULL && from->tier->kind != TIER_REMOTE;
+    if (from->tier != NULL) read_tier(way, from->tier);
+    if (in_between && at_from) through_memory(way, from_gpu);
+    between_hosts(way, from, from_gpu, to, to_gpu);
+    if (in_between && !at_from) through_memory(way, to_gpu);
+    if (to->tier != NULL) write_tier(way, to->tier);
+}
+
+static bool is_drive(const struct topology_end *end)
+{
+    return end->tier != NULL && (end->tier->kind == TIER_SSD || end->tier->kind == TIER_CSD);
+}
+
+static void check_way(struct way *way, const struct topology_end *from, const struct topology_gpu *from_gpu,
+                      const struct topology_end *to, const struct topology_gpu *to_gpu)
+{
+    if (from_gpu->node == to_gpu->node) return;
+    if (is_drive(from) || is_drive(to))
+        fail(way, config_where(way->topology->env.config, "cluster.storage"), "move between the memories of the nodes",
+             "drives are reached from their own node only");
+    else if (!has_network(way))
+        fail(way, config_where(way->topology->env.config, "cluster"),
+             "add \"network\": {\"bandwidth\": \"50GB/s\"} to the cluster",
+             "data must go from node to node, and there is no network");
+}
+
+bool topology_reaches(const struct topology_seat *from, const struct topology_seat *to)
+{
+    if (topology_config(from->topology)->network.bytes_per_s > 0) return true;
+    for (int32_t i = 0; i < from->n_gpus; i++)
+        for (int32_t k = 0; k < to->n_gpus; k++)
+            if (from->gpus[i]->node == to->gpus[k]->node) return true;
+    return false;
+}
+
+int32_t topology_shards(struct topology_end from, struct topology_end to)
+{
+    return from.seat->n_gpus > to.seat->n_gpus ? from.seat->n_gpus : to.seat->n_gpus;
+}
+
+static struct topology_gpu *gpu_of_shard(const struct topology_seat *seat, int32_t shard, int32_t n)
+{
+    return seat->gpus[(int64_t)shard * seat->n_gpus / n];
+}
+
+/* The tier of the same name that the shard's own GPU reaches: stages of a replica may be on several nodes. */
+static struct tier *tier_beside(struct way *way, struct tier *tier, const struct topology_gpu *gpu)
+{
+    if (tier == NULL || tier->device < 0 || tier->kind == TIER_REMOTE || way->code != 0) return tier;
+    struct tier *beside = tier;
+    way->code = topology_make_tier(way->topology, gpu->node, tier->device, &beside);
+    return beside;
+}
+
+int topology_path(struct topology *topology, struct topology_end from, struct topology_end to, int32_t shard,
+                  struct link_path *path, double *cap_bytes_per_s)
+{
+    int32_t n = topology_shards(from, to);
+    struct topology_gpu *from_gpu = gpu_of_shard(from.seat, shard, n), *to_gpu = gpu_of_shard(to.seat, shard, n);
+    *path = (struct link_path){0};
+    struct way way = {.topology = topology, .path = path, .cap_bytes_per_s = HUGE_VAL};
+    from.tier = tier_beside(&way, from.tier, from_gpu);
+    to.tier = tier_beside(&way, to.tier, to_gpu);
+    SIM_REQUIRE(from.tier != NULL || to.tier != NULL || from_gpu != to_gpu);
+    check_way(&way, &from, from_gpu, &to, to_gpu);
+    if (from.tier == NULL && to.tier == NULL)
+        between_gpus(&way, from_gpu, to_gpu);
+    else if (from.tier == to.tier)
+        read_inside(&way, from.tier);
+    else
+        with_tiers(&way, &from, from_gpu, &to, to_gpu);
+    if (path->n == 0)
+        fail(&way, config_where(topology->env.config, "cluster"),
+             "add \"host\": {\"device\": ...} to the cluster (orrery list storage)",
+             "the host's memory is to be read, and nothing says how fast it is");
+    *cap_bytes_per_s = way.cap_bytes_per_s;
+    return way.code;
+}

@@ -1,0 +1,74 @@
+/* The inside of a topology. Only the topology*.c files and transfer.c include this. */
+#ifndef ORRERY_WORLD_LINKS_TOPOLOGY_STATE_H
+#define ORRERY_WORLD_LINKS_TOPOLOGY_STATE_H
+
+#include "sim/core/mem.h"
+#include "sim/world/links/topology.h"
+
+/* A link for each direction; in: towards the GPU, or into the node. NULL until something needs them. */
+struct link_pair {
+    struct link *in, *out;
+};
+
+struct topology_node {
+    int32_t index;  /* as the cluster counts them; from cluster.nodes on: of a replica's own */
+    bool own;
+    int32_t n_gpus;
+    struct topology_gpu *gpus;
+    struct link_pair *switches; /* [n_gpus]: those of the first GPUs below them; NULL without */
+    struct link_pair nic;       /* when there is one for all GPUs */
+    struct tier **tiers;        /* [n_devices + 1], the host first; NULL until asked for; those of the site are shared */
+};
+
+struct topology_gpu {
+    struct topology_node *node;
+    int32_t index;
+    bool taken;
+    const struct gpu_spec *spec; /* of the latest seat */
+    struct link_pair pcie, nvlink, nic;
+};
+
+/* What the scenario calls a tier, and what the catalog says of its devices. */
+struct topology_device {
+    const struct storage_config *config; /* NULL: the host */
+    enum tier_kind kind;
+    struct storage_spec *spec; /* NULL: a host of which nothing is known */
+    const struct storage_software *software;
+};
+
+struct topology {
+    struct topology_env env;
+    struct arena arena;
+    struct link_net *net;
+    int32_t n_devices; /* the host and cluster.storage */
+    struct topology_device *devices;
+    struct topology_node **nodes; /* [cluster.nodes], NULL until somebody sits there */
+    int32_t n_own_nodes;
+    struct tier **site_tiers; /* [n_devices]: remote memory */
+    struct link *fabric;
+    unsigned char *kinds; /* enum link_kind of each link of the network */
+    int32_t kinds_capacity;
+    struct pool shards;
+    struct tier **tiers; /* all that were made, in order */
+    int32_t n_tiers, tiers_capacity;
+    int64_t moved_bytes[LINK_KIND_COUNT]; /* of ended shards, over each of their links: counted apart from these */
+    struct transfer *moving;              /* transfers that move */
+    struct topology_gpu *seated[TOPOLOGY_SAMPLED_GPUS]; /* the first of those in seats */
+    int32_t n_seated;                                   /* all of them */
+    bool sampled[LINK_KIND_COUNT];                      /* kinds with a series */
+    int32_t n_sampled_links;
+};
+
+/* Makes a link, unless *link is there already. Returns 0 or SIM_E_NOMEM. */
+int topology_link(struct topology *topology, struct link **link, enum link_kind kind, double bytes_per_s,
+                  const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* The tier of a device that a node reaches, which is made if it is not there. Returns 0 or SIM_E_NOMEM. */
+int topology_make_tier(struct topology *topology, struct topology_node *node, int32_t index, struct tier **tier);
+
+static inline const struct topology_config *topology_config(const struct topology *topology)
+{
+    return topology->env.links;
+}
+
+#endif

@@ -1,0 +1,201 @@
+/* Transfers between replicas and tiers: a flow for every shard, over its own GPU's links. */
+#include "sim/core/check.h"
+#include "sim/world/links/topology_state.h"
+
+#include <math.h>
+
+static void give_shards(struct transfer *transfer)
+{
+    for (struct transfer_shard *shard = transfer->more, *next; shard != NULL; shard = next) {
+        next = shard->next;
+        pool_give(&transfer->topology->shards, shard);
+    }
+    transfer->more = NULL;
+}
+
+static void enlist(struct transfer *transfer)
+{
+    struct topology *topology = transfer->topology;
+    transfer->before = NULL;
+    transfer->after = topology->moving;
+    if (topology->moving != NULL) topology->moving->before = transfer;
+    topology->moving = transfer;
+}
+
+static void delist(struct transfer *transfer)
+{
+    *(transfer->before != NULL ? &transfer->before->after : &transfer->topology->moving) = transfer->after;
+    if (transfer->after != NULL) transfer->after->before = transfer->before;
+}
+
+/* Counts what the shard has put on the links of its way, by their kinds. */
+static void count_moved(struct topology *topology, const struct link_flow *flow, int64_t bytes)
+{
+    for (int32_t k = 0; k < flow->n_hops; k++)
+        topology->moved_bytes[topology->kinds[link_index(flow->hops[k].link)]] += bytes;
+}
+
+static void shard_done(struct link_net *net, struct link_flow *flow, sim_ns now)
+{
+    struct transfer_shard *shard = LINK_FLOW_ENTITY(flow, struct transfer_shard, flow);
+    struct transfer *transfer = shard->transfer;
+    (void)net;
+    count_moved(transfer->topology, flow, flow->bytes);
+    if (--transfer->n_left > 0) return;
+    delist(transfer);
+    give_shards(transfer);
+    transfer->notify(transfer, now);
+}
+
+static int64_t whole_granules(int64_t bytes, const struct tier *tier)
+{
+    int64_t granule = tier != NULL ? tier->granularity_bytes : 1;
+    return (bytes + granule - 1) / granule * granule;
+}
+
+/* What the slowest shard is granted, for all of them. */
+static double find_grant(struct transfer *transfer)
+{
+    double least = link_flow_bytes_per_s(&transfer->first.flow);
+    for (struct transfer_shard *shard = transfer->more; shard != NULL; shard = shard->next)
+        least = fmin(least, link_flow_bytes_per_s(&shard->flow));
+    return least * transfer->n_left;
+}
+
+static void shard_changed(struct link_net *net, struct link_flow *flow, sim_ns now)
+{
+    struct transfer *transfer = LINK_FLOW_ENTITY(flow, struct transfer_shard, flow)->transfer;
+    double granted = find_grant(transfer);
+    (void)net;
+    if (granted == transfer->granted_bytes_per_s) return;
+    transfer->granted_bytes_per_s = granted;
+    transfer->notify(transfer, now);
+}
+
+static int start_shard(struct transfer *transfer, struct transfer_shard *shard, struct topology_end from,
+                       struct topology_end to, int32_t number)
+{
+    struct topology *topology = transfer->topology;
+    int64_t n = topology_shards(from, to), bytes = transfer->bytes / n + (number < transfer->bytes % n);
+    struct link_path path;
+    double cap_bytes_per_s, granted;
+    int code = topology_path(topology, from, to, number, &path, &cap_bytes_per_s);
+    if (code != 0) return code;
+    *shard = (struct transfer_shard){.transfer = transfer};
+    if (transfer->demand_bytes_per_s > 0)
+        return link_claim_start(topology->net, &shard->flow, &path,
+                                fmin(transfer->demand_bytes_per_s / (double)n, cap_bytes_per_s), shard_changed,
+                                &granted);
+    bytes = whole_granules(whole_granules(bytes, from.tier), to.tier);
+    return link_flow_start(topology->net, &shard->flow, &path, bytes, cap_bytes_per_s, shard_done);
+}
+
+/* Starts the shards of a transfer that is filled in so far; none when one cannot be. */
+static int start_shards(struct transfer *transfer, struct topology_end from, struct topology_end to)
+{
+    struct topology *topology = transfer->topology;
+    int32_t n = topology_shards(from, to);
+    struct transfer_shard **last = &transfer->more;
+    int code = start_shard(transfer, &transfer->first, from, to, 0);
+    if (code != 0) return code;
+    enlist(transfer);
+    for (transfer->n_left = 1; transfer->n_left < n && code == 0; transfer->n_left += code == 0) {
+        struct transfer_shard *shard = pool_take(&topology->shards);
+        if (shard == NULL) {
+            code = SIM_E_NOMEM;
+        } else {
+            code = start_shard(transfer, shard, from, to, transfer->n_left);
+            if (code != 0) pool_give(&topology->shards, shard);
+        }
+        if (code == 0) last = &(*last = shard)->next;
+    }
+    if (code != 0) transfer_cancel(transfer);
+    return code;
+}
+
+int topology_move(struct topology *topology, struct topology_end from, struct topology_end to, int64_t bytes,
+                  struct transfer *transfer, transfer_fn done)
+{
+    SIM_REQUIRE(transfer->n_left == 0 && bytes >= 0);
+    *transfer = (struct transfer){.topology = topology, .bytes = bytes, .notify = done};
+    return start_shards(transfer, from, to);
+}
+
+int topology_claim(struct topology *topology, struct topology_end from, struct topology_end to,
+                   double demand_bytes_per_s, struct transfer *transfer, transfer_fn changed)
+{
+    SIM_REQUIRE(transfer->n_left == 0 && demand_bytes_per_s > 0);
+    *transfer = (struct transfer){.topology = topology, .demand_bytes_per_s = demand_bytes_per_s, .notify = changed};
+    int code = start_shards(transfer, from, to);
+    if (code == 0) transfer->granted_bytes_per_s = find_grant(transfer);
+    return code;
+}
+
+double transfer_demand(struct transfer *transfer, double demand_bytes_per_s)
+{
+    SIM_REQUIRE(transfer->n_left > 0 && transfer->demand_bytes_per_s > 0 && demand_bytes_per_s > 0);
+    transfer->demand_bytes_per_s = demand_bytes_per_s;
+    double each = demand_bytes_per_s / transfer->n_left;
+    link_claim_demand(&transfer->first.flow, each);
+    for (struct transfer_shard *shard = transfer->more; shard != NULL; shard = shard->next)
+        link_claim_demand(&shard->flow, each);
+    return transfer->granted_bytes_per_s = find_grant(transfer);
+}
+
+double transfer_grant(struct transfer *transfer)
+{
+    double least = link_claim_grant(&transfer->first.flow);
+    for (struct transfer_shard *shard = transfer->more; shard != NULL; shard = shard->next)
+        least = fmin(least, link_claim_grant(&shard->flow));
+    return transfer->granted_bytes_per_s = least * transfer->n_left;
+}
+
+void transfer_hold(struct transfer *transfer)
+{
+    link_claim_hold(&transfer->first.flow);
+    for (struct transfer_shard *shard = transfer->more; shard != NULL; shard = shard->next)
+        link_claim_hold(&shard->flow);
+}
+
+void transfer_count(struct transfer *transfer, int64_t bytes)
+{
+    int64_t n = transfer->n_left, number = 0;
+    SIM_REQUIRE(n > 0 && bytes >= 0);
+    link_claim_count(&transfer->first.flow, bytes / n + (number++ < bytes % n));
+    for (struct transfer_shard *shard = transfer->more; shard != NULL; shard = shard->next)
+        link_claim_count(&shard->flow, bytes / n + (number++ < bytes % n));
+}
+
+void transfer_cancel(struct transfer *transfer)
+{
+    if (transfer->n_left == 0) return;
+    for (struct transfer_shard *shard = &transfer->first; shard != NULL;
+         shard = shard == &transfer->first ? transfer->more : shard->next) {
+        if (shard->flow.state == LINK_FLOW_IDLE) continue; /* has ended and is counted, or never began */
+        count_moved(transfer->topology, &shard->flow, link_flow_cancel(&shard->flow));
+    }
+    transfer->n_left = 0;
+    delist(transfer);
+    give_shards(transfer);
+}
+
+int64_t transfer_moved_bytes(const struct transfer *transfer, sim_ns at)
+{
+    int64_t bytes = link_flow_moved_bytes(&transfer->first.flow, at);
+    for (const struct transfer_shard *shard = transfer->more; shard != NULL; shard = shard->next)
+        bytes += link_flow_moved_bytes(&shard->flow, at);
+    return bytes;
+}
+
+sim_ns transfer_end_ns(struct transfer *transfer)
+{
+    SIM_REQUIRE(transfer->n_left > 0);
+    sim_ns end_ns = 0;
+    for (struct transfer_shard *shard = &transfer->first; shard != NULL;
+         shard = shard == &transfer->first ? transfer->more : shard->next) {
+        if (shard->flow.state == LINK_FLOW_IDLE) continue;
+        sim_ns shard_ns = link_flow_end_ns(&shard->flow);
+        if (shard_ns > end_ns) end_ns = shard_ns;
+    }
+    return end_ns;
+}

@@ -1,0 +1,277 @@
+#include "sim/world/market/market_state.h"
+
+#include "sim/world/invariant.h"
+#include "sim/world/policy/instance.h"
+#include "sim/world/rows/metric.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* --- Building --- */
+
+static int make_renter(struct market *market)
+{
+    const struct config_variant *renting = &market->config->renting;
+    market->renter = renting->entry;
+    int code = policy_state_create(&market->renter->policy, POLICY_RENTAL, sizeof *market->renter, renting->params,
+                                   &market->renter_state, market->env.diag);
+    if (code == 0 && market->renter->prepare != NULL)
+        code = market->renter->prepare(market->renter_state, &market->view, market->env.diag);
+    if (code == 0 && market->renter->fleet != NULL) code = market_make_fleet(market);
+    return code;
+}
+
+/* Jobs that rent for themselves start in the order in which they come. Another scheduler would have no say. */
+static int check_scheduler(const struct market *market)
+{
+    const char *scheduler = market->env.scheduler->name;
+    if (strcmp(scheduler, "fifo") == 0) return 0;
+    return diag_error(
+        market->env.diag, SIM_E_CONFIG, config_where(market->env.config, "jobs.scheduler"),
+        "leave it out, or rent a \"fixed-fleet\" for it to share out",
+        "scheduler '%s' would never be asked: under '%s' each job runs on what it rented, first come, first served",
+        scheduler, market->renter->policy.name);
+}
+
+/* A copy in the renter's name, with what it knows. */
+static int make_scheduler(struct market *market)
+{
+    if (market->renter->rent == NULL || market->env.scheduler == NULL) return 0;
+    const int code = check_scheduler(market);
+    if (code != 0) return code;
+    market->scheduler = arena_alloc(market->env.arena, sizeof *market->scheduler);
+    if (market->scheduler == NULL) return SIM_E_NOMEM;
+    *market->scheduler = market_jobs_scheduler;
+    market->scheduler->policy.name = market->renter->policy.name;
+    market->scheduler->policy.oracle = market->renter->policy.oracle;
+    return 0;
+}
+
+int market_create(const struct market_config *config, const struct market_env *env, struct market **out)
+{
+    struct market *market = mem_zalloc(1, sizeof *market);
+    if (market == NULL) return SIM_E_NOMEM;
+    market->env = *env;
+    market->config = config;
+    owner_init(&market->timer, env->owner_id);
+    int code = market_make_offers(market);
+    if (code == 0) code = market_make_types(market);
+    if (code == 0) code = make_renter(market);
+    if (code == 0) code = make_scheduler(market);
+    *out = code == 0 ? market : NULL;
+    if (code != 0) market_destroy(market);
+    return code;
+}
+
+void market_destroy(struct market *market)
+{
+    if (market == NULL) return;
+    for (int32_t i = 0; market->states != NULL && i < market->view.n_offers; i++)
+        availability_fini(&market->states[i].availability);
+    if (market->renter != NULL) policy_state_destroy(&market->renter->policy, market->renter_state);
+    ledger_fini(&market->ledger);
+    mem_free(market);
+}
+
+const struct scheduler *market_scheduler(const struct market *market)
+{
+    return market->scheduler;
+}
+
+const void *market_scheduler_params(struct market *const *market)
+{
+    return market;
+}
+
+/* --- Leases --- */
+
+/* Of one GPU, when it begins to be billed. */
+static double price_of(const struct market *market, const struct lease *lease)
+{
+    return (double)price_at(&market->ledger.accounts[lease->offer].billing, lease->start_ns) / PRICE_MICRO;
+}
+
+static int emit_lease(const struct market *market, const struct lease *lease, const char *action, const char *cost,
+                      sim_ns now)
+{
+    const struct market_offer *offer = &market->offers[lease->offer];
+    const double usd_per_h = price_of(market, lease);
+    const struct sink *sink = market->env.sink;
+    if (sink->detail == NULL || lease->job == NULL) return 0;
+    char reason[256];
+    snprintf(reason, sizeof reason, "lease %lld: %.10g GPUs of '%s' at $%.10g/h each%s", (long long)lease->id,
+             gpus_of(lease->micro_gpus), offer->name, usd_per_h, cost);
+    const struct decision_row row = {.t_s = sim_s_from_ns(now), .service = "", .policy = market->renter->policy.name,
+                                     .action = action, .subject = lease->job->view->id, .reason = reason};
+    return sink->detail(sink->context, &row);
+}
+
+/* Its row, as it stands. */
+static int emit_row(const struct market *market, const struct lease *lease, const char *fate, sim_ns now)
+{
+    static const char *const kinds[] = {"on-demand", "reserved", "spot"};
+    const struct market_offer *offer = &market->offers[lease->offer];
+    const struct billing *billing = &market->ledger.accounts[lease->offer].billing;
+    const sim_ns start_ns = lease->start_ns < now ? lease->start_ns : now;
+    if (market->env.sink->lease == NULL) return 0;
+    const struct lease_row row = {
+        .id = lease->id,
+        .offer = offer->name,
+        .kind = kinds[offer->kind],
+        .gpu = offer->gpu,
+        .use = lease->is_for_jobs ? "jobs" : "services",
+        .job = lease->job != NULL ? lease->job->view->id : -1,
+        .node = lease->node,
+        .gpus = gpus_of(lease->micro_gpus),
+        .start_s = sim_s_from_ns(start_ns),
+        .end_s = sim_s_from_ns(now),
+        .quanta = now < lease->start_ns ? 0 : price_billed_ns(billing, now - start_ns) / billing->quantum_ns,
+        .usd_per_h = price_of(market, lease),
+        .cost_uusd = ledger_lease_uusd(&market->ledger, lease, now),
+        .fate = fate};
+    return market->env.sink->lease(market->env.sink->context, &row);
+}
+
+int market_lease(struct market *market, struct renting_job *job, sim_ns now)
+{
+    const struct market_offer *offer = &market->offers[job->rental.offer];
+    struct lease as = {.offer = job->rental.offer, .job = job, .is_for_jobs = true, .node = -1,
+                       .micro_gpus = ugpus_of(job->rental.gpus), .ready_ns = sim_ns_add(now, offer->start_up_ns)};
+    as.start_ns = offer->pays_start_up ? now : as.ready_ns;
+    as.expires_ns = market_draw_expiry(market, as.offer, market->ledger.n_leases, as.ready_ns);
+    job->lease = ledger_open(&market->ledger, &as, now);
+    return job->lease == NULL ? SIM_E_NOMEM : emit_lease(market, job->lease, "rent", "", now);
+}
+
+int market_return(struct market *market, struct lease *lease, const char *action, sim_ns now)
+{
+    char cost[32];
+    snprintf(cost, sizeof cost, ": $%.6f", (double)ledger_lease_uusd(&market->ledger, lease, now) / PRICE_MICRO);
+    int code = emit_lease(market, lease, action, cost, now);
+    if (code == 0) code = emit_row(market, lease, strcmp(action, "return") == 0 ? "returned" : "lost", now);
+    ledger_close(&market->ledger, lease, now);
+    return code;
+}
+
+/* What is leased for the whole run is leased on the first offer that is not taken away. */
+static int offer_for(const struct market *market, const struct cluster *part)
+{
+    for (int32_t i = 0; i < market->view.n_offers; i++)
+        if (market->states[i].part == part && market->offers[i].kind != OFFER_SPOT) return i;
+    return -1;
+}
+
+static int lease_for_run(struct market *market, const struct cluster *part, int64_t gpus, bool is_for_jobs)
+{
+    if (gpus == 0) return 0;
+    const int32_t offer = offer_for(market, part);
+    if (offer < 0 || (double)gpus > market_most_gpus(market, offer))
+        return diag_error(market->env.diag, SIM_E_CONFIG, config_where(market->env.config, "market"), NULL,
+                          "no offer has the %lld GPUs%s%s that the site needs for the whole run", (long long)gpus,
+                          part->gpu != NULL ? " of type " : "", part->gpu != NULL ? part->gpu : "");
+    const sim_ns now = engine_now(market->env.engine);
+    const struct lease as = {.offer = offer, .is_for_jobs = is_for_jobs, .node = -1, .micro_gpus = gpus * GPU_MICRO,
+                             .start_ns = now, .ready_ns = now, .expires_ns = SIM_NS_MAX};
+    market->states[offer].run_ugpus += as.micro_gpus;
+    return ledger_open(&market->ledger, &as, now) != NULL ? 0 : SIM_E_NOMEM;
+}
+
+/* Jobs that share the cluster share its whole bill; who rents job by job, or plans a fleet, pays for what services hold. */
+static bool leases_cluster(const struct market *market)
+{
+    return market->scheduler == NULL && market->renter->fleet == NULL;
+}
+
+/* What services scale to is not followed: they pay for the replicas that they start with. */
+static void warn_of_scaling(const struct market *market)
+{
+    const struct service_config *services = market->env.services->items;
+    for (size_t i = 0; i < market->env.services->n && !leases_cluster(market); i++)
+        if (services[i].scaling.policy.entry != NULL)
+            diag_warning(market->env.diag, config_where(market->env.config, "market.renting"), "rent a fixed fleet",
+                         "service '%s' scales, but its leases are those of its first replicas", services[i].name);
+}
+
+int market_start(struct market *market)
+{
+    int code = 0;
+    warn_of_scaling(market);
+    for (const struct cluster *part = market->env.cluster; part != NULL && code == 0; part = part->next) {
+        code = lease_for_run(market, part, part->group_gpus, false);
+        if (code != 0 || !leases_cluster(market)) continue;
+        if (part->total_gpus == INT64_MAX)
+            return diag_error(
+                market->env.diag, SIM_E_CONFIG, config_where(market->env.config, "market.renting"),
+                "give the cluster nodes, or choose a policy that rents for each job: orrery list policies",
+                "policy '%s' rents the whole cluster, which has no limit", market->renter->policy.name);
+        code = lease_for_run(market, part, part->total_gpus - part->group_gpus, market->env.scheduler != NULL);
+    }
+    return code;
+}
+
+double market_rented_gpus(const struct market *market)
+{
+    return gpus_of(market->ledger.micro_gpus.value);
+}
+
+void market_check(const struct market *market, sim_ns now)
+{
+    const struct ledger *ledger = &market->ledger;
+    const struct ledger_sums sums = ledger_add_up(ledger, now);
+    invariant_check_leases(ledger->micro_gpus.value, sums.lease_micro_gpus, sums.account_micro_gpus);
+    invariant_check_bill(ledger_uusd(ledger, now), sums.account_uusd);
+}
+
+/* --- Metrics --- */
+
+static double per(double usd, int64_t n)
+{
+    return n > 0 ? usd / (double)n : (double)NAN;
+}
+
+/* Of a run, what comes after the warm-up: so much of what is leased for the whole run counts, with its rounding to quanta. */
+static double measured_frac(const struct market *market, sim_ns now)
+{
+    const sim_ns warmup_ns = market->env.warmup_ns;
+    return now > warmup_ns ? (double)(now - warmup_ns) / (double)now : 0.0;
+}
+
+static int emit_offer(const struct market *market, int32_t i, sim_ns now)
+{
+    const struct sink *sink = market->env.sink;
+    const char *name = market->offers[i].name;
+    const double usd = (double)ledger_account_uusd(&market->ledger, i, now) / PRICE_MICRO;
+    int code = metric_emit_of(sink, "cost.usd", name, usd);
+    if (code == 0) code = metric_emit_of(sink, "rental.gpu_s", name, ledger_account_gpu_s(&market->ledger, i, now));
+    return code;
+}
+
+int market_finish(struct market *market, const struct market_yield *yield, sim_ns now)
+{
+    const struct ledger *ledger = &market->ledger;
+    const int64_t uusd = ledger_uusd(ledger, now), jobs_uusd = ledger_jobs_uusd(ledger, now);
+    const double usd = (double)uusd / PRICE_MICRO, jobs_usd = (double)jobs_uusd / PRICE_MICRO;
+    const double services_usd = (double)(uusd - jobs_uusd) / PRICE_MICRO;
+    const struct {
+        const char *name;
+        double value;
+    } metrics[] = {
+        {"cost.usd", usd},
+        {"cost.usd_per_job", per(jobs_usd, yield->jobs)},
+        {"cost.usd_per_output_token", per(services_usd, yield->output_tokens)},
+        {"cost.usd_per_met_request", per(services_usd * measured_frac(market, now), yield->met_requests)},
+        {"rental.leases", (double)ledger->n_leases},
+        {"rental.interruptions", (double)market->n_interruptions},
+        {"rental.lost_gpu_s", market->lost_gpu_s},
+        {"rental.gpus.mean", level_mean(&ledger->micro_gpus, now) / GPU_MICRO},
+        {"rental.gpus.max", gpus_of(ledger->micro_gpus.max)},
+    };
+    int code = 0;
+    for (const struct lease *lease = ledger->oldest; lease != NULL && code == 0; lease = lease->next)
+        code = emit_row(market, lease, "open", now);
+    for (size_t i = 0; i < sizeof metrics / sizeof *metrics && code == 0; i++)
+        code = metric_emit(market->env.sink, metrics[i].name, metrics[i].value);
+    for (int32_t i = 0; i < market->view.n_offers && code == 0; i++) code = emit_offer(market, i, now);
+    return code;
+}

@@ -1,0 +1,251 @@
+/* Jobs that rent for themselves: what takes the place of their scheduler. The renter says on arrival which GPUs a job gets and how
+ * many; it runs on these from when they have started up until it is done. Where supply lacks, jobs wait in line at each offer. A
+ * job that loses its GPUs waits for the same again, behind the others. One that asks for no GPUs rents nothing: it runs where a
+ * node has room for it. GPUs that have to start up are leased by their number, wherever they are: if no node has room for the job
+ * when they are ready, it waits on its lease. */
+#include "sim/world/jobs/job.h"
+#include "sim/world/market/market_state.h"
+
+#include <math.h>
+
+struct renting_state {
+    struct market *market;
+    int code; /* of the first failure in notify */
+};
+
+static int init(void *state, const void *params, struct diag *diag)
+{
+    (void)diag;
+    ((struct renting_state *)state)->market = *(struct market *const *)params;
+    return 0;
+}
+
+static void line_add(struct renting_line *line, struct renting_job *job)
+{
+    job->prev = line->last;
+    job->next = NULL;
+    *(line->last != NULL ? &line->last->next : &line->first) = job;
+    line->last = job;
+}
+
+static void line_remove(struct renting_line *line, struct renting_job *job)
+{
+    *(job->prev != NULL ? &job->prev->next : &line->first) = job->next;
+    *(job->next != NULL ? &job->next->prev : &line->last) = job->prev;
+}
+
+static struct offer_state *offer_of(struct market *market, const struct renting_job *job)
+{
+    return &market->states[job->rental.offer];
+}
+
+static void wait_for_supply(struct market *market, struct renting_job *job)
+{
+    line_add(&offer_of(market, job)->waiting, job);
+}
+
+/* --- What the renter wants for a job --- */
+
+static int fault(const struct market *market, const struct renting_job *job, const char *problem, const char *hint)
+{
+    const struct rental *rental = &job->rental;
+    return diag_error(market->env.diag, SIM_E_POLICY, "market.renting", hint,
+                      "policy '%s' rents %.6g GPUs of offer %d for job %lld%s, at %.15g s", market->renter->policy.name,
+                      rental->gpus, rental->offer, (long long)job->view->id, problem,
+                      sim_s_from_ns(market->view.now_ns));
+}
+
+static int check_rental(const struct market *market, const struct cluster_view *view, const struct renting_job *job)
+{
+    const struct rental *rental = &job->rental;
+    if (rental->offer < 0 || rental->offer >= market->view.n_offers)
+        return fault(market, job, ", which there is not", NULL);
+    if (!(rental->gpus * GPU_MICRO >= 1)) return fault(market, job, "", NULL);
+    if (rental->gpus > market->offers[rental->offer].limit_gpus)
+        return fault(market, job, ", which never has so many",
+                     "raise its 'limit', or give the site more nodes of its GPU");
+    const int32_t node_type = market->states[rental->offer].node_type;
+    for (int32_t type = node_type; type > 0; type--) view = view->next_type;
+    if (!(job_view_speed_on(view, job->view, rental->gpus) > 0))
+        return fault(market, job, ", where it cannot run", NULL);
+    if (!job_is_possible_on(job_of(job->view), node_type, rental->gpus))
+        return fault(market, job, ", for which its nodes never have room",
+                     "see what the job asks of a node: CPU, memory");
+    return 0;
+}
+
+static int ask(struct market *market, const struct cluster_view *view, struct renting_job *job)
+{
+    struct rng rng;
+    rng_init(&rng, market->env.seed, market->env.run, "renting", (uint64_t)job->view->sequence);
+    market->view.random = &rng;
+    market->view.now_ns = view->now_ns;
+    for (int32_t i = 0; i < market->view.n_offers; i++) {
+        market->offers[i].free_gpus = market_free_gpus(market, i);
+        market->offers[i].limit_gpus = market_most_gpus(market, i);
+        market->offers[i].usd_per_h = (double)price_at(&market->ledger.accounts[i].billing, view->now_ns) / PRICE_MICRO;
+    }
+    const int code = market->renter->rent(market->renter_state, &market->view, job->view, &job->rental);
+    market->view.random = NULL;
+    return code < 0 ? code : check_rental(market, view, job);
+}
+
+/* --- Lines --- */
+
+static int leave_lease(struct market *market, struct renting_job *job, const char *action)
+{
+    const sim_ns now = engine_now(market->env.engine);
+    struct lease *lease = job->lease;
+    job->lease = NULL;
+    return lease != NULL ? market_return(market, lease, action, now) : 0;
+}
+
+static void notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    struct renting_state *renting = state;
+    struct market *market = renting->market;
+    struct renting_job *job = job_view_slot(note->job);
+    int code = 0;
+    if (note->event == JOB_EVENT_SUBMIT) job->view = note->job;
+    if (note->job->gpus == 0) {
+        if (note->event == JOB_EVENT_SUBMIT || note->event == JOB_EVENT_PREEMPT) line_add(&market->without_gpus, job);
+    } else if (note->event == JOB_EVENT_SUBMIT) {
+        code = ask(market, view, job);
+        if (code == 0) wait_for_supply(market, job);
+    } else if (note->event == JOB_EVENT_PREEMPT) {
+        code = leave_lease(market, job, "lose");
+        wait_for_supply(market, job);
+    } else if (note->event == JOB_EVENT_FINISH) {
+        code = leave_lease(market, job, "return");
+    }
+    if (code < 0 && renting->code == 0) renting->code = code;
+}
+
+static void wait_for_start_up(struct offer_state *state, struct renting_job *job)
+{
+    line_add(&state->starting, job);
+    state->starting_ugpus += job->lease->micro_gpus;
+}
+
+static void leave_start_up(struct offer_state *state, struct renting_job *job)
+{
+    line_remove(&state->starting, job);
+    state->starting_ugpus -= job->lease->micro_gpus;
+}
+
+/* The node of the site that has all of its GPUs, or -1. */
+static int64_t node_of(const struct job *job, const struct cluster *part)
+{
+    const struct allocation *allocation = job->allocation;
+    return allocation != NULL && allocation->next == NULL ? part->first_node + allocation->node : -1;
+}
+
+/* Returns whether its nodes have room. */
+static bool start(const struct offer_state *state, struct job_plan *plan, const struct renting_job *job)
+{
+    const struct job_grant grant = {.gpus = job->rental.gpus, .node_type = state->node_type};
+    return job_plan_start_as(plan, job->view, &grant, "its GPUs are rented");
+}
+
+/* GPUs that are there at once are leased as their job starts; others before anybody knows where. */
+static int lease_waiting(struct market *market, struct job_plan *plan, int32_t offer, sim_ns now)
+{
+    struct offer_state *state = &market->states[offer];
+    const bool at_once = market->offers[offer].start_up_ns == 0;
+    struct renting_job *job;
+    while ((job = state->waiting.first) != NULL && job->rental.gpus <= market_free_gpus(market, offer)) {
+        if (at_once && !start(state, plan, job)) return 0;
+        const int code = market_lease(market, job, now);
+        if (code < 0) return code;
+        line_remove(&state->waiting, job);
+        if (at_once)
+            job->lease->node = node_of(job_of(job->view), state->part);
+        else
+            wait_for_start_up(state, job);
+    }
+    return 0;
+}
+
+static void start_ready(struct offer_state *state, struct job_plan *plan, sim_ns now)
+{
+    struct renting_job *job;
+    while ((job = state->starting.first) != NULL && job->lease->ready_ns <= now) {
+        if (!start(state, plan, job)) return;
+        leave_start_up(state, job);
+        job->lease->node = node_of(job_of(job->view), state->part);
+    }
+    if (job != NULL) job_plan_wake_at(plan, job->lease->ready_ns);
+}
+
+/* Whether any type of nodes has room. */
+static bool start_somewhere(const struct market *market, struct job_plan *plan, const struct renting_job *job)
+{
+    struct job_grant grant = {0};
+    for (const struct cluster *part = market->env.cluster; part != NULL; part = part->next, grant.node_type++)
+        if (job_plan_start_as(plan, job->view, &grant, "it needs no GPUs")) return true;
+    return false;
+}
+
+static void start_without_gpus(struct market *market, struct job_plan *plan)
+{
+    struct renting_job *next;
+    for (struct renting_job *job = market->without_gpus.first; job != NULL; job = next) {
+        next = job->next;
+        if (start_somewhere(market, plan, job)) line_remove(&market->without_gpus, job);
+    }
+}
+
+static int decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    struct renting_state *renting = state;
+    struct market *market = renting->market;
+    int code = renting->code;
+    if (code == 0) code = market_supply_catch_up(market, view->now_ns);
+    for (int32_t i = 0; i < market->view.n_offers && code == 0; i++) {
+        code = lease_waiting(market, plan, i, view->now_ns);
+        start_ready(&market->states[i], plan, view->now_ns);
+    }
+    start_without_gpus(market, plan);
+    market_supply_watch(market);
+    return code;
+}
+
+static int evict(struct market *market, struct renting_job *job, sim_ns now)
+{
+    struct job *running = job_of(job->view);
+    const double lost_gpu_s = running->lost_gpu_s;
+    const int code = job_evict(running, now, offer_of(market, job)->config->spot.notice_ns,
+                               "its spot GPUs are taken away");
+    market->lost_gpu_s += running->lost_gpu_s - lost_gpu_s;
+    return code;
+}
+
+int market_jobs_interrupt(struct market *market, struct renting_job *job, sim_ns now)
+{
+    market->n_interruptions++;
+    if (job->view->state == JOB_RUNNING) return evict(market, job, now);
+    leave_start_up(offer_of(market, job), job);
+    const int code = leave_lease(market, job, "lose");
+    wait_for_supply(market, job);
+    return code;
+}
+
+void market_jobs_look(struct market *market)
+{
+    for (int32_t i = 0; i < market->view.n_offers; i++) {
+        const struct renting_job *job = market->states[i].waiting.first;
+        if (job == NULL) continue;
+        jobs_request_decision(job_of(job->view)->jobs);
+        return;
+    }
+}
+
+const struct scheduler market_jobs_scheduler = {
+    .policy = {.abi = POLICY_ABI, .size = sizeof(struct scheduler), .family = POLICY_SCHEDULER, .name = "market",
+               .summary = "jobs run on what they rent", .source = "", .state_bytes = sizeof(struct renting_state),
+               .init = init},
+    .job_bytes = sizeof(struct renting_job),
+    .notify = notify,
+    .decide = decide,
+    .uses_node_types = true,
+};

@@ -1,0 +1,99 @@
+/* What the market room shares among its files. */
+#ifndef ORRERY_WORLD_MARKET_MARKET_STATE_H
+#define ORRERY_WORLD_MARKET_MARKET_STATE_H
+
+#include "sim/catalog/availability.h"
+#include "sim/core/rng.h"
+#include "sim/world/market/market.h"
+#include "sim/world/policy/policy.h"
+
+/* A job that wants GPUs, or has them: the slot of the market's scheduler. */
+struct renting_job {
+    const struct job_view *view;
+    struct rental rental;
+    struct lease *lease;             /* NULL: it waits for supply */
+    struct renting_job *prev, *next; /* in its offer's line */
+};
+
+struct renting_line {
+    struct renting_job *first, *last;
+};
+
+struct offer_state {
+    const struct offer_config *config;
+    int32_t node_type;                /* of the site that has these GPUs */
+    struct cluster *part;             /* the same */
+    struct availability availability; /* n 0: none */
+    size_t step;                      /* of it, in force */
+    struct renting_line waiting;      /* jobs that wait for supply */
+    struct renting_line starting;     /* jobs whose GPUs start up, in the order in which they will be ready */
+    int64_t starting_ugpus;           /* of these */
+    int64_t run_ugpus;                /* leased for the whole run */
+};
+
+struct market {
+    struct market_env env;
+    const struct market_config *config;
+    const struct renter *renter;
+    void *renter_state;
+    struct market_view view;
+    struct market_offer *offers;  /* [view.n_offers] */
+    struct offer_state *states;   /* ... */
+    struct market_job_type *types;
+    struct ledger ledger;
+    struct owner timer;           /* armed for the next thing that befalls spot GPUs */
+    struct scheduler *scheduler;  /* NULL: jobs keep theirs */
+    struct fleet_plan {
+        struct service_config *services; /* copies; NULL: the scenario's own */
+        struct market *market;
+    } fleet;
+    struct renting_line without_gpus; /* jobs that rent nothing and wait for a node's CPU or memory */
+    bool has_spot;
+    int64_t n_interruptions;
+    double lost_gpu_s; /* by them */
+};
+
+/* GPUs of an offer that can be leased now: within its limit and what the market has, on nodes that are there. */
+double market_free_gpus(const struct market *market, int32_t offer);
+
+/* GPUs of a type of nodes that are leased now, of whatever offers. */
+double market_leased_gpus(const struct market *market, const struct cluster *part);
+
+/* The most that one job can ever lease of it from now on: INFINITY where there is no limit. */
+double market_most_gpus(const struct market *market, int32_t offer);
+
+/* Opens the lease of a job, for what it rents. Returns 0, SIM_E_NOMEM or the sink's code. */
+int market_lease(struct market *market, struct renting_job *job, sim_ns now);
+
+/* Ends it; action says why: "return", "lose". Returns 0 or the sink's code. */
+int market_return(struct market *market, struct lease *lease, const char *action, sim_ns now);
+
+/* Fills in offers, from config and catalog, and what renters see of job types. Return 0 or a negative code with findings. */
+int market_make_offers(struct market *market);
+int market_make_types(struct market *market);
+
+/* Lets the renter plan the services' replicas. Returns 0 or a negative code with findings. */
+int market_make_fleet(struct market *market);
+
+/* Reads the availability file of an offer, if it has one. */
+int market_supply_open(struct market *market, int32_t offer);
+
+/* When a lease that is the so-many-th will be interrupted at random; SIM_NS_MAX: never. */
+sim_ns market_draw_expiry(const struct market *market, int32_t offer, int64_t lease, sim_ns ready_ns);
+
+/* Brings what is replayed up to `now`, with its interruptions. Returns 0 or a negative code. */
+int market_supply_catch_up(struct market *market, sim_ns now);
+
+/* Arms the timer for what comes next, after leases or lines have changed. */
+void market_supply_watch(struct market *market);
+
+/* A job lost its GPUs to the market: those of a running one are taken by force. Returns 0 or a negative code. */
+int market_jobs_interrupt(struct market *market, struct renting_job *job, sim_ns now);
+
+/* There may be supply for those who wait: asks for a decision about jobs. */
+void market_jobs_look(struct market *market);
+
+/* The scheduler of jobs that rent for themselves. */
+extern const struct scheduler market_jobs_scheduler;
+
+#endif

@@ -1,0 +1,320 @@
+#include "sim/world/power/power_state.h"
+
+#include "sim/catalog/power.h"
+#include "sim/core/check.h"
+#include "sim/world/links/topology_state.h"
+#include "sim/world/policy/instance.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- Building --- */
+
+static int64_t servers_per_domain(const struct power_config *config, int64_t nodes)
+{
+    switch (config->level) {
+    case POWER_LEVEL_SERVER: return 1;
+    case POWER_LEVEL_RACK: return config->servers_per_rack;
+    case POWER_LEVEL_ROW: return config->servers_per_rack * config->racks_per_row;
+    default: return nodes;
+    }
+}
+
+static const char *place(const struct power_env *env, const char *key)
+{
+    return config_where(env->config, key);
+}
+
+static int check_config(const struct power_env *env)
+{
+    const struct cluster_config *cluster = env->cluster;
+    if (cluster->unlimited)
+        return diag_error(env->diag, SIM_E_CONFIG, place(env, "cluster.power"), "leave out \"unlimited\"",
+                          "power has domains of nodes, and an unlimited cluster has none");
+    if (!(env->server_power->idle_w > 0.0) && env->server_power->per_gpu_w == 0.0)
+        return diag_error(env->diag, SIM_E_CONFIG, place(env, "cluster.power"),
+                          "add \"server_power\": {\"idle\": \"680W\", \"per_gpu_watt\": 0.66}, as of a DGX A100",
+                          "'cluster.power' needs to know what a node draws beside its GPUs ('cluster.server_power')");
+    return 0;
+}
+
+static int make_domain(struct power *power, int32_t index, int64_t first_node, int64_t servers)
+{
+    struct power_domain *domain = &power->domains[index];
+    const struct power_config *config = power->config;
+    const char *level = power_level_name(config->level);
+    domain->first_node = first_node;
+    domain->servers = servers;
+    domain->beside.w = (double)servers * power->env.server_power->idle_w;
+    domain->name = config->level == POWER_LEVEL_SITE ? level : arena_printf(power->env.arena, "%s%d", level, index);
+    tally_init(&domain->used);
+    struct power_least *least = &domain->least;
+    least->capacity = (int32_t)fmin((double)(power_latency_ns(config) / config->telemetry.period_ns), 1e6) + 2;
+    least->dips = arena_alloc(power->env.arena, (size_t)least->capacity * sizeof *least->dips);
+    if (domain->name == NULL || least->dips == NULL) return SIM_E_NOMEM;
+    if (config->breaker.outage_ns > 0) power_outage_init(power, index);
+    domain->view = (struct power_view){.domain = index, .name = domain->name, .budget_w = config->budget_w,
+                                       .brake_hz = config->commands.brake_hz, .reading = {.mean_w = (double)NAN}};
+    return policy_state_create(&power->capper->policy, POLICY_POWER_CAP, sizeof *power->capper, config->capping.params,
+                               &domain->capper_state, power->env.diag);
+}
+
+struct power_domain *power_domain_of(const struct power *power, int64_t node)
+{
+    const int64_t nodes = cluster_config_nodes(power->env.cluster);
+    return &power->domains[node / servers_per_domain(power->config, nodes)];
+}
+
+/* The bare idle power of the GPUs of a node type, on which nobody is yet; and the voltage of the GPU. */
+static int add_type(struct power *power, struct power_node_type *type, const char *gpu, int64_t first_node,
+                    const struct node_type_config *nodes)
+{
+    const struct power_env *env = &power->env;
+    struct gpu_power law;
+    if (gpu == NULL)
+        return diag_error(env->diag, SIM_E_CONFIG, place(env, "cluster"), "add \"gpu\": see 'orrery list gpus'",
+                          "'cluster.power' needs to know the cluster's 'gpu'");
+    int code = catalog_gpu(env->catalog, gpu, place(env, "cluster.gpu"), env->arena, &type->gpu, env->diag);
+    if (code == 0) code = catalog_gpu_power(env->catalog, &type->gpu, env->arena, &law, env->diag);
+    if (code != 0) return code;
+    if (isnan(type->gpu.idle_w))
+        return diag_error(env->diag, SIM_E_CONFIG, place(env, "cluster.power"), "add 'idle_power' to its file",
+                          "the idle power of %s is not known", type->gpu.name);
+    type->law = (struct power_law){.context_w = isnan(type->gpu.context_w) ? type->gpu.idle_w : type->gpu.context_w,
+                                   .limit_w = type->gpu.tdp_w, .voltage_floor = law.law.voltage_floor,
+                                   .voltage_knee = law.law.voltage_knee};
+    for (int64_t node = first_node; node < first_node + nodes->nodes; node++) {
+        struct power_domain *domain = power_domain_of(power, node);
+        domain->bare_w += (double)nodes->gpus_per_node * type->gpu.idle_w;
+        domain->rest.w = domain->bare_w;
+    }
+    power->idle.w += (double)(nodes->nodes * nodes->gpus_per_node) * type->gpu.idle_w;
+    return isnan(type->law.voltage_floor)
+               ? catalog_power_voltage(env->catalog, power->config->clock_like, place(env, "cluster.power.clock_like"),
+                                       env->arena, &type->law, env->diag)
+               : 0;
+}
+
+static int add_types(struct power *power)
+{
+    const struct cluster_config *cluster = power->env.cluster;
+    const struct node_type_config *types = cluster->node_types.items;
+    const struct node_type_config own = {.nodes = cluster->nodes, .gpus_per_node = cluster->gpus_per_node};
+    power->types = arena_alloc(power->env.arena, (1 + cluster->node_types.n) * sizeof *power->types);
+    if (power->types == NULL) return SIM_E_NOMEM;
+    int64_t first = cluster->nodes;
+    int code = add_type(power, &power->types[0], cluster->gpu, 0, &own);
+    for (size_t i = 0; i < cluster->node_types.n && code == 0; i++) {
+        code = add_type(power, &power->types[1 + i], types[i].gpu, first, &types[i]);
+        first += types[i].nodes;
+    }
+    return code;
+}
+
+static int make_domains(struct power *power)
+{
+    const int64_t nodes = cluster_config_nodes(power->env.cluster);
+    const int64_t each = servers_per_domain(power->config, nodes);
+    power->n_domains = (int32_t)((nodes + each - 1) / each);
+    power->domains = mem_zalloc((size_t)power->n_domains, sizeof *power->domains);
+    power->joules = mem_zalloc((size_t)power->n_domains, sizeof *power->joules);
+    if (power->domains == NULL || power->joules == NULL) return SIM_E_NOMEM;
+    int code = 0;
+    for (int32_t i = 0; i < power->n_domains && code == 0; i++) {
+        const int64_t first = (int64_t)i * each, left = nodes - first;
+        code = make_domain(power, i, first, left < each ? left : each);
+    }
+    return code != 0 ? code : add_types(power);
+}
+
+int power_create(const struct power_env *env, struct power **out)
+{
+    const struct power_config *config = env->power;
+    *out = NULL;
+    if (config->capping.entry == NULL) return 0;
+    int code = check_config(env);
+    if (code != 0) return code;
+    struct power *power = mem_zalloc(1, sizeof *power);
+    if (power == NULL) return SIM_E_NOMEM;
+    *out = power;
+    power->env = *env;
+    power->config = config;
+    power->capper = config->capping.entry;
+    power_commands_init(power); /* the owners with lower ids: a command takes effect before a reading of its moment is seen */
+    owner_init(&power->mark_owner, (*env->next_owner_id)++);
+    owner_init(&power->sample_owner, (*env->next_owner_id)++);
+    owner_init(&power->seen_owner, (*env->next_owner_id)++);
+    tally_init(&power->site);
+    pool_init(&power->jobs, sizeof(struct power_job));
+    return make_domains(power);
+}
+
+void power_destroy(struct power *power)
+{
+    if (power == NULL) return;
+    for (int32_t i = 0; power->domains != NULL && i < power->n_domains; i++)
+        policy_state_destroy(&power->capper->policy, power->domains[i].capper_state);
+    pool_fini(&power->orders);
+    pool_fini(&power->jobs);
+    mem_free(power->domains);
+    mem_free(power->joules);
+    mem_free((void *)power->members);
+    mem_free(power);
+}
+
+/* --- Replicas --- */
+
+static struct power_share *part_of(struct power_member *member, int32_t domain)
+{
+    struct power_share *part = member->parts;
+    while (part < member->parts + member->n_parts && part->domain != domain) part++;
+    if (part == member->parts + member->n_parts) member->parts[member->n_parts++] = (struct power_share){domain, 0.0};
+    return part;
+}
+
+/* A GPU is a replica's now (+1), or nobody's (-1). */
+static struct power_domain *take_gpu(const struct power_member *member, const struct topology_gpu *gpu, int sign,
+                                     sim_ns now)
+{
+    struct power_domain *domain = power_domain_of(member->power, gpu->node->index);
+    struct power_view *view = &domain->view;
+    power_meter_add(&domain->rest, -sign * gpu->spec->idle_w, now);
+    power_meter_add(&member->power->idle, -sign * gpu->spec->idle_w, now);
+    view->groups[member->group].gpus += sign;
+    view->highest_hz = fmax(view->highest_hz, member->highest_hz);
+    view->gpu_limit_w = fmax(view->gpu_limit_w, member->gpu_limit_w);
+    return domain;
+}
+
+void power_seated(struct power_member *member, sim_ns now)
+{
+    const struct topology_seat *seat = &member->replica->seat;
+    for (int32_t i = 0; i < seat->n_gpus; i++) {
+        const struct power_domain *domain = take_gpu(member, seat->gpus[i], 1, now);
+        part_of(member, (int32_t)(domain - member->power->domains))->share += 1.0 / seat->n_gpus;
+    }
+    member->before_j = replica_drawn_j(member->replica, now);
+    power_obey(member, now);
+}
+
+void power_unseated(struct power_member *member, sim_ns now)
+{
+    const struct topology_seat *seat = &member->replica->seat;
+    const double drawn_j = replica_drawn_j(member->replica, now) - member->before_j;
+    if (member->n_parts == 0) return; /* it did not get all of its seat */
+    for (int32_t i = 0; i < seat->n_gpus; i++) take_gpu(member, seat->gpus[i], -1, now);
+    for (int32_t i = 0; i < member->n_parts; i++)
+        member->power->domains[member->parts[i].domain].rest.j += member->parts[i].share * drawn_j;
+    member->n_parts = 0;
+}
+
+static struct power_member *add_member(struct power *power)
+{
+    if (power->n_members == power->capacity) {
+        const size_t capacity = 2 * power->capacity + 16;
+        void *grown = mem_realloc((void *)power->members, capacity * sizeof(struct power_member *));
+        if (grown == NULL) return NULL;
+        power->members = grown;
+        power->capacity = capacity;
+    }
+    struct power_member *member = arena_alloc(power->env.arena, sizeof *member);
+    if (member != NULL) power->members[power->n_members++] = member;
+    return member;
+}
+
+int power_add_replica(struct power *power, struct replica *replica, int group, double highest_hz, double gpu_limit_w)
+{
+    struct power_member *member = add_member(power);
+    struct power_share *parts = arena_alloc(power->env.arena, (size_t)replica->env->pace->gpus * sizeof *parts);
+    if (member == NULL || parts == NULL) return SIM_E_NOMEM;
+    *member = (struct power_member){.power = power, .replica = replica, .group = group, .highest_hz = highest_hz,
+                                    .gpu_limit_w = gpu_limit_w, .parts = parts};
+    replica->power = member;
+    power->is_lumped = power->is_lumped || replica->view.stages > 1;
+    if (replica->seat.n_gpus > 0) power_seated(member, 0);
+    return 0;
+}
+
+/* --- Energy --- */
+
+void power_collect(struct power *power, sim_ns at, double *joules)
+{
+    for (int32_t i = 0; i < power->n_domains; i++) joules[i] = power_meter_j(&power->domains[i].rest, at);
+    for (size_t m = 0; m < power->n_members; m++) {
+        const struct power_member *member = power->members[m];
+        if (member->n_parts == 0) continue;
+        const double drawn_j = replica_drawn_j(member->replica, at) - member->before_j;
+        for (int32_t i = 0; i < member->n_parts; i++)
+            joules[member->parts[i].domain] += member->parts[i].share * drawn_j;
+    }
+    const double each = 1.0 + power->env.server_power->per_gpu_w;
+    for (int32_t i = 0; i < power->n_domains; i++)
+        joules[i] = each * joules[i] + power_meter_j(&power->domains[i].beside, at);
+}
+
+static void collect_w(const struct power *power, sim_ns at, double *watts)
+{
+    for (int32_t i = 0; i < power->n_domains; i++) watts[i] = power->domains[i].rest.w;
+    for (size_t m = 0; m < power->n_members; m++) {
+        const struct power_member *member = power->members[m];
+        if (member->n_parts == 0) continue;
+        const double draws_w = replica_draws_w(member->replica, at);
+        for (int32_t i = 0; i < member->n_parts; i++)
+            watts[member->parts[i].domain] += member->parts[i].share * draws_w;
+    }
+    const double each = 1.0 + power->env.server_power->per_gpu_w;
+    for (int32_t i = 0; i < power->n_domains; i++) watts[i] = each * watts[i] + power->domains[i].beside.w;
+}
+
+static double sum(const struct power *power)
+{
+    double all = 0.0;
+    for (int32_t i = 0; i < power->n_domains; i++) all += power->joules[i];
+    return all;
+}
+
+double power_site_j(struct power *power, sim_ns at)
+{
+    power_collect(power, at, power->joules);
+    return sum(power);
+}
+
+double power_site_w(struct power *power, sim_ns at)
+{
+    collect_w(power, at, power->joules);
+    return sum(power);
+}
+
+void power_check(struct power *power, sim_ns now)
+{
+    if (power->is_lumped) return;
+    power->checked_j += power->checked_w * sim_s_from_ns(now - power->checked_ns);
+    power->checked_ns = now;
+    power->checked_w = power_site_w(power, now);
+    const double site_j = power_site_j(power, now);
+    if (fabs(site_j - power->checked_j) > 1e-9 * site_j)
+        SIM_BUG("INV-11 (energy is the integral of power) is violated: %.17g J and %.17g J at %.9f s", site_j,
+                power->checked_j, sim_s_from_ns(now));
+}
+
+/* --- Time series --- */
+
+static int32_t n_sampled(const struct power *power)
+{
+    return power->n_domains > 1 && power->n_domains <= POWER_SAMPLED_DOMAINS ? power->n_domains : 0;
+}
+
+int power_series(const struct power *power, struct sampler_series *series)
+{
+    const int32_t n = n_sampled(power);
+    if (series == NULL) return 1 + n;
+    *series++ = (struct sampler_series){"power.site_w", ""};
+    for (int32_t i = 0; i < n; i++) *series++ = (struct sampler_series){"power.domain_w", power->domains[i].name};
+    return 1 + n;
+}
+
+void power_sample(struct power *power, sim_ns at, double *values)
+{
+    *values++ = power_site_w(power, at);
+    for (int32_t i = 0; i < n_sampled(power); i++) *values++ = power->joules[i];
+}

@@ -1,0 +1,88 @@
+/* The power of a site: domains from the GPU to the site, what they draw, how that is read, and commands that hold it down.
+ *
+ *     GPU -> server -> rack -> row -> site      servers by their numbers; cluster.power.level says which domains have a budget
+ *
+ * A domain draws what its servers do (power_config.h) on top of their GPUs: replicas by what they compute (replica_drawn_j), GPUs
+ * that nobody holds their bare idle power, jobs what their type says (job_types.h). Power is evaluated when somebody looks, in closed form since the latest change, so it ends no run
+ * of iterations and costs by the look. Energy is what is kept: a reading is a difference of energies, and the energy of the
+ * site is the integral of its power (INV-11).
+ *
+ * Telemetry: every period a reading of each domain, the mean over a window, which is seen after a delay. No policy sees any
+ * earlier. Commands take effect late, on all GPUs of their group at once, and a replica follows at its next boundary between
+ * iterations. Under the brake all GPUs keep its clock, or the lower one of their lock. A breaker heats up by the square of the
+ * current beyond its rating; when it trips that is counted and warned of, and the domain goes on, or (breaker.outage) goes dark until it is reset: its
+ * nodes fail (failure.h), and nothing there draws power.
+ *
+ * Nodes that have failed, or wait as spare ones, stay switched on: their servers and GPUs idle.
+ *
+ * Readings and commands on their way keep no run going. A replica on GPUs of several domains obeys that of its first GPU. */
+#ifndef ORRERY_WORLD_POWER_POWER_H
+#define ORRERY_WORLD_POWER_POWER_H
+
+#include "sim/catalog/catalog.h"
+#include "sim/core/engine.h"
+#include "sim/world/cluster/cluster.h"
+#include "sim/world/power/power_config.h"
+#include "sim/world/rows/sampler.h"
+#include "sim/world/rows/sink.h"
+
+struct failures;
+struct power;
+struct replica;
+
+struct power_env {
+    struct engine *engine;
+    struct failures *failures; /* that an outage goes by; NULL: nothing fails */
+    struct diag *diag;
+    const struct cluster_config *cluster;
+    const struct server_power_config *server_power;
+    const struct power_config *power;
+    const struct catalog *catalog;
+    const struct config *config; /* for the places of findings */
+    const struct sink *sink;
+    struct arena *arena;
+    uint32_t *next_owner_id;
+    sim_ns warmup_ns; /* readings before it count in no metric of readings */
+};
+
+/* Makes the domains. Returns 0 or a negative code with findings; *power is NULL where the scenario has no section "power". */
+int power_create(const struct power_env *env, struct power **power);
+void power_destroy(struct power *power);
+
+/* A replica whose power counts while it has GPUs, those of its seat, and whose clock may be set. They are at most `highest_hz` fast.
+ * Returns 0 or SIM_E_NOMEM. */
+int power_add_replica(struct power *power, struct replica *replica, int group, double highest_hz, double gpu_limit_w);
+
+/* A member has got its seat, and obeys what is in force there; it is about to give it back. */
+struct power_member;
+void power_seated(struct power_member *member, sim_ns now);
+void power_unseated(struct power_member *member, sim_ns now);
+
+/* A job has got GPUs, and has its outer_speed by the clock in force there; it is about to give them back. */
+struct job;
+void power_job_runs(struct power *power, struct job *job, sim_ns now);
+void power_job_rests(struct power *power, struct job *job, sim_ns now);
+
+/* What the GPUs that a job held have drawn for it, in joules; NAN where nobody counts power. */
+double power_job_j(const struct job *job, sim_ns now);
+
+/* Settings that policies want from the beginning, and the first reading. Returns 0 or a negative code with findings. */
+int power_start(struct power *power);
+
+/* Energy and power of the site at a time at which no event is pending. */
+double power_site_j(struct power *power, sim_ns at);
+double power_site_w(struct power *power, sim_ns at);
+
+/* The law of energy (invariant.h), between two looks at events that follow each other: for runs that visit every boundary. */
+void power_check(struct power *power, sim_ns now);
+
+/* The time series: of the site, and of each domain where they are at most POWER_SAMPLED_DOMAINS. Writes them to `series` unless
+ * NULL, and returns how many there are, or SIM_E_NOMEM. */
+enum { POWER_SAMPLED_DOMAINS = 8 };
+int power_series(const struct power *power, struct sampler_series *series);
+void power_sample(struct power *power, sim_ns at, double *values);
+
+/* Metrics and warnings at the end. Returns 0 or the sink's code. */
+int power_emit(struct power *power, sim_ns now);
+
+#endif

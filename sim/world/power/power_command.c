@@ -1,0 +1,201 @@
+/* Commands: what policies ask GPUs to be held to, on its way, and in force. */
+#include "sim/world/policy/instance.h"
+#include "sim/world/power/power_state.h"
+#include "sim/world/rows/priority.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const char *const target_names[POWER_TARGETS] = {"low", "high", "brake"};
+
+/* --- In force --- */
+
+static double clock_frac(const struct power_setting *setting, double highest_hz)
+{
+    if (setting->clock_hz == 0.0 || setting->clock_hz >= highest_hz) return 1.0;
+    return fmax(setting->clock_hz / highest_hz, POWER_LEAST_CLOCK_FRAC);
+}
+
+struct pace_order power_order_of(const struct power_domain *domain, int group, double highest_hz)
+{
+    const struct power_setting *lock = &domain->holds[group].in_force;
+    const struct power_setting *brake = &domain->holds[POWER_TARGET_BRAKE].in_force;
+    struct pace_order order = pace_free();
+    order.clock_frac = fmin(clock_frac(lock, highest_hz), clock_frac(brake, highest_hz));
+    if (lock->cap_w > 0.0) order.cap_w = lock->cap_w;
+    return order;
+}
+
+void power_obey(struct power_member *member, sim_ns now)
+{
+    const struct power_domain *domain = &member->power->domains[member->parts[0].domain];
+    replica_set_order(member->replica, power_order_of(domain, member->group, member->highest_hz), now);
+}
+
+static bool is_held(const struct power_setting *setting)
+{
+    return setting->clock_hz > 0.0 || setting->cap_w > 0.0;
+}
+
+static void take_effect(struct power *power, int32_t index, enum power_target target, struct power_setting setting,
+                        int64_t number, sim_ns now)
+{
+    struct power_domain *domain = &power->domains[index];
+    struct power_hold *hold = &domain->holds[target];
+    if (is_held(&hold->in_force)) hold->held_ns += now - hold->since_ns;
+    hold->since_ns = now;
+    if (target == POWER_TARGET_BRAKE && is_held(&setting) && !is_held(&hold->in_force)) domain->brakes++;
+    hold->in_force = setting;
+    hold->n_in_force = number;
+    for (size_t m = 0; m < power->n_members; m++) {
+        struct power_member *member = power->members[m];
+        const bool is_meant = target == POWER_TARGET_BRAKE || target == (enum power_target)member->group;
+        if (is_meant && member->n_parts > 0 && member->parts[0].domain == index) power_obey(member, now);
+    }
+    power_jobs_obey(power, index, now);
+}
+
+/* --- On their way --- */
+
+/* The command at the head of its line is due; one that a later one has replaced does nothing. */
+static void arrive(struct power *power, struct power_line *line, sim_ns now)
+{
+    struct power_order *order = line->head;
+    line->head = order->next;
+    const struct power_hold *hold = &power->domains[order->domain].holds[order->target];
+    if (order->number == hold->n_ordered)
+        take_effect(power, order->domain, order->target, order->setting, order->number, now);
+    pool_give(&power->orders, order);
+}
+
+static void lock_arrives(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    (void)engine;
+    struct power_line *line = OWNER_ENTITY(owner, struct power_line, owner);
+    arrive(OWNER_ENTITY(line, struct power, locks), line, now);
+}
+
+static void brake_arrives(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    (void)engine;
+    struct power_line *line = OWNER_ENTITY(owner, struct power_line, owner);
+    arrive(OWNER_ENTITY(line, struct power, brakes), line, now);
+}
+
+void power_commands_init(struct power *power)
+{
+    const struct power_env *env = &power->env;
+    pool_init(&power->orders, sizeof(struct power_order));
+    owner_init(&power->locks.owner, (*env->next_owner_id)++);
+    owner_init(&power->brakes.owner, (*env->next_owner_id)++);
+    power->locks.latency_ns = power_latency_ns(power->config);
+    power->brakes.latency_ns = power->config->commands.brake_ns;
+}
+
+static int send(struct power *power, int32_t domain, enum power_target target, const struct power_hold *hold)
+{
+    const bool is_brake = target == POWER_TARGET_BRAKE;
+    struct power_line *line = is_brake ? &power->brakes : &power->locks;
+    struct power_order *order = pool_take(&power->orders);
+    if (order == NULL) return SIM_E_NOMEM;
+    *order = (struct power_order){.domain = domain, .target = target, .setting = hold->ordered, .number = hold->n_ordered};
+    if (line->head == NULL)
+        line->head = order;
+    else
+        line->tail->next = order;
+    line->tail = order;
+    engine_schedule_background(power->env.engine, hold->effect_ns, PRIORITY_POWER,
+                               is_brake ? brake_arrives : lock_arrives, &line->owner);
+    return 0;
+}
+
+/* --- Being asked --- */
+
+static int fault(const struct power *power, int32_t domain, enum power_target target, sim_ns now, const char *why)
+{
+    return diag_error(power->env.diag, SIM_E_POLICY, NULL, NULL,
+                      "power_cap policy '%s' asked for a setting of '%s' in %s at %.9f s, but %s",
+                      power->capper->policy.name, target_names[target], power->domains[domain].name, sim_s_from_ns(now),
+                      why);
+}
+
+static int check(const struct power *power, int32_t domain, enum power_target target,
+                 const struct power_setting *setting, sim_ns now)
+{
+    const double least_hz = POWER_LEAST_CLOCK_FRAC * power->domains[domain].view.highest_hz;
+    if (!(setting->clock_hz >= 0.0) || (setting->clock_hz > 0.0 && setting->clock_hz < least_hz))
+        return fault(power, domain, target, now, "no GPU has such a clock");
+    if (!(setting->cap_w >= 0.0) || isinf(setting->cap_w))
+        return fault(power, domain, target, now, "its cap is no power");
+    if (target == POWER_TARGET_BRAKE && setting->cap_w > 0.0)
+        return fault(power, domain, target, now, "the brake is a clock");
+    return 0;
+}
+
+/* "lock low", "cap high", "free low", "brake", "release"; behind it to what, and why. */
+static int tell(const struct power *power, int32_t domain, enum power_target target,
+                const struct power_command *command, sim_ns now)
+{
+    const struct sink *sink = power->env.sink;
+    const struct power_setting *setting = &command->setting;
+    const bool is_lock = setting->clock_hz > 0.0, is_brake = target == POWER_TARGET_BRAKE;
+    char action[32], reason[160], level[32] = "";
+    if (sink->decision == NULL) return 0;
+    if (is_held(setting))
+        snprintf(level, sizeof level,
+                 is_lock ? "%.6g MHz: " : "%.6g W: ", is_lock ? setting->clock_hz * 1e-6 : setting->cap_w);
+    snprintf(reason, sizeof reason, "%s%s", level, command->reason != NULL ? command->reason : "");
+    snprintf(action, sizeof action, "%s%s",
+             is_brake           ? (is_lock ? "brake" : "release")
+             : is_lock          ? "lock "
+             : is_held(setting) ? "cap "
+                                : "free ",
+             is_brake ? "" : target_names[target]);
+    struct decision_row row = {.t_s = sim_s_from_ns(now), .service = power->domains[domain].name,
+                               .policy = power->capper->policy.name, .action = action, .subject = domain,
+                               .reason = reason};
+    return sink->decision(sink->context, &row);
+}
+
+static int give(struct power *power, int32_t domain, enum power_target target, const struct power_command *command,
+                bool at_once, sim_ns now)
+{
+    struct power_hold *hold = &power->domains[domain].holds[target];
+    const sim_ns latency_ns = target == POWER_TARGET_BRAKE ? power->brakes.latency_ns : power->locks.latency_ns;
+    int code = check(power, domain, target, &command->setting, now);
+    if (code == 0) code = tell(power, domain, target, command, now);
+    if (code != 0) return code;
+    hold->ordered = command->setting;
+    hold->n_ordered++;
+    hold->effect_ns = at_once ? now : sim_ns_add(now, latency_ns);
+    if (hold->effect_ns > now) return hold->effect_ns < SIM_NS_MAX ? send(power, domain, target, hold) : 0;
+    take_effect(power, domain, target, hold->ordered, hold->n_ordered, now);
+    return 0;
+}
+
+int power_command(struct power *power, int32_t domain, const struct power_plan *plan, bool at_once, sim_ns now)
+{
+    int code = 0;
+    for (int target = 0; target < POWER_TARGETS && code == 0; target++)
+        if (plan->commands[target].given)
+            code = give(power, domain, (enum power_target)target, &plan->commands[target], at_once, now);
+    return code;
+}
+
+/* --- What policies see of it --- */
+
+static void show(const struct power_hold *hold, struct power_group_view *view)
+{
+    view->in_force = hold->in_force;
+    view->ordered = hold->ordered;
+    view->in_flight = hold->n_ordered != hold->n_in_force;
+    view->effect_ns = hold->effect_ns;
+}
+
+void power_refresh_view(struct power *power, int32_t domain, sim_ns now)
+{
+    struct power_domain *shown = &power->domains[domain];
+    shown->view.now_ns = now;
+    for (int group = 0; group < POWER_GROUPS; group++) show(&shown->holds[group], &shown->view.groups[group]);
+    show(&shown->holds[POWER_TARGET_BRAKE], &shown->view.brake);
+}

@@ -1,0 +1,65 @@
+/* The sections "power" and "server_power" of a cluster: how its power is divided, read, limited and held. */
+#ifndef ORRERY_WORLD_POWER_POWER_CONFIG_H
+#define ORRERY_WORLD_POWER_POWER_CONFIG_H
+
+#include "sim/core/config/config.h"
+#include "sim/world/replica/pace.h"
+
+/* What a server draws beside its GPUs: CPUs, memory, NICs and fans that idle, and what follows the GPUs' power (fans, losses of
+ * power supplies), watt by watt. */
+struct server_power_config {
+    double idle_w; /* NAN: not known */
+    double per_gpu_w;
+};
+
+enum power_level { POWER_LEVEL_SERVER, POWER_LEVEL_RACK, POWER_LEVEL_ROW, POWER_LEVEL_SITE };
+enum power_path { POWER_OUT_OF_BAND, POWER_IN_BAND };
+
+struct power_telemetry_config {
+    sim_ns period_ns, window_ns, delay_ns; /* window 0: the period */
+};
+
+struct power_commands_config {
+    int path; /* enum power_path */
+    sim_ns out_of_band_ns, in_band_ns, brake_ns;
+    double brake_hz;
+};
+
+/* An overload of `overload_frac` trips the breaker `after_ns`; another one after a time by the square of the current above the
+ * rating. */
+struct power_breaker_config {
+    double rating_frac; /* of the budget */
+    double overload_frac;
+    sim_ns after_ns;  /* 0: there is no breaker */
+    sim_ns outage_ns; /* until somebody resets it; 0: it only counts */
+};
+
+struct power_config {
+    double budget_w; /* of each domain of the level */
+    int level;       /* enum power_level */
+    int64_t servers_per_rack, racks_per_row;
+    const char *clock_like; /* the GPU whose voltage by clock stands in for those that were not swept */
+    struct clock_share_config clock_share;
+    struct power_telemetry_config telemetry;
+    struct power_commands_config commands;
+    struct power_breaker_config breaker;
+    struct config_variant capping; /* no entry: there is no section, and nobody asks for power */
+};
+
+extern const struct config_field server_power_config_fields[], power_config_fields[];
+
+/* Of the level at which domains are held: "row". */
+const char *power_level_name(int level);
+
+/* How long a command takes to take effect; and the window of a reading. */
+static inline sim_ns power_latency_ns(const struct power_config *config)
+{
+    return config->commands.path == POWER_IN_BAND ? config->commands.in_band_ns : config->commands.out_of_band_ns;
+}
+
+static inline sim_ns power_window_ns(const struct power_config *config)
+{
+    return config->telemetry.window_ns > 0 ? config->telemetry.window_ns : config->telemetry.period_ns;
+}
+
+#endif

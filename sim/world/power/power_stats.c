@@ -1,0 +1,158 @@
+/* What readings of power come to: metrics and warnings. */
+#include "sim/world/jobs/job.h"
+#include "sim/world/power/power_state.h"
+#include "sim/world/rows/metric.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* --- Readings --- */
+
+/* How far a reading is above the least one since `since_ns`, itself included. */
+static double rise_w(struct power_least *least, double mean_w, sim_ns at, sim_ns since_ns)
+{
+    const int32_t capacity = least->capacity;
+    while (least->n > 0 && least->dips[least->first].at_ns < since_ns) {
+        least->first = (least->first + 1) % capacity;
+        least->n--;
+    }
+    while (least->n > 0 && least->dips[(least->first + least->n - 1) % capacity].mean_w >= mean_w) least->n--;
+    least->dips[(least->first + least->n++) % capacity] = (struct power_dip){at, mean_w};
+    return mean_w - least->dips[least->first].mean_w;
+}
+
+/* Heat rises with the square of the current beyond the rating, and falls below it. Returns whether the breaker trips, and cools. */
+static bool heat_up(const struct power_breaker_config *config, struct power_breaker *breaker, double power_frac,
+                    double seconds)
+{
+    const double load = power_frac / config->rating_frac, full = config->overload_frac * config->overload_frac - 1.0;
+    breaker->heat += (load * load - 1.0) / full * seconds / sim_s_from_ns(config->after_ns);
+    breaker->heat = fmax(breaker->heat, 0.0);
+    if (breaker->heat < 1.0) return false;
+    breaker->heat = 0.0;
+    breaker->trips++;
+    return true;
+}
+
+static void count(struct power *power, int32_t index, double mean_w, double joules, sim_ns at)
+{
+    const struct power_config *config = power->config;
+    struct power_domain *domain = &power->domains[index];
+    const double period_s = sim_s_from_ns(config->telemetry.period_ns);
+    const double period_w = (joules - domain->breaker.since_j) / period_s;
+    tally_add(&domain->used, mean_w / config->budget_w);
+    if (mean_w > config->budget_w) domain->over_ns += config->telemetry.period_ns;
+    domain->rise_w = fmax(domain->rise_w, rise_w(&domain->least, mean_w, at, at - power_latency_ns(config)));
+    domain->breaker.since_j = joules;
+    if (config->breaker.after_ns == 0) return;
+    const bool trips = heat_up(&config->breaker, &domain->breaker, period_w / config->budget_w, period_s);
+    if (trips && config->breaker.outage_ns > 0) power_outage_begin(power, index, at);
+}
+
+void power_count_readings(struct power *power, const struct power_row *row, const double *joules)
+{
+    double site_w = 0.0;
+    const bool counts = row->from_ns >= power->env.warmup_ns;
+    for (int32_t i = 0; i < power->n_domains && !counts; i++) power->domains[i].breaker.since_j = joules[i];
+    if (!counts) return;
+    for (int32_t i = 0; i < power->n_domains; i++) {
+        count(power, i, row->values[i], joules[i], row->to_ns);
+        site_w += row->values[i];
+    }
+    tally_add(&power->site, site_w);
+}
+
+/* --- Metrics --- */
+
+/* Of all domains. */
+struct totals {
+    struct tally used;
+    double rise_w, held_s[POWER_TARGETS], over_s, dark_s;
+    int64_t brakes, trips, commands;
+};
+
+static double held_s(const struct power_hold *hold, sim_ns now)
+{
+    const bool is_held = hold->in_force.clock_hz > 0.0 || hold->in_force.cap_w > 0.0;
+    return sim_s_from_ns(hold->held_ns + (is_held ? now - hold->since_ns : 0));
+}
+
+static struct totals add_up(const struct power *power, sim_ns now)
+{
+    struct totals totals = {0};
+    tally_init(&totals.used);
+    for (int32_t i = 0; i < power->n_domains; i++) {
+        const struct power_domain *domain = &power->domains[i];
+        tally_merge(&totals.used, &domain->used);
+        totals.rise_w = fmax(totals.rise_w, domain->rise_w);
+        totals.over_s += sim_s_from_ns(domain->over_ns);
+        totals.dark_s += power_outage_s(&domain->outage, now);
+        totals.brakes += domain->brakes;
+        totals.trips += domain->breaker.trips;
+        for (int target = 0; target < POWER_TARGETS; target++) {
+            totals.held_s[target] += held_s(&domain->holds[target], now);
+            totals.commands += domain->holds[target].n_ordered;
+        }
+    }
+    return totals;
+}
+
+static int warn(const struct power *power, const char *code, const char *text, int64_t n)
+{
+    const struct sink *sink = power->env.sink;
+    if (n == 0 || sink->warning == NULL) return 0;
+    const struct warning_row row = {.t_s = (double)NAN, .code = code, .count = n, .text = text};
+    return sink->warning(sink->context, &row);
+}
+
+/* Of the site all that is not its GPUs'. */
+static double servers_j(struct power *power, sim_ns now)
+{
+    double idle_j = 0.0;
+    for (int32_t i = 0; i < power->n_domains; i++) idle_j += power_meter_j(&power->domains[i].beside, now);
+    const double more = power->env.server_power->per_gpu_w;
+    return idle_j + (power_site_j(power, now) - idle_j) * more / (1.0 + more);
+}
+
+int power_emit(struct power *power, sim_ns now)
+{
+    const struct sink *sink = power->env.sink;
+    const struct totals totals = add_up(power, now);
+    const bool has_read = power->site.count > 0, goes_dark = power->config->breaker.outage_ns > 0;
+    const double budget_w = power->config->budget_w, site_j = power_site_j(power, now), none = (double)NAN;
+    const double jobs_j = power_meter_j(&power->on_jobs, now);
+    const int64_t n_jobs = power->of_jobs != NULL ? power->of_jobs->stats.n_finished : 0;
+    const struct {
+        const char *name, *entity;
+        double value;
+    } metrics[] = {
+        {"energy.site_j", NULL, site_j},
+        {"energy.jobs_j", NULL, power->of_jobs != NULL ? jobs_j : none},
+        {"energy.j_per_job", NULL, n_jobs > 0 ? jobs_j / (double)n_jobs : none},
+        {"energy.idle_j", NULL, power_meter_j(&power->idle, now)},
+        {"energy.servers_j", NULL, servers_j(power, now)},
+        {"power.site_w.mean", NULL, now > 0 ? site_j / sim_s_from_ns(now) : none},
+        {"power.site_w.max", NULL, has_read ? power->site.max : none},
+        {"power.budget_frac.mean", NULL, has_read ? totals.used.mean : none},
+        {"power.budget_frac.max", NULL, has_read ? totals.used.max : none},
+        {"power.rise_frac.max", NULL, has_read ? totals.rise_w / budget_w : none},
+        {"power.over_budget_s", NULL, totals.over_s},
+        {"power.held_s", "low", totals.held_s[POWER_LOW]},
+        {"power.held_s", "high", totals.held_s[POWER_HIGH]},
+        {"power.braked_s", NULL, totals.held_s[POWER_TARGET_BRAKE]},
+        {"power.brakes", NULL, (double)totals.brakes},
+        {"power.commands", NULL, (double)totals.commands},
+        {"power.breaker_trips", NULL, power->config->breaker.after_ns > 0 ? (double)totals.trips : none},
+        {"power.dark_s", NULL, goes_dark ? totals.dark_s : none},
+    };
+    int code = warn(power, "breaker",
+                    goes_dark ? "a breaker tripped; its domain was dark until it was reset"
+                              : "a breaker would have tripped; its domain goes on",
+                    totals.trips);
+    if (code == 0)
+        code = warn(power, "power", "jobs whose type says nothing of their power are taken to idle with a process",
+                    power->n_unknown);
+    for (size_t i = 0; i < sizeof metrics / sizeof *metrics && code == 0; i++)
+        code = metric_emit_of(sink, metrics[i].name, metrics[i].entity, metrics[i].value);
+    return code;
+}

@@ -1,0 +1,191 @@
+#include "sim/world/replica/cohort.h"
+
+#include "sim/core/check.h"
+#include "sim/core/err.h"
+#include "sim/core/mem.h"
+
+int cohort_init(struct cohort *cohort, int64_t block_tokens, bool orders_contexts)
+{
+    *cohort = (struct cohort){.last_token_ns = TIME_UNSET, .orders_contexts = orders_contexts};
+    request_order_init(&cohort->finishing, RANK_FINISH);
+    request_order_init(&cohort->contexts, RANK_LONGEST);
+    token_gaps_init(&cohort->gaps);
+    return kv_growth_init(&cohort->growth, block_tokens);
+}
+
+void cohort_fini(struct cohort *cohort)
+{
+    kv_growth_fini(&cohort->growth);
+    request_order_fini(&cohort->finishing);
+    request_order_fini(&cohort->contexts);
+    token_gaps_fini(&cohort->gaps);
+    mem_free(cohort->fresh);
+    cohort->fresh = NULL;
+}
+
+/* --- Joining and leaving --- */
+
+static int add_fresh(struct cohort *cohort, struct request *request)
+{
+    if (cohort->n_fresh == cohort->fresh_capacity) {
+        int32_t capacity = cohort->fresh_capacity ? 2 * cohort->fresh_capacity : 16;
+        struct request **grown = mem_realloc(cohort->fresh, (size_t)capacity * sizeof(struct request *));
+        if (grown == NULL) return SIM_E_NOMEM;
+        cohort->fresh = grown;
+        cohort->fresh_capacity = capacity;
+    }
+    request->fresh_rank = cohort->n_fresh;
+    cohort->fresh[cohort->n_fresh++] = request;
+    return 0;
+}
+
+static void remove_fresh(struct cohort *cohort, const struct request *request)
+{
+    struct request *last = cohort->fresh[--cohort->n_fresh];
+    cohort->fresh[request->fresh_rank] = last;
+    last->fresh_rank = request->fresh_rank;
+}
+
+static sim_ns latest_token_ns(const struct cohort *cohort, const struct request *member)
+{
+    return cohort->step > member->joined_step ? cohort->last_token_ns : member->joined_ns;
+}
+
+/* Before those whose latest token came later. */
+static void insert_by_latest_token(struct cohort *cohort, struct request *request)
+{
+    struct request_list *members = &cohort->members;
+    struct request *behind = NULL;
+    if (members->tail != NULL && latest_token_ns(cohort, members->tail) > request->joined_ns)
+        for (behind = members->head; latest_token_ns(cohort, behind) <= request->joined_ns;)
+            behind = request_of(behind->view.next);
+    request_list_insert_before(members, request, behind);
+}
+
+/* What a member has processed, without the steps that all have taken: the same as long as it is one. */
+static int64_t start_tokens(const struct request *member)
+{
+    return member->context_tokens - member->joined_step;
+}
+
+int64_t cohort_longest_tokens(const struct cohort *cohort)
+{
+    return cohort->contexts.n > 0 ? cohort->step - request_order_least(&cohort->contexts) : 0;
+}
+
+int cohort_join(struct cohort *cohort, struct request *request, enum batch_order order)
+{
+    int64_t left = request->output_tokens - request->generated_tokens;
+    int64_t last_blocks = (request->context_tokens - 1 + left + cohort->growth.block_tokens - 1) /
+                          cohort->growth.block_tokens;
+    request->view.state = REQUEST_DECODING;
+    request->cohort = cohort;
+    request->joined_step = cohort->step;
+    request->finish_step = cohort->step + left;
+    request->grows = request->held_blocks < last_blocks;
+    request->first_gap_ns = 0;
+    if (order == BATCH_BY_LATEST_TOKEN)
+        insert_by_latest_token(cohort, request);
+    else
+        request_list_insert(&cohort->members, request, order);
+    if (request->grows) kv_growth_join(&cohort->growth, cohort->step, request->context_tokens);
+    cohort->context_tokens += request->context_tokens;
+    int code = add_fresh(cohort, request);
+    if (code == 0 && cohort->orders_contexts)
+        code = request_order_add(&cohort->contexts, request, -start_tokens(request));
+    return code != 0 ? code : request_order_add(&cohort->finishing, request, request->finish_step);
+}
+
+void cohort_leave(struct cohort *cohort, struct request *member)
+{
+    int64_t context = cohort_context(cohort, member), steps = cohort->step - member->joined_step;
+    if (cohort->orders_contexts) request_order_remove(&cohort->contexts, member);
+    member->max_gap_ns = cohort_max_gap_ns(cohort, member);
+    member->held_blocks = cohort_blocks(cohort, member);
+    member->context_tokens = (int32_t)context;
+    member->generated_tokens += (int32_t)steps;
+    if (steps > 0)
+        member->joined_ns = cohort->last_token_ns;
+    else
+        remove_fresh(cohort, member);
+    if (member->grows) kv_growth_leave(&cohort->growth, cohort->step, context);
+    member->grows = false;
+    member->cohort = NULL;
+    cohort->context_tokens -= context;
+    request_order_remove(&cohort->finishing, member);
+    request_list_remove(&cohort->members, member);
+}
+
+int cohort_merge(struct cohort *to, struct cohort *from, enum batch_order order)
+{
+    int code = 0;
+    while (code == 0 && from->members.n > 0) {
+        struct request *member = from->members.head;
+        cohort_leave(from, member);
+        code = cohort_join(to, member, order);
+    }
+    return code;
+}
+
+/* --- Time between tokens --- */
+
+/* Those who joined since the step before get their first gap, each from its own latest token. */
+static int count_first_gaps(struct cohort *cohort, sim_ns first_ns, struct histogram *token_gap_s)
+{
+    int code = 0;
+    for (int32_t i = 0; i < cohort->n_fresh; i++) {
+        struct request *request = cohort->fresh[i];
+        request->first_gap_ns = first_ns - request->joined_ns;
+        if (code == 0) code = histogram_add(token_gap_s, sim_s_from_ns(request->first_gap_ns), 1);
+    }
+    cohort->n_fresh = 0;
+    return code;
+}
+
+/* The gaps within the run after its first boundary, at first_ns: an arithmetic series. The longest is its first or last, within
+ * the nanosecond of rounding. */
+static int count_later_gaps(struct cohort *cohort, const struct run_clock *clock, int64_t counted, int64_t n,
+                            sim_ns first_ns, struct histogram *token_gap_s)
+{
+    double first_s = (clock->first_ns + clock->slope_ns * (double)(counted + 1)) / 1e9;
+    int code = histogram_add_series(token_gap_s, first_s, clock->slope_ns / 1e9, (uint64_t)(n - 1),
+                                    (uint64_t)cohort->members.n);
+    sim_ns early = run_clock_boundary_ns(clock, counted + 2) - first_ns;
+    sim_ns late = cohort->last_token_ns - run_clock_boundary_ns(clock, counted + n - 1);
+    return code != 0 ? code : token_gaps_add(&cohort->gaps, cohort->step, early > late ? early : late);
+}
+
+/* Gaps before the first step of the longest member are nobody's. */
+static void forget_gaps(struct cohort *cohort)
+{
+    int64_t oldest = cohort->step;
+    for (const struct request *r = cohort->members.head; r != NULL; r = request_of(r->view.next))
+        if (r->joined_step < oldest) oldest = r->joined_step;
+    token_gaps_forget_before(&cohort->gaps, oldest + 2);
+    cohort->forget_at = 64 + 2 * cohort->gaps.n;
+}
+
+int cohort_count_gaps(struct cohort *cohort, const struct run_clock *clock, int64_t counted, int64_t n,
+                      struct histogram *token_gap_s)
+{
+    int64_t first_step = cohort->step - n + 1, others = cohort->members.n - cohort->n_fresh;
+    sim_ns first_ns = run_clock_boundary_ns(clock, counted + 1);
+    int code = count_first_gaps(cohort, first_ns, token_gap_s);
+    if (code == 0 && others > 0) {
+        sim_ns gap_ns = first_ns - cohort->last_token_ns;
+        code = histogram_add(token_gap_s, sim_s_from_ns(gap_ns), (uint64_t)others);
+        if (code == 0) code = token_gaps_add(&cohort->gaps, first_step, gap_ns);
+    }
+    cohort->last_token_ns = n > 1 ? run_clock_boundary_ns(clock, counted + n) : first_ns;
+    if (code == 0 && n > 1) code = count_later_gaps(cohort, clock, counted, n, first_ns, token_gap_s);
+    if (cohort->gaps.n > cohort->forget_at) forget_gaps(cohort);
+    return code;
+}
+
+sim_ns cohort_max_gap_ns(const struct cohort *cohort, const struct request *member)
+{
+    sim_ns max_ns = member->max_gap_ns;
+    if (member->first_gap_ns > max_ns) max_ns = member->first_gap_ns;
+    sim_ns later_ns = token_gaps_max_from(&cohort->gaps, member->joined_step + 2);
+    return later_ns > max_ns ? later_ns : max_ns;
+}

@@ -1,0 +1,49 @@
+#include "sim/world/replica/pace.h"
+
+#define FIELD(name) offsetof(struct clock_share_config, name)
+const struct config_field clock_share_config_fields[] = {
+    {.name = "prefill", .kind = CONFIG_REAL, .offset = FIELD(prefill), .value = "0.95", .min = 0, .max = 1,
+     .help = "of the time of iterations that process prompts; an assumption, as the other (README, Power)"},
+    {.name = "decode", .kind = CONFIG_REAL, .offset = FIELD(decode), .value = "0.05", .min = 0, .max = 1,
+     .help = "of the time of iterations that only decode"},
+    {0}};
+#undef FIELD
+
+/* What each GPU achieves at the highest clock, as shares of what the law's terms stand for, and scaled to keep to the limit. */
+static struct power_load load_of(const struct pace_model *model, const struct energy_law *base,
+                                 const struct work_parts *parts, double seconds)
+{
+    const double gpus = (double)model->gpus, active_w = base->busy_w - base->idle_w;
+    const double compute_w = work_flop_j(parts, base) / seconds, memory_w = work_bytes_j(parts, base) / seconds;
+    const double above_w = active_w + compute_w + memory_w, room_w = base->limit_w - base->idle_w;
+    const double kept = above_w > room_w ? room_w / above_w : 1.0;
+    return (struct power_load){kept, kept * compute_w / (gpus * model->law.compute_w),
+                               kept * memory_w / (gpus * model->law.memory_w)};
+}
+
+static struct energy_law law_at(const struct energy_law *base, const struct power_law *law, double clock_frac,
+                                double kept)
+{
+    const double v = power_voltage_frac(law, clock_frac), core = kept * v * v;
+    return (struct energy_law){.idle_w = base->idle_w,
+                               .busy_w = base->idle_w + core * clock_frac * (base->busy_w - base->idle_w),
+                               .limit_w = base->limit_w,
+                               .token_j = core * base->token_j,
+                               .row_j = core * base->row_j,
+                               .pair_j = core * base->pair_j,
+                               .weight_byte_j = kept * base->weight_byte_j,
+                               .context_j = kept * base->context_j};
+}
+
+struct pace pace_of(const struct pace_model *model, const struct energy_law *base, const struct pace_order *order,
+                    const struct llm_reads *reads, const struct iteration_work *work, double seconds)
+{
+    const struct work_parts parts = work_parts_of(reads, work);
+    const double share = work->prefill_tokens > 0 ? model->clock_share.prefill : model->clock_share.decode;
+    const struct power_load load = load_of(model, base, &parts, seconds);
+    struct power_state state = power_at_clock(&model->law, &load, share, order->clock_frac);
+    if (state.power_w > order->cap_w) state = power_under_cap(&model->law, &load, share, order->cap_w);
+    if (state.clock_frac >= 1.0) return (struct pace){.is_slow = false};
+    return (struct pace){.is_slow = true, .speed_frac = state.speed_frac,
+                         .law = law_at(base, &model->law, state.clock_frac, load.busy_frac)};
+}

@@ -1,0 +1,346 @@
+#include "sim/world/replica/replica_batch.h"
+
+#include "sim/core/check.h"
+#include "sim/world/replica/replica_stream.h"
+
+#include <math.h>
+
+/* What a lower clock makes of a time. */
+static void slow_down(const struct replica *replica, const struct iteration_work *work, struct iteration_cost *cost,
+                      struct pace *pace)
+{
+    const struct replica_env *env = replica->env;
+    *pace = pace_of(env->pace, env->energy, &replica->order, &env->reads, work, cost->first_s);
+    if (!pace->is_slow) return;
+    cost->first_s /= pace->speed_frac;
+    cost->slope_s /= pace->speed_frac;
+    cost->entry_s /= pace->speed_frac;
+}
+
+static bool is_ordered(const struct replica *replica)
+{
+    return replica->order.clock_frac < 1.0 || replica->order.cap_w < (double)INFINITY;
+}
+
+int replica_cost(const struct replica *replica, const struct iteration_work *work, struct iteration_cost *cost,
+                 struct pace *pace)
+{
+    const struct iteration_model *model = &replica->env->model;
+    int code = 0;
+    if (replica->stream != NULL)
+        code = replica_stream_cost(replica->stream, work, cost);
+    else
+        model->cost(model->model, work, cost);
+    if (code != 0) return code;
+    pace->is_slow = false;
+    if (is_ordered(replica)) slow_down(replica, work, cost, pace);
+    if (isfinite(cost->first_s) && isfinite(cost->slope_s) && cost->first_s >= 1e-9 && cost->until >= 1) return 0;
+    return diag_error(replica->env->diag, SIM_E_CONFIG, NULL, "check its parameters",
+                      "the %s cost of service '%s' gives %g s, then %g s more each time, for %lld iterations of %lld "
+                      "prefill tokens and %lld decoding sequences",
+                      model->kind, replica->env->service, cost->first_s, cost->slope_s, (long long)cost->until,
+                      (long long)work->prefill_tokens, (long long)work->decode_sequences);
+}
+
+/* --- Leaving the batch --- */
+
+static void give_blocks(struct replica *replica, struct request *request)
+{
+    int64_t shared_blocks = replica_release_prefix(replica, request);
+    kvcache_give(&replica->kv, request->held_blocks - shared_blocks);
+    request->held_blocks = 0;
+}
+
+static int finish(struct replica *replica, struct request *request, sim_ns now)
+{
+    request->view.state = REQUEST_FINISHED;
+    replica->load->outstanding--;
+    engine_progress(replica->env->engine);
+    return replica->env->on_finish(replica, request, now);
+}
+
+static int reject(struct replica *replica, struct request *request, const char *reason, sim_ns now)
+{
+    request_list_remove(&replica->waiting, request);
+    request->view.state = REQUEST_REJECTED;
+    replica->load->waiting--;
+    replica->load->outstanding--;
+    replica->load->queued_tokens -= request_unprocessed_tokens(request);
+    engine_progress(replica->env->engine);
+    return replica->env->on_reject(replica, request, now, reason);
+}
+
+int replica_finish_due(struct replica *replica, struct cohort *cohort, sim_ns now)
+{
+    int code = 0;
+    while (code == 0 && request_order_least(&cohort->finishing) <= cohort->step) {
+        struct request *request = request_order_first(&cohort->finishing);
+        cohort_leave(cohort, request);
+        give_blocks(replica, request);
+        SIM_ASSERT(request->generated_tokens == request->output_tokens);
+        code = finish(replica, request, now);
+    }
+    return code;
+}
+
+/* The request leaves where it is, with its blocks and what it has processed. */
+static void stop(struct replica *replica, struct request *request)
+{
+    if (request->view.state == REQUEST_DECODING)
+        cohort_leave(replica->ready, request);
+    else if (request->view.state == REQUEST_PAUSED)
+        request_list_remove(&replica->paused, request);
+    else
+        request_list_remove(&replica->prefilling, request);
+}
+
+/* It loses its blocks and comes back to the head of the queue, to process again all that it had processed; what it has
+ * generated becomes part of its prompt. */
+static int recompute(struct replica *replica, struct request *request)
+{
+    int32_t unprocessed_tokens = request_unprocessed_tokens(request);
+    bool was_prompt = request->view.state == REQUEST_PREFILLING;
+    stop(replica, request);
+    int32_t processed_tokens = was_prompt ? request->view.prefilled_tokens : request->context_tokens - 1;
+    int code = replica_keep_own_prefix(replica, request, processed_tokens);
+    if (code != 0) return code;
+    give_blocks(replica, request);
+    replica->counts.recomputed_tokens += processed_tokens;
+    if (!was_prompt) request->view.prompt_tokens = request->context_tokens;
+    request->first_gap_ns = 0;
+    request->view.prefilled_tokens = 0;
+    request->view.state = REQUEST_WAITING;
+    request_list_push_front(&replica->waiting, request);
+    replica->load->waiting++;
+    replica->load->queued_tokens += request_unprocessed_tokens(request) - unprocessed_tokens;
+    return 0;
+}
+
+/* To the head of those that are away, or in order of arrival where the batcher wants that. */
+static void leave_for_host(struct replica *replica, struct request *request)
+{
+    struct request_list *away = &replica->away;
+    struct request *behind = away->head;
+    while (replica->env->batcher->order == BATCH_BY_ARRIVAL && behind != NULL &&
+           behind->view.arrival_ns < request->view.arrival_ns)
+        behind = request_of(behind->view.next);
+    request_list_insert_before(away, request, behind);
+}
+
+static int swap(struct replica *replica, struct request *request, sim_ns now)
+{
+    stop(replica, request);
+    give_blocks(replica, request);
+    request->first_gap_ns = 0;
+    request->view.state = REQUEST_AWAY;
+    leave_for_host(replica, request);
+    replica->counts.swaps++;
+    return replica_move_out(replica, request, now);
+}
+
+/* Whether the host has room for a sequence that is to go there, which is then taken: 1 or 0, or a negative code. */
+static int take_host(struct replica *replica, const struct request *request, sim_ns now)
+{
+    const struct replica_env *env = replica->env;
+    int64_t tokens = replica_view_context_tokens(&replica->view, &request->view) - 1;
+    return env->take_host == NULL
+               ? 1
+               : env->take_host(replica, kvcache_blocks(&replica->kv, tokens) * env->kv_block_bytes, now);
+}
+
+static int evict(struct replica *replica, const struct batch_eviction *eviction, sim_ns now)
+{
+    struct request *request = request_of(eviction->request);
+    const struct replica_env *env = replica->env;
+    const bool is_swap = eviction->kind == EVICT_SWAP;
+    const int room = is_swap ? take_host(replica, request, now) : 0;
+    if (room < 0) return room;
+    request->view.preemptions++;
+    replica->counts.preemptions++;
+    int code = 0;
+    if (room > 0)
+        code = swap(replica, request, now);
+    else
+        code = recompute(replica, request);
+    if (code == 0)
+        code = env->on_preempt(replica, request, now,
+                               is_swap && room == 0 ? "no room on the host for what is to be swapped"
+                                                    : eviction->reason);
+    return code == 0 && room > 0 && env->on_move != NULL ? env->on_move(replica, request, now, "swap") : code;
+}
+
+static int pause_decoding(struct replica *replica, struct request *request, sim_ns now)
+{
+    cohort_leave(replica->ready, request);
+    request->first_gap_ns = 0;
+    request->view.state = REQUEST_PAUSED;
+    request_list_push_back(&replica->paused, request);
+    return replica->env->on_move != NULL ? replica->env->on_move(replica, request, now, "pause") : 0;
+}
+
+static int resume(struct replica *replica, const struct batch_resumption *resumption, sim_ns now)
+{
+    struct request *request = request_of(resumption->request);
+    const bool is_paused = request->view.state == REQUEST_PAUSED;
+    int code = 0;
+    if (replica->env->on_move != NULL)
+        code = replica->env->on_move(replica, request, now, is_paused ? "continue" : "resume");
+    if (code != 0) return code;
+    if (is_paused) {
+        request_list_remove(&replica->paused, request);
+        return cohort_join(replica->ready, request, replica->env->batcher->order);
+    }
+    request_list_remove(&replica->away, request);
+    request->view.admission = ++replica->admissions;
+    /* While it is on its way nobody else gets the block that its next token may need. */
+    request->held_blocks = kvcache_blocks(&replica->kv, request->context_tokens - resumption->wait);
+    replica_take_blocks(replica, request->held_blocks);
+    code = replica_move_in(replica, request, resumption->wait, now);
+    if (code != 0) return code;
+    if (resumption->wait) return cohort_join(replica->ready, request, replica->env->batcher->order);
+    request->view.state = REQUEST_MOVING;
+    request_list_push_back(&replica->moving, request);
+    return 0;
+}
+
+/* Before anything takes blocks, so that what the plan counts on is not evicted. */
+static int acquire_prefix(struct replica *replica, const struct batch_prefill *prefill)
+{
+    if (prefill->request->state != REQUEST_WAITING) return 0;
+    return replica_acquire_prefix(replica, request_of(prefill->request));
+}
+
+int replica_apply_moves(struct replica *replica, sim_ns now)
+{
+    const struct batch_plan *plan = &replica->plan;
+    int code = 0;
+    for (int32_t i = 0; code == 0 && i < plan->n_rejections; i++)
+        code = reject(replica, request_of(plan->rejections[i].request), plan->rejections[i].reason, now);
+    for (int32_t i = 0; code == 0 && i < plan->n_evictions; i++) code = evict(replica, &plan->evictions[i], now);
+    for (int32_t i = 0; code == 0 && i < plan->n_pauses; i++)
+        code = pause_decoding(replica, request_of(plan->pauses[i]), now);
+    for (int32_t i = 0; code == 0 && i < plan->n_prefills; i++) code = acquire_prefix(replica, &plan->prefills[i]);
+    for (int32_t i = 0; code == 0 && i < plan->n_resumptions; i++) code = resume(replica, &plan->resumptions[i], now);
+    return code;
+}
+
+/* --- Joining the batch --- */
+
+static void admit(struct replica *replica, struct request *request, sim_ns now)
+{
+    request_list_remove(&replica->waiting, request);
+    request_list_insert(&replica->prefilling, request, BATCH_AS_THEY_COME);
+    replica->load->waiting--;
+    request->view.admission = ++replica->admissions;
+    request->view.state = REQUEST_PREFILLING;
+    if (request->scheduled_ns == TIME_UNSET) request->scheduled_ns = now;
+}
+
+int replica_admit_prefills(struct replica *replica, struct iteration_work *work, sim_ns now)
+{
+    const struct batch_plan *plan = &replica->plan;
+    work->prefill_sequences = plan->n_prefills;
+    for (int32_t i = 0; i < plan->n_prefills; i++) {
+        const struct batch_prefill *prefill = &plan->prefills[i];
+        struct request *request = request_of(prefill->request);
+        int64_t needed = replica_view_needed_blocks(&replica->view, prefill->request, prefill->hold_tokens);
+        int code = replica->env->on_prefill == NULL
+                       ? 0
+                       : replica->env->on_prefill(replica, prefill, replica->kv.free_blocks, now);
+        if (code != 0) return code;
+        if (request->view.state == REQUEST_WAITING) admit(replica, request, now);
+        replica_take_blocks(replica, needed);
+        request->held_blocks += needed;
+        double n = prefill->tokens, before = request->view.prefilled_tokens;
+        work->prefill_tokens += prefill->tokens;
+        work->prefill_context_tokens += request->view.prefilled_tokens;
+        work->prefill_pairs += n * n + 2 * n * before;
+    }
+    return 0;
+}
+
+void replica_begin_step(struct replica *replica, struct cohort *cohort, struct iteration_work *work)
+{
+    work->decode_sequences = cohort->members.n;
+    work->decode_context_tokens = cohort->context_tokens;
+    work->decode_longest_tokens = cohort_longest_tokens(cohort);
+    replica_take_blocks(replica, kv_growth_at(&cohort->growth, cohort->step));
+}
+
+/* From the last token before a preemption to the first one after it. */
+static int count_gap_of_preemption(struct replica *replica, struct request *request, sim_ns now)
+{
+    sim_ns gap_ns = now - request->joined_ns;
+    if (gap_ns > request->max_gap_ns) request->max_gap_ns = gap_ns;
+    return histogram_add(replica->env->token_gap_s, sim_s_from_ns(gap_ns), 1);
+}
+
+/* The request decodes elsewhere; its blocks stay taken until its KV has been moved there. */
+static int hand_over(struct replica *replica, struct request *request, sim_ns now)
+{
+    request->view.state = REQUEST_AWAY;
+    request->handed_blocks = request->held_blocks;
+    request->held_blocks = 0;
+    replica->handed_blocks += request->handed_blocks;
+    if (request->prefix != NULL) replica->prefixes.handed_shares += request->prefix->n_shared;
+    replica->load->outstanding--;
+    return replica->env->on_handover(replica, request, now);
+}
+
+/* The prompt is processed and has given a token: the first one, or the next one after a preemption. */
+static int end_prefill(struct replica *replica, struct request *request, sim_ns now)
+{
+    int code = 0;
+    request->generated_tokens++;
+    if (request->first_token_ns == TIME_UNSET)
+        request->first_token_ns = now;
+    else
+        code = count_gap_of_preemption(replica, request, now);
+    if (code != 0) return code;
+    request->joined_ns = now;
+    request->context_tokens = request->view.prompt_tokens + 1;
+    engine_progress(replica->env->engine);
+    if (request->generated_tokens == request->output_tokens) {
+        give_blocks(replica, request);
+        return finish(replica, request, now);
+    }
+    if (replica->env->on_prefilled != NULL) code = replica->env->on_prefilled(replica, request, now);
+    if (code < 0) return code;
+    return code == 1 ? hand_over(replica, request, now)
+                     : cohort_join(replica->ready, request, replica->env->batcher->order);
+}
+
+int replica_complete_prefills(struct replica *replica, const struct batch_prefill *prefills, int32_t n,
+                              struct request_list *list, sim_ns now)
+{
+    int code = 0;
+    for (int32_t i = 0; code == 0 && i < n; i++) {
+        struct request *request = request_of(prefills[i].request);
+        request->view.prefilled_tokens += prefills[i].tokens;
+        replica->load->queued_tokens -= prefills[i].tokens;
+        if ((code = replica_publish_prefix(replica, request)) != 0) return code;
+        bool ended = request->view.prefilled_tokens == request->view.prompt_tokens;
+        if (!ended && list == &replica->prefilling) continue;
+        request_list_remove(list, request);
+        request->in_flight = false;
+        if (ended)
+            code = end_prefill(replica, request, now);
+        else
+            request_list_insert(&replica->prefilling, request, replica->env->batcher->order);
+    }
+    return code;
+}
+
+int replica_join_arrived(struct replica *replica)
+{
+    int code = 0;
+    while (code == 0 && replica->arrived.n > 0) {
+        struct request *request = replica->arrived.head;
+        int64_t surplus_blocks = request->held_blocks - kvcache_blocks(&replica->kv, request->context_tokens - 1);
+        request_list_remove(&replica->arrived, request);
+        kvcache_give(&replica->kv, surplus_blocks); /* for its first step to take */
+        request->held_blocks -= surplus_blocks;
+        code = cohort_join(replica->ready, request, replica->env->batcher->order);
+    }
+    return code;
+}

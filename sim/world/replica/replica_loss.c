@@ -1,0 +1,111 @@
+/* A replica whose GPUs fail: what it computes and holds is lost, its requests go elsewhere.
+ *
+ * An iteration is lost as a whole, with all of its tokens: those of the boundaries before this moment have been sent. It has
+ * computed and drawn power up to this moment. Blocks of prompts that were cached are lost by whoever renews the replica. */
+#include "sim/core/check.h"
+#include "sim/core/mem.h"
+#include "sim/world/replica/replica_batch.h"
+
+#include <stdlib.h>
+
+struct loss {
+    struct request **requests;
+    size_t n;
+};
+
+/* Cohorts know what their members have got; all other lists are emptied at once. */
+static void take_out(void *context, struct request *request)
+{
+    struct loss *loss = context;
+    loss->requests[loss->n++] = request;
+    if (request->cohort != NULL) cohort_leave(request->cohort, request);
+}
+
+static int by_arrival(const void *a, const void *b)
+{
+    const struct request_view *x = &(*(struct request *const *)a)->view, *y = &(*(struct request *const *)b)->view;
+    if (x->arrival_ns != y->arrival_ns) return x->arrival_ns < y->arrival_ns ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* KV on the host, or on its way there or back, the latest way first. */
+static int drop_moved(struct replica *replica, const struct request *request, sim_ns now)
+{
+    if (request->view.state != REQUEST_AWAY && request->move == NULL) return 0;
+    const int64_t blocks = request->move != NULL ? request->move->blocks
+                                                 : kvcache_blocks(&replica->kv, request->context_tokens - 1);
+    for (struct kv_move *move = request->move, *before; move != NULL; move = before) {
+        before = move->before;
+        transfer_cancel(&move->transfer);
+        pool_give(replica->env->kv_moves, move);
+    }
+    return replica->env->give_host(replica, blocks * replica->env->kv_block_bytes, now);
+}
+
+/* Tokens whose keys and values it had. */
+static int32_t processed_tokens(const struct request *request)
+{
+    if (request->view.state == REQUEST_WAITING) return 0;
+    return request->view.state == REQUEST_PREFILLING ? request->view.prefilled_tokens : request->context_tokens - 1;
+}
+
+static int start_anew(struct replica *replica, struct request *request, sim_ns now)
+{
+    const int code = drop_moved(replica, request, now);
+    const bool is_prompt = request->view.state == REQUEST_WAITING || request->view.state == REQUEST_PREFILLING;
+    SIM_REQUIRE(request->handover == NULL);
+    replica->counts.lost_tokens += processed_tokens(request);
+    replica_release_prefix(replica, request);
+    if (!is_prompt) request->view.prompt_tokens = request->context_tokens;
+    request->view.prefilled_tokens = 0;
+    request->view.state = REQUEST_WAITING;
+    request->held_blocks = request->planned = 0;
+    request->first_gap_ns = 0;
+    request->in_flight = false;
+    request->move = NULL;
+    return code;
+}
+
+static void empty(struct replica *replica)
+{
+    engine_disarm(replica->env->engine, &replica->owner);
+    replica_drop_flights(replica);
+    replica->waiting = replica->prefilling = replica->paused = (struct request_list){0};
+    replica->away = replica->moving = replica->arrived = (struct request_list){0};
+    replica->unattached = NULL;
+    replica->n_moves = replica->host_blocks = replica->moving_blocks = 0;
+    replica->load->outstanding = replica->load->waiting = replica->load->queued_tokens = 0;
+    replica->state = REPLICA_IDLE;
+    replica->is_woken = false;
+}
+
+/* All of its requests, as they were. Energy that the iteration under way has taken stays taken. */
+static int stop_work(struct replica *replica, struct loss *loss, sim_ns now)
+{
+    const bool draws = replica->env->energy != NULL;
+    replica_catch_up(replica, now);
+    const double drawn_j = draws ? replica_drawn_j(replica, now) : 0.0;
+    const int code = replica_count_so_far(replica, now);
+    replica_each_request(replica, take_out, loss);
+    empty(replica);
+    if (draws) replica->work.energy.excess_j -= drawn_j - replica_drawn_j(replica, now);
+    return code;
+}
+
+int replica_lose(struct replica *replica, struct request_list *lost, sim_ns now)
+{
+    const size_t n = (size_t)replica->load->outstanding;
+    struct loss loss = {.requests = mem_alloc((n + 1) * sizeof(struct request *))};
+    if (loss.requests == NULL) return SIM_E_NOMEM;
+    int code = stop_work(replica, &loss, now);
+    SIM_REQUIRE(loss.n == n && replica->handed_blocks == 0);
+    qsort(loss.requests, n, sizeof(struct request *), by_arrival);
+    for (size_t i = 0; i < n; i++) {
+        const int dropped = start_anew(replica, loss.requests[i], now);
+        if (code == 0) code = dropped;
+        request_list_push_back(lost, loss.requests[i]);
+    }
+    mem_free(loss.requests);
+    replica->kv.free_blocks = replica->kv.total_blocks;
+    return code;
+}

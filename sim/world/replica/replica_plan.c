@@ -1,0 +1,390 @@
+/* The border between a replica and its batcher: what it sees, and whether what it asks for is possible. */
+#include "sim/core/check.h"
+#include "sim/core/mem.h"
+#include "sim/world/kv/offload.h"
+#include "sim/world/policy/instance.h"
+#include "sim/world/replica/replica_batch.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { MAX_PLANNED_FROM_QUEUE = 1 << 16 };
+
+/* --- What it sees --- */
+
+int64_t replica_view_context_tokens(const struct replica_view *view, const struct request_view *request)
+{
+    const struct request *member = request_of(request);
+    switch (request->state) {
+    case REQUEST_DECODING: return member->context_tokens + view->decode_step - member->joined_step;
+    case REQUEST_PREFILLING: return request->prefilled_tokens;
+    case REQUEST_PAUSED:
+    case REQUEST_AWAY:
+    case REQUEST_MOVING: return member->context_tokens;
+    default: return 0;
+    }
+}
+
+bool replica_view_is_remote(const struct replica_view *view, const struct request_view *request)
+{
+    (void)view;
+    return request_of(request)->handed_blocks > 0;
+}
+
+bool replica_view_is_here(const struct replica_view *view, const struct request_view *request)
+{
+    (void)view;
+    return request_of(request)->kv_is_here;
+}
+
+bool replica_view_decodes_here(const struct replica_view *view, const struct request_view *request)
+{
+    (void)view;
+    return request_of(request)->decode_replica == request_of(request)->replica;
+}
+
+bool replica_view_grows(const struct replica_view *view, const struct request_view *request)
+{
+    const struct request *member = request_of(request);
+    if (!member->grows) return false;
+    return (member->context_tokens + view->decode_step - member->joined_step) % view->block_tokens ==
+           1 % view->block_tokens;
+}
+
+int64_t replica_view_blocks(const struct replica_view *view, const struct request_view *request)
+{
+    const struct request *member = request_of(request);
+    if (!member->grows) return member->held_blocks;
+    return blocks_for_tokens(view, replica_view_context_tokens(view, request) - 1);
+}
+
+int64_t replica_view_output_tokens(const struct replica_view *view, const struct request_view *request)
+{
+    struct replica *replica = (struct replica *)((uintptr_t)view - offsetof(struct replica, view));
+    const struct request *member = request_of(request);
+    if (!(replica->env->batcher->policy.oracle & ORACLE_OUTPUT)) replica->asked_oracle = request;
+    return member->output_tokens - replica_generated_tokens(member);
+}
+
+static const struct request_view *view_of(const struct request *request)
+{
+    return request != NULL ? &request->view : NULL;
+}
+
+static void refresh_view(struct replica *replica, sim_ns now)
+{
+    struct replica_view *view = &replica->view;
+    const struct cohort *ready = replica->ready;
+    view->now_ns = now;
+    view->free_blocks = replica->kv.free_blocks;
+    view->n_waiting = replica->waiting.n;
+    view->n_prefilling = replica->prefilling.n;
+    view->n_decoding = ready->members.n;
+    view->n_paused = replica->paused.n;
+    view->n_away = replica->away.n;
+    view->n_moving = replica->moving.n + replica->arrived.n;
+    view->n_in_flight = replica->in_flight;
+    view->decode_context_tokens = ready->context_tokens;
+    view->growing = kv_growth_at(&ready->growth, ready->step);
+    view->waiting = view_of(replica->waiting.head);
+    view->prefilling = view_of(replica->prefilling.head);
+    view->last_prefilling = view_of(replica->prefilling.tail);
+    view->oldest_decoding = view_of(ready->members.head);
+    view->youngest_decoding = view_of(ready->members.tail);
+    view->paused = view_of(replica->paused.head);
+    view->away = view_of(replica->away.head);
+    view->decode_step = ready->step;
+}
+
+/* --- What it may ask for --- */
+
+/* The room that is left while the actions of a plan are gone through. */
+struct room {
+    int64_t free_blocks, growth, resumed_growth, decoding;
+};
+
+static int plan_fault(const struct replica *replica, sim_ns now, const char *action, int64_t id, const char *why)
+{
+    return diag_error(replica->env->diag, SIM_E_POLICY, NULL, NULL,
+                      "batching policy '%s' asked to %s request %lld on replica %d at %.9f s, but %s",
+                      replica->env->batcher->policy.name, action, (long long)id, replica->index, sim_s_from_ns(now),
+                      why);
+}
+
+/* A plan names requests of its own replica, and each of them once. */
+static int check_named(const struct replica *replica, sim_ns now, const char *action,
+                       const struct request_view *request)
+{
+    if (request == NULL || request_of(request)->replica != replica->index)
+        return plan_fault(replica, now, action, request == NULL ? -1 : request->id,
+                          "it is not a request of this replica");
+    struct request *member = request_of(request);
+    if (member->planned == replica->plan_number)
+        return plan_fault(replica, now, action, request->id, "it has named it already");
+    if (member->in_flight || (member->cohort != NULL && member->cohort != replica->ready))
+        return plan_fault(replica, now, action, request->id, "it is in a batch under way");
+    member->planned = replica->plan_number;
+    return 0;
+}
+
+static int check_rejections(const struct replica *replica, sim_ns now)
+{
+    for (int32_t i = 0; i < replica->plan.n_rejections; i++) {
+        const struct request_view *request = replica->plan.rejections[i].request;
+        int code = check_named(replica, now, "reject", request);
+        if (code != 0) return code;
+        if (request->state != REQUEST_WAITING)
+            return plan_fault(replica, now, "reject", request->id, "it is not waiting");
+    }
+    return 0;
+}
+
+static int check_eviction(const struct replica *replica, sim_ns now, const struct batch_eviction *eviction,
+                          struct room *room)
+{
+    const struct request_view *request = eviction->request;
+    bool swap = eviction->kind == EVICT_SWAP;
+    int code = check_named(replica, now, swap ? "swap" : "evict", request);
+    if (code != 0) return code;
+    if (request->state != REQUEST_DECODING && request->state != REQUEST_PAUSED &&
+        (swap || request->state != REQUEST_PREFILLING))
+        return plan_fault(replica, now, swap ? "swap" : "evict", request->id,
+                          swap ? "it does not decode" : "it is neither decoding nor prefilling");
+    if (swap && replica->env->move_kv == NULL)
+        return plan_fault(replica, now, "swap", request->id, "there is nowhere to move its KV to");
+    room->free_blocks += replica_view_freed_blocks(&replica->view, request);
+    if (request->state == REQUEST_DECODING) room->decoding--;
+    room->growth -= replica_view_grows(&replica->view, request);
+    return 0;
+}
+
+static int check_pause(const struct replica *replica, sim_ns now, const struct request_view *request, struct room *room)
+{
+    int code = check_named(replica, now, "pause", request);
+    if (code != 0) return code;
+    if (request->state != REQUEST_DECODING) return plan_fault(replica, now, "pause", request->id, "it does not decode");
+    room->growth -= replica_view_grows(&replica->view, request);
+    room->decoding--;
+    return 0;
+}
+
+static int check_resumption(const struct replica *replica, sim_ns now, const struct batch_resumption *resumption,
+                            struct room *room)
+{
+    const struct request_view *request = resumption->request;
+    int code = check_named(replica, now, "resume", request);
+    if (code != 0) return code;
+    if (request->state != REQUEST_PAUSED && request->state != REQUEST_AWAY)
+        return plan_fault(replica, now, "resume", request->id, "it is neither paused nor away");
+    bool away = request->state == REQUEST_AWAY;
+    if (away && resumption->wait && !(replica->plan.decode && replica->plan.decode_sequences == INT64_MAX))
+        return plan_fault(replica, now, "resume", request->id, "the iteration that waits for it does not decode");
+    if (away && resumption->wait && replica->line != NULL)
+        return plan_fault(replica, now, "resume", request->id, "no batch of stages that batch for themselves waits");
+    int64_t context = request_of(request)->context_tokens;
+    int64_t kv_blocks = kvcache_blocks(&replica->kv, context - resumption->wait);
+    if (away) room->free_blocks -= kv_blocks;
+    if (!away || resumption->wait) {
+        int64_t held = away ? kv_blocks : request_of(request)->held_blocks;
+        room->resumed_growth += held < kvcache_blocks(&replica->kv, context);
+        room->decoding++;
+    }
+    if (room->free_blocks < 0)
+        return plan_fault(replica, now, "resume", request->id, "there are too few free KV blocks");
+    return 0;
+}
+
+/* A reservation beyond the prompt must last to the end, where that is here. */
+static int check_reservation(const struct replica *replica, sim_ns now, const struct batch_prefill *prefill)
+{
+    const struct request *request = request_of(prefill->request);
+    int64_t prompt = request->view.prompt_tokens, left = request->output_tokens - request->generated_tokens;
+    int64_t held = kvcache_blocks(&replica->kv, prefill->hold_tokens);
+    if (held < request->held_blocks) held = request->held_blocks;
+    if (!replica_view_decodes_here(&replica->view, &request->view)) return 0;
+    if (held <= kvcache_blocks(&replica->kv, prompt) || held >= kvcache_blocks(&replica->kv, prompt + left - 1))
+        return 0;
+    return plan_fault(replica, now, "prefill", request->view.id, "its reservation would not last to its end");
+}
+
+static int check_prefill(const struct replica *replica, sim_ns now, const struct batch_prefill *prefill,
+                         struct room *room)
+{
+    const struct request_view *request = prefill->request;
+    int code = check_named(replica, now, "prefill", request);
+    if (code != 0) return code;
+    if (request->state != REQUEST_WAITING && request->state != REQUEST_PREFILLING)
+        return plan_fault(replica, now, "prefill", request->id, "it is neither waiting nor prefilling");
+    int64_t processed = request->prefilled_tokens + replica_view_cached_tokens(&replica->view, request);
+    if (prefill->tokens < 1 || prefill->tokens > request->prompt_tokens - processed)
+        return plan_fault(replica, now, "prefill", request->id, "its prompt has no such number of tokens left");
+    if (prefill->hold_tokens < processed + prefill->tokens)
+        return plan_fault(replica, now, "prefill", request->id, "it would not hold the KV blocks of these tokens");
+    room->free_blocks -= replica_view_needed_blocks(&replica->view, request, prefill->hold_tokens);
+    if (room->free_blocks < 0)
+        return plan_fault(replica, now, "prefill", request->id, "there are too few free KV blocks");
+    return check_reservation(replica, now, prefill);
+}
+
+static bool too_many(const struct batch_plan *plan)
+{
+    return plan->n_prefills > plan->capacity || plan->n_evictions > plan->capacity ||
+           plan->n_rejections > plan->capacity || plan->n_pauses > plan->capacity ||
+           plan->n_resumptions > plan->capacity;
+}
+
+/* What does not depend on any request: sizes, and how long the choice stands. */
+static int check_terms(const struct replica *replica, sim_ns now)
+{
+    const struct batch_plan *plan = &replica->plan;
+    const char *policy = replica->env->batcher->policy.name;
+    if (replica->asked_oracle != NULL)
+        return plan_fault(replica, now, "see the output length of", replica->asked_oracle->id,
+                          "it has not declared ORACLE_OUTPUT");
+    if (too_many(plan))
+        return diag_error(replica->env->diag, SIM_E_POLICY, NULL, "ask batch_plan_full before adding",
+                          "batching policy '%s' made a plan of more than %d entries of a kind at %.9f s", policy,
+                          plan->capacity, sim_s_from_ns(now));
+    if (plan->iterations < 1 || plan->keep_free_blocks < 0 || plan->decode_sequences < 1)
+        return diag_error(replica->env->diag, SIM_E_POLICY, NULL, NULL,
+                          "batching policy '%s' says at %.9f s that its choice stands for %lld iterations of %lld "
+                          "sequences, while %lld blocks stay free; these must be at least 1, 1 and 0",
+                          policy, sim_s_from_ns(now), (long long)plan->iterations, (long long)plan->decode_sequences,
+                          (long long)plan->keep_free_blocks);
+    return 0;
+}
+
+/* Blocks that the first n of those who stay take, not counting who is resumed. */
+static int64_t growth_of_first(const struct replica *replica, int64_t n)
+{
+    int64_t growth = 0;
+    for (const struct request_view *r = replica->view.oldest_decoding; r != NULL && n > 0; r = r->next) {
+        if (request_of(r)->planned == replica->plan_number) continue; /* it goes */
+        growth += replica_view_grows(&replica->view, r);
+        n--;
+    }
+    return growth;
+}
+
+static int check_decode(const struct replica *replica, sim_ns now, struct room *room)
+{
+    const struct batch_plan *plan = &replica->plan;
+    bool some = plan->decode_sequences < room->decoding;
+    room->free_blocks -= some ? growth_of_first(replica, plan->decode_sequences) + room->resumed_growth
+                              : room->growth + room->resumed_growth;
+    if (room->decoding == 0 || room->free_blocks >= 0) return 0;
+    const struct request_view *first = replica->view.oldest_decoding;
+    return plan_fault(replica, now, "decode", first != NULL ? first->id : -1, "there are too few free KV blocks");
+}
+
+static int check_plan(const struct replica *replica, sim_ns now)
+{
+    const struct batch_plan *plan = &replica->plan;
+    struct room room = {replica->kv.free_blocks, replica->view.growing, 0, replica->view.n_decoding};
+    int code = check_terms(replica, now);
+    if (code == 0) code = check_rejections(replica, now);
+    for (int32_t i = 0; code == 0 && i < plan->n_evictions; i++)
+        code = check_eviction(replica, now, &plan->evictions[i], &room);
+    for (int32_t i = 0; code == 0 && i < plan->n_pauses; i++) code = check_pause(replica, now, plan->pauses[i], &room);
+    for (int32_t i = 0; code == 0 && i < plan->n_resumptions; i++)
+        code = check_resumption(replica, now, &plan->resumptions[i], &room);
+    if (code == 0 && plan->decode) code = check_decode(replica, now, &room);
+    for (int32_t i = 0; code == 0 && i < plan->n_prefills; i++)
+        code = check_prefill(replica, now, &plan->prefills[i], &room);
+    return code;
+}
+
+/* --- Asking --- */
+
+static int array_reserve(void *array, size_t n, size_t bytes_each)
+{
+    void *grown, *old;
+    memcpy(&old, array, sizeof old);
+    if ((grown = mem_realloc(old, n * bytes_each)) == NULL) return SIM_E_NOMEM;
+    memcpy(array, &grown, sizeof grown);
+    return 0;
+}
+
+int replica_plan_reserve(struct batch_plan *plan, int64_t n)
+{
+    if (n <= plan->capacity) return 0;
+    n += n / 2;
+    if (array_reserve(&plan->prefills, (size_t)n, sizeof *plan->prefills) != 0 ||
+        array_reserve(&plan->evictions, (size_t)n, sizeof *plan->evictions) != 0 ||
+        array_reserve(&plan->rejections, (size_t)n, sizeof *plan->rejections) != 0 ||
+        array_reserve(&plan->pauses, (size_t)n, sizeof(struct request_view *)) != 0 ||
+        array_reserve(&plan->resumptions, (size_t)n, sizeof *plan->resumptions) != 0)
+        return SIM_E_NOMEM;
+    plan->capacity = (int32_t)n;
+    return 0;
+}
+
+void replica_plan_fini(struct batch_plan *plan)
+{
+    mem_free(plan->prefills);
+    mem_free(plan->evictions);
+    mem_free(plan->rejections);
+    mem_free((void *)plan->pauses);
+    mem_free(plan->resumptions);
+}
+
+/* Of a plan that is sound: evicted sequences that decode go where the offloader says, if the batcher takes them back from there. */
+static void ask_offloader(struct replica *replica)
+{
+    const struct replica_env *env = replica->env;
+    struct batch_plan *plan = &replica->plan;
+    if (!env->batcher->takes_back || env->offload == NULL || env->move_kv == NULL) return;
+    for (int32_t i = 0; i < plan->n_evictions; i++) {
+        struct batch_eviction *eviction = &plan->evictions[i];
+        if (eviction->kind == EVICT_RECOMPUTE && eviction->request->state == REQUEST_DECODING &&
+            offload_evicted(env->offload, eviction->request) == OFFLOAD_HOST)
+            eviction->kind = EVICT_SWAP;
+    }
+}
+
+int64_t replica_plan_pass(struct replica *replica, struct cohort *waiting, sim_ns now)
+{
+    struct cohort *ready = replica->ready;
+    replica->ready = waiting;
+    refresh_view(replica, now);
+    int64_t n = replica->env->batcher->pass(replica->batcher_state, &replica->view);
+    replica->ready = ready;
+    return n > 0 ? n : 1;
+}
+
+/* Room for everybody, but not for endless queues. */
+static int reserve(struct replica *replica)
+{
+    int64_t queued = replica->waiting.n + replica->away.n;
+    if (queued > MAX_PLANNED_FROM_QUEUE) queued = MAX_PLANNED_FROM_QUEUE;
+    return replica_plan_reserve(&replica->plan,
+                                replica->ready->members.n + replica->prefilling.n + replica->paused.n + queued + 1);
+}
+
+static bool names_requests(const struct batch_plan *plan)
+{
+    return plan->n_prefills + plan->n_evictions + plan->n_rejections + plan->n_pauses + plan->n_resumptions > 0;
+}
+
+int replica_plan(struct replica *replica, sim_ns now)
+{
+    struct batch_plan *plan = &replica->plan;
+    const struct batcher *batcher = replica->env->batcher;
+    int64_t step = replica->ready->step;
+    if (reserve(replica) != 0) return SIM_E_NOMEM;
+    refresh_view(replica, now);
+    plan->n_prefills = plan->n_evictions = plan->n_rejections = plan->n_pauses = plan->n_resumptions = 0;
+    plan->decode = plan->recheck_on_arrival = false;
+    plan->decode_sequences = INT64_MAX;
+    plan->keep_free_blocks = 0;
+    plan->iterations = INT64_MAX;
+    replica->plan_number++;
+    int code = batcher->compose(replica->batcher_state, &replica->view, plan);
+    if (code != 0) return policy_failed(&batcher->policy, code, now, replica->env->diag);
+    code = check_plan(replica, now);
+    if (code != 0) return code;
+    ask_offloader(replica);
+    if (names_requests(plan)) code = replica_apply_moves(replica, now);
+    replica->plan_end_step = plan->iterations < INT64_MAX - step ? step + plan->iterations : INT64_MAX;
+    return code;
+}

@@ -1,0 +1,206 @@
+/* Prefixes that a replica's requests share (prefix_cache.h): the accounting of their KV blocks.
+ *
+ * A cached block that nobody uses counts as free in replica.kv: there are always free blocks for all of them. When others are
+ * taken so that there would not be, the evictor gives some up. It is told of nothing else meanwhile, so what it gives up does
+ * not depend on how many steps are taken at once. */
+#include "sim/world/replica/replica_batch.h"
+
+#include <stddef.h>
+
+static bool shares_prefix(const struct replica *replica, const struct request *request)
+{
+    return replica->prefixes.block_tokens > 0 && request->prefix != NULL;
+}
+
+static bool holds_prefix(const struct replica *replica, const struct request *request)
+{
+    return request->prefix != NULL && request->prefix->cache == &replica->prefixes.cache;
+}
+
+/* --- Life --- */
+
+int replica_share_prefixes(struct replica *replica, const struct cache_options *options, int32_t block_tokens)
+{
+    struct replica_prefixes *prefixes = &replica->prefixes;
+    struct cache_options own = *options;
+    int64_t item_blocks = block_tokens / replica->kv.block_tokens;
+    own.index = (uint64_t)replica->index;
+    own.capacity = replica->kv.total_blocks / item_blocks;
+    if (own.capacity == 0) return 0;
+    int code = cache_init(&prefixes->cache, &own);
+    if (code != 0) {
+        cache_fini(&prefixes->cache);
+        return code;
+    }
+    prefixes->block_tokens = block_tokens;
+    prefixes->item_blocks = item_blocks;
+    return 0;
+}
+
+void replica_prefixes_fini(struct replica *replica)
+{
+    if (replica->prefixes.block_tokens > 0) cache_fini(&replica->prefixes.cache);
+}
+
+int replica_forget_prefixes(struct replica *replica, const struct cache_options *options)
+{
+    const int32_t block_tokens = replica->prefixes.block_tokens;
+    const int64_t evicted = replica->prefixes.cache.n_evictions + replica->prefixes.cache.view.size;
+    if (block_tokens == 0) return 0;
+    replica_prefixes_fini(replica);
+    replica->prefixes = (struct replica_prefixes){0};
+    const int code = replica_share_prefixes(replica, options, block_tokens);
+    replica->prefixes.cache.n_evictions = evicted;
+    return code;
+}
+
+/* --- Blocks --- */
+
+static void fail(const struct replica *replica, int code)
+{
+    if (code < 0) engine_fail(replica->env->engine, code);
+}
+
+void replica_evict_prefixes(struct replica *replica)
+{
+    const struct replica_prefixes *prefixes = &replica->prefixes;
+    int code = 0;
+    while (code >= 0 && cache_evictable(&prefixes->cache) * prefixes->item_blocks > replica->kv.free_blocks)
+        code = cache_evict(&replica->prefixes.cache);
+    fail(replica, code);
+}
+
+/* Blocks of its prompt that others can use. The ids may end with that of a block which is not full. */
+static int32_t full_blocks(const struct replica *replica, const struct request *request, int32_t tokens)
+{
+    if (tokens > request->prompt_tokens && !request->prefix->is_own) tokens = request->prompt_tokens;
+    return prefix_blocks_full(tokens, replica->prefixes.block_tokens, request->prefix->n);
+}
+
+/* Blocks of others that it can use: one token at least is always processed. */
+static int32_t usable_blocks(const struct replica *replica, const struct request *request)
+{
+    return full_blocks(replica, request, request->view.prompt_tokens - 1);
+}
+
+static int32_t matched_blocks(const struct replica *replica, const struct request *request)
+{
+    return prefix_cache_match(&replica->prefixes.cache, request->prefix->keys, usable_blocks(replica, request));
+}
+
+int64_t replica_cached_tokens(const struct replica *replica, const struct request *request)
+{
+    if (!shares_prefix(replica, request)) return 0;
+    return (int64_t)matched_blocks(replica, request) * replica->prefixes.block_tokens;
+}
+
+int replica_acquire_prefix(struct replica *replica, struct request *request)
+{
+    struct replica_prefixes *prefixes = &replica->prefixes;
+    if (!shares_prefix(replica, request)) return 0;
+    int64_t held = prefixes->cache.view.held;
+    int32_t n = prefix_chain_acquire(request->prefix, &prefixes->cache, usable_blocks(replica, request));
+    if (n < 0) return n;
+    kvcache_take(&replica->kv, (prefixes->cache.view.held - held) * prefixes->item_blocks);
+    int32_t tokens = n * prefixes->block_tokens;
+    prefixes->shares += n;
+    request->held_blocks = n * prefixes->item_blocks;
+    request->view.prefilled_tokens = tokens;
+    if (request->scheduled_ns == TIME_UNSET) request->cached_tokens = tokens;
+    replica->load->queued_tokens -= tokens;
+    replica->counts.cached_tokens += tokens;
+    return 0;
+}
+
+int replica_publish_prefix(struct replica *replica, struct request *request)
+{
+    struct replica_prefixes *prefixes = &replica->prefixes;
+    if (!holds_prefix(replica, request)) return 0;
+    int32_t n = full_blocks(replica, request, request->view.prefilled_tokens);
+    n = prefix_chain_publish(request->prefix, &prefixes->cache, n);
+    if (n < 0) return n;
+    prefixes->shares += n;
+    return 0;
+}
+
+int replica_keep_own_prefix(struct replica *replica, struct request *request, int32_t processed_tokens)
+{
+    struct replica_prefixes *prefixes = &replica->prefixes;
+    const struct replica_env *env = replica->env;
+    int code = request->prefix == NULL && env->own_prefix != NULL ? env->own_prefix(replica, request) : 0;
+    if (code != 0 || !shares_prefix(replica, request) || !request->prefix->is_own) return code;
+    int32_t n = holds_prefix(replica, request) ? 0 : prefix_chain_acquire(request->prefix, &prefixes->cache, 0);
+    if (n == 0)
+        n = prefix_chain_publish(request->prefix, &prefixes->cache, full_blocks(replica, request, processed_tokens));
+    if (n < 0) return n;
+    prefixes->shares += n;
+    return 0;
+}
+
+int64_t replica_release_prefix(struct replica *replica, struct request *request)
+{
+    struct replica_prefixes *prefixes = &replica->prefixes;
+    if (!holds_prefix(replica, request)) return 0;
+    int64_t n = request->prefix->n_shared, held = prefixes->cache.view.held;
+    fail(replica, prefix_chain_release(request->prefix));
+    prefixes->shares -= n;
+    kvcache_give(&replica->kv, (held - prefixes->cache.view.held) * prefixes->item_blocks);
+    return n * prefixes->item_blocks;
+}
+
+int64_t replica_duplicate_tokens(const struct replica *replica)
+{
+    const struct replica_prefixes *prefixes = &replica->prefixes;
+    int64_t blocks = prefixes->shares - prefixes->handed_shares - prefixes->cache.view.held;
+    return blocks > 0 ? blocks * prefixes->block_tokens : 0;
+}
+
+/* --- What batchers see --- */
+
+static const struct replica *replica_of(const struct replica_view *view)
+{
+    return (const struct replica *)((uintptr_t)view - offsetof(struct replica, view));
+}
+
+/* Whether it waits and would be given a cached prefix on its admission. */
+static bool may_hit(const struct replica *replica, const struct request *request)
+{
+    return request->view.state == REQUEST_WAITING && shares_prefix(replica, request) && !holds_prefix(replica, request);
+}
+
+int64_t replica_view_cached_tokens(const struct replica_view *view, const struct request_view *request)
+{
+    const struct replica *replica = replica_of(view);
+    return may_hit(replica, request_of(request)) ? replica_cached_tokens(replica, request_of(request)) : 0;
+}
+
+/* KV blocks of the prefix that a waiting request would share with others that run. */
+static int64_t blocks_in_use(const struct replica *replica, const struct request *request)
+{
+    const struct cache *cache = &replica->prefixes.cache;
+    int32_t n = matched_blocks(replica, request);
+    int64_t in_use = 0;
+    for (int32_t i = 0; i < n; i++) in_use += cache->items[cache_find(cache, request->prefix->keys[i])].holders > 0;
+    return in_use * replica->prefixes.item_blocks;
+}
+
+int64_t replica_view_needed_blocks(const struct replica_view *view, const struct request_view *request,
+                                   int64_t hold_tokens)
+{
+    const struct replica *replica = replica_of(view);
+    int64_t needed = blocks_for_tokens(view, hold_tokens) - replica_view_blocks(view, request);
+    if (may_hit(replica, request_of(request))) needed -= blocks_in_use(replica, request_of(request));
+    return needed > 0 ? needed : 0;
+}
+
+int64_t replica_view_freed_blocks(const struct replica_view *view, const struct request_view *request)
+{
+    const struct replica *replica = replica_of(view);
+    const struct prefix_chain *chain = request_of(request)->prefix;
+    int64_t blocks = replica_view_blocks(view, request);
+    if (!holds_prefix(replica, request_of(request))) return blocks;
+    for (int32_t i = 0; i < chain->n_published; i++)
+        if (chain->items[i] != CACHE_NO_ITEM && replica->prefixes.cache.items[chain->items[i]].holders > 1)
+            blocks -= replica->prefixes.item_blocks;
+    return blocks;
+}

@@ -1,0 +1,229 @@
+#include "sim/world/replica/work.h"
+
+/* Sums of j, and of j^2, over j = 0 .. n - 1. */
+static double sum_1(double n)
+{
+    return 0.5 * n * (n - 1.0);
+}
+
+static double sum_2(double n)
+{
+    return n * (n - 1.0) * (2.0 * n - 1.0) / 6.0;
+}
+
+/* Nanoseconds of the first n of iterations that last first, first + slope ... */
+static double elapsed_ns(double first_ns, double slope_ns, double n)
+{
+    return n * first_ns + sum_1(n) * slope_ns;
+}
+
+/* How often a sequence takes a block, once in b boundaries, and the sums over that. */
+struct takings {
+    int64_t n;
+    double m, sum_1, bb_sum_2;
+};
+
+static struct takings takings_of(int64_t n, double b)
+{
+    const double m = (double)n;
+    return (struct takings){n, m, sum_1(m), b * b * sum_2(m)};
+}
+
+/* Blocks that the run takes. */
+struct taken {
+    int64_t blocks;
+    double block_ns; /* each from its boundary k to the end of the run */
+};
+
+static struct taken blocks_taken(const struct kv_growth *growth, const struct work_run *run, double first_ns,
+                                 double slope_ns)
+{
+    const int64_t block = growth->block_tokens, n = run->iterations, rounds = n / block, rest = n % block;
+    const int64_t phase = (run->step - n) % block, end = n < block ? n : block;
+    const double b = (double)block, end_ns = elapsed_ns(first_ns, slope_ns, (double)n);
+    const struct takings more = takings_of(rounds + 1, b), fewer = takings_of(rounds, b);
+    struct taken taken = {0, 0.0};
+    for (int64_t i = kv_growth_next(growth, phase, 0); i < end; i = kv_growth_next(growth, phase, i + 1)) {
+        const struct takings *each = i < rest ? &more : &fewer;
+        const int64_t takers = growth->phases[phase + i < block ? phase + i : phase + i - block];
+        const double m = each->m, k = (double)(i + 1);
+        const double sum_k = m * k + b * each->sum_1, sum_kk = m * k * k + 2.0 * k * b * each->sum_1 + each->bb_sum_2;
+        taken.block_ns += (double)takers * (m * end_ns - (first_ns - 0.5 * slope_ns) * sum_k - 0.5 * slope_ns * sum_kk);
+        taken.blocks += takers * each->n;
+    }
+    return taken;
+}
+
+static void add_slots(struct work_sums *sums, const struct kvcache *kv, double reserved_block_ns, double held_token_ns,
+                      double lasted_ns)
+{
+    const double slots = (double)kv->block_tokens;
+    sums->reserved_slot_s += slots * reserved_block_ns * 1e-9;
+    sums->held_slot_s += held_token_ns * 1e-9;
+    sums->total_slot_s += slots * (double)kv->total_blocks * lasted_ns * 1e-9;
+}
+
+/* A token is in the cache from the iteration after the one that makes it. */
+static void add_decode_slots(struct work_sums *sums, const struct kvcache *kv, const struct kv_growth *growth,
+                             const struct work_run *run)
+{
+    const double slope_ns = run->clock->slope_ns, n = (double)run->iterations, sequences = (double)run->sequences;
+    const double first_ns = run->clock->first_ns + slope_ns * (double)run->from_boundary;
+    const double lasted_ns = elapsed_ns(first_ns, slope_ns, n);
+    const int64_t used = kv->total_blocks - kv->free_blocks;
+    const struct taken taken = blocks_taken(growth, run, first_ns, slope_ns);
+    const double held = (double)(run->context_tokens - run->sequences + run->resting_tokens);
+    const double held_ns = held * lasted_ns + sequences * (first_ns * sum_1(n) + slope_ns * sum_2(n));
+    add_slots(sums, kv, (double)(used - taken.blocks) * lasted_ns + taken.block_ns, held_ns, lasted_ns);
+}
+
+/* Joules of an iteration beside those of its time. */
+static double iteration_j(const struct energy_law *law, double tokens, double rows, double pairs, double weight_bytes,
+                          double context)
+{
+    return law->token_j * tokens + law->row_j * rows + law->pair_j * pairs + law->weight_byte_j * weight_bytes +
+           law->context_j * context;
+}
+
+static double parts_j(const struct energy_law *law, const struct work_parts *parts)
+{
+    return iteration_j(law, parts->tokens, parts->rows, parts->pairs, parts->weight_bytes, parts->context_tokens);
+}
+
+double work_flop_j(const struct work_parts *parts, const struct energy_law *law)
+{
+    return law->token_j * parts->tokens + law->row_j * parts->rows + law->pair_j * parts->pairs;
+}
+
+double work_bytes_j(const struct work_parts *parts, const struct energy_law *law)
+{
+    return law->weight_byte_j * parts->weight_bytes + law->context_j * parts->context_tokens;
+}
+
+/* Adds n iterations, the first of these parts, each further one with so much more context. */
+static void add_energy(struct energy_sums *sums, const struct work_of *of, const struct work_parts *parts,
+                       double grows_tokens, struct energy_run run)
+{
+    const struct energy_law *law = of->energy, *at = of->pace;
+    run.base_j = parts_j(law, parts);
+    run.base_slope_j = (law->pair_j + law->context_j) * grows_tokens;
+    if (at == NULL) {
+        energy_add(sums, law, run.n, run.base_j, run.base_slope_j, run.time_s, run.time_slope_s);
+        return;
+    }
+    run.at_j = parts_j(at, parts);
+    run.at_slope_j = (at->pair_j + at->context_j) * grows_tokens;
+    energy_add_at(sums, law, at, &run);
+}
+
+static struct work_parts decode_parts(const struct llm_reads *reads, const struct work_run *run)
+{
+    const double sequences = (double)run->sequences, context = (double)run->context_tokens;
+    return (struct work_parts){sequences, sequences, context, llm_reads_bytes(reads, run->sequences), context};
+}
+
+static void add_decode_energy(struct energy_sums *sums, const struct work_of *of, const struct work_run *run,
+                              const struct work_parts *parts)
+{
+    const double slope_ns = run->clock->slope_ns,
+                 first_ns = run->clock->first_ns + slope_ns * (double)run->from_boundary;
+    add_energy(sums, of, parts, (double)run->sequences,
+               (struct energy_run){.n = run->iterations, .time_s = 1e-9 * first_ns, .time_slope_s = 1e-9 * slope_ns});
+}
+
+static double beyond_idle_j(const struct energy_law *law, const struct energy_sums *sums, double work_j,
+                            double lasted_s)
+{
+    return (law->busy_w - law->idle_w) * lasted_s + work_j - sums->excess_j;
+}
+
+double work_run_j(const struct work_of *of, const struct work_run *run, double lasted_s)
+{
+    struct energy_sums sums = {0};
+    const struct work_parts parts = decode_parts(of->reads, run);
+    const double n = (double)run->iterations, grows_j = of->energy->pair_j + of->energy->context_j;
+    add_decode_energy(&sums, of, run, &parts);
+    return beyond_idle_j(of->energy, &sums,
+                         n * parts_j(of->energy, &parts) + sum_1(n) * grows_j * (double)run->sequences, lasted_s);
+}
+
+double work_iteration_j(const struct work_of *of, const struct iteration_work *work, double lasted_s)
+{
+    struct energy_sums sums = {0};
+    const struct work_parts parts = work_parts_of(of->reads, work);
+    add_energy(&sums, of, &parts, 0.0, (struct energy_run){.n = 1, .time_s = lasted_s});
+    return beyond_idle_j(of->energy, &sums, parts_j(of->energy, &parts), lasted_s);
+}
+
+void work_add_decode(struct work_sums *sums, const struct work_of *of, const struct kv_growth *growth,
+                     const struct work_run *run)
+{
+    const struct work_parts parts = decode_parts(of->reads, run);
+    const double n = (double)run->iterations, sequences = (double)run->sequences;
+    const double context = n * (double)run->context_tokens + sequences * sum_1(n);
+    sums->tokens += n * sequences;
+    sums->rows += n * sequences;
+    sums->pairs += context;
+    sums->context_tokens += context;
+    sums->weight_bytes += n * parts.weight_bytes;
+    add_decode_slots(sums, of->kv, growth, run);
+    if (of->energy != NULL) add_decode_energy(&sums->energy, of, run, &parts);
+}
+
+struct work_parts work_parts_of(const struct llm_reads *reads, const struct iteration_work *work)
+{
+    return (struct work_parts){
+        .tokens = (double)(work->prefill_tokens + work->decode_sequences),
+        .rows = (double)(work->prefill_sequences + work->decode_sequences),
+        /* prefill_pairs counts twice the pairs; of a prompt's n tokens each sees itself, too */
+        .pairs = 0.5 * (work->prefill_pairs + (double)work->prefill_tokens) + (double)work->decode_context_tokens,
+        .weight_bytes = llm_reads_bytes(reads, work->prefill_tokens + work->decode_sequences),
+        .context_tokens = (double)(work->prefill_context_tokens + work->prefill_tokens + work->decode_context_tokens)};
+}
+
+void work_add_iteration(struct work_sums *sums, const struct work_of *of, const struct iteration_work *work,
+                        int64_t held_tokens, sim_ns lasted_ns)
+{
+    const struct kvcache *kv = of->kv;
+    const struct work_parts parts = work_parts_of(of->reads, work);
+    const double lasted = (double)lasted_ns;
+    sums->tokens += parts.tokens;
+    sums->rows += parts.rows;
+    sums->pairs += parts.pairs;
+    sums->context_tokens += parts.context_tokens;
+    sums->weight_bytes += parts.weight_bytes;
+    add_slots(sums, kv, (double)(kv->total_blocks - kv->free_blocks) * lasted, (double)held_tokens * lasted, lasted);
+    if (of->energy != NULL)
+        add_energy(&sums->energy, of, &parts, 0.0, (struct energy_run){.n = 1, .time_s = 1e-9 * lasted});
+}
+
+void work_merge(struct work_sums *into, const struct work_sums *from)
+{
+    into->tokens += from->tokens;
+    into->rows += from->rows;
+    into->pairs += from->pairs;
+    into->weight_bytes += from->weight_bytes;
+    into->context_tokens += from->context_tokens;
+    into->reserved_slot_s += from->reserved_slot_s;
+    into->held_slot_s += from->held_slot_s;
+    into->total_slot_s += from->total_slot_s;
+    energy_merge(&into->energy, &from->energy);
+}
+
+double work_flop(const struct work_sums *sums, const struct llm_spec *llm)
+{
+    const double head = llm_head_flop(llm), matrices = llm_flop_per_token(llm, 0) - head;
+    const double pair = llm_flop_per_token(llm, 1) - llm_flop_per_token(llm, 0);
+    return sums->tokens * matrices + sums->rows * head + sums->pairs * pair;
+}
+
+double work_bytes(const struct work_sums *sums, const struct llm_spec *llm)
+{
+    return sums->weight_bytes + sums->context_tokens * llm_kv_bytes_per_token(llm);
+}
+
+double work_energy_j(const struct work_sums *sums, const struct energy_law *law, double busy_s, double idle_s)
+{
+    return law->idle_w * idle_s + law->busy_w * busy_s - sums->energy.excess_j +
+           iteration_j(law, sums->tokens, sums->rows, sums->pairs, sums->weight_bytes, sums->context_tokens);
+}

@@ -1,0 +1,88 @@
+/* What replicas compute and read, and how well they use their KV cache: sums over runs of iterations in closed form, so that
+ * nothing is done per token or per member of a batch.
+ *
+ * Over iterations j = 0 .. n - 1 of a decode run, N sequences of C + j N tokens together, the sums of tokens are
+ * arithmetic series. KV blocks come by phases (kvcache.h), at most block_tokens of them, each an arithmetic series of
+ * boundaries; their times are quadratic in the boundary (run_clock.h), so what is in use over time is a sum of cubics.
+ *
+ * Everything is added at the ends of runs, like all that a replica counts: how a run was stepped through does not show. */
+#ifndef ORRERY_WORLD_REPLICA_WORK_H
+#define ORRERY_WORLD_REPLICA_WORK_H
+
+#include "models/hardware.h"
+#include "models/iteration.h"
+#include "models/transformer.h"
+#include "sim/world/kv/kvcache.h"
+#include "sim/world/replica/energy.h"
+#include "sim/world/replica/run_clock.h"
+
+/* Tokens count whole; doubles hold them exactly up to 9e15, and are added in the same order however a run is stepped. */
+struct work_sums {
+    double tokens;          /* processed: of prompts and decoding */
+    double rows;            /* of logits: sequences that made a token, prompts that were not at their end included */
+    double pairs;           /* of a query and a key */
+    double weight_bytes;    /* of the matrices read, all GPUs of a replica together */
+    double context_tokens;  /* whose keys and values were read */
+    double reserved_slot_s; /* KV slots (tokens) of the blocks in use, over the time of the iterations */
+    double held_slot_s;     /* of these with the keys and values of a token */
+    double total_slot_s;    /* all slots there are, over the same time */
+    struct energy_sums energy; /* stays empty without a law */
+};
+
+/* The work of one iteration, by the members of work_sums. */
+struct work_parts {
+    double tokens, rows, pairs, weight_bytes, context_tokens;
+};
+
+struct work_parts work_parts_of(const struct llm_reads *reads, const struct iteration_work *work);
+
+/* Joules of an iteration beside those of its time: of its FLOP, and of its bytes. */
+double work_flop_j(const struct work_parts *parts, const struct energy_law *law);
+double work_bytes_j(const struct work_parts *parts, const struct energy_law *law);
+
+/* Whose work it is. */
+struct work_of {
+    const struct llm_reads *reads;
+    const struct kvcache *kv;
+    const struct energy_law *energy; /* NULL: not known */
+    const struct energy_law *pace;   /* at which it was done, where that is not `energy`; or NULL */
+};
+
+/* A decode run of n iterations that has just been stepped through; the cache is as it has left it. */
+struct work_run {
+    const struct run_clock *clock;
+    int64_t from_boundary;      /* of the clock, where the n iterations begin */
+    int64_t iterations;
+    int64_t step;               /* of the cohort, behind them */
+    int64_t sequences;
+    int64_t context_tokens;     /* of all sequences in the first of them, the tokens being made included */
+    int64_t resting_tokens;     /* in the cache, of sequences that do not decode */
+};
+
+/* Joules beside those of idling, in `lasted_s`, of iterations from_boundary .. from_boundary + iterations - 1 of a run. */
+double work_run_j(const struct work_of *of, const struct work_run *run, double lasted_s);
+
+/* The same of one iteration of any work. */
+double work_iteration_j(const struct work_of *of, const struct iteration_work *work, double lasted_s);
+
+void work_add_decode(struct work_sums *sums, const struct work_of *of, const struct kv_growth *growth,
+                     const struct work_run *run);
+
+/* One iteration of any work, with so many tokens in the cache. */
+void work_add_iteration(struct work_sums *sums, const struct work_of *of, const struct iteration_work *work,
+                        int64_t held_tokens, sim_ns lasted_ns);
+
+void work_merge(struct work_sums *into, const struct work_sums *from);
+
+/* Forward FLOP of what was processed: two per weight of the matrices that a token meets, four per pair, query head and
+ * width of a head (llm_flop_per_token); the head for the rows of logits alone. Padding, recomputation by kernels and sampling
+ * are none of it; tokens processed again after a preemption are. */
+double work_flop(const struct work_sums *sums, const struct llm_spec *llm);
+
+/* Bytes of weights and of the KV cache read. */
+double work_bytes(const struct work_sums *sums, const struct llm_spec *llm);
+
+/* Joules of a replica that has done this work in busy_s seconds, and idled for idle_s. */
+double work_energy_j(const struct work_sums *sums, const struct energy_law *law, double busy_s, double idle_s);
+
+#endif

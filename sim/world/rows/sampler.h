@@ -1,0 +1,67 @@
+/* Time series: how the site stands at the points of a grid of times.
+ *
+ * A sample is the value at its moment, after everything of that moment, and not a mean over the time before; means over time
+ * are metrics. Sampling is no event: it keeps no run alive and ends no run of iterations, whose state at any time follows
+ * from where it began. So the samples are the same in every mode.
+ *
+ *     service.waiting, replica.waiting            requests that wait for a place in the batch
+ *     service.running, replica.running            sequences in the batch: prompts in progress and decoding
+ *     service.kv_used_frac, replica.kv_used_frac  share of the KV blocks in use
+ *     service.replicas, service.replicas_wanted   of a service that scales: those that are up; those there are to be
+ *     cluster.gpus_by_use                         GPUs that each service and ("jobs") all jobs hold, where a service scales
+ *     cluster.gpus_in_use                         GPUs that services and jobs hold
+ *     job.pending, job.running                    jobs that wait for GPUs; that have them
+ *     rental.gpus                                 GPUs of a type that are "rented", and that are "in use"
+ *     cost.usd                                    bill so far of an offer of the market
+ *     power.site_w, power.domain_w                power of the site, of a domain that has a budget
+ *     link.bytes_per_s                            what moves over links of a kind ("pcie"), or over one ("node0/gpu1/pcie-in")
+ *
+ * By default the grid adapts: it begins with 512 points a second, and whenever SAMPLER_POINTS are full, every other one is
+ * dropped and the step doubled. So every series ends with at most SAMPLER_POINTS, and with more than half as many unless the
+ * run was over before. A step of one's own stays, and may give any number of points. */
+#ifndef ORRERY_WORLD_ROWS_SAMPLER_H
+#define ORRERY_WORLD_ROWS_SAMPLER_H
+
+#include "sim/core/config/config.h"
+#include "sim/core/units.h"
+#include "sim/world/rows/sink.h"
+
+#include <stddef.h>
+
+enum { SAMPLER_POINTS = 1024 };
+
+struct sample_config {
+    sim_ns period_ns; /* 0: the grid adapts */
+};
+
+extern const struct config_field sample_config_fields[];
+
+struct sampler_series {
+    const char *series, *entity;
+};
+
+/* `read` writes the values of all series at a time. */
+struct sampler {
+    const struct sink *sink;
+    size_t n_series;
+    struct sampler_series *series;
+    void (*read)(void *context, sim_ns at, double *values);
+    void *context;
+    sim_ns period_ns, next_ns;
+    bool adapts;
+    size_t n_points;
+    double *values; /* [SAMPLER_POINTS][n_series], or of one point when the grid does not adapt */
+};
+
+/* With room for so many series, which the caller fills in. Returns 0 or SIM_E_NOMEM. */
+int sampler_init(struct sampler *sampler, const struct sample_config *config, size_t n_series);
+void sampler_fini(struct sampler *sampler); /* also of a zeroed one */
+
+/* Takes the samples of all times before `before_ns` that are due; the state is the same at all of them. Returns 0 or the code
+ * of the sink. */
+int sampler_take(struct sampler *sampler, sim_ns before_ns);
+
+/* Emits what is left to emit. */
+int sampler_end(const struct sampler *sampler);
+
+#endif

@@ -1,0 +1,116 @@
+/* The stream of records that a run consumes. Every trace reader and generator is one of these; the world pulls one
+ * record at a time, so memory does not grow with the length of a trace.
+ *
+ * Times are relative to the start of the run and never run backwards: a reader of a format that is not sorted sorts. */
+#ifndef ORRERY_WORLD_ROWS_SOURCE_H
+#define ORRERY_WORLD_ROWS_SOURCE_H
+
+#include "sim/core/config/config.h"
+#include "sim/core/err.h"
+#include "sim/core/units.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { REQUEST_CLASS_CHARS = 64 }; /* of the longest name of a class */
+
+struct request_record {
+    int64_t id;          /* 0-based row of the trace, before thinning: the same request under every transform */
+    sim_ns arrival_ns;
+    int32_t prompt_tokens; /* >= 1 */
+    int32_t output_tokens; /* >= 1: the first one comes out of the prefill */
+    int32_t n_prefix_blocks;
+    int32_t prefix_block_tokens;   /* of each prefix block but the last; 0 when the source names none, in this row or others */
+    const uint64_t *prefix_blocks; /* hash ids of the prompt's blocks, valid until the next record; NULL when unknown */
+    const char *class_name;        /* interned for the life of the source; NULL: as all of its requests, of no class */
+};
+
+/* What became of a job at the end of its run time, which is not the scheduler's doing. */
+enum job_fate { JOB_COMPLETES, JOB_IS_CANCELLED, JOB_FAILS };
+
+struct job_record {
+    int64_t id;           /* as in the trace when it is a number, else the 0-based row */
+    sim_ns submit_ns;
+    sim_ns duration_ns;   /* run time on the GPUs asked for until it meets its fate, >= 0 */
+    enum job_fate fate;   /* JOB_COMPLETES when unknown */
+    sim_ns estimate_ns;   /* what the user said it would take; the duration when unknown */
+    int32_t gpus;         /* >= 0; 0: a CPU job */
+    int32_t nodes;        /* asked for; 0: free choice */
+    int32_t gpu_milli;    /* share of one GPU in 1/1000 when gpus == 1; else 1000 */
+    const char *group;    /* virtual cluster, partition or type; interned for the life of the source; "" when unknown */
+    const char *user;
+    const char *type; /* name of its kind, interned for the life of the source; "" or NULL when unknown */
+    int64_t cpu_milli, memory_bytes; /* of all its nodes together; 0: unknown */
+    const char *gpu_models; /* GPU models that will do, "A|B"; interned for the life of the source; NULL or "": any */
+};
+
+/* Where a source is in its file, for messages and progress. */
+struct source_place {
+    int64_t row;
+    double done_frac; /* of the bytes read; 0 when unknown */
+};
+
+/* Something a source left out or changed on the way, counted by reason: a warning of the run. */
+struct source_note {
+    const char *code; /* "failed-request" */
+    const char *text; /* "requests without response tokens left out" */
+    const char *where; /* file:line of the first; may be NULL */
+    int64_t count;
+};
+
+/* The same place without the folders, so that the text of a warning does not depend on where the file lies; "" when it has
+ * none. */
+static inline const char *source_note_place(const struct source_note *note)
+{
+    const char *slash = note->where != NULL ? strrchr(note->where, '/') : NULL;
+    return slash != NULL ? slash + 1 : note->where != NULL ? note->where : "";
+}
+
+/* next: 1 with a record, 0 at the end, or a negative code with file:line:col in the diag. After SIM_E_DATA the next call
+ * goes on behind the bad row, so that a check can report them all; after any other error the source is at its end.
+ *
+ * note: the index-th note so far; false past the last one. To be asked when the source is dry.
+ *
+ * follow, of closed-loop sources only, else NULL: the request that comes after the end of another one, because its user
+ * has read the answer and thought. 1 with a record that arrives at or after `now_ns`, 0 when this user is done, or a
+ * negative code. To be called once for every request that ends, also of those that follow returned. */
+struct request_source {
+    int (*next)(struct request_source *source, struct request_record *record, struct diag *diag);
+    int (*follow)(struct request_source *source, int64_t ended_id, sim_ns now_ns, struct request_record *record,
+                  struct diag *diag);
+    struct source_place (*place)(const struct request_source *source);
+    bool (*note)(const struct request_source *source, size_t index, struct source_note *note);
+    void (*close)(struct request_source *source);
+};
+
+struct job_source {
+    int (*next)(struct job_source *source, struct job_record *record, struct diag *diag);
+    struct source_place (*place)(const struct job_source *source);
+    bool (*note)(const struct job_source *source, size_t index, struct source_note *note);
+    void (*close)(struct job_source *source);
+};
+
+struct source_options {
+    uint64_t seed;
+    uint32_t run;
+    const char *stream;  /* name of the service or "jobs": keys the random streams of transforms and generators */
+    const char *where;   /* config path of the trace section, for findings about its parameters */
+};
+
+/* A trace format or generator, as the roof lists it: the family "request-trace" or "job-trace", tag "format". Exactly one
+ * of the two open functions is set. Every alternative's parameters start with the transforms they share (window, rate
+ * scale, thinning, clipping, jitter), so that a scenario writes them beside the format's own. `params` and `options` must
+ * outlive the source. */
+struct trace_format {
+    const char *name, *summary, *source;
+    const struct config_field *params;
+    size_t params_bytes;
+    int (*open_requests)(const void *params, const struct source_options *options, struct request_source **source,
+                         struct diag *diag);
+    int (*open_jobs)(const void *params, const struct source_options *options, struct job_source **source,
+                     struct diag *diag);
+};
+
+#endif

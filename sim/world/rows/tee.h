@@ -1,0 +1,23 @@
+/* One stream of rows to several sinks: each gets the rows that it wants, in the order in which the sinks were added. */
+#ifndef ORRERY_WORLD_ROWS_TEE_H
+#define ORRERY_WORLD_ROWS_TEE_H
+
+#include "sim/world/rows/sink.h"
+
+#include <stddef.h>
+
+enum { TEE_MAX_SINKS = 4 };
+
+struct tee {
+    size_t n;
+    struct sink sinks[TEE_MAX_SINKS];
+};
+
+/* Adds a sink, whose context must outlive the tee. At most TEE_MAX_SINKS. */
+void tee_add(struct tee *tee, struct sink sink);
+
+/* Where the rows go; rows that no sink wants have NULL members. The first code below zero that a sink returns ends the row's
+ * way. The tee must stay where it is while rows come, and take no more sinks. */
+struct sink tee_sink(struct tee *tee);
+
+#endif

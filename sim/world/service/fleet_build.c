@@ -1,0 +1,325 @@
+/* Making the replicas of a service: for every pool its cost model, its KV cache, and GPUs for each replica. */
+#include "sim/catalog/cost.h"
+#include "sim/world/policy/instance.h"
+#include "sim/world/replica/replica_stream.h"
+#include "sim/world/service/fleet_offload.h"
+#include "sim/world/service/fleet_unread.h"
+
+#include <math.h>
+
+const char *fleet_path_of(const struct fleet *fleet, const struct fleet_pool *pool, const char *key)
+{
+    const char *service = fleet->config->name, *name = pool->config.name;
+    struct arena *arena = fleet->env->arena;
+    return name == NULL ? arena_printf(arena, "services.%s.%s", service, key)
+                        : arena_printf(arena, "services.%s.pools.%s.%s", service, name, key);
+}
+
+const char *fleet_place_of(const struct fleet *fleet, const struct fleet_pool *pool, const char *key)
+{
+    const char *path = fleet_path_of(fleet, pool, key);
+    return path != NULL ? config_where(fleet->env->config, path) : "";
+}
+
+static int build_model(const struct fleet *fleet, struct fleet_pool *pool)
+{
+    const struct service_env *env = fleet->env;
+    struct iteration_model *model = &pool->env.model;
+    const struct cost_request request = {.catalog = env->catalog, .gpu = &pool->gpu, .llm = fleet->llm,
+                                         .tensor_parallel = pool->config.tensor_parallel,
+                                         .pipeline_parallel = pool->config.pipeline_parallel,
+                                         .where = fleet_place_of(fleet, pool, "cost"),
+                                         .tensor_where = fleet_place_of(fleet, pool, "tensor_parallel"),
+                                         .pipeline_where = fleet_place_of(fleet, pool, "pipeline_parallel"),
+                                         .arena = env->arena, .diag = env->diag};
+    int code = cost_build(&pool->config.cost, &request, model);
+    if (code != 0 || !env->strict_domain || model->calibrated) return code;
+    return diag_error(env->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "cost"),
+                      "take \"kind\": \"operators\" and a GPU that 'orrery calibrate' was given profiles of, or "
+                      "\"affine\" or \"table\"",
+                      "service '%s': the %s cost is not calibrated, so it has no range that a strict run could keep to",
+                      fleet->config->name, model->kind);
+}
+
+static int count_blocks(const struct fleet *fleet, struct fleet_pool *pool)
+{
+    const bool offloaded = offload_in_use(&pool->offload), runs = pool->offload.problem[0] == '\0';
+    pool->kv_blocks = offloaded ? offload_kv_blocks(&pool->offload, pool->config.kv.block_tokens) : 0;
+    if (offloaded && runs && pool->config.kv.blocks > 0) pool->kv_blocks = pool->config.kv.blocks;
+    if (offloaded) return 0; /* what does not fit serves no request, which is an answer */
+    pool->kv_blocks = pool_kv_blocks(&pool->config, &pool->gpu, fleet->llm);
+    if (pool->kv_blocks > 0) return 0;
+    return diag_error(fleet->env->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "tensor_parallel"),
+                      "take more GPUs per replica (tensor_parallel) or a GPU with more memory",
+                      "'%s' does not fit into %lld x %s: no memory is left for KV blocks", fleet->llm->name,
+                      (long long)pool->config.tensor_parallel, pool->gpu.name);
+}
+
+/* The pool's GPU: that of the cluster, or one that some of its nodes have. */
+static int find_gpu(const struct fleet *fleet, struct fleet_pool *pool)
+{
+    const struct service_env *env = fleet->env;
+    if (pool->config.gpu == NULL) {
+        pool->config.gpu = env->cluster->gpu;
+        pool->gpu = *env->gpu;
+        return 0;
+    }
+    const char *where = fleet_place_of(fleet, pool, "gpu");
+    int code = catalog_gpu(env->catalog, pool->config.gpu, where, env->arena, &pool->gpu, env->diag);
+    if (code != 0 || cluster_with_gpu(env->cluster, pool->config.gpu) != NULL) return code;
+    return diag_error(env->diag, SIM_E_CONFIG, where, "add some to cluster.node_types",
+                      "the cluster has no nodes with the GPU '%s' of pool '%s' of service '%s'", pool->config.gpu,
+                      pool->config.name, fleet->config->name);
+}
+
+/* Of all GPUs of a replica together: where they are more than the heads of keys and values, several hold the same. */
+static int64_t kv_block_bytes(const struct pool_config *config, const struct llm_spec *llm)
+{
+    double per_gpu = llm_shard(llm, config->tensor_parallel, 1).kv_bytes_per_token;
+    return llround(per_gpu * (double)(config->tensor_parallel * config->kv.block_tokens));
+}
+
+/* Whether its policy can be had: what it asks for is known here. Caches begin with the first prefix (fleet_prefix.c). */
+static int try_prefix_cache(const struct fleet *fleet, const struct fleet_pool *pool)
+{
+    const struct policy *policy = pool->config.kv.prefix_cache.entry;
+    struct diag *diag = fleet->env->diag;
+    struct cache trial;
+    if (policy == NULL) return 0;
+    if (policy->oracle & ORACLE_FUTURE)
+        return diag_error(diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "kv.prefix_cache"),
+                          "only 'orrery trace stat --prefix-cache' knows it",
+                          "eviction policy '%s' asks for the accesses that are still to come", policy->name);
+    int code = cache_init(&trial, &(struct cache_options){.evictor = policy,
+                                                          .params = pool->config.kv.prefix_cache.params,
+                                                          .capacity = 1, .diag = diag});
+    cache_fini(&trial);
+    return code;
+}
+
+/* Energy counts where the GPU's power is known, and all of the work is the GPU's. */
+static int find_power(const struct fleet *fleet, struct fleet_pool *pool)
+{
+    const struct service_env *env = fleet->env;
+    const int64_t gpus = pool->config.tensor_parallel * pool->config.pipeline_parallel;
+    const int code = catalog_gpu_power(env->catalog, &pool->gpu, env->arena, &pool->power, env->diag);
+    if (code != 0 || pool->power.from == NULL || offload_in_use(&pool->offload)) return code;
+    pool->energy = energy_law_of(&pool->power.law, &pool->gpu, fleet->llm, gpus);
+    pool->env.energy = &pool->energy;
+    return 0;
+}
+
+/* What the scenario says that its GPUs cost is above the catalog. */
+static void find_price(const struct fleet *fleet, struct fleet_pool *pool)
+{
+    const double given = cluster_gpu_usd_per_h(fleet->env->cluster, pool->config.gpu);
+    if (!isnan(given)) pool->gpu.usd_per_h = given;
+}
+
+static int build_pool(const struct fleet *fleet, struct fleet_pool *pool, const struct replica_env *common)
+{
+    int code = find_gpu(fleet, pool);
+    if (code == 0) find_price(fleet, pool);
+    if (code == 0) code = try_prefix_cache(fleet, pool);
+    if (code != 0) return code;
+    pool->env = *common;
+    pool->env.max_context_tokens = fleet->llm->max_context;
+    pool->env.reads = llm_reads(fleet->llm);
+    pool->env.batcher = pool->config.batching.entry;
+    pool->env.stages = pool->config.pipeline_parallel;
+    pool->env.kv_block_bytes = kv_block_bytes(&pool->config, fleet->llm);
+    pool->env.offload = &pool->offload;
+    code = build_model(fleet, pool);
+    if (code == 0) code = fleet_place_offloaded(fleet, pool);
+    if (code == 0) code = find_power(fleet, pool);
+    return code != 0 ? code : count_blocks(fleet, pool);
+}
+
+static int build_replica(struct fleet *fleet, const struct fleet_pool *pool, int32_t index)
+{
+    const struct pool_config *config = &pool->config;
+    struct replica *replica = &fleet->replicas[index];
+    int code = replica_init(replica, &pool->env, index, (*fleet->env->next_owner_id)++, config->kv.block_tokens,
+                            pool->kv_blocks, config->batching.params, &fleet->loads[index]);
+    if (code == 0 && index < service_start_replicas(fleet->config)) {
+        const int got = fleet_seat(fleet, pool, replica, 0);
+        code = got == 0 ? fleet_refuse_seat(fleet, pool, index) : got < 0 ? got : 0;
+    }
+    if (code == 0 && offload_in_use(&pool->offload)) code = replica_stream_open(replica);
+    return code;
+}
+
+/* Replicas are numbered by role in this order. */
+static const int role_order[] = {POOL_PREFILL, POOL_MIXED, POOL_DECODE};
+
+/* The pools of one role. */
+static int build_pools_of(struct fleet *fleet, int role, const struct replica_env *common, size_t *n_built)
+{
+    int code = 0;
+    for (size_t i = 0; i < fleet->n_pools && code == 0; i++) {
+        struct pool_config config = service_pool(fleet->config, i);
+        if (config.role != role) continue;
+        struct fleet_pool *pool = &fleet->pools[(*n_built)++];
+        *pool = (struct fleet_pool){.config = config, .first = fleet->n_replicas, .n = (int32_t)config.replicas};
+        fleet->n_replicas += pool->n;
+        code = build_pool(fleet, pool, common);
+    }
+    return code;
+}
+
+static int build_pools(struct fleet *fleet, const struct replica_env *common)
+{
+    fleet->pools = mem_zalloc(fleet->n_pools, sizeof *fleet->pools);
+    if (fleet->pools == NULL) return SIM_E_NOMEM;
+    int32_t begin[4] = {0};
+    size_t n_built = 0;
+    int code = 0;
+    for (int i = 0; i < 3 && code == 0; i++) {
+        code = build_pools_of(fleet, role_order[i], common, &n_built);
+        begin[i + 1] = fleet->n_replicas;
+    }
+    fleet->first_decode = begin[1];
+    fleet->n_prompt = begin[2];
+    return code;
+}
+
+/* A request can go all the way. */
+static int check_roles(const struct fleet *fleet)
+{
+    const struct service_config *config = fleet->config;
+    bool prompts = fleet->n_prompt > 0, decodes = fleet->first_decode < fleet->n_replicas;
+    if (prompts && decodes) return 0;
+    char *path = arena_printf(fleet->env->arena, "services.%s.pools", config->name);
+    if (path == NULL) return SIM_E_NOMEM;
+    return diag_error(fleet->env->diag, SIM_E_CONFIG, config_where(fleet->env->config, path),
+                      prompts ? "add a pool with role decode or mixed" : "add a pool with role prefill or mixed",
+                      prompts ? "no pool of service '%s' decodes what its prefill pools have processed"
+                              : "no pool of service '%s' processes prompts",
+                      config->name);
+}
+
+static int build_replicas(struct fleet *fleet)
+{
+    size_t n = (size_t)fleet->n_replicas;
+    fleet->replicas = mem_zalloc(n, sizeof *fleet->replicas);
+    fleet->loads = mem_zalloc(n, sizeof *fleet->loads);
+    fleet->reserved_tokens = mem_zalloc(n, sizeof *fleet->reserved_tokens);
+    fleet->asked_oracle = mem_zalloc(1, sizeof *fleet->asked_oracle);
+    if (fleet->replicas == NULL || fleet->loads == NULL || fleet->reserved_tokens == NULL ||
+        fleet->asked_oracle == NULL)
+        return SIM_E_NOMEM;
+    int code = 0;
+    for (size_t i = 0; i < fleet->n_pools && code == 0; i++) {
+        const struct fleet_pool *pool = &fleet->pools[i];
+        for (int32_t k = 0; k < pool->n && code == 0; k++) code = build_replica(fleet, pool, pool->first + k);
+    }
+    return code;
+}
+
+static int build_router(const struct fleet *fleet, const struct config_variant *routing, struct fleet_router *made)
+{
+    const struct policy *policy = routing->entry;
+    const struct router *router = (const struct router *)(const void *)policy;
+    int code = policy_state_create(policy, POLICY_ROUTING, sizeof *router, routing->params, &made->state,
+                                   fleet->env->diag);
+    if (code != 0) return code;
+    made->router = router;
+    if (router->route != NULL || router->route_pair != NULL) return 0;
+    return diag_error(fleet->env->diag, SIM_E_POLICY, NULL, NULL,
+                      "routing policy '%s' has neither route nor route_pair", policy->name);
+}
+
+/* The router of what is handed over, where that is not decided on arrival. */
+static int build_decode_router(struct fleet *fleet)
+{
+    const struct service_config *config = fleet->config;
+    bool chosen = config->decode_routing.entry != NULL;
+    if (fleet->first_decode == 0 || fleet->routing.router->route_pair != NULL) return 0;
+    int code = build_router(fleet, chosen ? &config->decode_routing : &config->routing, &fleet->decode_routing);
+    if (code != 0 || fleet->decode_routing.router->route != NULL) return code;
+    char *path = arena_printf(fleet->env->arena, "services.%s.decode_routing", config->name);
+    if (path == NULL) return SIM_E_NOMEM;
+    return diag_error(fleet->env->diag, SIM_E_CONFIG, config_where(fleet->env->config, path), "make it the 'routing'",
+                      "routing policy '%s' chooses both replicas on arrival",
+                      fleet->decode_routing.router->policy.name);
+}
+
+/* What a router may send to decode where its prompt was not processed is taken there. */
+static int check_takers(const struct fleet *fleet)
+{
+    bool by_role = fleet->first_decode > 0, by_pair = fleet->routing.router->route_pair != NULL;
+    if (!by_role && !(by_pair && fleet->n_replicas > 1)) return 0;
+    for (size_t i = 0; i < fleet->n_pools; i++) {
+        const struct fleet_pool *pool = &fleet->pools[i];
+        const struct batcher *batcher = pool->env.batcher;
+        if (pool->config.role == POOL_PREFILL || batcher->takes_handed_over) continue;
+        return diag_error(fleet->env->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "batching"),
+                          "take one that does, such as vllm-v0, vllm-v1, sarathi or splitwise",
+                          "batching policy '%s' takes no requests whose prompt was processed elsewhere, which %s%s%sof "
+                          "service '%s' may be handed",
+                          batcher->policy.name, pool->config.name != NULL ? "pool '" : "the replicas ",
+                          pool->config.name != NULL ? pool->config.name : "", pool->config.name != NULL ? "' " : "",
+                          fleet->config->name);
+    }
+    return 0;
+}
+
+static int build_routers(struct fleet *fleet)
+{
+    const char *stream = arena_printf(fleet->env->arena, "services.%s.routing", fleet->config->name);
+    if (stream == NULL) return SIM_E_NOMEM;
+    rng_init(&fleet->random, fleet->env->seed, fleet->env->run, stream, 0);
+    int code = build_router(fleet, &fleet->config->routing, &fleet->routing);
+    if (code == 0) code = build_decode_router(fleet);
+    return code != 0 ? code : check_takers(fleet);
+}
+
+/* --- What is handed over --- */
+
+/* Some replica that processes prompts reaches some that decodes. */
+static int check_ways(const struct fleet *fleet)
+{
+    if (fleet->config->kv_transfer.bytes_per_s > 0) return 0;
+    for (int32_t from = 0; from < fleet->first_decode; from++)
+        for (int32_t to = fleet->first_decode; to < fleet->n_replicas; to++)
+            if (topology_reaches(&fleet->replicas[from].seat, &fleet->replicas[to].seat)) return 0;
+    return diag_error(fleet->env->diag, SIM_E_CONFIG, config_where(fleet->env->config, "cluster"),
+                      "add \"network\": {\"bandwidth\": \"50GB/s\"} to the cluster",
+                      "service '%s': data must go from node to node, and there is no network", fleet->config->name);
+}
+
+int fleet_init(struct fleet *fleet, const struct service_config *config, const struct service_env *env,
+               const struct llm_spec *llm, const struct replica_env *common)
+{
+    *fleet = (struct fleet){.config = config, .env = env, .llm = llm, .n_pools = service_n_pools(config)};
+    int code = build_pools(fleet, common);
+    if (code == 0) code = check_roles(fleet);
+    if (code == 0) code = fleet_check_scaling(fleet);
+    if (code == 0) code = build_replicas(fleet);
+    if (code == 0) code = fleet_reports_init(fleet);
+    if (code == 0) code = build_routers(fleet);
+    if (code != 0) return code;
+    fleet_tell_unread(fleet);
+    return fleet->first_decode > 0 ? check_ways(fleet) : 0;
+}
+
+static void destroy_router(const struct fleet_router *made)
+{
+    if (made->router != NULL) policy_state_destroy(&made->router->policy, made->state);
+}
+
+void fleet_fini(struct fleet *fleet)
+{
+    for (int32_t i = 0; fleet->replicas != NULL && i < fleet->n_replicas; i++) replica_fini(&fleet->replicas[i]);
+    destroy_router(&fleet->routing);
+    destroy_router(&fleet->decode_routing);
+    fleet_reports_fini(fleet);
+    mem_free(fleet->candidates.numbers);
+    mem_free(fleet->candidates.loads);
+    for (size_t i = 0; fleet->pools != NULL && i < fleet->n_pools; i++) offload_service_fini(&fleet->pools[i].offload);
+    mem_free(fleet->replicas);
+    mem_free(fleet->loads);
+    mem_free(fleet->reserved_tokens);
+    mem_free(fleet->asked_oracle);
+    mem_free(fleet->pools);
+}

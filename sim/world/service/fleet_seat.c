@@ -1,0 +1,129 @@
+/* The GPUs of replicas: taken stage by stage, each stage on one node, and given back; and what a replica that starts again must
+ * not remember. */
+#include "sim/core/check.h"
+#include "sim/world/links/topology_state.h"
+#include "sim/world/policy/instance.h"
+#include "sim/world/power/power.h"
+#include "sim/world/service/fleet_offload.h"
+#include "sim/world/service/fleet_unread.h"
+
+/* An unlimited cluster has no nodes and always has room. A seat on it is nobody else's: it waits for its replica to come back. */
+static bool is_endless(const struct fleet *fleet)
+{
+    return fleet->env->cluster->total_gpus == INT64_MAX;
+}
+
+/* For all stages. */
+static bool has_room(const struct fleet *fleet, const struct fleet_pool *pool)
+{
+    return is_endless(fleet) ||
+           cluster_has_groups_of(fleet->env->cluster, pool->config.gpu, (int32_t)pool->config.tensor_parallel,
+                                 pool->config.pipeline_parallel);
+}
+
+/* A replica that its service can do without may give its GPUs back. */
+static void note_returnable(const struct fleet *fleet, const struct replica *replica, int32_t node, int32_t gpus)
+{
+    const struct scaling_config *scaling = &fleet->config->scaling;
+    if (scaling->policy.entry != NULL && replica->index >= scaling->min && node >= 0)
+        cluster_note_returnable(fleet->env->cluster, node, gpus);
+}
+
+int fleet_seat(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now)
+{
+    const int32_t gpus = (int32_t)pool->config.tensor_parallel;
+    if (is_endless(fleet) && replica->seat.n_gpus > 0) return 1;
+    if (!has_room(fleet, pool)) return 0;
+    for (int64_t stage = 0; stage < pool->config.pipeline_parallel; stage++) {
+        const int32_t node = is_endless(fleet)
+                                 ? -1
+                                 : cluster_take_group_of(fleet->env->cluster, pool->config.gpu, now, gpus);
+        SIM_REQUIRE(node >= 0 || is_endless(fleet));
+        note_returnable(fleet, replica, node, gpus);
+        const int code = topology_sit(fleet->env->topology, &replica->seat, node, gpus, &pool->gpu);
+        if (code != 0) return code;
+    }
+    if (replica->power != NULL) power_seated(replica->power, now);
+    return 1;
+}
+
+void fleet_unseat(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now)
+{
+    const int32_t per_stage = (int32_t)pool->config.tensor_parallel;
+    if (is_endless(fleet)) return;
+    if (replica->power != NULL) power_unseated(replica->power, now);
+    for (int32_t i = 0; i < replica->seat.n_gpus; i += per_stage) {
+        const int32_t node = replica->seat.gpus[i]->node->index;
+        note_returnable(fleet, replica, node, -per_stage);
+        cluster_release_group_of(fleet->env->cluster, now, node, per_stage);
+    }
+    topology_rise(&replica->seat);
+}
+
+/* The most GPUs that a node of this type has. */
+static int32_t most_per_node(struct cluster *cluster, const char *gpu)
+{
+    int32_t most = 0;
+    for (cluster = cluster_with_gpu(cluster, gpu); cluster != NULL; cluster = cluster_with_gpu(cluster->next, gpu))
+        if (cluster->gpus_per_node > most) most = cluster->gpus_per_node;
+    return most;
+}
+
+int fleet_refuse_seat(const struct fleet *fleet, const struct fleet_pool *pool, int32_t index)
+{
+    const long long gpus = (long long)pool->config.tensor_parallel;
+    const int32_t per_node = most_per_node(fleet->env->cluster, pool->config.gpu);
+    if (gpus > per_node)
+        return diag_error(fleet->env->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "tensor_parallel"),
+                          "lower tensor_parallel, or raise gpus_per_node",
+                          "service '%s' splits each layer over %lld GPUs, of which a node has %d", fleet->config->name,
+                          gpus, per_node);
+    return diag_error(fleet->env->diag, SIM_E_CONFIG,
+                      fleet_place_of(fleet, pool, index == pool->first ? "tensor_parallel" : "replicas"),
+                      "raise cluster.nodes, or lower replicas, tensor_parallel or pipeline_parallel",
+                      "the cluster has no node left with %lld free GPU%s for replica %d of service '%s'", gpus,
+                      gpus == 1 ? "" : "s", index, fleet->config->name);
+}
+
+/* An error at `key` of the service. */
+static int refuse(const struct fleet *fleet, const char *key, const char *hint, const char *problem)
+{
+    const struct service_env *env = fleet->env;
+    const char *path = arena_printf(env->arena, "services.%s.%s", fleet->config->name, key);
+    return diag_error(env->diag, SIM_E_CONFIG, path != NULL ? config_where(env->config, path) : "", hint,
+                      "service '%s' scales, and %s", fleet->config->name, problem);
+}
+
+bool fleet_may_restart(const struct fleet *fleet)
+{
+    const struct router *router = fleet->config->routing.entry;
+    return fleet->config->pools.n == 0 && !offload_in_use(&fleet->pools->offload) && router->route_pair == NULL;
+}
+
+int fleet_check_scaling(const struct fleet *fleet)
+{
+    const struct service_config *config = fleet->config;
+    const struct router *router = config->routing.entry;
+    if (config->scaling.policy.entry == NULL) return 0;
+    if (fleet_sets_restart(fleet))
+        return refuse(fleet, "restart", "say it as scaling.start_delay or scaling.load_bandwidth",
+                      "its replicas start as 'scaling' says, after failures, too; it has a 'restart'");
+    if (config->pools.n > 0) return refuse(fleet, "pools", "leave out 'pools' or 'scaling'", "has pools");
+    if (config->scaling.min > config->scaling.max)
+        return refuse(fleet, "scaling.min", "lower it, or raise scaling.max", "'min' is above 'max'");
+    if (offload_in_use(&fleet->pools->offload))
+        return refuse(fleet, "kv.offload", "take one that leaves weights and cache on the GPU",
+                      "its 'kv.offload' places them elsewhere");
+    if (router->route_pair != NULL)
+        return refuse(fleet, "routing", "take one that chooses one replica", "its 'routing' chooses two");
+    return 0;
+}
+
+int fleet_renew(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica)
+{
+    const struct batcher *batcher = pool->env.batcher;
+    policy_state_destroy(&batcher->policy, replica->batcher_state);
+    int code = policy_state_create(&batcher->policy, POLICY_BATCHING, sizeof *batcher, pool->config.batching.params,
+                                   &replica->batcher_state, fleet->env->diag);
+    return code != 0 ? code : fleet_forget_prefixes(fleet, pool, replica);
+}

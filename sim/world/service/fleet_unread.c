@@ -1,0 +1,195 @@
+/* Settings of a service that nothing reads: where a scenario gives one, it is told that it has no effect, and why. A default that
+ * is written down, as in every resolved scenario, is no setting. */
+#include "sim/world/service/fleet_unread.h"
+
+#include "sim/world/service/fleet_offload.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { KEY_CHARS = 64 };
+
+static const char *service_path(const struct fleet *fleet, const char *key)
+{
+    return arena_printf(fleet->env->arena, "services.%s.%s", fleet->config->name, key);
+}
+
+static bool is_given(const struct fleet *fleet, const char *path)
+{
+    return path != NULL && config_is_given(fleet->env->config, path);
+}
+
+static void tell(const struct fleet *fleet, const char *path, const char *key, const char *why)
+{
+    diag_warning(fleet->env->diag, config_where(fleet->env->config, path), "leave it out", "'%s' has no effect: %s",
+                 key, why);
+}
+
+static void tell_if_given(const struct fleet *fleet, const char *key, const char *why)
+{
+    const char *path = service_path(fleet, key);
+    if (is_given(fleet, path)) tell(fleet, path, key, why);
+}
+
+/* --- What pools have of their own --- */
+
+static bool every_pool_gives(const struct fleet *fleet, const char *key)
+{
+    for (size_t i = 0; i < fleet->n_pools; i++)
+        if (!is_given(fleet, fleet_path_of(fleet, &fleet->pools[i], key))) return false;
+    return fleet->config->pools.n > 0;
+}
+
+static void tell_overridden(const struct fleet *fleet)
+{
+    const struct service_config *config = fleet->config;
+    const struct {
+        const char *name;
+        bool is_set;
+    } keys[] = {
+        {"replicas", config->replicas > 1},
+        {"tensor_parallel", config->tensor_parallel > 1},
+        {"pipeline_parallel", config->pipeline_parallel > 1},
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (keys[i].is_set && every_pool_gives(fleet, keys[i].name))
+            tell_if_given(fleet, keys[i].name, "every pool has its own");
+}
+
+/* --- What an offloading policy reads --- */
+
+static bool has_tiers(const struct offload_config *config)
+{
+    return config->tiers.n > 0;
+}
+
+static bool has_bus(const struct offload_config *config)
+{
+    return !isnan(config->bus_bytes_per_s);
+}
+
+static bool has_bus_gpus(const struct offload_config *config)
+{
+    return config->bus_gpus > 1;
+}
+
+static bool has_workload(const struct offload_config *config)
+{
+    return config->workload.sequences != OFFLOAD_SEQUENCES || config->workload.prompt_tokens != OFFLOAD_PROMPT_TOKENS ||
+           config->workload.output_tokens != OFFLOAD_OUTPUT_TOKENS;
+}
+
+static bool has_ttft(const struct offload_config *config)
+{
+    return !isnan(config->ttft_slo_s);
+}
+
+static bool has_tpot(const struct offload_config *config)
+{
+    return !isnan(config->tpot_slo_s);
+}
+
+/* A key of "kv" that only some kv_offload policies read. */
+struct offload_key {
+    const char *name;
+    uint32_t reads; /* a bit of enum offload_reads; 0: every policy that places something */
+    bool (*is_set)(const struct offload_config *config);
+};
+
+static const struct offload_key offload_keys[] = {
+    {"tiers", 0, has_tiers},
+    {"bus_bandwidth", 0, has_bus},
+    {"bus_gpus", 0, has_bus_gpus},
+    {"workload", OFFLOAD_READS_WORKLOAD, has_workload},
+    {"slo_ttft", OFFLOAD_READS_TTFT, has_ttft},
+    {"slo_tpot", OFFLOAD_READS_TPOT, has_tpot},
+};
+
+static bool pool_reads(const struct fleet_pool *pool, const struct offload_key *key)
+{
+    const struct kv_offloader *policy = pool->offload.policy;
+    if (policy->place == NULL) return false;
+    if (strcmp(key->name, "bus_gpus") == 0) return !isnan(pool->config.kv.offload.bus_bytes_per_s);
+    return key->reads == 0 || (policy->reads != NULL && (policy->reads(pool->offload.state) & key->reads) != 0);
+}
+
+static void tell_offload(const struct fleet *fleet, const struct fleet_pool *pool, const char *path,
+                         const struct offload_key *key)
+{
+    const struct kv_offloader *policy = pool->offload.policy;
+    char name[KEY_CHARS], why[4 * KEY_CHARS];
+    snprintf(name, sizeof name, "kv.%s", key->name);
+    if (policy->place == NULL)
+        snprintf(why, sizeof why, "kv.offload '%s' places nothing beyond the GPU", policy->policy.name);
+    else if (strcmp(key->name, "bus_gpus") == 0)
+        snprintf(why, sizeof why, "no 'kv.bus_bandwidth' is given that they could share");
+    else
+        snprintf(why, sizeof why, "kv.offload '%s' does not go by it as it is set here", policy->policy.name);
+    tell(fleet, path, name, why);
+}
+
+/* A key of the service's "kv" is read when a pool without a "kv" of its own reads it. */
+static void check_offload_key(const struct fleet *fleet, const struct offload_key *key)
+{
+    const char *name = arena_printf(fleet->env->arena, "kv.%s", key->name);
+    const char *shared = name != NULL ? service_path(fleet, name) : NULL;
+    const struct fleet_pool *heir = NULL;
+    bool read = false;
+    if (shared == NULL) return;
+    for (size_t i = 0; i < fleet->n_pools; i++) {
+        const struct fleet_pool *pool = &fleet->pools[i];
+        const bool own = pool->config.name != NULL && is_given(fleet, fleet_path_of(fleet, pool, "kv"));
+        const char *path = fleet_path_of(fleet, pool, name);
+        const bool set = key->is_set(&pool->config.kv.offload) && is_given(fleet, path);
+        if (own && set && !pool_reads(pool, key)) tell_offload(fleet, pool, path, key);
+        if (own) continue;
+        heir = pool;
+        read = read || pool_reads(pool, key);
+    }
+    if (heir != NULL && !read && key->is_set(&heir->config.kv.offload) && is_given(fleet, shared))
+        tell_offload(fleet, heir, shared, key);
+}
+
+/* --- What is handed over --- */
+
+static void tell_handovers(const struct fleet *fleet)
+{
+    const struct kv_transfer_config *transfer = &fleet->config->kv_transfer;
+    const bool by_pairs = fleet->routing.router->route_pair != NULL;
+    const bool none = fleet->first_decode == 0 && !by_pairs;
+    if (by_pairs) tell_if_given(fleet, "decode_routing", "the 'routing' chooses both replicas on arrival");
+    if (none) {
+        tell_if_given(fleet, "decode_routing", "no pool has role prefill");
+        tell_if_given(fleet, "kv_transfer", "no pool has role prefill");
+    } else if (transfer->mode == KV_TRANSFER_SERIAL && transfer->layer_wise_from_tokens > 0) {
+        tell_if_given(fleet, "kv_transfer.layer_wise_from", "mode 'serial' sends every prompt whole");
+    } else if (transfer->mode == KV_TRANSFER_LAYER_WISE && transfer->layer_wise_from_tokens == 0 &&
+               transfer->start == KV_TRANSFER_PUSH) {
+        tell_if_given(fleet, "kv_transfer.start", "what goes layer-wise is pushed, and every prompt does");
+    }
+}
+
+/* --- What comes after a failure --- */
+
+bool fleet_sets_restart(const struct fleet *fleet)
+{
+    const struct start_config *restart = &fleet->config->restart;
+    const bool is_set = !isnan(restart->delay_s) || restart->load_bytes_per_s < START_LOAD_BYTES_PER_S ||
+                        restart->load_bytes_per_s > START_LOAD_BYTES_PER_S;
+    return is_set && is_given(fleet, service_path(fleet, "restart"));
+}
+
+static void tell_restart(const struct fleet *fleet)
+{
+    const bool is_idle = !fleet->env->nodes_fail && fleet->config->scaling.policy.entry == NULL;
+    if (is_idle && fleet_sets_restart(fleet)) tell_if_given(fleet, "restart", "no node fails");
+}
+
+void fleet_tell_unread(const struct fleet *fleet)
+{
+    tell_overridden(fleet);
+    for (size_t i = 0; i < sizeof offload_keys / sizeof *offload_keys; i++) check_offload_key(fleet, &offload_keys[i]);
+    tell_handovers(fleet);
+    tell_restart(fleet);
+}

@@ -1,0 +1,298 @@
+/* The life of requests in a service: they arrive, are routed, leave, and may be followed by their user's next one. */
+#include "sim/core/check.h"
+#include "sim/world/replica/replica_stream.h"
+#include "sim/world/rows/priority.h"
+#include "sim/world/service/kv_transport.h"
+#include "sim/world/service/service_scaling.h"
+#include "sim/world/service/service_state.h"
+
+#include <math.h>
+
+/* --- Requests that leave --- */
+
+/* Seconds from the request's arrival to a time that may be unset. */
+static double since_arrival_s(const struct request *request, sim_ns time_ns)
+{
+    return time_ns == TIME_UNSET ? (double)NAN : sim_s_from_ns(time_ns - request->view.arrival_ns);
+}
+
+int service_emit_row(struct service *service, const struct request *request, const char *status, sim_ns now)
+{
+    const struct sink *sink = service->env.sink;
+    if (sink->request == NULL) return 0;
+    bool finished = request->view.state == REQUEST_FINISHED;
+    struct request_row row = {
+        .id = request->view.id,
+        .service = service->config->name,
+        .arrival_s = sim_s_from_ns(request->view.arrival_ns),
+        .prompt_tokens = request->prompt_tokens,
+        .output_tokens = request->generated_tokens,
+        .replica = request->replica,
+        .queue_s = since_arrival_s(request, request->scheduled_ns),
+        .ttft_s = since_arrival_s(request, request->first_token_ns),
+        .tpot_s = finished && request->output_tokens > 1
+                      ? sim_s_from_ns(now - request->first_token_ns) / (request->output_tokens - 1)
+                      : (double)NAN,
+        .e2e_s = since_arrival_s(request, finished ? now : TIME_UNSET),
+        .max_gap_s = request->generated_tokens > 1 ? sim_s_from_ns(request->max_gap_ns) : (double)NAN,
+        .preemptions = request->view.preemptions,
+        .cached_tokens = request->cached_tokens,
+        .status = status,
+        .class_name = request->view.request_class->name,
+    };
+    return sink->request(sink->context, &row);
+}
+
+/* A request without ids of its own, that a preemption makes lose its KV, finds again what nobody has overwritten until it
+ * comes back, as vLLM v1's blocks keep their contents in the queue of free ones. */
+int service_own_prefix(struct replica *replica, struct request *request)
+{
+    struct service *service = replica->env->owner;
+    const int32_t block_tokens = fleet_own_block_tokens(&service->fleet, service->trace_block_tokens);
+    if (block_tokens == 0) return 0;
+    const int code = fleet_share_prefixes(&service->fleet, block_tokens);
+    if (code != 0) return code;
+    const int64_t n = ((int64_t)request->prompt_tokens + request->output_tokens) / block_tokens;
+    request->prefix = prefix_chain_make_own(&service->prefixes, ++service->n_own_prefixes, (int32_t)n);
+    return request->prefix != NULL ? 0 : SIM_E_NOMEM;
+}
+
+static int service_admit(struct service *service, const struct request_record *record);
+
+static void follow_up_arrival(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    (void)now;
+    struct follow_up *follow_up = OWNER_ENTITY(owner, struct follow_up, owner);
+    int code = service_admit(follow_up->service, &follow_up->record);
+    pool_give(&follow_up->service->follow_ups, follow_up);
+    if (code != 0) engine_fail(engine, code);
+}
+
+static int schedule_follow_up(struct service *service, int64_t ended_id, sim_ns now)
+{
+    struct follow_up *follow_up = pool_take(&service->follow_ups);
+    if (follow_up == NULL) return SIM_E_NOMEM;
+    *follow_up = (struct follow_up){.service = service};
+    struct request_source *source = service->source;
+    int got = source->follow(source, ended_id, now, &follow_up->record, service->env.diag);
+    if (got <= 0) {
+        pool_give(&service->follow_ups, follow_up);
+        return got;
+    }
+    follow_up->record.prefix_blocks = NULL; /* borrowed only until the source's next record */
+    follow_up->record.n_prefix_blocks = 0;
+    /* Strictly later: an arrival at `now` would come after some of this moment's boundaries. */
+    if (follow_up->record.arrival_ns <= now) follow_up->record.arrival_ns = now + 1;
+    owner_init_passing(&follow_up->owner, OWNER_ID_SERVICES, (*service->env.next_serial)++);
+    engine_schedule(service->env.engine, follow_up->record.arrival_ns, PRIORITY_ARRIVAL, follow_up_arrival,
+                    &follow_up->owner);
+    return 0;
+}
+
+static void leave_system(struct service *service, const struct request *request, sim_ns now)
+{
+    fleet_leave(&service->fleet, request);
+    level_set(&service->in_system, now, service->in_system.value - 1);
+    service->stay_ns += now - request->view.arrival_ns;
+    if (service->in_system.value == 0) fleet_reports_when_empty(&service->fleet, now);
+    if (service->scaling != NULL) scaling_on_leave(service->scaling, request, now);
+}
+
+/* Counts a request that has got its end. */
+static int count_end(const struct service *service, struct request_stats *stats, const struct request *request,
+                     sim_ns now)
+{
+    const double *limits_s = service_class_of(request)->limits_s;
+    bool finished = request->view.state == REQUEST_FINISHED;
+    if (finished && now > service->env.warmup_ns) request_stats_add_output(stats, request, now);
+    if (!service_counts(service, request)) return 0;
+    if (finished) return request_stats_add_finished(stats, limits_s, request, now);
+    request_stats_add_rejected(stats, limits_s);
+    return 0;
+}
+
+/* The request has got its end: counts, its row, its user's next request. */
+static int end_request(struct service *service, struct request *request, sim_ns now)
+{
+    bool finished = request->view.state == REQUEST_FINISHED;
+    int64_t id = request->view.id;
+    struct request_stats *of_class = service_class_stats(&service->classes, request);
+    int code = count_end(service, &service->stats.requests, request, now);
+    if (code == 0 && of_class != NULL) code = count_end(service, of_class, request, now);
+    if (finished) {
+        service->stats.run_finished++;
+        service->stats.run_output_tokens += request->output_tokens;
+    }
+    if (code == 0) code = service_emit_row(service, request, finished ? "finished" : "rejected", now);
+    prefix_chain_free(request->prefix);
+    pool_give(&service->requests, request);
+    return code != 0 || service->source->follow == NULL ? code : schedule_follow_up(service, id, now);
+}
+
+static int emit_decision(const struct replica *replica, const struct request *request, const char *action,
+                         const char *reason, sim_ns now)
+{
+    const struct service *service = replica->env->owner;
+    const struct sink *sink = service->env.sink;
+    if (sink->decision == NULL) return 0;
+    struct decision_row row = {.t_s = sim_s_from_ns(now), .service = service->config->name,
+                               .policy = replica->env->batcher->policy.name, .action = action,
+                               .subject = request->view.id, .reason = reason};
+    return sink->decision(sink->context, &row);
+}
+
+int service_on_finish(struct replica *replica, struct request *request, sim_ns now)
+{
+    struct service *service = replica->env->owner;
+    leave_system(service, request, now);
+    int code = service_detail_finish(replica, request, now);
+    return code != 0 ? code : end_request(service, request, now);
+}
+
+int service_on_reject(struct replica *replica, struct request *request, sim_ns now, const char *reason)
+{
+    struct service *service = replica->env->owner;
+    if (service->n_refused++ == 0) {
+        service->first_refusal = reason;
+        service->first_refuser = replica->env->batcher->policy.name;
+    }
+    leave_system(service, request, now);
+    int code = emit_decision(replica, request, "reject", reason, now);
+    return code != 0 ? code : end_request(service, request, now);
+}
+
+int service_on_preempt(struct replica *replica, struct request *request, sim_ns now, const char *reason)
+{
+    return emit_decision(replica, request, "preempt", reason, now);
+}
+
+int service_take_host(struct replica *replica, int64_t bytes, sim_ns now)
+{
+    struct service *service = replica->env->owner;
+    int got = kv_transport_take_room(replica, bytes, now);
+    service->n_host_full += got == 0;
+    return got;
+}
+
+int service_on_batch(const struct replica *replica, const struct replica_batch *batch)
+{
+    const struct service *service = replica->env->owner;
+    const struct sink *sink = service->env.sink;
+    if (replica->stream != NULL) replica_stream_count(replica->stream, batch);
+    if (sink->batch == NULL) return 0;
+    struct batch_row row = {.service = service->config->name,
+                            .replica = replica->index,
+                            .start_s = sim_s_from_ns(batch->start_ns),
+                            .end_s = sim_s_from_ns(batch->end_ns),
+                            .iterations = batch->iterations,
+                            .prefill_sequences = batch->prefill_sequences,
+                            .prefill_tokens = batch->prefill_tokens,
+                            .decoding = batch->decoding};
+    return sink->batch(sink->context, &row);
+}
+
+/* --- Requests that arrive --- */
+
+int service_route(struct service *service, struct request *request, sim_ns now)
+{
+    int code = fleet_route(&service->fleet, request, now);
+    if (code == 0) code = service_detail_route(service, request, now);
+    if (code != 0) return code;
+    replica_enqueue(&service->fleet.replicas[request->replica], request, now);
+    return 0;
+}
+
+static int enter_system(struct service *service, struct request *request, sim_ns now)
+{
+    level_set(&service->in_system, now, service->in_system.value + 1);
+    if (service->scaling != NULL && scaling_holds(service->scaling, request)) return 0;
+    return service_route(service, request, now);
+}
+
+/* The ids of its prompt's blocks are kept as long as it lives, where prefixes are cached. */
+static int keep_prefix(struct service *service, const struct request_record *record, struct request *request)
+{
+    service->trace_block_tokens = record->prefix_block_tokens;
+    if (record->n_prefix_blocks == 0 || !fleet_caches_prefixes(&service->fleet)) return 0;
+    int code = fleet_share_prefixes(&service->fleet, record->prefix_block_tokens);
+    if (code != 0) return code;
+    request->prefix = prefix_chain_make(&service->prefixes, record->prefix_blocks, record->n_prefix_blocks);
+    return request->prefix != NULL ? 0 : SIM_E_NOMEM;
+}
+
+/* A request that arrives; NULL when out of memory. */
+static struct request *make_request(struct service *service, const struct request_record *record,
+                                    const struct service_class *class)
+{
+    struct request *request = pool_take(&service->requests);
+    if (request == NULL) return NULL;
+    *request = (struct request){
+        .view = {.id = record->id,
+                 .arrival_ns = record->arrival_ns,
+                 .prompt_tokens = record->prompt_tokens,
+                 .request_class = &class->view},
+        .prompt_tokens = record->prompt_tokens,
+        .output_tokens = record->output_tokens,
+        .replica = -1,
+        .decode_replica = -1,
+        .scheduled_ns = TIME_UNSET,
+        .first_token_ns = TIME_UNSET,
+    };
+    return request;
+}
+
+static void count_arrival(struct service *service, const struct request *request)
+{
+    struct request_stats *of_class = service_class_stats(&service->classes, request);
+    if (service->scaling != NULL) scaling_on_arrival(service->scaling);
+    if (!service_counts(service, request)) return;
+    service->stats.requests.arrived++;
+    if (of_class != NULL) of_class->arrived++;
+}
+
+static int service_admit(struct service *service, const struct request_record *record)
+{
+    struct service_class *class;
+    int code = service_classes_get(&service->classes, record->class_name, &class);
+    struct request *request = code == 0 ? make_request(service, record, class) : NULL;
+    if (request == NULL) return code != 0 ? code : SIM_E_NOMEM;
+    code = keep_prefix(service, record, request);
+    if (code != 0) {
+        pool_give(&service->requests, request);
+        return code;
+    }
+    count_arrival(service, request);
+    if (fleet_can_serve(&service->fleet, request)) return enter_system(service, request, record->arrival_ns);
+    service->n_too_long++;
+    request->view.state = REQUEST_REJECTED;
+    code = service_detail_too_long(service, request, record->arrival_ns);
+    return code != 0 ? code : end_request(service, request, record->arrival_ns);
+}
+
+static void service_arrival(struct engine *engine, struct owner *owner, sim_ns now);
+
+static int service_pull(struct service *service)
+{
+    int got = service->source->next(service->source, &service->next, service->env.diag);
+    service->dry = got == 0;
+    if (service->dry && service->scaling != NULL) scaling_on_dry(service->scaling);
+    if (got <= 0) return got;
+    engine_schedule(service->env.engine, service->next.arrival_ns, PRIORITY_ARRIVAL, service_arrival, &service->owner);
+    return 0;
+}
+
+static void service_arrival(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    (void)now;
+    struct service *service = OWNER_ENTITY(owner, struct service, owner);
+    int code = service_admit(service, &service->next);
+    if (code == 0) code = service_pull(service);
+    if (code != 0) engine_fail(engine, code);
+}
+
+int service_start(struct service *service)
+{
+    service_detail_start(service);
+    if (service->scaling != NULL) scaling_start(service->scaling);
+    return service_pull(service);
+}

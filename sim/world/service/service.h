@@ -1,0 +1,192 @@
+/* An LLM service: a fleet of replicas of one LLM behind a router, fed by a stream of requests. */
+#ifndef ORRERY_WORLD_SERVICE_SERVICE_H
+#define ORRERY_WORLD_SERVICE_SERVICE_H
+
+#include "models/hardware.h"
+#include "models/kvcapacity.h"
+#include "models/transformer.h"
+#include "sim/catalog/catalog.h"
+#include "sim/core/config/config.h"
+#include "sim/core/engine.h"
+#include "sim/world/cluster/cluster.h"
+#include "sim/world/kv/offload.h"
+#include "sim/world/links/topology.h"
+#include "sim/world/replica/pace.h"
+#include "sim/world/rows/sampler.h"
+#include "sim/world/rows/sink.h"
+#include "sim/world/rows/source.h"
+#include "sim/world/service/slo.h"
+
+struct kv_config {
+    int64_t block_tokens;
+    int64_t blocks;                 /* per replica; 0: what the GPU's memory leaves */
+    double usable_frac;             /* share of the GPU's memory that the engine may use */
+    double reserve_bytes;           /* of the runtime: context, buffers, graphs */
+    int64_t activation_tokens, activation_sequences; /* largest iteration that activations are kept for */
+    struct offload_config offload;
+    struct config_variant prefix_cache; /* family eviction; no entry: nothing is cached beyond its request */
+};
+
+/* A pool of equal replicas. */
+struct pool_config {
+    const char *name; /* its key in "pools"; NULL: the service has no pools, and these are all its replicas */
+    int role;         /* enum pool_role */
+    const char *gpu;  /* in the hardware catalog; NULL: the cluster's */
+    int64_t replicas, tensor_parallel, pipeline_parallel;
+    struct config_variant batching, cost;
+    struct kv_config kv;
+};
+
+enum kv_transfer_mode { KV_TRANSFER_SERIAL, KV_TRANSFER_LAYER_WISE };
+enum kv_transfer_start { KV_TRANSFER_PULL, KV_TRANSFER_PUSH };
+
+/* How the KV of a prompt gets to the replica that decodes. All zero: serial, pulled over the links of the site. */
+struct kv_transfer_config {
+    int mode;  /* enum kv_transfer_mode */
+    int start; /* enum kv_transfer_start */
+    int64_t layer_wise_from_tokens; /* shorter prompts go serially */
+    double bytes_per_s;             /* of every transfer on its own, instead of the site's links; NAN: the links */
+    sim_ns latency_ns;
+};
+
+/* How a replica starts. */
+#define START_LOAD_BYTES_PER_S 3.4e9 /* where nothing is said */
+struct start_config {
+    double delay_s;          /* from taking its GPUs to its first request; NAN: what loading the weights takes */
+    double load_bytes_per_s; /* of a replica, all of its GPUs together */
+};
+
+/* How many replicas there are, and when. No policy: as many as `replicas` says, all the time. */
+struct scaling_config {
+    struct config_variant policy;
+    int64_t min, max;
+    sim_ns interval_ns;
+    struct start_config start;
+};
+enum service_priority { SERVICE_HIGH, SERVICE_LOW };
+
+/* A section of "services". Texts live in the arena of the binding. */
+struct service_config {
+    const char *name; /* its key */
+    const char *llm;  /* of the catalog, or the path of a Hugging Face config.json */
+    int64_t tensor_parallel, pipeline_parallel, replicas;
+    struct config_variant batching, routing, cost, trace;
+    struct kv_config kv;
+    struct slo_config slo;
+    sim_ns information_delay_ns; /* 0: routers see the present */
+    struct config_list pools;    /* struct pool_config, zero where they leave out something */
+    struct config_variant decode_routing; /* no entry: the policy of `routing`, with a state of its own */
+    struct kv_transfer_config kv_transfer;
+    struct scaling_config scaling;
+    struct start_config restart; /* after a failure, where `scaling` does not say */
+    int priority; /* enum service_priority */
+    struct clock_share_config clock_share; /* both 0: those of the site */
+};
+
+extern const struct config_field service_config_fields[];
+
+/* The pools of a service, at least one: what a pool leaves out it has from the service. */
+size_t service_n_pools(const struct service_config *config);
+struct pool_config service_pool(const struct service_config *config, size_t index);
+
+/* The replicas that a service begins with, of those of its pools; INT64_MAX: all. */
+int64_t service_start_replicas(const struct service_config *config);
+
+/* The memory of each GPU of a replica, all of the LLM on it. */
+struct kv_capacity pool_kv_capacity(const struct pool_config *pool, const struct gpu_spec *gpu,
+                                    const struct llm_spec *llm);
+
+/* KV blocks of a replica: as configured, or what the weights leave of the GPUs' memory; 0 when they do not fit. */
+int64_t pool_kv_blocks(const struct pool_config *pool, const struct gpu_spec *gpu, const struct llm_spec *llm);
+
+struct service;
+
+/* What a service needs from the world around it. The pointers outlive it. */
+struct service_env {
+    struct engine *engine;
+    struct diag *diag;
+    struct cluster *cluster;
+    struct topology *topology;
+    const struct catalog *catalog;
+    const struct gpu_spec *gpu;
+    const struct config *config;  /* for the places of findings */
+    const struct sink *sink;
+    struct arena *arena;
+    uint32_t *next_owner_id; /* of owners that last */
+    uint64_t *next_serial;   /* of those that come and go, all services together */
+    uint64_t seed;
+    uint32_t run;
+    sim_ns warmup_ns;
+    bool single_step;
+    bool strict_domain; /* refuse cost models that are not calibrated */
+    bool nodes_fail;    /* service_strike may be called */
+    /* Running jobs yield until nodes with this type of GPU have so many groups of so many free. Returns how many jobs, 0 where no room can be made, or
+     * a negative code. And: GPUs were taken or given back. `site` is handed to all. */
+    int (*make_room)(void *site, const char *gpu, int32_t gpus, int64_t groups, sim_ns now);
+    void (*moved)(void *site);
+    void (*ended)(void *site); /* the last request of a service whose replicas come and go has left */
+    void *site;
+};
+
+/* Takes the GPUs, builds the cost model, opens the trace. Returns 0 or a negative code with findings. */
+int service_create(const struct service_config *config, const struct service_env *env, struct service **service);
+void service_destroy(struct service *service);
+
+/* Its replicas draw power, and obey commands. Returns 0, SIM_E_NOMEM, or SIM_E_CONFIG with a finding: the power of a GPU is not
+ * known, or not all of the work is the GPU's. */
+struct power;
+struct power_config;
+int service_join_power(struct service *service, const struct power_config *site, struct power *power);
+
+/* Output tokens of finished requests, and requests that attained their SLO (slo.h). */
+int64_t service_output_tokens(const struct service *service);
+int64_t service_met_requests(const struct service *service);
+
+/* Schedules the first arrival. */
+int service_start(struct service *service);
+
+/* After the engine stopped at `now`: rows of unfinished requests in order of id, and warnings. */
+int service_finish(struct service *service, sim_ns now);
+
+/* Checks the invariants of every replica and that no request was lost (invariant.h). */
+void service_check(const struct service *service, sim_ns now);
+
+/* The time series of a service: of all replicas together, and of each one when there are at most SERVICE_SAMPLED_REPLICAS.
+ * Writes them to `series` (unless NULL; names go to the arena of the service) and returns how many there are, or
+ * SIM_E_NOMEM. */
+enum { SERVICE_SAMPLED_REPLICAS = 8 };
+int service_series(const struct service *service, struct sampler_series *series);
+
+/* Their values at a time at which no event is pending. */
+void service_sample(const struct service *service, sim_ns at, double *values);
+
+/* A node of the site fails: replicas on it lose all that they have, their requests go to others, or wait for one. It gives all of
+ * their GPUs back; a service that has no requests left and will get none wants none again. Returns how many replicas, or a negative
+ * code; 0 where the service is one that failures spare. */
+int service_strike(struct service *service, int32_t node, const char *cause, sim_ns now);
+
+/* Whether failures strike it, and requests may still come, or have not left. */
+bool service_may_be_struck(const struct service *service);
+
+/* Nodes have come back, or jobs have given GPUs back: replicas that lack them take them. */
+void service_nodes_came(struct service *service);
+void service_gpus_came(struct service *service);
+
+/* Whether its replicas come and go, and GPUs that it holds now. */
+bool service_scales(const struct service *service);
+int64_t service_gpus(const struct service *service);
+
+/* Requests in the system. */
+int64_t service_outstanding(const struct service *service);
+
+/* How much of its trace the service has read, 0 .. 1. */
+double service_done_frac(const struct service *service);
+
+/* Emits the metrics of all services together. */
+int services_emit_metrics(struct service *const *services, size_t n, const struct sink *sink, sim_ns now);
+
+/* Share of the kernels' time outside the range that costs were fitted on, mean over the replicas' busy time; NAN when a
+ * model is not calibrated. */
+double services_extrapolated_frac(struct service *const *services, size_t n);
+
+#endif

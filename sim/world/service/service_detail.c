@@ -1,0 +1,151 @@
+/* What every request meets with, as rows of the decision table, for those who want them (sink.h, detail): where it was
+ * routed and what the router saw there, with what free KV cache its prompt was taken, what it gave back when it left.
+ *
+ * Nothing is formatted, and no callback set, when nobody wants the rows. */
+#include "sim/world/service/service_state.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { REASON_CHARS = 256 };
+
+__attribute__((format(printf, 6, 7))) static int emit(const struct service *service, const char *policy,
+                                                      const char *action, int64_t subject, sim_ns now,
+                                                      const char *format, ...)
+{
+    char reason[REASON_CHARS];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    const struct sink *sink = service->env.sink;
+    struct decision_row row = {.t_s = sim_s_from_ns(now), .service = service->config->name, .policy = policy,
+                               .action = action, .subject = subject, .reason = reason};
+    return sink->detail(sink->context, &row);
+}
+
+/* What no policy decides has the service's own name in the scenario. */
+static const char *world_name(const struct service *service, char name[REASON_CHARS])
+{
+    snprintf(name, REASON_CHARS, "services.%s", service->config->name);
+    return name;
+}
+
+int service_detail_route(const struct service *service, const struct request *request, sim_ns now)
+{
+    if (service->env.sink->detail == NULL) return 0;
+    int32_t replica = request->replica, decode_replica = request->decode_replica;
+    const struct replica_load *load = fleet_seen_load(&service->fleet, replica);
+    char then[48] = "";
+    if (decode_replica >= 0 && decode_replica != replica)
+        snprintf(then, sizeof then, "; to decode at replica %d", decode_replica);
+    return emit(service, service->fleet.routing.router->policy.name, "route", request->view.id, now,
+                "to replica %d of %s: %lld unfinished there, %lld of them waiting%s", replica, service->config->name,
+                (long long)load->outstanding, (long long)load->waiting, then);
+}
+
+int service_detail_too_long(const struct service *service, const struct request *request, sim_ns now)
+{
+    if (service->env.sink->detail == NULL) return 0;
+    const struct fleet_pool *pool = fleet_smallest_kv(&service->fleet);
+    char name[REASON_CHARS];
+    return emit(service, world_name(service, name), "reject", request->view.id, now,
+                "prompt of %d and output of %d tokens: the context is %lld tokens, the KV cache %lld blocks of %lld",
+                request->prompt_tokens, request->output_tokens, (long long)service->llm.max_context,
+                (long long)pool->kv_blocks, (long long)pool->config.kv.block_tokens);
+}
+
+int service_detail_finish(const struct replica *replica, const struct request *request, sim_ns now)
+{
+    const struct service *service = replica->env->owner;
+    if (service->env.sink->detail == NULL) return 0;
+    char name[REASON_CHARS];
+    return emit(service, world_name(service, name), "finish", request->view.id, now,
+                "replica %d: %d tokens generated; %lld of %lld KV blocks free now", replica->index,
+                request->generated_tokens, (long long)replica->kv.free_blocks, (long long)replica->kv.total_blocks);
+}
+
+/* What of its prompt was in the prefix cache, where there is one and the trace names the prompt's blocks. */
+static const char *found_text(const struct replica *replica, const struct request *request, char text[64])
+{
+    text[0] = 0;
+    if (replica->prefixes.block_tokens > 0 && request->prefix != NULL)
+        snprintf(text, 64, ", %d found in the prefix cache", request->view.prefilled_tokens);
+    return text;
+}
+
+/* A prompt's first piece admits the request, or resumes it after a preemption; the later ones go on with it. */
+int service_detail_prefill(const struct replica *replica, const struct batch_prefill *prefill, int64_t free_blocks,
+                           sim_ns now)
+{
+    const struct service *service = replica->env->owner;
+    const struct request_view *request = prefill->request;
+    const char *policy = replica->env->batcher->policy.name;
+    if (service->env.sink->detail == NULL) return 0;
+    if (request->state != REQUEST_WAITING)
+        return emit(service, policy, "chunk", request->id, now, "replica %d of %s: tokens %d to %d of %d of its prompt",
+                    replica->index, service->config->name, request->prefilled_tokens + 1,
+                    request->prefilled_tokens + prefill->tokens, request->prompt_tokens);
+    char found[64];
+    return emit(service, policy, request->preemptions > 0 ? "resume" : "admit", request->id, now,
+                "replica %d of %s: prefills %d of %d tokens%s, takes %lld of %lld free KV blocks, %lld decoding",
+                replica->index, service->config->name, prefill->tokens, request->prompt_tokens,
+                found_text(replica, request_of(request), found),
+                (long long)replica_view_needed_blocks(&replica->view, request, prefill->hold_tokens),
+                (long long)free_blocks, (long long)replica->ready->members.n);
+}
+
+/* KV leaves for the host, or comes back; a pause begins or ends. KV of a prompt that was processed elsewhere has rows of its own. */
+static int tell_move(const struct replica *replica, const struct request *request, sim_ns now, const char *action)
+{
+    const struct service *service = replica->env->owner;
+    const char *policy = replica->env->batcher->policy.name;
+    const bool out = strcmp(action, "swap") == 0, back = request->view.state == REQUEST_AWAY && !out;
+    const int64_t blocks = kvcache_blocks(&replica->kv, request->context_tokens - 1);
+    if (request->handed_blocks > 0) return 0;
+    if (!out && !back)
+        return emit(service, policy, action, request->view.id, now, "replica %d of %s: its KV stays there",
+                    replica->index, service->config->name);
+    return emit(service, policy, out ? "swap-out" : "swap-in", request->view.id, now,
+                "replica %d of %s: %lld bytes of KV %s the host, %lld of %lld KV blocks free", replica->index,
+                service->config->name, (long long)(blocks * replica->env->kv_block_bytes), out ? "to" : "back from",
+                (long long)replica->kv.free_blocks, (long long)replica->kv.total_blocks);
+}
+
+int service_detail_handover(const struct service *service, const struct request *request, int32_t from, int64_t bytes,
+                            sim_ns now)
+{
+    if (service->env.sink->detail == NULL) return 0;
+    const struct fleet *fleet = &service->fleet;
+    const struct replica_load *load = fleet_seen_load(fleet, request->decode_replica);
+    const struct router *router = fleet->decode_routing.router != NULL ? fleet->decode_routing.router
+                                                                       : fleet->routing.router;
+    return emit(service, router->policy.name, "handover", request->view.id, now,
+                "from replica %d to %d of %s: %lld bytes of KV; %lld unfinished there", from, request->decode_replica,
+                service->config->name, (long long)bytes, (long long)load->outstanding);
+}
+
+int service_detail_arrived(const struct service *service, const struct request *request, sim_ns processed_ns,
+                           sim_ns now)
+{
+    if (service->env.sink->detail == NULL) return 0;
+    char name[REASON_CHARS];
+    return emit(service, world_name(service, name), "arrived", request->view.id, now,
+                "its KV is at replica %d of %s, %.6f s after its prompt was processed", request->replica,
+                service->config->name, sim_s_from_ns(now - processed_ns));
+}
+
+/* Pieces of prompts are told of to those who want to know, and where KV leaves layer by layer; batches likewise, and where an
+ * offloading policy counts what it moves. */
+void service_detail_start(struct service *service)
+{
+    const struct sink *sink = service->env.sink;
+    bool by_layer = service->config->kv_transfer.mode == KV_TRANSFER_LAYER_WISE;
+    for (size_t i = 0; i < service->fleet.n_pools; i++) {
+        struct replica_env *env = &service->fleet.pools[i].env;
+        if (sink->detail != NULL || by_layer) env->on_prefill = service_on_prefill;
+        if (sink->detail != NULL) env->on_move = tell_move;
+        if (sink->batch != NULL || offload_in_use(env->offload)) env->on_batch = service_on_batch;
+    }
+}

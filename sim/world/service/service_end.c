@@ -1,0 +1,321 @@
+/* The end of a service: unfinished requests, warnings, metrics, and the laws it must have kept. */
+#include "sim/core/check.h"
+#include "sim/world/invariant.h"
+#include "sim/world/service/service_scaling.h"
+#include "sim/world/service/service_state.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int64_t service_outstanding(const struct service *service)
+{
+    return fleet_outstanding(&service->fleet) + scaling_held(service->scaling);
+}
+
+double service_done_frac(const struct service *service)
+{
+    return service->source->place(service->source).done_frac;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    int64_t x = (*(struct request *const *)a)->view.id, y = (*(struct request *const *)b)->view.id;
+    return x < y ? -1 : x > y;
+}
+
+struct leftovers {
+    struct request **requests;
+    size_t n;
+};
+
+static void collect(void *context, struct request *request)
+{
+    struct leftovers *left = context;
+    left->requests[left->n++] = request;
+}
+
+static void count_unfinished(struct service *service, const struct request *request, sim_ns now)
+{
+    const double *limits_s = service_class_of(request)->limits_s;
+    struct request_stats *of_class = service_class_stats(&service->classes, request);
+    request_stats_add_unfinished(&service->stats.requests, limits_s, request, now);
+    if (of_class != NULL) request_stats_add_unfinished(of_class, limits_s, request, now);
+}
+
+/* Unfinished requests, with what they had got by `now`. */
+static int emit_unfinished(struct service *service, sim_ns now)
+{
+    size_t capacity = (size_t)service_outstanding(service);
+    if (capacity == 0) return 0;
+    struct leftovers all = {.requests = mem_alloc(capacity * sizeof(struct request *))};
+    struct request **left = all.requests;
+    if (left == NULL) return SIM_E_NOMEM;
+    for (int32_t i = 0; i < service->fleet.n_replicas; i++)
+        replica_each_request(&service->fleet.replicas[i], collect, &all);
+    scaling_each_held(service->scaling, collect, &all);
+    size_t n = all.n;
+    SIM_REQUIRE(n == capacity);
+    qsort(left, n, sizeof *left, compare_ids);
+    int code = 0;
+    for (size_t i = 0; i < n && code == 0; i++) {
+        left[i]->max_gap_ns = replica_max_gap_ns(left[i]);
+        left[i]->generated_tokens = replica_generated_tokens(left[i]);
+        if (service_counts(service, left[i])) count_unfinished(service, left[i], now);
+        code = service_emit_row(service, left[i], "unfinished", now);
+    }
+    mem_free(left);
+    return code;
+}
+
+static int emit_warning(const struct service *service, const char *code, int64_t count, const char *text)
+{
+    const struct sink *sink = service->env.sink;
+    if (count == 0 || sink->warning == NULL) return 0;
+    struct warning_row row = {.t_s = (double)NAN, .code = code, .text = text, .count = count};
+    return sink->warning(sink->context, &row);
+}
+
+/* What the trace left out or changed. */
+static int emit_notes(const struct service *service)
+{
+    struct source_note note;
+    int code = 0;
+    for (size_t i = 0; code == 0 && service->source->note(service->source, i, &note); i++) {
+        char text[512];
+        snprintf(text, sizeof text, "service '%s': %s%s%s", service->config->name, note.text,
+                 note.where != NULL ? ", first at " : "", source_note_place(&note));
+        code = emit_warning(service, note.code, note.count, text);
+    }
+    return code;
+}
+
+/* What is to be known about a pool's cost model before its times are believed, and that its GPUs have no price. */
+static int emit_model_warnings(const struct service *service, const struct fleet_pool *pool)
+{
+    char text[512], of_pool[128] = "";
+    const char *name = service->config->name;
+    const struct iteration_model *model = &pool->env.model;
+    if (pool->config.name != NULL) snprintf(of_pool, sizeof of_pool, ", pool '%s'", pool->config.name);
+    snprintf(text, sizeof text, "service '%s'%s: %s", name, of_pool, model->caveat ? model->caveat : "");
+    int code = emit_warning(service, "engine", model->caveat != NULL, text);
+    if (code != 0) return code;
+    snprintf(text, sizeof text, "service '%s'%s: the %s cost of %s on %s is not calibrated", name, of_pool, model->kind,
+             service->llm.name, pool->gpu.name);
+    code = emit_warning(service, "uncalibrated", !model->calibrated, text);
+    if (code != 0) return code;
+    snprintf(text, sizeof text,
+             "service '%s'%s: no price of %s is known, so cost.* is left out; cluster.gpu_price gives one", name,
+             of_pool, pool->gpu.name);
+    return emit_warning(service, "unpriced", isnan(pool->gpu.usd_per_h), text);
+}
+
+static int emit_out_of_memory(const struct service *service, const struct fleet_pool *pool)
+{
+    char text[512];
+    const struct offload_service *offload = &pool->offload;
+    snprintf(text, sizeof text, "service '%s': under kv_offload policy '%s' it serves no request: %s",
+             service->config->name, offload->policy->policy.name, offload->problem);
+    return emit_warning(service, "out-of-memory", offload->problem[0] != '\0', text);
+}
+
+static int emit_extrapolation(const struct service *service)
+{
+    char text[512];
+    const struct replica_counts *work = &service->stats.work;
+    if (work->extrapolated_ns == 0) return 0;
+    snprintf(text, sizeof text,
+             "service '%s': %.3g %% of the kernels' time is outside the range that its cost was fitted on",
+             service->config->name, 100 * (double)work->extrapolated_ns / (double)work->busy_ns);
+    return emit_warning(service, "extrapolated", 1, text);
+}
+
+static int emit_energy_warnings(const struct service *service, const struct fleet_pool *pool)
+{
+    char text[512];
+    const char *problem = service_energy_problem(service, pool, text, sizeof text);
+    if (problem != NULL) return emit_warning(service, "no-energy", 1, problem);
+    const char *caveat = service_energy_caveat(service, pool, text, sizeof text);
+    return caveat != NULL ? emit_warning(service, "power", 1, caveat) : 0;
+}
+
+/* No replica can serve anything, so it is not the requests' length. */
+static bool is_out_of_memory(const struct service *service)
+{
+    const struct fleet *fleet = &service->fleet;
+    for (size_t i = 0; i < fleet->n_pools; i++)
+        if (fleet->pools[i].offload.problem[0] == '\0') return false;
+    return fleet->n_pools > 0;
+}
+
+/* Prefixes are to be cached, and the trace tells of none. */
+static int emit_idle_caches(const struct service *service)
+{
+    char text[512];
+    const struct fleet *fleet = &service->fleet;
+    const bool arrived = service->stats.requests.arrived > 0;
+    const bool idle = fleet_caches_prefixes(fleet) && fleet->prefix_block_tokens == 0 && arrived;
+    snprintf(text, sizeof text,
+             "service '%s': kv.prefix_cache has no effect, for no request names the blocks of its prompt (a trace of "
+             "format 'mooncake' does), and none was preempted",
+             service->config->name);
+    return emit_warning(service, "no-prefixes", idle, text);
+}
+
+static int emit_too_long(const struct service *service)
+{
+    char text[512];
+    const struct fleet_pool *pool = fleet_smallest_kv(&service->fleet);
+    snprintf(text, sizeof text,
+             "service '%s': requests longer than the context of %s (%lld tokens) or the KV cache of a replica (%lld)",
+             service->config->name, service->llm.name, (long long)service->llm.max_context,
+             (long long)(pool->kv_blocks * pool->config.kv.block_tokens));
+    return emit_warning(service, "request-too-long", is_out_of_memory(service) ? 0 : service->n_too_long, text);
+}
+
+static int emit_spared(const struct service *service)
+{
+    char text[512];
+    snprintf(
+        text, sizeof text,
+        "service '%s' has pools, offloaded weights or a routing that chooses pairs: nodes that fail do not strike it, "
+        "what it holds on them goes on",
+        service->config->name);
+    return emit_warning(service, "not-struck", service->env.nodes_fail && service->scaling == NULL, text);
+}
+
+static int emit_warnings(const struct service *service)
+{
+    char text[512];
+    const char *name = service->config->name;
+    int code = emit_too_long(service);
+    if (code != 0) return code;
+    snprintf(text, sizeof text, "service '%s': requests rejected by batching policy '%s', the first one because: %s",
+             name, service->first_refuser, service->first_refusal);
+    code = emit_warning(service, "request-rejected", service->n_refused, text);
+    snprintf(text, sizeof text,
+             "service '%s': preempted sequences that were to be swapped and were computed again, for the host's memory "
+             "(cluster.host.memory) had no room for their KV",
+             name);
+    if (code == 0) code = emit_warning(service, "host-full", service->n_host_full, text);
+    if (code == 0) code = emit_idle_caches(service);
+    if (code == 0) code = emit_spared(service);
+    for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
+        code = emit_model_warnings(service, &service->fleet.pools[i]);
+    for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
+        code = emit_out_of_memory(service, &service->fleet.pools[i]);
+    if (code == 0) code = emit_extrapolation(service);
+    if (code == 0) code = service_classes_warn(&service->classes, service->env.sink);
+    for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
+        code = emit_energy_warnings(service, &service->fleet.pools[i]);
+    if (code != 0) return code;
+    return service->dry ? emit_notes(service) : 0;
+}
+
+int service_finish(struct service *service, sim_ns now)
+{
+    int code = 0;
+    for (int32_t i = 0; i < service->fleet.n_replicas && code == 0; i++) {
+        code = replica_settle(&service->fleet.replicas[i], now);
+        const struct fleet_pool *pool = fleet_pool_of(&service->fleet, i);
+        const int64_t stages = pool->env.stages > 0 ? pool->env.stages : 1;
+        service_stats_add_replica(&service->stats, &service->fleet.replicas[i], &pool->gpu,
+                                  stages * pool->config.tensor_parallel, scaling_held_frac(service->scaling, i, now));
+    }
+    service->stats.in_system_mean = level_mean(&service->in_system, now);
+    if (code == 0) code = emit_unfinished(service, now);
+    return code != 0 ? code : emit_warnings(service);
+}
+
+struct stays {
+    tally_int128 stay_ns;
+    sim_ns now;
+};
+
+static void add_stay(void *context, struct request *request)
+{
+    struct stays *stays = context;
+    stays->stay_ns += stays->now - request->view.arrival_ns;
+}
+
+void service_check(const struct service *service, sim_ns now)
+{
+    int64_t in_replicas = 0;
+    struct stays stays = {service->stay_ns, now};
+    for (int32_t i = 0; i < service->fleet.n_replicas; i++) {
+        const struct replica *replica = &service->fleet.replicas[i];
+        invariant_check_replica(replica);
+        in_replicas += service->fleet.loads[i].outstanding;
+        replica_each_request(replica, add_stay, &stays);
+    }
+    scaling_each_held(service->scaling, add_stay, &stays);
+    scaling_check(service->scaling);
+    invariant_check_requests((int64_t)service->requests.n_live, in_replicas + scaling_held(service->scaling));
+    invariant_check_little(&service->in_system, stays.stay_ns, now);
+}
+
+static double span_s(const struct service *service)
+{
+    return service_stats_span_s(&service->stats, service->env.warmup_ns);
+}
+
+/* What each service attained, where there are several that have limits. */
+static int emit_slo_of_each(struct service *const *services, size_t n, const struct sink *sink)
+{
+    size_t n_set = 0;
+    int code = 0;
+    for (size_t i = 0; i < n; i++) n_set += slo_is_set(&services[i]->config->slo);
+    for (size_t i = 0; i < n && code == 0 && n_set > 1; i++)
+        code = slo_emit(&services[i]->stats.requests.slo, services[i]->config->name, span_s(services[i]), sink);
+    return code;
+}
+
+static int emit_classes(struct service *const *services, size_t n, const struct sink *sink)
+{
+    int code = 0;
+    for (size_t i = 0; i < n && code == 0; i++)
+        code = service_classes_emit(&services[i]->classes, span_s(services[i]), sink);
+    return code;
+}
+
+int services_emit_metrics(struct service *const *services, size_t n, const struct sink *sink, sim_ns now)
+{
+    struct service_stats all;
+    struct offload_totals offloaded = {{0}, {0}, 0, 0};
+    if (n == 0) return 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < services[i]->fleet.n_pools; k++)
+            offload_totals_add(&offloaded, &services[i]->fleet.pools[k].offload.totals);
+    int code = service_stats_init(&all);
+    for (size_t i = 0; i < n && code == 0; i++) code = service_stats_merge(&all, &services[i]->stats);
+    if (code == 0) code = service_stats_emit(&all, sink, services[0]->env.warmup_ns, now);
+    if (code == 0) code = emit_slo_of_each(services, n, sink);
+    if (code == 0) code = emit_classes(services, n, sink);
+    if (code == 0) code = offload_totals_emit(&offloaded, sink);
+    if (code == 0) code = services_emit_energy(services, n, sink, now);
+    if (code == 0) code = services_emit_scaling(services, n, sink, now);
+    if (code == 0) code = services_emit_struck(services, n, sink, now);
+    service_stats_fini(&all);
+    return code;
+}
+
+double services_extrapolated_frac(struct service *const *services, size_t n)
+{
+    double busy = 0, extrapolated = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (services[i]->stats.uncalibrated) return (double)NAN;
+        busy += (double)services[i]->stats.work.busy_ns;
+        extrapolated += (double)services[i]->stats.work.extrapolated_ns;
+    }
+    return busy > 0 ? extrapolated / busy : 0;
+}
+
+int64_t service_output_tokens(const struct service *service)
+{
+    return service->stats.run_output_tokens;
+}
+
+int64_t service_met_requests(const struct service *service)
+{
+    return service->stats.requests.slo.attained;
+}

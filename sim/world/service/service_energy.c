@@ -1,0 +1,146 @@
+/* Energy of services and of their pools (energy.h), at the end of a run: metrics, and what they are not to be asked for. */
+#include "sim/world/service/service_scaling.h"
+#include "sim/world/service/service_state.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* Of some replicas; NAN where the power of one's GPUs is not known. */
+struct energy_total {
+    double joules, replica_peak_w;
+    int64_t finished, output_tokens; /* of requests, over the whole run */
+};
+
+static void add_pool(struct energy_total *total, const struct service *service, const struct fleet_pool *pool,
+                     sim_ns now)
+{
+    if (pool->env.energy == NULL) total->joules = (double)NAN;
+    for (int32_t i = pool->first; i < pool->first + pool->n && !isnan(total->joules); i++) {
+        const struct replica *replica = &service->fleet.replicas[i];
+        const sim_ns busy_ns = replica->counts.busy_ns;
+        total->joules += work_energy_j(&replica->work, pool->env.energy, sim_s_from_ns(busy_ns),
+                                       sim_s_from_ns(scaling_held_ns(service->scaling, i, now) - busy_ns));
+        total->replica_peak_w = fmax(total->replica_peak_w, replica->work.energy.peak_w);
+    }
+}
+
+static void add_service(struct energy_total *total, const struct service *service, sim_ns now)
+{
+    for (size_t i = 0; i < service->fleet.n_pools; i++) add_pool(total, service, &service->fleet.pools[i], now);
+    total->finished += service->stats.run_finished;
+    total->output_tokens += service->stats.run_output_tokens;
+}
+
+static double ratio(double a, double b)
+{
+    return b > 0 ? a / b : (double)NAN;
+}
+
+/* NAN is left out, so nothing is emitted of what is not known, nor rates of what no request belongs to. */
+static int emit(const struct energy_total *total, const char *entity, const struct sink *sink, sim_ns now)
+{
+    const double joules = total->joules, tokens = (double)total->output_tokens;
+    const bool has_peak = !isnan(joules) && total->replica_peak_w > 0.0;
+    const struct {
+        const char *name;
+        double value;
+    } metrics[] = {
+        {"energy.j", joules},
+        {"energy.j_per_output_token", ratio(joules, tokens)},
+        {"energy.j_per_request", ratio(joules, (double)total->finished)},
+        {"energy.output_tokens_per_j", tokens > 0 ? ratio(tokens, joules) : (double)NAN},
+        {"power.gpus_w.mean", ratio(joules, sim_s_from_ns(now))},
+        {"power.replica_w.max", has_peak ? total->replica_peak_w : (double)NAN},
+    };
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < sizeof metrics / sizeof *metrics; i++)
+        code = metric_emit_of(sink, metrics[i].name, entity, metrics[i].value);
+    return code;
+}
+
+static int emit_pools(const struct service *service, const struct sink *sink, sim_ns now)
+{
+    char entity[256];
+    int code = 0;
+    if (service->fleet.n_pools == 1) return 0; /* it is the service */
+    for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++) {
+        const struct fleet_pool *pool = &service->fleet.pools[i];
+        struct energy_total total = {0};
+        snprintf(entity, sizeof entity, "%s/%s", service->config->name, pool->config.name);
+        add_pool(&total, service, pool, now);
+        code = emit(&total, entity, sink, now);
+    }
+    return code;
+}
+
+int services_emit_energy(struct service *const *services, size_t n, const struct sink *sink, sim_ns now)
+{
+    struct energy_total all = {0};
+    int code = 0;
+    for (size_t i = 0; i < n; i++) add_service(&all, services[i], now);
+    code = emit(&all, NULL, sink, now);
+    for (size_t i = 0; code == 0 && i < n; i++) {
+        struct energy_total one = {0};
+        add_service(&one, services[i], now);
+        if (n > 1) code = emit(&one, services[i]->config->name, sink, now);
+        if (code == 0) code = emit_pools(services[i], sink, now);
+    }
+    return code;
+}
+
+/* --- Warnings --- */
+
+/* Whether the replicas' busy time, in the mean, is outside what the law was fitted on. */
+static bool is_out_of_range(const struct service *service, const struct fleet_pool *pool, double shares[2])
+{
+    const struct gpu_power *power = &pool->power;
+    struct work_sums work = {0};
+    double busy_s = 0.0;
+    for (int32_t i = pool->first; i < pool->first + pool->n; i++) {
+        work_merge(&work, &service->fleet.replicas[i].work);
+        busy_s += sim_s_from_ns(service->fleet.replicas[i].counts.busy_ns);
+    }
+    const double gpu_s = busy_s * (double)(pool->config.tensor_parallel * pool->config.pipeline_parallel);
+    if (gpu_s == 0.0) return false;
+    shares[0] = work_flop(&work, &service->llm) / (gpu_s * gpu_peak_flop_per_s(&pool->gpu, service->llm.compute));
+    shares[1] = work_bytes(&work, &service->llm) / (gpu_s * pool->gpu.memory_bytes_per_s);
+    return shares[0] < power->compute_range[0] || shares[0] > power->compute_range[1] ||
+           shares[1] < power->memory_range[0] || shares[1] > power->memory_range[1];
+}
+
+const char *service_energy_problem(const struct service *service, const struct fleet_pool *pool, char *text,
+                                   size_t text_bytes)
+{
+    const struct gpu_power *power = &pool->power;
+    const bool is_offloaded = power->from != NULL && pool->env.energy == NULL;
+    if (!is_offloaded && power->from != NULL) return NULL;
+    if (is_offloaded)
+        snprintf(text, text_bytes,
+                 "service '%s': no energy: under kv_offload policy '%s' not all of the work is the GPU's",
+                 service->config->name, pool->offload.policy->policy.name);
+    else
+        snprintf(text, text_bytes, "service '%s': no energy: the power of %s is not calibrated, %s%s%s",
+                 service->config->name, pool->gpu.name, power->problem,
+                 power->nearest != NULL ? "; the nearest that is calibrated: " : "",
+                 power->nearest != NULL ? power->nearest : "");
+    return text;
+}
+
+const char *service_energy_caveat(const struct service *service, const struct fleet_pool *pool, char *text,
+                                  size_t text_bytes)
+{
+    const struct gpu_power *power = &pool->power;
+    double shares[2] = {0.0, 0.0};
+    if (pool->env.energy == NULL) return NULL;
+    const bool is_out = is_out_of_range(service, pool, shares);
+    if (power->is_measured && !is_out) return NULL;
+    const int n = snprintf(text, text_bytes, "service '%s': the power of %s is that of %s", service->config->name,
+                           pool->gpu.name, power->is_measured ? "loads" : power->from);
+    if (is_out && n > 0 && (size_t)n < text_bytes)
+        snprintf(text + n, text_bytes - (size_t)n,
+                 "%s at %.3g to %.3g of the peak FLOP/s and %.3g to %.3g of the memory bandwidth; here %.3g and %.3g "
+                 "while busy, in the mean",
+                 power->is_measured ? "" : ", measured", power->compute_range[0], power->compute_range[1],
+                 power->memory_range[0], power->memory_range[1], shares[0], shares[1]);
+    return text;
+}

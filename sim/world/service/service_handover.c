@@ -1,0 +1,233 @@
+/* Hand-over: a request whose prompt one replica has processed decodes at another one, and its KV goes there.
+ *
+ * Serially all of it goes after the prompt; layer-wise the layers before the last one go from the beginning of the iteration
+ * that ends the prompt, and the last layer's part when the prompt is processed and they are through (Splitwise, ISCA 2024,
+ * section IV-C). Pulled, it goes when the replica that decodes has room and takes the request (DistServe, OSDI 2024); pushed or
+ * layer-wise, at once, and waits there to be taken. In either case it counts as held by the first replica, whose blocks stay
+ * taken, until it is there and taken. Requests are taken in the order in which they came, at boundaries between iterations
+ * (DistServe's engine also in their midst): with its KV already there a request is in the very iteration that begins,
+ * otherwise in the first one that begins when its KV has come, or later. Where the replica that decodes is chosen by `decode_routing`, that is asked when the transfer may begin.
+ *
+ * Leaves out: what a layer-wise transfer costs the prompt's computation, and its bytes where a prompt comes in pieces: all
+ * pieces go with the last one. A request whose first token is its last is not handed over. */
+#include "sim/core/check.h"
+#include "sim/world/rows/priority.h"
+#include "sim/world/service/kv_transport.h"
+#include "sim/world/service/service_state.h"
+
+#include <math.h>
+
+enum part_state { PART_HELD, PART_MOVING, PART_MOVED };
+
+/* Some of the bytes, moved in one transfer. */
+struct part {
+    struct owner owner; /* of its latency, and of its end where no links are used */
+    struct handover *handover;
+    enum part_state state;
+    int64_t bytes;
+    struct transfer transfer;
+};
+
+struct handover {
+    struct service *service;
+    struct request *request;
+    int32_t from; /* replica of the prompt */
+    sim_ns processed_ns; /* TIME_UNSET: not yet */
+    struct part early, rest;
+    struct kv_move *move; /* that waits for it; NULL: it has not been taken yet */
+};
+
+size_t service_handover_bytes(void)
+{
+    return sizeof(struct handover);
+}
+
+static int advance(struct handover *handover, sim_ns now);
+
+static void check(const struct handover *handover, int code)
+{
+    if (code != 0) engine_fail(handover->service->env.engine, code);
+}
+
+/* --- Moving a part --- */
+
+static void part_arrived(struct part *part, sim_ns now)
+{
+    part->state = PART_MOVED;
+    part->handover->service->stats.kv_transfer_bytes += part->bytes;
+    check(part->handover, advance(part->handover, now));
+}
+
+static void transfer_arrived(struct transfer *transfer, sim_ns now)
+{
+    part_arrived(TRANSFER_ENTITY(transfer, struct part, transfer), now);
+}
+
+static void timer_arrived(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    (void)engine;
+    part_arrived(OWNER_ENTITY(owner, struct part, owner), now);
+}
+
+static int put_on_its_way(struct part *part, sim_ns now)
+{
+    const struct handover *handover = part->handover;
+    struct service *service = handover->service;
+    double bytes_per_s = service->config->kv_transfer.bytes_per_s;
+    if (bytes_per_s > 0) {
+        sim_ns took_ns = llrint((double)part->bytes / bytes_per_s * 1e9);
+        engine_arm(service->env.engine, sim_ns_add(now, took_ns), PRIORITY_LINK, timer_arrived, &part->owner);
+        return 0;
+    }
+    const struct replica *replicas = service->fleet.replicas;
+    struct topology_end from = {&replicas[handover->from].seat, NULL};
+    struct topology_end to = {&replicas[handover->request->decode_replica].seat, NULL};
+    return topology_move(service->env.topology, from, to, part->bytes, &part->transfer, transfer_arrived);
+}
+
+static void latency_over(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    (void)engine;
+    struct part *part = OWNER_ENTITY(owner, struct part, owner);
+    check(part->handover, put_on_its_way(part, now));
+}
+
+static int part_start(struct part *part, sim_ns now)
+{
+    const struct service *service = part->handover->service;
+    sim_ns latency_ns = service->config->kv_transfer.latency_ns;
+    part->state = PART_MOVING;
+    if (latency_ns == 0) return put_on_its_way(part, now);
+    engine_arm(service->env.engine, sim_ns_add(now, latency_ns), PRIORITY_LINK, latency_over, &part->owner);
+    return 0;
+}
+
+/* --- The hand-over of a request --- */
+
+static bool is_pushed(const struct handover *handover)
+{
+    const struct kv_transfer_config *config = &handover->service->config->kv_transfer;
+    return config->start == KV_TRANSFER_PUSH || handover->early.bytes > 0;
+}
+
+/* The KV is where the request decodes, and has been taken. */
+static int end(struct handover *handover, sim_ns now)
+{
+    struct service *service = handover->service;
+    struct request *request = handover->request;
+    struct kv_move *move = handover->move;
+    replica_release_kv(&service->fleet.replicas[handover->from], request, now);
+    fleet_handed_over(&service->fleet, request, handover->from);
+    int code = service_detail_arrived(service, request, handover->processed_ns, now);
+    if (code == 0 && service_counts(service, request))
+        code = distribution_add(&service->stats.kv_transfer_s, sim_s_from_ns(now - handover->processed_ns));
+    service->fleet.n_handovers--;
+    request->handover = NULL;
+    request->kv_is_here = false;
+    pool_give(&service->handovers, handover);
+    return code != 0 ? code : replica_kv_moved(move, now);
+}
+
+/* Does what can be done next. */
+static int advance(struct handover *handover, sim_ns now)
+{
+    if (handover->processed_ns == TIME_UNSET || handover->early.state == PART_MOVING) return 0;
+    if (handover->rest.state == PART_HELD && (handover->move != NULL || is_pushed(handover)))
+        return part_start(&handover->rest, now);
+    handover->request->kv_is_here = handover->rest.state == PART_MOVED;
+    return handover->request->kv_is_here && handover->move != NULL ? end(handover, now) : 0;
+}
+
+static void part_init(struct part *part, struct handover *handover)
+{
+    *part = (struct part){.handover = handover};
+    owner_init_passing(&part->owner, OWNER_ID_SERVICES, (*handover->service->env.next_serial)++);
+}
+
+static int begin(struct service *service, struct request *request, int32_t from, sim_ns now)
+{
+    int code = request->decode_replica < 0 ? fleet_route_decode(&service->fleet, request, now) : 0;
+    if (code != 0) return code;
+    struct handover *handover = pool_take(&service->handovers);
+    if (handover == NULL) return SIM_E_NOMEM;
+    *handover = (struct handover){.service = service, .request = request, .from = from, .processed_ns = TIME_UNSET};
+    part_init(&handover->early, handover);
+    part_init(&handover->rest, handover);
+    request->handover = handover;
+    service->fleet.n_handovers++;
+    return 0;
+}
+
+static int64_t kv_bytes(const struct service *service, double tokens)
+{
+    return llround(llm_kv_bytes_per_token(&service->llm) * tokens);
+}
+
+/* --- Callbacks --- */
+
+/* The layers but the last one leave while the prompt is processed. */
+static int begin_layer_wise(struct service *service, const struct replica *replica, const struct batch_prefill *prefill,
+                            sim_ns now)
+{
+    const struct kv_transfer_config *config = &service->config->kv_transfer;
+    struct request *request = request_of(prefill->request);
+    bool ends = request->view.prefilled_tokens + prefill->tokens == request->view.prompt_tokens;
+    bool stays = request->decode_replica == replica->index || request->generated_tokens + 1 >= request->output_tokens;
+    if (config->mode != KV_TRANSFER_LAYER_WISE || !ends || stays ||
+        request->view.prompt_tokens < config->layer_wise_from_tokens)
+        return 0;
+    int code = begin(service, request, replica->index, now);
+    if (code != 0) return code;
+    struct part *early = &request->handover->early;
+    double last_layer_tokens = (double)prefill->tokens / (double)service->llm.layers;
+    early->bytes = kv_bytes(service, (double)request->view.prompt_tokens - last_layer_tokens);
+    return early->bytes > 0 ? part_start(early, now) : 0;
+}
+
+int service_on_prefill(const struct replica *replica, const struct batch_prefill *prefill, int64_t free_blocks,
+                       sim_ns now)
+{
+    struct service *service = replica->env->owner;
+    int code = service_detail_prefill(replica, prefill, free_blocks, now);
+    return code != 0 ? code : begin_layer_wise(service, replica, prefill, now);
+}
+
+int service_on_prefilled(struct replica *replica, struct request *request, sim_ns now)
+{
+    (void)now;
+    return request->decode_replica != replica->index;
+}
+
+int service_on_handover(struct replica *replica, struct request *request, sim_ns now)
+{
+    struct service *service = replica->env->owner;
+    int code = request->handover == NULL ? begin(service, request, replica->index, now) : 0;
+    if (code != 0) return code;
+    struct handover *handover = request->handover;
+    int64_t bytes = kv_bytes(service, request->view.prompt_tokens);
+    handover->processed_ns = now;
+    handover->rest.bytes = bytes - handover->early.bytes;
+    code = service_detail_handover(service, request, handover->from, bytes, now);
+    if (code != 0) return code;
+    replica_enqueue_away(&service->fleet.replicas[request->decode_replica], request, now);
+    return advance(handover, now);
+}
+
+/* The KV has come already, but the batch does not wait for it: it is told so in an event of its own. */
+static void taken(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    (void)engine;
+    struct handover *handover = OWNER_ENTITY(owner, struct part, owner)->handover;
+    check(handover, advance(handover, now));
+}
+
+int service_on_move_kv(struct kv_move *move, sim_ns now)
+{
+    struct handover *handover = move->request->handover;
+    if (handover == NULL) return kv_transport_move(move); /* to the host, or back */
+    SIM_REQUIRE(handover->move == NULL);
+    handover->move = move;
+    if (handover->rest.state != PART_MOVED || move->wait) return advance(handover, now);
+    engine_arm(handover->service->env.engine, now, PRIORITY_LINK, taken, &handover->rest.owner);
+    return 0;
+}

@@ -1,0 +1,345 @@
+#include "sim/world/service/service_scaling.h"
+
+#include "sim/core/check.h"
+#include "sim/world/policy/instance.h"
+#include "sim/world/rows/priority.h"
+#include "sim/world/service/scaling_state.h"
+
+#include <math.h>
+
+static void fail(const struct service_scaling *scaling, int code)
+{
+    if (code < 0) engine_fail(scaling->service->env.engine, code);
+}
+
+/* --- Rows --- */
+
+int scaling_tell_as(const struct service_scaling *scaling, const char *policy, int32_t replica, const char *action,
+                    const char *reason, sim_ns now)
+{
+    const struct service *service = scaling->service;
+    char text[160];
+    if (service->env.sink->decision == NULL) return 0;
+    if (replica >= 0) snprintf(text, sizeof text, "replica %d: %s", replica, reason);
+    struct decision_row row = {.t_s = sim_s_from_ns(now), .service = service->config->name,
+                               .policy = policy, .action = action, .subject = -1, /* no request */
+                               .reason = replica >= 0 ? text : reason};
+    return service->env.sink->decision(service->env.sink->context, &row);
+}
+
+int scaling_tell(const struct service_scaling *scaling, int32_t replica, const char *action, const char *reason,
+                 sim_ns now)
+{
+    const char *policy = scaling->autoscaler != NULL ? scaling->autoscaler->policy.name : "failures";
+    return scaling_tell_as(scaling, policy, replica, action, reason, now);
+}
+
+/* --- Lives --- */
+
+static const struct fleet_pool *pool_of(const struct service_scaling *scaling)
+{
+    return scaling->service->fleet.pools;
+}
+
+static struct replica *replica_of(const struct service_scaling *scaling, int32_t index)
+{
+    return &scaling->service->fleet.replicas[index];
+}
+
+/* The lowest number in this state, or the highest one; -1: none. */
+static int32_t lowest(const struct service_scaling *scaling, enum replica_life life)
+{
+    for (int32_t i = 0; i < scaling->n; i++)
+        if (scaling->tenures[i].life == life) return i;
+    return -1;
+}
+
+static int32_t highest(const struct service_scaling *scaling, enum replica_life life)
+{
+    for (int32_t i = scaling->n - 1; i >= 0; i--)
+        if (scaling->tenures[i].life == life) return i;
+    return -1;
+}
+
+static void list_candidates(struct service_scaling *scaling)
+{
+    struct fleet_candidates *candidates = &scaling->service->fleet.candidates;
+    candidates->n = 0;
+    for (int32_t i = 0; i < scaling->n; i++)
+        if (scaling->tenures[i].life == REPLICA_UP) candidates->numbers[candidates->n++] = i;
+}
+
+static void live(struct service_scaling *scaling, int32_t index, enum replica_life life, sim_ns now)
+{
+    struct tenure *tenure = &scaling->tenures[index];
+    scaling->count[tenure->life]--;
+    scaling->count[life]++;
+    tenure->life = life;
+    level_set(&scaling->up, now, scaling->count[REPLICA_UP]);
+    list_candidates(scaling);
+    scaling_count_struck(scaling, now);
+}
+
+void scaling_route_held(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    (void)engine;
+    struct service_scaling *scaling = OWNER_ENTITY(owner, struct service_scaling, release);
+    int code = 0;
+    while (code == 0 && scaling->held.n > 0 && scaling->count[REPLICA_UP] > 0) {
+        struct request *request = request_of(&scaling->held.head->view);
+        request_list_remove(&scaling->held, request);
+        code = service_route(scaling->service, request, now);
+    }
+    fail(scaling, code);
+}
+
+static int come_up(struct service_scaling *scaling, int32_t index, const char *action, const char *reason, sim_ns now)
+{
+    struct tenure *tenure = &scaling->tenures[index];
+    scaling_forget_strike(scaling, index, now);
+    live(scaling, index, REPLICA_UP, now);
+    tenure->seen_ns = now;
+    tenure->busy_ns = replica_busy_ns(replica_of(scaling, index), now);
+    if (scaling->held.n > 0)
+        engine_arm(scaling->service->env.engine, now + 1, PRIORITY_ARRIVAL, scaling_route_held, &scaling->release);
+    return scaling_tell(scaling, index, action, reason, now);
+}
+
+/* GPUs for a replica, of jobs that yield where none are free. Returns 1, 0 without room, or a negative code. */
+static int take_gpus(struct service_scaling *scaling, struct replica *replica, sim_ns now)
+{
+    const struct fleet_pool *pool = pool_of(scaling);
+    const struct service_env *env = &scaling->service->env;
+    int got = fleet_seat(&scaling->service->fleet, pool, replica, now), yielded = 1;
+    while (got == 0 && yielded > 0) {
+        yielded = env->make_room(env->site, pool->config.gpu, (int32_t)pool->config.tensor_parallel,
+                                 pool->config.pipeline_parallel, now);
+        if (yielded > 0) got = fleet_seat(&scaling->service->fleet, pool, replica, now);
+        if (yielded > 0) scaling->n_yielded += yielded;
+    }
+    return yielded < 0 ? yielded : got;
+}
+
+/* Returns 1, 0 when there is none to start, or no room for it, or a negative code. */
+static int start_one(struct service_scaling *scaling, const char *reason, sim_ns now)
+{
+    const int32_t index = lowest(scaling, REPLICA_DOWN);
+    if (index < 0) return 0;
+    struct replica *replica = replica_of(scaling, index);
+    int got = take_gpus(scaling, replica, now);
+    if (got <= 0) return got;
+    scaling->tenures[index].since_ns = now;
+    scaling->tenures[index].up_ns = now > 0 ? sim_ns_add(now, scaling->delay_ns) : 0;
+    scaling->n_starts++;
+    scaling->moved = true;
+    live(scaling, index, REPLICA_STARTING, now);
+    level_set(&scaling->seated, now, scaling->seated.value + 1);
+    int code = scaling_tell(scaling, index, "start", reason, now);
+    if (code == 0 && scaling->tenures[index].up_ns <= now) code = come_up(scaling, index, "up", "is loaded", now);
+    return code == 0 ? 1 : code;
+}
+
+int scaling_leave_gpus(struct service_scaling *scaling, int32_t index, sim_ns now)
+{
+    struct tenure *tenure = &scaling->tenures[index];
+    struct replica *replica = replica_of(scaling, index);
+    SIM_REQUIRE(replica->load->outstanding == 0 && replica->state == REPLICA_IDLE && replica->n_moves == 0);
+    tenure->held_ns += now - tenure->since_ns;
+    fleet_unseat(&scaling->service->fleet, pool_of(scaling), replica, now);
+    level_set(&scaling->seated, now, scaling->seated.value - 1);
+    live(scaling, index, REPLICA_DOWN, now);
+    scaling->moved = true;
+    return fleet_renew(&scaling->service->fleet, pool_of(scaling), replica);
+}
+
+/* The replica has no requests, and gives its GPUs back. */
+static int stop(struct service_scaling *scaling, int32_t index, const char *reason, sim_ns now)
+{
+    const int code = scaling_leave_gpus(scaling, index, now);
+    return code != 0 ? code : scaling_tell(scaling, index, "stop", reason, now);
+}
+
+static int stop_if_empty(struct service_scaling *scaling, int32_t index, sim_ns now)
+{
+    bool empty = replica_of(scaling, index)->load->outstanding == 0;
+    return empty ? stop(scaling, index, "has no requests left", now) : 0;
+}
+
+static int drain(struct service_scaling *scaling, int32_t index, const char *reason, sim_ns now)
+{
+    live(scaling, index, REPLICA_DRAINING, now);
+    scaling->n_drains++;
+    int code = scaling_tell(scaling, index, "drain", reason, now);
+    return code != 0 ? code : stop_if_empty(scaling, index, now);
+}
+
+/* --- So many replicas --- */
+
+static int64_t expected(const struct service_scaling *scaling)
+{
+    return scaling->count[REPLICA_UP] + scaling->count[REPLICA_STARTING];
+}
+
+static int add_replicas(struct service_scaling *scaling, const char *reason, sim_ns now)
+{
+    int code = 0, got = 1;
+    int32_t index;
+    while (code == 0 && expected(scaling) < scaling->wanted && (index = lowest(scaling, REPLICA_DRAINING)) >= 0)
+        code = come_up(scaling, index, "keep", reason, now);
+    while (code == 0 && got > 0 && expected(scaling) < scaling->wanted) {
+        got = start_one(scaling, reason, now);
+        if (got < 0) code = got;
+    }
+    return code;
+}
+
+static int drop_replicas(struct service_scaling *scaling, const char *reason, sim_ns now)
+{
+    int code = 0;
+    int32_t index;
+    while (code == 0 && expected(scaling) > scaling->wanted && (index = highest(scaling, REPLICA_STARTING)) >= 0)
+        code = stop(scaling, index, reason, now);
+    while (code == 0 && expected(scaling) > scaling->wanted)
+        code = drain(scaling, highest(scaling, REPLICA_UP), reason, now);
+    return code;
+}
+
+/* Replicas that are wanted and find no GPUs; the first time is told. */
+static int note_missing(struct service_scaling *scaling, sim_ns now)
+{
+    const int64_t before = scaling->missing.value, missing = scaling->wanted - expected(scaling);
+    level_set(&scaling->missing, now, missing);
+    return before == 0 && missing > 0 ? scaling_tell(scaling, -1, "wait", "a replica is wanted, and finds no GPUs", now)
+                                      : 0;
+}
+
+static int have(struct service_scaling *scaling, int64_t wanted, const char *reason, sim_ns now)
+{
+    scaling->wanted = wanted;
+    scaling->tries_again = false;
+    scaling_count_struck(scaling, now);
+    int code = add_replicas(scaling, reason, now);
+    if (code == 0) code = drop_replicas(scaling, reason, now);
+    return code != 0 ? code : note_missing(scaling, now);
+}
+
+/* --- Decisions --- */
+
+static int decide(struct service_scaling *scaling, sim_ns now)
+{
+    const struct policy *policy = &scaling->autoscaler->policy;
+    const struct scaling_config *config = scaling->config;
+    const struct autoscaling_view view = scaling_look(scaling, now);
+    struct autoscaling_plan plan = {.replicas = expected(scaling)};
+    struct diag *diag = scaling->service->env.diag;
+    int code = scaling->autoscaler->decide(scaling->state, &view, &plan);
+    if (code < 0) return policy_failed(policy, code, now, diag);
+    if (plan.replicas < 0)
+        return diag_error(diag, SIM_E_POLICY, NULL, NULL,
+                          "autoscaling policy '%s' wants %lld replicas of service '%s' at %.9f s", policy->name,
+                          (long long)plan.replicas, scaling->service->config->name, sim_s_from_ns(now));
+    int64_t wanted = plan.replicas > config->max ? config->max : plan.replicas;
+    if (wanted < config->min) wanted = config->min;
+    scaling->next_ns = sim_ns_add(now - now % config->interval_ns, config->interval_ns);
+    return have(scaling, wanted, plan.reason != NULL ? plan.reason : "as the policy wants", now);
+}
+
+/* Nobody will come any more. */
+static bool is_over(const struct service *service)
+{
+    return service->dry && service->in_system.value == 0 && service->follow_ups.n_live == 0;
+}
+
+static int wind_down(struct service_scaling *scaling, sim_ns now)
+{
+    const int64_t up = scaling->count[REPLICA_UP], min = scaling->min;
+    fleet_reports_when_empty(&scaling->service->fleet, now);
+    if (!scaling->is_over && scaling->service->env.nodes_fail) scaling->service->env.ended(scaling->service->env.site);
+    scaling->is_over = true;
+    return have(scaling, up < min ? up : min, "the last request has left", now);
+}
+
+/* --- The clock --- */
+
+static void on_clock(struct engine *engine, struct owner *owner, sim_ns now);
+
+static void arm(struct service_scaling *scaling, sim_ns at)
+{
+    engine_arm(scaling->service->env.engine, at, PRIORITY_SCALE, on_clock, &scaling->clock);
+}
+
+static void arm_next(struct service_scaling *scaling)
+{
+    sim_ns next_ns = scaling->next_ns;
+    for (int32_t i = 0; i < scaling->n; i++)
+        if (scaling->tenures[i].life == REPLICA_STARTING && scaling->tenures[i].up_ns < next_ns)
+            next_ns = scaling->tenures[i].up_ns;
+    if (next_ns < SIM_NS_MAX) arm(scaling, next_ns);
+}
+
+static int pass_on(struct service_scaling *scaling, sim_ns now)
+{
+    int code = 0;
+    for (int32_t i = 0; i < scaling->n && code == 0; i++) {
+        const struct tenure *tenure = &scaling->tenures[i];
+        if (tenure->life == REPLICA_STARTING && tenure->up_ns <= now)
+            code = come_up(scaling, i, "up", "is loaded", now);
+        if (code == 0 && tenure->life == REPLICA_DRAINING) code = stop_if_empty(scaling, i, now);
+    }
+    return code;
+}
+
+static void on_clock(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    struct service_scaling *scaling = OWNER_ENTITY(owner, struct service_scaling, clock);
+    const struct service_env *env = &scaling->service->env;
+    int code = pass_on(scaling, now);
+    if (is_over(scaling->service)) {
+        scaling->next_ns = SIM_NS_MAX;
+        if (code == 0) code = wind_down(scaling, now);
+    } else if (code == 0 && scaling->next_ns <= now) {
+        code = decide(scaling, now);
+        if (scaling->service->in_system.value == 0) engine_progress(engine); /* it waits for requests, not they for it */
+    } else if (code == 0 && scaling->tries_again) {
+        code = have(scaling, scaling->wanted, scaling->struck.value > 0 ? "a failure took one" : "GPUs have come", now);
+    }
+    if (scaling->moved) env->moved(env->site);
+    scaling->moved = false;
+    fail(scaling, code);
+    arm_next(scaling);
+}
+
+void scaling_try_again(struct service_scaling *scaling)
+{
+    scaling->tries_again = true;
+    arm(scaling, engine_now(scaling->service->env.engine));
+}
+
+void scaling_start(struct service_scaling *scaling)
+{
+    arm(scaling, 0);
+}
+
+void scaling_on_dry(struct service_scaling *scaling)
+{
+    if (is_over(scaling->service)) arm(scaling, engine_now(scaling->service->env.engine));
+}
+
+void scaling_on_leave(struct service_scaling *scaling, const struct request *request, sim_ns now)
+{
+    const bool drains = scaling->tenures[request->replica].life == REPLICA_DRAINING;
+    if (drains || (scaling->service->dry && scaling->service->in_system.value == 0)) arm(scaling, now);
+}
+
+void scaling_on_arrival(struct service_scaling *scaling)
+{
+    scaling->n_arrived++;
+}
+
+bool scaling_holds(struct service_scaling *scaling, struct request *request)
+{
+    if (scaling->count[REPLICA_UP] > 0 && scaling->held.n == 0) return false;
+    request_list_push_back(&scaling->held, request);
+    scaling->n_held += scaling->count[REPLICA_UP] == 0;
+    return true;
+}

@@ -1,0 +1,97 @@
+/* The inside of a service. Only the service_*.c files include this. */
+#ifndef ORRERY_WORLD_SERVICE_SERVICE_STATE_H
+#define ORRERY_WORLD_SERVICE_SERVICE_STATE_H
+
+#include "models/transformer.h"
+#include "sim/core/mem.h"
+#include "sim/core/tally.h"
+#include "sim/world/service/fleet.h"
+#include "sim/world/service/service.h"
+#include "sim/world/service/service_classes.h"
+#include "sim/world/service/service_stats.h"
+
+struct service_scaling;
+
+struct service {
+    struct owner owner; /* of the next arrival */
+    const struct service_config *config;
+    struct service_env env;
+    struct llm_spec llm;
+    struct fleet fleet;
+    struct service_scaling *scaling; /* NULL: as many replicas all the time */
+    struct source_options source_options;
+    struct request_source *source;
+    struct request_record next;
+    struct pool requests, follow_ups, kv_moves, handovers;
+    struct prefix_pool prefixes; /* of the requests in the system */
+    uint64_t n_own_prefixes;
+    int32_t trace_block_tokens; /* of the trace's prefix blocks, whether its rows have any; 0: it has none */
+    struct level in_system;      /* requests */
+    tally_int128 stay_ns;        /* of those that have left */
+    int64_t n_too_long;          /* never admitted: beyond the LLM's context or the KV cache */
+    int64_t n_refused;           /* by the batching policy */
+    int64_t n_host_full;         /* preempted sequences that the host had no room for */
+    const char *first_refusal, *first_refuser; /* its reason, and the name of that policy */
+    bool dry;                    /* the trace is at its end */
+    struct service_stats stats;
+    struct service_classes classes;
+};
+
+/* In a closed loop: a request that its user sends after having read and thought. */
+struct follow_up {
+    struct owner owner;
+    struct service *service;
+    struct request_record record;
+};
+
+/* Whether the request came after the warm-up and so counts in the metrics. */
+static inline bool service_counts(const struct service *service, const struct request *request)
+{
+    return request->view.arrival_ns >= service->env.warmup_ns;
+}
+
+/* A router chooses the request's replica, which gets it. */
+int service_route(struct service *service, struct request *request, sim_ns now);
+
+/* The callbacks of replica_env. */
+int service_on_finish(struct replica *replica, struct request *request, sim_ns now);
+int service_on_reject(struct replica *replica, struct request *request, sim_ns now, const char *reason);
+int service_own_prefix(struct replica *replica, struct request *request);
+int service_on_preempt(struct replica *replica, struct request *request, sim_ns now, const char *reason);
+int service_on_batch(const struct replica *replica, const struct replica_batch *batch);
+int service_take_host(struct replica *replica, int64_t bytes, sim_ns now);
+
+/* Hand-over (service_handover.c): callbacks of replica_env. The request's prompt is processed: whether it decodes elsewhere; it
+ * has left for there; its KV is wanted there; a prompt's next piece begins. */
+int service_on_prefilled(struct replica *replica, struct request *request, sim_ns now);
+int service_on_handover(struct replica *replica, struct request *request, sim_ns now);
+int service_on_move_kv(struct kv_move *move, sim_ns now);
+int service_on_prefill(const struct replica *replica, const struct batch_prefill *prefill, int64_t free_blocks,
+                       sim_ns now);
+size_t service_handover_bytes(void); /* of a record in the pool */
+
+/* Rows for those who want to know what every request meets with (service_detail.c): nothing otherwise. Return 0 or the sink's
+ * code. service_detail_start asks the replicas to tell of their prefills and batches; the sink must be known by then. */
+void service_detail_start(struct service *service);
+int service_detail_route(const struct service *service, const struct request *request, sim_ns now);
+int service_detail_too_long(const struct service *service, const struct request *request, sim_ns now);
+int service_detail_prefill(const struct replica *replica, const struct batch_prefill *prefill, int64_t free_blocks,
+                           sim_ns now);
+int service_detail_handover(const struct service *service, const struct request *request, int32_t from, int64_t bytes,
+                            sim_ns now);
+int service_detail_arrived(const struct service *service, const struct request *request, sim_ns processed_ns,
+                           sim_ns now);
+int service_detail_finish(const struct replica *replica, const struct request *request, sim_ns now);
+
+/* Energy (service_energy.c). The two say in `text` why a pool has none, or what its power is taken from, and return it; NULL:
+ * there is nothing to say. */
+int services_emit_energy(struct service *const *services, size_t n, const struct sink *sink, sim_ns now);
+const char *service_energy_problem(const struct service *service, const struct fleet_pool *pool, char *text,
+                                   size_t text_bytes);
+const char *service_energy_caveat(const struct service *service, const struct fleet_pool *pool, char *text,
+                                  size_t text_bytes);
+
+/* Writes the request's row, with what it has got by `now`. */
+int service_emit_row(struct service *service, const struct request *request, const char *status, sim_ns now);
+
+#endif

@@ -1,0 +1,194 @@
+/* Failures that strike services. A replica of which a node fails is down: what it computed and all of its KV is lost. Its requests
+ * go back to the service and, at this very moment, to the replicas that are up, in order of arrival; where none is they wait. What
+ * they had generated has been sent, and is processed again with their prompts.
+ *
+ * The service still wants as many replicas as before, and starts the one that is missing at once on whatever GPUs are free, or that
+ * jobs yield; else when a node comes back, or (without an autoscaler) jobs give GPUs back. It is up after its start delay, with
+ * nothing cached. Those of a service with an autoscaler try again at each of its decisions as well.
+ *
+ * Leaves out: services with pools, offloaded weights, or routers that choose pairs (fleet_may_restart): failures spare them, and
+ * the run says so; clients that notice and try elsewhere, or give up; KV that other replicas or the host could still have. */
+#include "sim/world/links/topology_state.h"
+#include "sim/world/rows/metric.h"
+#include "sim/world/rows/priority.h"
+#include "sim/world/service/scaling_state.h"
+#include "sim/world/service/service_scaling.h"
+
+#include <stdio.h>
+
+/* --- Striking --- */
+
+static bool is_on(const struct replica *replica, int32_t node)
+{
+    for (int32_t i = 0; i < replica->seat.n_gpus; i++)
+        if (replica->seat.gpus[i]->node->index == node) return true;
+    return false;
+}
+
+static bool comes_before(const struct request_view *a, const struct request_view *b)
+{
+    return a->arrival_ns != b->arrival_ns ? a->arrival_ns < b->arrival_ns : a->id < b->id;
+}
+
+/* In order of arrival among those that wait at the service. */
+static void hold(struct service_scaling *scaling, struct request *request)
+{
+    struct request *before = scaling->held.tail;
+    while (before != NULL && comes_before(&request->view, &before->view)) before = request_of(before->view.prev);
+    request_list_insert_before(&scaling->held, request,
+                               before != NULL ? request_of(before->view.next) : scaling->held.head);
+}
+
+static int tell_of(const struct service *service, const struct request *request, const char *reason, sim_ns now)
+{
+    const struct sink *sink = service->env.sink;
+    if (sink->detail == NULL) return 0;
+    struct decision_row row = {.t_s = sim_s_from_ns(now), .service = service->config->name, .policy = "failures",
+                               .action = "requeue", .subject = request->view.id, .reason = reason};
+    return sink->detail(sink->context, &row);
+}
+
+static int send_back(struct service_scaling *scaling, struct request_list *lost, int32_t index, sim_ns now)
+{
+    struct service *service = scaling->service;
+    char reason[96];
+    int code = 0;
+    snprintf(reason, sizeof reason, "replica %d has failed with the KV of its requests", index);
+    scaling->n_struck_requests += lost->n;
+    while (lost->n > 0) {
+        struct request *request = lost->head;
+        request_list_remove(lost, request);
+        fleet_leave(&service->fleet, request);
+        request->replica = request->decode_replica = -1;
+        hold(scaling, request);
+        if (code == 0) code = tell_of(service, request, reason, now);
+    }
+    return code;
+}
+
+/* The replica has just been up, or on its way to be. */
+static void count_one(struct service_scaling *scaling, int32_t index, sim_ns now)
+{
+    struct tenure *tenure = &scaling->tenures[index];
+    scaling->n_struck++;
+    level_set(&scaling->struck, now, scaling->struck.value + !tenure->is_struck);
+    tenure->is_struck = true;
+    scaling_count_struck(scaling, now);
+}
+
+static int strike(struct service_scaling *scaling, int32_t index, const char *reason, sim_ns now)
+{
+    struct request_list lost = {0};
+    const bool was_wanted = scaling->tenures[index].life != REPLICA_DRAINING;
+    int code = replica_lose(&scaling->service->fleet.replicas[index], &lost, now);
+    if (code == 0) code = scaling_leave_gpus(scaling, index, now);
+    if (code == 0) code = scaling_tell_as(scaling, "failures", index, "fail", reason, now);
+    if (code == 0) code = send_back(scaling, &lost, index, now);
+    if (was_wanted) count_one(scaling, index, now);
+    return code;
+}
+
+int service_strike(struct service *service, int32_t node, const char *cause, sim_ns now)
+{
+    struct service_scaling *scaling = service->scaling;
+    char reason[128];
+    int n = 0;
+    if (scaling == NULL || !service->env.nodes_fail) return 0;
+    snprintf(reason, sizeof reason, "%.80s on node %d", cause, node);
+    for (int32_t i = 0; i < scaling->n; i++) {
+        if (!is_on(&service->fleet.replicas[i], node)) continue;
+        const int code = strike(scaling, i, reason, now);
+        if (code != 0) return code;
+        n++;
+    }
+    if (n > 0) scaling_try_again(scaling);
+    if (n > 0) engine_arm(service->env.engine, now, PRIORITY_ARRIVAL, scaling_route_held, &scaling->release);
+    return n;
+}
+
+/* --- GPUs that come --- */
+
+bool service_may_be_struck(const struct service *service)
+{
+    return service->scaling != NULL && service->env.nodes_fail && !service->scaling->is_over;
+}
+
+static bool lacks_replicas(const struct service_scaling *scaling)
+{
+    return scaling->count[REPLICA_UP] + scaling->count[REPLICA_STARTING] < scaling->wanted;
+}
+
+void service_nodes_came(struct service *service)
+{
+    if (service_may_be_struck(service) && lacks_replicas(service->scaling)) scaling_try_again(service->scaling);
+}
+
+void service_gpus_came(struct service *service)
+{
+    if (service->scaling != NULL && service->scaling->autoscaler == NULL) service_nodes_came(service);
+}
+
+/* --- Counting --- */
+
+void scaling_forget_strike(struct service_scaling *scaling, int32_t index, sim_ns now)
+{
+    struct tenure *tenure = &scaling->tenures[index];
+    level_set(&scaling->struck, now, scaling->struck.value - tenure->is_struck);
+    tenure->is_struck = false;
+}
+
+/* Others stand in for those with the highest numbers, or they are not wanted any more. */
+void scaling_count_struck(struct service_scaling *scaling, sim_ns now)
+{
+    const int64_t up = scaling->count[REPLICA_UP], lack = scaling->wanted > up ? scaling->wanted - up : 0;
+    for (int32_t i = scaling->n - 1; scaling->struck.value > lack; i--) scaling_forget_strike(scaling, i, now);
+    level_set(&scaling->gone, now, up == 0 && scaling->struck.value > 0);
+}
+
+struct struck_total {
+    double replicas, requests, tokens, replica_s, service_s;
+};
+
+static void add(struct struck_total *total, const struct service *service, sim_ns now)
+{
+    const struct service_scaling *scaling = service->scaling;
+    total->replicas += (double)scaling->n_struck;
+    total->requests += (double)scaling->n_struck_requests;
+    total->replica_s += level_integral_s(&scaling->struck, now);
+    total->service_s += level_integral_s(&scaling->gone, now);
+    for (int32_t i = 0; i < service->fleet.n_replicas; i++)
+        total->tokens += (double)service->fleet.replicas[i].counts.lost_tokens;
+}
+
+static int emit(const struct struck_total *total, const char *entity, const struct sink *sink)
+{
+    const struct {
+        const char *name;
+        double value;
+    } metrics[] = {{"failure.struck_replicas", total->replicas}, {"failure.struck_requests", total->requests},
+                   {"failure.lost_kv_tokens", total->tokens},    {"failure.replica_down_s", total->replica_s},
+                   {"failure.service_down_s", total->service_s}};
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < sizeof metrics / sizeof *metrics; i++)
+        code = metric_emit_of(sink, metrics[i].name, entity, metrics[i].value);
+    return code;
+}
+
+int services_emit_struck(struct service *const *services, size_t n, const struct sink *sink, sim_ns now)
+{
+    struct struck_total all = {0};
+    size_t n_struck = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!services[i]->env.nodes_fail || services[i]->scaling == NULL) continue;
+        add(&all, services[i], now);
+        n_struck++;
+    }
+    int code = n_struck > 0 ? emit(&all, NULL, sink) : 0;
+    for (size_t i = 0; code == 0 && i < n && n_struck > 1; i++) {
+        struct struck_total one = {0};
+        if (services[i]->scaling == NULL) continue;
+        add(&one, services[i], now);
+        code = emit(&one, services[i]->config->name, sink);
+    }
+    return code;
+}

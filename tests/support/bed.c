@@ -1,0 +1,284 @@
+#include "tests/support/bed.h"
+
+#include "sim/cli/families.h"
+#include "sim/core/config/config.h"
+#include "sim/world/world.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Makes room for one more element of an array whose capacity is always a power of two. */
+static void *grow(void *array, size_t n, size_t bytes_each)
+{
+    if (n > 0 && (n & (n - 1)) != 0) return array;
+    array = realloc(array, (n ? 2 * n : 1) * bytes_each);
+    if (array == NULL) abort();
+    return array;
+}
+
+/* One of the texts that a status or class may be, so that rows can be compared as bytes. */
+static const char *known_text(const char *text)
+{
+    static const char *const known[] = {"finished",    "cancelled", "failed",   "rejected",  "unfinished", "",
+                                        "interactive", "batch",     "default",  "on-demand", "reserved",   "spot",
+                                        "jobs",        "services",  "returned", "lost",      "open"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(text, known[i]) == 0) return known[i];
+    abort();
+}
+
+static int on_request(void *context, const struct request_row *row)
+{
+    struct bed_rows *rows = context;
+    rows->requests = grow(rows->requests, rows->n_requests, sizeof *rows->requests);
+    struct request_row *copy = &rows->requests[rows->n_requests++];
+    *copy = *row;
+    copy->service = NULL;
+    copy->status = known_text(row->status);
+    copy->class_name = known_text(row->class_name);
+    return 0;
+}
+
+static int on_job(void *context, const struct job_row *row)
+{
+    struct bed_rows *rows = context;
+    rows->jobs = grow(rows->jobs, rows->n_jobs, sizeof *rows->jobs);
+    rows->jobs[rows->n_jobs] = *row;
+    rows->jobs[rows->n_jobs++].status = known_text(row->status);
+    return 0;
+}
+
+static int on_placement(void *context, const struct placement_row *row)
+{
+    struct bed_rows *rows = context;
+    rows->placements = grow(rows->placements, rows->n_placements, sizeof *rows->placements);
+    rows->placements[rows->n_placements++] = *row;
+    return 0;
+}
+
+static int on_lease(void *context, const struct lease_row *row)
+{
+    struct bed_rows *rows = context;
+    rows->leases = grow(rows->leases, rows->n_leases, sizeof *rows->leases);
+    struct lease_row *copy = &rows->leases[rows->n_leases++];
+    *copy = *row;
+    copy->offer = copy->gpu = NULL;
+    copy->kind = known_text(row->kind);
+    copy->use = known_text(row->use);
+    copy->fate = known_text(row->fate);
+    return 0;
+}
+
+static int on_batch(void *context, const struct batch_row *row)
+{
+    struct bed_rows *rows = context;
+    rows->batches = grow(rows->batches, rows->n_batches, sizeof *rows->batches);
+    rows->batches[rows->n_batches] = *row;
+    rows->batches[rows->n_batches++].service = NULL;
+    return 0;
+}
+
+static int on_sample(void *context, const struct sample_row *row)
+{
+    struct bed_rows *rows = context;
+    rows->samples = grow(rows->samples, rows->n_samples, sizeof *rows->samples);
+    struct bed_sample *sample = &rows->samples[rows->n_samples++];
+    memset(sample, 0, sizeof *sample);
+    snprintf(sample->series, sizeof sample->series, "%s", row->series);
+    snprintf(sample->entity, sizeof sample->entity, "%s", row->entity);
+    sample->t_s = row->t_s;
+    sample->value = row->value;
+    return 0;
+}
+
+static int on_metric(void *context, const struct metric_row *row)
+{
+    struct bed_rows *rows = context;
+    rows->metrics = grow(rows->metrics, rows->n_metrics, sizeof *rows->metrics);
+    struct bed_metric *metric = &rows->metrics[rows->n_metrics++];
+    memset(metric, 0, sizeof *metric);
+    snprintf(metric->name, sizeof metric->name, "%s", row->name);
+    metric->value = row->value;
+    return 0;
+}
+
+static int on_decision(void *context, const struct decision_row *row)
+{
+    struct bed_rows *rows = context;
+    rows->decisions = grow(rows->decisions, rows->n_decisions, sizeof *rows->decisions);
+    struct bed_decision *copy = &rows->decisions[rows->n_decisions++];
+    *copy = (struct bed_decision){.t_s = row->t_s, .subject = row->subject};
+    snprintf(copy->service, sizeof copy->service, "%s", row->service);
+    snprintf(copy->policy, sizeof copy->policy, "%s", row->policy);
+    snprintf(copy->action, sizeof copy->action, "%s", row->action);
+    snprintf(copy->reason, sizeof copy->reason, "%s", row->reason);
+    hash_f64(rows->hash, row->t_s);
+    hash_text(rows->hash, row->service);
+    hash_text(rows->hash, row->policy);
+    hash_text(rows->hash, row->action);
+    hash_i64(rows->hash, row->subject);
+    hash_text(rows->hash, row->reason);
+    return 0;
+}
+
+static int on_warning(void *context, const struct warning_row *row)
+{
+    struct bed_rows *rows = context;
+    rows->n_warnings++;
+    hash_text(rows->hash, row->code);
+    hash_text(rows->hash, row->text);
+    hash_i64(rows->hash, row->count);
+    return 0;
+}
+
+static int on_histogram(void *context, const struct histogram_row *row)
+{
+    struct bed_rows *rows = context;
+    if (strcmp(row->name, "token.gap_s") == 0) rows->n_token_gaps += row->count;
+    hash_text(rows->hash, row->name);
+    hash_f64(rows->hash, row->lower);
+    hash_i64(rows->hash, row->count);
+    return row->lower < row->upper ? 0 : SIM_E_STORE;
+}
+
+/* The listed alternatives behind the one of the options, if any. */
+static bool alternative(const void *context, const char *family, size_t index, struct config_alternative *out)
+{
+    static const char *const names[] = {
+#define FAMILY_NAME(id, name) [id] = name,
+        POLICY_FAMILIES(FAMILY_NAME)
+#undef FAMILY_NAME
+    };
+    const struct policy *policy = context;
+    struct config_families listed = cli_families(NULL);
+    bool mine = policy != NULL && strcmp(names[policy->family], family) == 0;
+    if (!mine || index > 0) return listed.alternative(listed.context, family, index - mine, out);
+    *out = (struct config_alternative){.name = policy->name, .summary = policy->summary, .fields = policy->params,
+                                       .params_bytes = policy->params_bytes, .entry = policy};
+    return true;
+}
+
+static int run_world(const struct config *config, const struct bed_options *options, struct arena *arena,
+                     struct bed_rows *rows)
+{
+    struct catalog catalog = {.root = "configs"};
+    struct scenario scenario;
+    struct world *world;
+    struct config_families families = {.alternative = alternative, .context = options->policy};
+    int code = scenario_bind(config, &families, arena, &scenario, &rows->diag);
+    if (code != 0) return code;
+    struct world_options world_options = {.config = config, .catalog = &catalog, .queue = options->queue,
+                                          .stall_events = options->stall_events,
+                                          .single_step = options->single_step, .check = options->check};
+    if ((code = world_create(&scenario, &world_options, &world, &rows->diag)) != 0) return code;
+    struct sink sink = {.context = rows, .request = on_request, .job = on_job, .metric = on_metric,
+                        .placement = on_placement, .lease = on_lease, .batch = on_batch, .sample = on_sample,
+                        .decision = on_decision, .warning = on_warning, .histogram = on_histogram};
+    if (!options->no_detail) sink.detail = on_decision;
+    if (options->no_rows) sink.request = NULL;
+    struct world_result result;
+    code = world_run(world, &sink, &result);
+    rows->end_s = sim_s_from_ns(result.end_ns);
+    rows->engine = result.engine;
+    world_destroy(world);
+    return code;
+}
+
+struct bed_rows *bed_run(const char *scenario, const struct bed_options *options)
+{
+    static const struct bed_options defaults;
+    struct bed_rows *rows = calloc(1, sizeof *rows);
+    if (rows == NULL || (rows->hash = hash_create()) == NULL) abort();
+    if (options == NULL) options = &defaults;
+    diag_init(&rows->diag);
+    struct arena arena;
+    arena_init(&arena);
+    struct config *config = NULL;
+    rows->code = config_parse("scenario", ".", scenario, strlen(scenario), &config, &rows->diag);
+    for (const char *const *set = options->sets; rows->code == 0 && set != NULL && *set != NULL; set++)
+        rows->code = config_set(config, *set, &rows->diag);
+    if (rows->code == 0) rows->code = run_world(config, options, &arena, rows);
+    config_destroy(config);
+    arena_fini(&arena);
+    hash_hex(rows->hash, rows->others);
+    hash_destroy(rows->hash);
+    for (int i = 0; i < rows->diag.n_items && !options->quiet; i++) {
+        char text[1024];
+        diag_format(&rows->diag.items[i], text, sizeof text);
+        printf("\n  [%s]", text);
+    }
+    return rows;
+}
+
+void bed_free(struct bed_rows *rows)
+{
+    free(rows->requests);
+    free(rows->jobs);
+    free(rows->metrics);
+    free(rows->decisions);
+    free(rows->placements);
+    free(rows->leases);
+    free(rows->batches);
+    free(rows->samples);
+    free(rows);
+}
+
+void bed_double_quotes(char *text)
+{
+    for (; *text != '\0'; text++)
+        if (*text == '\'') *text = '"';
+}
+
+void bed_write(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    if (file == NULL || fputs(text, file) < 0 || fclose(file) != 0) abort();
+}
+
+double bed_metric(const struct bed_rows *rows, const char *name)
+{
+    for (size_t i = 0; i < rows->n_metrics; i++)
+        if (strcmp(rows->metrics[i].name, name) == 0) return rows->metrics[i].value;
+    return (double)NAN;
+}
+
+const struct request_row *bed_request(const struct bed_rows *rows, int64_t id)
+{
+    for (size_t i = 0; i < rows->n_requests; i++)
+        if (rows->requests[i].id == id) return &rows->requests[i];
+    return NULL;
+}
+
+const struct job_row *bed_job(const struct bed_rows *rows, int64_t id)
+{
+    for (size_t i = 0; i < rows->n_jobs; i++)
+        if (rows->jobs[i].id == id) return &rows->jobs[i];
+    return NULL;
+}
+
+size_t bed_decisions(const struct bed_rows *rows, const char *action, int64_t subject)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < rows->n_decisions; i++)
+        n += strcmp(rows->decisions[i].action, action) == 0 && (subject < 0 || rows->decisions[i].subject == subject);
+    return n;
+}
+
+static bool same_bytes(const void *a, size_t n_a, const void *b, size_t n_b, size_t bytes_each)
+{
+    return n_a == n_b && (n_a == 0 || memcmp(a, b, n_a * bytes_each) == 0);
+}
+
+bool bed_equal(const struct bed_rows *a, const struct bed_rows *b)
+{
+    return a->code == b->code && a->end_s == b->end_s && strcmp(a->others, b->others) == 0 &&
+           same_bytes(a->requests, a->n_requests, b->requests, b->n_requests, sizeof *a->requests) &&
+           same_bytes(a->jobs, a->n_jobs, b->jobs, b->n_jobs, sizeof *a->jobs) &&
+           same_bytes(a->placements, a->n_placements, b->placements, b->n_placements, sizeof *a->placements) &&
+           same_bytes(a->leases, a->n_leases, b->leases, b->n_leases, sizeof *a->leases) &&
+           same_bytes(a->batches, a->n_batches, b->batches, b->n_batches, sizeof *a->batches) &&
+           same_bytes(a->samples, a->n_samples, b->samples, b->n_samples, sizeof *a->samples) &&
+           same_bytes(a->metrics, a->n_metrics, b->metrics, b->n_metrics, sizeof *a->metrics);
+}

@@ -1,0 +1,91 @@
+/* A test bed: runs a scenario given as text, in memory, and keeps every row. */
+#ifndef ORRERY_TESTS_SUPPORT_BED_H
+#define ORRERY_TESTS_SUPPORT_BED_H
+
+#include "sim/core/engine.h"
+#include "sim/core/err.h"
+#include "sim/core/hash.h"
+#include "sim/world/policy/policy.h"
+#include "sim/world/rows/sink.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct bed_options {
+    enum queue_kind queue;
+    bool single_step, check;
+    const char *const *sets;     /* NULL-terminated "a.b=c" */
+    const struct policy *policy; /* one more than those that are listed, by its own name */
+    uint64_t stall_events;       /* of the watchdog; 0: its default */
+    bool quiet;                  /* findings are expected: do not print them */
+    bool no_detail;              /* do not ask what every request meets with */
+    bool no_rows;                /* nor for rows of requests, whose classes may have any name then */
+};
+
+struct bed_metric {
+    char name[64];
+    double value;
+};
+
+struct bed_decision {
+    double t_s;
+    char service[16], policy[32], action[16], reason[192];
+    int64_t subject;
+};
+
+struct bed_sample {
+    char series[32], entity[16];
+    double t_s, value;
+};
+
+/* Texts of the rows point to static strings or are NULL. */
+struct bed_rows {
+    int code; /* of the run */
+    struct request_row *requests;
+    size_t n_requests;
+    struct job_row *jobs;
+    size_t n_jobs;
+    struct bed_metric *metrics;
+    size_t n_metrics;
+    struct bed_decision *decisions; /* in the order in which they came */
+    struct placement_row *placements;
+    size_t n_placements;
+    struct lease_row *leases; /* without the names of offers and GPUs */
+    size_t n_leases;
+    struct batch_row *batches; /* without the service's name */
+    size_t n_batches;
+    struct bed_sample *samples;
+    size_t n_samples;
+    size_t n_decisions, n_warnings;
+    char others[HASH_HEX_CHARS]; /* hash of all decision, warning and histogram rows, in order */
+    int64_t n_token_gaps; /* in the histogram rows */
+    double end_s;
+    struct engine_stats engine;
+    struct diag diag;
+    struct hash *hash; /* while it runs */
+};
+
+/* Makes every single quote a double one, in place: scenarios read better without backslashes. */
+void bed_double_quotes(char *text);
+
+/* A file for a scenario to read. */
+void bed_write(const char *path, const char *text);
+
+/* Runs; paths in the text are relative to the repository. A failure of any kind is in rows->code and rows->diag. */
+struct bed_rows *bed_run(const char *scenario, const struct bed_options *options);
+void bed_free(struct bed_rows *rows);
+
+/* NAN when there is no such metric. */
+double bed_metric(const struct bed_rows *rows, const char *name);
+
+/* The row of this id, or NULL. */
+const struct request_row *bed_request(const struct bed_rows *rows, int64_t id);
+const struct job_row *bed_job(const struct bed_rows *rows, int64_t id);
+
+/* How many decisions are of this action, about this subject or (-1) about any. */
+size_t bed_decisions(const struct bed_rows *rows, const char *action, int64_t subject);
+
+/* Whether both runs gave the same rows and metrics, bit for bit. */
+bool bed_equal(const struct bed_rows *a, const struct bed_rows *b);
+
+#endif

@@ -1,0 +1,29 @@
+/* A cost model made as a run makes it: parameters from a document, GPU and LLM from the catalog. */
+#ifndef ORRERY_TESTS_SUPPORT_COST_FIXTURE_H
+#define ORRERY_TESTS_SUPPORT_COST_FIXTURE_H
+
+#include "models/hardware.h"
+#include "models/iteration.h"
+#include "models/transformer.h"
+#include "sim/core/err.h"
+#include "sim/core/mem.h"
+
+struct cost_fixture {
+    struct arena arena;
+    struct diag diag;
+    struct gpu_spec gpu;
+    struct llm_spec llm;
+    struct iteration_model model;
+    char message[1024]; /* the first finding */
+};
+
+/* `document` holds a "cost" as a service does; in it ' stands for ". Returns what failed first, or 0. In every case
+ * cost_fixture_fini is due. */
+int cost_fixture_init(struct cost_fixture *fixture, const char *document, const char *gpu, const char *llm,
+                      int64_t tensor_parallel, int64_t pipeline_parallel);
+void cost_fixture_fini(struct cost_fixture *fixture);
+
+/* Seconds of the first iteration. */
+double cost_fixture_s(const struct cost_fixture *fixture, struct iteration_work work);
+
+#endif

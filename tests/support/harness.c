@@ -1,0 +1,287 @@
+/* The test runner: every suite of tests/{unit,property,oracle} and every script of tests/{golden,cli,lint}, in CUnit.
+ *
+ * usage: run [WORD ...]     only suites and scripts whose name contains one of the words
+ *
+ * Tests run in $TEST_WORKERS processes, one per processor unless told otherwise (tests/support/workers.h).
+ *
+ * A script passes with exit status 0, is skipped with 77 (its last line of output is the reason) and fails otherwise. */
+#include "tests/support/harness.h"
+
+#include "tests/support/workers.h"
+
+#include <CUnit/TestRun.h>
+#include <dirent.h>
+#include <errno.h>
+#include <gsl/gsl_errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SUITE(name) void suite_##name(void);
+#include "tests/suites.inc"
+#undef SUITE
+
+static const struct {
+    const char *name;
+    void (*add_tests)(void);
+} suites[] = {
+#define SUITE(name) {#name, suite_##name},
+#include "tests/suites.inc"
+#undef SUITE
+};
+
+enum { MAX_TESTS = 4096, MAX_SCRIPTS = 512, MAX_TEXTS = 4096 };
+
+static struct {
+    CU_pSuite suite;
+    struct {
+        const char *suite, *name;
+        void (*function)(void);
+    } tests[MAX_TESTS];
+    int n_tests;
+    int next;  /* the one that CUnit comes to next */
+    bool mine; /* the one that it is at is run by this process */
+    bool skipped;
+    double began_s;
+    char *scripts[MAX_SCRIPTS];
+    int n_scripts;
+    char *texts[MAX_TEXTS];
+    int n_texts;
+    char tmp_root[64];
+    int n_tmp;
+} run;
+
+static char *keep(const char *text)
+{
+    if (run.n_texts == MAX_TEXTS) abort();
+    return run.texts[run.n_texts++] = strdup(text);
+}
+
+/* CPU seconds of this process and of those that it has waited for. */
+static double cpu_s(void)
+{
+    double s = 0;
+    struct rusage usage;
+    for (int who = RUSAGE_CHILDREN; who <= (int)RUSAGE_SELF; who++) {
+        if (getrusage(who, &usage) != 0) continue;
+        s += (double)usage.ru_utime.tv_sec + 1e-6 * (double)usage.ru_utime.tv_usec;
+        s += (double)usage.ru_stime.tv_sec + 1e-6 * (double)usage.ru_stime.tv_usec;
+    }
+    return s;
+}
+
+/* What CUnit runs in the place of every test: it takes them in the order in which they were added. */
+static void run_if_mine(void)
+{
+    int test = run.next++;
+    run.mine = workers_claim(test);
+    run.skipped = false;
+    run.began_s = cpu_s();
+    if (run.mine) run.tests[test].function();
+}
+
+void test_add(const char *name, void (*function)(void))
+{
+    CU_pTest test = run.n_tests < MAX_TESTS ? CU_add_test(run.suite, name, run_if_mine) : NULL;
+    if (test == NULL) {
+        fprintf(stderr, "cannot add test %s: %s\n", name, CU_get_error_msg());
+        exit(1);
+    }
+    run.tests[run.n_tests].suite = run.suite->pName;
+    run.tests[run.n_tests].name = test->pName;
+    run.tests[run.n_tests++].function = function;
+}
+
+void test_skip(const char *reason)
+{
+    char text[512];
+    CU_pTest test = CU_get_current_test();
+    CU_pSuite suite = CU_get_current_suite();
+    snprintf(text, sizeof text, "%s/%s: %s", suite ? suite->pName : "?", test ? test->pName : "?", reason);
+    workers_skipped(text);
+    run.skipped = true;
+}
+
+const char *test_shared(const char *path_below_data)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "../shared/data/%s", path_below_data);
+    if (access(path, R_OK) == 0) return keep(path);
+    snprintf(path, sizeof path, "needs ../shared/data/%s", path_below_data);
+    test_skip(path);
+    return NULL;
+}
+
+const char *test_tmpdir(void)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%d", run.tmp_root, run.n_tmp++);
+    if (mkdir(path, 0700) != 0) abort();
+    return keep(path);
+}
+
+const char *test_orrery(void)
+{
+    const char *path = getenv("ORRERY");
+    return path != NULL ? path : "build/orrery";
+}
+
+bool test_check(bool ok, const char *what, const char *file, int line)
+{
+    CU_assertImplementation(ok, (unsigned)line, what, file, "", CU_FALSE);
+    return ok;
+}
+
+bool test_check_int(int64_t actual, int64_t expected, const char *what, const char *file, int line)
+{
+    char text[512];
+    snprintf(text, sizeof text, "%s: %lld, expected %lld", what, (long long)actual, (long long)expected);
+    return test_check(actual == expected, text, file, line);
+}
+
+bool test_check_str(const char *actual, const char *expected, const char *what, const char *file, int line)
+{
+    char text[2048];
+    snprintf(text, sizeof text, "%s: '%s', expected '%s'", what, actual ? actual : "(null)", expected);
+    return test_check(actual != NULL && strcmp(actual, expected) == 0, text, file, line);
+}
+
+bool test_check_near(double actual, double expected, double tolerance, const char *what, const char *file, int line)
+{
+    char text[512];
+    double distance = actual > expected ? actual - expected : expected - actual;
+    snprintf(text, sizeof text, "%s: %.17g, expected %.17g +- %g", what, actual, expected, tolerance);
+    return test_check(distance <= tolerance, text, file, line);
+}
+
+/* The path of a script is the name of its test. */
+static void run_script(void)
+{
+    char command[1024], last[512] = "", line[512];
+    const char *path = CU_get_current_test()->pName;
+    snprintf(command, sizeof command, "TEST_TMPDIR=%s sh %s 2>&1", test_tmpdir(), path);
+    FILE *pipe = popen(command, "r");
+    if (!CHECK(pipe != NULL)) return;
+    char output[16384];
+    size_t used = 0;
+    output[0] = 0;
+    while (fgets(line, sizeof line, pipe) != NULL) {
+        memcpy(last, line, sizeof last);
+        size_t n = strlen(line);
+        if (used + n + 1 < sizeof output) {
+            memcpy(output + used, line, n + 1);
+            used += n;
+        }
+    }
+    int status = pclose(pipe);
+    last[strcspn(last, "\n")] = 0;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+        test_skip(last);
+        return;
+    }
+    bool ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (!ok) printf("\n%s\n", output);
+    test_check(ok, path, path, 0);
+}
+
+static int wanted(const char *name, int argc, char **argv)
+{
+    if (argc <= 1) return 1;
+    for (int i = 1; i < argc; i++)
+        if (strstr(name, argv[i]) != NULL) return 1;
+    return 0;
+}
+
+static int compare_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Shell scripts named test_*.sh in tests/FOLDER become the tests of one suite. */
+static void add_scripts(const char *folder, int argc, char **argv)
+{
+    char path[512];
+    snprintf(path, sizeof path, "tests/%s", folder);
+    DIR *dir = opendir(path);
+    if (dir == NULL) return;
+    int first = run.n_scripts;
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        size_t n = strlen(entry->d_name);
+        if (n < 4 || strcmp(entry->d_name + n - 3, ".sh") != 0 || strncmp(entry->d_name, "lib", 3) == 0) continue;
+        snprintf(path, sizeof path, "tests/%s/%s", folder, entry->d_name);
+        if (wanted(path, argc, argv) && run.n_scripts < MAX_SCRIPTS) run.scripts[run.n_scripts++] = keep(path);
+    }
+    closedir(dir);
+    if (run.n_scripts == first) return;
+    qsort(run.scripts + first, (size_t)(run.n_scripts - first), sizeof *run.scripts, compare_text);
+    run.suite = CU_add_suite(folder, NULL, NULL);
+    for (int i = first; i < run.n_scripts; i++) test_add(run.scripts[i], run_script);
+}
+
+static void name_of(int test, char *text, int size)
+{
+    snprintf(text, (size_t)size, "%s/%s", run.tests[test].suite, run.tests[test].name);
+}
+
+/* One line per test, written at once: with the CPU seconds that it took where these are many. */
+static void tell(const CU_pTest test, const CU_pSuite suite, const CU_pFailureRecord failures)
+{
+    if (!run.mine) return;
+    double s = cpu_s() - run.began_s;
+    printf("%s %s/%s", failures != NULL ? "FAILED" : run.skipped ? "skipped" : "passed", suite->pName, test->pName);
+    printf(s >= 1 ? "  %.1f CPU-s\n" : "\n", s);
+    for (CU_pFailureRecord at = failures; at != NULL; at = at->pNext)
+        printf("  %s:%u: %s\n", at->strFileName, at->uiLineNumber, at->strCondition);
+    if (failures != NULL) workers_failed();
+    fflush(stdout);
+}
+
+static void run_tests(int worker)
+{
+    snprintf(run.tmp_root + strlen(run.tmp_root), 16, "/%d", worker);
+    if (mkdir(run.tmp_root, 0700) != 0) abort();
+    setvbuf(stdout, NULL, _IOFBF, 1 << 16);
+    CU_set_test_complete_handler(tell);
+    CU_run_all_tests();
+    workers_add_asserts((long)CU_get_number_of_asserts());
+}
+
+static void forget(void)
+{
+    CU_cleanup_registry();
+    for (int i = 0; i < run.n_texts; i++) free(run.texts[i]);
+}
+
+static void add_tests(int argc, char **argv)
+{
+    for (size_t i = 0; i < sizeof suites / sizeof *suites; i++) {
+        if (!wanted(suites[i].name, argc, argv)) continue;
+        run.suite = CU_add_suite(suites[i].name, NULL, NULL);
+        suites[i].add_tests();
+    }
+    add_scripts("lint", argc, argv);
+    add_scripts("cli", argc, argv);
+    add_scripts("golden", argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+    char root[] = P_tmpdir "/orrery-test-XXXXXX", command[128];
+    gsl_set_error_handler_off();
+    if (mkdtemp(root) == NULL || CU_initialize_registry() != CUE_SUCCESS) return 1;
+    snprintf(run.tmp_root, sizeof run.tmp_root, "%s", root);
+    add_tests(argc, argv);
+    int worker = workers_start();
+    if (worker >= 0) run_tests(worker);
+    bool forked = workers_forked();
+    bool ok = forked || workers_summary(name_of);
+    forget();
+    if (forked) return 0; /* or what the leak sanitizer makes of it */
+    snprintf(command, sizeof command, "rm -rf %s", root);
+    if (system(command) != 0) fprintf(stderr, "cannot remove %s\n", root);
+    return !ok;
+}

@@ -1,0 +1,53 @@
+/* What every suite includes: CUnit, checks that print both values, and skipping by name.
+ *
+ * A suite is one file, tests/{unit,property,oracle}/NAME.c, that ends with TEST_SUITE(NAME) { TEST(function); ... }.
+ * The runner finds it by its file name. */
+#ifndef ORRERY_TESTS_SUPPORT_HARNESS_H
+#define ORRERY_TESTS_SUPPORT_HARNESS_H
+
+#include <CUnit/CUnit.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TEST_SUITE(name)                                                                                               \
+    void suite_##name(void);                                                                                           \
+    void suite_##name(void)
+
+/* Adds a test to the suite that is being registered. */
+#define TEST(function) test_add(#function, function)
+void test_add(const char *name, void (*function)(void));
+
+/* Leaves the running test as skipped, with the reason; it is counted and named at the end. Use as
+ * `if (!have) { test_skip("..."); return; }`. */
+void test_skip(const char *reason);
+
+/* Path of a file under ../shared/data, or NULL after test_skip() when that data is absent. Static storage per call site
+ * is not needed: the text lives until the end of the run. */
+const char *test_shared(const char *path_below_data);
+
+/* A fresh temporary directory for the running test, removed at the end of the run. */
+const char *test_tmpdir(void);
+
+/* The command line under test ($ORRERY, as set by `make test`). */
+const char *test_orrery(void);
+
+#define CHECK(condition) test_check((condition), #condition, __FILE__, __LINE__)
+#define CHECK_EQ_INT(actual, expected)                                                                                 \
+    test_check_int((int64_t)(actual), (int64_t)(expected), #actual " == " #expected, __FILE__, __LINE__)
+#define CHECK_EQ_STR(actual, expected)                                                                                 \
+    test_check_str((actual), (expected), #actual " == " #expected, __FILE__, __LINE__)
+#define CHECK_NEAR(actual, expected, tolerance)                                                                        \
+    test_check_near((actual), (expected), (tolerance), #actual " ~ " #expected, __FILE__, __LINE__)
+
+/* Like CHECK, but leaves the test function when it fails. */
+#define MUST(condition)                                                                                                \
+    do {                                                                                                               \
+        if (!CHECK(condition)) return;                                                                                 \
+    } while (0)
+
+bool test_check(bool ok, const char *what, const char *file, int line);
+bool test_check_int(int64_t actual, int64_t expected, const char *what, const char *file, int line);
+bool test_check_str(const char *actual, const char *expected, const char *what, const char *file, int line);
+bool test_check_near(double actual, double expected, double tolerance, const char *what, const char *file, int line);
+
+#endif

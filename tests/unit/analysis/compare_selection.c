@@ -1,0 +1,87 @@
+/* What a selection of runs means: members of their scenarios, in full or by their end, and policies in force. */
+#include "tests/support/compare_fixture.h"
+#include "tests/support/harness.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int compare_study(const char *path, const char *base, const char *changed, struct comparison *comparison,
+                         struct diag *diag)
+{
+    diag_init(diag);
+    return compare_groups(path, base, path, changed, &compare_defaults, comparison, diag);
+}
+
+static void selections_reach_into_the_scenario(void)
+{
+    static const char random[] =
+        "{\"services\": {\"chat\": {\"routing\": {\"policy\": \"random\"}, \"on\": true, \"n\": 3}}}";
+    static const char jsq[] =
+        "{\"services\": {\"chat\": {\"routing\": {\"policy\": \"jsq\"}, \"on\": false, \"n\": 4}}}";
+    const char *path = compare_path();
+    const struct made_run runs[] = {{.scenario = random, .metric = 2, .name = "a"}, {.scenario = jsq, .metric = 1}};
+    static const char *const ways[][2] = {{"services.chat.routing=random", "services.chat.routing=jsq"},
+                                          {"services.chat.routing.policy=random", "services.chat.on=false"},
+                                          {"services.chat.n=3", "services.chat.n=4"},
+                                          {"routing=random", "chat.routing.policy=jsq"},
+                                          {"n=3", "on=false"},
+                                          {"name=a", "name=chat"}};
+    MUST(compare_make(path, runs, 2));
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        struct comparison comparison;
+        struct diag diag;
+        CHECK_EQ_INT(compare_study(path, ways[i][0], ways[i][1], &comparison, &diag), 0);
+        CHECK(comparison.n_rows > 0 && comparison.rows[0].base == 2 && comparison.rows[0].changed == 1);
+        comparison_fini(&comparison);
+    }
+}
+
+/* Two services with a routing each, one of them with a name that needs quotes; numbers that only look alike. */
+static void short_keys_mean_one_thing(void)
+{
+    static const char scenario[] =
+        "{\"services\": {\"gpt-4\": {\"routing\": \"jsq\", \"n\": 3, \"x\": [{\"n\": 5}]}, "
+        "\"b\": {\"routing\": \"jsq\"}}, \"until\": \"1s\", \"limit\": 7, \"c\": {\"until\": 2}}";
+    static const struct {
+        const char *selection, *text;
+    } cases[] = {{"gpt-4.routing=jsq", NULL}, {"n=3", NULL}, {"n=3.0", NULL}, {"until=1s", NULL}, {"limit=7", NULL},
+                 {"routing=jsq", "'routing' may be services.gpt-4.routing or services.b.routing"},
+                 {"n=5", "no run has n=5"}, {"n=nan", "no run has n=nan"}, {"outing=jsq", "no run has outing=jsq"}};
+    const char *path = compare_path();
+    const struct made_run runs[] = {{.scenario = scenario, .metric = 1}};
+    MUST(compare_make(path, runs, 1));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct comparison comparison;
+        struct diag diag;
+        const int code = compare_study(path, cases[i].selection, "run=1", &comparison, &diag);
+        CHECK_EQ_INT(code, cases[i].text == NULL ? 0 : SIM_E_USAGE);
+        if (cases[i].text != NULL && CHECK(diag.n_items > 0)) CHECK(strstr(diag.items[0].text, cases[i].text) != NULL);
+        comparison_fini(&comparison);
+    }
+}
+
+/* The fixture has run under "batching=vllm-v0 routing=jsq". */
+static void policies_are_chosen_by_their_whole_name(void)
+{
+    static const char *const found[] = {"jsq", "vllm-v0", "routing=jsq"}, *const missing[] = {"js", "sq", "vllm", "v0", "batching", "ing=jsq"};
+    const char *path = compare_path();
+    const struct made_run runs[] = {{.metric = 1}};
+    char selection[100];
+    MUST(compare_make(path, runs, 1));
+    for (size_t i = 0; i < sizeof found / sizeof *found + sizeof missing / sizeof *missing; i++) {
+        const bool is_found = i < sizeof found / sizeof *found;
+        struct comparison comparison;
+        struct diag diag;
+        snprintf(selection, sizeof selection, "policies=%s",
+                 is_found ? found[i] : missing[i - sizeof found / sizeof *found]);
+        CHECK_EQ_INT(compare_study(path, selection, "run=1", &comparison, &diag), is_found ? 0 : SIM_E_USAGE);
+        comparison_fini(&comparison);
+    }
+}
+
+TEST_SUITE(compare_selection)
+{
+    TEST(selections_reach_into_the_scenario);
+    TEST(short_keys_mean_one_thing);
+    TEST(policies_are_chosen_by_their_whole_name);
+}

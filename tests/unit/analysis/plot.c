@@ -1,0 +1,77 @@
+/* Charts of every kind: the bytes of each, which a change of style moves on purpose (ACCEPT=1 build/.../tests/run plot). */
+#include "tests/support/harness.h"
+
+#include "sim/core/mem.h"
+#include "tests/support/plot_fixture.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void compare_with_file(const char *path, const struct text *svg)
+{
+    struct text expected;
+    char chunk[4096];
+    FILE *file = fopen(path, "rb");
+    text_init(&expected);
+    for (size_t n; file != NULL && (n = fread(chunk, 1, sizeof chunk, file)) > 0;) text_add_bytes(&expected, chunk, n);
+    if (file != NULL) fclose(file);
+    const bool same = expected.length == svg->length && memcmp(expected.chars, svg->chars, svg->length) == 0;
+    if (!test_check(same, path, __FILE__, __LINE__)) fprintf(stderr, "%s: the drawing has moved\n", path);
+    text_fini(&expected);
+}
+
+static void draw_golden(const char *name, const struct plot_chart *chart, void *context)
+{
+    (void)context;
+    char path[256];
+    struct text svg;
+    text_init(&svg);
+    plot_svg(chart, &svg);
+    snprintf(path, sizeof path, "tests/golden/plots/%s.svg", name);
+    CHECK(!svg.failed);
+    const char *accept = getenv("ACCEPT");
+    FILE *file = accept != NULL && strcmp(accept, "1") == 0 ? fopen(path, "wb") : NULL;
+    if (file != NULL) {
+        CHECK(fwrite(svg.chars, 1, svg.length, file) == svg.length);
+        fclose(file);
+    }
+    compare_with_file(path, &svg);
+    text_fini(&svg);
+}
+
+static void every_kind_has_its_bytes(void)
+{
+    plot_fixture_each(draw_golden, NULL);
+}
+
+static void draw_without_memory(const char *name, const struct plot_chart *chart, void *context)
+{
+    (void)name;
+    bool *has_failed = context;
+    for (long n = 0;; n++) {
+        struct text svg;
+        text_init(&svg);
+        mem_fail_after(n);
+        plot_svg(chart, &svg);
+        mem_fail_never();
+        const bool failed = svg.failed;
+        text_fini(&svg);
+        *has_failed |= failed;
+        if (!failed) break;
+    }
+}
+
+static void running_out_of_memory_is_said(void)
+{
+    bool has_failed = false;
+    plot_fixture_each(draw_without_memory, &has_failed);
+    CHECK(has_failed);
+}
+
+TEST_SUITE(plot)
+{
+    TEST(every_kind_has_its_bytes);
+    TEST(running_out_of_memory_is_said);
+}

@@ -1,0 +1,186 @@
+/* Reading measured attention: which rows are prompts, which decode, what counts as context, and what is left out. */
+#include "tests/support/harness.h"
+
+#include "tests/support/profile_fixture.h"
+
+static const struct prefill_shape *prefill_of(const struct profile *profile, size_t i)
+{
+    CHECK_EQ_INT(profile->rows[i].call.class, KERNEL_PREFILL_ATTENTION);
+    CHECK_EQ_INT(profile->rows[i].op,
+                 profile->rows[i].call.shape.prefill.decodes > 0.0 ? OP_MIXED_ATTENTION : OP_PREFILL_ATTENTION);
+    return &profile->rows[i].call.shape.prefill;
+}
+
+static const struct decode_shape *decode_of(const struct profile *profile, size_t i)
+{
+    CHECK_EQ_INT(profile->rows[i].call.class, KERNEL_DECODE_ATTENTION);
+    CHECK_EQ_INT(profile->rows[i].op, OP_DECODE_ATTENTION);
+    return &profile->rows[i].call.shape.decode;
+}
+
+static int64_t dropped(const struct profile *profile, size_t i, const char *reason)
+{
+    if (!CHECK(i < profile->n_dropped)) return -1;
+    CHECK_EQ_STR(profile->dropped[i].reason, reason);
+    return profile->dropped[i].rows;
+}
+
+static const struct profile *read_text(struct profile_fixture *fixture, const char *gpu, const char *name,
+                                       const char *text)
+{
+    CHECK(profile_fixture_init(fixture, gpu) == 0);
+    CHECK_EQ_INT(profile_fixture_text(fixture, name, text), 0);
+    CHECK_EQ_STR(fixture->message, "");
+    return &fixture->files[0];
+}
+
+static void aiconfigurator_decodes_rows_of_one_token(void)
+{
+    struct profile_fixture fixture;
+    const struct profile *profile = read_text(
+        &fixture, "a100-80-sxm", "generation.csv",
+        "kernel_source,batch_size,isl,num_heads,num_key_value_heads,head_dim,attn_dtype,kv_cache_dtype,step,latency\r\n"
+        "vllm_flash_attn,32,1,64,8,128,bfloat16,bfloat16,4095,0.421\r\n"
+        "vllm_flash_attn,4,512,64,4,128,bfloat16,bfloat16,0,0.2\r\n"
+        "vllm_flash_attn,2,64,64,4,128,bfloat16,fp8,1024,0.05\r\n"
+        "vllm_flash_attn,4,8,64,4,128,bfloat16,bfloat16,0,0.02\r\n"
+        "vllm_flash_attn,4,1,64,4,128,bfloat16,bfloat16,0,0.02\r\n"
+        "vllm_flash_attn,4,512,64,4,128,int8,bfloat16,0,0.2\r\n");
+    MUST(profile->n == 3);
+    CHECK_EQ_STR(profile->format, "aiconfigurator-attention");
+    CHECK_EQ_STR(profile->set, "isolated");
+    const struct decode_shape *decode = decode_of(profile, 0);
+    CHECK(decode->sequences == 32.0 && decode->context == 4096.0 && decode->q_heads == 64.0 && decode->kv_heads == 8.0);
+    CHECK_NEAR(profile->rows[0].measured_s, 421e-6, 1e-12);
+    CHECK_NEAR(profile->rows[0].tokens, 32.0, 0.0);
+    const struct prefill_shape *prompt = prefill_of(profile, 1), *chunk = prefill_of(profile, 2);
+    CHECK(prompt->tokens == 2048.0 && prompt->past == 0.0 && prompt->pairs == 4.0 * 512.0 * 512.0);
+    CHECK(prompt->writes_kv && decode->writes_kv && prompt->kv == FORMAT_BF16 && chunk->kv == FORMAT_FP8);
+    CHECK(chunk->past == 2048.0 && chunk->pairs == 2.0 * 64.0 * (64.0 + 2048.0));
+    CHECK_NEAR(profile->rows[1].tokens, 2048.0, 0.0);
+    CHECK_EQ_INT(profile->n_groups, 2);
+    CHECK_EQ_STR(profile->groups[0], "64/8 heads");
+    CHECK_EQ_INT(dropped(profile, 0, "a prompt of less than 16 tokens"), 2);
+    CHECK_EQ_INT(dropped(profile, 1, "type of numbers not read"), 1);
+    profile_fixture_fini(&fixture);
+}
+
+#define VIDUR_COLUMNS                                                                                                  \
+    "time_stats.attn_prefill.median,time_stats.attn_decode.median,n_embd,n_q_head,n_kv_head,"                          \
+    "num_tensor_parallel_workers,batch_size,prefill_chunk_size,kv_cache_size,is_prefill"
+
+static void vidur_counts_what_came_before(void)
+{
+    struct profile_fixture fixture;
+    const struct profile *profile = read_text(
+        &fixture, "a100-80-sxm", "attention.csv",
+        "time_stats.attn_input_reshape.median," VIDUR_COLUMNS ",attention_backend\n"
+        "0.0,0.073,,8192,64,8,2,1,256,1024,True,AttentionBackend.FLASH_ATTENTION\n"
+        "0.0,,0.062,8192,64,8,2,16,0,992,False,AttentionBackend.FLASH_ATTENTION\n");
+    MUST(profile->n == 2);
+    CHECK_EQ_STR(profile->format, "vidur-attention");
+    CHECK_EQ_STR(profile->set, "in-model");
+    const struct prefill_shape *chunk = prefill_of(profile, 0);
+    CHECK(chunk->tokens == 256.0 && chunk->past == 1024.0 && !chunk->writes_kv && chunk->full);
+    CHECK(chunk->q_heads == 32.0 && chunk->kv_heads == 4.0 && chunk->key_dim == 128.0);
+    const struct decode_shape *decode = decode_of(profile, 1);
+    CHECK(decode->sequences == 16.0 && decode->context == 993.0);
+    CHECK_NEAR(profile->rows[0].measured_s, 73e-6, 1e-12);
+    CHECK_NEAR(profile->rows[1].measured_s, 62e-6, 1e-12);
+    profile_fixture_fini(&fixture);
+}
+
+/* 64 sequences of 2049 tokens hold 537 MB of keys and values; 768 GB/s take 0.7 ms to read them. */
+static void llmservingsim_counted_the_chunk_and_shared_blocks(void)
+{
+    struct profile_fixture fixture;
+    const struct profile *profile = read_text(&fixture, "a6000", "attention.csv",
+                                              VIDUR_COLUMNS "\n0.0558,,4096,32,8,1,1,512,512,True\n"
+                                                            ",0.0552,4096,32,8,1,64,0,2048,False\n"
+                                                            ",0.750,4096,32,8,1,64,0,2048,False\n");
+    MUST(profile->n == 2);
+    CHECK_EQ_STR(profile->format, "llmservingsim-attention-v0");
+    CHECK(prefill_of(profile, 0)->past == 0.0 && prefill_of(profile, 0)->tokens == 512.0);
+    CHECK(!prefill_of(profile, 0)->full);
+    CHECK(decode_of(profile, 1)->context == 2049.0);
+    CHECK_EQ_INT(dropped(profile, 0, "faster than the memory"), 1);
+    profile_fixture_fini(&fixture);
+}
+
+static void most_decodes_too_fast_discredit_the_others(void)
+{
+    struct profile_fixture fixture;
+    const struct profile *profile = read_text(&fixture, "a6000", "attention.csv",
+                                              VIDUR_COLUMNS "\n,0.0552,4096,32,8,1,64,0,2048,False\n"
+                                                            "0.0558,,4096,32,8,1,1,512,512,True\n"
+                                                            ",0.0552,4096,32,8,1,48,0,2048,False\n"
+                                                            ",0.750,4096,32,8,1,64,0,2048,False\n");
+    MUST(profile->n == 1);
+    CHECK(prefill_of(profile, 0)->tokens == 512.0);
+    CHECK_EQ_INT(dropped(profile, 0, "faster than the memory"), 2);
+    CHECK_EQ_INT(dropped(profile, 1, "decodes beside too many that are faster than the memory"), 1);
+    profile_fixture_fini(&fixture);
+}
+
+static void a_chunk_is_no_longer_than_its_context(void)
+{
+    struct profile_fixture fixture;
+    MUST(profile_fixture_init(&fixture, "a6000") == 0);
+    CHECK_EQ_INT(profile_fixture_text(&fixture, "attention.csv", VIDUR_COLUMNS "\n0.05,,4096,32,8,1,1,512,256,True\n"),
+                 SIM_E_DATA);
+    CHECK(fixture.message[0] != '\0');
+    profile_fixture_fini(&fixture);
+}
+
+/* Three launches, of 15 sequences with 1024 tokens and one with 4096, alone and beside a chunk. */
+static void llmservingsim_has_sequences_of_two_lengths(void)
+{
+    struct profile_fixture fixture;
+    const struct profile *profile = read_text(
+        &fixture, "rtx-4090", "RTX4090__Llama-3.1-8B__bf16_tp1__skew.csv",
+        "regime,n,nb,ratio,skew,pc,kp,kvs,kv_big,kv_mean,t_mean_us,t_max_us,t_skew_us,alpha\n"
+        "pure,16,1,0.06,4.0,0,0,1024,4096,1216,300,900,330,0.05\n"
+        "mixed,16,1,0.06,4.0,256,512,1024,4096,1216,600,1200,660,0.1\n");
+    MUST(profile->n == 2);
+    CHECK_EQ_STR(profile->format, "llmservingsim-skew");
+    CHECK(decode_of(profile, 0)->context == 1217.0 && decode_of(profile, 0)->longest == 4097.0);
+    const struct prefill_shape *mixed = prefill_of(profile, 1);
+    CHECK(mixed->tokens == 256.0 && mixed->past == 512.0 && mixed->decodes == 16.0);
+    CHECK(mixed->decode_context == 1217.0 && mixed->decode_longest == 4097.0);
+    CHECK_NEAR(profile->rows[0].measured_s, 110e-6, 1e-12);
+    CHECK_NEAR(profile->rows[1].measured_s, 220e-6, 1e-12);
+    profile_fixture_fini(&fixture);
+}
+
+static void llmservingsim_takes_heads_from_its_llm(void)
+{
+    struct profile_fixture fixture;
+    const struct profile *profile = read_text(
+        &fixture, "rtx-4090", "RTX4090__Llama-3.1-8B__bf16_tp2__attention.csv",
+        "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\r\n"
+        "512,1024,0,0,104.6\r\n0,0,16,2048,171.8\r\n512,1024,16,2048,290\r\n0,0,0,0,3\r\n");
+    MUST(profile->n == 3);
+    CHECK_EQ_STR(profile->format, "llmservingsim-attention");
+    const struct prefill_shape *mixed = prefill_of(profile, 2);
+    CHECK(mixed->decodes == 16.0 && mixed->decode_context == 2049.0 && mixed->tokens == 512.0);
+    CHECK_EQ_INT(profile->rows[2].op, OP_MIXED_ATTENTION);
+    const struct prefill_shape *chunk = prefill_of(profile, 0);
+    CHECK(chunk->sequences == 1.0 && chunk->tokens == 512.0 && chunk->past == 1024.0);
+    CHECK(chunk->q_heads == 16.0 && chunk->kv_heads == 4.0 && chunk->kv == FORMAT_BF16);
+    CHECK(decode_of(profile, 1)->context == 2049.0);
+    CHECK(chunk->writes_kv && decode_of(profile, 1)->writes_kv);
+    CHECK_NEAR(profile->rows[1].measured_s, 171.8e-6, 1e-12);
+    CHECK_EQ_INT(dropped(profile, 0, "empty batch"), 1);
+    profile_fixture_fini(&fixture);
+}
+
+TEST_SUITE(profile_attention)
+{
+    TEST(aiconfigurator_decodes_rows_of_one_token);
+    TEST(vidur_counts_what_came_before);
+    TEST(llmservingsim_counted_the_chunk_and_shared_blocks);
+    TEST(most_decodes_too_fast_discredit_the_others);
+    TEST(a_chunk_is_no_longer_than_its_context);
+    TEST(llmservingsim_takes_heads_from_its_llm);
+    TEST(llmservingsim_has_sequences_of_two_lengths);
+}

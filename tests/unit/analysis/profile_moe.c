@@ -1,0 +1,66 @@
+/* Reading measured mixture-of-experts layers. */
+#include "tests/support/harness.h"
+
+#include "tests/support/profile_fixture.h"
+
+#define HEADER                                                                                                         \
+    "kernel_source,moe_dtype,num_tokens,hidden_size,inter_size,topk,num_experts,moe_tp_size,moe_ep_size,"             \
+    "distribution,latency\r\n"
+
+static void splits_and_choices_follow_the_columns(void)
+{
+    struct profile_fixture fixture;
+    MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
+    const char *text = HEADER "vllm_fused_moe,bfloat16,64,7168,2048,8,256,32,1,power_law_1.2,0.237\r\n"
+                              "vllm_fused_moe,fp8_block,64,7168,2048,8,256,1,16,balanced,0.305\r\n"
+                              "vllm_fused_moe,fp8,64,7168,2048,8,256,1,16,power_law_1.01,0.385\r\n"
+                              "vllm_marlin_moe,int4_wo,64,7168,2048,8,256,1,1,balanced,1.963\r\n";
+    MUST(profile_fixture_text(&fixture, "moe.csv", text) == 0);
+    const struct profile *profile = &fixture.files[0];
+    CHECK_EQ_STR(profile->format, "aiconfigurator-moe");
+    CHECK_EQ_STR(profile->set, "isolated");
+    MUST(profile->n == 4);
+    const struct moe_shape *cut = &profile->rows[0].call.shape.moe, *spread = &profile->rows[1].call.shape.moe;
+    CHECK_EQ_INT(profile->rows[0].call.class, KERNEL_MOE);
+    CHECK(cut->tokens == 64.0 && cut->hidden == 7168.0 && cut->inner == 64.0 && cut->held == 256.0);
+    CHECK(cut->skew == 1.2 && !cut->in_turn && cut->matrices == 3.0);
+    CHECK_EQ_INT(profile->rows[1].call.class, KERNEL_MOE_FP8);
+    CHECK(spread->inner == 2048.0 && spread->held == 16.0 && spread->in_turn && spread->skew == 0.0);
+    CHECK_EQ_INT(spread->weights, FORMAT_FP8);
+    CHECK_EQ_INT(profile->rows[2].call.class, KERNEL_MOE_FP8_TENSOR);
+    CHECK_EQ_INT(profile->rows[2].group, profile->rows[1].group);
+    CHECK_EQ_INT(profile->rows[3].call.class, KERNEL_MOE_INT4);
+    CHECK_EQ_INT(profile->rows[3].call.shape.moe.weights, FORMAT_INT4);
+    CHECK_EQ_INT(profile->rows[3].call.shape.moe.compute, FORMAT_BF16);
+    CHECK_NEAR(profile->rows[3].measured_s, 1.963e-3, 1e-12);
+    profile_fixture_fini(&fixture);
+}
+
+static void what_is_not_known_is_left_out(void)
+{
+    struct profile_fixture fixture;
+    MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
+    const char *text = HEADER "v,nvfp4,64,7168,2048,8,256,1,1,balanced,0.3\r\n"
+                              "v,bfloat16,64,7168,2048,8,256,1,1,uniform,5.3\r\n"
+                              "v,bfloat16,64,7168,2048,8,256,1,1,power_law_x,5.3\r\n"
+                              "v,bfloat16,64,7168,2048,8,256,1,1,balanced,\r\n"
+                              "v,bfloat16,16384,7168,2048,8,256,1,1,balanced,0.5\r\n";
+    MUST(profile_fixture_text(&fixture, "moe.csv", text) == 0);
+    const struct profile *profile = &fixture.files[0];
+    CHECK_EQ_INT(profile->n, 0);
+    MUST(profile->n_dropped == 4);
+    CHECK_EQ_STR(profile->dropped[0].reason, "type of numbers not read");
+    CHECK_EQ_STR(profile->dropped[1].reason, "choice of experts not known");
+    CHECK_EQ_INT(profile->dropped[1].rows, 2);
+    CHECK_EQ_STR(profile->dropped[2].reason, "no time");
+    CHECK_EQ_STR(profile->dropped[3].reason, "faster than the peak");
+    CHECK_EQ_INT(profile_fixture_text(&fixture, "bad.csv", HEADER "v,bfloat16,0,7168,2048,8,256,1,1,balanced,1\r\n"),
+                 SIM_E_DATA);
+    profile_fixture_fini(&fixture);
+}
+
+TEST_SUITE(profile_moe)
+{
+    TEST(splits_and_choices_follow_the_columns);
+    TEST(what_is_not_known_is_left_out);
+}

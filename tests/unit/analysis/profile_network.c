@@ -1,0 +1,163 @@
+/* Reading measured collectives: bytes of messages, links of a topology, rows that measure something else. */
+#include "tests/support/harness.h"
+
+#include "tests/support/profile_fixture.h"
+
+#include <string.h>
+
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define VIDUR_HEADER                                                                                                   \
+    ",time_stats.all_reduce.min,time_stats.all_reduce.median,rank,num_workers,size,collective,devices_per_node,"      \
+    "max_devices_per_node\r\n"
+
+static const struct collective_shape *shape_of(const struct profile *profile, size_t i)
+{
+    return &profile->rows[i].call.shape.collective;
+}
+
+static int64_t dropped(const struct profile *profile, const char *reason)
+{
+    for (size_t i = 0; i < profile->n_dropped; i++)
+        if (strcmp(profile->dropped[i].reason, reason) == 0) return profile->dropped[i].rows;
+    return 0;
+}
+
+static const char between_nodes[] = "between nodes, whose network the file's name (a100_dgx, h100_dgx) does not tell";
+
+static void nccl_counts_numbers(void)
+{
+    struct profile_fixture fixture;
+    MUST(profile_fixture_init(&fixture, "h100-sxm") == 0);
+    const char *text = "op_name,kernel_source,nccl_dtype,num_gpus,message_size,latency\r\n"
+                       "all_reduce,NCCL,half,8,1024,0.0158\r\n"
+                       "all_reduce,NCCL,int8,8,2048,0.0160\r\n"
+                       "alltoall,NCCL,half,4,512,0.0068\r\n"
+                       "broadcast,NCCL,half,4,512,0.0068\r\n"
+                       "all_reduce,NCCL,half,,512,0.0068\r\n";
+    MUST(profile_fixture_text(&fixture, "nccl.csv", text) == 0);
+    const struct profile *profile = &fixture.files[0];
+    CHECK_EQ_STR(profile->set, "isolated");
+    MUST(profile->n == 3);
+    CHECK_EQ_INT(profile->rows[0].call.class, KERNEL_ALL_REDUCE);
+    CHECK(shape_of(profile, 0)->bytes == 2048.0 && shape_of(profile, 1)->bytes == 2048.0);
+    CHECK(shape_of(profile, 0)->switch_adds && !shape_of(profile, 1)->switch_adds);
+    CHECK_EQ_INT(profile->rows[0].group, profile->rows[1].group);
+    CHECK_NEAR(profile->rows[0].measured_s, 15.8e-6, 1e-12);
+    CHECK_EQ_INT(profile->rows[2].call.class, KERNEL_ALL_TO_ALL);
+    CHECK(shape_of(profile, 2)->gpus == 4.0 && shape_of(profile, 2)->link_bytes_per_s == 450e9);
+    CHECK_EQ_INT(dropped(profile, "operation not read"), 1);
+    CHECK_EQ_INT(dropped(profile, "no number of GPUs"), 1);
+    profile_fixture_fini(&fixture);
+}
+
+static void only_graphs_time_the_custom_kernel(void)
+{
+    struct profile_fixture fixture;
+    MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
+    const char *text = "kernel_source,allreduce_dtype,num_gpus,message_size,latency,backend\r\n"
+                       "vLLM_custom_graph,bfloat16,8,4096,0.0063,vllm_graph\r\n"
+                       "vLLM_custom_eager,bfloat16,8,4096,0.0449,vllm_eager\r\n"
+                       "vLLM_custom_eager,bfloat16,8,4194304,0.138,vllm_eager\r\n";
+    MUST(profile_fixture_text(&fixture, "custom.csv", text) == 0);
+    const struct profile *profile = &fixture.files[0];
+    MUST(profile->n == 1);
+    CHECK_EQ_INT(profile->rows[0].call.class, KERNEL_DIRECT_ALL_REDUCE);
+    CHECK(shape_of(profile, 0)->bytes == 8192.0 && !shape_of(profile, 0)->switch_adds);
+    CHECK_EQ_INT(dropped(profile, "launched by the host"), 2);
+    profile_fixture_fini(&fixture);
+}
+
+static void messages_of_8_mib_leave_the_custom_kernel(void)
+{
+    struct profile_fixture fixture;
+    MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
+    const char *text = "kernel_source,allreduce_dtype,num_gpus,message_size,latency,backend\r\n"
+                       "vLLM_custom_graph,bfloat16,8,2097152,0.0454,vllm_graph\r\n"
+                       "vLLM_custom_graph,bfloat16,8,4194304,0.129,vllm_graph\r\n";
+    MUST(profile_fixture_text(&fixture, "custom.csv", text) == 0);
+    CHECK_EQ_INT(fixture.files[0].n, 1);
+    CHECK_EQ_INT(dropped(&fixture.files[0], "not done by the custom kernel"), 1);
+    profile_fixture_fini(&fixture);
+}
+
+static void a_machine_with_a_switch_has_one_adapter(void)
+{
+    struct profile_fixture fixture;
+    MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
+    const char *text = VIDUR_HEADER "0,0.6,0.662,0,8,65536000,all_reduce,8,8\r\n"
+                                    "1,5.0,5.385,0,8,65536000,all_reduce,4,8\r\n"
+                                    "2,11.0,11.19,0,2,65536000,all_reduce,1,8\r\n"
+                                    "3,5.0,5.400,1,8,65536000,all_reduce,4,8\r\n";
+    MUST(profile_fixture_text(&fixture, "network__a100_dgx__all_reduce.csv", text) == 0);
+    const struct profile *profile = &fixture.files[0];
+    CHECK_EQ_STR(profile->set, "in-model");
+    MUST(profile->n == 2);
+    CHECK(shape_of(profile, 0)->nodes == 1.0 && shape_of(profile, 0)->link_bytes_per_s == 300e9);
+    CHECK(shape_of(profile, 1)->nodes == 2.0 && shape_of(profile, 1)->network_bytes_per_s == 25e9 / 4.0);
+    CHECK_EQ_INT(profile->n_dropped, 2);
+    CHECK_EQ_STR(profile->dropped[0].reason, "too few GPUs of a node to fill its adapter");
+    CHECK_EQ_STR(profile->dropped[1].reason, "another rank of the same operation");
+    profile_fixture_fini(&fixture);
+}
+
+static void pairs_are_joined_by_pcie(void)
+{
+    struct profile_fixture fixture;
+    MUST(profile_fixture_init(&fixture, "a100-80-pcie") == 0);
+    const char *text = VIDUR_HEADER "0,0.4,0.424,0,2,65536000,all_reduce,2,4\r\n"
+                                    "1,4.0,4.026,0,4,62914560,all_reduce,4,4\r\n"
+                                    "2,9.0,9.026,0,2,62914560,all_reduce,1,4\r\n";
+    MUST(profile_fixture_text(&fixture, "network__a100_pairwise_nvlink__all_reduce.csv", text) == 0);
+    const struct profile *profile = &fixture.files[0];
+    MUST(profile->n == 2);
+    CHECK(shape_of(profile, 0)->link_bytes_per_s == 300e9);
+    CHECK(shape_of(profile, 1)->link_bytes_per_s == 32e9 && shape_of(profile, 1)->nodes == 1.0);
+    CHECK_EQ_INT(dropped(profile, between_nodes), 1);
+    profile_fixture_fini(&fixture);
+}
+
+static void what_has_no_nodes_has_no_shape(void)
+{
+    struct profile_fixture fixture;
+    MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
+    const char *text = VIDUR_HEADER "0,0.6,0.662,0,8,65536000,all_reduce,8,8\r\n"
+                                    "1,0.6,0.662,0,8,65536000,all_reduce,,8\r\n";
+    MUST(profile_fixture_text(&fixture, "network__a100_dgx__all_reduce.csv", text) == 0);
+    CHECK_EQ_INT(fixture.files[0].n, 1);
+    CHECK_EQ_INT(dropped(&fixture.files[0], "no shape"), 1);
+    profile_fixture_fini(&fixture);
+}
+
+static void a_folder_tells_no_topology(void)
+{
+    struct profile_fixture fixture;
+    char folder[PATH_MAX / 2], path[PATH_MAX];
+    MUST(profile_fixture_init(&fixture, "a100-80-sxm") == 0);
+    snprintf(folder, sizeof folder, "%s/a100_dgx", test_tmpdir());
+    MUST(mkdir(folder, 0777) == 0);
+    const char *text = VIDUR_HEADER "0,0.6,0.662,0,8,65536000,all_reduce,8,8\r\n"
+                                    "1,5.0,5.385,0,8,65536000,all_reduce,4,8\r\n";
+    snprintf(path, sizeof path, "%s/all_reduce.csv", folder);
+    FILE *file = fopen(path, "wb");
+    MUST(file != NULL);
+    fputs(text, file);
+    fclose(file);
+    MUST(profile_fixture_read(&fixture, path) == 0);
+    CHECK_EQ_INT(fixture.files[0].n, 1);
+    CHECK_EQ_INT(dropped(&fixture.files[0], between_nodes), 1);
+    profile_fixture_fini(&fixture);
+}
+
+TEST_SUITE(profile_network)
+{
+    TEST(nccl_counts_numbers);
+    TEST(only_graphs_time_the_custom_kernel);
+    TEST(messages_of_8_mib_leave_the_custom_kernel);
+    TEST(a_machine_with_a_switch_has_one_adapter);
+    TEST(pairs_are_joined_by_pcie);
+    TEST(what_has_no_nodes_has_no_shape);
+    TEST(a_folder_tells_no_topology);
+}

@@ -1,0 +1,394 @@
+#include "tests/support/harness.h"
+#include "tests/support/report_fixture.h"
+#include "tests/support/store_fixture.h"
+
+#include "sim/core/mem.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *fresh_path(void)
+{
+    static char path[256];
+    snprintf(path, sizeof path, "%s/results.db", test_tmpdir());
+    return path;
+}
+
+static void check_no_errors(const struct diag *diag)
+{
+    CHECK_EQ_STR(diag->n_errors > 0 ? diag->items[0].text : "", "");
+}
+
+/* Writes a file with one run and makes its page, which obeys the laws. */
+static void make_page(const struct fixture_run *run, struct text *html)
+{
+    const char *path = fresh_path();
+    struct diag diag;
+    diag_init(&diag);
+    CHECK_EQ_INT(fixture_write_run(path, run, &diag), 0);
+    CHECK_EQ_INT(fixture_report(path, 0, html, &diag), 0);
+    check_no_errors(&diag);
+    CHECK(fixture_check_page(path, html) >= 2);
+}
+
+static void a_mixed_site_has_every_section(void)
+{
+    struct text html;
+    make_page(&(struct fixture_run){.name = "site", .status = "done", .requests = true, .jobs = true, .seed = 7}, &html);
+    static const char *const expected[] = {
+        "<h1>site</h1>", "seed 7, done", "All 400 requests finished.", "All 60 jobs finished.", "id=\"metrics\"",
+        "Time to first token", "Job completion time", "Requests waiting, per service", "Requests waiting, per replica",
+        "Jobs on GPUs", "GPUs that jobs hold", "id=\"provenance\"", "0123456789ab", "routing=jsq", "No warnings."};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        if (!CHECK(fixture_has(&html, expected[i]))) printf("missing: %s\n", expected[i]);
+    CHECK(html.length < 400 * 1024);
+    text_fini(&html);
+}
+
+static void a_service_alone_has_no_gantt(void)
+{
+    struct text html;
+    make_page(&(struct fixture_run){.name = "chat", .status = "done", .requests = true}, &html);
+    CHECK(fixture_has(&html, "Time per output token"));
+    CHECK(!fixture_has(&html, "id=\"nodes\""));
+    CHECK(!fixture_has(&html, "Job completion time"));
+    text_fini(&html);
+}
+
+static void jobs_alone_have_no_latencies(void)
+{
+    struct text html;
+    make_page(&(struct fixture_run){.name = "jobs", .status = "done", .jobs = true}, &html);
+    CHECK(!fixture_has(&html, "Time to first token"));
+    CHECK(fixture_has(&html, "Slowdown"));
+    CHECK(fixture_has(&html, "node 2"));
+    text_fini(&html);
+}
+
+static void sections_without_rows_say_so(void)
+{
+    struct text html;
+    make_page(&(struct fixture_run){.name = "sums", .status = "done", .requests = true, .jobs = true, .no_rows = true}, &html);
+    CHECK(fixture_has(&html, "All 400 requests finished."));
+    CHECK(fixture_has(&html, "The run kept no time series"));
+    CHECK(fixture_has(&html, "Where jobs ran was not kept"));
+    CHECK(fixture_has(&html, "Of the jobs there are metrics only"));
+    text_fini(&html);
+    make_page(&(struct fixture_run){.name = "nothing", .status = "failed"}, &html);
+    CHECK(fixture_has(&html, "The run has status &#39;failed&#39; and no result"));
+    CHECK(fixture_has(&html, "class=\"grave\"><strong>incomplete"));
+    text_fini(&html);
+}
+
+static void names_are_escaped_wherever_they_stand(void)
+{
+    struct text html;
+    make_page(&(struct fixture_run){.name = "<script>alert('x')</script> & \xe6\x97\xa5\xe6\x9c\xac", .status = "done",
+                                    .requests = true, .scenario = "{\"a\": \"</pre><b>\"}"},
+              &html);
+    CHECK(!fixture_has(&html, "<script>alert"));
+    CHECK(!fixture_has(&html, "</pre><b>"));
+    CHECK(fixture_has(&html,
+                      "<title>&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt; &amp; \xe6\x97\xa5\xe6\x9c\xac</title>"));
+    text_fini(&html);
+}
+
+/* The numbers of the curve under this title, as the script gets them. Returns how many. */
+static size_t read_curve(const struct text *html, const char *title, const char *key, double *values, size_t most)
+{
+    char start[160], name[16];
+    snprintf(start, sizeof start, "\"title\":\"%s\"", title);
+    snprintf(name, sizeof name, "\n{\"name\":\"a\"");
+    const char *data = html->chars != NULL ? strstr(html->chars, start) : NULL;
+    const char *series = data != NULL ? strstr(data, name) : NULL;
+    snprintf(start, sizeof start, "\"%s\":[", key);
+    const char *at = series != NULL ? strstr(series, start) : NULL;
+    size_t n = 0;
+    if (at == NULL) return 0;
+    for (at += strlen(start) - 1; *at != ']' && n < most;) {
+        char *end;
+        values[n++] = strtod(at + 1, &end);
+        at = end;
+    }
+    return n;
+}
+
+/* The curve is the share of what the metrics count: service "a", finished, after the warm-up. Of its TTFTs, which are
+ * 11, ..., 400 ms but for every tenth, a share of p is at most 10 + 390 p. */
+static void the_distribution_is_that_of_the_rows(void)
+{
+    struct text html;
+    double x[1000] = {0}, y[1000] = {0};
+    make_page(&(struct fixture_run){.name = "chat", .status = "done", .requests = true}, &html);
+    const size_t n = read_curve(&html, "Time to first token", "x", x, 1000);
+    MUST(n > 100 && read_curve(&html, "Time to first token", "y", y, 1000) == n);
+    CHECK_NEAR(y[n - 1], 1, 0);
+    for (size_t i = 0; i < n; i++) CHECK_NEAR(x[i], 0.010 + 0.390 * y[i], 0.0025);
+    text_fini(&html);
+}
+
+/* Where all values are the same there is a sentence in place of an empty chart; what a logarithmic axis leaves out is said. */
+static void values_that_make_no_curve_are_told(void)
+{
+    const char *path = fresh_path();
+    struct text html;
+    struct diag diag;
+    diag_init(&diag);
+    MUST(fixture_write_run(path, &(struct fixture_run){.name = "x", .status = "done", .requests = true, .jobs = true},
+                           &diag) == 0);
+    MUST(fixture_sql(path, "UPDATE job SET start_s = submit_s"));
+    MUST(fixture_sql(path, "UPDATE request SET queue_s = CASE WHEN id % 4 = 0 THEN 0 ELSE 1 + id * id END"));
+    CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
+    CHECK(fixture_has(&html, "<strong>Time before the first start</strong>: all values are 0 s."));
+    CHECK(!fixture_has(&html, "\"title\":\"Time before the first start\""));
+    CHECK(fixture_has(&html, "<strong>Time per output token</strong>: all values are within 0.1 % of 10 ms."));
+    CHECK(fixture_has(&html, "\"title\":\"Time in the queue\""));
+    CHECK(fixture_has(&html, "Left of this axis, 0 or nearly so: of a 27.6 %"));
+    fixture_check_page(path, &html);
+    text_fini(&html);
+}
+
+static void waiting_that_grows_is_a_grave_warning(void)
+{
+    const char *path = fresh_path();
+    struct text html;
+    struct diag diag;
+    diag_init(&diag);
+    MUST(fixture_write_run(path, &(struct fixture_run){.name = "late", .status = "done", .requests = true}, &diag) == 0);
+    MUST(fixture_sql(path, "UPDATE request SET queue_s = arrival_s * 0.2"));
+    MUST(fixture_sql(path, "INSERT INTO warning VALUES (1, 0, 'clipped', 'lengths <clipped>', 3),"
+                           " (1, 0, 'uncalibrated', 'nobody measured this GPU', 1)"));
+    CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
+    CHECK(fixture_has(&html, "The service &#39;a&#39; is saturated: who came in the second quarter"));
+    CHECK(fixture_has(&html, "1.2 times the pace"));
+    CHECK(fixture_has(&html, "class=\"grave\"><strong>saturated"));
+    CHECK(fixture_has(&html, "class=\"grave\"><strong>uncalibrated"));
+    CHECK(fixture_has(&html, "<li><strong>clipped</strong> lengths &lt;clipped&gt; (3 times)"));
+    fixture_check_page(path, &html);
+    text_fini(&html);
+}
+
+static void of_several_runs_it_is_the_last_or_the_one_asked_for(void)
+{
+    const char *path = fresh_path();
+    struct text html;
+    struct diag diag;
+    diag_init(&diag);
+    MUST(fixture_write_run(path, &(struct fixture_run){.name = "first", .status = "done", .requests = true}, &diag) == 0);
+    MUST(fixture_write_run(path, &(struct fixture_run){.name = "second", .status = "done", .jobs = true}, &diag) == 0);
+    CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
+    CHECK(fixture_has(&html, "<h1>second</h1>") && fixture_has(&html, "Run 2 of the 2 in the file"));
+    CHECK(!fixture_has(&html, "Time to first token"));
+    fixture_check_page(path, &html);
+    text_fini(&html);
+    CHECK_EQ_INT(fixture_report(path, 1, &html, &diag), 0);
+    CHECK(fixture_has(&html, "<h1>first</h1>") && fixture_has(&html, "Time to first token"));
+    fixture_check_page(path, &html);
+    text_fini(&html);
+    check_no_errors(&diag);
+    CHECK_EQ_INT(fixture_report(path, 3, &html, &diag), SIM_E_STORE);
+    CHECK_EQ_STR(diag.items[0].text, "no run 3");
+    text_fini(&html);
+}
+
+static void the_same_file_gives_the_same_bytes(void)
+{
+    struct text html[2];
+    struct diag diag;
+    const char *path = fresh_path();
+    diag_init(&diag);
+    MUST(fixture_write_run(path, &(struct fixture_run){.name = "x", .status = "done", .requests = true, .jobs = true},
+                           &diag) == 0);
+    for (int i = 0; i < 2; i++) CHECK_EQ_INT(fixture_report(path, 0, &html[i], &diag), 0);
+    CHECK_EQ_STR(html[0].chars, html[1].chars);
+    for (int i = 0; i < 2; i++) text_fini(&html[i]);
+}
+
+/* Numbers without sense, texts of all kinds: there is a page all the same. */
+static void random_rows_make_a_page(void)
+{
+    struct text html;
+    struct diag diag;
+    const char *path = fresh_path();
+    diag_init(&diag);
+    for (uint64_t seed = 1; seed <= 3; seed++)
+        MUST(store_write_run(path, &(struct results_options){0}, 500, seed, NULL, &diag) == 0);
+    for (int run = 1; run <= 3; run++) {
+        CHECK_EQ_INT(fixture_report(path, run, &html, &diag), 0);
+        fixture_check_page(path, &html);
+        text_fini(&html);
+    }
+    check_no_errors(&diag);
+}
+
+static void what_is_no_results_file_is_refused(void)
+{
+    struct text html;
+    struct diag diag;
+    const char *path = fresh_path();
+    diag_init(&diag);
+    CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), SIM_E_STORE);
+    CHECK(diag.n_errors == 1);
+    text_fini(&html);
+    MUST(store_write_run(path, &(struct results_options){0}, 1, 1, NULL, &diag) == 0);
+    MUST(fixture_sql(path, "DELETE FROM run"));
+    diag_init(&diag);
+    CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), SIM_E_STORE);
+    CHECK_EQ_STR(diag.items[0].text, "no runs in it");
+    text_fini(&html);
+}
+
+static void memory_that_runs_out_is_an_error(void)
+{
+    const char *path = fresh_path();
+    struct diag diag;
+    diag_init(&diag);
+    MUST(fixture_write_run(path, &(struct fixture_run){.name = "x", .status = "done", .requests = true, .jobs = true},
+                           &diag) == 0);
+    int code = SIM_E_NOMEM, n_failed = 0;
+    for (long n = 0; code != 0 && n < 200000; n += 1 + n / 8) {
+        struct text html;
+        diag_init(&diag);
+        mem_fail_after(n);
+        code = fixture_report(path, 0, &html, &diag);
+        mem_fail_never();
+        text_fini(&html);
+        if (code != 0) {
+            CHECK_EQ_INT(code, SIM_E_NOMEM);
+            CHECK(diag.n_errors > 0);
+            n_failed++;
+        }
+    }
+    CHECK_EQ_INT(code, 0);
+    CHECK(n_failed > 20);
+}
+
+/* --- Studies --- */
+
+/* Two routers at three rates under two seeds; "jsq" is twice as fast, "rr" cheaper at none. */
+static void write_study(const char *path)
+{
+    static const char *const routers[] = {"jsq", "rr"}, *const rates[] = {"1/s", "2/s", "10/s"};
+    struct diag diag;
+    diag_init(&diag);
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 3; k++)
+            for (int seed = 1; seed <= 2; seed++) {
+                const struct run_param params[] = {{"a.routing", routers[i]}, {"a.trace.rate", rates[k]}};
+                const struct fixture_run run = {.name = "study", .status = "done", .requests = true, .no_rows = true,
+                                                .seed = seed, .scale = (i + 1) * (k + 1) * (1 + 0.01 * seed),
+                                                .n_params = 2, .params = params};
+                CHECK_EQ_INT(fixture_write_run(path, &run, &diag), 0);
+            }
+    check_no_errors(&diag);
+}
+
+static void a_study_is_told_by_its_axes(void)
+{
+    const char *path = fresh_path();
+    struct text html;
+    struct diag diag;
+    diag_init(&diag);
+    write_study(path);
+    MUST(fixture_sql(path, "INSERT INTO study VALUES ('routers', 'Which <router>?', '{\"axes\": []}', 'abc')"));
+    MUST(fixture_sql(path, "INSERT INTO outcome VALUES ('{}', 'a.trace.rate', '7/s', 3, 'holds the SLO')"));
+    CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
+    check_no_errors(&diag);
+    CHECK(fixture_check_page(path, &html) >= 12);
+    static const char *const expected[] = {
+        "<h1>Which &lt;router&gt;?</h1>",
+        "12 runs of 6 points, 2 seeds each, all done.",
+        "The best TTFT p99 is 402 ms with routing=jsq, rate=1/s, the worst 2.41 s with routing=rr, rate=10/s.",
+        "In 3 comparisons with all else equal, TTFT p99 is best with routing=jsq in 3, clearly in 3",
+        "at 95 % for all of these comparisons together",
+        "1 of 6 points are on the Pareto front of TTFT p99 and output tokens per second.",
+        "holds the SLO",
+        "7/s",
+        "\xc2\xb1"};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        if (!CHECK(fixture_has(&html, expected[i]))) printf("missing: %s\n", expected[i]);
+    text_fini(&html);
+    CHECK_EQ_INT(fixture_report(path, 4, &html, &diag), 0);
+    CHECK(fixture_has(&html, "Run 4 of the 12 in the file"));
+    text_fini(&html);
+}
+
+static void what_differs_by_chance_only_is_not_clear(void)
+{
+    const char *path = fresh_path();
+    struct text html;
+    struct diag diag;
+    diag_init(&diag);
+    write_study(path);
+    MUST(fixture_sql(path, "UPDATE metric SET value = 1 + 0.001 * (run_id * 7 % 5) WHERE name = 'request.ttft_s.p99'"));
+    MUST(fixture_sql(path, "UPDATE run SET status = 'failed' WHERE id = 12"));
+    CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
+    CHECK(fixture_has(&html, "1 did not come to their end"));
+    CHECK(fixture_has(&html, "1 of 12 runs did not come to their end"));
+    CHECK(fixture_has(&html, ", clearly in 0"));
+    fixture_check_page(path, &html);
+    text_fini(&html);
+}
+
+/* Differences of 1.00 and 1.10 under two seeds: the t-interval at 95 % leaves out zero (1.05 against 0.635), that at the level
+ * which three comparisons have together does not (1.05 against 1.91). */
+static void many_comparisons_ask_for_more(void)
+{
+    const char *path = fresh_path();
+    struct text html;
+    struct diag diag;
+    diag_init(&diag);
+    write_study(path);
+    MUST(fixture_sql(path,
+                     "UPDATE metric SET value = CASE WHEN run_id <= 6 THEN 1 WHEN run_id % 2 = 1 THEN 2 ELSE 2.1 END"
+                     " WHERE name = 'request.ttft_s.p99'"));
+    CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
+    CHECK(fixture_has(&html, "TTFT p99 is best with routing=jsq in 3, clearly in 0"));
+    text_fini(&html);
+    MUST(fixture_sql(path,
+                     "UPDATE metric SET value = CASE WHEN run_id <= 6 THEN 1 WHEN run_id % 2 = 1 THEN 2 ELSE 2.05 END"
+                     " WHERE name = 'request.ttft_s.p99'"));
+    CHECK_EQ_INT(fixture_report(path, 0, &html, &diag), 0);
+    CHECK(fixture_has(&html, "TTFT p99 is best with routing=jsq in 3, clearly in 3"));
+    text_fini(&html);
+}
+
+static void groups_are_judged_as_compare_does(void)
+{
+    const char *path = fresh_path();
+    struct text html;
+    struct diag diag;
+    diag_init(&diag);
+    write_study(path);
+    CHECK_EQ_INT(fixture_versus(path, "routing=rr", "routing=jsq", &html, &diag), 0);
+    check_no_errors(&diag);
+    CHECK(fixture_has(&html, "routing=jsq against routing=rr: 4 better, "));
+    CHECK(fixture_has(&html, "<strong>better</strong>"));
+    fixture_check_page(path, &html);
+    text_fini(&html);
+    CHECK_EQ_INT(fixture_versus(path, "routing=rr", "routing=jsp", &html, &diag), SIM_E_USAGE);
+    text_fini(&html);
+}
+
+TEST_SUITE(report_pages)
+{
+    TEST(a_mixed_site_has_every_section);
+    TEST(a_service_alone_has_no_gantt);
+    TEST(jobs_alone_have_no_latencies);
+    TEST(sections_without_rows_say_so);
+    TEST(names_are_escaped_wherever_they_stand);
+    TEST(the_distribution_is_that_of_the_rows);
+    TEST(values_that_make_no_curve_are_told);
+    TEST(waiting_that_grows_is_a_grave_warning);
+    TEST(of_several_runs_it_is_the_last_or_the_one_asked_for);
+    TEST(the_same_file_gives_the_same_bytes);
+    TEST(random_rows_make_a_page);
+    TEST(what_is_no_results_file_is_refused);
+    TEST(memory_that_runs_out_is_an_error);
+    TEST(a_study_is_told_by_its_axes);
+    TEST(what_differs_by_chance_only_is_not_clear);
+    TEST(many_comparisons_ask_for_more);
+    TEST(groups_are_judged_as_compare_does);
+}

@@ -1,0 +1,321 @@
+#include "tests/support/harness.h"
+
+#include "analysis/report/curve.h"
+#include "analysis/report/trend.h"
+#include "analysis/report/verdict.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- Trends --- */
+
+/* A queue that gets one arrival per second, each of which waits `rate` seconds longer than the one before. */
+static struct trend_growth growth_of(double first_s, double rate, int n)
+{
+    static struct trend trend;
+    trend_init(&trend, 0, n - 1);
+    for (int i = 0; i < n; i++) trend_add(&trend, i, first_s + rate * i, false);
+    return trend_growth(&trend);
+}
+
+static void growth_is_the_slope_of_waiting(void)
+{
+    const struct trend_growth growth = growth_of(1, 0.25, 4000);
+    CHECK_NEAR(growth.rate, 0.25, 0.002);
+    CHECK_NEAR(growth.early_s, 1 + 0.25 * 1500, 5);
+    CHECK_NEAR(growth.late_s, 1 + 0.25 * 3500, 5);
+    CHECK(growth.grows && growth.is_saturated && isnan(growth.until_s));
+}
+
+static void a_level_queue_is_not_saturated(void)
+{
+    CHECK(!growth_of(100, 0, 4000).is_saturated);
+    CHECK(!growth_of(1, 0.005, 4000).is_saturated);  /* slower than one per hundred */
+    CHECK(!growth_of(1e5, 0.25, 4000).is_saturated); /* less than twofold */
+    CHECK(!growth_of(1, 0.25, 40).is_saturated);     /* too few to tell */
+    CHECK(isnan(growth_of(1, 0.25, 40).rate));
+}
+
+/* One server, first come first served, `n` arrivals spaced so that it gets `load`, cut short when the last one has come or
+ * seen to the end. Times in units of the service. */
+static struct trend_growth serve(double load, int n, bool is_cut)
+{
+    static struct trend trend;
+    const double apart = 1 / load, end = apart * (n - 1);
+    double free_at = 0;
+    trend_init(&trend, 0, end);
+    for (int i = 0; i < n; i++) {
+        const double t = apart * i, start = fmax(t, free_at);
+        const bool is_left = is_cut && start > end;
+        trend_add(&trend, t, is_left ? end - t : start - t, is_left);
+        free_at = start + 1;
+    }
+    return trend_growth(&trend);
+}
+
+/* The load comes out of the waits, whether or not the queue was seen to its end, and of a run that was cut short the share
+ * that still waited: with load rho who came in the last 1 - 1 / rho of the time. */
+static void growth_tells_the_load(void)
+{
+    static const double loads[] = {1.05, 1.1, 1.2, 1.5, 2, 3, 8};
+    for (size_t i = 0; i < sizeof loads / sizeof *loads; i++)
+        for (int cut = 0; cut < 2; cut++) {
+            const struct trend_growth growth = serve(loads[i], 5000, cut);
+            CHECK(growth.grows && growth.is_saturated);
+            CHECK_NEAR(1 + growth.rate, loads[i], 0.02 * loads[i]);
+            CHECK_NEAR(growth.left_frac, cut ? 1 - 1 / loads[i] : 0, 0.002);
+            CHECK(isnan(growth.until_s) == !cut);
+        }
+    CHECK(!serve(0.99, 5000, true).is_saturated);
+    CHECK(!serve(0.99, 5000, false).is_saturated);
+}
+
+/* Who is served last come first served does not wait ever longer, but more and more are left. */
+static void leftovers_alone_are_enough(void)
+{
+    static struct trend trend;
+    for (int one_in = 10; one_in <= 40; one_in += 30) {
+        trend_init(&trend, 0, 3999);
+        for (int i = 0; i < 4000; i++) trend_add(&trend, i, i % one_in == 0 ? 3999 - i : 1, i % one_in == 0);
+        const struct trend_growth growth = trend_growth(&trend);
+        CHECK(!growth.grows);
+        CHECK_NEAR(growth.left_frac, 1.0 / one_in, 1e-9);
+        CHECK(growth.is_saturated == (one_in == 10));
+    }
+}
+
+static void arrivals_without_a_wait_or_outside_are_left_out(void)
+{
+    static struct trend trend;
+    trend_init(&trend, 10, 20);
+    trend_add(&trend, (double)NAN, 1, false);
+    trend_add(&trend, 5, 1, false);
+    trend_add(&trend, 25, (double)NAN, true);
+    double n = 0;
+    for (int i = 0; i < TREND_BINS; i++) n += trend.bins[i].n + trend.bins[i].n_left;
+    CHECK_NEAR(n, 0, 0);
+    CHECK_EQ_INT(trend_bin_at(&trend, 9.9), -1);
+    CHECK_EQ_INT(trend_bin_at(&trend, 10), 0);
+    CHECK_EQ_INT(trend_bin_at(&trend, 20), TREND_BINS - 1);
+}
+
+/* --- The verdict --- */
+
+struct made_metric {
+    const char *name;
+    double value;
+};
+
+static double made(const void *context, const char *name)
+{
+    const struct made_metric *metric = context;
+    for (; metric->name != NULL; metric++)
+        if (strcmp(metric->name, name) == 0) return metric->value;
+    return (double)NAN;
+}
+
+static void check_verdict(const struct made_metric *metrics, struct verdict_facts facts, const char *expected)
+{
+    struct text text;
+    text_init(&text);
+    facts.metric = made;
+    facts.context = metrics;
+    verdict_run(&facts, &text);
+    CHECK_EQ_STR(text.chars != NULL ? text.chars : "", expected);
+    text_fini(&text);
+}
+
+static void a_service_is_told_by_its_counts_and_latencies(void)
+{
+    const struct made_metric metrics[] = {
+        {"request.arrived", 1000}, {"request.finished", 990}, {"request.rejected", 4}, {"request.unfinished", 6},
+        {"request.ttft_s.p50", 0.2}, {"request.ttft_s.p99", 1.5}, {"request.tpot_s.p50", 0.02},
+        {"request.tpot_s.p99", 0.03}, {"request.e2e_s.p50", 5}, {"request.e2e_s.p99", 9}, {"replica.busy_frac", 0.5},
+        {"model.extrapolated_frac", 0.05}, {0}};
+    check_verdict(metrics, (struct verdict_facts){.status = "done"},
+                  "Of 1,000 requests 990 finished (99 %), 4 were rejected, 6 were left at the end. The first token came after "
+                  "200 ms at the median and 1.5 s at the 99th percentile, the others every 20 ms (30 ms); the whole answer "
+                  "took 5 s (9 s). These are times of finished requests alone, without the 6 left at the end. Replicas computed 50 % of the time. 5 % of the kernels' time was costed outside the range "
+                  "that was measured.");
+}
+
+static void jobs_are_told_by_their_completion(void)
+{
+    const struct made_metric metrics[] = {{"job.submitted", 50}, {"job.finished", 50}, {"job.jct_s.mean", 7200},
+                                          {"job.jct_s.p50", 3600}, {"job.jct_s.p99", 36000}, {"job.queue_s.mean", 1800},
+                                          {"cluster.gpu_util", 0.75}, {0}};
+    check_verdict(metrics, (struct verdict_facts){.status = "done"},
+                  "All 50 jobs finished. A job took 2 h from submission to its end on average (median 60 min, 99th "
+                  "percentile 10 h), 25 % of it before the first start. 75 % of the cluster's GPU time was held by somebody.");
+}
+
+static void saturation_needs_growth_or_leftovers(void)
+{
+    const struct verdict_trend grows = {
+        "a", {.until_s = (double)NAN, .early_s = 10, .late_s = 60, .rate = 0.5, .grows = true, .is_saturated = true}};
+    const struct verdict_trend level = {"a", {.early_s = 10, .late_s = 11, .rate = 0.001, .left_frac = 0.05}};
+    const struct verdict_trend cut = {"a", {.early_s = 10, .late_s = 11, .left_frac = 0.07, .is_saturated = true}};
+    const struct made_metric left[] = {{"request.arrived", 100}, {"request.finished", 90}, {"request.unfinished", 10}, {0}};
+    check_verdict(left, (struct verdict_facts){.status = "done", .n_services = 1, .services = &grows},
+                  "Of 100 requests 90 finished (90 %), 10 were left at the end. The service is saturated: who came in the "
+                  "second quarter of the arrivals waited 10 s on average, who came in the last quarter 60 s, as when work comes "
+                  "at 1.5 times the pace that it is served at; mean and percentiles of waiting depend on how long the run is.");
+    check_verdict(left, (struct verdict_facts){.status = "done", .n_services = 1, .services = &level},
+                  "Of 100 requests 90 finished (90 %), 10 were left at the end.");
+    check_verdict(left, (struct verdict_facts){.status = "done", .n_services = 1, .services = &cut},
+                  "Of 100 requests 90 finished (90 %), 10 were left at the end. The service is saturated or was cut short: 7 % of "
+                  "its requests still waited at the end.");
+    check_verdict(left, (struct verdict_facts){.status = "done"},
+                  "Of 100 requests 90 finished (90 %), 10 were left at the end. The service is saturated or was cut short: 10 % "
+                  "of the requests were left at the end.");
+}
+
+static void each_service_is_judged_by_its_own_queue(void)
+{
+    const struct trend_growth grows = {.until_s = 240, .early_s = 10, .late_s = 60, .rate = 1, .left_frac = 0.5,
+                                       .grows = true, .is_saturated = true};
+    const struct trend_growth cut = {.left_frac = 0.07, .is_saturated = true};
+    const struct trend_growth calm = {.left_frac = 0};
+    const struct verdict_trend services[] = {{"a", calm}, {"b", grows}, {"c", cut}, {"d", cut}, {"e", cut}, {"f", cut}};
+    const struct made_metric none[] = {{0}};
+    struct verdict_facts facts = {.status = "done", .n_services = 3, .services = services};
+    check_verdict(
+        none, facts,
+        "The service 'b' is saturated: who came in the second quarter of the arrivals up to 4 min waited 10 s on "
+        "average, who came in the last quarter 60 s, as when work comes at 2 times the pace that it is served at; mean "
+        "and percentiles of waiting depend on how long the run is. The service 'c' is saturated or was cut short: 7 % "
+        "of its requests still waited at the end.");
+    facts.metric = made, facts.context = none;
+    CHECK(verdict_requests_saturate(&facts) && verdict_requests_grow(&facts));
+    facts = (struct verdict_facts){.status = "done", .n_services = 4, .services = services + 2};
+    check_verdict(
+        none, facts,
+        "The service 'c' is saturated or was cut short: 7 % of its requests still waited at the end. The service 'd' "
+        "is saturated or was cut short: 7 % of its requests still waited at the end. The service 'e' is saturated or "
+        "was cut short: 7 % of its requests still waited at the end. So is 1 more.");
+    facts.metric = made, facts.context = none;
+    CHECK(verdict_requests_saturate(&facts) && !verdict_requests_grow(&facts));
+    facts.n_services = 1, facts.services = services;
+    CHECK(!verdict_requests_saturate(&facts));
+}
+
+static void times_say_whom_they_leave_out(void)
+{
+    const struct made_metric metrics[] = {
+        {"request.arrived", 10}, {"request.finished", 8}, {"request.unfinished", 2}, {"request.ttft_s.p50", 1},
+        {"request.ttft_s.p99", 2}, {"job.submitted", 71}, {"job.finished", 45}, {"job.unfinished", 26},
+        {"job.jct_s.mean", 60}, {"job.jct_s.p50", 50}, {"job.jct_s.p99", 90}, {0}};
+    const struct trend_growth jobs = {.left_frac = 0.2, .is_saturated = true};
+    const struct verdict_trend service = {"a", {.left_frac = 0}};
+    check_verdict(metrics, (struct verdict_facts){.status = "done", .n_services = 1, .services = &service, .jobs = &jobs},
+                  "Of 10 requests 8 finished (80 %), 2 were left at the end. The first token came after 1 s at the median and 2 s "
+                  "at the 99th percentile. These are times of finished requests alone, without the 2 left at the end. Of 71 jobs "
+                  "45 finished (63.4 %), 26 were left at the end. A job took 60 s from submission to its end on average (median "
+                  "50 s, 99th percentile 90 s). These are times of finished jobs alone, without the 26 left at the end. The "
+                  "cluster is saturated or was cut short: 20 % of its jobs still waited at the end.");
+}
+
+static void a_run_without_a_result_says_so_first(void)
+{
+    const struct made_metric none[] = {{0}};
+    const struct made_metric some[] = {{"sim.end_s", 90}, {"request.arrived", 0}, {0}};
+    check_verdict(none, (struct verdict_facts){.status = "failed"},
+                  "The run has status 'failed' and no result; the warnings say why.");
+    check_verdict(none, (struct verdict_facts){.status = "open"},
+                  "The run is not complete: its process died or is still at work.");
+    check_verdict(some, (struct verdict_facts){.status = "interrupted"},
+                  "The run was interrupted at 90 s of simulated time: what follows is about a part of it. There were no requests.");
+    check_verdict(none, (struct verdict_facts){.status = "done", .is_uncalibrated = true},
+                  "The costs rest on no measurement of this GPU.");
+    check_verdict(none, (struct verdict_facts){.status = "done"}, "");
+}
+
+/* --- Curves --- */
+
+static void thinned_shares_keep_every_percentile(void)
+{
+    enum { N = 100000 };
+    static double x[N], y[N];
+    struct arena arena;
+    struct curve curve;
+    arena_init(&arena);
+    for (int i = 0; i < N; i++) {
+        x[i] = i;
+        y[i] = (i + 1.0) / N;
+    }
+    MUST(curve_thin_shares(x, y, N, &arena, &curve) == 0);
+    CHECK(curve.n < 350);
+    CHECK_NEAR(curve.y[curve.n - 1], 1, 0);
+    for (size_t i = 1; i < curve.n; i++) {
+        CHECK(curve.y[i] > curve.y[i - 1]);
+        CHECK(curve.y[i] - curve.y[i - 1] <= 1.0 / 250 + 2.0 / N);
+    }
+    size_t in_tail = 0;
+    for (size_t i = 0; i < curve.n; i++) in_tail += curve.y[i] > 0.999;
+    CHECK(in_tail >= 10);
+    arena_fini(&arena);
+}
+
+static void thinned_lines_keep_peaks_and_ends(void)
+{
+    enum { N = 50000 };
+    static double x[N], y[N];
+    struct arena arena;
+    struct curve curve;
+    arena_init(&arena);
+    for (int i = 0; i < N; i++) {
+        x[i] = i;
+        y[i] = i == 31415 ? 1e6 : i == 27182 ? -1e6 : i % 7;
+    }
+    MUST(curve_thin_extremes(x, y, N, 1000, &arena, &curve) == 0);
+    CHECK(curve.n <= 1002);
+    bool high = false, low = false;
+    for (size_t i = 0; i < curve.n; i++) {
+        if (i > 0) CHECK(curve.x[i] > curve.x[i - 1]);
+        high |= curve.y[i] > 9e5;
+        low |= curve.y[i] < -9e5;
+    }
+    CHECK(high && low);
+    CHECK_NEAR(curve.x[0], 0, 0);
+    CHECK_NEAR(curve.x[curve.n - 1], N - 1, 0);
+    MUST(curve_thin_extremes(x, y, 5, 1000, &arena, &curve) == 0);
+    CHECK_EQ_INT(curve.n, 5);
+    MUST(curve_thin_extremes(x, y, 0, 1000, &arena, &curve) == 0);
+    CHECK_EQ_INT(curve.n, 0);
+    arena_fini(&arena);
+}
+
+/* The mean of the bins, weighted by their widths, is the mean of the steps: nothing of the area is lost. */
+static void bins_keep_the_area(void)
+{
+    const double x[] = {0, 1, 2.5, 7}, y[] = {4, 0, 2, 10};
+    double means[3];
+    curve_bin_means(x, y, 4, 0, 9, 3, means);
+    CHECK_NEAR(means[0], (4 * 1 + 0 * 1.5 + 2 * 0.5) / 3, 1e-12);
+    CHECK_NEAR(means[1], 2, 1e-12);
+    CHECK_NEAR(means[2], (2 * 1 + 10 * 2) / 3.0, 1e-12);
+    curve_bin_means(x + 2, y + 2, 2, 0, 9, 3, means);
+    CHECK_NEAR(means[0], 2, 1e-12); /* of the part that is known */
+    curve_bin_means(x + 3, y + 3, 1, 0, 9, 3, means);
+    CHECK(isnan(means[0]) && isnan(means[1]));
+    curve_bin_means(x, y, 0, 0, 9, 3, means);
+    CHECK(isnan(means[2]));
+}
+
+TEST_SUITE(report_verdict)
+{
+    TEST(growth_is_the_slope_of_waiting);
+    TEST(a_level_queue_is_not_saturated);
+    TEST(growth_tells_the_load);
+    TEST(leftovers_alone_are_enough);
+    TEST(arrivals_without_a_wait_or_outside_are_left_out);
+    TEST(a_service_is_told_by_its_counts_and_latencies);
+    TEST(jobs_are_told_by_their_completion);
+    TEST(saturation_needs_growth_or_leftovers);
+    TEST(each_service_is_judged_by_its_own_queue);
+    TEST(times_say_whom_they_leave_out);
+    TEST(a_run_without_a_result_says_so_first);
+    TEST(thinned_shares_keep_every_percentile);
+    TEST(thinned_lines_keep_peaks_and_ends);
+    TEST(bins_keep_the_area);
+}

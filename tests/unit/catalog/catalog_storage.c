@@ -1,0 +1,155 @@
+#include "tests/support/catalog_session.h"
+#include "tests/support/harness.h"
+
+#include "sim/catalog/storage.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct catalog catalog = {.root = "configs"};
+
+/* Every quantity and count in a file stands beside its source and how sure it is. */
+static void check_sources(const char *name)
+{
+    char path[128], line[512];
+    snprintf(path, sizeof path, "configs/storage/%s.json", name);
+    FILE *file = fopen(path, "r");
+    MUST(file);
+    int values = 0;
+    while (fgets(line, sizeof line, file)) {
+        const char *colon = strchr(line, ':');
+        if (strncmp(line, "//", 2) == 0 || !colon || strcmp(colon, ": {\n") == 0 || strstr(line, "\"summary\"") ||
+            strstr(line, "\"kind\"") || strstr(line, "\"dual_key\""))
+            continue;
+        values++;
+        CHECK(strstr(line, "\"source\": \"") && strstr(line, "\"sure\": \""));
+    }
+    fclose(file);
+    CHECK(values >= 10);
+}
+
+static void check_device(const struct storage_spec *spec)
+{
+    const struct storage_device *device = &spec->device;
+    for (int op = STORAGE_READ; op <= STORAGE_WRITE; op++) {
+        const double rate = storage_rate_bytes_per_s(device, NULL, (enum storage_op)op);
+        CHECK(rate > 0.5e9 && rate <= device->link.nominal_bytes_per_s);
+        CHECK(device->latency_s[op] <= 1e-3);
+    }
+    CHECK(strlen(spec->summary) > 10);
+    CHECK((spec->kind == STORAGE_CSD) == (spec->csd.channels > 0.0));
+    CHECK(!(device->capacity_bytes < 90e9));
+}
+
+static void every_entry_is_whole_and_sourced(void)
+{
+    struct session session;
+    session_begin(&session);
+    struct catalog_names names;
+    MUST(catalog_list_storage(&catalog, &session.arena, &names, &session.diag) == 0 && names.n >= 12);
+    for (size_t i = 0; i < names.n; i++) {
+        struct storage_spec spec;
+        const int code = catalog_storage(&catalog, names.names[i], "test", &session.arena, &spec, &session.diag);
+        CHECK_EQ_STR(session_message(&session), "");
+        MUST(code == 0);
+        CHECK_EQ_STR(spec.name, names.names[i]);
+        CHECK(i == 0 || strcmp(names.names[i - 1], names.names[i]) < 0);
+        check_sources(spec.name);
+        check_device(&spec);
+    }
+    session_end(&session);
+}
+
+static void software_is_found_by_name(void)
+{
+    struct session session;
+    session_begin(&session);
+    struct storage_spec spec;
+    MUST(catalog_storage(&catalog, "flexgen-t4-nvme", "test", &session.arena, &spec, &session.diag) == 0);
+    const struct storage_software *software = storage_spec_software(&spec, "flexgen");
+    MUST(software);
+    CHECK_NEAR(software->bytes_per_s[STORAGE_READ], 0.473 * 0x1p30, 1.0);
+    CHECK(storage_rate_bytes_per_s(&spec.device, software, STORAGE_READ) <
+          storage_rate_bytes_per_s(&spec.device, NULL, STORAGE_READ));
+    CHECK(storage_spec_software(&spec, "flexge") == NULL);
+    CHECK(isnan(spec.csd.channels) && !spec.csd.dual_key);
+    session_end(&session);
+}
+
+/* A file with `text`, in which ' stands for ", is refused with this finding. */
+static void check_refused(const char *text, const char *expected)
+{
+    char path[512], quoted[2048];
+    snprintf(path, sizeof path, "%s/drive.json", test_tmpdir());
+    snprintf(quoted, sizeof quoted, "%s", text);
+    for (char *c = quoted; *c; c++)
+        if (*c == '\'') *c = '"';
+    FILE *file = fopen(path, "w");
+    MUST(file);
+    fputs(quoted, file);
+    fclose(file);
+    struct session session;
+    session_begin(&session);
+    struct storage_spec spec;
+    CHECK_EQ_INT(catalog_storage(&catalog, path, "t", &session.arena, &spec, &session.diag), SIM_E_CONFIG);
+    if (!strstr(session_message(&session), expected)) CHECK_EQ_STR(session.message, expected);
+    session_end(&session);
+}
+
+#define HEAD "{'summary': 'a drive', 'granularity': '4KiB', 'queue_depth': 8,\n'link': {'bandwidth': '4GB/s', 'sustained': '3GB/s'},\n"
+#define WRITE "'write': {'bandwidth': '1GB/s', 'sustained': '1GB/s', 'latency': '1us'}"
+#define READ "'read': {'bandwidth': '2GB/s', 'sustained': '2GB/s', 'latency': '1us'}"
+
+static void impossible_devices_are_refused(void)
+{
+    check_refused(HEAD WRITE
+                  ", 'kind': 'ssd',\n'read': {'bandwidth': '2GB/s', 'sustained': '3GB/s', 'latency': '1us'}}",
+                  "drive.json: error: no device is like this: reading sustains more than its bandwidth");
+    check_refused(HEAD WRITE "," READ ", 'kind': 'csd', 'csd': {'channels': 8}}",
+                  "no device is like this: kind 'csd' needs channels, channel_bandwidth");
+    check_refused(HEAD WRITE "," READ ", 'kind': 'ssd', 'csd': {'channels': 8}}",
+                  "no device is like this: only kind 'csd' has flash channels");
+    check_refused(HEAD WRITE "," READ ", 'kind': 'sdd'}", "3:");
+    check_refused(HEAD WRITE ", 'kind': 'ssd',\n'read': {'bandwidth': 2, 'sustained': '2GB/s', 'latency': '1us'}}",
+                  "drive.json:4:23: error: 'bandwidth' needs a unit, got 2");
+}
+
+static void unknown_names_get_suggestions(void)
+{
+    struct session session;
+    session_begin(&session);
+    struct storage_spec spec;
+    CHECK_EQ_INT(catalog_storage(&catalog, "smartsdd", "exp.json:3:12", &session.arena, &spec, &session.diag),
+                 SIM_E_CONFIG);
+    CHECK_EQ_STR(session_message(&session), "exp.json:3:12: error: unknown storage device 'smartsdd'; did you mean "
+                                            "'smartssd'? 'orrery list storage' shows all");
+    session_end(&session);
+}
+
+/* Wherever memory runs out, the reader says so and leaks nothing. */
+static void running_out_of_memory_is_survived(void)
+{
+    bool done = false;
+    for (long n = 0; n < 400 && !done; n++) {
+        struct session session;
+        session_begin(&session);
+        struct storage_spec spec;
+        mem_fail_after(n);
+        const int code = catalog_storage(&catalog, "instcsd", "t", &session.arena, &spec, &session.diag);
+        mem_fail_never();
+        CHECK(code == SIM_E_NOMEM || code == 0);
+        done = code == 0;
+        session_end(&session);
+    }
+    CHECK(done);
+}
+
+TEST_SUITE(catalog_storage)
+{
+    TEST(every_entry_is_whole_and_sourced);
+    TEST(software_is_found_by_name);
+    TEST(impossible_devices_are_refused);
+    TEST(unknown_names_get_suggestions);
+    TEST(running_out_of_memory_is_survived);
+}

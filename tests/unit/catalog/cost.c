@@ -1,0 +1,203 @@
+#include "tests/support/harness.h"
+
+#include "tests/support/cost_fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct cost_fixture made;
+
+static int make(const char *document, int64_t tensor_parallel, int64_t pipeline_parallel)
+{
+    return cost_fixture_init(&made, document, "a100-80-sxm", "llama-2-70b", tensor_parallel, pipeline_parallel);
+}
+
+static double cost_s(struct iteration_work work)
+{
+    return cost_fixture_s(&made, work);
+}
+
+static void unmake(void)
+{
+    cost_fixture_fini(&made);
+}
+
+static void check_finding(const char *text, int64_t tensor_parallel, const char *expected)
+{
+    CHECK_EQ_INT(make(text, tensor_parallel, 1), SIM_E_CONFIG);
+    if (!strstr(made.message, expected)) CHECK_EQ_STR(made.message, expected);
+    unmake();
+}
+
+/* Reading the weights takes 17.2 GB / (2.039 TB/s * 0.75) = 11.3 ms; overheads and collectives come on top. */
+static void a_roofline_by_its_defaults(void)
+{
+    MUST(make("{'cost': 'roofline'}", 8, 1) == 0);
+    CHECK_EQ_STR(made.model.kind, "roofline");
+    CHECK(!made.model.calibrated);
+    const double weights_s = 2.0 * 68976648192.0 / 8.0 / (2.039e12 * 0.75);
+    const double token_s = cost_s((struct iteration_work){.decode_sequences = 1, .decode_context_tokens = 512});
+    CHECK(token_s > weights_s && token_s < 2.0 * weights_s);
+    unmake();
+}
+
+static void parameters_of_the_scenario_count(void)
+{
+    const struct iteration_work work = {.decode_sequences = 4, .decode_context_tokens = 4000};
+    MUST(make("{'cost': 'roofline'}", 8, 1) == 0);
+    const double base_s = cost_s(work);
+    unmake();
+    MUST(make("{'cost': {'kind': 'roofline', 'iteration_overhead': '10.85ms'}}", 8, 1) == 0);
+    CHECK_NEAR(cost_s(work) - base_s, 10e-3, 1e-15);
+    unmake();
+    MUST(make("{'cost': {'kind': 'roofline', 'host_layer_time': '500us'}}", 8, 1) == 0);
+    CHECK_NEAR(cost_s(work), 80 * 500e-6 + 0.85e-3 + 4 * 42e-6, 1e-15);
+    unmake();
+}
+
+/* The closed form of the Vidur cases, on two pipeline stages: undivided parts stay whole. */
+static void affine_from_a_document(void)
+{
+    MUST(make("{'cost': {'kind': 'affine', "
+              "'prefill': {'fixed': '5ms', 'per_token': '50us', 'per_sequence': '20us', 'per_pair': '2ns'}, "
+              "'decode': {'fixed': '5ms', 'per_token': '50us', 'per_sequence': '20us', 'per_context_token': '0.1us', "
+              "'large_from': 10, 'large': {'fixed': '7ms'}, 'per_stage': '1ms', 'undivided': {'fixed': '2ms'}}}}",
+              1, 2) == 0);
+    CHECK(made.model.calibrated);
+    const struct iteration_work prefill = {.prefill_sequences = 2, .prefill_tokens = 500, .prefill_pairs = 130000.0};
+    CHECK_NEAR(cost_s(prefill), (5e-3 + 500 * 50e-6 + 2 * 20e-6 + 130000 * 2e-9) / 2, 1e-16);
+    const struct iteration_work few = {.decode_sequences = 2, .decode_context_tokens = 800};
+    CHECK_NEAR(cost_s(few), (5e-3 + 2 * 70e-6 + 800 * 0.1e-6) / 2 + 2 * 1e-3 + 2e-3, 1e-16);
+    const struct iteration_work many = {.decode_sequences = 10, .decode_context_tokens = 8000};
+    CHECK_NEAR(cost_s(many), 7e-3 / 2 + 2 * 1e-3 + 2e-3, 1e-16);
+    unmake();
+}
+
+static void table_from_a_document(void)
+{
+    MUST(make("{'cost': {'kind': 'table', 'mixed_factor': 1.2, "
+              "'prefill': [{'tokens': 1000, 'time': '100ms'}, {'tokens': 500, 'time': '60ms'}], "
+              "'decode': [{'tokens': 1, 'time': '30ms'}, {'tokens': 1, 'time': '50ms'}]}}",
+              8, 1) == 0);
+    CHECK_NEAR(cost_s((struct iteration_work){.prefill_sequences = 1, .prefill_tokens = 750}), 80e-3, 1e-15);
+    CHECK_NEAR(cost_s((struct iteration_work){.decode_sequences = 9, .decode_context_tokens = 9}), 40e-3, 1e-15);
+    unmake();
+}
+
+static const char measured_csv[] = "gpu,batch,length,first,next\n"
+                                   "a100,1,500,60,30\n"
+                                   "a100,2,500,100,\n"
+                                   "a100,1,1000,104,34\n"
+                                   "h100,1,1000,50,20\n"
+                                   "a100,1,2000,200,40\n";
+
+/* Writes `csv` to a file of its own and makes the model that reads it. */
+static int make_from_file(const char *csv, const char *more)
+{
+    char path[512], document[1024];
+    snprintf(path, sizeof path, "%s/measured.csv", test_tmpdir());
+    FILE *file = fopen(path, "w");
+    if (!file) return SIM_E_IO;
+    fputs(csv, file);
+    fclose(file);
+    snprintf(document, sizeof document,
+             "{'cost': {'kind': 'table', 'file': {'path': '%s', 'where': ['gpu=a100'], 'tokens': ['batch', 'length'], "
+             "'prefill_time': 'first', 'decode_time': 'next'%s}}}",
+             path, more);
+    return make(document, 8, 1);
+}
+
+/* Both shapes of 1000 tokens go together, the empty cell is left out, the H100 is not asked for. */
+static void table_from_a_file(void)
+{
+    MUST(make_from_file(measured_csv, "") == 0);
+    CHECK_NEAR(cost_s((struct iteration_work){.prefill_sequences = 1, .prefill_tokens = 1000}), 102e-3, 1e-15);
+    CHECK_NEAR(cost_s((struct iteration_work){.prefill_sequences = 1, .prefill_tokens = 1500}), 151e-3, 1e-15);
+    CHECK_NEAR(cost_s((struct iteration_work){.decode_sequences = 1000}), 34e-3, 1e-15);
+    unmake();
+    MUST(make_from_file(measured_csv, ", 'time_unit': '1us'") == 0);
+    CHECK_NEAR(cost_s((struct iteration_work){.decode_sequences = 1000}), 34e-6, 1e-18);
+    unmake();
+}
+
+/* Decoding over the batch alone: of the rows of 500 and 1000 tokens, and of that of 2000 alone. */
+static void decoding_may_be_looked_up_by_other_columns(void)
+{
+    static const char csv[] = "gpu,batch,length,first,next\n"
+                              "a100,1,500,60,30\n"
+                              "a100,5,500,100,34\n"
+                              "a100,1,2000,200,40\n";
+    MUST(make_from_file(csv, ", 'decode_tokens': ['batch'], 'decode_where': ['length=500']") == 0);
+    CHECK_NEAR(cost_s((struct iteration_work){.prefill_sequences = 1, .prefill_tokens = 2250}), 150e-3, 1e-15);
+    CHECK_NEAR(cost_s((struct iteration_work){.decode_sequences = 3}), 32e-3, 1e-15);
+    unmake();
+    MUST(make_from_file(csv, ", 'decode_tokens': ['batch'], 'decode_where': ['length=2000']") == 0);
+    CHECK_NEAR(cost_s((struct iteration_work){.decode_sequences = 3}), 40e-3, 1e-15);
+    unmake();
+}
+
+static void check_file_finding(const char *csv, int code, const char *expected)
+{
+    CHECK_EQ_INT(make_from_file(csv, ""), code);
+    if (!strstr(made.message, expected)) CHECK_EQ_STR(made.message, expected);
+    unmake();
+}
+
+static void wrong_files_are_named(void)
+{
+    check_file_finding("gpu,batch,first,next\na100,1,2,3\n", SIM_E_DATA, "length");
+    check_file_finding("gpu,batch,length,first,next\na100,1,500,sixty,30\n", SIM_E_DATA,
+                       "measured.csv:2:12: error: column 'first' must hold a number above 0, got 'sixty'");
+    check_file_finding("gpu,batch,length,first,next\na100,1,-5,60,30\n", SIM_E_DATA, "column 'length' must hold");
+    check_file_finding("gpu,batch,length,first,next\nh100,1,500,60,30\n", SIM_E_CONFIG, "no measured iterations in");
+    CHECK_EQ_INT(make("{'cost': {'kind': 'table', 'file': {'path': 'no/such.csv'}}}", 8, 1), SIM_E_IO);
+    unmake();
+    check_finding("{'cost': {'kind': 'table', 'file': {'path': 'x.csv', 'where': ['gpu']}}}", 8, "no '=' in 'gpu'");
+    check_finding("{'cost': {'kind': 'table', 'prefill': [{'tokens': 1, 'time': '1s'}], 'file': {'path': 'x.csv'}}}", 8,
+                  "either from a 'file' or from 'prefill' and 'decode'");
+}
+
+static void wrong_costs_are_named(void)
+{
+    check_finding("{'cost': 'rooflin'}", 8, "did you mean 'roofline'?");
+    check_finding("{'cost': {'kind': 'roofline', 'iteration_overhead': 3}}", 8,
+                  "'iteration_overhead' needs a unit, got 3");
+    check_finding("{'cost': {'kind': 'roofline', 'attention_compute_efficiency': 1.5}}", 8, "1.5");
+    check_finding("{'cost': {'kind': 'roofline', 'projection_compute_efficiency': 0}}", 8, "above 0");
+    check_finding("{'cost': {'kind': 'table', 'decode': [{'tokens': 1, 'time': '30ms'}]}}", 8,
+                  "a table cost has no measurements of prompts");
+    check_finding("{'cost': {'kind': 'table', 'prefill': [{'tokens': 1, 'time': '30ms'}]}}", 8, "of decoding");
+    check_finding("{'cost': {'kind': 'table', 'prefill': [{'tokens': 1, 'time': '0ms'}]}}", 8,
+                  "'time' must be above 0");
+    check_finding("{}", 3,
+                  "t.json:1:2: error: cannot split llama-2-70b over 3 x 1 GPUs: the number of attention heads "
+                  "is not a multiple of the tensor parallelism");
+}
+
+/* Wherever memory runs out, making a model says so and leaks nothing. */
+static void running_out_of_memory_is_survived(void)
+{
+    int code = SIM_E_NOMEM;
+    for (long n = 0; n < 1000 && code != 0; n++) {
+        mem_fail_after(n);
+        code = make_from_file(measured_csv, "");
+        mem_fail_never();
+        CHECK(code == 0 || code == SIM_E_NOMEM);
+        CHECK((code == 0) == (made.message[0] == 0));
+        unmake();
+    }
+    CHECK_EQ_INT(code, 0);
+}
+
+TEST_SUITE(cost)
+{
+    TEST(a_roofline_by_its_defaults);
+    TEST(parameters_of_the_scenario_count);
+    TEST(affine_from_a_document);
+    TEST(table_from_a_document);
+    TEST(table_from_a_file);
+    TEST(decoding_may_be_looked_up_by_other_columns);
+    TEST(wrong_files_are_named);
+    TEST(wrong_costs_are_named);
+    TEST(running_out_of_memory_is_survived);
+}

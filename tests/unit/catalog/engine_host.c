@@ -1,0 +1,224 @@
+/* Host time of serving engines: the law, and presets as files. */
+#include "tests/support/harness.h"
+
+#include "sim/catalog/engine.h"
+#include "tests/support/cost_fixture.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct catalog catalog = {.root = "configs"};
+
+static const struct engine_params eager = {
+    .layer_launch_s = 1e-3, .iteration_s = 5e-3, .sequence_s = 1e-4, .prompt_s = 7e-3};
+
+static double seconds(const struct engine_params *params, int64_t prompts, int64_t decoding, double gpu_s)
+{
+    const struct iteration_work work = {
+        .prefill_sequences = prompts, .prefill_tokens = 100 * prompts, .decode_sequences = decoding};
+    return engine_iteration(params, 10.0, &work, piece_line(gpu_s, 0.0)).now;
+}
+
+static void slow_gpus_hide_launches(void)
+{
+    CHECK_NEAR(seconds(&eager, 0, 2, 50e-3), 50e-3 + 5e-3 + 2e-4, 1e-15);
+    CHECK_NEAR(seconds(&eager, 0, 2, 0.0), 10e-3 + 5e-3 + 2e-4, 1e-15);
+    CHECK_NEAR(seconds(&eager, 1, 2, 50e-3), 50e-3 + 5e-3 + 3e-4 + 7e-3, 1e-15);
+}
+
+static void graphs_need_no_launches(void)
+{
+    struct engine_params graphs = eager;
+    graphs.graph_tokens = 102;
+    CHECK_NEAR(seconds(&graphs, 1, 2, 1e-3), 1e-3 + 5e-3 + 3e-4 + 7e-3, 1e-15);
+    CHECK_NEAR(seconds(&graphs, 1, 3, 1e-3), 10e-3 + 5e-3 + 4e-4 + 7e-3, 1e-15);
+}
+
+/* Along a run the host holds a growing GPU time up until it is overtaken. */
+static void launches_end_along_a_run(void)
+{
+    const struct iteration_work work = {.decode_sequences = 1};
+    const struct piece run = engine_iteration(&eager, 10.0, &work, piece_line(9e-3, 1e-4));
+    CHECK_NEAR(run.now, 15.1e-3, 1e-15);
+    CHECK_NEAR(run.slope, 0.0, 0.0);
+    CHECK(run.until >= 10 && run.until <= 11);
+}
+
+/* What a test allocates and finds. */
+struct session {
+    struct arena arena;
+    struct diag diag;
+    char message[DIAG_LINE_CHARS];
+};
+
+static void session_begin(struct session *session)
+{
+    arena_init(&session->arena);
+    diag_init(&session->diag);
+    session->message[0] = 0;
+}
+
+static int read_text(struct session *session, const char *text, struct engine_preset *preset)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/engine.json", test_tmpdir());
+    FILE *file = fopen(path, "w");
+    if (!CHECK(file != NULL)) return SIM_E_IO;
+    for (const char *c = text; *c != 0; c++) fputc(*c == '\'' ? '"' : *c, file);
+    fclose(file);
+    const int code = catalog_engine(&catalog, path, "test", &session->arena, preset, &session->diag);
+    if (session->diag.n_items > 0) diag_format(&session->diag.items[0], session->message, sizeof session->message);
+    return code;
+}
+
+static const char example[] =
+    "{'summary': 's', 'source': 't', 'launch': [{'gpu': 'a', 'layer': '2us'}, {'gpu': 'b', 'layer': '3us'}],"
+    " 'overhead': [{'tensor_parallel': 2, 'iteration': '4ms', 'sequence': '8us'},"
+    "              {'tensor_parallel': 8, 'iteration': '8ms', 'sequence': '4us', 'prompt': '2ms'}]}";
+
+static void overheads_between_degrees(void)
+{
+    static const struct {
+        int64_t degree;
+        bool listed;
+        double iteration_s, sequence_s, prompt_s;
+    } cases[] = {{1, false, 4e-3, 8e-6, 0.0}, {2, true, 4e-3, 8e-6, 0.0},  {4, false, 6e-3, 6e-6, 1e-3},
+                 {8, true, 8e-3, 4e-6, 2e-3}, {64, false, 8e-3, 4e-6, 2e-3}};
+    struct session session;
+    struct engine_preset preset;
+    session_begin(&session);
+    CHECK_EQ_INT(read_text(&session, example, &preset), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct engine_params params;
+        CHECK_EQ_INT(engine_preset_params(&preset, "a", cases[i].degree, &params), cases[i].listed);
+        CHECK_NEAR(params.iteration_s, cases[i].iteration_s, 1e-15);
+        CHECK_NEAR(params.sequence_s, cases[i].sequence_s, 1e-15);
+        CHECK_NEAR(params.prompt_s, cases[i].prompt_s, 1e-15);
+    }
+    arena_fini(&session.arena);
+}
+
+static void a_guess_says_what_it_rests_on(void)
+{
+    static const struct {
+        const char *gpus, *gpu, *caveat;
+        int64_t degree;
+    } cases[] = {
+        {"['a']", "a", NULL, 8},
+        {"[]", "c", NULL, 2},
+        {"['a', 'b']", "c",
+         "engine engine was measured on a and b with 2 and 8 GPUs; its host time for 2 x c is that of 2 "
+         "GPUs there",
+         2},
+        {"['a']", "a",
+         "engine engine was measured on a with 2 and 8 GPUs; its host time for 4 x a lies between those of 2 "
+         "and 8 GPUs there",
+         4},
+        {"[]", "a", "engine engine was measured with 2 and 8 GPUs; its host time for 1 x a is that of 2 GPUs", 1},
+        {"[]", "a", "engine engine was measured with 2 and 8 GPUs; its host time for 16 x a is that of 8 GPUs", 16},
+    };
+    struct session session;
+    session_begin(&session);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct engine_preset preset;
+        const char *caveat = NULL;
+        char text[512];
+        snprintf(text, sizeof text, "{'measured_on': %s, %s", cases[i].gpus, example + 1);
+        CHECK_EQ_INT(read_text(&session, text, &preset), 0);
+        CHECK_EQ_INT(engine_preset_caveat(&preset, cases[i].gpu, cases[i].degree, &session.arena, &caveat), 0);
+        CHECK_EQ_STR(caveat ? caveat : "", cases[i].caveat ? cases[i].caveat : "");
+    }
+    arena_fini(&session.arena);
+}
+
+static void launches_by_gpu(void)
+{
+    struct session session;
+    struct engine_preset preset;
+    struct engine_params params;
+    session_begin(&session);
+    CHECK_EQ_INT(read_text(&session, example, &preset), 0);
+    CHECK(engine_preset_params(&preset, "b", 2, &params));
+    CHECK_NEAR(params.layer_launch_s, 3e-6, 1e-18);
+    CHECK(!engine_preset_params(&preset, "c", 2, &params));
+    CHECK_NEAR(params.layer_launch_s, 2e-6, 1e-18);
+    arena_fini(&session.arena);
+}
+
+static void wrong_presets_are_refused(void)
+{
+    struct session session;
+    struct engine_preset preset;
+    session_begin(&session);
+    CHECK_EQ_INT(
+        read_text(&session,
+                  "{'summary': 's', 'source': 't', 'overhead': [{'tensor_parallel': 2}, {'tensor_parallel': 2}]}",
+                  &preset),
+        SIM_E_CONFIG);
+    CHECK(strstr(session.message, "out of order: tensor_parallel 2 after 2") != NULL);
+    diag_init(&session.diag);
+    CHECK_EQ_INT(catalog_engine(&catalog, "vlm-0.2", "s.json:1:2", &session.arena, &preset, &session.diag),
+                 SIM_E_CONFIG);
+    diag_format(&session.diag.items[0], session.message, sizeof session.message);
+    CHECK(strstr(session.message, "s.json:1:2: error: unknown engine 'vlm-0.2'; did you mean 'vllm-0.2'?") != NULL);
+    arena_fini(&session.arena);
+}
+
+/* Every preset can be read, and its numbers are what an engine may take. */
+static void presets_of_the_catalog(void)
+{
+    struct session session;
+    struct catalog_names names;
+    session_begin(&session);
+    MUST(catalog_list_engines(&catalog, &session.arena, &names, &session.diag) == 0 && names.n >= 7);
+    for (size_t i = 0; i < names.n; i++) {
+        struct engine_preset preset;
+        struct engine_params params;
+        MUST(catalog_engine(&catalog, names.names[i], "test", &session.arena, &preset, &session.diag) == 0);
+        CHECK_EQ_STR(preset.name, names.names[i]);
+        engine_preset_params(&preset, "h100-sxm", 4, &params);
+        CHECK(params.iteration_s < 40e-3 && params.sequence_s < 1e-3 && params.layer_launch_s < 1e-3);
+        if (preset.overheads.n > 0) CHECK(preset.profiles.n > 0 && preset.fit.n > 0 && preset.fitted_on != NULL);
+    }
+    arena_fini(&session.arena);
+}
+
+/* A batch that a CUDA graph would cover, on GPUs that are much faster than launches. */
+static double small_batch_s(const char *document)
+{
+    struct cost_fixture fixture;
+    const struct iteration_work work = {.decode_sequences = 2, .decode_context_tokens = 200};
+    if (!CHECK_EQ_INT(cost_fixture_init(&fixture, document, "h100-sxm", "llama-3.1-8b", 4, 1), 0)) return 0.0;
+    const double seconds = cost_fixture_s(&fixture, work);
+    cost_fixture_fini(&fixture);
+    return seconds;
+}
+
+static void graphs_can_be_switched_off(void)
+{
+    struct session session;
+    struct engine_preset preset;
+    struct engine_params params;
+    session_begin(&session);
+    MUST(catalog_engine(&catalog, "vllm-0.12", "test", &session.arena, &preset, &session.diag) == 0);
+    engine_preset_params(&preset, "h100-sxm", 4, &params);
+    const double launch_s = 32.0 * params.layer_launch_s, host_s = params.iteration_s + 2.0 * params.sequence_s;
+    CHECK(small_batch_s("{'cost': {'kind': 'operators', 'engine': 'vllm-0.12'}}") < launch_s);
+    CHECK_NEAR(small_batch_s("{'cost': {'kind': 'operators', 'engine': 'vllm-0.12', 'cuda_graphs': false}}"),
+               launch_s + host_s, 1e-12);
+    arena_fini(&session.arena);
+}
+
+TEST_SUITE(engine_host)
+{
+    TEST(slow_gpus_hide_launches);
+    TEST(graphs_need_no_launches);
+    TEST(launches_end_along_a_run);
+    TEST(overheads_between_degrees);
+    TEST(a_guess_says_what_it_rests_on);
+    TEST(launches_by_gpu);
+    TEST(wrong_presets_are_refused);
+    TEST(presets_of_the_catalog);
+    TEST(graphs_can_be_switched_off);
+}

@@ -1,0 +1,76 @@
+/* Small linear programs with known optima, without, and with several. */
+#include "policies/lp.h"
+
+#include <glpk.h>
+
+#include "tests/support/harness.h"
+
+#include <math.h>
+
+static const double none = (double)INFINITY;
+
+/* Minimise -3x - 5y with x <= 4, 2y <= 12, 3x + 2y <= 18: x 2, y 6 (Hillier and Lieberman's Wyndor example). */
+static void known_optimum(void)
+{
+    static const double cost[] = {-3, -5}, matrix[] = {1, 0, 0, 2, 3, 2}, bound[] = {4, 12, 18};
+    const double lower[] = {0, 0}, upper[] = {none, none}, low[] = {-none, -none, -none};
+    const struct lp lp = {2, 3, cost, lower, upper, matrix, low, bound};
+    double x[2];
+    MUST(lp_solve(&lp, x) == LP_OPTIMAL);
+    CHECK_NEAR(x[0], 2, 1e-6);
+    CHECK_NEAR(x[1], 6, 1e-6);
+}
+
+/* x + y = 1 at equal cost: any split is an optimum, and the first column is taken. */
+static void ties_go_to_the_first(void)
+{
+    static const double cost[] = {1, 1, 1}, matrix[] = {1, 1, 1}, one[] = {1}, lower[] = {0, 0, 0}, upper[] = {1, 1, 1};
+    const struct lp lp = {3, 1, cost, lower, upper, matrix, one, one};
+    double x[3];
+    MUST(lp_solve(&lp, x) == LP_OPTIMAL);
+    CHECK_NEAR(x[0], 1, 1e-6);
+    CHECK_NEAR(x[1] + x[2], 0, 1e-6);
+}
+
+static void without_optimum(void)
+{
+    static const double down[] = {-1}, coefficient[] = {1}, lower[] = {0}, two[] = {2};
+    const double upper[] = {none}, no[] = {-none}, limit[] = {none}, one[] = {1};
+    double x[1];
+    const struct lp unbounded = {1, 1, down, lower, upper, coefficient, no, limit};
+    CHECK_EQ_INT(lp_solve(&unbounded, x), LP_UNBOUNDED);
+    const struct lp infeasible = {1, 1, down, lower, one, coefficient, two, limit};
+    CHECK_EQ_INT(lp_solve(&infeasible, x), LP_INFEASIBLE);
+}
+
+static void too_many_rows(void)
+{
+    const struct lp lp = {.columns = 1, .rows = 100000};
+    double x[1];
+    CHECK_EQ_INT(lp_solve(&lp, x), LP_FAILED);
+}
+
+/* GLPK runs out of what it may allocate at one place after another: the solver says so, leaves nothing behind (under ASan), and
+ * solves the next one. */
+static void without_memory(void)
+{
+    enum { COLUMNS = 3000, ROWS = 250 };
+    static double matrix[ROWS * COLUMNS], ones[COLUMNS], zeros[COLUMNS], x[COLUMNS];
+    for (int i = 0; i < ROWS * COLUMNS; i++) matrix[i] = 1 + i % 7;
+    for (int i = 0; i < COLUMNS; i++) ones[i] = 1;
+    for (int columns = COLUMNS; columns > 200; columns /= 2) {
+        const struct lp lp = {columns, ROWS, ones, zeros, ones, matrix, zeros, ones};
+        glp_mem_limit(1);
+        CHECK_EQ_INT(lp_solve(&lp, x), LP_FAILED);
+    }
+    known_optimum();
+}
+
+TEST_SUITE(lp)
+{
+    TEST(known_optimum);
+    TEST(ties_go_to_the_first);
+    TEST(without_optimum);
+    TEST(too_many_rows);
+    TEST(without_memory);
+}

@@ -1,0 +1,62 @@
+#include "tests/support/harness.h"
+
+#include "sim/core/mem.h"
+
+#include <string.h>
+
+static void pool_reuses_records(void)
+{
+    struct pool pool;
+    pool_init(&pool, 40);
+    void *a = pool_take(&pool), *b = pool_take(&pool);
+    CHECK(a != b);
+    CHECK_EQ_INT((uintptr_t)a % 16, 0);
+    CHECK_EQ_INT(pool.n_live, 2);
+    pool_give(&pool, a);
+    CHECK(pool_take(&pool) == a);
+    for (int i = 0; i < 100000; i++) memset(pool_take(&pool), 1, 40);
+    CHECK_EQ_INT(pool.n_live, 100002);
+    pool_fini(&pool);
+    CHECK_EQ_INT(pool.n_live, 0);
+}
+
+static void arena_blocks_are_zeroed_and_apart(void)
+{
+    struct arena arena;
+    arena_init(&arena);
+    char *blocks[100];
+    for (int i = 0; i < 100; i++) {
+        blocks[i] = arena_alloc(&arena, (size_t)(i * 37 + 1));
+        MUST(blocks[i] != NULL);
+        for (int k = 0; k <= i * 37; k++) CHECK(blocks[i][k] == 0);
+        memset(blocks[i], i + 1, (size_t)(i * 37 + 1));
+    }
+    for (int i = 0; i < 100; i++) CHECK(blocks[i][i * 37] == i + 1);
+    CHECK_EQ_STR(arena_printf(&arena, "%s-%d", "gpu", 7), "gpu-7");
+    CHECK_EQ_STR(arena_strdup(&arena, "h100"), "h100");
+    arena_fini(&arena);
+}
+
+static void injected_faults_come_back_as_null(void)
+{
+    struct arena arena;
+    struct pool pool;
+    arena_init(&arena);
+    pool_init(&pool, 64);
+    mem_fail_after(1);
+    CHECK(arena_alloc(&arena, 100000) != NULL);
+    CHECK(arena_alloc(&arena, 100000) == NULL);
+    CHECK(pool_take(&pool) == NULL);
+    CHECK(mem_strdup("x") == NULL);
+    mem_fail_never();
+    CHECK(pool_take(&pool) != NULL);
+    arena_fini(&arena);
+    pool_fini(&pool);
+}
+
+TEST_SUITE(mem)
+{
+    TEST(pool_reuses_records);
+    TEST(arena_blocks_are_zeroed_and_apart);
+    TEST(injected_faults_come_back_as_null);
+}

@@ -1,0 +1,64 @@
+#include "tests/support/harness.h"
+
+#include "sim/core/path.h"
+
+static const struct {
+    const char *path, *normal;
+} cases[] = {
+    {"", "."},
+    {".", "."},
+    {"./", "."},
+    {"a", "a"},
+    {"a/", "a"},
+    {"./a//b/./c", "a/b/c"},
+    {"configs/scenarios/../../traces/x", "traces/x"},
+    {"a/..", "."},
+    {"a/../..", ".."},
+    {"../../a", "../../a"},
+    {"../a/../..", "../.."},
+    {"..a/.b/...", "..a/.b/..."},
+    {"/", "/"},
+    {"//a//", "/a"},
+    {"/..", "/"},
+    {"/a/../../b", "/b"},
+};
+
+static void paths_are_normalised_lexically(void)
+{
+    struct arena arena;
+    arena_init(&arena);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CHECK_EQ_STR(path_normalise(&arena, cases[i].path), cases[i].normal);
+        CHECK_EQ_STR(path_normalise(&arena, cases[i].normal), cases[i].normal);
+        CHECK_EQ_STR(path_join(&arena, ".", cases[i].path), cases[i].normal);
+    }
+    arena_fini(&arena);
+}
+
+static void paths_are_joined_to_directories(void)
+{
+    struct arena arena;
+    arena_init(&arena);
+    CHECK_EQ_STR(path_join(&arena, "configs/scenarios", "../llms/a.json"), "configs/llms/a.json");
+    CHECK_EQ_STR(path_join(&arena, "/data", "a"), "/data/a");
+    CHECK_EQ_STR(path_join(&arena, "/", "a"), "/a");
+    CHECK_EQ_STR(path_join(&arena, "", "a"), "a");
+    CHECK_EQ_STR(path_join(&arena, "configs", "/abs/./b"), "/abs/b");
+    CHECK_EQ_STR(path_directory(&arena, "configs/a.json"), "configs");
+    CHECK_EQ_STR(path_directory(&arena, "a.json"), ".");
+    CHECK_EQ_STR(path_directory(&arena, "/a.json"), "/");
+    arena_fini(&arena);
+}
+
+static void json_files_are_known_by_their_ending(void)
+{
+    CHECK(path_is_json("a.json") && path_is_json("llms/a.json") && path_is_json("/a.b.json"));
+    CHECK(!path_is_json(".json") && !path_is_json("a.jsonl") && !path_is_json("json") && !path_is_json(""));
+}
+
+TEST_SUITE(path)
+{
+    TEST(paths_are_normalised_lexically);
+    TEST(paths_are_joined_to_directories);
+    TEST(json_files_are_known_by_their_ending);
+}

@@ -1,0 +1,159 @@
+#include "tests/support/harness.h"
+
+#include "sim/core/rng.h"
+#include "sim/core/tally.h"
+
+#include <gsl/gsl_statistics_double.h>
+#include <math.h>
+
+enum { VALUES = 3000 };
+
+static void draw(double values[VALUES], uint64_t stream, double offset)
+{
+    struct rng rng;
+    rng_init(&rng, 1, 0, "tally", stream);
+    for (int i = 0; i < VALUES; i++) values[i] = offset + rng_exponential(&rng, 10) - 5;
+}
+
+static struct tally tally_of(const double *values, size_t n)
+{
+    struct tally tally;
+    tally_init(&tally);
+    for (size_t i = 0; i < n; i++) tally_add(&tally, values[i]);
+    return tally;
+}
+
+static void nothing_and_one_value(void)
+{
+    struct tally tally = tally_of(NULL, 0);
+    CHECK(tally.count == 0 && tally.mean == 0 && tally_variance(&tally) == 0 && tally_sum(&tally) == 0);
+    tally_add(&tally, -3);
+    CHECK(tally.count == 1 && tally.mean == -3 && tally.min == -3 && tally.max == -3);
+    CHECK(tally_variance(&tally) == 0 && tally_sum(&tally) == -3);
+}
+
+/* The second offset is where the textbook sum of squares has lost every digit of the variance. */
+static void agrees_with_two_passes_over_the_values(void)
+{
+    static const double offsets[] = {0, 1e9};
+    for (size_t i = 0; i < sizeof offsets / sizeof offsets[0]; i++) {
+        double values[VALUES];
+        draw(values, i, offsets[i]);
+        struct tally tally = tally_of(values, VALUES);
+        CHECK_NEAR(tally.mean / gsl_stats_mean(values, 1, VALUES), 1, 1e-13);
+        CHECK_NEAR(tally_variance(&tally) / gsl_stats_variance(values, 1, VALUES), 1, 1e-7);
+        CHECK(tally.min == gsl_stats_min(values, 1, VALUES) && tally.max == gsl_stats_max(values, 1, VALUES));
+    }
+}
+
+static void sum_keeps_what_doubles_drop(void)
+{
+    struct tally tally;
+    tally_init(&tally);
+    tally_add(&tally, 1);
+    tally_add(&tally, 1e100);
+    for (int i = 0; i < 1000; i++) tally_add(&tally, 1);
+    tally_add(&tally, -1e100);
+    CHECK(tally_sum(&tally) == 1001);
+
+    tally_init(&tally);
+    for (int i = 0; i < 1000000; i++) tally_add(&tally, 0.1);
+    CHECK_NEAR(tally_sum(&tally), 100000, 1e-10);
+}
+
+static void merging_parts_is_tallying_the_whole(void)
+{
+    static const size_t cuts[] = {0, 1, 2, 1000, VALUES - 1, VALUES};
+    double values[VALUES];
+    draw(values, 7, 100);
+    struct tally whole = tally_of(values, VALUES);
+    for (size_t i = 0; i < sizeof cuts / sizeof cuts[0]; i++) {
+        struct tally left = tally_of(values, cuts[i]), right = tally_of(values + cuts[i], VALUES - cuts[i]);
+        tally_merge(&left, &right);
+        CHECK_EQ_INT(left.count, whole.count);
+        CHECK(left.min == whole.min && left.max == whole.max);
+        CHECK_NEAR(left.mean / whole.mean, 1, 1e-14);
+        CHECK_NEAR(tally_variance(&left) / tally_variance(&whole), 1, 1e-12);
+        CHECK_NEAR(tally_sum(&left) / tally_sum(&whole), 1, 1e-15);
+    }
+}
+
+static void order_matters_only_to_rounding(void)
+{
+    double values[VALUES], backwards[VALUES];
+    draw(values, 8, 0);
+    for (int i = 0; i < VALUES; i++) backwards[i] = values[VALUES - 1 - i];
+    struct tally a = tally_of(values, VALUES), b = tally_of(backwards, VALUES);
+    CHECK_NEAR(a.mean / b.mean, 1, 1e-13);
+    CHECK_NEAR(tally_variance(&a) / tally_variance(&b), 1, 1e-13);
+    CHECK_NEAR(tally_sum(&a) / tally_sum(&b), 1, 1e-15);
+}
+
+/* Against the sum over every nanosecond. */
+static void level_integrates_a_step_function(void)
+{
+    struct rng rng;
+    rng_init(&rng, 2, 0, "level", 0);
+    for (int round = 0; round < 50; round++) {
+        struct level level;
+        sim_ns start = (sim_ns)rng_below(&rng, 1000) - 500, now = start;
+        int64_t value = 3, sum = 0, max = 3;
+        level_init(&level, now, value);
+        for (int step = 0; step < 100; step++) {
+            for (sim_ns end = now + (sim_ns)rng_below(&rng, 50); now < end; now++) sum += value;
+            CHECK(level_integral_s(&level, now) == (double)sum / 1e9);
+            if (now > start) CHECK(level_mean(&level, now) == (double)sum / (double)(now - start));
+            value = (int64_t)rng_below(&rng, 200) - 100;
+            if (value > max) max = value;
+            level_set(&level, now, value);
+        }
+        CHECK_EQ_INT(level.max, max);
+    }
+}
+
+static void level_mean_of_no_time_is_the_value(void)
+{
+    struct level level;
+    level_init(&level, 5, 7);
+    CHECK(level_mean(&level, 5) == 7);
+    level_set(&level, 5, 9);
+    CHECK(level_mean(&level, 5) == 9 && level_integral_s(&level, 5) == 0);
+}
+
+/* 2^58 ns (nine years) times 2^40 is past 64 bits, and one nanosecond of 1 more would be lost in a double. */
+static void level_is_exact_past_64_bits(void)
+{
+    struct level level;
+    sim_ns end = INT64_C(1) << 58;
+    level_init(&level, 0, INT64_C(1) << 40);
+    level_set(&level, end, 1);
+    level_set(&level, end + 1, -(INT64_C(1) << 40));
+    CHECK(level_integral_s(&level, 2 * end + 1) == 1e-9);
+    level_init(&level, 0, INT64_MAX);
+    CHECK(level_mean(&level, SIM_NS_MAX) == (double)INT64_MAX);
+    level_init(&level, -SIM_NS_MAX, INT64_MIN);
+    CHECK(level_mean(&level, SIM_NS_MAX) == (double)INT64_MIN);
+}
+
+static void level_gives_whole_seconds_exactly(void)
+{
+    struct level level;
+    level_init(&level, 0, 3);
+    level_set(&level, SIM_NS_PER_S / 3, 5); /* 333,333,333 ns at 3, the rest of seven seconds at 5 */
+    CHECK(level_integral_s(&level, 7 * SIM_NS_PER_S) == (double)INT64_C(34333333334) / 1e9);
+    level_init(&level, 0, 123456789);
+    CHECK(level_integral_s(&level, 72000000 * SIM_NS_PER_S) == 123456789.0 * 72000000);
+}
+
+TEST_SUITE(tally)
+{
+    TEST(nothing_and_one_value);
+    TEST(agrees_with_two_passes_over_the_values);
+    TEST(sum_keeps_what_doubles_drop);
+    TEST(merging_parts_is_tallying_the_whole);
+    TEST(order_matters_only_to_rounding);
+    TEST(level_integrates_a_step_function);
+    TEST(level_mean_of_no_time_is_the_value);
+    TEST(level_is_exact_past_64_bits);
+    TEST(level_gives_whole_seconds_exactly);
+}

@@ -1,0 +1,162 @@
+#include "tests/support/harness.h"
+
+#include "sim/core/mem.h"
+#include "sim/core/text.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void text_grows_and_stays_terminated(void)
+{
+    struct text text;
+    text_init(&text);
+    CHECK(text.chars == NULL);
+    for (int i = 0; i < 1000; i++) text_printf(&text, "%d,", i % 10);
+    text_add(&text, "end");
+    text_add_bytes(&text, "!?", 1);
+    CHECK_EQ_INT(text.length, 2004);
+    CHECK_EQ_INT(strlen(text.chars), 2004);
+    CHECK(strncmp(text.chars, "0,1,2,", 6) == 0);
+    CHECK_EQ_STR(text.chars + 1998, "9,end!");
+    text_fini(&text);
+    CHECK(text.chars == NULL && text.length == 0);
+}
+
+static void text_fails_once_and_for_all(void)
+{
+    struct text text;
+    text_init(&text);
+    text_add(&text, "kept");
+    mem_fail_after(0);
+    for (int i = 0; i < 100; i++) text_add(&text, "0123456789");
+    mem_fail_never();
+    size_t length = text.length;
+    text_add(&text, "x");
+    CHECK(text.failed);
+    CHECK_EQ_INT(text.length, length);
+    CHECK_EQ_INT(strlen(text.chars), length);
+    text_fini(&text);
+}
+
+static void check_string(const char *chars, const char *expected)
+{
+    struct text text;
+    text_init(&text);
+    text_json_string(&text, chars);
+    CHECK_EQ_STR(text.chars, expected);
+    text_fini(&text);
+}
+
+static void strings_are_escaped(void)
+{
+    check_string(NULL, "null");
+    check_string("", "\"\"");
+    check_string("a\"b\\c/d", "\"a\\\"b\\\\c/d\"");
+    check_string("\n\r\t\b\x1f\x7f", "\"\\n\\r\\t\\u0008\\u001f\\u007f\"");
+    check_string("caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "\"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\"");
+    check_string("\xff"
+                 "a\xc3",
+                 "\"\xef\xbf\xbd"
+                 "a\xef\xbf\xbd\"");
+    check_string("\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
+}
+
+static void utf8_lengths_follow_the_standard(void)
+{
+    static const struct {
+        const char *bytes;
+        size_t length;
+    } cases[] = {
+        {"a", 1}, {"\xc2\x80", 2}, {"\xdf\xbf", 2}, {"\xe0\xa0\x80", 3}, {"\xef\xbf\xbf", 3}, {"\xf0\x90\x80\x80", 4},
+        {"\xf4\x8f\xbf\xbf", 4}, {"\x80", 0}, {"\xc0\x80", 0}, {"\xc1\xbf", 0}, {"\xe0\x9f\xbf", 0},
+        {"\xed\xa0\x80", 0}, {"\xf0\x8f\xbf\xbf", 0}, {"\xf4\x90\x80\x80", 0}, {"\xf5\x80\x80\x80", 0}, {"\xe2\x82", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CHECK_EQ_INT(text_utf8_length(cases[i].bytes, strlen(cases[i].bytes)), cases[i].length);
+    CHECK_EQ_INT(text_utf8_length("", 0), 0);
+}
+
+static void check_number(double value, const char *expected)
+{
+    struct text text;
+    text_init(&text);
+    text_json_number(&text, value);
+    CHECK_EQ_STR(text.chars, expected);
+    if (isfinite(value)) CHECK(strtod(text.chars, NULL) == value);
+    text_fini(&text);
+}
+
+static void numbers_are_shortest_and_read_back(void)
+{
+    check_number(0, "0");
+    check_number(-0.0, "-0");
+    check_number(80, "80");
+    check_number(-1234567890123, "-1234567890123");
+    check_number(0.1, "0.1");
+    check_number(1.0 / 3, "0.3333333333333333");
+    check_number(0.1 + 0.2, "0.30000000000000004");
+    check_number(1e22, "1e+22");
+    check_number(5e-324, "5e-324");
+    check_number(DBL_MAX, "1.7976931348623157e+308");
+    check_number((double)NAN, "null");
+    check_number(HUGE_VAL, "null");
+}
+
+static void distances_count_edits(void)
+{
+    CHECK_EQ_INT(text_distance("", ""), 0);
+    CHECK_EQ_INT(text_distance("abc", ""), 3);
+    CHECK_EQ_INT(text_distance("scheduler", "scheduler"), 0);
+    CHECK_EQ_INT(text_distance("shceduler", "scheduler"), 1);
+    CHECK_EQ_INT(text_distance("kitten", "sitting"), 3);
+    CHECK_EQ_INT(text_distance("ca", "abc"), 3);
+    char word[101];
+    memset(word, 'a', 100);
+    word[100] = 0;
+    CHECK_EQ_INT(text_distance(word, word), 0);
+    CHECK_EQ_INT(text_distance(word, "a"), 100);
+}
+
+static void distances_are_symmetric_and_bounded(void)
+{
+    static const char *const words[] = {"", "a", "ab", "ba", "replicas", "replica", "erplicas", "nodes", "node_s"};
+    size_t n = sizeof words / sizeof *words;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j < n; j++) {
+            size_t distance = text_distance(words[i], words[j]), a = strlen(words[i]), b = strlen(words[j]);
+            CHECK_EQ_INT(distance, text_distance(words[j], words[i]));
+            CHECK(distance <= (a > b ? a : b));
+            CHECK(distance >= (a > b ? a - b : b - a));
+            CHECK_EQ_INT(distance == 0, i == j);
+        }
+    }
+}
+
+static void nearest_needs_to_be_near(void)
+{
+    static const char *const names[] = {"scheduler", "nodes", "node", "power"};
+    CHECK_EQ_STR(text_nearest("shceduler", names, 4), "scheduler");
+    CHECK_EQ_STR(text_nearest("nods", names, 4), "nodes");
+    CHECK_EQ_STR(text_nearest("npde", names, 4), "node");
+    CHECK(text_nearest("routing", names, 4) == NULL);
+    CHECK(text_nearest("x", names, 0) == NULL);
+    const char *const gpus[] = {"p100", "h100-pcie", "h100-sxm", "sarathi", "h1000"};
+    CHECK_EQ_STR(text_nearest("h100", gpus, 5), "h100-sxm");
+    CHECK_EQ_STR(text_nearest("h100", gpus, 1), "p100");
+    CHECK_EQ_STR(text_nearest("sarathi-serve", gpus, 5), "sarathi");
+    CHECK(text_nearest("h", gpus, 5) == NULL);
+}
+
+TEST_SUITE(text)
+{
+    TEST(text_grows_and_stays_terminated);
+    TEST(text_fails_once_and_for_all);
+    TEST(strings_are_escaped);
+    TEST(utf8_lengths_follow_the_standard);
+    TEST(numbers_are_shortest_and_read_back);
+    TEST(distances_count_edits);
+    TEST(distances_are_symmetric_and_bounded);
+    TEST(nearest_needs_to_be_near);
+}

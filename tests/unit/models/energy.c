@@ -1,0 +1,114 @@
+/* Energy in closed form against the integral of power over every iteration, with FLOP and bytes counted another way. */
+#include "tests/support/harness.h"
+
+#include "analysis/calibrate/power/power_data.h"
+#include "sim/core/rng.h"
+#include "sim/world/replica/work.h"
+
+#include <math.h>
+
+static const struct catalog catalog = {.root = "configs"};
+
+static const struct power_law law = {80, 400, 33, 881, 283, 1.0, 0.0};
+
+struct bench {
+    struct arena arena;
+    struct diag diag;
+    struct llm_spec llm;
+    struct llm_reads reads;
+    struct gpu_spec gpu;
+    struct kvcache kv;
+    struct kv_growth growth;
+};
+
+static bool bench_open(struct bench *bench)
+{
+    *bench = (struct bench){.kv = {.total_blocks = 1000, .free_blocks = 0, .block_tokens = 16}};
+    arena_init(&bench->arena);
+    diag_init(&bench->diag);
+    bool found = CHECK_EQ_INT(kv_growth_init(&bench->growth, 16), 0) &&
+                 CHECK_EQ_INT(catalog_llm(&catalog, "llama-3.1-8b", "t", &bench->arena, &bench->llm, &bench->diag),
+                              0) &&
+                 CHECK_EQ_INT(catalog_gpu(&catalog, "a100-80-sxm", "t", &bench->arena, &bench->gpu, &bench->diag), 0);
+    if (found) bench->reads = llm_reads(&bench->llm);
+    return found;
+}
+
+static void bench_close(struct bench *bench)
+{
+    kv_growth_fini(&bench->growth);
+    arena_fini(&bench->arena);
+}
+
+/* Watts of one of `gpus` GPUs in an iteration. */
+static double watts(const struct bench *bench, const struct iteration_work *work, int64_t gpus, double seconds)
+{
+    const struct power_load load = power_load_of(&bench->gpu, &bench->llm, gpus, work, seconds);
+    return power_draw_w(&law, &load);
+}
+
+/* Returns how many of the iterations are at the limit: 0 none, 1 some, 2 all. */
+static int random_run(struct bench *bench, struct rng *rng)
+{
+    const int64_t gpus = 1 + (int64_t)rng_below(rng, 4), n = 1 + (int64_t)rng_below(rng, 300);
+    const double least_ns = 2e6 * pow(50.0, rng_uniform(rng));
+    const struct run_clock clock = {0, least_ns, (2.0 * rng_uniform(rng) - 0.6) * least_ns / (double)n};
+    const struct work_run run = {.clock = &clock, .iterations = n, .step = n,
+                                 .sequences = 1 + (int64_t)rng_below(rng, 256),
+                                 .context_tokens = 1000 + (int64_t)rng_below(rng, 200000)};
+    const struct energy_law energy = energy_law_of(&law, &bench->gpu, &bench->llm, gpus);
+    const struct work_of of = {&bench->reads, &bench->kv, &energy, NULL};
+    struct work_sums sums = {0};
+    double joules = 7.5 * (double)gpus * law.context_w, busy_s = 0.0, peak_w = 0.0;
+    int64_t n_limited = 0;
+    for (int64_t j = 0; j < n; j++) {
+        const double lasted_s = 1e-9 * (clock.first_ns + clock.slope_ns * (double)j);
+        const struct iteration_work work = {.decode_sequences = run.sequences,
+                                            .decode_context_tokens = run.context_tokens + j * run.sequences};
+        const double draw_w = (double)gpus * watts(bench, &work, gpus, lasted_s);
+        joules += draw_w * lasted_s;
+        busy_s += lasted_s;
+        peak_w = fmax(peak_w, draw_w);
+        n_limited += draw_w >= (double)gpus * law.limit_w;
+    }
+    work_add_decode(&sums, &of, &bench->growth, &run);
+    CHECK_NEAR(work_energy_j(&sums, &energy, busy_s, 7.5) / joules, 1.0, 1e-9);
+    CHECK_NEAR(sums.energy.peak_w / peak_w, 1.0, 1e-9);
+    return n_limited == 0 ? 0 : n_limited < n ? 1 : 2;
+}
+
+static void runs_that_decode(void)
+{
+    struct bench bench;
+    struct rng rng;
+    int seen[3] = {0};
+    rng_init(&rng, 1, 0, "energy", 0);
+    if (bench_open(&bench))
+        for (int i = 0; i < 400; i++) seen[random_run(&bench, &rng)]++;
+    CHECK(seen[0] > 20 && seen[1] > 5 && seen[2] > 20);
+    bench_close(&bench);
+}
+
+static void iterations_with_prompts(void)
+{
+    struct bench bench;
+    MUST(bench_open(&bench));
+    const struct energy_law energy = energy_law_of(&law, &bench.gpu, &bench.llm, 2);
+    const struct work_of of = {&bench.reads, &bench.kv, &energy, NULL};
+    const struct iteration_work work = {.prefill_sequences = 2, .prefill_tokens = 700, .prefill_context_tokens = 300,
+                                        .prefill_pairs = 4e5, .decode_sequences = 9, .decode_context_tokens = 5000};
+    for (sim_ns lasted_ns = 1000000; lasted_ns <= 1000000000; lasted_ns *= 10) {
+        struct work_sums sums = {0};
+        const double lasted_s = sim_s_from_ns(lasted_ns);
+        work_add_iteration(&sums, &of, &work, 0, lasted_ns);
+        CHECK_NEAR(work_energy_j(&sums, &energy, lasted_s, 0.0) / (2.0 * watts(&bench, &work, 2, lasted_s) * lasted_s),
+                   1.0, 1e-9);
+    }
+    bench_close(&bench);
+}
+
+TEST_SUITE(energy)
+{
+    TEST(runs_that_decode);
+    TEST(iterations_with_prompts);
+}

@@ -1,0 +1,112 @@
+/* Laws of lifetimes and the binomial failure rate model. */
+#include "tests/support/harness.h"
+
+#include "models/failure.h"
+
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_integration.h>
+#include <math.h>
+
+static const struct lifetime laws[] = {
+    {LIFETIME_EXPONENTIAL, 100.0, 0.0}, {LIFETIME_WEIBULL, 100.0, 0.6},   {LIFETIME_WEIBULL, 100.0, 1.0},
+    {LIFETIME_WEIBULL, 100.0, 3.5},     {LIFETIME_LOGNORMAL, 100.0, 0.3}, {LIFETIME_LOGNORMAL, 100.0, 2.0}};
+enum { N_LAWS = sizeof laws / sizeof *laws };
+
+static void quantiles_invert_the_distribution(void)
+{
+    const double fracs[] = {1e-9, 1e-4, 0.02, 0.3, 0.5, 0.7, 0.99, 1.0 - 1e-9};
+    for (int i = 0; i < N_LAWS; i++)
+        for (size_t k = 0; k < sizeof fracs / sizeof *fracs; k++) {
+            const double t = lifetime_quantile_s(&laws[i], fracs[k]);
+            CHECK_NEAR(lifetime_cdf(&laws[i], t) / fracs[k], 1.0, 1e-9);
+        }
+}
+
+static double survival(double t_s, void *law)
+{
+    return 1.0 - lifetime_cdf(law, t_s);
+}
+
+/* The mean is the integral of what survives. */
+static void means_are_as_given(void)
+{
+    gsl_integration_workspace *space = gsl_integration_workspace_alloc(1000);
+    for (int i = 0; i < N_LAWS; i++) {
+        struct lifetime law = laws[i];
+        gsl_function f = {.function = survival, .params = &law};
+        double mean, error;
+        gsl_integration_qagiu(&f, 0.0, 1e-6, 1e-9, 1000, space, &mean, &error);
+        CHECK_NEAR(mean, 100.0, 1e-4);
+    }
+    gsl_integration_workspace_free(space);
+}
+
+/* The hazard is the density over what survives. */
+static void hazards_are_densities_over_survivors(void)
+{
+    for (int i = 0; i < N_LAWS; i++)
+        for (double t = 5.0; t < 200.0; t *= 1.4) {
+            const double h = t * 1e-4;
+            const double density = (lifetime_cdf(&laws[i], t + h) - lifetime_cdf(&laws[i], t - h)) / (2.0 * h);
+            const double hazard = density / (1.0 - lifetime_cdf(&laws[i], t));
+            CHECK_NEAR(lifetime_hazard_per_s(&laws[i], t) / hazard, 1.0, 1e-5);
+        }
+}
+
+static void laws_are_those_of_the_textbook(void)
+{
+    for (double t = 1.0; t < 1000.0; t *= 2.0) {
+        CHECK_NEAR(lifetime_cdf(&laws[0], t), gsl_cdf_exponential_P(t, 100.0), 1e-15);
+        CHECK_NEAR(lifetime_cdf(&laws[3], t), gsl_cdf_weibull_P(t, 100.0 / tgamma(1.0 + 1.0 / 3.5), 3.5), 1e-14);
+        CHECK_NEAR(lifetime_cdf(&laws[5], t), gsl_cdf_lognormal_P(t, log(100.0) - 2.0, 2.0), 1e-14);
+        CHECK_NEAR(lifetime_hazard_per_s(&laws[2], t), 0.01, 1e-16);
+    }
+}
+
+static void lognormal_from_mean_and_median(void)
+{
+    const struct lifetime law = lifetime_lognormal(95.6, 0.2);
+    CHECK_NEAR(lifetime_quantile_s(&law, 0.5), 0.2, 1e-12);
+    CHECK_NEAR(law.mean_s, 95.6, 0.0);
+    const struct lifetime fixed = lifetime_lognormal(2.8, 2.8);
+    CHECK_NEAR(lifetime_quantile_s(&fixed, 0.9), 2.8, 1e-15);
+    CHECK(lifetime_cdf(&fixed, 2.7) == 0.0 && lifetime_cdf(&fixed, 2.9) == 1.0);
+}
+
+/* The worked case of eight components. */
+static void binomial_failure_rates_of_eight(void)
+{
+    const struct common_cause cause = {8, 1e-4, 2e-4, 0.3, 1e-5};
+    CHECK_NEAR(common_cause_rate_per_s(&cause, 1), 8.395e-4, 5e-8);
+    CHECK_NEAR(common_cause_rate_per_s(&cause, 2), 5.930e-5, 5e-9);
+    CHECK_NEAR(common_cause_rate_per_s(&cause, 3), 5.082e-5, 5e-9);
+    CHECK_NEAR(common_cause_rate_per_s(&cause, 8), 1.001e-5, 5e-9);
+    CHECK_NEAR(common_cause_shared_frac(&cause), 0.4118, 5e-5);
+}
+
+/* Counted by component or by event, as many fail; and shocks that hit nobody are shocks. */
+static void rates_of_events_and_of_components_agree(void)
+{
+    const struct common_cause causes[] = {{1, 2.0, 3.0, 0.5, 0.25}, {5, 0.0, 7.0, 0.9, 0.0}, {40, 1e-3, 1e-2, 0.05, 1e-4}};
+    for (int i = 0; i < 3; i++) {
+        double failures = 0.0, events = 0.0;
+        for (int k = 0; k <= causes[i].components; k++) {
+            events += common_cause_rate_per_s(&causes[i], k);
+            failures += k * common_cause_rate_per_s(&causes[i], k);
+        }
+        CHECK_NEAR(failures, causes[i].components * common_cause_component_per_s(&causes[i]), 1e-12);
+        CHECK_NEAR(events, causes[i].components * causes[i].own_per_s + causes[i].shock_per_s + causes[i].lethal_per_s,
+                   1e-12);
+    }
+}
+
+TEST_SUITE(failure)
+{
+    TEST(quantiles_invert_the_distribution);
+    TEST(means_are_as_given);
+    TEST(hazards_are_densities_over_survivors);
+    TEST(laws_are_those_of_the_textbook);
+    TEST(lognormal_from_mean_and_median);
+    TEST(binomial_failure_rates_of_eight);
+    TEST(rates_of_events_and_of_components_agree);
+}

@@ -1,0 +1,161 @@
+/* Laws of a matrix product's time: its limits, what it never falls below, and in which direction it may go. */
+#include "tests/support/harness.h"
+
+#include "models/kernel.h"
+#include "models/operators/gemm.h"
+#include "sim/core/rng.h"
+
+#include <math.h>
+
+static const struct gpu_spec gpu = {
+    .peak_flop_per_s = {[FORMAT_FP16] = 312e12, [FORMAT_FP8] = 624e12}, .memory_bytes_per_s = 2e12, .sm_count = 108};
+
+static const struct gemm_params params = {.start_s = 4e-6,
+                                          .flop_frac = 0.8,
+                                          .bandwidth_frac = 0.85,
+                                          .softness = 2.5,
+                                          .prologue_k = 70.0,
+                                          .tile_loss = 7.0,
+                                          .wave_frac = 0.33,
+                                          .split_cost = 2.5};
+
+static struct gemm_shape fp16_shape(double m, double n, double k)
+{
+    return (struct gemm_shape){m, n, k, FORMAT_FP16, FORMAT_FP16};
+}
+
+static double seconds(const struct gemm_params *law, double m, double n, double k)
+{
+    const struct gemm_shape shape = fp16_shape(m, n, k);
+    return gemm_time(law, &gpu, &shape).seconds;
+}
+
+/* A product of one row with a large matrix takes the time of reading the matrix. */
+static void few_rows_are_bound_by_memory(void)
+{
+    struct gemm_params law = params;
+    law.softness = 20.0;
+    const struct gemm_shape shape = fp16_shape(1, 65536, 65536);
+    const struct kernel_time time = gemm_time(&law, &gpu, &shape);
+    const double read_s = 2.0 * 65536.0 * 65536.0 / (0.85 * 2e12);
+    CHECK_NEAR(time.seconds / (params.start_s + read_s), 1.0, 1e-3);
+    CHECK_NEAR(time.memory_s / read_s, 1.0, 1e-4);
+    CHECK_EQ_INT(kernel_time_bound(&time), BOUND_MEMORY);
+}
+
+/* Where tiles and waves come out even, computing takes the operations over the rate of the best tile. */
+static void large_products_are_bound_by_computing(void)
+{
+    const double m = 256.0 * 108.0, n = 128.0 * 108.0, k = 1e6;
+    const struct gemm_shape shape = fp16_shape(m, n, k);
+    const struct kernel_time time = gemm_time(&params, &gpu, &shape);
+    const double loss = 1.0 / 0.8 + 7.0 * (256.0 + 128.0) / (256.0 * 128.0);
+    const double compute_s = 2.0 * m * n * (k + 70.0) * loss / 312e12;
+    CHECK_NEAR(time.compute_s / compute_s, 1.0, 1e-9);
+    CHECK_NEAR(time.seconds / compute_s, 1.0, 0.01);
+    CHECK_EQ_INT(kernel_time_bound(&time), BOUND_COMPUTE);
+    CHECK_NEAR(time.flop, 2.0 * m * n * k, 1.0);
+}
+
+/* Nothing is faster than its start and the slower of reading and of computing at the asymptotic rate, or slower than the
+ * two after one another in the smallest tile without a split. */
+static void time_lies_between_its_limits(void)
+{
+    struct rng rng;
+    rng_init(&rng, 1, 0, "gemm", 0);
+    for (int i = 0; i < 2000; i++) {
+        const double m = 1.0 + (double)rng_below(&rng, 9000), n = 32.0 + (double)rng_below(&rng, 30000);
+        const double k = 32.0 + (double)rng_below(&rng, 30000);
+        const struct gemm_shape shape = fp16_shape(m, n, k);
+        const struct kernel_time time = gemm_time(&params, &gpu, &shape);
+        const double ideal_s = time.flop / (0.8 * 312e12);
+        CHECK(time.seconds >= params.start_s + fmax(ideal_s, time.memory_s));
+        const double tiles = ceil(m / 64.0) * ceil(n / 64.0), loss = 1.0 / 0.8 + 7.0 * 128.0 / 4096.0;
+        const double waves = ceil(tiles / 108.0);
+        const double tile_s = waves * (k + 70.0) * 2.0 * 4096.0 * loss * 108.0 / 312e12;
+        CHECK(time.seconds <= params.start_s + tile_s + time.memory_s);
+    }
+}
+
+/* Within a tile's rows more rows cost more bytes only; a longer inner dimension or more columns never cost less. */
+static void larger_products_take_no_less(void)
+{
+    static const double rows[] = {1, 7, 16, 33, 64};
+    for (size_t i = 0; i + 1 < sizeof rows / sizeof *rows; i++)
+        CHECK(seconds(&params, rows[i], 4096, 4096) < seconds(&params, rows[i + 1], 4096, 4096));
+    double before = 0.0;
+    for (double k = 64.0; k <= 65536.0; k *= 2.0) {
+        const double now = seconds(&params, 500, 3000, k);
+        CHECK(now > before);
+        before = now;
+    }
+    before = 0.0;
+    for (double n = 64.0; n <= 65536.0; n += 64.0) {
+        const double now = seconds(&params, 500, n, 3000);
+        CHECK(now >= before);
+        before = now;
+    }
+}
+
+/* A wave that is not full costs as much as a full one when waves quantise fully, and its share when they do not. */
+static void waves_quantise_as_told(void)
+{
+    struct gemm_params law = params;
+    law.start_s = 0.0;
+    law.tile_loss = 1e-9; /* so that the largest tile has no advantage */
+    law.split_cost = 1e9;
+    law.bandwidth_frac = 1e6;
+    const double k = 1e6, one_wave = 64.0 * 108.0;
+    law.wave_frac = 1.0;
+    CHECK_NEAR(seconds(&law, 64, one_wave + 64.0, k) / seconds(&law, 64, 2.0 * one_wave, k), 1.0, 1e-3);
+    law.wave_frac = 0.0;
+    CHECK_NEAR(seconds(&law, 64, one_wave * 1.5, k) / seconds(&law, 64, one_wave, k), 1.5, 1e-3);
+}
+
+/* A thin product with a long inner dimension is split where splitting costs little. */
+static void splits_pay_where_they_are_cheap(void)
+{
+    struct gemm_params law = params;
+    law.split_cost = 0.1;
+    const double cheap_s = seconds(&law, 16, 256, 65536);
+    law.split_cost = 1e9;
+    const double dear_s = seconds(&law, 16, 256, 65536);
+    CHECK(cheap_s < 0.4 * dear_s);
+    CHECK(seconds(&law, 8192, 8192, 8192) == seconds(&params, 8192, 8192, 8192));
+}
+
+static void narrow_weights_are_read_faster(void)
+{
+    struct gemm_shape shape = fp16_shape(1, 16384, 16384);
+    const struct kernel_time wide = gemm_time(&params, &gpu, &shape);
+    shape.weights = FORMAT_INT4;
+    const struct kernel_time narrow = gemm_time(&params, &gpu, &shape);
+    CHECK_NEAR(narrow.bytes / wide.bytes, 0.25, 1e-3);
+    CHECK_NEAR(narrow.memory_s / wide.memory_s, 0.25, 1e-3);
+    CHECK(narrow.seconds < wide.seconds);
+    CHECK(narrow.flop == wide.flop);
+}
+
+/* Narrowing A to 8 bits first moves three bytes for each of its numbers. */
+static void narrowing_activations_takes_its_time(void)
+{
+    struct gemm_params law = params;
+    const struct gemm_shape shape = {4096, 4096, 8192, FORMAT_FP8, FORMAT_FP8};
+    const struct kernel_time before = gemm_time(&law, &gpu, &shape);
+    law.quantise_frac = 0.1;
+    const struct kernel_time after = gemm_time(&law, &gpu, &shape);
+    CHECK_NEAR(after.seconds - before.seconds, 3.0 * 4096.0 * 8192.0 / (0.1 * 2e12), 1e-12);
+    CHECK_NEAR(before.bytes, 4096.0 * 8192.0 * 2.0 + 4096.0 * 4096.0 * 2.0, 1.0); /* C is 16 bits wide */
+}
+
+TEST_SUITE(gemm)
+{
+    TEST(few_rows_are_bound_by_memory);
+    TEST(large_products_are_bound_by_computing);
+    TEST(time_lies_between_its_limits);
+    TEST(larger_products_take_no_less);
+    TEST(waves_quantise_as_told);
+    TEST(splits_pay_where_they_are_cheap);
+    TEST(narrow_weights_are_read_faster);
+    TEST(narrowing_activations_takes_its_time);
+}

@@ -1,0 +1,45 @@
+#include "tests/support/harness.h"
+
+#include "models/operators/knots.h"
+#include "sim/core/rng.h"
+
+static void knots_rise_without_repetition(void)
+{
+    struct knots knots = {.n = 0};
+    struct rng rng;
+    rng_init(&rng, 5, 0, "knots", 0);
+    for (int i = 0; i < 2000; i++) knots_add(&knots, (int64_t)rng_below(&rng, 200) - 20);
+    MUST(knots.n > 100 && knots.n < 180);
+    for (size_t i = 0; i < knots.n; i++) CHECK(knots.at[i] > (i > 0 ? knots.at[i - 1] : 0));
+}
+
+static void a_full_list_stays_as_it_is(void)
+{
+    struct knots knots = {.n = 0};
+    for (int64_t at = 1; at <= 3 * KNOTS_MAX; at++) knots_add(&knots, at);
+    CHECK_EQ_INT(knots.n, KNOTS_MAX);
+    CHECK_EQ_INT(knots.at[KNOTS_MAX - 1], KNOTS_MAX);
+}
+
+/* The right end belongs to a segment, the left one to its neighbour; outside the outer segments go on. */
+static void what_is_found_encloses_the_number(void)
+{
+    for (uint64_t n = 0; n < 2000; n++) {
+        struct knots knots = {.n = 0};
+        struct rng rng;
+        rng_init(&rng, 6, 0, "find", n);
+        while (knots.n < 2 + n % 40) knots_add(&knots, 1 + (int64_t)rng_below(&rng, 500));
+        const int64_t scale = 1 + (int64_t)rng_below(&rng, 9), x = (int64_t)rng_below(&rng, 600 * (uint64_t)scale);
+        const size_t i = knots_find(&knots, scale, x);
+        MUST(i + 1 < knots.n);
+        CHECK(i == 0 || scale * knots.at[i] < x);
+        CHECK(i + 2 == knots.n || x <= scale * knots.at[i + 1]);
+    }
+}
+
+TEST_SUITE(knots)
+{
+    TEST(knots_rise_without_repetition);
+    TEST(a_full_list_stays_as_it_is);
+    TEST(what_is_found_encloses_the_number);
+}

@@ -1,0 +1,144 @@
+/* Laws of a mixture-of-experts layer: its work is that of the closed form, however it is split. */
+#include "tests/support/harness.h"
+
+#include "models/operators/moe.h"
+
+#include <math.h>
+
+static const struct gpu_spec gpu = {.name = "any",
+                                    .peak_flop_per_s = {[FORMAT_FP32] = 2e13, [FORMAT_BF16] = 3e14},
+                                    .memory_bytes_per_s = 2e12,
+                                    .l2_bytes = 4e7,
+                                    .sm_count = 108};
+
+static const struct moe_params params = {.start_s = 3e-5,
+                                         .flop_frac = 0.5,
+                                         .bandwidth_frac = 0.9,
+                                         .softness = 1.5,
+                                         .expert_s = 2e-7,
+                                         .pass_frac = 0.7,
+                                         .cache_loss = 0.3,
+                                         .tiles_per_sm = 3.0};
+
+static struct moe_shape layer_of(double tokens)
+{
+    return (struct moe_shape){.tokens = tokens,
+                              .hidden = 2048.0,
+                              .inner = 768.0,
+                              .chosen = 8.0,
+                              .experts = 128.0,
+                              .held = 128.0,
+                              .matrices = 3.0,
+                              .weights = FORMAT_BF16,
+                              .compute = FORMAT_BF16};
+}
+
+static struct kernel_time timed(const struct moe_shape *shape)
+{
+    return moe_time(&params, &gpu, shape);
+}
+
+static void operations_are_two_per_chosen_weight(void)
+{
+    for (double tokens = 1.0; tokens <= 65536.0; tokens *= 4.0) {
+        struct moe_shape shape = layer_of(tokens);
+        const double expected = 2.0 * tokens * 8.0 * 3.0 * 2048.0 * 768.0;
+        CHECK_NEAR(timed(&shape).flop / expected, 1.0, 1e-9);
+        shape.skew = 1.2;
+        CHECK_NEAR(timed(&shape).flop / expected, 1.0, 1e-9);
+        shape.skew = 0.0;
+        shape.in_turn = true;
+        CHECK_NEAR(timed(&shape).flop / expected, 1.0, 1e-9);
+    }
+}
+
+/* One token reads the weights of its experts, many read those of all. */
+static void touched_weights_are_read_once(void)
+{
+    const double expert_bytes = 3.0 * 2048.0 * 768.0 * 2.0, pass_bytes = 4.0 * 8.0 * (3.0 * 768.0 + 2048.0);
+    const struct moe_shape one = layer_of(1.0), many = layer_of(4096.0);
+    CHECK_NEAR(timed(&one).bytes / (8.0 * expert_bytes + pass_bytes), 1.0, 1e-9);
+    CHECK_NEAR(timed(&many).bytes / (128.0 * expert_bytes + 4096.0 * pass_bytes), 1.0, 1e-9);
+}
+
+static void no_tokens_cost_a_start(void)
+{
+    const struct moe_shape none = layer_of(0.0);
+    CHECK(timed(&none).seconds == params.start_s);
+}
+
+static void a_layer_is_bound_by_its_weights_or_by_its_tiles(void)
+{
+    const struct moe_shape few = layer_of(64.0), many = layer_of(65536.0);
+    const double weights_s = 128.0 * 3.0 * 2048.0 * 768.0 * 2.0 / (0.9 * 2e12);
+    CHECK(timed(&few).memory_s > 2.0 * timed(&few).compute_s);
+    CHECK(timed(&few).seconds > weights_s * 0.98 && timed(&few).seconds < 1.6 * weights_s);
+    CHECK(timed(&many).compute_s > 2.0 * timed(&many).memory_s);
+}
+
+/* Two GPUs with half of every expert do as much as one with all; so do two with half of the experts. */
+static void halves_do_half_the_work(void)
+{
+    for (double tokens = 1.0; tokens <= 65536.0; tokens *= 4.0) {
+        const struct moe_shape whole = layer_of(tokens);
+        struct moe_shape narrow = whole, half = whole;
+        narrow.inner /= 2.0;
+        half.held /= 2.0;
+        CHECK_NEAR(timed(&narrow).flop / timed(&whole).flop, 0.5, 1e-9);
+        CHECK_NEAR(timed(&half).flop / timed(&whole).flop, 0.5, 1e-9);
+        CHECK(timed(&narrow).seconds < timed(&whole).seconds);
+    }
+}
+
+/* An all-to-all leaves out what belongs to experts elsewhere. */
+static void dispatched_rows_are_fewer(void)
+{
+    for (double gpus = 1.0; gpus <= 64.0; gpus *= 2.0) {
+        struct moe_shape gathered = layer_of(2048.0);
+        gathered.held /= gpus;
+        struct moe_shape dispatched = gathered;
+        dispatched.dispatched = true;
+        CHECK(timed(&dispatched).flop == timed(&gathered).flop);
+        if (gpus == 1.0)
+            CHECK_NEAR(timed(&dispatched).seconds / timed(&gathered).seconds, 1.0, 1e-12);
+        else
+            CHECK(timed(&dispatched).seconds < timed(&gathered).seconds);
+    }
+}
+
+static void more_tokens_take_longer(void)
+{
+    for (double gpus = 1.0; gpus <= 64.0; gpus *= 4.0) {
+        double before = 0.0;
+        for (double tokens = 1.0; tokens < 1e5; tokens = ceil(tokens * 1.1)) {
+            struct moe_shape shape = layer_of(tokens);
+            shape.held /= gpus;
+            const struct kernel_time time = timed(&shape);
+            CHECK(time.seconds > before && time.seconds > time.compute_s && time.seconds > time.memory_s);
+            before = time.seconds;
+        }
+    }
+}
+
+static void the_busiest_gpu_takes_longest(void)
+{
+    struct moe_shape shape = layer_of(4096.0);
+    shape.held /= 16.0;
+    const double fair_s = timed(&shape).seconds;
+    shape.skew = 1.01;
+    const double skewed_s = timed(&shape).seconds;
+    shape.skew = 1.2;
+    CHECK(fair_s < skewed_s && skewed_s < timed(&shape).seconds);
+}
+
+TEST_SUITE(moe)
+{
+    TEST(operations_are_two_per_chosen_weight);
+    TEST(touched_weights_are_read_once);
+    TEST(no_tokens_cost_a_start);
+    TEST(a_layer_is_bound_by_its_weights_or_by_its_tiles);
+    TEST(halves_do_half_the_work);
+    TEST(dispatched_rows_are_fewer);
+    TEST(more_tokens_take_longer);
+    TEST(the_busiest_gpu_takes_longest);
+}

@@ -1,0 +1,376 @@
+#include "tests/support/harness.h"
+
+#include "models/kvcapacity.h"
+#include "models/transformer.h"
+
+#include <string.h>
+
+static const struct llm_spec llama_2_7b = {
+    .layers = 32, .hidden = 4096, .q_heads = 32, .kv_heads = 32, .head_dim = 128, .ffn = 11008, .vocab = 32000,
+    .max_context = 4096, .gated_ffn = true, .layer_norms = 2,
+    .weights = FORMAT_FP16, .compute = FORMAT_FP16, .kv = FORMAT_FP16,
+};
+static const struct llm_spec llama_2_70b = {
+    .layers = 80, .hidden = 8192, .q_heads = 64, .kv_heads = 8, .head_dim = 128, .ffn = 28672, .vocab = 32000,
+    .max_context = 4096, .gated_ffn = true, .layer_norms = 2,
+    .weights = FORMAT_FP16, .compute = FORMAT_FP16, .kv = FORMAT_FP16,
+};
+static const struct llm_spec mixtral_8x7b = {
+    .layers = 32, .hidden = 4096, .q_heads = 32, .kv_heads = 8, .head_dim = 128, .vocab = 32000,
+    .experts = 8, .experts_per_token = 2, .expert_ffn = 14336, .max_context = 32768, .gated_ffn = true,
+    .layer_norms = 2, .weights = FORMAT_BF16, .compute = FORMAT_BF16, .kv = FORMAT_BF16,
+};
+static const struct llm_spec opt_13b = {
+    .layers = 40, .hidden = 5120, .q_heads = 40, .kv_heads = 40, .head_dim = 128, .ffn = 20480, .vocab = 50272,
+    .max_context = 2048, .tied_embeddings = true, .qkv_bias = true, .output_bias = true, .ffn_bias = true,
+    .norm_bias = true, .layer_norms = 2, .position_embeddings = 2050,
+    .weights = FORMAT_FP16, .compute = FORMAT_FP16, .kv = FORMAT_FP16,
+};
+
+static const struct llm_spec deepseek_v3 = {
+    .layers = 61, .hidden = 7168, .q_heads = 128, .kv_heads = 128, .head_dim = 128, .query_latent = 1536,
+    .kv_latent = 512, .rotary_dim = 64, .value_dim = 128, .ffn = 2048, .experts = 256, .experts_per_token = 8,
+    .expert_ffn = 2048, .dense_layers = 3, .dense_ffn = 18432, .vocab = 129280, .max_context = 163840,
+    .gated_ffn = true, .layer_norms = 2, .weights = FORMAT_FP8, .compute = FORMAT_BF16, .kv = FORMAT_BF16,
+};
+static const struct llm_spec deepseek_v2_lite = {
+    .layers = 27, .hidden = 2048, .q_heads = 16, .kv_heads = 16, .head_dim = 128, .kv_latent = 512, .rotary_dim = 64,
+    .value_dim = 128, .ffn = 2816, .experts = 64, .experts_per_token = 6, .expert_ffn = 1408, .dense_layers = 1,
+    .dense_ffn = 10944, .vocab = 102400, .max_context = 163840, .gated_ffn = true, .layer_norms = 2,
+    .weights = FORMAT_BF16, .compute = FORMAT_BF16, .kv = FORMAT_BF16,
+};
+
+/* Counts of the publishers' checkpoints (Hugging Face, safetensors metadata), without the rotary frequencies that those
+ * of Llama 2 hold. */
+static void parameters_are_those_of_the_checkpoints(void)
+{
+    CHECK_EQ_INT(llm_parameters(&llama_2_7b), INT64_C(6738417664) - 32 * 64);
+    CHECK_EQ_INT(llm_parameters(&llama_2_70b), INT64_C(68976653312) - 80 * 64);
+    CHECK_EQ_INT(llm_parameters(&mixtral_8x7b), INT64_C(46702792704));
+    CHECK_EQ_INT(llm_parameters(&deepseek_v2_lite), INT64_C(15706484224));
+    CHECK_EQ_INT(llm_active_parameters(&llama_2_7b), llm_parameters(&llama_2_7b));
+}
+
+/* DeepSeek-V3's README_WEIGHTS.md: 671 billion, of which a token meets 36.6, the head counted and the input embedding
+ * not. */
+static void latent_attention_has_the_published_parameters(void)
+{
+    const int64_t embedding = INT64_C(129280) * 7168;
+    CHECK_NEAR((double)llm_parameters(&deepseek_v3), 671e9, 0.5e9);
+    CHECK_NEAR((double)(llm_active_parameters(&deepseek_v3) - embedding), 36.6e9, 0.05e9);
+}
+
+/* One latent vector of 512 and a rotary key of 64 per token and layer, on every GPU alike. */
+static void latent_vectors_are_replicated(void)
+{
+    CHECK_NEAR(llm_kv_bytes_per_token(&deepseek_v3), 61.0 * 576.0 * 2.0, 0.0);
+    CHECK_NEAR(llm_shard(&deepseek_v3, 8, 1).kv_bytes_per_token, 61.0 * 576.0 * 2.0, 0.0);
+    CHECK_NEAR(llm_shard(&deepseek_v3, 8, 2).kv_bytes_per_token, 31.0 * 576.0 * 2.0, 0.0);
+}
+
+/* Of several stages the fullest is the last, which has layers with experts as long as there are any. */
+static void dense_layers_come_first(void)
+{
+    CHECK_EQ_INT(llm_shard(&deepseek_v3, 1, 1).dense_layers, 3);
+    CHECK_EQ_INT(llm_shard(&deepseek_v3, 1, 2).dense_layers, 0);
+    struct llm_spec llm = deepseek_v3;
+    llm.dense_layers = 40;
+    CHECK_EQ_INT(llm_shard(&llm, 1, 2).dense_layers, 31 - 21);
+}
+
+/* Two of eight experts are met: 6 of 8 times 3 h f weights per layer are not. */
+static void a_token_meets_some_of_the_experts(void)
+{
+    const int64_t unmet = INT64_C(32) * 6 * 3 * 4096 * 14336;
+    CHECK_EQ_INT(llm_active_parameters(&mixtral_8x7b), llm_parameters(&mixtral_8x7b) - unmet);
+}
+
+/* InstAttention (HPCA 2025) states 0.78 MB of KV cache per token for OPT-13B in fp16. */
+static void kv_bytes_per_token(void)
+{
+    CHECK_NEAR(llm_kv_bytes_per_token(&opt_13b), 819200.0, 0.0);
+    CHECK_NEAR(llm_kv_bytes_per_token(&llama_2_7b), 524288.0, 0.0);
+    CHECK_NEAR(llm_kv_bytes_per_token(&llama_2_70b), 327680.0, 0.0);
+}
+
+static void kv_heads_are_replicated_when_gpus_outnumber_them(void)
+{
+    CHECK_NEAR(llm_shard(&llama_2_70b, 8, 1).kv_bytes_per_token, 327680.0 / 8, 0.0);
+    CHECK_NEAR(llm_shard(&llama_2_70b, 16, 1).kv_bytes_per_token, 327680.0 / 8, 0.0);
+    CHECK_NEAR(llm_shard(&llama_2_70b, 4, 2).kv_bytes_per_token, 327680.0 / 8, 0.0);
+}
+
+/* 2 FLOP per weight but for the input embedding, which is looked up, and the norms. */
+static void flop_per_token_are_twice_the_weights(void)
+{
+    const struct llm_spec *llm = &llama_2_7b;
+    const int64_t looked_up = llm->vocab * llm->hidden, norms = (2 * llm->layers + 1) * llm->hidden;
+    CHECK_NEAR(llm_flop_per_token(llm, 0), 2.0 * (double)(llm_parameters(llm) - looked_up - norms), 0.0);
+    CHECK_NEAR(llm_flop_per_token(llm, 1000) - llm_flop_per_token(llm, 0), 4.0 * 32 * 4096 * 1000, 0.0);
+}
+
+static void a_window_bounds_attention(void)
+{
+    struct llm_spec windowed = llama_2_7b;
+    windowed.sliding_window = 1024;
+    CHECK(llm_flop_per_token(&windowed, 1024) == llm_flop_per_token(&llama_2_7b, 1024));
+    CHECK(llm_flop_per_token(&windowed, 30000) == llm_flop_per_token(&windowed, 1024));
+}
+
+/* One GPU holds everything; n GPUs hold it together, and n - 1 more copies of norms, biases, router and positions. */
+static void shards_add_up(void)
+{
+    CHECK_NEAR(llm_weight_bytes(&llama_2_7b), 2.0 * 6738415616.0, 0.0);
+    CHECK_NEAR(llm_weight_bytes(&mixtral_8x7b), 2.0 * 46702792704.0, 0.0);
+    CHECK_NEAR(llm_weight_bytes(&opt_13b), 2.0 * 12853473280.0, 0.0);
+    const struct llm_spec *const models[] = {&llama_2_7b, &llama_2_70b, &mixtral_8x7b, &opt_13b, &deepseek_v3};
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        const double whole = llm_weight_bytes(models[i]);
+        const double copy = 2.0 * llm_shard(models[i], 2, 1).weight_bytes - whole;
+        CHECK(copy > 0.0 && copy < 0.002 * whole);
+        for (int64_t tp = 4; tp <= 8; tp *= 2)
+            CHECK_NEAR((double)tp * llm_shard(models[i], tp, 1).weight_bytes, whole + (double)(tp - 1) * copy, 0.0);
+    }
+}
+
+/* The stages of a pipeline hold at least everything together, and no stage more than its layers and the vocabulary. */
+static void stages_add_up(void)
+{
+    const double whole = llm_weight_bytes(&llama_2_70b), vocab = 2.0 * 32000 * 8192;
+    CHECK(4.0 * llm_shard(&llama_2_70b, 1, 4).weight_bytes >= whole);
+    CHECK(llm_shard(&llama_2_70b, 1, 4).weight_bytes <= whole / 4.0 + vocab);
+    CHECK_EQ_INT(llm_shard(&llama_2_70b, 1, 3).layers, 27);
+}
+
+static void impossible_splits_are_named(void)
+{
+    CHECK(llm_parallel_problem(&llama_2_70b, 8, 1) == NULL);
+    CHECK(llm_parallel_problem(&llama_2_70b, 16, 4) == NULL);
+    const char *problem = llm_parallel_problem(&llama_2_70b, 3, 1);
+    CHECK(problem && strstr(problem, "attention heads"));
+    CHECK(llm_parallel_problem(&llama_2_70b, 0, 1) != NULL);
+    problem = llm_parallel_problem(&llama_2_70b, 1, 81);
+    CHECK(problem && strstr(problem, "layers"));
+    struct llm_spec odd = llama_2_70b;
+    odd.kv_heads = 12;
+    problem = llm_parallel_problem(&odd, 8, 1);
+    CHECK(problem && strstr(problem, "key-value"));
+}
+
+static void formats_fall_back_to_wider_units(void)
+{
+    struct gpu_spec gpu = {.peak_flop_per_s = {[FORMAT_FP32] = 1.0}};
+    for (int format = 0; format < FORMAT_COUNT; format++)
+        CHECK(gpu_peak_flop_per_s(&gpu, (enum number_format)format) == 1.0);
+    gpu.peak_flop_per_s[FORMAT_FP16] = 2.0;
+    CHECK(gpu_peak_flop_per_s(&gpu, FORMAT_FP8) == 2.0);
+    CHECK(gpu_peak_flop_per_s(&gpu, FORMAT_BF16) == 2.0);
+    gpu.peak_flop_per_s[FORMAT_FP8] = 4.0;
+    CHECK(gpu_peak_flop_per_s(&gpu, FORMAT_FP8) == 4.0);
+}
+
+static void links_follow_the_fabric(void)
+{
+    const struct gpu_spec pair = {.fabric = FABRIC_BRIDGE, .nvlink_gpus = 2, .nvlink_bytes_per_s = 56.25e9,
+                                  .pcie_bytes_per_s = 32e9};
+    CHECK(gpu_link_bytes_per_s(&pair, 2) == 56.25e9 && gpu_pair_bytes_per_s(&pair, 2) == 56.25e9);
+    CHECK(gpu_link_bytes_per_s(&pair, 4) == 32e9 && gpu_pair_bytes_per_s(&pair, 4) == 32e9);
+    const struct gpu_spec lone = {.fabric = FABRIC_NONE, .pcie_bytes_per_s = 32e9};
+    CHECK(gpu_link_bytes_per_s(&lone, 2) == 32e9 && gpu_pair_bytes_per_s(&lone, 2) == 32e9);
+    const struct gpu_spec behind = {.fabric = FABRIC_SWITCH, .nvlink_gpus = 8, .nvlink_bytes_per_s = 300e9,
+                                    .pcie_bytes_per_s = 32e9};
+    for (int64_t gpus = 2; gpus <= 8; gpus++)
+        CHECK(gpu_link_bytes_per_s(&behind, gpus) == 300e9 && gpu_pair_bytes_per_s(&behind, gpus) == 300e9);
+    CHECK(gpu_link_bytes_per_s(&behind, 16) == 32e9);
+}
+
+/* A V100 of a DGX-1 has six links of 25 GB/s: two along each edge of the cube, so a pair has two, and of four GPUs each
+ * has four to the others. */
+static void a_mesh_gives_a_group_its_own_links(void)
+{
+    const struct gpu_spec v100 = {.fabric = FABRIC_MESH, .nvlink_gpus = 8, .nvlink_bytes_per_s = 150e9,
+                                  .pcie_bytes_per_s = 16e9};
+    static const double links[] = {[2] = 2, [3] = 2, [4] = 4, [5] = 4, [6] = 4, [7] = 4, [8] = 6};
+    for (int64_t gpus = 2; gpus <= 8; gpus++) {
+        CHECK_NEAR(gpu_link_bytes_per_s(&v100, gpus), links[gpus] * 25e9, 1.0);
+        CHECK_NEAR(gpu_pair_bytes_per_s(&v100, gpus), 50e9, 1.0);
+    }
+    CHECK(gpu_link_bytes_per_s(&v100, 9) == 16e9 && gpu_pair_bytes_per_s(&v100, 9) == 16e9);
+}
+
+/* Counted query by query. */
+static void windows_leave_their_pairs(void)
+{
+    for (int64_t window = 1; window <= 12; window++)
+        for (int64_t context = 0; context <= 12; context++)
+            for (int64_t tokens = 1; tokens <= 12; tokens++) {
+                double seen = 0.0; /* a query stands in the middle of its own key */
+                for (int64_t i = 0; i < tokens; i++) {
+                    const int64_t before = context + i;
+                    seen += before < window ? (double)before + 0.5 : (double)window;
+                }
+                CHECK_NEAR(llm_window_pairs((double)tokens, (double)context, (double)window), 2.0 * seen, 1e-9);
+            }
+}
+
+/* A dense LLM reads all but its input embedding and the vectors; of experts a token reads the chosen ones, many all. */
+static void iterations_read_the_matrices_they_meet(void)
+{
+    const double norms = 2.0 * (2 * 32 + 1) * 4096, embedding = 2.0 * 32000 * 4096;
+    CHECK_NEAR(llm_read_bytes(&llama_2_7b, 1), llm_weight_bytes(&llama_2_7b) - norms - embedding, 0.0);
+    CHECK_NEAR(llm_read_bytes(&llama_2_7b, 4096), llm_read_bytes(&llama_2_7b, 1), 0.0);
+    CHECK_NEAR(llm_read_bytes(&mixtral_8x7b, 1),
+               2.0 * (double)llm_active_parameters(&mixtral_8x7b) - norms - embedding, 1.0);
+    CHECK_NEAR(llm_read_bytes(&mixtral_8x7b, 4096), llm_weight_bytes(&mixtral_8x7b) - norms - embedding, 1.0);
+}
+
+static void check_problem(const struct llm_spec *llm, const char *word)
+{
+    const char *problem = llm_problem(llm);
+    CHECK(problem && strstr(problem, word));
+}
+
+static void impossible_shapes_are_named(void)
+{
+    CHECK(llm_problem(&llama_2_70b) == NULL && llm_problem(&mixtral_8x7b) == NULL && llm_problem(&opt_13b) == NULL);
+    struct llm_spec llm = llama_2_70b;
+    llm.layers = INT64_C(4000000000000);
+    check_problem(&llm, "layers");
+    llm = llama_2_70b;
+    llm.kv_heads = 7;
+    check_problem(&llm, "key-value");
+    llm.kv_heads = 128;
+    check_problem(&llm, "key-value");
+    llm = llama_2_70b;
+    llm.ffn = 0;
+    check_problem(&llm, "neither");
+    llm.experts_per_token = 2;
+    check_problem(&llm, "not counted");
+    llm = mixtral_8x7b;
+    llm.experts_per_token = 9;
+    check_problem(&llm, "experts per token");
+    llm.experts_per_token = 0;
+    check_problem(&llm, "experts per token");
+    llm = mixtral_8x7b;
+    llm.expert_ffn = 0;
+    check_problem(&llm, "missing");
+    llm = llama_2_70b;
+    llm.dense_layers = 1;
+    check_problem(&llm, "dense layers");
+    llm.dense_layers = 0;
+    llm.rotary_dim = 64;
+    check_problem(&llm, "'kv_latent' is missing");
+}
+
+static void impossible_latent_shapes_are_named(void)
+{
+    CHECK(llm_problem(&deepseek_v3) == NULL && llm_problem(&deepseek_v2_lite) == NULL);
+    struct llm_spec llm = deepseek_v3;
+    llm.kv_heads = 64;
+    check_problem(&llm, "every attention head");
+    llm = deepseek_v3;
+    llm.value_dim = 0;
+    check_problem(&llm, "values");
+    llm = deepseek_v3;
+    llm.rotary_dim = LLM_MAX_HEAD_DIM + 1;
+    check_problem(&llm, "rotary");
+    llm = deepseek_v3;
+    llm.query_latent = LLM_MAX_HIDDEN + 1;
+    check_problem(&llm, "latent vectors");
+    llm = deepseek_v3;
+    llm.dense_layers = 61;
+    check_problem(&llm, "none of its layers");
+    llm = deepseek_v3;
+    llm.dense_ffn = 0;
+    check_problem(&llm, "dense layers");
+}
+
+/* At the bounds nothing overflows: UBSan watches the counts, which the shards meet in floating point. */
+static void the_largest_shape_can_be_counted(void)
+{
+    struct llm_spec llm = {
+        .layers = LLM_MAX_LAYERS, .hidden = LLM_MAX_HIDDEN, .q_heads = LLM_MAX_HEADS, .kv_heads = LLM_MAX_HEADS,
+        .head_dim = LLM_MAX_HEAD_DIM, .ffn = LLM_MAX_FFN, .vocab = LLM_MAX_VOCAB, .max_context = LLM_MAX_CONTEXT,
+        .experts = LLM_MAX_EXPERTS, .experts_per_token = LLM_MAX_EXPERTS, .expert_ffn = LLM_MAX_FFN, .gated_ffn = true,
+        .position_embeddings = LLM_MAX_CONTEXT, .norm_bias = true, .layer_norms = 8, .qkv_bias = true, .ffn_bias = true,
+        .weights = FORMAT_FP16, .compute = FORMAT_FP16, .kv = FORMAT_FP16,
+    };
+    CHECK(llm_problem(&llm) == NULL);
+    CHECK_NEAR((double)llm_parameters(&llm) * 2.0 / llm_weight_bytes(&llm), 1.0, 1e-9);
+    CHECK(llm_flop_per_token(&llm, LLM_MAX_CONTEXT) > 0.0);
+    llm.query_latent = llm.kv_latent = LLM_MAX_HIDDEN;
+    llm.rotary_dim = llm.value_dim = LLM_MAX_HEAD_DIM;
+    llm.dense_layers = LLM_MAX_LAYERS - 1;
+    llm.dense_ffn = LLM_MAX_FFN;
+    CHECK(llm_problem(&llm) == NULL);
+    CHECK_NEAR((double)llm_parameters(&llm) * 2.0 / llm_weight_bytes(&llm), 1.0, 1e-9);
+    CHECK(llm_flop_per_token(&llm, LLM_MAX_CONTEXT) > 0.0);
+}
+
+/* usable = weights + activations + reserve + blocks * block + rest, with 0 <= rest < block. */
+static void blocks_fill_the_memory(void)
+{
+    const struct gpu_spec gpu = {.memory_bytes = 80.0 * 0x1p30};
+    const struct kv_params params = {.usable_frac = 0.9, .reserve_bytes = 0x1p29, .batch_tokens = 4096,
+                                     .batch_sequences = 256, .block_tokens = 16};
+    for (int64_t tp = 1; tp <= 8; tp *= 2) {
+        const struct kv_capacity kv = kv_capacity(&gpu, &llama_2_7b, tp, 1, &params);
+        const double rest = kv.usable_bytes - kv.weight_bytes - kv.activation_bytes - kv.reserve_bytes -
+                            (double)kv.blocks * kv.block_bytes;
+        CHECK(rest >= 0.0 && rest < kv.block_bytes);
+    }
+    CHECK_EQ_INT(kv_capacity(&gpu, &llama_2_70b, 1, 1, &params).blocks, 0);
+}
+
+/* Splitting leaves a block of latent vectors whole on every GPU. */
+static void latent_blocks_are_whole_on_every_gpu(void)
+{
+    const struct gpu_spec gpu = {.memory_bytes = 141.0 * 0x1p30};
+    const struct kv_params params = {.usable_frac = 0.9, .reserve_bytes = 0x1p29, .batch_tokens = 2048,
+                                     .batch_sequences = 256, .block_tokens = 64};
+    const struct kv_capacity kv = kv_capacity(&gpu, &deepseek_v3, 8, 1, &params);
+    CHECK_NEAR(kv.block_bytes, 64.0 * 61.0 * 576.0 * 2.0, 0.0);
+    CHECK(kv.blocks > 0 && kv_capacity(&gpu, &deepseek_v3, 1, 1, &params).blocks == 0);
+    CHECK_NEAR(kv_capacity(&gpu, &deepseek_v2_lite, 1, 1, &params).block_bytes,
+               kv_capacity(&gpu, &deepseek_v2_lite, 8, 1, &params).block_bytes, 0.0);
+}
+
+/* Llama-3.1-8B on an RTX 4090 (24564 MiB, of which CUDA offers 24080): vLLM 0.19 found 2588 blocks of 16 tokens. */
+static void blocks_are_near_what_vllm_found(void)
+{
+    struct llm_spec llm = llama_2_7b;
+    llm.kv_heads = 8;
+    llm.ffn = 14336;
+    llm.vocab = 128256;
+    const struct gpu_spec gpu = {.memory_bytes = 24080.0 * 0x1p20};
+    const struct kv_params params = {.usable_frac = 0.9, .reserve_bytes = 0x1p29, .batch_tokens = 2048,
+                                     .batch_sequences = 256, .block_tokens = 16};
+    CHECK_NEAR((double)kv_capacity(&gpu, &llm, 1, 1, &params).blocks / 2588.0, 1.0, 0.05);
+}
+
+TEST_SUITE(transformer)
+{
+    TEST(parameters_are_those_of_the_checkpoints);
+    TEST(latent_attention_has_the_published_parameters);
+    TEST(latent_vectors_are_replicated);
+    TEST(dense_layers_come_first);
+    TEST(a_token_meets_some_of_the_experts);
+    TEST(kv_bytes_per_token);
+    TEST(kv_heads_are_replicated_when_gpus_outnumber_them);
+    TEST(flop_per_token_are_twice_the_weights);
+    TEST(a_window_bounds_attention);
+    TEST(shards_add_up);
+    TEST(stages_add_up);
+    TEST(impossible_splits_are_named);
+    TEST(formats_fall_back_to_wider_units);
+    TEST(links_follow_the_fabric);
+    TEST(a_mesh_gives_a_group_its_own_links);
+    TEST(windows_leave_their_pairs);
+    TEST(iterations_read_the_matrices_they_meet);
+    TEST(impossible_shapes_are_named);
+    TEST(impossible_latent_shapes_are_named);
+    TEST(the_largest_shape_can_be_counted);
+    TEST(blocks_fill_the_memory);
+    TEST(latent_blocks_are_whole_on_every_gpu);
+    TEST(blocks_are_near_what_vllm_found);
+}

@@ -1,0 +1,334 @@
+/* Gavel's linear programs: worked cases, and against water filling, enumeration and bisection that know no linear programming. */
+#include "policies/scheduler/gavel_lp.h"
+
+#include "sim/core/rng.h"
+#include "tests/support/harness.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_KINDS = 24, MOST_TYPES = 3, MOST_X = MOST_KINDS * MOST_TYPES };
+
+struct fixture {
+    struct gavel_jobs jobs;
+    double gpus[MOST_TYPES], count[MOST_KINDS], width[MOST_KINDS], speed[MOST_X], weight[MOST_KINDS], need[MOST_KINDS];
+    unsigned char kind_states[MOST_KINDS * (MOST_TYPES + 2)], common_states[MOST_TYPES + 3];
+    double x[MOST_X];
+};
+
+/* One job of one GPU and weight 1 in each kind, one GPU of each type. */
+static void fixture_init(struct fixture *fixture, int kinds, int types)
+{
+    *fixture = (struct fixture){.jobs = {.types = types, .kinds = kinds, .gpus = fixture->gpus, .count = fixture->count,
+                                         .width = fixture->width, .speed = fixture->speed,
+                                         .kind_states = fixture->kind_states, .common_states = fixture->common_states}};
+    for (int j = 0; j < types; j++) fixture->gpus[j] = 1;
+    for (int k = 0; k < kinds; k++) fixture->count[k] = fixture->width[k] = fixture->weight[k] = 1;
+}
+
+static void three_jobs(struct fixture *fixture)
+{
+    static const double speed[] = {4, 1, 3, 1, 2, 1};
+    fixture_init(fixture, 3, 2);
+    memcpy(fixture->speed, speed, sizeof speed);
+}
+
+/* No more time than there is, no more GPUs than there are. */
+static void check_fits(const struct fixture *fixture)
+{
+    const struct gavel_jobs *jobs = &fixture->jobs;
+    for (int k = 0; k < jobs->kinds; k++) {
+        double time = 0;
+        for (int j = 0; j < jobs->types; j++) {
+            CHECK(fixture->x[k * jobs->types + j] >= -1e-9);
+            time += fixture->x[k * jobs->types + j];
+        }
+        CHECK(time <= 1 + 1e-6);
+    }
+    for (int j = 0; j < jobs->types; j++) {
+        double gpus = 0;
+        for (int k = 0; k < jobs->kinds; k++) gpus += jobs->count[k] * jobs->width[k] * fixture->x[k * jobs->types + j];
+        CHECK(gpus <= jobs->gpus[j] * (1 + 1e-6));
+    }
+}
+
+static void least_attained_service(void)
+{
+    struct fixture f;
+    double level;
+    three_jobs(&f);
+    gavel_equal_share(&f.jobs, f.weight, f.need);
+    MUST(gavel_max_min(&f.jobs, f.need, f.x, &level) == LP_OPTIMAL);
+    CHECK_NEAR(level, 1.0909, 5e-5);
+    CHECK_NEAR(gavel_rate(&f.jobs, f.x, 0), 1.8182, 5e-5);
+    CHECK_NEAR(gavel_rate(&f.jobs, f.x, 1), 1.4545, 5e-5);
+    CHECK_NEAR(gavel_rate(&f.jobs, f.x, 2), 1.0909, 5e-5);
+    check_fits(&f);
+}
+
+/* A job of two GPUs, one of twice the weight and one of neither on one GPU type: GPU-time as 1 : 2 : 1. */
+static void weights_and_widths(void)
+{
+    struct fixture f;
+    double level;
+    fixture_init(&f, 3, 1);
+    for (int k = 0; k < 3; k++) f.speed[k] = 1;
+    f.width[0] = 2;
+    f.weight[1] = 2;
+    gavel_equal_share(&f.jobs, f.weight, f.need);
+    MUST(gavel_max_min(&f.jobs, f.need, f.x, &level) == LP_OPTIMAL);
+    CHECK_NEAR(f.x[0], 0.125, 1e-6);
+    CHECK_NEAR(f.x[1], 0.5, 1e-6);
+    CHECK_NEAR(f.x[2], 0.25, 1e-6);
+    check_fits(&f);
+}
+
+/* Two types, of which the first is the faster for all: jobs of random speeds, widths, counts and weights. */
+static void draw(struct fixture *f, struct rng *rng, int kinds)
+{
+    fixture_init(f, kinds, 2);
+    for (int j = 0; j < 2; j++) f->gpus[j] = 1 + floor(rng_uniform(rng) * 8);
+    for (int k = 0; k < kinds; k++) {
+        f->width[k] = 1 + floor(rng_uniform(rng) * 2);
+        f->count[k] = 1 + floor(rng_uniform(rng) * 2);
+        f->weight[k] = 0.5 + rng_uniform(rng);
+        f->speed[2 * k] = 0.2 + rng_uniform(rng);
+        f->speed[2 * k + 1] = f->speed[2 * k] * rng_uniform(rng);
+    }
+}
+
+/* The kind that loses least on the second type, of those not served yet; -1: none is left. */
+static int next_on_second(const struct fixture *f, const bool *served)
+{
+    int best = -1;
+    for (int k = 0; k < f->jobs.kinds; k++) {
+        if (served[k]) continue;
+        if (best < 0 || f->speed[2 * k + 1] / f->speed[2 * k] > f->speed[2 * best + 1] / f->speed[2 * best]) best = k;
+    }
+    return best;
+}
+
+/* Whether all can have this level: the second type's GPUs go, as in a knapsack, to those who lose least there. */
+static bool can_reach(const struct fixture *f, double level)
+{
+    double first = f->jobs.gpus[0], second = f->jobs.gpus[1];
+    bool served[MOST_KINDS] = {false};
+    for (int k; (k = next_on_second(f, served)) >= 0; served[k] = true) {
+        const double rate = f->need[k] * level, a = f->speed[2 * k], b = f->speed[2 * k + 1];
+        const double gpus = f->count[k] * f->width[k];
+        if (rate > a) return false;
+        const double most = fmin(rate / b, (1 - rate / a) / (1 - b / a));
+        const double on_second = fmin(most, second / gpus);
+        second -= gpus * on_second;
+        first -= gpus * (rate - b * on_second) / a;
+    }
+    return first >= 0;
+}
+
+static double level_by_bisection(const struct fixture *f)
+{
+    double low = 0, high = 1e3;
+    for (int i = 0; i < 100; i++) {
+        const double middle = (low + high) / 2;
+        *(can_reach(f, middle) ? &low : &high) = middle;
+    }
+    return low;
+}
+
+/* One program after another from the basis of the one before, though jobs, speeds and weights are others each time. */
+static void max_min_is_that_of_bisection(void)
+{
+    struct rng rng;
+    struct fixture kept = {0};
+    rng_init(&rng, 7, 0, "gavel", 0);
+    for (int i = 0; i < 200; i++) {
+        struct fixture f;
+        double level;
+        draw(&f, &rng, 2 + i % (MOST_KINDS - 2));
+        memcpy(f.kind_states, kept.kind_states, sizeof f.kind_states);
+        memcpy(f.common_states, kept.common_states, sizeof f.common_states);
+        gavel_equal_share(&f.jobs, f.weight, f.need);
+        MUST(gavel_max_min(&f.jobs, f.need, f.x, &level) == LP_OPTIMAL);
+        const double expected = level_by_bisection(&f);
+        CHECK_NEAR(level, expected, 1e-6 * expected);
+        for (int k = 0; k < f.jobs.kinds; k++) CHECK(gavel_rate(&f.jobs, f.x, k) >= f.need[k] * level * (1 - 1e-6));
+        check_fits(&f);
+        kept = f;
+    }
+}
+
+/* Alike jobs in one kind get what each gets in a kind of its own. */
+static void kinds_are_their_jobs(void)
+{
+    struct rng rng;
+    rng_init(&rng, 8, 0, "gavel", 0);
+    for (int i = 0; i < 50; i++) {
+        struct fixture together, apart;
+        double level, level_apart;
+        draw(&together, &rng, 6);
+        fixture_init(&apart, 0, 2);
+        memcpy(apart.gpus, together.gpus, sizeof apart.gpus);
+        for (int k = 0; k < 6; k++) {
+            for (int n = 0; n < (int)together.count[k]; n++) {
+                const int m = apart.jobs.kinds++;
+                apart.count[m] = 1;
+                apart.width[m] = together.width[k];
+                apart.weight[m] = together.weight[k];
+                memcpy(&apart.speed[(size_t)m * 2], &together.speed[(size_t)k * 2], 2 * sizeof(double));
+            }
+        }
+        gavel_equal_share(&together.jobs, together.weight, together.need);
+        gavel_equal_share(&apart.jobs, apart.weight, apart.need);
+        MUST(gavel_max_min(&together.jobs, together.need, together.x, &level) == LP_OPTIMAL);
+        MUST(gavel_max_min(&apart.jobs, apart.need, apart.x, &level_apart) == LP_OPTIMAL);
+        CHECK_NEAR(level, level_apart, 1e-6 * level);
+    }
+}
+
+/* What is left once the least rate can rise no more is not thrown away: the second job cannot use the fast GPU. */
+static void nothing_is_left_over(void)
+{
+    struct fixture f;
+    double level;
+    fixture_init(&f, 2, 2);
+    f.speed[0] = 1;
+    f.speed[1] = f.speed[3] = 0.1;
+    const double need[] = {1, 1};
+    MUST(gavel_max_min(&f.jobs, need, f.x, &level) == LP_OPTIMAL);
+    CHECK_NEAR(level, 0.1, 1e-6);
+    CHECK_NEAR(f.x[0], 1, 1e-6);
+    CHECK_NEAR(f.x[3], 1, 1e-6);
+}
+
+/* On one type the makespan is that of all the work on all GPUs, or of the longest job. */
+static void makespan(void)
+{
+    struct fixture f;
+    double level;
+    fixture_init(&f, 3, 1);
+    f.gpus[0] = 4;
+    for (int k = 0; k < 3; k++) f.speed[k] = 1;
+    f.width[2] = 2;
+    const double left[] = {3, 5, 6}, long_one[] = {3, 50, 6};
+    MUST(gavel_max_min(&f.jobs, left, f.x, &level) == LP_OPTIMAL);
+    CHECK_NEAR(1 / level, 6, 1e-6);
+    MUST(gavel_max_min(&f.jobs, long_one, f.x, &level) == LP_OPTIMAL);
+    CHECK_NEAR(1 / level, 50, 1e-5);
+    f.gpus[0] = 2;
+    MUST(gavel_max_min(&f.jobs, left, f.x, &level) == LP_OPTIMAL);
+    CHECK_NEAR(1 / level, 10, 1e-5);
+}
+
+/* Two GPUs of unlike speed: those who came first run, where each is fastest. */
+static void first_in_first_out(void)
+{
+    struct fixture f;
+    fixture_init(&f, 4, 2);
+    static const double speed[] = {1, 1, 1, 0.1, 1, 0.5, 1, 1}, value[] = {4, 3, 2, 1};
+    static const double expected[] = {0, 1, 1, 0, 0, 0, 0, 0};
+    memcpy(f.speed, speed, sizeof speed);
+    MUST(gavel_max_sum(&f.jobs, value, NULL, f.x) == LP_OPTIMAL);
+    for (int i = 0; i < 8; i++) CHECK_NEAR(f.x[i], expected[i], 1e-6);
+}
+
+/* A fast type at three dollars, and one of half its speed at one: the latter does more per dollar, as long as a job need not be
+ * faster; one that must do 3/4 spends half of its time on either. */
+static void per_cost(void)
+{
+    struct fixture f;
+    double ratio;
+    fixture_init(&f, 1, 2);
+    f.speed[0] = 1;
+    f.speed[1] = 0.5;
+    const double price[] = {3, 1}, at_least[] = {0.75}, too_much[] = {1.5};
+    MUST(gavel_max_per_cost(&f.jobs, price, NULL, f.x, &ratio) == LP_OPTIMAL);
+    CHECK_NEAR(ratio, 0.5, 1e-6);
+    CHECK_NEAR(f.x[0], 0, 1e-6);
+    CHECK_NEAR(f.x[1], 1, 1e-6);
+    MUST(gavel_max_per_cost(&f.jobs, price, at_least, f.x, &ratio) == LP_OPTIMAL);
+    CHECK_NEAR(ratio, 0.375, 1e-6);
+    CHECK_NEAR(f.x[0], 0.5, 1e-6);
+    CHECK_NEAR(f.x[1], 0.5, 1e-6);
+    CHECK_EQ_INT(gavel_max_per_cost(&f.jobs, price, too_much, f.x, &ratio), LP_INFEASIBLE);
+}
+
+/* What X does per dollar, each rate relative to the faster type. Negative where X does not fit, or some rate is too low. */
+static double done_per_cost(const struct fixture *f, const double *x, const double *price, const double *at_least)
+{
+    double value = 0, cost = 0, used[2] = {0};
+    for (int k = 0; k < f->jobs.kinds; k++) {
+        const double gpus = f->count[k] * f->width[k], rate = gavel_rate(&f->jobs, x, k);
+        if (rate < at_least[k] * (1 - 1e-6) || x[2 * k] + x[2 * k + 1] > 1 + 1e-6) return -1;
+        value += gpus * rate / f->speed[2 * k];
+        for (int j = 0; j < 2; j++) {
+            used[j] += gpus * x[2 * k + j];
+            cost += gpus * x[2 * k + j] * price[j];
+        }
+    }
+    const bool fits = used[0] <= f->jobs.gpus[0] * (1 + 1e-6) && used[1] <= f->jobs.gpus[1] * (1 + 1e-6);
+    return fits ? value / cost : -1;
+}
+
+/* With demands on the rates: the ratio is what X does, and none of many X in its neighbourhood does more. */
+static void per_cost_has_no_better_neighbour(void)
+{
+    struct rng rng;
+    int solved = 0;
+    rng_init(&rng, 9, 0, "gavel", 0);
+    for (int i = 0; i < 50; i++) {
+        struct fixture f;
+        enum { KINDS = 6 };
+        double ratio, at_least[KINDS], price[] = {1 + rng_uniform(&rng), 0.5 + rng_uniform(&rng)};
+        draw(&f, &rng, KINDS);
+        for (int k = 0; k < KINDS; k++) at_least[k] = 0.2 * f.speed[2 * k] * rng_uniform(&rng);
+        if (gavel_max_per_cost(&f.jobs, price, at_least, f.x, &ratio) != LP_OPTIMAL) continue;
+        solved++;
+        CHECK_NEAR(done_per_cost(&f, f.x, price, at_least), ratio, 1e-5 * ratio);
+        for (int n = 0; n < 200; n++) {
+            double x[2 * KINDS];
+            for (int m = 0; m < 2 * KINDS; m++)
+                x[m] = fmax(0, f.x[m] + (rng_uniform(&rng) < 0.3 ? rng_uniform(&rng) - 0.5 : 0) * 0.2);
+            CHECK(done_per_cost(&f, x, price, at_least) <= ratio * (1 + 1e-5));
+        }
+    }
+    CHECK(solved > 25);
+}
+
+/* On one type the rates that a ratio asks for take all GPUs at the least one that can be kept. */
+static void finish_time_fairness(void)
+{
+    struct fixture f;
+    enum { KINDS = 5 };
+    static const double left[KINDS] = {10, 40, 5, 100, 30}, age[KINDS] = {0, 20, 50, 10, 5}, alone[KINDS] = {0, 25, 20, 10, 9};
+    const struct gavel_finish finish = {left, age, alone};
+    double worst, low = 0, high = 100;
+    fixture_init(&f, KINDS, 1);
+    f.gpus[0] = 2;
+    for (int k = 0; k < KINDS; k++) f.speed[k] = 1;
+    MUST(gavel_min_finish(&f.jobs, &finish, f.x, &worst) == LP_OPTIMAL);
+    check_fits(&f);
+    for (int i = 0; i < 100; i++) {
+        const double middle = (low + high) / 2;
+        double gpus = 0;
+        for (int k = 0; k < KINDS; k++) {
+            const double time = middle * (alone[k] + left[k] / 0.4) - age[k], share = left[k] / time;
+            gpus += time > 0 && share <= 1 ? share : (double)INFINITY;
+        }
+        *(gpus <= 2 ? &high : &low) = middle;
+    }
+    CHECK_NEAR(worst, high, 1e-6 * high);
+}
+
+TEST_SUITE(gavel_lp)
+{
+    TEST(least_attained_service);
+    TEST(weights_and_widths);
+    TEST(max_min_is_that_of_bisection);
+    TEST(kinds_are_their_jobs);
+    TEST(nothing_is_left_over);
+    TEST(makespan);
+    TEST(first_in_first_out);
+    TEST(per_cost);
+    TEST(per_cost_has_no_better_neighbour);
+    TEST(finish_time_fairness);
+}

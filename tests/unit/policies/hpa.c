@@ -1,0 +1,72 @@
+/* Kubernetes' rule for replicas, on the examples of its documentation ("Horizontal Pod Autoscaling", algorithm details). */
+#include "tests/support/harness.h"
+
+#include "policies/autoscaling/hpa.h"
+
+static const struct hpa_params defaults = {.tolerance = 0.1, .down_window_ns = 300 * SIM_NS_PER_S};
+
+/* "if the current metric value is 200m, and the desired value is 100m, the number of replicas will be doubled ... if 50m, halved";
+ * "skips any scaling action if the ratio is sufficiently close to 1.0 (within a tolerance, by default 0.1)". */
+static void the_documentation_says(void)
+{
+    const struct hpa hpa = {.params = defaults};
+    CHECK_EQ_INT(hpa_wanted(&hpa, 3, 200.0 / 100.0), 6);
+    CHECK_EQ_INT(hpa_wanted(&hpa, 4, 50.0 / 100.0), 2);
+    CHECK_EQ_INT(hpa_wanted(&hpa, 3, 0.5), 2); /* 1.5, upwards */
+    CHECK_EQ_INT(hpa_wanted(&hpa, 10, 1.099), 10);
+    CHECK_EQ_INT(hpa_wanted(&hpa, 10, 0.901), 10);
+    CHECK_EQ_INT(hpa_wanted(&hpa, 10, 1.11), 12);
+    CHECK_EQ_INT(hpa_wanted(&hpa, 10, 0.89), 9);
+    CHECK_EQ_INT(hpa_wanted(&hpa, 10, 0.0), 0);
+}
+
+static int64_t planned(struct hpa *hpa, double now_s, int64_t have, int64_t wanted)
+{
+    const struct autoscaling_view view = {.now_ns = sim_ns_from_s(now_s)};
+    struct autoscaling_plan plan = {.replicas = have};
+    CHECK_EQ_INT(hpa_plan(hpa, &view, wanted, &plan), 0);
+    return plan.replicas;
+}
+
+/* More at once; fewer only when fewer have been wanted for five minutes, and then the most of these. */
+static void a_lull_ends_nothing(void)
+{
+    struct hpa hpa = {.params = defaults};
+    CHECK_EQ_INT(planned(&hpa, 0, 2, 6), 6);
+    CHECK_EQ_INT(planned(&hpa, 60, 6, 1), 6);
+    CHECK_EQ_INT(planned(&hpa, 120, 6, 4), 6);
+    CHECK_EQ_INT(planned(&hpa, 299, 6, 2), 6);
+    CHECK_EQ_INT(planned(&hpa, 300, 6, 2), 4);
+    CHECK_EQ_INT(planned(&hpa, 430, 4, 3), 3);
+    CHECK_EQ_INT(planned(&hpa, 431, 3, 9), 9);
+    hpa_fini(&hpa);
+}
+
+/* What there is at the start has been wanted, too. */
+static void nothing_ends_in_the_first_window(void)
+{
+    struct hpa hpa = {.params = defaults};
+    CHECK_EQ_INT(planned(&hpa, 0, 4, 0), 4);
+    CHECK_EQ_INT(planned(&hpa, 299, 4, 0), 4);
+    CHECK_EQ_INT(planned(&hpa, 300, 4, 0), 0);
+    hpa_fini(&hpa);
+}
+
+static void a_burst_starts_nothing_where_it_must_last(void)
+{
+    struct hpa hpa = {.params = {.up_window_ns = 60 * SIM_NS_PER_S}};
+    CHECK_EQ_INT(planned(&hpa, 0, 2, 2), 2);
+    CHECK_EQ_INT(planned(&hpa, 30, 2, 8), 2);
+    CHECK_EQ_INT(planned(&hpa, 59, 2, 5), 2);
+    CHECK_EQ_INT(planned(&hpa, 60, 2, 6), 5);
+    CHECK_EQ_INT(planned(&hpa, 70, 5, 1), 1); /* fewer at once: its window is 0 */
+    hpa_fini(&hpa);
+}
+
+TEST_SUITE(hpa)
+{
+    TEST(the_documentation_says);
+    TEST(a_lull_ends_nothing);
+    TEST(nothing_ends_in_the_first_window);
+    TEST(a_burst_starts_nothing_where_it_must_last);
+}

@@ -1,0 +1,159 @@
+/* Placers on nodes that differ, in shares of GPUs, and what distance costs: whole runs of scenarios. */
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct bed_rows *run(const char *cluster, const char *jobs, const char *list)
+{
+    char scenario[4000];
+    snprintf(scenario, sizeof scenario,
+             "{'cluster': {%s}, 'jobs': {%s, 'trace': {'format': 'inline-jobs', 'jobs': [%s]}}, 'until': '100s'}",
+             cluster, jobs, list);
+    bed_double_quotes(scenario);
+    struct bed_rows *rows = bed_run(scenario, &(struct bed_options){.check = true});
+    CHECK_EQ_INT(rows->code, 0);
+    return rows;
+}
+
+static double start_s(const struct bed_rows *rows, int64_t id)
+{
+    const struct job_row *job = bed_job(rows, id);
+    return CHECK(job != NULL) ? job->start_s : (double)NAN;
+}
+
+#define SHARE(submit, share) "{'submit': '" submit "', 'duration': '1h', 'gpu_share': " share "}"
+
+/* Figure 8 of the paper: with 0.5 and 1 GPU left, 0.3 goes to the whole GPU, 0.5 to the half one and 0.7 fits exactly. The job in
+ * the way is one of 0.5, and two more make the three kinds equally likely. */
+static void fgd_does_as_in_figure_8(void)
+{
+    struct bed_rows *rows = run("'gpus_per_node': 2, 'cpus_per_node': 64",
+                                "'scheduler': 'fifo', 'placement': {'policy': 'fgd', 'exact': true},"
+                                "'fragmentation': {'measure': true, 'cover': 1}",
+                                SHARE("0s", "0.5") ", " SHARE("1s", "0.3") ", " SHARE("2s", "0.5") ", " SHARE(
+                                    "3s", "0.7") ", " SHARE("4s", "0.3") ", " SHARE("5s", "0.7"));
+    for (int64_t id = 0; id < 4; id++) CHECK(start_s(rows, id) == (double)id);
+    CHECK(isnan(start_s(rows, 4)));
+    CHECK(bed_metric(rows, "cluster.gpus_in_use.max") == 2);
+    /* the empty node 0 for a second, then as worked out by hand: 1/6 for two seconds, and 0 from the third second on */
+    CHECK_NEAR(bed_metric(rows, "cluster.frag_gpus.mean"), 2.0 / 6 / 100, 1e-6);
+    bed_free(rows);
+}
+
+static void jobs_hold_shares_cpu_and_memory(void)
+{
+    static const char *const placers[] = {"first-fit", "consolidated", "best-fit",   "worst-fit", "topology-aware",
+                                          "random",    "dot-product",  "clustering", "packing",   "fgd"};
+    for (size_t i = 0; i < sizeof placers / sizeof placers[0]; i++) {
+        char jobs[80];
+        snprintf(jobs, sizeof jobs, "'scheduler': 'fifo-skip', 'placement': '%s'", placers[i]);
+        struct bed_rows *rows = run("'nodes': 1, 'gpus_per_node': 1, 'cpus_per_node': 8, 'memory_per_node': '16GiB'",
+                                    jobs,
+                                    "{'duration': '10s', 'gpu_share': 0.6, 'cpus': 4}," /* 0 */
+                                    "{'duration': '10s', 'gpu_share': 0.6}, "           /* 1: no room on the GPU */
+                                    "{'duration': '10s', 'gpu_share': 0.4, 'cpus': 5}," /* 2: nor is there CPU */
+                                    "{'duration': '10s', 'gpu_share': 0.4, 'cpus': 4}," /* 3: fills both */
+                                    "{'duration': '1s', 'gpus': 0, 'cpus': 1},"         /* 4: waits for CPU */
+                                    "{'duration': '1s', 'gpus': 0, 'memory': '16GiB'}," /* 5: memory only */
+                                    "{'duration': '1s', 'gpus': 0, 'memory': '1GiB'}"); /* 6: after it */
+        const double starts[] = {0, 10, 10, 0, 10, 0, 1};
+        for (int64_t id = 0; id < 7; id++)
+            if (!CHECK(start_s(rows, id) == starts[id])) printf("\n  %s: job %d", placers[i], (int)id);
+        CHECK_NEAR(bed_metric(rows, "job.gpu_s.sum"), 6 + 6 + 4 + 4, 1e-9);
+        bed_free(rows);
+    }
+}
+
+static void the_network_slows_jobs_that_are_spread(void)
+{
+    static const struct {
+        const char *placement;
+        double wide_end_s; /* of a job of 10 s */
+    } cases[] = {{"topology-aware", 20}, {"consolidated", 40}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char jobs[160];
+        snprintf(jobs, sizeof jobs, "'placement': '%s', 'network_penalty': {'nodes': 0.5, 'racks': 0.75}",
+                 cases[i].placement);
+        struct bed_rows *rows = run("'nodes': 4, 'gpus_per_node': 2, 'nodes_per_rack': 2", jobs,
+                                    "{'duration': '1h', 'gpus': 2}, {'duration': '10s', 'gpus': 4},"
+                                    "{'duration': '10s', 'gpus': 2}");
+        CHECK_NEAR(bed_job(rows, 1)->end_s, cases[i].wide_end_s, 1e-9);
+        CHECK_NEAR(bed_job(rows, 2)->end_s, 10, 1e-9);
+        bed_free(rows);
+    }
+}
+
+/* Of two node types with a stock, each job goes to the one that has its model, however they are listed. */
+static void models_are_those_of_all_node_types(void)
+{
+    static const char *const schedulers[] = {"gavel-fifo", "gavel-isolated"};
+    for (size_t i = 0; i < sizeof schedulers / sizeof schedulers[0]; i++) {
+        char jobs[80];
+        snprintf(jobs, sizeof jobs, "'scheduler': '%s', 'placement': 'first-fit'", schedulers[i]);
+        struct bed_rows *rows = run("'gpu': 't4', 'gpus_per_node': 2, 'cpus_per_node': 8,"
+                                    "'node_types': {'big': {'gpu': 'a100-80-sxm', 'gpus_per_node': 4}}",
+                                    jobs,
+                                    "{'duration': '10s', 'gpus': 1, 'gpu_models': 'a100-80-sxm'},"
+                                    "{'duration': '10s', 'gpus': 1, 'gpu_models': 't4'},"
+                                    "{'duration': '10s', 'gpus': 1, 'gpu_models': 'l4'}");
+        CHECK_EQ_STR(bed_job(rows, 0)->status, "finished");
+        CHECK_EQ_STR(bed_job(rows, 1)->status, "finished");
+        CHECK_EQ_STR(bed_job(rows, 2)->status, "rejected");
+        for (size_t p = 0; p < rows->n_placements; p++)
+            CHECK_EQ_INT(rows->placements[p].node, rows->placements[p].job == 0);
+        bed_free(rows);
+    }
+}
+
+/* Schedulers that divide all GPUs among all jobs give none to those that ask for none. */
+static void jobs_without_gpus_are_given_none(void)
+{
+    static const char *const schedulers[] = {"equi", "hesrpt"};
+    for (size_t i = 0; i < sizeof schedulers / sizeof schedulers[0]; i++) {
+        char jobs[80];
+        snprintf(jobs, sizeof jobs, "'scheduler': '%s', 'placement': 'first-fit'", schedulers[i]);
+        struct bed_rows *rows = run("'gpus_per_node': 4, 'cpus_per_node': 8", jobs,
+                                    "{'duration': '10s', 'gpus': 2}, {'duration': '10s', 'gpus': 0, 'cpus': 4}");
+        CHECK_NEAR(bed_job(rows, 1)->end_s, 10, 1e-9);
+        CHECK_NEAR(bed_job(rows, 1)->gpu_s, 0, 0);
+        bed_free(rows);
+    }
+}
+
+static void more_models_than_can_be_told_apart(void)
+{
+    char path[512], scenario[1024];
+    snprintf(path, sizeof path, "%s/nodes.csv", test_tmpdir());
+    FILE *file = fopen(path, "w");
+    MUST(file != NULL);
+    fputs("sn,cpu_milli,memory_mib,gpu,model\n", file);
+    for (int i = 0; i < 65; i++) fprintf(file, "n%d,1000,1024,1,model-%d\n", i, i);
+    fclose(file);
+    snprintf(scenario, sizeof scenario,
+             "{\"cluster\": {\"nodes_file\": {\"path\": \"%s\"}}, \"jobs\": {\"trace\": {\"format\":"
+             "\"inline-jobs\", \"jobs\": []}}}",
+             path);
+    struct bed_rows *rows = bed_run(scenario, &(struct bed_options){.quiet = true});
+    CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
+    CHECK_EQ_STR(rows->diag.items[0].text, "nodes have GPUs of more than 64 models; 'model-64' is one too many");
+    CHECK(strstr(rows->diag.items[0].where, ":1:") != NULL && strstr(rows->diag.items[0].hint, "one name") != NULL);
+    bed_free(rows);
+    rows = bed_run("{\"cluster\": {\"gpus_per_node\": 65, \"cpus_per_node\": 8}, \"jobs\": {\"trace\": {\"format\":"
+                   "\"inline-jobs\", \"jobs\": []}}}", &(struct bed_options){.quiet = true});
+    CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
+    CHECK_EQ_STR(rows->diag.items[0].text, "where CPU or memory counts, a node may have 64 GPUs, not 65");
+    bed_free(rows);
+}
+
+TEST_SUITE(placement_nodes)
+{
+    TEST(fgd_does_as_in_figure_8);
+    TEST(jobs_hold_shares_cpu_and_memory);
+    TEST(the_network_slows_jobs_that_are_spread);
+    TEST(models_are_those_of_all_node_types);
+    TEST(jobs_without_gpus_are_given_none);
+    TEST(more_models_than_can_be_told_apart);
+}

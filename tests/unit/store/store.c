@@ -1,0 +1,581 @@
+#include "tests/support/harness.h"
+#include "tests/support/store_fixture.h"
+
+#include "sim/store/readback.h"
+#include "sim/store/schema.h"
+
+#include <math.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct results_options inline_writer = {0};
+static const struct results_options writer_thread = {.writer_thread = true};
+
+/* A path in a fresh directory, good until the next call. */
+static const char *fresh_path(void)
+{
+    static char path[256];
+    snprintf(path, sizeof path, "%s/results.db", test_tmpdir());
+    return path;
+}
+
+static void check_no_errors(const struct diag *diag)
+{
+    CHECK_EQ_STR(diag->n_errors > 0 ? diag->items[0].text : "", "");
+}
+
+/* What comes back for a double: a NaN is NULL, a zero has no sign, every other bit is kept. */
+static bool same_real(sqlite3_stmt *query, int column, double expected)
+{
+    if (isnan(expected)) return sqlite3_column_type(query, column) == SQLITE_NULL;
+    double actual = sqlite3_column_double(query, column), canonical = expected + 0.0;
+    return sqlite3_column_type(query, column) == SQLITE_FLOAT && memcmp(&actual, &canonical, sizeof actual) == 0;
+}
+
+static bool same_text(sqlite3_stmt *query, int column, const char *expected)
+{
+    return strcmp((const char *)sqlite3_column_text(query, column), expected) == 0;
+}
+
+static bool same_request(sqlite3_stmt *query, const struct request_row *row)
+{
+    return sqlite3_column_int64(query, 1) == row->id && same_text(query, 2, row->service) &&
+           same_real(query, 3, row->arrival_s) && sqlite3_column_int64(query, 4) == row->prompt_tokens &&
+           sqlite3_column_int64(query, 5) == row->output_tokens && sqlite3_column_int64(query, 6) == row->replica &&
+           same_real(query, 7, row->queue_s) && same_real(query, 8, row->ttft_s) && same_real(query, 9, row->tpot_s) &&
+           same_real(query, 10, row->e2e_s) && same_real(query, 11, row->max_gap_s) &&
+           sqlite3_column_int64(query, 12) == row->preemptions &&
+           sqlite3_column_int64(query, 13) == row->cached_tokens && same_text(query, 14, row->status);
+}
+
+static void request_rows_come_back_bit_by_bit(void)
+{
+    enum { N = 3000 };
+    const char *path = fresh_path();
+    struct diag diag;
+    struct results *results;
+    struct rng rng;
+    int64_t run_id;
+    char hash[HASH_HEX_CHARS];
+    sqlite3 *db;
+    sqlite3_stmt *query;
+    diag_init(&diag);
+    MUST(results_open(path, &inline_writer, &results, &diag) == 0);
+    MUST(results_begin_run(results, &store_run_info, &run_id, &diag) == 0);
+    struct sink sink = results_sink(results);
+    rng_init(&rng, 1, 0, "rows", 0);
+    for (int i = 0; i < N; i++) {
+        struct request_row row = store_random_request(&rng, i);
+        CHECK_EQ_INT(sink.request(sink.context, &row), 0);
+    }
+    CHECK_EQ_INT(results_end_run(results, &store_run_end, hash, &diag), 0);
+    results_close(results);
+    MUST(sqlite3_open(path, &db) == SQLITE_OK);
+    MUST(sqlite3_prepare_v2(db, "SELECT * FROM request", -1, &query, NULL) == SQLITE_OK);
+    rng_init(&rng, 1, 0, "rows", 0);
+    int n_same = 0;
+    for (int i = 0; sqlite3_step(query) == SQLITE_ROW; i++) {
+        struct request_row row = store_random_request(&rng, i);
+        n_same += same_request(query, &row);
+    }
+    CHECK_EQ_INT(n_same, N);
+    sqlite3_finalize(query);
+    sqlite3_close(db);
+    check_no_errors(&diag);
+}
+
+/* The columns that rows are packed by are those of the tables, in name, order and type. */
+static void layouts_agree_with_the_tables(void)
+{
+    static const char *const types[] = {[COLUMN_INTEGER] = "INTEGER", [COLUMN_REAL] = "REAL", [COLUMN_TEXT] = "TEXT"};
+    sqlite3 *db;
+    MUST(sqlite3_open(":memory:", &db) == SQLITE_OK);
+    MUST(sqlite3_exec(db, schema_create_sql, NULL, NULL, NULL) == SQLITE_OK);
+    for (int i = 0; i < TABLE_COUNT; i++) {
+        const struct table *table = &schema_tables[i];
+        sqlite3_stmt *query;
+        MUST(sqlite3_prepare_v2(db, "SELECT name, type FROM pragma_table_info(?) ORDER BY cid", -1, &query, NULL) ==
+             SQLITE_OK);
+        sqlite3_bind_text(query, 1, table->name, -1, SQLITE_STATIC);
+        MUST(sqlite3_step(query) == SQLITE_ROW);
+        CHECK_EQ_STR((const char *)sqlite3_column_text(query, 0), "run_id");
+        for (int k = 0; k < table->n_columns; k++) {
+            MUST(sqlite3_step(query) == SQLITE_ROW);
+            CHECK_EQ_STR((const char *)sqlite3_column_text(query, 0), table->columns[k].name);
+            CHECK_EQ_STR((const char *)sqlite3_column_text(query, 1), types[table->columns[k].kind]);
+        }
+        CHECK_EQ_INT(sqlite3_step(query), SQLITE_DONE);
+        sqlite3_finalize(query);
+    }
+    CHECK_EQ_INT(sqlite3_exec(db, schema_index_sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static bool same_file(const char *path, const char *other_path)
+{
+    FILE *file = fopen(path, "rb"), *other = fopen(other_path, "rb");
+    int byte = 0, other_byte = 0;
+    if (file == NULL || other == NULL) return false;
+    while (byte == other_byte && byte != EOF) {
+        byte = getc(file);
+        other_byte = getc(other);
+    }
+    fclose(file);
+    fclose(other);
+    return byte == other_byte;
+}
+
+static void writer_thread_writes_the_same_file(void)
+{
+    static const int sizes[] = {0, 1, 50, 401, 20000};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        char path[256], thread_path[256], hash[HASH_HEX_CHARS] = "", thread_hash[HASH_HEX_CHARS] = "";
+        struct diag diag;
+        diag_init(&diag);
+        snprintf(path, sizeof path, "%s", fresh_path());
+        snprintf(thread_path, sizeof thread_path, "%s", fresh_path());
+        CHECK_EQ_INT(store_write_run(path, &inline_writer, sizes[i], 5, hash, &diag), 0);
+        CHECK_EQ_INT(store_write_run(thread_path, &writer_thread, sizes[i], 5, thread_hash, &diag), 0);
+        CHECK(same_file(path, thread_path));
+        CHECK_EQ_STR(thread_hash, hash);
+        check_no_errors(&diag);
+    }
+}
+
+/* The rows of a sink, kept to be put in another order. */
+struct kept_rows {
+    struct request_row rows[500];
+    int n;
+};
+
+static int keep_request(void *context, const struct request_row *row)
+{
+    struct kept_rows *kept = context;
+    kept->rows[kept->n++] = *row;
+    return 0;
+}
+
+static int drop_histogram(void *context, const struct histogram_row *row)
+{
+    (void)context, (void)row;
+    return 0;
+}
+
+static int drop_warning(void *context, const struct warning_row *row)
+{
+    (void)context, (void)row;
+    return 0;
+}
+
+static int drop_metric(void *context, const struct metric_row *row)
+{
+    (void)context, (void)row;
+    return 0;
+}
+
+static void hash_of(const struct kept_rows *kept, int first, int step, char hash[HASH_HEX_CHARS])
+{
+    struct diag diag;
+    struct results *results;
+    int64_t run_id;
+    diag_init(&diag);
+    MUST(results_open(fresh_path(), &inline_writer, &results, &diag) == 0);
+    MUST(results_begin_run(results, &store_run_info, &run_id, &diag) == 0);
+    struct sink sink = results_sink(results);
+    for (int i = 0; i < kept->n; i++) sink.request(sink.context, &kept->rows[(first + i * step) % kept->n]);
+    CHECK_EQ_INT(results_end_run(results, &store_run_end, hash, &diag), 0);
+    results_close(results);
+}
+
+static void result_hash_is_of_the_set_of_rows(void)
+{
+    static struct kept_rows kept;
+    char hash[HASH_HEX_CHARS], other[HASH_HEX_CHARS];
+    struct sink keep = {.context = &kept,
+                        .request = keep_request,
+                        .histogram = drop_histogram,
+                        .warning = drop_warning,
+                        .metric = drop_metric};
+    kept.n = 0;
+    store_put_rows(&keep, 500, 9);
+    MUST(kept.n == 500);
+    hash_of(&kept, 0, 1, hash);
+    CHECK_EQ_INT(strlen(hash), 32);
+    hash_of(&kept, 17, 7, other); /* another order: 7 and 500 have no common divisor */
+    CHECK_EQ_STR(other, hash);
+    struct request_row row = kept.rows[3];
+    kept.rows[3].cached_tokens++;
+    hash_of(&kept, 0, 1, other);
+    CHECK(strcmp(other, hash) != 0);
+    kept.rows[3] = row;
+    kept.rows[3].service = "chat2";
+    hash_of(&kept, 0, 1, other);
+    CHECK(strcmp(other, hash) != 0);
+    kept.rows[3] = kept.rows[4]; /* a row twice, and one missing */
+    hash_of(&kept, 0, 1, other);
+    CHECK(strcmp(other, hash) != 0);
+}
+
+/* Rows of every table, put back into the file in the opposite order, have the hash that they were written with. */
+static void the_order_in_the_file_does_not_matter(void)
+{
+    const char *path = fresh_path();
+    struct diag diag;
+    char hash[HASH_HEX_CHARS], again[HASH_HEX_CHARS], sql[256];
+    sqlite3 *db;
+    diag_init(&diag);
+    MUST(store_write_run(path, &inline_writer, 300, 4, hash, &diag) == 0);
+    MUST(sqlite3_open(path, &db) == SQLITE_OK);
+    for (int i = 0; i < TABLE_COUNT; i++) {
+        const char *name = schema_tables[i].name;
+        bool has_rowid = i != TABLE_METRIC && i != TABLE_HISTOGRAM;
+        snprintf(sql, sizeof sql,
+                 "CREATE TEMP TABLE kept AS SELECT * FROM %s ORDER BY %s DESC; DELETE FROM %s;"
+                 "INSERT INTO %s SELECT * FROM kept; DROP TABLE kept",
+                 name, has_rowid ? "rowid" : "name", name, name);
+        CHECK_EQ_INT(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+        CHECK(sqlite3_total_changes(db) > 20 * (i + 1));
+    }
+    sqlite3_close(db);
+    CHECK_EQ_INT(results_rehash(path, 1, again, &diag), 0);
+    CHECK_EQ_STR(again, hash);
+    check_no_errors(&diag);
+}
+
+static void runs_are_appended_and_repeat_their_hash(void)
+{
+    const char *path = fresh_path();
+    char first[HASH_HEX_CHARS], second[HASH_HEX_CHARS], third[HASH_HEX_CHARS], again[HASH_HEX_CHARS];
+    struct diag diag;
+    diag_init(&diag);
+    CHECK_EQ_INT(store_write_run(path, &inline_writer, 700, 1, first, &diag), 0);
+    CHECK_EQ_STR(store_query(path, "SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"), "0");
+    CHECK_EQ_INT(store_write_run(path, &writer_thread, 700, 1, second, &diag), 0);
+    CHECK_EQ_INT(store_write_run(path, &inline_writer, 700, 2, third, &diag), 0);
+    CHECK_EQ_STR(second, first);
+    CHECK(strcmp(third, first) != 0);
+    CHECK_EQ_STR(store_query(path, "SELECT group_concat(id || status, ' ') FROM run"), "1done 2done 3done");
+    CHECK_EQ_STR(store_query(path, "SELECT group_concat(n, ' ') FROM (SELECT count(*) n FROM request GROUP BY run_id)"),
+                 "700 700 700");
+    CHECK_EQ_STR(store_query(path, "SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"), "5");
+    CHECK_EQ_STR(store_query(path, "PRAGMA integrity_check"), "ok");
+    CHECK_EQ_STR(store_query(path, "PRAGMA page_size"), "16384");
+    CHECK_EQ_INT(results_rehash(path, 2, again, &diag), 0);
+    CHECK_EQ_STR(again, second);
+    CHECK_EQ_INT(results_rehash(path, 3, again, &diag), 0);
+    CHECK_EQ_STR(again, third);
+    check_no_errors(&diag);
+}
+
+static void several_runs_go_through_one_opening(void)
+{
+    const char *path = fresh_path();
+    struct diag diag;
+    struct results *results;
+    char hash[HASH_HEX_CHARS];
+    diag_init(&diag);
+    MUST(results_open(path, &writer_thread, &results, &diag) == 0);
+    for (int i = 1; i <= 5; i++) {
+        int64_t run_id = 0;
+        MUST(results_begin_run(results, &store_run_info, &run_id, &diag) == 0);
+        CHECK_EQ_INT(run_id, i);
+        struct sink sink = results_sink(results);
+        CHECK_EQ_INT(store_put_rows(&sink, 100 * i, 3), 0);
+        CHECK_EQ_INT(results_end_run(results, &store_run_end, hash, &diag), 0);
+    }
+    results_close(results);
+    CHECK_EQ_STR(store_query(path, "SELECT group_concat(n, ' ') FROM (SELECT count(*) n FROM request GROUP BY run_id)"),
+                 "100 200 300 400 500");
+    check_no_errors(&diag);
+}
+
+static void tampering_changes_the_rehash(void)
+{
+    static const char *const changes[] = {
+        "UPDATE request SET ttft_s = 7.5 WHERE id = 100",
+        "DELETE FROM request WHERE id = 399",
+        "INSERT INTO request SELECT * FROM request WHERE id = 7",
+        "UPDATE job SET status = status || ' ' WHERE id = 3",
+        "UPDATE metric SET value = 17 WHERE name = 'metric.7'",
+        "UPDATE metric SET unit = unit || 's' WHERE name = 'metric.7'",
+        "UPDATE histogram SET count = count + 1 WHERE name = 'metric.14'",
+        "UPDATE decision SET subject = 6 WHERE subject = 5",
+        "UPDATE decision SET service = service || 'x' WHERE rowid = 1",
+        "UPDATE sample SET entity = entity || 'x' WHERE rowid = 2",
+        "DELETE FROM warning WHERE rowid = 1",
+        "UPDATE placement SET job = job + 1 WHERE rowid = 2",
+        "DELETE FROM placement WHERE rowid = 3",
+    };
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        const char *path = fresh_path();
+        char hash[HASH_HEX_CHARS], again[HASH_HEX_CHARS];
+        struct diag diag;
+        diag_init(&diag);
+        MUST(store_write_run(path, &inline_writer, 400, 1, hash, &diag) == 0);
+        CHECK_EQ_INT(results_rehash(path, 1, again, &diag), 0);
+        CHECK_EQ_STR(again, hash);
+        CHECK_EQ_STR(store_query(path, changes[i]), "none");
+        CHECK_EQ_INT(results_rehash(path, 1, again, &diag), 0);
+        if (strcmp(again, hash) == 0) CHECK_EQ_STR(changes[i], "seen");
+        check_no_errors(&diag);
+    }
+}
+
+/* `keep` gives so many metrics and warnings, histogram buckets and samples, and none of the large tables. */
+static void check_kept(enum results_keep keep, const char *small, const char *large)
+{
+    const char *path = fresh_path();
+    struct diag diag;
+    struct results *results;
+    struct run_info info = store_run_info;
+    int64_t run_id;
+    char hash[HASH_HEX_CHARS], again[HASH_HEX_CHARS];
+    info.keep = keep;
+    diag_init(&diag);
+    MUST(results_open(path, &inline_writer, &results, &diag) == 0);
+    MUST(results_begin_run(results, &info, &run_id, &diag) == 0);
+    struct sink sink = results_sink(results);
+    CHECK(sink.detail == NULL && sink.batch == NULL && (keep == KEEP_METRICS) == (sink.sample == NULL));
+    CHECK_EQ_INT(store_put_rows(&sink, 70, 1), 0);
+    CHECK_EQ_INT(results_end_run(results, &store_run_end, hash, &diag), 0);
+    results_close(results);
+    CHECK_EQ_STR(store_query(path, "SELECT (SELECT count(*) FROM request) + (SELECT count(*) FROM job) + "
+                                   "(SELECT count(*) FROM placement) + (SELECT count(*) FROM decision)"),
+                 large);
+    CHECK_EQ_STR(store_query(path,
+                             "SELECT (SELECT count(*) FROM metric) || ' ' || (SELECT count(*) FROM warning) || ' ' || "
+                             "(SELECT count(*) FROM histogram) || ' ' || (SELECT count(*) FROM sample)"),
+                 small);
+    CHECK_EQ_INT(results_rehash(path, 1, again, &diag), 0);
+    CHECK_EQ_STR(again, hash);
+    check_no_errors(&diag);
+}
+
+static void what_is_kept_follows_the_level(void)
+{
+    check_kept(KEEP_METRICS, "10 10 0 0", "0");
+    check_kept(KEEP_CURVES, "10 10 10 10", "0");
+    check_kept(KEEP_ROWS, "10 10 10 10", "118");
+}
+
+static void details_are_decisions_for_those_who_keep_them(void)
+{
+    static const struct {
+        enum results_keep keep;
+        const char *n_decisions;
+    } cases[] = {{KEEP_ROWS, "14"}, {KEEP_DECISIONS, "24"}}; /* 70 rows: a decision with every fifth, details with every seventh */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *path = fresh_path();
+        struct diag diag;
+        struct results *results;
+        struct run_info info = store_run_info;
+        int64_t run_id;
+        char hash[HASH_HEX_CHARS];
+        info.keep = cases[i].keep;
+        diag_init(&diag);
+        MUST(results_open(path, &inline_writer, &results, &diag) == 0);
+        MUST(results_begin_run(results, &info, &run_id, &diag) == 0);
+        struct sink sink = results_sink(results);
+        CHECK_EQ_INT(store_put_rows(&sink, 70, 1), 0);
+        CHECK_EQ_INT(results_end_run(results, &store_run_end, hash, &diag), 0);
+        results_close(results);
+        CHECK_EQ_STR(store_query(path, "SELECT count(*) FROM decision"), cases[i].n_decisions);
+        check_no_errors(&diag);
+    }
+}
+
+static void texts_longer_than_a_block_are_stored(void)
+{
+    enum { LONG_CHARS = 300000 };
+    const char *path = fresh_path();
+    struct diag diag;
+    struct results *results;
+    int64_t run_id;
+    char hash[HASH_HEX_CHARS];
+    char *reason = malloc(LONG_CHARS + 1);
+    MUST(reason != NULL);
+    memset(reason, 'x', LONG_CHARS);
+    reason[LONG_CHARS] = 0;
+    diag_init(&diag);
+    MUST(results_open(path, &inline_writer, &results, &diag) == 0);
+    MUST(results_begin_run(results, &store_run_info, &run_id, &diag) == 0);
+    struct sink sink = results_sink(results);
+    struct decision_row row = {.policy = "p", .action = "a", .reason = "short"};
+    CHECK_EQ_INT(sink.decision(sink.context, &row), 0);
+    row.reason = reason;
+    CHECK_EQ_INT(sink.decision(sink.context, &row), 0);
+    row.reason = NULL;
+    CHECK_EQ_INT(sink.decision(sink.context, &row), 0);
+    CHECK_EQ_INT(results_end_run(results, &store_run_end, hash, &diag), 0);
+    results_close(results);
+    CHECK_EQ_STR(store_query(path, "SELECT group_concat(length(reason), ' ') FROM decision"), "5 300000 0");
+    free(reason);
+    check_no_errors(&diag);
+}
+
+/* Old files stay verifiable: the hash of given rows is part of the file format. */
+static void hash_of_given_rows_stays(void)
+{
+    struct results *results;
+    int64_t run_id;
+    char empty[HASH_HEX_CHARS], hash[HASH_HEX_CHARS];
+    const struct request_row request = {7, "chat", 0.5, 100, 20, 3, 0, 0.25, 0.125, 2.625, 0.125, 0, 16, "finished", ""};
+    const struct metric_row metric = {"request.count", "1", 1};
+    MUST(results_open(fresh_path(), &inline_writer, &results, NULL) == 0);
+    MUST(results_begin_run(results, &store_run_info, &run_id, NULL) == 0);
+    CHECK_EQ_INT(results_end_run(results, &store_run_end, empty, NULL), 0);
+    MUST(results_begin_run(results, &store_run_info, &run_id, NULL) == 0);
+    struct sink sink = results_sink(results);
+    CHECK_EQ_INT(sink.request(sink.context, &request), 0);
+    CHECK_EQ_INT(sink.metric(sink.context, &metric), 0);
+    CHECK_EQ_INT(results_end_run(results, &store_run_end, hash, NULL), 0);
+    results_close(results);
+    CHECK_EQ_STR(empty, "437150cd997352064376534c1458ded2");
+    CHECK_EQ_STR(hash, "3ec68f583a1dae790b447eff61b3bcba");
+}
+
+/* Writes a run of 300 requests, of which those from `first_named` on have a class. */
+static void write_classes(const char *path, int first_named, char hash[HASH_HEX_CHARS])
+{
+    struct results *results;
+    int64_t run_id;
+    struct rng rng;
+    MUST(results_open(path, &inline_writer, &results, NULL) == 0);
+    MUST(results_begin_run(results, &store_run_info, &run_id, NULL) == 0);
+    struct sink sink = results_sink(results);
+    rng_init(&rng, 1, 0, "classes", 0);
+    for (int i = 0; i < 300; i++) {
+        struct request_row row = store_random_request(&rng, i);
+        if (i >= first_named) row.class_name = i % 3 == 0 ? "batch" : "interactive";
+        CHECK_EQ_INT(sink.request(sink.context, &row), 0);
+    }
+    CHECK_EQ_INT(results_end_run(results, &store_run_end, hash, NULL), 0);
+    results_close(results);
+}
+
+/* A file gets the column with the first row that has a class; other rows, other runs and their hashes stay as they are. */
+static void requests_may_have_a_class(void)
+{
+    static const char has_column[] = "SELECT count(*) FROM pragma_table_info('request') WHERE name = 'class'";
+    const char *path = fresh_path();
+    char without[HASH_HEX_CHARS], with[HASH_HEX_CHARS], again[HASH_HEX_CHARS], read[HASH_HEX_CHARS];
+    write_classes(path, 300, without);
+    CHECK_EQ_STR(store_query(path, has_column), "0");
+    write_classes(path, 0, with);
+    CHECK_EQ_STR(store_query(path, has_column), "1");
+    write_classes(path, 300, again);
+    CHECK_EQ_STR(again, without);
+    CHECK(strcmp(with, without) != 0);
+    CHECK_EQ_STR(store_query(path, "SELECT count(*) FROM request WHERE class IS NULL AND run_id <> 2"), "600");
+    CHECK_EQ_STR(store_query(path, "SELECT count(*) FROM request WHERE class = 'batch' AND run_id = 2"), "100");
+    for (int64_t run_id = 1; run_id <= 3; run_id++) {
+        CHECK_EQ_INT(results_rehash(path, run_id, read, NULL), 0);
+        CHECK_EQ_STR(read, run_id == 2 ? with : without);
+    }
+    write_classes(path, 200, with);
+    CHECK_EQ_STR(store_query(path, "SELECT count(*) FROM request WHERE class NOT NULL AND run_id = 4"), "100");
+    CHECK_EQ_INT(results_rehash(path, 4, read, NULL), 0);
+    CHECK_EQ_STR(read, with);
+}
+
+/* With the run goes the column that it brought. */
+static void an_abandoned_run_takes_its_column_along(void)
+{
+    const char *path = fresh_path();
+    struct results *results;
+    int64_t run_id;
+    char hash[HASH_HEX_CHARS];
+    struct request_row row = {.service = "chat", .status = "finished", .class_name = "batch"};
+    MUST(results_open(path, &inline_writer, &results, NULL) == 0);
+    for (int i = 0; i < 2; i++) {
+        MUST(results_begin_run(results, &store_run_info, &run_id, NULL) == 0);
+        struct sink sink = results_sink(results);
+        for (int k = 0; k < 2000; k++) CHECK_EQ_INT(sink.request(sink.context, &row), 0);
+        if (i == 0) results_abandon_run(results);
+    }
+    CHECK_EQ_INT(results_end_run(results, &store_run_end, hash, NULL), 0);
+    results_close(results);
+    CHECK_EQ_STR(store_query(path, "SELECT count(*) FROM request WHERE class = 'batch'"), "2000");
+}
+
+static void names_of_runs_are_taken_apart(void)
+{
+    static const struct {
+        const char *name, *path;
+        int64_t run_id;
+    } cases[] = {{"results.db:3", "results.db", 3}, {"results.db", "results.db", 0}, {"a:b/c.db", "a:b/c.db", 0},
+                 {"c:7/x.db:12", "c:7/x.db", 12},   {"x.db:", "x.db:", 0},           {"x.db:1a", "x.db:1a", 0},
+                 {"x:99999999999999999999", "x:99999999999999999999", 0}};
+    struct arena arena;
+    arena_init(&arena);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *path;
+        int64_t run_id;
+        MUST(results_split_name(cases[i].name, &arena, &path, &run_id) == 0);
+        CHECK_EQ_STR(path, cases[i].path);
+        CHECK_EQ_INT(run_id, cases[i].run_id);
+    }
+    arena_fini(&arena);
+}
+
+static void provenance_reads_back(void)
+{
+    const char *path = fresh_path();
+    struct diag diag;
+    struct arena arena;
+    struct run_record run;
+    struct metric_list metrics;
+    char hash[HASH_HEX_CHARS];
+    diag_init(&diag);
+    arena_init(&arena);
+    MUST(store_write_run(path, &inline_writer, 70, 1, hash, &diag) == 0);
+    MUST(results_read_run(path, 0, &arena, &run, &diag) == 0);
+    CHECK_EQ_INT(run.id, 1);
+    CHECK_EQ_STR(run.name, store_run_info.name);
+    CHECK_EQ_STR(run.version, store_run_info.version);
+    CHECK_EQ_STR(run.git_commit, store_run_info.git_commit);
+    CHECK_EQ_STR(run.scenario, store_run_info.scenario);
+    CHECK_EQ_STR(run.scenario_hash, store_run_info.scenario_hash);
+    CHECK_EQ_STR(run.trace_hash, store_run_end.trace_hash);
+    CHECK_EQ_INT(run.seed, 42);
+    CHECK_EQ_STR(run.policies, store_run_info.policies);
+    CHECK_EQ_STR(run.oracle, "");
+    CHECK_EQ_STR(run.platform, store_run_info.platform);
+    CHECK(run.extrapolated_frac == 0.25);
+    CHECK_EQ_STR(run.status, "done");
+    CHECK_EQ_STR(run.result_hash, hash);
+    CHECK_EQ_STR(store_query(path, "SELECT run_id || started_utc || wall_s || cpu_s || events || peak_rss_bytes "
+                                   "FROM run_cost"),
+                 "12024-05-01T12:00:00Z1.51.2574096");
+    MUST(results_read_metrics(path, 1, &arena, &metrics, &diag) == 0);
+    MUST(metrics.n == 10);
+    CHECK_EQ_STR(metrics.rows[0].name, "metric.0");
+    CHECK_EQ_STR(metrics.rows[9].name, "metric.7");
+    check_no_errors(&diag);
+    CHECK_EQ_INT(results_read_run(path, 7, &arena, &run, &diag), SIM_E_STORE);
+    CHECK_EQ_STR(diag.items[0].text, "no run 7");
+    arena_fini(&arena);
+}
+
+TEST_SUITE(store)
+{
+    TEST(request_rows_come_back_bit_by_bit);
+    TEST(layouts_agree_with_the_tables);
+    TEST(writer_thread_writes_the_same_file);
+    TEST(result_hash_is_of_the_set_of_rows);
+    TEST(the_order_in_the_file_does_not_matter);
+    TEST(runs_are_appended_and_repeat_their_hash);
+    TEST(several_runs_go_through_one_opening);
+    TEST(tampering_changes_the_rehash);
+    TEST(what_is_kept_follows_the_level);
+    TEST(texts_longer_than_a_block_are_stored);
+    TEST(details_are_decisions_for_those_who_keep_them);
+    TEST(hash_of_given_rows_stays);
+    TEST(requests_may_have_a_class);
+    TEST(an_abandoned_run_takes_its_column_along);
+    TEST(names_of_runs_are_taken_apart);
+    TEST(provenance_reads_back);
+}

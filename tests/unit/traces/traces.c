@@ -1,0 +1,421 @@
+#include "tests/support/harness.h"
+
+#include "tests/support/trace_source.h"
+#include "traces/registry.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define AZURE_HEAD "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+
+/* --- request formats --- */
+
+static void azure_rows_become_requests(void)
+{
+    const char *path = trace_source_file("azure.csv", AZURE_HEAD "2023-11-16 18:15:46.6805900,374,44\r\n"
+                                                                 "2023-11-16 18:15:50.9951690,396,109\r\n"
+                                                                 "2023-11-16 18:15:51.0000000,396,0\r\n"
+                                                                 "2023-11-16 18:15:51.2224670,879,55");
+    struct trace_source trace;
+    struct request_record r;
+    MUST(trace_source_requests(&trace, 1, "{'format': 'azure-llm', 'path': '%s'}", path) == 0);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
+    CHECK(r.id == 0 && r.arrival_ns == 0 && r.prompt_tokens == 374 && r.output_tokens == 44);
+    CHECK(r.n_prefix_blocks == 0 && r.prefix_blocks == NULL);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
+    CHECK(r.id == 1 && r.arrival_ns == 4314579000 && r.prompt_tokens == 396 && r.output_tokens == 109);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
+    CHECK(r.id == 3 && r.arrival_ns == 4541877000 && r.prompt_tokens == 879 && r.output_tokens == 55);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 0);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 0);
+    CHECK_EQ_INT(trace_source_note(&trace, "no-output"), 1);
+    CHECK_EQ_INT(trace.requests->place(trace.requests).row, 4);
+    CHECK_NEAR(trace.requests->place(trace.requests).done_frac, 1, 0);
+    trace_source_close(&trace);
+}
+
+static void lengths_have_their_own_times_or_a_process(void)
+{
+    const char *timed =
+        "request_id,arrived_at,num_prefill_tokens,num_decode_tokens\n0,0.209966,314,84\n1,0.5,563,280\n";
+    struct trace_source trace;
+    struct request_record r;
+    MUST(trace_source_requests(&trace, 1, "{'format': 'lengths', 'path': '%s'}", trace_source_file("r.csv", timed)) ==
+         0);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
+    CHECK(r.arrival_ns == 209966000 && r.prompt_tokens == 314 && r.output_tokens == 84);
+    trace_source_close(&trace);
+
+    const char *untimed =
+        "num_prefill_tokens,num_decode_tokens,num_total_tokens,pd_ratio\n3772,54,3826,69.8\n9,2,11,4.5\n"
+        "7,1,8,7\n";
+    const char *path = trace_source_file("l.csv", untimed);
+    char expected[1024];
+    CHECK_EQ_INT(trace_source_requests(&trace, 1, "{'format': 'lengths', 'path': '%s'}", path), SIM_E_DATA);
+    snprintf(expected, sizeof expected,
+             "%s:1:1: error: no column 'arrived_at' in the header; the columns are "
+             "num_prefill_tokens,num_decode_tokens,num_total_tokens,pd_ratio",
+             path);
+    CHECK_EQ_STR(trace.message, expected);
+    trace_source_close(&trace);
+    MUST(trace_source_requests(&trace, 1,
+                               "{'format': 'lengths', 'path': '%s', 'arrival': {'process': 'fixed', 'rate': '4/s'}}",
+                               path) == 0);
+    struct trace_totals totals = trace_source_totals(&trace);
+    CHECK_EQ_INT(totals.n, 3);
+    CHECK_EQ_INT(totals.last_ns, 500000000);
+    CHECK_EQ_INT(totals.prompt_tokens, 3788);
+    trace_source_close(&trace);
+}
+
+static void any_table_of_requests_can_be_named(void)
+{
+    const char *path = trace_source_file("mine.tsv", "5\t100\t17\tx\t1 2 3\n7.5\t101\t18\ty\t\n");
+    struct trace_source trace;
+    struct request_record r;
+    MUST(trace_source_requests(&trace, 1,
+                               "{'format': 'csv', 'path': '%s', 'header': false, 'delimiter': 'tab', 'time_unit': 'ms',"
+                               " 'columns': {'arrival': '1', 'prompt': '3', 'output': '2', 'prefix': '5'}}",
+                               path) == 0);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
+    CHECK(r.arrival_ns == 5000000 && r.prompt_tokens == 17 && r.output_tokens == 100 && r.n_prefix_blocks == 3);
+    CHECK(r.prefix_blocks[0] == 1 && r.prefix_blocks[2] == 3);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
+    CHECK(r.arrival_ns == 7500000 && r.n_prefix_blocks == 0 && r.prefix_blocks == NULL);
+    trace_source_close(&trace);
+
+    CHECK_EQ_INT(trace_source_requests(&trace, 1, "{'format': 'csv', 'path': '%s', 'header': false}", path),
+                 SIM_E_CONFIG);
+    CHECK_EQ_STR(trace.message, "services.chat.trace: error: without a header, columns are numbers, got 'arrival_s'; "
+                                "the first column is \"1\"");
+    trace_source_close(&trace);
+}
+
+static void burstgpt_failures_are_a_choice(void)
+{
+    const char *path = trace_source_file("burst.csv",
+                                         "Timestamp,Session ID,Model,Request tokens,Response tokens,Total tokens,"
+                                         "Log Type\n5,,ChatGPT,472,18,490,Conversation log\n"
+                                         "45,,GPT-4,1087,0,1087,API log\n1106.0,,ChatGPT,0,0,0,API log\n"
+                                         "1129,,GPT-4,417,276,693,API log\n");
+    struct trace_source trace;
+    struct request_record r;
+    MUST(trace_source_requests(&trace, 1, "{'format': 'burstgpt', 'path': '%s'}", path) == 0);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
+    CHECK(r.id == 0 && r.arrival_ns == 5 * SIM_NS_PER_S && r.prompt_tokens == 472 && r.output_tokens == 18);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
+    CHECK(r.id == 3 && r.arrival_ns == 1129 * SIM_NS_PER_S);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 0);
+    CHECK_EQ_INT(trace_source_note(&trace, "failed-request"), 1);
+    CHECK_EQ_INT(trace_source_note(&trace, "no-prompt"), 1);
+    trace_source_close(&trace);
+    MUST(trace_source_requests(&trace, 1, "{'format': 'burstgpt', 'path': '%s', 'failed': 'prefill', 'model': 'GPT-4'}",
+                               path) == 0);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
+    CHECK(r.id == 1 && r.prompt_tokens == 1087 && r.output_tokens == 1);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 0);
+    CHECK_EQ_INT(trace_source_note(&trace, "not-chosen"), 2);
+    trace_source_close(&trace);
+}
+
+/* --- classes --- */
+
+/* The classes of the rows in order, each with a blank behind it; "-" for none. */
+static const char *classes_of(const char *format, const char *path)
+{
+    static char text[256];
+    struct trace_source trace;
+    struct request_record r;
+    size_t length = 0;
+    text[0] = 0;
+    trace_source_requests(&trace, 1, format, path);
+    while (trace.code == 0 && trace_source_request(&trace, &r) == 1)
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s ",
+                                   r.class_name != NULL ? r.class_name : "-");
+    if (trace.message[0] != 0) snprintf(text, sizeof text, "%s", strstr(trace.message, "error: "));
+    trace_source_close(&trace);
+    return text;
+}
+
+#define CSV_HEAD "arrival_s,prompt_tokens,output_tokens"
+
+static void tables_may_name_classes(void)
+{
+    const char *path = trace_source_file("c.csv", CSV_HEAD ",class,tier\n0,9,2,chat,a\n1,9,2,,b\n2,9,2,long chat,a\n"
+                                                           "2,9,2,chat,NA\n");
+    CHECK_EQ_STR(classes_of("{'format': 'csv', 'path': '%s'}", path), "chat default long-chat chat ");
+    CHECK_EQ_STR(classes_of("{'format': 'csv', 'path': '%s', 'sort': true, 'columns': {'class': 'tier'}}", path),
+                 "a b a NA ");
+    CHECK_EQ_STR(classes_of("{'format': 'csv', 'path': '%s', 'columns': {'class': 'user'}}", path),
+                 "error: no column 'user' in the header; the columns are " CSV_HEAD ",class,tier");
+    CHECK_EQ_STR(classes_of("{'format': 'csv', 'path': '%s'}", trace_source_file("n.csv", CSV_HEAD "\n0,9,2\n")), "- ");
+    path = trace_source_file("h.csv", "0,9,2,x\n1,9,2,y\n");
+    CHECK_EQ_STR(classes_of("{'format': 'csv', 'path': '%s', 'header': false, 'columns': {'arrival': '1', 'prompt': '2', "
+                            "'output': '3'}}", path), "- - ");
+    CHECK_EQ_STR(classes_of("{'format': 'csv', 'path': '%s', 'header': false, 'columns': {'arrival': '1', 'prompt': '2', "
+                            "'output': '3', 'class': '4'}}", path), "x y ");
+}
+
+static void names_of_classes_are_names(void)
+{
+    CHECK_EQ_STR(classes_of("{'format': 'csv', 'path': '%s'}", trace_source_file("c.csv", CSV_HEAD ",class\n0,9,2,a/b\n")),
+                 "error: 'class' must be a name of at most 64 letters, digits, '_', '.' and '-', got 'a/b'; correct the row, "
+                 "or let \"allow_bad_rows\" leave such rows out");
+    CHECK_EQ_STR(classes_of("{'format': 'csv', 'path': '%s', 'allow_bad_rows': 1}",
+                            trace_source_file("c.csv", CSV_HEAD ",class\n0,9,2,a[0]\n1,9,2,b\n")),
+                 "b ");
+}
+
+static void logs_and_public_traces_have_classes(void)
+{
+    const char *path = trace_source_file("l.csv", "id,arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s,class\n"
+                                                  "0,5,9,2,0.1,0.2,batch\n1,6,9,2,0.1,0.2,\n");
+    CHECK_EQ_STR(classes_of("{'format': 'request-log', 'path': '%s'}", path), "batch default ");
+    path = trace_source_file("b.csv", "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+                                      "5,ChatGPT,472,18,490,Conversation log\n1129,GPT-4,417,276,693,API log\n");
+    CHECK_EQ_STR(classes_of("{'format': 'burstgpt', 'path': '%s'}", path), "- - ");
+    CHECK_EQ_STR(classes_of("{'format': 'burstgpt', 'path': '%s', 'class': 'model'}", path), "ChatGPT GPT-4 ");
+    CHECK_EQ_STR(classes_of("{'format': 'burstgpt', 'path': '%s', 'class': 'log-type'}", path),
+                 "Conversation-log API-log ");
+    path = trace_source_file("b.csv", "Timestamp,Request tokens,Response tokens\n5,472,18\n");
+    CHECK_EQ_STR(classes_of("{'format': 'burstgpt', 'path': '%s', 'class': 'model'}", path),
+                 "error: no column 'Model' in the header; the columns are Timestamp,Request tokens,Response tokens");
+}
+
+static void mooncake_lines_become_requests_with_blocks(void)
+{
+    const char *path = trace_source_file(
+        "m.jsonl",
+        "{\"timestamp\": 0, \"input_length\": 6758, \"output_length\": 500, \"hash_ids\": [0, 1, 2]}\n"
+        "{\"extra\":{\"a\":[1,{}],\"b\":\"}\\\"\"}, \"output_length\":5,\"hash_ids\":[],\"x\":[ ],\"n\":null,"
+        "\"input_length\":7,\"timestamp\":3000}\r\n"
+        "{\"timestamp\":3000,\"input_length\":8,\"output_length\":6,\"hash_ids\":[9223372036854775807]}");
+    struct trace_source trace;
+    struct request_record r;
+    MUST(trace_source_requests(&trace, 1, "{'format': 'mooncake', 'path': '%s'}", path) == 0);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
+    CHECK(r.id == 0 && r.arrival_ns == 0 && r.prompt_tokens == 6758 && r.output_tokens == 500);
+    CHECK(r.n_prefix_blocks == 3 && r.prefix_blocks[0] == 0 && r.prefix_blocks[2] == 2);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
+    CHECK(r.id == 1 && r.arrival_ns == 3 * SIM_NS_PER_S && r.prompt_tokens == 7 && r.output_tokens == 5);
+    CHECK(r.n_prefix_blocks == 0 && r.prefix_blocks == NULL);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 1);
+    CHECK(r.n_prefix_blocks == 1 && r.prefix_blocks[0] == (uint64_t)INT64_MAX);
+    CHECK_EQ_INT(trace_source_request(&trace, &r), 0);
+    trace_source_close(&trace);
+}
+
+/* --- job formats --- */
+
+static void acme_and_helios_logs_become_jobs(void)
+{
+    const char *acme = trace_source_file(
+        "seren.csv",
+        "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,duration,queue,gpu_time\n"
+        "dlc1,u1,2,16,64,Pretrain,COMPLETED,2023-03-01 00:10:00+08:00,2023-03-01 00:10:05+08:00,"
+        "2023-03-01 01:10:05+08:00,3600,5,57600\n"
+        "7,u2,1,0,8,Other,COMPLETED,2023-03-01 00:00:00+08:00,2023-03-01 00:00:00+08:00,"
+        "2023-03-01 00:00:30+08:00,,0,0\n"
+        "9,u2,1,8,8,Evaluation,CANCELLED,2023-03-01 00:00:10+08:00,NaT,2023-03-01 00:00:30+08:00,,20,0\n"
+        "10,u2,1,8,8,Debug,CANCELLED by 1007,2023-03-01 00:20:00+08:00,,,9,,\n"
+        "11,u2,1,8,8,Debug,NODE_FAIL,2023-03-01 00:20:01+08:00,,,9,,\n"
+        "12,u2,1,8,8,Debug,HELD,2023-03-01 00:20:02+08:00,,,9,,\n");
+    struct trace_source trace;
+    struct job_record job;
+    MUST(trace_source_jobs(&trace, 1, "{'format': 'acme', 'path': '%s'}", acme) == 0);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.id == 7 && job.submit_ns == 0 && job.duration_ns == 30 * SIM_NS_PER_S && job.gpus == 0 && job.nodes == 1);
+    CHECK_EQ_STR(job.group, "Other");
+    CHECK_EQ_STR(job.type, "Other");
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.id == 0 && job.submit_ns == 600 * SIM_NS_PER_S && job.duration_ns == 3600 * SIM_NS_PER_S &&
+          job.gpus == 16);
+    CHECK_EQ_STR(job.user, "u1");
+    CHECK_EQ_INT(job.fate, JOB_COMPLETES);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK_EQ_INT(job.fate, JOB_IS_CANCELLED);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK_EQ_INT(job.fate, JOB_FAILS);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK_EQ_INT(job.fate, JOB_COMPLETES);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 0);
+    CHECK_EQ_INT(trace_source_note(&trace, "never-started"), 1);
+    CHECK_EQ_INT(trace_source_note(&trace, "unknown-state"), 1);
+    trace_source_close(&trace);
+
+    const char *helios = trace_source_file(
+        "earth.csv", "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
+                     "4,uA,vcX,8,8,1,FAILED,2020-04-01 00:00:08,2020-04-01 00:00:09,2020-04-01 00:00:19,10,1\n"
+                     "5,uA,vcX,1,8,1,COMPLETED,2020-04-01 00:00:09,None,None,None,None\n");
+    MUST(trace_source_jobs(&trace, 1, "{'format': 'helios', 'path': '%s'}", helios) == 0);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.id == 4 && job.gpus == 8 && job.duration_ns == 10 * SIM_NS_PER_S && job.nodes == 1);
+    CHECK_EQ_STR(job.group, "vcX");
+    CHECK_EQ_INT(job.fate, JOB_FAILS);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 0);
+    CHECK_EQ_INT(trace_source_note(&trace, "never-started"), 1);
+    trace_source_close(&trace);
+}
+
+static void alibaba_tables_become_jobs_with_shares(void)
+{
+    const char *openb = trace_source_file(
+        "pods.csv",
+        "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
+        "p1,1,1,1,460,,LS,Running,427061,427100,427062\np0,1,1,8,1000,T4,BE,Pending,100,130,\n"
+        "p2,1,1,0,0,,BE,Failed,500000,500001.0,500000\n");
+    struct trace_source trace;
+    struct job_record job;
+    MUST(trace_source_jobs(&trace, 1, "{'format': 'openb', 'path': '%s', 'cpu_jobs': false}", openb) == 0);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.id == 1 && job.submit_ns == 100 * SIM_NS_PER_S && job.duration_ns == 30 * SIM_NS_PER_S && job.gpus == 8 &&
+          job.gpu_milli == 1000);
+    CHECK_EQ_STR(job.group, "BE");
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.id == 0 && job.duration_ns == 38 * SIM_NS_PER_S && job.gpus == 1 && job.gpu_milli == 460);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 0);
+    CHECK_EQ_INT(trace_source_note(&trace, "never-scheduled"), 1);
+    CHECK_EQ_INT(trace_source_note(&trace, "cpu-job"), 1);
+    trace_source_close(&trace);
+
+    const char *pai = trace_source_file("pai_task_table.csv",
+                                        "j1,worker,4.0,Terminated,494935.0,495000.0,600.0,29.2,25.0,T4\n"
+                                        "j2,tensorflow,2.0,Terminated,494930.0,494931.0,600.0,29.2,25.0,T4\n"
+                                        "j3,ps,3.0,Failed,494940.0,494950.0,600.0,29.2,50.0,MISC\n"
+                                        "j4,ps,1.0,Waiting,494940.0,,600.0,29.2,,\n"
+                                        "j5,ps,1.0,Terminated,494950.0,494960.0,600.0,29.2,,\n");
+    MUST(trace_source_jobs(&trace, 1, "{'format': 'pai', 'path': '%s'}", pai) == 0);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.id == 1 && job.submit_ns == 0 && job.duration_ns == SIM_NS_PER_S && job.gpus == 1 &&
+          job.gpu_milli == 500);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.id == 0 && job.submit_ns == 5 * SIM_NS_PER_S && job.gpus == 1 && job.gpu_milli == 1000);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.id == 2 && job.gpus == 2 && job.gpu_milli == 1000);
+    CHECK_EQ_STR(job.group, "MISC");
+    CHECK_EQ_INT(job.fate, JOB_FAILS);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.id == 4 && job.gpus == 0);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 0);
+    CHECK_EQ_INT(trace_source_note(&trace, "no-run-time"), 1);
+    trace_source_close(&trace);
+}
+
+static void swf_lines_become_jobs(void)
+{
+    const char *swf = trace_source_file("log.swf", "; UnixStartTime: 837504000\n;\n"
+                                                   "  1    0  13  1451 128  -1 -1  64 3600 -1 1  9 1 -1 3 -1 -1 -1\n"
+                                                   "  2   20  -1    -1  16  -1 -1  16   60 -1 5 10 1 -1 3 -1 -1 -1\n"
+                                                   "  3   30   5    10   4  -1 -1  -1   -1 -1 0 10 1 -1 4 -1 -1 -1\n"
+                                                   "  4   30   5    10  -1  -1 -1  -1   -1 -1 0 10 1 -1 4 -1 -1 -1\n");
+    struct trace_source trace;
+    struct job_record job;
+    MUST(trace_source_jobs(&trace, 1, "{'format': 'swf', 'path': '%s'}", swf) == 0);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.id == 1 && job.submit_ns == 0 && job.duration_ns == 1451 * SIM_NS_PER_S && job.gpus == 64 &&
+          job.estimate_ns == 3600 * SIM_NS_PER_S);
+    CHECK_EQ_STR(job.group, "3");
+    CHECK_EQ_STR(job.user, "9");
+    CHECK_EQ_INT(job.fate, JOB_COMPLETES);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.id == 3 && job.submit_ns == 30 * SIM_NS_PER_S && job.gpus == 4 && job.estimate_ns == job.duration_ns);
+    CHECK_EQ_INT(job.fate, JOB_FAILS);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 0);
+    CHECK_EQ_INT(trace_source_note(&trace, "no-run-time"), 1);
+    CHECK_EQ_INT(trace_source_note(&trace, "no-processors"), 1);
+    trace_source_close(&trace);
+}
+
+static void philly_rows_are_sorted(void)
+{
+    const char *path = trace_source_file("philly.csv", "timestamp,duration,num_gpus,gpu_time,virtual_cluster\n"
+                                                       "2017-10-09 07:01:55,66.0,1,66.0,11cb48\n"
+                                                       "2017-10-09 06:13:03,2951.0,8,2951.0,6214e9\n"
+                                                       "2017-10-09 06:13:03,2759.5,0,2759.0,6214e9\n");
+    struct trace_source trace;
+    struct job_record a, b, c;
+    MUST(trace_source_jobs(&trace, 1, "{'format': 'philly', 'path': '%s'}", path) == 0);
+    CHECK_EQ_INT(trace_source_job(&trace, &a), 1);
+    CHECK_EQ_INT(trace_source_job(&trace, &b), 1);
+    CHECK_EQ_INT(trace_source_job(&trace, &c), 1);
+    CHECK(a.id == 1 && a.submit_ns == 0 && a.duration_ns == 2951 * SIM_NS_PER_S && a.gpus == 8);
+    CHECK(a.estimate_ns == a.duration_ns && a.gpu_milli == 1000 && a.nodes == 0);
+    CHECK_EQ_STR(a.group, "6214e9");
+    CHECK_EQ_STR(a.user, "");
+    CHECK(b.id == 2 && b.submit_ns == 0 && b.duration_ns == 2759500000000 && b.gpus == 0 && b.group == a.group);
+    CHECK(c.id == 0 && c.submit_ns == 2932 * SIM_NS_PER_S);
+    CHECK_EQ_INT(trace_source_job(&trace, &a), 0);
+    trace_source_close(&trace);
+    MUST(trace_source_jobs(&trace, 1, "{'format': 'philly', 'path': '%s', 'cpu_jobs': false}", path) == 0);
+    CHECK_EQ_INT(trace_source_job(&trace, &a), 1);
+    CHECK_EQ_INT(trace_source_job(&trace, &c), 1);
+    CHECK_EQ_INT(trace_source_job(&trace, &b), 0);
+    CHECK_EQ_INT(trace_source_note(&trace, "cpu-job"), 1);
+    trace_source_close(&trace);
+}
+
+static void any_table_of_jobs_can_be_named(void)
+{
+    const char *tiresias = trace_source_file("jobs.csv",
+                                             "job_id,submit_s,num_gpus,duration_s\n40,13,8,1197\n41,54,4,706\n");
+    struct trace_source trace;
+    struct job_record job;
+    MUST(trace_source_jobs(&trace, 1, "{'format': 'csv-jobs', 'path': '%s', 'columns': {'gpus': 'num_gpus'}}",
+                           tiresias) == 0);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.id == 40 && job.submit_ns == 13 * SIM_NS_PER_S && job.gpus == 8 &&
+          job.duration_ns == 1197 * SIM_NS_PER_S && job.estimate_ns == job.duration_ns);
+    trace_source_close(&trace);
+
+    const char *full = trace_source_file("full.csv",
+                                         "submit_s,duration_s,gpus,job_id,nodes,gpu_milli,estimate_s,group,user\n"
+                                         "1,2,1,,3,250,4,a,u1\n1,2,2,9,NA,250,,b,u1\n");
+    struct job_record second;
+    MUST(trace_source_jobs(&trace, 1, "{'format': 'csv-jobs', 'path': '%s', 'duration_unit': 'min', 'origin': 'first'}",
+                           full) == 0);
+    CHECK_EQ_INT(trace_source_job(&trace, &job), 1);
+    CHECK(job.id == 0 && job.submit_ns == 0 && job.duration_ns == 120 * SIM_NS_PER_S && job.nodes == 3 &&
+          job.gpu_milli == 250 && job.estimate_ns == 240 * SIM_NS_PER_S);
+    CHECK_EQ_INT(trace_source_job(&trace, &second), 1);
+    CHECK(second.id == 9 && second.nodes == 0 && second.gpu_milli == 1000 && second.estimate_ns == second.duration_ns);
+    CHECK_EQ_STR(second.group, "b");
+    CHECK(second.user == job.user);
+    trace_source_close(&trace);
+}
+
+/* --- registry --- */
+
+static void formats_have_one_open_function_and_unique_names(void)
+{
+    for (size_t i = 0; i < trace_format_count(); i++) {
+        const struct trace_format *format = trace_format_at(i);
+        CHECK((format->open_requests != NULL) != (format->open_jobs != NULL));
+        CHECK(format->summary[0] != 0 && format->params != NULL && format->params_bytes > 0);
+        CHECK(trace_format_find(format->name) == format);
+    }
+    CHECK(trace_format_find("nope") == NULL);
+    struct config_alternative alternative;
+    CHECK(!trace_alternative(NULL, "batching", 0, &alternative));
+    size_t n = 0;
+    while (trace_alternative(NULL, "request-trace", n, &alternative)) n++;
+    CHECK(n > 0 && n < trace_format_count());
+}
+
+TEST_SUITE(traces)
+{
+    TEST(azure_rows_become_requests);
+    TEST(lengths_have_their_own_times_or_a_process);
+    TEST(any_table_of_requests_can_be_named);
+    TEST(burstgpt_failures_are_a_choice);
+    TEST(tables_may_name_classes);
+    TEST(names_of_classes_are_names);
+    TEST(logs_and_public_traces_have_classes);
+    TEST(mooncake_lines_become_requests_with_blocks);
+    TEST(philly_rows_are_sorted);
+    TEST(acme_and_helios_logs_become_jobs);
+    TEST(alibaba_tables_become_jobs_with_shares);
+    TEST(swf_lines_become_jobs);
+    TEST(any_table_of_jobs_can_be_named);
+    TEST(formats_have_one_open_function_and_unique_names);
+}

@@ -1,0 +1,61 @@
+/* Run times as users state them: laws of the factor, and what they do to a scheduler that believes them. */
+#include "sim/world/jobs/job_estimates.h"
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static void factors_follow_their_law(void)
+{
+    const struct estimates_config lognormal = {ESTIMATE_LOGNORMAL, 0.5, 0}, uniform = {ESTIMATE_UNIFORM, 0, 5};
+    CHECK_NEAR(estimate_factor(&lognormal, 0.5), 1, 1e-12);
+    CHECK_NEAR(log(estimate_factor(&lognormal, 0.8413447460685429)), 0.5, 1e-9); /* one standard deviation above */
+    CHECK_NEAR(estimate_factor(&uniform, 0.25), 2, 1e-12);
+    CHECK(estimate_factor(&(struct estimates_config){.law = ESTIMATE_EXACT}, 0.9) == 1);
+}
+
+static void the_trace_is_believed_unless_told_otherwise(void)
+{
+    struct rng rng;
+    rng_init(&rng, 1, 0, "jobs.estimates", 0);
+    const struct job_record record = {.duration_ns = 10 * SIM_NS_PER_S, .estimate_ns = 99 * SIM_NS_PER_S};
+    CHECK(estimate_of(&(struct estimates_config){.law = ESTIMATE_TRACED}, &record, &rng) == record.estimate_ns);
+    CHECK(estimate_of(&(struct estimates_config){.law = ESTIMATE_EXACT}, &record, &rng) == record.duration_ns);
+    const sim_ns stated_ns = estimate_of(&(struct estimates_config){ESTIMATE_UNIFORM, 0, 3}, &record, &rng);
+    CHECK(stated_ns >= record.duration_ns && stated_ns <= 3 * record.duration_ns);
+}
+
+/* Mean completion time under SJF of a queue at 90 % load. */
+static double mean_jct_s(const char *estimates)
+{
+    char scenario[1024];
+    snprintf(
+        scenario, sizeof scenario,
+        "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 1}, \"jobs\": {\"scheduler\": \"sjf\", \"placement\": \"counted\", "
+        "\"estimates\": %s, \"trace\": {\"format\": \"generate-job-types\", \"count\": 20000, \"types\": {\"any\": {\"arrival\": "
+        "{\"process\": \"poisson\", \"rate\": \"0.9/s\"}, \"run_time\": {\"mean\": \"1s\", \"law\": \"exponential\"}}}}}}",
+        estimates);
+    struct bed_rows *rows = bed_run(scenario, &(struct bed_options){.no_detail = true});
+    CHECK_EQ_INT(rows->code, 0);
+    const double mean_s = bed_metric(rows, "job.jct_s.mean");
+    bed_free(rows);
+    return mean_s;
+}
+
+/* M/M/1 under first come, first served: 10 s; shortest first is faster, the less the worse it is told. */
+static void the_worse_the_estimates_the_longer_it_takes(void)
+{
+    const double exact_s = mean_jct_s("{\"law\": \"exact\"}"),
+                 good_s = mean_jct_s("{\"law\": \"lognormal\", \"sigma\": 0.5}");
+    const double bad_s = mean_jct_s("{\"law\": \"lognormal\", \"sigma\": 4}");
+    CHECK(exact_s < good_s && good_s < bad_s && bad_s < 10.0);
+    CHECK(mean_jct_s("{\"law\": \"traced\"}") == exact_s);
+}
+
+TEST_SUITE(job_estimates)
+{
+    TEST(factors_follow_their_law);
+    TEST(the_trace_is_believed_unless_told_otherwise);
+    TEST(the_worse_the_estimates_the_longer_it_takes);
+}

@@ -1,0 +1,144 @@
+/* Metrics of jobs in cases small enough to be done by hand. */
+#include "tests/support/harness.h"
+#include "tests/support/jobrun.h"
+
+#include <math.h>
+
+static void run_jobs(struct jobrun *run, const struct job_record *records, size_t n, const char *scheduler)
+{
+    jobrun_init(run,
+                &(struct jobrun_spec){.records = records,
+                                      .n = n,
+                                      .cluster = {.nodes = 1, .gpus_per_node = 4},
+                                      .scheduler = scheduler},
+                0);
+}
+
+static void check(const struct jobrun *run, const char *name, double expected)
+{
+    const double value = jobrun_metric(run, name);
+    CHECK_NEAR(value, expected, 1e-9 * fabs(expected));
+}
+
+/* On four GPUs: 3 GPUs from 0 to 10, then 4 from 10 to 20; the second waits from 2 on beside one idle GPU. */
+static void idle_gpus_beside_a_waiting_job_are_counted(void)
+{
+    const struct job_record records[] = {jobrun_record(0, 0, 10, 3), jobrun_record(1, 2, 10, 4)};
+    struct jobrun run;
+    run_jobs(&run, records, 2, "fifo");
+    check(&run, "cluster.idle_while_waiting_gpu_s", 8);
+    check(&run, "job.useful_gpu_s.sum", 70);
+    check(&run, "job.goodput_frac", 1);
+    jobrun_fini(&run);
+}
+
+/* The first job has 2 s alone and 8 s beside the other: 1.8 jobs in the mean, 4 / 1.8 GPUs for each; on these it would take
+ * 10 * 3 / (4 / 1.8) = 13.5 s. The second is there for 18 s, 8 s beside the first: 26/18 jobs, 10 * 26/18 s. */
+static void finish_time_fairness_is_that_of_the_mean_share(void)
+{
+    const struct job_record records[] = {jobrun_record(0, 0, 10, 3), jobrun_record(1, 2, 10, 4)};
+    struct jobrun run;
+    run_jobs(&run, records, 2, "fifo");
+    check(&run, "job.finish_time_fairness.mean", (10 / 13.5 + 18 / (10 * 26 / 18.0)) / 2);
+    check(&run, "job.finish_time_fairness.max", 18 / (10 * 26 / 18.0));
+    jobrun_fini(&run);
+}
+
+/* Slowdowns 1 and 1.8. */
+static void jain_index_is_that_of_the_slowdowns(void)
+{
+    const struct job_record records[] = {jobrun_record(0, 0, 10, 3), jobrun_record(1, 2, 10, 4)};
+    struct jobrun run;
+    run_jobs(&run, records, 2, "fifo");
+    check(&run, "job.slowdown_jain", 2.8 * 2.8 / (2 * (1 + 1.8 * 1.8)));
+    jobrun_fini(&run);
+}
+
+/* A job that nobody shares with, or that is smaller than its share, is treated fairly when it never waits. */
+static void jobs_that_never_wait_are_not_wronged(void)
+{
+    const struct job_record records[] = {jobrun_record(0, 0, 10, 4), jobrun_record(1, 20, 10, 2),
+                                         jobrun_record(2, 20, 10, 2)};
+    struct jobrun run;
+    run_jobs(&run, records, 3, "fifo");
+    check(&run, "job.finish_time_fairness.max", 1);
+    check(&run, "job.slowdown_jain", 1);
+    CHECK(jobrun_metric(&run, "cluster.idle_while_waiting_gpu_s") == 0);
+    jobrun_fini(&run);
+}
+
+/* Restart delays are held and not useful: on 4 GPUs, 12 s from its start, of which 2 s wait. */
+static void waits_lower_goodput(void)
+{
+    const struct job_record records[] = {jobrun_record(0, 0, 10, 4)};
+    const struct restart_config restart = {.start_ns = 2 * SIM_NS_PER_S, .resume_multi_node_ns = -1};
+    struct jobrun run;
+    jobrun_init(&run,
+                &(struct jobrun_spec){.records = records,
+                                      .n = 1,
+                                      .cluster = {.nodes = 1, .gpus_per_node = 4},
+                                      .scheduler = "fifo",
+                                      .restart = &restart},
+                0);
+    check(&run, "job.useful_gpu_s.sum", 40);
+    check(&run, "job.goodput_frac", 10 / 12.0);
+    jobrun_fini(&run);
+}
+
+static void fates_are_told_by_rows_and_counts(void)
+{
+    struct job_record records[] = {jobrun_record(0, 0, 10, 1), jobrun_record(1, 0, 20, 2), jobrun_record(2, 0, 30, 1)};
+    struct jobrun run;
+    records[1].fate = JOB_IS_CANCELLED;
+    records[2].fate = JOB_FAILS;
+    run_jobs(&run, records, 3, "fifo");
+    CHECK_EQ_STR(run.jobs[0].status, "finished");
+    CHECK_EQ_STR(run.jobs[1].status, "cancelled");
+    CHECK_EQ_STR(run.jobs[2].status, "failed");
+    check(&run, "job.finished", 3);
+    check(&run, "job.cancelled", 1);
+    check(&run, "job.failed", 1);
+    check(&run, "job.cancelled_gpu_s.sum", 40);
+    check(&run, "job.failed_gpu_s.sum", 30);
+    jobrun_fini(&run);
+}
+
+/* One GPU: 0 and 10 s; four GPUs: 20 s. */
+static void queueing_is_told_by_size_and_type(void)
+{
+    struct job_record records[] = {jobrun_record(0, 0, 10, 4), jobrun_record(1, 0, 10, 1), jobrun_record(2, 0, 10, 4)};
+    struct jobrun run;
+    records[0].type = "train";
+    records[1].type = "eval";
+    records[2].type = "train";
+    run_jobs(&run, records, 3, "fifo");
+    check(&run, "job.queue_s.mean[1 GPU]", 10);
+    check(&run, "job.queue_s.max[2-8 GPUs]", 20);
+    check(&run, "job.queue_s.mean[train]", 10);
+    check(&run, "job.jct_s.mean[train]", 20);
+    check(&run, "job.jct_s.mean[eval]", 20);
+    CHECK(isnan(jobrun_metric(&run, "job.queue_s.mean[9-64 GPUs]")));
+    jobrun_fini(&run);
+}
+
+/* All of one size and of no type: there is nothing to tell apart. */
+static void alike_jobs_have_no_classes(void)
+{
+    const struct job_record records[] = {jobrun_record(0, 0, 10, 1), jobrun_record(1, 0, 10, 1)};
+    struct jobrun run;
+    run_jobs(&run, records, 2, "fifo");
+    CHECK(isnan(jobrun_metric(&run, "job.queue_s.mean[1 GPU]")));
+    jobrun_fini(&run);
+}
+
+TEST_SUITE(job_metrics)
+{
+    TEST(idle_gpus_beside_a_waiting_job_are_counted);
+    TEST(finish_time_fairness_is_that_of_the_mean_share);
+    TEST(jain_index_is_that_of_the_slowdowns);
+    TEST(jobs_that_never_wait_are_not_wronged);
+    TEST(waits_lower_goodput);
+    TEST(fates_are_told_by_rows_and_counts);
+    TEST(queueing_is_told_by_size_and_type);
+    TEST(alike_jobs_have_no_classes);
+}

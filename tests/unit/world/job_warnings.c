@@ -1,0 +1,95 @@
+/* What schedulers warn of, and what they are asked before the run. */
+#include "tests/support/harness.h"
+#include "tests/support/jobrun.h"
+
+/* Starts everybody, and warns at each decision of what its parameters say. */
+struct warner {
+    int n_codes;
+    const struct job_view *pending[8];
+    int n;
+};
+
+static void warner_notify(void *state, const struct cluster_view *view, const struct job_note *note)
+{
+    struct warner *warner = state;
+    (void)view;
+    if (note->event == JOB_EVENT_SUBMIT) warner->pending[warner->n++] = note->job;
+}
+
+static int warner_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
+{
+    static const char *const codes[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i"};
+    struct warner *warner = state;
+    (void)view;
+    for (int i = 0; i < warner->n_codes; i++) job_plan_warn(plan, codes[i], "a text");
+    while (warner->n > 0) job_plan_start(plan, warner->pending[--warner->n], "it is its turn");
+    return 0;
+}
+
+static int warns_of_two(void *state, const void *params, struct diag *diag)
+{
+    (void)params, (void)diag;
+    ((struct warner *)state)->n_codes = 2;
+    return 0;
+}
+
+static int warns_of_nine(void *state, const void *params, struct diag *diag)
+{
+    (void)params, (void)diag;
+    ((struct warner *)state)->n_codes = 9;
+    return 0;
+}
+
+static int does_not_like_the_cluster(void *state, const struct cluster_view *view, struct diag *diag)
+{
+    (void)state;
+    CHECK_EQ_INT(view->total_gpus, 4);
+    CHECK(view->next_type == NULL);
+    return diag_error(diag, SIM_E_CONFIG, "jobs.scheduler", NULL, "not on four GPUs");
+}
+
+static struct scheduler warner_with(int (*init)(void *, const void *, struct diag *))
+{
+    return (struct scheduler){
+        .policy = {.abi = POLICY_ABI, .size = sizeof(struct scheduler), .family = POLICY_SCHEDULER, .name = "warner",
+                   .summary = "", .source = "", .state_bytes = sizeof(struct warner), .init = init},
+        .notify = warner_notify,
+        .decide = warner_decide};
+}
+
+static void check_warnings(const struct scheduler *scheduler, int code, size_t n_warnings)
+{
+    struct job_record records[] = {jobrun_record(0, 0, 10, 1), jobrun_record(1, 5, 10, 1)};
+    struct jobrun run;
+    jobrun_init(&run, &(struct jobrun_spec){.records = records, .n = 2, .own_scheduler = scheduler,
+                                            .cluster = {.nodes = 1, .gpus_per_node = 4}}, code);
+    CHECK_EQ_INT(run.n_warnings, n_warnings);
+    CHECK_EQ_INT(run.diag.n_errors, code != 0);
+    jobrun_fini(&run);
+}
+
+static void warnings_of_a_code_are_one_row(void)
+{
+    const struct scheduler scheduler = warner_with(warns_of_two);
+    check_warnings(&scheduler, 0, 2);
+}
+
+static void more_codes_than_there_is_room_for_are_a_fault(void)
+{
+    const struct scheduler scheduler = warner_with(warns_of_nine);
+    check_warnings(&scheduler, SIM_E_POLICY, 0);
+}
+
+static void a_scheduler_may_refuse_a_cluster(void)
+{
+    struct scheduler scheduler = warner_with(warns_of_two);
+    scheduler.prepare = does_not_like_the_cluster;
+    check_warnings(&scheduler, SIM_E_CONFIG, 0);
+}
+
+TEST_SUITE(job_warnings)
+{
+    TEST(warnings_of_a_code_are_one_row);
+    TEST(more_codes_than_there_is_room_for_are_a_fault);
+    TEST(a_scheduler_may_refuse_a_cluster);
+}

@@ -1,0 +1,301 @@
+/* Offloading in the world: what a service's policy of the family kv_offload changes, and what it says when it cannot. */
+#include "policies/kv_offload/flexgen_search.h"
+#include "policies/kv_offload/select_n_bus.h"
+#include "policies/registry.h"
+#include "sim/core/text.h"
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Ten requests at once; `kv` are members of that section, `more` of the service. */
+static struct bed_rows *serve(const char *kv, const char *more, const struct bed_options *options)
+{
+    struct text json;
+    text_init(&json);
+    text_printf(
+        &json,
+        "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 2, \"gpu\": \"a10\"}, \"services\": {\"s\": {"
+        "\"llm\": \"opt-6.7b\", \"cost\": {\"kind\": \"operators\", \"engine\": \"none\"}, %s \"kv\": {%s},"
+        "\"batching\": {\"policy\": \"vllm-v0\", \"max_batched_tokens\": 100000},"
+        "\"trace\": {\"format\": \"generate\", \"count\": 40, \"arrival\": {\"process\": \"poisson\", \"rate\": \"20/s\"},"
+        "\"prompt\": {\"distribution\": \"uniform\", \"min\": 10, \"max\": 300},"
+        "\"output\": {\"distribution\": \"uniform\", \"min\": 1, \"max\": 200}}}}}",
+        more, kv);
+    struct bed_rows *rows = bed_run(json.chars, options);
+    text_fini(&json);
+    return rows;
+}
+
+#define TIERS                                                                                                          \
+    "\"tiers\": {\"host\": {\"device\": \"host-dram-pcie4\"}, \"disk\": {\"device\": \"samsung-980-pro\"}, "                  \
+    "\"csd\": {\"device\": \"instcsd\"}}, "
+
+/* Placements of every kind, in both modes of stepping: the same, and with all bytes accounted for. */
+static void stepping_changes_nothing(void)
+{
+    static const char *const placements[] = {
+        "\"zero-inference\"",
+        "{\"policy\": \"vllm-cpu\", \"cpu_offload\": \"6GB\"}",
+        "{\"policy\": \"select-n\", \"interval\": 5}",
+        "\"instinfer\"",
+        "{\"policy\": \"instinfer\", \"keep\": 0.125}",
+        ("{\"policy\": \"flexgen\", \"gpu_batch\": 8, \"weights_gpu\": 0.5, \"weights_host\": 0.5, \"cache_gpu\": 0.2, "
+         "\"cache_host\": 0.5}")};
+    for (size_t i = 0; i < sizeof placements / sizeof *placements; i++) {
+        char kv[512];
+        snprintf(kv, sizeof kv, TIERS "\"offload\": %s", placements[i]);
+        struct bed_rows *runs = serve(kv, "", &(struct bed_options){.check = true});
+        struct bed_rows *steps = serve(kv, "", &(struct bed_options){.single_step = true, .check = true});
+        if (!CHECK_EQ_INT(runs->code, 0) || !CHECK(bed_equal(runs, steps))) printf("\n  %s", placements[i]);
+        double share = 0.0;
+        static const char *const names[] = {"gpu", "hbm", "host", "link", "flash", "device"};
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+            char name[64];
+            snprintf(name, sizeof name, "bottleneck.%s_frac", names[k]);
+            share += bed_metric(runs, name);
+        }
+        CHECK_NEAR(share, 1.0, 1e-9);
+        CHECK_EQ_INT((int64_t)bed_metric(runs, "request.finished"), 40);
+        bed_free(runs);
+        bed_free(steps);
+    }
+}
+
+/* Every iteration streams the same bytes: 6 GB, of 13.3 GB. */
+static void streamed_bytes_are_counted(void)
+{
+    struct bed_rows *rows = serve(TIERS "\"offload\": {\"policy\": \"vllm-cpu\", \"cpu_offload\": \"6GB\"}", "",
+                                  &(struct bed_options){0});
+    CHECK_NEAR(bed_metric(rows, "offload.to_gpu_bytes.sum") / (6e9 * bed_metric(rows, "replica.iterations.sum")), 1.0,
+               1e-9);
+    bed_free(rows);
+}
+
+/* vLLM's CPU offload frees memory for the cache: what was preempted without it is not with it. */
+static void offloaded_weights_make_room(void)
+{
+    struct bed_rows *plain = serve("\"usable_frac\": 0.65", "", &(struct bed_options){0});
+    struct bed_rows *away = serve(TIERS "\"usable_frac\": 0.65, \"offload\": \"vllm-cpu\"", "",
+                                  &(struct bed_options){0});
+    CHECK(bed_metric(plain, "request.preemptions.sum") > 0);
+    CHECK_EQ_INT((int64_t)bed_metric(away, "request.preemptions.sum"), 0);
+    bed_free(plain);
+    bed_free(away);
+}
+
+/* The policy that swaps is the batcher's own way of swapping. */
+static void swapping_policy(void)
+{
+    struct bed_rows *policy = serve("\"blocks\": 60, \"offload\": \"swap\"", "", &(struct bed_options){.check = true});
+    struct bed_rows *own = serve("\"blocks\": 60", "", &(struct bed_options){
+        .sets = (const char *const[]){"services.s.batching.preemption=swap", NULL}});
+    struct bed_rows *none = serve("\"blocks\": 60, \"offload\": \"recompute\"", "", &(struct bed_options){0});
+    CHECK(bed_metric(policy, "request.preemptions.sum") > 0);
+    CHECK_NEAR(bed_metric(policy, "request.e2e_s.mean"), bed_metric(own, "request.e2e_s.mean"), 0);
+    CHECK(bed_metric(policy, "request.e2e_s.mean") != bed_metric(none, "request.e2e_s.mean"));
+    bed_free(policy);
+    bed_free(own);
+    bed_free(none);
+}
+
+static void out_of_memory(void)
+{
+    struct bed_rows *rows = serve(TIERS
+                                  "\"workload\": {\"sequences\": 4096, \"prompt\": 2048, \"output\": 64}, \"offload\": "
+                                  "{\"policy\": \"flexgen\", \"gpu_batch\": 4096, \"memory_slack\": 1}",
+                                  "", &(struct bed_options){0});
+    CHECK_EQ_INT(rows->code, 0);
+    CHECK_EQ_INT((int64_t)bed_metric(rows, "request.rejected"), 40);
+    CHECK(rows->n_warnings >= 1);
+    bed_free(rows);
+}
+
+static void finding_with(const char *kv, const char *set, const char *text)
+{
+    struct bed_rows *rows = serve(kv, "", &(struct bed_options){.quiet = true, .sets = (const char *const[]){set, NULL}});
+    CHECK(rows->code != 0);
+    bool found = false;
+    for (int i = 0; i < rows->diag.n_items; i++) found = found || strstr(rows->diag.items[i].text, text) != NULL;
+    if (!CHECK(found)) printf("\n  not found: %s", text);
+    bed_free(rows);
+}
+
+static void finding(const char *kv, const char *text)
+{
+    finding_with(kv, NULL, text);
+}
+
+static void findings(void)
+{
+    finding(TIERS
+            "\"offload\": {\"policy\": \"flexgen\", \"gpu_batch\": 1, \"weights_gpu\": 0.9, \"weights_host\": 0.2}",
+            "shares on GPU and host exceed 1");
+    finding(TIERS "\"offload\": {\"policy\": \"flexgen\", \"gpu_batch\": 1, \"token_products\": \"1TFLOP/s\"}",
+            "all four measured rates or none");
+    finding("\"offload\": {\"policy\": \"flexgen\", \"gpu_batch\": 1, \"cache_gpu\": 0}",
+            "places KV cache where there is nothing");
+    finding("\"tiers\": {\"a\": {\"device\": \"pm9a3\"}, \"b\": {\"device\": \"samsung-980-pro\"}}",
+            "two tiers are of one kind");
+    finding("\"tiers\": {\"a\": {\"device\": \"pm9a3\", \"software\": \"dos\"}}", "lists no software 'dos'");
+    finding(TIERS "\"offload\": {\"policy\": \"select-n\", \"interval\": 33}", "no number of layers");
+}
+
+/* Tiers that a policy cannot do without, stages, and what two policies say of preempted sequences. */
+static void findings_of_a_pool(void)
+{
+    static const char *const hosts[] = {"zero-inference", "select-n", "vllm-cpu", "flexgen-slo"};
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
+        char kv[64];
+        snprintf(kv, sizeof kv, "\"offload\": \"%s\"", hosts[i]);
+        finding(kv, "needs host memory, and kv.tiers names none");
+    }
+    finding("\"offload\": \"instinfer\"", "needs computational storage, and kv.tiers names none");
+    finding_with(TIERS "\"offload\": \"vllm-cpu\"", "services.s.pipeline_parallel=2",
+                 "places the layers of one stage, not of 2");
+}
+
+static void findings_of_preemption(void)
+{
+    static const char *const others[] = {"vllm-v1", "sarathi", "orca", "fastertransformer", "splitwise"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char set[128];
+        snprintf(set, sizeof set, "services.s.batching={\"policy\": \"%s\", \"max_batched_tokens\": null}", others[i]);
+        finding_with("\"offload\": \"swap\"", set, "does not take them back");
+        finding_with(TIERS "\"offload\": {\"policy\": \"vllm-cpu\", \"swap\": true}", set, "does not take them back");
+    }
+    finding_with("\"offload\": \"recompute\"", "services.s.batching.preemption=swap", "say different things");
+    finding_with("\"offload\": \"swap\"", "services.s.batching.preemption=recompute", "say different things");
+    static const char *const agree[][2] = {{"swap", "swap"}, {"recompute", "recompute"}, {"none", "swap"}};
+    for (size_t i = 0; i < sizeof agree / sizeof *agree; i++) {
+        char kv[64], set[64];
+        snprintf(kv, sizeof kv, "\"blocks\": 60, \"offload\": \"%s\"", agree[i][0]);
+        snprintf(set, sizeof set, "services.s.batching.preemption=%s", agree[i][1]);
+        struct bed_rows *rows = serve(kv, "", &(struct bed_options){.sets = (const char *const[]){set, NULL}});
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_EQ_INT(bed_metric(rows, "replica.swaps.sum") > 0, strcmp(agree[i][1], "swap") == 0);
+        bed_free(rows);
+    }
+}
+
+static double streaming_bytes_per_s(const char *const *sets)
+{
+    struct bed_rows *rows = serve(TIERS "\"offload\": \"zero-inference\"", "", &(struct bed_options){.sets = sets});
+    CHECK_EQ_INT(rows->code, 0);
+    const double bytes = bed_metric(rows, "offload.to_gpu_bytes.sum");
+    const double seconds = bed_metric(rows, "sim.end_s");
+    bed_free(rows);
+    return bytes / seconds;
+}
+
+/* Two replicas below one switch of 10 GB/s read from the host no faster than it, together. */
+static void replicas_share_a_switch(void)
+{
+    const char *const alone[] = {"cluster.pcie_switch={\"gpus\": 2, \"bandwidth\": \"10GB/s\"}", NULL};
+    const char *const both[] = {alone[0], "services.s.replicas=2", NULL};
+    const double one = streaming_bytes_per_s(alone), two = streaming_bytes_per_s(both);
+    CHECK(one > 9e9 && one <= 10e9);
+    CHECK(two > 9e9 && two <= 10e9);
+}
+
+/* The memory of a host that just holds one replica's weights does not hold those of two. */
+static void replicas_share_their_host(void)
+{
+#define HALF "\"tiers\": {\"host\": {\"device\": \"host-dram-pcie4\", \"capacity\": \"20GB\"}}, "
+    for (int replicas = 1; replicas <= 2; replicas++) {
+        char set[64];
+        snprintf(set, sizeof set, "services.s.replicas=%d", replicas);
+        struct bed_rows *rows = serve(HALF "\"offload\": {\"policy\": \"zero-inference\", \"host_cache\": false}", "",
+                                      &(struct bed_options){.sets = (const char *const[]){set, NULL}});
+        CHECK_EQ_INT((int64_t)bed_metric(rows, "request.rejected"), replicas == 1 ? 0 : 40);
+        /* No price, no energy, no calibration, and of one replica extrapolation, of two no memory: no word of the
+         * requests' length. */
+        CHECK_EQ_INT(rows->n_warnings, 4);
+        bed_free(rows);
+    }
+}
+
+/* --- The policies' own searches --- */
+
+/* FlexGen's linear program against a grid of placements: nothing on the grid is faster, by more than rounding. */
+static void flexgen_beats_a_grid(void)
+{
+    const double none = (double)INFINITY, gib = 0x1p30;
+    struct offload_view view = {
+        .layer = {.layers = 48, .gpus = 1, .weight_bytes = 1.233e9, .kv_token_bytes = 28672, .hidden_token_bytes = 14336,
+                  .token_flop = 1.233e9, .context_flop = 28672, .heads = 56, .ffn = 28672, .hidden = 7168, .number_bytes = 2},
+        .rates = {12.89 * gib, 0.97 * gib, 4.82 * gib, 2 * gib, 1.9 * gib, 0.746 * gib, 2.015 * gib, 2.015 * gib, none,
+                  none, 0.0123e12, 21.24e12, 9.97e12, 4.3e12, 0.079e12},
+        .capacity_bytes = {12 * gib, 100 * gib, 1200 * gib, 0}, .workload = {96, 48, 512, 32}};
+    const struct gpu_spec gpu = {.peak_flop_per_s = {[FORMAT_FP16] = 65e12}, .memory_bytes_per_s = 320e9};
+    const struct llm_spec llm = {.compute = FORMAT_FP16};
+    view.gpu = &gpu;
+    view.llm = &llm;
+    struct offload_plan plan;
+    offload_plan_default(&view, &plan);
+    plan.placement.schedule = OFFLOAD_RELEASED;
+    plan.placement.attention = OFFLOAD_ATTEND_HOST;
+    const struct flexgen_search search = {&view, &plan};
+    struct offload_placement best = plan.placement;
+    best.gpu_batch = 48;
+    best.batches = 2;
+    MUST(flexgen_best_shares(&search, &best));
+    const double best_s = flexgen_sequence_s(&search, &best);
+    int fitting = 0;
+    for (int point = 0; point < 6 * 6 * 6 * 6 * 2; point++) {
+        const double w = 0.2 * (point % 6), c = 0.2 * (point / 6 % 6), h = point / 1296;
+        const double wh = (1.0 - w) * 0.2 * (point / 36 % 6), ch = (1.0 - c) * 0.2 * (point / 216 % 6);
+        struct offload_placement other = best;
+        other.shares = (struct offload_shares){
+            .weights = {w, wh, 1 - w - wh, 0}, .cache = {c, ch, 1 - c - ch, 0}, .hidden = {h, 1 - h, 0, 0}};
+        const struct offload_memory memory = offload_memory(&view.layer, &other,
+                                                            &(struct offload_block){96, 48, 512, 32}, 1);
+        bool fits = true;
+        for (int tier = 0; tier < OFFLOAD_CSD; tier++)
+            fits = fits && memory.prefill[tier] <= view.capacity_bytes[tier] &&
+                   memory.decode[tier] <= view.capacity_bytes[tier];
+        if (!fits) continue;
+        fitting++;
+        CHECK(flexgen_sequence_s(&search, &other) >= best_s * (1.0 - 1e-6));
+    }
+    CHECK(fitting > 10);
+    const struct offload_memory memory = offload_memory(&view.layer, &best, &(struct offload_block){96, 48, 512, 32},
+                                                        1);
+    for (int tier = 0; tier < OFFLOAD_CSD; tier++)
+        CHECK(memory.prefill[tier] <= view.capacity_bytes[tier] * (1 + 1e-6) &&
+              memory.decode[tier] <= view.capacity_bytes[tier] * (1 + 1e-6));
+}
+
+/* Two kinds of GPUs on a bus: all of it is used, none is late, and a bus too slow for anything hands back. */
+static void bus_of_two_kinds(void)
+{
+    const struct select_n_member members[] = {{1, 40, 4, 40, 0.6e9, 0.1}, {1, 32, 2, 32, 0.4e9, 0.1}};
+    int64_t intervals[2];
+    MUST(select_n_coordinate(members, 2, 100e9, intervals));
+    CHECK_EQ_INT(intervals[0], 4); /* 10 layers of 0.6 GB and 10 of 0.4 GB in 0.1 s take all of the 100 GB/s */
+    CHECK_EQ_INT(intervals[1], 3);
+    MUST(select_n_coordinate(members, 2, 10e9, intervals));
+    const double load = (40.0 / 40.0 * 0.6e9 + (double)(32 / intervals[1]) * 0.4e9) / 0.1;
+    CHECK(intervals[0] > 20 && load <= 10e9);
+    CHECK(!select_n_coordinate(members, 2, 9e9, intervals));
+    const struct select_n_member late = {1, 40, 41, 40, 0.6e9, 0.1};
+    CHECK(!select_n_coordinate(&late, 1, 100e9, intervals));
+}
+
+TEST_SUITE(kv_offload)
+{
+    TEST(stepping_changes_nothing);
+    TEST(streamed_bytes_are_counted);
+    TEST(offloaded_weights_make_room);
+    TEST(swapping_policy);
+    TEST(out_of_memory);
+    TEST(findings);
+    TEST(findings_of_a_pool);
+    TEST(findings_of_preemption);
+    TEST(replicas_share_a_switch);
+    TEST(replicas_share_their_host);
+    TEST(flexgen_beats_a_grid);
+    TEST(bus_of_two_kinds);
+}

@@ -1,0 +1,238 @@
+/* The market on the nodes of a site: what jobs can rent of nodes that are there, jobs without GPUs, work that spot GPUs take with
+ * them, and what a site that rents job by job refuses. */
+#include "tests/support/bed.h"
+#include "tests/support/harness.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A scenario in single quotes; the parts are GPUs at a tenth of a cent per second. */
+__attribute__((format(printf, 2, 3))) static struct bed_rows *run(bool quiet, const char *format, ...)
+{
+    char scenario[4096];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(scenario, sizeof scenario, format, arguments);
+    va_end(arguments);
+    bed_double_quotes(scenario);
+    return bed_run(scenario, &(struct bed_options){.check = true, .quiet = quiet});
+}
+
+#define MARKET(offer, renting) "'market': {'offers': {'gpu': {'price': '$3.6/h'" offer "}}, 'renting': " renting "}"
+#define JOBS(list) "'trace': {'format': 'inline-jobs', 'jobs': [" list "]}"
+
+static struct bed_rows *run_well(const char *scenario)
+{
+    struct bed_rows *rows = run(false, "%s", scenario);
+    CHECK_EQ_INT(rows->code, 0);
+    return rows;
+}
+
+static int64_t bill(const struct bed_rows *rows)
+{
+    return llround(bed_metric(rows, "cost.usd") * 1e6);
+}
+
+/* --- Jobs without GPUs --- */
+
+/* They run at once where a node has CPU, whatever waits for GPUs, and cost nothing: GPUs are what is rented. */
+static void jobs_without_gpus_rent_nothing(void)
+{
+    static const char *const renters[] = {
+        "'as-asked'", "{'policy': 'fixed-width', 'classes': {'t': {'rate': '1/s', 'size': '1s', 'width': 2}}}"};
+    for (int i = 0; i < 2; i++) {
+        struct bed_rows *rows = run(
+            false,
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'cpus_per_node': 8}, " MARKET(
+                "", "%s") ", 'jobs': {"
+                          "'types': {'t': {}}, " JOBS(
+                              "{'duration': '100s', 'gpus': 2, 'cpus': 4, 'type': 't'},"
+                              "{'submit': '1s', 'duration': '10s', 'gpus': 2, 'type': 't'},"
+                              "{'submit': '2s', 'duration': '5s', 'gpus': 0, 'cpus': 4, 'type': 't'},"
+                              "{'submit': '3s', 'duration': '5s', 'gpus': 0, 'cpus': 1, 'type': 't'},"
+                              "{'submit': '3s', 'duration': '5s', 'gpus': 0, 'type': 't'}") "}}",
+            renters[i]);
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_NEAR(bed_job(rows, 2)->end_s, 7, 1e-9);
+        CHECK_NEAR(bed_job(rows, 3)->end_s, 12, 1e-9); /* after it, for its CPU */
+        CHECK_NEAR(bed_job(rows, 4)->end_s, 8, 1e-9);
+        CHECK_EQ_INT(bill(rows), 2 * 100000 + 2 * 10000);
+        CHECK_EQ_INT(bed_metric(rows, "rental.leases"), 2);
+        bed_free(rows);
+    }
+}
+
+/* --- Nodes that are not there --- */
+
+/* Both nodes fail after 100 s and are back after 50 more: until then no lease begins, since nobody could use it. */
+static void no_lease_of_failed_nodes(void)
+{
+    struct bed_rows *rows = run_well("{'cluster': {'nodes': 2, 'gpus_per_node': 4}, " MARKET(
+        "", "'as-asked'") ", 'failures': {'causes': {'crash': {"
+                          "'scope': 'node', 'lifetime': {'law': 'constant', 'mean': '100s'},"
+                          "'repair': {'law': 'constant', 'mean': '50s'}}}}, 'jobs': {" JOBS(
+                              "{'duration': '1s', 'gpus': 1}, {'submit': '110s', 'duration': '10s', 'gpus': 8}") "}}");
+    CHECK_NEAR(bed_job(rows, 1)->start_s, 150, 1e-9);
+    CHECK_NEAR(bed_metric(rows, "rental.gpu_s[gpu]"), 1 + 80, 1e-9);
+    CHECK_EQ_INT(bill(rows), 81000);
+    bed_free(rows);
+}
+
+/* Two GPUs are free, one on each node: a job for two, which its nodes cannot have apart, leases them when it starts, not before. Those
+ * that have to start up are leased by their number, and it waits on its lease. */
+static void no_lease_without_a_place(void)
+{
+    for (int start_up_s = 0; start_up_s <= 10; start_up_s += 10) {
+        struct bed_rows *rows = run(
+            false,
+            "{'cluster': {'nodes': 2, 'gpus_per_node': 4}, " MARKET(", 'start_up': '%ds'", "'as-asked'") ", 'jobs': {" JOBS(
+                "{'duration': '100s', 'gpus': 3}, {'duration': '100s', 'gpus': 3}, {'duration': '100s', 'gpus': 2}") "}}",
+            start_up_s);
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_NEAR(bed_job(rows, 2)->start_s, 100 + start_up_s, 1e-9);
+        CHECK_EQ_INT(bill(rows), start_up_s == 0 ? 800000 : 6 * 110000 + 2 * 210000);
+        for (size_t i = 0; i < rows->n_leases && start_up_s == 0; i++)
+            CHECK_NEAR(rows->leases[i].start_s, bed_job(rows, rows->leases[i].job)->start_s, 1e-9);
+        bed_free(rows);
+    }
+}
+
+static void check_told(struct bed_rows *rows, int code, const char *says, const char *hint)
+{
+    CHECK_EQ_INT(rows->code, code);
+    bool found = false;
+    for (int i = 0; i < rows->diag.n_items; i++)
+        found = found ||
+                (strstr(rows->diag.items[i].text, says) != NULL && strstr(rows->diag.items[i].hint, hint) != NULL);
+    if (!CHECK(found)) printf("%s (%s)\n", rows->diag.items[0].text, rows->diag.items[0].hint);
+    bed_free(rows);
+}
+
+#define WIDE(cluster, offer)                                                                                           \
+    "{'cluster': {" cluster "}, " MARKET(offer, "{'policy': 'fixed-width', 'classes': {'t': {'rate': '1/s', 'size': '1s',"  \
+    "'width': 9}}}") ", 'jobs': {'types': {'t': {'speedup': {'law': 'power', 'exponent': 0.5}}}, "                       \
+    JOBS("{'duration': '10s', 'type': 't', 'cpus': 1}") "}}"
+
+/* A job that rents more than there will ever be would wait for ever, and all behind it. */
+static void more_than_there_will_ever_be(void)
+{
+    check_told(run(true, "%s", WIDE("'nodes': 2, 'gpus_per_node': 4", "")), SIM_E_POLICY,
+               "rents 9 GPUs of offer 0 for job 0, which never has so many", "more nodes");
+    check_told(run(true, "%s", WIDE("'nodes': 3, 'gpus_per_node': 4", ", 'limit': 8")), SIM_E_POLICY,
+               "never has so many", "raise its 'limit'");
+    check_told(run(true, "%s", WIDE("'nodes': 3, 'gpus_per_node': 4, 'cpus_per_node': 2", "")), SIM_E_POLICY,
+               "for which its nodes never have room", "CPU");
+}
+
+/* As-asked goes by what there is: of two offers the one with enough nodes, though it is dearer. */
+static void offers_are_as_large_as_their_nodes(void)
+{
+    struct bed_rows *rows = run_well(
+        "{'cluster': {'nodes': 1, 'gpus_per_node': 2, 'gpu': 't4', 'node_types': {'big': {'nodes': 2, 'gpus_per_node': 8,"
+        "'gpu': 'v100-16-sxm'}}}, 'market': {'offers': {'few': {'gpu': 't4', 'price': '$1/h'},"
+        "'many': {'gpu': 'v100-16-sxm', 'price': '$3.6/h'}}, 'renting': 'as-asked'}, 'jobs': {" JOBS(
+            "{'duration': '100s', 'gpus': 8}, {'duration': '100s', 'gpus': 2}") "}}");
+    CHECK_NEAR(bed_metric(rows, "rental.gpu_s[many]"), 800, 1e-9);
+    CHECK_NEAR(bed_metric(rows, "rental.gpu_s[few]"), 200, 1e-9);
+    bed_free(rows);
+}
+
+static void two_types_of_nodes_with_one_gpu(void)
+{
+    check_told(
+        run(true,
+            "{'cluster': {'nodes': 1, 'gpus_per_node': 4, 'gpu': 't4', 'node_types': {'b': {'nodes': 1, 'gpus_per_node': 8,"
+            "'gpu': 't4'}}}, 'market': {'offers': {'t4': {'gpu': 't4', 'price': '$1/h'}}, 'renting': 'as-asked'},"
+            "'jobs': {" JOBS("{'duration': '10s', 'gpus': 8}") "}}"),
+        SIM_E_CONFIG, "two types of nodes have GPU 't4'", "one type");
+}
+
+/* A budget in dollars is that of the first prices: a scenario is told so where they change, and only there. */
+static void a_budget_while_prices_change(void)
+{
+    static const struct {
+        const char *budget, *at;
+        int warnings;
+    } cases[] = {{"'budget': '$100/h'", "1h", 1}, {"'budget': '$100/h'", "0s", 0}, {"'budget_gpus': 9", "1h", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bed_rows *rows = run(
+            true,
+            "{'cluster': {'unlimited': true}, " MARKET(
+                ", 'price_changes': [{'at': '%s', 'price': '$5/h'}]",
+                "{'policy': 'fixed-width', %s, 'classes': {'t': {'rate': '1/h', 'size': '1h'}}}") ", 'jobs': {'types': {"
+                                                                                                  "'t': {'speedup': {'law': 'power', 'exponent': 0.5}}}, " JOBS(
+                                                                                                      "{'duration': '10s', 'type': 't'}") "}}",
+            cases[i].at, cases[i].budget);
+        int warnings = 0;
+        for (int k = 0; k < rows->diag.n_items; k++)
+            warnings += strstr(rows->diag.items[k].text, "the price of offer 'gpu' changes") != NULL;
+        CHECK_EQ_INT(rows->code, 0);
+        CHECK_EQ_INT(warnings, cases[i].warnings);
+        bed_free(rows);
+    }
+}
+
+static void a_scheduler_that_would_not_be_asked(void)
+{
+    check_told(run(true, "{'cluster': {'unlimited': true}, " MARKET(
+                             "", "'as-asked'") ", 'jobs': {'scheduler': 'tiresias', " JOBS("{'duration': '10s'}") "}}"),
+               SIM_E_CONFIG, "'tiresias' would never be asked", "fixed-fleet");
+}
+
+/* --- Spot GPUs take what was not saved with them --- */
+
+/* Four GPUs that are gone from 60 s to 70 s. A job of 100 s saves every 25 s of work for 2 s: at 25 and 52 s, so that 25 s count at
+ * 27 s and 50 s at 54 s; by 60 s it has done 56 s. A last save of 2 s before the end leaves 54 s. */
+static struct bed_rows *run_spot(const char *checkpoint, const char *notice)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/spot.csv", test_tmpdir());
+    FILE *file = fopen(path, "w");
+    if (file == NULL || fputs("0,4\n60000,0\n70000,4\n", file) < 0 || fclose(file) != 0) return NULL;
+    struct bed_rows *rows = run(
+        false,
+        "{'cluster': {'unlimited': true}, 'market': {'offers': {'gpu': {'price': '$3.6/h', 'kind': 'spot', 'spot': {"
+        "'availability': '%s', 'format': 'instance-counts', 'notice': '%s'}}}, 'renting': 'as-asked'}, 'jobs': {"
+        "'types': {'default': {%s}}, " JOBS("{'duration': '100s', 'gpus': 4}") "}}",
+        path, notice, checkpoint);
+    CHECK_EQ_INT(rows->code, 0);
+    return rows;
+}
+
+static void check_spot(const char *checkpoint, const char *notice, double end_s, double lost_gpu_s)
+{
+    struct bed_rows *rows = run_spot(checkpoint, notice);
+    MUST(rows != NULL);
+    CHECK_NEAR(bed_job(rows, 0)->end_s, end_s, 1e-9);
+    CHECK_NEAR(bed_job(rows, 0)->lost_gpu_s, lost_gpu_s, 1e-9);
+    CHECK_NEAR(bed_metric(rows, "rental.lost_gpu_s"), lost_gpu_s, 1e-9);
+    CHECK_EQ_INT(bed_metric(rows, "rental.interruptions"), 1);
+    bed_free(rows);
+}
+
+static void interruptions_leave_what_is_saved(void)
+{
+#define EVERY_25_S                                                                                                     \
+    "'checkpoint': {'policy': {'policy': 'periodic', 'interval': '25s'}, 'bytes': '2GB', 'write': '1GB/s'}"
+    check_spot("", "0s", 110, 0);                   /* no checkpoints: it keeps its work, as after a preemption */
+    check_spot(EVERY_25_S, "0s", 122, 4 * 6.0);     /* 50 s are left, with one more save */
+    check_spot(EVERY_25_S, "1.9s", 122, 4 * 6.0);   /* no time for a save */
+    check_spot(EVERY_25_S, "2s", 118, 4 * 2.0);     /* 46 s are left */
+    check_spot(EVERY_25_S, "2min", 118, 4 * 2.0);
+#undef EVERY_25_S
+}
+
+TEST_SUITE(market_site)
+{
+    TEST(jobs_without_gpus_rent_nothing);
+    TEST(no_lease_of_failed_nodes);
+    TEST(no_lease_without_a_place);
+    TEST(more_than_there_will_ever_be);
+    TEST(offers_are_as_large_as_their_nodes);
+    TEST(two_types_of_nodes_with_one_gpu);
+    TEST(a_budget_while_prices_change);
+    TEST(a_scheduler_that_would_not_be_asked);
+    TEST(interruptions_leave_what_is_saved);
+}

@@ -1,0 +1,290 @@
+/* Policies that ask for the impossible: the run ends with SIM_E_POLICY (or SIM_E_STALLED) and a finding that names the
+ * policy, the action and why it cannot be. */
+#include "tests/support/harness.h"
+
+#include "tests/support/bed.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char scenario[] =
+    "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"},"
+    " \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": 2, \"kv\": {\"blocks\": 20},"
+    " \"batching\": \"%s\", \"routing\": \"%s\", \"trace\": {\"format\": \"generate\", \"count\": 10,"
+    " \"arrival\": {\"process\": \"fixed\", \"rate\": \"1000000000/s\"},"
+    " \"prompt\": {\"distribution\": \"fixed\", \"tokens\": 64},"
+    " \"output\": {\"distribution\": \"fixed\", \"tokens\": 40}}}}}";
+
+static void check_fault(const struct policy *policy, int code, const char *text)
+{
+    char full[1024];
+    bool batching = policy->family == POLICY_BATCHING;
+    snprintf(full, sizeof full, scenario, batching ? policy->name : "vllm-v0", batching ? "round-robin" : policy->name);
+    struct bed_rows *rows = bed_run(full, &(struct bed_options){.policy = policy, .quiet = true});
+    CHECK_EQ_INT(rows->code, code);
+    if (CHECK(rows->diag.n_errors > 0)) {
+        const char *found = rows->diag.items[0].text;
+        if (strstr(found, text) == NULL) CHECK_EQ_STR(found, text);
+    }
+    bed_free(rows);
+}
+
+/* --- Batchers --- */
+
+static const struct batcher faulty_batcher = {
+    .policy = {.abi = POLICY_ABI, .size = sizeof(struct batcher), .family = POLICY_BATCHING, .name = "faulty",
+               .summary = "", .source = ""}};
+
+static void check_batcher(int (*compose)(void *, const struct replica_view *, struct batch_plan *), int code,
+                          const char *text)
+{
+    struct batcher batcher = faulty_batcher;
+    batcher.compose = compose;
+    check_fault(&batcher.policy, code, text);
+}
+
+static int never_takes_anybody(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    (void)view;
+    (void)plan;
+    return 0;
+}
+
+static int names_one_twice(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    batch_plan_prefill(plan, view->waiting, 1);
+    batch_plan_prefill(plan, view->waiting, 1);
+    return 0;
+}
+
+static int prefills_nothing(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    batch_plan_prefill(plan, view->waiting, 0);
+    return 0;
+}
+
+static int prefills_too_much(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    batch_plan_prefill(plan, view->waiting, view->waiting->prompt_tokens + 1);
+    return 0;
+}
+
+static int admits_all(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    for (const struct request_view *r = view->waiting; r != NULL; r = r->next)
+        batch_plan_prefill(plan, r, r->prompt_tokens);
+    return 0;
+}
+
+static int evicts_nobody(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    (void)view;
+    batch_plan_evict(plan, NULL, "for fun");
+    return 0;
+}
+
+/* Of a batcher that takes sequences back, the offloading policy is asked about evictions: only of those that can be. */
+static void evictions_of_nobody(void)
+{
+    struct batcher batcher = faulty_batcher;
+    batcher.takes_back = true;
+    batcher.compose = evicts_nobody;
+    check_fault(&batcher.policy, SIM_E_POLICY, "but it is not a request of this replica");
+}
+
+static int evicts_who_waits(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    batch_plan_evict(plan, view->waiting, "for fun");
+    return 0;
+}
+
+static int rejects_who_decodes(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    if (view->n_decoding > 0)
+        batch_plan_reject(plan, view->oldest_decoding, "for fun");
+    else
+        batch_plan_prefill(plan, view->waiting, view->waiting->prompt_tokens);
+    return 0;
+}
+
+static int stands_for_no_time(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    batch_plan_prefill(plan, view->waiting, view->waiting->prompt_tokens);
+    plan->iterations = 0;
+    return 0;
+}
+
+/* Five prompts of 4 blocks fill the cache; the next tokens have no room. */
+static int decodes_without_blocks(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    plan->decode = true;
+    for (const struct request_view *r = view->waiting; r != NULL && view->n_decoding == 0; r = r->next)
+        batch_plan_prefill(plan, r, r->prompt_tokens);
+    return 0;
+}
+
+static int fails_itself(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    (void)view;
+    (void)plan;
+    return SIM_E_POLICY;
+}
+
+/* Writes far beyond its plan: as many entries as requests wait, without asking whether there is room. */
+static int never_asks_for_room(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    for (int i = 0; i < 1000; i++) batch_plan_prefill(plan, view->waiting, 1);
+    return 0;
+}
+
+static int names_nobody(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    (void)view;
+    batch_plan_prefill(plan, NULL, 1);
+    return 0;
+}
+
+static int keeps_less_than_nothing(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    (void)view;
+    plan->keep_free_blocks = -1;
+    return 0;
+}
+
+static int holds_too_little(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    batch_plan_prefill_holding(plan, view->waiting, 10, 9);
+    return 0;
+}
+
+static int evicts_what_it_prefills(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    if (view->prefilling != NULL) batch_plan_evict(plan, view->prefilling, "for fun");
+    batch_plan_prefill(plan, view->prefilling != NULL ? view->prefilling : view->waiting, 1);
+    return 0;
+}
+
+static int sees_the_future(void *state, const struct replica_view *view, struct batch_plan *plan)
+{
+    (void)state;
+    batch_plan_prefill_holding(plan, view->waiting, 1, replica_view_output_tokens(view, view->waiting));
+    return 0;
+}
+
+static void batchers_that_ask_for_the_impossible(void)
+{
+    check_batcher(holds_too_little, SIM_E_POLICY, "but it would not hold the KV blocks of these tokens");
+    check_batcher(evicts_what_it_prefills, SIM_E_POLICY, "but it has named it already");
+    check_batcher(sees_the_future, SIM_E_POLICY,
+                  "asked to see the output length of request 0 on replica 0 at 0.000000000 s, but it has not declared");
+    check_batcher(never_asks_for_room, SIM_E_POLICY, "made a plan of more than");
+    check_batcher(names_nobody, SIM_E_POLICY, "but it is not a request of this replica");
+    check_batcher(keeps_less_than_nothing, SIM_E_POLICY, "while -1 blocks stay free");
+
+    check_batcher(
+        names_one_twice, SIM_E_POLICY,
+        "batching policy 'faulty' asked to prefill request 0 on replica 0 at 0.000000000 s, but it has named it "
+        "already");
+    check_batcher(prefills_nothing, SIM_E_POLICY, "but its prompt has no such number of tokens left");
+    check_batcher(prefills_too_much, SIM_E_POLICY, "but its prompt has no such number of tokens left");
+    check_batcher(evicts_who_waits, SIM_E_POLICY,
+                  "asked to evict request 0 on replica 0 at 0.000000000 s, but it is neither");
+    check_batcher(rejects_who_decodes, SIM_E_POLICY, "but it is not waiting");
+    check_batcher(stands_for_no_time, SIM_E_POLICY, "its choice stands for 0 iterations");
+    check_batcher(decodes_without_blocks, SIM_E_POLICY, "but there are too few free KV blocks");
+}
+
+static void a_batcher_that_admits_beyond_the_cache(void)
+{
+    struct batcher batcher = faulty_batcher;
+    char full[1024];
+    batcher.compose = admits_all;
+    snprintf(full, sizeof full, scenario, "faulty", "round-robin");
+    static const char *const sets[] = {"services.chat.kv.blocks=10", NULL};
+    struct bed_rows *rows = bed_run(full, &(struct bed_options){.policy = &batcher.policy, .quiet = true, .sets = sets});
+    CHECK_EQ_INT(rows->code, SIM_E_POLICY);
+    CHECK(strstr(rows->diag.items[0].text, "there are too few free KV blocks") != NULL);
+    bed_free(rows);
+}
+
+static void a_batcher_that_never_takes_anybody_is_found_out(void)
+{
+    check_batcher(never_takes_anybody, SIM_E_STALLED, "10 requests of service 'chat' wait for ever");
+}
+
+static void a_batcher_that_fails_ends_the_run(void)
+{
+    struct batcher batcher = faulty_batcher;
+    char full[1024];
+    batcher.compose = fails_itself;
+    snprintf(full, sizeof full, scenario, "faulty", "round-robin");
+    struct bed_rows *rows = bed_run(full, &(struct bed_options){.policy = &batcher.policy, .quiet = true});
+    CHECK_EQ_INT(rows->code, SIM_E_POLICY);
+    CHECK_EQ_STR(rows->diag.items[0].text, "batching policy 'faulty' failed with -7 (policy fault) at 0.000000000 s");
+    bed_free(rows);
+}
+
+/* --- Routers --- */
+
+static int routes_past_the_end(void *state, const struct fleet_view *view, const struct request_view *request)
+{
+    (void)state;
+    (void)request;
+    return view->n_replicas;
+}
+
+static int routes_below_zero(void *state, const struct fleet_view *view, const struct request_view *request)
+{
+    (void)state;
+    (void)view;
+    (void)request;
+    return -1;
+}
+
+static void routers_that_leave_the_fleet(void)
+{
+    struct router router = {.policy = {.abi = POLICY_ABI, .size = sizeof router, .family = POLICY_ROUTING,
+                                       .name = "faulty", .summary = "", .source = ""}};
+    router.route = routes_past_the_end;
+    check_fault(&router.policy, SIM_E_POLICY, "routing policy 'faulty' sent request 0 to replica 2 of 2");
+    router.route = routes_below_zero;
+    check_fault(&router.policy, SIM_E_POLICY, "routing policy 'faulty' sent request 0 to replica -1 of 2");
+}
+
+static void a_policy_of_another_abi_is_refused(void)
+{
+    struct router router = {.policy = {.abi = POLICY_ABI + 1, .size = sizeof router, .family = POLICY_ROUTING,
+                                       .name = "foreign", .summary = "", .source = ""},
+                            .route = routes_below_zero};
+    check_fault(&router.policy, SIM_E_POLICY, "policy 'foreign' does not fit as a routing policy");
+    router.policy.abi = POLICY_ABI;
+    router.policy.size = 1;
+    check_fault(&router.policy, SIM_E_POLICY, "policy 'foreign' does not fit as a routing policy");
+}
+
+TEST_SUITE(policy_faults)
+{
+    TEST(evictions_of_nobody);
+    TEST(a_policy_of_another_abi_is_refused);
+    TEST(batchers_that_ask_for_the_impossible);
+    TEST(a_batcher_that_admits_beyond_the_cache);
+    TEST(a_batcher_that_never_takes_anybody_is_found_out);
+    TEST(a_batcher_that_fails_ends_the_run);
+    TEST(routers_that_leave_the_fleet);
+}

@@ -1,0 +1,148 @@
+/* The law of a GPU's power: what holds for any parameters, and what the catalog says of GPUs. */
+#include "tests/support/harness.h"
+
+#include "models/power.h"
+#include "sim/catalog/power.h"
+#include "tests/support/catalog_session.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct catalog catalog = {.root = "configs"};
+
+static const struct power_law laws[] = {
+    {80, 400, 33, 881, 283, 0.65, 0.8}, {130, 700, 78, 784, 448, 1.0, 0.0}, {38, 250, 197, 1, 1, 0.84, 0.73}};
+enum { N_LAWS = sizeof laws / sizeof *laws, STEPS = 20 };
+
+static double step(int i)
+{
+    return (double)i / STEPS;
+}
+
+static void idle_gpus_draw_their_idle_power(void)
+{
+    const struct power_load none = {0};
+    for (int i = 0; i < N_LAWS; i++) CHECK_NEAR(power_draw_w(&laws[i], &none), laws[i].context_w, 0.0);
+}
+
+static void power_grows_with_what_is_achieved_up_to_the_limit(void)
+{
+    for (int i = 0; i < N_LAWS; i++) {
+        double before[3] = {0};
+        for (int k = 0; k <= STEPS; k++) {
+            const struct power_load loads[3] = {{1, step(k), 0.3}, {1, 0.1, step(k)}, {step(k), 0.1, 0.3}};
+            for (int axis = 0; axis < 3; axis++) {
+                const double watts = power_draw_w(&laws[i], &loads[axis]);
+                CHECK(watts >= before[axis] && watts <= laws[i].limit_w && watts >= laws[i].context_w);
+                CHECK(watts == fmin(power_demand_w(&laws[i], &loads[axis]), laws[i].limit_w));
+                before[axis] = watts;
+            }
+        }
+    }
+}
+
+static void voltage_falls_with_the_clock_to_its_floor(void)
+{
+    for (int i = 0; i < N_LAWS; i++) {
+        double before = 0.0;
+        CHECK_NEAR(power_voltage_frac(&laws[i], 1.0), 1.0, 1e-15);
+        CHECK_NEAR(power_voltage_frac(&laws[i], laws[i].voltage_knee), laws[i].voltage_floor, 1e-15);
+        for (int k = 1; k <= STEPS; k++) {
+            const double volts = power_voltage_frac(&laws[i], step(k));
+            CHECK(volts >= before && volts >= laws[i].voltage_floor && volts <= 1.0);
+            before = volts;
+        }
+    }
+}
+
+/* At the highest clock nothing is lost; below it work that waits for the core is slower, and all work draws less. */
+static void clocks_slow_down_what_waits_for_the_core(void)
+{
+    const struct power_load load = {1, 0.2, 0.4};
+    for (int i = 0; i < N_LAWS; i++) {
+        const struct power_state full = power_at_clock(&laws[i], &load, 0.9, 1.0);
+        CHECK_NEAR(full.speed_frac, 1.0, 1e-15);
+        CHECK_NEAR(full.power_w, power_demand_w(&laws[i], &load), 1e-9);
+        for (int k = 4; k < STEPS; k++) {
+            const struct power_state prompts = power_at_clock(&laws[i], &load, 1.0, step(k));
+            const struct power_state decode = power_at_clock(&laws[i], &load, 0.0, step(k));
+            CHECK_NEAR(prompts.speed_frac, step(k), 1e-12);
+            CHECK_NEAR(decode.speed_frac, 1.0, 1e-12);
+            CHECK(prompts.power_w < full.power_w && decode.power_w < full.power_w);
+        }
+    }
+}
+
+static void caps_hold_where_a_clock_can_hold_them(void)
+{
+    const struct power_load load = {1, 0.2, 0.4};
+    for (int i = 0; i < N_LAWS; i++) {
+        const double least_w = power_at_clock(&laws[i], &load, 0.8, POWER_LEAST_CLOCK_FRAC).power_w;
+        double before = 0.0;
+        for (int k = 1; k <= 2 * STEPS; k++) {
+            const double cap_w = 10.0 * k;
+            const struct power_state state = power_under_cap(&laws[i], &load, 0.8, cap_w);
+            CHECK(state.speed_frac >= before && state.speed_frac <= 1.0);
+            if (cap_w >= least_w)
+                CHECK(state.power_w <= cap_w + 1e-6 && state.power_w <= laws[i].limit_w + 1e-6);
+            else
+                CHECK_NEAR(state.power_w, least_w, 1e-6);
+            before = state.speed_frac;
+        }
+    }
+}
+
+/* Without a cap a job draws its mean, whatever its share of idling; under one it never gains. */
+static void jobs_draw_their_mean_without_a_cap(void)
+{
+    for (int i = 0; i < N_LAWS; i++) {
+        for (int k = 0; k <= STEPS; k++) {
+            const double mean_w = laws[i].context_w + 15.0 * k;
+            struct power_law law = laws[i];
+            law.limit_w = (double)INFINITY;
+            const struct power_state free = power_job_under_cap(&law, 0.5, mean_w, 1e4);
+            const struct power_state held = power_job_under_cap(&law, 0.5, mean_w, 0.5 * mean_w + 0.5 * law.context_w);
+            CHECK_NEAR(free.power_w, mean_w, 1e-9 * mean_w);
+            CHECK_NEAR(free.speed_frac, 1.0, 1e-12);
+            CHECK(held.speed_frac <= 1.0 && held.power_w <= mean_w + 1e-9);
+        }
+    }
+}
+
+static int power_of(struct session *session, const char *name, struct gpu_spec *gpu, struct gpu_power *power)
+{
+    const int code = catalog_gpu(&catalog, name, NULL, &session->arena, gpu, &session->diag);
+    return code == 0 ? catalog_gpu_power(&catalog, gpu, &session->arena, power, &session->diag) : code;
+}
+
+static void the_catalog_tells_what_was_measured(void)
+{
+    struct session session;
+    struct gpu_spec gpu, other;
+    struct gpu_power power, alike;
+    session_begin(&session);
+    CHECK_EQ_INT(power_of(&session, "a100-80-sxm", &gpu, &power), 0);
+    CHECK(power.is_measured && power.from != NULL && power.law.limit_w == gpu.tdp_w && power.law.context_w == 80.0);
+    CHECK_EQ_INT(power_of(&session, "a100-40-sxm", &other, &alike), 0);
+    MUST(alike.from != NULL && !alike.is_measured);
+    CHECK_EQ_STR(alike.from, "a100-80-sxm");
+    CHECK_NEAR(alike.law.memory_w / other.memory_bytes_per_s, power.law.memory_w / gpu.memory_bytes_per_s, 1e-24);
+    CHECK_NEAR(alike.law.compute_w, power.law.compute_w, 1e-9);
+    CHECK_EQ_INT(power_of(&session, "a40", &gpu, &power), 0);
+    CHECK(power.from == NULL && isnan(power.law.active_w) && power.law.voltage_floor < 1.0);
+    CHECK(strstr(power.problem, "sweeps") != NULL || strstr(power.problem, "context_power") != NULL);
+    CHECK_EQ_INT(power_of(&session, "l4", &gpu, &power), 0);
+    CHECK(power.from == NULL && isnan(power.law.active_w) && isnan(power.law.voltage_floor));
+    session_end(&session);
+}
+
+TEST_SUITE(power)
+{
+    TEST(idle_gpus_draw_their_idle_power);
+    TEST(power_grows_with_what_is_achieved_up_to_the_limit);
+    TEST(voltage_falls_with_the_clock_to_its_floor);
+    TEST(clocks_slow_down_what_waits_for_the_core);
+    TEST(caps_hold_where_a_clock_can_hold_them);
+    TEST(jobs_draw_their_mean_without_a_cap);
+    TEST(the_catalog_tells_what_was_measured);
+}

@@ -1,0 +1,70 @@
+/* What services count, added up: times that saturate, and what is not known of one is not known of all. */
+#include "tests/support/harness.h"
+
+#include "sim/world/rows/metric.h"
+#include "sim/world/service/service_stats.h"
+
+#include <math.h>
+#include <string.h>
+
+static struct service_stats merged(sim_ns busy_ns, sim_ns extrapolated_ns, bool uncalibrated)
+{
+    struct service_stats all, one;
+    CHECK_EQ_INT(service_stats_init(&all), 0);
+    CHECK_EQ_INT(service_stats_init(&one), 0);
+    all.work = (struct replica_counts){.busy_ns = 300, .extrapolated_ns = 60};
+    one.work = (struct replica_counts){.busy_ns = busy_ns, .extrapolated_ns = extrapolated_ns};
+    one.uncalibrated = uncalibrated;
+    CHECK_EQ_INT(service_stats_merge(&all, &one), 0);
+    service_stats_fini(&one);
+    service_stats_fini(&all);
+    return all;
+}
+
+static void the_extrapolated_share_is_that_of_all_busy_time(void)
+{
+    struct service_stats all = merged(100, 40, false);
+    CHECK_NEAR(service_stats_extrapolated_frac(&all), 0.25, 0);
+}
+
+static void an_uncalibrated_model_makes_the_share_unknown(void)
+{
+    struct service_stats all = merged(100, 0, true);
+    CHECK(isnan(service_stats_extrapolated_frac(&all)));
+}
+
+static void busy_time_saturates(void)
+{
+    struct service_stats all = merged(SIM_NS_MAX - 5, SIM_NS_MAX - 10, false);
+    CHECK_EQ_INT(all.work.busy_ns, SIM_NS_MAX);
+    CHECK_EQ_INT(all.work.extrapolated_ns, SIM_NS_MAX);
+}
+
+/* What is no count, sum or mean over a time, and so neither begins nor ends. */
+static bool is_fixed(const char *name)
+{
+    static const char *const fixed[] = {"cluster.gpus", "cost.usd_per_h", "offload.interval_layers"};
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+        if (strcmp(name, fixed[i]) == 0) return true;
+    return false;
+}
+
+static void every_metric_says_its_unit_and_what_it_covers(void)
+{
+    const char *missing = NULL;
+    for (const struct metric_def *def = metric_dictionary; def->name != NULL; def++) {
+        const bool says = strstr(def->definition, "warm-up") != NULL || strstr(def->definition, "of the run") != NULL ||
+                          strstr(def->definition, "the run ended") != NULL ||
+                          strstr(def->definition, "of these") != NULL;
+        if (def->unit[0] == 0 || (!says && !is_fixed(def->name))) missing = def->name;
+    }
+    CHECK_EQ_STR(missing != NULL ? missing : "none", "none");
+}
+
+TEST_SUITE(service_stats)
+{
+    TEST(the_extrapolated_share_is_that_of_all_busy_time);
+    TEST(an_uncalibrated_model_makes_the_share_unknown);
+    TEST(every_metric_says_its_unit_and_what_it_covers);
+    TEST(busy_time_saturates);
+}
