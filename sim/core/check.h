@@ -18,6 +18,14 @@ __attribute__((noreturn, cold, format(printf, 3, 4))) void sim_bug(const char *f
         if (__builtin_expect(!(condition), 0)) SIM_BUG("required: %s", #condition);                                    \
     } while (0)
 
+/* Two integers that a numbered law (sim/world/world.h) has equal. */
+#define SIM_LAW(law, left, right)                                                                                      \
+    do {                                                                                                               \
+        const long long law_left = (left), law_right = (right);                                                        \
+        if (__builtin_expect(law_left != law_right, 0))                                                                \
+            SIM_BUG("%s is violated: %lld != %lld", law, law_left, law_right);                                         \
+    } while (0)
+
 #ifdef ORRERY_DEBUG
 #define SIM_ASSERT(condition) SIM_REQUIRE(condition)
 #else

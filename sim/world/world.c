@@ -1,7 +1,6 @@
 #include "sim/world/world.h"
 
 #include "sim/core/mem.h"
-#include "sim/world/invariant.h"
 #include "sim/world/jobs/jobs_yield.h"
 #include "sim/world/market/market.h"
 #include "sim/world/power/power.h"
@@ -47,7 +46,7 @@ static double world_done_frac(const struct world *world)
 static void world_check(const struct world *world)
 {
     for (size_t i = 0; i < world->n_services; i++) service_check(world->services[i], engine_now(world->engine));
-    for (const struct cluster *part = world->cluster; part != NULL; part = part->next) invariant_check_cluster(part);
+    for (const struct cluster *part = world->cluster; part != NULL; part = part->next) cluster_check(part);
     topology_check(world->topology, engine_now(world->engine));
     const bool is_even = world->options.single_step || world->n_services == 0; /* between two looks */
     if (world->power != NULL && world->options.check && is_even) power_check(world->power, engine_now(world->engine));

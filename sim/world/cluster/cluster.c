@@ -507,3 +507,35 @@ int cluster_emit(const struct cluster *cluster, sim_ns now, const struct sink *s
     if (code == 0) code = metric_emit(sink, "cluster.gpu_util", mean / total);
     return code < 0 || cluster->fragmentation.tasks == NULL ? code : emit_fragmentation(cluster, now, sink);
 }
+
+/* --- INV-6 --- */
+
+/* No GPU, CPU or memory is held twice, and the counts follow the stock. */
+static void check_stock(const struct cluster *cluster)
+{
+    const char *fault = stock_fault(cluster->stock);
+    if (fault != NULL) SIM_BUG("INV-6: %s", fault);
+    int64_t left_milli = 0;
+    for (int32_t i = 0; i < cluster->n_nodes; i++) {
+        const struct node_view *node = &cluster->stock->nodes[i];
+        left_milli += node->left_milli;
+        SIM_LAW("INV-6 (free GPUs of a node)", cluster->node_free_gpus[i], node->free_gpus);
+    }
+    SIM_LAW("INV-6 (what is left of GPUs)", left_milli * (GPU_MICRO / 1000) + cluster->ugpus_in_use.value,
+            cluster->unplaced_ugpus + (cluster->total_gpus - cluster->away_gpus) * GPU_MICRO);
+}
+
+void cluster_check(const struct cluster *cluster)
+{
+    if (cluster->total_gpus == INT64_MAX) return;
+    const int64_t ugpus = cluster->ugpus_in_use.value + (cluster->stock == NULL ? GPU_MICRO - 1 : 0);
+    SIM_LAW("INV-6 (GPUs are conserved)", cluster->free_gpus + cluster->away_gpus + ugpus / GPU_MICRO,
+            cluster->total_gpus);
+    if (cluster->is_placed) SIM_LAW("INV-6 (what is placed is on nodes)", cluster->unplaced_ugpus, 0);
+    if (cluster->stock != NULL) check_stock(cluster);
+    for (int32_t i = 0; cluster->node_free_gpus != NULL && i < cluster->n_nodes; i++) {
+        int32_t free_gpus = cluster->node_free_gpus[i];
+        if (free_gpus < 0 || free_gpus > cluster->gpus_per_node)
+            SIM_BUG("INV-6: node %d has %d free GPUs of %d", i, free_gpus, cluster->gpus_per_node);
+    }
+}

@@ -158,6 +158,9 @@ void cluster_return_node(struct cluster *cluster, int32_t node);
 /* The lowest node >= `from` with `low` to `high` free GPUs, or -1. */
 int32_t cluster_next_node(const struct cluster *cluster, int32_t low, int32_t high, int32_t from);
 
+/* Checks INV-6 (world.h) of one node type. */
+void cluster_check(const struct cluster *cluster);
+
 /* Emits the cluster's metrics at the end of the run. Returns 0 or the sink's code. */
 int cluster_emit(const struct cluster *cluster, sim_ns now, const struct sink *sink);
 

@@ -80,6 +80,13 @@ int topology_sit(struct topology *topology, struct topology_seat *seat, int32_t 
                  const struct gpu_spec *gpu);
 void topology_rise(struct topology_seat *seat); /* the GPUs are free again; nothing of the seat is on its way */
 
+/* The number in the site of the node of a seat's GPU, and the GPU's specification. */
+int32_t topology_seat_node(const struct topology_seat *seat, int32_t gpu);
+const struct gpu_spec *topology_seat_spec(const struct topology_seat *seat, int32_t gpu);
+
+/* The links as the scenario describes them. */
+const struct topology_config *topology_config(const struct topology *topology);
+
 /* What one GPU's PCIe link carries each way; 0: nobody says. */
 double topology_port_bytes_per_s(const struct topology *topology, const struct gpu_spec *gpu);
 
@@ -171,7 +178,7 @@ int32_t topology_n_series(const struct topology *topology);
 void topology_series(const struct topology *topology, struct sampler_series *series);
 void topology_sample(const struct topology *topology, double *values);
 
-/* Checks the invariants of links and tiers (invariant.h). */
+/* Checks the invariants of links and tiers (INV-8, INV-9). */
 void topology_check(const struct topology *topology, sim_ns now);
 
 #endif

@@ -1,4 +1,4 @@
-/* The inside of a topology. Only the topology*.c files and transfer.c include this. */
+/* The inside of a topology. Only files of this room include it. */
 #ifndef ORRERY_WORLD_LINKS_TOPOLOGY_STATE_H
 #define ORRERY_WORLD_LINKS_TOPOLOGY_STATE_H
 
@@ -65,10 +65,5 @@ int topology_link(struct topology *topology, struct link **link, enum link_kind 
 
 /* The tier of a device that a node reaches, which is made if it is not there. Returns 0 or SIM_E_NOMEM. */
 int topology_make_tier(struct topology *topology, struct topology_node *node, int32_t index, struct tier **tier);
-
-static inline const struct topology_config *topology_config(const struct topology *topology)
-{
-    return topology->env.links;
-}
 
 #endif

@@ -1,5 +1,5 @@
 /* What links and tiers did: metrics by kind, time series, and the laws that they keep. */
-#include "sim/world/invariant.h"
+#include "sim/core/check.h"
 #include "sim/world/links/topology_state.h"
 #include "sim/world/rows/metric.h"
 
@@ -139,7 +139,14 @@ void topology_sample(const struct topology *topology, double *values)
         *values++ = link_used_bytes_per_s(link_net_at(topology->net, i));
 }
 
-/* --- Laws --- */
+/* --- INV-8 and INV-9 --- */
+
+static void check_tier(const struct tier *tier)
+{
+    if (tier->used.value < 0 || tier->used.value > tier->capacity_bytes)
+        SIM_BUG("INV-9 (tiers hold what they can) is violated: '%s' holds %lld of %lld bytes", tier->name,
+                (long long)tier->used.value, (long long)tier->capacity_bytes);
+}
 
 static void add_moving(const struct topology *topology, const struct link_flow *flow, sim_ns now, int64_t *bytes)
 {
@@ -159,6 +166,7 @@ void topology_check(const struct topology *topology, sim_ns now)
         for (const struct transfer_shard *shard = transfer->more; shard != NULL; shard = shard->next)
             add_moving(topology, &shard->flow, now, moved);
     }
-    for (int kind = 0; kind < LINK_KIND_COUNT; kind++) invariant_check_links(carried[kind], moved[kind]);
-    for (int32_t i = 0; i < topology->n_tiers; i++) invariant_check_tier(topology->tiers[i]);
+    for (int kind = 0; kind < LINK_KIND_COUNT; kind++)
+        SIM_LAW("INV-8 (links carry what transfers move)", carried[kind], moved[kind]);
+    for (int32_t i = 0; i < topology->n_tiers; i++) check_tier(topology->tiers[i]);
 }

@@ -1,6 +1,6 @@
 #include "sim/world/market/market_state.h"
 
-#include "sim/world/invariant.h"
+#include "sim/core/check.h"
 #include "sim/world/policy/instance.h"
 #include "sim/world/rows/metric.h"
 
@@ -219,8 +219,9 @@ void market_check(const struct market *market, sim_ns now)
 {
     const struct ledger *ledger = &market->ledger;
     const struct ledger_sums sums = ledger_add_up(ledger, now);
-    invariant_check_leases(ledger->micro_gpus.value, sums.lease_micro_gpus, sums.account_micro_gpus);
-    invariant_check_bill(ledger_uusd(ledger, now), sums.account_uusd);
+    SIM_LAW("INV-12 (leased GPUs, by lease)", ledger->micro_gpus.value, sums.lease_micro_gpus);
+    SIM_LAW("INV-12 (leased GPUs, by offer)", ledger->micro_gpus.value, sums.account_micro_gpus);
+    SIM_LAW("INV-12 (the bill, by offer)", ledger_uusd(ledger, now), sums.account_uusd);
 }
 
 /* --- Metrics --- */

@@ -61,7 +61,7 @@ double market_rented_gpus(const struct market *market);
 int market_series(const struct market *market, struct sampler_series *series);
 void market_sample(const struct market *market, sim_ns at, double *values);
 
-/* The numbered law of invariant.h. */
+/* Checks INV-12 (world.h). */
 void market_check(const struct market *market, sim_ns now);
 
 /* What a run achieved, to set against its bill; 0: nothing of the kind. Met requests are those after the warm-up. */

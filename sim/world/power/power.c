@@ -2,7 +2,6 @@
 
 #include "sim/catalog/power.h"
 #include "sim/core/check.h"
-#include "sim/world/links/topology_state.h"
 #include "sim/world/policy/instance.h"
 
 #include <math.h>
@@ -173,13 +172,14 @@ static struct power_share *part_of(struct power_member *member, int32_t domain)
 }
 
 /* A GPU is a replica's now (+1), or nobody's (-1). */
-static struct power_domain *take_gpu(const struct power_member *member, const struct topology_gpu *gpu, int sign,
-                                     sim_ns now)
+static struct power_domain *take_gpu(const struct power_member *member, int32_t gpu, int sign, sim_ns now)
 {
-    struct power_domain *domain = power_domain_of(member->power, gpu->node->index);
+    const struct topology_seat *seat = &member->replica->seat;
+    const double idle_w = topology_seat_spec(seat, gpu)->idle_w;
+    struct power_domain *domain = power_domain_of(member->power, topology_seat_node(seat, gpu));
     struct power_view *view = &domain->view;
-    power_meter_add(&domain->rest, -sign * gpu->spec->idle_w, now);
-    power_meter_add(&member->power->idle, -sign * gpu->spec->idle_w, now);
+    power_meter_add(&domain->rest, -sign * idle_w, now);
+    power_meter_add(&member->power->idle, -sign * idle_w, now);
     view->groups[member->group].gpus += sign;
     view->highest_hz = fmax(view->highest_hz, member->highest_hz);
     view->gpu_limit_w = fmax(view->gpu_limit_w, member->gpu_limit_w);
@@ -190,7 +190,7 @@ void power_seated(struct power_member *member, sim_ns now)
 {
     const struct topology_seat *seat = &member->replica->seat;
     for (int32_t i = 0; i < seat->n_gpus; i++) {
-        const struct power_domain *domain = take_gpu(member, seat->gpus[i], 1, now);
+        const struct power_domain *domain = take_gpu(member, i, 1, now);
         part_of(member, (int32_t)(domain - member->power->domains))->share += 1.0 / seat->n_gpus;
     }
     member->before_j = replica_drawn_j(member->replica, now);
@@ -202,7 +202,7 @@ void power_unseated(struct power_member *member, sim_ns now)
     const struct topology_seat *seat = &member->replica->seat;
     const double drawn_j = replica_drawn_j(member->replica, now) - member->before_j;
     if (member->n_parts == 0) return; /* it did not get all of its seat */
-    for (int32_t i = 0; i < seat->n_gpus; i++) take_gpu(member, seat->gpus[i], -1, now);
+    for (int32_t i = 0; i < seat->n_gpus; i++) take_gpu(member, i, -1, now);
     for (int32_t i = 0; i < member->n_parts; i++)
         member->power->domains[member->parts[i].domain].rest.j += member->parts[i].share * drawn_j;
     member->n_parts = 0;

@@ -73,7 +73,7 @@ int power_start(struct power *power);
 double power_site_j(struct power *power, sim_ns at);
 double power_site_w(struct power *power, sim_ns at);
 
-/* The law of energy (invariant.h), between two looks at events that follow each other: for runs that visit every boundary. */
+/* Checks INV-11 (world.h), between two looks at events that follow each other: for runs that visit every boundary. */
 void power_check(struct power *power, sim_ns now);
 
 /* The time series: of the site, and of each domain where they are at most POWER_SAMPLED_DOMAINS. Writes them to `series` unless

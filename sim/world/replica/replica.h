@@ -245,6 +245,10 @@ void replica_set_order(struct replica *replica, struct pace_order order, sim_ns 
 double replica_drawn_j(const struct replica *replica, sim_ns at);
 double replica_draws_w(const struct replica *replica, sim_ns at);
 
+/* Check the laws of a replica, INV-1 to INV-5, and INV-10 of one that is down or starts (world.h). */
+void replica_check(const struct replica *replica);
+void replica_check_absent(const struct replica *replica);
+
 /* Calls `visit` for every request at the replica. */
 void replica_each_request(const struct replica *replica, void (*visit)(void *context, struct request *request),
                           void *context);

@@ -1,7 +1,7 @@
 /* Placing the weights and KV cache of a pool: what its kv_offload policy can do there, and what it shares with others. */
 #include "sim/world/service/fleet_offload.h"
 
-#include "sim/world/links/topology_state.h"
+#include "sim/world/links/topology_config.h"
 
 #include <math.h>
 #include <string.h>

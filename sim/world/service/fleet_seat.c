@@ -1,7 +1,6 @@
 /* The GPUs of replicas: taken stage by stage, each stage on one node, and given back; and what a replica that starts again must
  * not remember. */
 #include "sim/core/check.h"
-#include "sim/world/links/topology_state.h"
 #include "sim/world/policy/instance.h"
 #include "sim/world/power/power.h"
 #include "sim/world/service/fleet_offload.h"
@@ -53,7 +52,7 @@ void fleet_unseat(const struct fleet *fleet, const struct fleet_pool *pool, stru
     if (is_endless(fleet)) return;
     if (replica->power != NULL) power_unseated(replica->power, now);
     for (int32_t i = 0; i < replica->seat.n_gpus; i += per_stage) {
-        const int32_t node = replica->seat.gpus[i]->node->index;
+        const int32_t node = topology_seat_node(&replica->seat, i);
         note_returnable(fleet, replica, node, -per_stage);
         cluster_release_group_of(fleet->env->cluster, now, node, per_stage);
     }

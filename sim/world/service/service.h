@@ -148,7 +148,7 @@ int service_start(struct service *service);
 /* After the engine stopped at `now`: rows of unfinished requests in order of id, and warnings. */
 int service_finish(struct service *service, sim_ns now);
 
-/* Checks the invariants of every replica and that no request was lost (invariant.h). */
+/* Checks the laws of every replica and of the service: INV-1 to INV-5, INV-7, INV-10 (world.h). */
 void service_check(const struct service *service, sim_ns now);
 
 /* The time series of a service: of all replicas together, and of each one when there are at most SERVICE_SAMPLED_REPLICAS.

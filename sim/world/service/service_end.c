@@ -1,6 +1,5 @@
 /* The end of a service: unfinished requests, warnings, metrics, and the laws it must have kept. */
 #include "sim/core/check.h"
-#include "sim/world/invariant.h"
 #include "sim/world/service/service_scaling.h"
 #include "sim/world/service/service_state.h"
 
@@ -238,20 +237,29 @@ static void add_stay(void *context, struct request *request)
     stays->stay_ns += stays->now - request->view.arrival_ns;
 }
 
+static void check_little(const struct level *in_system, tally_int128 stay_ns, sim_ns now)
+{
+    tally_int128 integral = in_system->integral + (tally_int128)in_system->value * (now - in_system->since_ns);
+    if (integral != stay_ns)
+        SIM_BUG("INV-7 (Little's law) is violated: %.17g != %.17g request-seconds", (double)integral / 1e9,
+                (double)stay_ns / 1e9);
+}
+
 void service_check(const struct service *service, sim_ns now)
 {
     int64_t in_replicas = 0;
     struct stays stays = {service->stay_ns, now};
     for (int32_t i = 0; i < service->fleet.n_replicas; i++) {
         const struct replica *replica = &service->fleet.replicas[i];
-        invariant_check_replica(replica);
+        replica_check(replica);
         in_replicas += service->fleet.loads[i].outstanding;
         replica_each_request(replica, add_stay, &stays);
     }
     scaling_each_held(service->scaling, add_stay, &stays);
     scaling_check(service->scaling);
-    invariant_check_requests((int64_t)service->requests.n_live, in_replicas + scaling_held(service->scaling));
-    invariant_check_little(&service->in_system, stays.stay_ns, now);
+    SIM_LAW("INV-1 (requests are conserved)", (int64_t)service->requests.n_live,
+            in_replicas + scaling_held(service->scaling));
+    check_little(&service->in_system, stays.stay_ns, now);
 }
 
 static double span_s(const struct service *service)

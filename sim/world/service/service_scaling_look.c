@@ -1,6 +1,5 @@
 /* A service whose replicas come and go, as autoscalers, time series, metrics and the laws see it. */
 #include "sim/core/check.h"
-#include "sim/world/invariant.h"
 #include "sim/world/service/scaling_state.h"
 #include "sim/world/service/service_scaling.h"
 
@@ -140,9 +139,10 @@ void scaling_check(const struct service_scaling *scaling)
         const struct replica *replica = &fleet->replicas[i];
         const enum replica_life life = scaling->tenures[i].life;
         count[life]++;
-        if (life == REPLICA_DOWN || life == REPLICA_STARTING) invariant_check_absent(replica);
+        if (life == REPLICA_DOWN || life == REPLICA_STARTING) replica_check_absent(replica);
         if (fleet->env->cluster->n_nodes > 0)
-            invariant_check_seat(replica, life == REPLICA_DOWN ? 0 : replica_gpus(scaling));
+            SIM_LAW("INV-10 (replicas hold the GPUs they need)", replica->seat.n_gpus,
+                    life == REPLICA_DOWN ? 0 : replica_gpus(scaling));
     }
     for (int life = 0; life < REPLICA_LIVES; life++) SIM_REQUIRE(count[life] == scaling->count[life]);
 }

@@ -8,7 +8,6 @@
  *
  * Leaves out: services with pools, offloaded weights, or routers that choose pairs (fleet_may_restart): failures spare them, and
  * the run says so; clients that notice and try elsewhere, or give up; KV that other replicas or the host could still have. */
-#include "sim/world/links/topology_state.h"
 #include "sim/world/rows/metric.h"
 #include "sim/world/rows/priority.h"
 #include "sim/world/service/scaling_state.h"
@@ -21,7 +20,7 @@
 static bool is_on(const struct replica *replica, int32_t node)
 {
     for (int32_t i = 0; i < replica->seat.n_gpus; i++)
-        if (replica->seat.gpus[i]->node->index == node) return true;
+        if (topology_seat_node(&replica->seat, i) == node) return true;
     return false;
 }
 
