@@ -186,12 +186,14 @@ static int check_schema(const struct database *database, struct diag *diag)
     return 0;
 }
 
-static int create_schema(const struct database *database, const char *create_sql, struct diag *diag)
+static int create_schema(const struct database *database, const char *const *create_sql, struct diag *diag)
 {
     char sql[128];
     snprintf(sql, sizeof sql, "PRAGMA application_id = %d; PRAGMA user_version = %d", DATABASE_APPLICATION_ID,
              DATABASE_VERSION);
-    int code = database_run(database, create_sql, "create tables", diag);
+    int code = 0;
+    for (; code == 0 && *create_sql != NULL; create_sql++)
+        code = database_run(database, *create_sql, "create tables", diag);
     return code != 0 ? code : database_run(database, sql, "create tables", diag);
 }
 
@@ -223,7 +225,7 @@ int database_check_name(const struct database *database, const char *what, struc
 
 /* Makes an empty file a results database. A file that was created here but has tables was locked by another process
  * first, and is treated as one that existed before. */
-static int begin_write(struct database *database, const char *create_sql, struct diag *diag)
+static int begin_write(struct database *database, const char *const *create_sql, struct diag *diag)
 {
     int64_t n_tables = 0;
     int code = database_integer(database, "SELECT count(*) FROM sqlite_schema", &n_tables, "open results", diag);
@@ -280,8 +282,8 @@ static int copy_path(struct database *database, const char *path, bool reading, 
 }
 
 /* One attempt. *moved: the file was removed by the process that had it locked, and nothing is open. */
-static int open_once(struct database *database, const char *path, const char *create_sql, int busy_ms, bool *moved,
-                     struct diag *diag)
+static int open_once(struct database *database, const char *path, const char *const *create_sql, int busy_ms,
+                     bool *moved, struct diag *diag)
 {
     int code = copy_path(database, path, false, diag);
     if (code == 0) code = create_file(database, diag);
@@ -294,7 +296,7 @@ static int open_once(struct database *database, const char *path, const char *cr
     return code;
 }
 
-int database_open_write(struct database *database, const char *path, const char *create_sql, int busy_ms,
+int database_open_write(struct database *database, const char *path, const char *const *create_sql, int busy_ms,
                         struct diag *diag)
 {
     bool moved = true;

@@ -18,7 +18,7 @@
 #include <sys/types.h>
 
 /* PRAGMA application_id ("Orry") and user_version of the files we write. The version changes with the tables. */
-enum { DATABASE_APPLICATION_ID = 0x4f727279, DATABASE_VERSION = 2 };
+enum { DATABASE_APPLICATION_ID = 0x4f727279, DATABASE_VERSION = 3 };
 
 struct database {
     sqlite3 *handle;
@@ -31,10 +31,10 @@ struct database {
 };
 
 /* Opens an existing file for reading, or (create) an existing or new one for writing. In both cases it is a results
- * database of our schema version afterwards (`create_sql` makes the tables of an empty one); a file opened for writing is locked: a transaction is open on it.
+ * database of our schema version afterwards (the statements `create_sql`, ended by NULL, make the tables of an empty one); a file opened for writing is locked: a transaction is open on it.
  * Returns 0, SIM_E_STORE or SIM_E_NOMEM; then nothing is open, and a file that was created is gone again, unless
  * another process writes to it. */
-int database_open_write(struct database *database, const char *path, const char *create_sql, int busy_ms,
+int database_open_write(struct database *database, const char *path, const char *const *create_sql, int busy_ms,
                         struct diag *diag);
 int database_open_read(struct database *database, const char *path, struct diag *diag);
 

@@ -1,7 +1,6 @@
 #include "sim/store/feed.h"
 
 #include "sim/core/mem.h"
-#include "sim/store/widen.h"
 
 #include <stdio.h>
 
@@ -21,9 +20,12 @@ static int feed_connect(sqlite3 *db, void *feed, int n_args, const char *const *
                         char **message)
 {
     (void)n_args, (void)args, (void)message;
-    char sql[TABLE_COLUMNS_CHARS + 32], names[TABLE_COLUMNS_CHARS];
-    table_columns(((const struct feed *)feed)->table, true, names);
-    snprintf(sql, sizeof sql, "CREATE TABLE feed(%s)", names);
+    const struct table *layout = &schema_tables[((const struct feed *)feed)->table];
+    char sql[256];
+    int n = snprintf(sql, sizeof sql, "CREATE TABLE feed(run_id");
+    for (int i = 0; i < layout->n_columns; i++)
+        n += snprintf(sql + n, sizeof sql - (size_t)n, ",%s", layout->columns[i].name);
+    snprintf(sql + n, sizeof sql - (size_t)n, ")");
     int code = sqlite3_declare_vtab(db, sql);
     if (code != SQLITE_OK) return code;
     struct feed_table *created = mem_zalloc(1, sizeof *created);

@@ -2,7 +2,6 @@
 
 #include "sim/core/database.h"
 #include "sim/store/digest.h"
-#include "sim/store/widen.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -12,15 +11,8 @@
 
 /* A row of any table, as the sink saw it. */
 union any_row {
-    struct request_row request;
-    struct job_row job;
-    struct sample_row sample;
-    struct histogram_row histogram;
-    struct decision_row decision;
-    struct warning_row warning;
-    struct metric_row metric;
-    struct placement_row placement;
-    struct lease_row lease;
+#define TABLE(name, NAME, keep, text) struct name##_row name;
+#include "sim/world/rows/tables.inc"
 };
 
 int results_split_name(const char *name, struct arena *arena, const char **path, int64_t *run_id)
@@ -194,17 +186,12 @@ int results_read_metrics(const char *path, int64_t run_id, struct arena *arena, 
 /* The row as the sink saw it; its texts live until the next step. */
 static void read_row(sqlite3_stmt *query, const struct table *layout, union any_row *row)
 {
-    const int n_stored = sqlite3_column_count(query) - 1;
-    for (int i = 0; i < layout->n_columns + layout->has_optional; i++) {
-        char *value = (char *)row + layout->columns[i].offset;
+    for (int i = 0; i < layout->n_columns; i++) {
+        char *value = (char *)row + i * COLUMN_BYTES;
         switch (layout->columns[i].kind) {
         case COLUMN_INTEGER: memcpy(value, &(int64_t){sqlite3_column_int64(query, i + 1)}, sizeof(int64_t)); break;
-        case COLUMN_REAL:
-            memcpy(value, &(double){i < n_stored ? column_real(query, i + 1) : (double)NAN}, sizeof(double));
-            break;
-        case COLUMN_TEXT:
-            memcpy(value, &(const char *){i < n_stored ? column_text(query, i + 1) : ""}, sizeof(const char *));
-            break;
+        case COLUMN_REAL: memcpy(value, &(double){column_real(query, i + 1)}, sizeof(double)); break;
+        case COLUMN_TEXT: memcpy(value, &(const char *){column_text(query, i + 1)}, sizeof(const char *)); break;
         }
     }
 }
@@ -216,11 +203,8 @@ static int digest_table(const struct database *database, int64_t run_id, enum ta
     sqlite3_stmt *query;
     union any_row row;
     int step;
-    bool is_there;
-    int code = table_is_there(database, table, &is_there, "read results", diag);
-    if (code != 0 || !is_there) return code;
     snprintf(sql, sizeof sql, "SELECT * FROM %s WHERE run_id = ?", schema_tables[table].name);
-    code = start_query(database, sql, run_id, &query, diag);
+    int code = start_query(database, sql, run_id, &query, diag);
     if (code != 0) return code;
     while ((step = sqlite3_step(query)) == SQLITE_ROW) {
         read_row(query, &schema_tables[table], &row);

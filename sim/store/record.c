@@ -49,33 +49,33 @@ static int text_pack(struct record *record, size_t room, const char *text, union
     return 1;
 }
 
-/* Whether the row has a text, or a number, in the table's optional column. */
-static bool has_optional(const struct table *layout, const void *row)
+/* Whether the row leaves out the last column: the column is optional, and the row has no number or text in it. */
+static bool lacks_last(const struct table *layout, const void *row)
 {
-    const struct column *column = &layout->columns[layout->n_columns];
-    const char *text;
+    const struct column *last = &layout->columns[layout->n_columns - 1];
+    const char *value = (const char *)row + (layout->n_columns - 1) * COLUMN_BYTES, *text;
     double real;
-    if (!layout->has_optional) return false;
-    if (column->kind == COLUMN_REAL) {
-        memcpy(&real, (const char *)row + column->offset, sizeof real);
-        return !isnan(real);
+    if (!last->optional) return false;
+    if (last->kind == COLUMN_REAL) {
+        memcpy(&real, value, sizeof real);
+        return isnan(real);
     }
-    memcpy(&text, (const char *)row + column->offset, sizeof text);
-    return text != NULL && text[0] != '\0';
+    memcpy(&text, value, sizeof text);
+    return text == NULL || text[0] == '\0';
 }
 
 /* Encodes a row at `record`, where `room` bytes are free. Returns 0 when they do not suffice. */
 static int record_pack(struct record *record, size_t room, enum table_id table, const void *row)
 {
     const struct table *layout = &schema_tables[table];
-    const int n_cells = layout->n_columns + has_optional(layout, row);
+    const int n_cells = layout->n_columns - lacks_last(layout, row);
     size_t fixed_bytes = sizeof *record + (size_t)n_cells * sizeof *record->cells;
     if (room < fixed_bytes) return 0;
     record->table = (uint16_t)table;
     record->n_cells = (uint16_t)n_cells;
     record->bytes = (uint32_t)fixed_bytes;
     for (int i = 0; i < n_cells; i++) {
-        const void *value = (const char *)row + layout->columns[i].offset;
+        const void *value = (const char *)row + i * COLUMN_BYTES;
         union cell *cell = &record->cells[i];
         const char *text;
         switch (layout->columns[i].kind) {

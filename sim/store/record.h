@@ -25,7 +25,7 @@ union cell {
 struct record {
     uint32_t bytes; /* of the whole record: the next one starts there */
     uint16_t table;   /* enum table_id */
-    uint16_t n_cells; /* as many as the table has columns; one more where the row has its optional one */
+    uint16_t n_cells; /* as many as the table has columns, or one less if the row lacks its optional one */
     union cell cells[];
 };
 

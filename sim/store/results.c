@@ -23,7 +23,6 @@ int results_open(const char *path, const struct results_options *options, struct
     struct results *opened = mem_zalloc(1, sizeof *opened);
     if (opened == NULL) return diag_error(diag, SIM_E_NOMEM, path, NULL, "cannot open results: out of memory");
     int code = database_open_write(&opened->database, path, schema_create_sql, options->busy_ms, diag);
-    if (code == 0) code = database_run(&opened->database, schema_late_sql, "open results", diag);
     if (code == 0) {
         opened->has_writer = true;
         code = writer_init(&opened->writer, &opened->database, options->writer_thread, diag);

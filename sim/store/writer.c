@@ -1,20 +1,17 @@
 #include "sim/store/writer.h"
 
-#include "sim/store/widen.h"
-
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 static const char storing[] = "store rows";
 
-static int prepare_insert(const struct database *database, enum table_id table, bool wide, sqlite3_stmt **insert,
+static int prepare_insert(const struct database *database, enum table_id table, sqlite3_stmt **insert,
                           struct diag *diag)
 {
-    char names[TABLE_COLUMNS_CHARS], sql[2 * TABLE_COLUMNS_CHARS + 64];
+    char sql[80];
     const char *name = schema_tables[table].name;
-    table_columns(table, wide, names);
-    snprintf(sql, sizeof sql, "INSERT INTO %s(%s) SELECT %s FROM new_%s", name, names, names, name);
+    snprintf(sql, sizeof sql, "INSERT INTO %s SELECT * FROM new_%s", name, name);
     return database_prepare(database, sql, insert, storing, diag);
 }
 
@@ -29,7 +26,7 @@ int writer_init(struct writer *writer, const struct database *database, bool wan
         if (feed_register(database->handle, &writer->feeds[i]) != SQLITE_OK)
             code = database_error(database, storing, diag);
         else
-            code = prepare_insert(database, (enum table_id)i, false, &writer->inserts[i], diag);
+            code = prepare_insert(database, (enum table_id)i, &writer->inserts[i], diag);
     }
     return code;
 }
@@ -44,39 +41,16 @@ static void writer_stop(struct writer *writer)
     }
 }
 
-/* What widened the tables may be undone with the run. */
-static void drop_wide_inserts(struct writer *writer)
-{
-    for (int i = 0; i < TABLE_COUNT; i++) {
-        sqlite3_finalize(writer->wide_inserts[i]);
-        writer->wide_inserts[i] = NULL;
-    }
-}
-
 void writer_fini(struct writer *writer)
 {
     writer_stop(writer);
     for (int i = 0; i < TABLE_COUNT; i++) sqlite3_finalize(writer->inserts[i]);
-    drop_wide_inserts(writer);
     ring_fini(&writer->ring);
 }
 
-static int prepare_wide(struct writer *writer, enum table_id table)
+static int insert_rows(struct writer *writer, enum table_id table, const struct block *block)
 {
-    sqlite3_stmt **insert = &writer->wide_inserts[table];
-    if (*insert != NULL) return 0;
-    int code = table_widen(writer->database, table, storing, &writer->diag);
-    return code != 0 ? code : prepare_insert(writer->database, table, true, insert, &writer->diag);
-}
-
-static int insert_rows(struct writer *writer, enum table_id table, bool wide, const struct block *block)
-{
-    int code = wide ? prepare_wide(writer, table) : 0;
-    if (code != 0) {
-        atomic_store(&writer->code, code);
-        return 0;
-    }
-    sqlite3_stmt *insert = wide ? writer->wide_inserts[table] : writer->inserts[table];
+    sqlite3_stmt *insert = writer->inserts[table];
     writer->feeds[table].block = block;
     int step = sqlite3_step(insert);
     if (step != SQLITE_DONE) {
@@ -91,16 +65,15 @@ static int insert_rows(struct writer *writer, enum table_id table, bool wide, co
 /* Hashes the rows of a block and puts them in, table by table. After a failure blocks are only passed on. */
 static void drain_block(struct writer *writer, const struct block *block)
 {
-    bool present[TABLE_COUNT] = {false}, wide[TABLE_COUNT] = {false};
+    bool present[TABLE_COUNT] = {false};
     size_t position = 0;
     if (atomic_load(&writer->code) != 0) return;
     for (const struct record *record; (record = block_at(block, position)) != NULL; position += record->bytes) {
         digest_add(&writer->digest, record);
         present[record->table] = true;
-        wide[record->table] |= record->n_cells > schema_tables[record->table].n_columns;
     }
     for (int i = 0; i < TABLE_COUNT; i++)
-        if (present[i] && !insert_rows(writer, (enum table_id)i, wide[i], block)) return;
+        if (present[i] && !insert_rows(writer, (enum table_id)i, block)) return;
 }
 
 static void *drain_blocks(void *context)
@@ -125,7 +98,6 @@ static bool start_thread(struct writer *writer)
 void writer_start(struct writer *writer, int64_t run_id)
 {
     ring_reset(&writer->ring);
-    drop_wide_inserts(writer);
     writer->digest = (struct digest){0};
     for (int i = 0; i < TABLE_COUNT; i++) writer->feeds[i].run_id = run_id;
     atomic_store(&writer->code, 0);

@@ -17,7 +17,6 @@ struct writer {
     const struct database *database;
     struct feed feeds[TABLE_COUNT];
     sqlite3_stmt *inserts[TABLE_COUNT];
-    sqlite3_stmt *wide_inserts[TABLE_COUNT]; /* with the optional column, of the run in hand; NULL until it is needed */
     struct digest digest; /* of the rows written so far */
     struct ring ring;
     bool wants_thread, has_thread;

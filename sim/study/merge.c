@@ -3,7 +3,6 @@
 #include "sim/study/merge.h"
 
 #include "sim/store/schema.h"
-#include "sim/store/widen.h"
 #include "sim/study/outcome.h"
 
 #include <errno.h>
@@ -227,7 +226,6 @@ struct copier {
     const struct merge *merge;
     struct database *output;
     bool is_attached;
-    bool is_wide[TABLE_COUNT]; /* tables of the output (widen.h) */
     sqlite3_stmt *inserts[N_COPIED];
     sqlite3_stmt **selects; /* [input * N_COPIED + table] */
 };
@@ -236,9 +234,8 @@ static int prepare_insert(struct copier *copier, int i, struct diag *diag)
 {
     char sql[160];
     struct copied table = table_at(i);
-    const int n_columns = table.n_columns + (i >= N_FIRST && copier->is_wide[i - N_FIRST]);
     int n = snprintf(sql, sizeof sql, "INSERT INTO %s VALUES (?", table.name);
-    for (int column = 1; column < n_columns; column++) n += snprintf(sql + n, sizeof sql - (size_t)n, ", ?");
+    for (int column = 1; column < table.n_columns; column++) n += snprintf(sql + n, sizeof sql - (size_t)n, ", ?");
     snprintf(sql + n, sizeof sql - (size_t)n, ")");
     return database_prepare(copier->output, sql, &copier->inserts[i], copying, diag);
 }
@@ -268,19 +265,9 @@ static bool attach_all(const struct copier *copier)
 static int prepare_copy(struct copier *copier, size_t input, int i, sqlite3_stmt **copy, struct diag *diag)
 {
     struct copied table = table_at(i);
-    char sql[2 * TABLE_COLUMNS_CHARS + 128], names[TABLE_COLUMNS_CHARS];
-    bool is_wide = false;
-    if (i < N_FIRST) {
-        snprintf(sql, sizeof sql, "INSERT INTO main.%s SELECT * FROM input%zu.%s WHERE %s = ?", table.name, input,
-                 table.name, table.key);
-        return database_prepare(copier->output, sql, copy, copying, diag);
-    }
-    const enum table_id id = (enum table_id)(i - N_FIRST);
-    int code = table_is_wide(&copier->merge->inputs[input], id, &is_wide, copying, diag);
-    if (code != 0) return code;
-    table_columns(id, is_wide, names);
-    snprintf(sql, sizeof sql, "INSERT INTO main.%s(%s) SELECT %s FROM input%zu.%s WHERE %s = ?", table.name, names,
-             names, input, table.name, table.key);
+    char sql[128];
+    snprintf(sql, sizeof sql, "INSERT INTO main.%s SELECT * FROM input%zu.%s WHERE %s = ?", table.name, input,
+             table.name, table.key);
     return database_prepare(copier->output, sql, copy, copying, diag);
 }
 
@@ -305,7 +292,6 @@ static int copy_rows(struct copier *copier, const struct merge_run *run, int i, 
     insert = copier->inserts[i];
     int n_columns = sqlite3_column_count(*select), step;
     sqlite3_bind_int64(*select, 1, run->id);
-    sqlite3_clear_bindings(insert); /* an optional column that this input has not */
     while ((step = sqlite3_step(*select)) == SQLITE_ROW && code == 0) {
         for (int column = 0; column < n_columns; column++)
             sqlite3_bind_value(insert, column + 1, sqlite3_column_value(*select, column));
@@ -317,38 +303,15 @@ static int copy_rows(struct copier *copier, const struct merge_run *run, int i, 
     return code;
 }
 
-/* The output has the optional column if one of the files has. */
-static int widen_output(struct copier *copier, enum table_id table, struct diag *diag)
-{
-    bool *is_wide = &copier->is_wide[table];
-    int code = 0;
-    for (size_t i = 0; code == 0 && !*is_wide && i < copier->merge->n_inputs; i++)
-        code = table_is_wide(&copier->merge->inputs[i], table, is_wide, copying, diag);
-    return code != 0 || !*is_wide ? code : table_widen(copier->output, table, copying, diag);
-}
-
-/* What the input lacks there is nothing of to copy. */
-static int copy_table(struct copier *copier, const struct merge_run *run, int i, struct diag *diag)
-{
-    bool is_there = true;
-    int code = 0;
-    if (i >= N_FIRST)
-        code = table_is_there(&copier->merge->inputs[run->input], (enum table_id)(i - N_FIRST), &is_there, copying,
-                              diag);
-    if (code != 0 || !is_there) return code;
-    return (copier->is_attached ? copy_attached : copy_rows)(copier, run, i, diag);
-}
-
 static int copy_runs(const struct merge *merge, struct database *output, struct diag *diag)
 {
     struct copier copier = {.merge = merge, .output = output};
     copier.selects = mem_zalloc(merge->n_inputs * N_COPIED + 1, sizeof *copier.selects);
     int code = copier.selects != NULL ? 0 : fail_nomem(diag);
-    for (int i = 0; code == 0 && i < TABLE_COUNT; i++) code = widen_output(&copier, (enum table_id)i, diag);
     copier.is_attached = code == 0 && attach_all(&copier);
     for (size_t i = 0; code == 0 && i < merge->n_runs; i++)
         for (int table = 0; code == 0 && table < N_COPIED; table++)
-            code = copy_table(&copier, &merge->runs[i], table, diag);
+            code = (copier.is_attached ? copy_attached : copy_rows)(&copier, &merge->runs[i], table, diag);
     for (int i = 0; i < N_COPIED; i++) sqlite3_finalize(copier.inserts[i]);
     for (size_t i = 0; copier.selects != NULL && i < merge->n_inputs * N_COPIED; i++)
         sqlite3_finalize(copier.selects[i]);

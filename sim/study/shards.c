@@ -199,7 +199,6 @@ static int clean_file(const char *path, const struct study *study, const struct 
     struct database database;
     char which[96];
     int code = database_open_write(&database, path, schema_create_sql, BUSY_MS, diag);
-    if (code == 0) code = database_run(&database, schema_late_sql, "take out runs that failed", diag);
     if (code != 0) return code;
     for (size_t i = 0; code == 0 && study->search != NULL && i < found->n_runs; i++) {
         int64_t first, last;

@@ -93,16 +93,23 @@ static void bind_row(sqlite3_stmt *insert, const struct request_row *row)
     sqlite3_bind_text(insert, 15, row->status, -1, SQLITE_STATIC);
 }
 
+static int create_tables(sqlite3 *db)
+{
+    int code = SQLITE_OK;
+    for (int i = 0; code == SQLITE_OK && schema_create_sql[i] != NULL; i++)
+        code = sqlite3_exec(db, schema_create_sql[i], NULL, NULL, NULL);
+    return code;
+}
+
 static void write_bare(const char *path, const struct request_row *rows)
 {
-    static const char sql[] = "INSERT INTO request VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    static const char sql[] = "INSERT INTO request VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)";
     sqlite3 *db;
     sqlite3_stmt *insert = NULL;
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
     if (sqlite3_open_v2(path, &db, flags, NULL) != SQLITE_OK ||
         sqlite3_exec(db, "PRAGMA page_size = 16384; PRAGMA synchronous = OFF", NULL, NULL, NULL) != SQLITE_OK ||
-        sqlite3_exec(db, schema_create_sql, NULL, NULL, NULL) != SQLITE_OK ||
-        sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK ||
+        create_tables(db) != SQLITE_OK || sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK ||
         sqlite3_prepare_v2(db, sql, -1, &insert, NULL) != SQLITE_OK)
         stop(sqlite3_errmsg(db));
     sqlite3_bind_int64(insert, 1, 1);

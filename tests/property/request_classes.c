@@ -120,9 +120,9 @@ static void naming_classes_changes_nothing_else(void)
     for (size_t i = 0; i < with->n_requests; i++) {
         struct request_row *row = &with->requests[i];
         const int64_t id = row->id;
-        CHECK_EQ_STR(row->class_name, id % 7 == 0 ? "batch" : id % 5 == 0 ? "default" : "interactive");
-        row->class_name = without->requests[i].class_name;
-        CHECK_EQ_STR(row->class_name, "");
+        CHECK_EQ_STR(row->class, id % 7 == 0 ? "batch" : id % 5 == 0 ? "default" : "interactive");
+        row->class = without->requests[i].class;
+        CHECK_EQ_STR(row->class, "");
         CHECK(memcmp(row, &without->requests[i], sizeof *row) == 0);
     }
     size_t n_of_classes = 0;
@@ -145,7 +145,7 @@ static double attained(const struct bed_rows *rows, const char *class, double tt
     int n = 0, n_attained = 0;
     for (size_t i = 0; i < rows->n_requests; i++) {
         const struct request_row *row = &rows->requests[i];
-        if (strcmp(row->class_name, class) != 0) continue;
+        if (strcmp(row->class, class) != 0) continue;
         n++;
         n_attained += (ttft_s == 0 || row->ttft_s <= ttft_s) && (e2e_s == 0 || row->e2e_s <= e2e_s);
     }
@@ -231,7 +231,7 @@ static void policies_see_the_class(void)
     struct bed_rows *rows = run(service, "", &(struct bed_options){.policy = &class_router.policy, .check = true});
     CHECK_EQ_INT(rows->code, 0);
     for (size_t i = 0; i < rows->n_requests; i++) {
-        const char *class = rows->requests[i].class_name;
+        const char *class = rows->requests[i].class;
         CHECK_EQ_INT(rows->requests[i].replica, strcmp(class, "interactive") == 0 ? 0
                                                 : strcmp(class, "batch") == 0     ? 1
                                                                                   : 2);

@@ -37,7 +37,7 @@ static int on_request(void *context, const struct request_row *row)
     *copy = *row;
     copy->service = NULL;
     copy->status = known_text(row->status);
-    copy->class_name = known_text(row->class_name);
+    copy->class = known_text(row->class);
     return 0;
 }
 

@@ -109,7 +109,7 @@ static int put_small(const struct sink *sink, struct rng *rng, int64_t id)
     struct sample_row sample = {random_text(rng), random_text(rng), random_real(rng), random_real(rng)};
     struct warning_row warning = {random_real(rng), random_text(rng), random_text(rng), random_integer(rng)};
     struct histogram_row histogram = {name, 0.5 * (double)id, random_real(rng), random_integer(rng)};
-    struct metric_row metric = {name, random_text(rng), random_real(rng)};
+    struct metric_row metric = {.name = name, .unit = random_text(rng), .value = random_real(rng)};
     struct placement_row placement = {.job = id,
                                       .node = random_integer(rng),
                                       .gpus = random_integer(rng),

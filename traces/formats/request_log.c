@@ -3,7 +3,8 @@
  *     id,arrival_s,prompt_tokens,output_tokens,queue_s,ttft_s,tpot_s,e2e_s,class
  *
  * All in seconds; queue, TTFT and end-to-end time count from the arrival. id, queue_s, tpot_s and class may be absent: then
- * TPOT is (e2e_s - ttft_s) / (output_tokens - 1). The trace's own time starts at the first arrival. */
+ * TPOT is (e2e_s - ttft_s) / (output_tokens - 1). The trace's own time starts at the first arrival. `orrery export` writes the
+ * column class for every run: if it is empty in the first row, the log has no classes. */
 #include "traces/formats/file_trace.h"
 #include "traces/formats/log_rows.h"
 #include "traces/registry.h"
@@ -45,6 +46,19 @@ static bool read_times(struct reader *reader, struct log_row *row)
     return !reader_has(reader, TPOT) || reader_f64(reader, TPOT, 0.0, &row->tpot_s);
 }
 
+/* Reads the class of a request, NULL in a log without classes. */
+static bool read_class(struct reader *reader, const char **name)
+{
+    const bool none_yet = reader->latest[CLASS] == NULL, named = reader_text(reader, CLASS).n_chars > 0;
+    if (none_yet && named && reader->n_kept > 0) {
+        reader_bad(reader, CLASS, "write 'default' in the rows before",
+                   "'class' is empty in the first row, but not here");
+        return false;
+    }
+    *name = NULL;
+    return (none_yet && !named) || reader_class(reader, CLASS, name);
+}
+
 static enum row_result read_row(struct reader *reader, union trace_record *record)
 {
     static const char *const names[LOG_TIMES] = {"arrival_s", "arrival_s", "queue_s", "ttft_s", "e2e_s"};
@@ -54,7 +68,7 @@ static enum row_result read_row(struct reader *reader, union trace_record *recor
         !read_times(reader, &row))
         return ROW_BAD;
     const enum row_result result = log_rows_take(reader, &row, record);
-    return result != ROW_KEPT || reader_class(reader, CLASS, &record->request.class_name) ? result : ROW_BAD;
+    return result != ROW_KEPT || read_class(reader, &record->request.class_name) ? result : ROW_BAD;
 }
 
 const struct row_format request_log_rows = {

@@ -153,8 +153,8 @@ static int on_request(void *context, const struct request_row *row)
     story->request = *row;
     story->request.service = subject->service;
     story->request.status = arena_strdup(story->arena, row->status);
-    story->request.class_name = arena_strdup(story->arena, row->class_name);
-    return story->request.status != NULL && story->request.class_name != NULL ? 0 : SIM_E_NOMEM;
+    story->request.class = arena_strdup(story->arena, row->class);
+    return story->request.status != NULL && story->request.class != NULL ? 0 : SIM_E_NOMEM;
 }
 
 static int on_job(void *context, const struct job_row *row)

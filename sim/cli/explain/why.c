@@ -167,7 +167,7 @@ static void print_head(const struct asking *asking, const struct story *story, F
         fprintf(out,
                 "request %" PRId64 " of %s%s%s: %" PRId64 " prompt tokens, %" PRId64
                 " output tokens, arrives at %.6f s, %s\n",
-                request->id, request->service, request->class_name[0] != '\0' ? ", class " : "", request->class_name,
+                request->id, request->service, request->class[0] != '\0' ? ", class " : "", request->class,
                 request->prompt_tokens, request->output_tokens, request->arrival_s, request->status);
 }
 
@@ -196,8 +196,8 @@ static int print_json(const struct asking *asking, const struct story *story)
     json_write_string(&json, "kind", asking->subject.is_job ? "job" : "request");
     json_write_number(&json, "id", (double)asking->subject.id);
     if (!asking->subject.is_job) json_write_string(&json, "service", asking->subject.service);
-    if (!asking->subject.is_job && story->request.class_name[0] != '\0')
-        json_write_string(&json, "class", story->request.class_name);
+    if (!asking->subject.is_job && story->request.class[0] != '\0')
+        json_write_string(&json, "class", story->request.class);
     json_write_string(&json, "status", asking->subject.is_job ? story->job.status : story->request.status);
     json_write_open(&json, "events", '[');
     for (size_t i = 0; i < story->n_events; i++) {

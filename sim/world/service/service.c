@@ -38,7 +38,7 @@ int service_emit_row(struct service *service, const struct request *request, con
         .preemptions = request->view.preemptions,
         .cached_tokens = request->cached_tokens,
         .status = status,
-        .class_name = request->view.request_class->name,
+        .class = request->view.request_class->name,
     };
     return sink->request(sink->context, &row);
 }

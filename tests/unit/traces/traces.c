@@ -169,9 +169,14 @@ static void names_of_classes_are_names(void)
 
 static void logs_and_public_traces_have_classes(void)
 {
-    const char *path = trace_source_file("l.csv", "id,arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s,class\n"
-                                                  "0,5,9,2,0.1,0.2,batch\n1,6,9,2,0.1,0.2,\n");
+#define LOG_HEAD "id,arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s,class\n"
+    const char *path = trace_source_file("l.csv", LOG_HEAD "0,5,9,2,0.1,0.2,batch\n1,6,9,2,0.1,0.2,\n");
     CHECK_EQ_STR(classes_of("{'format': 'request-log', 'path': '%s'}", path), "batch default ");
+    path = trace_source_file("l.csv", LOG_HEAD "0,5,9,2,0.1,0.2,\n1,6,9,2,0.1,0.2,\n");
+    CHECK_EQ_STR(classes_of("{'format': 'request-log', 'path': '%s'}", path), "- - ");
+    path = trace_source_file("l.csv", LOG_HEAD "0,5,9,2,0.1,0.2,\n1,6,9,2,0.1,0.2,batch\n");
+    CHECK_EQ_STR(classes_of("{'format': 'request-log', 'path': '%s'}", path),
+                 "error: 'class' is empty in the first row, but not here; write 'default' in the rows before");
     path = trace_source_file("b.csv", "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
                                       "5,ChatGPT,472,18,490,Conversation log\n1129,GPT-4,417,276,693,API log\n");
     CHECK_EQ_STR(classes_of("{'format': 'burstgpt', 'path': '%s'}", path), "- - ");
