@@ -9,10 +9,9 @@
 struct world {
     const struct scenario *scenario;
     struct world_options options;
-    struct diag *diag;
     struct sink sink; /* empty until the run begins */
     struct arena arena;
-    struct engine *engine;
+    struct site_env site;
     struct gpu_spec gpu;
     struct cluster *cluster;
     struct topology *topology;
@@ -23,8 +22,6 @@ struct world {
     struct power *power; /* NULL: nobody asks for it */
     struct market *market; /* NULL: nothing is rented */
     struct sampler sampler; /* empty when nobody wants samples */
-    uint32_t next_owner_id;
-    uint64_t next_serial;
 };
 
 /* --- Looking in while it runs --- */
@@ -45,12 +42,13 @@ static double world_done_frac(const struct world *world)
 
 static void world_check(const struct world *world)
 {
-    for (size_t i = 0; i < world->n_services; i++) service_check(world->services[i], engine_now(world->engine));
+    for (size_t i = 0; i < world->n_services; i++) service_check(world->services[i], engine_now(world->site.engine));
     for (const struct cluster *part = world->cluster; part != NULL; part = part->next) cluster_check(part);
-    topology_check(world->topology, engine_now(world->engine));
+    topology_check(world->topology, engine_now(world->site.engine));
     const bool is_even = world->options.single_step || world->n_services == 0; /* between two looks */
-    if (world->power != NULL && world->options.check && is_even) power_check(world->power, engine_now(world->engine));
-    if (world->market != NULL) market_check(world->market, engine_now(world->engine));
+    if (world->power != NULL && world->options.check && is_even)
+        power_check(world->power, engine_now(world->site.engine));
+    if (world->market != NULL) market_check(world->market, engine_now(world->site.engine));
 }
 
 static void world_look(void *context, sim_ns now, uint64_t events)
@@ -67,14 +65,9 @@ static void world_look(void *context, sim_ns now, uint64_t events)
 static int create_topology(struct world *world)
 {
     struct topology_env env = {
-        .engine = world->engine,
+        .site = &world->site,
         .cluster = &world->scenario->cluster.nodes,
         .links = &world->scenario->cluster.links,
-        .catalog = world->options.catalog,
-        .config = world->options.config,
-        .next_owner_id = &world->next_owner_id,
-        .arena = &world->arena,
-        .diag = world->diag,
     };
     return topology_create(&env, &world->topology);
 }
@@ -90,39 +83,39 @@ static int check_node_types(struct world *world)
         struct gpu_spec gpu;
         if (path == NULL) return SIM_E_NOMEM;
         const int type_code = catalog_gpu(world->options.catalog, type->gpu, config_where(world->options.config, path),
-                                          &world->arena, &gpu, world->diag);
+                                          &world->arena, &gpu, world->site.diag);
         if (code == 0) code = type_code;
     }
     return code;
 }
 
 /* What services ask of the jobs beside them, which there may not be. */
-static int make_room(void *site, const char *gpu, int32_t gpus, int64_t groups, sim_ns now)
+static int make_room(void *context, const char *gpu, int32_t gpus, int64_t groups, sim_ns now)
 {
-    const struct world *world = site;
+    const struct world *world = context;
     return world->jobs != NULL ? jobs_make_room(world->jobs, gpu, gpus, groups, now) : 0;
 }
 
 /* The last request of a service has left. */
-static void on_service_ended(void *site)
+static void on_service_ended(void *context)
 {
-    const struct world *world = site;
+    const struct world *world = context;
     if (world->failures != NULL) failures_service_ends(world->failures);
 }
 
 /* Jobs have given GPUs back. */
-static void on_freed_gpus(void *site)
+static void on_freed_gpus(void *context)
 {
-    const struct world *world = site;
+    const struct world *world = context;
     for (size_t i = 0; i < world->n_services; i++) service_gpus_came(world->services[i]);
 }
 
 /* A service has taken GPUs, or given them back. */
-static void on_moved_gpus(void *site)
+static void on_moved_gpus(void *context)
 {
-    const struct world *world = site;
+    const struct world *world = context;
     if (world->jobs != NULL) jobs_note_capacity(world->jobs);
-    on_freed_gpus(site);
+    on_freed_gpus(context);
 }
 
 static int create_market(struct world *world)
@@ -130,19 +123,10 @@ static int create_market(struct world *world)
     const struct scenario *scenario = world->scenario;
     if (scenario->market.renting.entry == NULL) return 0;
     const struct market_env env = {
-        .engine = world->engine,
-        .diag = world->diag,
+        .site = &world->site,
         .cluster = world->cluster,
-        .catalog = world->options.catalog,
-        .config = world->options.config,
         .types = &scenario->jobs.types,
         .services = &scenario->services,
-        .sink = &world->sink,
-        .arena = &world->arena,
-        .owner_id = world->next_owner_id++,
-        .seed = (uint64_t)scenario->seed,
-        .run = world->options.run,
-        .warmup_ns = scenario->warmup_ns,
         .scheduler = scenario->jobs.trace.entry != NULL ? scenario->jobs.scheduler.entry : NULL,
     };
     return market_create(&scenario->market, &env, &world->market);
@@ -171,35 +155,23 @@ static int create_services(struct world *world)
     const struct world_options *options = &world->options;
     if (scenario->services.n == 0) return 0;
     if (scenario->cluster.nodes.gpu == NULL)
-        return diag_error(world->diag, SIM_E_CONFIG, config_where(options->config, "cluster"),
+        return diag_error(world->site.diag, SIM_E_CONFIG, config_where(options->config, "cluster"),
                           "add \"gpu\": see 'orrery list gpus'", "services need to know the cluster's 'gpu'");
     int code = catalog_gpu(options->catalog, scenario->cluster.nodes.gpu, config_where(options->config, "cluster.gpu"),
-                           &world->arena, &world->gpu, world->diag);
+                           &world->arena, &world->gpu, world->site.diag);
     if (code != 0) return code;
     world->services = mem_zalloc(scenario->services.n, sizeof *world->services);
     if (world->services == NULL) return SIM_E_NOMEM;
     struct service_env env = {
-        .engine = world->engine,
-        .diag = world->diag,
+        .site = &world->site,
         .cluster = world->cluster,
         .topology = world->topology,
-        .catalog = options->catalog,
         .gpu = &world->gpu,
-        .config = options->config,
-        .sink = &world->sink,
-        .arena = &world->arena,
-        .next_owner_id = &world->next_owner_id,
-        .next_serial = &world->next_serial,
-        .seed = (uint64_t)scenario->seed,
-        .run = options->run,
-        .warmup_ns = scenario->warmup_ns,
-        .single_step = options->single_step,
-        .strict_domain = options->strict_domain,
         .nodes_fail = nodes_fail(scenario),
         .make_room = make_room,
         .moved = on_moved_gpus,
         .ended = on_service_ended,
-        .site = world,
+        .context = world,
     };
     for (size_t i = 0; i < scenario->services.n && code == 0; i++) {
         code = service_create(service_of(world, i), &env, &world->services[i]);
@@ -215,17 +187,10 @@ static int create_failures(struct world *world)
     const bool no_jobs = scenario->jobs.trace.entry == NULL;
     if (!failures_config_any(&scenario->failures) && !goes_dark(scenario)) return 0;
     struct failures_options options = {
-        .document = world->options.config,
-        .sink = &world->sink,
-        .first_owner_id = world->next_owner_id,
-        .seed = (uint64_t)scenario->seed,
-        .run = world->options.run,
         .places_jobs = world->cluster->n_nodes > 0 && (no_jobs || placer == NULL || placer->place != NULL),
         .has_breakers = goes_dark(scenario),
     };
-    world->next_owner_id += FAILURE_OWNER_IDS;
-    const int code = failures_create(world->engine, world->cluster, &scenario->failures, &options, &world->failures,
-                                     world->diag);
+    const int code = failures_create(&world->site, world->cluster, &scenario->failures, &options, &world->failures);
     if (code == 0) failures_strike_services(world->failures, world->services, world->n_services);
     return code;
 }
@@ -235,40 +200,25 @@ static int create_jobs(struct world *world)
     const struct scenario *scenario = world->scenario;
     if (scenario->jobs.trace.entry == NULL) return 0;
     struct jobs_options options = {
-        .sink = &world->sink,
-        .first_owner_id = world->next_owner_id,
-        .seed = (uint64_t)scenario->seed,
-        .run = world->options.run,
-        .warmup_ns = scenario->warmup_ns,
         .failures = world->failures,
         .freed = world->n_services > 0 && world->failures != NULL ? on_freed_gpus : NULL,
-        .site = world,
-        .where = "jobs",
-        .trace_where = config_where(world->options.config, "jobs.trace"),
+        .context = world,
     };
-    world->next_owner_id += JOBS_OWNER_IDS;
     if (world->market != NULL) {
         options.renting = market_scheduler(world->market);
         options.renting_params = market_scheduler_params(&world->market);
     }
-    return jobs_create(world->engine, world->cluster, &scenario->jobs, &options, &world->jobs, world->diag);
+    return jobs_create(&world->site, world->cluster, &scenario->jobs, &options, &world->jobs);
 }
 
 static int create_power(struct world *world)
 {
     const struct power_env env = {
-        .engine = world->engine,
+        .site = &world->site,
         .failures = world->failures,
-        .diag = world->diag,
         .cluster = &world->scenario->cluster.nodes,
         .server_power = &world->scenario->cluster.server_power,
         .power = &world->scenario->cluster.power,
-        .catalog = world->options.catalog,
-        .config = world->options.config,
-        .sink = &world->sink,
-        .arena = &world->arena,
-        .next_owner_id = &world->next_owner_id,
-        .warmup_ns = world->scenario->warmup_ns,
     };
     int code = power_create(&env, &world->power);
     for (size_t i = 0; i < world->n_services && code == 0 && world->power != NULL; i++)
@@ -285,14 +235,25 @@ int world_create(const struct scenario *scenario, const struct world_options *op
     if (world == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
     world->scenario = scenario;
     world->options = *options;
-    world->diag = diag;
     arena_init(&world->arena);
+    world->site = (struct site_env){
+        .diag = diag,
+        .catalog = options->catalog,
+        .config = options->config,
+        .sink = &world->sink,
+        .arena = &world->arena,
+        .seed = (uint64_t)scenario->seed,
+        .run = options->run,
+        .warmup_ns = scenario->warmup_ns,
+        .single_step = options->single_step,
+        .strict_domain = options->strict_domain,
+    };
     struct engine_options engine_options = {.queue = options->queue, .until = scenario->until_ns,
                                             .stall_events = options->stall_events,
                                             .interrupt = options->interrupt, .context = world, .look = world_look,
                                             .look_every = options->check ? 1 : 0};
-    world->engine = engine_create(&engine_options);
-    int code = world->engine != NULL ? cluster_create(&scenario->cluster.nodes, &world->cluster) : SIM_E_NOMEM;
+    world->site.engine = engine_create(&engine_options);
+    int code = world->site.engine != NULL ? cluster_create(&scenario->cluster.nodes, &world->cluster) : SIM_E_NOMEM;
     if (code == 0) code = check_node_types(world);
     if (code == 0) code = create_topology(world);
     if (code == 0) code = create_market(world);
@@ -312,7 +273,7 @@ int world_create(const struct scenario *scenario, const struct world_options *op
 void world_destroy(struct world *world)
 {
     if (world == NULL) return;
-    engine_destroy(world->engine);
+    engine_destroy(world->site.engine);
     for (size_t i = 0; i < world->n_services; i++) service_destroy(world->services[i]);
     mem_free(world->services);
     power_destroy(world->power);
@@ -384,7 +345,7 @@ static sim_ns take_samples(void *context, sim_ns next_ns)
 {
     struct world *world = context;
     int code = sampler_take(&world->sampler, next_ns);
-    if (code != 0) engine_fail(world->engine, code);
+    if (code != 0) engine_fail(world->site.engine, code);
     return world->sampler.next_ns;
 }
 
@@ -422,7 +383,7 @@ static int start_sampling(struct world *world)
     }
     series = list_uses(world, series);
     for (size_t i = 0; i < n_of_site; i++) *series++ = of_site[i];
-    engine_watch(world->engine, 0, take_samples);
+    engine_watch(world->site.engine, 0, take_samples);
     return 0;
 }
 
@@ -448,16 +409,16 @@ static int start_all(struct world *world)
 static int find_stuck(const struct world *world)
 {
     sim_ns until = world->scenario->until_ns;
-    if (until > 0 && engine_now(world->engine) >= until) return 0;
+    if (until > 0 && engine_now(world->site.engine) >= until) return 0;
     for (size_t i = 0; i < world->n_services; i++) {
         int64_t left = service_outstanding(world->services[i]);
         if (left > 0)
-            return diag_error(world->diag, SIM_E_STALLED, NULL, "see the rows with status 'unfinished'",
+            return diag_error(world->site.diag, SIM_E_STALLED, NULL, "see the rows with status 'unfinished'",
                               "%lld requests of service '%s' wait for ever: its batching policy never takes them",
                               (long long)left, scenario_service(world->scenario, i)->name);
     }
     if (world->jobs == NULL || jobs_done(world->jobs)) return 0;
-    return diag_error(world->diag, SIM_E_STALLED, NULL, "see the rows with status 'unfinished'",
+    return diag_error(world->site.diag, SIM_E_STALLED, NULL, "see the rows with status 'unfinished'",
                       "%lld jobs wait for ever: the scheduler never starts them, or the placer never finds them room",
                       (long long)jobs_waiting(world->jobs));
 }
@@ -494,19 +455,19 @@ int world_run(struct world *world, const struct sink *sink, struct world_result 
     world->sink = *sink;
     int code = start_sampling(world);
     if (code == 0) code = start_all(world);
-    if (code == 0) code = engine_run(world->engine, world->diag);
+    if (code == 0) code = engine_run(world->site.engine, world->site.diag);
     if (code == 0) code = find_stuck(world);
-    sim_ns now = engine_now(world->engine);
+    sim_ns now = engine_now(world->site.engine);
     if (code == 0 || code == SIM_E_INTERRUPTED || code == SIM_E_STALLED) {
         world_check(world);
         int finish_code = finish_all(world, now);
         if (finish_code != 0) code = finish_code;
     }
-    if (code != 0 && world->diag->n_errors == 0)
-        diag_error(world->diag, code, NULL, NULL, "%s at %.9f s", sim_err_text(code), sim_s_from_ns(now));
+    if (code != 0 && world->site.diag->n_errors == 0)
+        diag_error(world->site.diag, code, NULL, NULL, "%s at %.9f s", sim_err_text(code), sim_s_from_ns(now));
     *result = (struct world_result){.end_ns = now,
                                     .extrapolated_frac = services_extrapolated_frac(world->services,
                                                                                     world->n_services),
-                                    .engine = engine_stats(world->engine)};
+                                    .engine = engine_stats(world->site.engine)};
     return code;
 }

@@ -134,14 +134,14 @@ static int simulate(const struct cell *cell, struct outcome *outcome, struct eng
                                  .trace = {.entry = &generator_format, .params = (void *)(uintptr_t)cell}};
     struct cluster_config cluster_config = {.nodes = NODES, .gpus_per_node = GPUS_PER_NODE};
     struct sink sink = {.context = outcome, .metric = keep_metric};
-    struct jobs_options options = {.sink = &sink, .where = "jobs", .trace_where = "jobs.trace", .seed = 1};
     struct engine *engine = engine_create(&(struct engine_options){.queue = QUEUE_CALENDAR});
     struct cluster *cluster = NULL;
     struct jobs *jobs = NULL;
     struct diag diag;
     diag_init(&diag);
+    struct site_env site = {.engine = engine, .diag = &diag, .sink = &sink, .seed = 1};
     int code = engine == NULL ? SIM_E_NOMEM : cluster_create(&cluster_config, &cluster);
-    if (code == 0) code = jobs_create(engine, cluster, &config, &options, &jobs, &diag);
+    if (code == 0) code = jobs_create(&site, cluster, &config, &(struct jobs_options){0}, &jobs);
     if (code == 0) code = jobs_start(jobs);
     if (code == 0) code = engine_run(engine, &diag);
     if (code == 0) code = jobs_finish(jobs);

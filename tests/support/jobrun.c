@@ -355,7 +355,7 @@ static void on_disturb(struct engine *engine, struct owner *owner, sim_ns now)
 
 static void disturb(struct engine *engine, struct disturber *disturber)
 {
-    owner_init(&disturber->owner, JOBS_OWNER_IDS);
+    owner_init(&disturber->owner, 3 /* behind those of the jobs */);
     if (disturber->every_ns > 0)
         engine_schedule(engine, disturber->every_ns, PRIORITY_JOB_FINISH, on_disturb, &disturber->owner);
 }
@@ -376,20 +376,21 @@ static void sum_up(struct jobrun *run, size_t n)
 }
 
 static int simulate(struct jobrun *run, const struct jobrun_spec *spec, const struct jobs_config *config,
-                    const struct jobs_options *options)
+                    const struct sink *sink)
 {
     struct engine *engine = engine_create(&(struct engine_options){.queue = spec->queue, .until = spec->until});
     struct cluster *cluster = NULL;
     struct jobs *jobs = NULL;
+    struct site_env site = {.engine = engine, .diag = &run->diag, .sink = sink, .warmup_ns = spec->warmup_ns};
     int code = engine == NULL ? SIM_E_NOMEM : cluster_create(&spec->cluster, &cluster);
     if (code == 0 && spec->group_gpus > 0) CHECK_EQ_INT(cluster_take_group(cluster, 0, spec->group_gpus), 0);
-    if (code == 0) code = jobs_create(engine, cluster, config, options, &jobs, &run->diag);
+    if (code == 0) code = jobs_create(&site, cluster, config, &(struct jobs_options){0}, &jobs);
     if (code == 0) code = jobs_start(jobs);
     struct disturber disturber = {.jobs = jobs, .every_ns = spec->disturb_every_ns};
     if (code == 0) disturb(engine, &disturber);
     if (code == 0) code = engine_run(engine, &run->diag);
     if (code == 0) code = jobs_finish(jobs);
-    if (code == 0) code = cluster_emit(cluster, engine_now(engine), options->sink);
+    if (code == 0) code = cluster_emit(cluster, engine_now(engine), sink);
     if (code == 0 && cluster->n_nodes > 0 && jobs_done(jobs))
         CHECK_EQ_INT(cluster->free_gpus + spec->group_gpus, cluster->total_gpus);
     jobs_destroy(jobs);
@@ -431,10 +432,8 @@ void jobrun_init(struct jobrun *run, const struct jobrun_spec *spec, int expecte
                         .placement = keep_placement,
                         .metric = keep_metric,
                         .warning = keep_warning};
-    struct jobs_options options = {
-        .sink = &sink, .where = "jobs", .trace_where = "jobs.trace", .warmup_ns = spec->warmup_ns};
     if (spec->fail_after > 0) mem_fail_after(spec->fail_after);
-    run->code = simulate(run, spec, &config, &options);
+    run->code = simulate(run, spec, &config, &sink);
     mem_fail_never();
     arena_fini(&arena);
     if (spec->fail_after == 0) CHECK_EQ_INT(run->code, expected);

@@ -187,12 +187,11 @@ static int list_types(struct ways *ways, const struct setup *setup)
 
 static int measure_ways(struct ways *ways, const struct setup *setup, struct engine *engine)
 {
-    uint32_t next_owner_id = 0;
-    const struct topology_env env = {.engine = engine, .cluster = ways->cluster, .links = ways->links, .catalog = &setup->catalog,
-                                     .config = setup->config, .next_owner_id = &next_owner_id, .arena = ways->arena,
-                                     .diag = &ways->cli->diag};
+    struct site_env site = {.engine = engine, .diag = &ways->cli->diag, .catalog = &setup->catalog,
+                            .config = setup->config, .arena = ways->arena};
+    const struct topology_env env = {.site = &site, .cluster = ways->cluster, .links = ways->links};
     if (ways->cluster->gpu == NULL)
-        return diag_error(env.diag, SIM_E_CONFIG, config_where(setup->config, "cluster"),
+        return diag_error(env.site->diag, SIM_E_CONFIG, config_where(setup->config, "cluster"),
                           "add \"gpu\": see 'orrery list gpus'", "links depend on the cluster's 'gpu'");
     int code = topology_create(&env, &ways->topology);
     if (code == 0) code = list_types(ways, setup);

@@ -171,6 +171,7 @@ const char *config_where(const struct config *config, const char *dotted_path)
 {
     const char *rest;
     char where[DIAG_WHERE_CHARS];
+    if (config == NULL) return dotted_path;
     const struct json_node *node = config_find(config, dotted_path, &rest);
     /* The text is kept with the document, whose contents it does not change. */
     const char *kept = arena_strdup((struct arena *)&config->arena, json_where(node, where, sizeof where));

@@ -23,7 +23,7 @@ static int64_t entry_number(const struct failures *failures, const struct failur
 void failure_stream(const struct failures *failures, const struct failure_source *source, uint64_t component,
                     uint32_t n, struct rng *rng)
 {
-    rng_init(rng, failures->options.seed, failures->options.run, source->stream, component << 24 | n);
+    rng_init(rng, failures->site->seed, failures->site->run, source->stream, component << 24 | n);
 }
 
 sim_ns failure_draw_ns(const struct lifetime *law, struct rng *rng)
@@ -169,7 +169,7 @@ static int strike_component(struct failures *failures, const struct failure_blow
 static int shock_group(struct failures *failures, struct failure_blow *blow, int64_t group, struct rng *rng)
 {
     const struct failure_source *source = blow->source;
-    const sim_ns now = engine_now(failures->engine);
+    const sim_ns now = engine_now(failures->site->engine);
     int32_t first, n_struck = 0;
     const int32_t n = nodes_of(failures, source, group, &first);
     for (int32_t i = 0; i < n; i++) {
@@ -196,7 +196,7 @@ static int shock_group(struct failures *failures, struct failure_blow *blow, int
 /* A component's time has come. */
 static int strike(struct failures *failures, struct failure_source *source, int64_t component)
 {
-    const sim_ns now = engine_now(failures->engine);
+    const sim_ns now = engine_now(failures->site->engine);
     struct rng rng;
     failure_stream(failures, source, (uint64_t)component, source->n_struck[component]++, &rng);
     rng_uniform(&rng); /* its life */
@@ -228,7 +228,7 @@ static int strike_entry(struct failures *failures, const struct failure_entry *e
 
 int failures_black_out(struct failures *failures, int32_t first_node, int32_t n_nodes, sim_ns until_ns)
 {
-    const sim_ns now = engine_now(failures->engine);
+    const sim_ns now = engine_now(failures->site->engine);
     int code = 0, struck = 0;
     for (int32_t node = first_node; node < first_node + n_nodes && code == 0; node++) {
         const int64_t number = STAGGERED | entry_number(failures, failures->breaker, node);
@@ -281,10 +281,10 @@ void failure_schedule(struct failures *failures)
     const sim_ns return_ns = failure_queue_next_ns(&failures->returns);
     const sim_ns next_ns = strike_ns < return_ns ? strike_ns : return_ns;
     if ((failures->jobs_left || failures->services_left > 0) && return_ns < SIM_NS_MAX)
-        engine_arm(failures->engine, return_ns, PRIORITY_FAILURE, on_awaited, &failures->awaited);
+        engine_arm(failures->site->engine, return_ns, PRIORITY_FAILURE, on_awaited, &failures->awaited);
     if (next_ns >= failures->due_ns) return;
     failures->due_ns = next_ns;
-    engine_schedule_background(failures->engine, next_ns, PRIORITY_FAILURE, on_due, &failures->due);
+    engine_schedule_background(failures->site->engine, next_ns, PRIORITY_FAILURE, on_due, &failures->due);
 }
 
 /* --- Life --- */
@@ -307,7 +307,7 @@ static int check_equal(const struct failures *failures, struct diag *diag)
     const int32_t gpus = failure_node_gpus(failures->nodes);
     for (int32_t node = 1; node < failures->cluster->n_nodes; node++)
         if (failure_node_gpus(&failures->nodes[node]) != gpus)
-            return diag_error(diag, SIM_E_CONFIG, config_where(failures->options.document, "failures.spare_nodes"),
+            return diag_error(diag, SIM_E_CONFIG, config_where(failures->site->config, "failures.spare_nodes"),
                               "leave it out, or list nodes with equal numbers of GPUs",
                               "spare nodes take the place of any other, but node 0 has %d GPUs and node %d has %d",
                               gpus, node, failure_node_gpus(&failures->nodes[node]));
@@ -318,40 +318,40 @@ static int check_equal(const struct failures *failures, struct diag *diag)
 static int check_nodes(const struct failures *failures, struct diag *diag)
 {
     const struct failures_config *config = failures->config;
-    const char *where = config_where(failures->options.document, "failures");
+    const char *where = config_where(failures->site->config, "failures");
     if (failures_config_strikes_nodes(config) && !failures->options.places_jobs)
         return diag_error(diag, SIM_E_CONFIG, where, "choose another placement, or causes of scope 'job' only",
                           "nodes cannot fail where jobs are on no node in particular");
     if (config->spare_nodes > 0 && !failures_config_strikes_nodes(config) && !failures->options.has_breakers)
-        return diag_error(diag, SIM_E_CONFIG, config_where(failures->options.document, "failures.spare_nodes"),
+        return diag_error(diag, SIM_E_CONFIG, config_where(failures->site->config, "failures.spare_nodes"),
                           "add 'causes' that strike nodes, or leave it out",
                           "spare nodes would wait for ever: no cause or domain has nodes fail");
     if (config->spare_nodes >= failures->cluster->n_nodes && config->spare_nodes > 0)
-        return diag_error(diag, SIM_E_CONFIG, config_where(failures->options.document, "failures.spare_nodes"), NULL,
+        return diag_error(diag, SIM_E_CONFIG, config_where(failures->site->config, "failures.spare_nodes"), NULL,
                           "all %d nodes of the cluster are spare ones", failures->cluster->n_nodes);
     for (int64_t node = failures->cluster->n_nodes - config->spare_nodes; node < failures->cluster->n_nodes; node++)
         if (failures->cluster->node_free_gpus[node] < failure_node_gpus(&failures->nodes[node]))
-            return diag_error(diag, SIM_E_CONFIG, config_where(failures->options.document, "failures.spare_nodes"),
+            return diag_error(diag, SIM_E_CONFIG, config_where(failures->site->config, "failures.spare_nodes"),
                               "add nodes, or lower spare_nodes or the services' replicas",
                               "node %lld is to be a spare one, and a service holds GPUs of it", (long long)node);
     return check_equal(failures, diag);
 }
 
-int failures_create(struct engine *engine, struct cluster *cluster, const struct failures_config *config,
-                    const struct failures_options *options, struct failures **out, struct diag *diag)
+int failures_create(struct site_env *site, struct cluster *cluster, const struct failures_config *config,
+                    const struct failures_options *options, struct failures **out)
 {
-    int code = failures_config_check(config, options->has_breakers, options->document, diag);
+    int code = failures_config_check(config, options->has_breakers, site->config, site->diag);
     if (code != 0) return code;
     struct failures *failures = mem_zalloc(1, sizeof *failures);
     if (failures == NULL) return SIM_E_NOMEM;
-    *failures = (struct failures){.engine = engine, .cluster = cluster, .config = config, .options = *options};
+    *failures = (struct failures){.site = site, .cluster = cluster, .config = config, .options = *options};
     failures->due_ns = SIM_NS_MAX;
-    owner_init(&failures->due, options->first_owner_id);
-    owner_init(&failures->awaited, options->first_owner_id + 1);
+    owner_init(&failures->due, site_env_owner_ids(site, 1));
+    owner_init(&failures->awaited, site_env_owner_ids(site, 1));
     pool_init(&failures->seats, sizeof(struct failure_seat));
     code = failure_nodes_init(failures);
     if (code == 0) code = list_gpus(failures);
-    if (code == 0) code = check_nodes(failures, diag);
+    if (code == 0) code = check_nodes(failures, site->diag);
     if (code == 0) code = add_sources(failures);
     if (code < 0) {
         failures_destroy(failures);
@@ -396,7 +396,7 @@ void failures_strike_services(struct failures *failures, struct service *const *
 
 static void let_go(struct failures *failures)
 {
-    if (!failures->jobs_left && failures->services_left == 0) engine_disarm(failures->engine, &failures->awaited);
+    if (!failures->jobs_left && failures->services_left == 0) engine_disarm(failures->site->engine, &failures->awaited);
 }
 
 void failures_jobs_end(struct failures *failures)

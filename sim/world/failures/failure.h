@@ -20,29 +20,22 @@
 #include "sim/core/engine.h"
 #include "sim/world/cluster/cluster.h"
 #include "sim/world/failures/failure_config.h"
-#include "sim/world/rows/sink.h"
+#include "sim/world/rows/site_env.h"
 
 struct failures;
 struct job;
 struct jobs;
 struct service;
 
-enum { FAILURE_OWNER_IDS = 2 };
-
 struct failures_options {
-    const struct config *document; /* for findings */
-    const struct sink *sink;
-    uint32_t first_owner_id; /* FAILURE_OWNER_IDS of them */
-    uint64_t seed;
-    uint32_t run;
-    bool places_jobs; /* jobs are on particular nodes */
+    bool places_jobs;  /* jobs are on particular nodes */
     bool has_breakers; /* that leave nodes without power */
 };
 
-/* Sets spare nodes aside. Engine, cluster, config and options' pointers outlive the failures. Nodes can only fail where there are
+/* Sets spare nodes aside. Site, cluster and config outlive the failures. Nodes can only fail where there are
  * some, and jobs are placed on them. Returns 0 or a negative code with findings. */
-int failures_create(struct engine *engine, struct cluster *cluster, const struct failures_config *config,
-                    const struct failures_options *options, struct failures **failures, struct diag *diag);
+int failures_create(struct site_env *site, struct cluster *cluster, const struct failures_config *config,
+                    const struct failures_options *options, struct failures **failures);
 
 /* Not before the jobs. */
 void failures_destroy(struct failures *failures);

@@ -24,7 +24,7 @@ static void add(struct counts *counts, const struct failure_source *source)
 
 static int emit_counts(const struct failures *failures, const char *name, const struct counts *counts)
 {
-    const struct sink *sink = failures->options.sink;
+    const struct sink *sink = failures->site->sink;
     int code = metric_emit_of(sink, "failure.events", name, counts->seen);
     if (code == 0) code = metric_emit_of(sink, "failure.unseen", name, counts->unseen);
     if (code == 0) code = metric_emit_of(sink, "failure.interrupts", name, counts->interrupts);
@@ -33,7 +33,7 @@ static int emit_counts(const struct failures *failures, const char *name, const 
 
 static int emit_available(const struct failures *failures, sim_ns now)
 {
-    const struct sink *sink = failures->options.sink;
+    const struct sink *sink = failures->site->sink;
     double gpus = 0.0;
     for (const struct cluster *part = failures->cluster; part != NULL && part->n_nodes > 0; part = part->next)
         gpus += (double)(part->total_gpus - part->spare_gpus);

@@ -10,7 +10,7 @@
 /* Takes a job off its GPUs; `node` -1: they are not the reason. Returns 0 or the sink's code. */
 static int interrupt(const struct failure_blow *blow, struct job *job, int32_t node)
 {
-    const sim_ns now = engine_now(job->jobs->engine);
+    const sim_ns now = engine_now(job->jobs->site->engine);
     const sim_ns lost_ns = job_progress_done_ns(&job->progress, now) - job_progress_saved_ns(&job->progress, now);
     char reason[160], place[32] = "";
     if (node >= 0) snprintf(place, sizeof place, " on node %d", node);
@@ -29,7 +29,8 @@ int failure_clear_node(struct failures *failures, const struct failure_blow *blo
     while (code == 0 && failures->nodes[node].seats != NULL)
         code = interrupt(blow, failures->nodes[node].seats->exposure->job, node);
     for (size_t i = 0; i < failures->n_services && code == 0; i++) {
-        const int n = service_strike(failures->services[i], node, blow->source->name, engine_now(failures->engine));
+        const int n = service_strike(failures->services[i], node, blow->source->name,
+                                     engine_now(failures->site->engine));
         if (n < 0) code = n;
     }
     return code;
@@ -86,7 +87,7 @@ static void arm(struct failure_exposure *exposure, sim_ns now)
     if (source == NULL) return;
     const sim_ns left_ns = exposure->next[source->job_index].at_ns - job_executed_ns(exposure->job, now);
     const sim_ns at_ns = sim_ns_add(now, left_ns > 0 ? left_ns : 0);
-    engine_arm(exposure->failures->engine, at_ns, PRIORITY_FAILURE, on_job_strike, &exposure->strike);
+    engine_arm(exposure->failures->site->engine, at_ns, PRIORITY_FAILURE, on_job_strike, &exposure->strike);
 }
 
 /* --- Seats --- */
@@ -146,7 +147,7 @@ void failures_job_ends(struct failures *failures, struct job *job)
 {
     if (job->exposure == NULL) return;
     stand_up(job->exposure);
-    engine_disarm(failures->engine, &job->exposure->strike);
+    engine_disarm(failures->site->engine, &job->exposure->strike);
 }
 
 void failures_job_leaves(struct failures *failures, struct job *job, bool is_last)

@@ -59,7 +59,8 @@ static void count_down(struct failures *failures, int32_t node, int32_t change)
         const int32_t before = quorum->n_down[group], after = before + change;
         quorum->n_down[group] = after;
         const int64_t groups = quorum->available.value + (after <= most) - (before <= most);
-        if (groups != quorum->available.value) level_set(&quorum->available, engine_now(failures->engine), groups);
+        if (groups != quorum->available.value)
+            level_set(&quorum->available, engine_now(failures->site->engine), groups);
     }
 }
 
@@ -104,7 +105,7 @@ void failure_nodes_fini(struct failures *failures)
 
 static void count_missing(struct failures *failures, int64_t gpus)
 {
-    level_set(&failures->missing_gpus, engine_now(failures->engine), failures->missing_gpus.value + gpus);
+    level_set(&failures->missing_gpus, engine_now(failures->site->engine), failures->missing_gpus.value + gpus);
 }
 
 static bool is_own(const struct failures *failures, int32_t node)
@@ -116,7 +117,7 @@ static bool is_own(const struct failures *failures, int32_t node)
 static int32_t ready_spare(const struct failures *failures)
 {
     int32_t spare = nodeset_next(&failures->spares, 0);
-    while (spare >= 0 && failures->nodes[spare].dark_until_ns > engine_now(failures->engine))
+    while (spare >= 0 && failures->nodes[spare].dark_until_ns > engine_now(failures->site->engine))
         spare = nodeset_next(&failures->spares, spare + 1);
     return spare;
 }
@@ -124,7 +125,7 @@ static int32_t ready_spare(const struct failures *failures)
 /* Spare nodes set out for the places that are free. */
 static int cover(struct failures *failures)
 {
-    const sim_ns at_ns = sim_ns_add(engine_now(failures->engine), failures->config->spare_delay_ns);
+    const sim_ns at_ns = sim_ns_add(engine_now(failures->site->engine), failures->config->spare_delay_ns);
     int32_t spare;
     int code = 0;
     while (code == 0 && failures->n_uncovered > 0 && (spare = ready_spare(failures)) >= 0) {
@@ -139,7 +140,7 @@ static int cover(struct failures *failures)
 int failure_node_leaves(struct failures *failures, int32_t index, sim_ns repair_ns)
 {
     struct failure_node *node = &failures->nodes[index];
-    const sim_ns back_ns = sim_ns_add(engine_now(failures->engine), repair_ns);
+    const sim_ns back_ns = sim_ns_add(engine_now(failures->site->engine), repair_ns);
     take_out(node, FAILURE_NODE_AWAY);
     count_missing(failures, failure_node_gpus(node));
     count_down(failures, index, 1);
@@ -152,7 +153,7 @@ int failure_node_leaves(struct failures *failures, int32_t index, sim_ns repair_
 int failure_node_comes(struct failures *failures, int32_t index)
 {
     struct failure_node *node = &failures->nodes[index];
-    if (node->dark_until_ns > engine_now(failures->engine))
+    if (node->dark_until_ns > engine_now(failures->site->engine))
         return failure_queue_add(&failures->returns, &(struct failure_entry){.time_ns = node->dark_until_ns, .number = index});
     SIM_REQUIRE(node->state == FAILURE_NODE_AWAY || node->state == FAILURE_NODE_COMES);
     const bool is_repaired = node->state == FAILURE_NODE_AWAY;

@@ -76,7 +76,7 @@ struct failure_quorum {
 };
 
 struct failures {
-    struct engine *engine;
+    struct site_env *site;
     struct cluster *cluster;
     struct jobs *jobs; /* NULL: none */
     const struct failures_config *config;

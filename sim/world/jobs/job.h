@@ -73,7 +73,7 @@ struct job_plan {
 };
 
 struct jobs {
-    struct engine *engine;
+    struct site_env *site;
     struct cluster *cluster;
     const struct jobs_config *config;
     struct cluster_view view;        /* of the cluster's own nodes */
@@ -93,8 +93,8 @@ struct jobs {
     struct job_plan plan;
     struct placement placement; /* room for the placer's answer */
     struct failures *failures; /* NULL: nothing fails */
-    void (*freed)(void *site); /* as in jobs_options */
-    void *site;
+    void (*freed)(void *context); /* as in jobs_options */
+    void *context;
     void **checkpoint_states;  /* [types] of their policies; NULL: no types */
     struct demands demands;     /* of all jobs so far, where there is a stock */
     struct real_list sizes_gpu_s; /* of the whole trace, rising, where the scheduler wants them */
@@ -103,9 +103,6 @@ struct jobs {
     struct job_crowd crowd;
     struct job_stats stats;
     struct power *power; /* NULL: nobody asks for it */
-    const struct sink *sink;
-    const char *where;
-    struct diag *diag;
 };
 
 /* Of any job_view that a policy may hold. */

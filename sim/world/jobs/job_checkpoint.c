@@ -54,9 +54,9 @@ static int check(const struct jobs *jobs, const struct job_type *type)
     if (isnan(config->write_bytes_per_s) && isnan(config->node_write_bytes_per_s)) missing = "'write' or 'node_write'";
     if (config->design == CHECKPOINT_DATASTATES && isnan(config->gpu_copy_bytes_per_s)) missing = "'gpu_copy'";
     if (missing == NULL) return 0;
-    snprintf(where, sizeof where, "%s.types.%s.checkpoint", jobs->where, type->name);
-    return diag_error(jobs->diag, SIM_E_CONFIG, where, NULL, "checkpoints of jobs of type '%s' need %s", type->name,
-                      missing);
+    snprintf(where, sizeof where, "jobs.types.%s.checkpoint", type->name);
+    return diag_error(jobs->site->diag, SIM_E_CONFIG, where, NULL, "checkpoints of jobs of type '%s' need %s",
+                      type->name, missing);
 }
 
 int job_checkpoints_create(struct jobs *jobs)
@@ -73,7 +73,7 @@ int job_checkpoints_create(struct jobs *jobs)
         code = check(jobs, type);
         if (code == 0)
             code = policy_state_create(&policy->policy, POLICY_CHECKPOINTING, sizeof *policy,
-                                       type->checkpoint.policy.params, &jobs->checkpoint_states[i], jobs->diag);
+                                       type->checkpoint.policy.params, &jobs->checkpoint_states[i], jobs->site->diag);
     }
     return code;
 }
@@ -124,9 +124,9 @@ static struct checkpoint_view view_of(const struct job *job, const struct checkp
 
 static int fault(const struct jobs *jobs, const struct checkpointer *policy, const struct job *job, double interval_s)
 {
-    return diag_error(jobs->diag, SIM_E_POLICY, jobs->where, NULL,
+    return diag_error(jobs->site->diag, SIM_E_POLICY, "jobs", NULL,
                       "policy '%s' has job %lld save its state every %.15g s, at %.15g s", policy->policy.name,
-                      (long long)job->view.id, interval_s, sim_s_from_ns(engine_now(jobs->engine)));
+                      (long long)job->view.id, interval_s, sim_s_from_ns(engine_now(jobs->site->engine)));
 }
 
 struct job_saves job_checkpoint_saves(const struct job *job)
@@ -140,7 +140,7 @@ struct job_saves job_checkpoint_saves(const struct job *job)
     void *state = jobs->checkpoint_states[job->type - (const struct job_type *)jobs->config->types.items];
     double interval_s = policy->interval_s(state, &view);
     if (!(interval_s >= 0.0)) {
-        engine_fail(jobs->engine, fault(jobs, policy, job, interval_s));
+        engine_fail(jobs->site->engine, fault(jobs, policy, job, interval_s));
         return none;
     }
     if (isinf(interval_s)) return none;

@@ -5,7 +5,7 @@
 
 static int emit(const struct job *job, sim_ns to_ns, int64_t node, int64_t gpus)
 {
-    const struct sink *sink = job->jobs->sink;
+    const struct sink *sink = job->jobs->site->sink;
     struct placement_row row = {.job = job->view.id,
                                 .node = node,
                                 .gpus = gpus,
@@ -18,7 +18,7 @@ int job_emit_placement(struct job *job, sim_ns now)
 {
     sim_ns to_ns = job->view.state == JOB_RUNNING ? now : job->held_to_ns;
     int code = 0;
-    if (job->jobs->sink->placement != NULL && job->view.gpus > 0 && job->held_from_ns < to_ns) {
+    if (job->jobs->site->sink->placement != NULL && job->view.gpus > 0 && job->held_from_ns < to_ns) {
         const int32_t first_node = jobs_cluster_of(job->jobs, job->view.node_type)->first_node;
         if (job->allocation == NULL && job->held_ugpus % GPU_MICRO == 0)
             code = emit(job, to_ns, -1, job->held_ugpus / GPU_MICRO);

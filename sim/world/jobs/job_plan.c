@@ -20,9 +20,9 @@ __attribute__((format(printf, 3, 4))) static void fault(struct jobs *jobs, const
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    snprintf(where, sizeof where, "%s.%s", jobs->where, policy->family == POLICY_SCHEDULER ? "scheduler" : "placement");
-    double now_s = sim_s_from_ns(engine_now(jobs->engine));
-    jobs->plan.code = diag_error(jobs->diag, SIM_E_POLICY, where, NULL, "policy '%s' %s, at %.15g s", policy->name,
+    snprintf(where, sizeof where, "jobs.%s", policy->family == POLICY_SCHEDULER ? "scheduler" : "placement");
+    double now_s = sim_s_from_ns(engine_now(jobs->site->engine));
+    jobs->plan.code = diag_error(jobs->site->diag, SIM_E_POLICY, where, NULL, "policy '%s' %s, at %.15g s", policy->name,
                                  text, now_s);
 }
 
@@ -53,7 +53,7 @@ static double free_gpus_for(const struct job *job)
 /* Notes an action for the decision table. Returns its index, -1 when nobody wants to know. */
 static int32_t add_action(struct job_plan *plan, struct job *job, const char *name, const char *reason)
 {
-    if (plan->jobs->sink->decision == NULL) return -1;
+    if (plan->jobs->site->sink->decision == NULL) return -1;
     if (plan->n_actions == plan->actions_capacity) {
         int32_t capacity = plan->actions_capacity * 2 + 16;
         struct job_action *actions = mem_realloc(plan->actions, (size_t)capacity * sizeof *actions);
@@ -423,11 +423,11 @@ void job_plan_warn(struct job_plan *plan, const char *code, const char *text)
 int job_plan_emit_warnings(const struct jobs *jobs)
 {
     int code = 0;
-    for (int32_t i = 0; code == 0 && i < jobs->plan.n_warnings && jobs->sink->warning != NULL; i++) {
+    for (int32_t i = 0; code == 0 && i < jobs->plan.n_warnings && jobs->site->sink->warning != NULL; i++) {
         const struct job_warning *warning = &jobs->plan.warnings[i];
         const struct warning_row row = {.t_s = sim_s_from_ns(warning->first_ns), .code = warning->code,
                                         .text = warning->text, .count = warning->count};
-        code = jobs->sink->warning(jobs->sink->context, &row);
+        code = jobs->site->sink->warning(jobs->site->sink->context, &row);
     }
     return code;
 }
@@ -460,7 +460,7 @@ static int emit_actions(const struct job_plan *plan)
                                    .action = action->name,
                                    .subject = action->job->view.id,
                                    .reason = reason};
-        int code = jobs->sink->decision(jobs->sink->context, &row);
+        int code = jobs->site->sink->decision(jobs->site->sink->context, &row);
         if (code < 0) return code;
     }
     return 0;
@@ -471,6 +471,6 @@ int job_plan_end(struct jobs *jobs)
     const struct job_plan *plan = &jobs->plan;
     if (plan->code < 0) return plan->code;
     if (plan->wake_ns < SIM_NS_MAX)
-        engine_arm(jobs->engine, plan->wake_ns, PRIORITY_JOB_DECIDE, jobs_on_wake, &jobs->wake);
+        engine_arm(jobs->site->engine, plan->wake_ns, PRIORITY_JOB_DECIDE, jobs_on_wake, &jobs->wake);
     return emit_actions(plan);
 }

@@ -8,7 +8,7 @@
 int job_emit_detail(const struct job *job, const char *action, const char *what, sim_ns now)
 {
     const struct jobs *jobs = job->jobs;
-    if (jobs->sink->detail == NULL) return 0;
+    if (jobs->site->sink->detail == NULL) return 0;
     char reason[128];
     int n = snprintf(reason, sizeof reason, "%s %d GPU%s", what, job->view.gpus, job->view.gpus == 1 ? "" : "s");
     if (jobs->cluster->total_gpus < INT64_MAX)
@@ -16,7 +16,7 @@ int job_emit_detail(const struct job *job, const char *action, const char *what,
                  (long long)jobs->cluster->total_gpus);
     struct decision_row row = {.t_s = sim_s_from_ns(now), .service = "", .policy = "jobs", .action = action,
                                .subject = job->view.id, .reason = reason};
-    return jobs->sink->detail(jobs->sink->context, &row);
+    return jobs->site->sink->detail(jobs->site->sink->context, &row);
 }
 
 sim_ns job_resume_wait_ns(const struct job *job)
@@ -43,7 +43,7 @@ double job_speed(const struct job *job)
 
 static void arm(struct job *job)
 {
-    engine_arm(job->jobs->engine, job_progress_end_ns(&job->progress), PRIORITY_JOB_FINISH, job_on_finish,
+    engine_arm(job->jobs->site->engine, job_progress_end_ns(&job->progress), PRIORITY_JOB_FINISH, job_on_finish,
                &job->finish);
 }
 
@@ -58,7 +58,7 @@ static void expose(struct job *job, sim_ns now)
 {
     struct jobs *jobs = job->jobs;
     const int code = jobs->failures == NULL ? 0 : failures_job_begins(jobs->failures, job, now);
-    if (code != 0) engine_fail(jobs->engine, code);
+    if (code != 0) engine_fail(jobs->site->engine, code);
 }
 
 void job_run_on(struct job *job, sim_ns now)
@@ -117,11 +117,11 @@ void job_stop(struct job *job, sim_ns now)
     job->held_to_ns = now;
     job->view.state = JOB_PENDING;
     job->view.held_gpus = job->view.speed = 0.0;
-    engine_disarm(jobs->engine, &job->finish);
+    engine_disarm(jobs->site->engine, &job->finish);
     if (!job_needs_node(job)) return;
     cluster_release(jobs_cluster_of(jobs, job->view.node_type), now, job->held_ugpus, job->allocation);
     job_stats_hold(&jobs->stats, now, -job->held_ugpus);
-    if (jobs->freed != NULL) jobs->freed(jobs->site);
+    if (jobs->freed != NULL) jobs->freed(jobs->context);
 }
 
 /* Its speed from now on. */

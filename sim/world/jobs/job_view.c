@@ -34,7 +34,7 @@ static void refresh_demands(struct cluster_view *view, struct jobs *jobs)
 
 void jobs_refresh_view(struct jobs *jobs)
 {
-    const sim_ns now = engine_now(jobs->engine);
+    const sim_ns now = engine_now(jobs->site->engine);
     const struct cluster *cluster = jobs->cluster;
     refresh(&jobs->view, cluster, now);
     refresh_demands(&jobs->view, jobs);

@@ -111,8 +111,8 @@ void jobs_request_decision(struct jobs *jobs)
 {
     if (jobs->decision_due) return;
     jobs->decision_due = true;
-    const sim_ns time_ns = round_end_ns(jobs->config->round_ns, engine_now(jobs->engine));
-    engine_schedule(jobs->engine, time_ns, PRIORITY_JOB_DECIDE, on_decide, &jobs->decide);
+    const sim_ns time_ns = round_end_ns(jobs->config->round_ns, engine_now(jobs->site->engine));
+    engine_schedule(jobs->site->engine, time_ns, PRIORITY_JOB_DECIDE, on_decide, &jobs->decide);
 }
 
 void jobs_on_wake(struct engine *engine, struct owner *owner, sim_ns now)
@@ -225,7 +225,7 @@ static int submit(struct jobs *jobs, sim_ns now)
 static int pull(struct jobs *jobs)
 {
     sim_ns before_ns = jobs->record.submit_ns;
-    int found = jobs->source->next(jobs->source, &jobs->record, jobs->diag);
+    int found = jobs->source->next(jobs->source, &jobs->record, jobs->site->diag);
     if (found < 0) return found;
     jobs->dry = found == 0;
     const struct job_record *record = &jobs->record;
@@ -239,7 +239,7 @@ static void on_submit(struct engine *engine, struct owner *owner, sim_ns now);
 static void await_next(struct jobs *jobs)
 {
     if (!jobs->dry)
-        engine_schedule(jobs->engine, jobs->record.submit_ns, PRIORITY_JOB_SUBMIT, on_submit, &jobs->submit);
+        engine_schedule(jobs->site->engine, jobs->record.submit_ns, PRIORITY_JOB_SUBMIT, on_submit, &jobs->submit);
     else if (jobs->failures != NULL && jobs_done(jobs))
         failures_jobs_end(jobs->failures);
 }
@@ -268,25 +268,25 @@ static int make_policies(struct jobs *jobs, const struct jobs_config *config, co
     pool_init(&jobs->pool, sizeof(struct job) + jobs->scheduler->job_bytes);
     int code = policy_state_create(&jobs->scheduler->policy, POLICY_SCHEDULER, sizeof *jobs->scheduler,
                                    rents ? options->renting_params : config->scheduler.params, &jobs->scheduler_state,
-                                   jobs->diag);
+                                   jobs->site->diag);
     if (code < 0 || placer->place == NULL || jobs->cluster->n_nodes == 0) return code;
     jobs->placer = placer;
     if (placer->by_node) code = cluster_take_stock(jobs->cluster);
     if (code == SIM_E_CONFIG)
-        diag_error(jobs->diag, code, jobs->where, "choose a placer that counts GPUs per node",
+        diag_error(jobs->site->diag, code, "jobs", "choose a placer that counts GPUs per node",
                    "placer '%s' looks at nodes one by one, but nodes have more than %d GPUs", placer->policy.name,
                    NODE_LIST_MAX_GPUS);
     if (code < 0) return code;
     return policy_state_create(&placer->policy, POLICY_PLACEMENT, sizeof *placer, config->placement.params,
-                               &jobs->placer_state, jobs->diag);
+                               &jobs->placer_state, jobs->site->diag);
 }
 
-static int open_trace(struct jobs *jobs, const struct jobs_config *config, const struct jobs_options *options)
+static int open_trace(struct jobs *jobs, const struct jobs_config *config)
 {
     const struct trace_format *format = config->trace.entry;
     jobs->source_options = (struct source_options){
-        .seed = options->seed, .run = options->run, .stream = "jobs", .where = options->trace_where};
-    return format->open_jobs(config->trace.params, &jobs->source_options, &jobs->source, jobs->diag);
+        .seed = jobs->site->seed, .run = jobs->site->run, .stream = "jobs", .where = config_where(jobs->site->config, "jobs.trace")};
+    return format->open_jobs(config->trace.params, &jobs->source_options, &jobs->source, jobs->site->diag);
 }
 
 /* Reads the trace through for the GPU time of its jobs, where the scheduler goes by that. */
@@ -296,10 +296,10 @@ static int learn_sizes(struct jobs *jobs, const struct trace_format *format)
     struct real_list *sizes = &jobs->sizes_gpu_s;
     struct job_source *source;
     if (scheduler->wants_sizes == NULL || !scheduler->wants_sizes(jobs->scheduler_state)) return 0;
-    int code = format->open_jobs(jobs->config->trace.params, &jobs->source_options, &source, jobs->diag);
+    int code = format->open_jobs(jobs->config->trace.params, &jobs->source_options, &source, jobs->site->diag);
     if (code < 0) return code;
     struct job_record record;
-    while (code == 0 && (code = source->next(source, &record, jobs->diag)) == 1)
+    while (code == 0 && (code = source->next(source, &record, jobs->site->diag)) == 1)
         code = record.gpus > 0 ? real_list_add(sizes, sim_s_from_ns(record.duration_ns) * record.gpus) : 0;
     source->close(source);
     real_list_sort(sizes);
@@ -315,10 +315,10 @@ static int learn_demands(struct jobs *jobs, const struct trace_format *format)
     struct job_source *source;
     if (jobs->cluster->stock == NULL || jobs->placer == NULL) return 0;
     if (!config->fragmentation.measure && !jobs->placer->wants_tasks) return 0;
-    int code = format->open_jobs(config->trace.params, &jobs->source_options, &source, jobs->diag);
+    int code = format->open_jobs(config->trace.params, &jobs->source_options, &source, jobs->site->diag);
     if (code < 0) return code;
     struct demands *demands = &jobs->demands;
-    code = demands_learn(demands, source, jobs->cluster->models, config->fragmentation.cover_frac, jobs->diag);
+    code = demands_learn(demands, source, jobs->cluster->models, config->fragmentation.cover_frac, jobs->site->diag);
     source->close(source);
     struct cluster *cluster = jobs->cluster;
     for (int32_t i = 0; code == 0 && i < jobs->n_node_types; i++, cluster = cluster->next) {
@@ -335,39 +335,36 @@ static int prepare(struct jobs *jobs)
 {
     if (jobs->scheduler->prepare == NULL) return 0;
     jobs_refresh_view(jobs);
-    return jobs->scheduler->prepare(jobs->scheduler_state, &jobs->view, jobs->diag);
+    return jobs->scheduler->prepare(jobs->scheduler_state, &jobs->view, jobs->site->diag);
 }
 
-int jobs_create(struct engine *engine, struct cluster *cluster, const struct jobs_config *config,
-                const struct jobs_options *options, struct jobs **out, struct diag *diag)
+int jobs_create(struct site_env *site, struct cluster *cluster, const struct jobs_config *config,
+                const struct jobs_options *options, struct jobs **out)
 {
     struct jobs *jobs = mem_zalloc(1, sizeof *jobs);
     if (jobs == NULL) return SIM_E_NOMEM;
-    jobs->engine = engine;
+    jobs->site = site;
     jobs->cluster = cluster;
     jobs->config = config;
-    jobs->sink = options->sink;
-    jobs->where = options->where;
-    jobs->diag = diag;
     jobs->failures = options->failures;
     jobs->freed = options->freed;
-    jobs->site = options->site;
+    jobs->context = options->context;
     if (jobs->failures != NULL) failures_strike_jobs(jobs->failures, jobs);
     demands_init(&jobs->demands);
-    rng_init(&jobs->random, options->seed, options->run, "placement", 0);
-    rng_init(&jobs->estimates, options->seed, options->run, "jobs.estimates", 0);
-    owner_init(&jobs->submit, options->first_owner_id);
-    owner_init(&jobs->decide, options->first_owner_id + 1);
-    owner_init(&jobs->wake, options->first_owner_id + 2);
-    int code = job_stats_init(&jobs->stats, options->sink, options->warmup_ns);
-    if (code == 0) code = job_types_check(&config->types, options->where, diag);
+    rng_init(&jobs->random, site->seed, site->run, "placement", 0);
+    rng_init(&jobs->estimates, site->seed, site->run, "jobs.estimates", 0);
+    owner_init(&jobs->submit, site_env_owner_ids(site, 1));
+    owner_init(&jobs->decide, site_env_owner_ids(site, 1));
+    owner_init(&jobs->wake, site_env_owner_ids(site, 1));
+    int code = job_stats_init(&jobs->stats, site->sink, site->warmup_ns);
+    if (code == 0) code = job_types_check(&config->types, "jobs", site->diag);
     if (code == 0) code = job_checkpoints_create(jobs);
     if (code == 0) code = make_policies(jobs, config, options);
     if (code == 0) code = jobs_make_views(jobs);
     if (code == 0) code = prepare(jobs);
     for (int32_t i = 0; code == 0 && i < jobs->n_node_types; i++)
         jobs_cluster_of(jobs, i)->is_placed = jobs->placer != NULL;
-    if (code == 0) code = open_trace(jobs, config, options);
+    if (code == 0) code = open_trace(jobs, config);
     if (code == 0) code = learn_demands(jobs, config->trace.entry);
     if (code == 0) code = learn_sizes(jobs, config->trace.entry);
     if (code < 0) {
@@ -410,12 +407,13 @@ static int emit_notes(const struct jobs *jobs)
 {
     struct source_note note;
     int code = 0;
-    for (size_t i = 0; code == 0 && jobs->sink->warning != NULL && jobs->source->note(jobs->source, i, &note); i++) {
+    for (size_t i = 0; code == 0 && jobs->site->sink->warning != NULL && jobs->source->note(jobs->source, i, &note);
+         i++) {
         char text[512];
         snprintf(text, sizeof text, "jobs: %s%s%s", note.text, note.where != NULL ? ", first at " : "",
                  source_note_place(&note));
         struct warning_row row = {.t_s = (double)NAN, .code = note.code, .text = text, .count = note.count};
-        code = jobs->sink->warning(jobs->sink->context, &row);
+        code = jobs->site->sink->warning(jobs->site->sink->context, &row);
     }
     return code;
 }
@@ -433,7 +431,7 @@ int jobs_finish(struct jobs *jobs)
     int code = jobs->dry ? emit_notes(jobs) : 0;
     ask_for_warnings(jobs);
     if (code == 0) code = job_plan_emit_warnings(jobs);
-    sim_ns now = engine_now(jobs->engine);
+    sim_ns now = engine_now(jobs->site->engine);
     for (struct job *job = jobs->oldest; code == 0 && job != NULL; job = job->next) {
         code = job_emit_placement(job, now);
         if (job->view.state == JOB_RUNNING) job_progress_move(&job->progress, now);

@@ -16,7 +16,7 @@
 #include "sim/world/failures/failure.h"
 #include "sim/world/jobs/job_estimates.h"
 #include "sim/world/jobs/job_types.h"
-#include "sim/world/rows/sink.h"
+#include "sim/world/rows/site_env.h"
 #include "sim/world/rows/source.h"
 
 #include <stdbool.h>
@@ -58,31 +58,22 @@ struct jobs_config {
 
 extern const struct config_field jobs_config_fields[];
 
-enum { JOBS_OWNER_IDS = 3 };
-
 struct scheduler;
 
 struct jobs_options {
-    const struct sink *sink;
-    uint32_t first_owner_id; /* JOBS_OWNER_IDS of them; jobs themselves have those from OWNER_ID_JOBS on */
-    uint64_t seed;
-    uint32_t run;
-    sim_ns warmup_ns;        /* jobs submitted before count in no distribution */
     struct failures *failures; /* that strike its jobs; NULL: none */
-    void (*freed)(void *site); /* jobs have given GPUs back; NULL: nobody asks */
-    void *site;
+    void (*freed)(void *context); /* jobs have given GPUs back; NULL: nobody asks */
+    void *context;
     const struct scheduler *renting; /* takes the place of the scheduler; NULL: none does */
     const void *renting_params;
-    const char *where;       /* place of the section, for findings */
-    const char *trace_where; /* place of its trace */
 };
 
 struct jobs; /* job.h */
 
-/* Opens the trace and sets up scheduler and placer. Engine, cluster, config, sink and `diag` must outlive the jobs; `diag` also
- * gets what is found while the engine runs. Returns 0 or a negative code. */
-int jobs_create(struct engine *engine, struct cluster *cluster, const struct jobs_config *config,
-                const struct jobs_options *options, struct jobs **jobs, struct diag *diag);
+/* Opens the trace and sets up scheduler and placer. Site, cluster and config must outlive the jobs. The site's diag also gets
+ * the findings of the run. Jobs themselves have the owner ids from OWNER_ID_JOBS on. Returns 0 or a negative code. */
+int jobs_create(struct site_env *site, struct cluster *cluster, const struct jobs_config *config,
+                const struct jobs_options *options, struct jobs **jobs);
 
 /* Not before the engine's last run: its queue may still refer to jobs. */
 void jobs_destroy(struct jobs *jobs);

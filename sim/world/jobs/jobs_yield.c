@@ -31,7 +31,7 @@ static int64_t priority_of(const struct job *job)
 /* GPU time since it took its GPUs, in 1e-6 GPU ns: what it has done there. */
 static tally_int128 spent_ugpu_ns(const struct job *job)
 {
-    return (tally_int128)job->held_ugpus * (engine_now(job->jobs->engine) - job->since_ns);
+    return (tally_int128)job->held_ugpus * (engine_now(job->jobs->site->engine) - job->since_ns);
 }
 
 /* Whether one job yields before another: by priority, then by the scenario's order, then who was submitted last. */

@@ -13,10 +13,10 @@ enum { HOST = 0 }; /* of the devices */
 
 static const char *place_of(const struct topology *topology, const struct topology_device *device, const char *key)
 {
-    struct arena *arena = topology->env.arena;
+    struct arena *arena = topology->env.site->arena;
     const char *path = device->config == NULL ? arena_printf(arena, "cluster.host.%s", key)
                                               : arena_printf(arena, "cluster.storage.%s.%s", device->config->name, key);
-    return path != NULL ? config_where(topology->env.config, path) : "";
+    return path != NULL ? config_where(topology->env.site->config, path) : "";
 }
 
 /* "flexgen", "flexgen-gds": what may be named. */
@@ -37,7 +37,7 @@ static int find_software(struct topology *topology, struct topology_device *devi
     if (name == NULL) return 0;
     device->software = storage_spec_software(device->spec, name);
     if (device->software != NULL) return 0;
-    return diag_error(topology->env.diag, SIM_E_CONFIG, place_of(topology, device, "software"),
+    return diag_error(topology->env.site->diag, SIM_E_CONFIG, place_of(topology, device, "software"),
                       list_software(topology, device->spec), "storage device '%s' has no software '%s'",
                       device->spec->name, name);
 }
@@ -46,8 +46,8 @@ static int read_device(struct topology *topology, struct topology_device *device
 {
     device->spec = arena_alloc(&topology->arena, sizeof *device->spec);
     if (device->spec == NULL) return SIM_E_NOMEM;
-    return catalog_storage(topology->env.catalog, name, place_of(topology, device, "device"), topology->env.arena,
-                           device->spec, topology->env.diag);
+    return catalog_storage(topology->env.site->catalog, name, place_of(topology, device, "device"),
+                           topology->env.site->arena, device->spec, topology->env.site->diag);
 }
 
 static int read_host(struct topology *topology)
@@ -57,12 +57,12 @@ static int read_host(struct topology *topology)
     *device = (struct topology_device){.kind = TIER_DRAM};
     if (config->device == NULL && config->software == NULL) return 0;
     if (config->device == NULL)
-        return diag_error(topology->env.diag, SIM_E_CONFIG, place_of(topology, device, "software"),
+        return diag_error(topology->env.site->diag, SIM_E_CONFIG, place_of(topology, device, "software"),
                           "add \"device\": a storage device of kind 'dram' (orrery list storage)",
                           "the host's software is one of its device's, and 'device' is missing");
     int code = read_device(topology, device, config->device);
     if (code == 0 && device->spec->kind != STORAGE_DRAM)
-        return diag_error(topology->env.diag, SIM_E_CONFIG, place_of(topology, device, "device"),
+        return diag_error(topology->env.site->diag, SIM_E_CONFIG, place_of(topology, device, "device"),
                           "it belongs into cluster.storage; the host has one of kind 'dram' (orrery list storage)",
                           "'%s' is of kind '%s'", device->spec->name, storage_kind_name(device->spec->kind));
     return code != 0 ? code : find_software(topology, device, config->software);
@@ -77,7 +77,7 @@ static int read_storage(struct topology *topology, struct topology_device *devic
     if (code != 0) return code;
     device->kind = kinds[device->spec->kind];
     if (device->kind == TIER_DRAM)
-        return diag_error(topology->env.diag, SIM_E_CONFIG, place_of(topology, device, "device"),
+        return diag_error(topology->env.site->diag, SIM_E_CONFIG, place_of(topology, device, "device"),
                           "write it as \"host\": {\"device\": ...}",
                           "'%s' is memory of the host, which is not in 'storage'", device->spec->name);
     return find_software(topology, device, config->software);
@@ -103,10 +103,10 @@ static int check_switches(const struct topology *topology)
 {
     const struct cluster_config *cluster = topology->env.cluster;
     if (cluster->unlimited || topology->env.links->pcie_switch.gpus <= cluster->gpus_per_node) return 0;
-    return diag_error(topology->env.diag, SIM_E_CONFIG, config_where(topology->env.config, "cluster.pcie_switch.gpus"),
-                      "lower it, or raise cluster.gpus_per_node",
-                      "a PCIe switch for %lld GPUs, of which a node has %lld",
-                      (long long)topology->env.links->pcie_switch.gpus, (long long)cluster->gpus_per_node);
+    return diag_error(
+        topology->env.site->diag, SIM_E_CONFIG, config_where(topology->env.site->config, "cluster.pcie_switch.gpus"),
+        "lower it, or raise cluster.gpus_per_node", "a PCIe switch for %lld GPUs, of which a node has %lld",
+        (long long)topology->env.links->pcie_switch.gpus, (long long)cluster->gpus_per_node);
 }
 
 int topology_create(const struct topology_env *env, struct topology **out)
@@ -117,8 +117,7 @@ int topology_create(const struct topology_env *env, struct topology **out)
     topology->env = *env;
     arena_init(&topology->arena);
     pool_init(&topology->shards, sizeof(struct transfer_shard));
-    topology->net = link_net_create(env->engine, *env->next_owner_id);
-    *env->next_owner_id += LINK_NET_OWNERS;
+    topology->net = link_net_create(env->site->engine, site_env_owner_ids(env->site, LINK_NET_OWNERS));
     if (topology->net == NULL) return SIM_E_NOMEM;
     int code = check_switches(topology), device_code = read_devices(topology);
     if (code == 0) code = device_code;

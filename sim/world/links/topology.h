@@ -30,6 +30,7 @@
 #include "sim/world/links/link.h"
 #include "sim/world/links/tier.h"
 #include "sim/world/rows/sampler.h"
+#include "sim/world/rows/site_env.h"
 
 struct topology;
 struct topology_gpu;
@@ -59,14 +60,9 @@ enum link_kind {
 };
 
 struct topology_env {
-    struct engine *engine;
+    struct site_env *site;
     const struct cluster_config *cluster;
     const struct topology_config *links;
-    const struct catalog *catalog;
-    const struct config *config; /* for the places of findings */
-    uint32_t *next_owner_id;
-    struct arena *arena;
-    struct diag *diag;
 };
 
 /* Reads the devices that the cluster names. The pointers of env outlive it; destroyed only after the engine. Returns 0 or a

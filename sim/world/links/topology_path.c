@@ -27,7 +27,7 @@ static void add_latency(struct way *way, sim_ns latency_ns)
 
 static void fail(struct way *way, const char *where, const char *hint, const char *text)
 {
-    if (way->code == 0) way->code = diag_error(way->topology->env.diag, SIM_E_CONFIG, where, hint, "%s", text);
+    if (way->code == 0) way->code = diag_error(way->topology->env.site->diag, SIM_E_CONFIG, where, hint, "%s", text);
 }
 
 /* The links of a pair, named "node0/gpu1/pcie-in"; gpu < 0: of the node. */
@@ -59,7 +59,7 @@ static void pcie(struct way *way, struct topology_gpu *gpu, bool inwards)
 {
     double rate = topology_port_bytes_per_s(way->topology, gpu->spec);
     if (rate == 0) {
-        fail(way, config_where(way->topology->env.config, "cluster"), "add \"pcie\": \"24GB/s\" to the cluster",
+        fail(way, config_where(way->topology->env.site->config, "cluster"), "add \"pcie\": \"24GB/s\" to the cluster",
              "the catalog does not say how fast the GPU's PCIe link is");
         return;
     }
@@ -245,10 +245,10 @@ static void check_way(struct way *way, const struct topology_end *from, const st
 {
     if (from_gpu->node == to_gpu->node) return;
     if (is_drive(from) || is_drive(to))
-        fail(way, config_where(way->topology->env.config, "cluster.storage"), "move between the memories of the nodes",
-             "drives are reached from their own node only");
+        fail(way, config_where(way->topology->env.site->config, "cluster.storage"),
+             "move between the memories of the nodes", "drives are reached from their own node only");
     else if (!has_network(way))
-        fail(way, config_where(way->topology->env.config, "cluster"),
+        fail(way, config_where(way->topology->env.site->config, "cluster"),
              "add \"network\": {\"bandwidth\": \"50GB/s\"} to the cluster",
              "data must go from node to node, and there is no network");
 }
@@ -299,7 +299,7 @@ int topology_path(struct topology *topology, struct topology_end from, struct to
     else
         with_tiers(&way, &from, from_gpu, &to, to_gpu);
     if (path->n == 0)
-        fail(&way, config_where(topology->env.config, "cluster"),
+        fail(&way, config_where(topology->env.site->config, "cluster"),
              "add \"host\": {\"device\": ...} to the cluster (orrery list storage)",
              "the host's memory is to be read, and nothing says how fast it is");
     *cap_bytes_per_s = way.cap_bytes_per_s;

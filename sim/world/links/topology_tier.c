@@ -102,7 +102,7 @@ static int make_tier(struct topology *topology, const struct topology_node *node
                           .through_host = is_through_host(device),
                           .spec = device->spec,
                           .software = device->software};
-    level_init(&tier->used, engine_now(topology->env.engine), 0);
+    level_init(&tier->used, engine_now(topology->env.site->engine), 0);
     int code = 0;
     if (device->spec != NULL) {
         const char *place = device->kind == TIER_REMOTE

@@ -15,9 +15,9 @@ static int make_renter(struct market *market)
     const struct config_variant *renting = &market->config->renting;
     market->renter = renting->entry;
     int code = policy_state_create(&market->renter->policy, POLICY_RENTAL, sizeof *market->renter, renting->params,
-                                   &market->renter_state, market->env.diag);
+                                   &market->renter_state, market->env.site->diag);
     if (code == 0 && market->renter->prepare != NULL)
-        code = market->renter->prepare(market->renter_state, &market->view, market->env.diag);
+        code = market->renter->prepare(market->renter_state, &market->view, market->env.site->diag);
     if (code == 0 && market->renter->fleet != NULL) code = market_make_fleet(market);
     return code;
 }
@@ -28,7 +28,7 @@ static int check_scheduler(const struct market *market)
     const char *scheduler = market->env.scheduler->name;
     if (strcmp(scheduler, "fifo") == 0) return 0;
     return diag_error(
-        market->env.diag, SIM_E_CONFIG, config_where(market->env.config, "jobs.scheduler"),
+        market->env.site->diag, SIM_E_CONFIG, config_where(market->env.site->config, "jobs.scheduler"),
         "leave it out, or rent a \"fixed-fleet\" for it to share out",
         "scheduler '%s' would never be asked: under '%s' each job runs on what it rented, first come, first served",
         scheduler, market->renter->policy.name);
@@ -40,7 +40,7 @@ static int make_scheduler(struct market *market)
     if (market->renter->rent == NULL || market->env.scheduler == NULL) return 0;
     const int code = check_scheduler(market);
     if (code != 0) return code;
-    market->scheduler = arena_alloc(market->env.arena, sizeof *market->scheduler);
+    market->scheduler = arena_alloc(market->env.site->arena, sizeof *market->scheduler);
     if (market->scheduler == NULL) return SIM_E_NOMEM;
     *market->scheduler = market_jobs_scheduler;
     market->scheduler->policy.name = market->renter->policy.name;
@@ -54,7 +54,7 @@ int market_create(const struct market_config *config, const struct market_env *e
     if (market == NULL) return SIM_E_NOMEM;
     market->env = *env;
     market->config = config;
-    owner_init(&market->timer, env->owner_id);
+    owner_init(&market->timer, site_env_owner_ids(env->site, 1));
     int code = market_make_offers(market);
     if (code == 0) code = market_make_types(market);
     if (code == 0) code = make_renter(market);
@@ -97,7 +97,7 @@ static int emit_lease(const struct market *market, const struct lease *lease, co
 {
     const struct market_offer *offer = &market->offers[lease->offer];
     const double usd_per_h = price_of(market, lease);
-    const struct sink *sink = market->env.sink;
+    const struct sink *sink = market->env.site->sink;
     if (sink->detail == NULL || lease->job == NULL) return 0;
     char reason[256];
     snprintf(reason, sizeof reason, "lease %lld: %.10g GPUs of '%s' at $%.10g/h each%s", (long long)lease->id,
@@ -114,7 +114,7 @@ static int emit_row(const struct market *market, const struct lease *lease, cons
     const struct market_offer *offer = &market->offers[lease->offer];
     const struct billing *billing = &market->ledger.accounts[lease->offer].billing;
     const sim_ns start_ns = lease->start_ns < now ? lease->start_ns : now;
-    if (market->env.sink->lease == NULL) return 0;
+    if (market->env.site->sink->lease == NULL) return 0;
     const struct lease_row row = {
         .id = lease->id,
         .offer = offer->name,
@@ -130,7 +130,7 @@ static int emit_row(const struct market *market, const struct lease *lease, cons
         .usd_per_h = price_of(market, lease),
         .cost_uusd = ledger_lease_uusd(&market->ledger, lease, now),
         .fate = fate};
-    return market->env.sink->lease(market->env.sink->context, &row);
+    return market->env.site->sink->lease(market->env.site->sink->context, &row);
 }
 
 int market_lease(struct market *market, struct renting_job *job, sim_ns now)
@@ -167,10 +167,10 @@ static int lease_for_run(struct market *market, const struct cluster *part, int6
     if (gpus == 0) return 0;
     const int32_t offer = offer_for(market, part);
     if (offer < 0 || (double)gpus > market_most_gpus(market, offer))
-        return diag_error(market->env.diag, SIM_E_CONFIG, config_where(market->env.config, "market"), NULL,
+        return diag_error(market->env.site->diag, SIM_E_CONFIG, config_where(market->env.site->config, "market"), NULL,
                           "no offer has the %lld GPUs%s%s that the site needs for the whole run", (long long)gpus,
                           part->gpu != NULL ? " of type " : "", part->gpu != NULL ? part->gpu : "");
-    const sim_ns now = engine_now(market->env.engine);
+    const sim_ns now = engine_now(market->env.site->engine);
     const struct lease as = {.offer = offer, .is_for_jobs = is_for_jobs, .node = -1, .micro_gpus = gpus * GPU_MICRO,
                              .start_ns = now, .ready_ns = now, .expires_ns = SIM_NS_MAX};
     market->states[offer].run_ugpus += as.micro_gpus;
@@ -189,8 +189,9 @@ static void warn_of_scaling(const struct market *market)
     const struct service_config *services = market->env.services->items;
     for (size_t i = 0; i < market->env.services->n && !leases_cluster(market); i++)
         if (services[i].scaling.policy.entry != NULL)
-            diag_warning(market->env.diag, config_where(market->env.config, "market.renting"), "rent a fixed fleet",
-                         "service '%s' scales, but its leases are those of its first replicas", services[i].name);
+            diag_warning(market->env.site->diag, config_where(market->env.site->config, "market.renting"),
+                         "rent a fixed fleet", "service '%s' scales, but its leases are those of its first replicas",
+                         services[i].name);
 }
 
 int market_start(struct market *market)
@@ -202,7 +203,7 @@ int market_start(struct market *market)
         if (code != 0 || !leases_cluster(market)) continue;
         if (part->total_gpus == INT64_MAX)
             return diag_error(
-                market->env.diag, SIM_E_CONFIG, config_where(market->env.config, "market.renting"),
+                market->env.site->diag, SIM_E_CONFIG, config_where(market->env.site->config, "market.renting"),
                 "give the cluster nodes, or choose a policy that rents for each job: orrery list policies",
                 "policy '%s' rents the whole cluster, which has no limit", market->renter->policy.name);
         code = lease_for_run(market, part, part->total_gpus - part->group_gpus, market->env.scheduler != NULL);
@@ -234,13 +235,13 @@ static double per(double usd, int64_t n)
 /* Of a run, what comes after the warm-up: so much of what is leased for the whole run counts, with its rounding to quanta. */
 static double measured_frac(const struct market *market, sim_ns now)
 {
-    const sim_ns warmup_ns = market->env.warmup_ns;
+    const sim_ns warmup_ns = market->env.site->warmup_ns;
     return now > warmup_ns ? (double)(now - warmup_ns) / (double)now : 0.0;
 }
 
 static int emit_offer(const struct market *market, int32_t i, sim_ns now)
 {
-    const struct sink *sink = market->env.sink;
+    const struct sink *sink = market->env.site->sink;
     const char *name = market->offers[i].name;
     const double usd = (double)ledger_account_uusd(&market->ledger, i, now) / PRICE_MICRO;
     int code = metric_emit_of(sink, "cost.usd", name, usd);
@@ -272,7 +273,7 @@ int market_finish(struct market *market, const struct market_yield *yield, sim_n
     for (const struct lease *lease = ledger->oldest; lease != NULL && code == 0; lease = lease->next)
         code = emit_row(market, lease, "open", now);
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics && code == 0; i++)
-        code = metric_emit(market->env.sink, metrics[i].name, metrics[i].value);
+        code = metric_emit(market->env.site->sink, metrics[i].name, metrics[i].value);
     for (int32_t i = 0; i < market->view.n_offers && code == 0; i++) code = emit_offer(market, i, now);
     return code;
 }

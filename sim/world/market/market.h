@@ -23,20 +23,11 @@ struct market;
 
 /* What a market needs from the world around it. The pointers outlive it. */
 struct market_env {
-    struct engine *engine;
-    struct diag *diag;
+    struct site_env *site;
     struct cluster *cluster;
-    const struct catalog *catalog;
-    const struct config *config;      /* for the places of findings */
-    const struct config_list *types;  /* struct job_type: jobs.types */
+    const struct config_list *types;    /* struct job_type: jobs.types */
     const struct config_list *services; /* struct service_config */
-    const struct sink *sink;
-    struct arena *arena;
-    uint32_t owner_id;
-    uint64_t seed;
-    sim_ns warmup_ns;
-    uint32_t run;
-    const struct policy *scheduler; /* that the scenario has for its jobs; NULL: it has no jobs */
+    const struct policy *scheduler;     /* of the jobs; NULL: the scenario has none */
 };
 
 /* Finds prices, reads availability files, and lets the renter prepare itself. Returns 0 or a negative code with findings. */

@@ -18,15 +18,15 @@ static struct service_config *find_service(const struct market *market, const ch
 
 static int unknown(const struct market *market, const char *service, const char *pool)
 {
-    return diag_error(market->env.diag, SIM_E_CONFIG, config_where(market->env.config, "market.renting"), NULL,
-                      "the fleet is for pool '%s' of service '%s', which there is not", pool, service);
+    return diag_error(market->env.site->diag, SIM_E_CONFIG, config_where(market->env.site->config, "market.renting"),
+                      NULL, "the fleet is for pool '%s' of service '%s', which there is not", pool, service);
 }
 
 /* The pools with another number of replicas in one, or without it. */
 static int change_pool(const struct market *market, struct service_config *service, const char *pool, int64_t replicas)
 {
     const struct pool_config *before = service->pools.items;
-    struct pool_config *after = arena_alloc(market->env.arena, (service->pools.n + 1) * sizeof *after);
+    struct pool_config *after = arena_alloc(market->env.site->arena, (service->pools.n + 1) * sizeof *after);
     size_t n = 0;
     bool found = false;
     if (after == NULL) return SIM_E_NOMEM;
@@ -55,7 +55,8 @@ static int check_fleet(const struct market *market)
     const struct service_config *given = market->env.services->items;
     for (size_t i = 0; i < market->env.services->n; i++)
         if (given[i].pools.n > 0 && market->fleet.services[i].pools.n == 0)
-            return diag_error(market->env.diag, SIM_E_CONFIG, config_where(market->env.config, "market.renting"), NULL,
+            return diag_error(market->env.site->diag, SIM_E_CONFIG,
+                              config_where(market->env.site->config, "market.renting"), NULL,
                               "the fleet leaves service '%s' without replicas", given[i].name);
     return 0;
 }
@@ -64,9 +65,9 @@ int market_make_fleet(struct market *market)
 {
     const struct config_list *services = market->env.services;
     market->fleet.market = market;
-    market->fleet.services = arena_alloc(market->env.arena, (services->n + 1) * sizeof *market->fleet.services);
+    market->fleet.services = arena_alloc(market->env.site->arena, (services->n + 1) * sizeof *market->fleet.services);
     if (market->fleet.services == NULL) return SIM_E_NOMEM;
     if (services->n > 0) memcpy(market->fleet.services, services->items, services->n * sizeof *market->fleet.services);
-    const int code = market->renter->fleet(market->renter_state, &market->view, &market->fleet, market->env.diag);
+    const int code = market->renter->fleet(market->renter_state, &market->view, &market->fleet, market->env.site->diag);
     return code < 0 ? code : check_fleet(market);
 }

@@ -49,7 +49,7 @@ static void wait_for_supply(struct market *market, struct renting_job *job)
 static int fault(const struct market *market, const struct renting_job *job, const char *problem, const char *hint)
 {
     const struct rental *rental = &job->rental;
-    return diag_error(market->env.diag, SIM_E_POLICY, "market.renting", hint,
+    return diag_error(market->env.site->diag, SIM_E_POLICY, "market.renting", hint,
                       "policy '%s' rents %.6g GPUs of offer %d for job %lld%s, at %.15g s", market->renter->policy.name,
                       rental->gpus, rental->offer, (long long)job->view->id, problem,
                       sim_s_from_ns(market->view.now_ns));
@@ -77,7 +77,7 @@ static int check_rental(const struct market *market, const struct cluster_view *
 static int ask(struct market *market, const struct cluster_view *view, struct renting_job *job)
 {
     struct rng rng;
-    rng_init(&rng, market->env.seed, market->env.run, "renting", (uint64_t)job->view->sequence);
+    rng_init(&rng, market->env.site->seed, market->env.site->run, "renting", (uint64_t)job->view->sequence);
     market->view.random = &rng;
     market->view.now_ns = view->now_ns;
     for (int32_t i = 0; i < market->view.n_offers; i++) {
@@ -94,7 +94,7 @@ static int ask(struct market *market, const struct cluster_view *view, struct re
 
 static int leave_lease(struct market *market, struct renting_job *job, const char *action)
 {
-    const sim_ns now = engine_now(market->env.engine);
+    const sim_ns now = engine_now(market->env.site->engine);
     struct lease *lease = job->lease;
     job->lease = NULL;
     return lease != NULL ? market_return(market, lease, action, now) : 0;

@@ -10,8 +10,8 @@
 
 static const char *where_of(const struct market *market, const char *offer)
 {
-    const char *path = arena_printf(market->env.arena, "market.offers.%s", offer);
-    return config_where(market->env.config, path != NULL && market->config->offers.n > 0 ? path : "market");
+    const char *path = arena_printf(market->env.site->arena, "market.offers.%s", offer);
+    return config_where(market->env.site->config, path != NULL && market->config->offers.n > 0 ? path : "market");
 }
 
 /* An offer stands for the nodes of one type: two types with the same GPU would leave it open which. */
@@ -20,10 +20,10 @@ static int check_parts(const struct market *market)
     for (const struct cluster *part = market->env.cluster; part->gpu != NULL && part->next != NULL; part = part->next)
         for (const struct cluster *other = part->next; other != NULL; other = other->next)
             if (strcmp(part->gpu, other->gpu) == 0)
-                return diag_error(market->env.diag, SIM_E_CONFIG, config_where(market->env.config, "cluster"),
-                                  "make them one type of nodes, or leave out the market",
-                                  "two types of nodes have GPU '%s', of which offers can only stand for one",
-                                  part->gpu);
+                return diag_error(
+                    market->env.site->diag, SIM_E_CONFIG, config_where(market->env.site->config, "cluster"),
+                    "make them one type of nodes, or leave out the market",
+                    "two types of nodes have GPU '%s', of which offers can only stand for one", part->gpu);
     return 0;
 }
 
@@ -32,7 +32,7 @@ static const struct offer_config *offers_of_site(const struct market *market, in
 {
     *n = 0;
     for (const struct cluster *part = market->env.cluster; part != NULL; part = part->next) ++*n;
-    struct offer_config *offers = arena_alloc(market->env.arena, (size_t)*n * sizeof *offers);
+    struct offer_config *offers = arena_alloc(market->env.site->arena, (size_t)*n * sizeof *offers);
     const struct cluster *part = market->env.cluster;
     for (int32_t i = 0; offers != NULL && i < *n; i++, part = part->next)
         offers[i] = (struct offer_config){.name = part->gpu != NULL ? part->gpu : "gpu",
@@ -60,7 +60,8 @@ static int known_price(const struct market *market, const char *gpu, const char 
     struct gpu_spec spec;
     *usd_per_h = gpu != NULL ? cluster_gpu_usd_per_h(market->env.cluster, gpu) : (double)NAN;
     if (gpu == NULL || !isnan(*usd_per_h)) return 0;
-    const int code = catalog_gpu(market->env.catalog, gpu, where, market->env.arena, &spec, market->env.diag);
+    const int code = catalog_gpu(market->env.site->catalog, gpu, where, market->env.site->arena, &spec,
+                                 market->env.site->diag);
     if (code == 0) *usd_per_h = spec.usd_per_h;
     return code;
 }
@@ -70,7 +71,7 @@ static int64_t whole_uusd(const struct market *market, const struct offer_config
 {
     const int64_t uusd = price_uusd_from_usd(usd_per_h);
     if (fabs((double)uusd - usd_per_h * 1e6) > 1e-3)
-        diag_warning(market->env.diag, where_of(market, offer->name), NULL,
+        diag_warning(market->env.site->diag, where_of(market, offer->name), NULL,
                      "the price of offer '%s' is rounded to whole micro-dollars per hour", offer->name);
     return uusd;
 }
@@ -85,7 +86,7 @@ static int find_price(const struct market *market, const struct price_list *pric
     if (isnan(usd_per_h) && offer->kind == OFFER_ON_DEMAND) code = known_price(market, view->gpu, where, &usd_per_h);
     if (code != 0) return code;
     if (isnan(usd_per_h))
-        return diag_error(market->env.diag, SIM_E_CONFIG, where, "add \"price\": \"$2.49/h\", of one GPU",
+        return diag_error(market->env.site->diag, SIM_E_CONFIG, where, "add \"price\": \"$2.49/h\", of one GPU",
                           "no price of offer '%s' is known", offer->name);
     view->usd_per_h = (double)whole_uusd(market, offer, usd_per_h) / 1e6;
     return 0;
@@ -96,11 +97,12 @@ static int find_changes(const struct market *market, const struct offer_config *
 {
     const struct offer_price *prices = offer->changes.items;
     const size_t n = offer->changes.n;
-    struct price_change *changes = arena_alloc(market->env.arena, (n + 1) * sizeof *changes);
+    struct price_change *changes = arena_alloc(market->env.site->arena, (n + 1) * sizeof *changes);
     if (changes == NULL) return SIM_E_NOMEM;
     for (size_t i = 0; i < n; i++) {
         if (i > 0 && prices[i].at_ns <= prices[i - 1].at_ns)
-            return diag_error(market->env.diag, SIM_E_CONFIG, where_of(market, offer->name), "sort them by \"at\"",
+            return diag_error(market->env.site->diag, SIM_E_CONFIG, where_of(market, offer->name),
+                              "sort them by \"at\"",
                               "price %zu of offer '%s' comes at %.10g s, not after the one before it", i, offer->name,
                               sim_s_from_ns(prices[i].at_ns));
         changes[i] = (struct price_change){prices[i].at_ns, whole_uusd(market, offer, prices[i].usd_per_h)};
@@ -119,7 +121,7 @@ static int find_part(const struct market *market, const struct offer_config *off
     if (offer->gpu == NULL) return 0;
     for (; state->part != NULL; state->part = state->part->next, state->node_type++)
         if (state->part->gpu != NULL && strcmp(state->part->gpu, offer->gpu) == 0) return 0;
-    return diag_error(market->env.diag, SIM_E_CONFIG, where_of(market, offer->name),
+    return diag_error(market->env.site->diag, SIM_E_CONFIG, where_of(market, offer->name),
                       "name it in cluster.gpu, or add nodes with it to cluster.node_types",
                       "offer '%s' is of '%s', of which the site has no nodes", offer->name, offer->gpu);
 }
@@ -159,14 +161,15 @@ int market_make_offers(struct market *market)
     if (code != 0) return code;
     if (n == 0) offers = offers_of_site(market, &n);
     market->view.n_offers = n;
-    market->offers = arena_alloc(market->env.arena, (size_t)n * sizeof *market->offers);
-    market->states = arena_alloc(market->env.arena, (size_t)n * sizeof *market->states);
+    market->offers = arena_alloc(market->env.site->arena, (size_t)n * sizeof *market->offers);
+    market->states = arena_alloc(market->env.site->arena, (size_t)n * sizeof *market->states);
     market->view.offers = market->offers;
     if (offers == NULL || market->offers == NULL || market->states == NULL || ledger_init(&market->ledger, n) != 0)
         return SIM_E_NOMEM;
     if (config->prices != NULL)
-        code = catalog_prices(market->env.catalog, config->prices, config_where(market->env.config, "market.prices"),
-                              market->env.arena, &prices, market->env.diag);
+        code = catalog_prices(market->env.site->catalog, config->prices,
+                              config_where(market->env.site->config, "market.prices"), market->env.site->arena, &prices,
+                              market->env.site->diag);
     for (int32_t i = 0; i < n && code == 0; i++) code = make_offer(market, i, &offers[i], &prices);
     return code;
 }
@@ -174,7 +177,7 @@ int market_make_offers(struct market *market)
 static int make_type(struct market *market, const struct job_type *type, struct market_job_type *view)
 {
     const int32_t n = market->view.n_offers;
-    double *speeds = arena_alloc(market->env.arena, (size_t)n * sizeof *speeds);
+    double *speeds = arena_alloc(market->env.site->arena, (size_t)n * sizeof *speeds);
     if (speeds == NULL) return SIM_E_NOMEM;
     for (int32_t i = 0; i < n; i++) speeds[i] = job_type_speed(type, market->offers[i].gpu, 1, 1);
     *view = (struct market_job_type){type->name, speedup_config_get(&type->speedup), speeds};
@@ -184,7 +187,7 @@ static int make_type(struct market *market, const struct job_type *type, struct 
 int market_make_types(struct market *market)
 {
     const struct config_list *types = market->env.types;
-    market->types = arena_alloc(market->env.arena, (types->n + 1) * sizeof *market->types);
+    market->types = arena_alloc(market->env.site->arena, (types->n + 1) * sizeof *market->types);
     if (market->types == NULL) return SIM_E_NOMEM;
     market->view.job_types = market->types;
     market->view.n_job_types = (int32_t)types->n;

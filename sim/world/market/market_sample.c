@@ -16,8 +16,8 @@ int market_series(const struct market *market, struct sampler_series *series)
     if (series == NULL) return n;
     for (const struct cluster *part = market->env.cluster; part != NULL; part = part->next) {
         const char *gpu = part->gpu != NULL ? part->gpu : "GPUs";
-        const char *rented = arena_printf(market->env.arena, "%s rented", gpu);
-        const char *used = arena_printf(market->env.arena, "%s in use", gpu);
+        const char *rented = arena_printf(market->env.site->arena, "%s rented", gpu);
+        const char *used = arena_printf(market->env.site->arena, "%s in use", gpu);
         if (rented == NULL || used == NULL) return SIM_E_NOMEM;
         *series++ = (struct sampler_series){"rental.gpus", rented};
         *series++ = (struct sampler_series){"rental.gpus", used};

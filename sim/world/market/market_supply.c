@@ -12,7 +12,7 @@ int market_supply_open(struct market *market, int32_t offer)
     market->has_spot = market->has_spot || state->config->kind == OFFER_SPOT || spot->availability != NULL;
     if (spot->availability == NULL) return 0;
     return availability_read(spot->availability, (enum availability_format)spot->format, &state->availability,
-                             market->env.diag);
+                             market->env.site->diag);
 }
 
 /* GPUs of an offer that the market has by its file, leased ones included. */
@@ -87,7 +87,7 @@ sim_ns market_draw_expiry(const struct market *market, int32_t offer, int64_t le
     const struct spot_config *spot = &market->states[offer].config->spot;
     struct rng rng;
     if (market->offers[offer].kind != OFFER_SPOT || isnan(spot->mean_life_s)) return SIM_NS_MAX;
-    rng_init(&rng, market->env.seed, market->env.run, "spot-life", (uint64_t)lease);
+    rng_init(&rng, market->env.site->seed, market->env.site->run, "spot-life", (uint64_t)lease);
     const double shape = spot->law == SPOT_WEIBULL ? spot->shape : 1.0;
     const double life_s = spot->mean_life_s / tgamma(1.0 + 1.0 / shape) * pow(rng_exponential(&rng, 1.0), 1.0 / shape);
     return sim_ns_add(ready_ns, sim_ns_from_s(life_s));
@@ -157,11 +157,11 @@ static sim_ns next_ns(const struct market *market)
 void market_supply_watch(struct market *market)
 {
     if (!market->has_spot) return;
-    const sim_ns now = engine_now(market->env.engine), next = next_ns(market);
+    const sim_ns now = engine_now(market->env.site->engine), next = next_ns(market);
     if (next == SIM_NS_MAX)
-        engine_disarm(market->env.engine, &market->timer);
+        engine_disarm(market->env.site->engine, &market->timer);
     else
-        engine_arm(market->env.engine, next > now ? next : now, PRIORITY_MARKET, on_timer, &market->timer);
+        engine_arm(market->env.site->engine, next > now ? next : now, PRIORITY_MARKET, on_timer, &market->timer);
 }
 
 int market_supply_catch_up(struct market *market, sim_ns now)

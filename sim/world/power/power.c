@@ -21,17 +21,17 @@ static int64_t servers_per_domain(const struct power_config *config, int64_t nod
 
 static const char *place(const struct power_env *env, const char *key)
 {
-    return config_where(env->config, key);
+    return config_where(env->site->config, key);
 }
 
 static int check_config(const struct power_env *env)
 {
     const struct cluster_config *cluster = env->cluster;
     if (cluster->unlimited)
-        return diag_error(env->diag, SIM_E_CONFIG, place(env, "cluster.power"), "leave out \"unlimited\"",
+        return diag_error(env->site->diag, SIM_E_CONFIG, place(env, "cluster.power"), "leave out \"unlimited\"",
                           "power has domains of nodes, and an unlimited cluster has none");
     if (!(env->server_power->idle_w > 0.0) && env->server_power->per_gpu_w == 0.0)
-        return diag_error(env->diag, SIM_E_CONFIG, place(env, "cluster.power"),
+        return diag_error(env->site->diag, SIM_E_CONFIG, place(env, "cluster.power"),
                           "add \"server_power\": {\"idle\": \"680W\", \"per_gpu_watt\": 0.66}, as of a DGX A100",
                           "'cluster.power' needs to know what a node draws beside its GPUs ('cluster.server_power')");
     return 0;
@@ -45,17 +45,18 @@ static int make_domain(struct power *power, int32_t index, int64_t first_node, i
     domain->first_node = first_node;
     domain->servers = servers;
     domain->beside.w = (double)servers * power->env.server_power->idle_w;
-    domain->name = config->level == POWER_LEVEL_SITE ? level : arena_printf(power->env.arena, "%s%d", level, index);
+    domain->name = config->level == POWER_LEVEL_SITE ? level
+                                                     : arena_printf(power->env.site->arena, "%s%d", level, index);
     tally_init(&domain->used);
     struct power_least *least = &domain->least;
     least->capacity = (int32_t)fmin((double)(power_latency_ns(config) / config->telemetry.period_ns), 1e6) + 2;
-    least->dips = arena_alloc(power->env.arena, (size_t)least->capacity * sizeof *least->dips);
+    least->dips = arena_alloc(power->env.site->arena, (size_t)least->capacity * sizeof *least->dips);
     if (domain->name == NULL || least->dips == NULL) return SIM_E_NOMEM;
     if (config->breaker.outage_ns > 0) power_outage_init(power, index);
     domain->view = (struct power_view){.domain = index, .name = domain->name, .budget_w = config->budget_w,
                                        .brake_hz = config->commands.brake_hz, .reading = {.mean_w = (double)NAN}};
     return policy_state_create(&power->capper->policy, POLICY_POWER_CAP, sizeof *power->capper, config->capping.params,
-                               &domain->capper_state, power->env.diag);
+                               &domain->capper_state, power->env.site->diag);
 }
 
 struct power_domain *power_domain_of(const struct power *power, int64_t node)
@@ -71,13 +72,14 @@ static int add_type(struct power *power, struct power_node_type *type, const cha
     const struct power_env *env = &power->env;
     struct gpu_power law;
     if (gpu == NULL)
-        return diag_error(env->diag, SIM_E_CONFIG, place(env, "cluster"), "add \"gpu\": see 'orrery list gpus'",
+        return diag_error(env->site->diag, SIM_E_CONFIG, place(env, "cluster"), "add \"gpu\": see 'orrery list gpus'",
                           "'cluster.power' needs to know the cluster's 'gpu'");
-    int code = catalog_gpu(env->catalog, gpu, place(env, "cluster.gpu"), env->arena, &type->gpu, env->diag);
-    if (code == 0) code = catalog_gpu_power(env->catalog, &type->gpu, env->arena, &law, env->diag);
+    int code = catalog_gpu(env->site->catalog, gpu, place(env, "cluster.gpu"), env->site->arena, &type->gpu,
+                           env->site->diag);
+    if (code == 0) code = catalog_gpu_power(env->site->catalog, &type->gpu, env->site->arena, &law, env->site->diag);
     if (code != 0) return code;
     if (isnan(type->gpu.idle_w))
-        return diag_error(env->diag, SIM_E_CONFIG, place(env, "cluster.power"), "add 'idle_power' to its file",
+        return diag_error(env->site->diag, SIM_E_CONFIG, place(env, "cluster.power"), "add 'idle_power' to its file",
                           "the idle power of %s is not known", type->gpu.name);
     type->law = (struct power_law){.context_w = isnan(type->gpu.context_w) ? type->gpu.idle_w : type->gpu.context_w,
                                    .limit_w = type->gpu.tdp_w, .voltage_floor = law.law.voltage_floor,
@@ -88,10 +90,10 @@ static int add_type(struct power *power, struct power_node_type *type, const cha
         domain->rest.w = domain->bare_w;
     }
     power->idle.w += (double)(nodes->nodes * nodes->gpus_per_node) * type->gpu.idle_w;
-    return isnan(type->law.voltage_floor)
-               ? catalog_power_voltage(env->catalog, power->config->clock_like, place(env, "cluster.power.clock_like"),
-                                       env->arena, &type->law, env->diag)
-               : 0;
+    return isnan(type->law.voltage_floor) ? catalog_power_voltage(env->site->catalog, power->config->clock_like,
+                                                                  place(env, "cluster.power.clock_like"),
+                                                                  env->site->arena, &type->law, env->site->diag)
+                                          : 0;
 }
 
 static int add_types(struct power *power)
@@ -99,7 +101,7 @@ static int add_types(struct power *power)
     const struct cluster_config *cluster = power->env.cluster;
     const struct node_type_config *types = cluster->node_types.items;
     const struct node_type_config own = {.nodes = cluster->nodes, .gpus_per_node = cluster->gpus_per_node};
-    power->types = arena_alloc(power->env.arena, (1 + cluster->node_types.n) * sizeof *power->types);
+    power->types = arena_alloc(power->env.site->arena, (1 + cluster->node_types.n) * sizeof *power->types);
     if (power->types == NULL) return SIM_E_NOMEM;
     int64_t first = cluster->nodes;
     int code = add_type(power, &power->types[0], cluster->gpu, 0, &own);
@@ -140,9 +142,9 @@ int power_create(const struct power_env *env, struct power **out)
     power->config = config;
     power->capper = config->capping.entry;
     power_commands_init(power); /* the owners with lower ids: a command takes effect before a reading of its moment is seen */
-    owner_init(&power->mark_owner, (*env->next_owner_id)++);
-    owner_init(&power->sample_owner, (*env->next_owner_id)++);
-    owner_init(&power->seen_owner, (*env->next_owner_id)++);
+    owner_init(&power->mark_owner, site_env_owner_ids(env->site, 1));
+    owner_init(&power->sample_owner, site_env_owner_ids(env->site, 1));
+    owner_init(&power->seen_owner, site_env_owner_ids(env->site, 1));
     tally_init(&power->site);
     pool_init(&power->jobs, sizeof(struct power_job));
     return make_domains(power);
@@ -217,7 +219,7 @@ static struct power_member *add_member(struct power *power)
         power->members = grown;
         power->capacity = capacity;
     }
-    struct power_member *member = arena_alloc(power->env.arena, sizeof *member);
+    struct power_member *member = arena_alloc(power->env.site->arena, sizeof *member);
     if (member != NULL) power->members[power->n_members++] = member;
     return member;
 }
@@ -225,7 +227,7 @@ static struct power_member *add_member(struct power *power)
 int power_add_replica(struct power *power, struct replica *replica, int group, double highest_hz, double gpu_limit_w)
 {
     struct power_member *member = add_member(power);
-    struct power_share *parts = arena_alloc(power->env.arena, (size_t)replica->env->pace->gpus * sizeof *parts);
+    struct power_share *parts = arena_alloc(power->env.site->arena, (size_t)replica->env->pace->gpus * sizeof *parts);
     if (member == NULL || parts == NULL) return SIM_E_NOMEM;
     *member = (struct power_member){.power = power, .replica = replica, .group = group, .highest_hz = highest_hz,
                                     .gpu_limit_w = gpu_limit_w, .parts = parts};

@@ -31,18 +31,11 @@ struct power;
 struct replica;
 
 struct power_env {
-    struct engine *engine;
+    struct site_env *site;
     struct failures *failures; /* that an outage goes by; NULL: nothing fails */
-    struct diag *diag;
     const struct cluster_config *cluster;
     const struct server_power_config *server_power;
     const struct power_config *power;
-    const struct catalog *catalog;
-    const struct config *config; /* for the places of findings */
-    const struct sink *sink;
-    struct arena *arena;
-    uint32_t *next_owner_id;
-    sim_ns warmup_ns; /* readings before it count in no metric of readings */
 };
 
 /* Makes the domains. Returns 0 or a negative code with findings; *power is NULL where the scenario has no section "power". */

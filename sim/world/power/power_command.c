@@ -86,8 +86,8 @@ void power_commands_init(struct power *power)
 {
     const struct power_env *env = &power->env;
     pool_init(&power->orders, sizeof(struct power_order));
-    owner_init(&power->locks.owner, (*env->next_owner_id)++);
-    owner_init(&power->brakes.owner, (*env->next_owner_id)++);
+    owner_init(&power->locks.owner, site_env_owner_ids(env->site, 1));
+    owner_init(&power->brakes.owner, site_env_owner_ids(env->site, 1));
     power->locks.latency_ns = power_latency_ns(power->config);
     power->brakes.latency_ns = power->config->commands.brake_ns;
 }
@@ -104,7 +104,7 @@ static int send(struct power *power, int32_t domain, enum power_target target, c
     else
         line->tail->next = order;
     line->tail = order;
-    engine_schedule_background(power->env.engine, hold->effect_ns, PRIORITY_POWER,
+    engine_schedule_background(power->env.site->engine, hold->effect_ns, PRIORITY_POWER,
                                is_brake ? brake_arrives : lock_arrives, &line->owner);
     return 0;
 }
@@ -113,7 +113,7 @@ static int send(struct power *power, int32_t domain, enum power_target target, c
 
 static int fault(const struct power *power, int32_t domain, enum power_target target, sim_ns now, const char *why)
 {
-    return diag_error(power->env.diag, SIM_E_POLICY, NULL, NULL,
+    return diag_error(power->env.site->diag, SIM_E_POLICY, NULL, NULL,
                       "power_cap policy '%s' asked for a setting of '%s' in %s at %.9f s, but %s",
                       power->capper->policy.name, target_names[target], power->domains[domain].name, sim_s_from_ns(now),
                       why);
@@ -136,7 +136,7 @@ static int check(const struct power *power, int32_t domain, enum power_target ta
 static int tell(const struct power *power, int32_t domain, enum power_target target,
                 const struct power_command *command, sim_ns now)
 {
-    const struct sink *sink = power->env.sink;
+    const struct sink *sink = power->env.site->sink;
     const struct power_setting *setting = &command->setting;
     const bool is_lock = setting->clock_hz > 0.0, is_brake = target == POWER_TARGET_BRAKE;
     char action[32], reason[160], level[32] = "";

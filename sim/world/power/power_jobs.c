@@ -105,7 +105,7 @@ void power_job_runs(struct power *power, struct job *job, sim_ns now)
 {
     struct power_job *of = pool_take(&power->jobs);
     if (of == NULL) {
-        engine_fail(power->env.engine, SIM_E_NOMEM);
+        engine_fail(power->env.site->engine, SIM_E_NOMEM);
         return;
     }
     *of = (struct power_job){.job = job, .next = power->running};
@@ -151,7 +151,7 @@ void power_jobs_obey(struct power *power, int32_t domain, sim_ns now)
 int jobs_join_power(struct jobs *jobs, struct power *power)
 {
     if (jobs->placer == NULL)
-        return diag_error(jobs->diag, SIM_E_CONFIG, jobs->where, "take \"placement\": \"consolidated\"",
+        return diag_error(jobs->site->diag, SIM_E_CONFIG, "jobs", "take \"placement\": \"consolidated\"",
                           "'cluster.power' has domains of nodes, and the jobs' placement policy only counts GPUs");
     jobs->power = power;
     power->of_jobs = jobs;

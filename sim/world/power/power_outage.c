@@ -28,7 +28,7 @@ void power_outage_init(struct power *power, int32_t domain)
 {
     struct power_outage *outage = &power->domains[domain].outage;
     *outage = (struct power_outage){.power = power, .domain = domain};
-    owner_init(&outage->reset, (*power->env.next_owner_id)++);
+    owner_init(&outage->reset, site_env_owner_ids(power->env.site, 1));
 }
 
 void power_outage_begin(struct power *power, int32_t index, sim_ns now)
@@ -38,11 +38,11 @@ void power_outage_begin(struct power *power, int32_t index, sim_ns now)
     const sim_ns until_ns = sim_ns_add(now, power->config->breaker.outage_ns);
     const int code = failures_black_out(power->env.failures, (int32_t)domain->first_node, (int32_t)domain->servers,
                                         until_ns);
-    if (code != 0) engine_fail(power->env.engine, code);
+    if (code != 0) engine_fail(power->env.site->engine, code);
     outage->since_ns = now;
     turn(outage, -1, now);
     if (until_ns < SIM_NS_MAX)
-        engine_schedule_background(power->env.engine, until_ns, PRIORITY_POWER, on_reset, &outage->reset);
+        engine_schedule_background(power->env.site->engine, until_ns, PRIORITY_POWER, on_reset, &outage->reset);
 }
 
 double power_outage_s(const struct power_outage *outage, sim_ns now)

@@ -52,7 +52,7 @@ static void count(struct power *power, int32_t index, double mean_w, double joul
 void power_count_readings(struct power *power, const struct power_row *row, const double *joules)
 {
     double site_w = 0.0;
-    const bool counts = row->from_ns >= power->env.warmup_ns;
+    const bool counts = row->from_ns >= power->env.site->warmup_ns;
     for (int32_t i = 0; i < power->n_domains && !counts; i++) power->domains[i].breaker.since_j = joules[i];
     if (!counts) return;
     for (int32_t i = 0; i < power->n_domains; i++) {
@@ -99,7 +99,7 @@ static struct totals add_up(const struct power *power, sim_ns now)
 
 static int warn(const struct power *power, const char *code, const char *text, int64_t n)
 {
-    const struct sink *sink = power->env.sink;
+    const struct sink *sink = power->env.site->sink;
     if (n == 0 || sink->warning == NULL) return 0;
     const struct warning_row row = {.t_s = (double)NAN, .code = code, .count = n, .text = text};
     return sink->warning(sink->context, &row);
@@ -116,7 +116,7 @@ static double servers_j(struct power *power, sim_ns now)
 
 int power_emit(struct power *power, sim_ns now)
 {
-    const struct sink *sink = power->env.sink;
+    const struct sink *sink = power->env.site->sink;
     const struct totals totals = add_up(power, now);
     const bool has_read = power->site.count > 0, goes_dark = power->config->breaker.outage_ns > 0;
     const double budget_w = power->config->budget_w, site_j = power_site_j(power, now), none = (double)NAN;

@@ -12,7 +12,8 @@
 static struct power_row *take_row(struct power *power)
 {
     struct power_row *row = power->spares;
-    if (row == NULL) return arena_alloc(power->env.arena, sizeof *row + (size_t)power->n_domains * sizeof(double));
+    if (row == NULL)
+        return arena_alloc(power->env.site->arena, sizeof *row + (size_t)power->n_domains * sizeof(double));
     power->spares = row->next;
     return row;
 }
@@ -53,7 +54,7 @@ static int show_domain(struct power *power, int32_t index, const struct power_ro
     domain->view.reading = (struct power_reading){row->values[index], row->from_ns, row->to_ns};
     power_refresh_view(power, index, now);
     int code = power->capper->decide(domain->capper_state, &domain->view, &plan);
-    if (code != 0) return policy_failed(&power->capper->policy, code, now, power->env.diag);
+    if (code != 0) return policy_failed(&power->capper->policy, code, now, power->env.site->diag);
     return power_command(power, index, &plan, false, now);
 }
 
@@ -62,7 +63,7 @@ static void show_row(struct power *power, struct power_row *row, sim_ns now)
     int code = 0;
     for (int32_t i = 0; i < power->n_domains && code == 0; i++) code = show_domain(power, i, row, now);
     give_row(power, row);
-    if (code != 0) engine_fail(power->env.engine, code);
+    if (code != 0) engine_fail(power->env.site->engine, code);
 }
 
 static void reading_is_seen(struct engine *engine, struct owner *owner, sim_ns now)
@@ -82,7 +83,7 @@ static bool marks_with_samples(const struct power *power)
 
 static void again(struct power *power, sim_ns at, event_fn handler, struct owner *owner)
 {
-    if (at < SIM_NS_MAX) engine_schedule_background(power->env.engine, at, PRIORITY_POWER, handler, owner);
+    if (at < SIM_NS_MAX) engine_schedule_background(power->env.site->engine, at, PRIORITY_POWER, handler, owner);
 }
 
 static int mark(struct power *power, const double *joules, sim_ns now)
@@ -150,7 +151,7 @@ int power_start(struct power *power)
         struct power_plan plan = {0};
         power_refresh_view(power, i, 0);
         code = power->capper->setup(domain->capper_state, &domain->view, &plan);
-        code = code != 0 ? policy_failed(&power->capper->policy, code, 0, power->env.diag)
+        code = code != 0 ? policy_failed(&power->capper->policy, code, 0, power->env.site->diag)
                          : power_command(power, i, &plan, true, 0);
     }
     if (code == 0) code = start_windows(power);

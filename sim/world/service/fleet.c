@@ -37,7 +37,7 @@ const struct replica_load *fleet_seen_load(const struct fleet *fleet, int32_t re
 static int bad_choice(const struct fleet *fleet, const struct policy *policy, const struct request *request,
                       int replica, int32_t n, sim_ns now)
 {
-    return diag_error(fleet->env->diag, SIM_E_POLICY, NULL, NULL,
+    return diag_error(fleet->env->site->diag, SIM_E_POLICY, NULL, NULL,
                       "routing policy '%s' sent request %lld to replica %d of %d at %.9f s", policy->name,
                       (long long)request->view.id, replica, n, sim_s_from_ns(now));
 }
@@ -50,7 +50,7 @@ static int check_oracle(const struct fleet *fleet, const struct policy *policy, 
     *fleet->asked_oracle = false;
     if (policy->oracle & ORACLE_OUTPUT) return 0;
     return diag_error(
-        fleet->env->diag, SIM_E_POLICY, NULL, "declare ORACLE_OUTPUT",
+        fleet->env->site->diag, SIM_E_POLICY, NULL, "declare ORACLE_OUTPUT",
         "routing policy '%s' asked for output lengths when request %lld came at %.9f s, an oracle that it "
         "has not declared",
         policy->name, (long long)request->view.id, sim_s_from_ns(now));
@@ -74,7 +74,7 @@ static int ask_pair(struct fleet *fleet, const struct request *request, struct r
     const struct fleet_view view = make_view(fleet, now, 0, fleet->n_replicas);
     *pair = (struct route_pair){-1, -1};
     int code = router->route_pair(fleet->routing.state, &view, &request->view, pair);
-    if (code != 0) return policy_failed(&router->policy, code, now, fleet->env->diag);
+    if (code != 0) return policy_failed(&router->policy, code, now, fleet->env->site->diag);
     if ((code = check_oracle(fleet, &router->policy, request, now)) != 0) return code;
     if (pair->prompt < 0 || pair->prompt >= view.n_replicas)
         return bad_choice(fleet, &router->policy, request, pair->prompt, view.n_replicas, now);

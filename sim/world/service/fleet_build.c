@@ -10,7 +10,7 @@
 const char *fleet_path_of(const struct fleet *fleet, const struct fleet_pool *pool, const char *key)
 {
     const char *service = fleet->config->name, *name = pool->config.name;
-    struct arena *arena = fleet->env->arena;
+    struct arena *arena = fleet->env->site->arena;
     return name == NULL ? arena_printf(arena, "services.%s.%s", service, key)
                         : arena_printf(arena, "services.%s.pools.%s.%s", service, name, key);
 }
@@ -18,23 +18,23 @@ const char *fleet_path_of(const struct fleet *fleet, const struct fleet_pool *po
 const char *fleet_place_of(const struct fleet *fleet, const struct fleet_pool *pool, const char *key)
 {
     const char *path = fleet_path_of(fleet, pool, key);
-    return path != NULL ? config_where(fleet->env->config, path) : "";
+    return path != NULL ? config_where(fleet->env->site->config, path) : "";
 }
 
 static int build_model(const struct fleet *fleet, struct fleet_pool *pool)
 {
     const struct service_env *env = fleet->env;
     struct iteration_model *model = &pool->env.model;
-    const struct cost_request request = {.catalog = env->catalog, .gpu = &pool->gpu, .llm = fleet->llm,
+    const struct cost_request request = {.catalog = env->site->catalog, .gpu = &pool->gpu, .llm = fleet->llm,
                                          .tensor_parallel = pool->config.tensor_parallel,
                                          .pipeline_parallel = pool->config.pipeline_parallel,
                                          .where = fleet_place_of(fleet, pool, "cost"),
                                          .tensor_where = fleet_place_of(fleet, pool, "tensor_parallel"),
                                          .pipeline_where = fleet_place_of(fleet, pool, "pipeline_parallel"),
-                                         .arena = env->arena, .diag = env->diag};
+                                         .arena = env->site->arena, .diag = env->site->diag};
     int code = cost_build(&pool->config.cost, &request, model);
-    if (code != 0 || !env->strict_domain || model->calibrated) return code;
-    return diag_error(env->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "cost"),
+    if (code != 0 || !env->site->strict_domain || model->calibrated) return code;
+    return diag_error(env->site->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "cost"),
                       "take \"kind\": \"operators\" and a GPU that 'orrery calibrate' was given profiles of, or "
                       "\"affine\" or \"table\"",
                       "service '%s': the %s cost is not calibrated, so it has no range that a strict run could keep to",
@@ -49,7 +49,7 @@ static int count_blocks(const struct fleet *fleet, struct fleet_pool *pool)
     if (offloaded) return 0; /* what does not fit serves no request, which is an answer */
     pool->kv_blocks = pool_kv_blocks(&pool->config, &pool->gpu, fleet->llm);
     if (pool->kv_blocks > 0) return 0;
-    return diag_error(fleet->env->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "tensor_parallel"),
+    return diag_error(fleet->env->site->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "tensor_parallel"),
                       "take more GPUs per replica (tensor_parallel) or a GPU with more memory",
                       "'%s' does not fit into %lld x %s: no memory is left for KV blocks", fleet->llm->name,
                       (long long)pool->config.tensor_parallel, pool->gpu.name);
@@ -65,9 +65,9 @@ static int find_gpu(const struct fleet *fleet, struct fleet_pool *pool)
         return 0;
     }
     const char *where = fleet_place_of(fleet, pool, "gpu");
-    int code = catalog_gpu(env->catalog, pool->config.gpu, where, env->arena, &pool->gpu, env->diag);
+    int code = catalog_gpu(env->site->catalog, pool->config.gpu, where, env->site->arena, &pool->gpu, env->site->diag);
     if (code != 0 || cluster_with_gpu(env->cluster, pool->config.gpu) != NULL) return code;
-    return diag_error(env->diag, SIM_E_CONFIG, where, "add some to cluster.node_types",
+    return diag_error(env->site->diag, SIM_E_CONFIG, where, "add some to cluster.node_types",
                       "the cluster has no nodes with the GPU '%s' of pool '%s' of service '%s'", pool->config.gpu,
                       pool->config.name, fleet->config->name);
 }
@@ -83,7 +83,7 @@ static int64_t kv_block_bytes(const struct pool_config *config, const struct llm
 static int try_prefix_cache(const struct fleet *fleet, const struct fleet_pool *pool)
 {
     const struct policy *policy = pool->config.kv.prefix_cache.entry;
-    struct diag *diag = fleet->env->diag;
+    struct diag *diag = fleet->env->site->diag;
     struct cache trial;
     if (policy == NULL) return 0;
     if (policy->oracle & ORACLE_FUTURE)
@@ -102,7 +102,7 @@ static int find_power(const struct fleet *fleet, struct fleet_pool *pool)
 {
     const struct service_env *env = fleet->env;
     const int64_t gpus = pool->config.tensor_parallel * pool->config.pipeline_parallel;
-    const int code = catalog_gpu_power(env->catalog, &pool->gpu, env->arena, &pool->power, env->diag);
+    const int code = catalog_gpu_power(env->site->catalog, &pool->gpu, env->site->arena, &pool->power, env->site->diag);
     if (code != 0 || pool->power.from == NULL || offload_in_use(&pool->offload)) return code;
     pool->energy = energy_law_of(&pool->power.law, &pool->gpu, fleet->llm, gpus);
     pool->env.energy = &pool->energy;
@@ -139,8 +139,8 @@ static int build_replica(struct fleet *fleet, const struct fleet_pool *pool, int
 {
     const struct pool_config *config = &pool->config;
     struct replica *replica = &fleet->replicas[index];
-    int code = replica_init(replica, &pool->env, index, (*fleet->env->next_owner_id)++, config->kv.block_tokens,
-                            pool->kv_blocks, config->batching.params, &fleet->loads[index]);
+    int code = replica_init(replica, &pool->env, index, site_env_owner_ids(fleet->env->site, 1),
+                            config->kv.block_tokens, pool->kv_blocks, config->batching.params, &fleet->loads[index]);
     if (code == 0 && index < service_start_replicas(fleet->config)) {
         const int got = fleet_seat(fleet, pool, replica, 0);
         code = got == 0 ? fleet_refuse_seat(fleet, pool, index) : got < 0 ? got : 0;
@@ -189,9 +189,9 @@ static int check_roles(const struct fleet *fleet)
     const struct service_config *config = fleet->config;
     bool prompts = fleet->n_prompt > 0, decodes = fleet->first_decode < fleet->n_replicas;
     if (prompts && decodes) return 0;
-    char *path = arena_printf(fleet->env->arena, "services.%s.pools", config->name);
+    char *path = arena_printf(fleet->env->site->arena, "services.%s.pools", config->name);
     if (path == NULL) return SIM_E_NOMEM;
-    return diag_error(fleet->env->diag, SIM_E_CONFIG, config_where(fleet->env->config, path),
+    return diag_error(fleet->env->site->diag, SIM_E_CONFIG, config_where(fleet->env->site->config, path),
                       prompts ? "add a pool with role decode or mixed" : "add a pool with role prefill or mixed",
                       prompts ? "no pool of service '%s' decodes what its prefill pools have processed"
                               : "no pool of service '%s' processes prompts",
@@ -221,11 +221,11 @@ static int build_router(const struct fleet *fleet, const struct config_variant *
     const struct policy *policy = routing->entry;
     const struct router *router = (const struct router *)(const void *)policy;
     int code = policy_state_create(policy, POLICY_ROUTING, sizeof *router, routing->params, &made->state,
-                                   fleet->env->diag);
+                                   fleet->env->site->diag);
     if (code != 0) return code;
     made->router = router;
     if (router->route != NULL || router->route_pair != NULL) return 0;
-    return diag_error(fleet->env->diag, SIM_E_POLICY, NULL, NULL,
+    return diag_error(fleet->env->site->diag, SIM_E_POLICY, NULL, NULL,
                       "routing policy '%s' has neither route nor route_pair", policy->name);
 }
 
@@ -237,10 +237,10 @@ static int build_decode_router(struct fleet *fleet)
     if (fleet->first_decode == 0 || fleet->routing.router->route_pair != NULL) return 0;
     int code = build_router(fleet, chosen ? &config->decode_routing : &config->routing, &fleet->decode_routing);
     if (code != 0 || fleet->decode_routing.router->route != NULL) return code;
-    char *path = arena_printf(fleet->env->arena, "services.%s.decode_routing", config->name);
+    char *path = arena_printf(fleet->env->site->arena, "services.%s.decode_routing", config->name);
     if (path == NULL) return SIM_E_NOMEM;
-    return diag_error(fleet->env->diag, SIM_E_CONFIG, config_where(fleet->env->config, path), "make it the 'routing'",
-                      "routing policy '%s' chooses both replicas on arrival",
+    return diag_error(fleet->env->site->diag, SIM_E_CONFIG, config_where(fleet->env->site->config, path),
+                      "make it the 'routing'", "routing policy '%s' chooses both replicas on arrival",
                       fleet->decode_routing.router->policy.name);
 }
 
@@ -253,7 +253,7 @@ static int check_takers(const struct fleet *fleet)
         const struct fleet_pool *pool = &fleet->pools[i];
         const struct batcher *batcher = pool->env.batcher;
         if (pool->config.role == POOL_PREFILL || batcher->takes_handed_over) continue;
-        return diag_error(fleet->env->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "batching"),
+        return diag_error(fleet->env->site->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "batching"),
                           "take one that does, such as vllm-v0, vllm-v1, sarathi or splitwise",
                           "batching policy '%s' takes no requests whose prompt was processed elsewhere, which %s%s%sof "
                           "service '%s' may be handed",
@@ -266,9 +266,9 @@ static int check_takers(const struct fleet *fleet)
 
 static int build_routers(struct fleet *fleet)
 {
-    const char *stream = arena_printf(fleet->env->arena, "services.%s.routing", fleet->config->name);
+    const char *stream = arena_printf(fleet->env->site->arena, "services.%s.routing", fleet->config->name);
     if (stream == NULL) return SIM_E_NOMEM;
-    rng_init(&fleet->random, fleet->env->seed, fleet->env->run, stream, 0);
+    rng_init(&fleet->random, fleet->env->site->seed, fleet->env->site->run, stream, 0);
     int code = build_router(fleet, &fleet->config->routing, &fleet->routing);
     if (code == 0) code = build_decode_router(fleet);
     return code != 0 ? code : check_takers(fleet);
@@ -283,7 +283,7 @@ static int check_ways(const struct fleet *fleet)
     for (int32_t from = 0; from < fleet->first_decode; from++)
         for (int32_t to = fleet->first_decode; to < fleet->n_replicas; to++)
             if (topology_reaches(&fleet->replicas[from].seat, &fleet->replicas[to].seat)) return 0;
-    return diag_error(fleet->env->diag, SIM_E_CONFIG, config_where(fleet->env->config, "cluster"),
+    return diag_error(fleet->env->site->diag, SIM_E_CONFIG, config_where(fleet->env->site->config, "cluster"),
                       "add \"network\": {\"bandwidth\": \"50GB/s\"} to the cluster",
                       "service '%s': data must go from node to node, and there is no network", fleet->config->name);
 }

@@ -19,7 +19,7 @@ static const char *preemption_of(const struct config_variant *batching)
 static int contradicts(const struct fleet *fleet, const struct fleet_pool *pool, const char *policy,
                        const char *preemption)
 {
-    return diag_error(fleet->env->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "kv.offload"),
+    return diag_error(fleet->env->site->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "kv.offload"),
                       "leave out one of kv.offload and batching.preemption",
                       "kv.offload '%s' and batching.preemption '%s' (%s) say different things of preempted sequences",
                       policy, preemption, fleet_place_of(fleet, pool, "batching.preemption"));
@@ -35,7 +35,7 @@ static int check_preemption(const struct fleet *fleet, const struct fleet_pool *
     const bool swaps = offload_evicted(&pool->offload, &(struct request_view){0}) == OFFLOAD_HOST;
     if (swaps && !batcher->takes_back && fleet->config->pools.n == 0) /* of several kinds of pools some may not */
         return diag_error(
-            fleet->env->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "kv.offload"),
+            fleet->env->site->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "kv.offload"),
             "take batching 'vllm-v0', or leave kv.offload out",
             "kv.offload '%s' sends preempted sequences to the host, from where batching policy '%s' does not take "
             "them back",
@@ -45,7 +45,7 @@ static int check_preemption(const struct fleet *fleet, const struct fleet_pool *
     if (!swaps && batcher_swaps && offloader->place == NULL)
         return contradicts(fleet, pool, offloader->policy.name, preemption);
     const char *path = fleet_path_of(fleet, pool, "batching.preemption");
-    if (swaps && !batcher_swaps && path != NULL && config_is_given(fleet->env->config, path))
+    if (swaps && !batcher_swaps && path != NULL && config_is_given(fleet->env->site->config, path))
         return contradicts(fleet, pool, offloader->policy.name, preemption);
     return 0;
 }
@@ -53,7 +53,7 @@ static int check_preemption(const struct fleet *fleet, const struct fleet_pool *
 static int check_stages(const struct fleet *fleet, const struct fleet_pool *pool)
 {
     if (pool->config.pipeline_parallel == 1) return 0;
-    return diag_error(fleet->env->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "pipeline_parallel"),
+    return diag_error(fleet->env->site->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "pipeline_parallel"),
                       "take tensor_parallel, or a kv.offload that leaves weights and cache on the GPU",
                       "kv.offload '%s' places the layers of one stage, not of %lld", pool->offload.policy->policy.name,
                       (long long)pool->config.pipeline_parallel);
@@ -101,12 +101,12 @@ int fleet_place_offloaded(const struct fleet *fleet, struct fleet_pool *pool)
     struct offload_config config = pool->config.kv.offload;
     const bool on_switch = plan_for_switch(fleet, pool, replicas, &config);
     const struct offload_request request = {
-        .config = &config, .catalog = env->catalog, .gpu = &pool->gpu, .llm = fleet->llm,
+        .config = &config, .catalog = env->site->catalog, .gpu = &pool->gpu, .llm = fleet->llm,
         .model = &pool->env.model, .tensor_parallel = pool->config.tensor_parallel, .node_replicas = replicas,
         .port_bytes_per_s = port_bytes_per_s(fleet, pool), .bus_on_links = on_switch,
         .gpu_bytes = memory.usable_bytes - memory.reserve_bytes, .activation_bytes = memory.activation_bytes,
         .activation_tokens = pool->config.kv.activation_tokens,
-        .where = fleet_place_of(fleet, pool, "kv.offload"), .arena = env->arena, .diag = env->diag};
+        .where = fleet_place_of(fleet, pool, "kv.offload"), .arena = env->site->arena, .diag = env->site->diag};
     int code = offload_service_init(&pool->offload, &request);
     if (code == 0) code = check_preemption(fleet, pool);
     if (code != 0 || !offload_in_use(&pool->offload)) return code;

@@ -3,7 +3,7 @@
 
 static int refuse_lengths(const struct fleet *fleet, int32_t block_tokens)
 {
-    return diag_error(fleet->env->diag, SIM_E_DATA, NULL, "take a trace in which all blocks have one length",
+    return diag_error(fleet->env->site->diag, SIM_E_DATA, NULL, "take a trace in which all blocks have one length",
                       "service '%s' caches prefixes in blocks of %d tokens, and gets a request with blocks of %d",
                       fleet->config->name, fleet->prefix_block_tokens, block_tokens);
 }
@@ -11,7 +11,7 @@ static int refuse_lengths(const struct fleet *fleet, int32_t block_tokens)
 static int refuse_multiple(const struct fleet *fleet, const struct fleet_pool *pool, int32_t block_tokens)
 {
     return diag_error(
-        fleet->env->diag, SIM_E_CONFIG, NULL, "set kv.block_tokens to a divisor of it",
+        fleet->env->site->diag, SIM_E_CONFIG, NULL, "set kv.block_tokens to a divisor of it",
         "service '%s' is to cache prefixes in blocks of %d tokens, which is no multiple of the %lld of its "
         "KV blocks",
         fleet->config->name, block_tokens, (long long)pool->config.kv.block_tokens);
@@ -20,8 +20,8 @@ static int refuse_multiple(const struct fleet *fleet, const struct fleet_pool *p
 static struct cache_options cache_options(const struct fleet *fleet, const struct fleet_pool *pool)
 {
     const struct config_variant *variant = &pool->config.kv.prefix_cache;
-    return (struct cache_options){.evictor = variant->entry, .params = variant->params, .seed = fleet->env->seed,
-                                  .run = fleet->env->run, .diag = fleet->env->diag};
+    return (struct cache_options){.evictor = variant->entry, .params = variant->params, .seed = fleet->env->site->seed,
+                                  .run = fleet->env->site->run, .diag = fleet->env->site->diag};
 }
 
 static int share_in_pool(const struct fleet *fleet, const struct fleet_pool *pool, int32_t block_tokens)

@@ -12,7 +12,7 @@ int fleet_reports_init(struct fleet *fleet)
     struct fleet_reports *reports = &fleet->reports;
     *reports = (struct fleet_reports){.period_ns = fleet->config->information_delay_ns};
     if (reports->period_ns == 0) return 0;
-    owner_init(&reports->owner, (*fleet->env->next_owner_id)++);
+    owner_init(&reports->owner, site_env_owner_ids(fleet->env->site, 1));
     reports->loads = mem_zalloc((size_t)fleet->n_replicas, sizeof *reports->loads);
     reports->usages = mem_zalloc((size_t)fleet->n_replicas, sizeof *reports->usages);
     return reports->loads != NULL && reports->usages != NULL ? 0 : SIM_E_NOMEM;
@@ -48,7 +48,8 @@ static void arm_next(struct fleet *fleet, sim_ns now)
 {
     struct fleet_reports *reports = &fleet->reports;
     sim_ns next_ns = sim_ns_add(now - now % reports->period_ns, reports->period_ns);
-    if (next_ns < SIM_NS_MAX) engine_arm(fleet->env->engine, next_ns, PRIORITY_REPORT, report_is_due, &reports->owner);
+    if (next_ns < SIM_NS_MAX)
+        engine_arm(fleet->env->site->engine, next_ns, PRIORITY_REPORT, report_is_due, &reports->owner);
 }
 
 static void report_is_due(struct engine *engine, struct owner *owner, sim_ns now)
@@ -73,6 +74,6 @@ void fleet_reports_when_empty(struct fleet *fleet, sim_ns now)
 {
     struct fleet_reports *reports = &fleet->reports;
     if (reports->period_ns == 0) return;
-    engine_disarm(fleet->env->engine, &reports->owner);
+    engine_disarm(fleet->env->site->engine, &reports->owner);
     reports->quiet_ns = now;
 }

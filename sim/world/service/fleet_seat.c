@@ -73,11 +73,11 @@ int fleet_refuse_seat(const struct fleet *fleet, const struct fleet_pool *pool, 
     const long long gpus = (long long)pool->config.tensor_parallel;
     const int32_t per_node = most_per_node(fleet->env->cluster, pool->config.gpu);
     if (gpus > per_node)
-        return diag_error(fleet->env->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "tensor_parallel"),
+        return diag_error(fleet->env->site->diag, SIM_E_CONFIG, fleet_place_of(fleet, pool, "tensor_parallel"),
                           "lower tensor_parallel, or raise gpus_per_node",
                           "service '%s' splits each layer over %lld GPUs, of which a node has %d", fleet->config->name,
                           gpus, per_node);
-    return diag_error(fleet->env->diag, SIM_E_CONFIG,
+    return diag_error(fleet->env->site->diag, SIM_E_CONFIG,
                       fleet_place_of(fleet, pool, index == pool->first ? "tensor_parallel" : "replicas"),
                       "raise cluster.nodes, or lower replicas, tensor_parallel or pipeline_parallel",
                       "the cluster has no node left with %lld free GPU%s for replica %d of service '%s'", gpus,
@@ -88,8 +88,8 @@ int fleet_refuse_seat(const struct fleet *fleet, const struct fleet_pool *pool, 
 static int refuse(const struct fleet *fleet, const char *key, const char *hint, const char *problem)
 {
     const struct service_env *env = fleet->env;
-    const char *path = arena_printf(env->arena, "services.%s.%s", fleet->config->name, key);
-    return diag_error(env->diag, SIM_E_CONFIG, path != NULL ? config_where(env->config, path) : "", hint,
+    const char *path = arena_printf(env->site->arena, "services.%s.%s", fleet->config->name, key);
+    return diag_error(env->site->diag, SIM_E_CONFIG, path != NULL ? config_where(env->site->config, path) : "", hint,
                       "service '%s' scales, and %s", fleet->config->name, problem);
 }
 
@@ -123,6 +123,6 @@ int fleet_renew(const struct fleet *fleet, const struct fleet_pool *pool, struct
     const struct batcher *batcher = pool->env.batcher;
     policy_state_destroy(&batcher->policy, replica->batcher_state);
     int code = policy_state_create(&batcher->policy, POLICY_BATCHING, sizeof *batcher, pool->config.batching.params,
-                                   &replica->batcher_state, fleet->env->diag);
+                                   &replica->batcher_state, fleet->env->site->diag);
     return code != 0 ? code : fleet_forget_prefixes(fleet, pool, replica);
 }

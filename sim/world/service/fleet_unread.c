@@ -12,18 +12,18 @@ enum { KEY_CHARS = 64 };
 
 static const char *service_path(const struct fleet *fleet, const char *key)
 {
-    return arena_printf(fleet->env->arena, "services.%s.%s", fleet->config->name, key);
+    return arena_printf(fleet->env->site->arena, "services.%s.%s", fleet->config->name, key);
 }
 
 static bool is_given(const struct fleet *fleet, const char *path)
 {
-    return path != NULL && config_is_given(fleet->env->config, path);
+    return path != NULL && config_is_given(fleet->env->site->config, path);
 }
 
 static void tell(const struct fleet *fleet, const char *path, const char *key, const char *why)
 {
-    diag_warning(fleet->env->diag, config_where(fleet->env->config, path), "leave it out", "'%s' has no effect: %s",
-                 key, why);
+    diag_warning(fleet->env->site->diag, config_where(fleet->env->site->config, path), "leave it out",
+                 "'%s' has no effect: %s", key, why);
 }
 
 static void tell_if_given(const struct fleet *fleet, const char *key, const char *why)
@@ -132,7 +132,7 @@ static void tell_offload(const struct fleet *fleet, const struct fleet_pool *poo
 /* A key of the service's "kv" is read when a pool without a "kv" of its own reads it. */
 static void check_offload_key(const struct fleet *fleet, const struct offload_key *key)
 {
-    const char *name = arena_printf(fleet->env->arena, "kv.%s", key->name);
+    const char *name = arena_printf(fleet->env->site->arena, "kv.%s", key->name);
     const char *shared = name != NULL ? service_path(fleet, name) : NULL;
     const struct fleet_pool *heir = NULL;
     bool read = false;

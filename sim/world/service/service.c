@@ -18,7 +18,7 @@ static double since_arrival_s(const struct request *request, sim_ns time_ns)
 
 int service_emit_row(struct service *service, const struct request *request, const char *status, sim_ns now)
 {
-    const struct sink *sink = service->env.sink;
+    const struct sink *sink = service->env.site->sink;
     if (sink->request == NULL) return 0;
     bool finished = request->view.state == REQUEST_FINISHED;
     struct request_row row = {
@@ -74,7 +74,7 @@ static int schedule_follow_up(struct service *service, int64_t ended_id, sim_ns 
     if (follow_up == NULL) return SIM_E_NOMEM;
     *follow_up = (struct follow_up){.service = service};
     struct request_source *source = service->source;
-    int got = source->follow(source, ended_id, now, &follow_up->record, service->env.diag);
+    int got = source->follow(source, ended_id, now, &follow_up->record, service->env.site->diag);
     if (got <= 0) {
         pool_give(&service->follow_ups, follow_up);
         return got;
@@ -83,8 +83,8 @@ static int schedule_follow_up(struct service *service, int64_t ended_id, sim_ns 
     follow_up->record.n_prefix_blocks = 0;
     /* Strictly later: an arrival at `now` would come after some of this moment's boundaries. */
     if (follow_up->record.arrival_ns <= now) follow_up->record.arrival_ns = now + 1;
-    owner_init_passing(&follow_up->owner, OWNER_ID_SERVICES, (*service->env.next_serial)++);
-    engine_schedule(service->env.engine, follow_up->record.arrival_ns, PRIORITY_ARRIVAL, follow_up_arrival,
+    owner_init_passing(&follow_up->owner, OWNER_ID_SERVICES, service->env.site->next_serial++);
+    engine_schedule(service->env.site->engine, follow_up->record.arrival_ns, PRIORITY_ARRIVAL, follow_up_arrival,
                     &follow_up->owner);
     return 0;
 }
@@ -104,7 +104,7 @@ static int count_end(const struct service *service, struct request_stats *stats,
 {
     const double *limits_s = service_class_of(request)->limits_s;
     bool finished = request->view.state == REQUEST_FINISHED;
-    if (finished && now > service->env.warmup_ns) request_stats_add_output(stats, request, now);
+    if (finished && now > service->env.site->warmup_ns) request_stats_add_output(stats, request, now);
     if (!service_counts(service, request)) return 0;
     if (finished) return request_stats_add_finished(stats, limits_s, request, now);
     request_stats_add_rejected(stats, limits_s);
@@ -133,7 +133,7 @@ static int emit_decision(const struct replica *replica, const struct request *re
                          const char *reason, sim_ns now)
 {
     const struct service *service = replica->env->owner;
-    const struct sink *sink = service->env.sink;
+    const struct sink *sink = service->env.site->sink;
     if (sink->decision == NULL) return 0;
     struct decision_row row = {.t_s = sim_s_from_ns(now), .service = service->config->name,
                                .policy = replica->env->batcher->policy.name, .action = action,
@@ -177,7 +177,7 @@ int service_take_host(struct replica *replica, int64_t bytes, sim_ns now)
 int service_on_batch(const struct replica *replica, const struct replica_batch *batch)
 {
     const struct service *service = replica->env->owner;
-    const struct sink *sink = service->env.sink;
+    const struct sink *sink = service->env.site->sink;
     if (replica->stream != NULL) replica_stream_count(replica->stream, batch);
     if (sink->batch == NULL) return 0;
     struct batch_row row = {.service = service->config->name,
@@ -273,11 +273,12 @@ static void service_arrival(struct engine *engine, struct owner *owner, sim_ns n
 
 static int service_pull(struct service *service)
 {
-    int got = service->source->next(service->source, &service->next, service->env.diag);
+    int got = service->source->next(service->source, &service->next, service->env.site->diag);
     service->dry = got == 0;
     if (service->dry && service->scaling != NULL) scaling_on_dry(service->scaling);
     if (got <= 0) return got;
-    engine_schedule(service->env.engine, service->next.arrival_ns, PRIORITY_ARRIVAL, service_arrival, &service->owner);
+    engine_schedule(service->env.site->engine, service->next.arrival_ns, PRIORITY_ARRIVAL, service_arrival,
+                    &service->owner);
     return 0;
 }
 

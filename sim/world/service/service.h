@@ -103,29 +103,17 @@ struct service;
 
 /* What a service needs from the world around it. The pointers outlive it. */
 struct service_env {
-    struct engine *engine;
-    struct diag *diag;
+    struct site_env *site;
     struct cluster *cluster;
     struct topology *topology;
-    const struct catalog *catalog;
     const struct gpu_spec *gpu;
-    const struct config *config;  /* for the places of findings */
-    const struct sink *sink;
-    struct arena *arena;
-    uint32_t *next_owner_id; /* of owners that last */
-    uint64_t *next_serial;   /* of those that come and go, all services together */
-    uint64_t seed;
-    uint32_t run;
-    sim_ns warmup_ns;
-    bool single_step;
-    bool strict_domain; /* refuse cost models that are not calibrated */
     bool nodes_fail;    /* service_strike may be called */
     /* Running jobs yield until nodes with this type of GPU have so many groups of so many free. Returns how many jobs, 0 where no room can be made, or
-     * a negative code. And: GPUs were taken or given back. `site` is handed to all. */
-    int (*make_room)(void *site, const char *gpu, int32_t gpus, int64_t groups, sim_ns now);
-    void (*moved)(void *site);
-    void (*ended)(void *site); /* the last request of a service whose replicas come and go has left */
-    void *site;
+     * a negative code. And: GPUs were taken or given back. `context` is handed to all. */
+    int (*make_room)(void *context, const char *gpu, int32_t gpus, int64_t groups, sim_ns now);
+    void (*moved)(void *context);
+    void (*ended)(void *context); /* the last request of a service whose replicas come and go has left */
+    void *context;
 };
 
 /* Takes the GPUs, builds the cost model, opens the trace. Returns 0 or a negative code with findings. */

@@ -5,17 +5,17 @@
 
 static const char *place_of(const struct service *service, const char *key)
 {
-    char *path = arena_printf(service->env.arena, "services.%s.%s", service->config->name, key);
-    return path != NULL ? config_where(service->env.config, path) : "";
+    char *path = arena_printf(service->env.site->arena, "services.%s.%s", service->config->name, key);
+    return path != NULL ? config_where(service->env.site->config, path) : "";
 }
 
 static int open_trace(struct service *service)
 {
     const struct trace_format *format = service->config->trace.entry;
-    service->source_options = (struct source_options){.seed = service->env.seed, .run = service->env.run,
+    service->source_options = (struct source_options){.seed = service->env.site->seed, .run = service->env.site->run,
                                                       .stream = service->config->name,
                                                       .where = place_of(service, "trace")};
-    struct diag *diag = service->env.diag;
+    struct diag *diag = service->env.site->diag;
     int first = diag != NULL ? diag->n_items : 0;
     int code = format->open_requests(service->config->trace.params, &service->source_options, &service->source, diag);
     if (code == SIM_E_IO) diag_add_hint(diag, first, "its path is given at %s", place_of(service, "trace.path"));
@@ -29,7 +29,7 @@ int service_create(const struct service_config *config, const struct service_env
     if (service == NULL) return SIM_E_NOMEM;
     service->config = config;
     service->env = *env;
-    owner_init(&service->owner, (*env->next_owner_id)++);
+    owner_init(&service->owner, site_env_owner_ids(env->site, 1));
     service->first_refusal = service->first_refuser = "";
     pool_init(&service->requests, sizeof(struct request));
     pool_init(&service->follow_ups, sizeof(struct follow_up));
@@ -37,12 +37,12 @@ int service_create(const struct service_config *config, const struct service_env
     prefix_pool_init(&service->prefixes);
     pool_init(&service->handovers, service_handover_bytes());
     const struct replica_env common = {
-        .engine = env->engine,
-        .diag = env->diag,
+        .engine = env->site->engine,
+        .diag = env->site->diag,
         .service = config->name,
         .llm = &service->llm,
         .token_gap_s = &service->stats.token_gap_s,
-        .single_step = env->single_step,
+        .single_step = env->site->single_step,
         .owner = service,
         .on_finish = service_on_finish,
         .on_reject = service_on_reject,
@@ -58,9 +58,10 @@ int service_create(const struct service_config *config, const struct service_env
     int code = service_stats_init(&service->stats);
     if (code == 0)
         code = service_classes_init(&service->classes, &config->slo, config->name, place_of(service, "trace"),
-                                    env->arena, env->diag);
+                                    env->site->arena, env->site->diag);
     if (code == 0)
-        code = catalog_llm(env->catalog, config->llm, place_of(service, "llm"), env->arena, &service->llm, env->diag);
+        code = catalog_llm(env->site->catalog, config->llm, place_of(service, "llm"), env->site->arena, &service->llm,
+                           env->site->diag);
     if (code == 0) code = fleet_init(&service->fleet, config, &service->env, &service->llm, &common);
     if (code == 0) code = scaling_create(service, &service->scaling);
     return code != 0 ? code : open_trace(service);

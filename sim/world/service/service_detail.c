@@ -19,7 +19,7 @@ __attribute__((format(printf, 6, 7))) static int emit(const struct service *serv
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
-    const struct sink *sink = service->env.sink;
+    const struct sink *sink = service->env.site->sink;
     struct decision_row row = {.t_s = sim_s_from_ns(now), .service = service->config->name, .policy = policy,
                                .action = action, .subject = subject, .reason = reason};
     return sink->detail(sink->context, &row);
@@ -34,7 +34,7 @@ static const char *world_name(const struct service *service, char name[REASON_CH
 
 int service_detail_route(const struct service *service, const struct request *request, sim_ns now)
 {
-    if (service->env.sink->detail == NULL) return 0;
+    if (service->env.site->sink->detail == NULL) return 0;
     int32_t replica = request->replica, decode_replica = request->decode_replica;
     const struct replica_load *load = fleet_seen_load(&service->fleet, replica);
     char then[48] = "";
@@ -47,7 +47,7 @@ int service_detail_route(const struct service *service, const struct request *re
 
 int service_detail_too_long(const struct service *service, const struct request *request, sim_ns now)
 {
-    if (service->env.sink->detail == NULL) return 0;
+    if (service->env.site->sink->detail == NULL) return 0;
     const struct fleet_pool *pool = fleet_smallest_kv(&service->fleet);
     char name[REASON_CHARS];
     return emit(service, world_name(service, name), "reject", request->view.id, now,
@@ -59,7 +59,7 @@ int service_detail_too_long(const struct service *service, const struct request 
 int service_detail_finish(const struct replica *replica, const struct request *request, sim_ns now)
 {
     const struct service *service = replica->env->owner;
-    if (service->env.sink->detail == NULL) return 0;
+    if (service->env.site->sink->detail == NULL) return 0;
     char name[REASON_CHARS];
     return emit(service, world_name(service, name), "finish", request->view.id, now,
                 "replica %d: %d tokens generated; %lld of %lld KV blocks free now", replica->index,
@@ -82,7 +82,7 @@ int service_detail_prefill(const struct replica *replica, const struct batch_pre
     const struct service *service = replica->env->owner;
     const struct request_view *request = prefill->request;
     const char *policy = replica->env->batcher->policy.name;
-    if (service->env.sink->detail == NULL) return 0;
+    if (service->env.site->sink->detail == NULL) return 0;
     if (request->state != REQUEST_WAITING)
         return emit(service, policy, "chunk", request->id, now, "replica %d of %s: tokens %d to %d of %d of its prompt",
                     replica->index, service->config->name, request->prefilled_tokens + 1,
@@ -116,7 +116,7 @@ static int tell_move(const struct replica *replica, const struct request *reques
 int service_detail_handover(const struct service *service, const struct request *request, int32_t from, int64_t bytes,
                             sim_ns now)
 {
-    if (service->env.sink->detail == NULL) return 0;
+    if (service->env.site->sink->detail == NULL) return 0;
     const struct fleet *fleet = &service->fleet;
     const struct replica_load *load = fleet_seen_load(fleet, request->decode_replica);
     const struct router *router = fleet->decode_routing.router != NULL ? fleet->decode_routing.router
@@ -129,7 +129,7 @@ int service_detail_handover(const struct service *service, const struct request 
 int service_detail_arrived(const struct service *service, const struct request *request, sim_ns processed_ns,
                            sim_ns now)
 {
-    if (service->env.sink->detail == NULL) return 0;
+    if (service->env.site->sink->detail == NULL) return 0;
     char name[REASON_CHARS];
     return emit(service, world_name(service, name), "arrived", request->view.id, now,
                 "its KV is at replica %d of %s, %.6f s after its prompt was processed", request->replica,
@@ -140,7 +140,7 @@ int service_detail_arrived(const struct service *service, const struct request *
  * offloading policy counts what it moves. */
 void service_detail_start(struct service *service)
 {
-    const struct sink *sink = service->env.sink;
+    const struct sink *sink = service->env.site->sink;
     bool by_layer = service->config->kv_transfer.mode == KV_TRANSFER_LAYER_WISE;
     for (size_t i = 0; i < service->fleet.n_pools; i++) {
         struct replica_env *env = &service->fleet.pools[i].env;

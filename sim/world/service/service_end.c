@@ -69,7 +69,7 @@ static int emit_unfinished(struct service *service, sim_ns now)
 
 static int emit_warning(const struct service *service, const char *code, int64_t count, const char *text)
 {
-    const struct sink *sink = service->env.sink;
+    const struct sink *sink = service->env.site->sink;
     if (count == 0 || sink->warning == NULL) return 0;
     struct warning_row row = {.t_s = (double)NAN, .code = code, .text = text, .count = count};
     return sink->warning(sink->context, &row);
@@ -204,7 +204,7 @@ static int emit_warnings(const struct service *service)
     for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
         code = emit_out_of_memory(service, &service->fleet.pools[i]);
     if (code == 0) code = emit_extrapolation(service);
-    if (code == 0) code = service_classes_warn(&service->classes, service->env.sink);
+    if (code == 0) code = service_classes_warn(&service->classes, service->env.site->sink);
     for (size_t i = 0; code == 0 && i < service->fleet.n_pools; i++)
         code = emit_energy_warnings(service, &service->fleet.pools[i]);
     if (code != 0) return code;
@@ -264,7 +264,7 @@ void service_check(const struct service *service, sim_ns now)
 
 static double span_s(const struct service *service)
 {
-    return service_stats_span_s(&service->stats, service->env.warmup_ns);
+    return service_stats_span_s(&service->stats, service->env.site->warmup_ns);
 }
 
 /* What each service attained, where there are several that have limits. */
@@ -296,7 +296,7 @@ int services_emit_metrics(struct service *const *services, size_t n, const struc
             offload_totals_add(&offloaded, &services[i]->fleet.pools[k].offload.totals);
     int code = service_stats_init(&all);
     for (size_t i = 0; i < n && code == 0; i++) code = service_stats_merge(&all, &services[i]->stats);
-    if (code == 0) code = service_stats_emit(&all, sink, services[0]->env.warmup_ns, now);
+    if (code == 0) code = service_stats_emit(&all, sink, services[0]->env.site->warmup_ns, now);
     if (code == 0) code = emit_slo_of_each(services, n, sink);
     if (code == 0) code = emit_classes(services, n, sink);
     if (code == 0) code = offload_totals_emit(&offloaded, sink);

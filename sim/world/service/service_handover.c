@@ -46,7 +46,7 @@ static int advance(struct handover *handover, sim_ns now);
 
 static void check(const struct handover *handover, int code)
 {
-    if (code != 0) engine_fail(handover->service->env.engine, code);
+    if (code != 0) engine_fail(handover->service->env.site->engine, code);
 }
 
 /* --- Moving a part --- */
@@ -76,7 +76,7 @@ static int put_on_its_way(struct part *part, sim_ns now)
     double bytes_per_s = service->config->kv_transfer.bytes_per_s;
     if (bytes_per_s > 0) {
         sim_ns took_ns = llrint((double)part->bytes / bytes_per_s * 1e9);
-        engine_arm(service->env.engine, sim_ns_add(now, took_ns), PRIORITY_LINK, timer_arrived, &part->owner);
+        engine_arm(service->env.site->engine, sim_ns_add(now, took_ns), PRIORITY_LINK, timer_arrived, &part->owner);
         return 0;
     }
     const struct replica *replicas = service->fleet.replicas;
@@ -98,7 +98,7 @@ static int part_start(struct part *part, sim_ns now)
     sim_ns latency_ns = service->config->kv_transfer.latency_ns;
     part->state = PART_MOVING;
     if (latency_ns == 0) return put_on_its_way(part, now);
-    engine_arm(service->env.engine, sim_ns_add(now, latency_ns), PRIORITY_LINK, latency_over, &part->owner);
+    engine_arm(service->env.site->engine, sim_ns_add(now, latency_ns), PRIORITY_LINK, latency_over, &part->owner);
     return 0;
 }
 
@@ -141,7 +141,7 @@ static int advance(struct handover *handover, sim_ns now)
 static void part_init(struct part *part, struct handover *handover)
 {
     *part = (struct part){.handover = handover};
-    owner_init_passing(&part->owner, OWNER_ID_SERVICES, (*handover->service->env.next_serial)++);
+    owner_init_passing(&part->owner, OWNER_ID_SERVICES, handover->service->env.site->next_serial++);
 }
 
 static int begin(struct service *service, struct request *request, int32_t from, sim_ns now)
@@ -228,6 +228,6 @@ int service_on_move_kv(struct kv_move *move, sim_ns now)
     SIM_REQUIRE(handover->move == NULL);
     handover->move = move;
     if (handover->rest.state != PART_MOVED || move->wait) return advance(handover, now);
-    engine_arm(handover->service->env.engine, now, PRIORITY_LINK, taken, &handover->rest.owner);
+    engine_arm(handover->service->env.site->engine, now, PRIORITY_LINK, taken, &handover->rest.owner);
     return 0;
 }

@@ -6,9 +6,9 @@
 
 static int cannot(const struct service *service, const struct fleet_pool *pool, const char *hint, const char *why)
 {
-    const char *path = arena_printf(service->env.arena, "services.%s", service->config->name);
+    const char *path = arena_printf(service->env.site->arena, "services.%s", service->config->name);
     if (path == NULL) return SIM_E_NOMEM;
-    return diag_error(service->env.diag, SIM_E_CONFIG, config_where(service->env.config, path), hint,
+    return diag_error(service->env.site->diag, SIM_E_CONFIG, config_where(service->env.site->config, path), hint,
                       "service '%s' cannot have its power held: %s (%s)", service->config->name, why, pool->gpu.name);
 }
 
@@ -23,8 +23,9 @@ static int find_law(const struct service *service, const struct fleet_pool *pool
                       service_energy_problem(service, pool, text, sizeof text));
     *law = pool->power.law;
     if (!isnan(law->voltage_floor)) return 0;
-    return catalog_power_voltage(env->catalog, site->clock_like, config_where(env->config, "cluster.power.clock_like"),
-                                 env->arena, law, env->diag);
+    return catalog_power_voltage(env->site->catalog, site->clock_like,
+                                 config_where(env->site->config, "cluster.power.clock_like"), env->site->arena, law,
+                                 env->site->diag);
 }
 
 static int join_pool(struct service *service, struct fleet_pool *pool, const struct power_config *site,

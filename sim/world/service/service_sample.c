@@ -18,7 +18,7 @@ int service_series(const struct service *service, struct sampler_series *series)
     for (int i = 0; series != NULL && i < N_SERIES; i++)
         *series++ = (struct sampler_series){of_service[i], service->config->name};
     for (int64_t r = 0; series != NULL && r < n_replicas; r++) {
-        const char *entity = arena_printf(service->env.arena, "%s/%lld", service->config->name, (long long)r);
+        const char *entity = arena_printf(service->env.site->arena, "%s/%lld", service->config->name, (long long)r);
         if (entity == NULL) return SIM_E_NOMEM;
         for (int i = 0; i < N_SERIES; i++) *series++ = (struct sampler_series){of_replica[i], entity};
     }

@@ -9,7 +9,7 @@
 
 static void fail(const struct service_scaling *scaling, int code)
 {
-    if (code < 0) engine_fail(scaling->service->env.engine, code);
+    if (code < 0) engine_fail(scaling->service->env.site->engine, code);
 }
 
 /* --- Rows --- */
@@ -19,12 +19,12 @@ int scaling_tell_as(const struct service_scaling *scaling, const char *policy, i
 {
     const struct service *service = scaling->service;
     char text[160];
-    if (service->env.sink->decision == NULL) return 0;
+    if (service->env.site->sink->decision == NULL) return 0;
     if (replica >= 0) snprintf(text, sizeof text, "replica %d: %s", replica, reason);
     struct decision_row row = {.t_s = sim_s_from_ns(now), .service = service->config->name,
                                .policy = policy, .action = action, .subject = -1, /* no request */
                                .reason = replica >= 0 ? text : reason};
-    return service->env.sink->decision(service->env.sink->context, &row);
+    return service->env.site->sink->decision(service->env.site->sink->context, &row);
 }
 
 int scaling_tell(const struct service_scaling *scaling, int32_t replica, const char *action, const char *reason,
@@ -101,7 +101,8 @@ static int come_up(struct service_scaling *scaling, int32_t index, const char *a
     tenure->seen_ns = now;
     tenure->busy_ns = replica_busy_ns(replica_of(scaling, index), now);
     if (scaling->held.n > 0)
-        engine_arm(scaling->service->env.engine, now + 1, PRIORITY_ARRIVAL, scaling_route_held, &scaling->release);
+        engine_arm(scaling->service->env.site->engine, now + 1, PRIORITY_ARRIVAL, scaling_route_held,
+                   &scaling->release);
     return scaling_tell(scaling, index, action, reason, now);
 }
 
@@ -112,7 +113,7 @@ static int take_gpus(struct service_scaling *scaling, struct replica *replica, s
     const struct service_env *env = &scaling->service->env;
     int got = fleet_seat(&scaling->service->fleet, pool, replica, now), yielded = 1;
     while (got == 0 && yielded > 0) {
-        yielded = env->make_room(env->site, pool->config.gpu, (int32_t)pool->config.tensor_parallel,
+        yielded = env->make_room(env->context, pool->config.gpu, (int32_t)pool->config.tensor_parallel,
                                  pool->config.pipeline_parallel, now);
         if (yielded > 0) got = fleet_seat(&scaling->service->fleet, pool, replica, now);
         if (yielded > 0) scaling->n_yielded += yielded;
@@ -231,7 +232,7 @@ static int decide(struct service_scaling *scaling, sim_ns now)
     const struct scaling_config *config = scaling->config;
     const struct autoscaling_view view = scaling_look(scaling, now);
     struct autoscaling_plan plan = {.replicas = expected(scaling)};
-    struct diag *diag = scaling->service->env.diag;
+    struct diag *diag = scaling->service->env.site->diag;
     int code = scaling->autoscaler->decide(scaling->state, &view, &plan);
     if (code < 0) return policy_failed(policy, code, now, diag);
     if (plan.replicas < 0)
@@ -254,7 +255,8 @@ static int wind_down(struct service_scaling *scaling, sim_ns now)
 {
     const int64_t up = scaling->count[REPLICA_UP], min = scaling->min;
     fleet_reports_when_empty(&scaling->service->fleet, now);
-    if (!scaling->is_over && scaling->service->env.nodes_fail) scaling->service->env.ended(scaling->service->env.site);
+    if (!scaling->is_over && scaling->service->env.nodes_fail)
+        scaling->service->env.ended(scaling->service->env.context);
     scaling->is_over = true;
     return have(scaling, up < min ? up : min, "the last request has left", now);
 }
@@ -265,7 +267,7 @@ static void on_clock(struct engine *engine, struct owner *owner, sim_ns now);
 
 static void arm(struct service_scaling *scaling, sim_ns at)
 {
-    engine_arm(scaling->service->env.engine, at, PRIORITY_SCALE, on_clock, &scaling->clock);
+    engine_arm(scaling->service->env.site->engine, at, PRIORITY_SCALE, on_clock, &scaling->clock);
 }
 
 static void arm_next(struct service_scaling *scaling)
@@ -303,7 +305,7 @@ static void on_clock(struct engine *engine, struct owner *owner, sim_ns now)
     } else if (code == 0 && scaling->tries_again) {
         code = have(scaling, scaling->wanted, scaling->struck.value > 0 ? "a failure took one" : "GPUs have come", now);
     }
-    if (scaling->moved) env->moved(env->site);
+    if (scaling->moved) env->moved(env->context);
     scaling->moved = false;
     fail(scaling, code);
     arm_next(scaling);
@@ -312,7 +314,7 @@ static void on_clock(struct engine *engine, struct owner *owner, sim_ns now)
 void scaling_try_again(struct service_scaling *scaling)
 {
     scaling->tries_again = true;
-    arm(scaling, engine_now(scaling->service->env.engine));
+    arm(scaling, engine_now(scaling->service->env.site->engine));
 }
 
 void scaling_start(struct service_scaling *scaling)
@@ -322,7 +324,7 @@ void scaling_start(struct service_scaling *scaling)
 
 void scaling_on_dry(struct service_scaling *scaling)
 {
-    if (is_over(scaling->service)) arm(scaling, engine_now(scaling->service->env.engine));
+    if (is_over(scaling->service)) arm(scaling, engine_now(scaling->service->env.site->engine));
 }
 
 void scaling_on_leave(struct service_scaling *scaling, const struct request *request, sim_ns now)

@@ -58,13 +58,13 @@ int scaling_create(struct service *service, struct service_scaling **out)
     scaling->min = policy->entry != NULL ? scaling->config->min : INT64_MAX;
     if (policy->entry == NULL) scaling->next_ns = SIM_NS_MAX;
     scaling->delay_ns = start_delay(service);
-    owner_init(&scaling->clock, (*service->env.next_owner_id)++);
-    owner_init(&scaling->release, (*service->env.next_owner_id)++);
+    owner_init(&scaling->clock, site_env_owner_ids(service->env.site, 1));
+    owner_init(&scaling->release, site_env_owner_ids(service->env.site, 1));
     const int code = set_out(scaling);
     return code != 0 || scaling->autoscaler == NULL
                ? code
                : policy_state_create(&scaling->autoscaler->policy, POLICY_AUTOSCALING, sizeof(struct autoscaler),
-                                     policy->params, &scaling->state, service->env.diag);
+                                     policy->params, &scaling->state, service->env.site->diag);
 }
 
 void scaling_destroy(struct service_scaling *scaling)

@@ -47,7 +47,7 @@ struct follow_up {
 /* Whether the request came after the warm-up and so counts in the metrics. */
 static inline bool service_counts(const struct service *service, const struct request *request)
 {
-    return request->view.arrival_ns >= service->env.warmup_ns;
+    return request->view.arrival_ns >= service->env.site->warmup_ns;
 }
 
 /* A router chooses the request's replica, which gets it. */

@@ -40,7 +40,7 @@ static void hold(struct service_scaling *scaling, struct request *request)
 
 static int tell_of(const struct service *service, const struct request *request, const char *reason, sim_ns now)
 {
-    const struct sink *sink = service->env.sink;
+    const struct sink *sink = service->env.site->sink;
     if (sink->detail == NULL) return 0;
     struct decision_row row = {.t_s = sim_s_from_ns(now), .service = service->config->name, .policy = "failures",
                                .action = "requeue", .subject = request->view.id, .reason = reason};
@@ -101,7 +101,7 @@ int service_strike(struct service *service, int32_t node, const char *cause, sim
         n++;
     }
     if (n > 0) scaling_try_again(scaling);
-    if (n > 0) engine_arm(service->env.engine, now, PRIORITY_ARRIVAL, scaling_route_held, &scaling->release);
+    if (n > 0) engine_arm(service->env.site->engine, now, PRIORITY_ARRIVAL, scaling_route_held, &scaling->release);
     return n;
 }
 

@@ -22,8 +22,8 @@ struct site {
     struct config *config;
     struct cluster_section cluster;
     struct engine *engine;
+    struct site_env env;
     struct topology *topology;
-    uint32_t next_owner_id;
     struct gpu_spec gpu;
     struct topology_seat seats[N_SEATS];
     struct move moves[N_MOVES];
@@ -38,7 +38,7 @@ static struct site *site_create(const char *cluster, int *code)
     static char text[2048];
     static const struct config_field fields[] = {
         {.name = "cluster", .kind = CONFIG_SECTION, .fields = cluster_section_fields, .help = "nodes"}, {0}};
-    site = (struct site){.next_owner_id = 1};
+    site = (struct site){0};
     arena_init(&site.arena);
     diag_init(&site.diag);
     snprintf(text, sizeof text, "{\"cluster\": {%s}}", cluster);
@@ -46,9 +46,9 @@ static struct site *site_create(const char *cluster, int *code)
     if (*code == 0)
         *code = config_bind(site.config, fields, NULL, &site.arena, &site.cluster, sizeof site.cluster, &site.diag);
     site.engine = engine_create(&(struct engine_options){.queue = QUEUE_CALENDAR, .context = &site});
-    struct topology_env env = {.engine = site.engine, .cluster = &site.cluster.nodes, .links = &site.cluster.links, .catalog = &catalog,
-                               .config = site.config, .next_owner_id = &site.next_owner_id, .arena = &site.arena,
-                               .diag = &site.diag};
+    site.env = (struct site_env){.engine = site.engine, .diag = &site.diag, .catalog = &catalog, .config = site.config,
+                                 .arena = &site.arena, .next_owner_id = 1};
+    const struct topology_env env = {.site = &site.env, .cluster = &site.cluster.nodes, .links = &site.cluster.links};
     if (*code == 0) *code = topology_create(&env, &site.topology);
     if (*code == 0) *code = catalog_gpu(&catalog, site.cluster.nodes.gpu, "test", &site.arena, &site.gpu, &site.diag);
     for (int i = 0; i < N_MOVES; i++) site.moves[i].ended_ns = -1;
