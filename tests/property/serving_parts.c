@@ -5,9 +5,8 @@
 #include "sim/core/mem.h"
 #include "sim/core/rng.h"
 #include "sim/world/kv/kvcache.h"
-#include "sim/world/replica/request_order.h"
+#include "sim/world/replica/cohort.h"
 #include "sim/world/replica/run_clock.h"
-#include "sim/world/replica/token_gaps.h"
 
 #include <math.h>
 #include <string.h>

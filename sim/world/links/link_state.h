@@ -7,7 +7,17 @@
 
 #include "sim/core/mem.h"
 #include "sim/world/links/link.h"
-#include "sim/world/links/link_timers.h"
+
+/* When flows have something due: a binary heap by (time, number of the flow), in which every flow knows its place. */
+struct link_timer {
+    sim_ns at_ns;
+    struct link_flow *flow;
+};
+
+struct link_timers {
+    struct link_timer *entries; /* room for all flows, which the network sees to */
+    int32_t n;
+};
 
 enum { LINK_GRAIN_BITS = 46 };
 
@@ -64,8 +74,5 @@ static inline bool link_is_short(const struct link *link)
 {
     return link->wanted > link->capacity;
 }
-
-/* Works out the rates of all flows that the dirty links tie together, into `filled` of net->filling, and cleans the links. */
-void link_fill(struct link_net *net);
 
 #endif

@@ -126,6 +126,11 @@ int topology_create(const struct topology_env *env, struct topology **out)
     return topology->nodes != NULL ? 0 : SIM_E_NOMEM;
 }
 
+const struct topology_config *topology_config(const struct topology *topology)
+{
+    return topology->env.links;
+}
+
 void topology_destroy(struct topology *topology)
 {
     if (topology == NULL) return;
@@ -237,11 +242,6 @@ int32_t topology_seat_node(const struct topology_seat *seat, int32_t gpu)
 const struct gpu_spec *topology_seat_spec(const struct topology_seat *seat, int32_t gpu)
 {
     return seat->gpus[gpu]->spec;
-}
-
-const struct topology_config *topology_config(const struct topology *topology)
-{
-    return topology->env.links;
 }
 
 bool topology_is_alone(const struct topology_seat *seat)

@@ -4,6 +4,136 @@
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
 
+#include <stdbool.h>
+#include <string.h>
+
+/* --- Requests in the order of a number --- */
+
+void request_order_init(struct request_order *order, enum request_rank rank)
+{
+    *order = (struct request_order){.rank = rank};
+}
+
+void request_order_fini(struct request_order *order)
+{
+    mem_free(order->entries);
+    request_order_init(order, order->rank);
+}
+
+static bool is_before(const struct request_entry *a, const struct request_entry *b)
+{
+    return a->number != b->number ? a->number < b->number : a->id < b->id;
+}
+
+static void request_order_put(struct request_order *order, int32_t at, struct request_entry entry)
+{
+    order->entries[at] = entry;
+    entry.request->ranks[order->rank] = at;
+}
+
+static void sift_up(struct request_order *order, int32_t at, struct request_entry entry)
+{
+    while (at > 0) {
+        int32_t parent = (at - 1) / 2;
+        if (!is_before(&entry, &order->entries[parent])) break;
+        request_order_put(order, at, order->entries[parent]);
+        at = parent;
+    }
+    request_order_put(order, at, entry);
+}
+
+static void sift_down(struct request_order *order, int32_t at, struct request_entry entry)
+{
+    for (int32_t child; (child = 2 * at + 1) < order->n; at = child) {
+        if (child + 1 < order->n && is_before(&order->entries[child + 1], &order->entries[child])) child++;
+        if (!is_before(&order->entries[child], &entry)) break;
+        request_order_put(order, at, order->entries[child]);
+    }
+    request_order_put(order, at, entry);
+}
+
+int request_order_add(struct request_order *order, struct request *request, int64_t number)
+{
+    if (order->n == order->capacity) {
+        int32_t capacity = order->capacity ? 2 * order->capacity : 64;
+        struct request_entry *grown = mem_realloc(order->entries, (size_t)capacity * sizeof *grown);
+        if (grown == NULL) return SIM_E_NOMEM;
+        order->entries = grown;
+        order->capacity = capacity;
+    }
+    sift_up(order, order->n++, (struct request_entry){number, request->view.id, request});
+    return 0;
+}
+
+void request_order_remove(struct request_order *order, struct request *request)
+{
+    int32_t at = request->ranks[order->rank];
+    SIM_REQUIRE(at < order->n && order->entries[at].request == request);
+    struct request_entry last = order->entries[--order->n];
+    if (at == order->n) return;
+    if (at > 0 && is_before(&last, &order->entries[(at - 1) / 2]))
+        sift_up(order, at, last);
+    else
+        sift_down(order, at, last);
+}
+
+/* --- The longest gap of a suffix of the steps --- */
+
+void token_gaps_init(struct token_gaps *gaps)
+{
+    *gaps = (struct token_gaps){0};
+}
+
+void token_gaps_fini(struct token_gaps *gaps)
+{
+    mem_free(gaps->gaps);
+    token_gaps_init(gaps);
+}
+
+int token_gaps_add(struct token_gaps *gaps, int64_t step, sim_ns gap_ns)
+{
+    while (gaps->n > 0 && gaps->gaps[gaps->n - 1].gap_ns <= gap_ns) gaps->n--;
+    if (gaps->n == gaps->capacity) {
+        size_t capacity = gaps->capacity ? 2 * gaps->capacity : 16;
+        struct token_gap *grown = mem_realloc(gaps->gaps, capacity * sizeof *grown);
+        if (grown == NULL) return SIM_E_NOMEM;
+        gaps->gaps = grown;
+        gaps->capacity = capacity;
+    }
+    gaps->gaps[gaps->n++] = (struct token_gap){step, gap_ns};
+    return 0;
+}
+
+/* Index of the first entry at `step` or later; n when there is none. */
+static size_t token_gaps_find(const struct token_gaps *gaps, int64_t step)
+{
+    size_t low = 0, high = gaps->n;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (gaps->gaps[middle].step < step)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+sim_ns token_gaps_max_from(const struct token_gaps *gaps, int64_t step)
+{
+    size_t at = token_gaps_find(gaps, step);
+    return at < gaps->n ? gaps->gaps[at].gap_ns : 0;
+}
+
+void token_gaps_forget_before(struct token_gaps *gaps, int64_t step)
+{
+    size_t at = token_gaps_find(gaps, step);
+    if (at == 0) return;
+    gaps->n -= at;
+    memmove(gaps->gaps, gaps->gaps + at, gaps->n * sizeof *gaps->gaps);
+}
+
+/* --- Sequences that decode together --- */
+
 int cohort_init(struct cohort *cohort, int64_t block_tokens, bool orders_contexts)
 {
     *cohort = (struct cohort){.last_token_ns = TIME_UNSET, .orders_contexts = orders_contexts};

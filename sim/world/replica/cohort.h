@@ -6,12 +6,71 @@
 #define ORRERY_WORLD_REPLICA_COHORT_H
 
 #include "sim/core/tally.h"
+#include "sim/core/units.h"
 #include "sim/world/kv/kvcache.h"
 #include "sim/world/policy/policy.h"
 #include "sim/world/replica/request.h"
-#include "sim/world/replica/request_order.h"
 #include "sim/world/replica/run_clock.h"
-#include "sim/world/replica/token_gaps.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Decoding requests in the order of a number of each: in which they will finish, or by how much they have processed. A binary
+ * heap by (number, id). */
+
+struct request_entry {
+    int64_t number, id;
+    struct request *request;
+};
+
+struct request_order {
+    struct request_entry *entries;
+    int32_t n, capacity;
+    enum request_rank rank; /* where its requests keep their places */
+};
+
+void request_order_init(struct request_order *order, enum request_rank rank);
+void request_order_fini(struct request_order *order);
+int request_order_add(struct request_order *order, struct request *request, int64_t number); /* 0 or SIM_E_NOMEM */
+void request_order_remove(struct request_order *order, struct request *request);
+
+/* The least number; INT64_MAX when there is none. */
+static inline int64_t request_order_least(const struct request_order *order)
+{
+    return order->n > 0 ? order->entries[0].number : INT64_MAX;
+}
+
+static inline struct request *request_order_first(const struct request_order *order)
+{
+    return order->n > 0 ? order->entries[0].request : NULL;
+}
+
+/* The longest time between two tokens of a sequence, without touching every sequence at every step.
+ *
+ * All sequences of a decoding batch get their tokens at the same boundaries, so the gaps are one series by step, and a
+ * sequence wants the maximum over a suffix of it. A stack of (step, gap) with falling gaps holds all such maxima. */
+
+struct token_gap {
+    int64_t step;
+    sim_ns gap_ns;
+};
+
+struct token_gaps {
+    struct token_gap *gaps; /* steps rise, gaps fall */
+    size_t n, capacity;
+};
+
+void token_gaps_init(struct token_gaps *gaps);
+void token_gaps_fini(struct token_gaps *gaps);
+
+/* Adds the gap before the token of `step`; steps come in rising order. Returns 0 or SIM_E_NOMEM. */
+int token_gaps_add(struct token_gaps *gaps, int64_t step, sim_ns gap_ns);
+
+/* The longest gap at this step or later; 0 when there is none. */
+sim_ns token_gaps_max_from(const struct token_gaps *gaps, int64_t step);
+
+/* Forgets the gaps before `step`. */
+void token_gaps_forget_before(struct token_gaps *gaps, int64_t step);
 
 struct cohort {
     struct request_list members;

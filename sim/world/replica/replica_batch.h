@@ -1,4 +1,4 @@
-/* The inside of a replica: what happens to its requests (replica_batch.c), their KV on its way (replica_move.c), batches in
+/* The inside of a replica: what happens to its requests and their KV (replica_batch.c), batches in
  * flight (replica_flight.c) and the border to the batcher (replica_plan.c). The clock (replica.c) says when. Only the replica*.c
  * files include this. */
 #ifndef ORRERY_WORLD_REPLICA_REPLICA_BATCH_H
@@ -112,16 +112,12 @@ void replica_count_decode_work(struct replica *replica, int64_t n);
 void replica_count_work(struct replica *replica, const struct iteration_work *work, const struct pace *pace,
                         int64_t in_flight_tokens, sim_ns lasted_ns);
 
-/* --- replica_power.c --- */
-
 /* Whose work it is, done at this pace. */
 static inline struct work_of replica_work_of(const struct replica *replica, const struct pace *pace)
 {
     return (struct work_of){&replica->env->reads, &replica->kv, replica->env->energy,
                             pace->is_slow ? &pace->law : NULL};
 }
-
-/* --- replica_move.c --- */
 
 /* Moves the KV of a sequence that has left the batch to the host. */
 int replica_move_out(struct replica *replica, struct request *request, sim_ns now);

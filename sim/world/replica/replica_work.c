@@ -1,4 +1,4 @@
-/* Counting the work of a replica (work.h). KV that comes or goes while a run is under way counts as if it had from the run's
+/* The work of a replica (work.h), and what it draws. KV that comes or goes while a run is under way counts as if it had from the run's
  * start. */
 #include "sim/world/replica/replica_batch.h"
 
@@ -51,4 +51,79 @@ sim_ns replica_busy_ns(const struct replica *replica, sim_ns at)
     if (replica->state == REPLICA_FLYING) return counted_ns + replica_flights_busy_ns(replica, at);
     if (replica->state == REPLICA_IDLE) return counted_ns;
     return counted_ns + at - run_clock_boundary_ns(&replica->clock, replica->run_counted);
+}
+
+/* --- Power ---
+ *
+ * What a replica has drawn by any time, in closed form from where it began what it does: looking ends no run of iterations.
+ * It counts from the latest accounting, so that it is the same however a run is stepped through. */
+
+/* n iterations of the decode run under way, from a boundary on. */
+static double decode_j(const struct replica *replica, int64_t from, int64_t n)
+{
+    const int64_t sequences = replica->run_work.decode_sequences;
+    const struct work_of of = replica_work_of(replica, &replica->run_pace);
+    const struct work_run run = {
+        .clock = &replica->clock, .from_boundary = from, .iterations = n, .sequences = sequences,
+        .context_tokens = replica->run_work.decode_context_tokens + from * sequences};
+    const sim_ns lasted_ns =
+        run_clock_boundary_ns(&replica->clock, from + n) - run_clock_boundary_ns(&replica->clock, from);
+    return work_run_j(&of, &run, sim_s_from_ns(lasted_ns));
+}
+
+/* The iteration of the run under way at a time, which may be beyond the last one. */
+static int64_t iteration_at(const struct replica *replica, sim_ns at)
+{
+    const int64_t boundary = run_clock_first_boundary(&replica->clock, at);
+    return run_clock_boundary_ns(&replica->clock, boundary) > at ? boundary - 1 : boundary;
+}
+
+static double decode_w(const struct replica *replica, int64_t iteration)
+{
+    const sim_ns lasted_ns = run_clock_boundary_ns(&replica->clock, iteration + 1) -
+                             run_clock_boundary_ns(&replica->clock, iteration);
+    return decode_j(replica, iteration, 1) / sim_s_from_ns(lasted_ns);
+}
+
+static double decode_run_j(const struct replica *replica, sim_ns at)
+{
+    const int64_t counted = replica->run_counted, now = iteration_at(replica, at);
+    const double into_s = sim_s_from_ns(at - run_clock_boundary_ns(&replica->clock, now));
+    const double whole_j = now > counted ? decode_j(replica, counted, now - counted) : 0.0;
+    return into_s > 0.0 ? whole_j + into_s * decode_w(replica, now) : whole_j;
+}
+
+static double prefill_w(const struct replica *replica)
+{
+    const struct work_of of = replica_work_of(replica, &replica->run_pace);
+    const sim_ns end_ns = run_clock_boundary_ns(&replica->clock, 1);
+    const double lasts_s = sim_s_from_ns(end_ns - replica->clock.anchor_ns);
+    return work_iteration_j(&of, &replica->run_work, lasts_s) / lasts_s;
+}
+
+double replica_drawn_j(const struct replica *replica, sim_ns at)
+{
+    const struct energy_law *law = replica->env->energy;
+    const double counted_j = law->idle_w * sim_s_from_ns(at) +
+                             work_energy_j(&replica->work, law, sim_s_from_ns(replica->counts.busy_ns), 0.0) -
+                             law->idle_w * sim_s_from_ns(replica->counts.busy_ns);
+    switch (replica->state) {
+    case REPLICA_DECODE: return counted_j + decode_run_j(replica, at);
+    case REPLICA_PREFILL: return counted_j + prefill_w(replica) * sim_s_from_ns(at - replica->clock.anchor_ns);
+    case REPLICA_FLYING: return counted_j + replica_flights_j(replica, at);
+    case REPLICA_IDLE: break;
+    }
+    return counted_j;
+}
+
+double replica_draws_w(const struct replica *replica, sim_ns at)
+{
+    const double idle_w = replica->env->energy->idle_w;
+    switch (replica->state) {
+    case REPLICA_DECODE: return idle_w + decode_w(replica, iteration_at(replica, at));
+    case REPLICA_PREFILL: return idle_w + prefill_w(replica);
+    case REPLICA_FLYING: return idle_w + replica_flights_w(replica, at);
+    case REPLICA_IDLE: break;
+    }
+    return idle_w;
 }

@@ -23,7 +23,7 @@ struct request {
     int32_t cached_tokens;         /* of its prompt, found in the prefix cache on its first admission */
     struct handover *handover;     /* from the replica of its prompt to the one that decodes, or NULL */
     struct cohort *cohort;         /* that it decodes in, or NULL */
-    int32_t ranks[REQUEST_RANKS];    /* its places in its cohort's orders (request_order.h) */
+    int32_t ranks[REQUEST_RANKS];    /* its places in its cohort's orders (cohort.h) */
     int32_t fresh_rank;              /* and in its list of new ones */
     int64_t joined_step, finish_step;
     int64_t held_blocks;                 /* of KV, unless it decodes and `grows`: then they follow from its context */

@@ -2,6 +2,7 @@
 #include "sim/world/service/fleet.h"
 
 #include "sim/world/policy/instance.h"
+#include "sim/world/rows/priority.h"
 
 /* The loads of those that are up, side by side. */
 static void narrow(const struct fleet_candidates *candidates, struct fleet_view *view)
@@ -173,4 +174,162 @@ int64_t fleet_outstanding(const struct fleet *fleet)
     int64_t n = 0;
     for (int32_t i = 0; i < fleet->n_replicas; i++) n += fleet->loads[i].outstanding;
     return n;
+}
+
+/* --- What routers see ---
+ *
+ * What they may ask beyond the loads, of the present or of the latest report. */
+
+static const struct replica_usage *reported(const struct fleet_view *view, int32_t replica)
+{
+    const struct fleet_reports *reports = &view->fleet->reports;
+    return reports->period_ns > 0 ? &reports->usages[fleet_view_number(view, replica)] : NULL;
+}
+
+static const struct replica *replica_at(const struct fleet_view *view, int32_t replica)
+{
+    return &view->fleet->replicas[fleet_view_number(view, replica)];
+}
+
+int64_t fleet_view_kv_used_blocks(const struct fleet_view *view, int32_t replica)
+{
+    const struct replica_usage *usage = reported(view, replica);
+    return usage != NULL ? usage->kv_blocks : replica_used_blocks(replica_at(view, replica), view->now_ns);
+}
+
+int64_t fleet_view_prefix_tokens(const struct fleet_view *view, int32_t replica, const struct request_view *request)
+{
+    struct replica *candidate = &view->fleet->replicas[fleet_view_number(view, replica)];
+    if (candidate->prefixes.block_tokens == 0) return 0;
+    replica_catch_up(candidate, view->now_ns);
+    return replica_cached_tokens(candidate, request_of(request));
+}
+
+int64_t fleet_view_kv_total_blocks(const struct fleet_view *view, int32_t replica)
+{
+    return replica_at(view, replica)->kv.total_blocks;
+}
+
+int64_t fleet_view_kv_total_tokens(const struct fleet_view *view, int32_t replica)
+{
+    const struct kvcache *kv = &replica_at(view, replica)->kv;
+    return kv->total_blocks * kv->block_tokens;
+}
+
+int64_t fleet_view_decode_context_tokens(const struct fleet_view *view, int32_t replica)
+{
+    const struct replica_usage *usage = reported(view, replica);
+    return usage != NULL ? usage->decode_context_tokens
+                         : replica_decode_context_tokens(replica_at(view, replica), view->now_ns);
+}
+
+int64_t fleet_view_entering_prompts(const struct fleet_view *view, int32_t replica)
+{
+    const struct replica_usage *usage = reported(view, replica);
+    return usage != NULL ? usage->entering_prompts : replica_entering_prompts(replica_at(view, replica));
+}
+
+int64_t fleet_view_idle_sequences(const struct fleet_view *view, int32_t replica)
+{
+    const struct replica_usage *usage = reported(view, replica);
+    return usage != NULL ? usage->idle_sequences : replica_idle_sequences(replica_at(view, replica));
+}
+
+enum pool_role fleet_view_role(const struct fleet_view *view, int32_t replica)
+{
+    return (enum pool_role)fleet_pool_of(view->fleet, fleet_view_number(view, replica))->config.role;
+}
+
+int64_t fleet_view_reserved_tokens(const struct fleet_view *view, int32_t replica)
+{
+    const struct replica_usage *usage = reported(view, replica);
+    *view->fleet->asked_oracle = true;
+    return usage != NULL ? usage->reserved_tokens : view->fleet->reserved_tokens[fleet_view_number(view, replica)];
+}
+
+int64_t fleet_view_full_tokens(const struct fleet_view *view, const struct request_view *request)
+{
+    const struct request *asked = request_of(request);
+    *view->fleet->asked_oracle = true;
+    return (int64_t)asked->prompt_tokens + asked->output_tokens;
+}
+
+/* --- Reports ---
+ *
+ * The information delay: what routers see of the replicas is as old as the latest report.
+ *
+ * A report is an event at a multiple of the period, before all others of its moment, that copies every replica's load; what
+ * changes within a run of iterations is evaluated for that moment, and no run is ended for it. So reports are the same in
+ * every mode of stepping. They pause while nothing can change: a service without requests, or whose replicas are all
+ * idle and await no KV; requests that nobody takes keep nothing going. */
+
+int fleet_reports_init(struct fleet *fleet)
+{
+    struct fleet_reports *reports = &fleet->reports;
+    *reports = (struct fleet_reports){.period_ns = fleet->config->information_delay_ns};
+    if (reports->period_ns == 0) return 0;
+    owner_init(&reports->owner, site_env_owner_ids(fleet->env->site, 1));
+    reports->loads = mem_zalloc((size_t)fleet->n_replicas, sizeof *reports->loads);
+    reports->usages = mem_zalloc((size_t)fleet->n_replicas, sizeof *reports->usages);
+    return reports->loads != NULL && reports->usages != NULL ? 0 : SIM_E_NOMEM;
+}
+
+void fleet_reports_fini(struct fleet *fleet)
+{
+    mem_free(fleet->reports.loads);
+    mem_free(fleet->reports.usages);
+}
+
+/* How all replicas stand at a time. Returns whether any of them is at work. */
+static bool take_report(struct fleet *fleet, sim_ns at)
+{
+    struct fleet_reports *reports = &fleet->reports;
+    bool busy = false;
+    reports->seen_ns = at;
+    for (int32_t i = 0; i < fleet->n_replicas; i++) {
+        const struct replica *replica = &fleet->replicas[i];
+        reports->loads[i] = fleet->loads[i];
+        reports->usages[i] = (struct replica_usage){
+            replica_used_blocks(replica, at), replica_decode_context_tokens(replica, at), fleet->reserved_tokens[i],
+            replica_entering_prompts(replica), replica_idle_sequences(replica)};
+        busy = busy || replica->state != REPLICA_IDLE || replica->n_moves > 0;
+    }
+    return busy;
+}
+
+static void report_is_due(struct engine *engine, struct owner *owner, sim_ns now);
+
+/* Arms the first report after `now`, unless that is beyond the end of time. */
+static void arm_next(struct fleet *fleet, sim_ns now)
+{
+    struct fleet_reports *reports = &fleet->reports;
+    sim_ns next_ns = sim_ns_add(now - now % reports->period_ns, reports->period_ns);
+    if (next_ns < SIM_NS_MAX)
+        engine_arm(fleet->env->site->engine, next_ns, PRIORITY_REPORT, report_is_due, &reports->owner);
+}
+
+static void report_is_due(struct engine *engine, struct owner *owner, sim_ns now)
+{
+    (void)engine;
+    struct fleet_reports *reports = OWNER_ENTITY(owner, struct fleet_reports, owner);
+    struct fleet *fleet = OWNER_ENTITY(reports, struct fleet, reports);
+    reports->quiet_ns = now;
+    if (take_report(fleet, now)) arm_next(fleet, now);
+}
+
+void fleet_reports_before_routing(struct fleet *fleet, sim_ns now)
+{
+    struct fleet_reports *reports = &fleet->reports;
+    if (reports->period_ns == 0 || reports->owner.armed != 0) return;
+    sim_ns latest_ns = now - now % reports->period_ns;
+    if (latest_ns > reports->quiet_ns) take_report(fleet, latest_ns);
+    arm_next(fleet, now);
+}
+
+void fleet_reports_when_empty(struct fleet *fleet, sim_ns now)
+{
+    struct fleet_reports *reports = &fleet->reports;
+    if (reports->period_ns == 0) return;
+    engine_disarm(fleet->env->site->engine, &reports->owner);
+    reports->quiet_ns = now;
 }

@@ -116,7 +116,7 @@ void fleet_leave(struct fleet *fleet, const struct request *request);
 /* What routers see of a replica. */
 const struct replica_load *fleet_seen_load(const struct fleet *fleet, int32_t replica);
 
-/* Reports (fleet_reports.c). Each is before a router is asked, and after the last request has left: from then on nothing
+/* Reports. Each is before a router is asked, and after the last request has left: from then on nothing
  * changes, and no report keeps the run going. */
 int fleet_reports_init(struct fleet *fleet); /* 0 or SIM_E_NOMEM */
 void fleet_reports_fini(struct fleet *fleet);
@@ -156,5 +156,23 @@ static inline const struct fleet_pool *fleet_pool_of(const struct fleet *fleet, 
     while (replica < pool->first || replica >= pool->first + pool->n) pool++;
     return pool;
 }
+
+/* --- Inside: fleet*.c --- */
+
+/* The path, and the place, of a key of the pool, or of the service where it has no pools. The path is NULL without memory. */
+const char *fleet_path_of(const struct fleet *fleet, const struct fleet_pool *pool, const char *key);
+const char *fleet_place_of(const struct fleet *fleet, const struct fleet_pool *pool, const char *key);
+
+/* Asks the offloading policy of a pool for a placement, whose model then prices iterations. Replicas of one node share its host
+ * memory, and the site's PCIe switch, by equal parts. Returns 0 or a negative code with findings: a tier that the policy needs
+ * and that is not there, stages that it cannot place, preemption that contradicts the batcher's. */
+int fleet_place_offloaded(const struct fleet *fleet, struct fleet_pool *pool);
+
+/* Warns of every setting of the service that a scenario gives and that nothing here reads, with its place. The pools are built
+ * and the routers chosen by then. */
+void fleet_tell_unread(const struct fleet *fleet);
+
+/* Whether the scenario says otherwise than by default how replicas start again after failures. */
+bool fleet_sets_restart(const struct fleet *fleet);
 
 #endif

@@ -3,8 +3,7 @@
 #include "sim/core/check.h"
 #include "sim/world/policy/instance.h"
 #include "sim/world/power/power.h"
-#include "sim/world/service/fleet_offload.h"
-#include "sim/world/service/fleet_unread.h"
+#include "sim/world/service/fleet.h"
 
 /* An unlimited cluster has no nodes and always has room. A seat on it is nobody else's: it waits for its replica to come back. */
 static bool is_endless(const struct fleet *fleet)

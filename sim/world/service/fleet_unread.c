@@ -1,8 +1,6 @@
 /* Settings of a service that nothing reads: where a scenario gives one, it is told that it has no effect, and why. A default that
  * is written down, as in every resolved scenario, is no setting. */
-#include "sim/world/service/fleet_unread.h"
-
-#include "sim/world/service/fleet_offload.h"
+#include "sim/world/service/fleet.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Energy of services and of their pools (energy.h), at the end of a run: metrics, and what they are not to be asked for. */
+/* Energy of services and of their pools (work.h), at the end of a run: metrics, and what they are not to be asked for. */
 #include "sim/world/service/service_scaling.h"
 #include "sim/world/service/service_state.h"
 

@@ -1,7 +1,293 @@
 #include "sim/world/service/service_stats.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+/* --- What is counted of requests --- */
+
+enum { N_DISTRIBUTIONS = 6 };
+
+static const struct {
+    const char *name;
+    size_t offset;
+} distributions[N_DISTRIBUTIONS] = {
+    {"request.queue_s", offsetof(struct request_stats, queue_s)},
+    {"request.ttft_s", offsetof(struct request_stats, ttft_s)},
+    {"request.tpot_s", offsetof(struct request_stats, tpot_s)},
+    {"request.e2e_s", offsetof(struct request_stats, e2e_s)},
+    {"request.max_gap_s", offsetof(struct request_stats, max_gap_s)},
+    {"request.norm_s", offsetof(struct request_stats, norm_s)},
+};
+
+static struct distribution *distribution_of(struct request_stats *stats, int i)
+{
+    return (struct distribution *)(void *)((char *)stats + distributions[i].offset);
+}
+
+static const struct distribution *distribution_in(const struct request_stats *stats, int i)
+{
+    return (const struct distribution *)(const void *)((const char *)stats + distributions[i].offset);
+}
+
+int request_stats_init(struct request_stats *stats)
+{
+    int code = 0;
+    memset(stats, 0, sizeof *stats);
+    for (int i = 0; i < N_DISTRIBUTIONS; i++)
+        if (distribution_init(distribution_of(stats, i)) != 0) code = SIM_E_NOMEM;
+    return code;
+}
+
+void request_stats_fini(struct request_stats *stats)
+{
+    for (int i = 0; i < N_DISTRIBUTIONS; i++) distribution_fini(distribution_of(stats, i));
+}
+
+int request_stats_merge(struct request_stats *into, const struct request_stats *from)
+{
+    into->arrived += from->arrived;
+    into->finished += from->finished;
+    into->rejected += from->rejected;
+    into->unfinished += from->unfinished;
+    into->prompt_tokens += from->prompt_tokens;
+    into->output_tokens += from->output_tokens;
+    into->preemptions += from->preemptions;
+    into->cached_tokens += from->cached_tokens;
+    into->late_finished += from->late_finished;
+    into->late_output_tokens += from->late_output_tokens;
+    if (from->last_token_ns > into->last_token_ns) into->last_token_ns = from->last_token_ns;
+    slo_merge(&into->slo, &from->slo);
+    int code = 0;
+    for (int i = 0; i < N_DISTRIBUTIONS && code == 0; i++)
+        code = distribution_merge(distribution_of(into, i), distribution_in(from, i));
+    return code;
+}
+
+void request_stats_add_output(struct request_stats *stats, const struct request *request, sim_ns now)
+{
+    stats->late_finished++;
+    stats->late_output_tokens += request->output_tokens;
+    if (now > stats->last_token_ns) stats->last_token_ns = now;
+}
+
+void request_stats_add_unfinished(struct request_stats *stats, const double *limits_s, const struct request *request,
+                                  sim_ns now)
+{
+    const sim_ns arrival = request->view.arrival_ns, first = request->first_token_ns;
+    const bool has_first = first != TIME_UNSET, decodes = has_first && request->output_tokens > 1;
+    const double times_s[SLO_LIMITS] = {
+        [SLO_TTFT] = sim_s_from_ns((has_first ? first : now) - arrival),
+        [SLO_TPOT] = decodes ? sim_s_from_ns(now - first) / (request->output_tokens - 1) : (double)NAN,
+        [SLO_E2E] = sim_s_from_ns(now - arrival),
+        [SLO_MAX_GAP] = request->generated_tokens > 1 ? sim_s_from_ns(request->max_gap_ns) : (double)NAN};
+    stats->unfinished++;
+    slo_count_unfinished(&stats->slo, limits_s, times_s, has_first);
+}
+
+static void count_slo(struct request_stats *stats, const double *limits_s, const struct request *request, sim_ns now)
+{
+    const sim_ns arrival = request->view.arrival_ns, first = request->first_token_ns;
+    const bool decodes = request->output_tokens > 1;
+    const double times_s[SLO_LIMITS] = {
+        [SLO_TTFT] = sim_s_from_ns(first - arrival),
+        [SLO_TPOT] = decodes ? sim_s_from_ns(now - first) / (request->output_tokens - 1) : (double)NAN,
+        [SLO_E2E] = sim_s_from_ns(now - arrival),
+        [SLO_MAX_GAP] = decodes ? sim_s_from_ns(request->max_gap_ns) : (double)NAN};
+    slo_count(&stats->slo, limits_s, times_s, request->output_tokens);
+}
+
+void request_stats_add_rejected(struct request_stats *stats, const double *limits_s)
+{
+    stats->rejected++;
+    slo_count(&stats->slo, limits_s, NULL, 0);
+}
+
+int request_stats_add_finished(struct request_stats *stats, const double *limits_s, const struct request *request,
+                               sim_ns now)
+{
+    sim_ns arrival = request->view.arrival_ns, first = request->first_token_ns;
+    stats->finished++;
+    stats->prompt_tokens += request->prompt_tokens;
+    stats->output_tokens += request->output_tokens;
+    stats->cached_tokens += request->cached_tokens;
+    stats->preemptions += request->view.preemptions;
+    if (slo_limits_any(limits_s)) count_slo(stats, limits_s, request, now);
+    int code = distribution_add(&stats->queue_s, sim_s_from_ns(request->scheduled_ns - arrival));
+    if (code == 0) code = distribution_add(&stats->ttft_s, sim_s_from_ns(first - arrival));
+    if (code == 0) code = distribution_add(&stats->e2e_s, sim_s_from_ns(now - arrival));
+    if (code == 0) code = distribution_add(&stats->norm_s, sim_s_from_ns(now - arrival) / request->output_tokens);
+    if (code != 0 || request->output_tokens < 2) return code;
+    code = distribution_add(&stats->tpot_s, sim_s_from_ns(now - first) / (request->output_tokens - 1));
+    return code != 0 ? code : distribution_add(&stats->max_gap_s, sim_s_from_ns(request->max_gap_ns));
+}
+
+int request_stats_emit_counts(const struct request_stats *stats, const char *entity, const struct sink *sink)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } counts[] = {
+        {"request.arrived", stats->arrived},
+        {"request.finished", stats->finished},
+        {"request.rejected", stats->rejected},
+        {"request.unfinished", stats->unfinished},
+        {"request.prompt_tokens.sum", stats->prompt_tokens},
+        {"request.output_tokens.sum", stats->output_tokens},
+        {"request.preemptions.sum", stats->preemptions},
+    };
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < sizeof counts / sizeof *counts; i++)
+        code = metric_emit_of(sink, counts[i].name, entity, (double)counts[i].value);
+    return code;
+}
+
+int request_stats_emit_distributions(const struct request_stats *stats, const char *entity, const struct sink *sink)
+{
+    int code = 0;
+    for (int i = 0; i < N_DISTRIBUTIONS && code == 0; i++)
+        code = metric_emit_distribution(sink, distributions[i].name, entity, distribution_in(stats, i));
+    return code;
+}
+
+int request_stats_emit_rates(const struct request_stats *stats, const char *entity, double span_s,
+                             const struct sink *sink)
+{
+    const double finished = (double)stats->late_finished, tokens = (double)stats->late_output_tokens;
+    const bool has_span = span_s > 0;
+    int code = metric_emit_of(sink, "service.requests_per_s", entity, has_span ? finished / span_s : (double)NAN);
+    if (code != 0) return code;
+    return metric_emit_of(sink, "service.output_tokens_per_s", entity, has_span ? tokens / span_s : (double)NAN);
+}
+
+int request_stats_emit_histograms(const struct request_stats *stats, const struct sink *sink)
+{
+    int code = 0;
+    for (int i = 0; i < N_DISTRIBUTIONS && code == 0; i++)
+        code = metric_emit_histogram(sink, distributions[i].name, &distribution_in(stats, i)->histogram);
+    return code;
+}
+
+/* --- Classes --- */
+
+static const char default_name[] = "default";
+
+/* Adds a class; its name is copied. */
+static int add_class(struct service_classes *classes, const char *name, struct service_class **out)
+{
+    struct service_class *added = arena_alloc(classes->arena, sizeof *added);
+    if (added == NULL) return SIM_E_NOMEM;
+    int code = request_stats_init(&added->stats);
+    classes->items[classes->n] = *out = added;
+    added->view = (struct request_class){.name = arena_strdup(classes->arena, name), .index = classes->n++};
+    added->entity = arena_printf(classes->arena, "%s/%s", classes->service, name);
+    slo_limits_of(classes->slo, name, added->limits_s);
+    return added->view.name != NULL && added->entity != NULL ? code : SIM_E_NOMEM;
+}
+
+static int too_many(const struct service_classes *classes, const char *next)
+{
+    return diag_error(classes->diag, SIM_E_DATA, classes->where, "do they come from the right column?",
+                      "service '%s' has more than %d classes of requests; the next one is '%s'", classes->service,
+                      SLO_MAX_CLASSES, next);
+}
+
+int service_classes_init(struct service_classes *classes, const struct slo_config *slo, const char *service,
+                         const char *where, struct arena *arena, struct diag *diag)
+{
+    const struct slo_class *named = slo->classes.items;
+    *classes = (struct service_classes){.service = service, .where = where, .slo = slo, .arena = arena, .diag = diag};
+    classes->unnamed.view.name = "";
+    slo_limits_of(slo, "", classes->unnamed.limits_s);
+    int code = 0;
+    for (size_t i = 0; i < slo->classes.n && code == 0; i++) {
+        struct service_class *added;
+        code = add_class(classes, named[i].name, &added);
+    }
+    return code;
+}
+
+void service_classes_fini(struct service_classes *classes)
+{
+    for (uint16_t i = 0; i < classes->n; i++) request_stats_fini(&classes->items[i]->stats);
+}
+
+static struct service_class *find_name(const struct service_classes *classes, const char *name)
+{
+    for (uint16_t i = 0; i < classes->n; i++)
+        if (strcmp(classes->items[i]->view.name, name) == 0) return classes->items[i];
+    return NULL;
+}
+
+static int find_or_add(struct service_classes *classes, const char *source_name, struct service_class **found)
+{
+    const char *name = source_name != NULL ? source_name : default_name;
+    *found = source_name == NULL && classes->n == 0 ? &classes->unnamed : find_name(classes, name);
+    if (*found != NULL) return 0;
+    return classes->n < SLO_MAX_CLASSES ? add_class(classes, name, found) : too_many(classes, name);
+}
+
+static struct service_class *find_source_name(const struct service_classes *classes, const char *source_name)
+{
+    for (uint16_t i = 0; source_name != NULL && i < classes->n; i++)
+        if (classes->items[i]->source_name == source_name) return classes->items[i];
+    return NULL;
+}
+
+int service_classes_find(struct service_classes *classes, const char *name, struct service_class **found)
+{
+    *found = find_source_name(classes, name);
+    int code = *found == NULL ? find_or_add(classes, name, found) : 0;
+    if (code != 0) return code;
+    (*found)->occurs = true;
+    (*found)->source_name = name;
+    classes->latest = *found;
+    classes->latest_name = name;
+    return 0;
+}
+
+int service_classes_emit(const struct service_classes *classes, double span_s, const struct sink *sink)
+{
+    int code = 0;
+    for (uint16_t i = 0; i < classes->n && code == 0; i++) {
+        const struct service_class *class = classes->items[i];
+        code = request_stats_emit_counts(&class->stats, class->entity, sink);
+        if (code == 0) code = request_stats_emit_distributions(&class->stats, class->entity, sink);
+        if (code == 0) code = slo_emit(&class->stats.slo, class->entity, span_s, sink);
+        if (code == 0) code = request_stats_emit_rates(&class->stats, class->entity, span_s, sink);
+    }
+    return code;
+}
+
+/* The names of the classes that requests were of. */
+static void list_occurring(const struct service_classes *classes, char *text, size_t bytes)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (uint16_t i = 0; i < classes->n && length < bytes; i++) {
+        if (!classes->items[i]->occurs) continue;
+        length += (size_t)snprintf(text + length, bytes - length, "%s'%s'", length > 0 ? ", " : "",
+                                   classes->items[i]->view.name);
+    }
+}
+
+int service_classes_warn(const struct service_classes *classes, const struct sink *sink)
+{
+    char text[512], occurring[256];
+    int code = 0;
+    list_occurring(classes, occurring, sizeof occurring);
+    for (size_t i = 0; i < classes->slo->classes.n && code == 0; i++) {
+        const struct service_class *class = classes->items[i];
+        if (class->occurs || sink->warning == NULL) continue;
+        snprintf(text, sizeof text, "service '%s': no request was of class '%s', which slo.classes names%s%s",
+                 classes->service, class->view.name, occurring[0] != '\0' ? "; there were " : "", occurring);
+        struct warning_row row = {.t_s = (double)NAN, .code = "class-absent", .text = text, .count = 1};
+        code = sink->warning(sink->context, &row);
+    }
+    return code;
+}
+
+/* --- What a service counts --- */
 
 int service_stats_init(struct service_stats *stats)
 {
