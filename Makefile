@@ -108,7 +108,7 @@ $(B)/sim/cli/paths.o: DEFINES = -DORRERY_PREFIX='"$(TO)"'
 $(B)/sim/cli/paths.o: $(B)/prefix
 
 # The style sheet and the script of reports: each line becomes a string.
-$(call obj,analysis/report/assets.c): $(patsubst %,$(B)/analysis/report/%.inc,style.css script.js)
+$(call obj,analysis/report/page.c): $(patsubst %,$(B)/analysis/report/%.inc,style.css script.js)
 $(B)/analysis/report/%.inc: analysis/report/%
 	@mkdir -p $(@D)
 	$(Q)sed 's/[\\"]/\\&/g; s/^/"/; s/$$/\\n",/' $< >$@

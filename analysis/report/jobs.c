@@ -1,7 +1,7 @@
 #include "analysis/report/jobs.h"
 
 #include "analysis/query.h"
-#include "analysis/report/cdf.h"
+#include "analysis/report/figures.h"
 
 #include <inttypes.h>
 #include <math.h>

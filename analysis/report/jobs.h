@@ -4,7 +4,7 @@
 
 #include "analysis/report/page.h"
 #include "analysis/report/source.h"
-#include "analysis/report/trend.h"
+#include "analysis/report/verdict.h"
 #include "sim/core/tally.h"
 
 enum job_quantity { JOB_JCT, JOB_QUEUE, JOB_SLOWDOWN, JOB_QUANTITIES };

@@ -1,11 +1,18 @@
 #include "analysis/report/page.h"
 
-#include "analysis/report/assets.h"
-
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+/* The style sheet and the script, line by line. */
+static const char *const style[] = {
+#include "analysis/report/style.css.inc"
+    NULL};
+
+static const char *const script[] = {
+#include "analysis/report/script.js.inc"
+    NULL};
 
 static const char *entity(char c)
 {
@@ -66,27 +73,57 @@ void page_open(struct text *html, const char *title)
              "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
              "script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
              "<meta name=\"referrer\" content=\"no-referrer\">\n<style>\n");
-    add_lines(html, report_style);
+    add_lines(html, style);
     text_add(html, "</style>\n</head>\n<body>\n<main>\n");
 }
 
 void page_close(struct text *html)
 {
     text_add(html, "</main>\n<script>\n");
-    add_lines(html, report_script);
+    add_lines(html, script);
     text_add(html, "</script>\n</body>\n</html>\n");
 }
 
-void page_section(struct text *html, const char *id, const char *title)
+/* --- Sections --- */
+
+static bool applies(const struct page_section *section, const void *page)
 {
-    text_printf(html, "<section id=\"%s\" aria-labelledby=\"%s-title\">\n<h2 id=\"%s-title\">", id, id, id);
-    page_escape(html, title);
-    text_add(html, "</h2>\n");
+    return section->applies == NULL || section->applies(page);
 }
 
-void page_section_end(struct text *html)
+void page_contents(struct text *html, const struct page_section *sections, const void *page)
 {
-    text_add(html, "</section>\n");
+    text_add(html, "<nav aria-label=\"Contents\"><ul>\n");
+    for (; sections->id != NULL; sections++) {
+        if (!applies(sections, page)) continue;
+        text_printf(html, "<li><a href=\"#%s\">", sections->id);
+        page_escape(html, sections->title);
+        text_add(html, "</a></li>\n");
+    }
+    text_add(html, "</ul></nav>\n");
+}
+
+int page_sections(struct text *html, const struct page_section *sections, const void *page)
+{
+    int code = 0;
+    for (; code == 0 && sections->id != NULL; sections++) {
+        if (!applies(sections, page)) continue;
+        const char *id = sections->id;
+        text_printf(html, "<section id=\"%s\" aria-labelledby=\"%s-title\">\n<h2 id=\"%s-title\">", id, id, id);
+        page_escape(html, sections->title);
+        text_add(html, "</h2>\n");
+        code = sections->add(page, html);
+        text_add(html, "</section>\n");
+    }
+    return code;
+}
+
+void page_term(struct text *html, const char *term, const char *value)
+{
+    if (value == NULL || value[0] == 0) return;
+    text_printf(html, "<dt>%s</dt><dd>", term);
+    page_escape(html, value);
+    text_add(html, "</dd>\n");
 }
 
 void page_note(struct text *html, const char *text)

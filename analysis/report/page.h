@@ -18,8 +18,19 @@ void page_printf(struct text *html, const char *format, ...) __attribute__((form
 void page_open(struct text *html, const char *title);
 void page_close(struct text *html);
 
-void page_section(struct text *html, const char *id, const char *title);
-void page_section_end(struct text *html);
+/* A section of a page, `page` being what all its sections are made from. */
+struct page_section {
+    const char *id, *title;
+    bool (*applies)(const void *page); /* NULL: always */
+    int (*add)(const void *page, struct text *html); /* the content; 0 or a negative code */
+};
+
+/* Adds links to the sections that apply, and these sections. The list ends with a zero entry. */
+void page_contents(struct text *html, const struct page_section *sections, const void *page);
+int page_sections(struct text *html, const struct page_section *sections, const void *page);
+
+/* Adds a row of a list of terms; nothing when the value is empty. */
+void page_term(struct text *html, const char *term, const char *value);
 
 /* A paragraph that says what is missing, or why. */
 void page_note(struct text *html, const char *text);

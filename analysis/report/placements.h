@@ -24,6 +24,6 @@ void placements_fini(struct placements *placements);
 
 /* Adds the figures. Of many GPUs the Gantt chart shows the nodes with most GPU time, of many stretches the longest; it says
  * what that leaves out. */
-int placements_draw(const struct report_source *source, struct placements *placements, struct text *html);
+int placements_draw(const struct report_source *source, const struct placements *placements, struct text *html);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "analysis/report/page.h"
 #include "analysis/report/source.h"
-#include "analysis/report/trend.h"
+#include "analysis/report/verdict.h"
 #include "sim/core/tally.h"
 
 enum { REQUEST_MAX_SERVICES = 7 }; /* that get a line of their own: as many as colours can tell apart */

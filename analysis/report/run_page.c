@@ -1,127 +1,339 @@
-#include "analysis/report/run_page.h"
-
-#include "analysis/report/head.h"
+/* The page of one run. */
+#include "analysis/query.h"
 #include "analysis/report/jobs.h"
 #include "analysis/report/metrics.h"
 #include "analysis/report/page.h"
 #include "analysis/report/placements.h"
-#include "analysis/report/provenance.h"
 #include "analysis/report/requests.h"
 #include "analysis/report/samples.h"
+#include "analysis/report/source.h"
+#include "analysis/report/words.h"
 
-/* All that was read of a run, before anything is written: the head tells of what comes behind it. */
-struct run_rows {
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* All that was read of a run, before anything is written: the head is about what follows. */
+struct run_page {
+    const struct report_source *source;
+    size_t n_runs; /* in the file */
     struct requests requests;
     struct jobs jobs;
     struct samples samples;
     struct placements placements;
 };
 
-static int read_rows(const struct report_source *source, struct run_rows *rows)
+static int read_rows(struct run_page *page)
 {
-    int code = requests_read(source, &rows->requests);
-    if (code == 0) code = jobs_read(source, &rows->jobs);
-    if (code == 0) code = samples_read(source, &rows->samples);
-    if (code == 0) code = placements_read(source, &rows->placements);
+    int code = requests_read(page->source, &page->requests);
+    if (code == 0) code = jobs_read(page->source, &page->jobs);
+    if (code == 0) code = samples_read(page->source, &page->samples);
+    if (code == 0) code = placements_read(page->source, &page->placements);
     return code;
 }
 
-static void free_rows(struct run_rows *rows)
+static void free_rows(struct run_page *page)
 {
-    requests_fini(&rows->requests);
-    jobs_fini(&rows->jobs);
-    samples_fini(&rows->samples);
-    placements_fini(&rows->placements);
+    requests_fini(&page->requests);
+    jobs_fini(&page->jobs);
+    samples_fini(&page->samples);
+    placements_fini(&page->placements);
 }
 
-static int add_head(const struct report_source *source, const struct run_rows *rows, size_t n_runs, struct text *html)
+/* --- Sections --- */
+
+static int add_over_time(const void *context, struct text *html)
 {
-    const struct requests *requests = &rows->requests;
-    struct verdict_trend *services = arena_alloc(source->arena, (requests->n_trends + 1) * sizeof *services);
-    if (services == NULL) return SIM_E_NOMEM;
-    for (size_t i = 0; i < requests->n_trends; i++)
-        services[i] = (struct verdict_trend){requests->trends[i].service, requests->trends[i].growth};
-    const struct head head = {.source = source,
-                              .n_runs = n_runs,
-                              .n_services = requests->n_trends,
-                              .services = services,
-                              .jobs = rows->jobs.n_rows > 0 ? &rows->jobs.growth : NULL,
-                              .has_time = rows->samples.n_rows + rows->requests.n_rows > 0,
-                              .has_places = rows->placements.n > 0};
-    return head_add(&head, html);
+    const struct run_page *page = context;
+    int code = 0;
+    if (page->requests.n_rows + page->samples.n_rows > 0) {
+        page_figures(html);
+        if (page->requests.n_rows > 0) code = requests_over_time(page->source, &page->requests, html);
+        if (code == 0) code = samples_over_time(page->source, &page->samples, html);
+        page_figures_end(html);
+    }
+    if (page->samples.n_rows == 0)
+        page_note(html,
+                  "The run kept no time series of queues, batches or KV cache (\"keep\": \"metrics\", or sampling "
+                  "was switched off).");
+    return code;
 }
 
-static int add_distributions(const struct report_source *source, const struct run_rows *rows, struct text *html)
+static bool has_places(const void *context)
 {
-    page_section(html, "distributions", "Distributions");
+    const struct run_page *page = context;
+    return source_metric(page->source, "job.submitted") > 0.0 || page->placements.n > 0;
+}
+
+static int add_places(const void *context, struct text *html)
+{
+    const struct run_page *page = context;
+    if (page->placements.n == 0) {
+        page_note(html, "Where jobs ran was not kept (\"keep\": \"metrics\"), or none ever ran.");
+        return 0;
+    }
+    page_figures(html);
+    int code = placements_draw(page->source, &page->placements, html);
+    page_figures_end(html);
+    return code;
+}
+
+static int add_distributions(const void *context, struct text *html)
+{
+    const struct run_page *page = context;
     const size_t before = html->length;
     page_figures(html);
     const size_t empty = html->length;
-    int code = requests_distributions(source, &rows->requests, html);
-    if (code == 0 && rows->jobs.n_rows > 0) code = jobs_distributions(source, &rows->jobs, html);
+    int code = requests_distributions(page->source, &page->requests, html);
+    if (code == 0 && page->jobs.n_rows > 0) code = jobs_distributions(page->source, &page->jobs, html);
     const bool has_any = html->length > empty;
     page_figures_end(html);
     if (!has_any && !html->failed) {
         html->length = before;
         page_note(html, "Nothing finished, or no rows were kept.");
     }
-    if (rows->jobs.n_rows == 0 && source_metric(source, "job.submitted") > 0.0)
+    if (page->jobs.n_rows == 0 && source_metric(page->source, "job.submitted") > 0.0)
         page_note(html,
                   "Of the jobs there are metrics only: the run was kept without its rows (\"keep\": \"metrics\").");
-    page_section_end(html);
     return code;
 }
 
-static int add_over_time(const struct report_source *source, const struct run_rows *rows, struct text *html)
+static int add_metrics(const void *context, struct text *html)
 {
-    page_section(html, "time", "Over time");
-    int code = 0;
-    if (rows->requests.n_rows + rows->samples.n_rows > 0) {
-        page_figures(html);
-        if (rows->requests.n_rows > 0) code = requests_over_time(source, &rows->requests, html);
-        if (code == 0) code = samples_over_time(source, &rows->samples, html);
-        page_figures_end(html);
+    const struct run_page *page = context;
+    return metrics_tables(page->source, html);
+}
+
+static void add_terms(const struct report_source *source, struct text *html)
+{
+    const struct report_run *run = &source->run;
+    char words[WORDS_CHARS], seed[32];
+    snprintf(seed, sizeof seed, "%" PRId64, run->seed);
+    text_add(html, "<dl>\n");
+    page_term(html, "scenario", run->name);
+    page_term(html, "seed", seed);
+    page_term(html, "policies", run->policies);
+    page_term(html, "oracle knowledge", run->oracle[0] != 0 ? run->oracle : "none");
+    page_term(html, "time outside the measured range",
+              isnan(run->extrapolated_frac) ? "unknown" : words_percent(run->extrapolated_frac, words));
+    page_term(html, "version", run->version);
+    page_term(html, "commit", run->git_commit);
+    page_term(html, "platform", run->platform);
+    page_term(html, "hash of the scenario", run->scenario_hash);
+    page_term(html, "hash of the inputs", run->trace_hash);
+    page_term(html, "hash of the result", run->result_hash);
+    text_add(html, "</dl>\n<details class=\"scenario\"><summary>The scenario, resolved: `orrery run` repeats the run "
+                   "from it</summary>\n<pre><code>");
+    page_escape(html, run->scenario);
+    text_add(html, "</code></pre></details>\n");
+}
+
+/* The other runs of a file that holds several. */
+static int add_others(const struct report_source *source, struct text *html)
+{
+    static const char sql[] = "SELECT id, name, seed, status, result_hash FROM run ORDER BY id LIMIT 200";
+    struct query_answer answer;
+    int code = query_run(source->database, sql, NULL, 0, "read runs", source->arena, &answer, source->diag);
+    if (code != 0) return code;
+    text_add(html,
+             "<details><summary>The runs of the file</summary>\n<div class=\"scroll\"><table>\n<thead><tr>"
+             "<th scope=\"col\" class=\"n\">run</th><th scope=\"col\">name</th><th scope=\"col\" class=\"n\">seed</th>"
+             "<th scope=\"col\">status</th></tr></thead>\n<tbody>\n");
+    for (size_t i = 0; i < answer.n_rows; i++) {
+        const struct query_column *columns = answer.columns;
+        const double id = columns[0].numbers[i];
+        text_printf(html, "<tr%s><th scope=\"row\" class=\"n\">%.0f</th><td>",
+                    id == (double)source->run.id ? " class=\"this\"" : "", id);
+        page_escape(html, columns[1].texts[i]);
+        text_printf(html, "</td><td class=\"n\">%.0f</td><td>", columns[2].numbers[i]);
+        page_escape(html, columns[3].texts[i]);
+        text_add(html, "</td></tr>\n");
     }
-    if (rows->samples.n_rows == 0)
-        page_note(html,
-                  "The run kept no time series of queues, batches or KV cache (\"keep\": \"metrics\", or sampling "
-                  "was switched off).");
-    page_section_end(html);
+    text_add(html, "</tbody></table></div></details>\n");
+    page_sql(html, &(struct page_query){.sql = sql, .n_rows = answer.n_rows}, 1);
+    return 0;
+}
+
+static int add_provenance(const void *context, struct text *html)
+{
+    const struct run_page *page = context;
+    add_terms(page->source, html);
+    return page->n_runs > 1 ? add_others(page->source, html) : 0;
+}
+
+static const struct page_section sections[] = {{"time", "Over time", NULL, add_over_time},
+                                               {"nodes", "Jobs on nodes", has_places, add_places},
+                                               {"distributions", "Distributions", NULL, add_distributions},
+                                               {"metrics", "Metrics", NULL, add_metrics},
+                                               {"provenance", "Provenance", NULL, add_provenance},
+                                               {0}};
+
+static double find_metric(const void *context, const char *name)
+{
+    return source_metric(context, name);
+}
+
+/* --- Warnings --- */
+
+/* Codes that bear on whether the numbers mean anything. */
+static bool is_grave(const char *code)
+{
+    static const char *const grave[] = {"uncalibrated", "stalled", "failed", "job-rejected", "rejected"};
+    for (size_t i = 0; i < sizeof grave / sizeof *grave; i++)
+        if (strcmp(code, grave[i]) == 0) return true;
+    return false;
+}
+
+static void add_warning(const char *code, const char *text, double count, bool grave, struct text *html)
+{
+    char words[WORDS_CHARS];
+    text_add(html, grave ? "<li class=\"grave\"><strong>" : "<li><strong>");
+    page_escape(html, code);
+    text_add(html, "</strong> ");
+    page_escape(html, text);
+    if (count > 1.0) page_printf(html, " (%s times)", words_number(count, words));
+    text_add(html, "</li>\n");
+}
+
+static void add_own_warnings(const struct verdict_facts *facts, const struct report_run *run, struct text *html)
+{
+    if (strcmp(run->status, "done") != 0)
+        add_warning("incomplete", "the run did not come to its end; its numbers are those of a part of it", 1, true,
+                    html);
+    if (verdict_requests_saturate(facts))
+        add_warning(
+            "saturated",
+            verdict_requests_grow(facts)
+                ? "requests come faster than they are served: waiting times say how long the run is, not how good "
+                  "the system is"
+                : "many requests were left when the run was cut short: waiting times may say how long the run is, "
+                  "not how good the system is",
+            1, true, html);
+    if (verdict_jobs_saturate(facts))
+        add_warning(
+            "saturated",
+            facts->jobs->grows
+                ? "jobs come faster than the cluster does them: waiting times say how long the run is, not how good "
+                  "the scheduler is"
+                : "many jobs had not started when the run was cut short: waiting times may say how long the run is, "
+                  "not how good the scheduler is",
+            1, true, html);
+    if (run->oracle[0] != 0) add_warning("oracle", run->oracle, 1, false, html);
+}
+
+static void add_kept_warnings(const struct query_answer *answer, bool grave, double extrapolated, struct text *html)
+{
+    const struct query_column *code = query_column(answer, "code"), *text = query_column(answer, "text");
+    for (size_t i = 0; i < answer->n_rows; i++) {
+        const char *name = code->texts[i] != NULL ? code->texts[i] : "";
+        const bool is_extrapolated = strcmp(name, "extrapolated") == 0 && !(extrapolated < 0.01);
+        if ((is_grave(name) || is_extrapolated) != grave) continue;
+        add_warning(name, text->texts[i] != NULL ? text->texts[i] : "", query_column(answer, "count")->numbers[i],
+                    grave, html);
+    }
+}
+
+static int read_warnings(const struct report_source *source, const char **sql, struct query_answer *answer)
+{
+    *sql = arena_printf(source->arena,
+                        "SELECT code, text, sum(count) AS count, min(t_s) AS first_s FROM warning\n"
+                        "WHERE run_id = %" PRId64 " GROUP BY code, text ORDER BY min(rowid)",
+                        source->run.id);
+    if (*sql == NULL) return SIM_E_NOMEM;
+    return query_run(source->database, *sql, NULL, 0, "read warnings", source->arena, answer, source->diag);
+}
+
+static bool has_warning(const struct query_answer *answer, const char *code)
+{
+    const struct query_column *codes = query_column(answer, "code");
+    for (size_t i = 0; i < answer->n_rows; i++)
+        if (codes->texts[i] != NULL && strcmp(codes->texts[i], code) == 0) return true;
+    return false;
+}
+
+static void add_warnings(const struct run_page *page, const struct verdict_facts *facts, const char *sql,
+                         const struct query_answer *answer, struct text *html)
+{
+    const double extrapolated = source_metric(page->source, "model.extrapolated_frac");
+    text_add(html, "<aside class=\"warnings\" aria-label=\"Warnings\">\n<ul>\n");
+    const size_t empty = html->length;
+    add_own_warnings(facts, &page->source->run, html);
+    add_kept_warnings(answer, true, extrapolated, html);
+    add_kept_warnings(answer, false, extrapolated, html);
+    if (html->length == empty) text_add(html, "<li>No warnings.</li>\n");
+    text_add(html, "</ul>\n");
+    page_sql(html, &(struct page_query){.sql = sql, .n_rows = answer->n_rows}, 1);
+    text_add(html, "</aside>\n");
+}
+
+/* --- Head: the verdict, the numbers that say most, and the warnings --- */
+
+static void add_title(const struct run_page *page, struct text *html)
+{
+    const struct report_run *run = &page->source->run;
+    char end[WORDS_CHARS];
+    page_open(html, run->name);
+    text_add(html, "<header>\n<p class=\"kind\">Orrery report</p>\n<h1>");
+    page_escape(html, run->name);
+    text_add(html, "</h1>\n<p class=\"subject\">");
+    page_printf(html, "Run %" PRId64, run->id);
+    if (page->n_runs > 1) page_printf(html, " of the %zu in the file", page->n_runs);
+    page_printf(html, ", seed %" PRId64 ", %.40s", run->seed, run->status);
+    if (!isnan(page->source->end_s))
+        page_printf(html, ", %s of simulated time", words_seconds(page->source->end_s, end));
+    text_add(html, "</p>\n");
+}
+
+static int add_verdict(const struct verdict_facts *facts, struct text *html)
+{
+    struct text verdict;
+    text_init(&verdict);
+    verdict_run(facts, &verdict);
+    text_add(html, "<p class=\"verdict\">");
+    page_escape(html, verdict.length > 0 ? verdict.chars : "There are no numbers to judge by.");
+    text_add(html, "</p>\n");
+    const int code = verdict.failed ? SIM_E_NOMEM : 0;
+    text_fini(&verdict);
     return code;
 }
 
-static int add_places(const struct report_source *source, struct run_rows *rows, struct text *html)
+static int add_head(const struct run_page *page, struct text *html)
 {
-    if (!(source_metric(source, "job.submitted") > 0.0) && rows->placements.n == 0) return 0;
-    page_section(html, "nodes", "Jobs on nodes");
-    int code = 0;
-    if (rows->placements.n > 0) {
-        page_figures(html);
-        code = placements_draw(source, &rows->placements, html);
-        page_figures_end(html);
-    } else {
-        page_note(html, "Where jobs ran was not kept (\"keep\": \"metrics\"), or none ever ran.");
-    }
-    page_section_end(html);
+    const struct requests *requests = &page->requests;
+    struct query_answer warnings;
+    const char *sql;
+    struct verdict_trend *services = arena_alloc(page->source->arena, (requests->n_trends + 1) * sizeof *services);
+    int code = services != NULL ? read_warnings(page->source, &sql, &warnings) : SIM_E_NOMEM;
+    if (code != 0) return code;
+    for (size_t i = 0; i < requests->n_trends; i++)
+        services[i] = (struct verdict_trend){requests->trends[i].service, requests->trends[i].growth};
+    const struct verdict_facts facts = {.status = page->source->run.status,
+                                        .metric = find_metric,
+                                        .context = page->source,
+                                        .n_services = requests->n_trends,
+                                        .services = services,
+                                        .jobs = page->jobs.n_rows > 0 ? &page->jobs.growth : NULL,
+                                        .is_uncalibrated = has_warning(&warnings, "uncalibrated")};
+    add_title(page, html);
+    code = add_verdict(&facts, html);
+    metrics_tiles(page->source, html);
+    add_warnings(page, &facts, sql, &warnings, html);
+    text_add(html, "</header>\n");
+    page_contents(html, sections, page);
     return code;
 }
 
 int run_page(const struct report_source *source, size_t n_runs, struct text *html)
 {
-    struct run_rows *rows = mem_zalloc(1, sizeof *rows);
-    if (rows == NULL) return SIM_E_NOMEM;
-    int code = read_rows(source, rows);
-    if (code == 0) code = add_head(source, rows, n_runs, html);
-    if (code == 0) code = add_over_time(source, rows, html);
-    if (code == 0) code = add_places(source, rows, html);
-    if (code == 0) code = add_distributions(source, rows, html);
-    if (code == 0) {
-        page_section(html, "metrics", "Metrics");
-        code = metrics_tables(source, html);
-        page_section_end(html);
-    }
-    if (code == 0) code = provenance_add(source, n_runs, html);
-    free_rows(rows);
-    mem_free(rows);
+    struct run_page *page = mem_zalloc(1, sizeof *page);
+    if (page == NULL) return SIM_E_NOMEM;
+    page->source = source;
+    page->n_runs = n_runs;
+    int code = read_rows(page);
+    if (code == 0) code = add_head(page, html);
+    if (code == 0) code = page_sections(html, sections, page);
+    free_rows(page);
+    mem_free(page);
     return code;
 }

@@ -1,8 +1,7 @@
 #include "analysis/report/samples.h"
 
 #include "analysis/query.h"
-#include "analysis/report/curve.h"
-#include "analysis/report/heat.h"
+#include "analysis/report/figures.h"
 
 #include <inttypes.h>
 #include <math.h>

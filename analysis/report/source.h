@@ -1,11 +1,40 @@
-/* What the sections of a run's report are made from. */
+/* What the pages of a report are made from, and the two kinds of pages. */
 #ifndef ORRERY_ANALYSIS_REPORT_SOURCE_H
 #define ORRERY_ANALYSIS_REPORT_SOURCE_H
 
 #include "analysis/report/report.h"
-#include "analysis/report/run.h"
 #include "sim/core/database.h"
 #include "sim/core/mem.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A NULL in the file is an empty text here. */
+struct report_run {
+    int64_t id, seed;
+    double extrapolated_frac; /* NAN: unknown */
+    const char *name, *version, *git_commit, *scenario, *scenario_hash, *trace_hash, *policies, *oracle, *platform;
+    const char *status, *result_hash;
+};
+
+struct report_value {
+    const char *name, *unit;
+    double value;
+};
+
+struct report_values {
+    size_t n;
+    struct report_value *rows; /* in order of their names */
+};
+
+/* Reads one run; run_id 0: the last one. Texts go to the arena. Returns 0, SIM_E_STORE (no such run, too) or
+ * SIM_E_NOMEM. */
+int report_read_run(const struct database *database, int64_t run_id, struct arena *arena, struct report_run *run,
+                    struct diag *diag);
+
+/* Reads the metrics of a run, into the arena. */
+int report_read_values(const struct database *database, int64_t run_id, struct arena *arena,
+                       struct report_values *values, struct diag *diag);
 
 struct report_source {
     const struct database *database;
@@ -22,5 +51,12 @@ double source_metric(const struct report_source *source, const char *name);
 
 /* Its line in the dictionary, or NULL. */
 const struct report_metric *source_define(const struct report_options *options, const char *name);
+
+/* Adds the whole page of the run that the source has; `n_runs` are in the file. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
+int run_page(const struct report_source *source, size_t n_runs, struct text *html);
+
+/* Adds the whole page of a study: many runs that differ in what the study varies, and in their seeds. Returns 0, SIM_E_STORE,
+ * SIM_E_USAGE (no run has a metric that was asked for) or SIM_E_NOMEM. */
+int study_page(const struct report_source *source, struct text *html);
 
 #endif

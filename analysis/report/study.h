@@ -64,4 +64,29 @@ bool study_is_better(const struct study_metric *metric, double a, double b);
 /* Marks the points that no other one beats in both metrics. Returns how many. */
 size_t study_front(const struct study *study, size_t metric_a, size_t metric_b, bool *on_front);
 
+/* Figures of a study: each metric along one axis, with a line for every combination of the others; and the trade between two
+ * metrics. */
+
+/* Adds the figures of one metric. A numeric axis is along x if there is one. Up to seven combinations of the other axes are
+ * lines of one figure; of more, the axis with most values is the lines and the rest makes figures, up to six. Where each
+ * run has values of its own, as in random samples, there is a cloud of points per axis. Returns 0 or SIM_E_NOMEM. */
+int study_draw_metric(const struct report_source *source, const struct study *study, size_t metric, struct text *html);
+
+/* Adds the figure of two metrics with a direction. */
+int study_draw_front(const struct report_source *source, const struct study *study, size_t metric_a, size_t metric_b,
+                     const bool *on_front, struct text *html);
+
+/* What a study says, in sentences that follow from its points by these rules:
+ *
+ *   size     runs, points, seeds; runs that did not come to their end
+ *   best     of the first two metrics with a direction: the best and the worst point (means over seeds)
+ *   winners  of each axis of words and metric: the value that is best in most of the comparisons in which all other axes are
+ *            equal, and in how many of them the 95 % t-interval of its differences to the next best, under equal seeds,
+ *            leaves out zero
+ *   front    how many points are on the Pareto front of two metrics */
+
+/* Adds the sentences as plain text. n_front: 0 when there is no front. Returns 0 or SIM_E_NOMEM. */
+int study_verdict(const struct study *study, size_t n_front, size_t metric_a, size_t metric_b, struct arena *arena,
+                  struct text *text);
+
 #endif

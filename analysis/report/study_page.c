@@ -1,13 +1,8 @@
-#include "analysis/report/study_page.h"
-
+/* The page of a study. */
+#include "analysis/compare/compare.h"
 #include "analysis/query.h"
-#include "analysis/report/head.h"
 #include "analysis/report/page.h"
-#include "analysis/report/provenance.h"
 #include "analysis/report/study.h"
-#include "analysis/report/study_figures.h"
-#include "analysis/report/study_verdict.h"
-#include "analysis/report/versus.h"
 #include "analysis/report/words.h"
 
 #include <inttypes.h>
@@ -52,85 +47,131 @@ static int find_trade(const struct report_source *source, const struct study *st
     return 0;
 }
 
-/* --- Head --- */
+struct study_page {
+    const struct report_source *source;
+    struct study study;
+    struct trade trade;
+    bool has_comparison;
+    struct comparison comparison; /* of the two groups of runs, if the options name any */
+    struct page_query outcome_query;
+    struct query_answer outcomes; /* of a search */
+};
 
-static const char *title_of(const struct study *study)
+/* --- Two groups of runs against each other --- */
+
+enum { N_VERDICTS = COMPARE_DIFFERS + 1 };
+
+/* The dictionary as a comparison takes it, in the arena. */
+static const struct compare_metric *make_dictionary(const struct report_source *source)
 {
-    if (study->question[0] != 0) return study->question;
-    return study->name[0] != 0 ? study->name : study->n_runs > 0 ? study->runs[0].name : "A study without runs";
+    static const enum compare_direction directions[] = {
+        [REPORT_NEUTRAL] = COMPARE_NEUTRAL, [REPORT_LOWER] = COMPARE_LOWER, [REPORT_HIGHER] = COMPARE_HIGHER};
+    const struct report_options *options = source->options;
+    struct compare_metric *metrics = arena_alloc(source->arena, (options->n_dictionary + 1) * sizeof *metrics);
+    for (size_t i = 0; metrics != NULL && i < options->n_dictionary; i++)
+        metrics[i] =
+            (struct compare_metric){options->dictionary[i].name, directions[options->dictionary[i].direction]};
+    return metrics;
 }
 
-/* Warnings of all runs, the grave ones of many runs told once. */
-static int add_warnings(const struct report_source *source, const struct study *study, struct text *html)
+/* Compares by the options' `base` and `changed`, as `orrery compare` does. Returns what compare_groups returns. */
+static int compare_read(const struct report_source *source, struct comparison *comparison)
 {
-    struct page_query query = {.sql = "SELECT code, min(text) AS text, count(DISTINCT run_id) AS runs FROM warning\n"
-                                      "GROUP BY code ORDER BY count(DISTINCT run_id) DESC, code"};
-    struct query_answer answer;
-    int code = query_run(source->database, query.sql, NULL, 0, "read warnings", source->arena, &answer, source->diag);
-    if (code != 0) return code;
-    query.n_rows = answer.n_rows;
-    text_add(html, "<aside class=\"warnings\" aria-label=\"Warnings\">\n<ul>\n");
-    if (study->n_done < study->n_runs)
-        text_printf(html,
-                    "<li class=\"grave\"><strong>incomplete</strong> %zu of %zu runs did not come to their end</li>\n",
-                    study->n_runs - study->n_done, study->n_runs);
-    for (size_t i = 0; i < answer.n_rows; i++) {
-        const char *name = answer.columns[0].texts[i];
-        const bool is_grave = strcmp(name, "uncalibrated") == 0;
-        text_add(html, is_grave ? "<li class=\"grave\"><strong>" : "<li><strong>");
-        page_escape(html, name);
-        text_add(html, "</strong> ");
-        page_escape(html, answer.columns[1].texts[i]);
-        page_printf(html, " (%.0f of %zu runs)", answer.columns[2].numbers[i], study->n_runs);
-        text_add(html, "</li>\n");
-    }
-    if (answer.n_rows == 0 && study->n_done == study->n_runs) text_add(html, "<li>No warnings.</li>\n");
-    text_add(html, "</ul>\n");
-    page_sql(html, &query, 1);
-    text_add(html, "</aside>\n");
-    return 0;
+    const struct report_options *options = source->options;
+    const char **only = arena_alloc(source->arena, (options->n_metrics + 1) * sizeof *only);
+    struct compare_options how = {.dictionary = make_dictionary(source), .level = 0.95, .margin_frac = 0.01,
+                                  .resamples = 2000, .seed = 1};
+    if (only == NULL || how.dictionary == NULL) return SIM_E_NOMEM;
+    for (size_t i = 0; i < options->n_metrics; i++) only[i] = options->metrics[i];
+    how.only = options->n_metrics > 0 ? only : NULL;
+    return compare_groups(options->path, options->base, options->path, options->changed, &how, comparison,
+                          source->diag);
 }
 
-static int add_head(const struct report_source *source, const struct study *study, const struct trade *trade,
-                    const struct comparison *versus, struct text *html)
+/* Adds "routing=jsq against routing=rr: 3 better, 1 worse, 2 unclear.", as plain text. */
+static void add_comparison_sentence(const struct report_source *source, const struct comparison *comparison,
+                                    struct text *text)
 {
-    static const char *const sections[][2] = {
-        {"figures", "Along the axes"}, {"points", "Points"}, {"runs", "Runs"}, {"provenance", "Provenance"}, {NULL, NULL}};
-    struct text verdict;
-    text_init(&verdict);
-    if (versus != NULL) versus_sentence(source, versus, &verdict);
-    int code = study_verdict(study, trade->n_front, trade->a, trade->b, source->arena, &verdict);
-    page_open(html, title_of(study));
-    text_add(html, "<header>\n<p class=\"kind\">Orrery report of a study</p>\n<h1>");
-    page_escape(html, title_of(study));
-    text_add(html, "</h1>\n<p class=\"subject\">");
-    if (study->question[0] != 0) page_printf(html, "%.200s: ", study->name);
-    for (size_t a = 0; a < study->n_axes; a++)
-        page_printf(html, "%s%.100s (%zu values)", a > 0 ? ", " : "", study->axes[a].key, study->axes[a].n);
-    text_add(html, "</p>\n<p class=\"verdict\">");
-    page_escape(html, verdict.chars);
+    size_t counts[N_VERDICTS] = {0}, n = 0;
+    for (size_t i = 0; i < comparison->n_rows; i++)
+        if (comparison->rows[i].point == NULL) counts[comparison->rows[i].verdict]++;
+    text_printf(text, "%.100s against %.100s: ", source->options->changed, source->options->base);
+    static const enum compare_verdict order[] = {COMPARE_BETTER, COMPARE_WORSE, COMPARE_DIFFERS, COMPARE_SAME,
+                                                 COMPARE_UNCLEAR};
+    for (size_t i = 0; i < N_VERDICTS; i++)
+        if (counts[order[i]] > 0)
+            text_printf(text, "%s%zu %s", n++ > 0 ? ", " : "", counts[order[i]], compare_verdict_name(order[i]));
+    text_add(text, n > 0 ? ". " : "no metric of both. ");
+}
+
+static void add_change(double part, double base, struct text *html)
+{
+    char words[WORDS_CHARS];
+    text_add(html, "<td class=\"n\">");
+    if (!isnan(part) && base != 0.0)
+        page_printf(html, "%s%s", part > 0.0 ? "+" : "", words_percent(part / fabs(base), words));
+    text_add(html, "</td>");
+}
+
+static void add_comparison_row(const struct compare_row *row, struct text *html)
+{
+    char base[WORDS_CHARS], changed[WORDS_CHARS];
+    text_add(html, "<tr><th scope=\"row\"><code>");
+    page_escape(html, row->metric);
+    text_add(html, "</code></th><td class=\"n\">");
+    page_escape(html, words_value(row->base, row->unit, base));
+    text_add(html, "</td><td class=\"n\">");
+    page_escape(html, words_value(row->changed, row->unit, changed));
+    text_add(html, "</td>");
+    add_change(row->delta.mean, row->base, html);
+    add_change(row->delta.low, row->base, html);
+    add_change(row->delta.high, row->base, html);
+    text_printf(html, "<td>%s, n=%zu</td><td><strong>%s</strong></td></tr>\n", compare_method_name(row->method), row->n,
+                compare_verdict_name(row->verdict));
+}
+
+static bool has_comparison(const void *context)
+{
+    return ((const struct study_page *)context)->has_comparison;
+}
+
+static int add_comparison(const void *context, struct text *html)
+{
+    const struct study_page *page = context;
+    const struct report_options *options = page->source->options;
+    const struct comparison *comparison = &page->comparison;
+    text_add(html, "<p class=\"note\">Base: ");
+    page_escape(html, comparison->base);
+    text_add(html, ". New: ");
+    page_escape(html, comparison->changed);
+    page_printf(html, ". As by: orrery compare RESULTS --base %.100s --new %.100s.", options->base, options->changed);
     text_add(html, "</p>\n");
-    html->failed |= verdict.failed;
-    text_fini(&verdict);
-    if (code == 0) code = add_warnings(source, study, html);
-    text_add(html, "</header>\n");
-    head_contents(sections, html);
-    return code;
+    for (size_t i = 0; i < comparison->n_remarks; i++) page_note(html, comparison->remarks[i]);
+    text_add(html,
+             "<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">metric</th><th scope=\"col\" class=\"n\">base"
+             "</th><th scope=\"col\" class=\"n\">new</th><th scope=\"col\" class=\"n\">change</th>"
+             "<th scope=\"col\" class=\"n\">at least</th><th scope=\"col\" class=\"n\">at most</th>"
+             "<th scope=\"col\">method</th><th scope=\"col\">verdict</th></tr></thead>\n<tbody>\n");
+    for (size_t i = 0; i < comparison->n_rows; i++)
+        if (comparison->rows[i].point == NULL) add_comparison_row(&comparison->rows[i], html);
+    text_add(html, "</tbody></table></div>\n");
+    return 0;
 }
 
 /* --- Figures --- */
 
-static int add_figures(const struct report_source *source, const struct study *study, const struct trade *trade,
-                       struct text *html)
+static int add_figures(const void *context, struct text *html)
 {
+    const struct study_page *page = context;
+    const struct report_source *source = page->source;
+    const struct study *study = &page->study;
+    const struct trade *trade = &page->trade;
     int code = 0;
-    page_section(html, "figures", "Along the axes");
     if (study->n_metrics == 0) page_note(html, "No run has a metric to be plotted.");
     page_figures(html);
     for (size_t k = 0; k < study->n_metrics && code == 0; k++) code = study_draw_metric(source, study, k, html);
     if (code == 0 && trade->exists) code = study_draw_front(source, study, trade->a, trade->b, trade->on_front, html);
     page_figures_end(html);
-    page_section_end(html);
     return code;
 }
 
@@ -181,17 +222,18 @@ static void add_interval(const struct interval *interval, const char *unit, stru
     text_add(html, "</td>");
 }
 
-static void add_points(const struct report_source *source, const struct study *study, const struct trade *trade,
-                       struct text *html)
+static int add_points(const void *context, struct text *html)
 {
-    page_section(html, "points", "Points");
+    const struct study_page *page = context;
+    const struct study *study = &page->study;
+    const struct trade *trade = &page->trade;
     const bool marks = trade->n_front > 0 && trade->n_front < study->n_points;
     if (marks)
         page_note(html, "In bold: the points of the Pareto front. \xc2\xb1: half of the 95 % t-interval over seeds.");
     text_add(html, "<div class=\"scroll\"><table>\n<thead><tr>");
     add_axis_heads(study, html);
     text_add(html, "<th scope=\"col\" class=\"n\">runs</th>");
-    add_metric_heads(source, study, html);
+    add_metric_heads(page->source, study, html);
     text_add(html, "</tr></thead>\n<tbody>\n");
     for (size_t p = 0; p < study->n_points && p < MAX_POINT_ROWS; p++) {
         const struct study_point *point = &study->points[p];
@@ -204,7 +246,7 @@ static void add_points(const struct report_source *source, const struct study *s
     text_add(html, "</tbody></table></div>\n");
     if (study->n_points > MAX_POINT_ROWS) page_note(html, "The first 400 points; the database has all.");
     page_sql(html, study->queries, 3);
-    page_section_end(html);
+    return 0;
 }
 
 static void add_run(const struct study *study, const struct study_run *run, struct text *html)
@@ -223,41 +265,54 @@ static void add_run(const struct study *study, const struct study_run *run, stru
     text_add(html, "</tr>\n");
 }
 
-static void add_runs(const struct report_source *source, const struct study *study, struct text *html)
+static int add_runs(const void *context, struct text *html)
 {
-    page_section(html, "runs", "Runs");
+    const struct study_page *page = context;
+    const struct study *study = &page->study;
     page_note(html, "Each run has a report of its own: orrery report RESULTS:RUN.");
     text_printf(html, "<details><summary>All %zu runs</summary>\n", study->n_runs);
     text_add(html, "<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\" class=\"n\">run</th>");
     add_axis_heads(study, html);
     text_add(html, "<th scope=\"col\" class=\"n\">seed</th><th scope=\"col\">status</th>");
-    add_metric_heads(source, study, html);
+    add_metric_heads(page->source, study, html);
     text_add(html, "</tr></thead>\n<tbody>\n");
     for (size_t i = 0; i < study->n_runs && i < MAX_RUN_ROWS; i++) add_run(study, &study->runs[i], html);
     text_add(html, "</tbody></table></div>\n");
     if (study->n_runs > MAX_RUN_ROWS) page_note(html, "The first 2,000 runs; the database has all.");
     text_add(html, "</details>\n");
-    page_section_end(html);
+    return 0;
 }
 
-/* What a search found. */
-static int add_outcomes(const struct report_source *source, struct text *html)
+/* --- What a search found --- */
+
+static int read_outcomes(struct study_page *page)
 {
-    struct page_query query = {.sql = "SELECT point, key, value, run_id, note FROM outcome ORDER BY rowid"};
-    struct query_answer answer;
-    int code = query_run(source->database, query.sql, NULL, 0, "read outcomes", source->arena, &answer, source->diag);
-    if (code != 0 || answer.n_rows == 0) return code;
-    query.n_rows = answer.n_rows;
-    page_section(html, "outcomes", "What the search found");
+    const struct report_source *source = page->source;
+    page->outcome_query.sql = "SELECT point, key, value, run_id, note FROM outcome ORDER BY rowid";
+    int code = query_run(source->database, page->outcome_query.sql, NULL, 0, "read outcomes", source->arena,
+                         &page->outcomes, source->diag);
+    page->outcome_query.n_rows = code == 0 ? page->outcomes.n_rows : 0;
+    return code;
+}
+
+static bool has_outcomes(const void *context)
+{
+    return ((const struct study_page *)context)->outcome_query.n_rows > 0;
+}
+
+static int add_outcomes(const void *context, struct text *html)
+{
+    const struct study_page *page = context;
+    const struct query_answer *answer = &page->outcomes;
     text_add(
         html,
         "<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">at</th><th scope=\"col\">of</th>"
         "<th scope=\"col\">found</th><th scope=\"col\" class=\"n\">run</th><th scope=\"col\">note</th></tr></thead>\n<tbody>\n");
-    for (size_t i = 0; i < answer.n_rows; i++) {
+    for (size_t i = 0; i < answer->n_rows; i++) {
         text_add(html, "<tr>");
-        for (size_t column = 0; column < answer.n_columns; column++) {
-            const char *const *texts = answer.columns[column].texts;
-            const double number = answer.columns[column].numbers[i];
+        for (size_t column = 0; column < answer->n_columns; column++) {
+            const char *const *texts = answer->columns[column].texts;
+            const double number = answer->columns[column].numbers[i];
             text_add(html, column == 3 ? "<td class=\"n\">" : "<td>");
             if (texts != NULL && texts[i] != NULL)
                 page_escape(html, texts[i]);
@@ -268,15 +323,17 @@ static int add_outcomes(const struct report_source *source, struct text *html)
         text_add(html, "</tr>\n");
     }
     text_add(html, "</tbody></table></div>\n");
-    page_sql(html, &query, 1);
-    page_section_end(html);
+    page_sql(html, &page->outcome_query, 1);
     return 0;
 }
 
 /* --- Provenance --- */
 
-static int add_provenance(const struct report_source *source, const struct study *study, struct text *html)
+static int add_provenance(const void *context, struct text *html)
 {
+    const struct study_page *page = context;
+    const struct report_source *source = page->source;
+    const struct study *study = &page->study;
     static const char *const terms[] = {"version", "commit", "platform", "policies", "oracle knowledge"};
     struct query_answer answer;
     const struct page_query query = {
@@ -288,12 +345,11 @@ static int add_provenance(const struct report_source *source, const struct study
         .n_rows = 1};
     int code = query_run(source->database, query.sql, NULL, 0, "read runs", source->arena, &answer, source->diag);
     if (code != 0) return code;
-    page_section(html, "provenance", "Provenance");
     text_add(html, "<dl>\n");
-    provenance_term("study", study->name, html);
-    provenance_term("hash of the study", study->hash, html);
+    page_term(html, "study", study->name);
+    page_term(html, "hash of the study", study->hash);
     for (size_t i = 0; i < answer.n_columns; i++)
-        provenance_term(terms[i], answer.columns[i].texts != NULL ? answer.columns[i].texts[0] : NULL, html);
+        page_term(html, terms[i], answer.columns[i].texts != NULL ? answer.columns[i].texts[0] : NULL);
     text_add(html, "</dl>\n");
     page_sql(html, &query, 1);
     if (study->definition[0] != 0) {
@@ -301,34 +357,96 @@ static int add_provenance(const struct report_source *source, const struct study
         page_escape(html, study->definition);
         text_add(html, "</code></pre></details>\n");
     }
-    page_section_end(html);
     return 0;
 }
 
-static int add_all(const struct report_source *source, const struct study *study, const struct comparison *versus,
-                   struct text *html)
+static const struct page_section sections[] = {{"versus", "Compared", has_comparison, add_comparison},
+                                               {"outcomes", "What the search found", has_outcomes, add_outcomes},
+                                               {"figures", "Along the axes", NULL, add_figures},
+                                               {"points", "Points", NULL, add_points},
+                                               {"runs", "Runs", NULL, add_runs},
+                                               {"provenance", "Provenance", NULL, add_provenance},
+                                               {0}};
+
+/* --- Head --- */
+
+static const char *title_of(const struct study *study)
 {
-    struct trade trade;
-    int code = find_trade(source, study, &trade);
-    if (code == 0) code = add_head(source, study, &trade, versus, html);
-    if (code == 0 && versus != NULL) versus_section(source, versus, html);
-    if (code == 0) code = add_outcomes(source, html);
-    if (code == 0) code = add_figures(source, study, &trade, html);
+    if (study->question[0] != 0) return study->question;
+    return study->name[0] != 0 ? study->name : study->n_runs > 0 ? study->runs[0].name : "A study without runs";
+}
+
+/* Warnings of all runs, the grave ones of many runs told once. */
+static int add_warnings(const struct report_source *source, const struct study *study, struct text *html)
+{
+    struct page_query query = {.sql = "SELECT code, min(text) AS text, count(DISTINCT run_id) AS runs FROM warning\n"
+                                      "GROUP BY code ORDER BY count(DISTINCT run_id) DESC, code"};
+    struct query_answer answer;
+    int code = query_run(source->database, query.sql, NULL, 0, "read warnings", source->arena, &answer, source->diag);
     if (code != 0) return code;
-    add_points(source, study, &trade, html);
-    add_runs(source, study, html);
-    return add_provenance(source, study, html);
+    query.n_rows = answer.n_rows;
+    text_add(html, "<aside class=\"warnings\" aria-label=\"Warnings\">\n<ul>\n");
+    if (study->n_done < study->n_runs)
+        text_printf(html,
+                    "<li class=\"grave\"><strong>incomplete</strong> %zu of %zu runs did not come to their end</li>\n",
+                    study->n_runs - study->n_done, study->n_runs);
+    for (size_t i = 0; i < answer.n_rows; i++) {
+        const char *name = answer.columns[0].texts[i];
+        const bool is_grave = strcmp(name, "uncalibrated") == 0;
+        text_add(html, is_grave ? "<li class=\"grave\"><strong>" : "<li><strong>");
+        page_escape(html, name);
+        text_add(html, "</strong> ");
+        page_escape(html, answer.columns[1].texts[i]);
+        page_printf(html, " (%.0f of %zu runs)", answer.columns[2].numbers[i], study->n_runs);
+        text_add(html, "</li>\n");
+    }
+    if (answer.n_rows == 0 && study->n_done == study->n_runs) text_add(html, "<li>No warnings.</li>\n");
+    text_add(html, "</ul>\n");
+    page_sql(html, &query, 1);
+    text_add(html, "</aside>\n");
+    return 0;
+}
+
+static int add_head(const struct study_page *page, struct text *html)
+{
+    const struct report_source *source = page->source;
+    const struct study *study = &page->study;
+    const struct trade *trade = &page->trade;
+    struct text verdict;
+    text_init(&verdict);
+    if (page->has_comparison) add_comparison_sentence(source, &page->comparison, &verdict);
+    int code = study_verdict(study, trade->n_front, trade->a, trade->b, source->arena, &verdict);
+    page_open(html, title_of(study));
+    text_add(html, "<header>\n<p class=\"kind\">Orrery report of a study</p>\n<h1>");
+    page_escape(html, title_of(study));
+    text_add(html, "</h1>\n<p class=\"subject\">");
+    if (study->question[0] != 0) page_printf(html, "%.200s: ", study->name);
+    for (size_t a = 0; a < study->n_axes; a++)
+        page_printf(html, "%s%.100s (%zu values)", a > 0 ? ", " : "", study->axes[a].key, study->axes[a].n);
+    text_add(html, "</p>\n<p class=\"verdict\">");
+    page_escape(html, verdict.chars);
+    text_add(html, "</p>\n");
+    html->failed |= verdict.failed;
+    text_fini(&verdict);
+    if (code == 0) code = add_warnings(source, study, html);
+    text_add(html, "</header>\n");
+    page_contents(html, sections, page);
+    return code;
 }
 
 int study_page(const struct report_source *source, struct text *html)
 {
-    struct study *study = arena_alloc(source->arena, sizeof *study);
-    struct comparison comparison = {0};
-    int code = study != NULL ? study_read(source, study) : SIM_E_NOMEM;
-    if (code != 0) return code;
-    if (source->options->base == NULL) return add_all(source, study, NULL, html);
-    code = versus_read(source, &comparison);
-    if (code == 0) code = add_all(source, study, &comparison, html);
-    comparison_fini(&comparison);
+    struct study_page *page = mem_zalloc(1, sizeof *page);
+    if (page == NULL) return SIM_E_NOMEM;
+    page->source = source;
+    page->has_comparison = source->options->base != NULL;
+    int code = study_read(source, &page->study);
+    if (code == 0 && page->has_comparison) code = compare_read(source, &page->comparison);
+    if (code == 0) code = find_trade(source, &page->study, &page->trade);
+    if (code == 0) code = read_outcomes(page);
+    if (code == 0) code = add_head(page, html);
+    if (code == 0) code = page_sections(html, sections, page);
+    if (page->has_comparison) comparison_fini(&page->comparison);
+    mem_free(page);
     return code;
 }

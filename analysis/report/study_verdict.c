@@ -1,4 +1,4 @@
-#include "analysis/report/study_verdict.h"
+#include "analysis/report/study.h"
 
 #include "analysis/report/words.h"
 

@@ -1,7 +1,6 @@
 #include "tests/support/harness.h"
 
-#include "analysis/report/curve.h"
-#include "analysis/report/trend.h"
+#include "analysis/report/figures.h"
 #include "analysis/report/verdict.h"
 
 #include <math.h>
