@@ -37,4 +37,20 @@ int calibrate_keep_laws(struct calibrated_set *set, const struct calibration *la
 /* Whether a profile has rows of a class. */
 bool profile_has_class(const struct profile *profile, enum kernel_class class);
 
+/* --- A calibrated model against a profile that it need not have seen --- */
+
+struct prediction {
+    const char *set;          /* whose parameters were asked for */
+    const char *origins[KERNEL_CLASS_COUNT]; /* where the parameters of each class came from; NULL: it has no rows */
+    bool is_default;          /* some rows were predicted with parameters that no measurement of this GPU went into */
+    double in_range_frac;     /* share of the rows inside the range that their class was fitted on; NAN without rows */
+    double table_frac;        /* share of them that measured points were interpolated for, instead of the law alone */
+    struct fit_cuts errors;
+};
+
+/* Predicts every row of a profile. Returns 0, SIM_E_DATA when it has none or one's time is
+ * not finite, or SIM_E_NOMEM. */
+int predict_profile(const struct calibration *calibration, const char *set, const struct profile *profile,
+                    struct prediction *prediction, struct diag *diag);
+
 #endif

@@ -1,7 +1,5 @@
 #include "analysis/calibrate/folds.h"
 
-#include "analysis/calibrate/roofline.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -68,6 +66,49 @@ int fit_cuts_of(const struct profile_row *rows, const double *predicted_s, size_
     }
     mem_free(errors);
     return 0;
+}
+
+/* --- The roofline with a hard maximum --- */
+
+/* t = start_s + max(flop / (a P), bytes / (b W)), with P the peak of fp16 products and W the memory bandwidth (Williams
+ * et al. 2009, with a launch time). */
+enum { START, COMPUTE, BANDWIDTH, PARAMS };
+
+static const struct kernel_param params_table[PARAMS] = {
+    [START] = {"start", "launch, ramp and drain of a kernel", PARAM_SECONDS, PARAM_FITTED, 4e-6, 1e-8, 1e-3},
+    [COMPUTE] = {"compute_efficiency", "share of the peak of fp16", PARAM_PLAIN, PARAM_FITTED, 0.6, 0.01, 4.0},
+    [BANDWIDTH] = {"bandwidth_efficiency", "share of the memory bandwidth", PARAM_PLAIN, PARAM_FITTED, 0.7, 0.01, 10.0},
+};
+
+/* What a call does, whatever the parameters. */
+static struct kernel_time work_of(const struct profile_row *row)
+{
+    const struct fit_model model = fit_model_of(row->call.class);
+    const union kernel_params params = fit_model_initial(&model);
+    return kernel_call_time(&params, row->gpu, &row->call);
+}
+
+static double seconds(const union kernel_params *params, const struct profile_row *row)
+{
+    const struct kernel_time work = work_of(row);
+    const double peak_flop_per_s = gpu_peak_flop_per_s(row->gpu, FORMAT_FP16);
+    const double compute_s = work.flop / (params->values[COMPUTE] * peak_flop_per_s);
+    const double memory_s = work.bytes / (params->values[BANDWIDTH] * row->gpu->memory_bytes_per_s);
+    return params->values[START] + (compute_s > memory_s ? compute_s : memory_s);
+}
+
+static struct fit_model roofline_of(enum kernel_class class)
+{
+    return (struct fit_model){
+        .class = class, .name = "roofline", .params = params_table, .n_params = PARAMS, .seconds = seconds};
+}
+
+/* Whether rows both compute and move bytes. */
+static bool has_roofline(const struct profile_row *rows, size_t n)
+{
+    if (n == 0) return false;
+    const struct kernel_time work = work_of(&rows[0]);
+    return work.flop > 0.0 && work.bytes > 0.0;
 }
 
 /* --- which fold leaves a row out --- */
@@ -253,7 +294,7 @@ static int hold_out(struct folding *folding, const struct fit_model *model)
 static int compare_roofline(struct folding *folding)
 {
     struct fold_report *report = folding->report;
-    const struct fit_model roofline = fit_roofline(report->class);
+    const struct fit_model roofline = roofline_of(report->class);
     union kernel_params params[MAX_LEFT_OUT_ONCE];
     double *predicted_s = mem_alloc((report->n_rows + 1) * sizeof *predicted_s);
     if (predicted_s == NULL) return no_memory(folding);
@@ -275,6 +316,6 @@ int folds_run(enum kernel_class class, const struct profile *profile, enum fold_
     if (status == 0) status = fit_all(&folding, &model);
     if (status < 0 || report->n_folds == 0) return status;
     status = hold_out(&folding, &model);
-    if (status == 0 && fit_has_roofline(report->rows, report->n_rows)) status = compare_roofline(&folding);
+    if (status == 0 && has_roofline(report->rows, report->n_rows)) status = compare_roofline(&folding);
     return status;
 }

@@ -1,7 +1,8 @@
 #include "analysis/calibrate/write.h"
 
-#include "analysis/calibrate/write_table.h"
+#include "models/operators/kernel_table.h"
 #include "sim/core/json_doc.h"
+#include "sim/core/path.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -11,24 +12,131 @@
 #include <string.h>
 
 enum { ROW_CHARS = 100, QUANTITY_CHARS = 64, KEY_CHARS = 100, NUMBER_CHARS = 24 };
+enum { PARAM_DIGITS = 6, TIME_DIGITS = 9 };
+
+static const double fine_steps = 1e5, steps = 1e4; /* of which errors are multiples: a thousandth, a hundredth of 1 % */
+
+/* --- What all calibration files share --- */
+
+double calibration_round(double value, int digits)
+{
+    char shown[QUANTITY_CHARS];
+    snprintf(shown, sizeof shown, "%.*g", digits, value);
+    return strtod(shown, NULL);
+}
+
+static void write_share(struct json_writer *json, const char *key, double share, double per_unit)
+{
+    json_write_number(json, key, rint(share * per_unit) / per_unit + 0.0);
+}
+
+static void write_members(struct json_writer *json, const struct fit_error *error, double per_unit)
+{
+    json_write_number(json, "rows", (double)error->rows);
+    write_share(json, "median", error->median, per_unit);
+    write_share(json, "p90", error->p90, per_unit);
+    write_share(json, "worst", error->worst, per_unit);
+    write_share(json, "bias", error->bias, per_unit);
+}
+
+void calibration_write_error(struct json_writer *json, const char *key, const struct fit_error *error)
+{
+    json_write_open_row(json, key, '{');
+    write_members(json, error, steps);
+    json_write_close(json, '}');
+}
+
+void calibration_write_at_bound(struct json_writer *json, const struct kernel_param *params, size_t n,
+                                const double *values)
+{
+    size_t n_at_bound = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!fit_is_at_bound(&params[i], values[i])) continue;
+        if (n_at_bound++ == 0) json_write_open_row(json, "at_bound", '[');
+        json_write_string(json, NULL, params[i].name);
+    }
+    if (n_at_bound > 0) json_write_close(json, ']');
+}
+
+/* --- Measured points of a class --- */
+
+/* How many of the sorted points have the shape of the first. */
+static size_t count_alike(const struct kernel_point *points, size_t n)
+{
+    struct kernel_place first, next;
+    size_t alike = 1;
+    kernel_call_place(&points[0].call, &first);
+    for (; alike < n; alike++) {
+        kernel_call_place(&points[alike].call, &next);
+        if (memcmp(first.fixed, next.fixed, sizeof first.fixed) != 0) break;
+    }
+    return alike;
+}
+
+static void write_fixed(struct json_writer *json, const struct kernel_call *call, const struct kernel_member *member)
+{
+#define FORMAT_NAME(id, name, bytes) name,
+    static const char *const names[] = {NUMBER_FORMATS(FORMAT_NAME)};
+#undef FORMAT_NAME
+    const double value = kernel_member_value(call, member);
+    if (member->kind == MEMBER_NUMBER) json_write_number(json, member->name, value);
+    if (member->kind == MEMBER_FORMAT) json_write_string(json, member->name, names[(size_t)value]);
+    if (member->kind == MEMBER_FLAG && value > 0.0) json_write_bool(json, member->name, true);
+}
+
+/* What a call does not use may not be known. */
+static void write_column(struct json_writer *json, const struct kernel_member *member,
+                         const struct kernel_point *points, size_t n)
+{
+    json_write_open_row(json, member->name, '[');
+    for (size_t i = 0; i < n; i++) {
+        const double value = kernel_member_value(&points[i].call, member);
+        json_write_number(json, NULL, isfinite(value) ? value : 0.0);
+    }
+    json_write_close(json, ']');
+}
+
+static void write_shape(struct json_writer *json, const struct kernel_point *points, size_t n)
+{
+    const struct kernel_member *members = kernel_members(points[0].call.class);
+    json_write_open(json, NULL, '{');
+    for (const struct kernel_member *member = members; member->name != NULL; member++)
+        if (member->role == MEMBER_FIXED) write_fixed(json, &points[0].call, member);
+    for (const struct kernel_member *member = members; member->name != NULL; member++)
+        if (member->role != MEMBER_FIXED) write_column(json, member, points, n);
+    json_write_open_row(json, "seconds", '[');
+    for (size_t i = 0; i < n; i++) json_write_number(json, NULL, calibration_round(points[i].seconds, TIME_DIGITS));
+    json_write_close(json, ']');
+    json_write_close(json, '}');
+}
+
+/* Adds the member "table" to an object that is open: rows of one class, n >= 1, sorted, equal calls once with the median
+ * of their times. */
+static void write_table(struct json_writer *json, const struct profile_row *rows, size_t n)
+{
+    struct kernel_point *points = mem_zalloc(n, sizeof *points);
+    if (points == NULL) {
+        json->text->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < n; i++) points[i] = (struct kernel_point){rows[i].call, rows[i].measured_s};
+    const size_t kept = kernel_points_reduce(points, n);
+    json_write_open(json, "table", '[');
+    for (size_t first = 0, alike; first < kept; first += alike) {
+        alike = count_alike(&points[first], kept - first);
+        write_shape(json, &points[first], alike);
+    }
+    json_write_close(json, ']');
+    mem_free(points);
+}
 
 /* --- A class as JSON --- */
-
-/* Errors are kept to a thousandth of a percent. */
-static void write_share(struct json_writer *json, const char *key, double share)
-{
-    json_write_number(json, key, rint(share * 1e5) / 1e5 + 0.0);
-}
 
 static void write_error(struct json_writer *json, const char *key, const struct fit_error *error)
 {
     if (error->rows == 0) return;
     json_write_open(json, key, '{');
-    json_write_number(json, "rows", (double)error->rows);
-    write_share(json, "median", error->median);
-    write_share(json, "p90", error->p90);
-    write_share(json, "worst", error->worst);
-    write_share(json, "bias", error->bias);
+    write_members(json, error, fine_steps);
     json_write_close(json, '}');
 }
 
@@ -41,20 +149,12 @@ static void write_cuts(struct json_writer *json, const char *key, const struct f
     json_write_close(json, '}');
 }
 
-/* Parameters are kept to six digits. */
-static double round_digits(double value)
-{
-    char shown[QUANTITY_CHARS];
-    snprintf(shown, sizeof shown, "%.6g", value);
-    return strtod(shown, NULL);
-}
-
 static void write_params(struct json_writer *json, const struct kernel_class_info *info,
                          const union kernel_params *params)
 {
     json_write_open(json, "parameters", '{');
     for (size_t i = 0; i < info->n_params; i++) {
-        const double value = round_digits(params->values[i]);
+        const double value = calibration_round(params->values[i], PARAM_DIGITS);
         char quantity[QUANTITY_CHARS];
         if (info->params[i].unit == PARAM_SECONDS) {
             unit_format(value, UNIT_TIME, quantity, sizeof quantity);
@@ -64,19 +164,6 @@ static void write_params(struct json_writer *json, const struct kernel_class_inf
         }
     }
     json_write_close(json, '}');
-}
-
-/* The parameters whose values their bounds have set. */
-static void write_at_bound(struct json_writer *json, const struct kernel_class_info *info,
-                           const union kernel_params *params)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < info->n_params; i++) {
-        if (!fit_is_at_bound(&info->params[i], params->values[i])) continue;
-        if (n++ == 0) json_write_open_row(json, "at_bound", '[');
-        json_write_string(json, NULL, info->params[i].name);
-    }
-    if (n > 0) json_write_close(json, ']');
 }
 
 static void write_range(struct json_writer *json, const struct kernel_class_info *info,
@@ -111,19 +198,13 @@ static void write_formats(struct json_writer *json, const struct kernel_class_in
     json_write_close(json, ']');
 }
 
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 static void write_profiles(struct json_writer *json, const struct calibrated_set *set, enum kernel_class class)
 {
     json_write_open(json, "profiles", '[');
     for (size_t i = 0; i < set->n_profiles; i++) {
         if (!profile_has_class(&set->profiles[i], class)) continue;
         json_write_open(json, NULL, '{');
-        json_write_string(json, "file", file_name(set->profiles[i].path));
+        json_write_string(json, "file", path_name(set->profiles[i].path));
         json_write_string(json, "hash", set->profiles[i].hash);
         json_write_close(json, '}');
     }
@@ -186,7 +267,7 @@ static void write_class(struct json_writer *json, const struct calibrated_set *s
     const char *law = set->classes[class]->law;
     json_write_open(json, info->name, '{');
     write_params(json, info, &report->params);
-    write_at_bound(json, info, &report->params);
+    calibration_write_at_bound(json, info->params, info->n_params, report->params.values);
     if (law != NULL) json_write_string(json, "law", law);
     if (law != NULL ? set->classes[class]->law_writes_kv : writes_kv(report, class))
         json_write_bool(json, "writes_kv", true);
@@ -194,7 +275,7 @@ static void write_class(struct json_writer *json, const struct calibrated_set *s
         write_range(json, info, &report->range);
         write_formats(json, info, &report->range);
     }
-    if (set->has_table) calibration_write_table(json, report->rows, report->n_rows);
+    if (set->has_table) write_table(json, report->rows, report->n_rows);
     json_write_number(json, "rows", (double)report->n_rows);
     write_profiles(json, set, class);
     write_cuts(json, "fit", &report->fit);

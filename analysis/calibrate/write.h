@@ -14,4 +14,16 @@ int calibration_write(const char *gpu, const struct calibrated_set *sets, size_t
 /* Adds the member "sets" of such a file to an object that is open. */
 void calibration_write_sets(struct json_writer *json, const struct calibrated_set *sets, size_t n_sets);
 
+/* --- What files of power and of engines share --- */
+
+/* A value with so many significant digits. */
+double calibration_round(double value, int digits);
+
+/* Adds an error as one row, to a hundredth of a percent. */
+void calibration_write_error(struct json_writer *json, const char *key, const struct fit_error *error);
+
+/* Adds the member "at_bound": the names of the parameters [n] whose value is set by a bound; nothing without any. */
+void calibration_write_at_bound(struct json_writer *json, const struct kernel_param *params, size_t n,
+                                const double *values);
+
 #endif

@@ -52,6 +52,12 @@ char *path_directory(struct arena *arena, const char *path)
     return arena_printf(arena, "%.*s", (int)(slash - path), path);
 }
 
+const char *path_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
 bool path_is_json(const char *path)
 {
     const size_t n = strlen(path);

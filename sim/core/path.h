@@ -16,6 +16,9 @@ char *path_join(struct arena *arena, const char *directory, const char *path);
 /* The directory part: "configs" of "configs/a.json", "." of "a.json", "/" of "/a.json". */
 char *path_directory(struct arena *arena, const char *path);
 
+/* The last part: "a.json" of "configs/a.json". It points into `path`. */
+const char *path_name(const char *path);
+
 /* Whether it names a JSON file: it ends in ".json", with something before that. */
 bool path_is_json(const char *path);
 

@@ -1,9 +1,69 @@
 #include "analysis/calibrate/engine/engine_calibrate.h"
 
+#include "sim/core/path.h"
+
 #include <math.h>
 #include <string.h>
 
 enum { MAX_GROUPS = 16 };
+
+/* --- Recipes --- */
+
+#define SERVING "ai-dynamo/aiconfigurator @ 095f58a5, silicon_sample.csv"
+
+#define EAGER "; launches without CUDA graphs as vllm-0.2"
+
+/* The largest batch for which no measured recent engine waits for launches. */
+enum { GRAPH_TOKENS = 8192 };
+
+static const struct engine_recipe recipes[] = {
+    {.name = "vllm-0.2", .summary = "vLLM 0.2 (late 2023): kernels launched one by one, Ray workers",
+     .source = "Mutinifni/splitwise-sim @ 8f99e7dc, data/perf_model.csv", .kernels = "in-model",
+     .collectives = "in-model",
+     .terms = ENGINE_ITERATION | ENGINE_COMMON_SEQUENCE | ENGINE_LAUNCH | ENGINE_PROMPT},
+    {.name = "vllm-2024",
+     .summary = "vLLM of early 2024, as Vidur profiled it: host steps of decode iterations, launches left out",
+     .source = "microsoft/vidur @ 7f14d6ab, data/profiling/{a100,a40}/cpu_overheads.csv", .kernels = "in-model",
+     .collectives = "in-model", .terms = ENGINE_ITERATION | ENGINE_SEQUENCE},
+    {.name = "vllm-0.12", .summary = "vLLM 0.12 (2025): CUDA graphs, prompts in chunks beside decoding",
+     .source = SERVING EAGER, .kernels = "isolated", .collectives = "isolated", .is_recent = true,
+     .launches_of = "vllm-0.2", .terms = ENGINE_ITERATION | ENGINE_SEQUENCE},
+    {.name = "vllm-0.19",
+     .summary = "vLLM 0.19 (2026), as LLMServingSim profiled its kernels: host time not measured",
+     .source = "casys-kaist/LLMServingSim @ 5daddb21, profiler/perf" EAGER, .kernels = "in-model",
+     .collectives = "in-model", .is_recent = true, .samples = true, .launches_of = "vllm-0.2"},
+    {.name = "trtllm-1.0", .summary = "TensorRT-LLM 1.0 (2025): CUDA graphs, whole prompts beside decoding",
+     .source = SERVING EAGER, .kernels = "isolated", .collectives = "isolated", .is_recent = true,
+     .fused_narrowing = true, .launches_of = "vllm-0.2", .terms = ENGINE_ITERATION | ENGINE_SEQUENCE},
+    {.name = "sglang-0.5", .summary = "SGLang 0.5 (2025): CUDA graphs, prompts before decoding",
+     .source = SERVING EAGER, .kernels = "isolated", .collectives = "isolated", .is_recent = true,
+     .launches_of = "vllm-0.2", .terms = ENGINE_ITERATION | ENGINE_SEQUENCE},
+    {.name = "swifttransformer", .summary = "SwiftTransformer (DistServe, 2024): C++, kernels launched one by one",
+     .source = "LLMServe/DistServe @ 82831f16, profiler-a100-80g.distserve.json", .kernels = "in-model",
+     .collectives = "in-model", .terms = ENGINE_ITERATION | ENGINE_SEQUENCE | ENGINE_PROMPT},
+};
+
+const struct engine_recipe *engine_recipe_at(size_t index)
+{
+    return index < sizeof recipes / sizeof *recipes ? &recipes[index] : NULL;
+}
+
+struct engine_preset engine_recipe_preset(const struct engine_recipe *recipe)
+{
+    return (struct engine_preset){.name = recipe->name,
+                                  .summary = recipe->summary,
+                                  .source = recipe->source,
+                                  .kernels = recipe->kernels,
+                                  .collectives = recipe->collectives,
+                                  .direct_all_reduce = recipe->is_recent,
+                                  .fused_residual = recipe->is_recent,
+                                  .mixed_attention = recipe->is_recent,
+                                  .samples = recipe->samples,
+                                  .fused_narrowing = recipe->fused_narrowing,
+                                  .graph_tokens = recipe->launches_of != NULL ? GRAPH_TOKENS : 0};
+}
+
+/* --- Calibration --- */
 
 static int fail_nomem(struct diag *diag)
 {
@@ -21,7 +81,7 @@ static int leave_others_out(const char *engine, struct measured *file, struct ar
         }
         const char *reason = arena_printf(arena, "of the engine '%s'", file->rows[i].engine);
         if (reason == NULL) return SIM_E_NOMEM;
-        measured_leave_out(file, reason);
+        dropped_add(file->dropped, &file->n_dropped, reason, 1);
     }
     file->n = n;
     return 0;
@@ -115,18 +175,12 @@ static int list_gpus(struct engine_calibration *calibration, struct arena *arena
     return 0;
 }
 
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 static int list_profiles(struct engine_calibration *calibration, struct arena *arena)
 {
     struct calibration_profile *profiles = arena_alloc(arena, calibration->n_files * sizeof *profiles);
     if (profiles == NULL) return SIM_E_NOMEM;
     for (size_t i = 0; i < calibration->n_files; i++)
-        profiles[i] = (struct calibration_profile){file_name(calibration->files[i].path), calibration->files[i].hash};
+        profiles[i] = (struct calibration_profile){path_name(calibration->files[i].path), calibration->files[i].hash};
     calibration->preset.profiles = (struct config_list){calibration->n_files, profiles};
     calibration->preset.fitted_on = calibration->files[0].fitted_on;
     return 0;

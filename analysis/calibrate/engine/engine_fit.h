@@ -5,8 +5,10 @@
 #ifndef ORRERY_ANALYSIS_CALIBRATE_ENGINE_ENGINE_FIT_H
 #define ORRERY_ANALYSIS_CALIBRATE_ENGINE_ENGINE_FIT_H
 
-#include "analysis/calibrate/engine/engine_replica.h"
+#include "analysis/calibrate/engine/measured.h"
 #include "analysis/calibrate/fit.h"
+#include "models/operators/operators.h"
+#include "sim/catalog/engine.h"
 
 enum engine_term {
     ENGINE_ITERATION = 1, /* a constant per degree of tensor parallelism */
@@ -30,6 +32,23 @@ struct engine_recipe {
 /* The index-th recipe, or NULL past the last one. */
 const struct engine_recipe *engine_recipe_at(size_t index);
 
+/* The replicas that measured rows were taken on, as the simulator models them: GPU time from the calibration that an
+ * engine's preset names (models/operators/operators.h). Each is made once. */
+struct engine_replica; /* one of them */
+
+struct engine_replicas {
+    const struct catalog *catalog;
+    struct arena *arena;
+    struct engine_replica *first;
+};
+
+void engine_replicas_init(struct engine_replicas *replicas, const struct catalog *catalog, struct arena *arena);
+
+/* The operators of the row's GPU, LLM and split, without any CPU overhead; NULL for MEASURED_HOST, which has none. They
+ * live in the arena. Returns 0, SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
+int engine_replicas_find(struct engine_replicas *replicas, const struct engine_preset *preset,
+                         const struct measured_row *row, const struct operators **operators, struct diag *diag);
+
 /* A measured row as what a constant of the host is multiplied with. */
 struct engine_point {
     const struct measured_row *row;
@@ -37,8 +56,8 @@ struct engine_point {
     double iterations, sequences, prompts;     /* how many of each lie in measured_s */
 };
 
-/* The rows of the preset's engine as points; of many rows every `step`-th. Returns 0 or what engine_replicas_find
- * returns. */
+/* The rows of the preset's engine as points; of many rows every `step`-th. Returns 0, SIM_E_CONFIG, SIM_E_IO or
+ * SIM_E_NOMEM. */
 int engine_points(struct engine_replicas *replicas, const struct engine_preset *preset, const struct measured *measured,
                   size_t step, struct engine_point **points, size_t *n, struct diag *diag);
 

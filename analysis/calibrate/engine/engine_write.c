@@ -1,22 +1,16 @@
 #include "analysis/calibrate/engine/engine_calibrate.h"
 
-#include "sim/core/json_write.h"
+#include "analysis/calibrate/write.h"
 #include "sim/core/units.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
+enum { QUANTITY_CHARS = 64, DIGITS = 4 };
 
-enum { QUANTITY_CHARS = 64 };
+static const double least_s = 1e-9; /* shorter times count as none */
 
-static const double least_s = 1e-9;
-
-/* Kept to four digits; what is less than a nanosecond is nothing. */
 static void write_time(struct json_writer *json, const char *key, double seconds)
 {
-    char digits[QUANTITY_CHARS], quantity[QUANTITY_CHARS];
-    snprintf(digits, sizeof digits, "%.4g", seconds < least_s ? 0.0 : seconds);
-    unit_format(strtod(digits, NULL), UNIT_TIME, quantity, sizeof quantity);
+    char quantity[QUANTITY_CHARS];
+    unit_format(calibration_round(seconds < least_s ? 0.0 : seconds, DIGITS), UNIT_TIME, quantity, sizeof quantity);
     json_write_string(json, key, quantity);
 }
 
@@ -73,26 +67,18 @@ static void write_profiles(struct json_writer *json, const struct config_list *l
     json_write_close(json, ']');
 }
 
-/* To a hundredth of a percent. */
-static void write_share(struct json_writer *json, const char *key, double share)
-{
-    json_write_number(json, key, rint(share * 1e4) / 1e4 + 0.0);
-}
-
 static void write_errors(struct json_writer *json, const char *key, const struct config_list *list)
 {
     const struct calibration_error *errors = list->items;
     if (list->n == 0) return;
     json_write_open(json, key, '{');
-    for (size_t i = 0; i < list->n; i++) {
-        json_write_open_row(json, errors[i].name, '{');
-        json_write_number(json, "rows", (double)errors[i].rows);
-        write_share(json, "median", errors[i].median);
-        write_share(json, "p90", errors[i].p90);
-        write_share(json, "worst", errors[i].worst);
-        write_share(json, "bias", errors[i].bias);
-        json_write_close(json, '}');
-    }
+    for (size_t i = 0; i < list->n; i++)
+        calibration_write_error(json, errors[i].name,
+                                &(struct fit_error){.rows = errors[i].rows,
+                                                    .median = errors[i].median,
+                                                    .p90 = errors[i].p90,
+                                                    .worst = errors[i].worst,
+                                                    .bias = errors[i].bias});
     json_write_close(json, '}');
 }
 

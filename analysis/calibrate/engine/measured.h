@@ -9,14 +9,9 @@
 #define ORRERY_ANALYSIS_CALIBRATE_ENGINE_MEASURED_H
 
 #include "analysis/calibrate/engine/closed_loop.h"
+#include "analysis/calibrate/sheet.h"
 #include "models/hardware.h"
 #include "models/iteration.h"
-#include "sim/core/err.h"
-#include "sim/core/hash.h"
-#include "sim/core/mem.h"
-
-#include <stddef.h>
-#include <stdint.h>
 
 enum measured_kind {
     MEASURED_HOST,      /* the host's part of an iteration */
@@ -39,19 +34,12 @@ struct measured_row {
     uint32_t line;
 };
 
-enum { MEASURED_MAX_REASONS = 12 };
-
-struct measured_dropped {
-    const char *reason;
-    int64_t rows;
-};
-
 struct measured {
     const char *path, *format;
     const char *fitted_on; /* the rows with `fit`, in words; NULL: there are none */
     struct measured_row *rows;
     size_t n;
-    struct measured_dropped dropped[MEASURED_MAX_REASONS];
+    struct dropped_rows dropped[DROPPED_MAX_REASONS];
     size_t n_dropped;
     char hash[HASH_HEX_CHARS]; /* of the file */
 };
@@ -59,8 +47,5 @@ struct measured {
 /* Reads a file of any format. Rows and texts live in `arena`. Returns 0, SIM_E_IO, SIM_E_DATA (unknown header, a wrong
  * number, with its place), SIM_E_CONFIG (JSON that is none) or SIM_E_NOMEM. */
 int measured_read(const char *path, struct arena *arena, struct measured *measured, struct diag *diag);
-
-/* Counts a row as left out; `reason` must live as long. Past MEASURED_MAX_REASONS the last reason takes all others. */
-void measured_leave_out(struct measured *measured, const char *reason);
 
 #endif

@@ -52,7 +52,7 @@ static int read_coefficients(struct measured_reader *reader, const struct json_n
     char where[DIAG_WHERE_CHARS];
     for (size_t i = 0; i < COEFFICIENTS; i++, item = item->next) {
         if (item == NULL || item->kind != JSON_NUMBER)
-            return diag_error(reader->diag, SIM_E_DATA, json_where(split, where, sizeof where), NULL,
+            return diag_error(reader->sheet.diag, SIM_E_DATA, json_where(split, where, sizeof where), NULL,
                               "'%s' must be a list of %d numbers", key, COEFFICIENTS);
         values[i] = item->number;
     }
@@ -127,7 +127,7 @@ static int read_split(struct measured_reader *reader, const struct fitted_llm *l
 int measured_read_distserve(struct measured_reader *reader)
 {
     struct json_node *root;
-    int status = json_load(reader->arena, reader->measured->path, &root, reader->diag);
+    int status = json_load(reader->sheet.arena, reader->measured->path, &root, reader->sheet.diag);
     if (status < 0) return status;
     reader->measured->format = "distserve";
     reader->measured->fitted_on = "OPT-13B";
@@ -137,7 +137,7 @@ int measured_read_distserve(struct measured_reader *reader)
         for (; status == 0 && split != NULL; split = split->next) status = read_split(reader, &llms[i], split);
     }
     if (status == 0 && reader->measured->n == 0)
-        return diag_error(reader->diag, SIM_E_DATA, reader->measured->path, NULL,
+        return diag_error(reader->sheet.diag, SIM_E_DATA, reader->measured->path, NULL,
                           "no coefficients of OPT-13B or OPT-66B in the file");
     return status;
 }

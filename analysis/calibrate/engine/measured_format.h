@@ -1,11 +1,10 @@
 /* What a reader of one format of measured iterations works with: rows by column, and a list that grows row by row.
  *
- * A format is one file measured_NAME.c with a `const struct measured_format measured_NAME`, and one line below. */
+ * Tables of rows stand in measured_tables.c, each a `const struct measured_format measured_NAME` with one line below. */
 #ifndef ORRERY_ANALYSIS_CALIBRATE_ENGINE_MEASURED_FORMAT_H
 #define ORRERY_ANALYSIS_CALIBRATE_ENGINE_MEASURED_FORMAT_H
 
 #include "analysis/calibrate/engine/measured.h"
-#include "sim/core/csv.h"
 
 /* X(name): measured_NAME; the first whose columns are all there reads the file. */
 #define MEASURED_FORMATS(X)                                                                                            \
@@ -13,21 +12,15 @@
     X(cpu_overheads)                                                                                                   \
     X(serving)
 
-enum { MEASURED_MAX_COLUMNS = 16 };
-
 struct measured_reader {
-    struct arena *arena;
-    struct diag *diag;
-    struct csv *csv; /* NULL for JSON */
+    struct sheet sheet; /* of JSON only its path, arena and diag are set */
     struct measured *measured;
-    const struct measured_format *format;
-    int positions[MEASURED_MAX_COLUMNS]; /* of the format's columns */
     size_t capacity;
 };
 
 struct measured_format {
     const char *name, *fitted_on;
-    const char *const *columns;
+    const struct sheet_column *columns;
     size_t n_columns;
     int (*read_row)(struct measured_reader *reader); /* the row read last; 0 or what the functions below return */
 };
@@ -42,13 +35,6 @@ int measured_read_layers(struct measured_reader *reader);
 
 /* Whether the path names a file that measured_read_layers reads. */
 bool measured_layers_recognise(const char *path);
-
-/* A field of the row read last, by the index of its column. */
-struct csv_field measured_text(const struct measured_reader *reader, size_t column);
-bool measured_text_is(const struct measured_reader *reader, size_t column, const char *text);
-
-/* A number of at least `min`, and at most 1e9. Returns 0 or SIM_E_DATA with its place. */
-int measured_number(struct measured_reader *reader, size_t column, double min, double *value);
 
 /* Appends a row; its line is that of the row read last. One without a time is dropped. Returns 0 or SIM_E_NOMEM. */
 int measured_add(struct measured_reader *reader, const struct measured_row *row);

@@ -8,7 +8,7 @@
  * that is named; the two others lie beside it. */
 #include "analysis/calibrate/engine/measured_format.h"
 
-#include "sim/core/input.h"
+#include "sim/core/path.h"
 
 #include <string.h>
 
@@ -35,15 +35,10 @@ struct layer_sums {
     int n_operators[MAX_SEQUENCES + 1]; /* how many have been added */
 };
 
-static const char *const layer_columns[] = {"layer", "tokens", "time_us"};
-static const char *const head_columns[] = {"layer", "sequences", "time_us"};
-static const char *const attention_columns[] = {"prefill_chunk", "n_decode", "kv_decode", "time_us"};
-
-static int read_two(struct layer_sums *sums, size_t first, double *count, double *microseconds)
-{
-    const int status = measured_number(sums->reader, first, 0.0, count);
-    return status == 0 ? measured_number(sums->reader, first + 1, 0.0, microseconds) : status;
-}
+static const struct sheet_column layer_columns[] = {{"layer", 0.0}, {"tokens", 0.0}, {"time_us", 0.0}};
+static const struct sheet_column head_columns[] = {{"layer", 0.0}, {"sequences", 0.0}, {"time_us", 0.0}};
+static const struct sheet_column attention_columns[] = {
+    {"prefill_chunk", 0.0}, {"n_decode", 0.0}, {"kv_decode", 0.0}, {"time_us", 0.0}};
 
 static void add_operator(struct layer_sums *sums, double count, double microseconds, double times)
 {
@@ -54,33 +49,35 @@ static void add_operator(struct layer_sums *sums, double count, double microseco
 
 static int add_dense(struct layer_sums *sums)
 {
-    double tokens, microseconds;
-    const int status = read_two(sums, 1, &tokens, &microseconds);
+    struct sheet *sheet = &sums->reader->sheet;
+    double values[3];
+    const int status = sheet_numbers(sheet, 1, 3, values);
     if (status < 0) return status;
-    const struct measured_reader *reader = sums->reader;
-    const bool once = measured_text_is(reader, 0, "embedding") || measured_text_is(reader, 0, "final_layernorm");
-    const double per_layer = measured_text_is(reader, 0, "layernorm") ? 2.0 : 1.0;
-    add_operator(sums, tokens, microseconds, once ? 1.0 : per_layer * LAYERS);
+    const bool once = sheet_text_is(sheet, 0, "embedding") || sheet_text_is(sheet, 0, "final_layernorm");
+    const double per_layer = sheet_text_is(sheet, 0, "layernorm") ? 2.0 : 1.0;
+    add_operator(sums, values[1], values[2], once ? 1.0 : per_layer * LAYERS);
     return 0;
 }
 
 static int add_head(struct layer_sums *sums)
 {
-    double sequences, microseconds;
-    const int status = read_two(sums, 1, &sequences, &microseconds);
-    if (status == 0 && measured_text_is(sums->reader, 0, "lm_head")) add_operator(sums, sequences, microseconds, 1.0);
+    struct sheet *sheet = &sums->reader->sheet;
+    double values[3];
+    const int status = sheet_numbers(sheet, 1, 3, values);
+    if (status == 0 && sheet_text_is(sheet, 0, "lm_head")) add_operator(sums, values[1], values[2], 1.0);
     return status;
 }
 
 /* The attention of a batch completes an iteration. */
 static int add_attention(struct layer_sums *sums)
 {
-    double chunk, sequences, context, microseconds;
-    int status = read_two(sums, 0, &chunk, &sequences);
-    if (status == 0) status = read_two(sums, 2, &context, &microseconds);
-    const bool complete = status == 0 && chunk < 1.0 && sequences >= 1.0 && sequences <= MAX_SEQUENCES &&
+    double values[4];
+    const int status = sheet_numbers(&sums->reader->sheet, 0, 4, values);
+    if (status < 0) return status;
+    const double chunk = values[0], sequences = values[1], context = values[2], microseconds = values[3];
+    const bool complete = chunk < 1.0 && sequences >= 1.0 && sequences <= MAX_SEQUENCES &&
                           sums->n_operators[(int)sequences] == DENSE_OPERATORS + 1;
-    if (!complete) return status;
+    if (!complete) return 0;
     if (sequences * context * kv_bytes_per_layer > 1e-6 * microseconds * sums->gpu->memory_bytes_per_s)
         return measured_drop(sums->reader, "keys and values read faster than the memory can");
     const double attention_s = 1e-6 * microseconds * LAYERS;
@@ -99,23 +96,23 @@ static int add_attention(struct layer_sums *sums)
     return measured_add(sums->reader, &row);
 }
 
-/* Goes through one file. */
-static int visit_file(struct layer_sums *sums, const char *path, const char *const *columns, size_t n_columns,
+static int report_columns(const struct sheet *sheet)
+{
+    char where[DIAG_WHERE_CHARS];
+    csv_where(sheet->csv, 0, 0, where);
+    return diag_error(sheet->diag, SIM_E_DATA, where, NULL, "this is no profile of LLMServingSim: columns are missing");
+}
+
+/* Calls `visit` for each row of one file. */
+static int visit_file(struct layer_sums *sums, const char *path, const struct sheet_column *columns, size_t n_columns,
                       int (*visit)(struct layer_sums *sums))
 {
-    struct measured_reader *reader = sums->reader;
-    const struct measured_format format = {.columns = columns, .n_columns = n_columns};
-    struct csv_column wanted[MEASURED_MAX_COLUMNS];
-    struct input *input = NULL;
-    for (size_t i = 0; i < n_columns; i++) wanted[i] = (struct csv_column){columns[i], false};
-    reader->format = &format;
-    int status = input_open(path, &input, reader->diag);
-    if (status == 0) status = csv_create(input, &(struct csv_options){0}, &reader->csv, reader->diag);
-    if (status == 0) status = csv_read_header(reader->csv, wanted, n_columns, reader->positions, reader->diag);
-    while (status == 0 && (status = csv_next(reader->csv, reader->diag)) > 0) status = visit(sums);
-    csv_destroy(reader->csv);
-    reader->csv = NULL;
-    reader->format = NULL;
+    struct sheet *sheet = &sums->reader->sheet;
+    int status = sheet_open(sheet, path);
+    const int chosen = status == 0 ? sheet_choose(sheet, columns, n_columns, n_columns) : 0;
+    if (status == 0 && chosen != 1) status = chosen < 0 ? chosen : report_columns(sheet);
+    while (status == 0 && (status = sheet_next(sheet)) > 0) status = visit(sums);
+    sheet_close(sheet);
     return status;
 }
 
@@ -123,7 +120,7 @@ static int visit_file(struct layer_sums *sums, const char *path, const char *con
 
 static const struct profiled_gpu *find_gpu(const char *path)
 {
-    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    const char *name = path_name(path);
     const size_t n = strlen(name), n_suffix = strlen(suffix);
     if (n < n_suffix || strcmp(name + n - n_suffix, suffix) != 0) return NULL;
     for (size_t i = 0; i < COUNT(gpus); i++)
@@ -140,15 +137,15 @@ bool measured_layers_recognise(const char *path)
 static const char *sibling(const struct measured_reader *reader, const char *ending)
 {
     const char *path = reader->measured->path;
-    return arena_printf(reader->arena, "%.*s%s", (int)(strlen(path) - strlen(suffix)), path, ending);
+    return arena_printf(reader->sheet.arena, "%.*s%s", (int)(strlen(path) - strlen(suffix)), path, ending);
 }
 
 int measured_read_layers(struct measured_reader *reader)
 {
     const char *dense = sibling(reader, "__dense.csv"), *head = sibling(reader, "__per_sequence.csv");
-    struct layer_sums *sums = arena_alloc(reader->arena, sizeof *sums);
+    struct layer_sums *sums = arena_alloc(reader->sheet.arena, sizeof *sums);
     if (sums == NULL || dense == NULL || head == NULL)
-        return diag_error(reader->diag, SIM_E_NOMEM, reader->measured->path, NULL, "out of memory");
+        return diag_error(reader->sheet.diag, SIM_E_NOMEM, reader->measured->path, NULL, "out of memory");
     sums->gpu = find_gpu(reader->measured->path);
     sums->reader = reader;
     reader->measured->format = "llmservingsim-iterations";

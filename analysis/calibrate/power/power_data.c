@@ -1,47 +1,20 @@
 #include "analysis/calibrate/power/power_data.h"
 
-#include "analysis/calibrate/file_hash.h"
 #include "analysis/calibrate/power/power_format.h"
-#include "sim/core/number.h"
 
 #include <string.h>
 
-enum { FIRST_ROWS = 256, MAX_QUOTE_CHARS = 60 };
+enum { FIRST_ROWS = 256 };
 
 static const double max_number = 1e18;
-
-static struct csv_field field_at(const struct power_reader *reader, size_t column)
-{
-    const size_t at = (size_t)reader->positions[column];
-    return at < csv_n_fields(reader->csv) ? csv_fields(reader->csv)[at] : (struct csv_field){"", 0};
-}
-
-const char *power_text(const struct power_reader *reader, size_t column)
-{
-    const struct csv_field field = field_at(reader, column);
-    return arena_printf(reader->arena, "%.*s", (int)field.n_chars, field.chars);
-}
-
-int power_number(struct power_reader *reader, size_t column, double min, double *value)
-{
-    const struct csv_field field = field_at(reader, column);
-    *value = 0.0;
-    if (field.n_chars == 0) return 0;
-    if (number_f64(field.chars, field.n_chars, value) == NUMBER_OK && *value >= min && *value <= max_number) return 0;
-    char where[DIAG_WHERE_CHARS];
-    csv_where(reader->csv, (size_t)reader->positions[column], 0, where);
-    return diag_error(reader->diag, SIM_E_DATA, where, NULL, "'%s' must be a number from %g to %g, got '%.*s'",
-                      reader->format->columns[column], min, max_number,
-                      field.n_chars < MAX_QUOTE_CHARS ? (int)field.n_chars : MAX_QUOTE_CHARS, field.chars);
-}
 
 /* Room for one more of n items. */
 static int grow(struct power_reader *reader, void **items, size_t n, size_t *capacity, size_t item_bytes)
 {
     if (n < *capacity) return 0;
     const size_t wider = *capacity > 0 ? 2 * *capacity : FIRST_ROWS;
-    void *grown = arena_alloc(reader->arena, wider * item_bytes);
-    if (grown == NULL) return diag_error(reader->diag, SIM_E_NOMEM, reader->data->path, NULL, "out of memory");
+    void *grown = arena_alloc(reader->sheet.arena, wider * item_bytes);
+    if (grown == NULL) return diag_error(reader->sheet.diag, SIM_E_NOMEM, reader->data->path, NULL, "out of memory");
     if (n > 0) memcpy(grown, *items, n * item_bytes);
     *items = grown;
     *capacity = wider;
@@ -70,18 +43,13 @@ int power_add_cap(struct power_reader *reader, const struct power_cap_row *row)
 
 int power_drop(struct power_reader *reader, const char *reason)
 {
-    struct power_data *data = reader->data;
-    size_t i = 0;
-    while (i < data->n_dropped && strcmp(data->dropped[i].reason, reason) != 0) i++;
-    if (i == POWER_MAX_REASONS) i--;
-    if (i == data->n_dropped) data->dropped[data->n_dropped++] = (struct power_dropped){.reason = reason};
-    data->dropped[i].rows++;
+    dropped_add(reader->data->dropped, &reader->data->n_dropped, reason, 1);
     return 0;
 }
 
 int power_llm(struct power_reader *reader, const char *name, struct llm_spec *llm)
 {
-    return catalog_llm(reader->catalog, name, reader->data->path, reader->arena, llm, reader->diag);
+    return catalog_llm(reader->catalog, name, reader->data->path, reader->sheet.arena, llm, reader->sheet.diag);
 }
 
 struct power_load power_load_of(const struct gpu_spec *gpu, const struct llm_spec *llm, int64_t gpus,
@@ -104,57 +72,41 @@ struct power_load power_load_of(const struct gpu_spec *gpu, const struct llm_spe
 
 /* --- The file --- */
 
-static int find_column(const struct csv *header, const char *name)
+static int read_rows(struct power_reader *reader, const struct power_format *format)
 {
-    for (size_t i = 0; i < csv_n_fields(header); i++) {
-        const struct csv_field *field = &csv_fields(header)[i];
-        if (field->n_chars == strlen(name) && memcmp(field->chars, name, field->n_chars) == 0) return (int)i;
-    }
-    return -1;
-}
-
-static bool recognise(struct power_reader *reader, const struct power_format *format)
-{
-    reader->format = format;
-    for (size_t i = 0; i < format->n_columns; i++)
-        if ((reader->positions[i] = find_column(reader->csv, format->columns[i])) < 0) return false;
+    int status = 0;
     reader->data->format = format->name;
-    return true;
-}
-
-static int choose_format(struct power_reader *reader)
-{
-#define FORMAT_ADDRESS(name) &power_##name,
-    static const struct power_format *const formats[] = {POWER_FORMATS(FORMAT_ADDRESS)};
-#undef FORMAT_ADDRESS
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (recognise(reader, formats[i])) return 0;
-    char where[DIAG_WHERE_CHARS];
-    csv_where(reader->csv, 0, 0, where);
-    return diag_error(reader->diag, SIM_E_DATA, where, "`orrery calibrate --help` lists the formats",
-                      "no known table of measured power has these columns");
+    while (status == 0 && (status = sheet_next(&reader->sheet)) > 0) status = format->read_row(reader);
+    return status == 0 && format->finish != NULL ? format->finish(reader) : status;
 }
 
 static int read_table(struct power_reader *reader)
 {
-    int status = csv_next(reader->csv, reader->diag);
-    if (status < 0) return status;
-    if (status == 0) return diag_error(reader->diag, SIM_E_DATA, reader->data->path, NULL, "the file is empty");
-    status = choose_format(reader);
-    while (status == 0 && (status = csv_next(reader->csv, reader->diag)) > 0) status = reader->format->read_row(reader);
-    return status == 0 && reader->format->finish != NULL ? reader->format->finish(reader) : status;
+#define FORMAT_ADDRESS(name) &power_##name,
+    static const struct power_format *const formats[] = {POWER_FORMATS(FORMAT_ADDRESS)};
+#undef FORMAT_ADDRESS
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        const struct power_format *format = formats[i];
+        const int status = sheet_choose(&reader->sheet, format->columns, format->n_columns, format->n_columns);
+        if (status != 0) return status < 0 ? status : read_rows(reader, format);
+    }
+    char where[DIAG_WHERE_CHARS];
+    csv_where(reader->sheet.csv, 0, 0, where);
+    return diag_error(reader->sheet.diag, SIM_E_DATA, where, "`orrery calibrate --help` lists the formats",
+                      "no known table of measured power has these columns");
 }
 
 int power_data_read(const char *path, const struct catalog *catalog, const struct gpu_spec *gpu, struct arena *arena,
                     struct power_data *data, struct diag *diag)
 {
     *data = (struct power_data){.path = path};
-    struct power_reader reader = {.catalog = catalog, .gpu = gpu, .arena = arena, .diag = diag, .data = data};
-    struct input *input = NULL;
+    struct power_reader reader = {.sheet = {.arena = arena, .diag = diag, .max = max_number, .empty = 0.0},
+                                  .catalog = catalog,
+                                  .gpu = gpu,
+                                  .data = data};
     int status = file_hash(path, data->hash, diag);
-    if (status == 0) status = input_open(path, &input, diag);
-    if (status == 0) status = csv_create(input, &(struct csv_options){0}, &reader.csv, diag);
+    if (status == 0) status = sheet_open(&reader.sheet, path);
     if (status == 0) status = read_table(&reader);
-    csv_destroy(reader.csv);
+    sheet_close(&reader.sheet);
     return status;
 }

@@ -7,16 +7,14 @@
 #ifndef ORRERY_ANALYSIS_CALIBRATE_POWER_POWER_DATA_H
 #define ORRERY_ANALYSIS_CALIBRATE_POWER_POWER_DATA_H
 
+#include "analysis/calibrate/sheet.h"
 #include "models/hardware.h"
 #include "models/iteration.h"
 #include "models/power.h"
 #include "models/transformer.h"
 #include "sim/catalog/catalog.h"
-#include "sim/core/hash.h"
 
-#include <stdint.h>
-
-enum { POWER_MAX_PHASES = 2, POWER_MAX_REASONS = 8 };
+enum { POWER_MAX_PHASES = 2 };
 
 /* Time spent at one load. */
 struct power_phase {
@@ -39,18 +37,13 @@ struct power_cap_row {
     double uncapped_w;                  /* mean power under the highest limit */
 };
 
-struct power_dropped {
-    const char *reason;
-    int64_t rows;
-};
-
 struct power_data {
     const char *path, *format;
     struct power_row *rows;
     size_t n_rows;
     struct power_cap_row *caps;
     size_t n_caps, n_jobs;
-    struct power_dropped dropped[POWER_MAX_REASONS];
+    struct dropped_rows dropped[DROPPED_MAX_REASONS];
     size_t n_dropped;
     char hash[HASH_HEX_CHARS];
 };

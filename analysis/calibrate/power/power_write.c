@@ -1,22 +1,10 @@
 #include "analysis/calibrate/power/power_write.h"
 
-#include "sim/core/json_write.h"
+#include "analysis/calibrate/write.h"
+#include "sim/core/path.h"
 #include "sim/core/units.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-enum { QUANTITY_CHARS = 64 };
-
-/* Kept to five digits. */
-static double rounded(double value)
-{
-    char digits[QUANTITY_CHARS];
-    snprintf(digits, sizeof digits, "%.5g", value);
-    return strtod(digits, NULL);
-}
+enum { QUANTITY_CHARS = 64, DIGITS = 5 };
 
 static void write_parameters(struct json_writer *json, const struct power_class_info *info, const double *values)
 {
@@ -24,24 +12,13 @@ static void write_parameters(struct json_writer *json, const struct power_class_
     for (size_t i = 0; i < info->n_params; i++) {
         char quantity[QUANTITY_CHARS];
         if (i < info->n_watts) {
-            unit_format(rounded(values[i]), UNIT_POWER, quantity, sizeof quantity);
+            unit_format(calibration_round(values[i], DIGITS), UNIT_POWER, quantity, sizeof quantity);
             json_write_string(json, info->params[i].name, quantity);
         } else {
-            json_write_number(json, info->params[i].name, rounded(values[i]));
+            json_write_number(json, info->params[i].name, calibration_round(values[i], DIGITS));
         }
     }
     json_write_close(json, '}');
-}
-
-static void write_at_bound(struct json_writer *json, const struct power_class_info *info, const double *values)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < info->n_params; i++) {
-        if (!fit_is_at_bound(&info->params[i], values[i])) continue;
-        if (n++ == 0) json_write_open_row(json, "at_bound", '[');
-        json_write_string(json, NULL, info->params[i].name);
-    }
-    if (n > 0) json_write_close(json, ']');
 }
 
 static void write_range(struct json_writer *json, const struct power_fitted *fitted)
@@ -50,8 +27,8 @@ static void write_range(struct json_writer *json, const struct power_fitted *fit
     json_write_open_row(json, "range", '{');
     for (int axis = 0; axis < 2; axis++) {
         json_write_open(json, axes[axis], '[');
-        json_write_number(json, NULL, rounded(fitted->low[axis]));
-        json_write_number(json, NULL, rounded(fitted->high[axis]));
+        json_write_number(json, NULL, calibration_round(fitted->low[axis], DIGITS));
+        json_write_number(json, NULL, calibration_round(fitted->high[axis], DIGITS));
         json_write_close(json, ']');
     }
     json_write_close(json, '}');
@@ -62,35 +39,20 @@ static void write_profiles(struct json_writer *json, const struct power_data *fi
 {
     json_write_open(json, "profiles", '[');
     for (size_t i = 0; i < n_files; i++) {
-        const char *slash = strrchr(files[i].path, '/');
         if ((class == POWER_ACTIVITY ? files[i].n_rows : files[i].n_caps) == 0) continue;
         json_write_open_row(json, NULL, '{');
-        json_write_string(json, "file", slash != NULL ? slash + 1 : files[i].path);
+        json_write_string(json, "file", path_name(files[i].path));
         json_write_string(json, "hash", files[i].hash);
         json_write_close(json, '}');
     }
     json_write_close(json, ']');
 }
 
-/* To a hundredth of a percent. */
-static void write_share(struct json_writer *json, const char *key, double share)
-{
-    json_write_number(json, key, rint(share * 1e4) / 1e4 + 0.0);
-}
-
 static void write_errors(struct json_writer *json, const char *key, const struct power_errors *errors)
 {
     json_write_open(json, key, '{');
-    for (size_t i = 0; i < errors->n; i++) {
-        const struct fit_error *error = &errors->items[i].error;
-        json_write_open_row(json, errors->items[i].name, '{');
-        json_write_number(json, "rows", (double)error->rows);
-        write_share(json, "median", error->median);
-        write_share(json, "p90", error->p90);
-        write_share(json, "worst", error->worst);
-        write_share(json, "bias", error->bias);
-        json_write_close(json, '}');
-    }
+    for (size_t i = 0; i < errors->n; i++)
+        calibration_write_error(json, errors->items[i].name, &errors->items[i].error);
     json_write_close(json, '}');
 }
 
@@ -101,7 +63,7 @@ static void write_class(struct json_writer *json, enum power_class class, const 
     if (fitted->rows == 0) return;
     json_write_open(json, info->name, '{');
     write_parameters(json, info, fitted->values);
-    write_at_bound(json, info, fitted->values);
+    calibration_write_at_bound(json, info->params, info->n_params, fitted->values);
     if (class == POWER_ACTIVITY) write_range(json, fitted);
     json_write_number(json, "rows", (double)fitted->rows);
     write_profiles(json, files, n_files, class);

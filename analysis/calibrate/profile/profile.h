@@ -5,14 +5,10 @@
 #ifndef ORRERY_ANALYSIS_CALIBRATE_PROFILE_PROFILE_H
 #define ORRERY_ANALYSIS_CALIBRATE_PROFILE_PROFILE_H
 
+#include "analysis/calibrate/sheet.h"
 #include "models/kernel.h"
 #include "models/operators/layer.h"
 #include "sim/catalog/catalog.h"
-#include "sim/core/err.h"
-#include "sim/core/hash.h"
-#include "sim/core/mem.h"
-
-#include <stdint.h>
 
 struct profile_row {
     struct kernel_call call;
@@ -24,13 +20,6 @@ struct profile_row {
     uint32_t line;
 };
 
-enum { PROFILE_MAX_REASONS = 8 };
-
-struct profile_dropped {
-    const char *reason;
-    int64_t rows;
-};
-
 struct profile {
     const char *path, *format; /* "vidur-dense" ... */
     const char *set;           /* the parameter set its numbers belong to: "in-model" or "isolated" */
@@ -39,7 +28,7 @@ struct profile {
     size_t n;
     const char **groups; /* names: an LLM, "n4096 k4096", "32/8 heads" */
     size_t n_groups;
-    struct profile_dropped dropped[PROFILE_MAX_REASONS];
+    struct dropped_rows dropped[DROPPED_MAX_REASONS];
     size_t n_dropped;
     bool uses_llm, uses_tensor_parallel; /* of the options: the file does not say them itself */
     char hash[HASH_HEX_CHARS]; /* of the file */

@@ -1,17 +1,13 @@
 #include "analysis/calibrate/profile/profile_llm.h"
 
+#include "sim/core/path.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 enum { GPUS_PER_NODE = 8, MAX_TENSOR = 1024 };
-
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
 
 static bool is_word_char(char c)
 {
@@ -43,11 +39,11 @@ static int64_t tensor_of_name(const char *name)
 static int llm_of_name(struct profile_reader *reader, const char **llm)
 {
     struct catalog_names names;
-    const int status = catalog_list_llms(reader->options->catalog, reader->arena, &names, reader->diag);
+    const int status = catalog_list_llms(reader->options->catalog, reader->sheet.arena, &names, reader->sheet.diag);
     *llm = NULL;
     for (size_t i = 0; status == 0 && i < names.n; i++) {
         const bool longer = *llm == NULL || strlen(names.names[i]) > strlen(*llm);
-        if (longer && has_word(file_name(reader->profile->path), names.names[i])) *llm = names.names[i];
+        if (longer && has_word(path_name(reader->profile->path), names.names[i])) *llm = names.names[i];
     }
     return status;
 }
@@ -57,7 +53,7 @@ static int set_split(struct profile_reader *reader, struct profile_llm *llm, int
     const char *problem = tensor < 1 || tensor > MAX_TENSOR ? "no such tensor-parallel degree"
                                                             : llm_parallel_problem(&llm->spec, tensor, 1);
     if (problem != NULL)
-        return diag_error(reader->diag, SIM_E_CONFIG, reader->profile->path, NULL, "'%s' split %lld ways: %s",
+        return diag_error(reader->sheet.diag, SIM_E_CONFIG, reader->profile->path, NULL, "'%s' split %lld ways: %s",
                           llm->spec.name, (long long)tensor, problem);
     llm->split = (struct llm_split){.tensor = tensor, .pipeline = 1, .expert = 1, .samples = true,
                                     .gpus_per_node = GPUS_PER_NODE};
@@ -78,13 +74,14 @@ int profile_llm_find(struct profile_reader *reader, struct profile_llm *llm)
     *llm = (struct profile_llm){.gpu = options->gpu};
     int status = name != NULL ? 0 : llm_of_name(reader, &name);
     if (status == 0 && name == NULL)
-        status = diag_error(reader->diag, SIM_E_CONFIG, path, "name it with --llm; `orrery list llms` shows all",
+        status = diag_error(reader->sheet.diag, SIM_E_CONFIG, path, "name it with --llm; `orrery list llms` shows all",
                             "the file's name says no LLM of the catalog");
-    if (status == 0) status = catalog_llm(options->catalog, name, path, reader->arena, &llm->spec, reader->diag);
+    if (status == 0)
+        status = catalog_llm(options->catalog, name, path, reader->sheet.arena, &llm->spec, reader->sheet.diag);
     if (status < 0) return status;
     const int64_t tensor = options->tensor_parallel;
     reader->profile->uses_llm = reader->profile->uses_tensor_parallel = true;
-    return set_split(reader, llm, tensor > 0 ? tensor : tensor_of_name(file_name(path)));
+    return set_split(reader, llm, tensor > 0 ? tensor : tensor_of_name(path_name(path)));
 }
 
 bool profile_llm_call(const struct profile_llm *llm, enum llm_operator op, int64_t tokens, struct kernel_call *call)
@@ -102,4 +99,68 @@ bool profile_llm_call(const struct profile_llm *llm, enum llm_operator op, int64
         return true;
     }
     return false;
+}
+
+/* --- Attention --- */
+
+const char profile_faster_than_memory[] = "faster than the memory";
+
+static int find_group(struct profile_reader *reader, const struct profile_heads *heads, uint32_t *group)
+{
+    return profile_group(reader, group, "%g/%g heads", heads->query, heads->kv);
+}
+
+int profile_add_prefill(struct profile_reader *reader, const struct profile_heads *heads,
+                        const struct profile_chunks *chunks, double seconds)
+{
+    const struct prefill_shape shape = {
+        .sequences = chunks->n,
+        .tokens = chunks->n * chunks->tokens,
+        .past = chunks->n * chunks->past,
+        .pairs = chunks->n * chunks->tokens * (chunks->tokens + 2.0 * chunks->past),
+        .decodes = chunks->decodes.n,
+        .decode_context = chunks->decodes.context,
+        .decode_longest = chunks->decodes.longest,
+        .q_heads = heads->query,
+        .kv_heads = heads->kv,
+        .key_dim = heads->dim,
+        .value_dim = heads->dim,
+        .kv = heads->kv_format,
+        .compute = heads->compute,
+        .full = chunks->full,
+        .writes_kv = heads->writes_kv,
+    };
+    struct profile_row row = {.call = {.class = KERNEL_PREFILL_ATTENTION, .shape.prefill = shape},
+                              .op = chunks->decodes.n > 0.0 ? OP_MIXED_ATTENTION : OP_PREFILL_ATTENTION,
+                              .measured_s = seconds,
+                              .tokens = shape.tokens};
+    const int status = find_group(reader, heads, &row.group);
+    return status == 0 ? profile_add(reader, &row) : status;
+}
+
+int profile_add_decode(struct profile_reader *reader, const struct profile_heads *heads,
+                       const struct profile_decodes *decodes, double seconds)
+{
+    const struct decode_shape shape = {
+        .sequences = decodes->n,
+        .context = decodes->context,
+        .longest = decodes->longest,
+        .q_heads = heads->query,
+        .kv_heads = heads->kv,
+        .key_dim = heads->dim,
+        .value_dim = heads->dim,
+        .kv = heads->kv_format,
+        .compute = heads->compute,
+        .writes_kv = heads->writes_kv,
+    };
+    struct profile_row row = {.call = {.class = KERNEL_DECODE_ATTENTION, .shape.decode = shape},
+                              .op = OP_DECODE_ATTENTION,
+                              .measured_s = seconds,
+                              .tokens = decodes->n};
+    const double kv_bytes = 2.0 * decodes->n * decodes->context * heads->kv * heads->dim *
+                            number_format_bytes(heads->kv_format);
+    if (seconds > 0.0 && kv_bytes > seconds * reader->options->gpu->memory_bytes_per_s)
+        return profile_drop(reader, profile_faster_than_memory);
+    const int status = find_group(reader, heads, &row.group);
+    return status == 0 ? profile_add(reader, &row) : status;
 }

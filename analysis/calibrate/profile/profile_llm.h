@@ -1,6 +1,7 @@
-/* Profiles of the layers of a named LLM: which LLM, how it is split, and which kernel call each of its operators is.
+/* Profiles of an LLM's layers: which LLM, how it is split, which kernel call each operator is, and rows of attention.
  *
- * Calls come from models/operators/layer.h, so that what was measured and what an iteration is made of cannot differ. */
+ * Calls of a named LLM come from models/operators/layer.h, so that measured kernels and those of an iteration cannot
+ * differ. */
 #ifndef ORRERY_ANALYSIS_CALIBRATE_PROFILE_PROFILE_LLM_H
 #define ORRERY_ANALYSIS_CALIBRATE_PROFILE_PROFILE_LLM_H
 
@@ -25,5 +26,36 @@ int profile_llm_split(struct profile_reader *reader, struct profile_llm *llm, in
 /* The call of operator `op` when one prompt of `tokens` tokens runs through the LLM; of the head and of decode
  * attention, when `tokens` sequences make a token each. False when the LLM has no such operator. */
 bool profile_llm_call(const struct profile_llm *llm, enum llm_operator op, int64_t tokens, struct kernel_call *call);
+
+/* --- Attention --- */
+
+/* Heads on one GPU, and what their attention does. */
+struct profile_heads {
+    double query, kv, dim;
+    enum number_format kv_format, compute;
+    bool writes_kv; /* new keys and values are written into the cache as well */
+};
+
+/* Sequences that make a token, of `context` each on average, the new one included, and `longest` (0: all alike). */
+struct profile_decodes {
+    double n, context, longest;
+};
+
+/* Chunks of prompts that are alike, of `tokens` tokens on top of `past` each. */
+struct profile_chunks {
+    double n, tokens, past;
+    bool full; /* queries see all keys of their chunk */
+    struct profile_decodes decodes; /* in the same launch */
+};
+
+/* Why a decode row is dropped whose keys and values would have been read faster than the data sheet's memory bandwidth:
+ * they came from the cache, or sequences shared them. */
+extern const char profile_faster_than_memory[];
+
+/* Adds a row of chunks, or of sequences. Rows are grouped by their pair of heads. Returns 0 or SIM_E_NOMEM. */
+int profile_add_prefill(struct profile_reader *reader, const struct profile_heads *heads,
+                        const struct profile_chunks *chunks, double seconds);
+int profile_add_decode(struct profile_reader *reader, const struct profile_heads *heads,
+                       const struct profile_decodes *decodes, double seconds);
 
 #endif

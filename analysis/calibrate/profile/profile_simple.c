@@ -8,7 +8,7 @@
  * the default below. `group` names rows that are held out together; without it these are the rows of one shape.
  * `operator` says which operator of a layer it is, `set` the parameter set of the file, "isolated" by default; `source`
  * and `tflops` are remarks. Any other column is an error. */
-#include "analysis/calibrate/profile/profile_simple.h"
+#include "analysis/calibrate/profile/profile_format.h"
 
 #include "models/operators/kernel_shape.h"
 #include "sim/core/text.h"
@@ -16,6 +16,155 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { MAX_NAMES = 160, MAX_QUOTE_CHARS = 60 };
+
+/* The finding "WHAT 'FIELD'" at a field of the row read last. Returns SIM_E_DATA. */
+static int fail(struct profile_reader *reader, int column, const char *hint, const char *what)
+{
+    char where[DIAG_WHERE_CHARS];
+    const struct csv_field field = sheet_text(&reader->sheet, column);
+    sheet_where(&reader->sheet, column, where);
+    return diag_error(reader->sheet.diag, SIM_E_DATA, where, hint, "%s '%.*s'", what,
+                      field.n_chars < MAX_QUOTE_CHARS ? (int)field.n_chars : MAX_QUOTE_CHARS, field.chars);
+}
+
+/* --- Columns --- */
+
+/* Every name that a column may have; "source" and "tflops" are remarks. Members that classes share are there often. */
+static size_t list_columns(const char *names[MAX_NAMES])
+{
+    static const char *const others[] = {"kernel", "operator", "group", "set", "time_us", "time_s", "source", "tflops"};
+    size_t n = sizeof others / sizeof *others;
+    memcpy(names, others, sizeof others);
+    for (int class = 0; class < KERNEL_CLASS_COUNT; class ++) {
+        const struct kernel_member *members = kernel_members((enum kernel_class) class);
+        if (class > 0 && members == kernel_members((enum kernel_class)(class - 1))) continue;
+        for (const struct kernel_member *member = members; member->name != NULL && n < MAX_NAMES; member++)
+            names[n++] = member->name;
+    }
+    return n;
+}
+
+static bool is_listed(const char *name, const char *const *names, size_t n)
+{
+    size_t i = 0;
+    while (i < n && strcmp(names[i], name) != 0) i++;
+    return i < n;
+}
+
+/* Checks that the header has only known columns, each once, and one of time. Returns 0 or SIM_E_DATA. */
+static int check_columns(struct profile_reader *reader)
+{
+    const char *names[MAX_NAMES];
+    const size_t n_names = list_columns(names);
+    for (size_t i = 0; i < reader->sheet.n_header; i++) {
+        const char *name = reader->sheet.header[i];
+        char hint[DIAG_TEXT_CHARS] = "'orrery calibrate --help' lists the members of every kernel";
+        if (is_listed(name, reader->sheet.header, i)) return fail(reader, (int)i, NULL, "another column");
+        if (is_listed(name, names, n_names)) continue;
+        const char *nearest = text_nearest(name, names, n_names);
+        if (nearest != NULL) snprintf(hint, sizeof hint, "did you mean '%s'?", nearest);
+        return fail(reader, (int)i, hint, "unknown column");
+    }
+    const int seconds = sheet_position(&reader->sheet, "time_s"),
+              microseconds = sheet_position(&reader->sheet, "time_us");
+    if (seconds < 0 || microseconds < 0) return 0;
+    return fail(reader, seconds > microseconds ? seconds : microseconds, "leave one of them out",
+                "the time stands in 'time_us' and 'time_s' both:");
+}
+
+/* --- Formats --- */
+
+static enum number_format weights_of(enum kernel_class class)
+{
+    switch (class) {
+    case KERNEL_GEMM_FP8:
+    case KERNEL_MOE_FP8:
+    case KERNEL_MOE_FP8_TENSOR: return FORMAT_FP8;
+    case KERNEL_GEMM_INT4:
+    case KERNEL_MOE_INT4: return FORMAT_INT4;
+    default: return FORMAT_FP16;
+    }
+}
+
+/* The format of a member whose field is empty: that of the class's weights, products in fp16 otherwise. */
+static enum number_format default_format(enum kernel_class class, const char *member)
+{
+    const enum number_format weights = weights_of(class);
+    return strcmp(member, "weights") == 0 || weights == FORMAT_FP8 ? weights : FORMAT_FP16;
+}
+
+/* Whether kernels of a class may have weights of a format: those named after one have that, 16-bit ones no int4. */
+static bool takes_weights(enum kernel_class class, enum number_format format)
+{
+    const enum number_format weights = weights_of(class);
+    return weights == FORMAT_FP16 ? format != FORMAT_INT4 : format == weights;
+}
+
+/* The same for what products are computed in. */
+static bool computes_in(enum kernel_class class, enum number_format format)
+{
+    if (weights_of(class) == FORMAT_FP8) return format == FORMAT_FP8;
+    return format != FORMAT_FP8 && format != FORMAT_INT4;
+}
+
+static int check_formats(struct profile_reader *reader, const struct kernel_call *call)
+{
+    bool has_weights = false;
+    for (const struct kernel_member *member = kernel_members(call->class); member->name != NULL; member++) {
+        if (member->kind != MEMBER_FORMAT) continue;
+        const bool is_weights = strcmp(member->name, "weights") == 0;
+        const enum number_format format = (enum number_format)kernel_member_value(call, member);
+        has_weights |= is_weights;
+        if (!has_weights || (is_weights ? takes_weights(call->class, format) : computes_in(call->class, format)))
+            continue;
+        char what[DIAG_TEXT_CHARS];
+        snprintf(what, sizeof what, "'%s' has no '%s' in", kernel_class_info(call->class)->name, member->name);
+        return fail(reader, sheet_position(&reader->sheet, member->name),
+                    "products in fp8 are gemm_fp8, moe_fp8 or moe_fp8_tensor, weights in int4 gemm_int4 "
+                    "or moe_int4",
+                    what);
+    }
+    return 0;
+}
+
+/* --- Members that contradict each other --- */
+
+static const struct kernel_member *find_member(enum kernel_class class, const char *name)
+{
+    const struct kernel_member *member = kernel_members(class);
+    while (member->name != NULL && strcmp(member->name, name) != 0) member++;
+    return member->name != NULL ? member : NULL;
+}
+
+static int check_order(struct profile_reader *reader, const struct kernel_call *call)
+{
+    static const char *const at_most[][2] = {
+        {"chosen", "experts"}, {"held", "experts"}, {"kv_heads", "q_heads"}, {"nodes", "gpus"}};
+    for (size_t i = 0; i < sizeof at_most / sizeof *at_most; i++) {
+        const struct kernel_member *few = find_member(call->class, at_most[i][0]);
+        const struct kernel_member *many = find_member(call->class, at_most[i][1]);
+        if (few == NULL || many == NULL) continue;
+        const double most = kernel_member_value(call, many);
+        if (kernel_member_value(call, few) <= most) continue;
+        char what[DIAG_TEXT_CHARS];
+        snprintf(what, sizeof what, "'%s' must be at most '%s', which is %g; got", few->name, many->name, most);
+        return fail(reader, sheet_position(&reader->sheet, few->name), NULL, what);
+    }
+    return 0;
+}
+
+/* Checks that a complete call has formats of its class and no members that contradict each other. Returns 0 or
+ * SIM_E_DATA. */
+static int check_call(struct profile_reader *reader, const struct kernel_call *call)
+{
+    const struct kernel_member *gpus = find_member(call->class, "gpus");
+    if (gpus != NULL && kernel_member_value(call, gpus) < 2.0)
+        return fail(reader, sheet_position(&reader->sheet, gpus->name), NULL, "a collective has 2 GPUs at least, got");
+    const int code = check_formats(reader, call);
+    return code == 0 ? check_order(reader, call) : code;
+}
 
 /* --- What is left out --- */
 
@@ -92,11 +241,11 @@ static void complete_call(struct kernel_call *call, const struct gpu_spec *gpu)
 
 static int read_class(struct profile_reader *reader, int column, enum kernel_class *class)
 {
-    const struct csv_field field = profile_text(reader, column);
+    const struct csv_field field = sheet_text(&reader->sheet, column);
     const char *names[KERNEL_CLASS_COUNT];
     for (int i = 0; i < KERNEL_CLASS_COUNT; i++) {
         names[i] = kernel_class_info((enum kernel_class)i)->name;
-        if (!profile_text_is(reader, column, names[i])) continue;
+        if (!sheet_text_is(&reader->sheet, column, names[i])) continue;
         *class = (enum kernel_class)i;
         return 0;
     }
@@ -104,7 +253,7 @@ static int read_class(struct profile_reader *reader, int column, enum kernel_cla
     snprintf(word, sizeof word, "%.*s", (int)field.n_chars, field.chars);
     const char *nearest = text_nearest(word, names, KERNEL_CLASS_COUNT);
     if (nearest != NULL) snprintf(hint, sizeof hint, "did you mean '%s'?", nearest);
-    return profile_simple_fail(reader, column, hint, "unknown kernel");
+    return fail(reader, column, hint, "unknown kernel");
 }
 
 /* An operator named by its column, else the first that launches kernels of the class. */
@@ -135,13 +284,13 @@ static int read_operator(struct profile_reader *reader, int column, enum kernel_
         [KERNEL_SEND] = OP_SEND,
     };
     *op = of_class[class];
-    if (profile_text(reader, column).n_chars == 0) return 0;
+    if (sheet_text(&reader->sheet, column).n_chars == 0) return 0;
     for (int i = 0; i < LLM_OPERATOR_COUNT; i++) {
-        if (!profile_text_is(reader, column, llm_operator_name((enum llm_operator)i))) continue;
+        if (!sheet_text_is(&reader->sheet, column, llm_operator_name((enum llm_operator)i))) continue;
         *op = (enum llm_operator)i;
         return 0;
     }
-    return profile_simple_fail(reader, column, NULL, "unknown operator");
+    return fail(reader, column, NULL, "unknown operator");
 }
 
 /* --- Members --- */
@@ -152,38 +301,36 @@ static int read_format(struct profile_reader *reader, int column, enum number_fo
     static const char *const names[] = {NUMBER_FORMATS(FORMAT_NAME)};
 #undef FORMAT_NAME
     *format = absent;
-    if (profile_text(reader, column).n_chars == 0) return 0;
+    if (sheet_text(&reader->sheet, column).n_chars == 0) return 0;
     for (int i = 0; i < FORMAT_COUNT; i++) {
-        if (!profile_text_is(reader, column, names[i])) continue;
+        if (!sheet_text_is(&reader->sheet, column, names[i])) continue;
         *format = (enum number_format)i;
         return 0;
     }
-    return profile_simple_fail(reader, column, "write fp16, bf16, fp8, int8, int4, tf32 or fp32",
-                               "unknown number format");
+    return fail(reader, column, "write fp16, bf16, fp8, int8, int4, tf32 or fp32", "unknown number format");
 }
 
 static int read_number(struct profile_reader *reader, int column, const struct kernel_member *member, double *value)
 {
-    const int code = profile_number(reader, column, member->min, value);
+    const int code = sheet_number(&reader->sheet, column, member->min, value);
     if (code < 0 || !isnan(*value) || !member->required) return code;
     char where[DIAG_WHERE_CHARS];
-    csv_where(reader->csv, column < 0 ? 0 : (size_t)column, 0, where);
-    return diag_error(reader->diag, SIM_E_DATA, where, NULL, "this kernel needs '%s'", member->name);
+    sheet_where(&reader->sheet, column, where);
+    return diag_error(reader->sheet.diag, SIM_E_DATA, where, NULL, "this kernel needs '%s'", member->name);
 }
 
 static int read_member(struct profile_reader *reader, const struct kernel_member *member, struct kernel_call *call)
 {
-    const int column = profile_column(reader, member->name);
+    const int column = sheet_position(&reader->sheet, member->name);
     char *at = (char *)call + member->offset;
     double flag = 0.0;
     int code = 0;
     switch (member->kind) {
     case MEMBER_NUMBER: return read_number(reader, column, member, (double *)(void *)at);
     case MEMBER_FORMAT:
-        return read_format(reader, column, profile_simple_format(call->class, member->name),
-                           (enum number_format *)(void *)at);
+        return read_format(reader, column, default_format(call->class, member->name), (enum number_format *)(void *)at);
     case MEMBER_FLAG:
-        code = profile_number(reader, column, 0.0, &flag);
+        code = sheet_number(&reader->sheet, column, 0.0, &flag);
         *(bool *)at = flag > 0.0;
         return code;
     }
@@ -205,14 +352,15 @@ static double band_tokens(const struct kernel_call *call)
 
 /* --- Rows --- */
 
+/* Positions in the header; -1: absent. */
 struct columns {
-    int kernel, time, group, op;
+    int kernel, time, group, op, set;
     double time_unit_s;
 };
 
 static int read_group(struct profile_reader *reader, const struct columns *columns, struct profile_row *row)
 {
-    const struct csv_field field = profile_text(reader, columns->group);
+    const struct csv_field field = sheet_text(&reader->sheet, columns->group);
     if (columns->group >= 0) return profile_group(reader, &row->group, "%.*s", (int)field.n_chars, field.chars);
     const struct kernel_class_info *info = kernel_class_info(row->call.class);
     double axes[KERNEL_MAX_AXES] = {0.0};
@@ -221,26 +369,44 @@ static int read_group(struct profile_reader *reader, const struct columns *colum
     text_init(&name);
     text_add(&name, info->name);
     for (size_t i = 0; i < info->n_axes; i++) text_printf(&name, " %s%g", info->axes[i], axes[i]);
-    const int code = name.failed ? diag_error(reader->diag, SIM_E_NOMEM, NULL, NULL, "out of memory")
+    const int code = name.failed ? diag_error(reader->sheet.diag, SIM_E_NOMEM, NULL, NULL, "out of memory")
                                  : profile_group(reader, &row->group, "%s", name.chars);
     text_fini(&name);
     return code;
 }
 
-static int read_row(struct profile_reader *reader, const struct columns *columns)
+/* The set that the first row names, and no row another one. */
+static int read_set(struct profile_reader *reader, int column)
 {
+    const struct csv_field field = sheet_text(&reader->sheet, column);
+    const char *set = reader->profile->set;
+    if (field.n_chars == 0 || (set != NULL && sheet_text_is(&reader->sheet, column, set))) {
+        reader->profile->set = set != NULL ? set : "isolated";
+        return 0;
+    }
+    if (set != NULL) return fail(reader, column, "write a file for each set", "all rows are of one set, not also of");
+    if (!profile_is_set_name(field.chars, field.n_chars))
+        return fail(reader, column, NULL, "a set's name may hold only letters, digits, '_', '.' and '-', got");
+    reader->profile->set = arena_printf(reader->sheet.arena, "%.*s", (int)field.n_chars, field.chars);
+    return reader->profile->set != NULL ? 0 : diag_error(reader->sheet.diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+}
+
+static int read_row(struct profile_reader *reader)
+{
+    const struct columns *columns = reader->state;
     struct profile_row row = {0};
     double time;
-    int code = read_class(reader, columns->kernel, &row.call.class);
+    int code = read_set(reader, columns->set);
+    if (code == 0) code = read_class(reader, columns->kernel, &row.call.class);
     if (code < 0) return code;
     const struct kernel_member *members = kernel_members(row.call.class);
     for (const struct kernel_member *member = members; code == 0 && member->name != NULL; member++)
         code = read_member(reader, member, &row.call);
     if (code == 0) code = read_operator(reader, columns->op, row.call.class, &row.op);
-    if (code == 0) code = profile_number(reader, columns->time, 0.0, &time);
+    if (code == 0) code = sheet_number(&reader->sheet, columns->time, 0.0, &time);
     if (code < 0) return code;
     complete_call(&row.call, reader->options->gpu);
-    code = profile_simple_check_call(reader, &row.call);
+    code = check_call(reader, &row.call);
     if (code < 0) return code;
     row.measured_s = time * columns->time_unit_s;
     row.tokens = band_tokens(&row.call);
@@ -248,52 +414,38 @@ static int read_row(struct profile_reader *reader, const struct columns *columns
     return code == 0 ? profile_add(reader, &row) : code;
 }
 
-/* The set that the first row names, and no row another one. */
-static int read_set(struct profile_reader *reader, int column)
-{
-    const struct csv_field field = profile_text(reader, column);
-    const char *set = reader->profile->set;
-    if (field.n_chars == 0 || (set != NULL && profile_text_is(reader, column, set))) {
-        reader->profile->set = set != NULL ? set : "isolated";
-        return 0;
-    }
-    if (set != NULL)
-        return profile_simple_fail(reader, column, "write a file for each set", "all rows are of one set, not also of");
-    if (!profile_is_set_name(field.chars, field.n_chars))
-        return profile_simple_fail(reader, column, NULL,
-                                   "a set's name may hold only letters, digits, '_', '.' and '-', got");
-    reader->profile->set = arena_printf(reader->arena, "%.*s", (int)field.n_chars, field.chars);
-    return reader->profile->set != NULL ? 0 : diag_error(reader->diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-}
-
 static int find_time(const struct profile_reader *reader, double *unit_s)
 {
-    const int seconds = profile_column(reader, "time_s");
+    const int seconds = sheet_position(&reader->sheet, "time_s");
     *unit_s = seconds >= 0 ? 1.0 : 1e-6;
-    return seconds >= 0 ? seconds : profile_column(reader, "time_us");
+    return seconds >= 0 ? seconds : sheet_position(&reader->sheet, "time_us");
 }
 
 static bool recognise(const struct profile_reader *reader)
 {
     double unit_s;
-    return profile_column(reader, "kernel") >= 0 && find_time(reader, &unit_s) >= 0;
+    return sheet_position(&reader->sheet, "kernel") >= 0 && find_time(reader, &unit_s) >= 0;
 }
 
-static int read(struct profile_reader *reader)
+static int begin(struct profile_reader *reader)
 {
-    struct columns columns = {.kernel = profile_column(reader, "kernel"),
-                              .group = profile_column(reader, "group"),
-                              .op = profile_column(reader, "operator")};
-    columns.time = find_time(reader, &columns.time_unit_s);
-    reader->profile->grouped_by = columns.group >= 0 ? "group" : "shape";
-    const int set_column = profile_column(reader, "set");
-    int code = profile_simple_check_columns(reader);
-    while (code == 0 && (code = profile_next(reader)) > 0) {
-        code = read_set(reader, set_column);
-        if (code == 0) code = read_row(reader, &columns);
-    }
-    if (reader->profile->set == NULL) reader->profile->set = "isolated";
-    return code;
+    const struct sheet *sheet = &reader->sheet;
+    struct columns *columns = arena_alloc(sheet->arena, sizeof *columns);
+    if (columns == NULL) return diag_error(sheet->diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    *columns = (struct columns){.kernel = sheet_position(sheet, "kernel"),
+                                .group = sheet_position(sheet, "group"),
+                                .op = sheet_position(sheet, "operator"),
+                                .set = sheet_position(sheet, "set")};
+    columns->time = find_time(reader, &columns->time_unit_s);
+    reader->profile->grouped_by = columns->group >= 0 ? "group" : "shape";
+    reader->state = columns;
+    return check_columns(reader);
 }
 
-const struct profile_format profile_simple = {"orrery", recognise, read};
+static void finish(struct profile *profile)
+{
+    if (profile->set == NULL) profile->set = "isolated";
+}
+
+const struct profile_format profile_simple = {
+    .name = "orrery", .recognise = recognise, .begin = begin, .read_row = read_row, .finish = finish};

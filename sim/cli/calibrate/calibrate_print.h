@@ -3,7 +3,6 @@
 #define ORRERY_CLI_CALIBRATE_CALIBRATE_PRINT_H
 
 #include "analysis/calibrate/calibrate.h"
-#include "analysis/calibrate/predict.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -3,7 +3,6 @@
 #include "tests/support/harness.h"
 
 #include "analysis/calibrate/calibrate.h"
-#include "analysis/calibrate/predict.h"
 #include "analysis/calibrate/write.h"
 #include "sim/catalog/calibration_file.h"
 #include "sim/core/text.h"
