@@ -53,15 +53,14 @@ int engine_log_read(const char *path, const char *format, int64_t allow_bad_rows
     struct row_format rows = *find_rows(format);
     struct log_rows *state = log_rows_create(true);
     struct stream *stream;
-    if (state == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (state == NULL) return diag_nomem(diag);
     rows.state = state;
     rows.destroy_state = log_rows_destroy;
     int code = reader_open(&rows, &file, &stream, diag);
     if (code != 0) return code;
     *log = (struct engine_log){.format = format};
     code = read_all(stream, diag);
-    if (code == 0 && log_rows_entries(state, arena, log) != 0)
-        code = diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (code == 0 && log_rows_entries(state, arena, log) != 0) code = diag_nomem(diag);
     stream_close(stream);
     return code;
 }

@@ -32,7 +32,7 @@ static int read_group(struct jitter *jitter, struct diag *diag)
         }
         if (jitter->group.n > 0 && jitter->next.any.time_ns != jitter->group.records[0].record.any.time_ns) return 0;
         if (record_buffer_add(&jitter->group, &jitter->next) != 0) {
-            return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+            return diag_nomem(diag);
         }
         jitter->ahead = false;
     }
@@ -61,7 +61,7 @@ static int next_group(struct jitter *jitter, struct diag *diag)
     int code = read_group(jitter, diag);
     if (code != 0) return code;
     code = draw_times(jitter);
-    return code == 0 ? 0 : diag_error(diag, code, NULL, NULL, "out of memory");
+    return code == 0 ? 0 : diag_nomem(diag);
 }
 
 static int jitter_next(struct stream *stream, union trace_record *record, struct diag *diag)
@@ -113,7 +113,7 @@ int jitter_open(sim_ns width_ns, const struct source_options *options, bool requ
     struct jitter *jitter = mem_zalloc(1, sizeof *jitter);
     if (jitter == NULL) {
         stream_close(inner);
-        return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+        return diag_nomem(diag);
     }
     *jitter = (struct jitter){
         .stream = {&jitter_ops}, .inner = inner, .width_ns = width_ns, .seed = options->seed, .run = options->run};

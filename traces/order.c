@@ -19,11 +19,11 @@ static int load(struct order *order, struct diag *diag)
     int code;
     while ((code = stream_next(order->inner, &record, diag)) == 1) {
         code = record_buffer_add(&order->buffer, &record);
-        if (code != 0) return diag_error(diag, code, NULL, NULL, "out of memory");
+        if (code != 0) return diag_nomem(diag);
     }
     if (code < 0) return code;
     code = record_buffer_sort(&order->buffer);
-    if (code != 0) return diag_error(diag, code, NULL, NULL, "out of memory");
+    if (code != 0) return diag_nomem(diag);
     order->loaded = true;
     return 0;
 }
@@ -81,7 +81,7 @@ int order_open(bool sort, bool from_first, bool requests, struct stream *inner, 
     struct order *order = mem_zalloc(1, sizeof *order);
     if (order == NULL) {
         stream_close(inner);
-        return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+        return diag_nomem(diag);
     }
     *order = (struct order){.stream = {&order_ops}, .inner = inner, .sort = sort, .from_first = from_first};
     record_buffer_init(&order->buffer, requests);

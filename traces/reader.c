@@ -72,7 +72,7 @@ enum row_result reader_bad_at(struct reader *reader, size_t offset, const char *
 
 bool reader_no_memory(struct reader *reader)
 {
-    diag_error(&reader->problem, SIM_E_NOMEM, csv_name(reader->csv), NULL, "out of memory");
+    diag_nomem_at(&reader->problem, csv_name(reader->csv));
     return false;
 }
 
@@ -382,7 +382,7 @@ int reader_open_input(const struct row_format *format, const struct trace_file *
     if (reader == NULL) {
         csv_destroy(csv);
         destroy_state(format);
-        return diag_error(diag, SIM_E_NOMEM, file->path, NULL, "out of memory");
+        return diag_nomem_at(diag, file->path);
     }
     reader->stream.ops = &reader_ops;
     reader->format = *format;

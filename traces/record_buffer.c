@@ -1,6 +1,7 @@
 #include "traces/record_buffer.h"
 
 #include "sim/core/mem.h"
+#include "sim/core/vec.h"
 
 #include <string.h>
 
@@ -21,29 +22,12 @@ void record_buffer_clear(struct record_buffer *buffer)
     buffer->n = buffer->n_blocks = 0;
 }
 
-/* Makes room for `n` elements; the block doubles, so that adding is O(1) on average. */
-static bool reserve(void **block, size_t *capacity, size_t n, size_t bytes_each)
-{
-    if (n <= *capacity) return true;
-    size_t wanted = *capacity < 32 ? 64 : *capacity * 2;
-    if (wanted < n) wanted = n;
-    void *grown = mem_realloc(*block, wanted * bytes_each);
-    if (grown == NULL) return false;
-    *block = grown;
-    *capacity = wanted;
-    return true;
-}
-
 int record_buffer_add(struct record_buffer *buffer, const union trace_record *record)
 {
     size_t n_blocks = buffer->requests ? (size_t)record->request.n_prefix_blocks : 0;
-    void *records = buffer->records, *blocks = buffer->blocks;
-    bool ok = reserve(&records, &buffer->capacity, buffer->n + 1, sizeof *buffer->records);
-    buffer->records = records;
-    ok = ok && reserve(&blocks, &buffer->block_capacity, buffer->n_blocks + n_blocks, sizeof *buffer->blocks);
-    buffer->blocks = blocks;
-    if (!ok) return SIM_E_NOMEM;
-    buffer->records[buffer->n++] = (struct kept_record){*record, buffer->n_blocks};
+    if (vec_reserve(&buffer->blocks, &buffer->block_capacity, buffer->n_blocks + n_blocks) != 0) return SIM_E_NOMEM;
+    const struct kept_record kept = {*record, buffer->n_blocks};
+    if (vec_push(&buffer->records, &buffer->n, &buffer->capacity, kept) != 0) return SIM_E_NOMEM;
     if (n_blocks > 0) {
         memcpy(buffer->blocks + buffer->n_blocks, record->request.prefix_blocks, n_blocks * sizeof *buffer->blocks);
     }

@@ -2,22 +2,22 @@
 
 #include "sim/core/mem.h"
 #include "sim/core/rng.h"
+#include "sim/core/vec.h"
 #include "traces/reader.h"
 #include "traces/record_buffer.h"
 
 #include <float.h>
 #include <stdio.h>
 
-#define FIELD(name) offsetof(struct resample_config, name)
+#define ROW_OF struct resample_config
 const struct config_field resample_config_fields[] = {
-    {.name = "gpus", .kind = CONFIG_INT, .offset = FIELD(gpus), .value = "0", .min = 0, .max = 1e9,
-     .help = "GPUs of the cluster that the jobs are to fill; 0: the trace stays as it is"},
-    {.name = "load", .kind = CONFIG_REAL, .offset = FIELD(load), .value = "1.3", .min = DBL_MIN, .max = 100,
-     .help = "what all jobs ask for, in multiples of that"},
-    {.name = "full_after", .kind = CONFIG_TIME, .offset = FIELD(full_after_ns), .value = "100s", .min = 1e-3, .max = 1e9,
-     .help = "when what has been asked for is as much as there is"},
+    ROW_INT("gpus", gpus, DEFAULT("0"), WITHIN(0, 1e9),
+            "GPUs of the cluster that the jobs are to fill; 0: the trace stays as it is"),
+    ROW_REAL("load", load, DEFAULT("1.3"), WITHIN(DBL_MIN, 100), "what all jobs ask for, in multiples of that"),
+    ROW_TIME("full_after", full_after_ns, DEFAULT("100s"), WITHIN(1e-3, 1e9),
+             "when what has been asked for is as much as there is"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
 struct resample {
     struct stream stream;
@@ -39,15 +39,7 @@ static int64_t demand_milli(const struct resample *resample, size_t index)
 
 static int add(struct resample *resample, size_t index)
 {
-    if (resample->n == resample->capacity) {
-        const size_t capacity = 2 * resample->capacity + 1024;
-        size_t *order = mem_realloc(resample->order, capacity * sizeof *order);
-        if (order == NULL) return SIM_E_NOMEM;
-        resample->order = order;
-        resample->capacity = capacity;
-    }
-    resample->order[resample->n++] = index;
-    return 0;
+    return vec_push(&resample->order, &resample->n, &resample->capacity, index);
 }
 
 static int shuffle(struct resample *resample)
@@ -110,7 +102,7 @@ static int resample_next(struct stream *stream, union trace_record *record, stru
     struct resample *resample = (struct resample *)stream;
     if (!resample->loaded) {
         const int code = load(resample, diag);
-        if (code == SIM_E_NOMEM) return diag_error(diag, code, NULL, NULL, "out of memory");
+        if (code == SIM_E_NOMEM) return diag_nomem(diag);
         if (code < 0) return code;
     }
     if (resample->given == resample->n) return 0;
@@ -157,7 +149,7 @@ int resample_open(const struct resample_config *config, const struct source_opti
     struct resample *resample = mem_zalloc(1, sizeof *resample);
     if (resample == NULL) {
         stream_close(inner);
-        return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+        return diag_nomem(diag);
     }
     char name[STREAM_NAME_CHARS];
     snprintf(name, sizeof name, "%s.resample", options->stream);

@@ -34,7 +34,7 @@ struct collector {
 static int collector_init(struct collector *collector, struct diag *diag)
 {
     *collector = (struct collector){.sample = mem_zalloc(TRACE_STAT_SAMPLE, sizeof *collector->sample)};
-    if (collector->sample == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (collector->sample == NULL) return diag_nomem(diag);
     tally_init(&collector->gaps_s);
     tally_init(&collector->x);
     tally_init(&collector->y);

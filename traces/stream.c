@@ -60,7 +60,7 @@ int stream_to_requests(struct stream *stream, struct request_source **source, st
     struct requests *requests = mem_zalloc(1, sizeof *requests);
     if (requests == NULL) {
         stream_close(stream);
-        return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+        return diag_nomem(diag);
     }
     requests->source = (struct request_source){.next = requests_next,
                                                .follow = stream->ops->follow != NULL ? requests_follow : NULL,
@@ -115,7 +115,7 @@ int stream_to_jobs(struct stream *stream, struct job_source **source, struct dia
     struct jobs *jobs = mem_zalloc(1, sizeof *jobs);
     if (jobs == NULL) {
         stream_close(stream);
-        return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+        return diag_nomem(diag);
     }
     jobs->source = (struct job_source){.next = jobs_next, .place = jobs_place, .note = jobs_note, .close = jobs_close};
     jobs->stream = stream;

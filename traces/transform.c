@@ -180,7 +180,7 @@ int transform_open(const struct trace_transform *params, const struct source_opt
     struct transform *transform = mem_zalloc(1, sizeof *transform);
     if (transform == NULL) {
         stream_close(inner);
-        return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+        return diag_nomem(diag);
     }
     *transform = (struct transform){.stream = {inner->ops->follow != NULL ? &closed_ops : &open_ops},
                                     .inner = inner,

@@ -4,6 +4,7 @@
 #include "sim/core/input.h"
 #include "sim/core/json_doc.h"
 #include "sim/core/number.h"
+#include "sim/core/vec.h"
 
 #include <math.h>
 #include <string.h>
@@ -31,16 +32,6 @@ struct reading {
     int64_t n_back; /* lines that are earlier than one before them */
     char first_back[DIAG_WHERE_CHARS];
 };
-
-static int grow(struct reading *reading)
-{
-    if (reading->out->n < reading->capacity) return 0;
-    reading->capacity = 2 * reading->capacity + 64;
-    void *steps = mem_realloc(reading->out->steps, reading->capacity * sizeof *reading->out->steps);
-    if (steps == NULL) return SIM_E_NOMEM;
-    reading->out->steps = steps;
-    return 0;
-}
 
 /* A line that is earlier than one before it, by so much. */
 static int go_back(struct reading *reading, sim_ns back_ns)
@@ -76,9 +67,7 @@ static int add(struct reading *reading, sim_ns at_ns, int64_t instances)
     }
     if (out->n > 0 && out->steps[out->n - 1].time_ns == out->end_ns) out->n--;
     if (out->n > 0 && out->steps[out->n - 1].instances == instances) return 0;
-    const int code = grow(reading);
-    if (code == 0) out->steps[out->n++] = (struct availability_step){out->end_ns, instances};
-    return code;
+    return vec_push(&out->steps, &out->n, &reading->capacity, (struct availability_step){out->end_ns, instances});
 }
 
 /* --- JSON --- */

@@ -40,11 +40,6 @@ struct reading {
     struct source sources[SOURCES];
 };
 
-static int fail_nomem(struct diag *diag)
-{
-    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-}
-
 /* --- Finding files --- */
 
 /* A file in the memory of the catalog. */
@@ -74,7 +69,7 @@ static int read_file(const struct reading *reading, const char *path, struct cal
     while (kept && strcmp(kept->path, path) != 0) kept = kept->next;
     if (!kept) {
         kept = arena_alloc(&memory->arena, sizeof *kept);
-        if (!kept || !(kept->path = arena_strdup(&memory->arena, path))) return fail_nomem(reading->diag);
+        if (!kept || !(kept->path = arena_strdup(&memory->arena, path))) return diag_nomem(reading->diag);
         const int code = calibration_file_read(path, &memory->arena, &kept->file, reading->diag);
         if (code != 0) return code;
         kept->next = memory->first;
@@ -97,7 +92,7 @@ static int open_source(struct reading *reading, const char *path, const char *or
 static int open_if_there(struct reading *reading, const char *name, const char *origin, struct source *source)
 {
     const char *path = arena_printf(reading->arena, "%s/%s/%s.json", reading->catalog->root, calibrations.folder, name);
-    if (!path) return fail_nomem(reading->diag);
+    if (!path) return diag_nomem(reading->diag);
     return access(path, F_OK) == 0 ? open_source(reading, path, origin, source) : 0;
 }
 
@@ -132,7 +127,7 @@ static int open_own(struct reading *reading)
     if (asked->origin) return 0; /* the defaults were asked for */
     const char *gpu = reading->request->gpu ? reading->request->gpu : asked->file.gpu;
     const char *name = name_of(gpu, reading->arena);
-    return name ? open_if_there(reading, name, NULL, &reading->sources[OWN]) : fail_nomem(reading->diag);
+    return name ? open_if_there(reading, name, NULL, &reading->sources[OWN]) : diag_nomem(reading->diag);
 }
 
 static int open_alike(struct reading *reading)
@@ -159,7 +154,7 @@ static int check_gpu(const struct reading *reading)
     if (!reading->request->gpu || !asked->path || is_pooled(&asked->file)) return 0;
     const char *gpu = name_of(reading->request->gpu, reading->arena);
     const char *measured = name_of(asked->file.gpu, reading->arena);
-    if (!gpu || !measured) return fail_nomem(reading->diag);
+    if (!gpu || !measured) return diag_nomem(reading->diag);
     if (strcmp(measured, gpu) == 0 || is_like(asked, gpu) || is_like(&reading->sources[OWN], measured)) return 0;
     diag_warning(reading->diag, reading->request->where, "take the calibration of this GPU, or \"auto\"",
                  "the calibration '%s' is of '%s', but the GPU is '%s'", reading->request->file, asked->file.gpu, gpu);
@@ -191,12 +186,12 @@ static int check_set(const struct reading *reading, const char *name)
     const size_t n = list_sets(reading, NULL);
     if (n == 0 || has_set(reading, name)) return 0;
     const char **names = arena_alloc(reading->arena, n * sizeof *names);
-    if (!names) return fail_nomem(reading->diag);
+    if (!names) return diag_nomem(reading->diag);
     list_sets(reading, names);
     const char *nearest = text_nearest(name, names, n);
     const char *hint = nearest ? arena_printf(reading->arena, "did you mean '%s'?", nearest)
                                : "sets are those of the GPU's file in configs/calibration, and of default.json";
-    if (!hint) return fail_nomem(reading->diag);
+    if (!hint) return diag_nomem(reading->diag);
     return diag_error(reading->diag, SIM_E_CONFIG, reading->request->sets_where, hint,
                       "no calibration of this GPU has a set '%s'", name);
 }

@@ -221,8 +221,7 @@ int calibration_file_read(const char *path, struct arena *arena, struct calibrat
         {0},
     };
     struct config *config = NULL;
-    int code = fields[2].fields ? config_load(path, &config, diag)
-                                : diag_error(diag, SIM_E_NOMEM, path, NULL, "out of memory");
+    int code = fields[2].fields ? config_load(path, &config, diag) : diag_nomem_at(diag, path);
     if (code == 0) code = config_bind(config, fields, NULL, arena, file, sizeof *file, diag);
     if (code == 0) file->files = config_files(config);
     if (code == 0) code = take_classes(config, file, arena, diag);

@@ -174,7 +174,7 @@ int calibration_table_make(enum kernel_class class, const struct config_list *sh
     struct kernel_table_shape *places = arena_alloc(arena, n * sizeof *places);
     int code = 0;
     if (!points || !made || !nodes || !places) {
-        code = diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+        code = diag_nomem(diag);
     } else {
         *made = (struct kernel_table){.shapes = places, .lines = nodes, .points = nodes + n};
         code = check_times(shapes, points, list_points(class, shapes, points), params, gpu, diag);

@@ -7,11 +7,6 @@
 static const struct shelf gpus = {"hardware", "GPU", "orrery list gpus"};
 static const struct shelf llms = {"llms", "LLM", "orrery list llms"};
 
-static int fail_nomem(struct diag *diag)
-{
-    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-}
-
 int catalog_list_gpus(const struct catalog *catalog, struct arena *arena, struct catalog_names *names,
                       struct diag *diag)
 {
@@ -32,7 +27,7 @@ int catalog_gpu(const struct catalog *catalog, const char *name, const char *whe
     if (code == 0) code = shelf_bind(catalog, path, catalog_gpu_fields, arena, gpu, sizeof *gpu, diag);
     if (code != 0) return code;
     gpu->name = shelf_entry_name(arena, path);
-    return gpu->name ? 0 : fail_nomem(diag);
+    return gpu->name ? 0 : diag_nomem(diag);
 }
 
 static int check_shape(const struct json_node *root, const struct llm_spec *llm, struct diag *diag)
@@ -61,5 +56,5 @@ int catalog_llm(const struct catalog *catalog, const char *name, const char *whe
     if (code == 0) code = check_shape(root, llm, diag);
     if (code != 0) return code;
     llm->name = shelf_entry_name(arena, path);
-    return llm->name ? 0 : fail_nomem(diag);
+    return llm->name ? 0 : diag_nomem(diag);
 }

@@ -37,6 +37,6 @@ int cost_build(const struct config_variant *cost, const struct cost_request *req
     const struct cost_kind *kind = cost->entry;
     *model = (struct iteration_model){.kind = kind->name};
     const int code = kind->build(cost->params, request, model);
-    if (code == SIM_E_NOMEM) return diag_error(request->diag, code, request->where, NULL, "out of memory");
+    if (code == SIM_E_NOMEM) return diag_nomem_at(request->diag, request->where);
     return code;
 }

@@ -178,7 +178,7 @@ int catalog_engine(const struct catalog *catalog, const char *name, const char *
     if (code != 0) return code;
     preset->path = path;
     preset->name = shelf_entry_name(arena, path);
-    return preset->name ? check_order(preset, where, diag) : diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    return preset->name ? check_order(preset, where, diag) : diag_nomem(diag);
 }
 
 int catalog_list_engines(const struct catalog *catalog, struct arena *arena, struct catalog_names *names,

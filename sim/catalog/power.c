@@ -92,7 +92,7 @@ static int read_own(const struct catalog *catalog, const char *gpu, struct arena
                     bool *found, struct diag *diag)
 {
     const char *path = arena_printf(arena, "%s/calibration/power/%s.json", catalog->root, gpu);
-    if (path == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (path == NULL) return diag_nomem(diag);
     *found = access(path, R_OK) == 0;
     return *found ? power_file_read(catalog, path, arena, file, diag) : 0;
 }
@@ -174,7 +174,7 @@ static int find_nearest(const struct catalog *catalog, const struct gpu_spec *gp
     struct catalog_names names;
     double least = (double)INFINITY;
     const char *folder = arena_printf(arena, "%s/%s", catalog->root, powers.folder);
-    if (folder == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (folder == NULL) return diag_nomem(diag);
     if (access(folder, R_OK) != 0) return 0;
     int code = shelf_list(&looked_at, &powers, arena, &names, diag);
     for (size_t i = 0; i < names.n && code == 0; i++) {

@@ -43,7 +43,7 @@ int catalog_prices(const struct catalog *catalog, const char *name, const char *
     if (code == 0) code = shelf_bind(catalog, path, catalog_price_fields, arena, prices, sizeof *prices, diag);
     if (code != 0) return code;
     prices->name = shelf_entry_name(arena, path);
-    return prices->name != NULL ? 0 : diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    return prices->name != NULL ? 0 : diag_nomem(diag);
 }
 
 const struct price_entry *price_list_find(const struct price_list *prices, const char *gpu)

@@ -10,11 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static int fail_nomem(struct diag *diag)
-{
-    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-}
-
 char *shelf_entry_name(struct arena *arena, const char *path)
 {
     char *copy = arena_strdup(arena, path);
@@ -56,7 +51,7 @@ int shelf_list(const struct catalog *catalog, const struct shelf *shelf, struct 
 {
     *names = (struct catalog_names){0, NULL};
     const char *path = arena_printf(arena, "%s/%s", catalog->root, shelf->folder);
-    if (!path) return fail_nomem(diag);
+    if (!path) return diag_nomem(diag);
     DIR *directory = opendir(path);
     if (!directory)
         return diag_error(diag, SIM_E_IO, path, "set ORRERY_DATA to the directory that holds 'configs'",
@@ -66,7 +61,7 @@ int shelf_list(const struct catalog *catalog, const struct shelf *shelf, struct 
     const char **list = arena_alloc(arena, (n + 1) * sizeof *list);
     const int code = list ? visit_shelf(directory, arena, list, n, &names->n) : SIM_E_NOMEM;
     closedir(directory);
-    if (code != 0) return fail_nomem(diag);
+    if (code != 0) return diag_nomem(diag);
     qsort(list, names->n, sizeof *list, compare_names);
     names->names = list;
     return 0;
@@ -94,7 +89,7 @@ static int report_unknown(const struct catalog *catalog, const struct shelf *she
     const char *hint = nearest ? arena_printf(arena, "did you mean '%s'? '%s' shows all", nearest, shelf->list_command)
                        : fits  ? arena_printf(arena, "known are %s", known)
                                : arena_printf(arena, "'%s' shows what there is", shelf->list_command);
-    if (!hint || !known) return fail_nomem(diag);
+    if (!hint || !known) return diag_nomem(diag);
     return diag_error(diag, SIM_E_CONFIG, where, hint, "unknown %s '%s'", shelf->noun, name);
 }
 
@@ -104,7 +99,7 @@ int shelf_find(const struct catalog *catalog, const struct shelf *shelf, const c
     const bool is_path = path_is_json(name);
     *path = is_path ? arena_strdup(arena, name)
                     : arena_printf(arena, "%s/%s/%s.json", catalog->root, shelf->folder, name);
-    if (!*path) return fail_nomem(diag);
+    if (!*path) return diag_nomem(diag);
     if (is_path || (strchr(name, '/') == NULL && access(*path, R_OK) == 0)) return 0;
     return report_unknown(catalog, shelf, name, where, arena, diag);
 }

@@ -128,7 +128,7 @@ int catalog_storage(const struct catalog *catalog, const char *name, const char 
     const char *problem = find_problem(spec);
     if (problem) return diag_error(diag, SIM_E_CONFIG, path, NULL, "no device is like this: %s", problem);
     spec->name = shelf_entry_name(arena, path);
-    return spec->name ? 0 : diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    return spec->name ? 0 : diag_nomem(diag);
 }
 
 int catalog_list_storage(const struct catalog *catalog, struct arena *arena, struct catalog_names *names,

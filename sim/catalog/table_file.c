@@ -2,6 +2,7 @@
 
 #include "sim/core/csv.h"
 #include "sim/core/number.h"
+#include "sim/core/vec.h"
 
 #include <float.h>
 #include <stdbool.h>
@@ -57,15 +58,7 @@ static const char *text_item(const struct config_list *list, size_t i)
 
 static int add_point(struct points *points, double tokens, double seconds)
 {
-    if (points->n == points->capacity) {
-        const size_t capacity = points->capacity ? 2 * points->capacity : 64;
-        struct table_point *items = mem_realloc(points->items, capacity * sizeof *items);
-        if (!items) return SIM_E_NOMEM;
-        points->items = items;
-        points->capacity = capacity;
-    }
-    points->items[points->n++] = (struct table_point){tokens, seconds};
-    return 0;
+    return vec_push(&points->items, &points->n, &points->capacity, (struct table_point){tokens, seconds});
 }
 
 /* Splits "column=value"; the texts live in the arena. */

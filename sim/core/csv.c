@@ -40,7 +40,7 @@ static inline bool is_blank(char c)
 
 static int no_memory(const struct csv *csv, struct diag *diag)
 {
-    return diag_error(diag, SIM_E_NOMEM, csv_name(csv), NULL, "out of memory");
+    return diag_nomem_at(diag, csv_name(csv));
 }
 
 static bool reserve_fields(struct csv *csv, size_t n)
@@ -78,7 +78,7 @@ int csv_create(struct input *input, const struct csv_options *options, struct cs
 {
     struct csv *new = mem_zalloc(1, sizeof *new);
     if (new == NULL) {
-        int code = diag_error(diag, SIM_E_NOMEM, input_name(input), NULL, "out of memory");
+        int code = diag_nomem_at(diag, input_name(input));
         input_close(input);
         return code;
     }

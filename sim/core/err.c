@@ -55,6 +55,16 @@ int diag_error(struct diag *diag, int code, const char *where, const char *hint,
     return code;
 }
 
+int diag_nomem(struct diag *diag)
+{
+    return diag_nomem_at(diag, NULL);
+}
+
+int diag_nomem_at(struct diag *diag, const char *where)
+{
+    return diag_error(diag, SIM_E_NOMEM, where, NULL, "%s", sim_err_text(SIM_E_NOMEM));
+}
+
 int diag_system_error(struct diag *diag, const char *path, const char *what, int error)
 {
     char reason[128];

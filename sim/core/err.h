@@ -61,6 +61,10 @@ void diag_init(struct diag *diag);
 int diag_error(struct diag *diag, int code, const char *where, const char *hint, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
+/* Adds SIM_E_NOMEM, "out of memory", and returns it; `where` may be NULL. `diag` may be NULL, as above. */
+int diag_nomem(struct diag *diag);
+int diag_nomem_at(struct diag *diag, const char *where);
+
 /* Adds SIM_E_IO with what the system says about errno value `error`: "PATH: error: cannot open: No such file or
  * directory". Returns SIM_E_IO. */
 int diag_system_error(struct diag *diag, const char *path, const char *what, int error);

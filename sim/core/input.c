@@ -27,7 +27,7 @@ static int create(const char *name, struct input **input, struct diag *diag)
     if (new != NULL) new->name = mem_strdup(name);
     if (new == NULL || new->name == NULL) {
         mem_free(new);
-        return diag_error(diag, SIM_E_NOMEM, name, NULL, "out of memory");
+        return diag_nomem_at(diag, name);
     }
     *input = new;
     return 0;
@@ -56,7 +56,7 @@ int input_open(const char *path, struct input **input, struct diag *diag)
     gzFile file = gzdopen(fd, "rb");
     if (file == NULL) {
         close(fd);
-        return diag_error(diag, SIM_E_NOMEM, path, NULL, "out of memory");
+        return diag_nomem_at(diag, path);
     }
     gzbuffer(file, ZLIB_BUFFER_BYTES);
     int code = create(path, input, diag);

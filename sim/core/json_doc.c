@@ -177,7 +177,7 @@ int json_parse(struct arena *arena, const struct json_source *source, const char
         bytes -= 3;
     }
     char *blanked = mem_alloc(bytes + 1);
-    if (blanked == NULL) return diag_error(diag, SIM_E_NOMEM, source->name, NULL, "out of memory");
+    if (blanked == NULL) return diag_nomem_at(diag, source->name);
     memcpy(blanked, text, bytes);
     blanked[bytes] = 0;
     json_blank_comments(blanked, bytes);
@@ -186,7 +186,7 @@ int json_parse(struct arena *arena, const struct json_source *source, const char
         .arena = arena, .source = source, .diag = diag, .text = blanked, .place = {.line = 1, .column = 1}};
     int code = parse_blanked(&reading, bytes, root);
     mem_free(blanked);
-    if (code == SIM_E_NOMEM) diag_error(diag, code, source->name, NULL, "out of memory");
+    if (code == SIM_E_NOMEM) diag_nomem_at(diag, source->name);
     return code;
 }
 
@@ -227,13 +227,13 @@ int json_load(struct arena *arena, const char *path, struct json_node **root, st
     size_t bytes;
     int code = json_read_file(path, &text, &bytes);
     if (code == SIM_E_IO) return diag_error(diag, code, path, NULL, "cannot read the file: %s", strerror(errno));
-    if (code != 0) return diag_error(diag, code, path, NULL, "out of memory");
+    if (code != 0) return diag_nomem_at(diag, path);
 
     struct json_source *source = arena_alloc(arena, sizeof *source);
     if (source != NULL)
         *source = (struct json_source){arena_strdup(arena, path), path_directory(arena, path), .has_lines = true};
     if (source == NULL || source->name == NULL || source->directory == NULL)
-        code = diag_error(diag, SIM_E_NOMEM, path, NULL, "out of memory");
+        code = diag_nomem_at(diag, path);
     else
         code = json_parse(arena, source, text, bytes, root, diag);
     if (code == 0) hash_sum_add(&source->bytes, text, bytes);

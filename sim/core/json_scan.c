@@ -3,6 +3,7 @@
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
 #include "sim/core/text.h"
+#include "sim/core/vec.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -34,15 +35,7 @@ void json_scan_fini(struct json_scan *scan)
 static int mark(struct json_scan *scan)
 {
     struct json_marks *marks = &scan->marks;
-    if (marks->n == marks->capacity) {
-        size_t capacity = marks->capacity ? 2 * marks->capacity : 128;
-        size_t *offsets = mem_realloc(marks->offsets, capacity * sizeof *offsets);
-        if (offsets == NULL) return SIM_E_NOMEM;
-        marks->offsets = offsets;
-        marks->capacity = capacity;
-    }
-    marks->offsets[marks->n++] = scan->at;
-    return 0;
+    return vec_push(&marks->offsets, &marks->n, &marks->capacity, scan->at);
 }
 
 __attribute__((format(printf, 4, 5))) static int fail(struct json_scan *scan, size_t at, const char *hint,

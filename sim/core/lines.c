@@ -10,7 +10,7 @@ int lines_init(struct lines *lines, struct input *input, struct diag *diag)
 {
     *lines = (struct lines){.input = input, .buffer = mem_alloc(FIRST_BUFFER_BYTES), .capacity = FIRST_BUFFER_BYTES};
     if (lines->buffer != NULL) return 0;
-    return diag_error(diag, SIM_E_NOMEM, input_name(input), NULL, "out of memory");
+    return diag_nomem_at(diag, input_name(input));
 }
 
 void lines_fini(struct lines *lines)
@@ -29,7 +29,7 @@ static int grow(struct lines *lines, struct diag *diag)
 {
     char where[DIAG_WHERE_CHARS];
     char *buffer = mem_realloc(lines->buffer, lines->capacity * 2);
-    if (buffer == NULL) return diag_error(diag, SIM_E_NOMEM, next_place(lines, where), NULL, "out of memory");
+    if (buffer == NULL) return diag_nomem_at(diag, next_place(lines, where));
     lines->buffer = buffer;
     lines->capacity *= 2;
     return 0;

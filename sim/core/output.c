@@ -90,7 +90,7 @@ int output_open(const char *path, struct output **output, struct diag *diag)
     if (new != NULL) new->path = mem_strdup(path);
     if (new == NULL || new->path == NULL) {
         mem_free(new);
-        return diag_error(diag, SIM_E_NOMEM, path, NULL, "out of memory");
+        return diag_nomem_at(diag, path);
     }
     text_init(&new->text);
     int fd = open_file(new), error = errno;
@@ -104,8 +104,7 @@ int output_open(const char *path, struct output **output, struct diag *diag)
         remove_part(new);
     }
     destroy(new);
-    return fd < 0 ? diag_system_error(diag, path, "cannot write", error)
-                  : diag_error(diag, SIM_E_NOMEM, path, NULL, "out of memory");
+    return fd < 0 ? diag_system_error(diag, path, "cannot write", error) : diag_nomem_at(diag, path);
 }
 
 struct text *output_text(struct output *output)
@@ -116,7 +115,7 @@ struct text *output_text(struct output *output)
 static int write_text(struct output *output, struct diag *diag)
 {
     struct text *text = &output->text;
-    if (text->failed) return diag_error(diag, SIM_E_NOMEM, output->path, NULL, "out of memory");
+    if (text->failed) return diag_nomem_at(diag, output->path);
     if (text->length > 0 && gzwrite(output->file, text->chars, (unsigned)text->length) == 0) {
         return diag_system_error(diag, output->path, "cannot write", errno);
     }

@@ -1,21 +1,13 @@
 #include "sim/core/real_list.h"
 
-#include "sim/core/err.h"
 #include "sim/core/mem.h"
+#include "sim/core/vec.h"
 
 #include <stdlib.h>
 
 int real_list_add(struct real_list *list, double value)
 {
-    if (list->n == list->capacity) {
-        const size_t capacity = 2 * list->capacity + 64;
-        double *items = mem_realloc(list->items, capacity * sizeof *items);
-        if (items == NULL) return SIM_E_NOMEM;
-        list->items = items;
-        list->capacity = capacity;
-    }
-    list->items[list->n++] = value;
-    return 0;
+    return vec_push(&list->items, &list->n, &list->capacity, value);
 }
 
 static int compare(const void *a, const void *b)

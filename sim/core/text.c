@@ -1,6 +1,7 @@
 #include "sim/core/text.h"
 
 #include "sim/core/mem.h"
+#include "sim/core/vec.h"
 
 #include <float.h>
 #include <math.h>
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_CAPACITY = 256, WORD_MAX = 64 };
+enum { WORD_MAX = 64 };
 
 void text_init(struct text *text)
 {
@@ -27,17 +28,8 @@ static bool text_reserve(struct text *text, size_t extra)
 {
     if (text->failed) return false;
     size_t needed = text->length + extra + 1;
-    if (needed <= text->capacity) return true;
-    size_t capacity = text->capacity ? text->capacity : FIRST_CAPACITY;
-    while (capacity < needed) capacity *= 2;
-    char *chars = mem_realloc(text->chars, capacity);
-    if (chars == NULL) {
-        text->failed = true;
-        return false;
-    }
-    text->chars = chars;
-    text->capacity = capacity;
-    return true;
+    text->failed = vec_reserve(&text->chars, &text->capacity, needed) != 0;
+    return !text->failed;
 }
 
 void text_add_bytes(struct text *text, const char *bytes, size_t n)

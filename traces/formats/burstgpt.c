@@ -77,33 +77,18 @@ static int open_requests(const void *params, const struct source_options *option
 static const char *const failed_names[] = {"leave-out", "prefill", NULL};
 static const char *const class_names[] = {"none", "model", "log-type", NULL};
 
+#define ROW_OF struct burstgpt_params
 static const struct config_field params[] = {
     TRACE_TIME_PARAMS,
     TRACE_LENGTH_PARAMS,
     TRACE_FILE_PARAMS("false"),
-    {.name = "failed",
-     .kind = CONFIG_CHOICE,
-     .offset = offsetof(struct burstgpt_params, failed),
-     .value = "leave-out",
-     .choices = failed_names,
-     .help = "what becomes of requests without response tokens"},
-    {.name = "model",
-     .kind = CONFIG_TEXT,
-     .flags = CONFIG_OPTIONAL,
-     .offset = offsetof(struct burstgpt_params, model),
-     .help = "only requests of this model, \"ChatGPT\" or \"GPT-4\""},
-    {.name = "log_type",
-     .kind = CONFIG_TEXT,
-     .flags = CONFIG_OPTIONAL,
-     .offset = offsetof(struct burstgpt_params, log_type),
-     .help = "only requests of this kind, \"Conversation log\" or \"API log\""},
-    {.name = "class",
-     .kind = CONFIG_CHOICE,
-     .flags = CONFIG_OPTIONAL,
-     .offset = offsetof(struct burstgpt_params, class_column),
-     .choices = class_names,
-     .help = "what the class of a request is: its model or its kind"},
+    ROW_CHOICE("failed", failed, DEFAULT("leave-out"), failed_names,
+               "what becomes of requests without response tokens"),
+    ROW_TEXT("model", model, OPTIONAL, ANY, "only requests of this model, \"ChatGPT\" or \"GPT-4\""),
+    ROW_TEXT("log_type", log_type, OPTIONAL, ANY, "only requests of this kind, \"Conversation log\" or \"API log\""),
+    ROW_CHOICE("class", class_column, OPTIONAL, class_names, "what the class of a request is: its model or its kind"),
     {0}};
+#undef ROW_OF
 
 const struct trace_format trace_burstgpt = {.name = "burstgpt",
                                             .summary = "BurstGPT: ChatGPT and GPT-4 requests of a campus",

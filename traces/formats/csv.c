@@ -80,23 +80,20 @@ static int open_requests(const void *params, const struct source_options *option
     int code = user_columns(&csv->table, names, optional, N_COLUMNS, options->where, columns, positions, &rows, diag);
     if (code != 0) return code;
     rows.state = prefix_blocks_create();
-    if (rows.state == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (rows.state == NULL) return diag_nomem(diag);
     return file_trace_requests(&rows, &csv->file, options, source, diag);
 }
 
+#define ROW_OF struct csv_params
 static const struct config_field column_params[] = {
     USER_COLUMN(struct csv_params, ARRIVAL, "arrival", "arrival_s", "time of arrival"),
     USER_COLUMN(struct csv_params, PROMPT, "prompt", "prompt_tokens", "prompt length in tokens"),
     USER_COLUMN(struct csv_params, OUTPUT, "output", "output_tokens", "output length in tokens"),
     USER_COLUMN(struct csv_params, PREFIX, "prefix", "prefix_blocks", "ids of the prompt's blocks; may be absent"),
-    {.name = "class",
-     .kind = CONFIG_TEXT,
-     .flags = CONFIG_OPTIONAL,
-     .offset = offsetof(struct csv_params, columns[CLASS]),
-     .min = 1,
-     .max = 4096,
-     .help = "class of the request; else the column \"class\", which may be absent"},
+    ROW_TEXT("class", columns[CLASS], OPTIONAL, WITHIN(1, 4096),
+             "class of the request; else the column \"class\", which may be absent"),
     {0}};
+#undef ROW_OF
 
 static const struct config_field params[] = {
     TRACE_TIME_PARAMS,

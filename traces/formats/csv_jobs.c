@@ -81,19 +81,17 @@ static const struct config_field column_params[] = {
     USER_COLUMN(struct csv_jobs_params, FATE, "fate", "fate", "completed, cancelled or failed at the end of its run time"),
     {0}};
 
+#define ROW_OF struct csv_jobs_params
 static const struct config_field params[] = {
     TRACE_TIME_PARAMS,
     TRACE_FILE_PARAMS("false"),
     TRACE_JOB_PARAMS,
     USER_TABLE_PARAMS(struct csv_jobs_params),
-    {.name = "duration_unit",
-     .kind = CONFIG_CHOICE,
-     .offset = offsetof(struct csv_jobs_params, duration_unit),
-     .value = "s",
-     .choices = time_unit_names + 1,
-     .help = "what the numbers of the duration and estimate columns count"},
+    ROW_CHOICE("duration_unit", duration_unit, DEFAULT("s"), time_unit_names + 1,
+               "what the numbers of the duration and estimate columns count"),
     {.name = "columns", .kind = CONFIG_SECTION, .fields = column_params, .help = "which column holds what"},
     {0}};
+#undef ROW_OF
 
 const struct trace_format trace_csv_jobs = {.name = "csv-jobs",
                                             .summary = "any table of jobs, with your own column names",

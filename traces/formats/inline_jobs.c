@@ -96,7 +96,7 @@ static int open_jobs(const void *params, const struct source_options *options, s
     int code = check_order(inline_params, options->where, diag);
     if (code != 0) return code;
     struct inline_stream *list = mem_zalloc(1, sizeof *list);
-    if (list == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (list == NULL) return diag_nomem(diag);
     list->stream.ops = &inline_ops;
     list->params = inline_params;
     struct stream *stream = &list->stream;
@@ -104,35 +104,31 @@ static int open_jobs(const void *params, const struct source_options *options, s
     return code != 0 ? code : stream_to_jobs(stream, source, diag);
 }
 
-#define FIELD(name) offsetof(struct inline_job, name)
+#define ROW_OF struct inline_job
 static const struct config_field job_fields[] = {
-    {.name = "submit", .kind = CONFIG_TIME, .offset = FIELD(submit_ns), .value = "0s", .min = 0, .max = 9e9,
-     .help = "time of submission"},
-    {.name = "duration", .kind = CONFIG_TIME, .flags = CONFIG_REQUIRED, .offset = FIELD(duration_ns), .min = 0, .max = 9e9,
-     .help = "run time on the GPUs asked for"},
-    {.name = "estimate", .kind = CONFIG_QUANTITY, .dim = UNIT_TIME, .flags = CONFIG_OPTIONAL, .offset = FIELD(estimate_s),
-     .min = 0, .max = 9e9, .help = "what the user said it would take; by default the duration"},
-    {.name = "gpus", .kind = CONFIG_INT, .offset = FIELD(gpus), .value = "1", .min = 0, .max = INT32_MAX,
-     .help = "GPUs asked for"},
-    {.name = "nodes", .kind = CONFIG_INT, .offset = FIELD(nodes), .value = "0", .min = 0, .max = INT32_MAX,
-     .help = "nodes asked for; 0: free choice"},
-    {.name = "type", .kind = CONFIG_TEXT, .offset = FIELD(type), .value = "", .help = "its entry under \"jobs.types\""},
-    {.name = "gpu_share", .kind = CONFIG_REAL, .offset = FIELD(gpu_share), .value = "1", .min = 0.001, .max = 1,
-     .help = "of a job of one GPU: the share of it that it asks for, where shares are placed"},
-    {.name = "cpus", .kind = CONFIG_REAL, .offset = FIELD(cpus), .value = "0", .min = 0, .max = 1e9,
-     .help = "CPU cores asked for, on all nodes together; they count where nodes have a number of them"},
-    {.name = "memory", .kind = CONFIG_QUANTITY, .dim = UNIT_BYTES, .flags = CONFIG_OPTIONAL, .offset = FIELD(memory_bytes),
-     .min = 0, .max = 1e18, .help = "memory asked for, in the same way"},
-    {.name = "gpu_models", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL, .offset = FIELD(gpu_models),
-     .help = "GPU models that will do, \"V100|A100\", where nodes differ; any without it"},
+    ROW_TIME("submit", submit_ns, DEFAULT("0s"), WITHIN(0, 9e9), "time of submission"),
+    ROW_TIME("duration", duration_ns, REQUIRED, WITHIN(0, 9e9), "run time on the GPUs asked for"),
+    ROW_QUANTITY("estimate", estimate_s, UNIT_TIME, OPTIONAL, WITHIN(0, 9e9),
+                 "what the user said it would take; by default the duration"),
+    ROW_INT("gpus", gpus, DEFAULT("1"), WITHIN(0, INT32_MAX), "GPUs asked for"),
+    ROW_INT("nodes", nodes, DEFAULT("0"), WITHIN(0, INT32_MAX), "nodes asked for; 0: free choice"),
+    ROW_TEXT("type", type, DEFAULT(""), ANY, "its entry under \"jobs.types\""),
+    ROW_REAL("gpu_share", gpu_share, DEFAULT("1"), WITHIN(0.001, 1),
+             "of a job of one GPU: the share of it that it asks for, where shares are placed"),
+    ROW_REAL("cpus", cpus, DEFAULT("0"), WITHIN(0, 1e9),
+             "CPU cores asked for, on all nodes together; they count where nodes have a number of them"),
+    ROW_QUANTITY("memory", memory_bytes, UNIT_BYTES, OPTIONAL, WITHIN(0, 1e18), "memory asked for, in the same way"),
+    ROW_TEXT("gpu_models", gpu_models, OPTIONAL, ANY,
+             "GPU models that will do, \"V100|A100\", where nodes differ; any without it"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
+#define ROW_OF struct inline_params
 static const struct config_field params[] = {
     TRACE_TIME_PARAMS,
-    {.name = "jobs", .kind = CONFIG_LIST, .flags = CONFIG_REQUIRED, .offset = offsetof(struct inline_params, jobs),
-     .fields = job_fields, .elem_bytes = sizeof(struct inline_job), .help = "the jobs, in the order of their submission"},
+    ROW_LIST("jobs", jobs, REQUIRED, ANY, struct inline_job, job_fields, "the jobs, in the order of their submission"),
     {0}};
+#undef ROW_OF
 
 const struct trace_format trace_inline_jobs = {.name = "inline-jobs",
                                                .summary = "jobs that stand in the scenario itself",

@@ -68,18 +68,15 @@ static int open_requests(const void *params, const struct source_options *option
     return code != 0 ? code : file_trace_requests(&rows, &lengths->file, options, source, diag);
 }
 
+#define ROW_OF struct lengths_params
 static const struct config_field params[] = {
     TRACE_TIME_PARAMS,
     TRACE_LENGTH_PARAMS,
     TRACE_FILE_PARAMS("false"),
-    {.name = "arrival",
-     .kind = CONFIG_VARIANT,
-     .flags = CONFIG_OPTIONAL,
-     .offset = offsetof(struct lengths_params, arrival),
-     .family = "arrival",
-     .tag = "process",
-     .help = "process that the arrivals come from, instead of the column arrived_at"},
+    ROW_VARIANT("arrival", arrival, OPTIONAL, "arrival", "process",
+                "process that the arrivals come from, instead of the column arrived_at"),
     {0}};
+#undef ROW_OF
 
 const struct trace_format trace_lengths = {
     .name = "lengths",

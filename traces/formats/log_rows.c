@@ -1,5 +1,7 @@
 #include "traces/formats/log_rows.h"
 
+#include "sim/core/vec.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -121,13 +123,7 @@ static const char *name_of(struct log_rows *rows, const struct csv_field *name, 
 
 static int keep(struct log_rows *rows, const struct log_row *row, int64_t id)
 {
-    if (rows->n == rows->capacity) {
-        const size_t capacity = rows->capacity > 0 ? 2 * rows->capacity : 256;
-        struct kept_row *grown = mem_realloc(rows->kept, capacity * sizeof *grown);
-        if (grown == NULL) return SIM_E_NOMEM;
-        rows->kept = grown;
-        rows->capacity = capacity;
-    }
+    if (vec_reserve(&rows->kept, &rows->capacity, rows->n + 1) != 0) return SIM_E_NOMEM;
     struct kept_row *kept = &rows->kept[rows->n];
     *kept = (struct kept_row){.id = id,
                               .name = name_of(rows, &row->name, id),

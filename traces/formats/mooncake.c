@@ -111,7 +111,7 @@ static int open_requests(const void *params, const struct source_options *option
                               .row = read_row,
                               .state = prefix_blocks_create(),
                               .destroy_state = prefix_blocks_destroy};
-    if (rows.state == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (rows.state == NULL) return diag_nomem(diag);
     return file_trace_requests(&rows, params, options, source, diag);
 }
 

@@ -1,6 +1,7 @@
 #include "traces/formats/prefix_blocks.h"
 
 #include "sim/core/mem.h"
+#include "sim/core/vec.h"
 
 void *prefix_blocks_create(void)
 {
@@ -16,15 +17,7 @@ void prefix_blocks_destroy(void *state)
 
 bool prefix_blocks_add(struct prefix_blocks *blocks, uint64_t id)
 {
-    if (blocks->n == blocks->capacity) {
-        size_t capacity = blocks->capacity > 0 ? 2 * blocks->capacity : 64;
-        uint64_t *ids = mem_realloc(blocks->ids, capacity * sizeof *ids);
-        if (ids == NULL) return false;
-        blocks->ids = ids;
-        blocks->capacity = capacity;
-    }
-    blocks->ids[blocks->n++] = id;
-    return true;
+    return vec_push(&blocks->ids, &blocks->n, &blocks->capacity, id) == 0;
 }
 
 void prefix_blocks_give(const struct prefix_blocks *blocks, int64_t block_tokens, struct request_record *request)

@@ -80,7 +80,7 @@ static int open_requests(const void *params, const struct source_options *option
     struct row_format rows = request_log_rows;
     rows.state = log_rows_create(false);
     rows.destroy_state = log_rows_destroy;
-    if (rows.state == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (rows.state == NULL) return diag_nomem(diag);
     return file_trace_requests(&rows, params, options, source, diag);
 }
 

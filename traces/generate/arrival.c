@@ -17,7 +17,7 @@ int arrivals_create(const struct arrival_process *process, const void *params, c
     int code = process->check != NULL ? process->check(params, options->where, diag) : 0;
     if (code != 0) return code;
     struct arrivals *new = mem_zalloc(1, sizeof *new);
-    if (new == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (new == NULL) return diag_nomem(diag);
     *new = (struct arrivals){.process = process, .params = params, .seed = options->seed, .run = options->run};
     char name[STREAM_NAME_CHARS];
     snprintf(name, sizeof name, "%s.arrivals", options->stream);
@@ -26,7 +26,7 @@ int arrivals_create(const struct arrival_process *process, const void *params, c
     new->state = mem_zalloc(1, process->state_bytes > 0 ? process->state_bytes : 1);
     if (new->state == NULL) {
         arrivals_destroy(new);
-        return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+        return diag_nomem(diag);
     }
     if (process->start != NULL) process->start(new);
     *arrivals = new;
@@ -100,16 +100,13 @@ static sim_ns gamma_next(struct arrivals *arrivals)
     return arrivals_after(arrivals, gsl_ran_gamma(&arrivals->gsl, shape, 1 / (shape * params->rate_per_s)));
 }
 
+#define ROW_OF struct gamma_params
 static const struct config_field gamma_params[] = {
     RATE_PARAM(struct gamma_params),
-    {.name = "cv",
-     .kind = CONFIG_REAL,
-     .offset = offsetof(struct gamma_params, cv),
-     .value = "1",
-     .min = 0.01,
-     .max = 100,
-     .help = "standard deviation of the gaps over their mean; above 1: bursty"},
+    ROW_REAL("cv", cv, DEFAULT("1"), WITHIN(0.01, 100),
+             "standard deviation of the gaps over their mean; above 1: bursty"),
     {0}};
+#undef ROW_OF
 
 const struct arrival_process arrival_gamma = {.name = "gamma",
                                               .summary = "independent Gamma-distributed gaps of a given CV",
@@ -171,27 +168,13 @@ static sim_ns closed_think(const struct arrivals *arrivals, int64_t ended_id)
 
 static const char *const think_names[] = {"exponential", "fixed", NULL};
 
-static const struct config_field closed_params[] = {{.name = "users",
-                                                     .kind = CONFIG_INT,
-                                                     .flags = CONFIG_REQUIRED,
-                                                     .offset = offsetof(struct closed_params, users),
-                                                     .min = 1,
-                                                     .max = 1e8,
-                                                     .help = "each has at most one request under way"},
-                                                    {.name = "think",
-                                                     .kind = CONFIG_TIME,
-                                                     .offset = offsetof(struct closed_params, think_ns),
-                                                     .value = "0s",
-                                                     .min = 0,
-                                                     .max = 1e8,
-                                                     .help = "mean pause between an answer and the next request"},
-                                                    {.name = "think_distribution",
-                                                     .kind = CONFIG_CHOICE,
-                                                     .offset = offsetof(struct closed_params, distribution),
-                                                     .value = "exponential",
-                                                     .choices = think_names,
-                                                     .help = "of the pauses"},
-                                                    {0}};
+#define ROW_OF struct closed_params
+static const struct config_field closed_params[] = {
+    ROW_INT("users", users, REQUIRED, WITHIN(1, 1e8), "each has at most one request under way"),
+    ROW_TIME("think", think_ns, DEFAULT("0s"), WITHIN(0, 1e8), "mean pause between an answer and the next request"),
+    ROW_CHOICE("think_distribution", distribution, DEFAULT("exponential"), think_names, "of the pauses"),
+    {0}};
+#undef ROW_OF
 
 const struct arrival_process arrival_closed = {.name = "closed",
                                                .summary = "a number of users who wait for the answer, think, ask again",

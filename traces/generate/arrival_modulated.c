@@ -87,30 +87,19 @@ static int mmpp_check(const void *params, const char *where, struct diag *diag)
                       "\"states\" must be two or more, one of them with a rate above 0");
 }
 
-static const struct config_field mmpp_state_fields[] = {{.name = "rate",
-                                                         .kind = CONFIG_QUANTITY,
-                                                         .flags = CONFIG_REQUIRED,
-                                                         .offset = offsetof(struct mmpp_state, rate_per_s),
-                                                         .dim = UNIT_RATE,
-                                                         .max = 1e9,
-                                                         .help = "arrivals per time in this state"},
-                                                        {.name = "dwell",
-                                                         .kind = CONFIG_TIME,
-                                                         .flags = CONFIG_REQUIRED,
-                                                         .offset = offsetof(struct mmpp_state, dwell_ns),
-                                                         .min = 1e-6,
-                                                         .max = 1e9,
-                                                         .help = "mean time in this state"},
-                                                        {0}};
+#define ROW_OF struct mmpp_state
+static const struct config_field mmpp_state_fields[] = {
+    ROW_QUANTITY("rate", rate_per_s, UNIT_RATE, REQUIRED, WITHIN(0, 1e9), "arrivals per time in this state"),
+    ROW_TIME("dwell", dwell_ns, REQUIRED, WITHIN(1e-6, 1e9), "mean time in this state"),
+    {0}};
+#undef ROW_OF
 
-static const struct config_field mmpp_params[] = {{.name = "states",
-                                                   .kind = CONFIG_LIST,
-                                                   .flags = CONFIG_REQUIRED,
-                                                   .offset = offsetof(struct mmpp_params, states),
-                                                   .fields = mmpp_state_fields,
-                                                   .elem_bytes = sizeof(struct mmpp_state),
-                                                   .help = "after each, any other one follows"},
-                                                  {0}};
+#define ROW_OF struct mmpp_params
+static const struct config_field mmpp_params[] = {
+    ROW_LIST("states", states, REQUIRED, ANY, struct mmpp_state, mmpp_state_fields,
+             "after each, any other one follows"),
+    {0}};
+#undef ROW_OF
 
 const struct arrival_process arrival_mmpp = {.name = "mmpp",
                                              .summary = "Markov-modulated Poisson: rates that hold for random times",
@@ -196,39 +185,20 @@ static int modulated_check(const void *params, const char *where, struct diag *d
                       MAX_MODULATORS, sum);
 }
 
-static const struct config_field modulator_fields[] = {{.name = "amplitude",
-                                                        .kind = CONFIG_REAL,
-                                                        .flags = CONFIG_REQUIRED,
-                                                        .offset = offsetof(struct modulator, amplitude_frac),
-                                                        .min = 0,
-                                                        .max = 1,
-                                                        .help = "share of the mean rate that comes and goes"},
-                                                       {.name = "time",
-                                                        .kind = CONFIG_TIME,
-                                                        .flags = CONFIG_REQUIRED,
-                                                        .offset = offsetof(struct modulator, time_ns),
-                                                        .min = 1e-6,
-                                                        .max = 1e9,
-                                                        .help = "correlation time"},
-                                                       {0}};
-
-static const struct config_field modulated_params[] = {
-    {.name = "rate",
-     .kind = CONFIG_QUANTITY,
-     .flags = CONFIG_REQUIRED,
-     .offset = offsetof(struct modulated_params, rate_per_s),
-     .dim = UNIT_RATE,
-     .min = 1e-9,
-     .max = 1e9,
-     .help = "mean arrivals per time"},
-    {.name = "modulators",
-     .kind = CONFIG_LIST,
-     .flags = CONFIG_OPTIONAL,
-     .offset = offsetof(struct modulated_params, modulators),
-     .fields = modulator_fields,
-     .elem_bytes = sizeof(struct modulator),
-     .help = "independent swings of the rate, each on its own time scale"},
+#define ROW_OF struct modulator
+static const struct config_field modulator_fields[] = {
+    ROW_REAL("amplitude", amplitude_frac, REQUIRED, WITHIN(0, 1), "share of the mean rate that comes and goes"),
+    ROW_TIME("time", time_ns, REQUIRED, WITHIN(1e-6, 1e9), "correlation time"),
     {0}};
+#undef ROW_OF
+
+#define ROW_OF struct modulated_params
+static const struct config_field modulated_params[] = {
+    ROW_QUANTITY("rate", rate_per_s, UNIT_RATE, REQUIRED, WITHIN(1e-9, 1e9), "mean arrivals per time"),
+    ROW_LIST("modulators", modulators, OPTIONAL, ANY, struct modulator, modulator_fields,
+             "independent swings of the rate, each on its own time scale"),
+    {0}};
+#undef ROW_OF
 
 const struct arrival_process arrival_modulated = {.name = "modulated",
                                                   .summary = "a rate with independent swings on several time scales",

@@ -138,7 +138,7 @@ static int open_jobs(const void *params, const struct source_options *options, s
 {
     const struct job_classes_params *generate = params;
     struct generator *generator = mem_zalloc(1, sizeof *generator);
-    if (generator == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (generator == NULL) return diag_nomem(diag);
     generator->stream.ops = &generator_ops;
     generator->params = generate;
     generator->where = options->where;
@@ -157,41 +157,32 @@ static int open_jobs(const void *params, const struct source_options *options, s
 
 static const char *const law_names[] = {"exponential", "fixed", "two-mode", "hyperexponential", NULL};
 
-#define FIELD(name) offsetof(struct run_params, name)
+#define ROW_OF struct run_params
 static const struct config_field run_fields[] = {
-    {.name = "law", .kind = CONFIG_CHOICE, .offset = FIELD(law), .value = "exponential", .choices = law_names,
-     .help = "of run times on the GPUs asked for"},
-    {.name = "mean", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED, .dim = UNIT_TIME, .offset = FIELD(mean_s), .min = 0,
-     .max = 1e9, .help = "mean run time"},
-    {.name = "short_frac", .kind = CONFIG_REAL, .offset = FIELD(short_frac), .value = "0.9", .min = 0, .max = 0.999999,
-     .help = "two-mode, hyperexponential: share of short jobs"},
-    {.name = "short", .kind = CONFIG_REAL, .offset = FIELD(short_of_mean), .value = "0.1", .min = 0, .max = 1e6,
-     .help = "their run time over the mean; hyperexponential: the mean of them over the mean of all"},
+    ROW_CHOICE("law", law, DEFAULT("exponential"), law_names, "of run times on the GPUs asked for"),
+    ROW_QUANTITY("mean", mean_s, UNIT_TIME, REQUIRED, WITHIN(0, 1e9), "mean run time"),
+    ROW_REAL("short_frac", short_frac, DEFAULT("0.9"), WITHIN(0, 0.999999),
+             "two-mode, hyperexponential: share of short jobs"),
+    ROW_REAL("short", short_of_mean, DEFAULT("0.1"), WITHIN(0, 1e6),
+             "their run time over the mean; hyperexponential: the mean of them over the mean of all"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
-#define FIELD(name) offsetof(struct job_class_params, name)
+#define ROW_OF struct job_class_params
 static const struct config_field class_fields[] = {
-    {.name = "arrival", .kind = CONFIG_VARIANT, .flags = CONFIG_REQUIRED, .offset = FIELD(arrival), .family = "arrival",
-     .tag = "process", .help = "when jobs of this type are submitted"},
-    {.name = "run_time", .kind = CONFIG_SECTION, .offset = FIELD(run), .fields = run_fields, .help = "how long they run"},
-    {.name = "gpus", .kind = CONFIG_INT, .offset = FIELD(gpus), .value = "1", .min = 1, .max = INT32_MAX,
-     .help = "GPUs that each asks for"},
+    ROW_VARIANT("arrival", arrival, REQUIRED, "arrival", "process", "when jobs of this type are submitted"),
+    ROW_SECTION("run_time", run, FILLED, run_fields, "how long they run"),
+    ROW_INT("gpus", gpus, DEFAULT("1"), WITHIN(1, INT32_MAX), "GPUs that each asks for"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
-static const struct config_field params[] = {TRACE_TIME_PARAMS,
-                                             GENERATE_END_PARAMS(struct job_classes_params),
-                                             {.name = "types",
-                                              .kind = CONFIG_MAP,
-                                              .flags = CONFIG_REQUIRED,
-                                              .offset = offsetof(struct job_classes_params, types),
-                                              .fields = class_fields,
-                                              .elem_bytes = sizeof(struct job_class_params),
-                                              .min = 1,
-                                              .max = 1000,
-                                              .help = "types of jobs, by name"},
-                                             {0}};
+#define ROW_OF struct job_classes_params
+static const struct config_field params[] = {
+    TRACE_TIME_PARAMS,
+    GENERATE_END_PARAMS(struct job_classes_params),
+    ROW_MAP("types", types, REQUIRED, WITHIN(1, 1000), struct job_class_params, class_fields, "types of jobs, by name"),
+    {0}};
+#undef ROW_OF
 
 const struct trace_format trace_generate_job_types = {
     .name = "generate-job-types",

@@ -172,7 +172,7 @@ static int generator_init(struct generator *generator, const struct generate_job
     if (code == 0) code = open_arrivals(params, options, &generator->arrivals, diag);
     if (code != 0 || generator->mix->kinds == NULL) return code;
     generator->law = job_law_create(generator->mix->kinds);
-    return generator->law != NULL ? 0 : diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    return generator->law != NULL ? 0 : diag_nomem(diag);
 }
 
 static int open_jobs(const void *params, const struct source_options *options, struct job_source **source,
@@ -180,7 +180,7 @@ static int open_jobs(const void *params, const struct source_options *options, s
 {
     const struct generate_jobs_params *generate = params;
     struct generator *generator = mem_zalloc(1, sizeof *generator);
-    if (generator == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (generator == NULL) return diag_nomem(diag);
     struct stream *stream = &generator->stream;
     int code = generator_init(generator, generate, options, diag);
     if (code != 0) {
@@ -191,25 +191,17 @@ static int open_jobs(const void *params, const struct source_options *options, s
     return code != 0 ? code : stream_to_jobs(stream, source, diag);
 }
 
-static const struct config_field params[] = {TRACE_TIME_PARAMS,
-                                             GENERATE_END_PARAMS(struct generate_jobs_params),
-                                             {.name = "mix",
-                                              .kind = CONFIG_CHOICE,
-                                              .flags = CONFIG_REQUIRED,
-                                              .offset = offsetof(struct generate_jobs_params, mix),
-                                              .choices = job_mix_names,
-                                              .help = "cluster whose statistics the jobs have"},
-                                             TRACE_PARAM(struct generate_jobs_params, max_gpus, "max_gpus", CONFIG_INT,
-                                                         "0", 0, INT32_MAX,
-                                                         "larger jobs are made so large; 0: no limit"),
-                                             {.name = "arrival",
-                                              .kind = CONFIG_VARIANT,
-                                              .flags = CONFIG_OPTIONAL,
-                                              .offset = offsetof(struct generate_jobs_params, arrival),
-                                              .family = "arrival",
-                                              .tag = "process",
-                                              .help = "when jobs are submitted, instead of as in the cluster"},
-                                             {0}};
+#define ROW_OF struct generate_jobs_params
+static const struct config_field params[] = {
+    TRACE_TIME_PARAMS,
+    GENERATE_END_PARAMS(struct generate_jobs_params),
+    ROW_CHOICE("mix", mix, REQUIRED, job_mix_names, "cluster whose statistics the jobs have"),
+    TRACE_PARAM(struct generate_jobs_params, max_gpus, "max_gpus", CONFIG_INT, "0", 0, INT32_MAX,
+                "larger jobs are made so large; 0: no limit"),
+    ROW_VARIANT("arrival", arrival, OPTIONAL, "arrival", "process",
+                "when jobs are submitted, instead of as in the cluster"),
+    {0}};
+#undef ROW_OF
 
 const struct trace_format trace_generate_jobs = {
     .name = "generate-jobs",

@@ -93,24 +93,14 @@ static int lognormal_check(const void *params, const char *where, struct diag *d
     return uniform_check(&(struct uniform_params){lognormal->min, lognormal->max}, where, diag);
 }
 
+#define ROW_OF struct lognormal_params
 static const struct config_field lognormal_params[] = {
-    {.name = "mean",
-     .kind = CONFIG_REAL,
-     .flags = CONFIG_REQUIRED,
-     .offset = offsetof(struct lognormal_params, mean_tokens),
-     .min = 1,
-     .max = 1e9,
-     .help = "in tokens, before clipping"},
-    {.name = "cv",
-     .kind = CONFIG_REAL,
-     .offset = offsetof(struct lognormal_params, cv),
-     .value = "1",
-     .min = 0,
-     .max = 100,
-     .help = "standard deviation over the mean, before clipping"},
+    ROW_REAL("mean", mean_tokens, REQUIRED, WITHIN(1, 1e9), "in tokens, before clipping"),
+    ROW_REAL("cv", cv, DEFAULT("1"), WITHIN(0, 100), "standard deviation over the mean, before clipping"),
     TOKENS_FIELD(struct lognormal_params, min, "min", 0, "1", "shorter ones become so long"),
     TOKENS_FIELD(struct lognormal_params, max, "max", 0, "2147483647", "longer ones become so short"),
     {0}};
+#undef ROW_OF
 
 const struct length_distribution length_lognormal = {.name = "lognormal",
                                                      .summary = "log-normal of a given mean and CV",
@@ -165,30 +155,19 @@ static int mixture_check(const void *params, const char *where, struct diag *dia
     return 0;
 }
 
-static const struct config_field component_fields[] = {{.name = "weight",
-                                                        .kind = CONFIG_REAL,
-                                                        .offset = offsetof(struct component, weight),
-                                                        .value = "1",
-                                                        .min = 0,
-                                                        .max = 1e9,
-                                                        .help = "its share, relative to the others"},
-                                                       {.name = "length",
-                                                        .kind = CONFIG_VARIANT,
-                                                        .flags = CONFIG_REQUIRED,
-                                                        .offset = offsetof(struct component, length),
-                                                        .family = "length",
-                                                        .tag = "distribution",
-                                                        .help = "distribution of this component"},
-                                                       {0}};
+#define ROW_OF struct component
+static const struct config_field component_fields[] = {
+    ROW_REAL("weight", weight, DEFAULT("1"), WITHIN(0, 1e9), "its share, relative to the others"),
+    ROW_VARIANT("length", length, REQUIRED, "length", "distribution", "distribution of this component"),
+    {0}};
+#undef ROW_OF
 
-static const struct config_field mixture_params[] = {{.name = "components",
-                                                      .kind = CONFIG_LIST,
-                                                      .flags = CONFIG_REQUIRED,
-                                                      .offset = offsetof(struct mixture_params, components),
-                                                      .fields = component_fields,
-                                                      .elem_bytes = sizeof(struct component),
-                                                      .help = "one of them is drawn for each length"},
-                                                     {0}};
+#define ROW_OF struct mixture_params
+static const struct config_field mixture_params[] = {
+    ROW_LIST("components", components, REQUIRED, ANY, struct component, component_fields,
+             "one of them is drawn for each length"),
+    {0}};
+#undef ROW_OF
 
 const struct length_distribution length_mixture = {.name = "mixture",
                                                    .summary = "one of several distributions, by weight",
@@ -219,30 +198,19 @@ static int empirical_check(const void *params, const char *where, struct diag *d
                       "\"points\" must rise in tokens and cdf, up to a cdf of 1");
 }
 
-static const struct config_field point_fields[] = {{.name = "tokens",
-                                                    .kind = CONFIG_REAL,
-                                                    .flags = CONFIG_REQUIRED,
-                                                    .offset = offsetof(struct cdf_point, value),
-                                                    .min = 1,
-                                                    .max = INT32_MAX,
-                                                    .help = "a length"},
-                                                   {.name = "cdf",
-                                                    .kind = CONFIG_REAL,
-                                                    .flags = CONFIG_REQUIRED,
-                                                    .offset = offsetof(struct cdf_point, cdf_frac),
-                                                    .min = 0,
-                                                    .max = 1,
-                                                    .help = "share of the lengths that are at most so long"},
-                                                   {0}};
+#define ROW_OF struct cdf_point
+static const struct config_field point_fields[] = {
+    ROW_REAL("tokens", value, REQUIRED, WITHIN(1, INT32_MAX), "a length"),
+    ROW_REAL("cdf", cdf_frac, REQUIRED, WITHIN(0, 1), "share of the lengths that are at most so long"),
+    {0}};
+#undef ROW_OF
 
-static const struct config_field empirical_params[] = {{.name = "points",
-                                                        .kind = CONFIG_LIST,
-                                                        .flags = CONFIG_REQUIRED,
-                                                        .offset = offsetof(struct empirical_params, points),
-                                                        .fields = point_fields,
-                                                        .elem_bytes = sizeof(struct cdf_point),
-                                                        .help = "of the distribution function; linear in between"},
-                                                       {0}};
+#define ROW_OF struct empirical_params
+static const struct config_field empirical_params[] = {
+    ROW_LIST("points", points, REQUIRED, ANY, struct cdf_point, point_fields,
+             "of the distribution function; linear in between"),
+    {0}};
+#undef ROW_OF
 
 const struct length_distribution length_empirical = {.name = "empirical",
                                                      .summary = "from points of the distribution function",

@@ -45,17 +45,14 @@ int request_kind_draw(struct request_kind *kind, struct request_record *request,
     return sessions_next(&kind->sessions, request, diag);
 }
 
-#define FIELD(member) offsetof(struct request_class_params, member)
+#define ROW_OF struct request_class_params
 const struct config_field request_class_fields[] = {
-    {.name = "share", .kind = CONFIG_REAL, .flags = CONFIG_OPTIONAL, .offset = FIELD(share), .min = DBL_MIN, .max = 1e9,
-     .help = "share of the common arrivals, in proportion to those of the other classes"},
-    {.name = "arrival", .kind = CONFIG_VARIANT, .flags = CONFIG_OPTIONAL, .offset = FIELD(arrival),
-     .family = "arrival", .tag = "process", .help = "arrivals of its own instead of a share"},
-    {.name = "mix", .kind = CONFIG_CHOICE, .flags = CONFIG_OPTIONAL, .offset = FIELD(mix),
-     .choices = request_class_mix_names, .help = "public trace whose lengths hold for what is not given here; common: as all"},
-    {.name = "prompt", .kind = CONFIG_VARIANT, .flags = CONFIG_OPTIONAL, .offset = FIELD(prompt), .family = "length",
-     .tag = "distribution", .help = "prompt lengths"},
-    {.name = "output", .kind = CONFIG_VARIANT, .flags = CONFIG_OPTIONAL, .offset = FIELD(output), .family = "length",
-     .tag = "distribution", .help = "output lengths"},
+    ROW_REAL("share", share, OPTIONAL, WITHIN(DBL_MIN, 1e9),
+             "share of the common arrivals, in proportion to those of the other classes"),
+    ROW_VARIANT("arrival", arrival, OPTIONAL, "arrival", "process", "arrivals of its own instead of a share"),
+    ROW_CHOICE("mix", mix, OPTIONAL, request_class_mix_names,
+               "public trace whose lengths hold for what is not given here; common: as all"),
+    ROW_VARIANT("prompt", prompt, OPTIONAL, "length", "distribution", "prompt lengths"),
+    ROW_VARIANT("output", output, OPTIONAL, "length", "distribution", "output lengths"),
     {0}};
-#undef FIELD
+#undef ROW_OF

@@ -229,8 +229,7 @@ static int open_generator(struct generator *generator, const struct source_optio
     generator->kinds = mem_zalloc(n, sizeof *generator->kinds);
     generator->share_ends = mem_zalloc(n, sizeof *generator->share_ends);
     generator->flows = mem_zalloc(n + 1, sizeof *generator->flows);
-    if (generator->kinds == NULL || generator->share_ends == NULL || generator->flows == NULL)
-        return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (generator->kinds == NULL || generator->share_ends == NULL || generator->flows == NULL) return diag_nomem(diag);
     int code = generate_end_check(&params->end, options->where, diag);
     if (code != 0) return code;
     if (params->classes.n > 0) {
@@ -248,7 +247,7 @@ static int open_requests(const void *params, const struct source_options *option
 {
     const struct generate_params *generate = params;
     struct generator *generator = mem_zalloc(1, sizeof *generator);
-    if (generator == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (generator == NULL) return diag_nomem(diag);
     generator->params = generate;
     generator->where = options->where;
     int code = open_generator(generator, options, diag);
@@ -268,39 +267,21 @@ static int open_requests(const void *params, const struct source_options *option
         .offset = offsetof(struct generate_params, member), .family = "length", .tag = "distribution", .help = help_   \
     }
 
-static const struct config_field params[] = {TRACE_TIME_PARAMS,
-                                             TRACE_LENGTH_PARAMS,
-                                             GENERATE_END_PARAMS(struct generate_params),
-                                             {.name = "mix",
-                                              .kind = CONFIG_CHOICE,
-                                              .offset = offsetof(struct generate_params, mix),
-                                              .value = "azure-conversation",
-                                              .choices = request_mix_names,
-                                              .help = "public trace whose statistics hold for what is not given here"},
-                                             {.name = "arrival",
-                                              .kind = CONFIG_VARIANT,
-                                              .flags = CONFIG_OPTIONAL,
-                                              .offset = offsetof(struct generate_params, arrival),
-                                              .family = "arrival",
-                                              .tag = "process",
-                                              .help = "when requests come"},
-                                             LENGTH_PARAM(prompt, "prompt lengths"),
-                                             LENGTH_PARAM(output, "output lengths"),
-                                             {.name = "sessions",
-                                              .kind = CONFIG_SECTION,
-                                              .offset = offsetof(struct generate_params, sessions),
-                                              .fields = session_fields,
-                                              .help = "prefixes that prompts share"},
-                                             {.name = "classes",
-                                              .kind = CONFIG_MAP,
-                                              .flags = CONFIG_OPTIONAL,
-                                              .offset = offsetof(struct generate_params, classes),
-                                              .fields = request_class_fields,
-                                              .elem_bytes = sizeof(struct request_class_params),
-                                              .min = 0,
-                                              .max = 256,
-                                              .help = "classes of requests, by name; else all are alike"},
-                                             {0}};
+#define ROW_OF struct generate_params
+static const struct config_field params[] = {
+    TRACE_TIME_PARAMS,
+    TRACE_LENGTH_PARAMS,
+    GENERATE_END_PARAMS(struct generate_params),
+    ROW_CHOICE("mix", mix, DEFAULT("azure-conversation"), request_mix_names,
+               "public trace whose statistics hold for what is not given here"),
+    ROW_VARIANT("arrival", arrival, OPTIONAL, "arrival", "process", "when requests come"),
+    LENGTH_PARAM(prompt, "prompt lengths"),
+    LENGTH_PARAM(output, "output lengths"),
+    ROW_SECTION("sessions", sessions, FILLED, session_fields, "prefixes that prompts share"),
+    ROW_MAP("classes", classes, OPTIONAL, WITHIN(0, 256), struct request_class_params, request_class_fields,
+            "classes of requests, by name; else all are alike"),
+    {0}};
+#undef ROW_OF
 
 const struct trace_format trace_generate = {.name = "generate",
                                             .summary = "requests from an arrival process and length distributions",

@@ -1,6 +1,7 @@
 #include "traces/generate/session.h"
 
 #include "sim/core/mem.h"
+#include "sim/core/vec.h"
 #include "traces/stream.h"
 #include "traces/transform.h"
 
@@ -27,7 +28,7 @@ int sessions_init(struct sessions *sessions, const struct session_params *params
     rng_init(&sessions->rng, options->seed, options->run, name, 0);
     if (params->continue_frac == 0) return 0;
     sessions->ring = mem_zalloc((size_t)params->max_sessions, sizeof *sessions->ring);
-    return sessions->ring != NULL ? 0 : diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    return sessions->ring != NULL ? 0 : diag_nomem(diag);
 }
 
 void sessions_fini(struct sessions *sessions)
@@ -57,16 +58,6 @@ static struct session *begin_session(struct sessions *sessions)
     return session;
 }
 
-static bool reserve(struct session *session, size_t n)
-{
-    if (n <= session->capacity) return true;
-    uint64_t *ids = mem_realloc(session->ids, 2 * n * sizeof *ids);
-    if (ids == NULL) return false;
-    session->ids = ids;
-    session->capacity = 2 * n;
-    return true;
-}
-
 int sessions_next(struct sessions *sessions, struct request_record *request, struct diag *diag)
 {
     const struct session_params *params = sessions->params;
@@ -75,7 +66,7 @@ int sessions_next(struct sessions *sessions, struct request_record *request, str
     struct session *session = wanted ? find_session(sessions, request->prompt_tokens) : NULL;
     if (session == NULL) session = begin_session(sessions);
     size_t n = (size_t)((request->prompt_tokens + params->block_tokens - 1) / params->block_tokens);
-    if (!reserve(session, n)) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (vec_reserve(&session->ids, &session->capacity, n) != 0) return diag_nomem(diag);
     for (size_t i = (size_t)(session->prompt_tokens / params->block_tokens); i < n; i++) {
         session->ids[i] = i < (size_t)params->system_blocks ? i : sessions->next_id++;
     }

@@ -1,17 +1,22 @@
-/* The fields of a configuration: what a table says of each value that a scenario may set. Policies declare their parameters
- * with it:
+/* The fields of a configuration: what a table says of each value that a scenario may set. Policies declare their
+ * parameters with it, most of them as rows (see below):
  *
+ *     #define ROW_OF struct my_params
  *     static const struct config_field params[] = {
- *         {.name = "aging", .kind = CONFIG_TIME, .offset = offsetof(struct my_params, aging_ns), .value = "10min",
- *          .min = 0, .max = -1, .help = "after so long in the queue a job goes before all others"},
+ *         ROW_TIME("aging", aging_ns, DEFAULT("10min"), AT_LEAST(0), "queueing time after which a job goes first"),
+ *         ROW_CHOICE("order", order, DEFAULT("fifo"), order_names, "order of the jobs that wait"),
  *         {0}};
+ *     #undef ROW_OF
  */
 #ifndef ORRERY_CORE_CONFIG_CONFIG_FIELD_H
 #define ORRERY_CORE_CONFIG_CONFIG_FIELD_H
 
 #include "sim/core/units.h"
 
+#include <float.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum config_kind {
     CONFIG_BOOL,     /* bool */
@@ -62,5 +67,76 @@ struct config_list {
     size_t n;
     void *items; /* n * elem_bytes, in the arena of the binding, in document order */
 };
+
+/* Rows of a table. Each names the key, the member of struct ROW_OF that gets the value (the compiler checks its type),
+ * what its absence means, its limits and its help. What has no row is written with designated members.
+ *   absence: REQUIRED, OPTIONAL or DEFAULT("text"); a section that is not OPTIONAL may be FILLED with the defaults of
+ *            its fields; SOURCED_REQUIRED, SOURCED_OPTIONAL and SOURCED_DEFAULT("text") add CONFIG_SOURCED
+ *   limits:  ANY, POSITIVE, AT_LEAST(least), WITHIN(least, most); of the length for texts, of the number of items for
+ *            lists and maps */
+#define ROW_BOOL(key, member, absence, help_)                                                                          \
+    {.name = key, .kind = CONFIG_BOOL, CONFIG_ROW_AT(bool, member), CONFIG_ROW_ABSENT(absence, 0), .help = help_}
+#define ROW_INT(key, member, absence, limits, help_)                                                                   \
+    CONFIG_ROW(CONFIG_INT, int64_t, key, member, absence, limits, 0, help_)
+#define ROW_REAL(key, member, absence, limits, help_)                                                                  \
+    CONFIG_ROW(CONFIG_REAL, double, key, member, absence, limits, 0, help_)
+#define ROW_TIME(key, member, absence, limits, help_)                                                                  \
+    CONFIG_ROW(CONFIG_TIME, sim_ns, key, member, absence, limits, 0, help_)
+#define ROW_TEXT(key, member, absence, limits, help_)                                                                  \
+    CONFIG_ROW(CONFIG_TEXT, const char *, key, member, absence, limits, 0, help_)
+#define ROW_NAME_OR_PATH(key, member, absence, limits, help_)                                                          \
+    CONFIG_ROW(CONFIG_TEXT, const char *, key, member, absence, limits, CONFIG_NAME_OR_PATH, help_)
+#define ROW_PATH(key, member, absence, help_)                                                                          \
+    CONFIG_ROW(CONFIG_PATH, const char *, key, member, absence, ANY, 0, help_)
+#define ROW_QUANTITY(key, member, unit, absence, limits, help_)                                                        \
+    {.name = key, .kind = CONFIG_QUANTITY, CONFIG_ROW_AT(double, member), .dim = unit, CONFIG_ROW_ABSENT(absence, 0),  \
+     CONFIG_ROW_LIMITS_##limits, .help = help_}
+#define ROW_CHOICE(key, member, absence, names, help_)                                                                 \
+    {.name = key, .kind = CONFIG_CHOICE, .choices = names, CONFIG_ROW_ABSENT(absence, 0), .help = help_,               \
+     .offset = offsetof(ROW_OF, member) + 0 * sizeof(char[sizeof((ROW_OF *)0)->member == sizeof(int) ? 1 : -1])}
+#define ROW_SECTION(key, member, absence, table, help_)                                                                \
+    {.name = key, .kind = CONFIG_SECTION, .offset = offsetof(ROW_OF, member), CONFIG_ROW_ABSENT(absence, 0),           \
+     .fields = table, .help = help_}
+#define ROW_LIST(key, member, absence, limits, type, table, help_)                                                     \
+    CONFIG_ROW_ITEMS(CONFIG_LIST, key, member, absence, limits, type, table, help_)
+#define ROW_MAP(key, member, absence, limits, type, table, help_)                                                      \
+    CONFIG_ROW_ITEMS(CONFIG_MAP, key, member, absence, limits, type, table, help_)
+#define ROW_VARIANT(key, member, absence, family_, tag_, help_)                                                        \
+    CONFIG_ROW_VARIANT(key, member, absence, 0, family_, tag_, help_)
+#define ROW_SHORT_VARIANT(key, member, absence, family_, tag_, help_)                                                  \
+    CONFIG_ROW_VARIANT(key, member, absence, CONFIG_SHORT, family_, tag_, help_)
+
+/* What the rows are made of. */
+#define CONFIG_ROW_AT(type, member)                                                                                    \
+    .offset = offsetof(ROW_OF, member) + 0 * sizeof(char[_Generic(((ROW_OF *)0)->member, type: 1)])
+#define CONFIG_ROW_ABSENT(absence, more)                                                                               \
+    .flags = CONFIG_ROW_FLAGS_##absence | (more), .value = CONFIG_ROW_VALUE_##absence
+#define CONFIG_ROW_FLAGS_REQUIRED CONFIG_REQUIRED
+#define CONFIG_ROW_FLAGS_OPTIONAL CONFIG_OPTIONAL
+#define CONFIG_ROW_FLAGS_FILLED 0
+#define CONFIG_ROW_FLAGS_DEFAULT(text) 0
+#define CONFIG_ROW_FLAGS_SOURCED_REQUIRED CONFIG_SOURCED | CONFIG_REQUIRED
+#define CONFIG_ROW_FLAGS_SOURCED_OPTIONAL CONFIG_SOURCED | CONFIG_OPTIONAL
+#define CONFIG_ROW_FLAGS_SOURCED_DEFAULT(text) CONFIG_SOURCED
+#define CONFIG_ROW_VALUE_REQUIRED NULL
+#define CONFIG_ROW_VALUE_OPTIONAL NULL
+#define CONFIG_ROW_VALUE_FILLED NULL
+#define CONFIG_ROW_VALUE_DEFAULT(text) text
+#define CONFIG_ROW_VALUE_SOURCED_REQUIRED NULL
+#define CONFIG_ROW_VALUE_SOURCED_OPTIONAL NULL
+#define CONFIG_ROW_VALUE_SOURCED_DEFAULT(text) text
+#define CONFIG_ROW_LIMITS_ANY .min = 0, .max = 0
+#define CONFIG_ROW_LIMITS_POSITIVE .min = DBL_MIN, .max = 0
+#define CONFIG_ROW_LIMITS_AT_LEAST(least) .min = least, .max = (least) - 1.0
+#define CONFIG_ROW_LIMITS_WITHIN(least, most) .min = least, .max = most
+#define CONFIG_ROW(kind_, type, key, member, absence, limits, more, help_)                                             \
+    {.name = key, .kind = kind_, CONFIG_ROW_AT(type, member), CONFIG_ROW_ABSENT(absence, more),                        \
+     CONFIG_ROW_LIMITS_##limits, .help = help_}
+#define CONFIG_ROW_ITEMS(kind_, key, member, absence, limits, type, table, help_)                                      \
+    {.name = key, .kind = kind_, CONFIG_ROW_AT(struct config_list, member), CONFIG_ROW_ABSENT(absence, 0),             \
+     CONFIG_ROW_LIMITS_##limits, .fields = table, .elem_bytes = sizeof(type), .help = help_}
+#define CONFIG_ROW_VARIANT(key, member, absence, more, family_, tag_, help_)                                           \
+    {.name = key, .kind = CONFIG_VARIANT, CONFIG_ROW_AT(struct config_variant, member),                                \
+     CONFIG_ROW_ABSENT(absence, more), .family = family_, .tag = tag_, .help = help_}
 
 #endif

@@ -22,7 +22,7 @@ void config_report(struct config_reading *reading, const struct json_node *at, c
 void config_report_nomem(struct config_reading *reading)
 {
     if (reading->code == SIM_E_NOMEM) return;
-    reading->code = diag_error(reading->diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    reading->code = diag_nomem(reading->diag);
 }
 
 /* Adds formatted text at the end of what a fixed buffer holds; what does not fit is cut. */

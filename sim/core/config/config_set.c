@@ -13,11 +13,6 @@ struct setting {
     const struct json_source *source; /* "--set a.b" */
 };
 
-static int fail_nomem(struct diag *diag)
-{
-    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-}
-
 /* The member whose key is the longest that `path` starts with, followed by a dot or the end. */
 static struct json_node *find_member(const struct json_node *object, const char *path, size_t *used)
 {
@@ -73,12 +68,12 @@ static int parse_value(struct setting *setting, const char *text, struct json_no
     int code = json_parse(&setting->config->arena, setting->source, text, strlen(text), value,
                           opens_json ? setting->diag : NULL);
     if (opens_json) return code;
-    if (code == SIM_E_NOMEM) return fail_nomem(setting->diag);
+    if (code == SIM_E_NOMEM) return diag_nomem(setting->diag);
     bool is_word = code == 0 && (*value)->kind <= JSON_NUMBER;
     if (is_word && strcmp((*value)->text, text) == 0) return 0;
     const char *word = arena_strdup(&setting->config->arena, text);
     *value = word != NULL ? make_node(setting, JSON_STRING, word) : NULL;
-    return *value != NULL ? 0 : fail_nomem(setting->diag);
+    return *value != NULL ? 0 : diag_nomem(setting->diag);
 }
 
 /* Wraps the value in objects so that it stands at `path`: "b.c" and 1 become {"b": {"c": 1}}, of which the member is
@@ -114,10 +109,10 @@ static int apply(struct setting *setting, const char *path, const char *value_te
     }
     if (node->kind == JSON_LIST) return fail_index(setting, node, rest);
     struct json_node *member = wrap_member(setting, rest, value);
-    if (member == NULL) return fail_nomem(setting->diag);
+    if (member == NULL) return diag_nomem(setting->diag);
     if (node->kind != JSON_OBJECT) {
         struct json_node *object = make_node(setting, JSON_OBJECT, NULL);
-        if (object == NULL) return fail_nomem(setting->diag);
+        if (object == NULL) return diag_nomem(setting->diag);
         config_merge(node, object);
     }
     json_append(node, member);
@@ -149,11 +144,11 @@ int config_set_in(struct config *config, const char *assignment, const char *dir
     size_t n = strcspn(assignment, "=");
     char *path = arena_printf(&config->arena, "%.*s", (int)n, assignment);
     struct json_source *source = arena_alloc(&config->arena, sizeof *source);
-    if (path == NULL || source == NULL) return fail_nomem(diag);
+    if (path == NULL || source == NULL) return diag_nomem(diag);
     *source = (struct json_source){.name = where != NULL ? arena_strdup(&config->arena, where)
                                                          : arena_printf(&config->arena, "--set %s", path),
                                    .directory = arena_strdup(&config->arena, directory)};
-    if (source->name == NULL || source->directory == NULL) return fail_nomem(diag);
+    if (source->name == NULL || source->directory == NULL) return diag_nomem(diag);
     if (!is_utf8(assignment))
         return diag_error(diag, SIM_E_CONFIG, where != NULL ? where : "--set", NULL, "invalid UTF-8");
     if (assignment[n] == 0 || !is_path(path))

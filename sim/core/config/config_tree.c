@@ -31,7 +31,7 @@ static void fail(struct loading *loading, int code)
 static void fail_nomem(struct loading *loading)
 {
     if (loading->code == SIM_E_NOMEM) return;
-    loading->code = diag_error(loading->diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    loading->code = diag_nomem(loading->diag);
 }
 
 void config_merge(struct json_node *base, struct json_node *over)
@@ -163,7 +163,7 @@ static int note_file(struct loading *loading, const char *path, const struct has
 {
     struct config *config = loading->config;
     struct config_file *file = arena_alloc(&config->arena, sizeof *file);
-    if (file == NULL) return diag_error(loading->diag, SIM_E_NOMEM, path, NULL, "out of memory");
+    if (file == NULL) return diag_nomem_at(loading->diag, path);
     *file = (struct config_file){.path = path};
     if (config->last_file != NULL)
         config->last_file->next = file;

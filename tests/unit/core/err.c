@@ -105,6 +105,21 @@ static void codes_have_names_and_exit_statuses(void)
     CHECK_EQ_STR(sim_err_text(SIM_E_STALLED), "no progress");
 }
 
+static void out_of_memory_is_reported_in_one_way(void)
+{
+    struct diag diag;
+    diag_init(&diag);
+    CHECK_EQ_INT(diag_nomem(&diag), SIM_E_NOMEM);
+    CHECK_EQ_INT(diag_nomem_at(&diag, "a.json"), SIM_E_NOMEM);
+    CHECK_EQ_INT(diag_nomem(NULL), SIM_E_NOMEM);
+    CHECK_EQ_INT(diag.code, SIM_E_NOMEM);
+    char text[200];
+    diag_format(&diag.items[0], text, sizeof text);
+    CHECK_EQ_STR(text, "error: out of memory");
+    diag_format(&diag.items[1], text, sizeof text);
+    CHECK_EQ_STR(text, "a.json: error: out of memory");
+}
+
 TEST_SUITE(err)
 {
     TEST(errors_are_kept_in_order_and_counted);
@@ -112,5 +127,6 @@ TEST_SUITE(err)
     TEST(texts_that_are_cut_say_so);
     TEST(hints_are_added_where_there_are_none);
     TEST(long_names_lose_their_front_not_their_place);
+    TEST(out_of_memory_is_reported_in_one_way);
     TEST(codes_have_names_and_exit_statuses);
 }
