@@ -1,7 +1,8 @@
 #include "sim/world/world.h"
 
 #include "sim/core/mem.h"
-#include "sim/world/jobs/jobs_yield.h"
+#include "sim/world/failures/failure.h"
+#include "sim/world/jobs/jobs.h"
 #include "sim/world/market/market.h"
 #include "sim/world/power/power.h"
 #include "sim/world/rows/metric.h"
@@ -89,35 +90,6 @@ static int check_node_types(struct world *world)
     return code;
 }
 
-/* What services ask of the jobs beside them, which there may not be. */
-static int make_room(void *context, const char *gpu, int32_t gpus, int64_t groups, sim_ns now)
-{
-    const struct world *world = context;
-    return world->jobs != NULL ? jobs_make_room(world->jobs, gpu, gpus, groups, now) : 0;
-}
-
-/* The last request of a service has left. */
-static void on_service_ended(void *context)
-{
-    const struct world *world = context;
-    if (world->failures != NULL) failures_service_ends(world->failures);
-}
-
-/* Jobs have given GPUs back. */
-static void on_freed_gpus(void *context)
-{
-    const struct world *world = context;
-    for (size_t i = 0; i < world->n_services; i++) service_gpus_came(world->services[i]);
-}
-
-/* A service has taken GPUs, or given them back. */
-static void on_moved_gpus(void *context)
-{
-    const struct world *world = context;
-    if (world->jobs != NULL) jobs_note_capacity(world->jobs);
-    on_freed_gpus(context);
-}
-
 static int create_market(struct world *world)
 {
     const struct scenario *scenario = world->scenario;
@@ -168,10 +140,6 @@ static int create_services(struct world *world)
         .topology = world->topology,
         .gpu = &world->gpu,
         .nodes_fail = nodes_fail(scenario),
-        .make_room = make_room,
-        .moved = on_moved_gpus,
-        .ended = on_service_ended,
-        .context = world,
     };
     for (size_t i = 0; i < scenario->services.n && code == 0; i++) {
         code = service_create(service_of(world, i), &env, &world->services[i]);
@@ -190,20 +158,14 @@ static int create_failures(struct world *world)
         .places_jobs = world->cluster->n_nodes > 0 && (no_jobs || placer == NULL || placer->place != NULL),
         .has_breakers = goes_dark(scenario),
     };
-    const int code = failures_create(&world->site, world->cluster, &scenario->failures, &options, &world->failures);
-    if (code == 0) failures_strike_services(world->failures, world->services, world->n_services);
-    return code;
+    return failures_create(&world->site, world->cluster, &scenario->failures, &options, &world->failures);
 }
 
 static int create_jobs(struct world *world)
 {
     const struct scenario *scenario = world->scenario;
     if (scenario->jobs.trace.entry == NULL) return 0;
-    struct jobs_options options = {
-        .failures = world->failures,
-        .freed = world->n_services > 0 && world->failures != NULL ? on_freed_gpus : NULL,
-        .context = world,
-    };
+    struct jobs_options options = {0};
     if (world->market != NULL) {
         options.renting = market_scheduler(world->market);
         options.renting_params = market_scheduler_params(&world->market);
@@ -215,16 +177,17 @@ static int create_power(struct world *world)
 {
     const struct power_env env = {
         .site = &world->site,
-        .failures = world->failures,
+        .holders = &world->cluster->holders,
+        .has_jobs = world->jobs != NULL,
         .cluster = &world->scenario->cluster.nodes,
         .server_power = &world->scenario->cluster.server_power,
         .power = &world->scenario->cluster.power,
     };
     int code = power_create(&env, &world->power);
-    for (size_t i = 0; i < world->n_services && code == 0 && world->power != NULL; i++)
-        code = service_join_power(world->services[i], &world->scenario->cluster.power, world->power);
-    if (code == 0 && world->power != NULL && world->jobs != NULL) code = jobs_join_power(world->jobs, world->power);
-    return code;
+    const struct service_power power = {env.power->clock_like, env.power->clock_share, goes_dark(world->scenario)};
+    for (size_t i = 0; i < world->n_services && code == 0; i++)
+        code = service_join(world->services[i], world->power != NULL ? &power : NULL);
+    return code != 0 || world->power == NULL || world->jobs == NULL ? code : jobs_check_power(world->jobs);
 }
 
 int world_create(const struct scenario *scenario, const struct world_options *options, struct world **out,

@@ -346,8 +346,8 @@ static void on_disturb(struct engine *engine, struct owner *owner, sim_ns now)
     if (job != NULL && disturber->n % 2 == 0) {
         CHECK_EQ_INT(job_interrupt(job, now, 0, "a disturbance"), 0);
     } else if (job != NULL) {
-        job->outer_speed = disturber->n % 4 == 1 ? 0.5 : 1.25;
-        job_respeed(job, now);
+        job->holder.speed_frac = disturber->n % 4 == 1 ? 0.5 : 1.25;
+        job->holder.ops->respeed(&job->holder, now);
     }
     if (!jobs_done(disturber->jobs))
         engine_schedule(engine, now + disturber->every_ns, PRIORITY_JOB_FINISH, on_disturb, owner);

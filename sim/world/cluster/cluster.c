@@ -110,6 +110,7 @@ int cluster_create(const struct cluster_config *config, struct cluster **out)
         code = create_part(type, false, NULL, *out, &last->next);
         if (last->next != NULL) last->next->first = *out;
         if (code < 0) break;
+        last->next->node_type = last->node_type + 1;
         last->next->first_node = last->first_node + last->n_nodes;
         last = last->next;
     }

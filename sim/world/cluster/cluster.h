@@ -17,6 +17,7 @@
 #include "sim/core/mem.h"
 #include "sim/core/tally.h"
 #include "sim/world/cluster/cluster_config.h"
+#include "sim/world/cluster/holder.h"
 #include "sim/world/cluster/nodeset.h"
 #include "sim/world/cluster/stock.h"
 #include "sim/world/policy/plan.h"
@@ -76,8 +77,10 @@ struct cluster {
     uint64_t capacity_epoch; /* counts what comes and goes beside jobs */
     const char *gpu;      /* as the scenario names it; NULL when it does not */
     double gpu_usd_per_h; /* not above 0: what the hardware catalog says */
+    int32_t node_type;    /* 0: the first */
     int32_t first_node;   /* number of its first node in the site */
     bool is_placed;       /* all jobs are on particular nodes */
+    struct holders holders; /* of the first node type: those of the whole site */
     struct cluster *first, *next; /* of the site's node types; next: NULL behind the last */
 };
 

@@ -132,7 +132,7 @@ static int strike_node(struct failures *failures, const struct failure_blow *blo
     if (failures->nodes[node].state != FAILURE_NODE_SERVES) return 0;
     int code = failure_clear_node(failures, blow, node);
     if (code == 0 && blow->repair_ns > 0) code = failure_node_leaves(failures, node, blow->repair_ns);
-    if (failures->jobs != NULL) jobs_request_decision(failures->jobs);
+    holders_changed(&failures->cluster->holders, SITE_NODE_FAILED);
     return code < 0 ? code : 1;
 }
 
@@ -226,8 +226,11 @@ static int strike_entry(struct failures *failures, const struct failure_entry *e
     return struck < 0 ? struck : 0;
 }
 
-int failures_black_out(struct failures *failures, int32_t first_node, int32_t n_nodes, sim_ns until_ns)
+/* A breaker leaves nodes without power until a time: they fail at this moment, and none of them, those that are down or spare
+ * included, is in service before. Counted under "breaker". */
+int failures_black_out(struct watcher *watcher, int32_t first_node, int32_t n_nodes, sim_ns until_ns)
 {
+    struct failures *failures = OWNER_ENTITY(watcher, struct failures, watcher);
     const sim_ns now = engine_now(failures->site->engine);
     int code = 0, struck = 0;
     for (int32_t node = first_node; node < first_node + n_nodes && code == 0; node++) {
@@ -248,8 +251,7 @@ static int do_due(struct failures *failures, sim_ns now)
     int code = 0;
     while (code == 0 && failure_queue_next_ns(&failures->returns) <= now) {
         code = failure_node_comes(failures, (int32_t)failure_queue_take(&failures->returns).number);
-        if (failures->jobs != NULL) jobs_request_decision(failures->jobs);
-        for (size_t i = 0; i < failures->n_services; i++) service_nodes_came(failures->services[i]);
+        holders_changed(&failures->cluster->holders, SITE_NODE_CAME);
     }
     while (code == 0 && failure_queue_next_ns(&failures->strikes) <= now) {
         const struct failure_entry entry = failure_queue_take(&failures->strikes);
@@ -280,7 +282,7 @@ void failure_schedule(struct failures *failures)
     const sim_ns strike_ns = failure_queue_next_ns(&failures->strikes);
     const sim_ns return_ns = failure_queue_next_ns(&failures->returns);
     const sim_ns next_ns = strike_ns < return_ns ? strike_ns : return_ns;
-    if ((failures->jobs_left || failures->services_left > 0) && return_ns < SIM_NS_MAX)
+    if (failures->cluster->holders.n_awaiting > 0 && return_ns < SIM_NS_MAX)
         engine_arm(failures->site->engine, return_ns, PRIORITY_FAILURE, on_awaited, &failures->awaited);
     if (next_ns >= failures->due_ns) return;
     failures->due_ns = next_ns;
@@ -360,6 +362,8 @@ int failures_create(struct site_env *site, struct cluster *cluster, const struct
     pool_init(&failures->exposures,
               sizeof(struct failure_exposure) + (size_t)failures->n_job_sources * sizeof(struct job_strike));
     failure_set_spares_aside(failures);
+    failures->watcher.ops = &failure_watcher_ops;
+    holders_watch(&cluster->holders, &failures->watcher);
     *out = failures;
     return 0;
 }
@@ -381,35 +385,10 @@ void failures_destroy(struct failures *failures)
     mem_free(failures);
 }
 
-void failures_strike_jobs(struct failures *failures, struct jobs *jobs)
+void failures_unawaited(struct watcher *watcher)
 {
-    failures->jobs = jobs;
-    failures->jobs_left = true;
-}
-
-void failures_strike_services(struct failures *failures, struct service *const *services, size_t n)
-{
-    failures->services = services;
-    failures->n_services = n;
-    for (size_t i = 0; i < n; i++) failures->services_left += service_may_be_struck(services[i]);
-}
-
-static void let_go(struct failures *failures)
-{
-    if (!failures->jobs_left && failures->services_left == 0) engine_disarm(failures->site->engine, &failures->awaited);
-}
-
-void failures_jobs_end(struct failures *failures)
-{
-    failures->jobs_left = false;
-    let_go(failures);
-}
-
-void failures_service_ends(struct failures *failures)
-{
-    SIM_REQUIRE(failures->services_left > 0);
-    failures->services_left--;
-    let_go(failures);
+    struct failures *failures = OWNER_ENTITY(watcher, struct failures, watcher);
+    engine_disarm(failures->site->engine, &failures->awaited);
 }
 
 int failures_start(struct failures *failures)

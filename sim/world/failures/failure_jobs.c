@@ -7,32 +7,32 @@
 
 /* --- Strikes --- */
 
-/* Takes a job off its GPUs; `node` -1: they are not the reason. Returns 0 or the sink's code. */
-static int interrupt(const struct failure_blow *blow, struct job *job, int32_t node)
+/* Takes a holder off its GPUs; `node` -1: they are not the reason. Returns 0 or a negative code. */
+static int strike(const struct failure_blow *blow, struct holder *holder, int32_t node, sim_ns now)
 {
-    const sim_ns now = engine_now(job->jobs->site->engine);
-    const sim_ns lost_ns = job_progress_done_ns(&job->progress, now) - job_progress_saved_ns(&job->progress, now);
-    char reason[160], place[32] = "";
-    if (node >= 0) snprintf(place, sizeof place, " on node %d", node);
-    snprintf(reason, sizeof reason, "%.80s%s: loses %.6g s of work on", blow->source->name, place,
-             sim_s_from_ns(lost_ns));
-    job->restart_ns = blow->restart_ns;
-    const int code = job_interrupt(job, now, true, reason);
-    blow->source->n_interrupts++;
-    blow->source->lost_gpu_s += job->unsaved_gpu_s;
+    struct holder_strike strike = {.cause = blow->source->name, .node = node, .restart_ns = blow->restart_ns};
+    const int code = holder->ops->strike(holder, &strike, now);
+    blow->source->n_interrupts += strike.n_interrupts;
+    blow->source->lost_gpu_s += strike.lost_gpu_s;
     return code;
+}
+
+static bool is_on(const struct holder *holder, int32_t node)
+{
+    for (const struct allocation *part = holder->held; part != NULL; part = part->next)
+        if (holder->cluster->first_node + part->node == node) return true;
+    return false;
 }
 
 int failure_clear_node(struct failures *failures, const struct failure_blow *blow, int32_t node)
 {
+    const sim_ns now = engine_now(failures->site->engine);
+    struct holder *holder = failures->cluster->holders.first;
     int code = 0;
     while (code == 0 && failures->nodes[node].seats != NULL)
-        code = interrupt(blow, failures->nodes[node].seats->exposure->job, node);
-    for (size_t i = 0; i < failures->n_services && code == 0; i++) {
-        const int n = service_strike(failures->services[i], node, blow->source->name,
-                                     engine_now(failures->site->engine));
-        if (n < 0) code = n;
-    }
+        code = strike(blow, failures->nodes[node].seats->exposure->holder, node, now);
+    for (; code == 0 && holder != NULL; holder = holder->next)
+        if (is_on(holder, node)) code = strike(blow, holder, node, now);
     return code;
 }
 
@@ -55,7 +55,7 @@ static void draw_next(struct failure_exposure *exposure, const struct failure_so
                       struct rng *rng)
 {
     struct job_strike *next = &exposure->next[source->job_index];
-    failure_stream(exposure->failures, source, (uint64_t)exposure->job->view.sequence, next->n++, rng);
+    failure_stream(exposure->failures, source, exposure->holder->number, next->n++, rng);
     next->at_ns = sim_ns_add(held_ns, failure_draw_ns(&source->lifetime, rng));
 }
 
@@ -67,7 +67,7 @@ static void on_job_strike(struct engine *engine, struct owner *owner, sim_ns now
     struct failure_source *source = next_source(exposure);
     struct job_strike *next = &exposure->next[source->job_index];
     struct rng rng;
-    failure_stream(exposure->failures, source, (uint64_t)exposure->job->view.sequence, next->n - 1, &rng);
+    failure_stream(exposure->failures, source, exposure->holder->number, next->n - 1, &rng);
     rng_uniform(&rng); /* its time */
     const bool is_visible = rng_uniform(&rng) < source->visible_frac;
     const struct failure_blow blow = {.source = source, .restart_ns = failure_draw_ns(&source->restart, &rng)};
@@ -76,7 +76,7 @@ static void on_job_strike(struct engine *engine, struct owner *owner, sim_ns now
         source->n_seen++;
     else
         source->n_unseen++;
-    const int code = is_visible ? interrupt(&blow, exposure->job, -1) : 0;
+    const int code = is_visible ? strike(&blow, exposure->holder, -1, now) : 0;
     if (!is_visible) arm(exposure, now);
     if (code < 0) engine_fail(engine, code);
 }
@@ -85,7 +85,8 @@ static void arm(struct failure_exposure *exposure, sim_ns now)
 {
     const struct failure_source *source = next_source(exposure);
     if (source == NULL) return;
-    const sim_ns left_ns = exposure->next[source->job_index].at_ns - job_executed_ns(exposure->job, now);
+    const sim_ns left_ns = exposure->next[source->job_index].at_ns -
+                           exposure->holder->ops->held_ns(exposure->holder, now);
     const sim_ns at_ns = sim_ns_add(now, left_ns > 0 ? left_ns : 0);
     engine_arm(exposure->failures->site->engine, at_ns, PRIORITY_FAILURE, on_job_strike, &exposure->strike);
 }
@@ -117,44 +118,52 @@ static void stand_up(struct failure_exposure *exposure)
     }
 }
 
-static struct failure_exposure *expose(struct failures *failures, struct job *job)
+static struct failure_exposure *expose(struct failures *failures, struct holder *holder)
 {
     struct failure_exposure *exposure = pool_take(&failures->exposures);
     struct rng rng;
     if (exposure == NULL) return NULL;
-    *exposure = (struct failure_exposure){.failures = failures, .job = job};
-    owner_init_passing(&exposure->strike, OWNER_ID_JOB_FAILURES, (uint64_t)job->view.sequence);
+    *exposure = (struct failure_exposure){.failures = failures, .holder = holder};
+    owner_init_passing(&exposure->strike, OWNER_ID_JOB_FAILURES, holder->number);
     for (int32_t i = 0; i < failures->n_job_sources; i++) exposure->next[i] = (struct job_strike){0};
     for (int32_t i = 0; i < failures->n_sources; i++)
         if (failures->sources[i].scope == FAILURE_JOB) draw_next(exposure, &failures->sources[i], 0, &rng);
     return exposure;
 }
 
-int failures_job_begins(struct failures *failures, struct job *job, sim_ns now)
+static struct failures *failures_of(const struct watcher *watcher)
 {
-    if (job->view.gpus == 0 && job->allocation == NULL) return 0;
-    if (job->exposure == NULL) job->exposure = expose(failures, job);
-    if (job->exposure == NULL) return SIM_E_NOMEM;
-    const int32_t first = jobs_cluster_of(job->jobs, job->view.node_type)->first_node;
-    stand_up(job->exposure);
-    for (const struct allocation *part = job->allocation; part != NULL; part = part->next)
-        if (sit_down(job->exposure, first + part->node) != 0) return SIM_E_NOMEM;
-    if (job->view.gpus > 0) arm(job->exposure, now);
+    return OWNER_ENTITY(watcher, struct failures, watcher);
+}
+
+/* Replicas, which have no failures of their own, are found by their nodes. */
+static int on_given(struct watcher *watcher, struct holder *holder, sim_ns now)
+{
+    struct failures *failures = failures_of(watcher);
+    struct failure_exposure *exposure = holder->kept[watcher->slot];
+    if (holder->ops->held_ns == NULL || (holder->ugpus == 0 && holder->held == NULL)) return 0;
+    if (exposure == NULL) exposure = holder->kept[watcher->slot] = expose(failures, holder);
+    if (exposure == NULL) return SIM_E_NOMEM;
+    for (const struct allocation *part = holder->held; part != NULL; part = part->next)
+        if (sit_down(exposure, holder->cluster->first_node + part->node) != 0) return SIM_E_NOMEM;
+    if (holder->ugpus > 0) arm(exposure, now);
     return 0;
 }
 
-void failures_job_ends(struct failures *failures, struct job *job)
+static void on_taken(struct watcher *watcher, struct holder *holder, sim_ns now)
 {
-    if (job->exposure == NULL) return;
-    stand_up(job->exposure);
-    engine_disarm(failures->site->engine, &job->exposure->strike);
+    struct failure_exposure *exposure = holder->kept[watcher->slot];
+    (void)now;
+    if (exposure == NULL) return;
+    stand_up(exposure);
+    engine_disarm(exposure->failures->site->engine, &exposure->strike);
 }
 
-void failures_job_leaves(struct failures *failures, struct job *job, bool is_last)
+static void on_leaves(struct watcher *watcher, struct holder *holder, bool is_finished)
 {
-    if (job->exposure != NULL) pool_give(&failures->exposures, job->exposure);
-    job->exposure = NULL;
-    if (is_last) failures_jobs_end(failures);
+    (void)is_finished;
+    if (holder->kept[watcher->slot] != NULL) pool_give(&failures_of(watcher)->exposures, holder->kept[watcher->slot]);
+    holder->kept[watcher->slot] = NULL;
 }
 
 /* --- What a job must reckon with --- */
@@ -177,35 +186,33 @@ static void forget_held(const struct failure_source *source, const struct alloca
 }
 
 /* Failures per second of a source among those that hold what the job holds: a shock strikes it when it hits any of its nodes. */
-static double rate_of(const struct failures *failures, const struct failure_source *source, const struct job *job)
+static double rate_of(const struct failures *failures, const struct failure_source *source, const struct holder *holder)
 {
     const double each = source->visible_frac / source->lifetime.mean_s;
-    double rate = source->scope == FAILURE_JOB && job->view.gpus > 0 ? each : 0.0;
-    const int32_t first = jobs_cluster_of(job->jobs, job->view.node_type)->first_node;
-    for (const struct allocation *part = job->allocation; part != NULL; part = part->next) {
+    double rate = source->scope == FAILURE_JOB ? each : 0.0;
+    const int32_t first = holder->cluster->first_node;
+    for (const struct allocation *part = holder->held; part != NULL; part = part->next) {
         const int32_t node = first + part->node;
         if (source->scope == FAILURE_GPU) rate += each * failure_node_gpus(&failures->nodes[node]);
         if (hits_groups(source))
             rate += each * source->hit_frac * pow(1.0 - source->hit_frac, count_held(source, node) - 1);
     }
-    forget_held(source, job->allocation, first);
+    forget_held(source, holder->held, first);
     return rate;
 }
 
-double failures_job_mtbf_s(const struct failures *failures, const struct job *job)
+static struct holder_risk risk(const struct watcher *watcher, const struct holder *holder)
 {
-    double rate = 0.0;
-    for (int32_t i = 0; i < failures->n_sources; i++) rate += rate_of(failures, &failures->sources[i], job);
-    return rate > 0.0 ? 1.0 / rate : (double)INFINITY;
-}
-
-double failures_job_restart_s(const struct failures *failures, const struct job *job)
-{
+    const struct failures *failures = failures_of(watcher);
     double rate = 0.0, sum = 0.0;
     for (int32_t i = 0; i < failures->n_sources; i++) {
-        const double of_source = rate_of(failures, &failures->sources[i], job);
+        const double of_source = rate_of(failures, &failures->sources[i], holder);
         rate += of_source;
         sum += of_source * failures->sources[i].restart.mean_s;
     }
-    return rate > 0.0 ? sum / rate : 0.0;
+    return rate > 0.0 ? (struct holder_risk){1.0 / rate, sum / rate} : (struct holder_risk){(double)INFINITY, 0.0};
 }
+
+const struct watcher_ops failure_watcher_ops = {.given = on_given, .taken = on_taken, .leaves = on_leaves,
+                                                .unawaited = failures_unawaited, .black_out = failures_black_out,
+                                                .risk = risk};

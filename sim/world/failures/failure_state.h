@@ -8,8 +8,6 @@
 #include "sim/world/cluster/nodeset.h"
 #include "sim/world/failures/failure.h"
 #include "sim/world/failures/failure_queue.h"
-#include "sim/world/jobs/job.h"
-#include "sim/world/service/service.h"
 
 /* A cause, or the shocks of a domain, lethal or not: components that are struck again and again. */
 struct failure_source {
@@ -42,11 +40,11 @@ struct job_strike {
     uint32_t n;   /* the how many-th it is */
 };
 
-/* What a job that has run can meet with. */
+/* What a holder that has run meets with: a job. */
 struct failure_exposure {
     struct owner strike;
     struct failures *failures;
-    struct job *job;
+    struct holder *holder;
     struct failure_seat *seats;
     struct job_strike next[]; /* of each source of scope job */
 };
@@ -78,16 +76,12 @@ struct failure_quorum {
 struct failures {
     struct site_env *site;
     struct cluster *cluster;
-    struct jobs *jobs; /* NULL: none */
+    struct watcher watcher; /* keeps the exposure of a holder */
     const struct failures_config *config;
     struct failures_options options;
     struct owner due, awaited;
     struct failure_queue strikes, returns;
     sim_ns due_ns; /* of the earliest event in the background; SIM_NS_MAX: none */
-    struct service *const *services; /* [n_services] */
-    size_t n_services;
-    bool jobs_left;         /* that may wait for repairs; */
-    int32_t services_left;  /* services, likewise */
     struct failure_source *sources;
     int32_t n_sources, n_job_sources;
     struct failure_source *breaker; /* NULL: none leaves nodes without power */
@@ -113,6 +107,10 @@ struct failure_blow {
     struct failure_source *source;
     sim_ns repair_ns, restart_ns;
 };
+
+extern const struct watcher_ops failure_watcher_ops; /* failure_jobs.c */
+int failures_black_out(struct watcher *watcher, int32_t first_node, int32_t n_nodes, sim_ns until_ns);
+void failures_unawaited(struct watcher *watcher);
 
 /* Takes all jobs and replicas off a node. Returns 0 or the sink's code. */
 int failure_clear_node(struct failures *failures, const struct failure_blow *blow, int32_t node);

@@ -19,14 +19,11 @@
 struct job {
     _Alignas(16) struct job_view view; /* first: what policies hold is the job */
     struct jobs *jobs;
+    struct holder holder; /* what it holds while it runs; when it was preempted, what it held. Its number: the sequence */
     struct owner finish;
     const struct job_type *type;  /* NULL: the scenario says nothing of it */
     struct job_progress progress; /* while it runs, up to when its speed last changed */
-    struct power_job *power; /* what it draws while it runs, where that counts */
-    double drawn_j;          /* by its GPUs before that */
     double place_speed;    /* factor of the distance between its GPUs */
-    double outer_speed;    /* factor of what is not the scheduler's: clocks */
-    int64_t held_ugpus;    /* while it runs; when it was preempted, what it had */
     tally_int128 held_ugpu_ns; /* over what it held before since_ns */
     sim_ns executed_ns;    /* holding GPUs, before since_ns */
     sim_ns since_ns;       /* start of the present stretch, or of what it holds now */
@@ -38,9 +35,7 @@ struct job {
     double unsaved_gpu_s;  /* when it stopped: GPU time of the work that it had not saved */
     sim_ns restart_ns;     /* wait of its next start for a failure */
     double lost_gpu_s;     /* GPU time of work that it had to do again */
-    struct failure_exposure *exposure; /* NULL: nothing fails, or it has not started */
     sim_ns held_from_ns, held_to_ns; /* on its allocation, where no row tells of it yet; held_to: while it does not run */
-    struct allocation *allocation; /* where its GPUs are, or were when it was preempted; NULL without nodes */
     uint64_t preempted_in;         /* number of the plan that preempted it last; 0: none */
     int32_t preempt_action;        /* index of that action */
     struct job *prev, *next;       /* in the system, in the order of submission */
@@ -92,9 +87,7 @@ struct jobs {
     struct owner submit, decide, wake;
     struct job_plan plan;
     struct placement placement; /* room for the placer's answer */
-    struct failures *failures; /* NULL: nothing fails */
-    void (*freed)(void *context); /* as in jobs_options */
-    void *context;
+    struct tenant tenant;
     void **checkpoint_states;  /* [types] of their policies; NULL: no types */
     struct demands demands;     /* of all jobs so far, where there is a stock */
     struct real_list sizes_gpu_s; /* of the whole trace, rising, where the scheduler wants them */
@@ -102,7 +95,6 @@ struct jobs {
     struct rng random;          /* stream "placement", for placers */
     struct job_crowd crowd;
     struct job_stats stats;
-    struct power *power; /* NULL: nobody asks for it */
 };
 
 /* Of any job_view that a policy may hold. */
@@ -157,6 +149,9 @@ void jobs_refresh_view(struct jobs *jobs);
 void jobs_notify(struct jobs *jobs, enum job_event event, const struct job *job);
 void jobs_notify_forced(struct jobs *jobs, const struct job *job); /* of a preemption */
 
+/* Puts a job that holds nothing on a node type. */
+void job_put_on(struct job *job, int32_t node_type);
+
 /* The view of a node type, 0 .. n_node_types - 1, and its cluster. */
 struct cluster_view *jobs_view_of(struct jobs *jobs, int32_t node_type);
 struct cluster *jobs_cluster_of(struct jobs *jobs, int32_t node_type);
@@ -170,10 +165,10 @@ void jobs_request_decision(struct jobs *jobs);
 static inline tally_int128 job_held_ugpu_ns(const struct job *job, sim_ns now)
 {
     return job->held_ugpu_ns +
-           (job->view.state == JOB_RUNNING ? (tally_int128)job->held_ugpus * (now - job->since_ns) : 0);
+           (job->view.state == JOB_RUNNING ? (tally_int128)job->holder.ugpus * (now - job->since_ns) : 0);
 }
 
-/* Starts a stretch of running on held_ugpus of its node type, which it has taken: state, clock, finish event. `wait_ns`: before
+/* Starts a stretch of running on what its holder has taken: state, clock, finish event. `wait_ns`: before
  * it works. */
 void job_run(struct job *job, sim_ns now, sim_ns wait_ns);
 
@@ -205,8 +200,9 @@ void job_migrate(struct job *job, sim_ns now);
 /* How fast it is on what it holds, at the clock that it had there last. */
 double job_speed(const struct job *job);
 
-/* To be called when its outer_speed has changed: sets its speed and its end anew. */
-void job_respeed(struct job *job, sim_ns now);
+/* The job as the watchers of the site see it: operations, and its power. */
+extern const struct holder_ops job_holder_ops;
+struct holder_draw job_draw(const struct job_type *type);
 
 /* Takes the GPUs of a running job from outside of a plan. It is pending again, and its scheduler is asked what now. When it
  * `failed`, it falls back to what it has saved; else it keeps what it keeps of a preemption. Returns 0 or the sink's code. */
@@ -225,6 +221,9 @@ double jobs_place_speed(const struct jobs *jobs, const struct allocation *alloca
 /* Emits where the job was in the stretch that ended last, or (running) in the one under way, up to now. Once for each: before
  * its allocation is forgotten. */
 int job_emit_placement(struct job *job, sim_ns now);
+
+/* The jobs among the tenants of the site: jobs_yield.c. */
+extern const struct tenant_ops jobs_tenant_ops;
 
 /* Armed when the scheduler wishes to be woken. */
 void jobs_on_wake(struct engine *engine, struct owner *owner, sim_ns now);

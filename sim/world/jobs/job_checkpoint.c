@@ -1,7 +1,6 @@
 #include "sim/world/jobs/job_checkpoint.h"
 
 #include "models/checkpoint.h"
-#include "sim/world/failures/failure.h"
 #include "sim/world/jobs/job.h"
 #include "sim/world/policy/instance.h"
 
@@ -91,7 +90,7 @@ void job_checkpoints_destroy(struct jobs *jobs)
 static double nodes_of(const struct job *job)
 {
     double n = 0.0;
-    for (const struct allocation *part = job->allocation; part != NULL; part = part->next) n++;
+    for (const struct allocation *part = job->holder.held; part != NULL; part = part->next) n++;
     const int32_t each = jobs_cluster_of(job->jobs, job->view.node_type)->gpus_per_node;
     return n > 0.0 || each == 0 ? fmax(n, 1.0) : ceil(job->view.held_gpus / each);
 }
@@ -110,7 +109,7 @@ static struct checkpoint_save save_of(const struct job *job)
 
 static struct checkpoint_view view_of(const struct job *job, const struct checkpoint_save *save)
 {
-    const struct failures *failures = job->jobs->failures;
+    const struct holder_risk risk = holders_risk(&job->jobs->cluster->holders, &job->holder);
     const struct checkpoint_time time = checkpoint_save_time(save, (double)INFINITY);
     const double resume_s = sim_s_from_ns(job_resume_wait_ns(job));
     return (struct checkpoint_view){
@@ -118,8 +117,8 @@ static struct checkpoint_view view_of(const struct job *job, const struct checkp
         .stall_s = time.stall_s,
         .flush_s = time.flush_s,
         .least_interval_s = fmax(fmax(time.flush_s, save->overlap_s), 1e-3),
-        .restart_s = resume_s + (failures != NULL ? failures_job_restart_s(failures, job) : 0.0),
-        .mtbf_s = failures != NULL ? failures_job_mtbf_s(failures, job) : (double)INFINITY};
+        .restart_s = resume_s + risk.restart_s,
+        .mtbf_s = risk.mtbf_s};
 }
 
 static int fault(const struct jobs *jobs, const struct checkpointer *policy, const struct job *job, double interval_s)

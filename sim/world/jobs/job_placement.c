@@ -20,9 +20,9 @@ int job_emit_placement(struct job *job, sim_ns now)
     int code = 0;
     if (job->jobs->site->sink->placement != NULL && job->view.gpus > 0 && job->held_from_ns < to_ns) {
         const int32_t first_node = jobs_cluster_of(job->jobs, job->view.node_type)->first_node;
-        if (job->allocation == NULL && job->held_ugpus % GPU_MICRO == 0)
-            code = emit(job, to_ns, -1, job->held_ugpus / GPU_MICRO);
-        for (const struct allocation *part = job->allocation; code == 0 && part != NULL; part = part->next)
+        if (job->holder.held == NULL && job->holder.ugpus % GPU_MICRO == 0)
+            code = emit(job, to_ns, -1, job->holder.ugpus / GPU_MICRO);
+        for (const struct allocation *part = job->holder.held; code == 0 && part != NULL; part = part->next)
             code = emit(job, to_ns, first_node + part->node, part->gpus);
     }
     job->held_from_ns = to_ns;
@@ -38,4 +38,11 @@ double jobs_place_speed(const struct jobs *jobs, const struct allocation *alloca
     for (const struct allocation *part = allocation->next; per_rack > 0 && part != NULL; part = part->next)
         one_rack = one_rack && part->node / per_rack == allocation->node / per_rack;
     return 1 - (one_rack ? penalty->nodes_frac : penalty->racks_frac);
+}
+
+int jobs_check_power(const struct jobs *jobs)
+{
+    if (jobs->placer != NULL) return 0;
+    return diag_error(jobs->site->diag, SIM_E_CONFIG, "jobs", "take \"placement\": \"consolidated\"",
+                      "'cluster.power' has domains of nodes, and the jobs' placement policy only counts GPUs");
 }

@@ -1,6 +1,5 @@
 /* The actions a scheduler may ask for, applied as it asks, and what it sees of a job. */
 #include "sim/world/jobs/job.h"
-#include "sim/world/power/power.h"
 #include "sim/world/rows/priority.h"
 
 #include "sim/core/check.h"
@@ -65,7 +64,7 @@ static int32_t add_action(struct job_plan *plan, struct job *job, const char *na
         plan->actions_capacity = capacity;
     }
     plan->actions[plan->n_actions] = (struct job_action){.job = job, .name = name, .reason = reason,
-                                                        .gpus = gpus_of(job->held_ugpus),
+                                                        .gpus = gpus_of(job->holder.ugpus),
                                                         .free_gpus = free_gpus_for(job)};
     return plan->n_actions++;
 }
@@ -149,8 +148,8 @@ static int place(struct job *job, int32_t gpus)
     job->view = asked;
     if (found <= 0) return found;
     code = cluster_take_demand(jobs_cluster_of(jobs, job->view.node_type), view->now_ns, &demand, placement,
-                               &job->allocation);
-    if (code == 0) job->place_speed = jobs_place_speed(jobs, job->allocation);
+                               &job->holder.held);
+    if (code == 0) job->place_speed = jobs_place_speed(jobs, job->holder.held);
     if (code == SIM_E_POLICY)
         fault(jobs, &jobs->placer->policy, "puts job %lld on GPUs that are not free or not as many as it asked for",
               (long long)job->view.id);
@@ -163,7 +162,7 @@ static int take(struct job *job, int64_t ugpus)
     struct jobs *jobs = job->jobs;
     struct cluster *cluster = jobs_cluster_of(jobs, job->view.node_type);
     if (jobs->placer != NULL && cluster->n_nodes > 0) return place(job, (int32_t)job_gpus(job, ugpus));
-    return cluster_take(cluster, jobs->view.now_ns, ugpus, NULL, &job->allocation) == 0;
+    return cluster_take(cluster, jobs->view.now_ns, ugpus, NULL, &job->holder.held) == 0;
 }
 
 static const char *state_name(enum job_state state)
@@ -197,8 +196,8 @@ static bool is_taken_back(struct job *job, const struct job_grant *grant, int64_
 {
     struct jobs *jobs = job->jobs;
     return job->preempted_in == jobs->plan.number && job->view.node_type == grant->node_type &&
-           job->held_ugpus == ugpus &&
-           cluster_retake(jobs_cluster_of(jobs, grant->node_type), jobs->view.now_ns, ugpus, job->allocation);
+           job->holder.ugpus == ugpus &&
+           cluster_retake(jobs_cluster_of(jobs, grant->node_type), jobs->view.now_ns, ugpus, job->holder.held);
 }
 
 /* Gives the job new GPUs. Returns whether there was room; sets the plan's code when something failed. */
@@ -206,14 +205,14 @@ static bool give(struct job *job, const struct job_grant *grant, int64_t ugpus)
 {
     struct jobs *jobs = job->jobs;
     const int told = job_emit_placement(job, jobs->view.now_ns);
-    cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->allocation);
-    job->allocation = NULL;
+    cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->holder.held);
+    job->holder.held = NULL;
     job->preempted_in = 0; /* there is no way back to where it was */
-    job->view.node_type = grant->node_type;
+    job_put_on(job, grant->node_type);
     const int placed = told != 0 ? told : take(job, ugpus);
     if (placed < 0 && jobs->plan.code == 0) jobs->plan.code = placed;
     if (placed <= 0) return false;
-    job->held_ugpus = ugpus;
+    job->holder.ugpus = ugpus;
     job->held_from_ns = jobs->view.now_ns;
     return true;
 }
@@ -274,7 +273,7 @@ static bool is_wanted(const struct job *job, const struct exchange *exchange, co
                       int32_t type_before)
 {
     if (!exchange->elsewhere) return true;
-    const bool stays = job->view.node_type == type_before && is_same_place(job->allocation, before);
+    const bool stays = job->view.node_type == type_before && is_same_place(job->holder.held, before);
     return !stays && job_speed(job) >= exchange->least_speed;
 }
 
@@ -286,8 +285,8 @@ static int take_wanted(struct job *job, const struct exchange *exchange, const s
     const double place_speed = job->place_speed;
     const int taken = cluster_has_free(cluster, exchange->ugpus) ? take(job, exchange->ugpus) : 0;
     if (taken <= 0 || is_wanted(job, exchange, before, type_before)) return taken;
-    cluster_release(cluster, job->jobs->view.now_ns, exchange->ugpus, job->allocation);
-    cluster_forget(cluster, job->allocation);
+    cluster_release(cluster, job->jobs->view.now_ns, exchange->ugpus, job->holder.held);
+    cluster_forget(cluster, job->holder.held);
     job->place_speed = place_speed;
     return 0;
 }
@@ -299,25 +298,25 @@ static int exchange(struct job *job, const struct exchange *exchange)
     const sim_ns now = jobs->view.now_ns;
     const int32_t type = job->view.node_type;
     struct cluster *cluster = jobs_cluster_of(jobs, type);
-    struct allocation *before = job->allocation;
-    cluster_release(cluster, now, job->held_ugpus, before);
+    struct allocation *before = job->holder.held;
+    cluster_release(cluster, now, job->holder.ugpus, before);
     jobs_refresh_view(jobs);
-    job->allocation = NULL;
-    job->view.node_type = exchange->node_type;
+    job->holder.held = NULL;
+    job_put_on(job, exchange->node_type);
     const int taken = take_wanted(job, exchange, before, type);
-    struct allocation *after = job->allocation;
-    job->allocation = before;
-    job->view.node_type = type;
+    struct allocation *after = job->holder.held;
+    job->holder.held = before;
+    job_put_on(job, type);
     if (taken <= 0) {
-        SIM_REQUIRE(cluster_retake(cluster, now, job->held_ugpus, before));
+        SIM_REQUIRE(cluster_retake(cluster, now, job->holder.ugpus, before));
         jobs_refresh_view(jobs);
         return taken;
     }
     const int told = job_emit_placement(job, now);
-    if (job->power != NULL) power_job_rests(jobs->power, job, now);
+    holders_taken(&jobs->cluster->holders, &job->holder, now);
     cluster_forget(cluster, before);
-    job->allocation = after;
-    job->view.node_type = exchange->node_type;
+    job->holder.held = after;
+    job_put_on(job, exchange->node_type);
     return told < 0 ? told : 1;
 }
 
@@ -333,11 +332,11 @@ bool job_plan_resize(struct job_plan *plan, const struct job_view *view, double 
         return false;
     }
     if (view->gpus == 0) return false;
-    if (ugpus == job->held_ugpus) return true;
+    if (ugpus == job->holder.ugpus) return true;
     const int exchanged = exchange(job, &(struct exchange){.ugpus = ugpus, .node_type = view->node_type});
     if (exchanged < 0 && plan->code == 0) plan->code = exchanged;
     if (exchanged <= 0) return false;
-    job_stats_hold(&jobs->stats, jobs->view.now_ns, ugpus - job->held_ugpus);
+    job_stats_hold(&jobs->stats, jobs->view.now_ns, ugpus - job->holder.ugpus);
     job_resize(job, jobs->view.now_ns, ugpus);
     add_action(plan, job, "resize", reason);
     jobs_notify(jobs, JOB_EVENT_RESIZE, job);
@@ -365,7 +364,7 @@ bool job_plan_migrate(struct job_plan *plan, const struct job_view *view, int32_
     struct jobs *jobs = plan->jobs;
     struct job *job = job_of(view);
     if (!may_migrate(job, node_type, reason)) return false;
-    const struct exchange elsewhere = {job->held_ugpus, node_type, true, least_speed};
+    const struct exchange elsewhere = {job->holder.ugpus, node_type, true, least_speed};
     const int exchanged = exchange(job, &elsewhere);
     if (exchanged < 0 && plan->code == 0) plan->code = exchanged;
     if (exchanged <= 0) return false;

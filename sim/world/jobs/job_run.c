@@ -1,6 +1,5 @@
 /* A job's stretches of running: it takes up its GPUs, gets on at the speed that they give, and loses them or ends. */
 #include "sim/world/jobs/job.h"
-#include "sim/world/power/power.h"
 #include "sim/world/rows/priority.h"
 
 #include <stdio.h>
@@ -37,7 +36,7 @@ double job_speed(const struct job *job)
 {
     if (job->view.gpus == 0) return 1.0;
     const struct cluster_view *view = jobs_view_of(job->jobs, job->view.node_type);
-    return job->place_speed * job->outer_speed *
+    return job->place_speed * job->holder.speed_frac *
            job_type_speed(job->type, view->gpu, job->view.held_gpus, job->view.gpus);
 }
 
@@ -47,29 +46,22 @@ static void arm(struct job *job)
                &job->finish);
 }
 
-/* Whether its power counts. */
-static bool jobs_draw(const struct job *job)
-{
-    return job->jobs->power != NULL && job->view.gpus > 0;
-}
-
-/* It is among those that failures strike on what it holds. */
-static void expose(struct job *job, sim_ns now)
+/* The watchers of the site learn what it holds. */
+static void report_given(struct job *job, sim_ns now)
 {
     struct jobs *jobs = job->jobs;
-    const int code = jobs->failures == NULL ? 0 : failures_job_begins(jobs->failures, job, now);
+    const int code = holders_given(&jobs->cluster->holders, &job->holder, now);
     if (code != 0) engine_fail(jobs->site->engine, code);
 }
 
 void job_run_on(struct job *job, sim_ns now)
 {
     job->view.state = JOB_RUNNING;
-    job->view.held_gpus = job_gpus(job, job->held_ugpus);
+    job->view.held_gpus = job_gpus(job, job->holder.ugpus);
     job->since_ns = job->progress.from_ns = now;
     job->falls_back = false;
-    if (jobs_draw(job)) power_job_runs(job->jobs->power, job, now);
+    report_given(job, now);
     job->progress.speed = job->view.speed = job_speed(job);
-    expose(job, now);
     arm(job);
 }
 
@@ -85,7 +77,7 @@ void job_run(struct job *job, sim_ns now, sim_ns wait_ns)
     if (job->first_start_ns < 0) job->first_start_ns = now;
     if (job->falls_back) fall_back(job);
     job->restart_ns = 0;
-    job->view.held_gpus = job_gpus(job, job->held_ugpus);
+    job->view.held_gpus = job_gpus(job, job->holder.ugpus);
     job_progress_begin(&job->progress, now, wait_ns, job_checkpoint_saves(job));
     job_run_on(job, now);
 }
@@ -109,19 +101,18 @@ static double unsaved_gpu_s(const struct job *job)
 void job_stop(struct job *job, sim_ns now)
 {
     struct jobs *jobs = job->jobs;
-    if (jobs->failures != NULL) failures_job_ends(jobs->failures, job);
+    holders_taken(&jobs->cluster->holders, &job->holder, now);
     job_progress_move(&job->progress, now);
     job->unsaved_gpu_s = unsaved_gpu_s(job);
-    if (jobs_draw(job)) power_job_rests(job->jobs->power, job, now);
     count_held(job, now);
     job->held_to_ns = now;
     job->view.state = JOB_PENDING;
     job->view.held_gpus = job->view.speed = 0.0;
     engine_disarm(jobs->site->engine, &job->finish);
     if (!job_needs_node(job)) return;
-    cluster_release(jobs_cluster_of(jobs, job->view.node_type), now, job->held_ugpus, job->allocation);
-    job_stats_hold(&jobs->stats, now, -job->held_ugpus);
-    if (jobs->freed != NULL) jobs->freed(jobs->context);
+    cluster_release(jobs_cluster_of(jobs, job->view.node_type), now, job->holder.ugpus, job->holder.held);
+    job_stats_hold(&jobs->stats, now, -job->holder.ugpus);
+    holders_changed(&jobs->cluster->holders, SITE_JOBS_GAVE);
 }
 
 /* Its speed from now on. */
@@ -136,8 +127,7 @@ static void set_speed(struct job *job, sim_ns now)
 static void go_on(struct job *job, sim_ns now)
 {
     job_progress_save_as(&job->progress, job_checkpoint_saves(job));
-    expose(job, now);
-    if (jobs_draw(job)) power_job_runs(job->jobs->power, job, now);
+    report_given(job, now);
     set_speed(job, now);
 }
 
@@ -145,7 +135,7 @@ void job_resize(struct job *job, sim_ns now, int64_t ugpus)
 {
     job_progress_move(&job->progress, now);
     count_held(job, now);
-    job->held_ugpus = ugpus;
+    job->holder.ugpus = ugpus;
     job->view.held_gpus = job_gpus(job, ugpus);
     go_on(job, now);
 }
@@ -157,13 +147,6 @@ void job_migrate(struct job *job, sim_ns now)
     count_held(job, now);
     job->progress.move_ns = sim_ns_add(job->progress.move_ns, wait_ns >= 0 ? wait_ns : job_resume_wait_ns(job));
     go_on(job, now);
-}
-
-void job_respeed(struct job *job, sim_ns now)
-{
-    const double before = job->progress.speed;
-    set_speed(job, now);
-    if (job->progress.speed != before) jobs_notify(job->jobs, JOB_EVENT_PACE, job);
 }
 
 int job_evict(struct job *job, sim_ns now, sim_ns notice_ns, const char *reason)
@@ -191,4 +174,43 @@ int job_interrupt(struct job *job, sim_ns now, bool failed, const char *reason)
     jobs_notify_forced(jobs, job);
     jobs_request_decision(jobs);
     return code;
+}
+
+/* --- As the watchers of the site see it --- */
+
+static int on_strike(struct holder *holder, struct holder_strike *strike, sim_ns now)
+{
+    struct job *job = OWNER_ENTITY(holder, struct job, holder);
+    const sim_ns lost_ns = job_progress_done_ns(&job->progress, now) - job_progress_saved_ns(&job->progress, now);
+    char reason[160], place[32] = "";
+    if (strike->node >= 0) snprintf(place, sizeof place, " on node %d", strike->node);
+    snprintf(reason, sizeof reason, "%.80s%s: loses %.6g s of work on", strike->cause, place, sim_s_from_ns(lost_ns));
+    job->restart_ns = strike->restart_ns;
+    const int code = job_interrupt(job, now, true, reason);
+    strike->n_interrupts = 1;
+    strike->lost_gpu_s = job->unsaved_gpu_s;
+    return code;
+}
+
+static sim_ns held_ns(const struct holder *holder, sim_ns now)
+{
+    return job_executed_ns(OWNER_ENTITY(holder, const struct job, holder), now);
+}
+
+static void respeed(struct holder *holder, sim_ns now)
+{
+    struct job *job = OWNER_ENTITY(holder, struct job, holder);
+    const double before = job->progress.speed;
+    set_speed(job, now);
+    if (job->progress.speed != before) jobs_notify(job->jobs, JOB_EVENT_PACE, job);
+}
+
+const struct holder_ops job_holder_ops = {.strike = on_strike, .held_ns = held_ns, .respeed = respeed};
+
+struct holder_draw job_draw(const struct job_type *type)
+{
+    if (type == NULL || !(type->power.mean_w > 0.0)) return (struct holder_draw){.group = POWER_LOW};
+    const struct job_power_config *power = &type->power;
+    return (struct holder_draw){.group = power->priority == 0 ? POWER_HIGH : POWER_LOW, .mean_w = power->mean_w,
+                                .clock_share = power->clock_share};
 }

@@ -1,7 +1,6 @@
 #include "sim/world/jobs/job_stats.h"
 
 #include "sim/world/jobs/job.h"
-#include "sim/world/power/power.h"
 #include "sim/world/rows/metric.h"
 
 #include <math.h>
@@ -48,7 +47,7 @@ void job_stats_hold(struct job_stats *stats, sim_ns now, int64_t ugpus)
 void job_stats_idle(struct job_stats *stats, struct job *job)
 {
     struct job_progress *progress = &job->progress;
-    const double gpus = gpus_of(job->held_ugpus);
+    const double gpus = gpus_of(job->holder.ugpus);
     stats->wait_gpu_s += sim_s_from_ns(progress->waited_ns) * gpus;
     stats->stall_gpu_s += sim_s_from_ns(progress->stalled_ns) * gpus;
     stats->move_gpu_s += sim_s_from_ns(progress->moved_ns) * gpus;
@@ -79,7 +78,7 @@ static int emit_row(const struct job_stats *stats, const struct job *job, sim_ns
         .restarts = job->restarts,
         .lost_gpu_s = job->lost_gpu_s,
         .status = status,
-        .energy_j = power_job_j(job, now),
+        .energy_j = holders_drawn_j(&job->jobs->cluster->holders, &job->holder, now),
     };
     return stats->sink->job(stats->sink->context, &row);
 }
@@ -89,7 +88,7 @@ static int add_distributions(struct job_stats *stats, const struct job *job, sim
     double jct_s = sim_s_from_ns(now - job->view.submit_ns), run_s = sim_s_from_ns(job->progress.work_ns);
     const double queue_s = sim_s_from_ns(job->first_start_ns - job->view.submit_ns);
     const double bounded = jct_s / fmax(run_s, SHORT_RUN_S);
-    const double energy_j = power_job_j(job, now);
+    const double energy_j = holders_drawn_j(&job->jobs->cluster->holders, &job->holder, now);
     const double rho = job->view.gpus > 0 ? job_crowd_rho(job, now) : (double)NAN;
     struct distribution *of = stats->distributions;
     int code = distribution_add(&of[JOB_JCT], jct_s);

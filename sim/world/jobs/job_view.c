@@ -15,6 +15,12 @@ struct cluster *jobs_cluster_of(struct jobs *jobs, int32_t node_type)
     return cluster;
 }
 
+void job_put_on(struct job *job, int32_t node_type)
+{
+    job->view.node_type = node_type;
+    job->holder.cluster = jobs_cluster_of(job->jobs, node_type);
+}
+
 static void refresh(struct cluster_view *view, const struct cluster *cluster, sim_ns now)
 {
     view->now_ns = now;

@@ -125,8 +125,9 @@ static void leave(struct jobs *jobs, struct job *job)
 {
     *(job->prev != NULL ? &job->prev->next : &jobs->oldest) = job->next;
     *(job->next != NULL ? &job->next->prev : &jobs->youngest) = job->prev;
-    cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->allocation);
-    if (jobs->failures != NULL) failures_job_leaves(jobs->failures, job, jobs_done(jobs));
+    cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->holder.held);
+    holders_leave(&jobs->cluster->holders, &job->holder, job->view.state == JOB_FINISHED);
+    if (jobs_done(jobs)) holders_end(&jobs->cluster->holders, &jobs->tenant);
     pool_give(&jobs->pool, job);
 }
 
@@ -188,7 +189,10 @@ static struct job *enter(struct jobs *jobs)
     job->view.demand = demand_index(jobs);
     job->type = job_type_find(&jobs->config->types, record->type);
     job->progress.work_ns = record->duration_ns;
-    job->place_speed = job->outer_speed = 1.0;
+    job->holder = (struct holder){.ops = &job_holder_ops, .tenant = &jobs->tenant, .cluster = jobs->cluster,
+                                  .number = (uint64_t)job->view.sequence, .speed_frac = 1.0,
+                                  .draw = job_draw(job->type)};
+    job->place_speed = 1.0;
     owner_init_passing(&job->finish, OWNER_ID_JOBS, (uint64_t)job->view.sequence);
     job->first_start_ns = -1;
     job->fate = record->fate;
@@ -240,8 +244,8 @@ static void await_next(struct jobs *jobs)
 {
     if (!jobs->dry)
         engine_schedule(jobs->site->engine, jobs->record.submit_ns, PRIORITY_JOB_SUBMIT, on_submit, &jobs->submit);
-    else if (jobs->failures != NULL && jobs_done(jobs))
-        failures_jobs_end(jobs->failures);
+    else if (jobs_done(jobs))
+        holders_end(&jobs->cluster->holders, &jobs->tenant);
 }
 
 static void on_submit(struct engine *engine, struct owner *owner, sim_ns now)
@@ -346,10 +350,8 @@ int jobs_create(struct site_env *site, struct cluster *cluster, const struct job
     jobs->site = site;
     jobs->cluster = cluster;
     jobs->config = config;
-    jobs->failures = options->failures;
-    jobs->freed = options->freed;
-    jobs->context = options->context;
-    if (jobs->failures != NULL) failures_strike_jobs(jobs->failures, jobs);
+    jobs->tenant = (struct tenant){.ops = &jobs_tenant_ops, .awaits_nodes = true};
+    holders_enter(&cluster->holders, &jobs->tenant);
     demands_init(&jobs->demands);
     rng_init(&jobs->random, site->seed, site->run, "placement", 0);
     rng_init(&jobs->estimates, site->seed, site->run, "jobs.estimates", 0);
@@ -382,7 +384,7 @@ void jobs_destroy(struct jobs *jobs)
     if (jobs->scheduler != NULL) policy_state_destroy(&jobs->scheduler->policy, jobs->scheduler_state);
     if (jobs->placer != NULL) policy_state_destroy(&jobs->placer->policy, jobs->placer_state);
     for (struct job *job = jobs->oldest; job != NULL; job = job->next)
-        cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->allocation);
+        cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->holder.held);
     job_checkpoints_destroy(jobs);
     mem_free(jobs->next_views);
     demands_fini(&jobs->demands);

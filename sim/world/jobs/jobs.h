@@ -13,7 +13,6 @@
 #include "sim/core/engine.h"
 #include "sim/core/err.h"
 #include "sim/world/cluster/cluster.h"
-#include "sim/world/failures/failure.h"
 #include "sim/world/jobs/job_estimates.h"
 #include "sim/world/jobs/job_types.h"
 #include "sim/world/rows/site_env.h"
@@ -61,9 +60,6 @@ extern const struct config_field jobs_config_fields[];
 struct scheduler;
 
 struct jobs_options {
-    struct failures *failures; /* that strike its jobs; NULL: none */
-    void (*freed)(void *context); /* jobs have given GPUs back; NULL: nobody asks */
-    void *context;
     const struct scheduler *renting; /* takes the place of the scheduler; NULL: none does */
     const void *renting_params;
 };
@@ -84,10 +80,8 @@ int jobs_start(struct jobs *jobs);
 /* Emits the rows of the jobs still in the system, warnings and metrics. Returns 0 or the sink's code. */
 int jobs_finish(struct jobs *jobs);
 
-/* What jobs draw counts from the beginning, and they obey commands. Returns 0, or SIM_E_CONFIG with a finding: they are placed on no
- * nodes. */
-struct power;
-int jobs_join_power(struct jobs *jobs, struct power *power);
+/* Whether the power of the site can count what jobs draw. Returns 0, or SIM_E_CONFIG with a finding: they are placed on no nodes. */
+int jobs_check_power(const struct jobs *jobs);
 
 /* Whether the trace is at its end and nothing waits or runs. */
 bool jobs_done(const struct jobs *jobs);

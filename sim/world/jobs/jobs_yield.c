@@ -1,5 +1,9 @@
-#include "sim/world/jobs/jobs_yield.h"
-
+/* Jobs that make room for services: running ones that may be preempted give their GPUs up and wait again.
+ *
+ * They yield until nodes with the GPU type have so many groups of so many free GPUs, each group on one node; where GPUs are only
+ * counted, until the cluster has as many. Of several node types with that GPU the first that can make all the room makes it, else
+ * they do together, in their order. Jobs yield in the order of jobs.yield, those with the lowest priority of their types first. Only
+ * those yield without which there would be no room, and nobody where there is none anyway. */
 #include "sim/world/jobs/job.h"
 
 #include <stdlib.h>
@@ -31,7 +35,7 @@ static int64_t priority_of(const struct job *job)
 /* GPU time since it took its GPUs, in 1e-6 GPU ns: what it has done there. */
 static tally_int128 spent_ugpu_ns(const struct job *job)
 {
-    return (tally_int128)job->held_ugpus * (engine_now(job->jobs->site->engine) - job->since_ns);
+    return (tally_int128)job->holder.ugpus * (engine_now(job->jobs->site->engine) - job->since_ns);
 }
 
 /* Whether one job yields before another: by priority, then by the scenario's order, then who was submitted last. */
@@ -116,7 +120,7 @@ static int32_t whole_gpus(const struct yielders *yielders, const struct allocati
 /* The job yields (sign 1), or stays after all (-1). */
 static void yield(struct yielders *yielders, const struct job *job, int32_t sign)
 {
-    for (const struct allocation *part = job->allocation; part != NULL; part = part->next) {
+    for (const struct allocation *part = job->holder.held; part != NULL; part = part->next) {
         int32_t *free = &yielders->free_gpus[part->node];
         yielders->groups -= *free / yielders->gpus;
         *free += whole_gpus(yielders, part, sign);
@@ -152,7 +156,7 @@ static bool count_off(struct yielders *yielders, int64_t groups)
     int64_t missing = ugpus + cluster->ugpus_in_use.value - there * GPU_MICRO;
     size_t n = 0;
     if (free_groups(cluster, yielders->gpus) < groups) return false;
-    while (n < yielders->n && missing > 0) missing -= yielders->jobs[n++]->held_ugpus;
+    while (n < yielders->n && missing > 0) missing -= yielders->jobs[n++]->holder.ugpus;
     yielders->n = n;
     return missing <= 0;
 }
@@ -216,7 +220,7 @@ static int64_t groups_to_yield(struct yielders *yielders, bool on_nodes)
     yielders->groups = free_groups(cluster, yielders->gpus);
     for (size_t i = 0; i < yielders->n; i++) {
         if (on_nodes) yield(yielders, yielders->jobs[i], 1);
-        ugpus += yielders->jobs[i]->held_ugpus;
+        ugpus += yielders->jobs[i]->holder.ugpus;
     }
     return least(yielders->groups, ugpus / GPU_MICRO / yielders->gpus) - groups_on(cluster, yielders->gpus);
 }
@@ -251,7 +255,7 @@ static int make_room_on_all(struct jobs *jobs, const char *gpu, int32_t gpus, in
     return n;
 }
 
-int jobs_make_room(struct jobs *jobs, const char *gpu, int32_t gpus, int64_t groups, sim_ns now)
+static int make_room(struct jobs *jobs, const char *gpu, int32_t gpus, int64_t groups, sim_ns now)
 {
     if (!jobs->config->preemptible || jobs->cluster->n_nodes == 0) return 0;
     const int64_t more = groups - groups_with(jobs, gpu, gpus);
@@ -266,7 +270,18 @@ int jobs_make_room(struct jobs *jobs, const char *gpu, int32_t gpus, int64_t gro
     return more > 0 && all >= more ? make_room_on_all(jobs, gpu, gpus, more, now) : 0;
 }
 
-void jobs_note_capacity(struct jobs *jobs)
+static int on_make_room(struct tenant *tenant, const char *gpu, int32_t gpus, int64_t groups, sim_ns now)
 {
-    if (jobs->view.n_pending + jobs->view.n_running > 0) jobs_request_decision(jobs);
+    return make_room(OWNER_ENTITY(tenant, struct jobs, tenant), gpu, gpus, groups, now);
 }
+
+/* GPUs come, or go, beside the jobs: the scheduler is asked what now. */
+static void on_changed(struct tenant *tenant, enum site_change change)
+{
+    struct jobs *jobs = OWNER_ENTITY(tenant, struct jobs, tenant);
+    const bool of_nodes = change == SITE_NODE_CAME || change == SITE_NODE_FAILED;
+    const bool of_services = change == SITE_SERVICE_MOVED && jobs->view.n_pending + jobs->view.n_running > 0;
+    if (of_nodes || of_services) jobs_request_decision(jobs);
+}
+
+const struct tenant_ops jobs_tenant_ops = {.make_room = on_make_room, .changed = on_changed};

@@ -136,7 +136,7 @@ static void leave_start_up(struct offer_state *state, struct renting_job *job)
 /* The node of the site that has all of its GPUs, or -1. */
 static int64_t node_of(const struct job *job, const struct cluster *part)
 {
-    const struct allocation *allocation = job->allocation;
+    const struct allocation *allocation = job->holder.held;
     return allocation != NULL && allocation->next == NULL ? part->first_node + allocation->node : -1;
 }
 

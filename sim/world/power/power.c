@@ -128,42 +128,7 @@ static int make_domains(struct power *power)
     return code != 0 ? code : add_types(power);
 }
 
-int power_create(const struct power_env *env, struct power **out)
-{
-    const struct power_config *config = env->power;
-    *out = NULL;
-    if (config->capping.entry == NULL) return 0;
-    int code = check_config(env);
-    if (code != 0) return code;
-    struct power *power = mem_zalloc(1, sizeof *power);
-    if (power == NULL) return SIM_E_NOMEM;
-    *out = power;
-    power->env = *env;
-    power->config = config;
-    power->capper = config->capping.entry;
-    power_commands_init(power); /* the owners with lower ids: a command takes effect before a reading of its moment is seen */
-    owner_init(&power->mark_owner, site_env_owner_ids(env->site, 1));
-    owner_init(&power->sample_owner, site_env_owner_ids(env->site, 1));
-    owner_init(&power->seen_owner, site_env_owner_ids(env->site, 1));
-    tally_init(&power->site);
-    pool_init(&power->jobs, sizeof(struct power_job));
-    return make_domains(power);
-}
-
-void power_destroy(struct power *power)
-{
-    if (power == NULL) return;
-    for (int32_t i = 0; power->domains != NULL && i < power->n_domains; i++)
-        policy_state_destroy(&power->capper->policy, power->domains[i].capper_state);
-    pool_fini(&power->orders);
-    pool_fini(&power->jobs);
-    mem_free(power->domains);
-    mem_free(power->joules);
-    mem_free((void *)power->members);
-    mem_free(power);
-}
-
-/* --- Replicas --- */
+/* --- Members --- */
 
 static struct power_share *part_of(struct power_member *member, int32_t domain)
 {
@@ -173,38 +138,40 @@ static struct power_share *part_of(struct power_member *member, int32_t domain)
     return part;
 }
 
-/* A GPU is a replica's now (+1), or nobody's (-1). */
-static struct power_domain *take_gpu(const struct power_member *member, int32_t gpu, int sign, sim_ns now)
+/* A GPU of a node is a member's now (+1), or nobody's (-1). */
+static struct power_domain *take_gpu(const struct power_member *member, int32_t node, int sign, sim_ns now)
 {
-    const struct topology_seat *seat = &member->replica->seat;
-    const double idle_w = topology_seat_spec(seat, gpu)->idle_w;
-    struct power_domain *domain = power_domain_of(member->power, topology_seat_node(seat, gpu));
+    const struct holder_draw *draw = &member->holder->draw;
+    struct power_domain *domain = power_domain_of(member->power, node);
     struct power_view *view = &domain->view;
-    power_meter_add(&domain->rest, -sign * idle_w, now);
-    power_meter_add(&member->power->idle, -sign * idle_w, now);
-    view->groups[member->group].gpus += sign;
-    view->highest_hz = fmax(view->highest_hz, member->highest_hz);
-    view->gpu_limit_w = fmax(view->gpu_limit_w, member->gpu_limit_w);
+    power_meter_add(&domain->rest, -sign * draw->idle_w, now);
+    power_meter_add(&member->power->idle, -sign * draw->idle_w, now);
+    view->groups[draw->group].gpus += sign;
+    view->highest_hz = fmax(view->highest_hz, draw->highest_hz);
+    view->gpu_limit_w = fmax(view->gpu_limit_w, draw->limit_w);
     return domain;
 }
 
-void power_seated(struct power_member *member, sim_ns now)
+static void count_given(struct power_member *member, sim_ns now)
 {
-    const struct topology_seat *seat = &member->replica->seat;
-    for (int32_t i = 0; i < seat->n_gpus; i++) {
-        const struct power_domain *domain = take_gpu(member, i, 1, now);
-        part_of(member, (int32_t)(domain - member->power->domains))->share += 1.0 / seat->n_gpus;
-    }
-    member->before_j = replica_drawn_j(member->replica, now);
+    const struct holder *holder = member->holder;
+    const double n_gpus = (double)(holder->ugpus / GPU_MICRO);
+    for (const struct allocation *part = holder->held; part != NULL; part = part->next)
+        for (int32_t i = 0; i < part->gpus; i++) {
+            const struct power_domain *domain = take_gpu(member, part->node, 1, now);
+            part_of(member, (int32_t)(domain - member->power->domains))->share += 1.0 / n_gpus;
+        }
+    member->before_j = holder->ops->drawn_j(holder, now);
     power_obey(member, now);
 }
 
-void power_unseated(struct power_member *member, sim_ns now)
+static void count_taken(struct power_member *member, sim_ns now)
 {
-    const struct topology_seat *seat = &member->replica->seat;
-    const double drawn_j = replica_drawn_j(member->replica, now) - member->before_j;
-    if (member->n_parts == 0) return; /* it did not get all of its seat */
-    for (int32_t i = 0; i < seat->n_gpus; i++) take_gpu(member, i, -1, now);
+    const struct holder *holder = member->holder;
+    const double drawn_j = holder->ops->drawn_j(holder, now) - member->before_j;
+    if (member->n_parts == 0) return; /* it was not given all of its GPUs */
+    for (const struct allocation *part = holder->held; part != NULL; part = part->next)
+        for (int32_t i = 0; i < part->gpus; i++) take_gpu(member, part->node, -1, now);
     for (int32_t i = 0; i < member->n_parts; i++)
         member->power->domains[member->parts[i].domain].rest.j += member->parts[i].share * drawn_j;
     member->n_parts = 0;
@@ -224,17 +191,87 @@ static struct power_member *add_member(struct power *power)
     return member;
 }
 
-int power_add_replica(struct power *power, struct replica *replica, int group, double highest_hz, double gpu_limit_w)
+/* --- Holders --- */
+
+static struct power *power_of(const struct watcher *watcher)
 {
+    return OWNER_ENTITY(watcher, struct power, watcher);
+}
+
+static int on_joins(struct watcher *watcher, struct holder *holder)
+{
+    struct power *power = power_of(watcher);
     struct power_member *member = add_member(power);
-    struct power_share *parts = arena_alloc(power->env.site->arena, (size_t)replica->env->pace->gpus * sizeof *parts);
+    struct power_share *parts = arena_alloc(power->env.site->arena, (size_t)holder->draw.gpus * sizeof *parts);
     if (member == NULL || parts == NULL) return SIM_E_NOMEM;
-    *member = (struct power_member){.power = power, .replica = replica, .group = group, .highest_hz = highest_hz,
-                                    .gpu_limit_w = gpu_limit_w, .parts = parts};
-    replica->power = member;
-    power->is_lumped = power->is_lumped || replica->view.stages > 1;
-    if (replica->seat.n_gpus > 0) power_seated(member, 0);
+    *member = (struct power_member){.power = power, .holder = holder, .parts = parts};
+    holder->kept[watcher->slot] = member;
+    power->is_lumped = power->is_lumped || holder->draw.is_lumped;
     return 0;
+}
+
+static int on_given(struct watcher *watcher, struct holder *holder, sim_ns now)
+{
+    if (holder->ops->drawn_j == NULL) return power_job_runs(power_of(watcher), holder, now);
+    if (holder->kept[watcher->slot] != NULL) count_given(holder->kept[watcher->slot], now);
+    return 0;
+}
+
+static void on_taken(struct watcher *watcher, struct holder *holder, sim_ns now)
+{
+    if (holder->kept[watcher->slot] == NULL) return;
+    if (holder->ops->drawn_j == NULL)
+        power_job_rests(power_of(watcher), holder, now);
+    else
+        count_taken(holder->kept[watcher->slot], now);
+}
+
+static void on_leaves(struct watcher *watcher, struct holder *holder, bool is_finished)
+{
+    (void)holder;
+    power_of(watcher)->n_finished_jobs += is_finished;
+}
+
+static const struct watcher_ops watcher_ops = {
+    .joins = on_joins, .given = on_given, .taken = on_taken, .leaves = on_leaves, .drawn_j = power_job_j};
+
+/* --- Life --- */
+
+int power_create(const struct power_env *env, struct power **out)
+{
+    const struct power_config *config = env->power;
+    *out = NULL;
+    if (config->capping.entry == NULL) return 0;
+    int code = check_config(env);
+    if (code != 0) return code;
+    struct power *power = mem_zalloc(1, sizeof *power);
+    if (power == NULL) return SIM_E_NOMEM;
+    *out = power;
+    power->env = *env;
+    power->config = config;
+    power->capper = config->capping.entry;
+    power_commands_init(power); /* the owners with lower ids: a command takes effect before a reading of its moment is seen */
+    owner_init(&power->mark_owner, site_env_owner_ids(env->site, 1));
+    owner_init(&power->sample_owner, site_env_owner_ids(env->site, 1));
+    owner_init(&power->seen_owner, site_env_owner_ids(env->site, 1));
+    tally_init(&power->site);
+    pool_init(&power->jobs, sizeof(struct power_job));
+    power->watcher.ops = &watcher_ops;
+    holders_watch(env->holders, &power->watcher);
+    return make_domains(power);
+}
+
+void power_destroy(struct power *power)
+{
+    if (power == NULL) return;
+    for (int32_t i = 0; power->domains != NULL && i < power->n_domains; i++)
+        policy_state_destroy(&power->capper->policy, power->domains[i].capper_state);
+    pool_fini(&power->orders);
+    pool_fini(&power->jobs);
+    mem_free(power->domains);
+    mem_free(power->joules);
+    mem_free((void *)power->members);
+    mem_free(power);
 }
 
 /* --- Energy --- */
@@ -245,7 +282,7 @@ void power_collect(struct power *power, sim_ns at, double *joules)
     for (size_t m = 0; m < power->n_members; m++) {
         const struct power_member *member = power->members[m];
         if (member->n_parts == 0) continue;
-        const double drawn_j = replica_drawn_j(member->replica, at) - member->before_j;
+        const double drawn_j = member->holder->ops->drawn_j(member->holder, at) - member->before_j;
         for (int32_t i = 0; i < member->n_parts; i++)
             joules[member->parts[i].domain] += member->parts[i].share * drawn_j;
     }
@@ -260,7 +297,7 @@ static void collect_w(const struct power *power, sim_ns at, double *watts)
     for (size_t m = 0; m < power->n_members; m++) {
         const struct power_member *member = power->members[m];
         if (member->n_parts == 0) continue;
-        const double draws_w = replica_draws_w(member->replica, at);
+        const double draws_w = member->holder->ops->draws_w(member->holder, at);
         for (int32_t i = 0; i < member->n_parts; i++)
             watts[member->parts[i].domain] += member->parts[i].share * draws_w;
     }

@@ -24,40 +24,22 @@
 #include "sim/world/cluster/cluster.h"
 #include "sim/world/power/power_config.h"
 #include "sim/world/rows/sampler.h"
-#include "sim/world/rows/sink.h"
+#include "sim/world/rows/site_env.h"
 
-struct failures;
 struct power;
-struct replica;
 
 struct power_env {
     struct site_env *site;
-    struct failures *failures; /* that an outage goes by; NULL: nothing fails */
+    struct holders *holders; /* of the site */
+    bool has_jobs;
     const struct cluster_config *cluster;
     const struct server_power_config *server_power;
     const struct power_config *power;
 };
 
-/* Makes the domains. Returns 0 or a negative code with findings; *power is NULL where the scenario has no section "power". */
+/* Makes the domains, and watches who holds GPUs (holder.h). Returns 0 or a negative code with findings; *power is NULL where the scenario has no section "power". */
 int power_create(const struct power_env *env, struct power **power);
 void power_destroy(struct power *power);
-
-/* A replica whose power counts while it has GPUs, those of its seat, and whose clock may be set. They are at most `highest_hz` fast.
- * Returns 0 or SIM_E_NOMEM. */
-int power_add_replica(struct power *power, struct replica *replica, int group, double highest_hz, double gpu_limit_w);
-
-/* A member has got its seat, and obeys what is in force there; it is about to give it back. */
-struct power_member;
-void power_seated(struct power_member *member, sim_ns now);
-void power_unseated(struct power_member *member, sim_ns now);
-
-/* A job has got GPUs, and has its outer_speed by the clock in force there; it is about to give them back. */
-struct job;
-void power_job_runs(struct power *power, struct job *job, sim_ns now);
-void power_job_rests(struct power *power, struct job *job, sim_ns now);
-
-/* What the GPUs that a job held have drawn for it, in joules; NAN where nobody counts power. */
-double power_job_j(const struct job *job, sim_ns now);
 
 /* Settings that policies want from the beginning, and the first reading. Returns 0 or a negative code with findings. */
 int power_start(struct power *power);

@@ -29,7 +29,9 @@ struct pace_order power_order_of(const struct power_domain *domain, int group, d
 void power_obey(struct power_member *member, sim_ns now)
 {
     const struct power_domain *domain = &member->power->domains[member->parts[0].domain];
-    replica_set_order(member->replica, power_order_of(domain, member->group, member->highest_hz), now);
+    const struct holder_draw *draw = &member->holder->draw;
+    const struct pace_order order = power_order_of(domain, draw->group, draw->highest_hz);
+    member->holder->ops->set_pace(member->holder, &order, now);
 }
 
 static bool is_held(const struct power_setting *setting)
@@ -49,7 +51,7 @@ static void take_effect(struct power *power, int32_t index, enum power_target ta
     hold->n_in_force = number;
     for (size_t m = 0; m < power->n_members; m++) {
         struct power_member *member = power->members[m];
-        const bool is_meant = target == POWER_TARGET_BRAKE || target == (enum power_target)member->group;
+        const bool is_meant = target == POWER_TARGET_BRAKE || target == (enum power_target)member->holder->draw.group;
         if (is_meant && member->n_parts > 0 && member->parts[0].domain == index) power_obey(member, now);
     }
     power_jobs_obey(power, index, now);

@@ -1,6 +1,5 @@
 /* Outages: the breaker of a domain has tripped, and until it is reset nothing there draws power. Its nodes fail, and what is on them
  * with them; those that were away, or spare, come back no sooner. */
-#include "sim/world/failures/failure.h"
 #include "sim/world/power/power_state.h"
 #include "sim/world/rows/priority.h"
 
@@ -36,8 +35,8 @@ void power_outage_begin(struct power *power, int32_t index, sim_ns now)
     const struct power_domain *domain = &power->domains[index];
     struct power_outage *outage = &power->domains[index].outage;
     const sim_ns until_ns = sim_ns_add(now, power->config->breaker.outage_ns);
-    const int code = failures_black_out(power->env.failures, (int32_t)domain->first_node, (int32_t)domain->servers,
-                                        until_ns);
+    const int code = holders_black_out(power->env.holders, (int32_t)domain->first_node, (int32_t)domain->servers,
+                                       until_ns);
     if (code != 0) engine_fail(power->env.site->engine, code);
     outage->since_ns = now;
     turn(outage, -1, now);

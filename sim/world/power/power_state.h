@@ -7,7 +7,6 @@
 #include "sim/world/policy/policy.h"
 #include "sim/world/power/power.h"
 #include "sim/world/replica/pace.h"
-#include "sim/world/replica/replica.h"
 
 /* Watts now, and joules until a time. */
 struct power_meter {
@@ -75,18 +74,16 @@ struct power_domain {
     sim_ns over_ns;         /* of the readings above the budget */
 };
 
-/* A replica, and how much of it is on which domain. */
+/* A holder that lasts, and how much of it is on which domain. */
 struct power_member {
     struct power *power;
-    struct replica *replica;
-    int group;
-    double highest_hz, gpu_limit_w;
-    double before_j; /* drawn when it got its seat */
+    struct holder *holder;
+    double before_j; /* drawn when it was given its GPUs */
     int32_t n_parts; /* 0: it has none */
     struct power_share {
         int32_t domain;
         double share;
-    } *parts; /* [GPUs of a replica]; the first is the domain that it obeys */
+    } *parts; /* [capacity]; the first is the domain that it obeys */
 };
 
 /* A type of nodes: its GPU, and the voltage of that. */
@@ -95,10 +92,10 @@ struct power_node_type {
     struct power_law law; /* idle with a process, limit and voltage; nothing else */
 };
 
-/* A job that runs. */
+/* A steady holder with GPUs: a job that runs. */
 struct power_job {
     struct power_job *next, *prev;
-    struct job *job;
+    struct holder *holder;
     double gpu_w, share; /* of each of its GPUs, at the clock in force; of each that it holds */
     sim_ns since_ns;     /* it draws that */
 };
@@ -131,6 +128,7 @@ struct power_line {
 
 struct power {
     struct power_env env;
+    struct watcher watcher; /* keeps the power_member or power_job of a holder */
     const struct power_config *config;
     const struct power_capper *capper;
     int32_t n_domains;
@@ -143,7 +141,7 @@ struct power {
     struct power_node_type *types; /* [1 + node types] */
     struct pool jobs;
     struct power_job *running;
-    const struct jobs *of_jobs; /* NULL: there are none */
+    int64_t n_finished_jobs;
     struct power_meter on_jobs, idle; /* of the GPUs that jobs hold, and of those that nobody does */
     int64_t n_unknown;          /* stretches of jobs of which nothing is said */
     struct power_rows marks, unseen; /* energies where windows begin; readings that nobody has seen yet */
@@ -158,7 +156,7 @@ struct power {
 /* Energies of all domains by a time. */
 void power_collect(struct power *power, sim_ns at, double *joules);
 
-/* Makes a replica obey what is in force in its domain. */
+/* Makes a member obey what is in force in its domain. */
 void power_obey(struct power_member *member, sim_ns now);
 
 /* Gives what a policy asks for, after checking it: takes effect after its latency, or at once. Returns 0 or SIM_E_POLICY with a finding, or
@@ -166,7 +164,12 @@ void power_obey(struct power_member *member, sim_ns now);
 int power_command(struct power *power, int32_t domain, const struct power_plan *plan, bool at_once, sim_ns now);
 void power_commands_init(struct power *power);
 
-/* Jobs on GPUs of a domain obey what is in force there. */
+/* Steady holders: one is given GPUs, and has its speed_frac by the clock in force there; it is about to give them back. */
+int power_job_runs(struct power *power, struct holder *holder, sim_ns now); /* 0 or SIM_E_NOMEM */
+void power_job_rests(struct power *power, struct holder *holder, sim_ns now);
+double power_job_j(const struct watcher *watcher, const struct holder *holder, sim_ns now);
+
+/* Those on GPUs of a domain obey what is in force there. */
 void power_jobs_obey(struct power *power, int32_t domain, sim_ns now);
 
 /* What a group is held to there. */

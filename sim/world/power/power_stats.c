@@ -1,5 +1,4 @@
 /* What readings of power come to: metrics and warnings. */
-#include "sim/world/jobs/job.h"
 #include "sim/world/power/power_state.h"
 #include "sim/world/rows/metric.h"
 
@@ -121,13 +120,13 @@ int power_emit(struct power *power, sim_ns now)
     const bool has_read = power->site.count > 0, goes_dark = power->config->breaker.outage_ns > 0;
     const double budget_w = power->config->budget_w, site_j = power_site_j(power, now), none = (double)NAN;
     const double jobs_j = power_meter_j(&power->on_jobs, now);
-    const int64_t n_jobs = power->of_jobs != NULL ? power->of_jobs->stats.n_finished : 0;
+    const int64_t n_jobs = power->n_finished_jobs;
     const struct {
         const char *name, *entity;
         double value;
     } metrics[] = {
         {"energy.site_j", NULL, site_j},
-        {"energy.jobs_j", NULL, power->of_jobs != NULL ? jobs_j : none},
+        {"energy.jobs_j", NULL, power->env.has_jobs ? jobs_j : none},
         {"energy.j_per_job", NULL, n_jobs > 0 ? jobs_j / (double)n_jobs : none},
         {"energy.idle_j", NULL, power_meter_j(&power->idle, now)},
         {"energy.servers_j", NULL, servers_j(power, now)},

@@ -139,7 +139,8 @@ struct replica {
     int32_t index;
     struct replica_load *load; /* what routers see */
     struct topology_seat seat; /* its GPUs, for what moves over links */
-    struct power_member *power; /* the same, for the power of the site; NULL: nobody asks for it */
+    struct holder holder;      /* the same, for who watches the GPUs of the site */
+    struct allocation *parts;  /* [stages]: what the holder holds; NULL: never any */
     struct replica_stream *stream; /* offloaded iterations on these links; NULL: all is on the GPUs */
 
     struct request_list waiting, prefilling; /* prefilling: in no batch that is in flight */

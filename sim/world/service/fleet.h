@@ -83,7 +83,7 @@ void fleet_fini(struct fleet *fleet);
 /* Takes the GPUs of a replica, all stages or none. Returns 1, 0 where the cluster has no room now, or SIM_E_NOMEM. fleet_unseat
  * gives them back; what is on its way there must have come. Both in fleet_seat.c. */
 int fleet_seat(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now);
-void fleet_unseat(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now);
+void fleet_unseat(const struct fleet *fleet, struct replica *replica, sim_ns now);
 
 /* Whether its replicas can start anew: no pools, nothing offloaded, a router that chooses one replica. */
 bool fleet_may_restart(const struct fleet *fleet);

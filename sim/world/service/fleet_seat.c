@@ -2,7 +2,6 @@
  * not remember. */
 #include "sim/core/check.h"
 #include "sim/world/policy/instance.h"
-#include "sim/world/power/power.h"
 #include "sim/world/service/fleet.h"
 
 /* An unlimited cluster has no nodes and always has room. A seat on it is nobody else's: it waits for its replica to come back. */
@@ -27,34 +26,52 @@ static void note_returnable(const struct fleet *fleet, const struct replica *rep
         cluster_note_returnable(fleet->env->cluster, node, gpus);
 }
 
-int fleet_seat(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now)
+/* GPUs for one stage. Returns 0 or SIM_E_NOMEM. */
+static int take_stage(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica,
+                      struct allocation *part, sim_ns now)
 {
     const int32_t gpus = (int32_t)pool->config.tensor_parallel;
-    if (is_endless(fleet) && replica->seat.n_gpus > 0) return 1;
-    if (!has_room(fleet, pool)) return 0;
-    for (int64_t stage = 0; stage < pool->config.pipeline_parallel; stage++) {
-        const int32_t node = is_endless(fleet)
-                                 ? -1
-                                 : cluster_take_group_of(fleet->env->cluster, pool->config.gpu, now, gpus);
-        SIM_REQUIRE(node >= 0 || is_endless(fleet));
-        note_returnable(fleet, replica, node, gpus);
-        const int code = topology_sit(fleet->env->topology, &replica->seat, node, gpus, &pool->gpu);
-        if (code != 0) return code;
-    }
-    if (replica->power != NULL) power_seated(replica->power, now);
-    return 1;
+    const int32_t node = is_endless(fleet) ? -1
+                                           : cluster_take_group_of(fleet->env->cluster, pool->config.gpu, now, gpus);
+    SIM_REQUIRE(node >= 0 || is_endless(fleet));
+    note_returnable(fleet, replica, node, gpus);
+    *part = (struct allocation){.node = node, .gpus = gpus};
+    return topology_sit(fleet->env->topology, &replica->seat, node, gpus, &pool->gpu);
 }
 
-void fleet_unseat(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now)
+int fleet_seat(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now)
 {
-    const int32_t per_stage = (int32_t)pool->config.tensor_parallel;
-    if (is_endless(fleet)) return;
-    if (replica->power != NULL) power_unseated(replica->power, now);
-    for (int32_t i = 0; i < replica->seat.n_gpus; i += per_stage) {
-        const int32_t node = topology_seat_node(&replica->seat, i);
-        note_returnable(fleet, replica, node, -per_stage);
-        cluster_release_group_of(fleet->env->cluster, now, node, per_stage);
+    const int64_t stages = pool->config.pipeline_parallel;
+    struct holder *holder = &replica->holder;
+    if (is_endless(fleet) && replica->seat.n_gpus > 0) return 1;
+    if (!has_room(fleet, pool)) return 0;
+    if (replica->parts == NULL)
+        replica->parts = arena_alloc(fleet->env->site->arena, (size_t)stages * sizeof *replica->parts);
+    if (replica->parts == NULL) return SIM_E_NOMEM;
+    for (int64_t i = 0; i < stages; i++) {
+        const int code = take_stage(fleet, pool, replica, &replica->parts[i], now);
+        if (code != 0) return code;
+        if (i > 0) replica->parts[i - 1].next = &replica->parts[i];
     }
+    if (is_endless(fleet)) return 1;
+    holder->held = replica->parts;
+    holder->ugpus = (int64_t)replica->seat.n_gpus * GPU_MICRO;
+    const int code = holders_given(&fleet->env->cluster->holders, holder, now);
+    return code != 0 ? code : 1;
+}
+
+void fleet_unseat(const struct fleet *fleet, struct replica *replica, sim_ns now)
+{
+    struct cluster *cluster = fleet->env->cluster;
+    struct holder *holder = &replica->holder;
+    if (is_endless(fleet)) return;
+    holders_taken(&cluster->holders, holder, now);
+    for (const struct allocation *part = holder->held; part != NULL; part = part->next) {
+        note_returnable(fleet, replica, part->node, -part->gpus);
+        cluster_release_group_of(cluster, now, part->node, part->gpus);
+    }
+    holder->held = NULL;
+    holder->ugpus = 0;
     topology_rise(&replica->seat);
 }
 

@@ -360,7 +360,10 @@ int service_create(const struct service_config *config, const struct service_env
                            env->site->diag);
     if (code == 0) code = fleet_init(&service->fleet, config, &service->env, &service->llm, &common);
     if (code == 0) code = scaling_create(service, &service->scaling);
-    return code != 0 ? code : open_trace(service);
+    if (code != 0) return code;
+    service->tenant = (struct tenant){.ops = &service_tenant_ops, .awaits_nodes = service_may_be_struck(service)};
+    holders_enter(&env->cluster->holders, &service->tenant);
+    return open_trace(service);
 }
 
 void service_destroy(struct service *service)

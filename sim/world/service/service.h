@@ -107,24 +107,23 @@ struct service_env {
     struct cluster *cluster;
     struct topology *topology;
     const struct gpu_spec *gpu;
-    bool nodes_fail;    /* service_strike may be called */
-    /* Running jobs yield until nodes with this type of GPU have so many groups of so many free. Returns how many jobs, 0 where no room can be made, or
-     * a negative code. And: GPUs were taken or given back. `context` is handed to all. */
-    int (*make_room)(void *context, const char *gpu, int32_t gpus, int64_t groups, sim_ns now);
-    void (*moved)(void *context);
-    void (*ended)(void *context); /* the last request of a service whose replicas come and go has left */
-    void *context;
+    bool nodes_fail;
 };
 
 /* Takes the GPUs, builds the cost model, opens the trace. Returns 0 or a negative code with findings. */
 int service_create(const struct service_config *config, const struct service_env *env, struct service **service);
 void service_destroy(struct service *service);
 
-/* Its replicas draw power, and obey commands. Returns 0, SIM_E_NOMEM, or SIM_E_CONFIG with a finding: the power of a GPU is not
- * known, or not all of the work is the GPU's. */
-struct power;
-struct power_config;
-int service_join_power(struct service *service, const struct power_config *site, struct power *power);
+/* What the power of the site asks of services whose GPUs it holds down. */
+struct service_power {
+    const char *clock_like; /* the GPU whose voltage by clock stands in for those that were not swept */
+    struct clock_share_config clock_share; /* of services that give none */
+    bool has_outages;
+};
+
+/* Its replicas join the holders of the site (holder.h). Where `power` is not NULL, their power counts and they obey commands. Returns 0,
+ * SIM_E_NOMEM, or SIM_E_CONFIG with a finding: the power of a GPU is not known, or not all of the work is the GPU's. */
+int service_join(struct service *service, const struct service_power *power);
 
 /* Output tokens of finished requests, and requests that attained their SLO (slo.h). */
 int64_t service_output_tokens(const struct service *service);
@@ -147,18 +146,6 @@ int service_series(const struct service *service, struct sampler_series *series)
 
 /* Their values at a time at which no event is pending. */
 void service_sample(const struct service *service, sim_ns at, double *values);
-
-/* A node of the site fails: replicas on it lose all that they have, their requests go to others, or wait for one. It gives all of
- * their GPUs back; a service that has no requests left and will get none wants none again. Returns how many replicas, or a negative
- * code; 0 where the service is one that failures spare. */
-int service_strike(struct service *service, int32_t node, const char *cause, sim_ns now);
-
-/* Whether failures strike it, and requests may still come, or have not left. */
-bool service_may_be_struck(const struct service *service);
-
-/* Nodes have come back, or jobs have given GPUs back: replicas that lack them take them. */
-void service_nodes_came(struct service *service);
-void service_gpus_came(struct service *service);
 
 /* Whether its replicas come and go, and GPUs that it holds now. */
 bool service_scales(const struct service *service);

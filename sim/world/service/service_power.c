@@ -1,5 +1,4 @@
-/* The replicas of a service as members of the site's power (power.h). */
-#include "sim/world/power/power.h"
+/* The replicas of a service as holders of GPUs: what failures and the power of the site do to them (holder.h). */
 #include "sim/world/service/service_state.h"
 
 #include <math.h>
@@ -13,7 +12,7 @@ static int cannot(const struct service *service, const struct fleet_pool *pool, 
 }
 
 /* The law of the pool's GPU, with a voltage. */
-static int find_law(const struct service *service, const struct fleet_pool *pool, const struct power_config *site,
+static int find_law(const struct service *service, const struct fleet_pool *pool, const struct service_power *site,
                     struct power_law *law)
 {
     const struct service_env *env = &service->env;
@@ -28,32 +27,65 @@ static int find_law(const struct service *service, const struct fleet_pool *pool
                                  env->site->diag);
 }
 
-static int join_pool(struct service *service, struct fleet_pool *pool, const struct power_config *site,
-                     struct power *power)
+static int set_pace_model(const struct service *service, struct fleet_pool *pool, const struct service_power *site)
 {
     const struct service_config *config = service->config;
     const bool has_own = config->clock_share.prefill > 0.0 || config->clock_share.decode > 0.0;
-    const struct clock_share_config *share = has_own ? &config->clock_share : &site->clock_share;
-    const int group = config->priority == SERVICE_LOW ? POWER_LOW : POWER_HIGH;
     struct power_law law;
-    if (site->breaker.outage_ns > 0 && !service_may_be_struck(service))
+    if (site->has_outages && !service_may_be_struck(service))
         return cannot(service, pool, "leave out 'cluster.power.breaker.outage'",
                       "its replicas cannot start anew, as those of a domain that goes dark must");
     int code = find_law(service, pool, site, &law);
     if (code != 0) return code;
     pool->pace = (struct pace_model){.law = law,
                                      .gpus = pool->config.tensor_parallel * pool->config.pipeline_parallel,
-                                     .clock_share = *share};
+                                     .clock_share = has_own ? config->clock_share : site->clock_share};
     pool->env.pace = &pool->pace;
-    for (int32_t i = pool->first; i < pool->first + pool->n && code == 0; i++)
-        code = power_add_replica(power, &service->fleet.replicas[i], group, pool->gpu.boost_hz, pool->gpu.tdp_w);
-    return code;
+    return 0;
 }
 
-int service_join_power(struct service *service, const struct power_config *site, struct power *power)
+static void set_pace(struct holder *holder, const struct pace_order *order, sim_ns now)
+{
+    replica_set_order(OWNER_ENTITY(holder, struct replica, holder), *order, now);
+}
+
+static double drawn_j(const struct holder *holder, sim_ns at)
+{
+    return replica_drawn_j(OWNER_ENTITY(holder, const struct replica, holder), at);
+}
+
+static double draws_w(const struct holder *holder, sim_ns at)
+{
+    return replica_draws_w(OWNER_ENTITY(holder, const struct replica, holder), at);
+}
+
+static const struct holder_ops holder_ops = {
+    .strike = service_strike, .set_pace = set_pace, .drawn_j = drawn_j, .draws_w = draws_w};
+
+static int join_replica(struct service *service, const struct fleet_pool *pool, struct replica *replica)
+{
+    struct holder *holder = &replica->holder;
+    holder->ops = &holder_ops;
+    holder->tenant = &service->tenant;
+    holder->number = (uint64_t)replica->index;
+    holder->cluster = service->env.cluster;
+    holder->draw = (struct holder_draw){.group = service->config->priority == SERVICE_LOW ? POWER_LOW : POWER_HIGH,
+                                        .gpus = pool->config.tensor_parallel * pool->config.pipeline_parallel,
+                                        .idle_w = pool->gpu.idle_w,
+                                        .highest_hz = pool->gpu.boost_hz,
+                                        .limit_w = pool->gpu.tdp_w,
+                                        .is_lumped = replica->view.stages > 1};
+    return holders_join(&service->env.cluster->holders, holder);
+}
+
+int service_join(struct service *service, const struct service_power *power)
 {
     int code = 0;
-    for (size_t i = 0; i < service->fleet.n_pools && code == 0; i++)
-        code = join_pool(service, &service->fleet.pools[i], site, power);
+    for (size_t i = 0; i < service->fleet.n_pools && code == 0; i++) {
+        struct fleet_pool *pool = &service->fleet.pools[i];
+        if (power != NULL) code = set_pace_model(service, pool, power);
+        for (int32_t k = pool->first; k < pool->first + pool->n && code == 0; k++)
+            code = join_replica(service, pool, &service->fleet.replicas[k]);
+    }
     return code;
 }

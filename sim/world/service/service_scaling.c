@@ -182,11 +182,11 @@ static int come_up(struct service_scaling *scaling, int32_t index, const char *a
 static int take_gpus(struct service_scaling *scaling, struct replica *replica, sim_ns now)
 {
     const struct fleet_pool *pool = pool_of(scaling);
-    const struct service_env *env = &scaling->service->env;
+    const struct holders *holders = &scaling->service->env.cluster->holders;
     int got = fleet_seat(&scaling->service->fleet, pool, replica, now), yielded = 1;
     while (got == 0 && yielded > 0) {
-        yielded = env->make_room(env->context, pool->config.gpu, (int32_t)pool->config.tensor_parallel,
-                                 pool->config.pipeline_parallel, now);
+        yielded = holders_make_room(holders, pool->config.gpu, (int32_t)pool->config.tensor_parallel,
+                                    pool->config.pipeline_parallel, now);
         if (yielded > 0) got = fleet_seat(&scaling->service->fleet, pool, replica, now);
         if (yielded > 0) scaling->n_yielded += yielded;
     }
@@ -218,7 +218,7 @@ int scaling_leave_gpus(struct service_scaling *scaling, int32_t index, sim_ns no
     struct replica *replica = replica_of(scaling, index);
     SIM_REQUIRE(replica->load->outstanding == 0 && replica->state == REPLICA_IDLE && replica->n_moves == 0);
     tenure->held_ns += now - tenure->since_ns;
-    fleet_unseat(&scaling->service->fleet, pool_of(scaling), replica, now);
+    fleet_unseat(&scaling->service->fleet, replica, now);
     level_set(&scaling->seated, now, scaling->seated.value - 1);
     live(scaling, index, REPLICA_DOWN, now);
     scaling->moved = true;
@@ -327,8 +327,7 @@ static int wind_down(struct service_scaling *scaling, sim_ns now)
 {
     const int64_t up = scaling->count[REPLICA_UP], min = scaling->min;
     fleet_reports_when_empty(&scaling->service->fleet, now);
-    if (!scaling->is_over && scaling->service->env.nodes_fail)
-        scaling->service->env.ended(scaling->service->env.context);
+    holders_end(&scaling->service->env.cluster->holders, &scaling->service->tenant);
     scaling->is_over = true;
     return have(scaling, up < min ? up : min, "the last request has left", now);
 }
@@ -366,7 +365,6 @@ static int pass_on(struct service_scaling *scaling, sim_ns now)
 static void on_clock(struct engine *engine, struct owner *owner, sim_ns now)
 {
     struct service_scaling *scaling = OWNER_ENTITY(owner, struct service_scaling, clock);
-    const struct service_env *env = &scaling->service->env;
     int code = pass_on(scaling, now);
     if (is_over(scaling->service)) {
         scaling->next_ns = SIM_NS_MAX;
@@ -377,7 +375,7 @@ static void on_clock(struct engine *engine, struct owner *owner, sim_ns now)
     } else if (code == 0 && scaling->tries_again) {
         code = have(scaling, scaling->wanted, scaling->struck.value > 0 ? "a failure took one" : "GPUs have come", now);
     }
-    if (scaling->moved) env->moved(env->context);
+    if (scaling->moved) holders_changed(&scaling->service->env.cluster->holders, SITE_SERVICE_MOVED);
     scaling->moved = false;
     fail(scaling, code);
     arm_next(scaling);

@@ -5,7 +5,7 @@
  *
  * At every multiple of the interval, time 0 first, the autoscaler says how many replicas there are to be, and the world keeps
  * that within min and max. One that is to start takes its GPUs from the cluster, all at once, and is up when its weights are
- * loaded; at time 0 they are already. Where there is no room, running jobs that may be preempted yield (service_env.make_room);
+ * loaded; at time 0 they are already. Where there is no room, running jobs that may be preempted yield (holder.h);
  * else the next decision tries again. One that is not wanted any more gets no new requests, finishes those it has, and
  * gives its GPUs back; one that only starts gives them back at once. Replicas come in the order of their numbers, draining ones
  * first, and go in the other order, those first that only start.

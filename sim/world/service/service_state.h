@@ -16,6 +16,7 @@ struct service {
     struct owner owner; /* of the next arrival */
     const struct service_config *config;
     struct service_env env;
+    struct tenant tenant;
     struct llm_spec llm;
     struct fleet fleet;
     struct service_scaling *scaling; /* NULL: as many replicas all the time */
@@ -82,6 +83,14 @@ int service_detail_handover(const struct service *service, const struct request 
 int service_detail_arrived(const struct service *service, const struct request *request, sim_ns processed_ns,
                            sim_ns now);
 int service_detail_finish(const struct replica *replica, const struct request *request, sim_ns now);
+
+/* The service among the tenants of the site (service_struck.c), and a replica of it as a holder: a node of it fails, and it loses all
+ * that it has. Its requests go to others, or wait for one; it gives all of its GPUs back. Services that failures spare do nothing. */
+extern const struct tenant_ops service_tenant_ops;
+int service_strike(struct holder *holder, struct holder_strike *strike, sim_ns now);
+
+/* Whether failures strike it, and requests may still come, or have not left. */
+bool service_may_be_struck(const struct service *service);
 
 /* Energy (service_energy.c). The two say in `text` why a pool has none, or what its power is taken from, and return it; NULL:
  * there is nothing to say. */

@@ -17,13 +17,6 @@
 
 /* --- Striking --- */
 
-static bool is_on(const struct replica *replica, int32_t node)
-{
-    for (int32_t i = 0; i < replica->seat.n_gpus; i++)
-        if (topology_seat_node(&replica->seat, i) == node) return true;
-    return false;
-}
-
 static bool comes_before(const struct request_view *a, const struct request_view *b)
 {
     return a->arrival_ns != b->arrival_ns ? a->arrival_ns < b->arrival_ns : a->id < b->id;
@@ -75,7 +68,7 @@ static void count_one(struct service_scaling *scaling, int32_t index, sim_ns now
     scaling_count_struck(scaling, now);
 }
 
-static int strike(struct service_scaling *scaling, int32_t index, const char *reason, sim_ns now)
+static int strike_one(struct service_scaling *scaling, int32_t index, const char *reason, sim_ns now)
 {
     struct request_list lost = {0};
     const bool was_wanted = scaling->tenures[index].life != REPLICA_DRAINING;
@@ -87,22 +80,18 @@ static int strike(struct service_scaling *scaling, int32_t index, const char *re
     return code;
 }
 
-int service_strike(struct service *service, int32_t node, const char *cause, sim_ns now)
+int service_strike(struct holder *holder, struct holder_strike *strike, sim_ns now)
 {
+    const struct service *service = OWNER_ENTITY(holder->tenant, struct service, tenant);
     struct service_scaling *scaling = service->scaling;
     char reason[128];
-    int n = 0;
     if (scaling == NULL || !service->env.nodes_fail) return 0;
-    snprintf(reason, sizeof reason, "%.80s on node %d", cause, node);
-    for (int32_t i = 0; i < scaling->n; i++) {
-        if (!is_on(&service->fleet.replicas[i], node)) continue;
-        const int code = strike(scaling, i, reason, now);
-        if (code != 0) return code;
-        n++;
-    }
-    if (n > 0) scaling_try_again(scaling);
-    if (n > 0) engine_arm(service->env.site->engine, now, PRIORITY_ARRIVAL, scaling_route_held, &scaling->release);
-    return n;
+    snprintf(reason, sizeof reason, "%.80s on node %d", strike->cause, strike->node);
+    const int code = strike_one(scaling, (int32_t)holder->number, reason, now);
+    if (code != 0) return code;
+    scaling_try_again(scaling);
+    engine_arm(service->env.site->engine, now, PRIORITY_ARRIVAL, scaling_route_held, &scaling->release);
+    return 0;
 }
 
 /* --- GPUs that come --- */
@@ -117,15 +106,15 @@ static bool lacks_replicas(const struct service_scaling *scaling)
     return scaling->count[REPLICA_UP] + scaling->count[REPLICA_STARTING] < scaling->wanted;
 }
 
-void service_nodes_came(struct service *service)
+/* Replicas that lack GPUs take those that came: of nodes at once; of jobs and services where no autoscaler decides. */
+static void on_changed(struct tenant *tenant, enum site_change change)
 {
-    if (service_may_be_struck(service) && lacks_replicas(service->scaling)) scaling_try_again(service->scaling);
+    const struct service *service = OWNER_ENTITY(tenant, struct service, tenant);
+    if (change == SITE_NODE_FAILED || !service_may_be_struck(service) || !lacks_replicas(service->scaling)) return;
+    if (change == SITE_NODE_CAME || service->scaling->autoscaler == NULL) scaling_try_again(service->scaling);
 }
 
-void service_gpus_came(struct service *service)
-{
-    if (service->scaling != NULL && service->scaling->autoscaler == NULL) service_nodes_came(service);
-}
+const struct tenant_ops service_tenant_ops = {.changed = on_changed};
 
 /* --- Counting --- */
 

@@ -1,0 +1,93 @@
+#include "sim/world/cluster/holder.h"
+
+#include "sim/core/check.h"
+
+#include <math.h>
+
+#define EACH_WATCHER(watcher, holders, op)                                                                             \
+    for (struct watcher *watcher = (holders)->watchers; watcher != NULL; watcher = watcher->next)                      \
+        if (watcher->ops->op != NULL)
+
+void holders_watch(struct holders *holders, struct watcher *watcher)
+{
+    struct watcher **last = &holders->watchers;
+    SIM_REQUIRE(holders->n_watchers < HOLDER_WATCHERS);
+    while (*last != NULL) last = &(*last)->next;
+    watcher->slot = holders->n_watchers++;
+    *last = watcher;
+}
+
+void holders_enter(struct holders *holders, struct tenant *tenant)
+{
+    struct tenant **last = &holders->tenants;
+    while (*last != NULL) last = &(*last)->next;
+    holders->n_awaiting += tenant->awaits_nodes;
+    *last = tenant;
+}
+
+void holders_end(struct holders *holders, struct tenant *tenant)
+{
+    if (!tenant->awaits_nodes) return;
+    tenant->awaits_nodes = false;
+    if (--holders->n_awaiting > 0) return;
+    EACH_WATCHER(watcher, holders, unawaited) watcher->ops->unawaited(watcher);
+}
+
+int holders_join(struct holders *holders, struct holder *holder)
+{
+    int code = 0;
+    *(holders->last != NULL ? &holders->last->next : &holders->first) = holder;
+    holders->last = holder;
+    EACH_WATCHER(watcher, holders, joins) if (code == 0) code = watcher->ops->joins(watcher, holder);
+    return code != 0 || holder->held == NULL ? code : holders_given(holders, holder, 0);
+}
+
+int holders_given(const struct holders *holders, struct holder *holder, sim_ns now)
+{
+    int code = 0;
+    EACH_WATCHER(watcher, holders, given) if (code == 0) code = watcher->ops->given(watcher, holder, now);
+    return code;
+}
+
+void holders_taken(const struct holders *holders, struct holder *holder, sim_ns now)
+{
+    EACH_WATCHER(watcher, holders, taken) watcher->ops->taken(watcher, holder, now);
+}
+
+void holders_leave(const struct holders *holders, struct holder *holder, bool is_finished)
+{
+    EACH_WATCHER(watcher, holders, leaves) watcher->ops->leaves(watcher, holder, is_finished);
+}
+
+struct holder_risk holders_risk(const struct holders *holders, const struct holder *holder)
+{
+    EACH_WATCHER(watcher, holders, risk) return watcher->ops->risk(watcher, holder);
+    return (struct holder_risk){(double)INFINITY, 0.0};
+}
+
+double holders_drawn_j(const struct holders *holders, const struct holder *holder, sim_ns now)
+{
+    EACH_WATCHER(watcher, holders, drawn_j) return watcher->ops->drawn_j(watcher, holder, now);
+    return (double)NAN;
+}
+
+int holders_black_out(const struct holders *holders, int32_t first_node, int32_t n_nodes, sim_ns until_ns)
+{
+    int code = 0;
+    EACH_WATCHER(watcher, holders, black_out)
+    if (code == 0) code = watcher->ops->black_out(watcher, first_node, n_nodes, until_ns);
+    return code;
+}
+
+int holders_make_room(const struct holders *holders, const char *gpu, int32_t gpus, int64_t groups, sim_ns now)
+{
+    for (struct tenant *tenant = holders->tenants; tenant != NULL; tenant = tenant->next)
+        if (tenant->ops->make_room != NULL) return tenant->ops->make_room(tenant, gpu, gpus, groups, now);
+    return 0;
+}
+
+void holders_changed(const struct holders *holders, enum site_change change)
+{
+    for (struct tenant *tenant = holders->tenants; tenant != NULL; tenant = tenant->next)
+        tenant->ops->changed(tenant, change);
+}

@@ -1,0 +1,138 @@
+/* Who holds GPUs, who watches that, and what they tell each other.
+ *
+ * A holder is a job or a replica. Its tenant (all jobs together, or a service) reports each change of its GPUs: `given` after it
+ * took them, `taken` before it gives them back. Watchers (failures, power) hear of that in the order in which they joined, keep
+ * what they know of a holder in its slot for them, and act on it by its operations. Tenants know of each other only that GPUs
+ * have come, or that room is wanted. Neither side includes the other's headers. */
+#ifndef ORRERY_WORLD_CLUSTER_HOLDER_H
+#define ORRERY_WORLD_CLUSTER_HOLDER_H
+
+#include "sim/core/units.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct allocation;
+struct cluster;
+struct holder;
+struct holder_strike;
+struct pace_order;
+
+enum { HOLDER_WATCHERS = 2 };
+
+/* What the power of a holder's GPUs follows from. A steady holder (a job) draws mean_w on each GPU while it holds them; what
+ * another one draws, its operations report. */
+struct holder_draw {
+    int group;          /* enum power_group */
+    int64_t gpus;       /* others: at most */
+    double mean_w;      /* steady, at the highest clock; not above 0: unknown */
+    double clock_share; /* steady: share of its time that waits for the SM clock */
+    double idle_w, highest_hz, limit_w; /* others: of its GPU */
+    bool is_lumped;     /* others: its power changes between events, too */
+};
+
+/* NULL: the holder has none of it. */
+struct holder_ops {
+    /* A failure takes its GPUs. Returns 0 or a negative code. */
+    int (*strike)(struct holder *holder, struct holder_strike *strike, sim_ns now);
+    /* Time for which it has held GPUs, by which failures of its own software come. */
+    sim_ns (*held_ns)(const struct holder *holder, sim_ns now);
+    /* Steady: its speed_frac has changed while it holds GPUs. */
+    void (*respeed)(struct holder *holder, sim_ns now);
+    /* Others: clock or cap that hold from its next boundary on; energy and power of its GPUs. */
+    void (*set_pace)(struct holder *holder, const struct pace_order *order, sim_ns now);
+    double (*drawn_j)(const struct holder *holder, sim_ns at);
+    double (*draws_w)(const struct holder *holder, sim_ns at);
+};
+
+struct holder {
+    const struct holder_ops *ops;
+    struct tenant *tenant;
+    uint64_t number;                /* among its tenant's */
+    struct cluster *cluster;        /* whose nodes `held` counts: those of one node type, or from the first node of the site on */
+    struct allocation *held;        /* NULL: nothing, or GPUs on no node in particular */
+    int64_t ugpus;                  /* GPUs held, in 1e-6 */
+    double speed_frac, drawn_j;     /* steady; the power of the site sets them: factor of its speed at the present clock; energy
+                                     * that its GPUs drew before it was given those of now */
+    struct holder_draw draw;
+    void *kept[HOLDER_WATCHERS];    /* by slot of the watcher */
+    struct holder *next;            /* that lasts */
+};
+
+struct holder_strike {
+    const char *cause;
+    int32_t node;        /* number in the site; -1: the GPUs are not the reason */
+    sim_ns restart_ns;   /* wait of the holder's next start */
+    int64_t n_interrupts; /* out: jobs that were running, and the GPU time of the work that they lost */
+    double lost_gpu_s;
+};
+
+/* What a holder must expect of failures on what it holds: INFINITY and 0 when none strikes. */
+struct holder_risk {
+    double mtbf_s, restart_s; /* means: between two failures; of what one makes it wait before it works again */
+};
+
+enum site_change { SITE_NODE_CAME, SITE_NODE_FAILED, SITE_JOBS_GAVE, SITE_SERVICE_MOVED };
+
+struct tenant {
+    const struct tenant_ops {
+        /* Running holders yield until nodes with this GPU type have `groups` groups of `gpus` free GPUs. Returns how many
+         * yielded, 0 where no room can be made, or a negative code. NULL: they never yield. */
+        int (*make_room)(struct tenant *tenant, const char *gpu, int32_t gpus, int64_t groups, sim_ns now);
+        void (*changed)(struct tenant *tenant, enum site_change change);
+    } * ops;
+    bool awaits_nodes; /* it may wait for nodes that are down */
+    struct tenant *next;
+};
+
+struct watcher {
+    const struct watcher_ops { /* NULL: it does not listen to that. Codes: 0 or negative */
+        int (*joins)(struct watcher *watcher, struct holder *holder);
+        int (*given)(struct watcher *watcher, struct holder *holder, sim_ns now);
+        void (*taken)(struct watcher *watcher, struct holder *holder, sim_ns now);
+        void (*leaves)(struct watcher *watcher, struct holder *holder, bool is_finished);
+        void (*unawaited)(struct watcher *watcher); /* no tenant awaits nodes any more */
+        int (*black_out)(struct watcher *watcher, int32_t first_node, int32_t n_nodes, sim_ns until_ns);
+        struct holder_risk (*risk)(const struct watcher *watcher, const struct holder *holder);
+        double (*drawn_j)(const struct watcher *watcher, const struct holder *holder, sim_ns now);
+    } * ops;
+    int slot;
+    struct watcher *next;
+};
+
+/* Of a site: in its first cluster. */
+struct holders {
+    struct watcher *watchers;
+    struct tenant *tenants;
+    struct holder *first, *last; /* of those that last, in the order in which they joined */
+    int n_watchers, n_awaiting;
+};
+
+void holders_watch(struct holders *holders, struct watcher *watcher);
+
+/* `awaits_nodes` is set before. holders_end: it waits for nodes no longer. */
+void holders_enter(struct holders *holders, struct tenant *tenant);
+void holders_end(struct holders *holders, struct tenant *tenant);
+
+/* A holder that lasts joins before the run, and is `given` what it holds. Both return 0 or a negative code. */
+int holders_join(struct holders *holders, struct holder *holder);
+int holders_given(const struct holders *holders, struct holder *holder, sim_ns now);
+
+void holders_taken(const struct holders *holders, struct holder *holder, sim_ns now);
+
+/* A holder that does not last leaves the site. */
+void holders_leave(const struct holders *holders, struct holder *holder, bool is_finished);
+
+struct holder_risk holders_risk(const struct holders *holders, const struct holder *holder);
+
+/* What the GPUs that a steady holder held have drawn for it, in joules; NAN where nobody counts power. */
+double holders_drawn_j(const struct holders *holders, const struct holder *holder, sim_ns now);
+
+/* Nodes are without power until a time. Returns 0 or a negative code. */
+int holders_black_out(const struct holders *holders, int32_t first_node, int32_t n_nodes, sim_ns until_ns);
+
+int holders_make_room(const struct holders *holders, const char *gpu, int32_t gpus, int64_t groups, sim_ns now);
+void holders_changed(const struct holders *holders, enum site_change change);
+
+#endif
