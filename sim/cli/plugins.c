@@ -62,7 +62,8 @@ static bool is_complete(const struct policy *policy)
 {
     switch (policy->family) {
     case POLICY_BATCHING: return ((const struct batcher *)policy)->compose != NULL;
-    case POLICY_ROUTING: return ((const struct router *)policy)->route != NULL;
+    case POLICY_ROUTING:
+        return ((const struct router *)policy)->route != NULL || ((const struct router *)policy)->route_pair != NULL;
     case POLICY_SCHEDULER:
         return ((const struct scheduler *)policy)->notify != NULL && ((const struct scheduler *)policy)->decide != NULL;
     case POLICY_EVICTION:

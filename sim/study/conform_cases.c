@@ -252,6 +252,8 @@ static const struct conform_case request_cases[] = {
              UNIFORM("output", 1, 8)),
     {.name = "ten thousand", .n = 10000, .large = true, .details = &(const struct request_details){
          4, 900, AFFINE, ARRIVE("poisson", "60/s") ", " UNIFORM("prompt", 1, 200) ", " UNIFORM("output", 1, 40)}},
+    REQUESTS("two pipeline stages", 150, 2, 300, AFFINE ", \"pipeline_parallel\": 2", ARRIVE("poisson", "20/s"),
+             UNIFORM("prompt", 1, 300), UNIFORM("output", 1, 80)),
     /* With pools; such a service does not scale. */
     REQUESTS("prompts elsewhere", 150, 1, 300, AFFINE ELSEWHERE, ARRIVE("poisson", "20/s"), UNIFORM("prompt", 1, 600),
              UNIFORM("output", 1, 80)),

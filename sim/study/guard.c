@@ -159,6 +159,33 @@ static int guarded_decide(void *state, const struct cluster_view *view, struct j
     return code;
 }
 
+static int guarded_scheduler_prepare(void *state, const struct cluster_view *view, struct diag *diag)
+{
+    struct guarded *guarded = state;
+    return ((const struct scheduler *)(const void *)guarded->guard->inner)->prepare(guarded->inner, view, diag);
+}
+
+static bool guarded_wants_sizes(const void *state)
+{
+    const struct guarded *guarded = state;
+    return ((const struct scheduler *)(const void *)guarded->guard->inner)->wants_sizes(guarded->inner);
+}
+
+static void guarded_finish(void *state, struct job_plan *plan)
+{
+    struct guarded *guarded = state;
+    ((const struct scheduler *)(const void *)guarded->guard->inner)->finish(guarded->inner, plan);
+}
+
+static void watch_scheduler(struct scheduler *scheduler)
+{
+    scheduler->notify = guarded_notify;
+    scheduler->decide = guarded_decide;
+    if (scheduler->prepare != NULL) scheduler->prepare = guarded_scheduler_prepare;
+    if (scheduler->wants_sizes != NULL) scheduler->wants_sizes = guarded_wants_sizes;
+    if (scheduler->finish != NULL) scheduler->finish = guarded_finish;
+}
+
 /* --- The other families --- */
 
 static int guarded_compose(void *state, const struct replica_view *view, struct batch_plan *plan)
@@ -169,6 +196,15 @@ static int guarded_compose(void *state, const struct replica_view *view, struct 
     int code = ((const struct batcher *)(const void *)guarded->guard->inner)->compose(guarded->inner, view, plan);
     check_print(guarded->guard, before, replica_print(view), view->now_ns);
     return code;
+}
+
+static int64_t guarded_pass(void *state, const struct replica_view *view)
+{
+    struct guarded *guarded = state;
+    uint64_t before = replica_print(view);
+    int64_t n = ((const struct batcher *)(const void *)guarded->guard->inner)->pass(guarded->inner, view);
+    check_print(guarded->guard, before, replica_print(view), view->now_ns);
+    return n;
 }
 
 static int guarded_route(void *state, const struct fleet_view *view, const struct request_view *request)
@@ -201,6 +237,12 @@ static enum offload_tier guarded_evicted(void *state, const struct offload_view 
         ((const struct kv_offloader *)(const void *)guarded->guard->inner)->evicted(guarded->inner, view, request);
     check_print(guarded->guard, before, mix(mix(empty_mix, view, sizeof *view), request, sizeof *request), 0);
     return tier;
+}
+
+static uint32_t guarded_reads(const void *state)
+{
+    const struct guarded *guarded = state;
+    return ((const struct kv_offloader *)(const void *)guarded->guard->inner)->reads(guarded->inner);
 }
 
 static int guarded_route_pair(void *state, const struct fleet_view *view, const struct request_view *request,
@@ -375,11 +417,11 @@ static void watch_renter(struct renter *renter)
 static void watch_calls(struct guard *guard)
 {
     switch (guard->inner->family) {
-    case POLICY_SCHEDULER:
-        guard->watched.scheduler.notify = guarded_notify;
-        guard->watched.scheduler.decide = guarded_decide;
+    case POLICY_SCHEDULER: watch_scheduler(&guard->watched.scheduler); break;
+    case POLICY_BATCHING:
+        guard->watched.batcher.compose = guarded_compose;
+        if (guard->watched.batcher.pass != NULL) guard->watched.batcher.pass = guarded_pass;
         break;
-    case POLICY_BATCHING: guard->watched.batcher.compose = guarded_compose; break;
     case POLICY_ROUTING: /* what a router, offloader or placer leaves out means something */
         if (guard->watched.router.route != NULL) guard->watched.router.route = guarded_route;
         if (guard->watched.router.route_pair != NULL) guard->watched.router.route_pair = guarded_route_pair;
@@ -387,6 +429,7 @@ static void watch_calls(struct guard *guard)
     case POLICY_KV_OFFLOAD:
         if (guard->watched.offloader.place != NULL) guard->watched.offloader.place = guarded_offload_place;
         if (guard->watched.offloader.evicted != NULL) guard->watched.offloader.evicted = guarded_evicted;
+        if (guard->watched.offloader.reads != NULL) guard->watched.offloader.reads = guarded_reads;
         break;
     case POLICY_PLACEMENT:
         if (guard->watched.placer.possible != NULL) guard->watched.placer.possible = guarded_possible;

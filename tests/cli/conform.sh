@@ -82,6 +82,16 @@ router forks 'static int once; if (!once++) fork(); return 0;'
 run 4 conform "$T/forks.so" --limit 20
 out 'it leaves another process behind'
 
+# A policy finds its own state in every function of its family, and each of them is called.
+sed "s,CALLED,$T/called," tests/cli/own_state.c >"$T/own.c"
+mkdir "$T/called"
+${CC:-cc} -std=c17 -Wall -Wextra -Werror -fPIC -shared -I. -o "$T/own.so" "$T/own.c" || complain 'own_state.c does not compile'
+run 0 conform "$T/own.so" --limit 600
+for function in notify decide prepare wants_sizes finish compose pass place reads route_pair fini; do
+    [ -e "$T/called/$function" ] || complain "'$function' was not called"
+done
+for policy in gavel tiresias-gittins distserve; do run 0 conform $policy --limit 600; done
+
 # A law that is broken ends the child, not the suite.
 router breaks '((struct replica_load *)view->loads)[0].outstanding += 1000; return 0;'
 run 4 conform "$T/breaks.so"

@@ -108,6 +108,23 @@ router incomplete last | sed 's/, .route = route_last//; s/^static int route/__a
 echo 'ORRERY_PLUGIN(&last.policy)' >>"$T/incomplete.c"
 compile incomplete
 refused incomplete "policy 'incomplete' lacks a function"
+
+# A router of pairs needs no `route`.
+cat >"$T/pairs.c" <<'END'
+#include "sim/world/policy/policy.h"
+static int route_pair(void *state, const struct fleet_view *view, const struct request_view *request, struct route_pair *pair)
+{
+    (void)state, (void)request;
+    *pair = (struct route_pair){.prompt = 0, .decode = view->n_replicas - 1};
+    return 0;
+}
+static const struct router pairs = {.policy = {.abi = POLICY_ABI, .size = sizeof(struct router), .family = POLICY_ROUTING,
+    .name = "pairs", .summary = "prompts to the first", .source = "a test"}, .route_pair = route_pair};
+ORRERY_PLUGIN(&pairs.policy)
+END
+compile pairs
+run 0 run "$T/serve.json" --set services.chat.routing=pairs --plugin "$T/pairs.so" -o "$T/p.db" --quiet
+sql "$T/p.db" 'select count(*) from request where status = "unfinished"' 0
 cp "$T/last.so" "$T/copy.so"
 run 2 list policies --plugin "$T/last.so" --plugin "$T/copy.so"
 err "$T/copy.so: error: there is a routing policy 'last' already, from $T/last.so"
