@@ -3,8 +3,12 @@
 #include "analysis/query.h"
 #include "sim/core/text.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- Reading --- */
 
 static const char *text_at(const struct query_answer *answer, const char *column, size_t row)
 {
@@ -89,4 +93,237 @@ int runs_set_points(struct compare_group *group, const struct selection_keys *ke
     const bool failed = point.failed || (group->n > 0 && group->runs[group->n - 1].point == NULL);
     text_fini(&point);
     return failed ? SIM_E_NOMEM : 0;
+}
+
+/* --- Selecting --- */
+
+struct term {
+    const char *key, *value;
+    const char *param;  /* the parameter of the study that it is about, or NULL */
+    const char *member; /* else the member of the scenario, which may be that of no run; NULL: seed, run, name, policies */
+};
+
+static const char not_a_selection[] = "write key=value, or key=value,key=value";
+
+/* A comma starts a new term only where a "key=" follows: values may have commas of their own. */
+static char *next_term(char *text)
+{
+    for (char *comma = strchr(text, ','); comma != NULL; comma = strchr(comma + 1, ',')) {
+        const size_t key = strcspn(comma + 1, ",=[{\"");
+        if (key == 0 || comma[1 + key] != '=') continue;
+        *comma = 0;
+        return comma + 1;
+    }
+    return NULL;
+}
+
+static int split_terms(const char *selection, struct arena *arena, struct term *terms, size_t *n, struct diag *diag)
+{
+    char *text = arena_strdup(arena, selection);
+    if (text == NULL) return SIM_E_NOMEM;
+    for (*n = 0; text != NULL; (*n)++) {
+        char *next = next_term(text), *equals = strchr(text, '=');
+        if (equals == NULL || equals == text || *n == SELECTION_MAX_KEYS)
+            return diag_error(diag, SIM_E_USAGE, NULL, not_a_selection, "'%s' chooses no runs", selection);
+        *equals = 0;
+        terms[*n] = (struct term){.key = text, .value = equals + 1};
+        text = next;
+    }
+    return 0;
+}
+
+/* The key that a selection means among the parameters: itself, or the only one that ends in ".key". NULL: none. */
+static const char *param_key(const struct compare_group *all, const char *key)
+{
+    const char *found = NULL;
+    for (size_t i = 0; i < all->n; i++)
+        for (size_t k = 0; k < all->runs[i].n_params; k++) {
+            const char *param = all->runs[i].params[k].key;
+            const size_t whole = strlen(param), part = strlen(key);
+            if (strcmp(param, key) == 0) return param;
+            if (whole <= part || param[whole - part - 1] != '.' || strcmp(param + whole - part, key) != 0) continue;
+            if (found != NULL && strcmp(found, param) != 0) return NULL;
+            found = param;
+        }
+    return found;
+}
+
+/* Texts are equal as they stand, without quotes, or as numbers. */
+static bool equal_values(const char *found, const char *wanted)
+{
+    const size_t n = strlen(found);
+    if (strcmp(found, wanted) == 0) return true;
+    if (n >= 2 && found[0] == '"' && found[n - 1] == '"' && strlen(wanted) == n - 2 &&
+        memcmp(found + 1, wanted, n - 2) == 0)
+        return true;
+    char *end_found, *end_wanted;
+    const double a = strtod(found, &end_found), b = strtod(wanted, &end_wanted);
+    return *found != 0 && *wanted != 0 && *end_found == 0 && *end_wanted == 0 && a <= b && a >= b;
+}
+
+/* '$."services"."chat"."routing"' */
+static int json_path(const char *key, struct text *path)
+{
+    text_add(path, "$");
+    while (*key != 0) {
+        const size_t n = strcspn(key, ".");
+        text_printf(path, ".\"%.*s\"", (int)n, key);
+        key += n + (key[n] == '.');
+    }
+    return path->failed ? SIM_E_NOMEM : 0;
+}
+
+/* The member of the resolved scenario, as text; a policy by its name. */
+static int matches_scenario(const struct compare_run *run, const struct term *term, bool *matches, struct diag *diag)
+{
+    static const char sql[] = "SELECT iif(json_type(scenario, ?2) = 'object', json_extract(scenario, ?2 || '.policy'), "
+                              "iif(json_type(scenario, ?2) IN ('true', 'false'), json_type(scenario, ?2), "
+                              "json_extract(scenario, ?2))) FROM run WHERE id = ?1";
+    struct text path;
+    sqlite3_stmt *statement;
+    text_init(&path);
+    int code = json_path(term->member, &path);
+    if (code == 0) code = database_prepare(run->database, sql, &statement, "read scenarios", diag);
+    if (code == 0) {
+        sqlite3_bind_int64(statement, 1, run->id);
+        sqlite3_bind_text(statement, 2, path.chars, -1, SQLITE_STATIC);
+        const int step = sqlite3_step(statement);
+        const char *found = step == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+        *matches = found != NULL && equal_values(found, term->value);
+        if (step != SQLITE_ROW) code = database_error(run->database, "read scenarios", diag);
+        sqlite3_finalize(statement);
+    }
+    text_fini(&path);
+    return code;
+}
+
+/* Of "services.chat.routing=jsq jobs.scheduler=fifo": one of these as it stands, or the name of a policy. */
+static bool has_policy(const char *policies, const char *wanted)
+{
+    const size_t n = strlen(wanted);
+    for (const char *at = strstr(policies, wanted); at != NULL && n > 0; at = strstr(at + 1, wanted))
+        if ((at == policies || at[-1] == ' ' || at[-1] == '=') && (at[n] == 0 || at[n] == ' ')) return true;
+    return false;
+}
+
+static int matches_term(const struct compare_run *run, const struct term *term, bool *matches, struct diag *diag)
+{
+    *matches = false;
+    if (term->param != NULL) {
+        for (size_t i = 0; i < run->n_params; i++)
+            if (strcmp(run->params[i].key, term->param) == 0)
+                *matches = equal_values(run->params[i].value, term->value);
+        return 0;
+    }
+    if (term->member != NULL) return matches_scenario(run, term, matches, diag);
+    char number[24];
+    snprintf(number, sizeof number, "%" PRId64, strcmp(term->key, "run") == 0 ? run->id : run->seed);
+    if (strcmp(term->key, "name") == 0)
+        *matches = strcmp(run->name, term->value) == 0;
+    else if (strcmp(term->key, "policies") == 0)
+        *matches = has_policy(run->policies, term->value);
+    else
+        *matches = strcmp(number, term->value) == 0;
+    return 0;
+}
+
+/* --- What a key means --- */
+
+/* The members of scenarios that a key may mean. */
+struct members {
+    const char *key;
+    struct arena *arena;
+    const char *found[2]; /* the first two that end in ".key" */
+    bool is_exact;
+};
+
+/* "$.services.\"gpt-4\".routing", without the quotes and the start. */
+static int visit_member(void *context, sqlite3_stmt *statement)
+{
+    struct members *members = context;
+    const char *path = (const char *)sqlite3_column_text(statement, 0);
+    char *name = arena_strdup(members->arena, path != NULL ? path : "");
+    if (name == NULL) return SIM_E_NOMEM;
+    size_t n = 0;
+    for (const char *at = name; *at != 0; at++)
+        if (*at != '"') name[n++] = *at;
+    name[n] = 0;
+    const size_t part = strlen(members->key);
+    if (strncmp(name, "$.", 2) != 0 || strchr(name, '[') != NULL) return 0;
+    name += 2, n -= 2;
+    members->is_exact |= strcmp(name, members->key) == 0;
+    if (n <= part || name[n - part - 1] != '.' || strcmp(name + n - part, members->key) != 0) return 0;
+    const size_t next = members->found[0] != NULL;
+    if (members->found[1] == NULL && (next == 0 || strcmp(members->found[0], name) != 0)) members->found[next] = name;
+    return 0;
+}
+
+/* The member of the scenario: itself, or the only one that ends in ".key"; when there is none, the key as it stands. */
+static int find_member(const struct compare_group *all, struct term *term, struct arena *arena, struct diag *diag)
+{
+    static const char sql[] = "SELECT DISTINCT fullkey FROM (SELECT DISTINCT scenario FROM run) AS run, "
+                              "json_tree(run.scenario) ORDER BY fullkey";
+    struct members members = {.key = term->key, .arena = arena};
+    term->member = term->key;
+    int code = all->n == 0
+                   ? 0
+                   : query_each(all->runs[0].database, sql, NULL, 0, "read scenarios", visit_member, &members, diag);
+    if (code != 0 || members.is_exact || members.found[0] == NULL) return code;
+    term->member = members.found[0];
+    if (members.found[1] == NULL) return 0;
+    return diag_error(diag, SIM_E_USAGE, all->label, "write more of it", "'%s' may be %s or %s", term->key,
+                      members.found[0], members.found[1]);
+}
+
+static bool is_of_run(const char *key)
+{
+    return strcmp(key, "seed") == 0 || strcmp(key, "run") == 0 || strcmp(key, "name") == 0 ||
+           strcmp(key, "policies") == 0;
+}
+
+static int resolve_keys(const struct compare_group *all, struct term *terms, size_t n, struct arena *arena,
+                        struct diag *diag)
+{
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < n; i++) {
+        terms[i].param = param_key(all, terms[i].key);
+        if (terms[i].param == NULL && !is_of_run(terms[i].key)) code = find_member(all, &terms[i], arena, diag);
+    }
+    return code;
+}
+
+static void note_keys(struct selection_keys *keys, const struct term *terms, size_t n)
+{
+    for (size_t i = 0; i < n && keys->n < SELECTION_MAX_KEYS; i++)
+        keys->items[keys->n++] = terms[i].param != NULL ? terms[i].param : terms[i].key;
+}
+
+int runs_select(const struct compare_group *all, const char *selection, struct arena *arena,
+                struct selection_keys *keys, struct compare_group *group, struct diag *diag)
+{
+    struct term terms[SELECTION_MAX_KEYS];
+    size_t n_terms = 0;
+    *group = (struct compare_group){.label = selection};
+    int code = split_terms(selection, arena, terms, &n_terms, diag);
+    if (code == 0) {
+        group->runs = arena_alloc(arena, (all->n + 1) * sizeof *group->runs);
+        code = group->runs != NULL ? 0 : SIM_E_NOMEM;
+    }
+    if (code == 0) {
+        code = resolve_keys(all, terms, n_terms, arena, diag);
+        note_keys(keys, terms, n_terms);
+    }
+    for (size_t i = 0; code == 0 && i < all->n; i++) {
+        bool matches = true;
+        for (size_t k = 0; code == 0 && matches && k < n_terms; k++)
+            code = matches_term(&all->runs[i], &terms[k], &matches, diag);
+        if (code == 0 && matches) group->runs[group->n++] = all->runs[i];
+    }
+    if (code == 0 && group->n == 0)
+        return diag_error(
+            diag, SIM_E_USAGE, all->label,
+            "a key is a parameter of the study (table param), seed, name, run, policies, or a member of the "
+            "scenario",
+            "no run has %s", selection);
+    return code;
 }

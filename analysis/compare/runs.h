@@ -32,9 +32,6 @@ struct compare_group {
 /* All runs of a database, in order of their ids, into the arena. Returns 0, SIM_E_STORE or SIM_E_NOMEM. */
 int runs_read(const struct database *database, struct arena *arena, struct compare_group *all, struct diag *diag);
 
-/* The key that a selection means among the parameters: itself, or the only one that ends in ".key". NULL: none. */
-const char *runs_param_key(const struct compare_group *all, const char *key);
-
 /* Narrows a group to the runs that "key=value,..." chooses. The keys that were parameters of the study are noted in
  * `keys`, which has room for SELECTION_MAX_KEYS, and must not count when runs are paired. Returns 0, SIM_E_USAGE,
  * SIM_E_STORE or SIM_E_NOMEM. */

@@ -1,6 +1,7 @@
 #include "analysis/compare/work.h"
 
 #include "analysis/query.h"
+#include "analysis/stats/tolerance.h"
 #include "sim/core/text.h"
 
 #include <math.h>
@@ -197,10 +198,10 @@ static const char *why_unclear(const struct compare_work *work, const struct com
 
 static void judge_row(const struct compare_work *work, struct compare_row *row)
 {
-    const double margin = work->options->margin_frac * fabs(row->base);
     row->verdict = COMPARE_UNCLEAR;
     if (row->note != NULL) return;
-    if (is_unmoved(row) || (row->delta.low >= -margin && row->delta.high <= margin)) {
+    if (is_unmoved(row) ||
+        tolerance_holds(row->base, row->delta.low, row->delta.high, work->options->margin_frac, true)) {
         row->verdict = COMPARE_SAME;
         return;
     }

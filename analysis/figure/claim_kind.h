@@ -63,12 +63,7 @@ struct claim_kind {
                     struct diag *diag);
 };
 
-/* Compares outcome->ours with the paper's number. A number of ours that does not exist holds nothing. */
-void claim_compare(const struct figure_claim *claim, struct claim_outcome *outcome);
-
 /* All of them, NULL at the end. */
 extern const struct claim_kind *const claim_kinds[];
-
-extern const struct claim_kind claim_level, claim_ratio, claim_order, claim_crossing, claim_curve, claim_interval;
 
 #endif

@@ -111,9 +111,6 @@ bool figure_tag_gates(const char *tag);
  * from memory, nor one on points of the paper that are, nor one that is stated as "up to" is judged. */
 const char *figure_claim_unjudged(const struct figure *figure, const struct figure_claim *claim);
 
-/* Whether a point of the paper that the claim uses is from memory. */
-bool figure_claim_is_on_memory(const struct figure *figure, const struct figure_claim *claim);
-
 /* Whether a claim passes or fails; if not, it is only reported. */
 bool figure_claim_gates(const struct figure *figure, const struct figure_claim *claim);
 

@@ -1,5 +1,7 @@
 #include "analysis/gate/gate.h"
 
+#include "analysis/stats/tolerance.h"
+
 #include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
@@ -21,9 +23,8 @@ struct tolerance gate_tolerance(const struct baseline *baseline, const struct ba
 
 static bool is_beyond(double before, double now, const struct tolerance *tolerance)
 {
-    if (isnan(before) || isnan(now)) return true;
-    double allowed = tolerance->is_relative ? tolerance->amount / 100 * fabs(before) : tolerance->amount;
-    return !(fabs(now - before) <= allowed);
+    const double moved = now - before, amount = tolerance->is_relative ? tolerance->amount / 100 : tolerance->amount;
+    return !tolerance_holds(before, moved, moved, amount, tolerance->is_relative);
 }
 
 static const struct gate_metric *find(const struct gate_metric *metrics, size_t n, const char *name, size_t guess)

@@ -97,7 +97,5 @@ void gate_json(const struct gate_report *report, struct text *text);
 void gate_describe(const struct gate_report *report, const struct gate_result *result, struct text *text);
 void gate_summary(const struct gate_report *report, struct text *text); /* one line */
 void gate_makers(const struct gate_report *report, struct text *text);  /* whose platforms or versions differ, or nothing */
-void gate_show_numbers(const struct gate_move *move, char before[32], char now[32], char change[32]);
-void gate_show_tolerance(const struct tolerance *tolerance, char shown[48]);
 
 #endif

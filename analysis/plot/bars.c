@@ -1,8 +1,7 @@
 /* Bars and dots: one per category and series, side by side, with intervals. */
-#include "analysis/plot/bar_places.h"
 #include "analysis/plot/mark.h"
 
-#include "analysis/plot/text_width.h"
+#include "analysis/plot/draw.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,9 +1,60 @@
 #include "analysis/plot/draw.h"
 
-#include "analysis/plot/text_width.h"
+#include "sim/core/text.h"
 
 #include <math.h>
 #include <string.h>
+
+/* --- Widths of texts --- */
+
+enum { FIRST_CHAR = ' ', LAST_CHAR = '~', PER_EM = 1000, OTHER_WIDTH = 640, WIDE_WIDTH = 1000 };
+
+/* Advance widths of DejaVu Sans 2.37, in thousandths of the size. */
+static const short widths[] = {
+    318, 401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361,  318, 337, 636, 636, 636,
+    636, 636, 636, 636, 636, 636, 636, 337, 337, 838, 838, 838, 531, 1000, 684, 686, 698, 770, 632,
+    575, 775, 752, 295, 295, 656, 557, 863, 748, 787, 603, 787, 695, 635,  611, 732, 684, 989, 685,
+    611, 685, 390, 337, 390, 838, 500, 500, 613, 635, 550, 635, 615, 352,  635, 634, 278, 278, 579,
+    278, 974, 634, 612, 635, 635, 411, 521, 392, 634, 592, 818, 592, 592,  525, 636, 337, 636, 838,
+};
+
+/* Letters outside of ASCII are taken as a usual one; those of three and four bytes as a full square, as most are. */
+static int char_width(const char *chars, size_t n_bytes)
+{
+    const unsigned char c = (unsigned char)*chars;
+    if (c >= FIRST_CHAR && c <= LAST_CHAR) return widths[c - FIRST_CHAR];
+    return n_bytes > 2 ? WIDE_WIDTH : OTHER_WIDTH;
+}
+
+static size_t char_bytes(const char *chars, size_t left)
+{
+    const size_t n = text_utf8_length(chars, left);
+    return n > 0 ? n : 1;
+}
+
+double text_width_px(const char *chars, size_t n_bytes, double size_px)
+{
+    double width = 0.0;
+    for (size_t i = 0, n; i < n_bytes; i += n) {
+        n = char_bytes(chars + i, n_bytes - i);
+        width += char_width(chars + i, n);
+    }
+    return width * size_px / PER_EM;
+}
+
+size_t text_fit_bytes(const char *chars, double size_px, double most_px)
+{
+    const size_t n_bytes = strlen(chars);
+    double width = 0.0;
+    for (size_t i = 0, n; i < n_bytes; i += n) {
+        n = char_bytes(chars + i, n_bytes - i);
+        width += char_width(chars + i, n) * size_px / PER_EM;
+        if (width > most_px) return i;
+    }
+    return n_bytes;
+}
+
+/* --- Marks --- */
 
 static const char *const replacement = "\xef\xbf\xbd";
 
@@ -143,4 +194,129 @@ void draw_marker(struct text *svg, unsigned shape, double x, double y, double ra
     case 4: add_polygon(svg, x, y, radius, down, 3); break;
     default: add_polygon(svg, x, y, radius, plus, 12); break;
     }
+}
+
+/* --- Lines --- */
+
+void pen_init(struct pen *pen, struct text *svg, const struct px_rect *clip)
+{
+    *pen = (struct pen){.svg = svg, .clip = *clip};
+}
+
+void pen_lift(struct pen *pen)
+{
+    pen->is_down = pen->has_drawn = false;
+}
+
+/* Draws to a point within the rectangle, but for errors of rounding; `moves`: without a line to it. */
+static void draw_to(struct pen *pen, double x_px, double y_px, bool moves)
+{
+    const double x = fmin(fmax(x_px, pen->clip.left), pen->clip.right);
+    const double y = fmin(fmax(y_px, pen->clip.top), pen->clip.bottom);
+    const long x_tenths = lrint(x * 10.0), y_tenths = lrint(y * 10.0);
+    const bool same_x = x_tenths == pen->x_tenths, same_y = y_tenths == pen->y_tenths;
+    if (!moves && same_x && same_y) return;
+    if (!moves && same_y) {
+        draw_px(pen->svg, "H", x);
+    } else if (!moves && same_x) {
+        draw_px(pen->svg, "V", y);
+    } else {
+        draw_px(pen->svg, moves ? "M" : "L", x);
+        draw_px(pen->svg, " ", y);
+    }
+    if (moves) text_add(pen->svg, "h0"); /* a dot, should no line follow */
+    pen->x_tenths = x_tenths;
+    pen->y_tenths = y_tenths;
+}
+
+/* Narrows the part of a line, from share *from to share *to, that is not beyond one border. `delta` is how far the line
+ * goes in the border's direction, `room` how much room its start has (Liang and Barsky 1984). */
+static bool cut(double delta, double room, double *from, double *to)
+{
+    if (delta == 0.0) return room >= 0.0;
+    const double share = room / delta;
+    if (delta > 0.0)
+        *to = fmin(*to, share);
+    else
+        *from = fmax(*from, share);
+    return *from <= *to;
+}
+
+static void draw_cut(struct pen *pen, struct px_point a, struct px_point b)
+{
+    const struct px_rect *clip = &pen->clip;
+    const double dx = b.x - a.x, dy = b.y - a.y;
+    double from = 0.0, to = 1.0;
+    if (!cut(dx, clip->right - a.x, &from, &to) || !cut(-dx, a.x - clip->left, &from, &to) ||
+        !cut(dy, clip->bottom - a.y, &from, &to) || !cut(-dy, a.y - clip->top, &from, &to)) {
+        pen->has_drawn = false;
+        return;
+    }
+    if (!pen->has_drawn || from > 0.0) draw_to(pen, a.x + from * dx, a.y + from * dy, true);
+    draw_to(pen, a.x + to * dx, a.y + to * dy, false);
+    pen->has_drawn = to >= 1.0;
+}
+
+void pen_to(struct pen *pen, double x, double y)
+{
+    const struct px_point to = {x, y};
+    if (pen->is_down) {
+        draw_cut(pen, pen->at, to);
+    } else {
+        const struct px_rect *clip = &pen->clip;
+        pen->has_drawn = x >= clip->left && x <= clip->right && y >= clip->top && y <= clip->bottom;
+        if (pen->has_drawn) draw_to(pen, x, y, true);
+    }
+    pen->is_down = true;
+    pen->at = to;
+}
+
+void thinner_init(struct thinner *thinner, struct pen *pen)
+{
+    *thinner = (struct thinner){.pen = pen};
+}
+
+/* Draws the column: its extremes between its ends, in the order in which they came. */
+static void draw_column(struct thinner *thinner)
+{
+    struct pen *pen = thinner->pen;
+    if (thinner->n == 0) return;
+    pen_to(pen, thinner->first.x, thinner->first.y);
+    const bool low_is_first = thinner->low_at < thinner->high_at;
+    const struct px_point *one = low_is_first ? &thinner->low : &thinner->high;
+    const struct px_point *two = low_is_first ? &thinner->high : &thinner->low;
+    if (thinner->n > 2) {
+        pen_to(pen, one->x, one->y);
+        pen_to(pen, two->x, two->y);
+    }
+    if (thinner->n > 1) pen_to(pen, thinner->last.x, thinner->last.y);
+    thinner->n = 0;
+}
+
+void thinner_to(struct thinner *thinner, double x, double y)
+{
+    const struct px_point point = {x, y};
+    const double column = floor(x);
+    if (thinner->n > 0 && column != thinner->column) draw_column(thinner);
+    if (thinner->n == 0) {
+        thinner->column = column;
+        thinner->first = thinner->low = thinner->high = point;
+        thinner->low_at = thinner->high_at = 0;
+    }
+    if (y > thinner->low.y) {
+        thinner->low = point;
+        thinner->low_at = thinner->n;
+    }
+    if (y < thinner->high.y) {
+        thinner->high = point;
+        thinner->high_at = thinner->n;
+    }
+    thinner->last = point;
+    thinner->n++;
+}
+
+void thinner_end(struct thinner *thinner)
+{
+    draw_column(thinner);
+    pen_lift(thinner->pen);
 }

@@ -5,6 +5,7 @@
 #include "sim/core/text.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct px_point {
     double x, y;
@@ -61,5 +62,14 @@ struct thinner {
 void thinner_init(struct thinner *thinner, struct pen *pen);
 void thinner_to(struct thinner *thinner, double x, double y);
 void thinner_end(struct thinner *thinner); /* ends a line: draws what is still held back and lifts the pen */
+
+/* How wide a text will be, by a fixed table: no font is asked, so that the same chart has the same bytes everywhere. */
+
+/* Pixels of n bytes of UTF-8 in regular type of that size. The widths are those of DejaVu Sans, the widest of the usual
+ * system fonts: in others a text takes less. */
+double text_width_px(const char *chars, size_t n_bytes, double size_px);
+
+/* Bytes of the longest start of `chars` within `most_px`, whole characters. */
+size_t text_fit_bytes(const char *chars, double size_px, double most_px);
 
 #endif

@@ -1,7 +1,7 @@
 #include "analysis/plot/frame.h"
 
-#include "analysis/plot/style.h"
-#include "analysis/plot/text_width.h"
+#include "analysis/plot/mark.h"
+#include "analysis/plot/draw.h"
 
 #include <math.h>
 #include <string.h>

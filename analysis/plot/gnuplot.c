@@ -2,7 +2,7 @@
  * gnuplot neither runs commands nor knows escapes. */
 #include "analysis/plot/gnuplot.h"
 
-#include "analysis/plot/style.h"
+#include "analysis/plot/mark.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* The numbers of a chart for gnuplot, all of them: nothing is thinned or cut. */
 #include "analysis/plot/gnuplot.h"
 
-#include "analysis/plot/bar_places.h"
+#include "analysis/plot/mark.h"
 #include "analysis/plot/lanes.h"
 #include "sim/core/mem.h"
 

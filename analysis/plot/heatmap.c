@@ -1,7 +1,7 @@
 /* Heat maps: cells in rows, with the scale of their colours beside. */
 #include "analysis/plot/mark.h"
 
-#include "analysis/plot/text_width.h"
+#include "analysis/plot/draw.h"
 #include "sim/core/mem.h"
 
 #include <math.h>

@@ -3,7 +3,54 @@
 #define ORRERY_ANALYSIS_PLOT_MARK_H
 
 #include "analysis/plot/frame.h"
-#include "analysis/plot/style.h"
+#include "analysis/plot/plot.h"
+
+/* How charts look: sizes, greys, the colours of series and of heat. */
+
+#define STYLE_INK "#1f2328"
+#define STYLE_QUIET "#57606a" /* titles of axes, subtitles */
+#define STYLE_AXIS "#6e7781"
+#define STYLE_GRID "#e3e6ea"
+#define STYLE_MINOR "#f3f4f6"
+#define STYLE_MISSING "#f3f4f6" /* cells without a value */
+
+#define STYLE_TITLE_PX 16.0
+#define STYLE_TEXT_PX 13.0
+#define STYLE_SMALL_PX 11.0
+#define STYLE_MARKER_PX 3.6 /* radius */
+
+enum { STYLE_HEAT_LEVELS = 64 };
+
+/* Colour and marker of series i of a chart (see plot_series.colour); dashes only where more series than colours are. */
+struct series_style {
+    const char *colour;
+    unsigned shape;
+    const char *dashes; /* an attribute, or "" */
+};
+
+struct series_style style_of_series(const struct plot_chart *chart, size_t i);
+
+/* The first series that is no reference and shares its colour number with reference i; n_series when there is none. */
+size_t style_partner(const struct plot_chart *chart, size_t i);
+
+/* #rrggbb of a level, 0 (low, pale) to STYLE_HEAT_LEVELS - 1 (high, dark). */
+void style_heat(int level, char colour[8]);
+
+/* Ink or white, whichever reads better on a colour #rrggbb. */
+const char *style_text_on(const char *colour);
+
+/* Where the bars of a category stand, one per series, side by side. */
+
+#define BAR_GROUP_SHARE 0.78 /* of a category's width that its bars take */
+
+/* How many stand side by side, at least 1. A reference stands upon the bar of its colour and takes no place of its own;
+ * among dots, and without such a bar, it does. */
+size_t bar_places(const struct plot_chart *chart);
+
+/* The centre of a series' bars, in places from the middle of the category. */
+double bar_place(const struct plot_chart *chart, size_t series);
+
+/* What kinds of charts share when they draw data: markers, whiskers, what is said on hovering. */
 
 /* Above this many elements with a text each, a series is drawn as one path without: pages stay small. */
 enum { MARK_MOST_ELEMENTS = 400 };

@@ -1,7 +1,7 @@
 /* Points, and the Pareto front among them. Very many points are drawn as dots, those that would cover each other once. */
 #include "analysis/plot/mark.h"
 
-#include "analysis/plot/text_width.h"
+#include "analysis/plot/draw.h"
 #include "sim/core/mem.h"
 
 #include <math.h>

@@ -115,7 +115,9 @@ static const char *plain_definition(const char *definition)
     return definition;
 }
 
-void metrics_name(const struct report_metric *metric, const char *name, size_t name_bytes, struct text *html)
+/* Adds the head of a row: the first `name_bytes` of the name, and the service or class in it; definition, unit and direction on hovering. `metric`: its line
+ * in the dictionary, or NULL. */
+static void add_name(const struct report_metric *metric, const char *name, size_t name_bytes, struct text *html)
 {
     char short_name[NAME_CHARS];
     const char *entity = name[name_bytes] != '\0' ? name + strcspn(name, "[") : "";
@@ -167,7 +169,7 @@ static void add_distribution(struct table_state *state, const struct report_metr
     part_of(row->name, &n);
     state->n_rows++;
     text_add(state->html, "<tr>");
-    metrics_name(metric, row->name, n, state->html);
+    add_name(metric, row->name, n, state->html);
     for (int i = 0; i < N_PARTS; i++)
         add_value(part_value(state->source, row->name, n, parts[i]), row->unit, parts[i], state->html);
     add_row_end(metric, true, state->html);
@@ -183,7 +185,7 @@ static void add_metric(struct table_state *state, const struct report_metric *me
     }
     state->n_rows++;
     text_add(state->html, "<tr>");
-    metrics_name(metric, row->name, strlen(row->name), state->html);
+    add_name(metric, row->name, strlen(row->name), state->html);
     add_value(row->value, row->unit, "", state->html);
     add_row_end(metric, false, state->html);
 }

@@ -10,8 +10,4 @@ void metrics_tiles(const struct report_source *source, struct text *html);
 /* Adds a table of the distributions and one of everything else, in the order of the dictionary. Returns 0 or SIM_E_NOMEM. */
 int metrics_tables(const struct report_source *source, struct text *html);
 
-/* Adds the head of a row: the first `name_bytes` of the name, and the service or class in it; definition, unit and direction on hovering. `metric`: its line
- * in the dictionary, or NULL. */
-void metrics_name(const struct report_metric *metric, const char *name, size_t name_bytes, struct text *html);
-
 #endif

@@ -20,7 +20,8 @@ static int fail_missing(const struct database *database, int64_t run_id, struct 
                       "no run %" PRId64, run_id);
 }
 
-int report_read_run(const struct database *database, int64_t run_id, struct arena *arena, struct report_run *run,
+/* Reads one run; run_id 0: the last one. Returns 0, SIM_E_STORE (no such run, too) or SIM_E_NOMEM. */
+static int read_run(const struct database *database, int64_t run_id, struct arena *arena, struct report_run *run,
                     struct diag *diag)
 {
     static const char sql[] =
@@ -40,7 +41,8 @@ int report_read_run(const struct database *database, int64_t run_id, struct aren
     return 0;
 }
 
-int report_read_values(const struct database *database, int64_t run_id, struct arena *arena,
+/* Reads the metrics of a run, into the arena. */
+static int read_values(const struct database *database, int64_t run_id, struct arena *arena,
                        struct report_values *values, struct diag *diag)
 {
     static const char sql[] = "SELECT name, unit, value FROM metric WHERE run_id = ? ORDER BY name";
@@ -88,9 +90,8 @@ static int read_warmup(struct report_source *source)
 static int add_run(struct report_source *source, size_t n_runs, struct text *html)
 {
     const struct report_options *options = source->options;
-    int code = report_read_run(source->database, options->run_id, source->arena, &source->run, source->diag);
-    if (code == 0)
-        code = report_read_values(source->database, source->run.id, source->arena, &source->metrics, source->diag);
+    int code = read_run(source->database, options->run_id, source->arena, &source->run, source->diag);
+    if (code == 0) code = read_values(source->database, source->run.id, source->arena, &source->metrics, source->diag);
     if (code == 0) code = read_warmup(source);
     source->end_s = source_metric(source, "sim.end_s");
     return code == 0 ? run_page(source, n_runs, html) : code;

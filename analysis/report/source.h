@@ -27,15 +27,6 @@ struct report_values {
     struct report_value *rows; /* in order of their names */
 };
 
-/* Reads one run; run_id 0: the last one. Texts go to the arena. Returns 0, SIM_E_STORE (no such run, too) or
- * SIM_E_NOMEM. */
-int report_read_run(const struct database *database, int64_t run_id, struct arena *arena, struct report_run *run,
-                    struct diag *diag);
-
-/* Reads the metrics of a run, into the arena. */
-int report_read_values(const struct database *database, int64_t run_id, struct arena *arena,
-                       struct report_values *values, struct diag *diag);
-
 struct report_source {
     const struct database *database;
     struct arena *arena;

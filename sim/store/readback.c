@@ -1,7 +1,7 @@
 #include "sim/store/readback.h"
 
 #include "sim/core/database.h"
-#include "sim/store/digest.h"
+#include "sim/store/record.h"
 
 #include <inttypes.h>
 #include <math.h>

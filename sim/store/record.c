@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+/* --- Records --- */
+
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are hashed in the byte order of the machine");
 
 enum { RECORD_ALIGN_BYTES = 8, RECORD_MAX_BYTES = 1 << 30 };
@@ -109,4 +111,27 @@ int block_add(struct block *block, enum table_id table, const void *row)
         int code = block_grow(block);
         if (code != 0) return code;
     }
+}
+
+/* --- Digest --- */
+
+void digest_add(struct digest *digest, const struct record *record)
+{
+    hash_sum_add(&digest->tables[record->table], record->cells, record->bytes - sizeof *record);
+}
+
+int digest_hex(const struct digest *digest, char hex[HASH_HEX_CHARS])
+{
+    struct hash *hash = hash_create();
+    if (hash == NULL) return SIM_E_NOMEM;
+    for (int i = 0; i < TABLE_COUNT; i++) {
+        if (i == TABLE_LEASE && digest->tables[i].n == 0) continue; /* runs that rent nothing: the table is not named */
+        hash_text(hash, schema_tables[i].name);
+        hash_i64(hash, (int64_t)digest->tables[i].n);
+        hash_i64(hash, (int64_t)digest->tables[i].low);
+        hash_i64(hash, (int64_t)digest->tables[i].high);
+    }
+    hash_hex(hash, hex);
+    hash_destroy(hash);
+    return 0;
 }

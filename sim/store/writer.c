@@ -1,8 +1,229 @@
 #include "sim/store/writer.h"
 
+#include "sim/core/check.h"
+#include "sim/core/mem.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+
+/* --- Ring --- */
+
+/* Returns 0 or SIM_E_NOMEM; in both cases ring_fini is due. */
+static int ring_init(struct ring *ring, unsigned n_blocks)
+{
+    SIM_REQUIRE(n_blocks >= 1 && n_blocks <= RING_MAX_BLOCKS);
+    *ring = (struct ring){.n_blocks = n_blocks};
+    pthread_mutex_init(&ring->lock, NULL);
+    pthread_cond_init(&ring->filled, NULL);
+    pthread_cond_init(&ring->drained, NULL);
+    int code = 0;
+    for (unsigned i = 0; i < n_blocks && code == 0; i++) code = block_init(&ring->blocks[i]);
+    return code;
+}
+
+static void ring_fini(struct ring *ring)
+{
+    for (unsigned i = 0; i < ring->n_blocks; i++) block_fini(&ring->blocks[i]);
+    pthread_cond_destroy(&ring->drained);
+    pthread_cond_destroy(&ring->filled);
+    pthread_mutex_destroy(&ring->lock);
+}
+
+/* Makes it empty and open again; no other thread may be using it. */
+static void ring_reset(struct ring *ring)
+{
+    for (unsigned i = 0; i < ring->n_blocks; i++) ring->blocks[i].used = 0;
+    ring->n_filled = ring->n_drained = 0;
+    ring->closed = false;
+}
+
+/* The block of the thread that fills: with room in it, or full. */
+static struct block *ring_filling(struct ring *ring)
+{
+    return &ring->blocks[ring->n_filled % ring->n_blocks];
+}
+
+/* Hands the block over and waits for another one. */
+static void ring_push(struct ring *ring)
+{
+    pthread_mutex_lock(&ring->lock);
+    ring->n_filled++;
+    pthread_cond_signal(&ring->filled);
+    while (ring->n_filled - ring->n_drained == ring->n_blocks) pthread_cond_wait(&ring->drained, &ring->lock);
+    pthread_mutex_unlock(&ring->lock);
+}
+
+/* Nothing more will be pushed. */
+static void ring_close(struct ring *ring)
+{
+    pthread_mutex_lock(&ring->lock);
+    ring->closed = true;
+    pthread_cond_signal(&ring->filled);
+    pthread_mutex_unlock(&ring->lock);
+}
+
+/* For the thread that drains: the oldest full block, waiting for one; NULL when the ring is closed and empty. The block goes
+ * back, empty, with ring_release. */
+static struct block *ring_take(struct ring *ring)
+{
+    pthread_mutex_lock(&ring->lock);
+    while (ring->n_filled == ring->n_drained && !ring->closed) pthread_cond_wait(&ring->filled, &ring->lock);
+    struct block *oldest = ring->n_filled == ring->n_drained ? NULL : &ring->blocks[ring->n_drained % ring->n_blocks];
+    pthread_mutex_unlock(&ring->lock);
+    return oldest;
+}
+
+static void ring_release(struct ring *ring)
+{
+    pthread_mutex_lock(&ring->lock);
+    ring->blocks[ring->n_drained % ring->n_blocks].used = 0;
+    ring->n_drained++;
+    pthread_cond_signal(&ring->drained);
+    pthread_mutex_unlock(&ring->lock);
+}
+
+/* --- Feed --- */
+
+struct feed_table {
+    sqlite3_vtab base;
+    const struct feed *feed;
+};
+
+struct feed_cursor {
+    sqlite3_vtab_cursor base;
+    const struct feed *feed;
+    size_t position;
+    const struct record *record; /* NULL past the last one */
+};
+
+static int feed_connect(sqlite3 *db, void *feed, int n_args, const char *const *args, sqlite3_vtab **table,
+                        char **message)
+{
+    (void)n_args, (void)args, (void)message;
+    const struct table *layout = &schema_tables[((const struct feed *)feed)->table];
+    char sql[256];
+    int n = snprintf(sql, sizeof sql, "CREATE TABLE feed(run_id");
+    for (int i = 0; i < layout->n_columns; i++)
+        n += snprintf(sql + n, sizeof sql - (size_t)n, ",%s", layout->columns[i].name);
+    snprintf(sql + n, sizeof sql - (size_t)n, ")");
+    int code = sqlite3_declare_vtab(db, sql);
+    if (code != SQLITE_OK) return code;
+    struct feed_table *created = mem_zalloc(1, sizeof *created);
+    if (created == NULL) return SQLITE_NOMEM;
+    created->feed = feed;
+    *table = &created->base;
+    return SQLITE_OK;
+}
+
+static int feed_disconnect(sqlite3_vtab *table)
+{
+    mem_free(table);
+    return SQLITE_OK;
+}
+
+static int feed_plan(sqlite3_vtab *table, sqlite3_index_info *info)
+{
+    (void)table;
+    info->estimatedCost = 1;
+    return SQLITE_OK;
+}
+
+static int feed_open(sqlite3_vtab *table, sqlite3_vtab_cursor **cursor)
+{
+    struct feed_cursor *opened = mem_zalloc(1, sizeof *opened);
+    if (opened == NULL) return SQLITE_NOMEM;
+    opened->feed = ((struct feed_table *)table)->feed;
+    *cursor = &opened->base;
+    return SQLITE_OK;
+}
+
+static int feed_close(sqlite3_vtab_cursor *cursor)
+{
+    mem_free(cursor);
+    return SQLITE_OK;
+}
+
+/* Goes to the first record of our table at or after the position. */
+static int feed_seek(struct feed_cursor *cursor)
+{
+    const struct feed *feed = cursor->feed;
+    cursor->record = block_at(feed->block, cursor->position);
+    while (cursor->record != NULL && cursor->record->table != feed->table) {
+        cursor->position += cursor->record->bytes;
+        cursor->record = block_at(feed->block, cursor->position);
+    }
+    return SQLITE_OK;
+}
+
+static int feed_rewind(sqlite3_vtab_cursor *base, int plan, const char *plan_text, int n_values, sqlite3_value **values)
+{
+    (void)plan, (void)plan_text, (void)n_values, (void)values;
+    struct feed_cursor *cursor = (struct feed_cursor *)base;
+    cursor->position = 0;
+    return feed_seek(cursor);
+}
+
+static int feed_next(sqlite3_vtab_cursor *base)
+{
+    struct feed_cursor *cursor = (struct feed_cursor *)base;
+    cursor->position += cursor->record->bytes;
+    return feed_seek(cursor);
+}
+
+static int feed_at_end(sqlite3_vtab_cursor *base)
+{
+    return ((struct feed_cursor *)base)->record == NULL;
+}
+
+static int feed_column(sqlite3_vtab_cursor *base, sqlite3_context *result, int column)
+{
+    const struct feed_cursor *cursor = (struct feed_cursor *)base;
+    if (column == 0) {
+        sqlite3_result_int64(result, cursor->feed->run_id);
+        return SQLITE_OK;
+    }
+    if (column > cursor->record->n_cells) return SQLITE_OK; /* NULL */
+    const union cell *cell = &cursor->record->cells[column - 1];
+    switch (schema_tables[cursor->feed->table].columns[column - 1].kind) {
+    case COLUMN_INTEGER: sqlite3_result_int64(result, cell->integer); break;
+    case COLUMN_REAL: sqlite3_result_double(result, cell->real); break; /* NaN becomes NULL */
+    case COLUMN_TEXT:
+        sqlite3_result_text(result, (const char *)cursor->record + cell->text.offset, (int)cell->text.bytes,
+                            SQLITE_STATIC);
+        break;
+    }
+    return SQLITE_OK;
+}
+
+static int feed_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid)
+{
+    *rowid = (sqlite3_int64)((struct feed_cursor *)base)->position;
+    return SQLITE_OK;
+}
+
+static const sqlite3_module feed_module = {
+    .xConnect = feed_connect,
+    .xBestIndex = feed_plan,
+    .xDisconnect = feed_disconnect,
+    .xOpen = feed_open,
+    .xClose = feed_close,
+    .xFilter = feed_rewind,
+    .xNext = feed_next,
+    .xEof = feed_at_end,
+    .xColumn = feed_column,
+    .xRowid = feed_rowid,
+};
+
+/* Makes the feed known to the connection as new_TABLE. It must outlive the connection. Returns an SQLite code. */
+static int feed_register(sqlite3 *db, struct feed *feed)
+{
+    char name[32];
+    snprintf(name, sizeof name, "new_%s", schema_tables[feed->table].name);
+    return sqlite3_create_module(db, name, &feed_module, feed);
+}
+
+/* --- Writer --- */
 
 static const char storing[] = "store rows";
 

@@ -6,12 +6,34 @@
 #define ORRERY_STORE_WRITER_H
 
 #include "sim/core/database.h"
-#include "sim/store/digest.h"
-#include "sim/store/feed.h"
-#include "sim/store/ring.h"
+#include "sim/store/record.h"
 
 #include <pthread.h>
+#include <sqlite3.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+
+/* A bounded ring of blocks between one thread that fills and one that drains. The filler waits while every block is
+ * full, so memory stays the same however slow the disk is. */
+enum { RING_MAX_BLOCKS = 8 };
+
+struct ring {
+    struct block blocks[RING_MAX_BLOCKS];
+    unsigned n_blocks;
+    unsigned n_filled, n_drained; /* blocks handed over and taken back since the start */
+    bool closed;
+    pthread_mutex_t lock;
+    pthread_cond_t filled, drained;
+};
+
+/* One row table's view of the block that is being drained: a table that SQLite can read. "INSERT INTO request SELECT * FROM
+ * new_request" puts all requests of the block into the database in one statement, without binding a parameter.
+ * tests/bench/store.c measures this against a prepared statement per row. */
+struct feed {
+    enum table_id table;
+    int64_t run_id;            /* the first column */
+    const struct block *block; /* records of other tables in it are passed over */
+};
 
 struct writer {
     const struct database *database;

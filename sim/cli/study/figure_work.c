@@ -1,6 +1,6 @@
 #include "sim/cli/study/figure_work.h"
 
-#include "analysis/figure/chart.h"
+#include "analysis/figure/page.h"
 #include "analysis/query.h"
 #include "sim/cli/outputs.h"
 #include "sim/cli/paths.h"

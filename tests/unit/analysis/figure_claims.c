@@ -1,5 +1,4 @@
 /* What claims come to: each kind by hand, each tag, fitted and predicted, and how a figure is shown. */
-#include "analysis/figure/chart.h"
 #include "analysis/figure/page.h"
 #include "tests/support/figure_fixture.h"
 #include "tests/support/harness.h"

@@ -1,10 +1,173 @@
-/* The gallery: every figure with its charts, claims, fitted parameters and set-up. Readable without scripts, on a phone, in
- * print; verdicts are told by word and shape, not by colour alone. */
-#include "analysis/figure/chart.h"
 #include "analysis/figure/page.h"
+
+#include "analysis/plot/plot.h"
 
 #include <math.h>
 #include <string.h>
+
+/* --- Charts --- */
+
+/* Series before those of this chart. */
+static size_t first_series(const struct figure *figure, size_t index)
+{
+    size_t first = 0;
+    for (size_t i = 0; i < index; i++) first += FIGURE_ITEM(struct figure_chart, figure->charts, i)->series.n;
+    return first;
+}
+
+static struct plot_series as_series(const char *name, size_t index, const struct data_curve *curve, bool is_reference)
+{
+    return (struct plot_series){.name = name,
+                                .is_reference = is_reference,
+                                .colour = (unsigned)(index % PLOT_COLOURS) + 1,
+                                .n = curve->n,
+                                .x = curve->x,
+                                .y = curve->y,
+                                .low = curve->low,
+                                .high = curve->high};
+}
+
+static struct plot_axis as_axis(const struct figure_axis *axis)
+{
+    return (struct plot_axis){.title = axis->title, .scale = (enum plot_scale)axis->scale};
+}
+
+/* Each series of ours is followed by the paper's, of the same colour. */
+static int make_chart(const struct figure_data *data, size_t index, struct plot_chart *out)
+{
+    const struct figure_chart *chart = FIGURE_ITEM(struct figure_chart, data->figure->charts, index);
+    const struct data_series *series = data->series + first_series(data->figure, index);
+    struct plot_series *all = arena_alloc(data->arena, 2 * chart->series.n * sizeof *all);
+    if (all == NULL) return SIM_E_NOMEM;
+    size_t n = 0;
+    for (size_t i = 0; i < chart->series.n; i++) {
+        all[n++] = as_series(series[i].series->name, i, &series[i].ours, false);
+        if (series[i].paper.n == 0) continue;
+        const char *name = arena_printf(data->arena, "%s, paper", series[i].series->name);
+        if (name == NULL) return SIM_E_NOMEM;
+        all[n++] = as_series(name, i, &series[i].paper, true);
+    }
+    *out = (struct plot_chart){.kind = PLOT_LINE,
+                               .title = chart->title,
+                               .subtitle = chart->subtitle,
+                               .x = as_axis(&chart->x),
+                               .y = as_axis(&chart->y),
+                               .n_series = n,
+                               .series = all};
+    return 0;
+}
+
+int figure_chart_svg(const struct figure_data *data, size_t index, struct text *svg)
+{
+    struct plot_chart chart;
+    int code = make_chart(data, index, &chart);
+    if (code == 0) plot_svg(&chart, svg);
+    return code == 0 && svg->failed ? SIM_E_NOMEM : code;
+}
+
+int figure_chart_gnuplot(const struct figure_data *data, size_t index, const char *data_name, struct text *script,
+                         struct text *numbers)
+{
+    struct plot_chart chart;
+    int code = make_chart(data, index, &chart);
+    if (code == 0) plot_gnuplot(&chart, data_name, script, numbers);
+    return code == 0 && (script->failed || numbers->failed) ? SIM_E_NOMEM : code;
+}
+
+/* --- Markdown --- */
+
+/* A cell: what would end it, or begin markup, is escaped. */
+static void add_cell(struct text *out, const char *chars)
+{
+    text_add(out, "| ");
+    for (; *chars != 0; chars++) {
+        if (strchr("|*_`<\\", *chars) != NULL) text_add(out, "\\");
+        text_add_bytes(out, *chars == '\n' ? " " : chars, 1);
+    }
+    text_add(out, " ");
+}
+
+static void add_claim_table(const struct claim_results *claims, struct text *out)
+{
+    text_add(out, "| claim | paper | ours | deviation | tolerance | verdict | basis | source |\n"
+                  "|---|---|---|---|---|---|---|---|\n");
+    for (size_t i = 0; i < claims->n; i++) {
+        const struct claim_result *result = &claims->items[i];
+        add_cell(out, result->claim->says);
+        add_cell(out, result->paper);
+        add_cell(out, result->ours);
+        add_cell(out, result->deviation);
+        add_cell(out, result->tolerance);
+        add_cell(out, result->word);
+        add_cell(out, claim_basis_name(result));
+        add_cell(out, result->claim->tag);
+        text_add(out, "|\n");
+    }
+    text_add(out, "\n");
+    claim_counts_text(&claims->counts, out);
+    text_add(out, ".\n");
+}
+
+static void add_reasons(const struct claim_results *claims, bool reported, const char *heading, struct text *out)
+{
+    bool any = false;
+    for (size_t i = 0; i < claims->n; i++) {
+        const struct claim_result *result = &claims->items[i];
+        if (result->because == NULL || (result->verdict == CLAIM_REPORTED) != reported) continue;
+        text_printf(out, "%s- *%s*: %s\n", any ? "" : heading, result->claim->says, result->because);
+        any = true;
+    }
+}
+
+static void add_spans(const struct figure_fit *fit, struct text *out)
+{
+    for (size_t i = 0; i < fit->points.n; i++) {
+        const struct figure_span *span = FIGURE_ITEM(struct figure_span, fit->points, i);
+        text_printf(out, "%s%s", i > 0 ? "; " : "", span->series);
+        if (!isnan(span->from)) text_printf(out, " from %g", span->from);
+        if (!isnan(span->to)) text_printf(out, " up to %g", span->to);
+    }
+    if (fit->elsewhere != NULL) text_printf(out, "%s%s", fit->points.n > 0 ? "; " : "", fit->elsewhere);
+}
+
+static void add_fitted(const struct figure *figure, struct text *out)
+{
+    text_add(out, "\n## Fitted\n\n");
+    if (figure->fitted.n == 0) text_add(out, "Nothing was chosen to match.\n");
+    for (size_t i = 0; i < figure->fitted.n; i++) {
+        const struct figure_fit *fit = FIGURE_ITEM(struct figure_fit, figure->fitted, i);
+        text_printf(out, "- %s = %s, on: ", fit->parameter, fit->value);
+        add_spans(fit, out);
+        text_printf(out, ". %s\n", fit->why);
+    }
+}
+
+static void add_setup(const struct figure *figure, struct text *out)
+{
+    text_add(out, "\n## Set-up in the paper\n\n");
+    for (size_t i = 0; i < figure->setup.n; i++) {
+        const struct figure_fact *fact = FIGURE_ITEM(struct figure_fact, figure->setup, i);
+        text_printf(out, "- %s [%s]\n", fact->says, fact->tag);
+    }
+    for (size_t i = 0; i < figure->notes.n; i++)
+        text_printf(out, "%s- %s\n", i == 0 ? "\n## Notes\n\n" : "", *FIGURE_ITEM(char *, figure->notes, i));
+}
+
+void figure_markdown(const struct figure_entry *entry, struct text *markdown)
+{
+    const struct figure *figure = entry->data->figure;
+    text_printf(markdown, "# %s\n\n%s, %s.\n\n", figure->title, figure->citation, figure->place);
+    for (size_t i = 0; i < entry->n_links; i++)
+        if (strstr(entry->links[i].target, ".svg") != NULL)
+            text_printf(markdown, "![%s](%s)\n\n", entry->links[i].label, entry->links[i].target);
+    add_claim_table(entry->claims, markdown);
+    add_reasons(entry->claims, false, "\nKnown to fail:\n\n", markdown);
+    add_reasons(entry->claims, true, "\nOnly reported:\n\n", markdown);
+    add_fitted(figure, markdown);
+    add_setup(figure, markdown);
+}
+
+/* --- Page --- */
 
 static const char style[] =
     ":root{color-scheme:light dark;--ink:#1b1f24;--soft:#57606a;--line:#d8dee4;--paper:#fff;--card:#f6f8fa;"
