@@ -7,6 +7,8 @@
 #include "sim/world/power/power.h"
 #include "sim/world/rows/metric.h"
 
+enum { N_SINGLE_PARTS = 7 }; /* beside the services */
+
 struct world {
     const struct scenario *scenario;
     struct world_options options;
@@ -23,6 +25,12 @@ struct world {
     struct power *power; /* NULL: nobody asks for it */
     struct market *market; /* NULL: nothing is rented */
     struct sampler sampler; /* empty when nobody wants samples */
+    struct part {
+        const struct component *is;
+        void *self;
+        int n_series;
+    } *parts; /* [n_parts], in the order in which they start and finish */
+    size_t n_parts;
 };
 
 /* --- Looking in while it runs --- */
@@ -43,13 +51,9 @@ static double world_done_frac(const struct world *world)
 
 static void world_check(const struct world *world)
 {
-    for (size_t i = 0; i < world->n_services; i++) service_check(world->services[i], engine_now(world->site.engine));
-    for (const struct cluster *part = world->cluster; part != NULL; part = part->next) cluster_check(part);
-    topology_check(world->topology, engine_now(world->site.engine));
-    const bool is_even = world->options.single_step || world->n_services == 0; /* between two looks */
-    if (world->power != NULL && world->options.check && is_even)
-        power_check(world->power, engine_now(world->site.engine));
-    if (world->market != NULL) market_check(world->market, engine_now(world->site.engine));
+    const sim_ns now = engine_now(world->site.engine);
+    for (const struct part *part = world->parts; part < world->parts + world->n_parts; part++)
+        if (part->is->check != NULL) part->is->check(part->self, now);
 }
 
 static void world_look(void *context, sim_ns now, uint64_t events)
@@ -80,7 +84,7 @@ static int check_node_types(struct world *world)
     int code = 0;
     for (size_t i = 0; i < types->n; i++) {
         const struct node_type_config *type = (const struct node_type_config *)types->items + i;
-        const char *path = arena_printf(&world->arena, "cluster.nodes.node_types.%s.gpu", type->name);
+        const char *path = arena_printf(&world->arena, "cluster.node_types.%s.gpu", type->name);
         struct gpu_spec gpu;
         if (path == NULL) return SIM_E_NOMEM;
         const int type_code = catalog_gpu(world->options.catalog, type->gpu, config_where(world->options.config, path),
@@ -88,6 +92,19 @@ static int check_node_types(struct world *world)
         if (code == 0) code = type_code;
     }
     return code;
+}
+
+/* What the run achieved, for the market's bill. */
+static struct market_yield yield_of(void *context)
+{
+    const struct world *world = context;
+    struct market_yield yield = {0};
+    if (world->jobs != NULL) yield.jobs = jobs_finished(world->jobs);
+    for (size_t i = 0; i < world->n_services; i++) {
+        yield.output_tokens += service_output_tokens(world->services[i]);
+        yield.met_requests += service_met_requests(world->services[i]);
+    }
+    return yield;
 }
 
 static int create_market(struct world *world)
@@ -99,6 +116,8 @@ static int create_market(struct world *world)
         .cluster = world->cluster,
         .types = &scenario->jobs.types,
         .services = &scenario->services,
+        .yield = yield_of,
+        .context = world,
         .scheduler = scenario->jobs.trace.entry != NULL ? scenario->jobs.scheduler.entry : NULL,
     };
     return market_create(&scenario->market, &env, &world->market);
@@ -182,12 +201,93 @@ static int create_power(struct world *world)
         .cluster = &world->scenario->cluster.nodes,
         .server_power = &world->scenario->cluster.server_power,
         .power = &world->scenario->cluster.power,
+        .checks_energy = world->options.check && (world->options.single_step || world->n_services == 0),
     };
     int code = power_create(&env, &world->power);
     const struct service_power power = {env.power->clock_like, env.power->clock_share, goes_dark(world->scenario)};
     for (size_t i = 0; i < world->n_services && code == 0; i++)
         code = service_join(world->services[i], world->power != NULL ? &power : NULL);
     return code != 0 || world->power == NULL || world->jobs == NULL ? code : jobs_check_power(world->jobs);
+}
+
+/* --- The site itself: who holds its GPUs --- */
+
+/* Where a service scales: GPUs by use, one series for each service and one for the jobs. */
+static size_t n_uses(const struct world *world)
+{
+    bool scales = false;
+    for (size_t i = 0; i < world->n_services; i++) scales = scales || service_scales(world->services[i]);
+    return scales ? world->n_services + (world->jobs != NULL) : 0;
+}
+
+static int list_site(void *self, struct sampler_series *series)
+{
+    const struct world *world = self;
+    const size_t n = n_uses(world);
+    for (size_t i = 0; i < n && series != NULL; i++)
+        *series++ = (struct sampler_series){
+            "cluster.gpus_by_use", i < world->n_services ? scenario_service(world->scenario, i)->name : "jobs"};
+    if (series != NULL) *series = (struct sampler_series){"cluster.gpus_in_use", ""};
+    return (int)n + 1;
+}
+
+static void sample_site(void *self, sim_ns at, double *values)
+{
+    (void)at;
+    const struct world *world = self;
+    const double used = cluster_gpus_in_use(world->cluster);
+    double left = used;
+    const size_t n = n_uses(world);
+    for (size_t i = 0; i < n; i++) {
+        *values = i < world->n_services ? (double)service_gpus(world->services[i]) : left;
+        left -= *values++;
+    }
+    *values = used;
+}
+
+static void check_site(void *self, sim_ns now)
+{
+    (void)now;
+    const struct world *world = self;
+    for (const struct cluster *part = world->cluster; part != NULL; part = part->next) cluster_check(part);
+}
+
+static int finish_site(void *self, sim_ns now)
+{
+    const struct world *world = self;
+    return cluster_emit(world->cluster, now, &world->sink);
+}
+
+static const struct component site_component = {
+    .name = "site", .check = check_site, .series = list_site, .sample = sample_site, .finish = finish_site};
+
+/* --- The components --- */
+
+/* Metrics of all services together, once each has emitted its rows. */
+static int finish_services(void *self, sim_ns now)
+{
+    const struct world *world = self;
+    return services_emit_metrics(world->services, world->n_services, &world->sink, now);
+}
+
+static const struct component services_component = {.name = "services", .finish = finish_services};
+
+static void add_part(struct world *world, const struct component *component, void *self)
+{
+    if (self != NULL) world->parts[world->n_parts++] = (struct part){component, self, 0};
+}
+
+/* The order in which components start and finish; they are destroyed in reverse. A new subsystem is one more line. */
+static void list_parts(struct world *world)
+{
+    add_part(world, &market_component, world->market);
+    add_part(world, &power_component, world->power);
+    for (size_t i = 0; i < world->n_services; i++) add_part(world, &service_component, world->services[i]);
+    add_part(world, &services_component, world);
+    add_part(world, &failures_component, world->failures);
+    add_part(world, &jobs_component, world->jobs);
+    add_part(world, &topology_component, world->topology);
+    add_part(world, &site_component, world);
 }
 
 int world_create(const struct scenario *scenario, const struct world_options *options, struct world **out,
@@ -217,6 +317,8 @@ int world_create(const struct scenario *scenario, const struct world_options *op
                                             .look_every = options->check ? 1 : 0};
     world->site.engine = engine_create(&engine_options);
     int code = world->site.engine != NULL ? cluster_create(&scenario->cluster.nodes, &world->cluster) : SIM_E_NOMEM;
+    world->parts = mem_zalloc(N_SINGLE_PARTS + scenario->services.n, sizeof *world->parts);
+    if (world->parts == NULL) code = SIM_E_NOMEM;
     if (code == 0) code = check_node_types(world);
     if (code == 0) code = create_topology(world);
     if (code == 0) code = create_market(world);
@@ -224,6 +326,7 @@ int world_create(const struct scenario *scenario, const struct world_options *op
     if (code == 0) code = create_failures(world);
     if (code == 0) code = create_jobs(world);
     if (code == 0) code = create_power(world);
+    if (world->parts != NULL) list_parts(world); /* also those that a failure left, to be destroyed */
     if (code == 0) {
         *out = world;
         return 0;
@@ -237,14 +340,13 @@ void world_destroy(struct world *world)
 {
     if (world == NULL) return;
     engine_destroy(world->site.engine);
-    for (size_t i = 0; i < world->n_services; i++) service_destroy(world->services[i]);
+    while (world->n_parts > 0) {
+        const struct part *part = &world->parts[--world->n_parts];
+        if (part->is->destroy != NULL) part->is->destroy(part->self);
+    }
+    mem_free(world->parts);
     mem_free(world->services);
-    power_destroy(world->power);
-    topology_destroy(world->topology);
     sampler_fini(&world->sampler);
-    jobs_destroy(world->jobs);
-    failures_destroy(world->failures);
-    market_destroy(world->market);
     cluster_destroy(world->cluster);
     arena_fini(&world->arena);
     mem_free(world);
@@ -252,56 +354,13 @@ void world_destroy(struct world *world)
 
 /* --- Time series --- */
 
-/* Where a service scales: GPUs by use, one series for each service and one for the jobs. */
-static size_t n_uses(const struct world *world)
-{
-    bool scales = false;
-    for (size_t i = 0; i < world->n_services; i++) scales = scales || service_scales(world->services[i]);
-    return scales ? world->n_services + (world->jobs != NULL) : 0;
-}
-
-static struct sampler_series *list_uses(const struct world *world, struct sampler_series *series)
-{
-    const size_t n = n_uses(world);
-    for (size_t i = 0; i < n; i++)
-        *series++ = (struct sampler_series){
-            "cluster.gpus_by_use", i < world->n_services ? scenario_service(world->scenario, i)->name : "jobs"};
-    return series;
-}
-
-static double *read_uses(const struct world *world, double *values)
-{
-    double left = cluster_gpus_in_use(world->cluster);
-    const size_t n = n_uses(world);
-    for (size_t i = 0; i < n; i++) {
-        *values = i < world->n_services ? (double)service_gpus(world->services[i]) : left;
-        left -= *values++;
-    }
-    return values;
-}
-
 static void read_samples(void *context, sim_ns at, double *values)
 {
     const struct world *world = context;
-    for (size_t i = 0; i < world->n_services; i++) {
-        service_sample(world->services[i], at, values);
-        values += service_series(world->services[i], NULL);
+    for (const struct part *part = world->parts; part < world->parts + world->n_parts; part++) {
+        if (part->n_series > 0) part->is->sample(part->self, at, values);
+        values += part->n_series;
     }
-    topology_sample(world->topology, values);
-    values += topology_n_series(world->topology);
-    if (world->power != NULL) {
-        power_sample(world->power, at, values);
-        values += power_series(world->power, NULL);
-    }
-    if (world->market != NULL) {
-        market_sample(world->market, at, values);
-        values += market_series(world->market, NULL);
-    }
-    values = read_uses(world, values);
-    *values++ = cluster_gpus_in_use(world->cluster);
-    if (world->jobs == NULL) return;
-    *values++ = (double)jobs_waiting(world->jobs);
-    *values++ = (double)jobs_running(world->jobs);
 }
 
 static sim_ns take_samples(void *context, sim_ns next_ns)
@@ -315,37 +374,25 @@ static sim_ns take_samples(void *context, sim_ns next_ns)
 /* Lists the series and starts to sample, if the sink wants samples. */
 static int start_sampling(struct world *world)
 {
-    static const struct sampler_series of_site[] = {
-        {"cluster.gpus_in_use", ""}, {"job.pending", ""}, {"job.running", ""}};
-    size_t n_of_site = world->jobs != NULL ? 3 : 1, n = n_of_site;
+    const struct part *end = world->parts + world->n_parts;
+    size_t n = 0;
     if (world->sink.sample == NULL) return 0;
-    for (size_t i = 0; i < world->n_services; i++) n += (size_t)service_series(world->services[i], NULL);
-    int code = topology_prepare_series(world->topology);
-    if (code != 0) return code;
-    n += (size_t)topology_n_series(world->topology) + n_uses(world);
-    if (world->power != NULL) n += (size_t)power_series(world->power, NULL);
-    if (world->market != NULL) n += (size_t)market_series(world->market, NULL);
+    for (struct part *part = world->parts; part < end; part++) {
+        part->n_series = part->is->series != NULL ? part->is->series(part->self, NULL) : 0;
+        if (part->n_series < 0) return part->n_series;
+        n += (size_t)part->n_series;
+    }
     struct sampler *sampler = &world->sampler;
     if (sampler_init(sampler, &world->scenario->sample, n) != 0) return SIM_E_NOMEM;
     sampler->sink = &world->sink;
     sampler->read = read_samples;
     sampler->context = world;
     struct sampler_series *series = sampler->series;
-    for (size_t i = 0; i < world->n_services; i++) {
-        int got = service_series(world->services[i], series);
-        if (got < 0) return got;
-        series += got;
+    for (const struct part *part = world->parts; part < end; part++) {
+        const int code = part->n_series > 0 ? part->is->series(part->self, series) : 0;
+        if (code < 0) return code;
+        series += part->n_series;
     }
-    topology_series(world->topology, series);
-    series += topology_n_series(world->topology);
-    if (world->power != NULL) series += power_series(world->power, series);
-    if (world->market != NULL) {
-        int got = market_series(world->market, series);
-        if (got < 0) return got;
-        series += got;
-    }
-    series = list_uses(world, series);
-    for (size_t i = 0; i < n_of_site; i++) *series++ = of_site[i];
     engine_watch(world->site.engine, 0, take_samples);
     return 0;
 }
@@ -361,11 +408,10 @@ static int end_sampling(struct world *world, sim_ns now)
 
 static int start_all(struct world *world)
 {
-    int code = world->market != NULL ? market_start(world->market) : 0;
-    if (code == 0 && world->power != NULL) code = power_start(world->power);
-    for (size_t i = 0; i < world->n_services && code == 0; i++) code = service_start(world->services[i]);
-    if (code == 0 && world->failures != NULL) code = failures_start(world->failures);
-    return code != 0 || world->jobs == NULL ? code : jobs_start(world->jobs);
+    int code = 0;
+    for (const struct part *part = world->parts; part < world->parts + world->n_parts && code == 0; part++)
+        if (part->is->start != NULL) code = part->is->start(part->self);
+    return code;
 }
 
 /* The queue is empty: whoever is still in the system waits for something that will never come. */
@@ -386,30 +432,12 @@ static int find_stuck(const struct world *world)
                       (long long)jobs_waiting(world->jobs));
 }
 
-static int finish_market(struct world *world, sim_ns now)
-{
-    struct market_yield yield = {0};
-    if (world->market == NULL) return 0;
-    if (world->jobs != NULL) yield.jobs = jobs_finished(world->jobs);
-    for (size_t i = 0; i < world->n_services; i++) {
-        yield.output_tokens += service_output_tokens(world->services[i]);
-        yield.met_requests += service_met_requests(world->services[i]);
-    }
-    return market_finish(world->market, &yield, now);
-}
-
 /* Rows and metrics of what has happened by now. */
 static int finish_all(struct world *world, sim_ns now)
 {
     int code = end_sampling(world, now);
-    if (code == 0 && world->power != NULL) code = power_emit(world->power, now);
-    for (size_t i = 0; i < world->n_services && code == 0; i++) code = service_finish(world->services[i], now);
-    if (code == 0) code = services_emit_metrics(world->services, world->n_services, &world->sink, now);
-    if (code == 0 && world->jobs != NULL) code = jobs_finish(world->jobs);
-    if (code == 0 && world->failures != NULL) code = failures_emit(world->failures, now);
-    if (code == 0) code = finish_market(world, now);
-    if (code == 0) code = cluster_emit(world->cluster, now, &world->sink);
-    if (code == 0) code = topology_emit(world->topology, now, &world->sink);
+    for (const struct part *part = world->parts; part < world->parts + world->n_parts && code == 0; part++)
+        if (part->is->finish != NULL) code = part->is->finish(part->self, now);
     return code != 0 ? code : metric_emit(&world->sink, "sim.end_s", sim_s_from_ns(now));
 }
 

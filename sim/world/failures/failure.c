@@ -339,6 +339,23 @@ static int check_nodes(const struct failures *failures, struct diag *diag)
     return check_equal(failures, diag);
 }
 
+static void destroy(void *self)
+{
+    struct failures *failures = self;
+    for (int32_t i = 0; i < failures->n_sources; i++) {
+        mem_free(failures->sources[i].n_struck);
+        mem_free(failures->sources[i].n_held);
+    }
+    mem_free(failures->sources);
+    mem_free(failures->node_of_gpu);
+    failure_queue_fini(&failures->strikes);
+    failure_queue_fini(&failures->returns);
+    failure_nodes_fini(failures);
+    pool_fini(&failures->exposures);
+    pool_fini(&failures->seats);
+    mem_free(failures);
+}
+
 int failures_create(struct site_env *site, struct cluster *cluster, const struct failures_config *config,
                     const struct failures_options *options, struct failures **out)
 {
@@ -356,7 +373,7 @@ int failures_create(struct site_env *site, struct cluster *cluster, const struct
     if (code == 0) code = check_nodes(failures, site->diag);
     if (code == 0) code = add_sources(failures);
     if (code < 0) {
-        failures_destroy(failures);
+        destroy(failures);
         return code;
     }
     pool_init(&failures->exposures,
@@ -368,31 +385,15 @@ int failures_create(struct site_env *site, struct cluster *cluster, const struct
     return 0;
 }
 
-void failures_destroy(struct failures *failures)
-{
-    if (failures == NULL) return;
-    for (int32_t i = 0; i < failures->n_sources; i++) {
-        mem_free(failures->sources[i].n_struck);
-        mem_free(failures->sources[i].n_held);
-    }
-    mem_free(failures->sources);
-    mem_free(failures->node_of_gpu);
-    failure_queue_fini(&failures->strikes);
-    failure_queue_fini(&failures->returns);
-    failure_nodes_fini(failures);
-    pool_fini(&failures->exposures);
-    pool_fini(&failures->seats);
-    mem_free(failures);
-}
-
 void failures_unawaited(struct watcher *watcher)
 {
     struct failures *failures = OWNER_ENTITY(watcher, struct failures, watcher);
     engine_disarm(failures->site->engine, &failures->awaited);
 }
 
-int failures_start(struct failures *failures)
+static int start(void *self)
 {
+    struct failures *failures = self;
     int code = 0;
     for (int32_t i = 0; i < failures->n_sources; i++) {
         struct failure_source *source = &failures->sources[i];
@@ -401,3 +402,6 @@ int failures_start(struct failures *failures)
     failure_schedule(failures);
     return code;
 }
+
+const struct component failures_component = {
+    .name = "failures", .start = start, .finish = failures_finish, .destroy = destroy};

@@ -20,6 +20,7 @@
 #include "sim/core/engine.h"
 #include "sim/world/cluster/cluster.h"
 #include "sim/world/failures/failure_config.h"
+#include "sim/world/rows/component.h"
 #include "sim/world/rows/site_env.h"
 
 struct failures;
@@ -34,12 +35,7 @@ struct failures_options {
 int failures_create(struct site_env *site, struct cluster *cluster, const struct failures_config *config,
                     const struct failures_options *options, struct failures **failures);
 
-void failures_destroy(struct failures *failures); /* not before the holders */
-
-/* Draws the first failures. Returns 0 or SIM_E_NOMEM. */
-int failures_start(struct failures *failures);
-
-/* Emits metrics at the end of the run. Returns 0 or the sink's code. */
-int failures_emit(const struct failures *failures, sim_ns now);
+/* Draws the first failures at the start; metrics at the end. */
+extern const struct component failures_component;
 
 #endif

@@ -48,8 +48,9 @@ static int emit_available(const struct failures *failures, sim_ns now)
     return code;
 }
 
-int failures_emit(const struct failures *failures, sim_ns now)
+int failures_finish(void *self, sim_ns now)
 {
+    const struct failures *failures = self;
     struct counts all = {0}, of_name = {0};
     int code = 0;
     for (int32_t i = 0; i < failures->n_sources && code == 0; i++) {

@@ -128,4 +128,7 @@ int failure_node_comes(struct failures *failures, int32_t node);
 /* Has the next failures and returns happen in their time. */
 void failure_schedule(struct failures *failures);
 
+/* As in struct component. */
+int failures_finish(void *self, sim_ns now);
+
 #endif

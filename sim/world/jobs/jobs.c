@@ -468,3 +468,41 @@ struct source_place jobs_place(const struct jobs *jobs)
 {
     return jobs->source->place(jobs->source);
 }
+
+/* --- As a component --- */
+
+static int start(void *self)
+{
+    return jobs_start(self);
+}
+
+static int list_series(void *self, struct sampler_series *series)
+{
+    (void)self;
+    if (series != NULL) {
+        series[0] = (struct sampler_series){"job.pending", ""};
+        series[1] = (struct sampler_series){"job.running", ""};
+    }
+    return 2;
+}
+
+static void sample(void *self, sim_ns at, double *values)
+{
+    (void)at;
+    values[0] = (double)jobs_waiting(self);
+    values[1] = (double)jobs_running(self);
+}
+
+static int finish(void *self, sim_ns now)
+{
+    (void)now;
+    return jobs_finish(self);
+}
+
+static void destroy(void *self)
+{
+    jobs_destroy(self);
+}
+
+const struct component jobs_component = {
+    .name = "jobs", .start = start, .series = list_series, .sample = sample, .finish = finish, .destroy = destroy};

@@ -15,6 +15,7 @@
 #include "sim/world/cluster/cluster.h"
 #include "sim/world/jobs/job_estimates.h"
 #include "sim/world/jobs/job_types.h"
+#include "sim/world/rows/component.h"
 #include "sim/world/rows/site_env.h"
 #include "sim/world/rows/source.h"
 
@@ -82,6 +83,9 @@ int jobs_finish(struct jobs *jobs);
 
 /* Whether the power of the site can count what jobs draw. Returns 0, or SIM_E_CONFIG with a finding: they are placed on no nodes. */
 int jobs_check_power(const struct jobs *jobs);
+
+/* Its series are the jobs that wait for GPUs, and those that have them. */
+extern const struct component jobs_component;
 
 /* Whether the trace is at its end and nothing waits or runs. */
 bool jobs_done(const struct jobs *jobs);

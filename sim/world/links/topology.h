@@ -29,7 +29,7 @@
 #include "sim/world/cluster/cluster.h"
 #include "sim/world/links/link.h"
 #include "sim/world/links/tier.h"
-#include "sim/world/rows/sampler.h"
+#include "sim/world/rows/component.h"
 #include "sim/world/rows/site_env.h"
 
 struct topology;
@@ -176,5 +176,7 @@ void topology_sample(const struct topology *topology, double *values);
 
 /* Checks the invariants of links and tiers (INV-8, INV-9). */
 void topology_check(const struct topology *topology, sim_ns now);
+
+extern const struct component topology_component;
 
 #endif

@@ -170,3 +170,37 @@ void topology_check(const struct topology *topology, sim_ns now)
         SIM_LAW("INV-8 (links carry what transfers move)", carried[kind], moved[kind]);
     for (int32_t i = 0; i < topology->n_tiers; i++) check_tier(topology->tiers[i]);
 }
+
+/* --- As a component --- */
+
+static void check(void *self, sim_ns now)
+{
+    topology_check(self, now);
+}
+
+static int series(void *self, struct sampler_series *out)
+{
+    const int code = out == NULL ? topology_prepare_series(self) : 0;
+    if (out != NULL) topology_series(self, out);
+    return code != 0 ? code : topology_n_series(self);
+}
+
+static void sample(void *self, sim_ns at, double *values)
+{
+    (void)at;
+    topology_sample(self, values);
+}
+
+static int finish(void *self, sim_ns now)
+{
+    const struct topology *topology = self;
+    return topology_emit(topology, now, topology->env.site->sink);
+}
+
+static void destroy(void *self)
+{
+    topology_destroy(self);
+}
+
+const struct component topology_component = {
+    .name = "links", .check = check, .series = series, .sample = sample, .finish = finish, .destroy = destroy};

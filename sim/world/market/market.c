@@ -48,6 +48,17 @@ static int make_scheduler(struct market *market)
     return 0;
 }
 
+static void destroy(void *self)
+{
+    struct market *market = self;
+    if (market == NULL) return;
+    for (int32_t i = 0; market->states != NULL && i < market->view.n_offers; i++)
+        availability_fini(&market->states[i].availability);
+    if (market->renter != NULL) policy_state_destroy(&market->renter->policy, market->renter_state);
+    ledger_fini(&market->ledger);
+    mem_free(market);
+}
+
 int market_create(const struct market_config *config, const struct market_env *env, struct market **out)
 {
     struct market *market = mem_zalloc(1, sizeof *market);
@@ -60,18 +71,8 @@ int market_create(const struct market_config *config, const struct market_env *e
     if (code == 0) code = make_renter(market);
     if (code == 0) code = make_scheduler(market);
     *out = code == 0 ? market : NULL;
-    if (code != 0) market_destroy(market);
+    if (code != 0) destroy(market);
     return code;
-}
-
-void market_destroy(struct market *market)
-{
-    if (market == NULL) return;
-    for (int32_t i = 0; market->states != NULL && i < market->view.n_offers; i++)
-        availability_fini(&market->states[i].availability);
-    if (market->renter != NULL) policy_state_destroy(&market->renter->policy, market->renter_state);
-    ledger_fini(&market->ledger);
-    mem_free(market);
 }
 
 const struct scheduler *market_scheduler(const struct market *market)
@@ -194,8 +195,9 @@ static void warn_of_scaling(const struct market *market)
                          services[i].name);
 }
 
-int market_start(struct market *market)
+static int start(void *self)
 {
+    struct market *market = self;
     int code = 0;
     warn_of_scaling(market);
     for (const struct cluster *part = market->env.cluster; part != NULL && code == 0; part = part->next) {
@@ -216,8 +218,9 @@ double market_rented_gpus(const struct market *market)
     return gpus_of(market->ledger.micro_gpus.value);
 }
 
-void market_check(const struct market *market, sim_ns now)
+static void check(void *self, sim_ns now)
 {
+    const struct market *market = self;
     const struct ledger *ledger = &market->ledger;
     const struct ledger_sums sums = ledger_add_up(ledger, now);
     SIM_LAW("INV-12 (leased GPUs, by lease)", ledger->micro_gpus.value, sums.lease_micro_gpus);
@@ -249,8 +252,10 @@ static int emit_offer(const struct market *market, int32_t i, sim_ns now)
     return code;
 }
 
-int market_finish(struct market *market, const struct market_yield *yield, sim_ns now)
+static int finish(void *self, sim_ns now)
 {
+    const struct market *market = self;
+    const struct market_yield yield = market->env.yield(market->env.context);
     const struct ledger *ledger = &market->ledger;
     const int64_t uusd = ledger_uusd(ledger, now), jobs_uusd = ledger_jobs_uusd(ledger, now);
     const double usd = (double)uusd / PRICE_MICRO, jobs_usd = (double)jobs_uusd / PRICE_MICRO;
@@ -260,9 +265,9 @@ int market_finish(struct market *market, const struct market_yield *yield, sim_n
         double value;
     } metrics[] = {
         {"cost.usd", usd},
-        {"cost.usd_per_job", per(jobs_usd, yield->jobs)},
-        {"cost.usd_per_output_token", per(services_usd, yield->output_tokens)},
-        {"cost.usd_per_met_request", per(services_usd * measured_frac(market, now), yield->met_requests)},
+        {"cost.usd_per_job", per(jobs_usd, yield.jobs)},
+        {"cost.usd_per_output_token", per(services_usd, yield.output_tokens)},
+        {"cost.usd_per_met_request", per(services_usd * measured_frac(market, now), yield.met_requests)},
         {"rental.leases", (double)ledger->n_leases},
         {"rental.interruptions", (double)market->n_interruptions},
         {"rental.lost_gpu_s", market->lost_gpu_s},
@@ -277,3 +282,6 @@ int market_finish(struct market *market, const struct market_yield *yield, sim_n
     for (int32_t i = 0; i < market->view.n_offers && code == 0; i++) code = emit_offer(market, i, now);
     return code;
 }
+
+const struct component market_component = {.name = "market", .start = start, .check = check, .series = market_series,
+                                           .sample = market_sample, .finish = finish, .destroy = destroy};

@@ -14,7 +14,7 @@
 #include "sim/world/market/ledger.h"
 #include "sim/world/market/market_config.h"
 #include "sim/world/policy/market_view.h"
-#include "sim/world/rows/sampler.h"
+#include "sim/world/rows/component.h"
 #include "sim/world/rows/sink.h"
 #include "sim/world/service/service.h"
 
@@ -22,17 +22,23 @@ struct scheduler;
 struct market;
 
 /* What a market needs from the world around it. The pointers outlive it. */
+/* What a run achieved, to set against its bill; 0: nothing of the kind. Met requests are those after the warm-up. */
+struct market_yield {
+    int64_t jobs, output_tokens, met_requests;
+};
+
 struct market_env {
     struct site_env *site;
     struct cluster *cluster;
     const struct config_list *types;    /* struct job_type: jobs.types */
     const struct config_list *services; /* struct service_config */
     const struct policy *scheduler;     /* of the jobs; NULL: the scenario has none */
+    struct market_yield (*yield)(void *context); /* at the end of the run */
+    void *context;
 };
 
 /* Finds prices, reads availability files, and lets the renter prepare itself. Returns 0 or a negative code with findings. */
 int market_create(const struct market_config *config, const struct market_env *env, struct market **market);
-void market_destroy(struct market *market); /* NULL is allowed */
 
 /* What takes the place of the jobs' scheduler, with its parameters; NULL: jobs keep theirs. */
 const struct scheduler *market_scheduler(const struct market *market);
@@ -41,26 +47,11 @@ const void *market_scheduler_params(struct market *const *market);
 /* A service as it is in the scenario, but with the replicas that the renter's fleet has. */
 const struct service_config *market_service(const struct market *market, size_t index);
 
-/* Once services have their GPUs: leases what is leased for the whole run. Returns 0 or SIM_E_NOMEM. */
-int market_start(struct market *market);
-
 /* GPUs leased now, all offers together. */
 double market_rented_gpus(const struct market *market);
 
-/* The time series: GPUs of each type that are rented and in use, and the bill so far of each offer. Writes them to `series` unless
- * NULL, and returns how many there are, or SIM_E_NOMEM. */
-int market_series(const struct market *market, struct sampler_series *series);
-void market_sample(const struct market *market, sim_ns at, double *values);
-
-/* Checks INV-12 (world.h). */
-void market_check(const struct market *market, sim_ns now);
-
-/* What a run achieved, to set against its bill; 0: nothing of the kind. Met requests are those after the warm-up. */
-struct market_yield {
-    int64_t jobs, output_tokens, met_requests;
-};
-
-/* Emits metrics. Returns 0 or the sink's code. */
-int market_finish(struct market *market, const struct market_yield *yield, sim_ns now);
+/* Leases at the start, once services have their GPUs; metrics at the end. Its series are the GPUs of each type that are rented
+ * and in use, and the bill so far of each offer. */
+extern const struct component market_component;
 
 #endif

@@ -10,8 +10,9 @@ static int32_t n_parts(const struct market *market)
     return n;
 }
 
-int market_series(const struct market *market, struct sampler_series *series)
+int market_series(void *self, struct sampler_series *series)
 {
+    const struct market *market = self;
     const int32_t n = PER_PART * n_parts(market) + market->view.n_offers;
     if (series == NULL) return n;
     for (const struct cluster *part = market->env.cluster; part != NULL; part = part->next) {
@@ -27,8 +28,9 @@ int market_series(const struct market *market, struct sampler_series *series)
     return n;
 }
 
-void market_sample(const struct market *market, sim_ns at, double *values)
+void market_sample(void *self, sim_ns at, double *values)
 {
+    const struct market *market = self;
     for (const struct cluster *part = market->env.cluster; part != NULL; part = part->next) {
         *values++ = market_leased_gpus(market, part);
         *values++ = gpus_of(part->ugpus_in_use.value);

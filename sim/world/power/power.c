@@ -237,6 +237,20 @@ static const struct watcher_ops watcher_ops = {
 
 /* --- Life --- */
 
+static void destroy(void *self)
+{
+    struct power *power = self;
+    if (power == NULL) return;
+    for (int32_t i = 0; power->domains != NULL && i < power->n_domains; i++)
+        policy_state_destroy(&power->capper->policy, power->domains[i].capper_state);
+    pool_fini(&power->orders);
+    pool_fini(&power->jobs);
+    mem_free(power->domains);
+    mem_free(power->joules);
+    mem_free((void *)power->members);
+    mem_free(power);
+}
+
 int power_create(const struct power_env *env, struct power **out)
 {
     const struct power_config *config = env->power;
@@ -259,19 +273,6 @@ int power_create(const struct power_env *env, struct power **out)
     power->watcher.ops = &watcher_ops;
     holders_watch(env->holders, &power->watcher);
     return make_domains(power);
-}
-
-void power_destroy(struct power *power)
-{
-    if (power == NULL) return;
-    for (int32_t i = 0; power->domains != NULL && i < power->n_domains; i++)
-        policy_state_destroy(&power->capper->policy, power->domains[i].capper_state);
-    pool_fini(&power->orders);
-    pool_fini(&power->jobs);
-    mem_free(power->domains);
-    mem_free(power->joules);
-    mem_free((void *)power->members);
-    mem_free(power);
 }
 
 /* --- Energy --- */
@@ -324,9 +325,10 @@ double power_site_w(struct power *power, sim_ns at)
     return sum(power);
 }
 
-void power_check(struct power *power, sim_ns now)
+static void check(void *self, sim_ns now)
 {
-    if (power->is_lumped) return;
+    struct power *power = self;
+    if (power->is_lumped || !power->env.checks_energy) return;
     power->checked_j += power->checked_w * sim_s_from_ns(now - power->checked_ns);
     power->checked_ns = now;
     power->checked_w = power_site_w(power, now);
@@ -343,8 +345,9 @@ static int32_t n_sampled(const struct power *power)
     return power->n_domains > 1 && power->n_domains <= POWER_SAMPLED_DOMAINS ? power->n_domains : 0;
 }
 
-int power_series(const struct power *power, struct sampler_series *series)
+static int list_series(void *self, struct sampler_series *series)
 {
+    const struct power *power = self;
     const int32_t n = n_sampled(power);
     if (series == NULL) return 1 + n;
     *series++ = (struct sampler_series){"power.site_w", ""};
@@ -352,8 +355,12 @@ int power_series(const struct power *power, struct sampler_series *series)
     return 1 + n;
 }
 
-void power_sample(struct power *power, sim_ns at, double *values)
+static void sample(void *self, sim_ns at, double *values)
 {
+    struct power *power = self;
     *values++ = power_site_w(power, at);
     for (int32_t i = 0; i < n_sampled(power); i++) *values++ = power->joules[i];
 }
+
+const struct component power_component = {.name = "power", .start = power_start, .check = check, .series = list_series,
+                                          .sample = sample, .finish = power_finish, .destroy = destroy};

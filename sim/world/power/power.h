@@ -23,7 +23,7 @@
 #include "sim/core/engine.h"
 #include "sim/world/cluster/cluster.h"
 #include "sim/world/power/power_config.h"
-#include "sim/world/rows/sampler.h"
+#include "sim/world/rows/component.h"
 #include "sim/world/rows/site_env.h"
 
 struct power;
@@ -35,29 +35,20 @@ struct power_env {
     const struct cluster_config *cluster;
     const struct server_power_config *server_power;
     const struct power_config *power;
+    bool checks_energy; /* the run visits every boundary, and its state is checked after every event */
 };
 
 /* Makes the domains, and watches who holds GPUs (holder.h). Returns 0 or a negative code with findings; *power is NULL where the scenario has no section "power". */
 int power_create(const struct power_env *env, struct power **power);
-void power_destroy(struct power *power);
-
-/* Settings that policies want from the beginning, and the first reading. Returns 0 or a negative code with findings. */
-int power_start(struct power *power);
 
 /* Energy and power of the site at a time at which no event is pending. */
 double power_site_j(struct power *power, sim_ns at);
 double power_site_w(struct power *power, sim_ns at);
 
-/* Checks INV-11 (world.h), between two looks at events that follow each other: for runs that visit every boundary. */
-void power_check(struct power *power, sim_ns now);
-
-/* The time series: of the site, and of each domain where they are at most POWER_SAMPLED_DOMAINS. Writes them to `series` unless
- * NULL, and returns how many there are, or SIM_E_NOMEM. */
+/* Sends the policies' first commands and takes the first reading at the start; metrics and warnings at the end. Checks INV-11
+ * (world.h) where env.checks_energy says so. Its series are the power of the site, and of each domain where they are at most
+ * POWER_SAMPLED_DOMAINS. */
 enum { POWER_SAMPLED_DOMAINS = 8 };
-int power_series(const struct power *power, struct sampler_series *series);
-void power_sample(struct power *power, sim_ns at, double *values);
-
-/* Metrics and warnings at the end. Returns 0 or the sink's code. */
-int power_emit(struct power *power, sim_ns now);
+extern const struct component power_component;
 
 #endif

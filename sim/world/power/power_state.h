@@ -189,4 +189,8 @@ void power_refresh_view(struct power *power, int32_t domain, sim_ns now);
 /* A reading of all domains: mean powers over the row's time. */
 void power_count_readings(struct power *power, const struct power_row *row, const double *joules);
 
+/* As in struct component. */
+int power_start(void *self);
+int power_finish(void *self, sim_ns now);
+
 #endif

@@ -113,8 +113,9 @@ static double servers_j(struct power *power, sim_ns now)
     return idle_j + (power_site_j(power, now) - idle_j) * more / (1.0 + more);
 }
 
-int power_emit(struct power *power, sim_ns now)
+int power_finish(void *self, sim_ns now)
 {
+    struct power *power = self;
     const struct sink *sink = power->env.site->sink;
     const struct totals totals = add_up(power, now);
     const bool has_read = power->site.count > 0, goes_dark = power->config->breaker.outage_ns > 0;

@@ -143,8 +143,9 @@ static int start_windows(struct power *power)
     return code;
 }
 
-int power_start(struct power *power)
+int power_start(void *self)
 {
+    struct power *power = self;
     int code = 0;
     for (int32_t i = 0; i < power->n_domains && code == 0 && power->capper->setup != NULL; i++) {
         struct power_domain *domain = &power->domains[i];

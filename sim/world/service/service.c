@@ -290,8 +290,9 @@ static void service_arrival(struct engine *engine, struct owner *owner, sim_ns n
     if (code != 0) engine_fail(engine, code);
 }
 
-int service_start(struct service *service)
+static int start(void *self)
 {
+    struct service *service = self;
     service_detail_start(service);
     if (service->scaling != NULL) scaling_start(service->scaling);
     return service_pull(service);
@@ -366,9 +367,9 @@ int service_create(const struct service_config *config, const struct service_env
     return open_trace(service);
 }
 
-void service_destroy(struct service *service)
+static void destroy(void *self)
 {
-    if (service == NULL) return;
+    struct service *service = self;
     if (service->source != NULL) service->source->close(service->source);
     scaling_destroy(service->scaling);
     fleet_fini(&service->fleet);
@@ -381,3 +382,7 @@ void service_destroy(struct service *service)
     prefix_pool_fini(&service->prefixes);
     mem_free(service);
 }
+
+const struct component service_component = {.name = "service", .start = start, .check = service_check,
+                                            .series = service_series, .sample = service_sample,
+                                            .finish = service_finish, .destroy = destroy};

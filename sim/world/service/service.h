@@ -12,7 +12,7 @@
 #include "sim/world/kv/offload.h"
 #include "sim/world/links/topology.h"
 #include "sim/world/replica/pace.h"
-#include "sim/world/rows/sampler.h"
+#include "sim/world/rows/component.h"
 #include "sim/world/rows/sink.h"
 #include "sim/world/rows/source.h"
 #include "sim/world/service/slo.h"
@@ -112,7 +112,6 @@ struct service_env {
 
 /* Takes the GPUs, builds the cost model, opens the trace. Returns 0 or a negative code with findings. */
 int service_create(const struct service_config *config, const struct service_env *env, struct service **service);
-void service_destroy(struct service *service);
 
 /* What the power of the site asks of services whose GPUs it holds down. */
 struct service_power {
@@ -129,23 +128,10 @@ int service_join(struct service *service, const struct service_power *power);
 int64_t service_output_tokens(const struct service *service);
 int64_t service_met_requests(const struct service *service);
 
-/* Schedules the first arrival. */
-int service_start(struct service *service);
-
-/* After the engine stopped at `now`: rows of unfinished requests in order of id, and warnings. */
-int service_finish(struct service *service, sim_ns now);
-
-/* Checks the laws of every replica and of the service: INV-1 to INV-5, INV-7, INV-10 (world.h). */
-void service_check(const struct service *service, sim_ns now);
-
-/* The time series of a service: of all replicas together, and of each one when there are at most SERVICE_SAMPLED_REPLICAS.
- * Writes them to `series` (unless NULL; names go to the arena of the service) and returns how many there are, or
- * SIM_E_NOMEM. */
+/* One service as a component. Its series are those of all replicas together, and of each one when there are at most
+ * SERVICE_SAMPLED_REPLICAS. It finishes with the rows of unfinished requests in order of id, and warnings. */
 enum { SERVICE_SAMPLED_REPLICAS = 8 };
-int service_series(const struct service *service, struct sampler_series *series);
-
-/* Their values at a time at which no event is pending. */
-void service_sample(const struct service *service, sim_ns at, double *values);
+extern const struct component service_component;
 
 /* Whether its replicas come and go, and GPUs that it holds now. */
 bool service_scales(const struct service *service);

@@ -163,8 +163,9 @@ static int64_t n_sampled(const struct service *service)
     return service->fleet.n_replicas <= SERVICE_SAMPLED_REPLICAS ? service->fleet.n_replicas : 0;
 }
 
-int service_series(const struct service *service, struct sampler_series *series)
+int service_series(void *self, struct sampler_series *series)
 {
+    const struct service *service = self;
     int64_t n_replicas = n_sampled(service);
     for (int i = 0; series != NULL && i < N_SERIES; i++)
         *series++ = (struct sampler_series){of_service[i], service->config->name};
@@ -191,8 +192,9 @@ static double *write_standing(const struct standing *standing, double *values)
     return values;
 }
 
-void service_sample(const struct service *service, sim_ns at, double *values)
+void service_sample(void *self, sim_ns at, double *values)
 {
+    const struct service *service = self;
     struct standing all = {0};
     double *own = values + N_SERIES;
     bool each = n_sampled(service) > 0;

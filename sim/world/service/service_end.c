@@ -211,8 +211,9 @@ static int emit_warnings(const struct service *service)
     return service->dry ? emit_notes(service) : 0;
 }
 
-int service_finish(struct service *service, sim_ns now)
+int service_finish(void *self, sim_ns now)
 {
+    struct service *service = self;
     int code = 0;
     for (int32_t i = 0; i < service->fleet.n_replicas && code == 0; i++) {
         code = replica_settle(&service->fleet.replicas[i], now);
@@ -245,8 +246,9 @@ static void check_little(const struct level *in_system, tally_int128 stay_ns, si
                 (double)stay_ns / 1e9);
 }
 
-void service_check(const struct service *service, sim_ns now)
+void service_check(void *self, sim_ns now)
 {
+    const struct service *service = self;
     int64_t in_replicas = 0;
     struct stays stays = {service->stay_ns, now};
     for (int32_t i = 0; i < service->fleet.n_replicas; i++) {

@@ -1,0 +1,28 @@
+/* A subsystem of the world, as the world sees it: what it does when a run begins, is looked at, and ends.
+ *
+ * Every room that takes part in a run exports one table of these functions. The world keeps an ordered list of tables and
+ * walks it for each phase, so a new subsystem is one more entry in world.c. Functions that a subsystem has no use for are
+ * NULL. `self` is what the room's create function made. */
+#ifndef ORRERY_WORLD_ROWS_COMPONENT_H
+#define ORRERY_WORLD_ROWS_COMPONENT_H
+
+#include "sim/core/units.h"
+#include "sim/world/rows/sampler.h"
+
+struct component {
+    const char *name;
+    /* Schedules the first events. Returns 0 or a negative code with findings. */
+    int (*start)(void *self);
+    /* Checks the invariants of its state. A violation ends the process. */
+    void (*check)(void *self, sim_ns now);
+    /* Lists its time series in `series`, unless that is NULL. Returns how many they are, or a
+     * negative code. Called after creation and before start. */
+    int (*series)(void *self, struct sampler_series *series);
+    /* Writes the value of each series at a time at which no event is pending. */
+    void (*sample)(void *self, sim_ns at, double *values);
+    /* Emits rows, warnings and metrics after the engine has stopped. Returns 0 or a negative code. */
+    int (*finish)(void *self, sim_ns now);
+    void (*destroy)(void *self);
+};
+
+#endif
