@@ -13,7 +13,7 @@ query() { # SQL FILE...
     } | sqlite3 -batch :memory: | sed 's/|  *\([0-9]\)/| \1/g'
 }
 
-accuracy() { query analysis/calibrate/accuracy.sql configs/calibration/*.json; }
+accuracy() { query analysis/calibrate/accuracy.sql $(ls configs/calibration/*.json | grep -v /sources.json); }
 power() { query analysis/calibrate/power/power.sql configs/calibration/power/*.json; }
 engines() { query analysis/calibrate/engine/engines.sql configs/engines/*.json; }
 

@@ -10,14 +10,19 @@ create table part as
     from file, json_each(file.json) as part
     where part.key in ('activity', 'clock');
 
-create table error as
+-- Errors are shown in percent with one decimal, half of a tenth rounded up. Tenths of a percent are integers, so that no release of
+-- sqlite rounds otherwise; the billionth is above the error of the product and below the last digit of the files.
+create table rounded as
     select part.place, part.part, kind.key as kind, error.key as what, error.id as error_place,
            json_extract(error.value, '$.rows') as rows,
-           printf('%.1f / %.1f', 100 * json_extract(error.value, '$.median'), 100 * json_extract(error.value, '$.p90')) as both
+           cast(1000 * json_extract(error.value, '$.median') + 0.5 + 1e-9 as integer) as median,
+           cast(1000 * json_extract(error.value, '$.p90') + 0.5 + 1e-9 as integer) as p90
     from part, json_each(json_object('fitted', json_extract(part.json, '$.fit'),
                                      'held out', json_extract(part.json, '$.held_out.error'))) as kind,
          json_each(kind.value) as error
     where not (part.part = 'clock' and error.key = 'all');
+create table error as
+    select *, printf('%d.%d / %d.%d', median / 10, median % 10, p90 / 10, p90 % 10) as both from rounded;
 
 select '| GPU | part | parameters | at bound | of | rows fitted | error | rows held out | error |';
 select '|---|---|---|---|---|---:|---:|---:|---:|';

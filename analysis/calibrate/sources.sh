@@ -1,0 +1,16 @@
+#!/bin/sh
+# What configs/calibration/sources.json says, for the Makefile.
+#
+# usage: sources.sh PART               the names in a part (calibration, power, engines), in order
+#        sources.sh PART NAME like     the GPU with the same chip; nothing when there is none
+#        sources.sh PART NAME files    its files; those outside configs/ lie below $DATA, also behind GPU=
+json="readfile('configs/calibration/sources.json')"
+case ${3-} in
+'') sqlite3 :memory: "select key from json_each($json, '\$.$1')" ;;
+like) sqlite3 :memory: "select json_extract($json, '\$.$1.\"$2\".like')" ;;
+files)
+    sqlite3 :memory: "select substr(value, 1, instr(value, '=')) ||
+        case when value like 'configs/%' then '' else '$DATA/' end || substr(value, instr(value, '=') + 1)
+        from json_each($json, '\$.$1.\"$2\".files')"
+    ;;
+esac
