@@ -9,11 +9,11 @@ ifeq ($(origin CC),default)
 CC := gcc
 endif
 
-B := build/$(MODE)$(if $(findstring clang,$(CC)),-clang)$(if $(MPI),-mpi)
+B := build/$(MODE)$(if $(findstring clang,$(CC)),-clang)$(if $(MPI),-mpi)$(if $(WITH),-relinked)
 
 FLAGS_release := -O2 -g
 FLAGS_debug   := -O0 -g3 -DORRERY_DEBUG
-FLAGS_asan    := -O1 -g -DORRERY_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+FLAGS_asan    := -O1 -g1 -DORRERY_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -fno-pie
 FLAGS_o0      := -O0 -g
 FLAGS_o3      := -O3 -g
 FLAGS_fuzz    := -O1 -g -DFUZZING -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
@@ -37,6 +37,8 @@ CPPFLAGS += -DORRERY_MPI $(patsubst -I%,-isystem %,$(MPI_CFLAGS))
 endif
 
 CPPFLAGS += -I. -I$(B) -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE
+# At a fixed address a program starts without relocating the table that the sanitizer keeps of all globals.
+LDFLAGS_asan  := -no-pie
 ALL_CFLAGS := -std=c17 $(WARN) $(STRICT) $(FLAGS_$(MODE)) -ffp-contract=off -fno-math-errno -pthread $(CPPFLAGS) $(CFLAGS)
 LDLIBS := -lsqlite3 -lgsl -lgslcblas -lcsv -lcjson -lglpk -lz -lm -lpthread -ldl $(MPI_LIBS)
 
@@ -49,10 +51,15 @@ CLI_SRC  := $(filter-out sim/cli/main.c,$(call below,sim/cli))
 SUITES   := $(call below,tests/unit) $(wildcard tests/property/*.c tests/oracle/*.c)
 FUZZERS  := $(wildcard tests/fuzz/*.c)
 HARNESS  := $(wildcard tests/support/*.c) $(FUZZERS)
-BENCHES  := $(wildcard tests/bench/*.c)
+BENCHES  := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 
-obj = $(patsubst %.c,$(B)/%.o,$(1))
+# WITH=build/asan compiles only what the result of a simulation depends on, and takes the other objects from that build: what
+# tests/cli/compilers.sh links to compare compilers and levels of optimisation.
+DECIDING := $(addsuffix /%,sim/core sim/catalog sim/world sim/store models policies traces)
+obj = $(patsubst %.c,$(B)/%.o,$(if $(WITH),$(filter $(DECIDING),$(1)),$(1))) \
+    $(if $(WITH),$(patsubst %.c,$(WITH)/%.o,$(filter-out $(DECIDING),$(1))))
 LIB := $(B)/liborrery.a
+LINKER ?= $(CC)
 
 Q := $(if $(V),,@)
 note = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2))
@@ -76,10 +83,14 @@ POLICY_HEADERS := $(addprefix sim/world/policy/,policy.h plan.h view.h kv_offloa
 
 $(B)/orrery: $(call obj,sim/cli/main.c $(CLI_SRC)) $(LIB) $(B)/exports
 	$(call note,LINK,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -Wl,--dynamic-list=$(B)/exports -o $@ $(filter-out $(B)/exports,$^) $(LDLIBS)
+	$(Q)$(LINKER) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -Wl,--dynamic-list=$(B)/exports -o $@ $(filter-out $(B)/exports,$^) $(LDLIBS)
 
 print-policy-headers:
 	@echo $(POLICY_HEADERS)
+# What WITH leaves out, for another compiler's warnings.
+check-syntax:
+	@$(CC) $(ALL_CFLAGS) -DORRERY_COMMIT='""' -DORRERY_PREFIX='""' -fsyntax-only \
+	    $(filter-out $(DECIDING) analysis/report/assets.c,$(LIB_SRC) $(CLI_SRC))
 print-libraries:
 	@echo $(LDLIBS)
 
@@ -102,6 +113,12 @@ $(B)/%.o: %.c $(B)/flags | build/deps.ok
 	$(call note,CC,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(DEFINES) -MMD -MP -c -o $@ $<
 
+# The sanitized build spends less time where optimising pays, on the hash of results, and where it does not, on unit tests.
+ifeq ($(MODE),asan)
+$(B)/sim/core/hash.o: DEFINES = -O2
+$(call obj,$(call below,tests/unit)): DEFINES = -O0
+endif
+
 $(B)/sim/cli/version.o: DEFINES = -DORRERY_COMMIT='"$(GIT_COMMIT)"'
 $(B)/sim/cli/version.o: $(B)/commit
 $(B)/sim/cli/paths.o: DEFINES = -DORRERY_PREFIX='"$(TO)"'
@@ -114,7 +131,7 @@ $(B)/analysis/report/%.inc: analysis/report/%
 	$(Q)sed 's/[\\"]/\\&/g; s/^/"/; s/$$/\\n",/' $< >$@
 
 $(B)/flags: FORCE
-	$(call keep,$(CC) $(ALL_CFLAGS))
+	$(call keep,$(CC) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)))
 $(B)/sources: FORCE
 	$(call keep,$(LIB_SRC))
 $(B)/commit: FORCE
@@ -140,25 +157,25 @@ $(call obj,$(HARNESS)): $(B)/tests/suites.inc
 
 $(B)/tests/run: $(call obj,$(HARNESS) $(SUITES) $(CLI_SRC)) $(LIB)
 	$(call note,LINK,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ -lcunit $(LDLIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -o $@ $^ -lcunit $(LDLIBS)
 
 ## make test       unit, property, oracle, golden, cli and lint tests under ASan and UBSan; T=name runs the ones so named
 test:
-	@$(MAKE) --no-print-directory MODE=asan WERROR=1 run-tests
-run-tests: $(B)/tests/run $(B)/orrery
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) MODE=asan WERROR=1 run-tests
+run-tests: $(B)/tests/run $(B)/orrery $(BENCHES)
 	@ORRERY=$(B)/orrery BUILD=$(B) ASAN_OPTIONS=detect_leaks=1 $(B)/tests/run $(T)
 
-## make accept     write the golden results anew; README "Changes" says why they moved
+## make accept     write the golden results anew; the body of the commit says what moved them
 accept: build/orrery
 	@for golden in tests/golden/*.sh; do ACCEPT=1 sh $$golden || exit 1; done
 
 ## make bench      one JSON line per benchmark (FULL=1 for the whole table)
-bench: $(patsubst tests/bench/%.c,$(B)/bench/%,$(BENCHES))
+bench: $(BENCHES)
 	@tests/bench/run.sh '$(filter-out 0,$(FULL))' $^
 $(B)/bench/%: $(B)/tests/bench/%.o $(call obj,$(wildcard tests/bench/peers/*.c tests/bench/shared/*.c) $(CLI_SRC)) $(LIB)
 	@mkdir -p $(@D)
 	$(call note,LINK,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 ## make fuzz       fuzz each target of tests/fuzz with clang for FUZZ_S=60 seconds
 FUZZ_S ?= 60
@@ -178,79 +195,36 @@ lint: $(LIB) build/orrery
 	    echo "== $$check"; LINT_ALL=1 sh $$check; status=$$?; [ $$status = 0 ] || [ $$status = 77 ] || exit 1; \
 	done
 
-## make calibration  fit every GPU, or T=gpu, anew to the profiles below DATA=../shared/data, into configs/calibration
-# What was measured on each GPU; `default` is fitted to all of it, but not to what was taken from papers.
+# What configs/calibration/sources.json has of a part: its names, or a name's files or like.
 DATA ?= ../shared/data
-PROFILES := $(DATA)/gpu_profiles
-vidur = $(sort $(wildcard $(PROFILES)/vidur/$(1)__*dense_ops.csv $(PROFILES)/vidur/$(1)__*attention*.csv))
-networks = $(sort $(wildcard $(PROFILES)/vidur/network__$(1)__*.csv))
-kernels = $(sort $(wildcard $(PROFILES)/aiconfigurator/$(1)__*.csv))
-layers = $(sort $(wildcard $(PROFILES)/llmservingsim/$(1)__*.csv))
-measured_a100-80-sxm := $(call vidur,a100) $(call networks,a100_dgx) $(call kernels,a100_sxm)
-measured_h100-sxm := $(call vidur,h100) $(call networks,h100_dgx) $(call kernels,h100_sxm)
-measured_a40 := $(call vidur,a40) $(call networks,a40_pairwise_nvlink)
-measured_a6000 := $(call layers,A6000)
-# Attention over sequences of two lengths is not in shared data: LLMServingSim's profiler/perf/GPU/LLM/bf16/tp1/skew.csv
-# (@ 5daddb21) belongs beside the others as GPU__LLM__bf16_tp1__skew.csv; without it nothing is held up by the longest.
-measured_rtx-4090 := $(call layers,RTX4090)
-measured_rtx-pro-6000 := $(call layers,RTXPRO6000)
-measured_a100-80-pcie := $(call networks,a100_pairwise_nvlink)
-measured_h100-pcie := $(call networks,h100_pairwise_nvlink)
-measured_h200-sxm := configs/calibration/measured/h200-sxm-isolated.csv
-published_a100-80-sxm := configs/calibration/measured/flash-attention-2.csv
-# What was not measured on a GPU comes from another one with the same chip.
+sources = $(shell DATA='$(DATA)' analysis/calibrate/sources.sh $(1) $(2) $(3))
+# The targets of a part: PREFIX, PART, names chosen by the user; asked for only when they are to be made.
+parts = $(if $(filter $(2),$(MAKECMDGOALS)),$(addprefix $(1),$(or $(3),$(call sources,$(2)))))
 comma := ,
-like_a100-80-pcie := a100-80-sxm
-like_a100-40-sxm := a100-80-sxm
-like_a30 := a100-80-sxm
-like_h100-pcie := h100-sxm
-like_h200-sxm := h100-sxm
-like_a10 := a40
-like_a10g := a40
-like_a6000 := a40
-CALIBRATED := a100-80-sxm h100-sxm h200-sxm a40 a6000 rtx-4090 rtx-pro-6000 a100-80-pcie h100-pcie
-# Of the A6000 and of attention in a model there are but few measurements, by other hands each: kernels alone say more.
-# The H200 is the H100's chip, which would count twice.
-measured_default := $(foreach gpu,$(filter-out a6000 h200-sxm,$(CALIBRATED)), \
-    $(addprefix $(gpu)=,$(filter-out %_kineto_early.csv %__attention.csv %__skew.csv,$(measured_$(gpu)))))
-ALIKE := a100-40-sxm a30 a10 a10g
-calibration: $(addprefix refit-,$(if $(T),$(T),$(CALIBRATED) $(ALIKE) default))
+
+## make calibration  fit every GPU, or T=gpu, anew to the profiles below DATA=../shared/data, into configs/calibration
+calibration: $(call parts,refit-,calibration,$(T))
+refit-%: like = $(call sources,calibration,$*,like)
+refit-%: files = $(call sources,calibration,$*,files)
 refit-%: build/orrery FORCE
 	@mkdir -p build/calibration
-	@echo '{"gpu": "$*",$(if $(like_$*), "like": "$(like_$*)"$(comma)) "sets": {}}' >build/calibration/$*.json
-	$(if $(measured_$*),build/orrery calibrate --gpu $* $(measured_$*) $(published_$*) \
-	    -o build/calibration/$*.json >build/calibration/$*.txt)
+	@echo '{"gpu": "$*",$(if $(like), "like": "$(like)"$(comma)) "sets": {}}' >build/calibration/$*.json
+	$(if $(files),build/orrery calibrate --gpu $* $(files) -o build/calibration/$*.json >build/calibration/$*.txt)
 	@mkdir -p configs/calibration && mv build/calibration/$*.json configs/calibration/
 
 ## make power      fit the power of every GPU, or T=gpu, anew to the measurements below DATA, into configs/calibration/power
-power_a100-80-sxm := $(sort $(wildcard $(DATA)/llm_end_to_end/splitwise__*.csv))
-power_h100-sxm := $(wildcard $(DATA)/power/mlenergy__*.csv)
-power_h200-sxm := configs/calibration/measured/h200-sxm-power.csv
-power_a40 := $(wildcard $(DATA)/power/zeus__a40__*.csv)
-power_v100-32-pcie := $(wildcard $(DATA)/power/zeus__v100__*.csv)
-power_p100 := $(wildcard $(DATA)/power/zeus__p100__*.csv)
-POWERED := a100-80-sxm h100-sxm h200-sxm a40 v100-32-pcie p100
-POWERED_ALIKE := a100-40-sxm a100-80-pcie
-power: $(addprefix power-,$(if $(T),$(T),$(POWERED) $(POWERED_ALIKE)))
+power: $(call parts,power-,power,$(T))
+power-%: files = $(call sources,power,$*,files)
 power-%: build/orrery FORCE
 	@mkdir -p configs/calibration/power
-	$(if $(power_$*),build/orrery calibrate power --gpu $* $(power_$*) -o configs/calibration/power/$*.json \
-	    >build/power-$*.txt,@echo '{"gpu": "$*", "like": "$(like_$*)"}' >configs/calibration/power/$*.json)
+	$(if $(files),build/orrery calibrate power --gpu $* $(files) -o configs/calibration/power/$*.json \
+	    >build/power-$*.txt,@echo '{"gpu": "$*", "like": "$(call sources,power,$*,like)"}' >configs/calibration/power/$*.json)
 
 ## make engines    fit the host time of every engine, or E=name, anew to the measured iterations, into configs/engines
-MEASURED := $(DATA)/llm_end_to_end
-iterations_vllm-0.2 := $(sort $(wildcard $(MEASURED)/splitwise__*.csv))
-iterations_vllm-2024 := $(sort $(wildcard $(PROFILES)/vidur/*__cpu_overheads.csv))
-iterations_vllm-0.12 := $(MEASURED)/h100_sxm__measured_ttft_tpot.csv
-iterations_trtllm-1.0 := $(MEASURED)/h100_sxm__measured_ttft_tpot.csv
-iterations_sglang-0.5 := $(MEASURED)/h100_sxm__measured_ttft_tpot.csv
-iterations_swifttransformer := $(MEASURED)/distserve__a100-80g__fitted_coefficients_distserve.json
-iterations_vllm-0.19 := $(sort $(wildcard $(PROFILES)/llmservingsim/RTX*__attention.csv))
-ENGINES := vllm-0.2 vllm-2024 vllm-0.12 vllm-0.19 trtllm-1.0 sglang-0.5 swifttransformer
-engines: $(addprefix engine-,$(if $(E),$(E),$(ENGINES)))
+engines: $(call parts,engine-,engines,$(E))
 engine-%: build/orrery FORCE
 	@mkdir -p configs/engines
-	build/orrery calibrate --engine $* $(iterations_$*) -o configs/engines/$*.json >build/engine-$*.txt
+	build/orrery calibrate --engine $* $(call sources,engines,$*,files) -o configs/engines/$*.json >build/engine-$*.txt
 
 ## make accuracy   write the tables "Accuracy", "Power" and "Engines" of README.md from configs/calibration and configs/engines
 accuracy:
@@ -301,5 +275,5 @@ help:
 -include $(shell find build -name '*.d' 2>/dev/null)
 
 .PHONY: all deps run test run-tests accept bench fuzz run-fuzz lint calibration power engines accuracy install install-files \
-    uninstall clean help print-policy-headers print-libraries FORCE
+    uninstall clean help print-policy-headers print-libraries check-syntax FORCE
 .SECONDARY:

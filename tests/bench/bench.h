@@ -1,4 +1,4 @@
-/* What benchmarks share: the clock they measure with, and medians. */
+/* Shared by the benchmarks: the clock they measure with, medians, and the size of a load. */
 #ifndef ORRERY_TESTS_BENCH_BENCH_H
 #define ORRERY_TESTS_BENCH_BENCH_H
 
@@ -20,6 +20,14 @@ static inline int bench_compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
+}
+
+/* `n`, or a thousandth of it, at least 1, where BENCH_TINY is set: then a benchmark is only shown to run. */
+static inline int bench_load(int n)
+{
+    const int tiny = n / 1000;
+    if (getenv("BENCH_TINY") == NULL) return n;
+    return tiny < 1 ? 1 : tiny;
 }
 
 /* Sorts the repeats. */

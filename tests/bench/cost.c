@@ -1,5 +1,5 @@
-/* Speed of the cost models: nanoseconds of one call, over batches of changing size, and milliseconds of making a model. A
- * serving run calls it a few times per request. One JSON line per model and kind of batch. */
+/* Measures the cost models: nanoseconds per call, over batches of changing size, and milliseconds to build a model.
+ * A serving run calls its model a few times per request. One JSON line per model and kind of batch. */
 #include "models/affine.h"
 #include "models/operators/table.h"
 #include "sim/catalog/catalog.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CALLS = 1000000, TABLE_POINTS = 12, BATCHES = 4096 };
+enum { MAX_CALLS = 1000000, TABLE_POINTS = 12, BATCHES = 4096 };
 
 enum phase { DECODE, PREFILL, MIXED, PHASES };
 
@@ -42,21 +42,22 @@ static void measure(const char *name, const struct iteration_model *model, doubl
 {
     static const char *const phases[PHASES] = {"decode", "prefill", "mixed"};
     struct iteration_work batches[BATCHES];
+    const int calls = bench_load(MAX_CALLS);
     for (int phase = 0; phase < PHASES; phase++) {
         double ns[BENCH_REPEATS], sum_s = 0.0;
         make_batches((enum phase)phase, batches);
         for (int repetition = 0; repetition < BENCH_REPEATS; repetition++) {
             const double start_s = bench_cpu_s();
-            for (int64_t i = 0; i < CALLS; i++) {
+            for (int64_t i = 0; i < calls; i++) {
                 struct iteration_cost cost;
                 model->cost(model->model, &batches[i % BATCHES], &cost);
                 sum_s += cost.first_s;
             }
-            ns[repetition] = 1e9 * (bench_cpu_s() - start_s) / CALLS;
+            ns[repetition] = 1e9 * (bench_cpu_s() - start_s) / calls;
         }
         printf("{\"bench\":\"cost\",\"model\":\"%s\",\"batches\":\"%s\",\"ns_per_call\":%.1f,\"mean_s\":%.6f,"
                "\"build_ms\":%.2f}\n",
-               name, phases[phase], bench_median(ns), sum_s / CALLS / BENCH_REPEATS, build_ms);
+               name, phases[phase], bench_median(ns), sum_s / calls / BENCH_REPEATS, build_ms);
     }
 }
 

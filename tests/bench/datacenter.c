@@ -1,6 +1,10 @@
-/* Scenarios of jobs as users run them: a million jobs like those of Acme's Seren on 2,288 GPUs, first come, first served and by
- * Tiresias; and the tasks of Alibaba's cluster put onto its 1,213 nodes one by one until all GPUs have been asked for, by FGD and its
- * rivals, where the public data is there. One JSON line per cell; CPU time is all in: reading or making the trace, events, decisions, statistics. */
+/* Measures jobs per second of CPU time in whole scenarios of jobs, one JSON line per cell.
+ *
+ *     acme     a million jobs like those of Acme's Seren on 2,288 GPUs, under FIFO and Tiresias
+ *     openb    Alibaba's tasks placed on its 1,213 nodes one by one, until all GPUs are requested, by FGD and its rivals;
+ *              only where the public data is installed
+ *
+ * The time covers reading or generating the trace, events, decisions and statistics. */
 #include "tests/bench/bench.h"
 #include "tests/bench/shared/scenario.h"
 
@@ -19,17 +23,17 @@ static double median_s(const char *text, const char *metric, struct bench_outcom
 
 static void report_acme(const char *scheduler)
 {
-    enum { JOBS = 1000000 };
+    const int jobs = bench_load(1000000);
     char text[512];
     struct bench_outcome outcome;
     snprintf(text, sizeof text,
              "{\"cluster\": {\"nodes\": 286, \"gpus_per_node\": 8}, \"seed\": 1, \"jobs\": {\"scheduler\": \"%s\","
              " \"trace\": {\"format\": \"generate-jobs\", \"mix\": \"seren\", \"count\": %d}}}",
-             scheduler, JOBS);
+             scheduler, jobs);
     const double cpu_s = median_s(text, "cluster.gpu_util", &outcome);
     printf(
         "{\"bench\":\"acme\",\"scheduler\":\"%s\",\"gpus\":2288,\"jobs\":%d,\"jobs_per_s\":%.0f,\"events\":%llu,\"gpu_util\":%.3f}\n",
-        scheduler, JOBS, JOBS / cpu_s, (unsigned long long)outcome.events, outcome.metric);
+        scheduler, jobs, jobs / cpu_s, (unsigned long long)outcome.events, outcome.metric);
     fflush(stdout);
 }
 
@@ -45,8 +49,8 @@ static void report_placer(const char *placer)
              " \"until\": \"100s\", \"jobs\": {\"scheduler\": \"fifo-skip\","
              " \"placement\": {\"policy\": \"%s\", \"ties\": \"shuffled\"},"
              " \"trace\": {\"format\": \"openb\", \"path\": \"" DATA "alibaba_openb2023_pods_default.csv\","
-             " \"resample\": {\"gpus\": 6212}}}}",
-             placer);
+             " \"resample\": {\"gpus\": %d}}}}",
+             placer, bench_load(6212));
     const double cpu_s = median_s(text, "job.submitted", &outcome);
     printf("{\"bench\":\"openb\",\"placement\":\"%s\",\"tasks\":%.0f,\"tasks_per_s\":%.0f}\n", placer, outcome.metric,
            outcome.metric / cpu_s);

@@ -1,7 +1,9 @@
-/* Time of Gavel's max-min program with 1,000 active jobs on three types of GPUs, when each round one job has left and another
- * one has come: from the basis of the round before, and from nothing. One JSON line per cell; ms_per_round is CPU time, all in.
- * `unlike` jobs have speeds of their own each, so that none share a kind; `alike` ones are of 26 types and four widths, as in
- * the paper, and stand in as many kinds. */
+/* Measures the CPU time per round of Gavel's max-min program with 1,000 active jobs on three types of GPUs.
+ * In each round one job leaves and another arrives. One JSON line per cell:
+ *
+ *     warm, cold       the solver starts from the previous round's basis, or from none
+ *     alike, unlike    jobs of 26 types and four widths, as in the paper, in as many kinds; or each job with its own
+ *                      speeds, so that none share a kind */
 #include "policies/scheduler/gavel_lp.h"
 #include "sim/core/rng.h"
 #include "tests/bench/bench.h"
@@ -90,7 +92,11 @@ int main(int argc, char **argv)
                                         {"unlike, cold", JOBS, 1, false, 3}};
     (void)argv;
     int failed = 0;
-    for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++)
-        if (argc > 1 || cells[i].warm) failed |= measure(&cells[i]);
+    for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++) {
+        struct cell cell = cells[i];
+        if (bench_load(cell.rounds) < cell.rounds) cell.kinds /= 10;
+        cell.rounds = bench_load(cell.rounds);
+        if (argc > 1 || cell.warm) failed |= measure(&cell);
+    }
     return failed;
 }

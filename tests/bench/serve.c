@@ -1,7 +1,11 @@
-/* A million generated requests of the Azure conversation mix on 64 replicas, rows going to SQLite: the whole path of
- * `orrery run`, timed in CPU seconds of the process. Also ten times the output at a tenth of the rate, which must cost about
- * the same: work is done per change of a batch, not per token. Then what it costs to read and hold power, and each batcher beside
- * vLLM v0, metrics only; in full, a day of a service of 1000 GPUs. */
+/* Measures requests per second of CPU time on the whole path of `orrery run`, from the trace to rows in SQLite.
+ *
+ *     serve                 a million requests of the Azure conversation mix on 64 replicas; each batcher beside vLLM v0,
+ *                           metrics only; in full also a day of a service of 1000 GPUs
+ *     serve_long_outputs    ten times the output at a tenth of the rate, which must cost about as much: work is done per
+ *                           change of a batch, not per token
+ *     serve_power           reading and holding power, against a run without
+ */
 #include "tests/bench/bench.h"
 #include "tests/bench/shared/scenario.h"
 
@@ -13,13 +17,13 @@ static const char scenario_text[] =
     "{\"cluster\": {\"nodes\": %d, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"%s},"
     " \"services\": {\"chat\": {\"llm\": \"mistral-7b\", \"replicas\": %d, \"routing\": \"round-robin\","
     " \"batching\": \"%s\","
-    " \"trace\": {\"format\": \"generate\", \"mix\": \"azure-conversation\", \"count\": %ld,"
+    " \"trace\": {\"format\": \"generate\", \"mix\": \"azure-conversation\", \"count\": %d,"
     " \"arrival\": {\"process\": \"poisson\", \"rate\": \"%g/s\"}%s}}}}";
 
 struct load {
     int nodes; /* of 8 replicas */
     const char *batching;
-    long requests;
+    int requests;
     double rate_per_s;
     bool rows; /* a row per request goes to the database */
     const char *power; /* more of the cluster; NULL: nothing */
@@ -29,7 +33,7 @@ static struct bench_outcome run_mix(const struct load *load, const char *lengths
 {
     char text[1024];
     snprintf(text, sizeof text, scenario_text, load->nodes, load->power != NULL ? load->power : "", 8 * load->nodes,
-             load->batching, load->requests, load->rate_per_s, lengths);
+             load->batching, bench_load(load->requests), load->rate_per_s, lengths);
     return bench_scenario(text, "replica.iterations.sum", load->rows);
 }
 
@@ -38,11 +42,11 @@ static double report_mix(const struct load *load, double reference_cpu_s)
     struct bench_outcome outcome = run_mix(load, "");
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    printf("{\"bench\":\"serve\",\"batching\":\"%s\",\"replicas\":%d,\"rows\":%s,\"requests\":%ld,"
+    printf("{\"bench\":\"serve\",\"batching\":\"%s\",\"replicas\":%d,\"rows\":%s,\"requests\":%d,"
            "\"requests_per_s\":%.0f,\"iterations_per_s\":%.0f,\"events\":%llu,\"cpu_s\":%.3f,\"rss_mib\":%.1f",
-           load->batching, 8 * load->nodes, load->rows ? "true" : "false", load->requests,
-           (double)load->requests / outcome.cpu_s, outcome.metric / outcome.cpu_s, (unsigned long long)outcome.events,
-           outcome.cpu_s, (double)usage.ru_maxrss / 1024);
+           load->batching, 8 * load->nodes, load->rows ? "true" : "false", bench_load(load->requests),
+           bench_load(load->requests) / outcome.cpu_s, outcome.metric / outcome.cpu_s,
+           (unsigned long long)outcome.events, outcome.cpu_s, (double)usage.ru_maxrss / 1024);
     if (reference_cpu_s > 0) printf(",\"cpu_ratio\":%.3f", outcome.cpu_s / reference_cpu_s);
     printf("}\n");
     fflush(stdout);
@@ -74,7 +78,7 @@ static void report_long_outputs(void)
         double short_s = run_mix(&load, brief).cpu_s;
         ratios[i] = run_mix(&tenth, tenfold).cpu_s / short_s;
     }
-    printf("{\"bench\":\"serve_long_outputs\",\"requests\":%ld,\"cpu_ratio\":%.3f}\n", load.requests,
+    printf("{\"bench\":\"serve_long_outputs\",\"requests\":%d,\"cpu_ratio\":%.3f}\n", bench_load(load.requests),
            bench_median(ratios));
     fflush(stdout);
 }
@@ -91,7 +95,8 @@ static void report_power(void)
         const double without_s = run_mix(&without, "").cpu_s;
         ratios[i] = run_mix(&with, "").cpu_s / without_s;
     }
-    printf("{\"bench\":\"serve_power\",\"requests\":%ld,\"cpu_ratio\":%.3f}\n", with.requests, bench_median(ratios));
+    printf("{\"bench\":\"serve_power\",\"requests\":%d,\"cpu_ratio\":%.3f}\n", bench_load(with.requests),
+           bench_median(ratios));
     fflush(stdout);
 }
 

@@ -1,18 +1,17 @@
-/* Request rows into a results database, against a bare loop: one prepared INSERT per row, bound and stepped, in one
- * transaction, into a table of the same columns in a file of the same settings. Prints one line for each writer:
- * rows per second of CPU time (median of five, alternating with the bare loop), hashing and the final commit
- * included. */
+/* Measures rows per second of CPU time into a results database, against a bare loop of prepared INSERTs.
+ * The bare loop binds and steps one statement per row, in one transaction, into the table of requests in a file with
+ * the store's settings. Both write a million rows in turns; one JSON line for each kind of writer, medians of five,
+ * hashing and the final commit included. */
 #include "sim/core/rng.h"
 #include "sim/store/results.h"
 #include "sim/store/schema.h"
+#include "tests/bench/bench.h"
 
 #include <sqlite3.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { N_REPEATS = 5, N_ROWS = 1000000 };
+static int n_rows;
 
 static void stop(const char *what)
 {
@@ -20,10 +19,10 @@ static void stop(const char *what)
     exit(1);
 }
 
-static double clock_s(clockid_t clock)
+static double wall_s(void)
 {
     struct timespec now;
-    clock_gettime(clock, &now);
+    clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
@@ -31,10 +30,10 @@ static struct request_row *make_rows(void)
 {
     struct rng rng;
     double arrival_s = 0;
-    struct request_row *rows = malloc(N_ROWS * sizeof *rows);
+    struct request_row *rows = malloc((size_t)n_rows * sizeof *rows);
     if (rows == NULL) stop("out of memory");
     rng_init(&rng, 1, 0, "rows", 0);
-    for (int i = 0; i < N_ROWS; i++) {
+    for (int i = 0; i < n_rows; i++) {
         double queue_s = rng_exponential(&rng, 0.1), ttft_s = queue_s + rng_exponential(&rng, 0.2);
         double tpot_s = rng_exponential(&rng, 0.05);
         int64_t output_tokens = 1 + (int64_t)rng_exponential(&rng, 200);
@@ -62,15 +61,15 @@ static void write_with_store(const char *path, const struct request_row *rows, b
     int64_t run_id;
     char hash[HASH_HEX_CHARS];
     const struct results_options options = {.writer_thread = writer_thread};
-    const struct run_info info = {.name = "bench", .version = "", .git_commit = "", .scenario = "{}",
+    const struct run_info info = {.keep = KEEP_ROWS, .name = "bench", .version = "", .git_commit = "", .scenario = "{}",
                                   .scenario_hash = "", .policies = "", .oracle = "", .platform = ""};
     const struct run_end end = {.status = "done", .cost = {.started_utc = ""}};
     diag_init(&diag);
     int code = results_open(path, &options, &results, &diag);
     if (code == 0) code = results_begin_run(results, &info, &run_id, &diag);
     if (code != 0) stop(diag.items[0].text);
-    struct sink sink = results_sink(results);
-    for (int i = 0; i < N_ROWS && code == 0; i++) code = sink.request(sink.context, &rows[i]);
+    const struct sink sink = results_sink(results);
+    for (int i = 0; i < n_rows && code == 0; i++) code = sink.request(sink.context, &rows[i]);
     if (results_end_run(results, &end, hash, &diag) != 0) stop(diag.items[0].text);
     results_close(results);
 }
@@ -91,6 +90,7 @@ static void bind_row(sqlite3_stmt *insert, const struct request_row *row)
     sqlite3_bind_int64(insert, 13, row->preemptions);
     sqlite3_bind_int64(insert, 14, row->cached_tokens);
     sqlite3_bind_text(insert, 15, row->status, -1, SQLITE_STATIC);
+    sqlite3_bind_text(insert, 16, row->class, -1, SQLITE_STATIC);
 }
 
 static int create_tables(sqlite3 *db)
@@ -103,7 +103,7 @@ static int create_tables(sqlite3 *db)
 
 static void write_bare(const char *path, const struct request_row *rows)
 {
-    static const char sql[] = "INSERT INTO request VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)";
+    static const char sql[] = "INSERT INTO request VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
     sqlite3 *db;
     sqlite3_stmt *insert = NULL;
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
@@ -113,7 +113,7 @@ static void write_bare(const char *path, const struct request_row *rows)
         sqlite3_prepare_v2(db, sql, -1, &insert, NULL) != SQLITE_OK)
         stop(sqlite3_errmsg(db));
     sqlite3_bind_int64(insert, 1, 1);
-    for (int i = 0; i < N_ROWS; i++) {
+    for (int i = 0; i < n_rows; i++) {
         bind_row(insert, &rows[i]);
         if (sqlite3_step(insert) != SQLITE_DONE) stop(sqlite3_errmsg(db));
         sqlite3_reset(insert);
@@ -126,32 +126,20 @@ static void write_bare(const char *path, const struct request_row *rows)
 enum writer_kind { WRITER_BARE, WRITER_INLINE, WRITER_THREAD, WRITER_COUNT };
 
 struct cost {
-    double cpu_s[N_REPEATS], wall_s[N_REPEATS];
+    double cpu_s[BENCH_REPEATS], wall_s[BENCH_REPEATS];
 };
 
 static void measure(const char *path, enum writer_kind kind, const struct request_row *rows, struct cost *cost,
                     int repeat)
 {
-    double cpu_s = clock_s(CLOCK_PROCESS_CPUTIME_ID), wall_s = clock_s(CLOCK_MONOTONIC);
+    const double cpu_began_s = bench_cpu_s(), began_s = wall_s();
     if (kind == WRITER_BARE)
         write_bare(path, rows);
     else
         write_with_store(path, rows, kind == WRITER_THREAD);
-    cost->cpu_s[repeat] = clock_s(CLOCK_PROCESS_CPUTIME_ID) - cpu_s;
-    cost->wall_s[repeat] = clock_s(CLOCK_MONOTONIC) - wall_s;
+    cost->cpu_s[repeat] = bench_cpu_s() - cpu_began_s;
+    cost->wall_s[repeat] = wall_s() - began_s;
     unlink(path);
-}
-
-static int compare_real(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double values[N_REPEATS])
-{
-    qsort(values, N_REPEATS, sizeof *values, compare_real);
-    return values[N_REPEATS / 2];
 }
 
 int main(void)
@@ -159,19 +147,20 @@ int main(void)
     static const char *const names[] = {[WRITER_INLINE] = "inline", [WRITER_THREAD] = "thread"};
     char folder[] = P_tmpdir "/orrery-bench-XXXXXX", path[64];
     struct cost costs[WRITER_COUNT];
+    n_rows = bench_load(1000000);
     struct request_row *rows = make_rows();
     if (mkdtemp(folder) == NULL) stop("no directory for the database");
     snprintf(path, sizeof path, "%s/results.db", folder);
-    for (int i = 0; i < N_REPEATS; i++)
+    for (int i = 0; i < BENCH_REPEATS; i++)
         for (int kind = 0; kind < WRITER_COUNT; kind++) measure(path, (enum writer_kind)kind, rows, &costs[kind], i);
     rmdir(folder);
     free(rows);
-    double bare_s = median(costs[WRITER_BARE].cpu_s);
+    double bare_s = bench_median(costs[WRITER_BARE].cpu_s);
     for (int kind = WRITER_INLINE; kind < WRITER_COUNT; kind++) {
-        double cpu_s = median(costs[kind].cpu_s);
+        double cpu_s = bench_median(costs[kind].cpu_s);
         printf("{\"bench\":\"store\",\"writer\":\"%s\",\"rows_per_s\":%.0f,\"ratio_to_bare_loop\":%.2f,"
                "\"wall_s\":%.3f}\n",
-               names[kind], N_ROWS / cpu_s, bare_s / cpu_s, median(costs[kind].wall_s));
+               names[kind], n_rows / cpu_s, bare_s / cpu_s, bench_median(costs[kind].wall_s));
     }
     return 0;
 }

@@ -8,22 +8,28 @@ simulate() { # PROGRAM: the result hash goes to $hash
     "$1" run "$T/mixed.json" --json --quiet >"$T/out" 2>"$T/err" || { complain 'it failed'; cat "$T/err"; }
     hash=$(json_of "$T/out" '$.result_hash')
 }
-# build MODE CC: builds the program alone, in its own directory.
+program() { echo "build/$1-relinked/orrery"; }
+# build MODE CC NAME: the program with its simulation compiled anew, in its own directory; the rest of it comes from the build under test.
 build() {
-    env -u MAKEFLAGS -u MFLAGS -u CI make -j2 MODE="$1" CC="$2" "build/$3/orrery" >"$T/make" 2>&1 || { complain "make MODE=$1 CC=$2"; tail -5 "$T/make"; }
+    quiet_make MODE="$1" CC="$2" LINKER="${CC:-gcc}" WITH="${BUILD:-build/release}" CFLAGS=-g0 \
+        LDFLAGS='-fsanitize=address,undefined -no-pie' "$(program "$3")"
+}
+quiet_make() {
+    env -u MAKEFLAGS -u MFLAGS -u CI make -j2 "$@" >"$T/make" 2>&1 || { complain "make $*"; tail -5 "$T/make"; }
 }
 
 simulate "$ORRERY"
 first=$hash
 [ "${#first}" = 32 ] || complain 'no result hash'
 for mode in o0 o3; do
-    build $mode gcc $mode
-    simulate build/$mode/orrery
+    build "$mode" gcc "$mode"
+    simulate "$(program "$mode")"
     equal "$hash" "$first" "result hash with gcc, $mode"
 done
 if command -v clang >/dev/null; then
+    quiet_make WERROR=1 CC=clang check-syntax
     build release clang release-clang
-    simulate build/release-clang/orrery
+    simulate "$(program release-clang)"
     equal "$hash" "$first" 'result hash with clang'
 elif [ $failures = 0 ]; then
     skip 'clang is not installed; gcc -O0 and -O3 agree'

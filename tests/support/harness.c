@@ -2,7 +2,7 @@
  *
  * usage: run [WORD ...]     only suites and scripts whose name contains one of the words
  *
- * Tests run in $TEST_WORKERS processes, one per processor unless told otherwise (tests/support/workers.h).
+ * Tests run in $TEST_WORKERS processes (tests/support/workers.h), by default one per processor, the long ones first.
  *
  * A script passes with exit status 0, is skipped with 77 (its last line of output is the reason) and fails otherwise. */
 #include "tests/support/harness.h"
@@ -43,8 +43,9 @@ static struct {
         void (*function)(void);
     } tests[MAX_TESTS];
     int n_tests;
-    int next;  /* the one that CUnit comes to next */
-    bool mine; /* the one that it is at is run by this process */
+    bool long_ones; /* the pass over the long tests, which comes before that over the others */
+    int next;       /* the one that CUnit comes to next */
+    bool mine;      /* the one that it is at is run by this process */
     bool skipped;
     double began_s;
     char *scripts[MAX_SCRIPTS];
@@ -74,11 +75,23 @@ static double cpu_s(void)
     return s;
 }
 
+/* Run before all others, so that no process is left with a long one when the rest has ended. */
+static bool is_long(const char *name)
+{
+    static const char *const names[] = {
+        "tests/cli/compilers.sh", "every_policy_conforms", "tests/cli/figure_polca.sh",    "every_policy_conforms_at_length",
+        "tests/cli/readme.sh",    "tests/cli/conform.sh",  "tests/cli/figures_offload.sh", "a_third_of_the_tasks_with_a_model",
+        "tests/cli/sweep.sh",     "all_gpus_shared"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0) return true;
+    return false;
+}
+
 /* What CUnit runs in the place of every test: it takes them in the order in which they were added. */
 static void run_if_mine(void)
 {
     int test = run.next++;
-    run.mine = workers_claim(test);
+    run.mine = is_long(run.tests[test].name) == run.long_ones && workers_claim(test);
     run.skipped = false;
     run.began_s = cpu_s();
     if (run.mine) run.tests[test].function();
@@ -232,6 +245,7 @@ static void tell(const CU_pTest test, const CU_pSuite suite, const CU_pFailureRe
 {
     if (!run.mine) return;
     double s = cpu_s() - run.began_s;
+    workers_took(run.next - 1, s);
     printf("%s %s/%s", failures != NULL ? "FAILED" : run.skipped ? "skipped" : "passed", suite->pName, test->pName);
     printf(s >= 1 ? "  %.1f CPU-s\n" : "\n", s);
     for (CU_pFailureRecord at = failures; at != NULL; at = at->pNext)
@@ -246,8 +260,12 @@ static void run_tests(int worker)
     if (mkdir(run.tmp_root, 0700) != 0) abort();
     setvbuf(stdout, NULL, _IOFBF, 1 << 16);
     CU_set_test_complete_handler(tell);
-    CU_run_all_tests();
-    workers_add_asserts((long)CU_get_number_of_asserts());
+    for (int pass = 0; pass < 2; pass++) {
+        run.long_ones = pass == 0;
+        run.next = 0;
+        CU_run_all_tests();
+        workers_add_asserts((long)CU_get_number_of_asserts());
+    }
 }
 
 static void forget(void)

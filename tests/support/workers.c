@@ -9,13 +9,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_WORKERS = 64, MAX_TESTS = 4096, MAX_SKIPS = 512, NO_TEST = -1 };
+enum { MAX_WORKERS = 64, MAX_TESTS = 4096, MAX_SKIPS = 512, N_SLOWEST = 10, NO_TEST = -1 };
 
 static struct shared {
     atomic_bool claimed[MAX_TESTS];
     atomic_int running[MAX_WORKERS]; /* the test that each is in */
     atomic_int ran, failed, skipped;
     atomic_long asserts;
+    double took_s[MAX_TESTS];
     char skips[MAX_SKIPS][512];
 } * shared;
 
@@ -84,6 +85,11 @@ void workers_skipped(const char *text)
     if (i < MAX_SKIPS) snprintf(shared->skips[i], sizeof shared->skips[i], "%s", text);
 }
 
+void workers_took(int test, double s)
+{
+    shared->took_s[test] = s;
+}
+
 bool workers_forked(void)
 {
     if (forked) shared->running[me] = NO_TEST;
@@ -112,6 +118,22 @@ static void tell_died(void (*name_of)(int test, char *text, int size))
     }
 }
 
+/* Forgets the times that it prints. */
+static void tell_slowest(void (*name_of)(int test, char *text, int size))
+{
+    printf("CPU seconds of the slowest\n");
+    for (int i = 0; i < N_SLOWEST; i++) {
+        char text[512];
+        int slowest = 0;
+        for (int test = 1; test < MAX_TESTS; test++)
+            if (shared->took_s[test] > shared->took_s[slowest]) slowest = test;
+        if (shared->took_s[slowest] <= 0) return;
+        name_of(slowest, text, sizeof text);
+        printf("  %6.1f %s\n", shared->took_s[slowest], text);
+        shared->took_s[slowest] = 0;
+    }
+}
+
 bool workers_summary(void (*name_of)(int test, char *text, int size))
 {
     struct timespec now;
@@ -121,6 +143,7 @@ bool workers_summary(void (*name_of)(int test, char *text, int size))
     printf("\n%d tests ran, %d failed, %ld asserts, %d processes, %ld s\n", (int)shared->ran, failed,
            (long)shared->asserts, n_workers, (long)(now.tv_sec - began.tv_sec));
     tell_skips();
+    tell_slowest(name_of);
     if (shared->ran == 0) fprintf(stderr, "no test ran\n");
     return shared->ran > 0 && failed == 0;
 }

@@ -1,5 +1,5 @@
 /* The tests of a run, shared out among processes: each goes through all of them in order and runs those that no other has
- * claimed. What they tell (failures, skips) lies in memory that all share, so that one that dies loses the test it was in only. */
+ * claimed. Failures, skips and times lie in memory that all share, so that a process that dies loses only its present test. */
 #ifndef ORRERY_TESTS_SUPPORT_WORKERS_H
 #define ORRERY_TESTS_SUPPORT_WORKERS_H
 
@@ -17,10 +17,13 @@ void workers_add_asserts(long asserts);
 void workers_failed(void);
 void workers_skipped(const char *text);
 
+/* The CPU seconds that a test took. */
+void workers_took(int test, double s);
+
 /* Whether workers_start() made this process, which is to end without a word of its own. */
 bool workers_forked(void);
 
-/* After all have ended: tells what ran, what failed and what was skipped; `name_of` names a test that its process died in.
+/* After all have ended: prints what ran, failed and was skipped, and the ten slowest tests; `name_of` names a test.
  * Returns whether some test ran and none failed. */
 bool workers_summary(void (*name_of)(int test, char *text, int size));
 
