@@ -66,8 +66,7 @@ static struct compare_work begin(struct comparison *comparison, const struct com
 
 static int out_of_memory(int code, struct diag *diag)
 {
-    if (code == SIM_E_NOMEM && (diag == NULL || diag->n_errors == 0))
-        diag_error(diag, code, NULL, NULL, "cannot compare: out of memory");
+    if (code == SIM_E_NOMEM && (diag == NULL || diag->n_errors == 0)) diag_nomem_at(diag, NULL);
     return code;
 }
 

@@ -1,6 +1,7 @@
 #include "analysis/compare/paired.h"
 
 #include "sim/core/units.h"
+#include "sim/core/vec.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -84,18 +85,6 @@ static int compare_sides(const struct merge *merge)
     return (base > changed) - (base < changed);
 }
 
-static struct paired_row *new_row(struct paired *paired)
-{
-    if (paired->n == paired->capacity) {
-        const size_t capacity = paired->capacity > 0 ? 2 * paired->capacity : 256;
-        struct paired_row *rows = mem_realloc(paired->rows, capacity * sizeof *rows);
-        if (rows == NULL) return NULL;
-        paired->rows = rows;
-        paired->capacity = capacity;
-    }
-    return &paired->rows[paired->n++];
-}
-
 static int keep_service(struct merge *merge)
 {
     const char *service = service_at(&merge->base);
@@ -117,15 +106,14 @@ static int add_pair(struct merge *merge)
     if (has_ended(base) != has_ended(changed))
         (*(has_ended(base) ? &paired->n_ended_base : &paired->n_ended_changed))++;
     if (!has_ended(base) || !has_ended(changed)) return 0;
-    struct paired_row *row = new_row(paired);
-    if (row == NULL || keep_service(merge) != 0) return SIM_E_NOMEM;
-    *row = (struct paired_row){merge->service, sqlite3_column_int64(base->statement, COLUMN_ID), .arrival_s = arrival_s};
+    if (keep_service(merge) != 0) return SIM_E_NOMEM;
+    struct paired_row row = {merge->service, sqlite3_column_int64(base->statement, COLUMN_ID), .arrival_s = arrival_s};
     for (size_t i = 0; i < paired->kind->n_values; i++) {
-        row->base[i] = real_at(base, COLUMN_VALUES + (int)i);
-        row->changed[i] = real_at(changed, COLUMN_VALUES + (int)i);
+        row.base[i] = real_at(base, COLUMN_VALUES + (int)i);
+        row.changed[i] = real_at(changed, COLUMN_VALUES + (int)i);
     }
     paired->n_moved += arrival_s < later_s || arrival_s > later_s;
-    return 0;
+    return vec_push(&paired->rows, &paired->n, &paired->capacity, row);
 }
 
 static int compare_arrivals(const void *left, const void *right)

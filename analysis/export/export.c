@@ -14,11 +14,6 @@ enum { FLUSH_BYTES = 1 << 16, MAX_VIEWS = 256 };
 
 /* --- What there is --- */
 
-static int fail_nomem(const struct database *database, struct diag *diag)
-{
-    return diag_error(diag, SIM_E_NOMEM, database->path, NULL, "out of memory");
-}
-
 /* The first sentence of the comment that a file begins with. */
 static const char *first_sentence(const char *sql, struct arena *arena)
 {
@@ -60,16 +55,16 @@ static int read_view(const struct database *database, const char *directory, con
     char *sql;
     size_t bytes;
     const char *path = path_join(arena, directory, file);
-    if (path == NULL) return fail_nomem(database, diag);
+    if (path == NULL) return diag_nomem_at(diag, database->path);
     int code = json_read_file(path, &sql, &bytes);
     if (code == SIM_E_IO) return diag_system_error(diag, path, "cannot read", errno);
-    if (code != 0) return fail_nomem(database, diag);
+    if (code != 0) return diag_nomem_at(diag, database->path);
     code = database_run(database, sql, path, diag);
     *source = (struct export_source){.name = arena_printf(arena, "%.*s", (int)strlen(file) - 4, file),
                                      .about = first_sentence(sql, arena),
                                      .is_view = true};
     mem_free(sql);
-    if (code == 0 && (source->name == NULL || source->about == NULL)) code = fail_nomem(database, diag);
+    if (code == 0 && (source->name == NULL || source->about == NULL)) code = diag_nomem_at(diag, database->path);
     return code;
 }
 
@@ -78,9 +73,9 @@ static int read_views(const struct database *database, const char *directory, st
 {
     const char *names[MAX_VIEWS];
     size_t n;
-    if (list_files(directory, arena, names, &n) != 0) return fail_nomem(database, diag);
+    if (list_files(directory, arena, names, &n) != 0) return diag_nomem_at(diag, database->path);
     struct export_source *items = arena_alloc(arena, (sources->n + n + 1) * sizeof *items);
-    if (items == NULL) return fail_nomem(database, diag);
+    if (items == NULL) return diag_nomem_at(diag, database->path);
     memcpy(items, sources->items, sources->n * sizeof *items);
     sources->items = items;
     int code = 0;
@@ -102,12 +97,12 @@ static int read_tables(const struct database *database, struct arena *arena, str
     int code = database_integer(database, "SELECT count(*) FROM main.sqlite_schema", &n, "list the tables", diag);
     if (code != 0) return code;
     sources->items = arena_alloc(arena, ((size_t)n + 1) * sizeof *sources->items);
-    if (sources->items == NULL) return fail_nomem(database, diag);
+    if (sources->items == NULL) return diag_nomem_at(diag, database->path);
     code = database_prepare(database, sql, &query, "list the tables", diag);
     if (code != 0) return code;
     while (code == 0 && sources->n < (size_t)n && (step = sqlite3_step(query)) == SQLITE_ROW) {
         const char *name = arena_strdup(arena, (const char *)sqlite3_column_text(query, 0));
-        if (name == NULL) code = fail_nomem(database, diag);
+        if (name == NULL) code = diag_nomem_at(diag, database->path);
         sources->items[sources->n++] = (struct export_source){.name = name, .about = ""};
     }
     if (code == 0 && step != SQLITE_DONE && step != SQLITE_ROW)
@@ -195,12 +190,12 @@ static int write_rows(const struct database *database, sqlite3_stmt *query, cons
             add_field(csv, query, i);
         }
         text_add(csv, "\r\n");
-        if (csv->failed) return fail_nomem(database, diag);
+        if (csv->failed) return diag_nomem_at(diag, database->path);
         if (csv->length >= FLUSH_BYTES) code = target->write(target->context, csv);
     }
     if (code != 0) return code;
     if (step != SQLITE_DONE) return database_error(database, "read results", diag);
-    return csv->failed ? fail_nomem(database, diag) : target->write(target->context, csv);
+    return csv->failed ? diag_nomem_at(diag, database->path) : target->write(target->context, csv);
 }
 
 int export_csv(const struct database *database, const struct export_source *source, int64_t run_id,

@@ -8,20 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define AT(type, member) .offset = offsetof(struct type, member)
-
+#define ROW_OF struct claim_value
 static const struct config_field value_fields[] = {
-    {.name = "series", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL, AT(claim_value, series), .min = 1, .max = 200,
-     .help = "of the figure"},
-    {.name = "x", .kind = CONFIG_REAL, .flags = CONFIG_OPTIONAL, AT(claim_value, x), .help = "of the series"},
-    {.name = "sql", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL, AT(claim_value, sql), .min = 1, .max = 65536,
-     .help = "query that gives one number, in place of a series"},
-    {.name = "study", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL, AT(claim_value, study), .min = 1, .max = 200,
-     .help = "that the query asks"},
+    ROW_TEXT("series", series, OPTIONAL, WITHIN(1, 200), "of the figure"),
+    ROW_REAL("x", x, OPTIONAL, ANY, "of the series"),
+    ROW_TEXT("sql", sql, OPTIONAL, WITHIN(1, 65536), "query that gives one number, in place of a series"),
+    ROW_TEXT("study", study, OPTIONAL, WITHIN(1, 200), "that the query asks"),
     {0}};
+#undef ROW_OF
 
-#define VALUE(type, member, what)                                                                                      \
-    {.name = #member, .kind = CONFIG_SECTION, AT(type, member), .fields = value_fields, .help = what}
+#define VALUE(member, what) ROW_SECTION(#member, member, FILLED, value_fields, what)
 
 /* --- Values --- */
 
@@ -65,7 +61,11 @@ static void claim_compare(const struct figure_claim *claim, struct claim_outcome
 
 /* --- level --- */
 
-static const struct config_field level_fields[] = {VALUE(level_params, of, "what the paper gives a number for"), {0}};
+#define ROW_OF struct level_params
+static const struct config_field level_fields[] = {
+    VALUE(of, "what the paper gives a number for"),
+    {0}};
+#undef ROW_OF
 
 static const char *level_problem(const void *params, const struct figure *figure)
 {
@@ -99,8 +99,12 @@ static const struct claim_kind claim_level = {.name = "level",
 
 /* --- ratio --- */
 
+#define ROW_OF struct ratio_params
 static const struct config_field ratio_fields[] = {
-    VALUE(ratio_params, of, "the numerator"), VALUE(ratio_params, over, "the denominator"), {0}};
+    VALUE(of, "the numerator"),
+    VALUE(over, "the denominator"),
+    {0}};
+#undef ROW_OF
 
 static const char *ratio_problem(const void *params, const struct figure *figure)
 {
@@ -141,10 +145,12 @@ static const struct claim_kind claim_ratio = {.name = "ratio",
 
 /* --- order --- */
 
+#define ROW_OF struct order_params
 static const struct config_field order_fields[] = {
-    {.name = "values", .kind = CONFIG_LIST, .flags = CONFIG_REQUIRED, AT(order_params, values), .min = 2, .max = 20,
-     .fields = value_fields, .elem_bytes = sizeof(struct claim_value), .help = "from the lowest to the highest"},
+    ROW_LIST("values", values, REQUIRED, WITHIN(2, 20), struct claim_value, value_fields,
+             "from the lowest to the highest"),
     {0}};
+#undef ROW_OF
 
 static const char *order_problem(const void *params, const struct figure *figure)
 {
@@ -191,18 +197,15 @@ static const struct claim_kind claim_order = {.name = "order",
                                        .evaluate = order_evaluate};
 
 
-#define AT(type, member) .offset = offsetof(struct type, member)
-
 /* --- crossing --- */
 
+#define ROW_OF struct crossing_params
 static const struct config_field crossing_fields[] = {
-    {.name = "of", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, AT(crossing_params, of), .min = 1, .max = 200,
-     .help = "a series"},
-    {.name = "with", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL, AT(crossing_params, with), .min = 1, .max = 200,
-     .help = "the series that it crosses"},
-    {.name = "level", .kind = CONFIG_REAL, .flags = CONFIG_OPTIONAL, AT(crossing_params, level),
-     .help = "the value that it crosses, in place of a series"},
+    ROW_TEXT("of", of, REQUIRED, WITHIN(1, 200), "a series"),
+    ROW_TEXT("with", with, OPTIONAL, WITHIN(1, 200), "the series that it crosses"),
+    ROW_REAL("level", level, OPTIONAL, ANY, "the value that it crosses, in place of a series"),
     {0}};
+#undef ROW_OF
 
 static const char *crossing_problem(const void *params, const struct figure *figure)
 {
@@ -279,9 +282,8 @@ static const struct claim_kind claim_crossing = {.name = "crossing",
 
 static const struct config_field name_item[] = {{.kind = CONFIG_TEXT, .min = 1, .max = 200}, {0}};
 
-#define SERIES_LIST(type)                                                                                              \
-    {.name = "series", .kind = CONFIG_LIST, .flags = CONFIG_REQUIRED, AT(type, series), .min = 1, .max = 100,          \
-     .fields = name_item, .elem_bytes = sizeof(char *), .help = "names of series of the figure"}
+#define SERIES_LIST                                                                                                    \
+    ROW_LIST("series", series, REQUIRED, WITHIN(1, 100), char *, name_item, "names of series of the figure")
 
 static const char *series_name(const struct config_list *names, size_t index)
 {
@@ -290,11 +292,13 @@ static const char *series_name(const struct config_list *names, size_t index)
 
 /* --- curve --- */
 
+#define ROW_OF struct curve_params
 static const struct config_field curve_fields[] = {
-    SERIES_LIST(curve_params),
-    {.name = "from", .kind = CONFIG_REAL, .flags = CONFIG_OPTIONAL, AT(curve_params, from), .help = "smallest x"},
-    {.name = "to", .kind = CONFIG_REAL, .flags = CONFIG_OPTIONAL, AT(curve_params, to), .help = "largest x"},
+    SERIES_LIST,
+    ROW_REAL("from", from, OPTIONAL, ANY, "smallest x"),
+    ROW_REAL("to", to, OPTIONAL, ANY, "largest x"),
     {0}};
+#undef ROW_OF
 
 static const char *curve_problem(const void *params, const struct figure *figure)
 {
@@ -343,7 +347,7 @@ static int curve_evaluate(const struct figure_claim *claim, const struct figure_
     for (size_t i = 0; i < params->series.n; i++)
         most += data_series_named(data, series_name(&params->series, i))->paper.n;
     double *deviations = arena_alloc(data->arena, (most + 1) * sizeof *deviations);
-    if (deviations == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (deviations == NULL) return diag_nomem(diag);
     for (size_t i = 0; i < params->series.n; i++) {
         int code = collect_deviations(data_series_named(data, series_name(&params->series, i)), params, deviations, &n,
                                       data->figure->id, diag);
@@ -372,11 +376,12 @@ static const struct claim_kind claim_curve = {.name = "curve",
 
 /* --- interval --- */
 
+#define ROW_OF struct interval_params
 static const struct config_field interval_fields[] = {
-    SERIES_LIST(interval_params),
-    {.name = "level", .kind = CONFIG_REAL, AT(interval_params, level), .value = "0.99", .min = 0.5, .max = 0.9999,
-     .help = "of each interval, and of the joint test"},
+    SERIES_LIST,
+    ROW_REAL("level", level, DEFAULT("0.99"), WITHIN(0.5, 0.9999), "of each interval, and of the joint test"),
     {0}};
+#undef ROW_OF
 
 static const char *interval_problem(const void *params, const struct figure *figure)
 {
@@ -407,7 +412,7 @@ static int collect_p(const struct data_series *series, double *p, size_t *n, con
             return diag_error(diag, SIM_E_DATA, id, "give the paper's curve there, and two or more seeds",
                               "series '%s' cannot be compared at x = %g", series->series->name, series->ours.x[i]);
         double *shifted = mem_alloc(series->n_replications[i] * sizeof *shifted);
-        if (shifted == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+        if (shifted == NULL) return diag_nomem(diag);
         for (size_t k = 0; k < series->n_replications[i]; k++) shifted[k] = values[k] - paper;
         p[(*n)++] = stats_paired_t_p(shifted, series->n_replications[i]);
         mem_free(shifted);
@@ -424,12 +429,12 @@ static int interval_evaluate(const struct figure_claim *claim, const struct figu
     for (size_t i = 0; i < params->series.n; i++)
         most += data_series_named(data, series_name(&params->series, i))->ours.n;
     double *p = arena_alloc(data->arena, (most + 1) * sizeof *p), smallest = 1;
-    int code = p != NULL ? 0 : diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    int code = p != NULL ? 0 : diag_nomem(diag);
     for (size_t i = 0; code == 0 && i < params->series.n; i++)
         code = collect_p(data_series_named(data, series_name(&params->series, i)), p, &n, data->figure->id, diag);
     if (code != 0) return code;
     for (size_t i = 0; i < n; i++) n_within += p[i] >= 1 - params->level;
-    if (stats_holm(p, n) != 0) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (stats_holm(p, n) != 0) return diag_nomem(diag);
     for (size_t i = 0; i < n; i++) smallest = fmin(smallest, p[i]);
     outcome->holds = smallest >= 1 - params->level;
     snprintf(outcome->text, sizeof outcome->text, "%zu of %zu within %g %%, least adjusted p %.2g", n_within, n,

@@ -192,7 +192,7 @@ static int show(const struct figure_data *data, struct claim_result *result, str
     if (result->paper != NULL && result->ours != NULL && result->deviation != NULL && result->tolerance != NULL &&
         result->word != NULL)
         return 0;
-    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    return diag_nomem(diag);
 }
 
 /* --- Verdicts --- */
@@ -223,7 +223,7 @@ int figure_claims(const struct figure_data *data, struct claim_results *results,
 {
     const struct config_list *claims = &data->figure->claims;
     *results = (struct claim_results){.items = arena_alloc(data->arena, claims->n * sizeof *results->items)};
-    int code = results->items != NULL ? 0 : diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    int code = results->items != NULL ? 0 : diag_nomem(diag);
     for (; code == 0 && results->n < claims->n; results->n++) {
         struct claim_result *result = &results->items[results->n];
         code = evaluate(data, FIGURE_ITEM(struct figure_claim, *claims, results->n), result, diag);

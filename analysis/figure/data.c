@@ -9,11 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int fail_nomem(struct diag *diag)
-{
-    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-}
-
 /* --- Curves --- */
 
 static bool same_x(double a, double b)
@@ -50,9 +45,9 @@ static int make_curve(struct arena *arena, size_t n, bool has_interval, struct d
     if (has_interval) {
         curve->low = arena_alloc(arena, (n + 1) * sizeof *curve->low);
         curve->high = arena_alloc(arena, (n + 1) * sizeof *curve->high);
-        if (curve->low == NULL || curve->high == NULL) return fail_nomem(diag);
+        if (curve->low == NULL || curve->high == NULL) return diag_nomem(diag);
     }
-    return curve->x != NULL && curve->y != NULL ? 0 : fail_nomem(diag);
+    return curve->x != NULL && curve->y != NULL ? 0 : diag_nomem(diag);
 }
 
 /* --- Queries --- */
@@ -104,7 +99,7 @@ static int read_rows(const struct figure_data *data, const struct figure_series 
                           "the query of series '%s' has no columns x and y", series->name);
     *has_interval = low != NULL && high != NULL;
     *rows = arena_alloc(data->arena, (answer.n_rows + 1) * sizeof **rows);
-    if (*rows == NULL) return fail_nomem(diag);
+    if (*rows == NULL) return diag_nomem(diag);
     *n = 0;
     for (size_t i = 0; i < answer.n_rows; i++) {
         if (isnan(x->numbers[i]) || isnan(y->numbers[i])) continue;
@@ -140,7 +135,7 @@ static int average_rows(const struct figure_data *data, const struct row *rows, 
     int code = make_curve(data->arena, n, true, curve, diag);
     out->replications = arena_alloc(data->arena, n * sizeof *out->replications);
     out->n_replications = arena_alloc(data->arena, n * sizeof *out->n_replications);
-    if (code != 0 || out->replications == NULL || out->n_replications == NULL) return fail_nomem(diag);
+    if (code != 0 || out->replications == NULL || out->n_replications == NULL) return diag_nomem(diag);
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i; end < n && same_x(rows[end].x, rows[i].x); end++) out->replications[end] = rows[end].y;
         struct interval interval = stats_mean_interval(out->replications + i, end - i, out->series->interval);
@@ -160,7 +155,7 @@ static int copy_points(const struct figure_data *data, const struct config_list 
 {
     bool has_interval = false;
     struct row *rows = arena_alloc(data->arena, points->n * sizeof *rows);
-    if (rows == NULL) return fail_nomem(diag);
+    if (rows == NULL) return diag_nomem(diag);
     for (size_t i = 0; i < points->n; i++) {
         const struct figure_point *point = FIGURE_ITEM(struct figure_point, *points, i);
         rows[i] = (struct row){point->x, point->y, point->low, point->high, i};
@@ -203,7 +198,7 @@ static int read_views(const struct figure *figure, char **sql, struct diag *diag
     *sql = NULL;
     int code = figure->views != NULL ? json_read_file(figure->views, sql, &bytes) : 0;
     if (code == SIM_E_IO) return diag_system_error(diag, figure->views, "cannot read the views of the figure", errno);
-    return code == 0 ? 0 : fail_nomem(diag);
+    return code == 0 ? 0 : diag_nomem(diag);
 }
 
 static int open_databases(const char *const *paths, struct figure_data *data, struct diag *diag)
@@ -212,7 +207,7 @@ static int open_databases(const char *const *paths, struct figure_data *data, st
     char *views;
     int code = read_views(figure, &views, diag);
     data->databases = arena_alloc(data->arena, figure->studies.n * sizeof *data->databases);
-    if (code == 0 && data->databases == NULL) code = fail_nomem(diag);
+    if (code == 0 && data->databases == NULL) code = diag_nomem(diag);
     for (size_t i = 0; code == 0 && i < figure->studies.n; i++) {
         code = database_open_read(&data->databases[i], paths[i], diag);
         data->n_open += code == 0;
@@ -231,7 +226,7 @@ int figure_data_read(const struct figure *figure, const char *const *paths, stru
     if (code != 0) return code;
     while (figure_series_at(figure, data->n_series) != NULL) data->n_series++;
     data->series = arena_alloc(arena, data->n_series * sizeof *data->series);
-    if (data->series == NULL) return fail_nomem(diag);
+    if (data->series == NULL) return diag_nomem(diag);
     for (size_t i = 0; code == 0 && i < data->n_series; i++) {
         data->series[i].series = figure_series_at(figure, i);
         code = read_series(data, &data->series[i], diag);

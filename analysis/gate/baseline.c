@@ -22,11 +22,6 @@ struct reading {
     char log_hash[HASH_HEX_CHARS];
 };
 
-static int fail_nomem(struct diag *diag)
-{
-    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-}
-
 static int fail(const struct reading *reading, const struct json_node *node, const char *wanted)
 {
     char where[DIAG_WHERE_CHARS], shown[96];
@@ -85,7 +80,7 @@ static int read_tolerance(const struct reading *reading, const struct json_node 
     char where[DIAG_WHERE_CHARS];
     *tolerance = (struct tolerance){.pattern = node->key, .amount = node->number};
     tolerance->where = arena_strdup(reading->arena, json_key_where(node, where, sizeof where));
-    if (tolerance->where == NULL) return fail_nomem(reading->diag);
+    if (tolerance->where == NULL) return diag_nomem(reading->diag);
     if (node->kind == JSON_STRING) {
         size_t n = strlen(node->text);
         double percent;
@@ -105,7 +100,7 @@ static int read_tolerances(const struct reading *reading, const struct json_node
     if (node == NULL) return 0;
     if (node->kind != JSON_OBJECT) return fail(reading, node, "an object of patterns and tolerances");
     list->items = arena_alloc(reading->arena, (node->n + 1) * sizeof *list->items);
-    if (list->items == NULL) return fail_nomem(reading->diag);
+    if (list->items == NULL) return diag_nomem(reading->diag);
     int code = 0;
     for (const struct json_node *item = node->first; code == 0 && item != NULL; item = item->next)
         code = read_tolerance(reading, item, &list->items[list->n++]);
@@ -120,7 +115,7 @@ static int read_settings(const struct reading *reading, const struct json_node *
     if (node == NULL) return 0;
     if (node->kind != JSON_LIST) return fail(reading, node, "a list of \"key=value\"");
     entry->settings = arena_alloc(reading->arena, (node->n + 1) * sizeof *entry->settings);
-    if (entry->settings == NULL) return fail_nomem(reading->diag);
+    if (entry->settings == NULL) return diag_nomem(reading->diag);
     for (const struct json_node *item = node->first; item != NULL; item = item->next) {
         if (item->kind != JSON_STRING || strchr(item->text, '=') == NULL) return fail(reading, item, "\"key=value\"");
         entry->settings[entry->n_settings++] = item->text;
@@ -134,7 +129,7 @@ static int read_metrics(const struct reading *reading, const struct json_node *o
     if (node == NULL) return 0;
     if (node->kind != JSON_OBJECT) return fail(reading, node, "an object of metrics and numbers");
     entry->metrics = arena_alloc(reading->arena, (node->n + 1) * sizeof *entry->metrics);
-    if (entry->metrics == NULL) return fail_nomem(reading->diag);
+    if (entry->metrics == NULL) return diag_nomem(reading->diag);
     for (const struct json_node *item = node->first; item != NULL; item = item->next) {
         if (item->kind != JSON_NUMBER && item->kind != JSON_NULL) return fail(reading, item, "a number");
         entry->metrics[entry->n_metrics++] = (struct gate_metric){
@@ -220,7 +215,7 @@ static int read_entry(const struct reading *reading, const struct json_node *nod
     static const char *const known[] = {"name", "scenario",      "set",    "seed",      "tolerances", "made_by",
                                         "hash", "scenario_hash", "inputs", "decisions", "metrics",    NULL};
     struct baseline_entry *entry = baseline_add(reading->baseline, reading->arena);
-    if (entry == NULL) return fail_nomem(reading->diag);
+    if (entry == NULL) return diag_nomem(reading->diag);
     int code = check_keys(reading, node, "a scenario of the baseline", known);
     if (code == 0) code = read_text(reading, node, "scenario", &entry->scenario);
     if (code == 0 && (entry->scenario == NULL || entry->scenario[0] == 0))
@@ -231,7 +226,7 @@ static int read_entry(const struct reading *reading, const struct json_node *nod
     if (code != 0) return code;
     entry->seed = seed != NULL ? seed->text : NULL;
     entry->name = baseline_default_name(entry, reading->arena);
-    if (entry->name == NULL) return fail_nomem(reading->diag);
+    if (entry->name == NULL) return diag_nomem(reading->diag);
     code = read_text(reading, node, "name", &entry->name);
     if (code == 0) code = check_name(reading, node, entry);
     if (code == 0) code = read_tolerances(reading, node, &entry->tolerances);
@@ -269,7 +264,7 @@ static int read_whole(const char *path, struct text *text, struct diag *diag)
         if (code == 0) text_add_bytes(text, bytes, n);
     } while (code == 0 && n > 0);
     input_close(input);
-    return code == 0 && text->failed ? fail_nomem(diag) : code;
+    return code == 0 && text->failed ? diag_nomem(diag) : code;
 }
 
 static int hash_chars(const char *chars, size_t n_chars, char hex[HASH_HEX_CHARS])
@@ -318,7 +313,7 @@ static int read_log(const struct reading *reading)
     if (code == 0) {
         char *copy = arena_alloc(reading->arena, text.length - head + 1);
         if (copy == NULL)
-            code = fail_nomem(reading->diag);
+            code = diag_nomem(reading->diag);
         else
             memcpy(copy, text.chars + head, text.length - head);
         if (code == 0) code = share_out(reading, copy, text.length - head);
@@ -343,7 +338,7 @@ int baseline_load(struct baseline *baseline, const char *path, bool without_log,
     struct reading reading = {.baseline = baseline, .arena = arena, .diag = diag};
     struct json_node *root;
     int code = baseline_init(baseline, path, arena);
-    if (code != 0) return fail_nomem(diag);
+    if (code != 0) return diag_nomem(diag);
     code = json_load(arena, path, &root, diag);
     if (code == 0) code = read_document(&reading, root);
     if (code == 0 && baseline->n_entries == 0)
@@ -464,7 +459,7 @@ static int save_log(const struct baseline *baseline, char log_hash[HASH_HEX_CHAR
 {
     struct output *output;
     struct hash *hash = hash_create();
-    if (hash == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (hash == NULL) return diag_nomem(diag);
     int code = output_open(baseline->log_path, &output, diag);
     if (code == 0) {
         text_add(output_text(output), decision_log_header);

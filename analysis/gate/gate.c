@@ -116,7 +116,7 @@ int gate_judge(const struct baseline *baseline, const struct baseline_entry *ent
     result->scenario_moved = entry->scenario_hash[0] != 0 && strcmp(entry->scenario_hash, outcome->scenario_hash) != 0;
     result->inputs_moved = strcmp(entry->inputs, outcome->inputs) != 0;
     int code = list_moves(baseline, outcome, arena, result);
-    if (code != 0) return diag_error(diag, code, NULL, NULL, "out of memory");
+    if (code != 0) return diag_nomem(diag);
     result->verdict = result->n_beyond == 0 && tolerates(baseline, entry) ? GATE_TOLERATED : GATE_MOVED;
     return decision_log_compare(&entry->decisions, &outcome->decisions, arena, &result->divergence, diag);
 }

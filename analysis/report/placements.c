@@ -3,6 +3,7 @@
 #include "analysis/query.h"
 #include "analysis/report/figures.h"
 #include "analysis/report/words.h"
+#include "sim/core/vec.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -260,18 +261,10 @@ static int gantt_draw(const struct report_source *source, const struct placement
 static int add_stretch(void *context, sqlite3_stmt *row)
 {
     struct placements *placements = context;
-    if (placements->n == placements->capacity) {
-        const size_t capacity = placements->capacity > 0 ? 2 * placements->capacity : 256;
-        struct stretch *stretches = mem_realloc(placements->stretches, capacity * sizeof *stretches);
-        if (stretches == NULL) return SIM_E_NOMEM;
-        placements->stretches = stretches;
-        placements->capacity = capacity;
-    }
-    placements->stretches[placements->n++] =
-        (struct stretch){.job = sqlite3_column_int64(row, 0), .node = sqlite3_column_int64(row, 1),
-                         .gpus = sqlite3_column_int64(row, 2), .start_s = query_number(row, 3),
-                         .end_s = query_number(row, 4)};
-    return 0;
+    const struct stretch stretch = {.job = sqlite3_column_int64(row, 0), .node = sqlite3_column_int64(row, 1),
+                                    .gpus = sqlite3_column_int64(row, 2), .start_s = query_number(row, 3),
+                                    .end_s = query_number(row, 4)};
+    return vec_push(&placements->stretches, &placements->n, &placements->capacity, stretch);
 }
 
 static int compare_stretches(const void *a, const void *b)

@@ -51,7 +51,7 @@ static int read_values(const struct database *database, int64_t run_id, struct a
     if (code != 0) return code;
     values->n = answer.n_rows;
     values->rows = arena_alloc(arena, (answer.n_rows + 1) * sizeof *values->rows);
-    if (values->rows == NULL) return diag_error(diag, SIM_E_NOMEM, database->path, NULL, "out of memory");
+    if (values->rows == NULL) return diag_nomem_at(diag, database->path);
     for (size_t i = 0; i < answer.n_rows; i++)
         values->rows[i] = (struct report_value){.name = text_of(&answer.columns[0], i),
                                                 .unit = text_of(&answer.columns[1], i),
@@ -120,8 +120,7 @@ int report_html(const struct report_options *options, struct text *html, struct 
     code = add_page(&source, html);
     if (code == 0) page_close(html);
     if (code == 0 && html->failed) code = SIM_E_NOMEM;
-    if (code == SIM_E_NOMEM && diag != NULL && diag->n_errors == 0)
-        diag_error(diag, code, options->path, NULL, "cannot make the report: out of memory");
+    if (code == SIM_E_NOMEM && diag != NULL && diag->n_errors == 0) diag_nomem_at(diag, options->path);
     arena_fini(&arena);
     database_close(&database, false);
     return code;

@@ -2,6 +2,7 @@
 
 #include "analysis/query.h"
 #include "analysis/report/figures.h"
+#include "sim/core/vec.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -19,18 +20,11 @@ enum {
 
 static int add_line(struct samples *samples, const char *series, const char *entity)
 {
-    if (samples->n_lines == samples->capacity) {
-        const size_t capacity = samples->capacity > 0 ? 2 * samples->capacity : 16;
-        struct sample_line *lines = mem_realloc(samples->lines, capacity * sizeof *lines);
-        if (lines == NULL) return SIM_E_NOMEM;
-        samples->lines = lines;
-        samples->capacity = capacity;
-    }
-    struct sample_line *line = &samples->lines[samples->n_lines];
-    *line = (struct sample_line){.series = arena_strdup(samples->arena, series),
-                                 .entity = arena_strdup(samples->arena, entity)};
-    samples->last = samples->n_lines++;
-    return line->series != NULL && line->entity != NULL ? 0 : SIM_E_NOMEM;
+    const struct sample_line line = {.series = arena_strdup(samples->arena, series),
+                                     .entity = arena_strdup(samples->arena, entity)};
+    if (line.series == NULL || line.entity == NULL) return SIM_E_NOMEM;
+    samples->last = samples->n_lines;
+    return vec_push(&samples->lines, &samples->n_lines, &samples->capacity, line);
 }
 
 /* Rows mostly come round the same lines in the same order, so the search starts behind the last one. */
@@ -47,15 +41,9 @@ static int find_line(struct samples *samples, const char *series, const char *en
 
 static int add_point(struct sample_line *line, double t_s, double value)
 {
-    if (line->n == line->capacity) {
-        const size_t capacity = line->capacity > 0 ? 2 * line->capacity : 256;
-        double *t = mem_realloc(line->t_s, capacity * sizeof *t);
-        if (t != NULL) line->t_s = t;
-        double *values = mem_realloc(line->values, capacity * sizeof *values);
-        if (values != NULL) line->values = values;
-        if (t == NULL || values == NULL) return SIM_E_NOMEM;
-        line->capacity = capacity;
-    }
+    size_t capacity = line->capacity;
+    if (vec_reserve(&line->t_s, &capacity, line->n + 1) != 0) return SIM_E_NOMEM;
+    if (vec_reserve(&line->values, &line->capacity, line->n + 1) != 0) return SIM_E_NOMEM;
     line->t_s[line->n] = t_s;
     line->values[line->n++] = value;
     return 0;

@@ -40,11 +40,6 @@ static const char *column_text(sqlite3_stmt *query, int column)
     return text != NULL ? (const char *)text : "";
 }
 
-static int out_of_memory(const char *path, struct diag *diag)
-{
-    return diag_error(diag, SIM_E_NOMEM, path, NULL, "cannot read results: out of memory");
-}
-
 /* Starts a query whose only parameter is the run. */
 static int start_query(const struct database *database, const char *sql, int64_t run_id, sqlite3_stmt **query,
                        struct diag *diag)
@@ -88,7 +83,7 @@ static int read_run(const struct database *database, int64_t run_id, struct aren
     int code = start_query(database, sql, run_id, &query, diag);
     if (code != 0) return code;
     int step = sqlite3_step(query);
-    if (step == SQLITE_ROW && copy_run(query, arena, run) != 0) code = out_of_memory(database->path, diag);
+    if (step == SQLITE_ROW && copy_run(query, arena, run) != 0) code = diag_nomem_at(diag, database->path);
     if (step == SQLITE_DONE && run_id != 0)
         code = diag_error(diag, SIM_E_STORE, database->path, "`select id, name, status from run` lists the runs",
                           "no run %" PRId64, run_id);
@@ -138,51 +133,6 @@ int results_check_run(const char *path, const struct run_record *run, struct dia
     return code;
 }
 
-static int count_metrics(const struct database *database, int64_t run_id, size_t *n, struct diag *diag)
-{
-    char sql[80];
-    int64_t count = 0;
-    snprintf(sql, sizeof sql, "SELECT count(*) FROM metric WHERE run_id = %" PRId64, run_id);
-    int code = database_integer(database, sql, &count, "read results", diag);
-    *n = (size_t)count;
-    return code;
-}
-
-static int read_metrics(const struct database *database, int64_t run_id, struct arena *arena,
-                        struct metric_list *metrics, struct diag *diag)
-{
-    sqlite3_stmt *query;
-    size_t n = 0;
-    int step = SQLITE_ROW;
-    int code = count_metrics(database, run_id, &n, diag);
-    if (code != 0) return code;
-    *metrics = (struct metric_list){.rows = arena_alloc(arena, n * sizeof *metrics->rows)};
-    if (metrics->rows == NULL) return out_of_memory(database->path, diag);
-    code = start_query(database, "SELECT name, unit, value FROM metric WHERE run_id = ? ORDER BY name", run_id, &query,
-                       diag);
-    if (code != 0) return code;
-    while (metrics->n < n && code == 0 && (step = sqlite3_step(query)) == SQLITE_ROW) {
-        struct metric_row *row = &metrics->rows[metrics->n++];
-        row->name = arena_strdup(arena, column_text(query, 0));
-        row->unit = arena_strdup(arena, column_text(query, 1));
-        row->value = column_real(query, 2);
-        if (row->name == NULL || row->unit == NULL) code = out_of_memory(database->path, diag);
-    }
-    int ended = end_query(database, query, step, diag);
-    return code != 0 ? code : ended;
-}
-
-int results_read_metrics(const char *path, int64_t run_id, struct arena *arena, struct metric_list *metrics,
-                         struct diag *diag)
-{
-    struct database database;
-    int code = database_open_read(&database, path, diag);
-    if (code != 0) return code;
-    code = read_metrics(&database, run_id, arena, metrics, diag);
-    database_close(&database, false);
-    return code;
-}
-
 /* The row as the sink saw it; its texts live until the next step. */
 static void read_row(sqlite3_stmt *query, const struct table *layout, union any_row *row)
 {
@@ -211,7 +161,7 @@ static int digest_table(const struct database *database, int64_t run_id, enum ta
         block->used = 0;
         if (block_add(block, table, &row) < 0) {
             sqlite3_finalize(query);
-            return out_of_memory(database->path, diag);
+            return diag_nomem_at(diag, database->path);
         }
         digest_add(digest, block_at(block, 0));
     }
@@ -222,12 +172,12 @@ static int digest_run(const struct database *database, int64_t run_id, char hex[
 {
     struct block block;
     struct digest digest = {0};
-    if (block_init(&block) != 0) return out_of_memory(database->path, diag);
+    if (block_init(&block) != 0) return diag_nomem_at(diag, database->path);
     int code = 0;
     for (int i = 0; i < TABLE_COUNT && code == 0; i++)
         code = digest_table(database, run_id, (enum table_id)i, &block, &digest, diag);
     block_fini(&block);
-    if (code == 0 && digest_hex(&digest, hex) != 0) code = out_of_memory(database->path, diag);
+    if (code == 0 && digest_hex(&digest, hex) != 0) code = diag_nomem_at(diag, database->path);
     return code;
 }
 

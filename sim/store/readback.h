@@ -1,4 +1,4 @@
-/* Reading runs back: what a run was made from, its metrics, and whether the rows in the file still are the ones that
+/* Reading runs back: what a run was made from, and whether the rows in the file still are the ones that
  * were written. */
 #ifndef ORRERY_STORE_READBACK_H
 #define ORRERY_STORE_READBACK_H
@@ -16,11 +16,6 @@ struct run_record {
     double extrapolated_frac; /* NAN: unknown */
 };
 
-struct metric_list {
-    size_t n;
-    struct metric_row *rows; /* in order of their names */
-};
-
 /* Takes "results.db:3" apart into path and run id; without a number at the end the run id is 0. The path goes to the
  * arena. Returns 0 or SIM_E_NOMEM. */
 int results_split_name(const char *name, struct arena *arena, const char **path, int64_t *run_id);
@@ -32,10 +27,6 @@ int results_read_run(const char *path, int64_t run_id, struct arena *arena, stru
 /* Returns 0, or of a run that failed SIM_E_USAGE, with what it failed of and what the study had set for it; SIM_E_STORE or
  * SIM_E_NOMEM. */
 int results_check_run(const char *path, const struct run_record *run, struct diag *diag);
-
-/* Reads the metrics of a run, into the arena. */
-int results_read_metrics(const char *path, int64_t run_id, struct arena *arena, struct metric_list *metrics,
-                         struct diag *diag);
 
 /* Hashes the rows of a run as they are in the file now: the run's result_hash, unless somebody changed them. */
 int results_rehash(const char *path, int64_t run_id, char hex[HASH_HEX_CHARS], struct diag *diag);

@@ -21,7 +21,7 @@ struct results {
 int results_open(const char *path, const struct results_options *options, struct results **results, struct diag *diag)
 {
     struct results *opened = mem_zalloc(1, sizeof *opened);
-    if (opened == NULL) return diag_error(diag, SIM_E_NOMEM, path, NULL, "cannot open results: out of memory");
+    if (opened == NULL) return diag_nomem_at(diag, path);
     int code = database_open_write(&opened->database, path, schema_create_sql, options->busy_ms, diag);
     if (code == 0) {
         opened->has_writer = true;

@@ -4,6 +4,7 @@
 #include "sim/core/output.h"
 #include "sim/core/text.h"
 #include "sim/core/units.h"
+#include "sim/core/vec.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -86,18 +87,11 @@ struct timeline_jobs {
 /* 0 or SIM_E_NOMEM */
 static int timeline_jobs_add(struct timeline_jobs *jobs, const struct placement_row *row)
 {
-    if (jobs->n == jobs->capacity) {
-        size_t capacity = jobs->capacity > 0 ? 2 * jobs->capacity : 256;
-        struct timeline_job *grown = mem_realloc(jobs->jobs, capacity * sizeof *grown);
-        if (grown == NULL) return SIM_E_NOMEM;
-        jobs->jobs = grown;
-        jobs->capacity = capacity;
-    }
-    jobs->jobs[jobs->n++] = (struct timeline_job){.span = {timeline_ns(row->start_s), timeline_ns(row->end_s)},
-                                                  .job = row->job,
-                                                  .node = row->node,
-                                                  .gpus = row->gpus};
-    return 0;
+    const struct timeline_job job = {.span = {timeline_ns(row->start_s), timeline_ns(row->end_s)},
+                                     .job = row->job,
+                                     .node = row->node,
+                                     .gpus = row->gpus};
+    return vec_push(&jobs->jobs, &jobs->n, &jobs->capacity, job);
 }
 
 static void timeline_jobs_fini(struct timeline_jobs *jobs)
@@ -125,14 +119,7 @@ static int64_t take_lane(struct lanes *lanes, struct span span)
 {
     size_t lane = 0;
     while (lane < lanes->n && lanes->free_ns[lane] > span.from_ns) lane++;
-    if (lane == lanes->capacity) {
-        size_t capacity = lanes->capacity > 0 ? 2 * lanes->capacity : 16;
-        int64_t *grown = mem_realloc(lanes->free_ns, capacity * sizeof *grown);
-        if (grown == NULL) return SIM_E_NOMEM;
-        lanes->free_ns = grown;
-        lanes->capacity = capacity;
-    }
-    if (lane == lanes->n) lanes->n++;
+    if (lane == lanes->n && vec_push(&lanes->free_ns, &lanes->n, &lanes->capacity, 0) != 0) return SIM_E_NOMEM;
     lanes->free_ns[lane] = span.to_ns;
     return (int64_t)lane;
 }
@@ -202,7 +189,7 @@ struct timeline {
     struct timeline_options options;
     struct span window;
     struct service *services;
-    size_t n_services, latest; /* the service that was looked up last */
+    size_t n_services, services_capacity, latest; /* the service that was looked up last */
     struct timeline_jobs jobs;
     struct request_row *unfinished; /* they end when the run does; `service` is NULL, `cached_tokens` the process */
     size_t n_unfinished, unfinished_capacity;
@@ -234,14 +221,15 @@ static int64_t service_pid(struct timeline *timeline, const char *name, size_t n
         timeline->latest = k;
         return PID_SERVICES + (int64_t)k;
     }
-    struct service *grown = mem_realloc(timeline->services, (timeline->n_services + 1) * sizeof *grown);
-    if (grown == NULL) return SIM_E_NOMEM;
-    timeline->services = grown;
     char *copy = mem_zalloc(n + 1, 1);
     if (copy == NULL) return SIM_E_NOMEM;
     memcpy(copy, name, n);
-    timeline->latest = timeline->n_services++;
-    grown[timeline->latest] = (struct service){.name = copy};
+    timeline->latest = timeline->n_services;
+    if (vec_push(&timeline->services, &timeline->n_services, &timeline->services_capacity,
+                 ((struct service){.name = copy})) != 0) {
+        mem_free(copy);
+        return SIM_E_NOMEM;
+    }
     int64_t pid = PID_SERVICES + (int64_t)timeline->latest;
     struct text title;
     text_init(&title);
@@ -338,19 +326,11 @@ static int write_request(struct timeline *timeline, const struct request_row *ro
 
 static int defer(struct timeline *timeline, const struct request_row *row, int64_t pid)
 {
-    if (timeline->n_unfinished == timeline->unfinished_capacity) {
-        size_t capacity = 2 * timeline->unfinished_capacity + 64;
-        struct request_row *grown = mem_realloc(timeline->unfinished, capacity * sizeof *grown);
-        if (grown == NULL) return SIM_E_NOMEM;
-        timeline->unfinished = grown;
-        timeline->unfinished_capacity = capacity;
-    }
-    struct request_row *kept = &timeline->unfinished[timeline->n_unfinished++];
-    *kept = *row;
-    kept->service = NULL;
-    kept->status = "unfinished";
-    kept->cached_tokens = pid;
-    return 0;
+    struct request_row kept = *row;
+    kept.service = NULL;
+    kept.status = "unfinished";
+    kept.cached_tokens = pid;
+    return vec_push(&timeline->unfinished, &timeline->n_unfinished, &timeline->unfinished_capacity, kept);
 }
 
 static int on_request(void *context, const struct request_row *row)
@@ -443,7 +423,7 @@ int timeline_open(const char *path, const struct timeline_options *options, stru
     if (timeline != NULL) timeline->path = mem_strdup(path);
     if (timeline == NULL || timeline->path == NULL) {
         mem_free(timeline);
-        return diag_error(diag, SIM_E_NOMEM, path, NULL, "out of memory");
+        return diag_nomem_at(diag, path);
     }
     timeline->options = *options;
     timeline->diag = diag;
@@ -474,7 +454,7 @@ int timeline_close(struct timeline *timeline, bool failed)
 {
     if (timeline == NULL) return 0;
     int code = failed ? 0 : write_rest(timeline);
-    if (code == SIM_E_NOMEM) diag_error(timeline->diag, code, timeline->path, NULL, "out of memory");
+    if (code == SIM_E_NOMEM) diag_nomem_at(timeline->diag, timeline->path);
     int closed = output_close(timeline->output, failed || code != 0, timeline->diag);
     if (code == 0) code = closed;
     if (code == 0 && !failed) warn_if_large(timeline);

@@ -239,8 +239,7 @@ static int prepare_insert(const struct database *database, enum table_id table, 
 int writer_init(struct writer *writer, const struct database *database, bool wants_thread, struct diag *diag)
 {
     *writer = (struct writer){.database = database, .wants_thread = wants_thread};
-    if (ring_init(&writer->ring, wants_thread ? RING_MAX_BLOCKS : 1) != 0)
-        return diag_error(diag, SIM_E_NOMEM, database->path, NULL, "cannot store rows: out of memory");
+    if (ring_init(&writer->ring, wants_thread ? RING_MAX_BLOCKS : 1) != 0) return diag_nomem_at(diag, database->path);
     int code = 0;
     for (int i = 0; i < TABLE_COUNT && code == 0; i++) {
         writer->feeds[i].table = (enum table_id)i;

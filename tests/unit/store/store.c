@@ -477,7 +477,6 @@ static void provenance_reads_back(void)
     struct diag diag;
     struct arena arena;
     struct run_record run;
-    struct metric_list metrics;
     char hash[HASH_HEX_CHARS];
     diag_init(&diag);
     arena_init(&arena);
@@ -500,10 +499,7 @@ static void provenance_reads_back(void)
     CHECK_EQ_STR(store_query(path, "SELECT run_id || started_utc || wall_s || cpu_s || events || peak_rss_bytes "
                                    "FROM run_cost"),
                  "12024-05-01T12:00:00Z1.51.2574096");
-    MUST(results_read_metrics(path, 1, &arena, &metrics, &diag) == 0);
-    MUST(metrics.n == 10);
-    CHECK_EQ_STR(metrics.rows[0].name, "metric.0");
-    CHECK_EQ_STR(metrics.rows[9].name, "metric.7");
+    CHECK_EQ_STR(store_query(path, "SELECT count(*) || min(name) || max(name) FROM metric"), "10metric.0metric.7");
     check_no_errors(&diag);
     CHECK_EQ_INT(results_read_run(path, 7, &arena, &run, &diag), SIM_E_STORE);
     CHECK_EQ_STR(diag.items[0].text, "no run 7");

@@ -494,11 +494,9 @@ static void reading_without_memory_is_reported(void)
     for (long n = 0; code != 0 && n < 1000; n++) {
         struct arena arena;
         struct run_record run;
-        struct metric_list metrics;
         arena_init(&arena);
         mem_fail_after(n);
         code = results_read_run(path, 1, &arena, &run, &diag);
-        if (code == 0) code = results_read_metrics(path, 1, &arena, &metrics, &diag);
         if (code == 0) code = results_rehash(path, 1, hex, &diag);
         mem_fail_never();
         CHECK(code == 0 || code == SIM_E_NOMEM);
