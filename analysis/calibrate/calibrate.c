@@ -3,7 +3,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* A median error that is no fit, and one that is none where a plain roofline's is smaller by the factor. */
+/* A fit is bad when its median error exceeds poor_median, or when it exceeds beaten_median and that of a plain roofline
+ * by beaten_factor. */
 static const double poor_median = 0.5, beaten_median = 0.1, beaten_factor = 2.0;
 
 static int64_t count_rows(const struct profile *profile, enum kernel_class class)
@@ -18,7 +19,7 @@ bool profile_has_class(const struct profile *profile, enum kernel_class class)
     return count_rows(profile, class) > 0;
 }
 
-/* What the rows of a class are grouped by: as the first profile says that has any. */
+/* The grouping of a class's rows: that of the first profile with such rows. */
 static const char *find_grouping(const struct calibrated_set *set, enum kernel_class class)
 {
     if (set->is_pooled) return "gpu";
@@ -27,7 +28,7 @@ static const char *find_grouping(const struct calibrated_set *set, enum kernel_c
     return set->profiles[i].grouped_by;
 }
 
-/* What is not finite has no place in a calibration. */
+/* A calibration contains finite numbers only. */
 static int check_errors(const char *class, const struct fold_report *report, struct diag *diag)
 {
     const double worst[] = {report->fit.cuts[CUT_ALL].worst, report->held_out.cuts[CUT_ALL].worst,
@@ -38,7 +39,7 @@ static int check_errors(const char *class, const struct fold_report *report, str
     return 0;
 }
 
-/* A law that most rows are far from, or that one with three parameters beats by far, fits no rows of such a GPU. */
+/* Such a misfit means that the rows are not those of this GPU. */
 static void warn_of_misfit(const char *class, const struct fold_report *report, struct diag *diag)
 {
     static const char hint[] = "wrong GPU, LLM or unit of time?";
@@ -86,11 +87,11 @@ int calibrate_set(const char *name, const struct profile *profiles, size_t n_pro
     }
     if (code == 0 && n_fitted == 0)
         code = diag_error(diag, SIM_E_DATA, n_profiles > 0 ? profiles[0].path : NULL, NULL,
-                          "there is nothing to fit for set '%s'", name);
+                          "set '%s' has no rows to fit", name);
     return code;
 }
 
-/* What a class is worth with the law that it keeps: nothing was fitted or held out. */
+/* Gives a class the law of `laws` and the errors of that law. Nothing is fitted or held out. */
 static int keep_law(struct calibrated_class *class, const struct calibration *laws, struct arena *arena)
 {
     struct fold_report *report = &class->report;

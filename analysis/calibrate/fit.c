@@ -33,7 +33,7 @@ union kernel_params fit_model_initial(const struct fit_model *model)
     return params;
 }
 
-/* --- which rows --- */
+/* --- choice of rows and parameters --- */
 
 /* The class's rows that are not held out, in random order, so that the first few are a sample. */
 static void choose_rows(struct search *search, const struct profile_row *rows, size_t n, const bool *held_out)
@@ -53,7 +53,8 @@ static void choose_rows(struct search *search, const struct profile_row *rows, s
     }
 }
 
-/* Whether a row takes another time at a bound of a parameter than where its fit starts, all others being `params`. */
+/* Whether a row's time changes between the start of a parameter's fit and one of its bounds, the other parameters being
+ * `params`. */
 static bool depends_on(const struct fit_model *model, const union kernel_params *params, const struct profile_row *row,
                        size_t param)
 {
@@ -72,7 +73,7 @@ static bool is_late_row(const struct fit_model *model, const union kernel_params
     return false;
 }
 
-/* Keeps the rows that depend on late parameters, or the others; of many so many that a fit stays quick. */
+/* Keeps the rows that depend on late parameters, or the others: at most MAX_ROWS, for speed. */
 static void keep_rows(struct search *search, bool late)
 {
     const union kernel_params initial = fit_model_initial(search->model);
@@ -90,7 +91,7 @@ static bool has_influence(const struct search *search, size_t param)
     return false;
 }
 
-/* How much the rows' times change with a parameter, around the initial values. */
+/* The sum over rows of |d log(time)| for 1 % more of a parameter, at the initial values. */
 static double influence_of(const struct search *search, size_t param)
 {
     const struct fit_model *model = search->model;
@@ -103,7 +104,7 @@ static double influence_of(const struct search *search, size_t param)
     return influence;
 }
 
-/* Keeps the parameter with the least influence at its default. */
+/* Fixes the parameter with the least influence at its default. */
 static void give_up_one(struct search *search)
 {
     size_t least = 0;
@@ -115,8 +116,8 @@ static void give_up_one(struct search *search)
     for (size_t i = least; i < search->n_free; i++) search->free_params[i] = search->free_params[i + 1];
 }
 
-/* A parameter that the rows say nothing about is not fitted and keeps its default. When there are not more rows than
- * parameters, half as many parameters are fitted, those with the most influence. */
+/* Parameters without influence on the rows keep their default. Without more rows than parameters, half as many
+ * parameters as rows are fitted, those with the most influence. */
 static void choose_params(struct search *search, bool late)
 {
     search->n_free = 0;
@@ -132,7 +133,7 @@ static void choose_params(struct search *search, bool late)
     while (search->n_free > 1 && search->n_free > search->n_rows / 2) give_up_one(search);
 }
 
-/* Fits what choose_params has left free, from *params as one starting point. */
+/* Fits the free parameters, with *params as one starting point. */
 static int run_search(struct search *search, union kernel_params *params, struct diag *diag)
 {
     const char *name = search->model->name;
@@ -155,7 +156,7 @@ static void reset_late(const struct fit_model *model, bool to_initial, union ker
         if (model->params[i].stage == PARAM_LATE) params->values[i] = to_initial ? model->params[i].initial : 0.0;
 }
 
-/* The rows of the part of the law that late parameters describe, after all others. Without any they stay 0. */
+/* Fits the late parameters to the rows that depend on them, all others being fixed. Without such rows they are 0. */
 static int fit_late(struct search *search, union kernel_params *params, struct diag *diag)
 {
     keep_rows(search, true);
@@ -185,16 +186,9 @@ int fit_model_to(const struct fit_model *model, const struct profile_row *rows, 
     return status;
 }
 
-int fit_class(enum kernel_class class, const struct profile_row *rows, size_t n, const bool *held_out,
-              union kernel_params *params, struct diag *diag)
-{
-    const struct fit_model model = fit_model_of(class);
-    return fit_model_to(&model, rows, n, held_out, params, diag);
-}
-
 bool fit_is_at_bound(const struct kernel_param *param, double value)
 {
-    const double margin = 2e-3;
+    const double margin = 2e-3; /* of the logarithmic distance between the bounds */
     if (search_tries(param)) return false;
     const double place = log(value / param->low) / log(param->high / param->low);
     return place <= margin || place >= 1.0 - margin;
@@ -209,11 +203,6 @@ struct kernel_range fit_range(enum kernel_class class, const struct profile_row 
 }
 
 /* --- errors --- */
-
-double fit_row_error(const struct profile_row *row, const union kernel_params *params)
-{
-    return class_seconds(params, row) / row->measured_s - 1.0;
-}
 
 double fit_soft_l1_root(double residual)
 {
@@ -234,19 +223,4 @@ struct fit_error fit_error_of(double *errors, size_t n)
     error.p90 = gsl_stats_quantile_from_sorted_data(errors, 1, n, 0.9);
     error.worst = errors[n - 1];
     return error;
-}
-
-int fit_measure(enum kernel_class class, const struct profile_row *rows, size_t n, const union kernel_params *params,
-                double low, double high, struct fit_error *error)
-{
-    double *errors = mem_alloc((n + 1) * sizeof *errors);
-    if (errors == NULL) return SIM_E_NOMEM;
-    size_t n_errors = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (rows[i].call.class != class || rows[i].tokens < low || rows[i].tokens > high) continue;
-        errors[n_errors++] = fit_row_error(&rows[i], params);
-    }
-    *error = fit_error_of(errors, n_errors);
-    mem_free(errors);
-    return 0;
 }

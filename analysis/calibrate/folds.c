@@ -5,12 +5,12 @@
 
 enum { MAX_LEFT_OUT_ONCE = 12, HASHED_FOLDS = 5, PRODUCTS_OF_A_LAYER = 4 };
 
-/* What is being worked on. */
+/* A cross-validation in progress. */
 struct folding {
     struct arena *arena;
     struct diag *diag;
     struct fold_report *report;
-    struct profile_row *rows; /* of the report, as are the folds */
+    struct profile_row *rows; /* rows and folds of the report, writable */
     struct fold *folds;
 };
 
@@ -80,7 +80,7 @@ static const struct kernel_param params_table[PARAMS] = {
     [BANDWIDTH] = {"bandwidth_efficiency", "share of the memory bandwidth", PARAM_PLAIN, PARAM_FITTED, 0.7, 0.01, 10.0},
 };
 
-/* What a call does, whatever the parameters. */
+/* FLOP and bytes of a call; they do not depend on the parameters. */
 static struct kernel_time work_of(const struct profile_row *row)
 {
     const struct fit_model model = fit_model_of(row->call.class);
@@ -111,7 +111,7 @@ static bool has_roofline(const struct profile_row *rows, size_t n)
     return work.flop > 0.0 && work.bytes > 0.0;
 }
 
-/* --- which fold leaves a row out --- */
+/* --- the fold that holds a row out --- */
 
 static int copy_rows(struct folding *folding, const struct profile *profile)
 {
@@ -126,14 +126,14 @@ static int copy_rows(struct folding *folding, const struct profile *profile)
     return 0;
 }
 
-/* The name a row is left out by. */
+/* The name that determines a row's fold. */
 static const char *row_name(const struct profile *profile, const struct profile_row *row, enum fold_by by)
 {
     return by == FOLD_BY_GPU ? row->gpu->name : profile->groups[row->group];
 }
 
-/* Gives every row's group the number of its name among the names that occur, in their order, and fills names[] with
- * them. Returns how many there are, counted up to `limit`; more are not numbered. */
+/* Fills names[limit] with the distinct names of the rows, by first occurrence. Returns their number, or limit + 1 when
+ * there are more. */
 static size_t number_names(struct folding *folding, const struct profile *profile, enum fold_by by, const char **names,
                            size_t limit)
 {
@@ -191,8 +191,8 @@ static void predict(const struct fold_report *report, const struct fit_model *mo
             predicted_s[i] = model->seconds(params, &report->rows[i]);
 }
 
-/* Fits a model once per fold to the rows outside it; predicted_s gets what each fold says of the rows in it, params[]
- * the parameters of each fold. */
+/* Fits a model once per fold to the rows outside it. Sets params[n_folds] and predicted_s[n_rows], each row being
+ * predicted by the fold that holds it out. */
 static int cross_validate(struct folding *folding, const struct fit_model *model, double *predicted_s,
                           union kernel_params *params)
 {
@@ -223,9 +223,9 @@ static int fit_all(struct folding *folding, const struct fit_model *model)
     return fit_cuts_of(report->rows, predicted_s, report->n_rows, &report->fit) < 0 ? no_memory(folding) : 0;
 }
 
-/* --- errors of what was held out --- */
+/* --- errors of held-out rows --- */
 
-/* The errors of each fold; `scratch_rows` and `scratch_s` have room for all rows. */
+/* The errors of each fold. scratch_rows and scratch_s have room for n_rows. */
 static int measure_folds(struct folding *folding, struct profile_row *scratch_rows, double *scratch_s)
 {
     const struct fold_report *report = folding->report;
@@ -246,7 +246,7 @@ static bool same_layer(const struct profile_row *a, const struct profile_row *b)
     return a->line == b->line && a->group == b->group && a->gpu == b->gpu;
 }
 
-/* The errors of the sums of a layer's products, which stand in one line of a profile. */
+/* The errors of sums over the products of a layer, which are rows of one line of a profile. */
 static int measure_layers(struct folding *folding, struct profile_row *sums, double *sums_s)
 {
     struct fold_report *report = folding->report;

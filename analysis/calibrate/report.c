@@ -8,7 +8,7 @@
 enum { TITLE_CHARS = 160 };
 
 static const double us = 1e6;
-static const double guide_share = 0.2; /* of the lines beside the diagonal */
+static const double guide_share = 0.2; /* relative distance of the guide lines from the diagonal */
 
 static void make_title(char title[TITLE_CHARS], const char *gpu, const char *set, const char *what)
 {
@@ -17,14 +17,14 @@ static void make_title(char title[TITLE_CHARS], const char *gpu, const char *set
 
 /* --- Predicted over measured --- */
 
-/* The points of every operator in turn, in microseconds. */
+/* Points in microseconds, ordered by operator. */
 struct scatter {
     double *measured, *predicted;
     struct plot_series series[LLM_OPERATOR_COUNT];
     size_t n_series;
 };
 
-/* Predicted when it was held out, else by the fit. Returns 0 or -1: out of memory. */
+/* Uses held-out predictions where there are folds, else those of the fit. Returns 0, or -1 when out of memory. */
 static int scatter_init(struct scatter *scatter, const struct fold_report *report)
 {
     const double *predicted_s = report->n_folds > 0 ? report->held_out_s : report->fitted_s;
@@ -102,7 +102,7 @@ static bool has_bands(const struct calibrated_class *class)
     return false;
 }
 
-/* Median and p90 of every band, in percent; NAN where it has no rows. */
+/* Median and p90 of every band, in percent; NAN without rows. */
 struct band_errors {
     double median[BANDS], p90[BANDS];
     char name[TITLE_CHARS];
@@ -123,7 +123,7 @@ static struct plot_series error_series(const struct band_errors *errors, unsigne
                                 .y = errors->median, .low = errors->median, .high = errors->p90};
 }
 
-/* Two series per class, which share a colour: of the fit, and of what was held out. Returns how many. */
+/* Two series per class in one colour: errors of the fit, and of held-out rows. Returns their number. */
 static size_t find_series(const struct calibrated_set *set, struct band_errors errors[2 * KERNEL_CLASS_COUNT],
                           struct plot_series series[2 * KERNEL_CLASS_COUNT])
 {

@@ -4,12 +4,12 @@
 
 #include "analysis/calibrate/calibrate.h"
 
-/* Predicted over measured time of every row of a fitted class, both on logarithmic axes, with the diagonal and lines at
- * +-20 %; a colour per operator. Rows that were held out are shown as they were predicted then. Memory errors stay in
- * svg->failed, here and below. */
+/* Predicted over measured time of every row of a fitted class, on logarithmic axes, with the diagonal and lines at
+ * +-20 %; one colour per operator. Held-out predictions are shown where there are any. Like report_bands, it sets
+ * svg->failed when out of memory. */
 void report_scatter(const char *gpu, const struct calibrated_set *set, enum kernel_class class, struct text *svg);
 
-/* Median and p90 of the error in each band of tokens, of the fit and of held-out rows; a colour per class. Classes
+/* Median and p90 of the error in each band of tokens, of the fit and of held-out rows; one colour per class. Classes
  * without tokens are left out. */
 void report_bands(const char *gpu, const struct calibrated_set *set, struct text *svg);
 

@@ -1,4 +1,4 @@
-/* The least parameters of a fitting problem: GSL's trust region from many starts, in rounds of growing effort. */
+/* The parameters with the least loss: GSL's trust region from many starts, in rounds of growing effort. */
 #include "analysis/calibrate/search.h"
 
 #include <gsl/gsl_blas.h>
@@ -11,8 +11,8 @@ static const double start_spread = 3.0;
 
 enum { STARTS = 8, IDLE_STEPS = 4 };
 
-/* How far to walk down: a step that lowers the cost by less than this part is idle. `n_kept` of the ends go on to the
- * next round. */
+/* Limits of a descent in one round. A step that lowers the cost by less than idle_part is idle. The n_kept best ends
+ * continue in the next round. */
 struct effort {
     size_t max_rows;
     int max_steps;
@@ -72,7 +72,7 @@ static int residuals(const gsl_vector *u, void *context, gsl_vector *out)
 
 /* --- one descent --- */
 
-/* The place of search->fixed. */
+/* Sets *start to search->fixed, unbounded. */
 static void set_start(const struct search *search, gsl_vector *start)
 {
     for (size_t i = 0; i < search->n_free; i++) {
@@ -89,8 +89,8 @@ static double cost_of(const gsl_multifit_nlinear_workspace *work)
     return cost;
 }
 
-/* Steps until the cost no longer falls by a noticeable part in some steps on end. Parameters at their bounds go on
- * drifting outwards without effect, so that the place is no criterion. */
+/* Steps until IDLE_STEPS steps in a row are idle. The position is no criterion: parameters at their bounds keep drifting
+ * outwards without effect. */
 static double iterate(gsl_multifit_nlinear_workspace *work, const struct effort *effort)
 {
     double cost = cost_of(work);
@@ -103,8 +103,8 @@ static double iterate(gsl_multifit_nlinear_workspace *work, const struct effort 
     return cost;
 }
 
-/* Walks down from the candidate over the first rows; leaves the end in it, with a cost per row that is infinite where the
- * model has no value. Returns 0 or SIM_E_NOMEM. */
+/* Descends from the candidate over the first max_rows rows, and replaces it by the end. Its cost per row is infinite
+ * when the model has no finite value. Returns 0 or SIM_E_NOMEM. */
 static int descend(const struct search *search, const struct effort *effort, struct candidate *candidate)
 {
     struct search part = *search;
@@ -129,8 +129,8 @@ static int descend(const struct search *search, const struct effort *effort, str
 
 /* --- many starts --- */
 
-/* Starting point 0 is `first`, 1 the initial values, the others lie around these in a quasi-random sequence. What
- * is tried stays as it is in *params. */
+/* Starting point 0 is `first`, 1 the initial values; the others lie around these in a quasi-random sequence. Tried
+ * parameters stay as they are in *params. */
 static void choose_start(const struct search *search, const union kernel_params *first, int start, gsl_qrng *sequence,
                          union kernel_params *params)
 {
@@ -154,7 +154,8 @@ static double first_choice(const struct kernel_param *param)
     return param->unit == PARAM_SWITCH ? 0.0 : param->low;
 }
 
-/* Sets the tried parameters to the next combination of their values; false, and to the first, after the last. */
+/* Sets the tried parameters to the next combination of their values. After the last one it returns to the first and is
+ * false. */
 static bool next_choice(const struct fit_model *model, union kernel_params *params)
 {
     for (size_t i = 0; i < model->n_params; i++) {
@@ -170,7 +171,7 @@ static bool next_choice(const struct fit_model *model, union kernel_params *para
     return false;
 }
 
-/* Fills candidates[] with every start of every combination of what is tried; returns how many. */
+/* Fills candidates[] with every start of every combination of tried values. Returns their number. */
 static size_t choose_starts(const struct search *search, const union kernel_params *first, gsl_qrng *sequence,
                             struct candidate *candidates)
 {
@@ -199,7 +200,7 @@ static size_t count_choices(const struct fit_model *model)
     return n;
 }
 
-/* Sorts by cost; of equals the first stays first. */
+/* Sorts by cost; the order of equals stays. */
 static void rank(struct candidate *candidates, size_t n)
 {
     for (size_t i = 1; i < n; i++) {

@@ -15,8 +15,8 @@ struct dropped_rows {
     int64_t rows;
 };
 
-/* Adds `rows` to a reason of dropped[*n], by its text, which must live as long. Beyond DROPPED_MAX_REASONS reasons the
- * last one takes all others. */
+/* Adds `rows` to the entry of dropped[*n] with this text, or to a new one. `reason` must live as long. Once there are
+ * DROPPED_MAX_REASONS entries, the last one counts all new reasons. */
 void dropped_add(struct dropped_rows *dropped, size_t *n, const char *reason, int64_t rows);
 
 /* --- Files --- */
@@ -26,7 +26,7 @@ int file_hash(const char *path, char hex[HASH_HEX_CHARS], struct diag *diag);
 
 struct sheet_column {
     const char *name;
-    double min; /* least value for sheet_numbers; of a text 0 */
+    double min; /* least value that sheet_numbers accepts; unused for texts */
 };
 
 struct sheet {
@@ -35,7 +35,7 @@ struct sheet {
     struct diag *diag;
     double max;   /* largest number allowed */
     double empty; /* value of an empty field; infinite: a number is required */
-    /* The rest is set by the functions below. */
+    /* Set by the functions below. */
     struct csv *csv;
     const char **header; /* names [n_header] */
     size_t n_header;
@@ -43,7 +43,7 @@ struct sheet {
     int *positions;                     /* of `columns`; -1: the file lacks it */
 };
 
-/* Opens the file and reads its header. In every case sheet_close is due. Returns 0, SIM_E_IO, SIM_E_DATA or
+/* Opens the file and reads its header. Also after a failure sheet_close is due. Returns 0, SIM_E_IO, SIM_E_DATA or
  * SIM_E_NOMEM. */
 int sheet_open(struct sheet *sheet, const char *path);
 void sheet_close(struct sheet *sheet);
@@ -51,15 +51,15 @@ void sheet_close(struct sheet *sheet);
 /* The 0-based position of a name in the header; -1: the file lacks it. */
 int sheet_position(const struct sheet *sheet, const char *name);
 
-/* Makes `columns` what the functions below count by. Returns 1, 0 when one of the first n_required is missing, or
- * SIM_E_NOMEM. */
+/* Makes a `column` below an index into columns[n_columns]. Returns 1, 0 when the file lacks one of the first
+ * n_required, or SIM_E_NOMEM. */
 int sheet_choose(struct sheet *sheet, const struct sheet_column *columns, size_t n_columns, size_t n_required);
 
-/* Returns 1 with the next row; 0 at the end; SIM_E_DATA for a malformed row or one that is shorter than the header;
- * SIM_E_IO or SIM_E_NOMEM. */
+/* Reads the next row. Returns 1, 0 at the end, SIM_E_DATA (malformed, or shorter than the header), SIM_E_IO or
+ * SIM_E_NOMEM. */
 int sheet_next(struct sheet *sheet);
 
-/* A field of the row read last; empty when the file lacks its column. */
+/* A field of the current row; empty when the file lacks its column. */
 struct csv_field sheet_text(const struct sheet *sheet, int column);
 bool sheet_has(const struct sheet *sheet, int column);
 bool sheet_text_is(const struct sheet *sheet, int column, const char *text);

@@ -14,7 +14,8 @@
 enum { ROW_CHARS = 100, QUANTITY_CHARS = 64, KEY_CHARS = 100, NUMBER_CHARS = 24 };
 enum { PARAM_DIGITS = 6, TIME_DIGITS = 9 };
 
-static const double fine_steps = 1e5, steps = 1e4; /* of which errors are multiples: a thousandth, a hundredth of 1 % */
+/* Errors are rounded to a thousandth and to a hundredth of a percent. */
+static const double fine_steps = 1e5, steps = 1e4;
 
 /* --- What all calibration files share --- */
 
@@ -60,7 +61,7 @@ void calibration_write_at_bound(struct json_writer *json, const struct kernel_pa
 
 /* --- Measured points of a class --- */
 
-/* How many of the sorted points have the shape of the first. */
+/* Number of leading points, which are sorted, with the shape of the first. */
 static size_t count_alike(const struct kernel_point *points, size_t n)
 {
     struct kernel_place first, next;
@@ -84,7 +85,7 @@ static void write_fixed(struct json_writer *json, const struct kernel_call *call
     if (member->kind == MEMBER_FLAG && value > 0.0) json_write_bool(json, member->name, true);
 }
 
-/* What a call does not use may not be known. */
+/* Members that a call does not use may be NAN; they are written as 0. */
 static void write_column(struct json_writer *json, const struct kernel_member *member,
                          const struct kernel_point *points, size_t n)
 {
@@ -110,8 +111,8 @@ static void write_shape(struct json_writer *json, const struct kernel_point *poi
     json_write_close(json, '}');
 }
 
-/* Adds the member "table" to an object that is open: rows of one class, n >= 1, sorted, equal calls once with the median
- * of their times. */
+/* Adds the member "table" to an open object: n >= 1 rows of one class, sorted, equal calls once with the median of
+ * their times. */
 static void write_table(struct json_writer *json, const struct profile_row *rows, size_t n)
 {
     struct kernel_point *points = mem_zalloc(n, sizeof *points);
@@ -179,7 +180,7 @@ static void write_range(struct json_writer *json, const struct kernel_class_info
     json_write_close(json, '}');
 }
 
-/* The pairs of formats that rows have, where the class has formats. */
+/* The pairs of formats of the rows, for a class with formats. */
 static void write_formats(struct json_writer *json, const struct kernel_class_info *info,
                           const struct kernel_range *range)
 {
@@ -211,8 +212,8 @@ static void write_profiles(struct json_writer *json, const struct calibrated_set
     json_write_close(json, ']');
 }
 
-/* The name of a fold as a key: letters, digits, '_', '.' and '-'. One that had other characters ends in the fold's number,
- * so that no two are alike. */
+/* The name of a fold as a key of letters, digits, '_', '.' and '-'. The index of the fold is appended when other
+ * characters were replaced, so that keys differ. */
 static void make_key(const char *name, size_t fold, char key[KEY_CHARS])
 {
     const int n = snprintf(key, KEY_CHARS - NUMBER_CHARS, "%s", name);
@@ -307,7 +308,7 @@ static void write_fresh(struct text *text, const char *gpu, const struct calibra
 
 /* --- Laying one document over another --- */
 
-/* Makes `node` the member of its key: in the place of the old one, else at the end. */
+/* Puts `node` in the place of the member with its key, else at the end. */
 static void put_member(struct json_node *object, struct json_node *node)
 {
     struct json_node *before = NULL, *old = object->first;
@@ -325,7 +326,7 @@ static void put_member(struct json_node *object, struct json_node *node)
     if (object->last == old) object->last = node;
 }
 
-/* Brings the classes of a set in the order of the enum; what is no class goes last. */
+/* Sorts the classes of a set in the order of the enum; unknown members go last. */
 static void sort_classes(struct json_node *set)
 {
     struct json_node sorted = {.kind = JSON_OBJECT}, *next;
@@ -388,7 +389,8 @@ static bool is_plain_list(const struct json_node *node)
     return node->kind == JSON_LIST;
 }
 
-/* Whether a list or object stands in one line: a list of values, or what holds no objects and is short enough. */
+/* Whether a list or object is printed in one line: any list of plain values, else one without objects that fits into
+ * ROW_CHARS. */
 static bool fits_row(struct json_writer *json, const struct json_node *node)
 {
     if (has_objects(node)) return false;
@@ -418,7 +420,7 @@ static void print_node(struct json_writer *json, const struct json_node *node)
 
 /* --- The file --- */
 
-/* Reads the old file; *root stays NULL when there is none. */
+/* Reads the old file; *root stays NULL when it does not exist. */
 static int load_old(struct arena *arena, const char *path, const char *gpu, struct json_node **root, struct diag *diag)
 {
     char *text = NULL;
@@ -434,7 +436,7 @@ static int load_old(struct arena *arena, const char *path, const char *gpu, stru
     const struct json_node *name = json_member(*root, "gpu"), *sets = json_member(*root, "sets");
     if (name == NULL || name->kind != JSON_STRING || sets == NULL || sets->kind != JSON_OBJECT)
         return diag_error(diag, SIM_E_CONFIG, json_where(*root, where, sizeof where), "name another file with -o",
-                          "this is no calibration file: it needs 'gpu' and 'sets'");
+                          "this is no calibration file: it lacks 'gpu' or 'sets'");
     if (strcmp(name->text, gpu) == 0) return 0;
     return diag_error(diag, SIM_E_CONFIG, json_where(name, where, sizeof where), "name another file with -o",
                       "this calibration is of '%s', not of '%s'", name->text, gpu);

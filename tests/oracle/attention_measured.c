@@ -4,6 +4,7 @@
 
 #include "analysis/calibrate/folds.h"
 #include "sim/catalog/calibration.h"
+#include "tests/support/class_fit.h"
 #include "tests/support/profile_fixture.h"
 
 #include <math.h>

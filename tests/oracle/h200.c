@@ -3,10 +3,10 @@
  * of the H200 before. Bounds are what was found, rounded up. */
 #include "tests/support/harness.h"
 
-#include "analysis/calibrate/fit.h"
 #include "models/operators/operators.h"
 #include "sim/catalog/calibration.h"
 #include "sim/core/csv.h"
+#include "tests/support/class_fit.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * from different hands agree. Fits here are on thinned rows; bounds are what was found, rounded up. */
 #include "tests/support/harness.h"
 
-#include "analysis/calibrate/fit.h"
 #include "sim/catalog/calibration.h"
+#include "tests/support/class_fit.h"
 
 #include <math.h>
 

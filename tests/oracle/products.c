@@ -6,6 +6,7 @@
 #include "tests/support/harness.h"
 
 #include "analysis/calibrate/folds.h"
+#include "tests/support/class_fit.h"
 #include "tests/support/profile_fixture.h"
 
 #include <math.h>

@@ -5,8 +5,8 @@
  * configs/calibration/measured. */
 #include "tests/support/harness.h"
 
-#include "analysis/calibrate/fit.h"
 #include "sim/catalog/calibration_file.h"
+#include "tests/support/class_fit.h"
 
 #include <math.h>
 #include <stdio.h>

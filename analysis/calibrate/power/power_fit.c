@@ -36,7 +36,8 @@ const struct power_class_info *power_class_info(enum power_class class)
     return &classes[class];
 }
 
-struct power_law power_law_of(enum power_class class, const double *values, const struct gpu_spec *gpu)
+/* The law that values of a class make on a GPU. */
+static struct power_law power_law_of(enum power_class class, const double *values, const struct gpu_spec *gpu)
 {
     if (class == POWER_ACTIVITY)
         return (struct power_law){.context_w = gpu->context_w, .limit_w = gpu->tdp_w, .active_w = values[POWER_ACTIVE],
@@ -47,7 +48,8 @@ struct power_law power_law_of(enum power_class class, const double *values, cons
                               .voltage_knee = values[CLOCK_KNEE]};
 }
 
-double power_row_w(const struct power_law *law, const struct power_row *row)
+/* Watts of a row, by its phases. */
+static double power_row_w(const struct power_law *law, const struct power_row *row)
 {
     double watts = 0.0;
     for (size_t i = 0; i < row->n_phases; i++)

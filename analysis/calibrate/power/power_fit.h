@@ -47,12 +47,6 @@ struct power_fitted {
     double low[2], high[2];            /* activity: range of the shares of compute and memory */
 };
 
-/* The law that values of a class make, on a GPU. */
-struct power_law power_law_of(enum power_class class, const double *values, const struct gpu_spec *gpu);
-
-/* Watts of a row, by its phases. */
-double power_row_w(const struct power_law *law, const struct power_row *row);
-
 /* Fits a class to the rows of all files together. `rows` is 0 where there are none of it. Texts live in `arena`. Returns 0 or
  * SIM_E_NOMEM. */
 int power_fit(enum power_class class, const struct power_data *files, size_t n_files, const struct gpu_spec *gpu,

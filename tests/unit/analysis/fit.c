@@ -1,8 +1,8 @@
 /* Fitting parameters: what made the rows is found again, also among outliers, with the same bits every time. */
 #include "tests/support/harness.h"
 
-#include "analysis/calibrate/fit.h"
 #include "sim/core/rng.h"
+#include "tests/support/class_fit.h"
 #include "tests/support/profile_fixture.h"
 
 #include <math.h>
