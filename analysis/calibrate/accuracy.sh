@@ -1,6 +1,6 @@
 #!/bin/sh
-# The tables "Accuracy", "Power" and "Engines" of README.md, made from configs/calibration and configs/engines: `accuracy.sh` prints
-# them, `accuracy.sh README.md` puts them between the marker comments of that file.
+# The tables "Accuracy", "Power" and "Engines" of README.md, made from configs/calibration and configs/engines:
+# `accuracy.sh` prints them, `accuracy.sh README.md` puts them between the marker comments of that file.
 set -e
 
 query() { # SQL FILE...

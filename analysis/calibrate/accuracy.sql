@@ -1,4 +1,5 @@
--- The accuracy of every calibration as two Markdown tables, and which GPUs are taken for others. Expects a table file(json), one row per calibration file.
+-- The accuracy of every calibration as two Markdown tables, and which GPUs are taken for others. Expects a table
+-- file(json), one row per calibration file.
 .mode list
 .separator ""
 .headers off

@@ -142,8 +142,7 @@ static int run_search(struct search *search, union kernel_params *params, struct
     if (search->n_rows == 0) return diag_error(diag, SIM_E_DATA, NULL, NULL, "there are no rows to fit '%s' to", name);
     if (search->n_free == 0)
         return diag_error(diag, SIM_E_DATA, NULL, NULL, "no parameter of '%s' has an influence on its rows", name);
-    if (search_params(search, params, &best, &cost) < 0)
-        return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (search_params(search, params, &best, &cost) < 0) return diag_nomem(diag);
     if (!isfinite(cost))
         return diag_error(diag, SIM_E_DATA, NULL, NULL, "no parameters of '%s' give its rows a finite time", name);
     *params = best;
@@ -173,7 +172,7 @@ int fit_model_to(const struct fit_model *model, const struct profile_row *rows, 
 {
     struct search search = {.model = model, .fixed = *params, .tries = true};
     search.rows = mem_alloc((n + 1) * sizeof *search.rows);
-    if (search.rows == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (search.rows == NULL) return diag_nomem(diag);
     choose_rows(&search, rows, n, held_out);
     keep_rows(&search, false);
     choose_params(&search, false);

@@ -45,8 +45,8 @@ bool fit_is_at_bound(const struct kernel_param *param, double value);
 /* The bounding box of the shapes of a class's rows, and their formats; `fitted` is false without rows. */
 struct kernel_range fit_range(enum kernel_class class, const struct profile_row *rows, size_t n);
 
-/* The signed root of the soft_l1 loss 2 scale^2 (sqrt(1 + (r/scale)^2) - 1) of a residual r = log(predicted / measured),
- * with a scale of 3 %. Its square is the loss. */
+/* The signed root of the soft_l1 loss 2 scale^2 (sqrt(1 + (r/scale)^2) - 1) of a residual r = log(predicted /
+ * measured), with a scale of 3 %. Its square is the loss. */
 double fit_soft_l1_root(double residual);
 
 /* Statistics of n signed errors, which it reorders and makes absolute. All zero when n is 0. */

@@ -14,11 +14,6 @@ struct folding {
     struct fold *folds;
 };
 
-static int no_memory(const struct folding *folding)
-{
-    return diag_error(folding->diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-}
-
 /* --- errors by cut --- */
 
 const char *fit_cut_name(enum fit_cut cut)
@@ -118,7 +113,7 @@ static int copy_rows(struct folding *folding, const struct profile *profile)
     struct fold_report *report = folding->report;
     for (size_t i = 0; i < profile->n; i++) report->n_rows += profile->rows[i].call.class == report->class;
     folding->rows = arena_alloc(folding->arena, (report->n_rows + 1) * sizeof *folding->rows);
-    if (folding->rows == NULL) return no_memory(folding);
+    if (folding->rows == NULL) return diag_nomem(folding->diag);
     size_t n = 0;
     for (size_t i = 0; i < profile->n; i++)
         if (profile->rows[i].call.class == report->class) folding->rows[n++] = profile->rows[i];
@@ -164,10 +159,10 @@ static int assign_folds(struct folding *folding, const struct profile *profile, 
     const bool hashed = n_names > MAX_LEFT_OUT_ONCE;
     report->n_folds = hashed ? HASHED_FOLDS : n_names > 1 ? n_names : 0;
     struct fold *folds = arena_alloc(folding->arena, (report->n_folds + 1) * sizeof *folds);
-    if (folds == NULL) return no_memory(folding);
+    if (folds == NULL) return diag_nomem(folding->diag);
     for (size_t i = 0; i < report->n_folds; i++) {
         folds[i].name = hashed ? arena_printf(folding->arena, "fold-%zu", i + 1) : names[i];
-        if (folds[i].name == NULL) return no_memory(folding);
+        if (folds[i].name == NULL) return diag_nomem(folding->diag);
     }
     for (size_t i = 0; i < report->n_rows; i++) {
         const char *name = row_name(profile, &folding->rows[i], by);
@@ -213,14 +208,14 @@ static int fit_all(struct folding *folding, const struct fit_model *model)
 {
     struct fold_report *report = folding->report;
     double *predicted_s = arena_alloc(folding->arena, (report->n_rows + 1) * sizeof *predicted_s);
-    if (predicted_s == NULL) return no_memory(folding);
+    if (predicted_s == NULL) return diag_nomem(folding->diag);
     report->params = fit_model_initial(model);
     const int status = fit_model_to(model, report->rows, report->n_rows, NULL, &report->params, folding->diag);
     if (status < 0) return status;
     predict(report, model, &report->params, -1, predicted_s);
     report->fitted_s = predicted_s;
     report->range = fit_range(report->class, report->rows, report->n_rows);
-    return fit_cuts_of(report->rows, predicted_s, report->n_rows, &report->fit) < 0 ? no_memory(folding) : 0;
+    return fit_cuts_of(report->rows, predicted_s, report->n_rows, &report->fit) < 0 ? diag_nomem(folding->diag) : 0;
 }
 
 /* --- errors of held-out rows --- */
@@ -236,7 +231,7 @@ static int measure_folds(struct folding *folding, struct profile_row *scratch_ro
             scratch_rows[n] = report->rows[i];
             scratch_s[n++] = report->held_out_s[i];
         }
-        if (fit_cuts_of(scratch_rows, scratch_s, n, &folding->folds[fold].errors) < 0) return no_memory(folding);
+        if (fit_cuts_of(scratch_rows, scratch_s, n, &folding->folds[fold].errors) < 0) return diag_nomem(folding->diag);
     }
     return 0;
 }
@@ -260,7 +255,7 @@ static int measure_layers(struct folding *folding, struct profile_row *sums, dou
         }
         if (length == PRODUCTS_OF_A_LAYER && is_product(&sums[n])) n++;
     }
-    return fit_cuts_of(sums, sums_s, n, &report->layer_sum) < 0 ? no_memory(folding) : 0;
+    return fit_cuts_of(sums, sums_s, n, &report->layer_sum) < 0 ? diag_nomem(folding->diag) : 0;
 }
 
 static int measure_held_out(struct folding *folding)
@@ -268,9 +263,9 @@ static int measure_held_out(struct folding *folding)
     struct fold_report *report = folding->report;
     struct profile_row *rows = mem_alloc((report->n_rows + 1) * sizeof *rows);
     double *seconds = mem_alloc((report->n_rows + 1) * sizeof *seconds);
-    int status = rows != NULL && seconds != NULL ? 0 : no_memory(folding);
+    int status = rows != NULL && seconds != NULL ? 0 : diag_nomem(folding->diag);
     if (status == 0 && fit_cuts_of(report->rows, report->held_out_s, report->n_rows, &report->held_out) < 0)
-        status = no_memory(folding);
+        status = diag_nomem(folding->diag);
     if (status == 0) status = measure_folds(folding, rows, seconds);
     if (status == 0) status = measure_layers(folding, rows, seconds);
     mem_free(rows);
@@ -283,7 +278,7 @@ static int hold_out(struct folding *folding, const struct fit_model *model)
     struct fold_report *report = folding->report;
     union kernel_params params[MAX_LEFT_OUT_ONCE];
     double *predicted_s = arena_alloc(folding->arena, (report->n_rows + 1) * sizeof *predicted_s);
-    if (predicted_s == NULL) return no_memory(folding);
+    if (predicted_s == NULL) return diag_nomem(folding->diag);
     const int status = cross_validate(folding, model, predicted_s, params);
     if (status < 0) return status;
     for (size_t i = 0; i < report->n_folds; i++) folding->folds[i].params = params[i];
@@ -297,10 +292,10 @@ static int compare_roofline(struct folding *folding)
     const struct fit_model roofline = roofline_of(report->class);
     union kernel_params params[MAX_LEFT_OUT_ONCE];
     double *predicted_s = mem_alloc((report->n_rows + 1) * sizeof *predicted_s);
-    if (predicted_s == NULL) return no_memory(folding);
+    if (predicted_s == NULL) return diag_nomem(folding->diag);
     int status = cross_validate(folding, &roofline, predicted_s, params);
     if (status == 0 && fit_cuts_of(report->rows, predicted_s, report->n_rows, &report->roofline) < 0)
-        status = no_memory(folding);
+        status = diag_nomem(folding->diag);
     mem_free(predicted_s);
     return status;
 }

@@ -89,8 +89,8 @@ static double cost_of(const gsl_multifit_nlinear_workspace *work)
     return cost;
 }
 
-/* Steps until IDLE_STEPS steps in a row are idle. The position is no criterion: parameters at their bounds keep drifting
- * outwards without effect. */
+/* Steps until IDLE_STEPS steps in a row are idle. The position is no criterion: parameters at their bounds keep
+ * drifting outwards without effect. */
 static double iterate(gsl_multifit_nlinear_workspace *work, const struct effort *effort)
 {
     double cost = cost_of(work);

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { READ_BYTES = 1 << 16, MAX_QUOTE_CHARS = 60 };
+enum { FIRST_ROWS = 256, READ_BYTES = 1 << 16, MAX_QUOTE_CHARS = 60 };
 
 void dropped_add(struct dropped_rows *dropped, size_t *n, const char *reason, int64_t rows)
 {
@@ -17,6 +17,20 @@ void dropped_add(struct dropped_rows *dropped, size_t *n, const char *reason, in
     dropped[i].rows += rows;
 }
 
+void *rows_grown(struct arena *arena, void *items, size_t n, size_t *capacity, size_t item_bytes, struct diag *diag)
+{
+    if (n < *capacity) return items;
+    const size_t wider = *capacity > 0 ? 2 * *capacity : FIRST_ROWS;
+    void *grown = arena_alloc(arena, wider * item_bytes);
+    if (grown == NULL) {
+        diag_nomem(diag);
+        return NULL;
+    }
+    if (n > 0) memcpy(grown, items, n * item_bytes);
+    *capacity = wider;
+    return grown;
+}
+
 int file_hash(const char *path, char hex[HASH_HEX_CHARS], struct diag *diag)
 {
     struct input *input = NULL;
@@ -24,7 +38,7 @@ int file_hash(const char *path, char hex[HASH_HEX_CHARS], struct diag *diag)
     if (status < 0) return status;
     unsigned char *bytes = mem_alloc(READ_BYTES);
     struct hash *hash = hash_create();
-    if (bytes == NULL || hash == NULL) status = diag_error(diag, SIM_E_NOMEM, path, NULL, "out of memory");
+    if (bytes == NULL || hash == NULL) status = diag_nomem_at(diag, path);
     size_t n_read = 1;
     while (status == 0 && n_read > 0) {
         status = input_read(input, bytes, READ_BYTES, &n_read, diag);
@@ -39,11 +53,6 @@ int file_hash(const char *path, char hex[HASH_HEX_CHARS], struct diag *diag)
 
 /* --- Header --- */
 
-static int no_memory(const struct sheet *sheet)
-{
-    return diag_error(sheet->diag, SIM_E_NOMEM, sheet->path, NULL, "out of memory");
-}
-
 static int read_header(struct sheet *sheet)
 {
     const int status = csv_next(sheet->csv, sheet->diag);
@@ -51,11 +60,11 @@ static int read_header(struct sheet *sheet)
     if (status == 0) return diag_error(sheet->diag, SIM_E_DATA, sheet->path, NULL, "the file is empty");
     const size_t n = csv_n_fields(sheet->csv);
     sheet->header = arena_alloc(sheet->arena, n * sizeof *sheet->header);
-    if (sheet->header == NULL) return no_memory(sheet);
+    if (sheet->header == NULL) return diag_nomem_at(sheet->diag, sheet->path);
     for (size_t i = 0; i < n; i++) {
         const struct csv_field field = csv_fields(sheet->csv)[i];
         sheet->header[i] = arena_printf(sheet->arena, "%.*s", (int)field.n_chars, field.chars);
-        if (sheet->header[i] == NULL) return no_memory(sheet);
+        if (sheet->header[i] == NULL) return diag_nomem_at(sheet->diag, sheet->path);
     }
     sheet->n_header = n;
     return 0;
@@ -89,7 +98,7 @@ int sheet_choose(struct sheet *sheet, const struct sheet_column *columns, size_t
         if (sheet_position(sheet, columns[i].name) < 0) return 0;
     sheet->columns = columns;
     sheet->positions = arena_alloc(sheet->arena, (n_columns + 1) * sizeof *sheet->positions);
-    if (sheet->positions == NULL) return no_memory(sheet);
+    if (sheet->positions == NULL) return diag_nomem_at(sheet->diag, sheet->path);
     for (size_t i = 0; i < n_columns; i++) sheet->positions[i] = sheet_position(sheet, columns[i].name);
     return 1;
 }

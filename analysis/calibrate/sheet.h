@@ -19,6 +19,12 @@ struct dropped_rows {
  * DROPPED_MAX_REASONS entries, the last one counts all new reasons. */
 void dropped_add(struct dropped_rows *dropped, size_t *n, const char *reason, int64_t rows);
 
+/* --- Arrays of rows --- */
+
+/* Room for one more of n items in an array of the arena: the array itself, or a copy with twice the capacity. Returns
+ * NULL, with a finding, when out of memory. */
+void *rows_grown(struct arena *arena, void *items, size_t n, size_t *capacity, size_t item_bytes, struct diag *diag);
+
 /* --- Files --- */
 
 /* XXH3-128 of the uncompressed bytes of a file. Returns 0, SIM_E_IO or SIM_E_NOMEM. */

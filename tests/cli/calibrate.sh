@@ -171,7 +171,7 @@ END
 printf 'kernel,tokens,width,time_us\nnorm,1,4096,5\nnorm,2,4096,\nnorm,4,4096,0\n' >"$T/few.csv"
 run 3 calibrate --gpu a100-80-sxm "$T/few.csv"
 err "warning: 'norm' is not fitted: 1 rows for 8 parameters; measure more shapes"
-err "error: there is nothing to fit for set 'isolated'"
+err "error: set 'isolated' has no rows to fit"
 
 # Predicting: the shipped model of a GPU that was measured, and the defaults of one that was not.
 if [ -f configs/calibration/a100-80-sxm.json ]; then

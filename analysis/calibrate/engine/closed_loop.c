@@ -3,14 +3,14 @@
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
 
-/* A moment: the clock, and what has been counted up to it. */
+/* The clock, and counts since the start. */
 struct moment {
     double time_s, iterations, sequences, prompts;
 };
 
-/* A user and the request in flight. It waits in the queue until its prompt is done, and then makes tokens. */
+/* A user and its request, which waits in the queue until its prompt is done and then decodes. */
 struct user {
-    int64_t requests; /* sent so far */
+    int64_t requests; /* number sent */
     int64_t prompt_done, made;
     struct moment sent, first; /* first token */
 };
@@ -18,11 +18,11 @@ struct user {
 struct run {
     const struct closed_loop *loop;
     struct user *users;
-    int64_t *queue; /* ring of the users whose prompts are not done, by arrival */
+    int64_t *queue; /* ring of users whose prompts are not done, by arrival */
     int64_t head, n_queued;
     struct moment now;
     struct closed_loop_times sum;
-    int64_t n_measured, n_unmeasured; /* finished requests that count; users whose first counting one is not finished */
+    int64_t n_measured, n_unmeasured; /* finished measured requests; users without one */
 };
 
 static void send_request(struct run *run, int64_t index)
@@ -43,7 +43,7 @@ static void add_chunk(struct iteration_work *work, int64_t tokens, int64_t past)
     work->prefill_pairs += n * n + 2.0 * n * p;
 }
 
-/* Puts prompts into the batch from the head of the queue. Returns how many of them it completes. */
+/* Adds prompts of at most `left` tokens to the batch, from the head of the queue. Returns how many it completes. */
 static int64_t add_prompts(struct run *run, int64_t left, struct iteration_work *work)
 {
     const struct closed_loop *loop = run->loop;

@@ -1,9 +1,9 @@
-/* A serving engine under a fixed number of users, each of whom sends the next request when the last answer is complete:
- * how public tables of TTFT and TPOT are measured. All requests are alike, none waits for memory.
+/* A serving engine under a fixed number of users, each of whom sends a request when the previous answer is complete.
+ * Public tables of TTFT and TPOT are measured in this way. All requests are equal; none waits for memory.
  *
- * Iterations follow one another without a pause. Prompts are taken in order of arrival, whole or in chunks, as far as
- * the tokens of a batch allow, beside the sequences that decode or before them. Which iterations there are does not
- * depend on how long they take, so their mean composition tells what any cost per iteration, sequence or prompt adds. */
+ * Iterations follow one another without a pause. Prompts are taken in order of arrival, whole or in chunks, up to the
+ * tokens of a batch, beside the decoding sequences or before them. The composition of iterations does not depend on
+ * their durations, so its mean gives the effect of any cost per iteration, sequence or prompt. */
 #ifndef ORRERY_ANALYSIS_CALIBRATE_ENGINE_CLOSED_LOOP_H
 #define ORRERY_ANALYSIS_CALIBRATE_ENGINE_CLOSED_LOOP_H
 
@@ -14,19 +14,19 @@
 struct closed_loop {
     int64_t users, prompt_tokens, output_tokens; /* output_tokens >= 2: a lone token has no time per output token */
     int64_t batch_tokens;  /* of an iteration */
-    bool chunked;          /* prompts may be cut; else one that is too long for the batch has an iteration of its own */
-    bool prompts_first;    /* sequences do not decode while there are prompts */
+    bool chunked;          /* prompts may be cut; else a prompt longer than batch_tokens has its own iteration */
+    bool prompts_first;    /* sequences do not decode while prompts wait */
 };
 
-/* Means over the requests that start after each user has had one. */
+/* Means over all requests but the first of each user. */
 struct closed_loop_times {
     double ttft_s;     /* from sending to the first token */
     double tpot_s;     /* per token after the first */
-    double iterations; /* per token after the first: 1, and the iterations of prompts_first that let it wait */
-    double sequences, prompts; /* served in these iterations, a chunk of a prompt like a whole one */
+    double iterations; /* per token after the first: 1, plus iterations in which prompts_first delays it */
+    double sequences, prompts; /* in these iterations; a chunk counts as a prompt */
 };
 
-/* The duration of an iteration with this work. */
+/* The duration of an iteration with this work, in seconds. */
 typedef double (*closed_loop_cost)(const void *context, const struct iteration_work *work);
 
 /* Returns 0 or SIM_E_NOMEM. */

@@ -65,12 +65,7 @@ struct engine_preset engine_recipe_preset(const struct engine_recipe *recipe)
 
 /* --- Calibration --- */
 
-static int fail_nomem(struct diag *diag)
-{
-    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-}
-
-/* Leaves out the rows of other engines, by engine. */
+/* Leaves out the rows of other engines, with the engine as reason. */
 static int leave_others_out(const char *engine, struct measured *file, struct arena *arena)
 {
     size_t n = 0;
@@ -93,19 +88,19 @@ static int read_files(struct engine_calibration *calibration, const char *const 
     for (size_t i = 0; i < calibration->n_files; i++) {
         const int code = measured_read(paths[i], arena, &calibration->files[i], diag);
         if (code != 0) return code;
-        if (leave_others_out(calibration->preset.name, &calibration->files[i], arena) != 0) return fail_nomem(diag);
+        if (leave_others_out(calibration->preset.name, &calibration->files[i], arena) != 0) return diag_nomem(diag);
     }
     return 0;
 }
 
-/* The points of all files, one after the other. */
+/* Concatenates the points of all files. */
 static int join_points(struct engine_calibration *calibration, struct engine_replicas *replicas, size_t step,
                        struct diag *diag)
 {
     size_t n_rows = 0;
     for (size_t i = 0; i < calibration->n_files; i++) n_rows += calibration->files[i].n;
     calibration->points = arena_alloc(replicas->arena, (n_rows + 1) * sizeof *calibration->points);
-    if (calibration->points == NULL) return fail_nomem(diag);
+    if (calibration->points == NULL) return diag_nomem(diag);
     for (size_t i = 0; i < calibration->n_files; i++) {
         struct engine_point *points;
         size_t n;
@@ -117,7 +112,7 @@ static int join_points(struct engine_calibration *calibration, struct engine_rep
     return 0;
 }
 
-/* Appends the error of a group to a list, unless it has no rows. */
+/* Appends the error of a group (NULL: of all) to a list, if it has rows. */
 static int add_error(const struct engine_calibration *calibration, const char *group, enum engine_use use,
                      struct config_list *errors)
 {
@@ -135,7 +130,7 @@ static int add_error(const struct engine_calibration *calibration, const char *g
     return 0;
 }
 
-/* The groups of the points, in order of the first of each. */
+/* The groups of the points, by first occurrence. */
 static size_t list_groups(const struct engine_calibration *calibration, const char *groups[MAX_GROUPS])
 {
     size_t n = 0;
@@ -159,7 +154,7 @@ static int measure_groups(struct engine_calibration *calibration, enum engine_us
     return code;
 }
 
-/* The GPUs of the points, in order of the first of each; steps of the host alone have none. */
+/* The GPUs of the points, by first occurrence; points of the CPU alone have none. */
 static int list_gpus(struct engine_calibration *calibration, struct arena *arena)
 {
     const char **gpus = arena_alloc(arena, (calibration->n_points + 1) * sizeof *gpus);
@@ -186,7 +181,7 @@ static int list_profiles(struct engine_calibration *calibration, struct arena *a
     return 0;
 }
 
-/* What another engine's preset says of launches. */
+/* Takes the launches from the preset of another engine. */
 static int borrow_launches(const char *engine, const struct catalog *catalog, struct arena *arena,
                            struct engine_preset *preset, struct diag *diag)
 {
@@ -212,7 +207,7 @@ static int describe(struct engine_calibration *calibration, struct arena *arena,
     if (code == 0) code = measure_groups(calibration, ENGINE_FIT, &preset->fit, arena);
     if (code == 0) code = measure_groups(calibration, ENGINE_KERNELS_FIT, &preset->kernels_fit, arena);
     if (code == 0) code = measure_groups(calibration, ENGINE_HELD_OUT, &preset->held_out, arena);
-    if (code != 0) return fail_nomem(diag);
+    if (code != 0) return diag_nomem(diag);
     if (is_finite(&preset->fit) && is_finite(&preset->kernels_fit) && is_finite(&preset->held_out)) return 0;
     return diag_error(diag, SIM_E_DATA, calibration->files[0].path, NULL, "a row's predicted time is not finite");
 }
@@ -225,7 +220,7 @@ int engine_calibrate(const struct engine_recipe *recipe, const struct catalog *c
     engine_replicas_init(&replicas, catalog, arena);
     *calibration = (struct engine_calibration){.preset = engine_recipe_preset(recipe), .n_files = n_paths};
     calibration->files = arena_alloc(arena, (n_paths + 1) * sizeof *calibration->files);
-    if (calibration->files == NULL) return fail_nomem(diag);
+    if (calibration->files == NULL) return diag_nomem(diag);
     int code = read_files(calibration, paths, arena, diag);
     if (code == 0) code = join_points(calibration, &replicas, step, diag);
     if (code != 0) return code;

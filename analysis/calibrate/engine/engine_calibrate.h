@@ -1,11 +1,11 @@
-/* Making the preset of an engine from files of measured iterations, and writing it down. */
+/* Making the preset of an engine from files of measured iterations, and writing it. */
 #ifndef ORRERY_ANALYSIS_CALIBRATE_ENGINE_ENGINE_CALIBRATE_H
 #define ORRERY_ANALYSIS_CALIBRATE_ENGINE_ENGINE_CALIBRATE_H
 
 #include "analysis/calibrate/engine/engine_fit.h"
 #include "sim/core/text.h"
 
-/* What a preset was made from and how it does; all in one arena. */
+/* A preset, its errors, and the measurements behind it; all in one arena. */
 struct engine_calibration {
     struct engine_preset preset;  /* with its errors */
     struct measured *files;       /* rows of other engines are left out */
@@ -14,8 +14,8 @@ struct engine_calibration {
     size_t n_points;
 };
 
-/* Fits the recipe to the rows of its engine in the files: every `step`-th of them, 1 for all. Returns 0, SIM_E_DATA (no
- * rows of the engine, a broken file), SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
+/* Fits the recipe to every `step`-th row of its engine in the files. Returns 0, SIM_E_DATA (no rows of the engine, a
+ * broken file), SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
 int engine_calibrate(const struct engine_recipe *recipe, const struct catalog *catalog, const char *const *paths,
                      size_t n_paths, size_t step, struct arena *arena, struct engine_calibration *calibration,
                      struct diag *diag);

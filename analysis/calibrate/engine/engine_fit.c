@@ -11,10 +11,10 @@ struct fit {
     const struct engine_recipe *recipe;
     const struct engine_point **points;
     size_t n_points;
-    struct engine_preset *preset; /* whose launches and overheads are listed, with the constants of the moment */
+    struct engine_preset *preset; /* with the launches and overheads to fit, and their current values */
 };
 
-/* Where constants start. Each is this times the square of an unbounded number, so that none is negative. */
+/* Initial values. A constant is its initial value times the square of an unbounded number, so it is never negative. */
 static const double layer_unit_s = 2e-4, iteration_unit_s = 4e-3, sequence_unit_s = 4e-5, prompt_unit_s = 4e-3;
 
 static size_t count_constants(const struct fit *fit)
@@ -25,7 +25,7 @@ static size_t count_constants(const struct fit *fit)
     return common + fit->preset->launches.n + per_degree * fit->preset->overheads.n;
 }
 
-/* unit u[*next]^2, and on to the next. */
+/* unit_s u[*next]^2; advances *next. */
 static double take_constant(const gsl_vector *u, size_t *next, double unit_s)
 {
     const double value = gsl_vector_get(u, (*next)++);
@@ -61,7 +61,7 @@ static int residuals(const gsl_vector *u, void *context, gsl_vector *out)
     return GSL_SUCCESS;
 }
 
-/* Descends from u, to where it leads; *cost is infinite where nothing was found. Returns 0 or SIM_E_NOMEM. */
+/* Descends from u and replaces it by the end; *cost is infinite when u has no finite cost. Returns 0 or SIM_E_NOMEM. */
 static int descend(struct fit *fit, gsl_vector *u, double *cost)
 {
     const gsl_multifit_nlinear_parameters options = gsl_multifit_nlinear_default_parameters();
@@ -81,7 +81,7 @@ static int descend(struct fit *fit, gsl_vector *u, double *cost)
     return 0;
 }
 
-/* The best of a few descents, whose starts differ in size. */
+/* The best of three descents from starts of different size. */
 static int search(struct fit *fit, gsl_vector *u, gsl_vector *best)
 {
     static const double starts[] = {1.0, 0.5, 1.5};
@@ -98,7 +98,7 @@ static int search(struct fit *fit, gsl_vector *u, gsl_vector *best)
     return 0;
 }
 
-/* --- what a preset lists: the GPUs and degrees of the points --- */
+/* --- the GPUs and degrees that the preset needs constants for --- */
 
 static void list_launch(struct engine_preset *preset, const char *gpu)
 {
@@ -108,7 +108,7 @@ static void list_launch(struct engine_preset *preset, const char *gpu)
     launches[preset->launches.n++] = (struct engine_launch){.gpu = gpu};
 }
 
-/* By rising degree. */
+/* Adds an overhead for this degree, sorted by degree. */
 static void list_overhead(struct engine_preset *preset, int64_t degree)
 {
     struct engine_overhead *overheads = preset->overheads.items;
@@ -141,7 +141,7 @@ int engine_fit(const struct engine_recipe *recipe, const struct engine_point *po
 {
     struct fit fit = {.recipe = recipe, .preset = preset};
     int code = list_constants(&fit, points, n, arena);
-    if (code != 0) return diag_error(diag, code, NULL, NULL, "out of memory");
+    if (code != 0) return diag_nomem(diag);
     const size_t n_constants = count_constants(&fit);
     if (recipe->terms == 0) return 0;
     if (fit.n_points < n_constants || n_constants == 0)
@@ -151,5 +151,5 @@ int engine_fit(const struct engine_recipe *recipe, const struct engine_point *po
     code = u != NULL && best != NULL ? search(&fit, u, best) : SIM_E_NOMEM;
     if (u != NULL) gsl_vector_free(u);
     if (best != NULL) gsl_vector_free(best);
-    return code == 0 ? 0 : diag_error(diag, code, NULL, NULL, "out of memory");
+    return code == 0 ? 0 : diag_nomem(diag);
 }

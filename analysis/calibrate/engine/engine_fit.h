@@ -1,7 +1,7 @@
-/* Fitting the host time of a serving engine to measured iterations, given what the GPU takes.
+/* Fitting the CPU overhead of a serving engine to measured iterations, given the time of the GPU.
  *
- * Minimises the soft_l1 loss of log(predicted / measured), like the fits of kernels (fit.h), over the rows that a
- * constant may be fitted on; all others are left to test it. Which terms an engine has is part of its recipe. */
+ * Minimises the soft_l1 loss of log(predicted / measured), like the fits of kernels (fit.h), over the rows marked
+ * `fit`; all others test it. The recipe of an engine lists its terms. */
 #ifndef ORRERY_ANALYSIS_CALIBRATE_ENGINE_ENGINE_FIT_H
 #define ORRERY_ANALYSIS_CALIBRATE_ENGINE_ENGINE_FIT_H
 
@@ -11,30 +11,30 @@
 #include "sim/catalog/engine.h"
 
 enum engine_term {
-    ENGINE_ITERATION = 1, /* a constant per degree of tensor parallelism */
-    ENGINE_SEQUENCE = 2,  /* the same, per sequence */
-    ENGINE_LAUNCH = 4,    /* launching a layer, by GPU */
-    ENGINE_PROMPT = 8,    /* a constant per prompt, common to all degrees */
-    ENGINE_COMMON_SEQUENCE = 16 /* instead of ENGINE_SEQUENCE: common to all degrees */
+    ENGINE_ITERATION = 1, /* seconds per iteration, by degree of tensor parallelism */
+    ENGINE_SEQUENCE = 2,  /* seconds per sequence, by degree */
+    ENGINE_LAUNCH = 4,    /* seconds to launch a layer, by GPU */
+    ENGINE_PROMPT = 8,    /* seconds per prompt, common to all degrees */
+    ENGINE_COMMON_SEQUENCE = 16 /* seconds per sequence, common to all degrees */
 };
 
 /* How the preset of an engine is made. */
 struct engine_recipe {
     const char *name, *summary;
-    const char *source; /* of the measurements, for the preset */
+    const char *source; /* of the measurements */
     const char *kernels, *collectives;
-    bool is_recent;       /* an all-reduce of its own, fused residual sums */
+    bool is_recent;       /* own all-reduce, fused residual sums, mixed attention */
     bool fused_narrowing, samples;
-    const char *launches_of; /* engine whose launches it has where it replays no CUDA graph; NULL: its own, if any */
+    const char *launches_of; /* engine whose launch times it has without a CUDA graph; NULL: its own, if any */
     unsigned terms;
 };
 
 /* The index-th recipe, or NULL past the last one. */
 const struct engine_recipe *engine_recipe_at(size_t index);
 
-/* The replicas that measured rows were taken on, as the simulator models them: GPU time from the calibration that an
- * engine's preset names (models/operators/operators.h). Each is made once. */
-struct engine_replica; /* one of them */
+/* The replicas of measured rows as the simulator models them: GPU time from the calibration that an engine's preset
+ * names (models/operators/operators.h). Each is made once. */
+struct engine_replica;
 
 struct engine_replicas {
     const struct catalog *catalog;
@@ -49,30 +49,29 @@ void engine_replicas_init(struct engine_replicas *replicas, const struct catalog
 int engine_replicas_find(struct engine_replicas *replicas, const struct engine_preset *preset,
                          const struct measured_row *row, const struct operators **operators, struct diag *diag);
 
-/* A measured row as what a constant of the host is multiplied with. */
+/* The factors of the fitted constants in a measured row. */
 struct engine_point {
     const struct measured_row *row;
-    double gpu_s, layers;                      /* layers is 0 where nothing has to be launched */
-    double iterations, sequences, prompts;     /* how many of each lie in measured_s */
+    double gpu_s, layers;                  /* layers is 0 when launches are not modelled */
+    double iterations, sequences, prompts; /* numbers within measured_s */
 };
 
-/* The rows of the preset's engine as points; of many rows every `step`-th. Returns 0, SIM_E_CONFIG, SIM_E_IO or
- * SIM_E_NOMEM. */
+/* Every `step`-th row of the preset's engine as a point. Returns 0, SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
 int engine_points(struct engine_replicas *replicas, const struct engine_preset *preset, const struct measured *measured,
                   size_t step, struct engine_point **points, size_t *n, struct diag *diag);
 
-/* A preset without any host time. */
+/* A preset without CPU overhead. */
 struct engine_preset engine_recipe_preset(const struct engine_recipe *recipe);
 
-/* Fits the terms of the recipe to the points with `fit`, and adds them to the preset. Returns 0, SIM_E_DATA when there are
- * fewer points than constants, or SIM_E_NOMEM. */
+/* Fits the terms of the recipe to the points whose row is marked `fit`, and adds them to the preset. Returns 0,
+ * SIM_E_DATA when there are fewer points than constants, or SIM_E_NOMEM. */
 int engine_fit(const struct engine_recipe *recipe, const struct engine_point *points, size_t n, struct arena *arena,
                struct engine_preset *preset, struct diag *diag);
 
-/* Seconds that the preset predicts for the measured ones. */
+/* The seconds that the preset predicts for measured_s. */
 double engine_point_s(const struct engine_preset *preset, const struct engine_point *point);
 
-/* What a row is to a preset: its constants are fitted on it, its GPU's kernels are and nothing else, or neither. */
+/* Whether the constants of a preset were fitted on a row, only the kernels of its GPU, or neither. */
 enum engine_use { ENGINE_FIT, ENGINE_KERNELS_FIT, ENGINE_HELD_OUT };
 
 /* The errors of a group's points (NULL: of all) of one use. Returns 0 or SIM_E_NOMEM. */

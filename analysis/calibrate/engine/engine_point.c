@@ -48,7 +48,7 @@ static int make(struct engine_replicas *replicas, const struct engine_preset *pr
 {
     struct engine_replica *replica = arena_alloc(replicas->arena, sizeof *replica);
     *out = replica;
-    if (replica == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (replica == NULL) return diag_nomem(diag);
     replica->engine = preset->name;
     replica->gpu_name = row->gpu;
     replica->llm_name = row->llm;
@@ -123,7 +123,7 @@ int engine_points(struct engine_replicas *replicas, const struct engine_preset *
 {
     *n = 0;
     *points = arena_alloc(replicas->arena, (measured->n + 1) * sizeof **points);
-    if (*points == NULL) return diag_error(diag, SIM_E_NOMEM, measured->path, NULL, "out of memory");
+    if (*points == NULL) return diag_nomem_at(diag, measured->path);
     size_t met = 0;
     for (size_t i = 0; i < measured->n; i++) {
         if (strcmp(measured->rows[i].engine, preset->name) != 0 || met++ % step != 0) continue;

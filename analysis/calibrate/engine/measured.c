@@ -3,9 +3,6 @@
 #include "sim/core/path.h"
 
 #include <math.h>
-#include <string.h>
-
-enum { FIRST_ROWS = 256 };
 
 /* No iteration is faster, and no size or time in milliseconds is larger. */
 static const double least_s = 1e-9, max_number = 1e9;
@@ -14,14 +11,9 @@ int measured_add(struct measured_reader *reader, const struct measured_row *row)
 {
     struct measured *measured = reader->measured;
     if (!(row->measured_s >= least_s) || isinf(row->measured_s)) return measured_drop(reader, "no time");
-    if (measured->n == reader->capacity) {
-        const size_t wider = reader->capacity ? 2 * reader->capacity : FIRST_ROWS;
-        struct measured_row *rows = arena_alloc(reader->sheet.arena, wider * sizeof *rows);
-        if (rows == NULL) return diag_error(reader->sheet.diag, SIM_E_NOMEM, measured->path, NULL, "out of memory");
-        if (measured->n > 0) memcpy(rows, measured->rows, measured->n * sizeof *rows);
-        measured->rows = rows;
-        reader->capacity = wider;
-    }
+    measured->rows = rows_grown(reader->sheet.arena, measured->rows, measured->n, &reader->capacity, sizeof *row,
+                                reader->sheet.diag);
+    if (measured->rows == NULL) return SIM_E_NOMEM;
     measured->rows[measured->n] = *row;
     if (reader->sheet.csv != NULL) measured->rows[measured->n].line = (uint32_t)csv_line(reader->sheet.csv);
     measured->n++;

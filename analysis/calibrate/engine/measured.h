@@ -1,10 +1,9 @@
-/* Measured iterations of serving engines: what the constants of their presets are fitted on, and what the whole model is
- * tested against.
+/* Measured iterations of serving engines. The constants of presets are fitted on some of them; all others test the
+ * whole model.
  *
- * Formats are recognised by their header: Splitwise's prompt and token times, Vidur's CPU overheads, aiconfigurator's
- * table of TTFT and TPOT; DistServe's coefficients (JSON), of which a grid of times is made; and by their name
- * LLMServingSim's operators, which are summed up to iterations. A row says whether a constant may be fitted on it: those
- * of a preset are fitted on one part of the rows and tested on all others. */
+ * Formats are recognised by their header: Splitwise's prompt and token times, Vidur's CPU overheads, and
+ * aiconfigurator's table of TTFT and TPOT. DistServe's coefficients (JSON) become a grid of times. LLMServingSim's
+ * operators, recognised by the name of their file, are summed to iterations. */
 #ifndef ORRERY_ANALYSIS_CALIBRATE_ENGINE_MEASURED_H
 #define ORRERY_ANALYSIS_CALIBRATE_ENGINE_MEASURED_H
 
@@ -14,7 +13,7 @@
 #include "models/iteration.h"
 
 enum measured_kind {
-    MEASURED_HOST,      /* the host's part of an iteration */
+    MEASURED_HOST,      /* the CPU's part of an iteration */
     MEASURED_ITERATION, /* an iteration as a whole */
     MEASURED_TPOT       /* time per output token in a closed loop */
 };
@@ -28,15 +27,15 @@ struct measured_row {
     struct iteration_work work;        /* MEASURED_HOST, MEASURED_ITERATION */
     struct closed_loop loop;           /* MEASURED_TPOT */
     double measured_s;
-    const char *group;                 /* of rows whose error is told apart, a static text: "tokens" ... */
-    bool fit;                          /* a constant may be fitted on it */
-    bool kernels_fit;                  /* a sum of kernels that a calibration was fitted to: no test of that */
+    const char *group;                 /* of rows with a separate error, a static text: "tokens" ... */
+    bool fit;                          /* constants may be fitted on it; else it tests them */
+    bool kernels_fit;                  /* a sum of kernels that a calibration was fitted to, which it does not test */
     uint32_t line;
 };
 
 struct measured {
     const char *path, *format;
-    const char *fitted_on; /* the rows with `fit`, in words; NULL: there are none */
+    const char *fitted_on; /* the rows with `fit`, in words; NULL: none */
     struct measured_row *rows;
     size_t n;
     struct dropped_rows dropped[DROPPED_MAX_REASONS];
@@ -45,7 +44,7 @@ struct measured {
 };
 
 /* Reads a file of any format. Rows and texts live in `arena`. Returns 0, SIM_E_IO, SIM_E_DATA (unknown header, a wrong
- * number, with its place), SIM_E_CONFIG (JSON that is none) or SIM_E_NOMEM. */
+ * number, with its place), SIM_E_CONFIG (broken JSON) or SIM_E_NOMEM. */
 int measured_read(const char *path, struct arena *arena, struct measured *measured, struct diag *diag);
 
 #endif

@@ -1,14 +1,14 @@
-/* DistServe's coefficients (LLMServe/DistServe, simdistserve/estimators/profile_data): per LLM and tensor parallelism the
- * polynomials that its authors fitted to measured iterations of SwiftTransformer on A100-80GB, in milliseconds:
+/* DistServe's coefficients (LLMServe/DistServe, simdistserve/estimators/profile_data): by LLM and tensor parallelism,
+ * the polynomials that its authors fitted to measured iterations of SwiftTransformer on A100-80GB, in milliseconds:
  *
  *     prompt of l tokens   a + b l + c l^2
  *     b sequences of context L   a' + b' b L + c' b, other coefficients from 95 sequences on
  *
- * They stand for measurements on a grid where they were fitted: prompts of 256 to 2048 tokens, batches of up to 94
- * sequences; larger ones are a group of their own. Polynomials whose slope over the context means that keys and values are
- * read faster than the memory can are left out.
+ * They replace measurements on a grid inside the fitted range: prompts of 256 to 2048 tokens, batches of up to 94
+ * sequences. Larger batches are a separate group. A polynomial is left out when its slope over the context implies a
+ * read of keys and values beyond the memory bandwidth.
  *
- * Constants may be fitted on OPT-13B, small batches; all else is left for tests. */
+ * Constants may be fitted on small batches of OPT-13B; all other rows are for tests. */
 #include "analysis/calibrate/engine/measured_format.h"
 
 #include "sim/core/json_doc.h"
@@ -33,7 +33,7 @@ static const double memory_bytes_per_s = 2.039e12; /* A100-80GB, data sheet */
 
 static const double prompts[] = {256.0, 512.0, 1024.0, 2048.0};
 
-/* Batches that share coefficients. */
+/* Batches with common coefficients. */
 struct batch_grid {
     const char *key;
     size_t n_batches, n_contexts;

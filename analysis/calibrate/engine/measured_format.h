@@ -1,12 +1,12 @@
-/* What a reader of one format of measured iterations works with: rows by column, and a list that grows row by row.
+/* For readers of one format of measured iterations: the sheet, and a list of rows.
  *
- * Tables of rows stand in measured_tables.c, each a `const struct measured_format measured_NAME` with one line below. */
+ * A format is a `const struct measured_format measured_NAME` in measured_tables.c, and one line below. */
 #ifndef ORRERY_ANALYSIS_CALIBRATE_ENGINE_MEASURED_FORMAT_H
 #define ORRERY_ANALYSIS_CALIBRATE_ENGINE_MEASURED_FORMAT_H
 
 #include "analysis/calibrate/engine/measured.h"
 
-/* X(name): measured_NAME; the first whose columns are all there reads the file. */
+/* X(name): measured_NAME; the first one whose columns the file has reads it. */
 #define MEASURED_FORMATS(X)                                                                                            \
     X(splitwise)                                                                                                       \
     X(cpu_overheads)                                                                                                   \
@@ -36,7 +36,7 @@ int measured_read_layers(struct measured_reader *reader);
 /* Whether the path names a file that measured_read_layers reads. */
 bool measured_layers_recognise(const char *path);
 
-/* Appends a row; its line is that of the row read last. One without a time is dropped. Returns 0 or SIM_E_NOMEM. */
+/* Appends a row with the line of the sheet's current row. A row without a time is dropped. Returns 0 or SIM_E_NOMEM. */
 int measured_add(struct measured_reader *reader, const struct measured_row *row);
 
 /* Counts a row as left out; `reason` is a static text. Returns 0. */

@@ -1,11 +1,11 @@
 /* Decode iterations as the sum of their measured operators: LLMServingSim's current profiles of Llama-3.1-8B on one GPU
- * (casys-kaist/LLMServingSim, profiler/perf/GPU/LLM/bf16/tp1), in microseconds. The calibrations of these GPUs are fitted
- * to the same operators, so the sums tell how well that fit holds together, and test nothing.
+ * (casys-kaist/LLMServingSim, profiler/perf/GPU/LLM/bf16/tp1), in microseconds. The calibrations of these GPUs are
+ * fitted to the same operators, so the sums show the consistency of that fit and test nothing else.
  *
- * An iteration over b sequences is what dense.csv has for b tokens (each projection once per layer, the norm twice), the
- * head of per_sequence.csv for b sequences, and per layer the attention of attention.csv for b sequences with so many
- * tokens of context each. Sampling is no operator of an LLM and left out on both sides. The file of attention is the one
- * that is named; the two others lie beside it. */
+ * An iteration over b sequences is the sum of the operators of dense.csv for b tokens (each projection once per layer,
+ * the norm twice), the head of per_sequence.csv for b sequences, and per layer the attention of attention.csv for b
+ * sequences of equal context. Sampling is not an operator of an LLM; measurement and model leave it out. The path names
+ * the file of attention; the two others lie beside it. */
 #include "analysis/calibrate/engine/measured_format.h"
 
 #include "sim/core/path.h"
@@ -16,7 +16,7 @@ enum { MAX_SEQUENCES = 256, DENSE_OPERATORS = 9, LAYERS = 32 };
 
 static const double kv_bytes_per_layer = 2.0 * 8.0 * 128.0 * 2.0; /* per token: keys and values, 8 heads of 128 */
 
-/* The GPUs, as files call them, and the bandwidth of their memory (data sheet). */
+/* The GPUs by the prefix of their files, and their memory bandwidth (data sheet). */
 static const struct profiled_gpu {
     const char *prefix, *gpu;
     double memory_bytes_per_s;
@@ -27,12 +27,12 @@ static const struct profiled_gpu {
 
 static const char suffix[] = "__attention.csv";
 
-/* What is added up on the way, by the number of sequences. */
+/* Partial sums by the number of sequences. */
 struct layer_sums {
     const struct profiled_gpu *gpu;
     struct measured_reader *reader;
     double seconds[MAX_SEQUENCES + 1];
-    int n_operators[MAX_SEQUENCES + 1]; /* how many have been added */
+    int n_operators[MAX_SEQUENCES + 1]; /* number added */
 };
 
 static const struct sheet_column layer_columns[] = {{"layer", 0.0}, {"tokens", 0.0}, {"time_us", 0.0}};
@@ -68,7 +68,7 @@ static int add_head(struct layer_sums *sums)
     return status;
 }
 
-/* The attention of a batch completes an iteration. */
+/* Adds an iteration: the attention of a batch plus the sum of the other operators. */
 static int add_attention(struct layer_sums *sums)
 {
     double values[4];
@@ -133,7 +133,7 @@ bool measured_layers_recognise(const char *path)
     return find_gpu(path) != NULL;
 }
 
-/* The path of a file beside the one that is named. */
+/* The path of another file of the profile: `ending` instead of `suffix`. */
 static const char *sibling(const struct measured_reader *reader, const char *ending)
 {
     const char *path = reader->measured->path;
@@ -144,8 +144,7 @@ int measured_read_layers(struct measured_reader *reader)
 {
     const char *dense = sibling(reader, "__dense.csv"), *head = sibling(reader, "__per_sequence.csv");
     struct layer_sums *sums = arena_alloc(reader->sheet.arena, sizeof *sums);
-    if (sums == NULL || dense == NULL || head == NULL)
-        return diag_error(reader->sheet.diag, SIM_E_NOMEM, reader->measured->path, NULL, "out of memory");
+    if (sums == NULL || dense == NULL || head == NULL) return diag_nomem_at(reader->sheet.diag, reader->measured->path);
     sums->gpu = find_gpu(reader->measured->path);
     sums->reader = reader;
     reader->measured->format = "llmservingsim-iterations";

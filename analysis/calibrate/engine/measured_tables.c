@@ -2,23 +2,22 @@
  *
  * Splitwise's profile (Mutinifni/splitwise-sim, data/perf_model.csv): prompt and token times of vLLM of late 2023 on
  * DGX A100 and DGX H100, several repetitions of each shape. A row is two measurements: the iteration that processes all
- * prompts, and the mean iteration that decodes, whose context is that of half the tokens. Batches of more than 2048
- * prompt tokens are a group of their own: that vLLM had sized its memory pools for fewer, and took up to twice as long
- * from there on, which no law here describes. Constants may be fitted on batches of at most 2048 prompt tokens of
- * Llama-2-70B; larger ones and BLOOM-176B are left for tests.
+ * prompts, and the mean decode iteration, whose context is that after half the tokens. Batches of more than 2048 prompt
+ * tokens are a separate group: this vLLM had sized its memory pools for fewer and took up to twice as long beyond,
+ * which no law here describes. Constants may be fitted on batches of at most 2048 prompt tokens of Llama-2-70B; larger
+ * batches and BLOOM-176B are for tests.
  *
  * Vidur's CPU overheads (microsoft/vidur, data/profiling/GPU/cpu_overheads.csv): the CPU's steps of a decode iteration
  * of vLLM of early 2024, by batch size and tensor parallelism. Scheduling, preparing inputs, sampling, processing
- * outputs and the messages to the Ray workers follow one another; launching the model's kernels is left out, since it
- * overlaps with the GPU. Only one-GPU runs have no workers to talk to.
+ * outputs and messages to the Ray workers follow one another. Kernel launches are left out because they overlap with
+ * the GPU. Runs on one GPU have no workers.
  *
  * aiconfigurator's table of TTFT and TPOT (ai-dynamo/aiconfigurator, silicon_sample.csv): closed loops of `batch_size`
  * users with prompts and answers of fixed length on H100 SXM. Only the aggregated runs (prompts and decoding on the
- * same GPUs) of dense LLMs are a closed loop of one replica. How the engines take prompts (their defaults at these
- * versions): vLLM cuts them and mixes them with decoding, 8192 tokens in a batch; TensorRT-LLM mixes whole prompts,
- * 8192 tokens; SGLang processes prompts before it decodes on, cut to 8192 tokens. In fp8 TensorRT-LLM also keeps keys
- * and values in fp8: more requests are served at once than would fit with 16 bits. Constants may be fitted on prompts
- * of 1024 tokens; the longer ones are left for tests. */
+ * same GPUs) of dense LLMs are a closed loop of one replica. By default, these versions batch 8192 tokens: vLLM mixes
+ * chunks of prompts with decoding, TensorRT-LLM mixes whole prompts, SGLang processes chunks of prompts before it
+ * decodes on. In fp8, TensorRT-LLM also stores keys and values in fp8, because more requests run at once than would fit
+ * with 16 bits. Constants may be fitted on prompts of 1024 tokens; longer ones are for tests. */
 #include "analysis/calibrate/engine/measured_format.h"
 
 #include <math.h>
@@ -193,7 +192,7 @@ static const struct served_llm *find_llm(const struct sheet *sheet)
     return NULL;
 }
 
-/* Why the row is none of ours, or NULL. */
+/* Why the row is left out; NULL: it is not. */
 static const char *reason_against(const struct sheet *sheet)
 {
     const bool quantised = sheet_text(sheet, LOOP_QUANTISATION).n_chars > 0;

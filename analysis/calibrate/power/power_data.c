@@ -2,43 +2,26 @@
 
 #include "analysis/calibrate/power/power_format.h"
 
-#include <string.h>
-
-enum { FIRST_ROWS = 256 };
-
 static const double max_number = 1e18;
-
-/* Room for one more of n items. */
-static int grow(struct power_reader *reader, void **items, size_t n, size_t *capacity, size_t item_bytes)
-{
-    if (n < *capacity) return 0;
-    const size_t wider = *capacity > 0 ? 2 * *capacity : FIRST_ROWS;
-    void *grown = arena_alloc(reader->sheet.arena, wider * item_bytes);
-    if (grown == NULL) return diag_error(reader->sheet.diag, SIM_E_NOMEM, reader->data->path, NULL, "out of memory");
-    if (n > 0) memcpy(grown, *items, n * item_bytes);
-    *items = grown;
-    *capacity = wider;
-    return 0;
-}
 
 int power_add(struct power_reader *reader, const struct power_row *row)
 {
     struct power_data *data = reader->data;
-    void *rows = data->rows;
-    const int code = grow(reader, &rows, data->n_rows, &reader->row_capacity, sizeof *row);
-    data->rows = rows;
-    if (code == 0) data->rows[data->n_rows++] = *row;
-    return code;
+    data->rows = rows_grown(reader->sheet.arena, data->rows, data->n_rows, &reader->row_capacity, sizeof *row,
+                            reader->sheet.diag);
+    if (data->rows == NULL) return SIM_E_NOMEM;
+    data->rows[data->n_rows++] = *row;
+    return 0;
 }
 
 int power_add_cap(struct power_reader *reader, const struct power_cap_row *row)
 {
     struct power_data *data = reader->data;
-    void *caps = data->caps;
-    const int code = grow(reader, &caps, data->n_caps, &reader->cap_capacity, sizeof *row);
-    data->caps = caps;
-    if (code == 0) data->caps[data->n_caps++] = *row;
-    return code;
+    data->caps = rows_grown(reader->sheet.arena, data->caps, data->n_caps, &reader->cap_capacity, sizeof *row,
+                            reader->sheet.diag);
+    if (data->caps == NULL) return SIM_E_NOMEM;
+    data->caps[data->n_caps++] = *row;
+    return 0;
 }
 
 int power_drop(struct power_reader *reader, const char *reason)

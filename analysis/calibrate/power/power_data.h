@@ -1,9 +1,9 @@
-/* Measured power of GPUs: what the laws of models/power.h are fitted on.
+/* Measured power of GPUs, on which the laws of models/power.h are fitted.
  *
- * Two kinds of rows. A load: power while a GPU achieves so much, of which the law of activity is made. A cap: how much slower
- * a training job is under a power limit, and what it draws, of which the law of the clock is made. Formats are known by their
- * columns: Splitwise's shares of TDP, the ML.ENERGY leaderboard, a table of loads of our own (tests/bench/gpu/power.py), Zeus'
- * sweeps of the power limit. */
+ * A load is the power of a GPU at known rates of FLOP and bytes; the law of activity is fitted on loads. A cap is the
+ * slowdown and the power of a training job under a power limit; the law of the clock is fitted on caps. Formats are
+ * recognised by their columns: Splitwise's shares of TDP, the ML.ENERGY leaderboard, loads of our own
+ * (tests/bench/gpu/power.py), Zeus' sweeps of the power limit. */
 #ifndef ORRERY_ANALYSIS_CALIBRATE_POWER_POWER_DATA_H
 #define ORRERY_ANALYSIS_CALIBRATE_POWER_POWER_DATA_H
 
@@ -24,13 +24,13 @@ struct power_phase {
 
 struct power_row {
     const char *group; /* rows that are held out together: an LLM, a kind of load */
-    const char *part;  /* rows whose error is told apart, a static text: "mean" ... */
+    const char *part;  /* rows with a separate error, a static text: "mean" ... */
     double measured_w;
     struct power_phase phases[POWER_MAX_PHASES];
     size_t n_phases;
 };
 
-/* A training job under one limit, beside the same job under the highest. */
+/* A training job under one limit, relative to the same job under its highest limit. */
 struct power_cap_row {
     size_t job;
     double cap_w, slowdown, measured_w; /* slowdown: time / time under the highest limit */
@@ -53,8 +53,8 @@ struct power_data {
 int power_data_read(const char *path, const struct catalog *catalog, const struct gpu_spec *gpu, struct arena *arena,
                     struct power_data *data, struct diag *diag);
 
-/* Shares of the peaks that each of `gpus` GPUs achieves when an iteration takes so long: FLOP and bytes as the world counts
- * them (sim/world/replica/work.h). */
+/* Shares of the peaks that each of `gpus` GPUs achieves in an iteration of `seconds`: FLOP and bytes as the world
+ * counts them (sim/world/replica/work.h). */
 struct power_load power_load_of(const struct gpu_spec *gpu, const struct llm_spec *llm, int64_t gpus,
                                 const struct iteration_work *work, double seconds);
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Zeus' bar: limits from so much of the highest one on are what a site would set. */
+/* Sites set limits of at least this share of the TDP (Zeus). */
 static const double usual_cap_frac = 0.6;
 
 #define PARAM(text, what, start, least, most)                                                                          \
@@ -138,7 +138,7 @@ static void add_error(struct power_errors *errors, const char *name, double *val
     errors->items[errors->n++] = (struct power_error){name, fit_error_of(values, n)};
 }
 
-/* The errors of the rows of a group or a part; NULL: of all. */
+/* The errors of the rows of a group and a part; NULL: of all groups, or all parts. */
 static void add_activity_errors(const struct rows *all, const double *values, const char *group, const char *part,
                                 double *scratch, struct power_errors *errors)
 {
@@ -167,7 +167,7 @@ static bool is_first_group(const struct rows *all, size_t i)
     return first == i;
 }
 
-/* What caps have slowed jobs down by, in shares of the time without (0.05: five points), and the power of jobs. */
+/* Errors of the slowdown by caps, absolute (0.05: five points of the uncapped time), and of the power, relative. */
 static void add_clock_errors(const struct rows *all, const double *values, bool for_fit, double *scratch,
                              struct power_errors *errors)
 {
@@ -202,7 +202,7 @@ static void add_range(const struct rows *all, struct power_fitted *fitted)
     }
 }
 
-/* The errors of every group under the values that the other groups give, and those of all of them together. */
+/* The errors of every group with the values fitted to the other groups, and of all groups together. */
 static int hold_out(struct rows *all, const struct power_search *search, double *scratch, struct power_errors *errors)
 {
     double *together = scratch + all->n_rows, values[POWER_CLOCK_PARAMS];
@@ -221,7 +221,7 @@ static int hold_out(struct rows *all, const struct power_search *search, double 
     }
     all->held_out = NULL;
     errors->items[0] = (struct power_error){"all", fit_error_of(together, n)};
-    if (errors->n < 3) errors->n = 0; /* one group alone: there was nothing to fit */
+    if (errors->n < 3) errors->n = 0; /* a single group: no other rows to fit */
     return code;
 }
 

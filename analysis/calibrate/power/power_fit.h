@@ -1,11 +1,11 @@
-/* Fitting the laws of models/power.h to measured power, and the error that is left.
+/* Fitting the laws of models/power.h to measured power, and the remaining error.
  *
- * Minimises the sum of soft_l1(log(predicted / measured)) (fit.h) by the simplex of Nelder and Mead (GSL), parameters between
- * their bounds in logarithms, from several starting points in a fixed order: the power limit puts an edge into the law, where
- * it has no derivative. The same rows give the same bits.
+ * Minimises the sum of soft_l1(log(predicted / measured)) (fit.h) by the simplex of Nelder and Mead (GSL), parameters
+ * in log space inside their bounds, from several starting points in a fixed order. The law has no derivative at the
+ * power limit. Equal rows give equal bits.
  *
- * The law of activity is held out group by group (an LLM, a kind of load). The law of the clock is fitted on every other job,
- * and tested on those between. */
+ * The law of activity is held out group by group (an LLM, a kind of load). The law of the clock is fitted on every
+ * other job and tested on the rest. */
 #ifndef ORRERY_ANALYSIS_CALIBRATE_POWER_POWER_FIT_H
 #define ORRERY_ANALYSIS_CALIBRATE_POWER_POWER_FIT_H
 
@@ -14,7 +14,7 @@
 
 enum { POWER_MAX_ERRORS = 16 };
 
-/* Which part of models/power.h: what kernels draw at the highest clock, or what the clock changes. */
+/* Parts of models/power.h: the power of kernels at the highest clock, and the effect of the clock. */
 enum power_class { POWER_ACTIVITY, POWER_CLOCK, POWER_CLASS_COUNT };
 
 enum { POWER_ACTIVE, POWER_COMPUTE, POWER_MEMORY, POWER_ACTIVITY_PARAMS };
@@ -24,8 +24,8 @@ struct power_class_info {
     const char *name; /* as in calibration files */
     const char *held_out_by;
     size_t n_params;
-    const struct kernel_param *params; /* PARAM_PLAIN; watts where the name says so in the file */
-    size_t n_watts;                    /* the first so many are watts */
+    const struct kernel_param *params; /* PARAM_PLAIN */
+    size_t n_watts;                    /* the first n_watts are watts */
 };
 
 const struct power_class_info *power_class_info(enum power_class class);
@@ -42,12 +42,12 @@ struct power_errors {
 
 struct power_fitted {
     int64_t rows;
-    double values[POWER_CLOCK_PARAMS]; /* by the class's parameters */
+    double values[POWER_CLOCK_PARAMS]; /* by parameter of the class */
     struct power_errors fit, held_out; /* "all", then by part and by group */
-    double low[2], high[2];            /* activity: range of the shares of compute and memory */
+    double low[2], high[2];            /* activity: range of the shares of compute [0] and memory [1] */
 };
 
-/* Fits a class to the rows of all files together. `rows` is 0 where there are none of it. Texts live in `arena`. Returns 0 or
+/* Fits a class to the rows of all files together; fitted->rows is 0 without any. Texts live in `arena`. Returns 0 or
  * SIM_E_NOMEM. */
 int power_fit(enum power_class class, const struct power_data *files, size_t n_files, const struct gpu_spec *gpu,
               struct arena *arena, struct power_fitted *fitted);

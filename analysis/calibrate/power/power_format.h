@@ -1,11 +1,11 @@
-/* What a reader of one format of measured power works with. The formats stand in power_tables.c, each a
- * `const struct power_format power_NAME` with one line below. */
+/* For readers of one format of measured power. A format is a `const struct power_format power_NAME` in power_tables.c,
+ * and one line below. */
 #ifndef ORRERY_ANALYSIS_CALIBRATE_POWER_POWER_FORMAT_H
 #define ORRERY_ANALYSIS_CALIBRATE_POWER_POWER_FORMAT_H
 
 #include "analysis/calibrate/power/power_data.h"
 
-/* X(name): power_NAME; the first whose columns are all there reads the file. */
+/* X(name): power_NAME; the first one whose columns the file has reads it. */
 #define POWER_FORMATS(X)                                                                                               \
     X(splitwise)                                                                                                       \
     X(mlenergy)                                                                                                        \
@@ -25,7 +25,7 @@ struct power_format {
     const char *name;
     const struct sheet_column *columns;
     size_t n_columns;
-    int (*read_row)(struct power_reader *reader); /* the row read last */
+    int (*read_row)(struct power_reader *reader); /* the sheet's current row */
     int (*finish)(struct power_reader *reader);   /* after the last row; may be NULL */
 };
 

@@ -9,7 +9,7 @@ enum { STEPS = 4000, STARTS = 5, RESTARTS = 3 };
 
 static const double step = 0.7, tolerance = 1e-6;
 
-/* Places from 0 to 1 between the bounds, in logarithms, as a logistic of what is searched. */
+/* The value at z: its logarithm runs between those of the bounds as the logistic function of z. */
 static double value_at(const struct kernel_param *param, double z)
 {
     return param->low * pow(param->high / param->low, 1.0 / (1.0 + exp(-z)));
@@ -34,7 +34,7 @@ static double loss_at(const gsl_vector *at, void *context)
     return search->loss(search->context, values);
 }
 
-/* The first start is where the parameters begin; in each of the others they lie apart by turns. */
+/* Start 0 is the initial values; in the others, parameters are shifted to alternate sides of them. */
 static void set_start(const struct power_search *search, int start, gsl_vector *at)
 {
     for (size_t i = 0; i < search->n; i++) {
@@ -43,7 +43,7 @@ static void set_start(const struct power_search *search, int start, gsl_vector *
     }
 }
 
-/* Goes down from `at`, a few times with a fresh simplex. */
+/* Descends from `at`, RESTARTS times with a fresh simplex. Returns the least loss. */
 static double descend(gsl_multimin_fminimizer *simplex, gsl_multimin_function *function, gsl_vector *at,
                       gsl_vector *size)
 {

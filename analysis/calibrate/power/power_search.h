@@ -1,4 +1,4 @@
-/* The least value of a function of a few bounded parameters. */
+/* The minimum of a function of a few bounded parameters. */
 #ifndef ORRERY_ANALYSIS_CALIBRATE_POWER_POWER_SEARCH_H
 #define ORRERY_ANALYSIS_CALIBRATE_POWER_POWER_SEARCH_H
 
@@ -15,7 +15,7 @@ struct power_search {
     const void *context;
 };
 
-/* Sets values[n]. Returns 0 or SIM_E_NOMEM. */
+/* Sets values[n] to the minimum. Returns 0 or SIM_E_NOMEM. */
 int power_search_run(const struct power_search *search, double *values);
 
 #endif

@@ -1,13 +1,13 @@
 /* Tables of measured power.
  *
  * Splitwise's profile: power as a share of TDP, the mean over a request and its peak, on A100. A request is its prompt
- * and then its tokens, so a mean is of two loads, weighted by their times. The peaks are left out: they are of the
- * kernels that run when power is read. No row tells the FLOP per second of these kernels; the mean rate over a prompt
- * is a half of theirs or less. Times are in milliseconds; a power of 0 was not measured.
+ * and then its tokens, so a mean is of two loads, weighted by their times. The peaks are left out: they belong to the
+ * kernels that run when power is read. Their FLOP per second is unknown; the mean rate over a prompt is half of it or
+ * less. Times are in milliseconds; a power of 0 was not measured.
  *
- * The ML.ENERGY leaderboard: vLLM in a steady state of as many requests as it may serve at once. Power is the sum over
- * the GPUs. The table has no lengths of prompts, so only tasks count whose prompts are short beside their output, and
- * the load lacks the prompts' own FLOP; a sequence's context is half its output.
+ * The ML.ENERGY leaderboard: vLLM in a steady state with its highest number of concurrent requests. Power is the sum
+ * over the GPUs. The table lacks the lengths of prompts. So only tasks with prompts much shorter than their output are
+ * read, and the load omits the FLOP of prompts; a sequence's context is half its output.
  *
  * Loads of our own, each held for some tenths of a second (tests/bench/gpu/power.py): the power that NVML reports at
  * the time, and what the kernels achieve.

@@ -14,11 +14,11 @@
 #define uthash_free(block, bytes) mem_free(block)
 #include <uthash.h>
 
-enum { FIRST_ROWS = 256, FIRST_GROUPS = 16, MAX_SET_CHARS = 64 };
+enum { MAX_SET_CHARS = 64 };
 
 const char profile_faster_than_peak[] = "faster than the peak";
 
-/* Data sheets state the peak at a clock that boards exceed in short kernels. */
+/* Data sheets state the peak at a clock that GPUs exceed in short kernels. */
 static const double peak_slack = 1.1;
 
 /* No kernel is faster, and no size is larger. */
@@ -30,40 +30,21 @@ struct profile_group {
     UT_hash_handle hh;
 };
 
-static int no_memory(const struct profile_reader *reader)
-{
-    return diag_error(reader->sheet.diag, SIM_E_NOMEM, reader->profile->path, NULL, "out of memory");
-}
-
-/* --- the profile that grows --- */
-
-/* A copy of an array in the arena with twice the room. */
-static void *doubled(struct arena *arena, const void *items, size_t bytes_each, size_t n, size_t first,
-                     size_t *capacity)
-{
-    const size_t wider = *capacity ? *capacity * 2 : first;
-    void *copy = arena_alloc(arena, wider * bytes_each);
-    if (copy == NULL) return NULL;
-    if (n > 0) memcpy(copy, items, n * bytes_each);
-    *capacity = wider;
-    return copy;
-}
+/* --- groups and rows --- */
 
 static int append_group(struct profile_reader *reader, const char *name, uint32_t *index)
 {
     struct profile *profile = reader->profile;
-    if (profile->n_groups == reader->group_capacity) {
-        const char **groups = doubled(reader->sheet.arena, profile->groups, sizeof *groups, profile->n_groups,
-                                      FIRST_GROUPS, &reader->group_capacity);
-        if (groups == NULL) return no_memory(reader);
-        profile->groups = groups;
-    }
+    const char **groups = rows_grown(reader->sheet.arena, profile->groups, profile->n_groups, &reader->group_capacity,
+                                     sizeof *groups, reader->sheet.diag);
+    if (groups == NULL) return SIM_E_NOMEM;
+    profile->groups = groups;
     struct profile_group *entry = arena_alloc(reader->sheet.arena, sizeof *entry);
     char *text = arena_strdup(reader->sheet.arena, name);
-    if (entry == NULL || text == NULL) return no_memory(reader);
+    if (entry == NULL || text == NULL) return diag_nomem_at(reader->sheet.diag, reader->profile->path);
     *entry = (struct profile_group){.name = text, .index = (uint32_t)profile->n_groups};
     HASH_ADD_KEYPTR(hh, reader->group_index, entry->name, strlen(entry->name), entry);
-    if (entry->hh.tbl == NULL) return no_memory(reader);
+    if (entry->hh.tbl == NULL) return diag_nomem_at(reader->sheet.diag, reader->profile->path);
     profile->groups[profile->n_groups++] = text;
     *index = entry->index;
     return 0;
@@ -91,17 +72,14 @@ int profile_group(struct profile_reader *reader, uint32_t *group, const char *fo
 static int append_row(struct profile_reader *reader, const struct profile_row *row)
 {
     struct profile *profile = reader->profile;
-    if (profile->n == reader->row_capacity) {
-        struct profile_row *rows = doubled(reader->sheet.arena, profile->rows, sizeof *rows, profile->n, FIRST_ROWS,
-                                           &reader->row_capacity);
-        if (rows == NULL) return no_memory(reader);
-        profile->rows = rows;
-    }
+    profile->rows = rows_grown(reader->sheet.arena, profile->rows, profile->n, &reader->row_capacity, sizeof *row,
+                               reader->sheet.diag);
+    if (profile->rows == NULL) return SIM_E_NOMEM;
     profile->rows[profile->n++] = *row;
     return 0;
 }
 
-/* Whether nothing of the shape is unknown: its members, and the axes that follow from them. */
+/* Whether all members of the shape, and the axes that follow from them, are finite. */
 static bool has_shape(const struct kernel_call *call)
 {
     double axes[KERNEL_MAX_AXES] = {0.0};
@@ -113,7 +91,7 @@ static bool has_shape(const struct kernel_call *call)
     return true;
 }
 
-/* The law of a call before anything was fitted. */
+/* The time of a call by the default parameters. */
 static struct kernel_time initial_time(const struct gpu_spec *gpu, const struct kernel_call *call)
 {
     const struct kernel_class_info *info = kernel_class_info(call->class);
@@ -122,7 +100,7 @@ static struct kernel_time initial_time(const struct gpu_spec *gpu, const struct 
     return kernel_call_time(&params, gpu, call);
 }
 
-/* Why a row is left out, NULL when it is not. */
+/* Why a row is left out; NULL: it is not. */
 static const char *reason_to_drop(const struct profile_row *row)
 {
     if (!(row->measured_s >= least_s)) return "no time";

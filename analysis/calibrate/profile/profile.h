@@ -12,10 +12,10 @@
 
 struct profile_row {
     struct kernel_call call;
-    const struct gpu_spec *gpu; /* that it was measured on */
-    enum llm_operator op; /* which operator of a layer it is; of an isolated kernel the nearest one */
+    const struct gpu_spec *gpu; /* the measured GPU */
+    enum llm_operator op; /* operator of a layer; of an isolated kernel the nearest one */
     double measured_s;
-    double tokens;  /* for the bands of the error table: rows of a product, tokens, sequences; 0: none */
+    double tokens;  /* band of the error table: rows of a product, tokens, or sequences; 0: none */
     uint32_t group; /* index of the name in `groups`: rows that are held out together */
     uint32_t line;
 };
@@ -30,19 +30,19 @@ struct profile {
     size_t n_groups;
     struct dropped_rows dropped[DROPPED_MAX_REASONS];
     size_t n_dropped;
-    bool uses_llm, uses_tensor_parallel; /* of the options: the file does not say them itself */
+    bool uses_llm, uses_tensor_parallel; /* options that were used because the file does not state them */
     char hash[HASH_HEX_CHARS]; /* of the file */
 };
 
-/* What a file does not say about itself. */
+/* What a file does not state. */
 struct profile_options {
     const struct catalog *catalog;
     const struct gpu_spec *gpu;
-    const char *llm;         /* name in the catalog, NULL: found in the file's name where the format needs one */
+    const char *llm;         /* name in the catalog; NULL: from the file's name, if the format needs one */
     int64_t tensor_parallel; /* 0: from the file or its name, else 1 */
 };
 
-/* Why rows are dropped that would be faster than the peak of the data sheet. */
+/* The reason for dropping rows that would be faster than the peak of the data sheet. */
 extern const char profile_faster_than_peak[];
 
 /* Reads a file of any format. Rows and texts live in `arena`. Returns 0, SIM_E_IO, SIM_E_DATA (unknown header, a wrong
@@ -50,13 +50,12 @@ extern const char profile_faster_than_peak[];
 int profile_read(const char *path, const struct profile_options *options, struct arena *arena, struct profile *profile,
                  struct diag *diag);
 
-/* Whether a set may have this name: letters, digits, '_', '.' and '-', 64 at most, for it becomes a part of files'
- * names. */
+/* Whether a set may have this name, which becomes a part of file names: 1 to 64 letters, digits, '_', '.' and '-'. */
 bool profile_is_set_name(const char *chars, size_t n_chars);
 
 /* The rows of several profiles as one, in their order: groups of the same name become one group, reasons for dropping
- * are added up. What the first profile says of format, set and grouping stands for all; path and hash are left empty.
- * Returns 0 or SIM_E_NOMEM. */
+ * are added up. Format, set and grouping are those of the first profile; path and hash are empty. Returns 0 or
+ * SIM_E_NOMEM. */
 int profile_join(const struct profile *profiles, size_t n, struct arena *arena, struct profile *joined,
                  struct diag *diag);
 

@@ -99,7 +99,7 @@ static const struct sheet_column attention_columns[] = {
 
 static const double min_prompt_tokens = 16.0;
 
-/* False for a type that is not read. */
+/* Sets *format; false for a type that is not read. */
 static bool read_format(const struct sheet *sheet, int column, enum number_format *format)
 {
     if (sheet_text_is(sheet, column, "bfloat16"))
@@ -189,7 +189,7 @@ static bool find_moe_class(const struct sheet *sheet, struct kernel_call *call)
     return false;
 }
 
-/* Sets how experts are chosen; false for a distribution that is not known. */
+/* Sets the distribution of tokens over experts; false for an unknown one. */
 static bool find_choice(const struct sheet *sheet, struct moe_shape *shape)
 {
     static const char law[] = "power_law_";
@@ -270,7 +270,7 @@ static bool recognise_collectives(const struct profile_reader *reader)
            (sheet_has(sheet, COLLECTIVE_BACKEND) && sheet_has(sheet, COLLECTIVE_CUSTOM_TYPE));
 }
 
-/* Whether the row names an operation that is known; its class and operator. */
+/* Sets class and operator; false for an unknown operation. */
 static bool find_operation(const struct sheet *sheet, struct profile_row *row)
 {
     static const struct {
@@ -295,7 +295,7 @@ static bool find_operation(const struct sheet *sheet, struct profile_row *row)
     return false;
 }
 
-/* Why the row is left out, NULL when it is not. */
+/* Why the row is left out; NULL: it is not. */
 static const char *reason_to_drop(const struct sheet *sheet, double bytes)
 {
     if (!is_custom(sheet)) return NULL;

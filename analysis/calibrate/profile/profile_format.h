@@ -1,7 +1,6 @@
-/* What a reader of one profile format works with: rows by column, and a profile that grows row by row.
+/* For readers of one profile format: the sheet, and a list of rows.
  *
- * The formats of one source stand in profile_SOURCE.c, each a `const struct profile_format profile_NAME` with one line
- * below. */
+ * A format is a `const struct profile_format profile_NAME` in profile_SOURCE.c, and one line below. */
 #ifndef ORRERY_ANALYSIS_CALIBRATE_PROFILE_PROFILE_FORMAT_H
 #define ORRERY_ANALYSIS_CALIBRATE_PROFILE_PROFILE_FORMAT_H
 
@@ -39,7 +38,7 @@ struct profile_format {
     size_t n_columns, n_required;       /* the first n_required are in every file of the format */
     bool (*recognise)(const struct profile_reader *reader); /* NULL: the required columns suffice */
     int (*begin)(struct profile_reader *reader);            /* after the header; NULL: nothing to do */
-    int (*read_row)(struct profile_reader *reader);         /* of the row read last; 0 or a negative code */
+    int (*read_row)(struct profile_reader *reader);         /* of the sheet's current row; 0 or a negative code */
     void (*finish)(struct profile *profile);                /* after the last row; NULL: nothing to do */
 };
 
@@ -51,7 +50,7 @@ PROFILE_FORMATS(PROFILE_FORMAT_DECLARE)
 int profile_group(struct profile_reader *reader, uint32_t *group, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Appends a row with the GPU of the options and the line of the row read last. A row without time or shape, or faster
+/* Appends a row with the GPU of the options and the line of the current row. A row without time or shape, or faster
  * than the peak of the data sheet, is dropped. Returns 0 or SIM_E_NOMEM. */
 int profile_add(struct profile_reader *reader, const struct profile_row *row);
 

@@ -14,7 +14,7 @@ static bool is_word_char(char c)
     return isalnum((unsigned char)c) != 0;
 }
 
-/* Whether `word` stands in `text` with no letter or digit on either side, whatever its case. */
+/* Whether `text` contains `word` in any case, with no letter or digit on either side. */
 static bool has_word(const char *text, const char *word)
 {
     const size_t n = strlen(word);
@@ -35,7 +35,7 @@ static int64_t tensor_of_name(const char *name)
     return 1;
 }
 
-/* The longest name in the catalog that stands in the file's name; NULL without one. */
+/* The longest name of the catalog that the file's name contains; NULL without one. */
 static int llm_of_name(struct profile_reader *reader, const char **llm)
 {
     struct catalog_names names;
@@ -75,7 +75,7 @@ int profile_llm_find(struct profile_reader *reader, struct profile_llm *llm)
     int status = name != NULL ? 0 : llm_of_name(reader, &name);
     if (status == 0 && name == NULL)
         status = diag_error(reader->sheet.diag, SIM_E_CONFIG, path, "name it with --llm; `orrery list llms` shows all",
-                            "the file's name says no LLM of the catalog");
+                            "the file's name contains no LLM of the catalog");
     if (status == 0)
         status = catalog_llm(options->catalog, name, path, reader->sheet.arena, &llm->spec, reader->sheet.diag);
     if (status < 0) return status;

@@ -14,42 +14,43 @@ struct profile_llm {
     const struct gpu_spec *gpu;
 };
 
-/* Finds the LLM of the file being read: that of the options, else the one whose name in the catalog stands in the
- * file's name, whatever its case ("A6000__Llama-3.1-8B__tp1__layers.csv"); of several the longest. The tensor-parallel
- * degree is that of the options, else "tpN" in the file's name, else 1. Returns 0, SIM_E_CONFIG (unknown, impossible
- * split), SIM_E_IO or SIM_E_NOMEM. */
+/* Finds the LLM of the current file: that of the options, else the longest name of the catalog that the file's name
+ * contains in any case ("A6000__Llama-3.1-8B__tp1__layers.csv"). The tensor-parallel degree is that of the options,
+ * else "tpN" in the file's name, else 1. Returns 0, SIM_E_CONFIG (unknown LLM, impossible split), SIM_E_IO or
+ * SIM_E_NOMEM. */
 int profile_llm_find(struct profile_reader *reader, struct profile_llm *llm);
 
-/* The same with another tensor-parallel degree, for files that state it in each row. Returns 0 or SIM_E_CONFIG. */
+/* Sets another tensor-parallel degree, for files that state it in each row. Returns 0 or SIM_E_CONFIG. */
 int profile_llm_split(struct profile_reader *reader, struct profile_llm *llm, int64_t tensor);
 
-/* The call of operator `op` when one prompt of `tokens` tokens runs through the LLM; of the head and of decode
- * attention, when `tokens` sequences make a token each. False when the LLM has no such operator. */
+/* The call of operator `op` in an iteration over one prompt of `tokens` tokens; of the head, sampling and decode
+ * attention in an iteration over `tokens` decoding sequences. False when the LLM lacks the operator. */
 bool profile_llm_call(const struct profile_llm *llm, enum llm_operator op, int64_t tokens, struct kernel_call *call);
 
 /* --- Attention --- */
 
-/* Heads on one GPU, and what their attention does. */
+/* Heads on one GPU, and the formats of their attention. */
 struct profile_heads {
     double query, kv, dim;
     enum number_format kv_format, compute;
-    bool writes_kv; /* new keys and values are written into the cache as well */
+    bool writes_kv; /* the call also writes new keys and values into the cache */
 };
 
-/* Sequences that make a token, of `context` each on average, the new one included, and `longest` (0: all alike). */
+/* n decoding sequences with a mean context of `context` tokens, the new one included; the longest has `longest` (0: all
+ * are equal). */
 struct profile_decodes {
     double n, context, longest;
 };
 
-/* Chunks of prompts that are alike, of `tokens` tokens on top of `past` each. */
+/* n equal chunks of prompts: `tokens` tokens after `past` others. */
 struct profile_chunks {
     double n, tokens, past;
-    bool full; /* queries see all keys of their chunk */
+    bool full; /* queries attend to all keys of their chunk, without a mask */
     struct profile_decodes decodes; /* in the same launch */
 };
 
-/* Why a decode row is dropped whose keys and values would have been read faster than the data sheet's memory bandwidth:
- * they came from the cache, or sequences shared them. */
+/* The reason for dropping a decode row whose keys and values would be read faster than the memory bandwidth of the data
+ * sheet: they came from a cache, or sequences shared them. */
 extern const char profile_faster_than_memory[];
 
 /* Adds a row of chunks, or of sequences. Rows are grouped by their pair of heads. Returns 0 or SIM_E_NOMEM. */

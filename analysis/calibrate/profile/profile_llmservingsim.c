@@ -18,7 +18,7 @@
 
 static const char no_operator[] = "not an operator of the LLM";
 
-/* What the rows of a file share. */
+/* Common to the rows of a file. */
 struct llm_file {
     struct profile_llm llm;
     uint32_t group;
@@ -28,7 +28,7 @@ static int begin_llm(struct profile_reader *reader)
 {
     struct llm_file *file = arena_alloc(reader->sheet.arena, sizeof *file);
     reader->state = file;
-    if (file == NULL) return diag_error(reader->sheet.diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (file == NULL) return diag_nomem(reader->sheet.diag);
     const int status = profile_llm_find(reader, &file->llm);
     return status == 0 ? profile_group(reader, &file->group, "%s", file->llm.spec.name) : status;
 }
@@ -58,7 +58,7 @@ static bool recognise_dense(const struct profile_reader *reader)
     return sheet_has(&reader->sheet, DENSE_TOKENS) || sheet_has(&reader->sheet, DENSE_SEQUENCES);
 }
 
-/* The operator of the row read last; false when it is none. */
+/* Sets the operator of the current row; false for an unknown layer. */
 static bool find_op(const struct sheet *sheet, enum llm_operator *op)
 {
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
@@ -111,7 +111,7 @@ static const struct sheet_column skew_columns[] = {
     [SKEW_LONG] = {"nb", 0.0},    [SKEW_SHORT] = {"kvs", 0.0},
 };
 
-/* meta.yaml beside skew.csv: measurement_iterations; so are t_mean_us and attention.csv apart */
+/* measurement_iterations in meta.yaml beside skew.csv; t_mean_us and attention.csv differ by this factor */
 static const double skew_launches = 3.0;
 
 static int begin_heads(struct profile_reader *reader)
@@ -119,7 +119,7 @@ static int begin_heads(struct profile_reader *reader)
     struct profile_heads *heads = arena_alloc(reader->sheet.arena, sizeof *heads);
     struct profile_llm llm;
     reader->state = heads;
-    if (heads == NULL) return diag_error(reader->sheet.diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (heads == NULL) return diag_nomem(reader->sheet.diag);
     const int status = profile_llm_find(reader, &llm);
     if (status < 0) return status;
     *heads = (struct profile_heads){llm.shard.q_heads, llm.shard.kv_heads, (double)llm.spec.head_dim, llm.spec.kv,
@@ -127,7 +127,7 @@ static int begin_heads(struct profile_reader *reader)
     return 0;
 }
 
-/* A launch with a chunk of a prompt, sequences that decode, or both. */
+/* Adds a launch over a chunk of a prompt, decoding sequences, or both. */
 static int add_launch(struct profile_reader *reader, const struct profile_chunks *chunks, double seconds)
 {
     if (chunks->tokens > 0.0) return profile_add_prefill(reader, reader->state, chunks, seconds);
@@ -226,7 +226,7 @@ static const struct module *find_module(const struct sheet *sheet)
     return NULL;
 }
 
-/* A product with one matrix of one expert: of the form of the output projection, in another shape. */
+/* The product with one matrix of one expert: the output projection with another shape. */
 static bool expert_call(const struct profile_llm *llm, enum part part, int64_t tokens, struct kernel_call *call)
 {
     const double hidden = (double)llm->spec.hidden, inner = llm->shard.expert_ffn;
@@ -236,7 +236,7 @@ static bool expert_call(const struct profile_llm *llm, enum part part, int64_t t
     return true;
 }
 
-/* The call of a module: an operator of models/operators/layer.h or a part of one. False when the LLM has none. */
+/* The call of a module: an operator of models/operators/layer.h or a part of one. False when the LLM lacks it. */
 static bool module_call(const struct profile_llm *llm, const struct module *module, int64_t tokens,
                         struct kernel_call *call)
 {
@@ -249,7 +249,7 @@ static bool module_call(const struct profile_llm *llm, const struct module *modu
     return module->part != HALF || llm->spec.gated_ffn;
 }
 
-/* Why a row cannot stand for a kernel call, NULL when it can. */
+/* Why a row is left out; NULL: it is not. */
 static const char *reason_to_drop(const struct profile_llm *llm, const struct module *module, double tokens)
 {
     const double window = (double)llm->spec.sliding_window;

@@ -3,11 +3,11 @@
  *     kernel,m,n,k,weights,compute,time_us,group
  *     gemm,16,4096,4096,fp16,fp16,21.5,llama-2-7b
  *
- * `kernel` is a class of models/kernel.h, the other columns are members of its shape by their names (models/operators/gemm.h and
- * its neighbours), and the time is `time_s` or `time_us`. Columns of other classes stay empty. What may be left out has
- * the default below. `group` names rows that are held out together; without it these are the rows of one shape.
- * `operator` says which operator of a layer it is, `set` the parameter set of the file, "isolated" by default; `source`
- * and `tflops` are remarks. Any other column is an error. */
+ * `kernel` is a class of models/kernel.h. The other columns are members of its shape by name (models/operators/gemm.h
+ * and its neighbours), and the time as `time_s` or `time_us`. Columns of other classes stay empty. Optional members
+ * have the defaults below. `group` names rows that are held out together, by default those of one shape. `operator`
+ * names the operator of a layer, `set` the parameter set of the file, "isolated" by default; `source` and `tflops` are
+ * remarks. Any other column is an error. */
 #include "analysis/calibrate/profile/profile_format.h"
 
 #include "models/operators/kernel_shape.h"
@@ -19,7 +19,7 @@
 
 enum { MAX_NAMES = 160, MAX_QUOTE_CHARS = 60 };
 
-/* The finding "WHAT 'FIELD'" at a field of the row read last. Returns SIM_E_DATA. */
+/* Reports "WHAT 'FIELD'" at a field of the current row. Returns SIM_E_DATA. */
 static int fail(struct profile_reader *reader, int column, const char *hint, const char *what)
 {
     char where[DIAG_WHERE_CHARS];
@@ -31,7 +31,7 @@ static int fail(struct profile_reader *reader, int column, const char *hint, con
 
 /* --- Columns --- */
 
-/* Every name that a column may have; "source" and "tflops" are remarks. Members that classes share are there often. */
+/* All names of columns. Members that several classes have occur more than once. */
 static size_t list_columns(const char *names[MAX_NAMES])
 {
     static const char *const others[] = {"kernel", "operator", "group", "set", "time_us", "time_s", "source", "tflops"};
@@ -71,7 +71,7 @@ static int check_columns(struct profile_reader *reader)
               microseconds = sheet_position(&reader->sheet, "time_us");
     if (seconds < 0 || microseconds < 0) return 0;
     return fail(reader, seconds > microseconds ? seconds : microseconds, "leave one of them out",
-                "the time stands in 'time_us' and 'time_s' both:");
+                "both 'time_us' and 'time_s' are given:");
 }
 
 /* --- Formats --- */
@@ -95,14 +95,14 @@ static enum number_format default_format(enum kernel_class class, const char *me
     return strcmp(member, "weights") == 0 || weights == FORMAT_FP8 ? weights : FORMAT_FP16;
 }
 
-/* Whether kernels of a class may have weights of a format: those named after one have that, 16-bit ones no int4. */
+/* Whether kernels of a class may have weights of a format: the format in the class's name, else any but int4. */
 static bool takes_weights(enum kernel_class class, enum number_format format)
 {
     const enum number_format weights = weights_of(class);
     return weights == FORMAT_FP16 ? format != FORMAT_INT4 : format == weights;
 }
 
-/* The same for what products are computed in. */
+/* Whether kernels of a class may compute products in a format. */
 static bool computes_in(enum kernel_class class, enum number_format format)
 {
     if (weights_of(class) == FORMAT_FP8) return format == FORMAT_FP8;
@@ -161,12 +161,12 @@ static int check_call(struct profile_reader *reader, const struct kernel_call *c
 {
     const struct kernel_member *gpus = find_member(call->class, "gpus");
     if (gpus != NULL && kernel_member_value(call, gpus) < 2.0)
-        return fail(reader, sheet_position(&reader->sheet, gpus->name), NULL, "a collective has 2 GPUs at least, got");
+        return fail(reader, sheet_position(&reader->sheet, gpus->name), NULL, "a collective has at least 2 GPUs, got");
     const int code = check_formats(reader, call);
     return code == 0 ? check_order(reader, call) : code;
 }
 
-/* --- What is left out --- */
+/* --- Defaults --- */
 
 static void set_if_absent(double *value, double fallback)
 {
@@ -222,7 +222,7 @@ static void complete_collective(struct kernel_call *call, const struct gpu_spec 
 
 /* --- Classes --- */
 
-/* Gives what was left out of a call its default. */
+/* Sets the missing members of a call to their defaults. */
 static void complete_call(struct kernel_call *call, const struct gpu_spec *gpu)
 {
     typedef void complete_shape(struct kernel_call * call, const struct gpu_spec *gpu);
@@ -256,7 +256,7 @@ static int read_class(struct profile_reader *reader, int column, enum kernel_cla
     return fail(reader, column, hint, "unknown kernel");
 }
 
-/* An operator named by its column, else the first that launches kernels of the class. */
+/* Sets the operator that the column names, else the first one that launches kernels of the class. */
 static int read_operator(struct profile_reader *reader, int column, enum kernel_class class, enum llm_operator *op)
 {
     static const enum llm_operator of_class[KERNEL_CLASS_COUNT] = {
@@ -337,7 +337,7 @@ static int read_member(struct profile_reader *reader, const struct kernel_member
     return code;
 }
 
-/* Rows of a product, tokens of a batch, sequences that decode: what the bands of the error table count. */
+/* The value by which rows are assigned to bands: rows of a product, tokens, or decoding sequences. */
 static double band_tokens(const struct kernel_call *call)
 {
     static const char *const axes[] = {"m", "tokens", "sequences"};
@@ -369,13 +369,13 @@ static int read_group(struct profile_reader *reader, const struct columns *colum
     text_init(&name);
     text_add(&name, info->name);
     for (size_t i = 0; i < info->n_axes; i++) text_printf(&name, " %s%g", info->axes[i], axes[i]);
-    const int code = name.failed ? diag_error(reader->sheet.diag, SIM_E_NOMEM, NULL, NULL, "out of memory")
+    const int code = name.failed ? diag_nomem(reader->sheet.diag)
                                  : profile_group(reader, &row->group, "%s", name.chars);
     text_fini(&name);
     return code;
 }
 
-/* The set that the first row names, and no row another one. */
+/* Sets the parameter set from the first row; another set in a later row is an error. */
 static int read_set(struct profile_reader *reader, int column)
 {
     const struct csv_field field = sheet_text(&reader->sheet, column);
@@ -384,11 +384,12 @@ static int read_set(struct profile_reader *reader, int column)
         reader->profile->set = set != NULL ? set : "isolated";
         return 0;
     }
-    if (set != NULL) return fail(reader, column, "write a file for each set", "all rows are of one set, not also of");
+    if (set != NULL)
+        return fail(reader, column, "write a file for each set", "all rows must be of one set, not also of");
     if (!profile_is_set_name(field.chars, field.n_chars))
         return fail(reader, column, NULL, "a set's name may hold only letters, digits, '_', '.' and '-', got");
     reader->profile->set = arena_printf(reader->sheet.arena, "%.*s", (int)field.n_chars, field.chars);
-    return reader->profile->set != NULL ? 0 : diag_error(reader->sheet.diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    return reader->profile->set != NULL ? 0 : diag_nomem(reader->sheet.diag);
 }
 
 static int read_row(struct profile_reader *reader)
@@ -431,7 +432,7 @@ static int begin(struct profile_reader *reader)
 {
     const struct sheet *sheet = &reader->sheet;
     struct columns *columns = arena_alloc(sheet->arena, sizeof *columns);
-    if (columns == NULL) return diag_error(sheet->diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (columns == NULL) return diag_nomem(sheet->diag);
     *columns = (struct columns){.kernel = sheet_position(sheet, "kernel"),
                                 .group = sheet_position(sheet, "group"),
                                 .op = sheet_position(sheet, "operator"),

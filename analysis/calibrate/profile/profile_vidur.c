@@ -8,9 +8,9 @@
  *
  * compute/GPU/LLM/attention.csv: one row per batch of chunks or of decoding sequences, on one GPU of a tensor-parallel
  * group. Vidur's own files also time the reshaping of inputs, and their kv_cache_size is what was processed before. The
- * FlashAttention kernel of the early ones took the time of all keys, those behind the mask too: the law is off by 8 %
- * with these keys, and by 17 % without them. LLMServingSim's first profiler (casys-kaist/LLMServingSim, profiler/v0)
- * kept the columns but counts the chunk of a prompt in: a chunk alone and the same one in a layer without context take
+ * FlashAttention kernel of the early ones took the time of all keys, masked ones included: the error of the law is 8 %
+ * with these keys and 17 % without them. LLMServingSim's first profiler (casys-kaist/LLMServingSim, profiler/v0) kept
+ * the columns but counts the chunk of a prompt in: a chunk alone and the same one in a layer without context take
  * equally long. Many of its decode rows read faster than the memory can, as their sequences shared blocks.
  *
  * network/TOPOLOGY/{all_reduce,send_recv}.csv: one row per rank, size in bytes, GPUs and GPUs of a node, of few
@@ -75,7 +75,7 @@ static const struct sheet_column dense_columns[] = {
     [ADD] = {"time_stats.add.median", 0.0},
 };
 
-/* The operator of each time, in the order in which rows are added. */
+/* Operators by column of times, in the order of the rows of the profile. */
 static const struct {
     int column;
     enum llm_operator op;
@@ -121,8 +121,8 @@ static struct kernel_call call_of(const struct dense_row *row, int column)
     }
 }
 
-/* The LLM's name: from the options, the part between "__" in the file's name (a100__Llama-2-7b__dense_ops.csv), or else
- * its shape. */
+/* Sets the group to the LLM's name: from the options, else the part between "__" in the file's name
+ * (a100__Llama-2-7b__dense_ops.csv), else its shape. */
 static int find_llm(struct profile_reader *reader, const struct dense_row *row, uint32_t *group)
 {
     reader->profile->uses_llm = true;

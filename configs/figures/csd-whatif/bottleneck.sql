@@ -1,5 +1,5 @@
--- One row per run: the drives, the GPU's port, the prompts, tokens per second, and the share of time, or the seconds, in which each
--- resource sets the pace. Bandwidths in GB/s.
+-- One row per run: the drives, the GPU's port, the prompts, tokens per second, and the share of time, or the seconds,
+-- in which each resource sets the pace. Bandwidths in GB/s.
 create temp view point as
 select run.scenario ->> '$.services.answers.kv.tiers.csd.channels' as channels,
        cast(rtrim(run.scenario ->> '$.services.answers.kv.tiers.csd.channel_bandwidth', 'GMB/s') as real) as channel_bandwidth,

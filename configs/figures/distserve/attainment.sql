@@ -1,5 +1,5 @@
--- One row per run: requests per second and GPU, and the share of requests that met both limits on the first token and on the time
--- per output token, in percent, by the limits that are held against them.
+-- One row per run: requests per second and GPU, and the share of requests that met both limits on the first token and
+-- on the time per output token, in percent, by the limits that are held against them.
 create temp view attainment as
 select cast(rtrim(rate.value, '/s') as real) / gpus.value as rate,
        100 * avg(ttft_s <= 0.2 and tpot_s <= 0.1) as within_200_100_ms,

@@ -1,5 +1,5 @@
--- One row per run: the batch, how it is served, tokens per second, and the seconds of which access to KV cache sets the pace: reading
--- flash, and the way to the GPU.
+-- One row per run: the batch, how it is served, tokens per second, and the seconds of which access to KV cache sets the
+-- pace: reading flash, and the way to the GPU.
 create temp view batch as
 select run.scenario ->> '$.services.batch.trace.count' as sequences,
        run.scenario ->> '$.services.batch.kv.offload.keep' as keep,

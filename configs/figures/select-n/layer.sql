@@ -1,4 +1,5 @@
--- One row per run: the LLM, the batch, the interval that was asked for (0: by the policy) and taken, times of prompts and tokens.
+-- One row per run: the LLM, the batch, the interval that was asked for (0: by the policy) and taken, times of prompts
+-- and tokens.
 create temp view layer as
 select run.scenario ->> '$.services.batch.llm' as llm,
        run.scenario ->> '$.services.batch.trace.count' as sequences,

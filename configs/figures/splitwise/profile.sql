@@ -1,4 +1,5 @@
--- One row per run: a batch of `users` prompts of `prompt` tokens, the time to process it, and the time of a token after that.
+-- One row per run: a batch of `users` prompts of `prompt` tokens, the time to process it, and the time of a token after
+-- that.
 create temp view batch as
 select run.scenario ->> '$.services.profile.llm' as llm,
        run.scenario ->> '$.cluster.gpu' as gpu,

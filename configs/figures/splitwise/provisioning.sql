@@ -1,6 +1,6 @@
--- Slowdowns against an uncontended DGX-A100, as the artifact reckons them: its prompt and token curves at the request's own prompt;
--- what follows the first token is divided by all tokens. Prompts of fewest .. most tokens take prompt_ms + prompt_slope x
--- (tokens - origin), and so on.
+-- Slowdowns against an uncontended DGX-A100, as the artifact reckons them: its prompt and token curves at the request's
+-- own prompt; what follows the first token is divided by all tokens. Prompts of fewest .. most tokens take prompt_ms +
+-- prompt_slope x (tokens - origin), and so on.
 create temp table dgx_a100(fewest, most, origin, prompt_ms, prompt_slope, token_ms, token_slope);
 insert into dgx_a100 values
     (0, 256, 128, 79.67, 0.152265625, 47.61, 0.00078125),
@@ -24,7 +24,8 @@ from (select request.*,
       join dgx_a100 on prompt_tokens between fewest and most
       where status = 'finished');
 
--- The nine limits: of 50, 90 and 99 % of the requests, on the first token, the time between tokens and the end-to-end time.
+-- The nine limits: of 50, 90 and 99 % of the requests, on the first token, the time between tokens and the end-to-end
+-- time.
 create temp table slo(what, share, at_most);
 insert into slo values
     ('ttft', 0.5, 2), ('ttft', 0.9, 3), ('ttft', 0.99, 6),

@@ -178,8 +178,8 @@ static void what_is_missing_is_named(void)
 {
     const char *dense = "layer,tokens,time_us\nqkv_proj,20,60.5\n";
     check_refused("profile.csv", dense, NULL, 0, SIM_E_CONFIG,
-                  "profile.csv: error: the file's name says no LLM of the catalog; name it with --llm");
-    check_refused("xllama-3.1-8b.csv", dense, NULL, 0, SIM_E_CONFIG, "the file's name says no LLM of the catalog");
+                  "profile.csv: error: the file's name contains no LLM of the catalog; name it with --llm");
+    check_refused("xllama-3.1-8b.csv", dense, NULL, 0, SIM_E_CONFIG, "the file's name contains no LLM of the catalog");
     check_refused("a.csv", dense, "llama-3.1-8c", 0, SIM_E_CONFIG, "unknown LLM 'llama-3.1-8c'");
     check_refused("llama-3.1-8b__tp3.csv", dense, NULL, 0, SIM_E_CONFIG, "'llama-3.1-8b' split 3 ways: ");
     check_refused("llama-3.1-8b.csv", "layer,tokens,time_us\nqkv_proj,2x,60.5\n", NULL, 0, SIM_E_DATA,

@@ -104,8 +104,7 @@ static void columns_are_known_and_stand_once(void)
 {
     check_finding("kernel,m,n,k,time_us,wieghts\n", "own.csv:1:22", "unknown column 'wieghts'");
     check_finding("kernel,m,n,k,m,time_us\n", "own.csv:1:14", "another column 'm'");
-    check_finding("kernel,m,n,k,time_us,time_s\n", "own.csv:1:22",
-                  "the time stands in 'time_us' and 'time_s' both: 'time_s'");
+    check_finding("kernel,m,n,k,time_us,time_s\n", "own.csv:1:22", "both 'time_us' and 'time_s' are given: 'time_s'");
 }
 
 static void a_file_has_one_set(void)
@@ -113,9 +112,9 @@ static void a_file_has_one_set(void)
     check_finding("kernel,set,m,n,k,time_us\ngemm,a/../b,1,2,3,4\n", "own.csv:2:6",
                   "a set's name may hold only letters, digits, '_', '.' and '-', got 'a/../b'");
     check_finding("kernel,set,m,n,k,time_us\ngemm,one,1,2,3,4\ngemm,two,1,2,3,4\n", "own.csv:3:6",
-                  "all rows are of one set, not also of 'two'");
+                  "all rows must be of one set, not also of 'two'");
     check_finding("kernel,set,m,n,k,time_us\ngemm,,1,2,3,4\ngemm,two,1,2,3,4\n", "own.csv:3:6",
-                  "all rows are of one set, not also of 'two'");
+                  "all rows must be of one set, not also of 'two'");
 }
 
 static void formats_are_those_of_the_class(void)
@@ -149,7 +148,7 @@ static void members_do_not_contradict_each_other(void)
     check_finding("kernel,bytes,gpus,nodes,time_us\nall_reduce,1e6,2,4,4\n", "own.csv:2:18",
                   "'nodes' must be at most 'gpus', which is 2; got '4'");
     check_finding("kernel,bytes,gpus,time_us\nall_reduce,1e6,1,4\n", "own.csv:2:16",
-                  "a collective has 2 GPUs at least, got '1'");
+                  "a collective has at least 2 GPUs, got '1'");
 }
 
 /* A row of every class without an operator is reported under one whose name tells of the class. */
