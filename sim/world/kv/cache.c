@@ -73,11 +73,6 @@ void cache_fini(struct cache *cache)
 
 /* --- Errors --- */
 
-static int no_memory(const struct cache *cache)
-{
-    return diag_error(cache->options.diag, SIM_E_NOMEM, NULL, NULL, "out of memory for cached blocks");
-}
-
 __attribute__((format(printf, 2, 3))) static int fault(const struct cache *cache, const char *format, ...)
 {
     char text[120];
@@ -93,7 +88,7 @@ __attribute__((format(printf, 2, 3))) static int fault(const struct cache *cache
 static int check_call(const struct cache *cache, int code)
 {
     if (cache->asked_future) return fault(cache, "asked for the future, which it does not declare");
-    if (code == SIM_E_NOMEM) return no_memory(cache);
+    if (code == SIM_E_NOMEM) return diag_nomem(cache->options.diag);
     if (code >= 0) return 0;
     return fault(cache, "failed with %d (%s) at access %" PRId64, code, sim_err_text(code), cache->view.access);
 }
@@ -117,12 +112,12 @@ static bool grow_array(void *array, size_t n, size_t bytes_each)
 static int grow(struct cache *cache)
 {
     size_t n = cache->n_places == 0 ? FIRST_PLACES : 2 * (size_t)cache->n_places;
-    if (cache->n_places > INT32_MAX / 2) return no_memory(cache);
+    if (cache->n_places > INT32_MAX / 2) return diag_nomem(cache->options.diag);
     if ((uint64_t)cache->view.capacity < n) n = (size_t)cache->view.capacity;
     if (!grow_array(&cache->items, n, sizeof *cache->items) ||
         !grow_array(&cache->slots, n, cache->evictor->item_bytes) ||
         !grow_array(&cache->last_accesses, n, cache->options.future != NULL ? sizeof *cache->last_accesses : 0))
-        return no_memory(cache);
+        return diag_nomem(cache->options.diag);
     cache->n_places = (int32_t)n;
     return 0;
 }
@@ -215,7 +210,7 @@ int cache_insert(struct cache *cache, uint64_t key, int32_t *item)
     cache->items[place] = (struct cache_item){.key = key};
     if (key_map_set(&cache->index, key, place) != 0) {
         give_place(cache, place);
-        return no_memory(cache);
+        return diag_nomem(cache->options.diag);
     }
     if (cache->evictor->item_bytes > 0) memset(cache_view_slot(&cache->view, place), 0, cache->evictor->item_bytes);
     note_access(cache, place);

@@ -89,9 +89,6 @@ int64_t offload_kv_blocks(const struct offload_service *offload, int64_t block_t
 /* Where the KV cache of a sequence that left the batch goes: OFFLOAD_GPU_MEMORY means nowhere, it is computed again. */
 enum offload_tier offload_evicted(const struct offload_service *offload, const struct request_view *request);
 
-/* Reads the tiers of the config: their devices, rates and capacities. Returns 0 or a negative code with findings. */
-int offload_tiers_read(struct offload_service *offload, const struct offload_request *request);
-
 /* What n iterations whose first is this step moved over a lane. */
 int64_t offload_lane_bytes(const struct offload_step *step, enum offload_lane lane, int64_t iterations);
 

@@ -140,7 +140,6 @@ void link_claim_count(struct link_flow *claim, int64_t bytes);
 const char *link_name(const struct link *link);
 int32_t link_index(const struct link *link); /* in its network */
 double link_bytes_per_s(const struct link *link);
-sim_ns link_latency_ns(const struct link *link);
 double link_used_bytes_per_s(const struct link *link); /* what moves over it, when no event of the moment is pending */
 int64_t link_bytes(const struct link *link, sim_ns at);
 struct link_stats link_stats(const struct link *link, sim_ns at);

@@ -105,11 +105,6 @@ double link_bytes_per_s(const struct link *link)
     return link->bytes_per_s;
 }
 
-sim_ns link_latency_ns(const struct link *link)
-{
-    return link->latency_ns;
-}
-
 double link_used_bytes_per_s(const struct link *link)
 {
     tally_int128 rate = 0;

@@ -1,6 +1,7 @@
 #include "sim/world/links/tier.h"
 
 #include "sim/core/check.h"
+#include "sim/core/vec.h"
 #include "sim/world/links/topology_state.h"
 
 #include <math.h>
@@ -17,15 +18,6 @@ void tier_give(struct tier *tier, sim_ns now, int64_t bytes)
 {
     SIM_REQUIRE(bytes >= 0 && bytes <= tier->used.value);
     level_set(&tier->used, now, tier->used.value - bytes);
-}
-
-double tier_bytes_per_s(const struct tier *tier, enum storage_op op)
-{
-    const struct link *links[] = {tier->media[op], tier->ceiling[op], tier->port[op]};
-    double least = HUGE_VAL;
-    for (int i = 0; i < 3; i++)
-        if (links[i] != NULL) least = fmin(least, link_bytes_per_s(links[i]));
-    return least;
 }
 
 const char *tier_kind_name(enum tier_kind kind)
@@ -109,15 +101,7 @@ static void set_latencies(const struct topology_device *device, struct tier *tie
 
 static int note_tier(struct topology *topology, struct tier *tier)
 {
-    if (topology->n_tiers == topology->tiers_capacity) {
-        int32_t capacity = topology->tiers_capacity > 0 ? 2 * topology->tiers_capacity : 16;
-        struct tier **tiers = mem_realloc(topology->tiers, (size_t)capacity * sizeof(*tiers));
-        if (tiers == NULL) return SIM_E_NOMEM;
-        topology->tiers = tiers;
-        topology->tiers_capacity = capacity;
-    }
-    topology->tiers[topology->n_tiers++] = tier;
-    return 0;
+    return vec_push(&topology->tiers, &topology->n_tiers, &topology->tiers_capacity, tier);
 }
 
 static int make_tier(struct topology *topology, const struct topology_node *node, const struct topology_device *device,

@@ -46,9 +46,6 @@ static inline int64_t tier_free_bytes(const struct tier *tier)
     return tier->capacity_bytes - tier->used.value;
 }
 
-/* What large transfers over nothing but the tier's own links reach; HUGE_VAL when none of them limits. */
-double tier_bytes_per_s(const struct tier *tier, enum storage_op op);
-
 /* "dram", "ssd", "csd", "remote". */
 const char *tier_kind_name(enum tier_kind kind);
 

@@ -1,6 +1,7 @@
 #include "sim/world/links/topology.h"
 
 #include "sim/core/check.h"
+#include "sim/core/vec.h"
 #include "sim/world/links/topology_state.h"
 
 #include <stdarg.h>
@@ -147,13 +148,7 @@ void topology_destroy(struct topology *topology)
 
 static int note_kind(struct topology *topology, int32_t index, enum link_kind kind)
 {
-    if (index >= topology->kinds_capacity) {
-        int32_t capacity = index < 32 ? 64 : 2 * index;
-        unsigned char *kinds = mem_realloc(topology->kinds, (size_t)capacity * sizeof *kinds);
-        if (kinds == NULL) return SIM_E_NOMEM;
-        topology->kinds = kinds;
-        topology->kinds_capacity = capacity;
-    }
+    if (vec_reserve(&topology->kinds, &topology->kinds_capacity, index + 1) != 0) return SIM_E_NOMEM;
     topology->kinds[index] = (unsigned char)kind;
     return 0;
 }

@@ -156,12 +156,6 @@ void transfer_count(struct transfer *transfer, int64_t bytes);
 /* Ends a transfer or claim at once, without a callback; nothing for an idle one. */
 void transfer_cancel(struct transfer *transfer);
 
-/* Bytes on the links so far, with granules filled up, of one that moves. */
-int64_t transfer_moved_bytes(const struct transfer *transfer, sim_ns at);
-
-/* When it will have ended if nothing changes, as link_flow_end_ns tells it of its shards. Not for idle ones. */
-sim_ns transfer_end_ns(struct transfer *transfer);
-
 /* Emits what links and tiers did, by kind: nothing where nothing was ever moved or held. Returns 0 or the sink's code. */
 int topology_emit(const struct topology *topology, sim_ns now, const struct sink *sink);
 

@@ -178,24 +178,3 @@ void transfer_cancel(struct transfer *transfer)
     delist(transfer);
     give_shards(transfer);
 }
-
-int64_t transfer_moved_bytes(const struct transfer *transfer, sim_ns at)
-{
-    int64_t bytes = link_flow_moved_bytes(&transfer->first.flow, at);
-    for (const struct transfer_shard *shard = transfer->more; shard != NULL; shard = shard->next)
-        bytes += link_flow_moved_bytes(&shard->flow, at);
-    return bytes;
-}
-
-sim_ns transfer_end_ns(struct transfer *transfer)
-{
-    SIM_REQUIRE(transfer->n_left > 0);
-    sim_ns end_ns = 0;
-    for (struct transfer_shard *shard = &transfer->first; shard != NULL;
-         shard = shard == &transfer->first ? transfer->more : shard->next) {
-        if (shard->flow.state == LINK_FLOW_IDLE) continue;
-        sim_ns shard_ns = link_flow_end_ns(&shard->flow);
-        if (shard_ns > end_ns) end_ns = shard_ns;
-    }
-    return end_ns;
-}

@@ -3,6 +3,7 @@
 #include "sim/core/check.h"
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
+#include "sim/core/vec.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -54,13 +55,7 @@ static void sift_down(struct request_order *order, int32_t at, struct request_en
 
 int request_order_add(struct request_order *order, struct request *request, int64_t number)
 {
-    if (order->n == order->capacity) {
-        int32_t capacity = order->capacity ? 2 * order->capacity : 64;
-        struct request_entry *grown = mem_realloc(order->entries, (size_t)capacity * sizeof *grown);
-        if (grown == NULL) return SIM_E_NOMEM;
-        order->entries = grown;
-        order->capacity = capacity;
-    }
+    if (vec_reserve(&order->entries, &order->capacity, order->n + 1) != 0) return SIM_E_NOMEM;
     sift_up(order, order->n++, (struct request_entry){number, request->view.id, request});
     return 0;
 }
@@ -93,15 +88,7 @@ void token_gaps_fini(struct token_gaps *gaps)
 int token_gaps_add(struct token_gaps *gaps, int64_t step, sim_ns gap_ns)
 {
     while (gaps->n > 0 && gaps->gaps[gaps->n - 1].gap_ns <= gap_ns) gaps->n--;
-    if (gaps->n == gaps->capacity) {
-        size_t capacity = gaps->capacity ? 2 * gaps->capacity : 16;
-        struct token_gap *grown = mem_realloc(gaps->gaps, capacity * sizeof *grown);
-        if (grown == NULL) return SIM_E_NOMEM;
-        gaps->gaps = grown;
-        gaps->capacity = capacity;
-    }
-    gaps->gaps[gaps->n++] = (struct token_gap){step, gap_ns};
-    return 0;
+    return vec_push(&gaps->gaps, &gaps->n, &gaps->capacity, (struct token_gap){step, gap_ns});
 }
 
 /* Index of the first entry at `step` or later; n when there is none. */
@@ -157,16 +144,8 @@ void cohort_fini(struct cohort *cohort)
 
 static int add_fresh(struct cohort *cohort, struct request *request)
 {
-    if (cohort->n_fresh == cohort->fresh_capacity) {
-        int32_t capacity = cohort->fresh_capacity ? 2 * cohort->fresh_capacity : 16;
-        struct request **grown = mem_realloc(cohort->fresh, (size_t)capacity * sizeof(struct request *));
-        if (grown == NULL) return SIM_E_NOMEM;
-        cohort->fresh = grown;
-        cohort->fresh_capacity = capacity;
-    }
     request->fresh_rank = cohort->n_fresh;
-    cohort->fresh[cohort->n_fresh++] = request;
-    return 0;
+    return vec_push(&cohort->fresh, &cohort->n_fresh, &cohort->fresh_capacity, request);
 }
 
 static void remove_fresh(struct cohort *cohort, const struct request *request)

@@ -1,13 +1,12 @@
 #include "sim/world/replica/pace.h"
 
-#define FIELD(name) offsetof(struct clock_share_config, name)
+#define ROW_OF struct clock_share_config
 const struct config_field clock_share_config_fields[] = {
-    {.name = "prefill", .kind = CONFIG_REAL, .offset = FIELD(prefill), .value = "0.95", .min = 0, .max = 1,
-     .help = "of the time of iterations that process prompts; an assumption, as the other (README, Power)"},
-    {.name = "decode", .kind = CONFIG_REAL, .offset = FIELD(decode), .value = "0.05", .min = 0, .max = 1,
-     .help = "of the time of iterations that only decode"},
+    ROW_REAL("prefill", prefill, DEFAULT("0.95"), WITHIN(0, 1),
+             "of the time of iterations that process prompts; both are assumptions (README, Power)"),
+    ROW_REAL("decode", decode, DEFAULT("0.05"), WITHIN(0, 1), "of the time of iterations that only decode"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
 /* What each GPU achieves at the highest clock, as shares of what the law's terms stand for, and scaled to keep to the limit. */
 static struct power_load load_of(const struct pace_model *model, const struct energy_law *base,

@@ -9,6 +9,8 @@
 
 enum { MIN_PLAN_ENTRIES = 64 };
 
+static void replica_boundary(struct engine *engine, struct owner *owner, sim_ns now);
+
 /* --- A run of identical decode iterations --- */
 
 static int64_t min_i64(int64_t a, int64_t b)
@@ -272,7 +274,7 @@ static int replica_step(struct replica *replica, sim_ns now)
     return code != 0 ? code : replica_decide(replica, now, false);
 }
 
-void replica_boundary(struct engine *engine, struct owner *owner, sim_ns now)
+static void replica_boundary(struct engine *engine, struct owner *owner, sim_ns now)
 {
     struct replica *replica = OWNER_ENTITY(owner, struct replica, owner);
     int code = replica_step(replica, now);

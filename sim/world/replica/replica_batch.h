@@ -119,12 +119,6 @@ static inline struct work_of replica_work_of(const struct replica *replica, cons
                             pace->is_slow ? &pace->law : NULL};
 }
 
-/* Moves the KV of a sequence that has left the batch to the host. */
-int replica_move_out(struct replica *replica, struct request *request, sim_ns now);
-
-/* Moves the KV of a sequence that is away into its blocks here. */
-int replica_move_in(struct replica *replica, struct request *request, bool wait, sim_ns now);
-
 /* Something has changed for the batcher. `strictly`: after now, for what the events of this moment's boundaries do. */
 void replica_wake(struct replica *replica, sim_ns now, bool strictly);
 
@@ -137,7 +131,6 @@ int replica_reprice(struct replica *replica, sim_ns now);
  * through. At the end of a simulation, and where a replica is lost. */
 int replica_count_so_far(struct replica *replica, sim_ns now);
 
-void replica_boundary(struct engine *engine, struct owner *owner, sim_ns now);
 void replica_arm(struct replica *replica, sim_ns at_ns);
 
 /* --- replica_flight.c --- */

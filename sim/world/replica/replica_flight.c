@@ -4,6 +4,7 @@
  * copied before its first stage; those behind it wait with it. */
 #include "sim/core/check.h"
 #include "sim/core/mem.h"
+#include "sim/core/vec.h"
 #include "sim/world/replica/replica_flight.h"
 #include "sim/world/replica/replica_stream.h"
 #include "sim/world/rows/priority.h"
@@ -85,12 +86,7 @@ int flight_board_decoding(struct replica *replica, struct flight *flight, struct
 static int board_prefills(struct replica *replica, struct flight *flight)
 {
     const struct batch_plan *plan = &replica->plan;
-    if (plan->n_prefills > flight->capacity) {
-        struct batch_prefill *grown = mem_realloc(flight->chunks, (size_t)plan->n_prefills * sizeof *grown);
-        if (grown == NULL) return SIM_E_NOMEM;
-        flight->chunks = grown;
-        flight->capacity = plan->n_prefills;
-    }
+    if (vec_reserve(&flight->chunks, &flight->capacity, plan->n_prefills) != 0) return SIM_E_NOMEM;
     for (flight->n_chunks = 0; flight->n_chunks < plan->n_prefills; flight->n_chunks++) {
         struct request *request = request_of(plan->prefills[flight->n_chunks].request);
         flight->chunks[flight->n_chunks] = plan->prefills[flight->n_chunks];

@@ -36,8 +36,9 @@ static double positive_part(double first, double slope, double n)
     return series(first + from * slope, slope, n - from);
 }
 
-void energy_add(struct energy_sums *sums, const struct energy_law *law, int64_t n, double work_j, double work_slope_j,
-                double time_s, double time_slope_s)
+/* Adds n iterations: j takes work_j + j work_slope_j joules beside busy_w, and lasts time_s + j time_slope_s. */
+static void energy_add(struct energy_sums *sums, const struct energy_law *law, int64_t n, double work_j,
+                       double work_slope_j, double time_s, double time_slope_s)
 {
     const double above_w = law->busy_w - law->limit_w, last = (double)(n - 1);
     const double first_j = work_j + above_w * time_s, slope_j = work_slope_j + above_w * time_slope_s;
@@ -50,8 +51,15 @@ void energy_add(struct energy_sums *sums, const struct energy_law *law, int64_t 
     sums->excess_j += is_all ? series(first_j, slope_j, (double)n) : positive_part(first_j, slope_j, (double)n);
 }
 
-void energy_add_at(struct energy_sums *sums, const struct energy_law *base, const struct energy_law *at,
-                   const struct energy_run *run)
+/* Iterations at another clock than that of `base`, by whose law all work is counted: `at` is the law at that clock, and
+ * iteration j takes at_j + j at_slope_j joules beside its busy_w. What is not drawn goes to excess_j. */
+struct energy_run {
+    int64_t n;
+    double base_j, base_slope_j, at_j, at_slope_j, time_s, time_slope_s;
+};
+
+static void energy_add_at(struct energy_sums *sums, const struct energy_law *base, const struct energy_law *at,
+                          const struct energy_run *run)
 {
     const double spared_w = base->busy_w - at->busy_w;
     sums->excess_j += series(run->base_j - run->at_j + spared_w * run->time_s,
@@ -59,7 +67,8 @@ void energy_add_at(struct energy_sums *sums, const struct energy_law *base, cons
     energy_add(sums, at, run->n, run->at_j, run->at_slope_j, run->time_s, run->time_slope_s);
 }
 
-void energy_merge(struct energy_sums *into, const struct energy_sums *from)
+/* The peak is the higher one. */
+static void energy_merge(struct energy_sums *into, const struct energy_sums *from)
 {
     into->excess_j += from->excess_j;
     into->peak_w = fmax(into->peak_w, from->peak_w);

@@ -45,21 +45,6 @@ struct energy_sums {
 struct energy_law energy_law_of(const struct power_law *law, const struct gpu_spec *gpu, const struct llm_spec *llm,
                                 int64_t gpus);
 
-/* n iterations: j takes work_j + j work_slope_j joules beside busy_w, and lasts time_s + j time_slope_s. */
-void energy_add(struct energy_sums *sums, const struct energy_law *law, int64_t n, double work_j, double work_slope_j,
-                double time_s, double time_slope_s);
-
-/* The same at another pace than that of `base`, by whose law all work is counted: `at` is that pace's (pace.h), and iterations take
- * at_j + j at_slope_j beside its busy_w. What is not drawn goes to excess_j. */
-struct energy_run {
-    int64_t n;
-    double base_j, base_slope_j, at_j, at_slope_j, time_s, time_slope_s;
-};
-void energy_add_at(struct energy_sums *sums, const struct energy_law *base, const struct energy_law *at,
-                   const struct energy_run *run);
-
-void energy_merge(struct energy_sums *into, const struct energy_sums *from); /* the peak is the higher one */
-
 /* Tokens count whole; doubles hold them exactly up to 9e15, and are added in the same order however a run is stepped. */
 struct work_sums {
     double tokens;          /* processed: of prompts and decoding */

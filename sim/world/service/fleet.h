@@ -163,11 +163,6 @@ static inline const struct fleet_pool *fleet_pool_of(const struct fleet *fleet, 
 const char *fleet_path_of(const struct fleet *fleet, const struct fleet_pool *pool, const char *key);
 const char *fleet_place_of(const struct fleet *fleet, const struct fleet_pool *pool, const char *key);
 
-/* Asks the offloading policy of a pool for a placement, whose model then prices iterations. Replicas of one node share its host
- * memory, and the site's PCIe switch, by equal parts. Returns 0 or a negative code with findings: a tier that the policy needs
- * and that is not there, stages that it cannot place, preemption that contradicts the batcher's. */
-int fleet_place_offloaded(const struct fleet *fleet, struct fleet_pool *pool);
-
 /* Warns of every setting of the service that a scenario gives and that nothing here reads, with its place. The pools are built
  * and the routers chosen by then. */
 void fleet_tell_unread(const struct fleet *fleet);

@@ -99,7 +99,10 @@ static double port_bytes_per_s(const struct fleet *fleet, const struct fleet_poo
     return fmin(all, pcie->bytes_per_s / fmin((double)pool->config.tensor_parallel, (double)pcie->gpus));
 }
 
-int fleet_place_offloaded(const struct fleet *fleet, struct fleet_pool *pool)
+/* Asks the offloading policy of a pool for a placement, whose model then prices iterations. Replicas of one node share
+ * its host memory and the site's PCIe switch equally. Returns 0 or a negative code with findings: a missing tier, stages
+ * that the policy cannot place, preemption that contradicts the batcher's. */
+static int place_offloaded(const struct fleet *fleet, struct fleet_pool *pool)
 {
     const struct service_env *env = fleet->env;
     const struct kv_capacity memory = pool_kv_capacity(&pool->config, &pool->gpu, fleet->llm);
@@ -323,7 +326,7 @@ static int build_pool(const struct fleet *fleet, struct fleet_pool *pool, const 
     pool->env.kv_block_bytes = kv_block_bytes(&pool->config, fleet->llm);
     pool->env.offload = &pool->offload;
     code = build_model(fleet, pool);
-    if (code == 0) code = fleet_place_offloaded(fleet, pool);
+    if (code == 0) code = place_offloaded(fleet, pool);
     if (code == 0) code = find_power(fleet, pool);
     return code != 0 ? code : count_blocks(fleet, pool);
 }

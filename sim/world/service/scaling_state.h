@@ -43,11 +43,7 @@ struct service_scaling {
 /* What the autoscaler sees; what it is told as since the previous decision starts anew. */
 struct autoscaling_view scaling_look(struct service_scaling *scaling, sim_ns now);
 
-/* Tells of one replica, or (-1) of none in particular. Returns 0 or the sink's code. */
-int scaling_tell(const struct service_scaling *scaling, int32_t replica, const char *action, const char *reason,
-                 sim_ns now);
-
-/* The same of what is nobody's decision. */
+/* Emits a decision row about a replica, or (-1) about none in particular. Returns 0 or the sink's code. */
 int scaling_tell_as(const struct service_scaling *scaling, const char *policy, int32_t replica, const char *action,
                     const char *reason, sim_ns now);
 

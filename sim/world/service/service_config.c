@@ -3,165 +3,134 @@
 
 #include <float.h>
 
-#define FIELD(name) offsetof(struct service_config, name)
+#define ROW_OF struct kv_config
 static const struct config_field kv_fields[] = {
-    {.name = "block_tokens", .kind = CONFIG_INT, .offset = offsetof(struct kv_config, block_tokens), .value = "16",
-     .min = 1, .max = 65536, .help = "tokens per block of the paged KV cache"},
-    {.name = "blocks", .kind = CONFIG_INT, .offset = offsetof(struct kv_config, blocks), .value = "0", .min = 0,
-     .max = 1e12, .help = "KV blocks per replica; 0: what the GPU's memory leaves beside the weights"},
-    {.name = "usable_frac", .kind = CONFIG_REAL, .offset = offsetof(struct kv_config, usable_frac), .value = "0.9",
-     .min = 0.01, .max = 1, .help = "share of the GPU's memory that the engine uses (vLLM: gpu_memory_utilization)"},
-    {.name = "reserve", .kind = CONFIG_QUANTITY, .dim = UNIT_BYTES,
-     .offset = offsetof(struct kv_config, reserve_bytes), .value = "512MiB", .min = 0, .max = 1e12,
-     .help = "memory of the runtime on each GPU: context, buffers, graphs"},
-    {.name = "activation_tokens", .kind = CONFIG_INT, .offset = offsetof(struct kv_config, activation_tokens),
-     .value = "4096", .min = 1, .max = 1e9, .help = "tokens of the largest iteration, for which activations are kept"},
-    {.name = "activation_sequences", .kind = CONFIG_INT,
-     .offset = offsetof(struct kv_config, activation_sequences), .value = "256", .min = 1, .max = 1e6,
-     .help = "sequences of the largest iteration, for which logits are kept"},
-    {.name = "prefix_cache", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT | CONFIG_OPTIONAL,
-     .offset = offsetof(struct kv_config, prefix_cache), .family = "eviction", .tag = "policy",
-     .help = "which blocks of processed prompts go first, that are kept for prompts with the same prefix; else none are kept"},
-    {.name = "offload", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = offsetof(struct kv_config, offload.policy),
-     .family = "kv_offload", .tag = "policy", .value = "none",
-     .help = "where weights, KV cache and hidden states lie, and what becomes of the cache of preempted sequences"},
-    {.name = "tiers", .kind = CONFIG_MAP, .offset = offsetof(struct kv_config, offload.tiers),
-     .fields = offload_tier_fields, .elem_bytes = sizeof(struct offload_tier_config),
-     .help = "memory beyond the GPU: of the host, drives, drives that compute; at most one of each kind"},
-    {.name = "workload", .kind = CONFIG_SECTION, .offset = offsetof(struct kv_config, offload.workload),
-     .fields = offload_workload_fields, .help = "what the placement is planned for"},
-    {.name = "bus_bandwidth", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_BYTES_PER_S,
-     .offset = offsetof(struct kv_config, offload.bus_bytes_per_s), .min = DBL_MIN, .max = 0,
-     .help = "that the host links of some GPUs share; none: each has its own"},
-    {.name = "bus_gpus", .kind = CONFIG_INT, .offset = offsetof(struct kv_config, offload.bus_gpus), .value = "1",
-     .min = 1, .max = 64, .help = "GPUs that share it"},
-    {.name = "slo_ttft", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_TIME,
-     .offset = offsetof(struct kv_config, offload.ttft_slo_s), .min = DBL_MIN, .max = 0,
-     .help = "time to the first token that the placement must keep to"},
-    {.name = "slo_tpot", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_TIME,
-     .offset = offsetof(struct kv_config, offload.tpot_slo_s), .min = DBL_MIN, .max = 0,
-     .help = "time per output token that the placement must keep to"},
+    ROW_INT("block_tokens", block_tokens, DEFAULT("16"), WITHIN(1, 65536), "tokens per block of the paged KV cache"),
+    ROW_INT("blocks", blocks, DEFAULT("0"), WITHIN(0, 1e12),
+            "KV blocks per replica; 0: what the GPU's memory leaves beside the weights"),
+    ROW_REAL("usable_frac", usable_frac, DEFAULT("0.9"), WITHIN(0.01, 1),
+             "share of the GPU's memory that the engine uses (vLLM: gpu_memory_utilization)"),
+    ROW_QUANTITY("reserve", reserve_bytes, UNIT_BYTES, DEFAULT("512MiB"), WITHIN(0, 1e12),
+                 "memory of the runtime on each GPU: context, buffers, graphs"),
+    ROW_INT("activation_tokens", activation_tokens, DEFAULT("4096"), WITHIN(1, 1e9),
+            "tokens of the largest iteration, for which activations are kept"),
+    ROW_INT("activation_sequences", activation_sequences, DEFAULT("256"), WITHIN(1, 1e6),
+            "sequences of the largest iteration, for which logits are kept"),
+    ROW_SHORT_VARIANT("prefix_cache", prefix_cache, OPTIONAL, "eviction", "policy",
+                      "which cached prompt blocks are evicted first; without it no prefixes are cached"),
+    ROW_SHORT_VARIANT(
+        "offload", offload.policy, DEFAULT("none"), "kv_offload", "policy",
+        "where weights, KV cache and hidden states lie, and what becomes of the cache of preempted sequences"),
+    ROW_MAP("tiers", offload.tiers, FILLED, ANY, struct offload_tier_config, offload_tier_fields,
+            "memory beyond the GPU: of the host, drives, drives that compute; at most one of each kind"),
+    ROW_SECTION("workload", offload.workload, FILLED, offload_workload_fields, "what the placement is planned for"),
+    ROW_QUANTITY("bus_bandwidth", offload.bus_bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE,
+                 "that the host links of some GPUs share; none: each has its own"),
+    ROW_INT("bus_gpus", offload.bus_gpus, DEFAULT("1"), WITHIN(1, 64), "GPUs that share it"),
+    ROW_QUANTITY("slo_ttft", offload.ttft_slo_s, UNIT_TIME, OPTIONAL, POSITIVE,
+                 "time to the first token that the placement must keep to"),
+    ROW_QUANTITY("slo_tpot", offload.tpot_slo_s, UNIT_TIME, OPTIONAL, POSITIVE,
+                 "time per output token that the placement must keep to"),
     {0}};
+#undef ROW_OF
 
-#undef FIELD
-#define FIELD(name) offsetof(struct pool_config, name)
 static const char *const role_names[] = {"mixed", "prefill", "decode", NULL};
 
+#define ROW_OF struct pool_config
 static const struct config_field pool_fields[] = {
-    {.name = "role", .kind = CONFIG_CHOICE, .offset = FIELD(role), .value = "mixed", .choices = role_names,
-     .help = "what its replicas do of a request: all, its prompt, or decoding after a prompt processed elsewhere"},
-    {.name = "gpu", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL | CONFIG_NAME_OR_PATH, .offset = FIELD(gpu),
-     .help = "type of its GPUs, of the cluster or one of its node_types; else the cluster's"},
-    {.name = "replicas", .kind = CONFIG_INT, .flags = CONFIG_OPTIONAL, .offset = FIELD(replicas), .min = 1,
-     .max = 1000000, .help = "instances of the LLM; like all that follows: else the service's"},
-    {.name = "tensor_parallel", .kind = CONFIG_INT, .flags = CONFIG_OPTIONAL, .offset = FIELD(tensor_parallel),
-     .min = 1, .max = 1024, .help = "GPUs that share each layer of a replica"},
-    {.name = "pipeline_parallel", .kind = CONFIG_INT, .flags = CONFIG_OPTIONAL, .offset = FIELD(pipeline_parallel),
-     .min = 1, .max = 256, .help = "stages that the layers of a replica are split into"},
-    {.name = "batching", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT | CONFIG_OPTIONAL, .offset = FIELD(batching),
-     .family = "batching", .tag = "policy", .help = "which requests an iteration serves"},
-    {.name = "cost", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT | CONFIG_OPTIONAL, .offset = FIELD(cost),
-     .family = "cost", .tag = "kind", .help = "how long an iteration takes"},
-    {.name = "kv", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(kv), .fields = kv_fields,
-     .help = "the paged KV cache"},
+    ROW_CHOICE("role", role, DEFAULT("mixed"), role_names,
+               "what its replicas do of a request: all, its prompt, or decoding after a prompt processed elsewhere"),
+    ROW_NAME_OR_PATH("gpu", gpu, OPTIONAL, ANY,
+                     "type of its GPUs, of the cluster or one of its node_types; else the cluster's"),
+    ROW_INT("replicas", replicas, OPTIONAL, WITHIN(1, 1000000),
+            "instances of the LLM; this and all that follows default to the service's"),
+    ROW_INT("tensor_parallel", tensor_parallel, OPTIONAL, WITHIN(1, 1024), "GPUs that share each layer of a replica"),
+    ROW_INT("pipeline_parallel", pipeline_parallel, OPTIONAL, WITHIN(1, 256),
+            "stages that the layers of a replica are split into"),
+    ROW_SHORT_VARIANT("batching", batching, OPTIONAL, "batching", "policy", "which requests an iteration serves"),
+    ROW_SHORT_VARIANT("cost", cost, OPTIONAL, "cost", "kind", "how long an iteration takes"),
+    ROW_SECTION("kv", kv, OPTIONAL, kv_fields, "the paged KV cache"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
-#define FIELD(name) offsetof(struct kv_transfer_config, name)
 static const char *const transfer_modes[] = {"serial", "layer-wise", NULL};
 static const char *const transfer_starts[] = {"pull", "push", NULL};
 
+#define ROW_OF struct kv_transfer_config
 static const struct config_field kv_transfer_fields[] = {
-    {.name = "mode", .kind = CONFIG_CHOICE, .offset = FIELD(mode), .value = "serial", .choices = transfer_modes,
-     .help = "all after the prompt, or layer by layer while the next layers compute, which is pushed"},
-    {.name = "start", .kind = CONFIG_CHOICE, .offset = FIELD(start), .value = "pull", .choices = transfer_starts,
-     .help = "pull: when the decoding replica has room and takes the request; push: when the prompt is processed"},
-    {.name = "layer_wise_from", .kind = CONFIG_INT, .offset = FIELD(layer_wise_from_tokens), .value = "0", .min = 0,
-     .max = 1e9, .help = "prompts with fewer tokens go serially"},
-    {.name = "bandwidth", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_BYTES_PER_S,
-     .offset = FIELD(bytes_per_s), .min = DBL_MIN, .max = 0,
-     .help = "of every transfer on its own, instead of the links of the site, which transfers share"},
-    {.name = "latency", .kind = CONFIG_TIME, .offset = FIELD(latency_ns), .value = "0s", .min = 0, .max = 1000,
-     .help = "before the first byte of a transfer moves"},
+    ROW_CHOICE("mode", mode, DEFAULT("serial"), transfer_modes,
+               "all after the prompt, or layer by layer while the next layers compute, which is pushed"),
+    ROW_CHOICE("start", start, DEFAULT("pull"), transfer_starts,
+               "pull: when the decoding replica has room and takes the request; push: when the prompt is processed"),
+    ROW_INT("layer_wise_from", layer_wise_from_tokens, DEFAULT("0"), WITHIN(0, 1e9),
+            "prompts with fewer tokens go serially"),
+    ROW_QUANTITY("bandwidth", bytes_per_s, UNIT_BYTES_PER_S, OPTIONAL, POSITIVE,
+                 "of every transfer on its own, instead of the links of the site, which transfers share"),
+    ROW_TIME("latency", latency_ns, DEFAULT("0s"), WITHIN(0, 1000), "before the first byte of a transfer moves"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
 /* The default rate: a weight file (safetensors) read cold from NVMe on an H100 server takes 20.0 s for the 65.5 GB of
- * Qwen3-32B, 18.7 s for those of DeepSeek-R1-Distill-Qwen-32B (medians of 30 loads each; ServerlessLLM's benchmark/results). */
+ * Qwen3-32B, 18.7 s for those of DeepSeek-R1-Distill-Qwen-32B (medians of 30 loads each; ServerlessLLM's
+ * benchmark/results). */
 #define LOAD_BANDWIDTH "3.4GB/s" /* START_LOAD_BYTES_PER_S */
+#define START_ROWS(delay_key, delay, load)                                                                             \
+    ROW_QUANTITY(delay_key, delay, UNIT_TIME, OPTIONAL, WITHIN(0, 1e6),                                                \
+                 "from taking GPUs to a replica's first request; else the time to load its weights"),                  \
+        ROW_QUANTITY("load_bandwidth", load, UNIT_BYTES_PER_S, DEFAULT(LOAD_BANDWIDTH), POSITIVE,                      \
+                     "at which a replica loads its weights, all of its GPUs together")
 
-#define FIELD(name) offsetof(struct scaling_config, name)
+#define ROW_OF struct scaling_config
 static const struct config_field scaling_fields[] = {
-    {.name = "policy", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT | CONFIG_REQUIRED, .offset = FIELD(policy),
-     .family = "autoscaling", .tag = "policy", .help = "how many replicas there are to be"},
-    {.name = "min", .kind = CONFIG_INT, .offset = FIELD(min), .value = "1", .min = 0, .max = 1e6,
-     .help = "replicas that there are at least; with 0 the first request waits for one to start"},
-    {.name = "max", .kind = CONFIG_INT, .flags = CONFIG_REQUIRED, .offset = FIELD(max), .min = 1, .max = 1e6,
-     .help = "replicas that there are at most"},
-    {.name = "interval", .kind = CONFIG_TIME, .offset = FIELD(interval_ns), .value = "15s", .min = 1e-3, .max = 9e9,
-     .help = "time from one decision to the next"},
-    {.name = "start_delay", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_TIME,
-     .offset = FIELD(start.delay_s), .min = 0, .max = 1e6,
-     .help = "from taking its GPUs to a replica's first request; else what loading its weights takes"},
-    {.name = "load_bandwidth", .kind = CONFIG_QUANTITY, .dim = UNIT_BYTES_PER_S, .offset = FIELD(start.load_bytes_per_s),
-     .value = LOAD_BANDWIDTH, .min = DBL_MIN, .max = 0,
-     .help = "at which a replica loads its weights, all of its GPUs together"},
+    ROW_SHORT_VARIANT("policy", policy, REQUIRED, "autoscaling", "policy", "how many replicas there are to be"),
+    ROW_INT("min", min, DEFAULT("1"), WITHIN(0, 1e6), "fewest replicas; with 0 the first request waits for one to start"),
+    ROW_INT("max", max, REQUIRED, WITHIN(1, 1e6), "most replicas"),
+    ROW_TIME("interval", interval_ns, DEFAULT("15s"), WITHIN(1e-3, 9e9), "time from one decision to the next"),
+    START_ROWS("start_delay", start.delay_s, start.load_bytes_per_s),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
-#define FIELD(name) offsetof(struct start_config, name)
-static const struct config_field restart_fields[] = {
-    {.name = "delay", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_TIME, .offset = FIELD(delay_s),
-     .min = 0, .max = 1e6, .help = "from taking its GPUs to a replica's first request; else what loading its weights takes"},
-    {.name = "load_bandwidth", .kind = CONFIG_QUANTITY, .dim = UNIT_BYTES_PER_S, .offset = FIELD(load_bytes_per_s),
-     .value = LOAD_BANDWIDTH, .min = DBL_MIN, .max = 0,
-     .help = "at which a replica loads its weights, all of its GPUs together"},
-    {0}};
-#undef FIELD
+#define ROW_OF struct start_config
+static const struct config_field restart_fields[] = {START_ROWS("delay", delay_s, load_bytes_per_s), {0}};
+#undef ROW_OF
 
-#define FIELD(name) offsetof(struct service_config, name)
 static const char *const priority_names[] = {"high", "low", NULL};
 
+#define ROW_OF struct service_config
 const struct config_field service_config_fields[] = {
-    {.name = "llm", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED | CONFIG_NAME_OR_PATH, .offset = FIELD(llm), .min = 1,
-     .max = 4096,
-     .help = "LLM of the catalog (orrery list llms), or path of a Hugging Face config.json"},
-    {.name = "tensor_parallel", .kind = CONFIG_INT, .offset = FIELD(tensor_parallel), .value = "1", .min = 1,
-     .max = 1024, .help = "GPUs that share each layer of a replica; all on one node"},
-    {.name = "pipeline_parallel", .kind = CONFIG_INT, .offset = FIELD(pipeline_parallel), .value = "1", .min = 1,
-     .max = 256, .help = "stages that the layers of a replica are split into, of tensor_parallel GPUs each"},
-    {.name = "replicas", .kind = CONFIG_INT, .offset = FIELD(replicas), .value = "1", .min = 1, .max = 1000000,
-     .help = "instances of the LLM; where scaling says how many, those that there are at the start"},
-    {.name = "batching", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = FIELD(batching),
-     .family = "batching", .tag = "policy", .value = "vllm-v0", .help = "which requests an iteration serves"},
-    {.name = "routing", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = FIELD(routing), .family = "routing",
-     .tag = "policy", .value = "round-robin", .help = "which replica a request goes to"},
-    {.name = "information_delay", .kind = CONFIG_TIME, .flags = CONFIG_OPTIONAL, .offset = FIELD(information_delay_ns),
-     .min = 0, .max = 9e9, .help = "routers see replicas as of the latest report, one every so often; 0s: as they are"},
-    {.name = "cost", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT, .offset = FIELD(cost), .family = "cost",
-     .tag = "kind", .value = "operators", .help = "how long an iteration takes"},
-    {.name = "kv", .kind = CONFIG_SECTION, .offset = FIELD(kv), .fields = kv_fields, .help = "the paged KV cache"},
-    {.name = "pools", .kind = CONFIG_MAP, .flags = CONFIG_OPTIONAL, .offset = FIELD(pools), .fields = pool_fields,
-     .elem_bytes = sizeof(struct pool_config), .help = "kinds of replicas, by name; else all are alike"},
-    {.name = "slo", .kind = CONFIG_SECTION, .offset = FIELD(slo), .fields = slo_fields,
-     .help = "limits that a request is to keep; without any, nothing is said of them"},
-    {.name = "decode_routing", .kind = CONFIG_VARIANT, .flags = CONFIG_SHORT | CONFIG_OPTIONAL,
-     .offset = FIELD(decode_routing), .family = "routing", .tag = "policy",
-     .help = "which replica decodes when a prompt was processed in a pool with role prefill; else as routing"},
-    {.name = "kv_transfer", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(kv_transfer),
-     .fields = kv_transfer_fields, .help = "how KV gets from the replica of the prompt to the one that decodes"},
-    {.name = "scaling", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(scaling),
-     .fields = scaling_fields, .help = "how many replicas there are over time; else `replicas`, all the time"},
-    {.name = "restart", .kind = CONFIG_SECTION, .offset = FIELD(restart), .fields = restart_fields,
-     .help = "of a replica whose node has failed; where the service scales, as 'scaling' says"},
-    {.name = "priority", .kind = CONFIG_CHOICE, .flags = CONFIG_OPTIONAL, .offset = FIELD(priority),
-     .choices = priority_names, .help = "when power runs short: low is slowed down first; else high"},
-    {.name = "clock_share", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .offset = FIELD(clock_share),
-     .fields = clock_share_config_fields, .help = "how far its iterations wait for the SM clock; else cluster.power.clock_share"},
-    {.name = "trace", .kind = CONFIG_VARIANT, .flags = CONFIG_REQUIRED, .offset = FIELD(trace),
-     .family = "request-trace", .tag = "format", .help = "the requests that arrive"},
+    ROW_NAME_OR_PATH("llm", llm, REQUIRED, WITHIN(1, 4096),
+                     "LLM of the catalog (orrery list llms), or path of a Hugging Face config.json"),
+    ROW_INT("tensor_parallel", tensor_parallel, DEFAULT("1"), WITHIN(1, 1024),
+            "GPUs that share each layer of a replica; all on one node"),
+    ROW_INT("pipeline_parallel", pipeline_parallel, DEFAULT("1"), WITHIN(1, 256),
+            "stages that the layers of a replica are split into, of tensor_parallel GPUs each"),
+    ROW_INT("replicas", replicas, DEFAULT("1"), WITHIN(1, 1000000),
+            "instances of the LLM; with 'scaling': how many the service starts with"),
+    ROW_SHORT_VARIANT("batching", batching, DEFAULT("vllm-v0"), "batching", "policy",
+                      "which requests an iteration serves"),
+    ROW_SHORT_VARIANT("routing", routing, DEFAULT("round-robin"), "routing", "policy", "which replica a request goes to"),
+    ROW_TIME("information_delay", information_delay_ns, OPTIONAL, WITHIN(0, 9e9),
+             "period of the reports by which routers see replicas; 0s: routers see the present"),
+    ROW_SHORT_VARIANT("cost", cost, DEFAULT("operators"), "cost", "kind", "how long an iteration takes"),
+    ROW_SECTION("kv", kv, FILLED, kv_fields, "the paged KV cache"),
+    ROW_MAP("pools", pools, OPTIONAL, ANY, struct pool_config, pool_fields,
+            "kinds of replicas, by name; without pools all replicas are equal"),
+    ROW_SECTION("slo", slo, FILLED, slo_fields, "limits that a request is to keep; without any, no slo.* metrics"),
+    ROW_SHORT_VARIANT("decode_routing", decode_routing, OPTIONAL, "routing", "policy",
+                      "which replica decodes when a prompt was processed in a pool with role prefill; else as routing"),
+    ROW_SECTION("kv_transfer", kv_transfer, OPTIONAL, kv_transfer_fields,
+                "how KV gets from the replica of the prompt to the one that decodes"),
+    ROW_SECTION("scaling", scaling, OPTIONAL, scaling_fields,
+                "how the number of replicas follows the load; else `replicas`, all the time"),
+    ROW_SECTION("restart", restart, FILLED, restart_fields,
+                "of a replica whose node has failed; a service with 'scaling' uses that instead"),
+    ROW_CHOICE("priority", priority, OPTIONAL, priority_names,
+               "when power runs short: low is slowed down first; else high"),
+    ROW_SECTION("clock_share", clock_share, OPTIONAL, clock_share_config_fields,
+                "how far its iterations wait for the SM clock; else cluster.power.clock_share"),
+    ROW_VARIANT("trace", trace, REQUIRED, "request-trace", "format", "the requests that arrive"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
 size_t service_n_pools(const struct service_config *config)
 {

@@ -52,7 +52,8 @@ int kv_transport_take_room(struct replica *replica, int64_t bytes, sim_ns now)
     return code != 0 ? code : tier_take(host, now, bytes);
 }
 
-int kv_transport_move(struct kv_move *move)
+/* Starts a move between GPUs and host memory; the bytes of an outgoing one are reserved. Returns 0 or SIM_E_NOMEM. */
+static int kv_transport_move(struct kv_move *move)
 {
     struct topology_seat *seat = &move->replica->seat;
     struct topology_end gpus = {seat, NULL}, host = {seat, NULL};
@@ -63,6 +64,8 @@ int kv_transport_move(struct kv_move *move)
     return topology_move(seat->topology, out ? gpus : host, out ? host : gpus, move->bytes, &move->transfer,
                          on_arrival);
 }
+
+/* --- Hand-over --- */
 
 enum part_state { PART_HELD, PART_MOVING, PART_MOVED };
 

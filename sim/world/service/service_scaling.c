@@ -99,8 +99,8 @@ int scaling_tell_as(const struct service_scaling *scaling, const char *policy, i
     return service->env.site->sink->decision(service->env.site->sink->context, &row);
 }
 
-int scaling_tell(const struct service_scaling *scaling, int32_t replica, const char *action, const char *reason,
-                 sim_ns now)
+static int tell(const struct service_scaling *scaling, int32_t replica, const char *action, const char *reason,
+                sim_ns now)
 {
     const char *policy = scaling->autoscaler != NULL ? scaling->autoscaler->policy.name : "failures";
     return scaling_tell_as(scaling, policy, replica, action, reason, now);
@@ -175,7 +175,7 @@ static int come_up(struct service_scaling *scaling, int32_t index, const char *a
     if (scaling->held.n > 0)
         engine_arm(scaling->service->env.site->engine, now + 1, PRIORITY_ARRIVAL, scaling_route_held,
                    &scaling->release);
-    return scaling_tell(scaling, index, action, reason, now);
+    return tell(scaling, index, action, reason, now);
 }
 
 /* GPUs for a replica, of jobs that yield where none are free. Returns 1, 0 without room, or a negative code. */
@@ -207,7 +207,7 @@ static int start_one(struct service_scaling *scaling, const char *reason, sim_ns
     scaling->moved = true;
     live(scaling, index, REPLICA_STARTING, now);
     level_set(&scaling->seated, now, scaling->seated.value + 1);
-    int code = scaling_tell(scaling, index, "start", reason, now);
+    int code = tell(scaling, index, "start", reason, now);
     if (code == 0 && scaling->tenures[index].up_ns <= now) code = come_up(scaling, index, "up", "is loaded", now);
     return code == 0 ? 1 : code;
 }
@@ -229,7 +229,7 @@ int scaling_leave_gpus(struct service_scaling *scaling, int32_t index, sim_ns no
 static int stop(struct service_scaling *scaling, int32_t index, const char *reason, sim_ns now)
 {
     const int code = scaling_leave_gpus(scaling, index, now);
-    return code != 0 ? code : scaling_tell(scaling, index, "stop", reason, now);
+    return code != 0 ? code : tell(scaling, index, "stop", reason, now);
 }
 
 static int stop_if_empty(struct service_scaling *scaling, int32_t index, sim_ns now)
@@ -242,7 +242,7 @@ static int drain(struct service_scaling *scaling, int32_t index, const char *rea
 {
     live(scaling, index, REPLICA_DRAINING, now);
     scaling->n_drains++;
-    int code = scaling_tell(scaling, index, "drain", reason, now);
+    int code = tell(scaling, index, "drain", reason, now);
     return code != 0 ? code : stop_if_empty(scaling, index, now);
 }
 
@@ -282,8 +282,7 @@ static int note_missing(struct service_scaling *scaling, sim_ns now)
 {
     const int64_t before = scaling->missing.value, missing = scaling->wanted - expected(scaling);
     level_set(&scaling->missing, now, missing);
-    return before == 0 && missing > 0 ? scaling_tell(scaling, -1, "wait", "a replica is wanted, and finds no GPUs", now)
-                                      : 0;
+    return before == 0 && missing > 0 ? tell(scaling, -1, "wait", "a replica is wanted, and finds no GPUs", now) : 0;
 }
 
 static int have(struct service_scaling *scaling, int64_t wanted, const char *reason, sim_ns now)

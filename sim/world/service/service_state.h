@@ -113,9 +113,6 @@ int kv_transport_take_room(struct replica *replica, int64_t bytes, sim_ns now);
 /* Gives back what a sequence had taken of it, which is lost. Returns 0 or SIM_E_NOMEM. */
 int kv_transport_give_room(struct replica *replica, int64_t bytes, sim_ns now);
 
-/* Starts a move between GPUs and host, for replica_env; out, its bytes have been taken. Returns 0 or SIM_E_NOMEM. */
-int kv_transport_move(struct kv_move *move);
-
 /* As in struct component. */
 void service_check(void *self, sim_ns now);
 int service_series(void *self, struct sampler_series *series);

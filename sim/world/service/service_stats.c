@@ -44,7 +44,7 @@ void request_stats_fini(struct request_stats *stats)
     for (int i = 0; i < N_DISTRIBUTIONS; i++) distribution_fini(distribution_of(stats, i));
 }
 
-int request_stats_merge(struct request_stats *into, const struct request_stats *from)
+static int request_stats_merge(struct request_stats *into, const struct request_stats *from)
 {
     into->arrived += from->arrived;
     into->finished += from->finished;
@@ -160,7 +160,7 @@ int request_stats_emit_rates(const struct request_stats *stats, const char *enti
     return metric_emit_of(sink, "service.output_tokens_per_s", entity, has_span ? tokens / span_s : (double)NAN);
 }
 
-int request_stats_emit_histograms(const struct request_stats *stats, const struct sink *sink)
+static int request_stats_emit_histograms(const struct request_stats *stats, const struct sink *sink)
 {
     int code = 0;
     for (int i = 0; i < N_DISTRIBUTIONS && code == 0; i++)

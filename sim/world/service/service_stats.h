@@ -28,7 +28,6 @@ struct request_stats {
 
 int request_stats_init(struct request_stats *stats); /* 0 or SIM_E_NOMEM */
 void request_stats_fini(struct request_stats *stats);
-int request_stats_merge(struct request_stats *into, const struct request_stats *from); /* 0 or SIM_E_NOMEM */
 
 /* A request that arrived after the warm-up has finished, under limits_s[SLO_LIMITS]. Returns 0 or SIM_E_NOMEM. */
 int request_stats_add_finished(struct request_stats *stats, const double *limits_s, const struct request *request,
@@ -49,9 +48,6 @@ int request_stats_emit_counts(const struct request_stats *stats, const char *ent
 int request_stats_emit_distributions(const struct request_stats *stats, const char *entity, const struct sink *sink);
 int request_stats_emit_rates(const struct request_stats *stats, const char *entity, double span_s,
                              const struct sink *sink);
-
-/* The distributions as histograms, of all together. */
-int request_stats_emit_histograms(const struct request_stats *stats, const struct sink *sink);
 
 /* The classes of a service's requests: names from the trace and from slo.classes in one table, and what is counted of each.
  *
