@@ -1,5 +1,5 @@
-/* Generated jobs of Acme's clusters against every vertex of the curves that its study drew: of run times, of all jobs and of
- * each kind, of GPUs, and of GPU time over GPUs. No curve is further away than 5 points. */
+/* Generated jobs of Acme's clusters against every vertex of the curves that its study drew: of run times, of all jobs
+ * and of each kind, of GPUs, and of GPU time over GPUs. No curve is further away than 5 points. */
 #include "tests/support/harness.h"
 #include "tests/support/trace_source.h"
 

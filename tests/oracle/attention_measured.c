@@ -91,9 +91,9 @@ static double absolute_error(double predicted, double measured)
     return fabs(predicted / measured - 1.0);
 }
 
-/* The error of launches that serve a chunk and sequences that decode, with the parameters shipped for the GPU: of such a
- * launch's law, four of whose parameters were fitted to these rows and to sequences of two lengths, and of the sum of two
- * launches. */
+/* The error of launches that serve a chunk and sequences that decode, with the parameters shipped for the GPU: of such
+ * a launch's law, four of whose parameters were fitted to these rows and to sequences of two lengths, and of the sum of
+ * two launches. */
 static void check_mixed(const char *gpu, const char *path_below_data, double median)
 {
     enum { MOST = 32768 };
@@ -138,8 +138,8 @@ static void check_mixed(const char *gpu, const char *path_below_data, double med
     profile_fixture_fini(&fixture);
 }
 
-/* The shipped decode parameters against rows of sequences that are alike, which are only a part of what they were fitted
- * to. */
+/* The shipped decode parameters against rows of sequences that are alike, which are only a part of what they were
+ * fitted to. */
 static void check_alike(const char *gpu, const char *path_below_data, double median)
 {
     const char *path = test_shared(path_below_data);

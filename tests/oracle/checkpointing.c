@@ -1,5 +1,6 @@
-/* Checkpoints under failures, by simulation against the closed form: the efficiency of four worked cases, flushes, and where
- * the best interval lies. One long job on one node, struck by exponential failures of the node, also while it restarts. */
+/* Checkpoints under failures, by simulation against the closed form: the efficiency of four worked cases, flushes, and
+ * where the best interval lies. One long job on one node, struck by exponential failures of the node, also while it
+ * restarts. */
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
@@ -94,8 +95,8 @@ static double vertex(const double *x, const double *y, size_t n)
     return at;
 }
 
-/* Seven intervals from 0.5 to 2 times Young's under the same failures, and a parabola in the logarithm: to first order the
- * overhead C/t + t/(2 M) is symmetric there. */
+/* Seven intervals from 0.5 to 2 times Young's under the same failures, and a parabola in the logarithm: to first order
+ * the overhead C/t + t/(2 M) is symmetric there. */
 static void the_best_interval_is_found(void)
 {
     for (int i = 0; i < 4; i += 3) {

@@ -1,8 +1,9 @@
-/* Peer equivalence: simdistserve (Zhong et al., OSDI 2024), request by request, to a microsecond. Its inputs are Vidur's lists, its
- * answers are in tests/fixtures/distserve: case1 as published with the peers' data, cases/ computed by the same revision
- * (LLMServe/DistServe @ 82831f1, its code as it is, given the lists and numbers of instances) for other rates and lists, tensor
- * parallel instances, pipeline stages, several instances, and its vLLM backend, where every instance does both phases.
- * An output of o tokens takes it o decode iterations after the prompt, so here it has one token more. */
+/* Peer equivalence: simdistserve (Zhong et al., OSDI 2024), request by request, to a microsecond. Its inputs are
+ * Vidur's lists, its answers are in tests/fixtures/distserve: case1 as published with the peers' data, cases/ computed
+ * by the same revision (LLMServe/DistServe @ 82831f1, its code as it is, given the lists and numbers of instances) for
+ * other rates and lists, tensor parallel instances, pipeline stages, several instances, and its vLLM backend, where
+ * every instance does both phases. An output of o tokens takes it o decode iterations after the prompt, so here it has
+ * one token more. */
 #include "tests/support/harness.h"
 
 #include "tests/oracle/naive_serving.h"

@@ -1,5 +1,5 @@
-/* Failures in the world: lifetimes by their laws, availability under common causes against the stationary distribution of its
- * Markov chain, repairs and spare nodes by hand, and the same failures whatever the policies. */
+/* Failures in the world: lifetimes by their laws, availability under common causes against the stationary distribution
+ * of its Markov chain, repairs and spare nodes by hand, and the same failures whatever the policies. */
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
@@ -177,7 +177,8 @@ static double available(const char *failures, const char *until)
 #define EVERY_1000S "\"causes\": {\"node\": {\"scope\": \"node\", \"lifetime\": {\"law\": \"constant\", \"mean\": \"1000s\"}," \
     " \"repair\": {\"law\": \"constant\", \"mean\": \"300s\"}}}"
 
-/* All nodes fail at 1000 s and are back at 1300 s. With one of them spare: two fail, it stands in for one from 1050 s on. */
+/* All nodes fail at 1000 s and are back at 1300 s. With one of them spare: two fail, it stands in for one from 1050 s
+ * on. */
 static void spare_nodes_stand_in(void)
 {
     CHECK_NEAR(available(EVERY_1000S, "1500s"), 1 - 3 * 300 / 4500.0, 1e-12);

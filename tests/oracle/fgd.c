@@ -1,6 +1,6 @@
-/* Weng et al., "Beware of Fragmentation" (USENIX ATC 2023): GPUs that six placers leave unallocated when what has arrived asks for
- * all that the 1213 GPU nodes of the cluster have, against the results that were released with the paper, on four of its traces. Ten
- * seeds stand for theirs, 42 to 51; the random numbers are others. */
+/* Weng et al., "Beware of Fragmentation" (USENIX ATC 2023): GPUs that six placers leave unallocated when what has
+ * arrived asks for all that the 1213 GPU nodes of the cluster have, against the results that were released with the
+ * paper, on four of its traces. Ten seeds stand for theirs, 42 to 51; the random numbers are others. */
 #include "sim/core/csv.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"

@@ -1,6 +1,7 @@
-/* Elastic jobs on a cluster of three GPUs that are always paid for: EQUI, heSRPT and all GPUs to the shortest against independent simulations of the same
- * queue, 60,000 jobs each (the jobs of Fig. 1 of arXiv 2406.15560, s(k) = k below one GPU, exponential sizes): mean response times of
- * 0.653, 0.647 and 0.691 s, where renting the optimal widths takes 0.246 s at the same mean number of GPUs. */
+/* Elastic jobs on a cluster of three GPUs that are always paid for: EQUI, heSRPT and all GPUs to the shortest against
+ * independent simulations of the same queue, 60,000 jobs each (the jobs of Fig. 1 of arXiv 2406.15560, s(k) = k below
+ * one GPU, exponential sizes): mean response times of 0.653, 0.647 and 0.691 s, where renting the optimal widths takes
+ * 0.246 s at the same mean number of GPUs. */
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 

@@ -1,11 +1,12 @@
-/* Gavel's simulator (stanford-futuredata/gavel @ c4fa400) on 400 jobs of 1 to 8 GPUs and 64 counted V100s, by its policies without
- * linear programs. tests/fixtures/gavel holds our input and what it computed.
+/* Gavel's simulator (stanford-futuredata/gavel @ c4fa400) on 400 jobs of 1 to 8 GPUs and 64 counted V100s, by its
+ * policies without linear programs. tests/fixtures/gavel holds our input and what it computed.
  *
- * Its jobs are of whole steps, of which a round has not quite six minutes' worth. This adds up to some ms per job and decides none
- * of the ties here: isolated shares, fifo and fifo_perf agree for every job. Gandiva draws its pairs from random numbers of its own, so
- * that only the mean says something, which there, over 16 seeds, is 4905 s with a standard deviation of 119 s. With its draws the
- * rounds are the same, all 166, but for two things that it does: pairs that nobody drew run on GPUs left over, which counts
- * 35 s, and a packed job's end is told when its partner's round is over, 46 s. */
+ * Its jobs are of whole steps, of which a round has not quite six minutes' worth. This adds up to some ms per job and
+ * decides none of the ties here: isolated shares, fifo and fifo_perf agree for every job. Gandiva draws its pairs from
+ * random numbers of its own, so that only the mean says something, which there, over 16 seeds, is 4905 s with a
+ * standard deviation of 119 s. With its draws the rounds are the same, all 166, but for two things that it does: pairs
+ * that nobody drew run on GPUs left over, which counts 35 s, and a packed job's end is told when its partner's round is
+ * over, 46 s. */
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 
@@ -94,8 +95,8 @@ static void policies_without_linear_programs(void)
     }
 }
 
-/* There time 0 stands for "no allocation yet": a job that comes after one made then gets its own at the next round, else only after
- * 32 minutes. */
+/* There time 0 stands for "no allocation yet": a job that comes after one made then gets its own at the next round,
+ * else only after 32 minutes. */
 static void an_allocation_at_time_zero_counts_for_none(void)
 {
     for (int i = 0; i < 2; i++) {

@@ -219,7 +219,8 @@ static void a6000_three_ways(void)
     bench_close(&a40);
 }
 
-/* Vidur's and LLMServingSim's H100: alike up to 16 tokens, where memory binds; beyond, the latter is a seventh faster. */
+/* Vidur's and LLMServingSim's H100: alike up to 16 tokens, where memory binds; beyond, the latter is a seventh
+ * faster. */
 static void h100_against_vidur(void)
 {
     struct bench layers, vidur;

@@ -1,6 +1,6 @@
-/* The default of scaling.load_bandwidth against measured loads (ServerlessLLM, benchmark results on an H100 server: weight files
- * of format safetensors, read cold from NVMe): the rate is that of the two models of 32 billion parameters, and tells the
- * third one, a quarter of their size, which it was not taken from. */
+/* The default of scaling.load_bandwidth against measured loads (ServerlessLLM, benchmark results on an H100 server:
+ * weight files of format safetensors, read cold from NVMe): the rate is that of the two models of 32 billion
+ * parameters, and tells the third one, a quarter of their size, which it was not taken from. */
 #include "tests/support/harness.h"
 
 #include "tests/support/bed.h"

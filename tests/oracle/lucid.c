@@ -1,7 +1,7 @@
 /* Lucid's simulator (S-Lab-System-Group/Lucid) on 400 jobs and 16 nodes of 8 GPUs, consolidated: the same mean JCT, and
- * within 0.5 % for srtf, where a job that is preempted while it still pays for the preemption before pays for the rest of that,
- * too. A preempted job pays 40 s, on more than one node 60 s; with a preemptive scheduler theirs ends a job one second late,
- * which stands here before its first work. The list of jobs is that of the Tiresias simulator. */
+ * within 0.5 % for srtf, where a job that is preempted while it still pays for the preemption before pays for the rest
+ * of that, too. A preempted job pays 40 s, on more than one node 60 s; with a preemptive scheduler theirs ends a job
+ * one second late, which stands here before its first work. The list of jobs is that of the Tiresias simulator. */
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 

@@ -74,8 +74,9 @@ static void lru_hits_are_exact(void)
     block_log_fini(&log);
 }
 
-/* Nobody finds more blocks than Belady's policy, along prefixes or not. That all of what it finds here lies along unbroken
- * prefixes is a property of this trace: a block's parent is asked for right before it, and so again no later. */
+/* Nobody finds more blocks than Belady's policy, along prefixes or not. That all of what it finds here lies along
+ * unbroken prefixes is a property of this trace: a block's parent is asked for right before it, and so again no
+ * later. */
 static void belady_bounds_every_policy(void)
 {
     struct block_log log;

@@ -109,8 +109,8 @@ static bool has_room(const struct naive *naive, const struct replica *replica, c
            running < naive->s->max_sequences;
 }
 
-/* The sequences on the host come back in order of arrival, as many as fit. While others run each is to find the blocks that it
- * had and one more, whether its next token needs it or not. */
+/* The sequences on the host come back in order of arrival, as many as fit. While others run each is to find the blocks
+ * that it had and one more, whether its next token needs it or not. */
 static void swap_in(struct naive *naive, struct replica *replica, struct batch *batch)
 {
     sort_by_arrival(naive, &replica->swapped);
@@ -190,8 +190,8 @@ static bool came_later(const struct naive *naive, int a, int b)
     return a_ns != b_ns ? a_ns > b_ns : naive->sequences[a].number > naive->sequences[b].number;
 }
 
-/* Where sequences come whose prompt was processed elsewhere, prompts may have arrived before those who decode: of the last ones of
- * both the later arrival is last. */
+/* Where sequences come whose prompt was processed elsewhere, prompts may have arrived before those who decode: of the
+ * last ones of both the later arrival is last. */
 static void merge_prompts(const struct naive *naive, struct list *idle)
 {
     struct list parts[2] = {0}, merged = {0};
@@ -237,7 +237,8 @@ static void sarathi_compose(struct naive *naive, struct replica *replica, struct
 
 /* --- vLLM v1: one budget of tokens, blocks for just the tokens of the iteration --- */
 
-/* Makes room for `need` blocks from the last sequence on. False when the one that needs them goes, or waits for others. */
+/* Makes room for `need` blocks from the last sequence on. False when the one that needs them goes, or waits for
+ * others. */
 static bool v1_make_room(struct naive *naive, struct replica *replica, int id, int64_t need)
 {
     while (need > replica->free_blocks) {

@@ -130,8 +130,8 @@ static bool read_llm(struct profile_fixture *fixture, struct gpu_spec *gpu, cons
            CHECK_EQ_INT(profile_fixture_read(fixture, path), 0);
 }
 
-/* An RTX A6000, another LLM and another program to measure it: all from shares of the data sheet's peaks that three other
- * GPUs have in common. */
+/* An RTX A6000, another LLM and another program to measure it: all from shares of the data sheet's peaks that three
+ * other GPUs have in common. */
 static void an_unseen_gpu_is_predicted_from_others(void)
 {
     struct profile_fixture fixture;

@@ -2,10 +2,10 @@
  * served, whose mean wait has a closed form.
  *
  * Every model runs with the seeds 1, 2, ... SEEDS: fixed, but none was picked. A seed gives REPLICATIONS independent
- * runs; their mean waits give a 99 % confidence interval (Student t), and of such intervals one in a hundred is bound to
- * miss the true mean. So the law is about coverage: of all the intervals at most MAX_MISSES miss (a right simulator
- * exceeds that with a chance of 7e-4). The runs of all seeds together give one narrow 99.9 % interval per model.
- * Every run is made on the calendar and on the heap, and must be the same to the nanosecond. */
+ * runs; their mean waits give a 99 % confidence interval (Student t), and of such intervals one in a hundred is bound
+ * to miss the true mean. So the law is about coverage: of all the intervals at most MAX_MISSES miss (a right simulator
+ * exceeds that with a chance of 7e-4). The runs of all seeds together give one narrow 99.9 % interval per model. Every
+ * run is made on the calendar and on the heap, and must be the same to the nanosecond. */
 #include "tests/support/harness.h"
 
 #include "sim/core/check.h"

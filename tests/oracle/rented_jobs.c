@@ -1,6 +1,6 @@
-/* "How to Rent GPUs on a Budget" (arXiv 2406.15560) by simulation: jobs that rent the optimal widths take on average what theory
- * says, whatever the law of their sizes, and leave the mean bill at the budget; and every rule that deviates takes longer at the
- * same mean number of GPUs. */
+/* "How to Rent GPUs on a Budget" (arXiv 2406.15560) by simulation: jobs that rent the optimal widths take on average
+ * what theory says, whatever the law of their sizes, and leave the mean bill at the budget; and every rule that
+ * deviates takes longer at the same mean number of GPUs. */
 #include "sim/core/rng.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
@@ -41,7 +41,8 @@ static int by_submission(const void *a, const void *b)
     return (left->id > right->id) - (left->id < right->id);
 }
 
-/* Half of the 99 % interval of the mean response time, and of the mean GPUs: sizes and gaps between arrivals are independent. */
+/* Half of the 99 % interval of the mean response time, and of the mean GPUs: sizes and gaps between arrivals are
+ * independent. */
 struct interval {
     double response_s, gpus;
 };

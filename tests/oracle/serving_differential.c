@@ -1,6 +1,6 @@
-/* The serving world against the naive simulator (naive_serving.c) in random small scenarios: the first token and the end
- * of every request to the nanosecond, the replica it went to, its preemptions; and the same bytes when every boundary is
- * visited. Costs are whole nanoseconds, so no time is rounded on either side. */
+/* The serving world against the naive simulator (naive_serving.c) in random small scenarios: the first token and the
+ * end of every request to the nanosecond, the replica it went to, its preemptions; and the same bytes when every
+ * boundary is visited. Costs are whole nanoseconds, so no time is rounded on either side. */
 #include "tests/support/harness.h"
 
 #include "sim/core/rng.h"
@@ -322,9 +322,9 @@ static void a_preemption_by_hand(void)
     CHECK_EQ_INT(outcomes[1].end_ns, 7); /* 5 tokens again at 4..5, giving the second; then two more */
 }
 
-/* Two prompts of 4 in blocks of 4, of which there are 4; iterations take 1 ns, copies none. At 2 both have two blocks and none is
- * free, so the second goes to the host. At 3 its two blocks are free, but not a third, though its last one has room: it waits until
- * the first has ended at 4. */
+/* Two prompts of 4 in blocks of 4, of which there are 4; iterations take 1 ns, copies none. At 2 both have two blocks
+ * and none is free, so the second goes to the host. At 3 its two blocks are free, but not a third, though its last one
+ * has room: it waits until the first has ended at 4. */
 static void a_swap_by_hand(void)
 {
     static struct naive_scenario s = {.kind = NAIVE_VLLM_V0, .swap = true, .replicas = 1, .stages = 1, .block_tokens = 4,
@@ -338,8 +338,8 @@ static void a_swap_by_hand(void)
     CHECK_EQ_INT(outcomes[1].end_ns, 6);
 }
 
-/* One sequence at most, two stages of 1 ns, two prompts of one token: the bound is of a batch in Orca, where the second batch
- * follows in the pipeline, and of the replica in the others. */
+/* One sequence at most, two stages of 1 ns, two prompts of one token: the bound is of a batch in Orca, where the second
+ * batch follows in the pipeline, and of the replica in the others. */
 static void one_sequence_in_two_stages(void)
 {
     static const int second_ends_ns[] = {[NAIVE_VLLM_V0] = 4,

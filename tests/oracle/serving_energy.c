@@ -1,5 +1,5 @@
-/* Energy of a run where every iteration can be written down: requests come once a second to one GPU, a prefill of 160 tokens
- * lasts 100 ms, each of the ten decode iterations 10 ms. Then that parts add up, and that nothing is guessed. */
+/* Energy of a run where every iteration can be written down: requests come once a second to one GPU, a prefill of 160
+ * tokens lasts 100 ms, each of the ten decode iterations 10 ms. Then that parts add up, and that nothing is guessed. */
 #include "tests/support/harness.h"
 
 #include "analysis/calibrate/power/power_data.h"

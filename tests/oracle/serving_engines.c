@@ -1,9 +1,10 @@
-/* Whole iterations of serving engines against public measurements: the shipped calibrations and presets, end to end. The
- * constants of a preset were fitted on one part of the rows, which is named in its file; bounds hold for the others, or
- * for all where the text says so, and lie where the errors are, rounded up: the bars of README are told there.
+/* Whole iterations of serving engines against public measurements: the shipped calibrations and presets, end to end.
+ * The constants of a preset were fitted on one part of the rows, which is named in its file; bounds hold for the
+ * others, or for all where the text says so, and lie where the errors are, rounded up: the bars of README are told
+ * there.
  *
- * Sources: Mutinifni/splitwise-sim @ 8f99e7dc, ai-dynamo/aiconfigurator @ 095f58a5 (silicon_sample), LLMServe/DistServe @
- * 82831f16, casys-kaist/LLMServingSim @ 5daddb21. */
+ * Sources: Mutinifni/splitwise-sim @ 8f99e7dc, ai-dynamo/aiconfigurator @ 095f58a5 (silicon_sample), LLMServe/DistServe
+ * @ 82831f16, casys-kaist/LLMServingSim @ 5daddb21. */
 #include "tests/support/harness.h"
 
 #include "analysis/calibrate/engine/engine_calibrate.h"
@@ -122,8 +123,8 @@ static void splitwise_bloom_176b(void)
     arena_fini(&m.arena);
 }
 
-/* Nothing but one constant per degree of tensor parallelism, the same on both GPUs and for prompts and tokens, fitted on
- * Llama-2-70B: of an iteration, or of a layer. */
+/* Nothing but one constant per degree of tensor parallelism, the same on both GPUs and for prompts and tokens, fitted
+ * on Llama-2-70B: of an iteration, or of a layer. */
 static void check_one_constant(bool per_layer, const struct splitwise_medians *of_llama,
                                const struct splitwise_medians *of_bloom)
 {
@@ -198,8 +199,8 @@ static size_t count_within_5_percent(const struct measurements *m)
     return n;
 }
 
-/* The fitted laws against sums of the kernels that they were fitted to, batches of 1 to 256. Not all come within 5 %, as
- * they do with the measured tables (suite table_mode). */
+/* The fitted laws against sums of the kernels that they were fitted to, batches of 1 to 256. Not all come within 5 %,
+ * as they do with the measured tables (suite table_mode). */
 static void decode_iterations_of_rtx_cards(void)
 {
     static const struct {
@@ -220,8 +221,8 @@ static void decode_iterations_of_rtx_cards(void)
 }
 
 /* What a token of a single request takes beyond reading the weights once at the memory's peak, late in 2023 (medians of
- * Splitwise's rows with prompts of 512 tokens; on two A100 21 ms for short answers, 26 ms for others). Two years later the
- * host is a matter of a few milliseconds. */
+ * Splitwise's rows with prompts of 512 tokens; on two A100 21 ms for short answers, 26 ms for others). Two years later
+ * the host is a matter of a few milliseconds. */
 static void host_time_by_year(void)
 {
     static const struct {

@@ -1,5 +1,5 @@
-/* Every metric of a service where it can be worked out by hand: requests come once a second, a prefill lasts 100 ms, each of
- * the ten decode iterations 10 ms, so every request is alone and served in 200 ms. */
+/* Every metric of a service where it can be worked out by hand: requests come once a second, a prefill lasts 100 ms,
+ * each of the ten decode iterations 10 ms, so every request is alone and served in 200 ms. */
 #include "tests/support/harness.h"
 
 #include "tests/support/bed.h"

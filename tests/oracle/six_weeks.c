@@ -1,4 +1,5 @@
-/* Six weeks of a cluster, policy, failures and checkpoints together: counters that add up over 4e15 ns and 5e9 GPU-seconds. */
+/* Six weeks of a cluster, policy, failures and checkpoints together: counters that add up over 4e15 ns and 5e9
+ * GPU-seconds. */
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
@@ -15,7 +16,7 @@ static void six_weeks_add_up(void)
     struct bed_rows *rows = bed_run("{\"extends\": [\"configs/scenarios/acme-six-weeks.json\"]}",
                                     &(struct bed_options){.no_detail = true});
     CHECK_EQ_INT(rows->code, 0);
-    const double gpu_s = of(rows, "job.gpu_s.sum"), expected = 663813 / 184.0 * 42; /* jobs, at the rate of Seren's half year */
+    const double gpu_s = of(rows, "job.gpu_s.sum"), expected = 663813 / 184.0 * 42; /* jobs at Seren's rate */
     double by_row_s = 0, lost_s = 0;
     for (size_t i = 0; i < rows->n_jobs; i++) {
         by_row_s += rows->jobs[i].gpu_s;

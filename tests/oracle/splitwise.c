@@ -1,11 +1,12 @@
 /* Peer equivalence: SplitwiseSim (Patel et al., ISCA 2024) with its measured table, in means within half a percent, and
  * beside it what the same machine would do physically.
  *
- * The simulator's token curve is made over prompt_size x batch_size tokens, but asked with the number of decoding requests,
- * which lies left of it: a batch of any size costs about as much as one request. That is the `artifact`; physically the curve
- * is one over the batch. Requests and the peer's answers are in tests/fixtures/splitwise: the first two as published with the
- * peers' data, cases/ computed by the same revision (Mutinifni/splitwise-sim @ 8f99e7d, its code as it is, the configuration
- * composed by other means) for three times the rate and more machines. The table is in shared data. */
+ * The simulator's token curve is made over prompt_size x batch_size tokens, but asked with the number of decoding
+ * requests, which lies left of it: a batch of any size costs about as much as one request. That is the `artifact`;
+ * physically the curve is one over the batch. Requests and the peer's answers are in tests/fixtures/splitwise: the
+ * first two as published with the peers' data, cases/ computed by the same revision (Mutinifni/splitwise-sim @ 8f99e7d,
+ * its code as it is, the configuration composed by other means) for three times the rate and more machines. The table
+ * is in shared data. */
 #include "tests/support/harness.h"
 
 #include "tests/support/bed.h"
@@ -27,8 +28,8 @@ struct outcome {
     double response_s, ttft_s;
 };
 
-/* request_ids, response_times, ttft_times, tbt_times; rows in order of completion. The peer divides what follows the first
- * token by all tokens. Returns their means. */
+/* request_ids, response_times, ttft_times, tbt_times; rows in order of completion. The peer divides what follows the
+ * first token by all tokens. Returns their means. */
 static struct means read_expected(const char *path, struct outcome outcomes[REQUESTS])
 {
     struct means sum = {0};
@@ -117,7 +118,7 @@ static void one_machine_with_mixed_batches(void)
     check_means(&ours, &peer);
     CHECK(bed_equal(artifact, single));
     CHECK_EQ_INT(same_requests(artifact, outcomes), REQUESTS); /* and each of them, too */
-    CHECK_NEAR(real.tbt_s, 0.042688, 1e-5);                    /* the artifact is 13 % faster than its own measurements */
+    CHECK_NEAR(real.tbt_s, 0.042688, 1e-5);                    /* the artifact is 13 % faster than its measurements */
     CHECK_NEAR(real.response_s, 6.963986, 1e-3);
     bed_free(artifact);
     bed_free(single);

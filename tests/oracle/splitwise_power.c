@@ -1,16 +1,16 @@
-/* Splitwise's measured shares of TDP on A100 (Patel et al., ISCA 2024; Mutinifni/splitwise-sim @ 8f99e7d), by prompt length, batch
- * and tensor parallelism: the mean over a request of 128 tokens and its peak, against the shipped law of the A100's power. Three
- * watts of that law are fitted to the means, both LLMs together; the peaks are not in the fit.
+/* Splitwise's measured shares of TDP on A100 (Patel et al., ISCA 2024; Mutinifni/splitwise-sim @ 8f99e7d), by prompt
+ * length, batch and tensor parallelism: the mean over a request of 128 tokens and its peak, against the shipped law of
+ * the A100's power. Three watts of that law are fitted to the means, both LLMs together; the peaks are not in the fit.
  *
- * A mean is that of the phases at the rates that they achieve, weighted by their times. A peak is what the kernels of the prompt
- * draw while power is read, which is every 100 ms: the law at the rate of dense kernels (compute_efficiency of the A100's
- * calibration), which meets the limit. A prompt of two periods of telemetry or more has a whole reading within it; a shorter one
- * may have none, and its peak is somewhere between that of tokens and the limit.
+ * A mean is that of the phases at the rates that they achieve, weighted by their times. A peak is what the kernels of
+ * the prompt draw while power is read, which is every 100 ms: the law at the rate of dense kernels (compute_efficiency
+ * of the A100's calibration), which meets the limit. A prompt of two periods of telemetry or more has a whole reading
+ * within it; a shorter one may have none, and its peak is somewhere between that of tokens and the limit.
  *
- * Left over, 12 to 19 % too high, are the means of one prompt of 4096 tokens or more. No law of what is achieved tells them from
- * batches of as many tokens in prompts of 512: 8192 tokens of BLOOM in one prompt take 3.59 s, in 16 they take 3.51 s, for the same
- * FLOP but those of longer attention, and their means are 0.544 and 0.656 of TDP. Up to 2048 tokens the two agree within 4 %. That
- * the published numbers say so is a test, too. */
+ * Left over, 12 to 19 % too high, are the means of one prompt of 4096 tokens or more. No law of what is achieved tells
+ * them from batches of as many tokens in prompts of 512: 8192 tokens of BLOOM in one prompt take 3.59 s, in 16 they
+ * take 3.51 s, for the same FLOP but those of longer attention, and their means are 0.544 and 0.656 of TDP. Up to 2048
+ * tokens the two agree within 4 %. That the published numbers say so is a test, too. */
 #include "tests/support/harness.h"
 
 #include "analysis/calibrate/power/power_data.h"
@@ -144,7 +144,8 @@ static bool compare(struct bench *bench, const char *llm, const char *path)
     return found;
 }
 
-/* One long prompt draws less than prompts of 512 tokens that do as much in as long: no law of rates has both within `apart`. */
+/* One long prompt draws less than prompts of 512 tokens that do as much in as long: no law of rates has both within
+ * `apart`. */
 static void check_pairs(const struct bench *bench, int gpus, int n, const double *apart)
 {
     for (int i = 0; i < n; i++)

@@ -1,9 +1,9 @@
-/* Storage models against public measurements: what of a device's entry was fitted is said beside each table, the rest is
- * predicted. Bounds are what was found, rounded up.
+/* Storage models against public measurements: what of a device's entry was fitted is said beside each table, the rest
+ * is predicted. Bounds are what was found, rounded up.
  *
  * Sources: Defibrilator/smartssd-setup @ 1b72f32f (fio), kvcache-ai/Mooncake (vLLM, two nodes of H800),
- * xaskasdf/gpu-nvme-direct (a GPU that reads drives by itself), FMInference/FlexGen @ 19753bc0 (one T4), InstInfer (arXiv
- * 2409.04992), HILOS (arXiv 2502.09921). */
+ * xaskasdf/gpu-nvme-direct (a GPU that reads drives by itself), FMInference/FlexGen @ 19753bc0 (one T4), InstInfer
+ * (arXiv 2409.04992), HILOS (arXiv 2502.09921). */
 #include "tests/support/harness.h"
 
 #include "sim/catalog/storage.h"
@@ -167,8 +167,8 @@ static double flexgen_tokens_per_s(const struct flexgen_run *run, const struct s
 }
 
 /* FlexGen's schedule (appendix A.3, as its code adds it up) with our times to move data: OPT-30B from host memory and
- * OPT-175B from disk, and both under DeepSpeed's policy. The rates between GPU and host are FlexGen's fits, the disk's is
- * the data sheet's. Of 0.01 tokens/s only one digit is known. */
+ * OPT-175B from disk, and both under DeepSpeed's policy. The rates between GPU and host are FlexGen's fits, the disk's
+ * is the data sheet's. Of 0.01 tokens/s only one digit is known. */
 static void flexgen_on_a_t4(void)
 {
     static const struct flexgen_run host = {48, 7168, 512, 32, 48, 144, 0.8, 0.0, 1.0, 0.0, 1.0, 7.32};
@@ -204,8 +204,8 @@ static double decode_read_bytes(const struct storage_spec *spec, double kept_fra
     return bytes;
 }
 
-/* Fitted: the volume read while decoding (the run of chosen tokens) and its rate. Predicted: what is written, what SparF
- * gains at most, the rate of tokens that flash allows. */
+/* Fitted: the volume read while decoding (the run of chosen tokens) and its rate. Predicted: what is written, what
+ * SparF gains at most, the rate of tokens that flash allows. */
 static void instinfer_table_iii(void)
 {
     struct shelf_entry entry;

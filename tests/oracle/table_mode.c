@@ -60,8 +60,8 @@ static bool bench_open(struct bench *bench, const char *gpu, const char *const f
     return CHECK_EQ_INT(code, 0);
 }
 
-/* The largest |predicted / measured - 1| of all iterations. A profile's context does not count the token that a sequence
- * is making. */
+/* The largest |predicted / measured - 1| of all iterations. A profile's context does not count the token that a
+ * sequence is making. */
 static double worst_error(struct bench *bench)
 {
     const struct operators_parts parts = {

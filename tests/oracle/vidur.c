@@ -1,5 +1,5 @@
-/* Peer equivalence: Vidur's schedulers with a closed-form batch time, request by request, to a microsecond. Its inputs and
- * its own outputs are in tests/fixtures/vidur: caseN as published with the peers' data, cases/ computed by the same
+/* Peer equivalence: Vidur's schedulers with a closed-form batch time, request by request, to a microsecond. Its inputs
+ * and its own outputs are in tests/fixtures/vidur: caseN as published with the peers' data, cases/ computed by the same
  * revision (microsoft/vidur @ 7d47513, simulation core as it is, the predictor replaced by the same closed form) for
  * scarce KV blocks, pipeline stages, several replicas and another list. */
 #include "tests/support/harness.h"

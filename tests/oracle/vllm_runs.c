@@ -1,7 +1,8 @@
-/* Real vLLM 0.19 runs, request by request, against the scenarios that come with the program: 300 ShareGPT requests at 10.3 per
- * second to Llama-3.1-8B on an RTX 4090, where KV blocks run out (LLMServingSim's benchmark, @ 5daddb21), and on an RTX PRO
- * 6000. The bars are those of the field: LLMServingSim states means of 0.5 to 2.2 % end to end, 0.2 to 1.7 % for TPOT, 0.6 to
- * 13.6 % for TTFT. */
+/* Real vLLM 0.19 runs, request by request, against the scenarios that come with the program: 300 ShareGPT requests at
+ * 10.3 per second to Llama-3.1-8B on an RTX 4090, where KV blocks run out (LLMServingSim's benchmark, @ 5daddb21), and
+ * on an RTX PRO
+ * 6000. The bars are those of the field: LLMServingSim states means of 0.5 to 2.2 % end to end, 0.2 to 1.7 % for TPOT,
+ * 0.6 to 13.6 % for TTFT. */
 #include "tests/support/harness.h"
 
 #include "analysis/replay/errors.h"

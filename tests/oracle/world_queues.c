@@ -1,7 +1,8 @@
 /* Queueing theory through the whole world: trace file, arrival events, policies, metrics.
  *
- * Jobs of one GPU on c GPUs under FIFO are M/M/c; a replica that serves one request at a time is M/D/1 or M/G/1. The mean
- * wait over independent replications must lie within a 99 % confidence interval of the closed form. Seeds are fixed. */
+ * Jobs of one GPU on c GPUs under FIFO are M/M/c; a replica that serves one request at a time is M/D/1 or M/G/1. The
+ * mean wait over independent replications must lie within a 99 % confidence interval of the closed form. Seeds are
+ * fixed. */
 #include "tests/support/harness.h"
 
 #include "sim/core/rng.h"

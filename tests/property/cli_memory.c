@@ -1,8 +1,8 @@
 /* The command line with one allocation after another failing: it says so and ends with 70, or manages without; it never
  * crashes, leaks (under ASan) or leaves half a file.
  *
- * Of commands that allocate much, some 100 of the allocations fail, at equal distances from a place that depends on their
- * number; FULL=1 in the environment lets each of them fail. */
+ * Of commands that allocate much, some 100 of the allocations fail, at equal distances from a place that depends on
+ * their number; FULL=1 in the environment lets each of them fail. */
 #include "tests/support/harness.h"
 
 #include "sim/cli/cli.h"
@@ -63,8 +63,8 @@ static bool is_whole(const char *file)
     return whole;
 }
 
-/* With the allocation after `n` failing it ends with 70, and `file`, if any, is absent or whole; or it works. Returns whether it
- * failed; removes the file. */
+/* With the allocation after `n` failing it ends with 70, and `file`, if any, is absent or whole; or it works. Returns
+ * whether it failed; removes the file. */
 static bool fails_well(const char *const *words, const char *file, long n)
 {
     const int status = run(words, n);
@@ -153,8 +153,8 @@ static const char *write_text(char path[256], const char *name, const char *text
     return path;
 }
 
-/* Two kinds of replicas, caches of prefixes where prompts are processed, KV that moves layer by layer over links, or of its own
- * bandwidth when it is pulled; few blocks, so that sequences are preempted. */
+/* Two kinds of replicas, caches of prefixes where prompts are processed, KV that moves layer by layer over links, or of
+ * its own bandwidth when it is pulled; few blocks, so that sequences are preempted. */
 static void pools_without_memory(void)
 {
     static const char pools[] =

@@ -13,8 +13,8 @@ static const struct catalog catalog = {.root = "configs"};
 
 /* --- Listed policies --- */
 
-/* Of the ten thousand of the longest scenarios, which the verb `conform` runs whole: policies that look at all that wait take
- * a hundred times as long for ten times as many. */
+/* Of the ten thousand of the longest scenarios, which the verb `conform` runs whole: policies that look at all that
+ * wait take a hundred times as long for ten times as many. */
 enum { AT_LENGTH = 2500 };
 
 static void run_listed(const struct policy *policy, bool large)

@@ -1,5 +1,6 @@
-/* Prompts in one pool, decoding in another: closed forms of transfers and queues, conservation under random pools, batchers and
- * ways of transfer, equal results in every mode, Splitwise's lending of machines, and what is found wrong. */
+/* Prompts in one pool, decoding in another: closed forms of transfers and queues, conservation under random pools,
+ * batchers and ways of transfer, equal results in every mode, Splitwise's lending of machines, and what is found
+ * wrong. */
 #include "tests/support/harness.h"
 
 #include "sim/core/rng.h"

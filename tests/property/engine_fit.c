@@ -83,7 +83,8 @@ static void constants_come_back(void)
     arena_fini(&made.arena);
 }
 
-/* The loss is robust: with a seventh of the rows up to three times too long, the others are predicted nearly as before. */
+/* The loss is robust: with a seventh of the rows up to three times too long, the others are predicted nearly as
+ * before. */
 static void outliers_hardly_matter(void)
 {
     static struct made made;

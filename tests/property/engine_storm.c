@@ -1,6 +1,6 @@
 /* Storms of arming, disarming and plain events among entities that come and go in a pool. Every entity knows when its
- * timer must ring, so that an event that is lost, early, late or of an entity that is gone shows; calendar and heap must
- * fire the same events in the same order. */
+ * timer must ring, so that an event that is lost, early, late or of an entity that is gone shows; calendar and heap
+ * must fire the same events in the same order. */
 #include "tests/support/harness.h"
 
 #include "sim/core/engine.h"
@@ -153,8 +153,8 @@ static void check_laws(const struct storm *storm)
     CHECK(stats.peak_queue_bytes <= 36 * stats.peak_records + 1024 * 1024);
 }
 
-/* From timers that mostly ring to timers that are nearly always cancelled. Owners that pass are no others than those that last,
- * also when they begin to share the next id. */
+/* From timers that mostly ring to timers that are nearly always cancelled. Owners that pass are no others than those
+ * that last, also when they begin to share the next id. */
 static void every_timer_rings_once_and_in_time(void)
 {
     static const sim_ns fars_ns[] = {2000, 100000, 86400 * SIM_NS_PER_S};

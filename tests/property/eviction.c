@@ -249,7 +249,8 @@ static void every_policy_survives_without_memory(void)
 
 /* --- Sizes --- */
 
-/* Fifty thousand items, each access a draw of twice as many: a policy that went through its items would not come to an end. */
+/* Fifty thousand items, each access a draw of twice as many: a policy that went through its items would not come to an
+ * end. */
 static void large_caches_are_fast(void)
 {
     enum { N = 300000, ROOM = 50000 };

@@ -1,5 +1,6 @@
-/* What is proven of eviction policies, on random and adversarial sequences: Belady's is the best there is; LRU and FIFO miss at most k
- * times as often; marking 2 H_k times in expectation; with one bit of advice the bounds of Antoniadis et al. (ICML 2023).
+/* What is proven of eviction policies, on random and adversarial sequences: Belady's is the best there is; LRU and FIFO
+ * miss at most k times as often; marking 2 H_k times in expectation; with one bit of advice the bounds of Antoniadis et
+ * al. (ICML 2023).
  *
  * Expectations are checked on the mean over seeds: mean + 4 standard errors stay within the bound, so that a bound that
  * does not hold passes with a chance of less than 1 in 30,000. */
@@ -155,8 +156,8 @@ static void marking_is_2_h_k_competitive(void)
         }
 }
 
-/* k + 1 pages, all equally likely: whatever a policy does without knowing the future, it misses each with probability 1 / (k +
- * 1) once it is full (Yao's principle; Raghavan and Snir 1989). */
+/* k + 1 pages, all equally likely: whatever a policy does without knowing the future, it misses each with probability 1
+ * / (k + 1) once it is full (Yao's principle; Raghavan and Snir 1989). */
 static void nobody_beats_chance(void)
 {
     static const char *const names[] = {"lru", "fifo", "lfu", "s3-fifo", "marking"};

@@ -1,5 +1,5 @@
-/* Prefix caches against exhaustive search and against lists that are gone through from end to end: where Belady's policy is
- * optimal and where it is not, and what LRU finds. */
+/* Prefix caches against exhaustive search and against lists that are gone through from end to end: where Belady's
+ * policy is optimal and where it is not, and what LRU finds. */
 #include "tests/support/harness.h"
 #include "tests/support/policy_params.h"
 
@@ -149,9 +149,9 @@ static void belady_is_optimal_in_paging(void)
     }
 }
 
-/* Hits along unbroken prefixes are fewer than the blocks that Belady's policy finds, whoever's they are. Its own are not always the
- * most: what is asked for last must be inserted, so that its parent may have to go, and the block lies behind a gap when both
- * are asked for again. */
+/* Hits along unbroken prefixes are fewer than the blocks that Belady's policy finds, whoever's they are. Its own are
+ * not always the most: what is asked for last must be inserted, so that its parent may have to go, and the block lies
+ * behind a gap when both are asked for again. */
 static void compare_prefixes(const struct prompts *prompts, int capacity, int *n_worse)
 {
     struct cache_stat stat = run(prompts, "belady", capacity);

@@ -1,5 +1,6 @@
-/* Schedulers that divide all GPUs among all jobs: worked cases, an optimum and a law. Speedups are k^p. The worked cases are
- * of one GPU; here there are a million, on which all is a million^p times as fast, so that GPUs are not counted too coarsely. */
+/* Schedulers that divide all GPUs among all jobs: worked cases, an optimum and a law. Speedups are k^p. The worked
+ * cases are of one GPU; here there are a million, on which all is a million^p times as fast, so that GPUs are not
+ * counted too coarsely. */
 #include "sim/core/rng.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
@@ -78,7 +79,8 @@ static void hesrpt_is_never_worse_than_equi(void)
     }
 }
 
-/* Jobs that are all there: each waits for the shorter ones. With linear speedup nobody does better, with less heSRPT does. */
+/* Jobs that are all there: each waits for the shorter ones. With linear speedup nobody does better, with less heSRPT
+ * does. */
 static void all_to_the_shortest_is_srpt(void)
 {
     for (uint64_t round = 0; round < 60; round++) {

@@ -1,5 +1,5 @@
-/* tiresias-gittins against the plainest way to write it: every ten seconds all jobs are sorted by queue, index and age, and walked.
- * Indices are summed from the definition. And a worked case, and what may be known of the past. */
+/* tiresias-gittins against the plainest way to write it: every ten seconds all jobs are sorted by queue, index and age,
+ * and walked. Indices are summed from the definition. And a worked case, and what may be known of the past. */
 #include "policies/scheduler/sizes_file.h"
 #include "sim/core/rng.h"
 #include "tests/support/harness.h"
@@ -187,8 +187,8 @@ static void ends(const char *params, double a_s, double b_s)
     jobrun_fini(&run);
 }
 
-/* Sizes of 2 and 10, one GPU. At 0 the best quantum is 2, index 1/4; who goes on then has 8 left, index 1/8: the other has its turn.
- * With a quantum of 8 the index is 1/10 at 0, and 1/8 for who has 8 left. */
+/* Sizes of 2 and 10, one GPU. At 0 the best quantum is 2, index 1/4; who goes on then has 8 left, index 1/8: the other
+ * has its turn. With a quantum of 8 the index is 1/10 at 0, and 1/8 for who has 8 left. */
 static void two_jobs_of_two_sizes(void)
 {
     ends("{\"limits\": [], \"quantum\": 0}", 12, 4);
@@ -222,7 +222,8 @@ static const char *history(const char *text)
     return path;
 }
 
-/* If all that is known are jobs of 100 GPU-seconds, nobody is expected to end within 2 before that: they stay in order. */
+/* If all that is known are jobs of 100 GPU-seconds, nobody is expected to end within 2 before that: they stay in
+ * order. */
 static void what_is_known_may_be_the_past(void)
 {
     char params[640];

@@ -1,5 +1,5 @@
-/* Who may be handed requests whose prompt was processed elsewhere, what that takes, and what the end of a run makes of those who
- * are still there. */
+/* Who may be handed requests whose prompt was processed elsewhere, what that takes, and what the end of a run makes of
+ * those who are still there. */
 #include "tests/support/harness.h"
 
 #include "sim/world/service/slo.h"

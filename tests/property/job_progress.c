@@ -72,7 +72,8 @@ static void begin(struct walker *walker, struct job_progress *progress, struct r
     walker->flushed_at = SIM_NS_MAX;
 }
 
-/* Brings it up to any time and looks at any time; now and then it migrates, which is like a wait, fails, or has another speed. Speeds change where work is whole. */
+/* Brings it up to any time and looks at any time; now and then it migrates, which is like a wait, fails, or has another
+ * speed. Speeds change where work is whole. */
 static void closed_form_equals_the_walk(void)
 {
     struct rng rng;

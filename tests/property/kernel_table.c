@@ -1,5 +1,5 @@
-/* Measured kernels: points come back, between them the law's shape rules, elsewhere the law alone; random tables against
- * a search through all points; the tables of a whole model against its kernels one by one. */
+/* Measured kernels: points come back, between them the law's shape rules, elsewhere the law alone; random tables
+ * against a search through all points; the tables of a whole model against its kernels one by one. */
 #include "tests/support/harness.h"
 
 #include "models/operators/breakdown.h"

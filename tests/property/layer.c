@@ -1,5 +1,5 @@
-/* What an iteration launches, counted over random shapes: operations and bytes are those of the closed forms, every part
- * of a split does its share of the whole, and calls depend on nothing but their drivers. */
+/* What an iteration launches, counted over random shapes: operations and bytes are those of the closed forms, every
+ * part of a split does its share of the whole, and calls depend on nothing but their drivers. */
 #include "tests/support/harness.h"
 
 #include "models/operators/layer.h"
@@ -272,8 +272,8 @@ static void stages_add_up(void)
     }
 }
 
-/* DeepSeek-V2-Lite, by hand: of 27 layers 26 have experts, one has a dense feed-forward layer; 512 + 64 numbers per token
- * and layer are kept, over which 16 heads decode. */
+/* DeepSeek-V2-Lite, by hand: of 27 layers 26 have experts, one has a dense feed-forward layer; 512 + 64 numbers per
+ * token and layer are kept, over which 16 heads decode. */
 static void latent_attention_by_hand(void)
 {
     const struct llm_spec llm = {

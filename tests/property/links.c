@@ -1,6 +1,7 @@
-/* Random networks against a simulator of fluid flows that works everything out anew at every change, in long double: the
- * textbook's filling, level by level, over all links and flows. Ends must agree to the nanosecond, bytes must be conserved
- * as integers, and every share must be max-min fair: at its own ceiling, or the largest on a link that is full. */
+/* Random networks against a simulator of fluid flows that works everything out anew at every change, in long double:
+ * the textbook's filling, level by level, over all links and flows. Ends must agree to the nanosecond, bytes must be
+ * conserved as integers, and every share must be max-min fair: at its own ceiling, or the largest on a link that is
+ * full. */
 #include "tests/support/harness.h"
 
 #include "sim/core/engine.h"
@@ -25,7 +26,7 @@ struct plan {
 
 struct net_plan {
     int n_links, n_flows;
-    bool equal; /* links are alike, and round: many ends in the middle between two ns, where rounding may go either way */
+    bool equal; /* equal, round links: many ends lie midway between two ns and may round either way */
     double bytes_per_s[MAX_LINKS];
     sim_ns latency_ns[MAX_LINKS];
     struct plan flows[MAX_FLOWS];

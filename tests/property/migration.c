@@ -1,5 +1,5 @@
-/* Running jobs that move to other nodes: laws that hold whoever moves them, by a scheduler that moves them at random; and
- * fifo-migrate, by hand. */
+/* Running jobs that move to other nodes: laws that hold whoever moves them, by a scheduler that moves them at random;
+ * and fifo-migrate, by hand. */
 #include "policies/registry.h"
 #include "sim/core/rng.h"
 #include "tests/support/bed.h"

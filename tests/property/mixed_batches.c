@@ -1,5 +1,5 @@
-/* Iterations that mix prompts with decoding: stall-free batching (Sarathi-Serve) must equal Vidur request by request, and on
- * random loads with scarce blocks neither single steps nor the queue may change a bit, whatever the batcher. */
+/* Iterations that mix prompts with decoding: stall-free batching (Sarathi-Serve) must equal Vidur request by request,
+ * and on random loads with scarce blocks neither single steps nor the queue may change a bit, whatever the batcher. */
 #include "tests/support/harness.h"
 
 #include "sim/core/rng.h"

@@ -1,5 +1,5 @@
-/* Offloaded iterations on shared links: closed forms of two that meet on one link, bytes that add up in random sites, and
- * stepping that changes nothing. */
+/* Offloaded iterations on shared links: closed forms of two that meet on one link, bytes that add up in random sites,
+ * and stepping that changes nothing. */
 #include "sim/core/rng.h"
 #include "sim/core/text.h"
 #include "tests/support/bed.h"
@@ -54,8 +54,8 @@ static void twins_get_half_each(void)
     bed_free(one);
 }
 
-/* An iteration that streams for T seconds alone meets another that begins T/2 later: processor sharing. The first ends after
- * T/2 + 2 T/2, the second has moved half by then and the rest alone. */
+/* An iteration that streams for T seconds alone meets another that begins T/2 later: processor sharing. The first ends
+ * after T/2 + 2 T/2, the second has moved half by then and the rest alone. */
 static void a_late_twin_slows_down_what_is_under_way(void)
 {
     struct bed_rows *one = run(SWITCH("10GB/s"), SERVICE("s", "1", STREAMING, PROMPTS("1", "1/s", "64", "1")),
@@ -179,8 +179,8 @@ static void make_site(uint64_t number, struct site *site)
     text_fini(&services);
 }
 
-/* Whatever shares what: links carry the bytes of the iterations, never more than they can, and stepping, queues and repetition
- * change nothing. */
+/* Whatever shares what: links carry the bytes of the iterations, never more than they can, and stepping, queues and
+ * repetition change nothing. */
 static void random_sites(void)
 {
     for (uint64_t number = 0; number < 60; number++) {

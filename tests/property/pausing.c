@@ -64,8 +64,8 @@ static void stepping_and_queues_change_nothing(void)
     }
 }
 
-/* Pauses and their ends take turns, none is left open, and the longest is no longer than the longest gap between two tokens.
- * Returns how long it was. */
+/* Pauses and their ends take turns, none is left open, and the longest is no longer than the longest gap between two
+ * tokens. Returns how long it was. */
 static double check_pauses(const struct bed_rows *rows, const struct request_row *request)
 {
     double paused_s = (double)NAN, longest_s = 0;

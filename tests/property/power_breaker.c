@@ -1,12 +1,13 @@
-/* Breakers: they trip after the time that the square of the overload says, start cold after the warm-up, and where they leave a
- * domain dark its jobs fall back, its nodes come back with its power, and nothing there draws any. */
+/* Breakers: they trip after the time that the square of the overload says, start cold after the warm-up, and where they
+ * leave a domain dark its jobs fall back, its nodes come back with its power, and nothing there draws any. */
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
 #include <math.h>
 #include <stdio.h>
 
-/* Two racks of two servers, of which jobs of 16 GPUs fill one: 2 (670 W + 1.67 x 8 x 380 W) = 11494 W there, and 2774.9 W bare. */
+/* Two racks of two servers, of which jobs of 16 GPUs fill one: 2 (670 W + 1.67 x 8 x 380 W) = 11494 W there, and 2774.9
+ * W bare. */
 static const char scenario[] =
     "{\"warmup\": \"%ds\", \"until\": \"1000s\", \"cluster\": {\"nodes\": 4, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\","
     " \"server_power\": {\"idle\": \"670W\", \"per_gpu_watt\": 0.67},"
@@ -99,7 +100,8 @@ static void jobs_wait_for_the_reset(void)
     bed_free(rows);
 }
 
-/* Nodes that fail by themselves, too, are repaired in the dark and come with the light; energy has nothing of what was dark. */
+/* Nodes that fail by themselves, too, are repaired in the dark and come with the light; energy has nothing of what was
+ * dark. */
 static void failures_and_outages_go_together(void)
 {
     const struct setting setting = {
@@ -147,8 +149,8 @@ static void services_lose_replicas(void)
     bed_free(steps);
 }
 
-/* From 140 s on the site is dark. Until then a service whose only request leaves at once holds 8 of its 16 GPUs, and a job the others
- * for 40 s: they are bare for 100 s. */
+/* From 140 s on the site is dark. Until then a service whose only request leaves at once holds 8 of its 16 GPUs, and a
+ * job the others for 40 s: they are bare for 100 s. */
 static void services_go_dark_when_their_last_request_has_left(void)
 {
     struct bed_rows *rows = bed_run(
@@ -175,7 +177,8 @@ static void services_go_dark_when_their_last_request_has_left(void)
     bed_free(rows);
 }
 
-/* Replicas of two stages that come and go by an autoscaler, racks that go dark beneath them, a spare server, and failures. */
+/* Replicas of two stages that come and go by an autoscaler, racks that go dark beneath them, a spare server, and
+ * failures. */
 static void outages_spares_scaling_and_stages_go_together(void)
 {
     static const char text[] =

@@ -1,5 +1,5 @@
-/* Whose energy it is: what jobs, services, GPUs that nobody holds and servers draw is what the site draws, whatever is shared,
- * preempted, held down by clocks, failed or kept as a spare. */
+/* Whose energy it is: what jobs, services, GPUs that nobody holds and servers draw is what the site draws, whatever is
+ * shared, preempted, held down by clocks, failed or kept as a spare. */
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
@@ -48,7 +48,8 @@ static double rows_j(const struct bed_rows *rows)
     return all_j;
 }
 
-/* All of these stand for themselves: rows, the services' work, GPUs that nobody holds, and servers by what they hold. */
+/* All of these stand for themselves: rows, the services' work, GPUs that nobody holds, and servers by what they
+ * hold. */
 static void check_parts(const struct bed_rows *rows)
 {
     const double jobs_j = rows_j(rows), services_j = or_zero(bed_metric(rows, "energy.j"));

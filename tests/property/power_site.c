@@ -1,5 +1,5 @@
-/* The power of a site: energy is the integral of power, readings are what they say, commands take effect when they should, and
- * nothing depends on how a run is stepped through. */
+/* The power of a site: energy is the integral of power, readings are what they say, commands take effect when they
+ * should, and nothing depends on how a run is stepped through. */
 #include "tests/support/harness.h"
 
 #include "sim/world/power/power_config.h"
@@ -155,8 +155,9 @@ static void readings_tile_the_run_and_come_late(void)
 
 /* --- What commands do --- */
 
-/* Iterations of a known length: requests come every 10 s, a prompt takes 1 s, then 100 iterations of 50 ms. A lock of 705 MHz,
- * half the highest clock, is in force 12.25 s after the beginning: 250 ms into the second prompt, which ends as it began. */
+/* Iterations of a known length: requests come every 10 s, a prompt takes 1 s, then 100 iterations of 50 ms. A lock of
+ * 705 MHz, half the highest clock, is in force 12.25 s after the beginning: 250 ms into the second prompt, which ends
+ * as it began. */
 static int locks_at_once(void *state, const struct power_view *view, struct power_plan *plan)
 {
     (void)state;
@@ -228,7 +229,8 @@ static void check_jobs(const char *capping, double speed, double gpu_w)
     bed_free(heap);
 }
 
-/* Half the highest clock: speed 2/3; the voltage is at its floor, that of V100: 80 W idle with a process, 300 W of kernels. */
+/* Half the highest clock: speed 2/3; the voltage is at its floor, that of V100: 80 W idle with a process, 300 W of
+ * kernels. */
 static void jobs_draw_what_their_type_says(void)
 {
     const double floor = 0.83901;

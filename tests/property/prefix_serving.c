@@ -1,5 +1,5 @@
-/* Prefix caches of replicas: what they find is what the trace's blocks allow, blocks are conserved, and macro-steps give up the
- * same blocks as single steps. */
+/* Prefix caches of replicas: what they find is what the trace's blocks allow, blocks are conserved, and macro-steps
+ * give up the same blocks as single steps. */
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
@@ -219,7 +219,8 @@ static void sequences_are_preempted_beside_a_cache(void)
     }
 }
 
-/* Rows tell what every admission has found: the first what the request's row says, all together what the metric says. */
+/* Rows tell what every admission has found: the first what the request's row says, all together what the metric
+ * says. */
 static void rows_tell_of_every_hit(void)
 {
     const struct setup setup = {

@@ -150,8 +150,8 @@ static void equal_times_cost_no_walk(void)
     pair_fini(&pair);
 }
 
-/* Pathology 2: a width taken from the next few events is wrong for most others. Here there is a dense cluster first, then
- * eight decades, then the cluster again. */
+/* Pathology 2: a width taken from the next few events is wrong for most others. Here there is a dense cluster first,
+ * then eight decades, then the cluster again. */
 static void skewed_times_need_no_width(void)
 {
     struct pair pair;
@@ -207,7 +207,8 @@ static void the_far_future_is_not_scanned(void)
     pair_fini(&pair);
 }
 
-/* Pathology 6: the end of a year. Times lie around every power of two, where a byte of the time and all below it turn. */
+/* Pathology 6: the end of a year. Times lie around every power of two, where a byte of the time and all below it
+ * turn. */
 static void years_end_without_a_rebase(void)
 {
     struct pair pair;
@@ -238,7 +239,8 @@ static void bursts_at_the_current_time_tear_up_today(void)
     }
 }
 
-/* A day that begins while an earlier event can still come: the calendar looked ahead, and then the clock did not move. */
+/* A day that begins while an earlier event can still come: the calendar looked ahead, and then the clock did not
+ * move. */
 static void events_before_the_day_that_was_looked_at_come_first(void)
 {
     struct pair pair;

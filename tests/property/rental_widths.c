@@ -1,5 +1,5 @@
-/* The optimal widths of jobs on rented GPUs: the optimum of a linear program over tables, budgets that are spent, and no deviation
- * at equal mean bill that lowers the mean response time. */
+/* The optimal widths of jobs on rented GPUs: the optimum of a linear program over tables, budgets that are spent, and
+ * no deviation at equal mean bill that lowers the mean response time. */
 #include "policies/lp.h"
 #include "policies/rental/widths.h"
 
@@ -150,8 +150,8 @@ static bool scale_to_budget(const struct bed *bed, struct width_choice *choices)
     return is_spent;
 }
 
-/* Two widths in a class stand for any rule that tells its jobs apart, also by their sizes: what counts of those that get a width is
- * their work. */
+/* Two widths in a class stand for any rule that tells its jobs apart, also by their sizes: what counts of those that
+ * get a width is their work. */
 static void no_deviation_is_better(void)
 {
     int tried = 0;
@@ -206,8 +206,8 @@ static int shift_all(const struct bed *bed)
     return tried;
 }
 
-/* GPUs moved from one class to another at an equal mean, under each law of speedup for all classes. As in the theorem nothing
- * starts up: with that, a width between two points of a table can be better than both by some 1e-4. */
+/* GPUs moved from one class to another at an equal mean, under each law of speedup for all classes. As in the theorem
+ * nothing starts up: with that, a width between two points of a table can be better than both by some 1e-4. */
 static void no_shift_between_classes_is_better(void)
 {
     static const enum speedup_law laws[] = {SPEEDUP_POWER, SPEEDUP_AMDAHL, SPEEDUP_TABLE};

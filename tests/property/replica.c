@@ -1,6 +1,6 @@
-/* The serving clock against a naive twin that walks through every iteration and touches every member, with the same batching
- * rules written down a second time; and macro-steps against single steps, bit for bit. Loads are random and KV is scarce, so
- * that preemptions, full batches and idle times all happen. */
+/* The serving clock against a naive twin that walks through every iteration and touches every member, with the same
+ * batching rules written down a second time; and macro-steps against single steps, bit for bit. Loads are random and KV
+ * is scarce, so that preemptions, full batches and idle times all happen. */
 #include "tests/support/harness.h"
 
 #include "policies/registry.h"

@@ -1,5 +1,5 @@
-/* Classes of requests: what is counted of all of them adds up to what is counted of the service, naming them changes nothing
- * else, each is held to its own limits, and policies see them. */
+/* Classes of requests: what is counted of all of them adds up to what is counted of the service, naming them changes
+ * nothing else, each is held to its own limits, and policies see them. */
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 #include "tests/support/trace_source.h"

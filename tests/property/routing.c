@@ -28,7 +28,8 @@ static const char queues[] =
     " \"trace\": {\"format\": \"csv\", \"path\": \"%s\", \"columns\": {\"arrival\": \"at\", \"prompt\": \"in\","
     " \"output\": \"out\"}}}}}";
 
-/* Poisson arrivals, `load` per second and server; exponential service times of 1 s. Returns the mean time in the system. */
+/* Poisson arrivals, `load` per second and server; exponential service times of 1 s. Returns the mean time in the
+ * system. */
 static double time_in_system_s(const char *routing, double load, double delay_s)
 {
     char path[512], scenario[1024];

@@ -1,5 +1,5 @@
-/* Time series and batches against the rows of requests and jobs: each tells the same story, counted another way. That they do
- * not depend on queue, stepping or a second run is checked by serving_conformance for every policy. */
+/* Time series and batches against the rows of requests and jobs: each tells the same story, counted another way. That
+ * they do not depend on queue, stepping or a second run is checked by serving_conformance for every policy. */
 #include "tests/support/harness.h"
 
 #include "sim/world/rows/sampler.h"

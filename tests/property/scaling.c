@@ -1,5 +1,5 @@
-/* Replicas that come and go: closed forms of starting, holding and schedules, conservation of requests and GPUs under an
- * autoscaler that is never content, equal results in every mode, and a constant number as if nothing scaled. */
+/* Replicas that come and go: closed forms of starting, holding and schedules, conservation of requests and GPUs under
+ * an autoscaler that is never content, equal results in every mode, and a constant number as if nothing scaled. */
 #include "tests/support/harness.h"
 
 #include "sim/core/rng.h"
@@ -77,8 +77,8 @@ static void a_constant_number_is_no_scaling(void)
 
 /* --- Closed forms --- */
 
-/* From nothing: the first decision after an arrival starts a replica, which the next one ends. The first request finds the one that
- * there is at the start. */
+/* From nothing: the first decision after an arrival starts a replica, which the next one ends. The first request finds
+ * the one that there is at the start. */
 static void the_first_request_waits_for_a_replica(void)
 {
     struct bed_rows *rows = run(&(struct bed_options){.check = true},
@@ -115,8 +115,8 @@ static void weights_take_their_time(void)
     bed_free(rows);
 }
 
-/* Prompts of one length, at random to one of so many replicas: each is an M/D/1, before and after the step. Half of the requests
- * come before it: mean TTFT = D + the mean of R D^2 / (2 (1 - R D)) at the two rates. */
+/* Prompts of one length, at random to one of so many replicas: each is an M/D/1, before and after the step. Half of the
+ * requests come before it: mean TTFT = D + the mean of R D^2 / (2 (1 - R D)) at the two rates. */
 static void a_step_is_two_queues(void)
 {
     struct bed_rows *rows =
@@ -385,7 +385,8 @@ static void what_cannot_scale_is_told(void)
 
 /* --- Utilisation --- */
 
-/* Prompts of 50 ms each, 60 per second, make three replicas' work; at a target of 0.6 five are to do it, at one of 0.8 four. */
+/* Prompts of 50 ms each, 60 per second, make three replicas' work; at a target of 0.6 five are to do it, at one of 0.8
+ * four. */
 static void utilisation_comes_to_its_target(void)
 {
     static const char service[] =

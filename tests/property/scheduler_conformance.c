@@ -34,8 +34,8 @@ static void skipping_schedulers_leave_nobody_who_fits(void)
     }
 }
 
-/* Whatever takes the GPUs of running jobs from outside, or changes their speed, and however long they wait before they work:
- * every job ends. */
+/* Whatever takes the GPUs of running jobs from outside, or changes their speed, and however long they wait before they
+ * work: every job ends. */
 static void schedulers_bear_disturbances(void)
 {
     enum { N = 200 };

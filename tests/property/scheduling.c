@@ -59,8 +59,9 @@ static void run_naive(const char *scheduler, struct naive_job *jobs, int n, int 
         naive_cluster_run(scheduler, jobs, n, total_gpus);
 }
 
-/* In every other round some jobs take no time at all: when they end, the same moment sees another decision. (The one order
- * in which ours may differ then, preemptive.h, makes one round in some 900 another one; it is not among these.) */
+/* In every other round some jobs take no time at all: when they end, the same moment sees another decision. (The one
+ * order in which ours may differ then, preemptive.h, makes one round in some 900 another one; it is not among
+ * these.) */
 static void schedulers_agree_with_naive_ones(void)
 {
     static const char *const schedulers[] = {"fifo", "fifo-skip",   "easy", "conservative",
@@ -202,8 +203,8 @@ static void five_jobs(void)
     }
 }
 
-/* Two equal jobs wait for the GPUs of one that ends as a job of no length comes. That one's end asks once more in the same
- * moment: the job that has just started goes on. */
+/* Two equal jobs wait for the GPUs of one that ends as a job of no length comes. That one's end asks once more in the
+ * same moment: the job that has just started goes on. */
 static void nobody_is_preempted_by_an_equal_in_the_moment_of_its_start(void)
 {
     static const char *const schedulers[] = {"srtf", "srsf"};

@@ -1,4 +1,5 @@
-/* What particular batching and routing policies do in scenarios of the conformance suite, which conformance.c runs for all. */
+/* What particular batching and routing policies do in scenarios of the conformance suite, which conformance.c runs for
+ * all. */
 #include "tests/support/harness.h"
 
 #include "sim/study/conform_cases.h"

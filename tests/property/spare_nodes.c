@@ -65,8 +65,8 @@ static void a_spare_node_with_power_goes_first(void)
     bed_free(rows);
 }
 
-/* The only one is in the dark when the nodes of the other rack fail at 300 s, for good: it stands in for one of them once it has
- * power again, as has the node beside it. */
+/* The only one is in the dark when the nodes of the other rack fail at 300 s, for good: it stands in for one of them
+ * once it has power again, as has the node beside it. */
 static void a_spare_node_stands_in_once_it_has_power(void)
 {
     struct bed_rows *rows = run_hot(

@@ -1,7 +1,7 @@
-/* How often the intervals of analysis/stats hold what they are made for: of 1,000 synthetic experiments with a known answer,
- * a 95 % interval has to cover it in 93 to 97 % of them. Where one is known to cover less or more, that is what is tested, and
- * what README.md says. The seeds are 1 ... 1,000: fixed, but none was picked. With 1,000
- * experiments a share of 95 % is known to 0.7 %, so the band is three of these. */
+/* How often the intervals of analysis/stats hold what they are made for: of 1,000 synthetic experiments with a known
+ * answer, a 95 % interval has to cover it in 93 to 97 % of them. Where one is known to cover less or more, that is what
+ * is tested, and what README.md says. The seeds are 1 ... 1,000: fixed, but none was picked. With 1,000 experiments a
+ * share of 95 % is known to 0.7 %, so the band is three of these. */
 #include "tests/support/harness.h"
 
 #include "analysis/stats/stats.h"
@@ -92,15 +92,16 @@ static void draw_ar1(struct rng *rng, size_t n, double *values, double *changed)
     }
 }
 
-/* Two of them under the same noise; the second is wider by a half, so that its q-quantile is off by half of the first's. */
+/* Two of them under the same noise; the second is wider by a half, so that its q-quantile is off by half of the
+ * first's. */
 static void draw_two_ar1(struct rng *rng, size_t n, double *values, double *changed)
 {
     draw_ar1(rng, n, values, changed);
     for (size_t i = 0; i < n; i++) changed[i] = 3 + 1.5 * (values[i] - 3);
 }
 
-/* Waits of successive customers of M/M/1 at half load, service 1 (Lindley 1952), from the stationary law on. The mean wait
- * is load / (1 - load) = 1. */
+/* Waits of successive customers of M/M/1 at half load, service 1 (Lindley 1952), from the stationary law on. The mean
+ * wait is load / (1 - load) = 1. */
 static void draw_mm1(struct rng *rng, size_t n, double *values, double *changed)
 {
     const double load = 0.5;

@@ -1,6 +1,7 @@
-/* How often the whole procedure for the steady state (warm-up, length, interval, p-value) finds a difference between two
- * queues that do not differ. Waits of M/M/1 at loads of 0.8 and 0.9 forget slowly: 20,000 of them are worth 240 and 55
- * independent ones. What is found may be wrong in 5 % of what is judged; what is too short for that has to be refused. */
+/* How often the whole procedure for the steady state (warm-up, length, interval, p-value) finds a difference between
+ * two queues that do not differ. Waits of M/M/1 at loads of 0.8 and 0.9 forget slowly: 20,000 of them are worth 240 and
+ * 55 independent ones. What is found may be wrong in 5 % of what is judged; what is too short for that has to be
+ * refused. */
 #include "tests/support/harness.h"
 
 #include "analysis/compare/steady.h"

@@ -1,5 +1,5 @@
-/* Services whose nodes fail: what is lost is repeated and nothing else, every request ends served once under every batcher, equal
- * results in every mode, and how long replicas and services are down. */
+/* Services whose nodes fail: what is lost is repeated and nothing else, every request ends served once under every
+ * batcher, equal results in every mode, and how long replicas and services are down. */
 #include "tests/support/harness.h"
 
 #include "policies/registry.h"
@@ -42,8 +42,8 @@ __attribute__((format(printf, 2, 3))) static struct bed_rows *run(const struct b
 
 enum { PROMPT = 100, OUTPUT = 40, ROUNDS = 200 };
 
-/* The end of a request alone on a replica that fails every `life_s`, and is up again at once; a nanosecond later it is routed. Returns
- * it, with the tokens of KV that were lost. */
+/* The end of a request alone on a replica that fails every `life_s`, and is up again at once; a nanosecond later it is
+ * routed. Returns it, with the tokens of KV that were lost. */
 static double end_by_hand(double life_s, double *lost_tokens)
 {
     double begin_s = 0;
@@ -103,7 +103,8 @@ static struct bed_rows *blackouts(const char *failures)
                failures);
 }
 
-/* Down from 100 s on: repaired after 30 s, up after 20 more. Requests that come meanwhile wait; no repair prolongs the run. */
+/* Down from 100 s on: repaired after 30 s, up after 20 more. Requests that come meanwhile wait; no repair prolongs the
+ * run. */
 static void services_are_down_until_they_have_started_again(void)
 {
     struct bed_rows *rows = blackouts(", 'repair': {'law': 'constant', 'mean': '30s'}}}");
@@ -122,7 +123,8 @@ static void services_are_down_until_they_have_started_again(void)
     bed_free(rows);
 }
 
-/* With a spare node that is there after 5 s: two replicas are up after 25 s, the others with their own node's repair. */
+/* With a spare node that is there after 5 s: two replicas are up after 25 s, the others with their own node's
+ * repair. */
 static void spare_nodes_stand_in_for_services(void)
 {
     struct bed_rows *rows = blackouts(
@@ -149,7 +151,8 @@ static void replicas_start_again_where_there_is_room(void)
     bed_free(rows);
 }
 
-/* From 1000 s on there is one node for two services. The first one takes it, and gives it back at 1300 s: the other is up after 1 s. */
+/* From 1000 s on there is one node for two services. The first one takes it, and gives it back at 1300 s: the other is
+ * up after 1 s. */
 static void replicas_start_again_where_another_service_leaves(void)
 {
     struct bed_rows *rows = run(

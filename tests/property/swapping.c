@@ -1,5 +1,5 @@
-/* Batchers that swap KV to the host over the links of the site. That the times are right to the nanosecond where each GPU has a
- * link of its own is shown by the naive simulator (oracle/serving_differential.c); here links are shared. */
+/* Batchers that swap KV to the host over the links of the site. That the times are right to the nanosecond where each
+ * GPU has a link of its own is shown by the naive simulator (oracle/serving_differential.c); here links are shared. */
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
@@ -30,7 +30,8 @@ static struct bed_rows *run(const struct site *site, const struct bed_options *o
 
 static const struct bed_options checked = {.check = true}, stepped = {.single_step = true, .queue = QUEUE_HEAP};
 
-/* Every byte that leaves the GPUs comes back, unless the run ends before: never here. KV of a block of 16 tokens: 8 MiB. */
+/* Every byte that leaves the GPUs comes back, unless the run ends before: never here. KV of a block of 16 tokens: 8
+ * MiB. */
 static void every_byte_goes_there_and_back(void)
 {
     const struct site site = {"", "", "swap", 1, 400};

@@ -1,4 +1,5 @@
-/* Generated classes: shares and lengths as asked for, streams that do not depend on the other classes, prefixes of their own. */
+/* Generated classes: shares and lengths as asked for, streams that do not depend on the other classes, prefixes of
+ * their own. */
 #include "tests/support/harness.h"
 
 #include "tests/support/trace_source.h"

@@ -170,8 +170,8 @@ static void acme_mixes_have_the_published_gpu_time(void)
     }
 }
 
-/* Shares of jobs within 2 points, and those of GPU time too where sizes are spread evenly; elsewhere within the error of as
- * many independent jobs. */
+/* Shares of jobs within 2 points, and those of GPU time too where sizes are spread evenly; elsewhere within the error
+ * of as many independent jobs. */
 static void check_fates(const struct known_mix *mix)
 {
     const struct shares sums = sum_shares(mix->name, 3, 600000);
@@ -188,8 +188,8 @@ static void job_mixes_have_the_published_fates(void)
     for (size_t m = 0; m < 4; m++) check_fates(&known_mixes[m]);
 }
 
-/* Over 200,000 jobs the shares of GPU time scatter, for a few jobs hold much of it; but not around anything else: the mean of
- * several seeds is the published share within its 99 % interval (Student), and the published ones' rounding. */
+/* Over 200,000 jobs the shares of GPU time scatter, for a few jobs hold much of it; but not around anything else: the
+ * mean of several seeds is the published share within its 99 % interval (Student), and the published ones' rounding. */
 static void shares_of_gpu_time_scatter_around_the_published_ones(void)
 {
     enum { SEEDS = 8 };

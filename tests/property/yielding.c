@@ -1,5 +1,5 @@
-/* Jobs beside a service whose replicas come and go, under every listed scheduler and placer: whoever yields starts again, everything
- * finishes, no GPU is held twice; and who yields. */
+/* Jobs beside a service whose replicas come and go, under every listed scheduler and placer: whoever yields starts
+ * again, everything finishes, no GPU is held twice; and who yields. */
 #include "tests/support/harness.h"
 
 #include "policies/registry.h"
@@ -124,7 +124,8 @@ static void every_scheduler_and_placer_gets_by(void)
 
 /* --- Who yields --- */
 
-/* Four jobs of two GPUs, one after the other, fill the cluster; then a replica wants two. %s: more of the section "jobs". */
+/* Four jobs of two GPUs, one after the other, fill the cluster; then a replica wants two. %s: more of the section
+ * "jobs". */
 static struct bed_rows *run_four(const char *more)
 {
     struct text json;
@@ -149,8 +150,8 @@ static struct bed_rows *run_four(const char *more)
     return rows;
 }
 
-/* Jobs 0 and 3 are on one node, 1 and 2 on the other: the last one that started has what is wanted. It starts again when the
- * service gives its GPUs back, and waits until it works, and no other job is touched. */
+/* Jobs 0 and 3 are on one node, 1 and 2 on the other: the last one that started has what is wanted. It starts again
+ * when the service gives its GPUs back, and waits until it works, and no other job is touched. */
 static void the_latest_yields_and_comes_back(void)
 {
     struct bed_rows *rows = run_four("\"preemptible\": true,");
@@ -214,7 +215,8 @@ static void jobs_make_room_for_all_stages(void)
     check_room_for_stages(CLUSTER, "fifo-skip", 2, 4);
 }
 
-/* No type of node has room for both stages, together they have: all jobs of both yield, which Gavel's scheduler put there. */
+/* No type of node has room for both stages, together they have: all jobs of both yield, which Gavel's scheduler put
+ * there. */
 static void node_types_make_room_together(void)
 {
     check_room_for_stages("\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 4, \"gpu\": \"a100-80-sxm\", \"node_types\":"

@@ -136,7 +136,8 @@ static void what_pairs_is_told_from_what_does_not(void)
     struct diag diag;
     MUST(compare_make(path, runs, 2));
     CHECK_EQ_INT(compare_1_with_2(path, &compare_defaults, &comparison, &diag), 0);
-    /* ids 0 ... 89 and 3 ... 94; those below 9 arrive during the warm-up; every third is unfinished in the second run */
+    /* ids 0 ... 89 and 3 ... 94; those below 9 arrive during the warm-up; every third is unfinished in the second
+     * run */
     CHECK_EQ_INT(comparison.n_paired_rows, 81 - 27);
     CHECK_EQ_INT(comparison.n_unpaired_rows, 3 + 5);
     CHECK(compare_says(&comparison, "3 in the base only, 5 in the new run only"));
@@ -242,8 +243,8 @@ static void correlated_runs_are_refused(void)
 
 enum { SEEDS = 5 };
 
-/* Two routings, two numbers of replicas, five seeds: with two replicas the second routing is faster by 0.1, with four by
- * 0.05; and each seed has a level of its own, which cancels. */
+/* Two routings, two numbers of replicas, five seeds: with two replicas the second routing is faster by 0.1, with four
+ * by 0.05; and each seed has a level of its own, which cancels. */
 static size_t make_study(struct made_run runs[4 * SEEDS])
 {
     static const double noise[SEEDS] = {0.003, -0.002, 0.001, -0.004, 0.002};
@@ -468,7 +469,7 @@ static void only_some_metrics_are_tested(void)
     MUST(compare_make(path, runs, make_study(runs)));
     diag_init(&diag);
     CHECK_EQ_INT(compare_groups(path, "routing=random", path, "routing=jsq", &options, &comparison, &diag), 0);
-    CHECK(comparison.n_rows == 9 && compare_find(&comparison, "cluster.gpus", NULL) == NULL); /* over all and at two points */
+    CHECK(comparison.n_rows == 9 && compare_find(&comparison, "cluster.gpus", NULL) == NULL); /* all, two points */
     comparison_fini(&comparison);
 }
 

@@ -76,8 +76,8 @@ static void crossings(void)
     expect(HEAD("2", "1"), "\"crossing\", \"of\": \"down\", \"level\": 100", CLAIM_FAIL, (double)NAN, (double)NAN);
 }
 
-/* Against the paper's 1, 4, 9, 20 the deviations are 0, 0, 0, 0.2, with a median of 0 and a 90th percentile of 0.14; over
- * x >= 3 it is 0.18. A claim that nine in ten points do not keep fails, whatever the median. */
+/* Against the paper's 1, 4, 9, 20 the deviations are 0, 0, 0, 0.2, with a median of 0 and a 90th percentile of 0.14;
+ * over x >= 3 it is 0.18. A claim that nine in ten points do not keep fails, whatever the median. */
 static void curves(void)
 {
     double none = (double)NAN;
@@ -96,9 +96,9 @@ static void curves(void)
     figure_case_fini(&test);
 }
 
-/* Of "noisy", x = 1 has the paper's mean; x = 2 has 20.33 +- 0.88 where the paper has 30: t = 10.96 with two degrees of freedom,
- * p = 0.0082. So one of two is within the 99 % interval; but corrected for two tests p is 0.0164, which one in a hundred
- * does not exclude and one in twenty does. */
+/* Of "noisy", x = 1 has the paper's mean; x = 2 has 20.33 +- 0.88 where the paper has 30: t = 10.96 with two degrees of
+ * freedom, p = 0.0082. So one of two is within the 99 % interval; but corrected for two tests p is 0.0164, which one in
+ * a hundred does not exclude and one in twenty does. */
 static void intervals(void)
 {
     struct figure_case test;

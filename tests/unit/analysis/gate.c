@@ -252,8 +252,8 @@ static void moves_are_sorted_and_told_as_better_or_worse(void)
 
 /* --- Reports --- */
 
-/* Counts the elements of a name in XML whose tags are all closed in order; -1 when they are not, or when a character that
- * belongs escaped stands bare. Knows no comments and no CDATA. */
+/* Counts the elements of a name in XML whose tags are all closed in order; -1 when they are not, or when a character
+ * that belongs escaped stands bare. Knows no comments and no CDATA. */
 static int count_elements(const char *xml, const char *name)
 {
     char open[32][32];

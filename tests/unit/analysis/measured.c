@@ -126,8 +126,8 @@ static void serving_rows(void)
     arena_fini(&session.arena);
 }
 
-/* The polynomials are evaluated where they were fitted; what the GPUs cannot share evenly is left out, and slopes that are
- * faster than the memory. */
+/* The polynomials are evaluated where they were fitted; what the GPUs cannot share evenly is left out, and slopes that
+ * are faster than the memory. */
 static void distserve_grid(void)
 {
     struct session session;

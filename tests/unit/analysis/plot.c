@@ -1,4 +1,5 @@
-/* Charts of every kind: the bytes of each, which a change of style moves on purpose (ACCEPT=1 build/.../tests/run plot). */
+/* Charts of every kind: the bytes of each, which a change of style moves on purpose (ACCEPT=1 build/.../tests/run
+ * plot). */
 #include "tests/support/harness.h"
 
 #include "sim/core/mem.h"

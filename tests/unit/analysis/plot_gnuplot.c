@@ -29,7 +29,8 @@ static size_t count_in_file(const char *path, const char *word)
     return n;
 }
 
-/* Runs gnuplot on a chart, in the directory. Returns the number of drawn lines and shapes, -1 when gnuplot complains. */
+/* Runs gnuplot on a chart, in the directory. Returns the number of drawn lines and shapes, -1 when gnuplot
+ * complains. */
 static long draw(const char *directory, const char *name, const struct plot_chart *chart)
 {
     char path[512], command[2048], data_name[128];

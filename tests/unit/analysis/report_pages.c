@@ -129,7 +129,8 @@ static void the_distribution_is_that_of_the_rows(void)
     text_fini(&html);
 }
 
-/* Where all values are the same there is a sentence in place of an empty chart; what a logarithmic axis leaves out is said. */
+/* Where all values are the same there is a sentence in place of an empty chart; what a logarithmic axis leaves out is
+ * said. */
 static void values_that_make_no_curve_are_told(void)
 {
     const char *path = fresh_path();
@@ -332,8 +333,8 @@ static void what_differs_by_chance_only_is_not_clear(void)
     text_fini(&html);
 }
 
-/* Differences of 1.00 and 1.10 under two seeds: the t-interval at 95 % leaves out zero (1.05 against 0.635), that at the level
- * which three comparisons have together does not (1.05 against 1.91). */
+/* Differences of 1.00 and 1.10 under two seeds: the t-interval at 95 % leaves out zero (1.05 against 0.635), that at
+ * the level which three comparisons have together does not (1.05 against 1.91). */
 static void many_comparisons_ask_for_more(void)
 {
     const char *path = fresh_path();

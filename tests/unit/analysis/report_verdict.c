@@ -35,8 +35,8 @@ static void a_level_queue_is_not_saturated(void)
     CHECK(isnan(growth_of(1, 0.25, 40).rate));
 }
 
-/* One server, first come first served, `n` arrivals spaced so that it gets `load`, cut short when the last one has come or
- * seen to the end. Times in units of the service. */
+/* One server, first come first served, `n` arrivals spaced so that it gets `load`, cut short when the last one has come
+ * or seen to the end. Times in units of the service. */
 static struct trend_growth serve(double load, int n, bool is_cut)
 {
     static struct trend trend;
@@ -52,8 +52,8 @@ static struct trend_growth serve(double load, int n, bool is_cut)
     return trend_growth(&trend);
 }
 
-/* The load comes out of the waits, whether or not the queue was seen to its end, and of a run that was cut short the share
- * that still waited: with load rho who came in the last 1 - 1 / rho of the time. */
+/* The load comes out of the waits, whether or not the queue was seen to its end, and of a run that was cut short the
+ * share that still waited: with load rho who came in the last 1 - 1 / rho of the time. */
 static void growth_tells_the_load(void)
 {
     static const double loads[] = {1.05, 1.1, 1.2, 1.5, 2, 3, 8};

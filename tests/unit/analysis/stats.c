@@ -46,7 +46,7 @@ static void welch_is_its_formula(void)
     CHECK_NEAR(interval.mean, 3, 1e-15);
     const double degrees = (10.0 / 3) * (10.0 / 3) / (1.0 / 18 + 9.0 / 2);
     CHECK_NEAR(degrees, 2.4390243902439, 1e-10);
-    CHECK(interval.high - 3 > 3.182 * sqrt(10.0 / 3) && interval.high - 3 < 4.303 * sqrt(10.0 / 3)); /* 3 and 2 degrees */
+    CHECK(interval.high - 3 > 3.182 * sqrt(10.0 / 3) && interval.high - 3 < 4.303 * sqrt(10.0 / 3)); /* df 3, 2 */
     CHECK(p > 0.14 && p < 0.25);
     /* equal variances and sizes: Student's two samples, with all degrees of freedom */
     const double shifted[] = {4, 5, 6};
@@ -146,8 +146,8 @@ static void lag1_is_the_formula(void)
     CHECK(stats_lag1(constant, 3) == 0);
 }
 
-/* n independent values are worth n, those of an autoregressive series (1 - phi) / (1 + phi) of that, be there few or many;
- * the blocks' variance and correlation are known to 15 %. */
+/* n independent values are worth n, those of an autoregressive series (1 - phi) / (1 + phi) of that, be there few or
+ * many; the blocks' variance and correlation are known to 15 %. */
 static void effective_n_is_that_of_an_autoregressive_series(void)
 {
     enum { N = 40000 };
@@ -251,8 +251,8 @@ static struct interval plain_bootstrap_t(const double *values, size_t n)
     return interval;
 }
 
-/* Few values, all of them drawn; and many, of which most are not. Ends differ by the noise of RESAMPLES resamples, which
- * for a tail quantile of a unit normal is 0.04 standard errors. */
+/* Few values, all of them drawn; and many, of which most are not. Ends differ by the noise of RESAMPLES resamples,
+ * which for a tail quantile of a unit normal is 0.04 standard errors. */
 static void mean_is_that_of_the_plain_bootstrap(void)
 {
     static const size_t sizes[] = {30, 200, 2000};

@@ -307,8 +307,8 @@ static void attention_writes_the_cache_as_measured(void)
     arena_fini(&bench.arena);
 }
 
-/* The shipped ranges: what was measured with heads of 128 in 16 bits says nothing about latent vectors, about weights that
- * are unpacked on the way, nor about launches that serve prompts and decoding sequences together. */
+/* The shipped ranges: what was measured with heads of 128 in 16 bits says nothing about latent vectors, about weights
+ * that are unpacked on the way, nor about launches that serve prompts and decoding sequences together. */
 static void what_changes_a_kernel_is_outside(void)
 {
     const struct catalog catalog = {.root = "configs"};

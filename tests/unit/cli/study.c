@@ -108,7 +108,8 @@ static void objects_are_values(void)
     arena_fini(&session.arena);
 }
 
-/* What is set within a key comes behind it, whichever axis is written first; the values in the results stay in order. */
+/* What is set within a key comes behind it, whichever axis is written first; the values in the results stay in
+ * order. */
 static void keys_within_keys_are_set_behind_them(void)
 {
     static const char *const expected[] = {"keep=rows", "x.c=null", "x.c={\"policy\": \"p\"}",

@@ -347,7 +347,8 @@ static void counters_go_round(void)
     with_each_queue(wrap_body, (struct engine_options){0});
 }
 
-/* Owners that share an id keep their order, also where the next id begins and at the end of all; so do those of two kinds. */
+/* Owners that share an id keep their order, also where the next id begins and at the end of all; so do those of two
+ * kinds. */
 static void passing_body(struct rig *rig)
 {
     enum { FIRST_ID = 3 << PASSING_ID_BITS, PER_ID = 1 << OWNERS_PER_ID_BITS };

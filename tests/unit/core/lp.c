@@ -50,8 +50,8 @@ static void too_many_rows(void)
     CHECK_EQ_INT(lp_solve(&lp, x), LP_FAILED);
 }
 
-/* GLPK runs out of what it may allocate at one place after another: the solver says so, leaves nothing behind (under ASan), and
- * solves the next one. */
+/* GLPK runs out of what it may allocate at one place after another: the solver says so, leaves nothing behind (under
+ * ASan), and solves the next one. */
 static void without_memory(void)
 {
     enum { COLUMNS = 3000, ROWS = 250 };

@@ -89,7 +89,8 @@ static void no_operator_beats_the_data_sheet(void)
     }
 }
 
-/* A large prompt's product computes 2 m n k operations at the peak; a lone token's reads its weights at the bandwidth. */
+/* A large prompt's product computes 2 m n k operations at the peak; a lone token's reads its weights at the
+ * bandwidth. */
 static void ideals_are_those_of_the_roofline(void)
 {
     struct kernel_set set;

@@ -77,7 +77,8 @@ static void the_three_designs(void)
     check_time(time_of(CHECKPOINT_DATASTATES, 0.5, 98e9, 100), 1.5, 12.5);
 }
 
-/* A buffer for half of it: the copy has to wait until the other half has left. Saves every 5 s: storage needs 14 s each. */
+/* A buffer for half of it: the copy has to wait until the other half has left. Saves every 5 s: storage needs 14 s
+ * each. */
 static void a_full_buffer_stalls(void)
 {
     check_time(time_of(CHECKPOINT_DATASTATES, 3, 49e9, 100), 4, 10);

@@ -1,4 +1,5 @@
-/* Laws of collective operations: what they cost when latency or bandwidth is all there is, in which order they stand. */
+/* Laws of collective operations: what they cost when latency or bandwidth is all there is, in which order they
+ * stand. */
 #include "tests/support/harness.h"
 
 #include "models/kernel.h"

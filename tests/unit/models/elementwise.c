@@ -47,7 +47,8 @@ static void a_row_takes_its_walk(void)
     CHECK_NEAR(pass(&smooth, 300, 8192).overhead_s, 1e-6 + 1.5 * row_s, 1e-15);
 }
 
-/* Operands of half the cache stay in it, those of one and a half times its size do not; in between time rises steadily. */
+/* Operands of half the cache stay in it, those of one and a half times its size do not; in between time rises
+ * steadily. */
 static void the_cache_holds_small_operands(void)
 {
     const double per_token = 8192 * 2.0;

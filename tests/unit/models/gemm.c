@@ -57,8 +57,8 @@ static void large_products_are_bound_by_computing(void)
     CHECK_NEAR(time.flop, 2.0 * m * n * k, 1.0);
 }
 
-/* Nothing is faster than its start and the slower of reading and of computing at the asymptotic rate, or slower than the
- * two after one another in the smallest tile without a split. */
+/* Nothing is faster than its start and the slower of reading and of computing at the asymptotic rate, or slower than
+ * the two after one another in the smallest tile without a split. */
 static void time_lies_between_its_limits(void)
 {
     struct rng rng;

@@ -1,5 +1,5 @@
-/* The Gittins index against its definition, summed size by size, and where it is known: one size, sizes without memory, and the
- * best of all quanta. */
+/* The Gittins index against its definition, summed size by size, and where it is known: one size, sizes without memory,
+ * and the best of all quanta. */
 #include "models/gittins.h"
 
 #include "sim/core/rng.h"
@@ -113,8 +113,9 @@ static void sizes_without_memory_are_all_alike(void)
     free(sums);
 }
 
-/* By hand, with a quantum of 10 and sizes of 5, 8, 8 and 40. At 0 three end: P = 3/4 and E = (5 + 8 + 8 + 10) / 4; released, at 4: a
- * quantum from there reaches 14, with the same sums. Behind 8 nobody ends; released, its 39 would, but the last one never does. */
+/* By hand, with a quantum of 10 and sizes of 5, 8, 8 and 40. At 0 three end: P = 3/4 and E = (5 + 8 + 8 + 10) / 4;
+ * released, at 4: a quantum from there reaches 14, with the same sums. Behind 8 nobody ends; released, its 39 would,
+ * but the last one never does. */
 static void released_takes_it_at_the_next_size(void)
 {
     struct list list = {.sizes = {5, 8, 8, 40}};

@@ -180,7 +180,8 @@ static void grouped_weights(void)
     }
 }
 
-/* KV cache in host memory: 1000 tokens are 0.1 MB per layer. The GPU gets them all, or the CPU attends: 2e5 FLOP at 1e9/s. */
+/* KV cache in host memory: 1000 tokens are 0.1 MB per layer. The GPU gets them all, or the CPU attends: 2e5 FLOP at
+ * 1e9/s. */
 static void cache_on_the_host(void)
 {
     struct offload offload = plain_offload(OFFLOAD_SERIAL);
@@ -250,8 +251,8 @@ static struct offload random_offload(struct rng *rng)
 
 enum { TRIALS = 500 };
 
-/* What sets the pace adds up to the iteration, nothing is busy for longer than a serial iteration, weights on every tier add
- * up, and a faster link makes nothing slower. */
+/* What sets the pace adds up to the iteration, nothing is busy for longer than a serial iteration, weights on every
+ * tier add up, and a faster link makes nothing slower. */
 static void laws_of_a_step(void)
 {
     struct rng rng;
@@ -323,7 +324,8 @@ static void memory_of_prompts(void)
     }
 }
 
-/* A limit below what the iteration moves in its time makes it last as long as the bytes take; any other changes nothing. */
+/* A limit below what the iteration moves in its time makes it last as long as the bytes take; any other changes
+ * nothing. */
 static void a_limit_holds_back(void)
 {
     static const enum offload_schedule schedules[] = {OFFLOAD_SERIAL, OFFLOAD_OVERLAPPED, OFFLOAD_RELEASED};

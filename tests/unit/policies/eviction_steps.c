@@ -85,7 +85,7 @@ static void marking_spares_what_was_used(void)
     for (uint64_t seed = 0; seed < 20; seed++) {
         paging_run(&paging, "marking", NULL, 3, seed, &run);
         CHECK(run.victims[0] >= 'a' && run.victims[0] <= 'c');
-        for (int i = 1; i < run.n_victims; i++) CHECK(run.victims[i] != 'd'); /* used in its own phase, as a and b are */
+        for (int i = 1; i < run.n_victims; i++) CHECK(run.victims[i] != 'd'); /* used in its own phase */
     }
 }
 

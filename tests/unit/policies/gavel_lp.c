@@ -1,4 +1,5 @@
-/* Gavel's linear programs: worked cases, and against water filling, enumeration and bisection that know no linear programming. */
+/* Gavel's linear programs: worked cases, and against water filling, enumeration and bisection that know no linear
+ * programming. */
 #include "policies/scheduler/gavel_lp.h"
 
 #include "sim/core/rng.h"
@@ -231,8 +232,8 @@ static void first_in_first_out(void)
     for (int i = 0; i < 8; i++) CHECK_NEAR(f.x[i], expected[i], 1e-6);
 }
 
-/* A fast type at three dollars, and one of half its speed at one: the latter does more per dollar, as long as a job need not be
- * faster; one that must do 3/4 spends half of its time on either. */
+/* A fast type at three dollars, and one of half its speed at one: the latter does more per dollar, as long as a job
+ * need not be faster; one that must do 3/4 spends half of its time on either. */
 static void per_cost(void)
 {
     struct fixture f;
@@ -252,7 +253,8 @@ static void per_cost(void)
     CHECK_EQ_INT(gavel_max_per_cost(&f.jobs, price, too_much, f.x, &ratio), LP_INFEASIBLE);
 }
 
-/* What X does per dollar, each rate relative to the faster type. Negative where X does not fit, or some rate is too low. */
+/* What X does per dollar, each rate relative to the faster type. Negative where X does not fit, or some rate is too
+ * low. */
 static double done_per_cost(const struct fixture *f, const double *x, const double *price, const double *at_least)
 {
     double value = 0, cost = 0, used[2] = {0};

@@ -1,6 +1,6 @@
-/* What Gavel's objectives come to in the world, where rounds of six minutes realise the time shares of a linear program: jobs of so
- * much work that by a closed form all of them, or one after another, are done at a known time. Times are in units of 100 h, so that a
- * round counts 0.001. */
+/* What Gavel's objectives come to in the world, where rounds of six minutes realise the time shares of a linear
+ * program: jobs of so much work that by a closed form all of them, or one after another, are done at a known time.
+ * Times are in units of 100 h, so that a round counts 0.001. */
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 
@@ -60,7 +60,8 @@ static void check_ends(struct field *field, const double *expected)
     for (int i = 0; i < field->n; i++) CHECK_NEAR(field->end[i], expected[i], 0.005);
 }
 
-/* Three jobs of which each gains less than the one before by the fast GPU: effective throughputs 1.8182, 1.4545, 1.0909. */
+/* Three jobs of which each gains less than the one before by the fast GPU: effective throughputs 1.8182, 1.4545,
+ * 1.0909. */
 static struct field three_jobs(const char *params)
 {
     return (struct field){.params = params, .n = 3, .work = {20.0 / 11, 16.0 / 11, 12.0 / 11}, .fast = {4, 3, 2},
@@ -73,8 +74,8 @@ static void max_min_keeps_the_rates_of_the_paper(void)
     check_ends(&field, (const double[]){1, 1, 1});
 }
 
-/* To one that knows of no speeds each job is worth two thirds of either GPU: rates 5/3, 4/3 and 1, as 20/11, 16/11 and 12/11 times
- * 11/12. */
+/* To one that knows of no speeds each job is worth two thirds of either GPU: rates 5/3, 4/3 and 1, as 20/11, 16/11 and
+ * 12/11 times 11/12. */
 static void who_knows_no_speeds_is_slower_by_a_closed_form(void)
 {
     struct field field = three_jobs("{\"objective\": \"las\", \"aware\": false}");
@@ -100,8 +101,8 @@ static void gangs_get_gpu_time_as_others(void)
     check_ends(&field, (const double[]){1, 1, 1});
 }
 
-/* Two short jobs and a long one on two GPUs: all is done at once only where the long one never waits. Fair shares take a quarter
- * longer. */
+/* Two short jobs and a long one on two GPUs: all is done at once only where the long one never waits. Fair shares take
+ * a quarter longer. */
 static void makespan_is_that_of_the_longest(void)
 {
     struct field field = {.params = "{\"objective\": \"makespan\"}", .n = 3, .gpus = 2, .work = {0.5, 0.5, 1}};
@@ -127,15 +128,17 @@ static void makespan_by_speeds(void)
     CHECK(field.end[0] > 1.2);
 }
 
-/* From the start fairness of finish times is that of rates relative to the nth part, which here is that of least attained service. */
+/* From the start fairness of finish times is that of rates relative to the nth part, which here is that of least
+ * attained service. */
 static void finish_times_are_fair_from_the_start(void)
 {
     struct field field = three_jobs("{\"objective\": \"ftf\"}");
     check_ends(&field, (const double[]){1, 1, 1});
 }
 
-/* The second job comes just after the first got its allocation, and waits a unit of time for the next one. Then the first has an age of
- * 1, all spent at full speed, and 2 left; with r of the GPU (1 + 2 / r) / (1 + 2 * 2) = (1 + 2 / (1 - r)) / (2 * 2). */
+/* The second job comes just after the first got its allocation, and waits a unit of time for the next one. Then the
+ * first has an age of 1, all spent at full speed, and 2 left; with r of the GPU (1 + 2 / r) / (1 + 2 * 2) = (1 + 2 / (1
+ * - r)) / (2 * 2). */
 static void who_waited_is_made_up_for(void)
 {
     const double r = (19 - sqrt(19 * 19 - 4 * 8)) / 2;
@@ -154,7 +157,8 @@ static void first_in_first_out_goes_by_speeds(void)
     check_ends(&field, (const double[]){1, 1, 2});
 }
 
-/* Three dollars for twice the speed of one: only the slow GPU is worth it, unless a job has to be done by 4/3 of its run time. */
+/* Three dollars for twice the speed of one: only the slow GPU is worth it, unless a job has to be done by 4/3 of its
+ * run time. */
 static void cost_goes_by_prices(void)
 {
     struct field field = {.params = "{\"objective\": \"cost\", \"prices\": {\"fast\": \"$3/h\", \"slow\": \"$1/h\"}}", .n = 1,
@@ -167,7 +171,8 @@ static void cost_goes_by_prices(void)
     CHECK_EQ_INT(field.n_warnings, 0);
 }
 
-/* Three such jobs on the two GPUs cannot all have 3/4 of the fast one's speed, and who comes too late for that is past it. */
+/* Three such jobs on the two GPUs cannot all have 3/4 of the fast one's speed, and who comes too late for that is past
+ * it. */
 static void slo_that_cannot_be_met_is_warned_of(void)
 {
     struct field field = {.params = "{\"objective\": \"cost\", \"prices\": {\"fast\": \"$3/h\", \"slow\": \"$1/h\"}, \"slo\": 1.3333333}",
@@ -177,7 +182,8 @@ static void slo_that_cannot_be_met_is_warned_of(void)
     for (int i = 0; i < 3; i++) CHECK(field.end[i] > 0);
 }
 
-/* The second job comes just after the first got its allocation, and waits a unit of time for the next one: longer than it has. */
+/* The second job comes just after the first got its allocation, and waits a unit of time for the next one: longer than
+ * it has. */
 static void who_is_past_its_slo_is_warned_of(void)
 {
     struct field field = {.params = "{\"objective\": \"cost\", \"slo\": 1.5, \"reallocation\": \"100h\"}", .n = 2, .gpus = 1,

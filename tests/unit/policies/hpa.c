@@ -1,12 +1,14 @@
-/* Kubernetes' rule for replicas, on the examples of its documentation ("Horizontal Pod Autoscaling", algorithm details). */
+/* Kubernetes' rule for replicas, on the examples of its documentation ("Horizontal Pod Autoscaling", algorithm
+ * details). */
 #include "tests/support/harness.h"
 
 #include "policies/autoscaling/hpa.h"
 
 static const struct hpa_params defaults = {.tolerance = 0.1, .down_window_ns = 300 * SIM_NS_PER_S};
 
-/* "if the current metric value is 200m, and the desired value is 100m, the number of replicas will be doubled ... if 50m, halved";
- * "skips any scaling action if the ratio is sufficiently close to 1.0 (within a tolerance, by default 0.1)". */
+/* "if the current metric value is 200m, and the desired value is 100m, the number of replicas will be doubled ... if
+ * 50m, halved"; "skips any scaling action if the ratio is sufficiently close to 1.0 (within a tolerance, by default
+ * 0.1)". */
 static void the_documentation_says(void)
 {
     const struct hpa hpa = {.params = defaults};

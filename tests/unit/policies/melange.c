@@ -97,8 +97,8 @@ static void as_all_fleets(void)
     }
 }
 
-/* The size of the paper: 60 buckets, 4 kinds, 8 slices. Within the limit of nodes the fleet is at most one GPU's price dearer than
- * a fleet of which parts could be rented. */
+/* The size of the paper: 60 buckets, 4 kinds, 8 slices. Within the limit of nodes the fleet is at most one GPU's price
+ * dearer than a fleet of which parts could be rented. */
 static void size_of_the_paper(void)
 {
     enum { N_KINDS = 4, N_BUCKETS = 60 };

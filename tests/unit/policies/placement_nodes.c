@@ -26,8 +26,8 @@ static double start_s(const struct bed_rows *rows, int64_t id)
 
 #define SHARE(submit, share) "{'submit': '" submit "', 'duration': '1h', 'gpu_share': " share "}"
 
-/* Figure 8 of the paper: with 0.5 and 1 GPU left, 0.3 goes to the whole GPU, 0.5 to the half one and 0.7 fits exactly. The job in
- * the way is one of 0.5, and two more make the three kinds equally likely. */
+/* Figure 8 of the paper: with 0.5 and 1 GPU left, 0.3 goes to the whole GPU, 0.5 to the half one and 0.7 fits exactly.
+ * The job in the way is one of 0.5, and two more make the three kinds equally likely. */
 static void fgd_does_as_in_figure_8(void)
 {
     struct bed_rows *rows = run("'gpus_per_node': 2, 'cpus_per_node': 64",

@@ -1,5 +1,5 @@
-/* POLCA's state machine on scripted series of power, through the interface of its family, with commands that take their time: which
- * command is given at which reading, and none twice. Then its baselines. */
+/* POLCA's state machine on scripted series of power, through the interface of its family, with commands that take their
+ * time: which command is given at which reading, and none twice. Then its baselines. */
 #include "tests/support/harness.h"
 
 #include "policies/registry.h"

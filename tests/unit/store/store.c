@@ -334,12 +334,13 @@ static void what_is_kept_follows_the_level(void)
     check_kept(KEEP_ROWS, "10 10 10 10", "118");
 }
 
+/* Of 70 rows, every fifth comes with a decision and every seventh with details. */
 static void details_are_decisions_for_those_who_keep_them(void)
 {
     static const struct {
         enum results_keep keep;
         const char *n_decisions;
-    } cases[] = {{KEEP_ROWS, "14"}, {KEEP_DECISIONS, "24"}}; /* 70 rows: a decision with every fifth, details with every seventh */
+    } cases[] = {{KEEP_ROWS, "14"}, {KEEP_DECISIONS, "24"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *path = fresh_path();
         struct diag diag;

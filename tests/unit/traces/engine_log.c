@@ -46,7 +46,8 @@ static void check_bad(const char *format, const char *text, const char *expected
     ", \"queued_ts\": " queued ", \"scheduled_ts\": " scheduled ", \"first_token_ts\": " first                         \
     ", \"last_token_ts\": " last "}\n"
 
-/* By one clock: times are differences to the arrival, and the trace starts at the first arrival, whatever the row's place. */
+/* By one clock: times are differences to the arrival, and the trace starts at the first arrival, whatever the row's
+ * place. */
 static void one_clock(void)
 {
     struct read_log read;

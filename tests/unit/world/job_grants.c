@@ -1,12 +1,12 @@
-/* What a scheduler may give a job: other GPUs than it asked for, of other node types, and others while it runs; what it waits before
- * it works, and rounds. Times by hand. */
+/* What a scheduler may give a job: other GPUs than it asked for, of other node types, and others while it runs; what it
+ * waits before it works, and rounds. Times by hand. */
 #include "tests/support/harness.h"
 #include "tests/support/jobrun.h"
 
 #include <math.h>
 
-/* A scheduler for these tests: starts jobs in the order of submission with the grant that `script` names, and gives the first one
- * other GPUs when the second one starts, or moves it. */
+/* A scheduler for these tests: starts jobs in the order of submission with the grant that `script` names, and gives the
+ * first one other GPUs when the second one starts, or moves it. */
 struct script {
     struct job_grant grant;
     double resized_gpus; /* 0: never */
@@ -145,7 +145,8 @@ static void shares_of_counted_gpus_change_while_a_job_runs(void)
     jobrun_fini(&run);
 }
 
-/* Two jobs of all GPUs, the shorter one preempts: SRTF. It waits 3 s before it works, the longer one 7 s when it comes back. */
+/* Two jobs of all GPUs, the shorter one preempts: SRTF. It waits 3 s before it works, the longer one 7 s when it comes
+ * back. */
 static void a_preempted_job_waits_before_it_works_again(void)
 {
     const struct restart_config restart = {.start_ns = 3 * SIM_NS_PER_S, .resume_ns = 5 * SIM_NS_PER_S,
@@ -180,7 +181,8 @@ static int fickle_decide(void *state, const struct cluster_view *view, struct jo
     return 0;
 }
 
-/* The other node type has GPUs enough, and too few CPUs. Where a job was is forgotten when it is offered another place: it starts anew. */
+/* The other node type has GPUs enough, and too few CPUs. Where a job was is forgotten when it is offered another place:
+ * it starts anew. */
 static void a_preempted_job_that_found_no_other_place_starts_anew(void)
 {
     const struct restart_config restart = {.resume_ns = 5 * SIM_NS_PER_S};
@@ -202,7 +204,8 @@ static void a_preempted_job_that_found_no_other_place_starts_anew(void)
     jobrun_fini(&run);
 }
 
-/* Starts the first job on the other node type, preempts it when the second one comes, and starts it again with the third. */
+/* Starts the first job on the other node type, preempts it when the second one comes, and starts it again with the
+ * third. */
 static int pausing_decide(void *state, const struct cluster_view *view, struct job_plan *plan)
 {
     struct scripted *own = state;

@@ -32,8 +32,8 @@ static void idle_gpus_beside_a_waiting_job_are_counted(void)
     jobrun_fini(&run);
 }
 
-/* The first job has 2 s alone and 8 s beside the other: 1.8 jobs in the mean, 4 / 1.8 GPUs for each; on these it would take
- * 10 * 3 / (4 / 1.8) = 13.5 s. The second is there for 18 s, 8 s beside the first: 26/18 jobs, 10 * 26/18 s. */
+/* The first job has 2 s alone and 8 s beside the other: 1.8 jobs in the mean, 4 / 1.8 GPUs for each; on these it would
+ * take 10 * 3 / (4 / 1.8) = 13.5 s. The second is there for 18 s, 8 s beside the first: 26/18 jobs, 10 * 26/18 s. */
 static void finish_time_fairness_is_that_of_the_mean_share(void)
 {
     const struct job_record records[] = {jobrun_record(0, 0, 10, 3), jobrun_record(1, 2, 10, 4)};

@@ -1,4 +1,5 @@
-/* Offloading in the world: what a service's policy of the family kv_offload changes, and what it says when it cannot. */
+/* Offloading in the world: what a service's policy of the family kv_offload changes, and what it says when it
+ * cannot. */
 #include "policies/kv_offload/flexgen_search.h"
 #include "policies/kv_offload/select_n_bus.h"
 #include "policies/registry.h"

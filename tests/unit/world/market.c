@@ -1,5 +1,5 @@
-/* The market in small worlds: what is paid for start-up, quanta and minima, lines at offers that are short, spot GPUs that go and come
- * back, fleets for the whole run, and a bill that is the sum of the leases that the run tells of. */
+/* The market in small worlds: what is paid for start-up, quanta and minima, lines at offers that are short, spot GPUs
+ * that go and come back, fleets for the whole run, and a bill that is the sum of the leases that the run tells of. */
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
@@ -72,7 +72,8 @@ static void terms_of_a_lease(void)
     check_one_job(SCENARIO("", JOB("0s", "0s", 2)), 0, 0);
 }
 
-/* At twice the price from 50 s on, and at none from 120 s on: on demand a lease keeps the price of its start, spot GPUs follow. */
+/* At twice the price from 50 s on, and at none from 120 s on: on demand a lease keeps the price of its start, spot GPUs
+ * follow. */
 #define CHANGES "\"price_changes\": [{\"at\": \"50s\", \"price\": \"$7.2/h\"}, {\"at\": \"120s\", \"price\": \"$0/h\"}]"
 
 static void prices_that_change(void)
@@ -143,7 +144,8 @@ static void interrupted_before_the_start(void)
     bed_free(rows);
 }
 
-/* Lives of the given mean: as many interruptions per hour of use as they say, whatever their law; work and bill are conserved. */
+/* Lives of the given mean: as many interruptions per hour of use as they say, whatever their law; work and bill are
+ * conserved. */
 static void spot_lives_at_random(void)
 {
     static const char *const laws[] = {"\"law\": \"exponential\"", "\"law\": \"weibull\", \"shape\": 1"};
@@ -201,7 +203,8 @@ static void one_bill_for_services_and_jobs(void)
     bed_free(rows);
 }
 
-/* A service on two of eight GPUs: 100 requests of 10 tokens that all attain their SLO, the last of which comes at 990 s. */
+/* A service on two of eight GPUs: 100 requests of 10 tokens that all attain their SLO, the last of which comes at 990
+ * s. */
 #define SERVICE(renting, more) SERVICE_ON(renting, "", more)
 #define SERVICE_ON(renting, offer, more)                                                                                         \
     "{\"cluster\": {\"nodes\": 1, \"gpus_per_node\": 8, \"gpu\": \"a100-80-sxm\"}, " more                                        \

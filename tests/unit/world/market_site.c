@@ -1,5 +1,5 @@
-/* The market on the nodes of a site: what jobs can rent of nodes that are there, jobs without GPUs, work that spot GPUs take with
- * them, and what a site that rents job by job refuses. */
+/* The market on the nodes of a site: what jobs can rent of nodes that are there, jobs without GPUs, work that spot GPUs
+ * take with them, and what a site that rents job by job refuses. */
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 
@@ -80,8 +80,8 @@ static void no_lease_of_failed_nodes(void)
     bed_free(rows);
 }
 
-/* Two GPUs are free, one on each node: a job for two, which its nodes cannot have apart, leases them when it starts, not before. Those
- * that have to start up are leased by their number, and it waits on its lease. */
+/* Two GPUs are free, one on each node: a job for two, which its nodes cannot have apart, leases them when it starts,
+ * not before. Those that have to start up are leased by their number, and it waits on its lease. */
 static void no_lease_without_a_place(void)
 {
     for (int start_up_s = 0; start_up_s <= 10; start_up_s += 10) {
@@ -183,8 +183,8 @@ static void a_scheduler_that_would_not_be_asked(void)
 
 /* --- Spot GPUs take what was not saved with them --- */
 
-/* Four GPUs that are gone from 60 s to 70 s. A job of 100 s saves every 25 s of work for 2 s: at 25 and 52 s, so that 25 s count at
- * 27 s and 50 s at 54 s; by 60 s it has done 56 s. A last save of 2 s before the end leaves 54 s. */
+/* Four GPUs that are gone from 60 s to 70 s. A job of 100 s saves every 25 s of work for 2 s: at 25 and 52 s, so that
+ * 25 s count at 27 s and 50 s at 54 s; by 60 s it has done 56 s. A last save of 2 s before the end leaves 54 s. */
 static struct bed_rows *run_spot(const char *checkpoint, const char *notice)
 {
     char path[512];

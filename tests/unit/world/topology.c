@@ -134,7 +134,7 @@ static void gpus_have_pcie_links_of_their_own(void)
     sim_ns begin_ns = engine_now(site->engine);
     for (int i = 0; i < 2; i++) {
         move(site, 2 * i, gpus(site, i), tier(site, i, "host"), 1000000000);
-        move(site, 2 * i + 1, tier(site, i, "host"), gpus(site, i), 1000000000); /* the other direction is another link */
+        move(site, 2 * i + 1, tier(site, i, "host"), gpus(site, i), 1000000000); /* not the opposite link */
     }
     run(site);
     for (int i = 0; i < 4; i++)
@@ -154,7 +154,7 @@ static void a_switch_is_shared_by_its_gpus(void)
     CHECK_EQ_INT(site->moves[0].ended_ns, 2 * SIM_NS_PER_S);
     CHECK_EQ_INT(site->moves[1].ended_ns, 2 * SIM_NS_PER_S);
     CHECK_EQ_INT(site->moves[2].ended_ns, SIM_NS_PER_S);
-    sim_ns begin_ns = engine_now(site->engine); /* below one switch, GPUs reach each other without its link to the host */
+    sim_ns begin_ns = engine_now(site->engine); /* GPUs below one switch do not use its link to the host */
     move(site, 0, gpus(site, 0), gpus(site, 1), 24000000000);
     move(site, 1, gpus(site, 1), tier(site, 1, "host"), 24000000000);
     run(site);
