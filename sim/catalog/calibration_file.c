@@ -7,43 +7,40 @@
 
 /* --- Tables that no class has a part in --- */
 
-#define ERROR(member) .offset = offsetof(struct calibration_error, member)
-#define SHARE(text, member, least, what)                                                                               \
-    {.name = text, .kind = CONFIG_REAL, .flags = CONFIG_REQUIRED, ERROR(member), .min = least, .max = least - 1,       \
-     .help = what}
+#define SHARE(key, member, least, what) ROW_REAL(key, member, REQUIRED, AT_LEAST(least), what)
 
+#define ROW_OF struct calibration_error
 const struct config_field calibration_error_fields[] = {
-    {.name = "rows", .kind = CONFIG_INT, .flags = CONFIG_REQUIRED, ERROR(rows), .min = 0, .max = -1,
-     .help = "measurements"},
+    ROW_INT("rows", rows, REQUIRED, AT_LEAST(0), "measurements"),
     SHARE("median", median, 0.0, "median of |predicted / measured - 1|"),
     SHARE("p90", p90, 0.0, "90th percentile of the same"),
     SHARE("worst", worst, 0.0, "largest of the same"),
     SHARE("bias", bias, -1.0, "median of predicted / measured - 1"),
     {0},
 };
+#undef ROW_OF
 
-#define ERRORS(text, where, what)                                                                                      \
-    {.name = text, .kind = CONFIG_MAP, .offset = where, .fields = calibration_error_fields,                                        \
-     .elem_bytes = sizeof(struct calibration_error), .help = what}
-#define HELD_OUT(member) offsetof(struct calibration_held_out, member)
+#define ERRORS(key, member, what)                                                                                      \
+    ROW_MAP(key, member, OPTIONAL, ANY, struct calibration_error, calibration_error_fields, what)
 
+#define ROW_OF struct calibration_held_out
 const struct config_field calibration_held_out_fields[] = {
-    {.name = "by", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, .offset = HELD_OUT(by),
-     .min = 1, .max = 100, .help = "what the rows of one fold have in common"},
-    ERRORS("error", HELD_OUT(error), "error on rows that the fit has not seen, over bands and operators"),
-    ERRORS("folds", HELD_OUT(folds), "error of each fold"),
-    ERRORS("roofline", HELD_OUT(roofline), "error of a plain roofline that was fitted alike"),
-    ERRORS("layer_sum", HELD_OUT(layer_sum), "error of the products of a layer taken together"),
+    ROW_TEXT("by", by, REQUIRED, WITHIN(1, 100), "what the rows of one fold have in common"),
+    ERRORS("error", error, "error on rows that the fit has not seen, over bands and operators"),
+    ERRORS("folds", folds, "error of each fold"),
+    ERRORS("roofline", roofline, "error of a plain roofline that was fitted alike"),
+    ERRORS("layer_sum", layer_sum, "error of the products of a layer taken together"),
     {0},
 };
+#undef ROW_OF
 
+#define ROW_OF struct calibration_profile
 const struct config_field calibration_profile_fields[] = {
-    {.name = "file", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, .offset = offsetof(struct calibration_profile, file),
-     .min = 1, .max = 1000, .help = "name of the file"},
-    {.name = "hash", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, .offset = offsetof(struct calibration_profile, hash),
-     .min = 1, .max = 100, .help = "XXH3-128 of the file"},
+    ROW_TEXT("file", file, REQUIRED, WITHIN(1, 1000), "name of the file"),
+    ROW_TEXT("hash", hash, REQUIRED, WITHIN(1, 100), "XXH3-128 of the file"),
     {0},
 };
+#undef ROW_OF
 
 static const struct config_field name_fields[] = {{.kind = CONFIG_TEXT, .help = "name of a parameter"}, {0}};
 static const struct config_field limit_fields[] = {{.kind = CONFIG_REAL, .help = "lowest, highest"}, {0}};
@@ -106,36 +103,33 @@ static const struct config_field *format_fields(const struct kernel_class_info *
     return fields;
 }
 
-#define CLASS(member) .offset = offsetof(struct calibration_class, member)
-
 static const struct config_field *class_fields(enum kernel_class class, struct arena *arena)
 {
     const struct kernel_class_info *info = kernel_class_info(class);
     const struct config_field *parameters = parameter_fields(info, arena), *range = range_fields(info, arena);
     const struct config_field *shape = calibration_shape_fields(class, arena), *formats = format_fields(info, arena);
+#define ROW_OF struct calibration_class
     const struct config_field fields[] = {
-        {.name = "parameters", .kind = CONFIG_SECTION, .flags = CONFIG_REQUIRED, CLASS(params), .fields = parameters,
-         .help = "what the fit has found"},
-        {.name = "at_bound", .kind = CONFIG_LIST, CLASS(at_bound), .fields = name_fields,
-         .elem_bytes = sizeof(const char *), .help = "parameters that a bound of the fit has set, not the rows"},
-        {.name = "law", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL, CLASS(law), .min = 1, .max = 1000,
-         .help = "whose parameters and range these are, where the rows were too few to fit any"},
-        {.name = "range", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, CLASS(limits), .fields = range,
-         .help = "shapes that were fitted"},
-        {.name = "formats", .kind = CONFIG_LIST, CLASS(formats), .fields = formats,
-         .elem_bytes = sizeof(struct kernel_formats), .help = "formats that were fitted; others are out of range"},
-        {.name = "table", .kind = CONFIG_LIST, CLASS(table), .fields = shape,
-         .elem_bytes = sizeof(struct calibration_shape), .help = "measured points that correct the law"},
-        {.name = "rows", .kind = CONFIG_INT, .flags = CONFIG_REQUIRED, CLASS(rows), .min = 1, .max = -1,
-         .help = "measurements that were fitted"},
-        {.name = "profiles", .kind = CONFIG_LIST, CLASS(profiles), .fields = calibration_profile_fields,
-         .elem_bytes = sizeof(struct calibration_profile), .help = "files they come from"},
-        ERRORS("fit", offsetof(struct calibration_class, fit), "the error that is left, over bands and operators"),
-        {.name = "held_out", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, CLASS(held_out),
-         .fields = calibration_held_out_fields, .help = "the error on what was left out of a fit"},
-        {.name = "writes_kv", .kind = CONFIG_BOOL, CLASS(writes_kv), .value = "false",
-         .help = "whether attention was measured together with writing the cache"},
+        ROW_SECTION("parameters", params, REQUIRED, parameters, "what the fit has found"),
+        ROW_LIST("at_bound", at_bound, OPTIONAL, ANY, const char *, name_fields,
+                 "parameters that a bound of the fit has set, not the rows"),
+        ROW_TEXT("law", law, OPTIONAL, WITHIN(1, 1000),
+                 "whose parameters and range these are, where the rows were too few to fit any"),
+        ROW_SECTION("range", limits, OPTIONAL, range, "shapes that were fitted"),
+        ROW_LIST("formats", formats, OPTIONAL, ANY, struct kernel_formats, formats,
+                 "formats that were fitted; others are out of range"),
+        ROW_LIST("table", table, OPTIONAL, ANY, struct calibration_shape, shape,
+                 "measured points that correct the law"),
+        ROW_INT("rows", rows, REQUIRED, AT_LEAST(1), "measurements that were fitted"),
+        ROW_LIST("profiles", profiles, OPTIONAL, ANY, struct calibration_profile, calibration_profile_fields,
+                 "files they come from"),
+        ERRORS("fit", fit, "the error that is left, over bands and operators"),
+        ROW_SECTION("held_out", held_out, OPTIONAL, calibration_held_out_fields,
+                    "the error on what was left out of a fit"),
+        ROW_BOOL("writes_kv", writes_kv, DEFAULT("false"),
+                 "whether attention was measured together with writing the cache"),
     };
+#undef ROW_OF
     const bool is_attention = class == KERNEL_PREFILL_ATTENTION || class == KERNEL_DECODE_ATTENTION;
     const size_t n = sizeof fields / sizeof *fields - (is_attention ? 0 : 1); /* the last one is of attention */
     struct config_field *table = make_table(arena, n);
@@ -210,16 +204,16 @@ static int take_classes(const struct config *config, const struct calibration_fi
 
 int calibration_file_read(const char *path, struct arena *arena, struct calibration_file *file, struct diag *diag)
 {
+#define ROW_OF struct calibration_file
     const struct config_field fields[] = {
-        {.name = "gpu", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, .offset = offsetof(struct calibration_file, gpu),
-         .min = 1, .max = 1000, .help = "GPU that was measured"},
-        {.name = "like", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL, .offset = offsetof(struct calibration_file, like),
-         .min = 1, .max = 1000, .help = "GPU with the same chip, for what was not measured on this one"},
-        {.name = "sets", .kind = CONFIG_MAP, .offset = offsetof(struct calibration_file, sets),
-         .fields = set_fields(arena), .elem_bytes = sizeof(struct calibration_set), .min = 0, .max = 100,
-         .help = "parameters by the way they were measured"},
+        ROW_TEXT("gpu", gpu, REQUIRED, WITHIN(1, 1000), "GPU that was measured"),
+        ROW_TEXT("like", like, OPTIONAL, WITHIN(1, 1000),
+                 "GPU with the same chip, for what was not measured on this one"),
+        ROW_MAP("sets", sets, OPTIONAL, WITHIN(0, 100), struct calibration_set, set_fields(arena),
+                "parameters by the way they were measured"),
         {0},
     };
+#undef ROW_OF
     struct config *config = NULL;
     int code = fields[2].fields ? config_load(path, &config, diag) : diag_nomem_at(diag, path);
     if (code == 0) code = config_bind(config, fields, NULL, arena, file, sizeof *file, diag);

@@ -19,30 +19,28 @@ struct affine_params {
 
 static const struct config_field terms_fields[] = {TERMS(0), {0}};
 
-#define PHASE(member) .offset = offsetof(struct affine_phase, member)
-
+#define ROW_OF struct affine_phase
 static const struct config_field phase_fields[] = {
     TERMS(offsetof(struct affine_phase, small)),
-    {.name = "large_from", .kind = CONFIG_INT, PHASE(large_from), .value = "0", .min = 0, .max = -1,
-     .help = "sequences from which the coefficients of 'large' hold; 0: never"},
-    {.name = "large", .kind = CONFIG_SECTION, PHASE(large), .fields = terms_fields,
-     .help = "coefficients of large batches, in place of those above"},
-    {.name = "per_stage", .kind = CONFIG_QUANTITY, PHASE(stage_s), .dim = UNIT_TIME, .value = "0s",
-     .help = "added once per pipeline stage"},
-    {.name = "undivided", .kind = CONFIG_SECTION, PHASE(undivided), .fields = terms_fields,
-     .help = "coefficients that are not divided by the number of pipeline stages"},
-    {.name = "first_stage", .kind = CONFIG_SECTION, PHASE(first_stage), .fields = terms_fields,
-     .help = "coefficients of the first pipeline stage alone, not divided either"},
+    ROW_INT("large_from", large_from, DEFAULT("0"), AT_LEAST(0),
+            "sequences from which the coefficients of 'large' hold; 0: never"),
+    ROW_SECTION("large", large, FILLED, terms_fields, "coefficients of large batches, in place of those above"),
+    ROW_QUANTITY("per_stage", stage_s, UNIT_TIME, DEFAULT("0s"), ANY, "added once per pipeline stage"),
+    ROW_SECTION("undivided", undivided, FILLED, terms_fields,
+                "coefficients that are not divided by the number of pipeline stages"),
+    ROW_SECTION("first_stage", first_stage, FILLED, terms_fields,
+                "coefficients of the first pipeline stage alone, not divided either"),
     {0},
 };
+#undef ROW_OF
 
+#define ROW_OF struct affine_params
 static const struct config_field fields[] = {
-    {.name = "prefill", .kind = CONFIG_SECTION, .offset = offsetof(struct affine_params, prefill),
-     .fields = phase_fields, .help = "prompts"},
-    {.name = "decode", .kind = CONFIG_SECTION, .offset = offsetof(struct affine_params, decode),
-     .fields = phase_fields, .help = "sequences that generate"},
+    ROW_SECTION("prefill", prefill, FILLED, phase_fields, "prompts"),
+    ROW_SECTION("decode", decode, FILLED, phase_fields, "sequences that generate"),
     {0},
 };
+#undef ROW_OF
 
 static int build(const void *params, const struct cost_request *request, struct iteration_model *model)
 {

@@ -12,40 +12,38 @@ struct operators_params {
     struct engine_overhead overhead; /* NAN: the engine's own */
 };
 
-#define PARAM(member) .offset = offsetof(struct operators_params, member)
+#define OVERHEAD(key, member, what) ROW_QUANTITY(key, member, UNIT_TIME, OPTIONAL, WITHIN(0.0, 3600.0), what)
 
-#define OVERHEAD(key, member, help_)                                                                                   \
-    {                                                                                                                  \
-        .name = key, .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_TIME,                              \
-        .offset = offsetof(struct engine_overhead, member), .min = 0.0, .max = 3600.0, .help = help_                   \
-    }
-
+#define ROW_OF struct engine_overhead
 static const struct config_field overhead_fields[] = {
     OVERHEAD("iteration", iteration_s, "of every iteration"),
     OVERHEAD("sequence", sequence_s, "of each sequence in it"),
     OVERHEAD("prompt", prompt_s, "of each prompt, or part of one, on top of that"),
     {0},
 };
+#undef ROW_OF
 
 static const char by_itself[] = "auto";
 
+#define ROW_OF struct operators_params
 static const struct config_field fields[] = {
-    {.name = "engine", .kind = CONFIG_TEXT, .flags = CONFIG_NAME_OR_PATH, PARAM(engine), .value = "vllm-0.12", .min = 1,
-     .max = 4096, .help = "serving engine (orrery list engines): its host time, and the set its kernels belong to"},
-    {.name = "calibration", .kind = CONFIG_TEXT, .flags = CONFIG_NAME_OR_PATH, PARAM(calibration), .value = by_itself,
-     .min = 1, .max = 4096, .help = "fitted parameters of the kernels; auto: those of the cluster's GPU"},
-    {.name = "kernels", .kind = CONFIG_TEXT, PARAM(kernels), .value = by_itself, .min = 1, .max = 64,
-     .help = "set of the calibration: in-model, isolated ...; auto: as the engine says"},
-    {.name = "expert_parallel", .kind = CONFIG_INT, PARAM(expert_parallel), .value = "1", .min = 1, .max = 1024,
-     .help = "groups of GPUs that the experts are dealt to; divides tensor_parallel"},
-    {.name = "sequence_parallel", .kind = CONFIG_BOOL, PARAM(sequence_parallel), .value = "false",
-     .help = "whether norms and residuals are split by tokens, instead of repeated on every GPU"},
-    {.name = "cuda_graphs", .kind = CONFIG_BOOL, PARAM(cuda_graphs), .value = "true",
-     .help = "whether an engine that captures CUDA graphs replays them, instead of launching kernels one by one"},
-    {.name = "overhead", .kind = CONFIG_SECTION, PARAM(overhead), .fields = overhead_fields,
-     .help = "host time in place of the engine's own, as 'orrery trace replay --refit overhead' finds it"},
+    ROW_NAME_OR_PATH("engine", engine, DEFAULT("vllm-0.12"), WITHIN(1, 4096),
+                     "serving engine (orrery list engines): its host time, and the set its kernels belong to"),
+    ROW_NAME_OR_PATH("calibration", calibration, DEFAULT(by_itself), WITHIN(1, 4096),
+                     "fitted parameters of the kernels; auto: those of the cluster's GPU"),
+    ROW_TEXT("kernels", kernels, DEFAULT(by_itself), WITHIN(1, 64),
+             "set of the calibration: in-model, isolated ...; auto: as the engine says"),
+    ROW_INT("expert_parallel", expert_parallel, DEFAULT("1"), WITHIN(1, 1024),
+            "groups of GPUs that the experts are dealt to; divides tensor_parallel"),
+    ROW_BOOL("sequence_parallel", sequence_parallel, DEFAULT("false"),
+             "whether norms and residuals are split by tokens, instead of repeated on every GPU"),
+    ROW_BOOL("cuda_graphs", cuda_graphs, DEFAULT("true"),
+             "whether an engine that captures CUDA graphs replays them, instead of launching kernels one by one"),
+    ROW_SECTION("overhead", overhead, FILLED, overhead_fields,
+                "host time in place of the engine's own, as 'orrery trace replay --refit overhead' finds it"),
     {0},
 };
+#undef ROW_OF
 
 static bool is_auto(const char *text)
 {

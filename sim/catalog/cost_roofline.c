@@ -22,15 +22,10 @@
 
 #include "models/roofline.h"
 
-#include <float.h>
+#define EFFICIENCY(key, member, share, what) ROW_REAL(key, member, DEFAULT(share), WITHIN(DBL_MIN, 1.0), what)
+#define DURATION(key, member, time, what) ROW_QUANTITY(key, member, UNIT_TIME, DEFAULT(time), WITHIN(0.0, 10.0), what)
 
-#define PARAM(member) .offset = offsetof(struct roofline_params, member)
-#define EFFICIENCY(text, member, share, what)                                                                          \
-    {.name = text, .kind = CONFIG_REAL, PARAM(member), .value = share, .min = DBL_MIN, .max = 1.0, .help = what}
-#define DURATION(text, member, time, what)                                                                             \
-    {.name = text, .kind = CONFIG_QUANTITY, PARAM(member), .dim = UNIT_TIME, .value = time, .min = 0.0, .max = 10.0,   \
-     .help = what}
-
+#define ROW_OF struct roofline_params
 static const struct config_field fields[] = {
     EFFICIENCY("projection_compute_efficiency", projection_flop_frac, "0.7",
                "share of the peak that matrix products with weights reach"),
@@ -53,6 +48,7 @@ static const struct config_field fields[] = {
     DURATION("sequence_overhead", sequence_s, "42us", "CPU time of the engine per sequence in the batch"),
     {0},
 };
+#undef ROW_OF
 
 static int build(const void *params, const struct cost_request *request, struct iteration_model *model)
 {

@@ -12,29 +12,25 @@ struct table_params {
     double mixed_factor;
 };
 
-#define POINT(member) .offset = offsetof(struct table_point, member)
-
+#define ROW_OF struct table_point
 static const struct config_field point_fields[] = {
-    {.name = "tokens", .kind = CONFIG_REAL, .flags = CONFIG_REQUIRED, POINT(tokens), .min = 0.0, .max = -1.0,
-     .help = "tokens in the iteration, one per decoding sequence"},
-    {.name = "time", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED, POINT(seconds), .dim = UNIT_TIME,
-     .min = DBL_MIN, .max = 0.0, .help = "duration of the iteration"},
+    ROW_REAL("tokens", tokens, REQUIRED, AT_LEAST(0.0), "tokens in the iteration, one per decoding sequence"),
+    ROW_QUANTITY("time", seconds, UNIT_TIME, REQUIRED, POSITIVE, "duration of the iteration"),
     {0},
 };
+#undef ROW_OF
 
-#define PARAM(member) .offset = offsetof(struct table_params, member)
-
+#define ROW_OF struct table_params
 static const struct config_field fields[] = {
-    {.name = "prefill", .kind = CONFIG_LIST, PARAM(prefill), .fields = point_fields,
-     .elem_bytes = sizeof(struct table_point), .help = "measured iterations with prompts"},
-    {.name = "decode", .kind = CONFIG_LIST, PARAM(decode), .fields = point_fields,
-     .elem_bytes = sizeof(struct table_point), .help = "measured iterations that only decode"},
-    {.name = "file", .kind = CONFIG_SECTION, PARAM(file), .fields = table_file_fields,
-     .help = "measurements of both kinds from a file, in place of 'prefill' and 'decode'"},
-    {.name = "mixed_factor", .kind = CONFIG_REAL, PARAM(mixed_factor), .value = "1.1", .min = DBL_MIN, .max = 10.0,
-     .help = "what decoding beside prompts multiplies the time of the prompts by"},
+    ROW_LIST("prefill", prefill, OPTIONAL, ANY, struct table_point, point_fields, "measured iterations with prompts"),
+    ROW_LIST("decode", decode, OPTIONAL, ANY, struct table_point, point_fields, "measured iterations that only decode"),
+    ROW_SECTION("file", file, FILLED, table_file_fields,
+                "measurements of both kinds from a file, in place of 'prefill' and 'decode'"),
+    ROW_REAL("mixed_factor", mixed_factor, DEFAULT("1.1"), WITHIN(DBL_MIN, 10.0),
+             "what decoding beside prompts multiplies the time of the prompts by"),
     {0},
 };
+#undef ROW_OF
 
 /* A curve of its own from a list of points, one point per number of tokens. */
 static int make_curve(const struct config_list *list, struct arena *arena, struct table_curve *curve)

@@ -5,68 +5,66 @@
 #include <math.h>
 #include <string.h>
 
-#define LAUNCH(member) .offset = offsetof(struct engine_launch, member)
-#define OVERHEAD(member) .offset = offsetof(struct engine_overhead, member)
-#define PRESET(member) .offset = offsetof(struct engine_preset, member)
-#define DURATION .kind = CONFIG_QUANTITY, .flags = CONFIG_SOURCED, .dim = UNIT_TIME, .value = "0s", .min = 0, .max = 10
-
+#define ROW_OF struct engine_launch
 static const struct config_field launch_fields[] = {
-    {.name = "gpu", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, LAUNCH(gpu), .min = 1, .max = 256,
-     .help = "GPU of the catalog; its usual host is meant"},
-    {.name = "layer", LAUNCH(layer_s), DURATION, .help = "launching the kernels of one layer, one by one"},
+    ROW_TEXT("gpu", gpu, REQUIRED, WITHIN(1, 256), "GPU of the catalog; its usual host is meant"),
+    ROW_QUANTITY("layer", layer_s, UNIT_TIME, SOURCED_DEFAULT("0s"), WITHIN(0, 10),
+                 "launching the kernels of one layer, one by one"),
     {0},
 };
+#undef ROW_OF
 
+#define ROW_OF struct engine_overhead
 static const struct config_field overhead_fields[] = {
-    {.name = "tensor_parallel", .kind = CONFIG_INT, .flags = CONFIG_REQUIRED, OVERHEAD(tensor_parallel), .min = 1,
-     .max = 1024, .help = "GPUs that share each layer"},
-    {.name = "iteration", OVERHEAD(iteration_s), DURATION, .help = "every iteration"},
-    {.name = "sequence", OVERHEAD(sequence_s), DURATION, .help = "each sequence of the batch"},
-    {.name = "prompt", OVERHEAD(prompt_s), DURATION, .help = "each prompt, or chunk of one, on top of that"},
+    ROW_INT("tensor_parallel", tensor_parallel, REQUIRED, WITHIN(1, 1024), "GPUs that share each layer"),
+    ROW_QUANTITY("iteration", iteration_s, UNIT_TIME, SOURCED_DEFAULT("0s"), WITHIN(0, 10), "every iteration"),
+    ROW_QUANTITY("sequence", sequence_s, UNIT_TIME, SOURCED_DEFAULT("0s"), WITHIN(0, 10), "each sequence of the batch"),
+    ROW_QUANTITY("prompt", prompt_s, UNIT_TIME, SOURCED_DEFAULT("0s"), WITHIN(0, 10),
+                 "each prompt, or chunk of one, on top of that"),
     {0},
 };
+#undef ROW_OF
 
 static const struct config_field gpu_fields[] = {{.kind = CONFIG_TEXT, .help = "GPU of the catalog"}, {0}};
 
+#define ROW_OF struct engine_preset
 const struct config_field engine_preset_fields[] = {
-    {.name = "summary", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, PRESET(summary), .min = 1, .max = 512,
-     .help = "engine, version, how it was run"},
-    {.name = "source", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL, PRESET(source), .min = 1, .max = 512,
-     .help = "where the values of this file come from"},
-    {.name = "kernels", .kind = CONFIG_TEXT, PRESET(kernels), .value = "in-model", .min = 1, .max = 64,
-     .help = "calibration set of the kernels: timed inside a model, or each alone (isolated)"},
-    {.name = "collectives", .kind = CONFIG_TEXT, PRESET(collectives), .value = "in-model", .min = 1, .max = 64,
-     .help = "calibration set of the collective operations"},
-    {.name = "direct_all_reduce", .kind = CONFIG_BOOL, PRESET(direct_all_reduce), .value = "false",
-     .help = "short messages are summed by a kernel of the engine instead of the library"},
-    {.name = "fused_residual", .kind = CONFIG_BOOL, PRESET(fused_residual), .value = "false",
-     .help = "norms add the residual up in passing"},
-    {.name = "mixed_attention", .kind = CONFIG_BOOL, PRESET(mixed_attention), .value = "false",
-     .help = "one launch of attention serves prompts and the sequences that decode beside them"},
-    {.name = "samples", .kind = CONFIG_BOOL, PRESET(samples), .value = "false",
-     .help = "choosing the next tokens is a kernel of its own, not a part of the host's time"},
-    {.name = "fused_narrowing", .kind = CONFIG_BOOL, PRESET(fused_narrowing), .value = "false",
-     .help = "operators hand the activations of fp8 products on in fp8"},
-    {.name = "graph_tokens", .kind = CONFIG_INT, PRESET(graph_tokens), .value = "0", .min = 0, .max = 1e9,
-     .help = "batches of up to so many tokens replay a captured CUDA graph; 0: none does"},
-    {.name = "launch", .kind = CONFIG_LIST, PRESET(launches), .fields = launch_fields,
-     .elem_bytes = sizeof(struct engine_launch), .help = "launching kernels one by one, under which a fast GPU waits"},
-    {.name = "overhead", .kind = CONFIG_LIST, PRESET(overheads), .fields = overhead_fields,
-     .elem_bytes = sizeof(struct engine_overhead), .help = "host time on top of the GPU's, by tensor parallelism"},
-    {.name = "measured_on", .kind = CONFIG_LIST, PRESET(measured_on), .fields = gpu_fields,
-     .elem_bytes = sizeof(const char *), .help = "GPUs that the host time was measured with"},
-    {.name = "fitted_on", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL, PRESET(fitted_on), .min = 1, .max = 512,
-     .help = "which of the measurements the constants were fitted on"},
-    {.name = "profiles", .kind = CONFIG_LIST, PRESET(profiles), .fields = calibration_profile_fields,
-     .elem_bytes = sizeof(struct calibration_profile), .help = "files of measurements"},
-    {.name = "fit", .kind = CONFIG_MAP, PRESET(fit), .fields = calibration_error_fields,
-     .elem_bytes = sizeof(struct calibration_error), .help = "error on the measurements that were fitted on"},
-    {.name = "kernels_fit", .kind = CONFIG_MAP, PRESET(kernels_fit), .fields = calibration_error_fields,
-     .elem_bytes = sizeof(struct calibration_error), .help = "error on sums of kernels that a GPU was fitted to"},
-    {.name = "held_out", .kind = CONFIG_MAP, PRESET(held_out), .fields = calibration_error_fields,
-     .elem_bytes = sizeof(struct calibration_error), .help = "error on all others"},
+    ROW_TEXT("summary", summary, REQUIRED, WITHIN(1, 512), "engine, version, how it was run"),
+    ROW_TEXT("source", source, OPTIONAL, WITHIN(1, 512), "where the values of this file come from"),
+    ROW_TEXT("kernels", kernels, DEFAULT("in-model"), WITHIN(1, 64),
+             "calibration set of the kernels: timed inside a model, or each alone (isolated)"),
+    ROW_TEXT("collectives", collectives, DEFAULT("in-model"), WITHIN(1, 64),
+             "calibration set of the collective operations"),
+    ROW_BOOL("direct_all_reduce", direct_all_reduce, DEFAULT("false"),
+             "short messages are summed by a kernel of the engine instead of the library"),
+    ROW_BOOL("fused_residual", fused_residual, DEFAULT("false"), "norms add the residual up in passing"),
+    ROW_BOOL("mixed_attention", mixed_attention, DEFAULT("false"),
+             "one launch of attention serves prompts and the sequences that decode beside them"),
+    ROW_BOOL("samples", samples, DEFAULT("false"),
+             "choosing the next tokens is a kernel of its own, not a part of the host's time"),
+    ROW_BOOL("fused_narrowing", fused_narrowing, DEFAULT("false"),
+             "operators hand the activations of fp8 products on in fp8"),
+    ROW_INT("graph_tokens", graph_tokens, DEFAULT("0"), WITHIN(0, 1e9),
+            "batches of up to so many tokens replay a captured CUDA graph; 0: none does"),
+    ROW_LIST("launch", launches, OPTIONAL, ANY, struct engine_launch, launch_fields,
+             "launching kernels one by one, under which a fast GPU waits"),
+    ROW_LIST("overhead", overheads, OPTIONAL, ANY, struct engine_overhead, overhead_fields,
+             "host time on top of the GPU's, by tensor parallelism"),
+    ROW_LIST("measured_on", measured_on, OPTIONAL, ANY, const char *, gpu_fields,
+             "GPUs that the host time was measured with"),
+    ROW_TEXT("fitted_on", fitted_on, OPTIONAL, WITHIN(1, 512),
+             "which of the measurements the constants were fitted on"),
+    ROW_LIST("profiles", profiles, OPTIONAL, ANY, struct calibration_profile, calibration_profile_fields,
+             "files of measurements"),
+    ROW_MAP("fit", fit, OPTIONAL, ANY, struct calibration_error, calibration_error_fields,
+            "error on the measurements that were fitted on"),
+    ROW_MAP("kernels_fit", kernels_fit, OPTIONAL, ANY, struct calibration_error, calibration_error_fields,
+            "error on sums of kernels that a GPU was fitted to"),
+    ROW_MAP("held_out", held_out, OPTIONAL, ANY, struct calibration_error, calibration_error_fields,
+            "error on all others"),
     {0},
 };
+#undef ROW_OF
 
 /* Whether the GPU is listed, or nothing is. */
 static bool find_launch(const struct engine_preset *preset, const char *gpu, double *layer_s)

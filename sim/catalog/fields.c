@@ -12,15 +12,10 @@ static const char *const formats[] = {
         NULL,
 };
 
-#define GPU(member) .offset = offsetof(struct gpu_spec, member)
-#define LLM(member) .offset = offsetof(struct llm_spec, member)
-#define POSITIVE .min = DBL_MIN, .max = 0
-#define COUNT .min = 1, .max = 0
-
 /* Offsets are from the start of struct gpu_spec: the section holds no struct of its own. */
 #define PEAK(format_name, format, more)                                                                                \
     {.name = format_name, .kind = CONFIG_QUANTITY, .flags = CONFIG_SOURCED | (more),                                   \
-     .offset = (format) * sizeof(double), .dim = UNIT_FLOP_PER_S, POSITIVE,                                            \
+     .offset = (format) * sizeof(double), .dim = UNIT_FLOP_PER_S, .min = DBL_MIN, .max = 0,                                \
      .help = "dense peak of matrix products in " format_name ", accumulating in fp32"}
 
 static const struct config_field peak_fields[] = {
@@ -33,56 +28,47 @@ static const struct config_field peak_fields[] = {
     {0},
 };
 
+#define ROW_OF struct gpu_spec
 const struct config_field catalog_gpu_fields[] = {
-    {.name = "architecture", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, GPU(architecture),
-     .help = "generation of the chip"},
-    {.name = "peak", .kind = CONFIG_SECTION, GPU(peak_flop_per_s), .fields = peak_fields,
-     .help = "peaks by number format; a format that is absent runs in the next wider one"},
-    {.name = "memory", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED | CONFIG_SOURCED, GPU(memory_bytes),
-     .dim = UNIT_BYTES, POSITIVE, .help = "device memory as nvidia-smi reports it in total"},
-    {.name = "memory_bandwidth", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED | CONFIG_SOURCED,
-     GPU(memory_bytes_per_s), .dim = UNIT_BYTES_PER_S, POSITIVE, .help = "peak bandwidth of the device memory"},
-    {.name = "l2", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED | CONFIG_SOURCED, GPU(l2_bytes),
-     .dim = UNIT_BYTES, POSITIVE, .help = "L2 cache"},
-    {.name = "sms", .kind = CONFIG_INT, .flags = CONFIG_REQUIRED | CONFIG_SOURCED, GPU(sm_count), COUNT,
-     .help = "streaming multiprocessors"},
-    {.name = "boost_clock", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED | CONFIG_SOURCED, GPU(boost_hz),
-     .dim = UNIT_FREQUENCY, POSITIVE, .help = "highest SM clock; peaks of tensor cores may hold at a lower one"},
-    {.name = "base_clock", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL | CONFIG_SOURCED, GPU(base_hz),
-     .dim = UNIT_FREQUENCY, POSITIVE, .help = "SM clock that is kept at the power limit"},
-    {.name = "tdp", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED | CONFIG_SOURCED, GPU(tdp_w), .dim = UNIT_POWER,
-     POSITIVE, .help = "power limit as delivered"},
-    {.name = "idle_power", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL | CONFIG_SOURCED, GPU(idle_w),
-     .dim = UNIT_POWER, POSITIVE, .help = "power without any process on the GPU"},
-    {.name = "context_power", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL | CONFIG_SOURCED, GPU(context_w),
-     .dim = UNIT_POWER, POSITIVE, .help = "power with a process on the GPU that does nothing"},
-    {.name = "price", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL | CONFIG_SOURCED, GPU(usd_per_h),
-     .dim = UNIT_MONEY_PER_H, POSITIVE, .help = "list price of renting one, on demand"},
-    {.name = "fabric", .kind = CONFIG_CHOICE, GPU(fabric), .value = "none", .choices = fabrics,
-     .help = "what links the GPUs of a node besides PCIe: bridged pairs, a cube mesh, a switch"},
-    {.name = "nvlink_gpus", .kind = CONFIG_INT, GPU(nvlink_gpus), .value = "0", .min = 0, .max = 1024,
-     .help = "GPUs that reach each other over NVLink"},
-    {.name = "nvlink_bandwidth", .kind = CONFIG_QUANTITY, .flags = CONFIG_SOURCED, GPU(nvlink_bytes_per_s),
-     .dim = UNIT_BYTES_PER_S, .value = "0GB/s", .help = "NVLink bandwidth of a GPU, per direction"},
-    {.name = "pcie_bandwidth", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED | CONFIG_SOURCED,
-     GPU(pcie_bytes_per_s), .dim = UNIT_BYTES_PER_S, POSITIVE, .help = "PCIe bandwidth of a GPU, per direction"},
+    ROW_TEXT("architecture", architecture, REQUIRED, ANY, "generation of the chip"),
+    ROW_SECTION("peak", peak_flop_per_s, FILLED, peak_fields,
+                "peaks by number format; a format that is absent runs in the next wider one"),
+    ROW_QUANTITY("memory", memory_bytes, UNIT_BYTES, SOURCED_REQUIRED, POSITIVE,
+                 "device memory as nvidia-smi reports it in total"),
+    ROW_QUANTITY("memory_bandwidth", memory_bytes_per_s, UNIT_BYTES_PER_S, SOURCED_REQUIRED, POSITIVE,
+                 "peak bandwidth of the device memory"),
+    ROW_QUANTITY("l2", l2_bytes, UNIT_BYTES, SOURCED_REQUIRED, POSITIVE, "L2 cache"),
+    ROW_INT("sms", sm_count, SOURCED_REQUIRED, AT_LEAST(1), "streaming multiprocessors"),
+    ROW_QUANTITY("boost_clock", boost_hz, UNIT_FREQUENCY, SOURCED_REQUIRED, POSITIVE,
+                 "highest SM clock; peaks of tensor cores may hold at a lower one"),
+    ROW_QUANTITY("base_clock", base_hz, UNIT_FREQUENCY, SOURCED_OPTIONAL, POSITIVE,
+                 "SM clock that is kept at the power limit"),
+    ROW_QUANTITY("tdp", tdp_w, UNIT_POWER, SOURCED_REQUIRED, POSITIVE, "power limit as delivered"),
+    ROW_QUANTITY("idle_power", idle_w, UNIT_POWER, SOURCED_OPTIONAL, POSITIVE, "power without any process on the GPU"),
+    ROW_QUANTITY("context_power", context_w, UNIT_POWER, SOURCED_OPTIONAL, POSITIVE,
+                 "power with a process on the GPU that does nothing"),
+    ROW_QUANTITY("price", usd_per_h, UNIT_MONEY_PER_H, SOURCED_OPTIONAL, POSITIVE,
+                 "list price of renting one, on demand"),
+    ROW_CHOICE("fabric", fabric, DEFAULT("none"), fabrics,
+               "what links the GPUs of a node besides PCIe: bridged pairs, a cube mesh, a switch"),
+    ROW_INT("nvlink_gpus", nvlink_gpus, DEFAULT("0"), WITHIN(0, 1024), "GPUs that reach each other over NVLink"),
+    ROW_QUANTITY("nvlink_bandwidth", nvlink_bytes_per_s, UNIT_BYTES_PER_S, SOURCED_DEFAULT("0GB/s"), ANY,
+                 "NVLink bandwidth of a GPU, per direction"),
+    ROW_QUANTITY("pcie_bandwidth", pcie_bytes_per_s, UNIT_BYTES_PER_S, SOURCED_REQUIRED, POSITIVE,
+                 "PCIe bandwidth of a GPU, per direction"),
     {0},
 };
+#undef ROW_OF
 
-#define LLM_COUNT(text, member, most, what)                                                                            \
-    {.name = text, .kind = CONFIG_INT, .flags = CONFIG_REQUIRED | CONFIG_SOURCED, LLM(member), .min = 1, .max = most,  \
-     .help = what}
-#define LLM_OPTION(text, member, most, what)                                                                           \
-    {.name = text, .kind = CONFIG_INT, .flags = CONFIG_SOURCED, LLM(member), .value = "0", .min = 0, .max = most,      \
-     .help = what}
-#define LLM_FLAG(text, member, what)                                                                                   \
-    {.name = text, .kind = CONFIG_BOOL, LLM(member), .value = "false", .help = what}
-#define LLM_FORMAT(text, member, what)                                                                                 \
-    {.name = text, .kind = CONFIG_CHOICE, LLM(member), .value = "fp16", .choices = formats, .help = what}
+#define LLM_COUNT(key, member, most, what) ROW_INT(key, member, SOURCED_REQUIRED, WITHIN(1, most), what)
+#define LLM_OPTION(key, member, most, what) ROW_INT(key, member, SOURCED_DEFAULT("0"), WITHIN(0, most), what)
+#define LLM_FLAG(key, member, what) ROW_BOOL(key, member, DEFAULT("false"), what)
+#define LLM_FORMAT(key, member, what) ROW_CHOICE(key, member, DEFAULT("fp16"), formats, what)
 
+#define ROW_OF struct llm_spec
 const struct config_field catalog_llm_fields[] = {
-    {.name = "source", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, LLM(source),
-     .help = "where the values of this file come from, those apart that name their own source"},
+    ROW_TEXT("source", source, REQUIRED, ANY,
+             "where the values of this file come from, those apart that name their own source"),
     LLM_COUNT("layers", layers, LLM_MAX_LAYERS, "transformer layers"),
     LLM_COUNT("hidden", hidden, LLM_MAX_HIDDEN, "width of the hidden state"),
     LLM_COUNT("q_heads", q_heads, LLM_MAX_HEADS, "attention heads"),
@@ -117,8 +103,7 @@ const struct config_field catalog_llm_fields[] = {
     LLM_FLAG("norm_bias", norm_bias, "norms with weight and bias (LayerNorm) instead of weight alone (RMSNorm)"),
     LLM_FLAG("qk_norm", qk_norm, "norms on queries and keys"),
     LLM_FLAG("embedding_norm", embedding_norm, "norm after the input embedding"),
-    {.name = "layer_norms", .kind = CONFIG_INT, LLM(layer_norms), .value = "2", .min = 0, .max = 8,
-     .help = "norms per layer"},
+    ROW_INT("layer_norms", layer_norms, DEFAULT("2"), WITHIN(0, 8), "norms per layer"),
     LLM_OPTION("position_embeddings", position_embeddings, LLM_MAX_CONTEXT, "learned positions"),
     LLM_FORMAT("weights", weights, "number format of the layers' matrices"),
     LLM_FORMAT("compute", compute, "number format of computing, activations and all other weights"),
@@ -126,3 +111,4 @@ const struct config_field catalog_llm_fields[] = {
     LLM_OPTION("parameters", published_parameters, -1, "number of parameters that the publisher states"),
     {0},
 };
+#undef ROW_OF

@@ -7,13 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define AT(member) .offset = offsetof(struct power_file, member)
-#define WATTS(text, member, what)                                                                                      \
-    {.name = text, .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED, AT(member), .dim = UNIT_POWER, .min = DBL_MIN,   \
-     .max = 1e5, .help = what}
-#define SHARE(text, member, what)                                                                                      \
-    {.name = text, .kind = CONFIG_REAL, .flags = CONFIG_REQUIRED, AT(member), .min = 0, .max = 1, .help = what}
+#define WATTS(key, member, what) ROW_QUANTITY(key, member, UNIT_POWER, REQUIRED, WITHIN(DBL_MIN, 1e5), what)
+#define SHARE(key, member, what) ROW_REAL(key, member, REQUIRED, WITHIN(0, 1), what)
 
+#define ROW_OF struct power_file
 /* Sections hold no struct of their own: offsets are from the start of struct power_file. */
 static const struct config_field activity_parameters[] = {
     WATTS("active", active_w, "kernels running, beside the idle power with a process"),
@@ -36,26 +33,25 @@ static const struct config_field limit_fields[] = {{.kind = CONFIG_REAL, .help =
 static const struct config_field name_fields[] = {{.kind = CONFIG_TEXT, .help = "name of a parameter"}, {0}};
 
 static const struct config_field range_fields[] = {
-    {.name = "compute", .kind = CONFIG_LIST, AT(compute_range), .fields = limit_fields, .elem_bytes = sizeof(double),
-     .min = 2, .max = 2, .help = "achieved shares of the peak FLOP/s"},
-    {.name = "memory", .kind = CONFIG_LIST, AT(memory_range), .fields = limit_fields, .elem_bytes = sizeof(double),
-     .min = 2, .max = 2, .help = "achieved shares of the peak memory bandwidth"},
+    ROW_LIST("compute", compute_range, OPTIONAL, WITHIN(2, 2), double, limit_fields,
+             "achieved shares of the peak FLOP/s"),
+    ROW_LIST("memory", memory_range, OPTIONAL, WITHIN(2, 2), double, limit_fields,
+             "achieved shares of the peak memory bandwidth"),
     {0},
 };
 
 #define PART(part, parameters)                                                                                         \
     {.name = "parameters", .kind = CONFIG_SECTION, .flags = CONFIG_REQUIRED, .fields = parameters,                     \
      .help = "what the fit has found"},                                                                                \
-        {.name = "at_bound", .kind = CONFIG_LIST, AT(part.at_bound), .fields = name_fields,                            \
-         .elem_bytes = sizeof(const char *), .help = "parameters that a bound of the fit has set, not the rows"},      \
-        {.name = "rows", .kind = CONFIG_INT, .flags = CONFIG_REQUIRED, AT(part.rows), .min = 1, .max = -1,             \
-         .help = "measurements"},                                                                                      \
-        {.name = "profiles", .kind = CONFIG_LIST, AT(part.profiles), .fields = calibration_profile_fields,             \
-         .elem_bytes = sizeof(struct calibration_profile), .help = "files they come from"},                            \
-        {.name = "fit", .kind = CONFIG_MAP, AT(part.fit), .fields = calibration_error_fields,                          \
-         .elem_bytes = sizeof(struct calibration_error), .help = "the error that is left"},                            \
-    {.name = "held_out", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, AT(part.held_out),                          \
-     .fields = calibration_held_out_fields, .help = "the error on what was left out of a fit"}
+    ROW_LIST("at_bound", part.at_bound, OPTIONAL, ANY, const char *, name_fields,                                      \
+             "parameters that a bound of the fit has set, not the rows"),                                              \
+    ROW_INT("rows", part.rows, REQUIRED, AT_LEAST(1), "measurements"),                                                 \
+    ROW_LIST("profiles", part.profiles, OPTIONAL, ANY, struct calibration_profile, calibration_profile_fields,         \
+             "files they come from"),                                                                                  \
+    ROW_MAP("fit", part.fit, OPTIONAL, ANY, struct calibration_error, calibration_error_fields,                        \
+            "the error that is left"),                                                                                 \
+    ROW_SECTION("held_out", part.held_out, OPTIONAL, calibration_held_out_fields,                                      \
+                "the error on what was left out of a fit")
 
 static const struct config_field activity_fields[] = {
     PART(activity, activity_parameters),
@@ -67,16 +63,16 @@ static const struct config_field activity_fields[] = {
 static const struct config_field clock_fields[] = {PART(clock_part, clock_parameters), {0}};
 
 static const struct config_field file_fields[] = {
-    {.name = "gpu", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, AT(gpu), .min = 1, .max = 256,
-     .help = "GPU of the catalog"},
-    {.name = "like", .kind = CONFIG_TEXT, .flags = CONFIG_OPTIONAL, AT(like), .min = 1, .max = 256,
-     .help = "a GPU with the same chip, which stands in for what was not measured"},
+    ROW_TEXT("gpu", gpu, REQUIRED, WITHIN(1, 256), "GPU of the catalog"),
+    ROW_TEXT("like", like, OPTIONAL, WITHIN(1, 256),
+             "a GPU with the same chip, which stands in for what was not measured"),
     {.name = "activity", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .fields = activity_fields,
      .help = "power by what is achieved, at the highest clock"},
     {.name = "clock", .kind = CONFIG_SECTION, .flags = CONFIG_OPTIONAL, .fields = clock_fields,
      .help = "power and speed by the clock"},
     {0},
 };
+#undef ROW_OF
 
 int power_file_read(const struct catalog *catalog, const char *path, struct arena *arena, struct power_file *file,
                     struct diag *diag)

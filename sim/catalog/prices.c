@@ -6,28 +6,24 @@
 
 static const struct shelf shelf = {"prices", "price list", "orrery list prices"};
 
-#define FIELD(name) offsetof(struct price_entry, name)
-#define PRICE(key, member, text)                                                                                       \
-    {.name = key, .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL | CONFIG_SOURCED, .dim = UNIT_MONEY_PER_H,           \
-     .offset = FIELD(member), .min = 0, .max = 1e6, .help = text}
+#define PRICE(key, member, what)                                                                                       \
+    ROW_QUANTITY(key, member, UNIT_MONEY_PER_H, SOURCED_OPTIONAL, WITHIN(0, 1e6), what)
+#define ROW_OF struct price_entry
 static const struct config_field entry_fields[] = {
     PRICE("on_demand", on_demand_usd_per_h, "of one GPU that stays as long as it is wanted"),
     PRICE("reserved", reserved_usd_per_h, "of one GPU that is paid for a long time"),
     PRICE("spot", spot_usd_per_h, "of one GPU that may be taken away"),
     {0}};
 #undef PRICE
-#undef FIELD
+#undef ROW_OF
 
-#define FIELD(name) offsetof(struct price_list, name)
+#define ROW_OF struct price_list
 const struct config_field catalog_price_fields[] = {
-    {.name = "date", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, .offset = FIELD(date), .min = 4, .max = 64,
-     .help = "when these prices held"},
-    {.name = "source", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, .offset = FIELD(source), .min = 1, .max = 1024,
-     .help = "who says so"},
-    {.name = "gpus", .kind = CONFIG_MAP, .flags = CONFIG_REQUIRED, .offset = FIELD(gpus), .fields = entry_fields,
-     .elem_bytes = sizeof(struct price_entry), .min = 1, .max = 1000, .help = "prices by the name of the GPU"},
+    ROW_TEXT("date", date, REQUIRED, WITHIN(4, 64), "when these prices held"),
+    ROW_TEXT("source", source, REQUIRED, WITHIN(1, 1024), "who says so"),
+    ROW_MAP("gpus", gpus, REQUIRED, WITHIN(1, 1000), struct price_entry, entry_fields, "prices by the name of the GPU"),
     {0}};
-#undef FIELD
+#undef ROW_OF
 
 int catalog_list_prices(const struct catalog *catalog, struct arena *arena, struct catalog_names *names,
                         struct diag *diag)

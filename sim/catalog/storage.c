@@ -8,24 +8,20 @@
 static const char *const kinds[] = {
     [STORAGE_DRAM] = "dram", [STORAGE_SSD] = "ssd", [STORAGE_CSD] = "csd", [STORAGE_REMOTE] = "remote", NULL};
 
-#define SPEC(member) .offset = offsetof(struct storage_spec, member)
-#define STACK(member) .offset = offsetof(struct storage_stack, member)
-#define POSITIVE .min = DBL_MIN, .max = 0
-#define QUANTITY(text, unit, more) .name = text, .kind = CONFIG_QUANTITY, .flags = CONFIG_SOURCED | (more), .dim = unit
-#define NUMBER(text, more) .name = text, .kind = CONFIG_REAL, .flags = CONFIG_SOURCED | (more)
-#define RATE(text, more) QUANTITY(text, UNIT_BYTES_PER_S, more)
+#define RATE(key, member, absence, what) ROW_QUANTITY(key, member, UNIT_BYTES_PER_S, absence, POSITIVE, what)
+#define ROW_OF struct storage_spec
 
 /* Sections hold no struct of their own: offsets are from the start of struct storage_spec. */
 #define DIRECTION(fields, op)                                                                                          \
     static const struct config_field fields[] = {                                                                      \
-        {RATE("bandwidth", CONFIG_REQUIRED), SPEC(device.media[op].nominal_bytes_per_s), POSITIVE,                     \
-         .help = "sequential bandwidth of the data sheet"},                                                            \
-        {RATE("sustained", CONFIG_REQUIRED), SPEC(device.media[op].sustained_bytes_per_s), POSITIVE,                   \
-         .help = "bandwidth of large transfers with many requests under way"},                                         \
-        {QUANTITY("latency", UNIT_TIME, CONFIG_REQUIRED), SPEC(device.latency_s[op]), .min = 0, .max = 1,              \
-         .help = "of a request that waits for no other"},                                                              \
-        {QUANTITY("requests", UNIT_RATE, CONFIG_OPTIONAL), SPEC(device.requests_per_s[op]), POSITIVE,                  \
-         .help = "requests per second at most"},                                                                       \
+        RATE("bandwidth", device.media[op].nominal_bytes_per_s, SOURCED_REQUIRED,                                      \
+             "sequential bandwidth of the data sheet"),                                                                \
+        RATE("sustained", device.media[op].sustained_bytes_per_s, SOURCED_REQUIRED,                                    \
+             "bandwidth of large transfers with many requests under way"),                                             \
+        ROW_QUANTITY("latency", device.latency_s[op], UNIT_TIME, SOURCED_REQUIRED, WITHIN(0, 1),                       \
+                     "of a request that waits for no other"),                                                          \
+        ROW_QUANTITY("requests", device.requests_per_s[op], UNIT_RATE, SOURCED_OPTIONAL, POSITIVE,                     \
+                     "requests per second at most"),                                                                   \
         {0},                                                                                                           \
     }
 
@@ -33,62 +29,61 @@ DIRECTION(read_fields, STORAGE_READ);
 DIRECTION(write_fields, STORAGE_WRITE);
 
 static const struct config_field link_fields[] = {
-    {RATE("bandwidth", CONFIG_REQUIRED), SPEC(device.link.nominal_bytes_per_s), POSITIVE,
-     .help = "bandwidth of the link to the host or its GPUs, per direction"},
-    {RATE("sustained", CONFIG_REQUIRED), SPEC(device.link.sustained_bytes_per_s), POSITIVE,
-     .help = "what the link's protocol leaves of it"},
+    RATE("bandwidth", device.link.nominal_bytes_per_s, SOURCED_REQUIRED,
+         "bandwidth of the link to the host or its GPUs, per direction"),
+    RATE("sustained", device.link.sustained_bytes_per_s, SOURCED_REQUIRED, "what the link's protocol leaves of it"),
     {0},
 };
 
 static const struct config_field csd_fields[] = {
-    {NUMBER("channels", CONFIG_OPTIONAL), SPEC(csd.channels), .min = 1, .max = 4096, .help = "flash channels"},
-    {RATE("channel_bandwidth", CONFIG_OPTIONAL), SPEC(csd.channel_bytes_per_s), POSITIVE,
-     .help = "bandwidth of each channel"},
-    {NUMBER("read_share", CONFIG_OPTIONAL), SPEC(csd.read_frac), .min = DBL_MIN, .max = 1,
-     .help = "share of the channels' bandwidth that reading sustains"},
-    {QUANTITY("page", UNIT_BYTES, CONFIG_OPTIONAL), SPEC(csd.page_bytes), POSITIVE, .help = "flash page"},
-    {RATE("stream", CONFIG_OPTIONAL), SPEC(csd.stream_bytes_per_s), POSITIVE,
-     .help = "keys and values that pass through the arithmetic units"},
-    {QUANTITY("compute", UNIT_FLOP_PER_S, CONFIG_OPTIONAL), SPEC(csd.flop_per_s), POSITIVE,
-     .help = "all arithmetic units together"},
-    {QUANTITY("dram", UNIT_BYTES, CONFIG_OPTIONAL), SPEC(csd.dram_bytes), POSITIVE, .help = "memory on the device"},
-    {.name = "dual_key", .kind = CONFIG_BOOL, SPEC(csd.dual_key), .value = "false",
-     .help = "keys are stored twice, also ordered by channel, so that sparse attention can choose channels"},
-    {NUMBER("page_channels", CONFIG_OPTIONAL), SPEC(csd.page_channels), .min = 1, .max = 4096,
-     .help = "dual_key: channels that share a page"},
-    {NUMBER("token_run", CONFIG_OPTIONAL), SPEC(csd.token_run), .min = 1, .max = 4096,
-     .help = "dual_key: tokens that sparse attention chooses side by side, on average"},
+    ROW_REAL("channels", csd.channels, SOURCED_OPTIONAL, WITHIN(1, 4096), "flash channels"),
+    RATE("channel_bandwidth", csd.channel_bytes_per_s, SOURCED_OPTIONAL, "bandwidth of each channel"),
+    ROW_REAL("read_share", csd.read_frac, SOURCED_OPTIONAL, WITHIN(DBL_MIN, 1),
+             "share of the channels' bandwidth that reading sustains"),
+    ROW_QUANTITY("page", csd.page_bytes, UNIT_BYTES, SOURCED_OPTIONAL, POSITIVE, "flash page"),
+    RATE("stream", csd.stream_bytes_per_s, SOURCED_OPTIONAL, "keys and values that pass through the arithmetic units"),
+    ROW_QUANTITY("compute", csd.flop_per_s, UNIT_FLOP_PER_S, SOURCED_OPTIONAL, POSITIVE,
+                 "all arithmetic units together"),
+    ROW_QUANTITY("dram", csd.dram_bytes, UNIT_BYTES, SOURCED_OPTIONAL, POSITIVE, "memory on the device"),
+    ROW_BOOL("dual_key", csd.dual_key, DEFAULT("false"),
+             "keys are stored twice, also ordered by channel, so that sparse attention can choose channels"),
+    ROW_REAL("page_channels", csd.page_channels, SOURCED_OPTIONAL, WITHIN(1, 4096),
+             "dual_key: channels that share a page"),
+    ROW_REAL("token_run", csd.token_run, SOURCED_OPTIONAL, WITHIN(1, 4096),
+             "dual_key: tokens that sparse attention chooses side by side, on average"),
     {0},
 };
+#undef ROW_OF
 
+#define ROW_OF struct storage_stack
 static const struct config_field stack_fields[] = {
-    {.name = "summary", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, STACK(summary), .min = 1, .max = 512,
-     .help = "what the software is"},
-    {RATE("read", CONFIG_OPTIONAL), STACK(limits.bytes_per_s[STORAGE_READ]), POSITIVE, .help = "ceiling of reading"},
-    {RATE("write", CONFIG_OPTIONAL), STACK(limits.bytes_per_s[STORAGE_WRITE]), POSITIVE, .help = "ceiling of writing"},
-    {QUANTITY("latency", UNIT_TIME, 0), STACK(limits.latency_s), .value = "0s", .min = 0, .max = 10,
-     .help = "per request, on top of the device's"},
+    ROW_TEXT("summary", summary, REQUIRED, WITHIN(1, 512), "what the software is"),
+    RATE("read", limits.bytes_per_s[STORAGE_READ], SOURCED_OPTIONAL, "ceiling of reading"),
+    RATE("write", limits.bytes_per_s[STORAGE_WRITE], SOURCED_OPTIONAL, "ceiling of writing"),
+    ROW_QUANTITY("latency", limits.latency_s, UNIT_TIME, SOURCED_DEFAULT("0s"), WITHIN(0, 10),
+                 "per request, on top of the device's"),
     {0},
 };
+#undef ROW_OF
 
+#define ROW_OF struct storage_spec
 const struct config_field catalog_storage_fields[] = {
-    {.name = "summary", .kind = CONFIG_TEXT, .flags = CONFIG_REQUIRED, SPEC(summary), .min = 1, .max = 512,
-     .help = "the device, in a line"},
-    {.name = "kind", .kind = CONFIG_CHOICE, .flags = CONFIG_REQUIRED, SPEC(kind), .choices = kinds,
-     .help = "memory of the host, a drive, a drive that computes, the memory of another node's GPUs"},
-    {QUANTITY("capacity", UNIT_BYTES, CONFIG_OPTIONAL), SPEC(device.capacity_bytes), POSITIVE, .help = "usable bytes"},
-    {QUANTITY("granularity", UNIT_BYTES, CONFIG_REQUIRED), SPEC(device.granularity_bytes), POSITIVE,
-     .help = "what is read or written at least"},
-    {NUMBER("queue_depth", CONFIG_REQUIRED), SPEC(device.queue_depth), .min = 1, .max = 1e9,
-     .help = "requests under way at most"},
+    ROW_TEXT("summary", summary, REQUIRED, WITHIN(1, 512), "the device, in a line"),
+    ROW_CHOICE("kind", kind, REQUIRED, kinds,
+               "memory of the host, a drive, a drive that computes, the memory of another node's GPUs"),
+    ROW_QUANTITY("capacity", device.capacity_bytes, UNIT_BYTES, SOURCED_OPTIONAL, POSITIVE, "usable bytes"),
+    ROW_QUANTITY("granularity", device.granularity_bytes, UNIT_BYTES, SOURCED_REQUIRED, POSITIVE,
+                 "what is read or written at least"),
+    ROW_REAL("queue_depth", device.queue_depth, SOURCED_REQUIRED, WITHIN(1, 1e9), "requests under way at most"),
     {.name = "read", .kind = CONFIG_SECTION, .fields = read_fields, .help = "reading, before the link"},
     {.name = "write", .kind = CONFIG_SECTION, .fields = write_fields, .help = "writing, before the link"},
     {.name = "link", .kind = CONFIG_SECTION, .fields = link_fields, .help = "PCIe or the network"},
     {.name = "csd", .kind = CONFIG_SECTION, .fields = csd_fields, .help = "of kind 'csd': flash and arithmetic units"},
-    {.name = "software", .kind = CONFIG_MAP, SPEC(software), .fields = stack_fields,
-     .elem_bytes = sizeof(struct storage_stack), .help = "ceilings of software on the way, by name"},
+    ROW_MAP("software", software, OPTIONAL, ANY, struct storage_stack, stack_fields,
+            "ceilings of software on the way, by name"),
     {0},
 };
+#undef ROW_OF
 
 static const struct shelf storage = {"storage", "storage device", "orrery list storage"};
 

@@ -12,29 +12,25 @@ enum { MAX_WHERE = 8, MAX_FACTORS = 4, MAX_COLUMNS = 2 * MAX_WHERE + 2 * MAX_FAC
 
 static const struct config_field text_fields[] = {{.kind = CONFIG_TEXT, .min = 1, .max = 256}, {0}};
 
-#define FILE_FIELD(member) .offset = offsetof(struct table_file, member)
-
+#define ROW_OF struct table_file
 const struct config_field table_file_fields[] = {
-    {.name = "path", .kind = CONFIG_PATH, .flags = CONFIG_OPTIONAL, FILE_FIELD(path),
-     .help = "a CSV file with a header"},
-    {.name = "where", .kind = CONFIG_LIST, FILE_FIELD(where), .fields = text_fields, .elem_bytes = sizeof(char *),
-     .min = 0, .max = MAX_WHERE, .help = "rows to take, as \"column=value\"; all must hold"},
-    {.name = "tokens", .kind = CONFIG_LIST, FILE_FIELD(tokens), .fields = text_fields, .elem_bytes = sizeof(char *),
-     .value = "[\"tokens\"]", .min = 1, .max = MAX_FACTORS, .help = "columns whose product is the number of tokens"},
-    {.name = "decode_where", .kind = CONFIG_LIST, FILE_FIELD(decode_where), .fields = text_fields,
-     .elem_bytes = sizeof(char *), .min = 0, .max = MAX_WHERE,
-     .help = "what must hold as well in rows for the curve of decoding"},
-    {.name = "decode_tokens", .kind = CONFIG_LIST, FILE_FIELD(decode_tokens), .fields = text_fields,
-     .elem_bytes = sizeof(char *), .min = 0, .max = MAX_FACTORS,
-     .help = "columns whose product is the number of decoding sequences; none: those of 'tokens'"},
-    {.name = "prefill_time", .kind = CONFIG_TEXT, FILE_FIELD(prefill_time), .value = "prefill_time",
-     .help = "column of the time of iterations with prompts"},
-    {.name = "decode_time", .kind = CONFIG_TEXT, FILE_FIELD(decode_time), .value = "decode_time",
-     .help = "column of the time of iterations that only decode"},
-    {.name = "time_unit", .kind = CONFIG_QUANTITY, FILE_FIELD(unit_s), .dim = UNIT_TIME, .value = "1ms", .min = DBL_MIN,
-     .max = 1e6, .help = "what a time of 1 stands for"},
+    ROW_PATH("path", path, OPTIONAL, "a CSV file with a header"),
+    ROW_LIST("where", where, OPTIONAL, WITHIN(0, MAX_WHERE), char *, text_fields,
+             "rows to take, as \"column=value\"; all must hold"),
+    ROW_LIST("tokens", tokens, DEFAULT("[\"tokens\"]"), WITHIN(1, MAX_FACTORS), char *, text_fields,
+             "columns whose product is the number of tokens"),
+    ROW_LIST("decode_where", decode_where, OPTIONAL, WITHIN(0, MAX_WHERE), char *, text_fields,
+             "what must hold as well in rows for the curve of decoding"),
+    ROW_LIST("decode_tokens", decode_tokens, OPTIONAL, WITHIN(0, MAX_FACTORS), char *, text_fields,
+             "columns whose product is the number of decoding sequences; none: those of 'tokens'"),
+    ROW_TEXT("prefill_time", prefill_time, DEFAULT("prefill_time"), ANY,
+             "column of the time of iterations with prompts"),
+    ROW_TEXT("decode_time", decode_time, DEFAULT("decode_time"), ANY,
+             "column of the time of iterations that only decode"),
+    ROW_QUANTITY("time_unit", unit_s, UNIT_TIME, DEFAULT("1ms"), WITHIN(DBL_MIN, 1e6), "what a time of 1 stands for"),
     {0},
 };
+#undef ROW_OF
 
 /* A growing list of points. */
 struct points {
