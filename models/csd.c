@@ -2,13 +2,6 @@
 
 #include <math.h>
 
-const char *csd_bound_name(enum csd_bound bound)
-{
-    static const char *const names[] = {
-        [CSD_BOUND_FLASH] = "flash", [CSD_BOUND_COMPUTE] = "compute", [CSD_BOUND_LINK] = "link"};
-    return names[bound];
-}
-
 /* Whether the device can and shall leave something out. */
 static bool is_sparse(const struct csd_spec *csd, const struct csd_attention *attention)
 {

@@ -62,7 +62,4 @@ double csd_copies(const struct csd_spec *csd);
 /* Bytes that new tokens of one layer make on flash: keys, values and, if there is one, the second copy of the keys. */
 double csd_append_bytes(const struct csd_spec *csd, const struct csd_attention *attention, double tokens);
 
-/* "flash", "compute", "link". */
-const char *csd_bound_name(enum csd_bound bound);
-
 #endif

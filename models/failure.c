@@ -83,27 +83,6 @@ double lifetime_quantile_s(const struct lifetime *law, double frac)
     return law->mean_s;
 }
 
-static double lognormal_hazard_per_s(const struct lifetime *law, double t_s)
-{
-    const double z = log(t_s / lognormal_median_s(law)) / law->shape;
-    const double density = exp(-0.5 * z * z) / (t_s * law->shape * sqrt(2.0 * acos(-1.0)));
-    return t_s > 0.0 ? density / normal_cdf(-z) : 0.0;
-}
-
-double lifetime_hazard_per_s(const struct lifetime *law, double t_s)
-{
-    switch (law->kind) {
-    case LIFETIME_EXPONENTIAL: return 1.0 / law->mean_s;
-    case LIFETIME_WEIBULL: {
-        const double scale_s = weibull_scale_s(law);
-        return law->shape / scale_s * pow(t_s / scale_s, law->shape - 1.0);
-    }
-    case LIFETIME_LOGNORMAL: return lognormal_hazard_per_s(law, t_s);
-    case LIFETIME_CONSTANT: break;
-    }
-    return (double)NAN;
-}
-
 static double binomial(int n, int k, double p)
 {
     double share = 1.0;
@@ -117,19 +96,4 @@ double common_cause_rate_per_s(const struct common_cause *cause, int k)
     if (k == 1) rate += cause->components * cause->own_per_s;
     if (k == cause->components) rate += cause->lethal_per_s;
     return rate;
-}
-
-static double shared_per_s(const struct common_cause *cause)
-{
-    return cause->shock_per_s * cause->hit_frac + cause->lethal_per_s;
-}
-
-double common_cause_component_per_s(const struct common_cause *cause)
-{
-    return cause->own_per_s + shared_per_s(cause);
-}
-
-double common_cause_shared_frac(const struct common_cause *cause)
-{
-    return shared_per_s(cause) / common_cause_component_per_s(cause);
 }

@@ -30,9 +30,6 @@ struct lifetime lifetime_lognormal(double mean_s, double median_s);
 double lifetime_cdf(const struct lifetime *law, double t_s);
 double lifetime_quantile_s(const struct lifetime *law, double frac);
 
-/* Failures per second of what has lived for `t_s` >= 0: density / (1 - cdf). A constant lifetime has none: NAN. */
-double lifetime_hazard_per_s(const struct lifetime *law, double t_s);
-
 /* Rates per second. */
 struct common_cause {
     int components;
@@ -41,9 +38,5 @@ struct common_cause {
 
 /* Rate of events in which exactly `k` of the components fail; k = 0: of shocks that nobody sees. */
 double common_cause_rate_per_s(const struct common_cause *cause, int k);
-
-/* Rate at which one component fails, of whatever cause; and the share of it that shocks have, lethal ones included. */
-double common_cause_component_per_s(const struct common_cause *cause);
-double common_cause_shared_frac(const struct common_cause *cause);
 
 #endif

@@ -15,15 +15,6 @@ double storage_rate_bytes_per_s(const struct storage_device *device, const struc
     return fmin(hardware, software_bytes_per_s(software, op));
 }
 
-const char *storage_bound_name(enum storage_bound bound)
-{
-    static const char *const names[] = {[STORAGE_BOUND_MEDIA] = "media",
-                                        [STORAGE_BOUND_LINK] = "link",
-                                        [STORAGE_BOUND_SOFTWARE] = "software",
-                                        [STORAGE_BOUND_LATENCY] = "latency"};
-    return names[bound];
-}
-
 static double whole_granules(const struct storage_device *device, double bytes)
 {
     return ceil(bytes / device->granularity_bytes) * device->granularity_bytes;

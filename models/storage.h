@@ -63,7 +63,4 @@ struct storage_time storage_transfer_time(const struct storage_device *device, c
 double storage_rate_bytes_per_s(const struct storage_device *device, const struct storage_software *software,
                                 enum storage_op op);
 
-/* "media", "link", "software", "latency". */
-const char *storage_bound_name(enum storage_bound bound);
-
 #endif

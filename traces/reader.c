@@ -369,7 +369,8 @@ static int find_columns(struct reader *reader, struct diag *diag)
     return 0;
 }
 
-int reader_open_input(const struct row_format *format, const struct trace_file *file, struct input *input,
+/* Takes `input` over. */
+static int open_input(const struct row_format *format, const struct trace_file *file, struct input *input,
                       struct stream **stream, struct diag *diag)
 {
     struct csv *csv;
@@ -404,7 +405,7 @@ int reader_open(const struct row_format *format, const struct trace_file *file, 
 {
     struct input *input;
     int code = input_open(file->path, &input, diag);
-    if (code == 0) return reader_open_input(format, file, input, stream, diag);
+    if (code == 0) return open_input(format, file, input, stream, diag);
     destroy_state(format);
     return code;
 }

@@ -8,7 +8,6 @@
 
 #include "sim/core/csv.h"
 #include "sim/core/mem.h"
-#include "traces/notes.h"
 #include "traces/stream.h"
 #include "traces/transform.h"
 
@@ -68,10 +67,6 @@ struct reader {
  * (header) or SIM_E_NOMEM. */
 int reader_open(const struct row_format *format, const struct trace_file *file, struct stream **stream,
                 struct diag *diag);
-
-/* The same from an open input, which is taken over. */
-int reader_open_input(const struct row_format *format, const struct trace_file *file, struct input *input,
-                      struct stream **stream, struct diag *diag);
 
 /* --- for formats: the row in hand --- */
 

@@ -1,6 +1,9 @@
 #include "traces/stream.h"
 
+#include "sim/core/check.h"
 #include "sim/core/mem.h"
+
+#include <string.h>
 
 void stream_close(struct stream *stream)
 {
@@ -121,4 +124,28 @@ int stream_to_jobs(struct stream *stream, struct job_source **source, struct dia
     jobs->stream = stream;
     *source = &jobs->source;
     return 0;
+}
+
+/* --- Notes --- */
+
+char *notes_count(struct notes *notes, const char *code, const char *text)
+{
+    for (size_t i = 0; i < notes->n; i++) {
+        if (strcmp(notes->items[i].code, code) != 0) continue;
+        notes->items[i].count++;
+        return NULL;
+    }
+    SIM_REQUIRE(notes->n < NOTES_MAX);
+    struct notes_item *item = &notes->items[notes->n++];
+    *item = (struct notes_item){.code = code, .text = text, .count = 1};
+    return item->where;
+}
+
+bool notes_get(const struct notes *notes, size_t index, struct source_note *note)
+{
+    if (index >= notes->n) return false;
+    const struct notes_item *item = &notes->items[index];
+    *note = (struct source_note){
+        .code = item->code, .text = item->text, .where = item->where[0] ? item->where : NULL, .count = item->count};
+    return true;
 }

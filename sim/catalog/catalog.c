@@ -4,6 +4,122 @@
 #include "sim/catalog/shelf.h"
 #include "sim/core/json_doc.h"
 
+#include <float.h>
+
+/* --- Fields. A number may say where it comes from: {"value": V, "source": "...", "sure": "..."} --- */
+
+static const char *const fabrics[] = {"none", "bridge", "mesh", "switch", NULL};
+
+static const char *const formats[] = {
+#define FORMAT_NAME(id, name, bytes) name,
+    NUMBER_FORMATS(FORMAT_NAME)
+#undef FORMAT_NAME
+        NULL,
+};
+
+/* Offsets are from the start of struct gpu_spec: the section holds no struct of its own. */
+#define PEAK(format_name, format, more)                                                                                \
+    {.name = format_name, .kind = CONFIG_QUANTITY, .flags = CONFIG_SOURCED | (more),                                   \
+     .offset = (format) * sizeof(double), .dim = UNIT_FLOP_PER_S, .min = DBL_MIN, .max = 0,                                \
+     .help = "dense peak of matrix products in " format_name ", accumulating in fp32"}
+
+static const struct config_field peak_fields[] = {
+    PEAK("fp32", FORMAT_FP32, CONFIG_REQUIRED),
+    PEAK("tf32", FORMAT_TF32, CONFIG_OPTIONAL),
+    PEAK("fp16", FORMAT_FP16, CONFIG_OPTIONAL),
+    PEAK("bf16", FORMAT_BF16, CONFIG_OPTIONAL),
+    PEAK("fp8", FORMAT_FP8, CONFIG_OPTIONAL),
+    PEAK("int8", FORMAT_INT8, CONFIG_OPTIONAL),
+    {0},
+};
+
+#define ROW_OF struct gpu_spec
+const struct config_field catalog_gpu_fields[] = {
+    ROW_TEXT("architecture", architecture, REQUIRED, ANY, "generation of the chip"),
+    ROW_SECTION("peak", peak_flop_per_s, FILLED, peak_fields,
+                "peaks by number format; a format that is absent runs in the next wider one"),
+    ROW_QUANTITY("memory", memory_bytes, UNIT_BYTES, SOURCED_REQUIRED, POSITIVE,
+                 "device memory as nvidia-smi reports it in total"),
+    ROW_QUANTITY("memory_bandwidth", memory_bytes_per_s, UNIT_BYTES_PER_S, SOURCED_REQUIRED, POSITIVE,
+                 "peak bandwidth of the device memory"),
+    ROW_QUANTITY("l2", l2_bytes, UNIT_BYTES, SOURCED_REQUIRED, POSITIVE, "L2 cache"),
+    ROW_INT("sms", sm_count, SOURCED_REQUIRED, AT_LEAST(1), "streaming multiprocessors"),
+    ROW_QUANTITY("boost_clock", boost_hz, UNIT_FREQUENCY, SOURCED_REQUIRED, POSITIVE,
+                 "highest SM clock; peaks of tensor cores may hold at a lower one"),
+    ROW_QUANTITY("base_clock", base_hz, UNIT_FREQUENCY, SOURCED_OPTIONAL, POSITIVE,
+                 "SM clock that is kept at the power limit"),
+    ROW_QUANTITY("tdp", tdp_w, UNIT_POWER, SOURCED_REQUIRED, POSITIVE, "power limit as delivered"),
+    ROW_QUANTITY("idle_power", idle_w, UNIT_POWER, SOURCED_OPTIONAL, POSITIVE, "power without any process on the GPU"),
+    ROW_QUANTITY("context_power", context_w, UNIT_POWER, SOURCED_OPTIONAL, POSITIVE,
+                 "power with a process on the GPU that does nothing"),
+    ROW_QUANTITY("price", usd_per_h, UNIT_MONEY_PER_H, SOURCED_OPTIONAL, POSITIVE,
+                 "list price of renting one, on demand"),
+    ROW_CHOICE("fabric", fabric, DEFAULT("none"), fabrics,
+               "what links the GPUs of a node besides PCIe: bridged pairs, a cube mesh, a switch"),
+    ROW_INT("nvlink_gpus", nvlink_gpus, DEFAULT("0"), WITHIN(0, 1024), "GPUs that reach each other over NVLink"),
+    ROW_QUANTITY("nvlink_bandwidth", nvlink_bytes_per_s, UNIT_BYTES_PER_S, SOURCED_DEFAULT("0GB/s"), ANY,
+                 "NVLink bandwidth of a GPU, per direction"),
+    ROW_QUANTITY("pcie_bandwidth", pcie_bytes_per_s, UNIT_BYTES_PER_S, SOURCED_REQUIRED, POSITIVE,
+                 "PCIe bandwidth of a GPU, per direction"),
+    {0},
+};
+#undef ROW_OF
+
+#define LLM_COUNT(key, member, most, what) ROW_INT(key, member, SOURCED_REQUIRED, WITHIN(1, most), what)
+#define LLM_OPTION(key, member, most, what) ROW_INT(key, member, SOURCED_DEFAULT("0"), WITHIN(0, most), what)
+#define LLM_FLAG(key, member, what) ROW_BOOL(key, member, DEFAULT("false"), what)
+#define LLM_FORMAT(key, member, what) ROW_CHOICE(key, member, DEFAULT("fp16"), formats, what)
+
+#define ROW_OF struct llm_spec
+const struct config_field catalog_llm_fields[] = {
+    ROW_TEXT("source", source, REQUIRED, ANY,
+             "where the values of this file come from, those apart that name their own source"),
+    LLM_COUNT("layers", layers, LLM_MAX_LAYERS, "transformer layers"),
+    LLM_COUNT("hidden", hidden, LLM_MAX_HIDDEN, "width of the hidden state"),
+    LLM_COUNT("q_heads", q_heads, LLM_MAX_HEADS, "attention heads"),
+    LLM_COUNT("kv_heads", kv_heads, LLM_MAX_HEADS,
+              "heads of keys and values; fewer than q_heads: grouped-query attention"),
+    LLM_COUNT("head_dim", head_dim, LLM_MAX_HEAD_DIM,
+              "width of an attention head; with latent attention of its keys, the rotary part left out"),
+    LLM_OPTION("query_latent", query_latent, LLM_MAX_HIDDEN,
+               "latent attention: width of what queries are made of, 0 for the hidden state"),
+    LLM_OPTION("kv_latent", kv_latent, LLM_MAX_HIDDEN,
+               "latent attention: width of what keys and values are made of and the cache holds; 0: plain attention"),
+    LLM_OPTION("rotary_dim", rotary_dim, LLM_MAX_HEAD_DIM, "latent attention: width of the rotary part of keys"),
+    LLM_OPTION("value_dim", value_dim, LLM_MAX_HEAD_DIM, "latent attention: width of a head's values"),
+    LLM_OPTION("ffn", ffn, LLM_MAX_FFN, "width of the feed-forward layer; beside experts: of the shared expert"),
+    LLM_COUNT("vocab", vocab, LLM_MAX_VOCAB, "rows of the vocabulary matrices"),
+    LLM_COUNT("max_context", max_context, LLM_MAX_CONTEXT,
+              "longest context the LLM was trained or extended for, in tokens"),
+    LLM_OPTION("sliding_window", sliding_window, -1, "tokens that a query looks back, 0 for all"),
+    LLM_OPTION("experts", experts, LLM_MAX_EXPERTS, "experts per layer, 0 for a dense LLM"),
+    LLM_OPTION("experts_per_token", experts_per_token, LLM_MAX_EXPERTS, "experts that serve a token"),
+    LLM_OPTION("expert_ffn", expert_ffn, LLM_MAX_FFN, "width of an expert's feed-forward layer"),
+    LLM_OPTION("dense_layers", dense_layers, LLM_MAX_LAYERS,
+               "first layers, which have a dense feed-forward layer instead"),
+    LLM_OPTION("dense_ffn", dense_ffn, LLM_MAX_FFN, "width of the feed-forward layer of these"),
+    LLM_FLAG("gated_ffn", gated_ffn, "gate and up projection instead of up alone"),
+    LLM_FLAG("parallel_block", parallel_block, "attention and feed-forward layer side by side"),
+    LLM_FLAG("tied_embeddings", tied_embeddings, "the head shares the input embedding"),
+    LLM_FLAG("qkv_bias", qkv_bias, "bias on query, key and value projections"),
+    LLM_FLAG("output_bias", output_bias, "bias on the attention's output projection"),
+    LLM_FLAG("ffn_bias", ffn_bias, "bias on the feed-forward projections"),
+    LLM_FLAG("head_bias", head_bias, "bias on the head"),
+    LLM_FLAG("norm_bias", norm_bias, "norms with weight and bias (LayerNorm) instead of weight alone (RMSNorm)"),
+    LLM_FLAG("qk_norm", qk_norm, "norms on queries and keys"),
+    LLM_FLAG("embedding_norm", embedding_norm, "norm after the input embedding"),
+    ROW_INT("layer_norms", layer_norms, DEFAULT("2"), WITHIN(0, 8), "norms per layer"),
+    LLM_OPTION("position_embeddings", position_embeddings, LLM_MAX_CONTEXT, "learned positions"),
+    LLM_FORMAT("weights", weights, "number format of the layers' matrices"),
+    LLM_FORMAT("compute", compute, "number format of computing, activations and all other weights"),
+    LLM_FORMAT("kv", kv, "number format of the KV cache"),
+    LLM_OPTION("parameters", published_parameters, -1, "number of parameters that the publisher states"),
+    {0},
+};
+#undef ROW_OF
+
+/* --- Entries --- */
+
 static const struct shelf gpus = {"hardware", "GPU", "orrery list gpus"};
 static const struct shelf llms = {"llms", "LLM", "orrery list llms"};
 

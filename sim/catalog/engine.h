@@ -55,8 +55,6 @@ struct engine_preset {
     struct config_list held_out;    /* of all others */
 };
 
-extern const struct config_field engine_preset_fields[];
-
 /* Reads a preset by name or path. `where` is the place that names it. Texts live in `arena`. Returns 0, SIM_E_CONFIG,
  * SIM_E_IO or SIM_E_NOMEM. */
 int catalog_engine(const struct catalog *catalog, const char *name, const char *where, struct arena *arena,

@@ -18,7 +18,7 @@ static const struct config_field entry_fields[] = {
 #undef ROW_OF
 
 #define ROW_OF struct price_list
-const struct config_field catalog_price_fields[] = {
+static const struct config_field catalog_price_fields[] = {
     ROW_TEXT("date", date, REQUIRED, WITHIN(4, 64), "when these prices held"),
     ROW_TEXT("source", source, REQUIRED, WITHIN(1, 1024), "who says so"),
     ROW_MAP("gpus", gpus, REQUIRED, WITHIN(1, 1000), struct price_entry, entry_fields, "prices by the name of the GPU"),

@@ -20,8 +20,6 @@ struct price_list {
     struct config_list gpus; /* struct price_entry */
 };
 
-extern const struct config_field catalog_price_fields[];
-
 /* Reads a list by its name, or path. Returns 0, SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
 int catalog_prices(const struct catalog *catalog, const char *name, const char *where, struct arena *arena,
                    struct price_list *prices, struct diag *diag);

@@ -67,7 +67,7 @@ static const struct config_field stack_fields[] = {
 #undef ROW_OF
 
 #define ROW_OF struct storage_spec
-const struct config_field catalog_storage_fields[] = {
+static const struct config_field catalog_storage_fields[] = {
     ROW_TEXT("summary", summary, REQUIRED, WITHIN(1, 512), "the device, in a line"),
     ROW_CHOICE("kind", kind, REQUIRED, kinds,
                "memory of the host, a drive, a drive that computes, the memory of another node's GPUs"),

@@ -29,8 +29,6 @@ struct storage_spec {
     struct config_list software;  /* struct storage_stack */
 };
 
-extern const struct config_field catalog_storage_fields[];
-
 /* Reads an entry by name or path. `where` is the place that names it. Texts live in `arena`. Returns 0, SIM_E_CONFIG,
  * SIM_E_IO or SIM_E_NOMEM. */
 int catalog_storage(const struct catalog *catalog, const char *name, const char *where, struct arena *arena,

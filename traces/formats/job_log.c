@@ -1,4 +1,19 @@
-#include "traces/formats/job_log.h"
+/* Two logs of Slurm with calendar times of submission, start and end.
+ *
+ * Acme (Seren and Kalos, 2023):
+ * job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,duration, queue,gpu_time; Kalos has
+ * four more columns, which are not read. The group is the type of job. The study counts jobs that ran out of time or
+ * lost their node as failed.
+ *
+ * Helios (SenseTime, 2020):
+ * job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue. The group is the
+ * virtual cluster. More than half of the jobs have no GPUs.
+ *
+ * Both are sorted here by (submission, row); time starts at the earliest submission. The run time is duration, else end
+ * minus start; jobs with neither never started and are left out and counted. Jobs without GPUs are kept unless
+ * "cpu_jobs" is false. Jobs that ran out of time or lost their node have failed. */
+#include "traces/formats/file_trace.h"
+#include "traces/registry.h"
 
 enum { SUBMIT, DURATION, GPUS, START, END, NODES, ID, USER, GROUP, TYPE, STATE, N_COLUMNS };
 
@@ -47,20 +62,46 @@ static enum row_result read_row(struct reader *reader, union trace_record *recor
     return ran < 0 ? ROW_BAD : file_trace_job(reader, job);
 }
 
-int job_log_open(const struct job_log_columns *names, const struct job_file *params,
-                 const struct source_options *options, struct job_source **source, struct diag *diag)
+static int open_log(const char *group, const void *params, const struct source_options *options,
+                    struct job_source **source, struct diag *diag)
 {
-    const struct csv_column columns[N_COLUMNS] = {[SUBMIT] = {.name = names->submit},
-                                                  [DURATION] = {.name = names->duration},
-                                                  [GPUS] = {.name = names->gpus},
-                                                  [START] = {.name = names->start, .optional = true},
-                                                  [END] = {.name = names->end, .optional = true},
-                                                  [NODES] = {.name = names->nodes, .optional = true},
-                                                  [ID] = {.name = names->id, .optional = true},
-                                                  [USER] = {.name = names->user, .optional = true},
-                                                  [GROUP] = {.name = names->group, .optional = true},
-                                                  [TYPE] = {.name = names->type, .optional = true},
-                                                  [STATE] = {.name = names->state, .optional = true}};
+    const struct csv_column columns[N_COLUMNS] = {[SUBMIT] = {.name = "submit_time"},
+                                                  [DURATION] = {.name = "duration"},
+                                                  [GPUS] = {.name = "gpu_num"},
+                                                  [START] = {.name = "start_time", .optional = true},
+                                                  [END] = {.name = "end_time", .optional = true},
+                                                  [NODES] = {.name = "node_num", .optional = true},
+                                                  [ID] = {.name = "job_id", .optional = true},
+                                                  [USER] = {.name = "user", .optional = true},
+                                                  [GROUP] = {.name = group, .optional = true},
+                                                  [TYPE] = {.name = "type", .optional = true},
+                                                  [STATE] = {.name = "state", .optional = true}};
     const struct row_format rows = {.from_first = true, .columns = columns, .n_columns = N_COLUMNS, .row = read_row};
     return file_trace_jobs(&rows, params, options, source, diag);
 }
+
+static int open_acme(const void *params, const struct source_options *options, struct job_source **source,
+                     struct diag *diag)
+{
+    return open_log("type", params, options, source, diag);
+}
+
+static int open_helios(const void *params, const struct source_options *options, struct job_source **source,
+                       struct diag *diag)
+{
+    return open_log("vc", params, options, source, diag);
+}
+
+const struct trace_format trace_acme = {.name = "acme",
+                                        .summary = "Acme: jobs of the LLM clusters Seren and Kalos, 2023",
+                                        .source = "Hu et al., NSDI 2024; InternLM/AcmeTrace",
+                                        .params = file_trace_unsorted_job_params,
+                                        .params_bytes = sizeof(struct job_file),
+                                        .open_jobs = open_acme};
+
+const struct trace_format trace_helios = {.name = "helios",
+                                          .summary = "Helios: training jobs of four SenseTime clusters, 2020",
+                                          .source = "Hu et al., SC 2021; S-Lab-System-Group/HeliosData",
+                                          .params = file_trace_unsorted_job_params,
+                                          .params_bytes = sizeof(struct job_file),
+                                          .open_jobs = open_helios};

@@ -7,10 +7,6 @@
 #include <gsl/gsl_randist.h>
 #include <stdio.h>
 
-const struct arrival_process *const arrival_processes[] = {
-    &arrival_poisson,   &arrival_gamma,   &arrival_fixed,  &arrival_mmpp,
-    &arrival_modulated, &arrival_diurnal, &arrival_closed, NULL};
-
 int arrivals_create(const struct arrival_process *process, const void *params, const struct source_options *options,
                     struct arrivals **arrivals, struct diag *diag)
 {
@@ -47,7 +43,8 @@ sim_ns arrivals_next(struct arrivals *arrivals)
     return arrivals->now_ns;
 }
 
-sim_ns arrivals_after(const struct arrivals *arrivals, double gap_s)
+/* now_ns + gap_s, saturating. */
+static sim_ns arrivals_after(const struct arrivals *arrivals, double gap_s)
 {
     sim_ns sum;
     return __builtin_add_overflow(arrivals->now_ns, sim_ns_from_s(gap_s), &sum) ? SIM_NS_MAX : sum;
@@ -80,7 +77,7 @@ static sim_ns poisson_next(struct arrivals *arrivals)
 
 static const struct config_field poisson_params[] = {RATE_PARAM(struct poisson_params), {0}};
 
-const struct arrival_process arrival_poisson = {.name = "poisson",
+static const struct arrival_process arrival_poisson = {.name = "poisson",
                                                 .summary = "independent arrivals of one rate",
                                                 .params = poisson_params,
                                                 .params_bytes = sizeof(struct poisson_params),
@@ -108,7 +105,7 @@ static const struct config_field gamma_params[] = {
     {0}};
 #undef ROW_OF
 
-const struct arrival_process arrival_gamma = {.name = "gamma",
+static const struct arrival_process arrival_gamma = {.name = "gamma",
                                               .summary = "independent Gamma-distributed gaps of a given CV",
                                               .params = gamma_params,
                                               .params_bytes = sizeof(struct gamma_params),
@@ -123,7 +120,7 @@ static sim_ns fixed_next(struct arrivals *arrivals)
     return sim_ns_from_s((double)arrivals->n / params->rate_per_s);
 }
 
-const struct arrival_process arrival_fixed = {.name = "fixed",
+static const struct arrival_process arrival_fixed = {.name = "fixed",
                                               .summary = "equal gaps; the first arrival is at 0",
                                               .params = poisson_params,
                                               .params_bytes = sizeof(struct poisson_params),
@@ -176,9 +173,13 @@ static const struct config_field closed_params[] = {
     {0}};
 #undef ROW_OF
 
-const struct arrival_process arrival_closed = {.name = "closed",
+static const struct arrival_process arrival_closed = {.name = "closed",
                                                .summary = "a number of users who wait for the answer, think, ask again",
                                                .params = closed_params,
                                                .params_bytes = sizeof(struct closed_params),
                                                .next = closed_next,
                                                .think = closed_think};
+
+const struct arrival_process *const arrival_processes[] = {
+    &arrival_poisson,   &arrival_gamma,   &arrival_fixed,  &arrival_mmpp,
+    &arrival_modulated, &arrival_diurnal, &arrival_closed, NULL};

@@ -56,8 +56,7 @@ struct diurnal_params {
     int start_day;
 };
 
-extern const struct arrival_process arrival_poisson, arrival_gamma, arrival_fixed, arrival_mmpp, arrival_modulated,
-    arrival_diurnal, arrival_closed;
+extern const struct arrival_process arrival_mmpp, arrival_modulated, arrival_diurnal;
 
 /* All of them, in listing order, NULL at the end. */
 extern const struct arrival_process *const arrival_processes[];
@@ -69,9 +68,6 @@ void arrivals_destroy(struct arrivals *arrivals); /* NULL is allowed */
 
 /* The next arrival; never before the one before it. SIM_NS_MAX when it is past the end of time, or there is none. */
 sim_ns arrivals_next(struct arrivals *arrivals);
-
-/* now_ns + gap_s, saturating. */
-sim_ns arrivals_after(const struct arrivals *arrivals, double gap_s);
 
 /* Reports that arrivals, or what they start, go on past the end of time. Returns SIM_E_CONFIG. */
 int arrivals_out_of_time(const char *where, struct diag *diag);

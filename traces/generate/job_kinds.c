@@ -160,8 +160,3 @@ struct job_draw job_law_at(const struct job_law *law, double size_frac, double k
                              .run_s = cdf_quantile(size->durations, JOB_KIND_STEPS, CDF_LOG, run_frac),
                              .gpus = kinds->gpus[i].value};
 }
-
-double job_law_frac(const struct job_law *law, size_t i, size_t step, size_t kind)
-{
-    return law->sizes[i].cells[step][kind];
-}

@@ -52,7 +52,4 @@ void job_law_destroy(struct job_law *law); /* NULL is allowed */
  * (0, 1]. Between the ends of a step the logarithm of the run time is uniform. */
 struct job_draw job_law_at(const struct job_law *law, double size_frac, double kind_frac);
 
-/* The share of all jobs that have the i-th number of GPUs, a run time of this step, and this kind. */
-double job_law_frac(const struct job_law *law, size_t i, size_t step, size_t kind);
-
 #endif

@@ -26,8 +26,6 @@ struct job_mix {
     struct fate_odds cancelled, failed;
 };
 
-extern const struct job_kinds seren_kinds, kalos_kinds;
-
 /* In the order of job_mix_names. */
 extern const struct job_mix job_mixes[];
 extern const char *const job_mix_names[]; /* NULL at the end */

@@ -3,10 +3,9 @@
  * their fates draw from three random streams; sizes of jobs with kinds, and fates, are spread evenly, so that a trace has
  * the published shares of GPU time although few jobs hold most of it. */
 #include "traces/generate/arrival.h"
-#include "traces/generate/deck.h"
 #include "traces/generate/end.h"
 #include "traces/generate/job_mix.h"
-#include "traces/notes.h"
+#include "traces/stream.h"
 #include "traces/registry.h"
 #include "traces/transform.h"
 
@@ -26,6 +25,36 @@ struct generate_jobs_params {
 enum { MAX_LOG2_GPU_S = 40 };
 
 #define GOLDEN_FRAC 0.6180339887498949
+
+/* --- Numbers that are spread evenly --- */
+
+enum { DECK_CARDS = 1 << 16 };
+
+/* Of every DECK_CARDS numbers in a row, one lies in each of as many equal parts of (0, 1), in random order and at a
+ * random place there (stratified sampling). Sums over them vary far less than over independent ones. */
+struct deck {
+    uint32_t n_left;
+    uint16_t cards[DECK_CARDS]; /* those left come first */
+};
+
+static void deck_init(struct deck *deck)
+{
+    deck->n_left = DECK_CARDS;
+    for (uint32_t i = 0; i < DECK_CARDS; i++) deck->cards[i] = (uint16_t)i;
+}
+
+/* The next number, in (0, 1). */
+static double deck_draw(struct deck *deck, struct rng *rng)
+{
+    if (deck->n_left == 0) deck->n_left = DECK_CARDS;
+    const uint64_t i = rng_below(rng, deck->n_left--);
+    const uint16_t card = deck->cards[i];
+    deck->cards[i] = deck->cards[deck->n_left];
+    deck->cards[deck->n_left] = card;
+    return (card + rng_uniform(rng)) / DECK_CARDS;
+}
+
+/* --- The generator --- */
 
 struct generator {
     struct stream stream;

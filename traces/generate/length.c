@@ -2,9 +2,6 @@
 
 #include <math.h>
 
-const struct length_distribution *const length_distributions[] = {&length_fixed,   &length_uniform,   &length_lognormal,
-                                                                  &length_mixture, &length_empirical, NULL};
-
 int32_t length_draw(const struct length_distribution *distribution, const void *params, struct rng *rng)
 {
     double tokens = rint(distribution->draw(params, rng));
@@ -32,7 +29,7 @@ static double fixed_draw(const void *params, struct rng *rng)
 static const struct config_field fixed_params[] = {
     TOKENS_FIELD(struct fixed_params, tokens, "tokens", CONFIG_REQUIRED, NULL, "of every request"), {0}};
 
-const struct length_distribution length_fixed = {.name = "fixed",
+static const struct length_distribution length_fixed = {.name = "fixed",
                                                  .summary = "always the same",
                                                  .params = fixed_params,
                                                  .params_bytes = sizeof(struct fixed_params),
@@ -63,7 +60,7 @@ static const struct config_field uniform_params[] = {
     TOKENS_FIELD(struct uniform_params, max, "max", CONFIG_REQUIRED, NULL, "longest"),
     {0}};
 
-const struct length_distribution length_uniform = {.name = "uniform",
+static const struct length_distribution length_uniform = {.name = "uniform",
                                                    .summary = "every length from min to max alike",
                                                    .params = uniform_params,
                                                    .params_bytes = sizeof(struct uniform_params),
@@ -102,7 +99,7 @@ static const struct config_field lognormal_params[] = {
     {0}};
 #undef ROW_OF
 
-const struct length_distribution length_lognormal = {.name = "lognormal",
+static const struct length_distribution length_lognormal = {.name = "lognormal",
                                                      .summary = "log-normal of a given mean and CV",
                                                      .params = lognormal_params,
                                                      .params_bytes = sizeof(struct lognormal_params),
@@ -169,7 +166,7 @@ static const struct config_field mixture_params[] = {
     {0}};
 #undef ROW_OF
 
-const struct length_distribution length_mixture = {.name = "mixture",
+static const struct length_distribution length_mixture = {.name = "mixture",
                                                    .summary = "one of several distributions, by weight",
                                                    .params = mixture_params,
                                                    .params_bytes = sizeof(struct mixture_params),
@@ -218,3 +215,6 @@ const struct length_distribution length_empirical = {.name = "empirical",
                                                      .params_bytes = sizeof(struct empirical_params),
                                                      .check = empirical_check,
                                                      .draw = empirical_draw};
+
+const struct length_distribution *const length_distributions[] = {&length_fixed,   &length_uniform,   &length_lognormal,
+                                                                  &length_mixture, &length_empirical, NULL};

@@ -18,8 +18,7 @@ struct length_distribution {
     double (*draw)(const void *params, struct rng *rng);
 };
 
-extern const struct length_distribution length_fixed, length_uniform, length_lognormal, length_mixture,
-    length_empirical;
+extern const struct length_distribution length_empirical;
 
 /* All of them, in listing order, NULL at the end. */
 extern const struct length_distribution *const length_distributions[];

@@ -34,7 +34,4 @@ const char *config_expected(const struct config_field *field, char *buffer, size
 void config_check_range(struct config_reading *reading, const struct config_field *field, const char *name,
                         const struct json_node *node, double value, const char *noun);
 
-/* Writes the limits of a field: "at least 1", "between \"1kW\" and \"20MW\"". Returns false when it has none. */
-bool config_show_range(const struct config_field *field, char *buffer, size_t buffer_bytes);
-
 #endif
