@@ -23,7 +23,7 @@ struct affine_phase {
     int64_t large_from;            /* sequences of this phase in the batch; 0: `small` always holds */
     double stage_s;                /* added once per pipeline stage */
     struct affine_terms undivided; /* not shared out over the stages */
-    struct affine_terms first_stage; /* likewise, but on the first one alone */
+    struct affine_terms first_stage; /* not divided either; on the first stage only */
 };
 
 struct affine {

@@ -26,8 +26,8 @@ double checkpoint_daly_s(const struct checkpoint_cost *cost)
     return checkpoint_young_s(cost) * (1.0 + sqrt(ratio) / 3.0 + ratio / 9.0) - cost->stall_s;
 }
 
-/* The efficiency is highest where g(x) = 1 - x - e^(-x - c) is 0, with x = t/M and c = C/M. g is concave and falls for x > 0,
- * g(1) < 0: Newton's steps from there come down to the root and never pass it. */
+/* The efficiency is highest where g(x) = 1 - x - e^(-x - c) is 0, with x = t/M and c = C/M. g is concave and falls for
+ * x > 0, g(1) < 0: Newton's steps from there come down to the root and never pass it. */
 double checkpoint_optimum_s(const struct checkpoint_cost *cost)
 {
     if (isinf(cost->mtbf_s)) return cost->mtbf_s;
@@ -47,8 +47,8 @@ static struct checkpoint_time overlapped(double held_s, double saved_s, double o
     return (struct checkpoint_time){.stall_s = stall_s, .flush_s = saved_s - stall_s};
 }
 
-/* The buffer is filled at one rate and drained at the other: the last byte is copied when there is room for it. A save cannot
- * begin before the one before it has left. */
+/* The buffer is filled at one rate and drained at the other: the last byte is copied when there is room for it. A save
+ * cannot begin before the one before it has left. */
 static struct checkpoint_time datastates(const struct checkpoint_save *save, double interval_s)
 {
     const double written_s = save->bytes / save->write_bytes_per_s;

@@ -6,16 +6,16 @@
  *     t = query in + latency + max(flash, compute) + result out
  *     flash = bytes / (channels channel_rate read_frac),  compute = max(bytes / stream_rate, flop / flop_rate)
  *
- * Dense attention reads all keys and values, in pages of one head's tokens. SparF (InstInfer, algorithm 1) keeps a share
- * f of the channels and of the tokens, in two steps: f of the channels of all keys, from a second copy of the keys that
- * is ordered by channel; then keys and values of f of the tokens. Flash gives pages, of which a part is kept, so that
- * both steps read more than f:
+ * Dense attention reads all keys and values, in pages of one head's tokens. SparF (InstInfer, algorithm 1) keeps a
+ * share f of the channels and of the tokens, in two steps: f of the channels of all keys, from a second copy of the
+ * keys that is ordered by channel; then keys and values of f of the tokens. Flash gives pages, of which a part is kept,
+ * so that both steps read more than f:
  *
  *     channel pages read: 1 - prod_{i < c} (d - f d - i)/(d - i), for c of d channels in a page
  *     token pages read:   1 - (1 - f)^(tokens in a page / token_run)
  *
- * where chosen tokens come in runs (token_run; 1: independent). Leaves out softmax, filtering and merging, which overlap
- * with reading, and writes that go on in the background. */
+ * where chosen tokens come in runs (token_run; 1: independent). Leaves out softmax, filtering and merging, which
+ * overlap with reading, and writes that go on in the background. */
 #ifndef ORRERY_MODELS_CSD_H
 #define ORRERY_MODELS_CSD_H
 

@@ -1,4 +1,4 @@
-/* What a serving engine's host adds to the GPU time of an iteration.
+/* CPU overhead that a serving engine adds to the GPU time of an iteration.
  *
  *     iteration = max(GPU, launch) + iteration_s + sequences sequence_s + prompts prompt_s
  *     launch = layers layer_launch_s, or 0 when the batch replays a captured CUDA graph
@@ -20,7 +20,7 @@ struct engine_params {
     double iteration_s;    /* every iteration */
     double sequence_s;     /* each sequence of the batch: its prompt, or its token */
     double prompt_s;       /* each prompt, or chunk of one, on top of that */
-    int64_t graph_tokens;  /* batches of up to so many tokens, prompts included, replay a CUDA graph; 0: none does */
+    int64_t graph_tokens;  /* batches of at most this many tokens, prompts included, replay a CUDA graph; 0: none */
 };
 
 /* Seconds of an iteration of `layers` layers (of one pipeline stage) along a run, of which the GPU takes `gpu`. */

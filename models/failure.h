@@ -7,9 +7,10 @@
  *     lognormal     shape: standard deviation of the logarithm; hazard rises, then falls. Also the usual law of repair times
  *     constant      always the mean; takes no shape
  *
- * The binomial failure rate model of common causes (Atwood, "The Binomial Failure Rate Common Cause Model", Technometrics 28,
- * 1986): m like components, each of which fails by itself at rate `own`; shocks at rate `shock`, each of which hits every
- * component with probability `hit_frac`, independently, possibly none; and lethal shocks at rate `lethal`, which hit all.
+ * The binomial failure rate model of common causes (Atwood, "The Binomial Failure Rate Common Cause Model",
+ * Technometrics 28, 1986): m like components, each of which fails by itself at rate `own`; shocks at rate `shock`, each
+ * of which hits every component with probability `hit_frac`, independently, possibly none; and lethal shocks at rate
+ * `lethal`, which hit all.
  *
  * Leaves out age at the start: all is new then. */
 #ifndef ORRERY_MODELS_FAILURE_H
@@ -36,7 +37,7 @@ struct common_cause {
     double own_per_s, shock_per_s, hit_frac, lethal_per_s;
 };
 
-/* Rate of events in which exactly `k` of the components fail; k = 0: of shocks that nobody sees. */
+/* Rate of events in which exactly `k` of the components fail; k = 0: of shocks that hit no component. */
 double common_cause_rate_per_s(const struct common_cause *cause, int k);
 
 #endif

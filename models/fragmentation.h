@@ -4,16 +4,16 @@
  *              sum of R_g over R_g < min(D, 1)   otherwise, D: GPUs that it asks for
  *     F_n    = sum of p_m F_n(m)
  *
- * R_g is what is left of GPU g of the node, p_m the popularity of the task (Weng et al., "Beware of Fragmentation: Scheduling
- * GPU-Sharing Workloads with Fragmentation Gradient Descent", USENIX ATC 2023, section 3). A task fits when the CPU suffices, its
- * GPU model is the node's, and enough GPUs have enough left: as the paper's scalar u (GPUs wholly free plus the largest rest) says.
- * Memory does not count, as in the paper. */
+ * R_g is what is left of GPU g of the node, p_m the popularity of the task (Weng et al., "Beware of Fragmentation:
+ * Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent", USENIX ATC 2023, section 3). A task fits when
+ * the CPU suffices, its GPU model is the node's, and enough GPUs have enough left: as the paper's scalar u (GPUs wholly
+ * free plus the largest rest) says. Memory does not count, as in the paper. */
 #ifndef ORRERY_MODELS_FRAGMENTATION_H
 #define ORRERY_MODELS_FRAGMENTATION_H
 
 #include <stdint.h>
 
-/* A kind of tasks: one share of one GPU, or so many whole ones. */
+/* A kind of tasks: a share of one GPU, or a number of whole GPUs. */
 struct frag_task {
     double popularity_frac;
     int32_t gpus, gpu_milli; /* gpus 0: none; gpu_milli of each, in 1/1000 */
@@ -31,9 +31,10 @@ struct frag_node {
 /* F_n, in 1/1000 of a GPU. */
 double fragmentation_milli(const struct frag_node *node, const struct frag_task *tasks, int32_t n_tasks);
 
-/* The tasks that the measure goes by: the most popular kinds of `counts` (popularity_frac: any number in proportion), until they
- * make up `cover_frac` of all, with popularities that add up to 1; of equally popular ones those with more CPU, then larger shares,
- * more GPUs, higher models go first. Sorts `tasks` in place and returns how many of them count. */
+/* The tasks that the measure goes by: the most popular kinds of `counts` (popularity_frac: any number in proportion),
+ * until they make up `cover_frac` of all, with popularities that add up to 1; of equally popular ones those with more
+ * CPU, then larger shares, more GPUs, higher models go first. Sorts `tasks` in place and returns how many of them
+ * count. */
 int32_t fragmentation_typical(struct frag_task *tasks, int32_t n_tasks, double cover_frac);
 
 #endif

@@ -1,11 +1,12 @@
-/* Gittins index of a job that has attained so much service, when all that is known of its size S is a list of sizes of other jobs,
- * each as likely as the next:
+/* Gittins index of a job that has attained so much service, when all that is known of its size S is a list of sizes of
+ * other jobs, each as likely as the next:
  *
  *     index(a) = P(S - a <= D | S > a) / E[min(S - a, D) | S > a]
  *
- * the chance of ending within a quantum D of service, by the service that this takes on average. Tiresias takes one quantum for all
- * (Gu et al., NSDI 2019); Gittins' own index is that of the best quantum, and serving the highest one minimises the mean response
- * time of jobs on one server that know no more (Gittins 1979; Aalto, Ayesta and Righter 2009).
+ * the chance of ending within a quantum D of service, by the service that this takes on average. Tiresias takes one
+ * quantum for all (Gu et al., NSDI 2019); Gittins' own index is that of the best quantum, and serving the highest one
+ * minimises the mean response time of jobs on one server that know no more (Gittins 1979; Aalto, Ayesta and Righter
+ * 2009).
  *
  * Leaves out the sizes between and beyond those listed: at the last one and beyond the index is 0. */
 #ifndef ORRERY_MODELS_GITTINS_H
@@ -35,13 +36,13 @@ struct gittins_quantum {
     size_t end;
 };
 
-/* Fills best[0 .. n]: best[0] where nothing has been attained, best[i] where the i-th size has: of equal ones the last counts. A
- * longer quantum is better as long as what it adds has a higher index alone. O(n). */
+/* Fills best[0 .. n]: best[0] where nothing has been attained, best[i] where the i-th size has: of equal ones the last
+ * counts. A longer quantum is better as long as what it adds has a higher index alone. O(n). */
 void gittins_best(const struct gittins *gittins, struct gittins_quantum *best);
 
-/* What Tiresias' released simulator takes for the index, in millionths and rounded as there: the index at the next size less 1, with
- * the sizes themselves in E for what is left of them, E in whole units, and without the last one among those that end. Of a quantum
- * of at least 1; 0 where E is. */
+/* What Tiresias' released simulator takes for the index, in millionths and rounded as there: the index at the next size
+ * less 1, with the sizes themselves in E for what is left of them, E in whole units, and without the last one among
+ * those that end. Of a quantum of at least 1; 0 where E is. */
 double gittins_index_released(const struct gittins *gittins, double attained, double quantum);
 
 #endif

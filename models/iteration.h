@@ -9,9 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The work of one iteration on one replica. A prefill chunk of n tokens on top of p tokens already processed counts n in
- * prefill_tokens, p in prefill_context_tokens and n^2 + 2 n p in prefill_pairs (twice its query-key pairs). A decoding
- * sequence that has processed c tokens (prompt and generated, the newest included) counts c in decode_context_tokens. */
+/* The work of one iteration on one replica. A prefill chunk of n tokens on top of p tokens already processed counts n
+ * in prefill_tokens, p in prefill_context_tokens and n^2 + 2 n p in prefill_pairs (twice its query-key pairs). A
+ * decoding sequence that has processed c tokens (prompt and generated, the newest included) counts c in
+ * decode_context_tokens. */
 struct iteration_work {
     int64_t prefill_sequences, decode_sequences;
     int64_t prefill_tokens, prefill_context_tokens;
@@ -22,7 +23,7 @@ struct iteration_work {
 
 struct iteration_cost {
     double first_s, slope_s;
-    double entry_s;           /* with pipeline stages: what the first stage takes longer than the others, or less if below 0 */
+    double entry_s;           /* pipeline stages: first stage's time minus that of the others; may be < 0 */
     int64_t until;            /* >= 1; 1 whenever the batch holds prefill; INT64_MAX: for ever */
     double extrapolated_frac; /* 0 .. 1: share of the kernels' time outside the fitted range; that of all i */
 };

@@ -1,5 +1,5 @@
-/* Every kernel an iteration is made of, under one roof: its class, its shape, its parameters, its time, and the range in
- * which the parameters were fitted.
+/* Every kernel an iteration is made of, under one roof: its class, its shape, its parameters, its time, and the range
+ * in which the parameters were fitted.
  *
  * A class is what shares parameters. Parameters and the axes of a range are arrays with names, so that fitting, reading
  * and writing them needs to know no class. */

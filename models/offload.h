@@ -25,8 +25,8 @@
  * al., SC 2022), Select-N. Per GPU of a tensor-parallel group with a host link of its own; disks and computational
  * storage are shared by the group. An iteration that shares links with others lasts at least as long as what it moves
  * over them takes at its share: the least that any interleaving allows, reached where moving overlaps with computing;
- * of transfers that nothing overlaps with (serial) it is the bound from below. Leaves out the filling of the pipeline in
- * the first layer, quantised weights and caches. */
+ * of transfers that nothing overlaps with (serial) it is the bound from below. Leaves out the filling of the pipeline
+ * in the first layer, quantised weights and caches. */
 #ifndef ORRERY_MODELS_OFFLOAD_H
 #define ORRERY_MODELS_OFFLOAD_H
 
@@ -96,7 +96,7 @@ struct offload_layer {
     struct csd_attention attention; /* of all GPUs together: heads and their width */
 };
 
-/* Bytes per second that the paths sustain, INFINITY where there is none; FLOP per second of computing. */
+/* Sustained bytes/s of each path, INFINITY where it does not exist; FLOP/s of computing. */
 struct offload_rates {
     double host_read, host_write_cache, host_write_hidden;
     double disk_read, disk_read_weights; /* the second: weights while decoding, which share the disk with the cache */
@@ -123,7 +123,7 @@ struct offload_placement {
     enum offload_schedule schedule;
     int64_t interval;             /* grouped: layers of a group, of which one is not on the GPU */
     int64_t gpu_batch, batches;   /* sequences that the GPU works on at once; how many such batches make a block */
-    double kept_frac;             /* sparse attention in computational storage: share of channels and tokens; 1: dense */
+    double kept_frac;             /* sparse attention in storage: share of channels and of tokens kept; 1: dense */
 };
 
 /* Everything that the time of an iteration follows from. */
@@ -149,8 +149,8 @@ struct offload_step {
 /* The layer of an LLM that is split over `tensor_parallel` GPUs. */
 struct offload_layer offload_layer(const struct llm_spec *llm, int64_t tensor_parallel);
 
-/* Which resources a schedule lets work side by side, as sets of bits 1 << resource: those that nothing overlaps with, and
- * branches of which the longest counts. `chain` is what the layers do one after another. */
+/* Which resources a schedule lets work side by side, as sets of bits 1 << resource: those that nothing overlaps with,
+ * and branches of which the longest counts. `chain` is what the layers do one after another. */
 enum { OFFLOAD_BRANCHES = 7 };
 struct offload_overlap {
     unsigned serial, branches[OFFLOAD_BRANCHES];
@@ -161,8 +161,8 @@ struct offload_overlap offload_overlap(enum offload_schedule schedule, bool prom
 /* What an iteration takes, all layers together, with the lanes to itself. */
 void offload_step(const struct offload *offload, const struct iteration_work *work, struct offload_step *step);
 
-/* Makes it last as long as its longest lane takes at these limits: what moves is spread over all layers, so that an iteration
- * that is held back moves at its limit throughout. Then that lane sets the pace. */
+/* Makes it last as long as its longest lane takes at these limits: what moves is spread over all layers, so that an
+ * iteration that is held back moves at its limit throughout. Then that lane sets the pace. */
 void offload_limit(const struct offload_limits *limits, struct offload_step *step);
 
 /* The same as an iteration's cost. Iterations with prompts do not repeat. */

@@ -2,24 +2,25 @@
  *
  *     P = context + v^2 f active busy + v^2 compute u_c + memory u_m,     at most the power limit
  *
- * u_c and u_m are the achieved shares of the peak FLOP/s and of the peak memory bandwidth, busy the share of time in which
- * kernels run, f the SM clock over the highest one, v the core's voltage over that of the highest clock. Every term is the
- * dynamic power of CMOS, a C V^2 f (Chandrakasan et al., IEEE JSSC 1992), per component, weighted by the component's
- * utilisation as in Guerreiro et al., "GPGPU Power Modeling for Multi-Domain Voltage-Frequency Scaling" (HPCA 2018): what is
- * achieved per second has f in it already, memory has a clock and a voltage of its own, which do not follow the core's.
- * A GPU that does nothing draws `context`: with a process on it its clocks stay up; without one, gpu_spec.idle_w.
+ * u_c and u_m are the achieved shares of the peak FLOP/s and of the peak memory bandwidth, busy the share of time in
+ * which kernels run, f the SM clock over the highest one, v the core's voltage over that of the highest clock. Every
+ * term is the dynamic power of CMOS, a C V^2 f (Chandrakasan et al., IEEE JSSC 1992), per component, weighted by the
+ * component's utilisation as in Guerreiro et al., "GPGPU Power Modeling for Multi-Domain Voltage-Frequency Scaling"
+ * (HPCA 2018): what is achieved per second has f in it already, memory has a clock and a voltage of its own, which do
+ * not follow the core's. A GPU that does nothing draws `context`: with a process on it its clocks stay up; without one,
+ * gpu_spec.idle_w.
  *
  * Voltage falls with the clock in a straight line down to a knee, below which it stays:
  *
  *     v(f) = floor + (1 - floor) max(0, (f - knee) / (1 - knee))
  *
- * A lower clock f stretches the share s of the time that waits for the core: speed = 1 / (1 - s + s / f) (Splitwise, ISCA
- * 2024, and POLCA, ASPLOS 2024: prompts follow the clock, decoding hardly does). A power limit below the demand lowers the
- * clock until the demand meets it.
+ * A lower clock f stretches the share s of the time that waits for the core: speed = 1 / (1 - s + s / f) (Splitwise,
+ * ISCA 2024, and POLCA, ASPLOS 2024: prompts follow the clock, decoding hardly does). A power limit below the demand
+ * lowers the clock until the demand meets it.
  *
- * Leaves out temperature (leakage), the values that numbers have (zeros take half the power of random ones), fans, and all of
- * the server but its GPUs: CPUs, NICs, power supplies. Power is that of milliseconds and longer: excursions beyond the limit,
- * which regulation takes time to end, are none of it. */
+ * Leaves out temperature (leakage), the values that numbers have (zeros take half the power of random ones), fans, and
+ * all of the server but its GPUs: CPUs, NICs, power supplies. Power is that of milliseconds and longer: excursions
+ * beyond the limit, which regulation takes time to end, are none of it. */
 #ifndef ORRERY_MODELS_POWER_H
 #define ORRERY_MODELS_POWER_H
 
@@ -60,14 +61,14 @@ double power_voltage_frac(const struct power_law *law, double clock_frac);
 struct power_state power_at_clock(const struct power_law *law, const struct power_load *load, double clock_share,
                                   double clock_frac);
 
-/* At the highest clock under which the power stays within `cap_w`, and within the limit; where none does, at the slowest
- * one, above the cap. */
+/* At the highest clock under which the power stays within `cap_w`, and within the limit; where none does, at the
+ * slowest one, above the cap. */
 struct power_state power_under_cap(const struct power_law *law, const struct power_load *load, double clock_share,
                                    double cap_w);
 
-/* A job that alternates between kernels, which draw context_w + active_w + memory_w, and idling, and so draws `mean_w` in the
- * long run without a cap (at most the kernels' power; a job that draws more has kernels that draw more): under a cap the kernels
- * run at a lower clock, the idling lasts as long. speed_frac and power_w are of the whole job. */
+/* A job that alternates between kernels, which draw context_w + active_w + memory_w, and idling, and so draws `mean_w`
+ * in the long run without a cap (at most the kernels' power; a job that draws more has kernels that draw more): under a
+ * cap the kernels run at a lower clock, the idling lasts as long. speed_frac and power_w are of the whole job. */
 struct power_state power_job_under_cap(const struct power_law *law, double clock_share, double mean_w, double cap_w);
 
 #endif

@@ -62,7 +62,7 @@ int64_t price_at(const struct billing *billing, int64_t at_ns)
     return uusd_per_gpu_h;
 }
 
-/* Of a lease of so many quanta, those that begin before a time. */
+/* The quanta of a lease that begin before a time. */
 static int64_t quanta_before(const struct billing *billing, int64_t start_ns, int64_t quanta, int64_t at_ns)
 {
     if (at_ns <= start_ns) return 0;

@@ -1,8 +1,9 @@
-/* What a lease of GPUs costs, to the micro-dollar: a price per GPU and hour, for the time that is billed. Time is billed in whole
- * quanta (per second, per hour) and at least for a minimum. The product is rounded once, half to even.
+/* The cost of a lease of GPUs in micro-dollars: a price per GPU and hour, for the time that is billed. Time is
+ * billed in whole quanta (per second, per hour) and at least for a minimum. The product is rounded once, half to even.
  *
- * Where prices change, a lease keeps the price of its start, as a contract does, or follows them: each quantum costs the price of the
- * moment at which it begins, as Amazon billed spot instances by the hour until 2017. Leaves out taxes, egress, discounts for volume. */
+ * Where prices change, a lease keeps the price of its start, as a contract does, or follows them: each quantum costs
+ * the price of the moment at which it begins, as Amazon billed spot instances by the hour until 2017. Leaves out taxes,
+ * egress, discounts for volume. */
 #ifndef ORRERY_MODELS_PRICE_H
 #define ORRERY_MODELS_PRICE_H
 
@@ -29,10 +30,11 @@ struct billing {
 /* Micro-dollars of a price in dollars, rounded half to even; INT64_MAX beyond. */
 int64_t price_uusd_from_usd(double usd);
 
-/* The time that a lease of held_ns >= 0 is billed for; INT64_MAX beyond. A lease that ends as it begins is billed for the minimum. */
+/* The time that a lease of held_ns >= 0 is billed for; INT64_MAX beyond. A lease that ends as it begins is billed for
+ * the minimum. */
 int64_t price_billed_ns(const struct billing *billing, int64_t held_ns);
 
-/* Micro-dollars of `micro_gpus` GPUs held for so long; INT64_MAX beyond. */
+/* Micro-dollars of `micro_gpus` / 10^6 GPUs held for `held_ns`; saturates at INT64_MAX. */
 int64_t price_lease_uusd(const struct billing *billing, int64_t micro_gpus, int64_t held_ns);
 
 /* The price at a time, and the same of a lease that begins at start_ns >= 0, with changes of the price. */

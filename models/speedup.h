@@ -5,8 +5,8 @@
  *     power    s = k^p                  0 < p <= 1
  *     table    straight between the points (k, s), constant behind the last one; before the first one straight from (0, 0)
  *
- * Below one GPU every law but the power law is s = k: half a GPU takes twice as long; the power law, too, if so wished. Leaves
- * out what a change of k costs. */
+ * Below one GPU every law but the power law is s = k: half a GPU takes twice as long; the power law, too, if so wished.
+ * Leaves out what a change of k costs. */
 #ifndef ORRERY_MODELS_SPEEDUP_H
 #define ORRERY_MODELS_SPEEDUP_H
 

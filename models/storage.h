@@ -8,8 +8,8 @@
  *
  * the asymptotic bounds of a closed queueing system (Little's law; Denning and Buzen 1978). Each limit has a nominal
  * value, of the data sheet, and a sustained one, which times are made of; a stack of software on the way (file system,
- * driver, framework) may set a ceiling far below both. Leaves out caches of a drive, garbage collection, wear, and other
- * traffic on the same link. */
+ * driver, framework) may set a ceiling far below both. Leaves out caches of a drive, garbage collection, wear, and
+ * other traffic on the same link. */
 #ifndef ORRERY_MODELS_STORAGE_H
 #define ORRERY_MODELS_STORAGE_H
 

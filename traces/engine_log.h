@@ -1,7 +1,7 @@
-/* What a real engine logged of its requests: when they came, how long they were, and what they waited for and took.
+/* Logs of real engines: arrivals, lengths and measured latencies of requests.
  *
- * Two formats are logs (list.h): "vllm-log", JSON Lines with the times of vLLM's RequestStateStats, and "request-log", a
- * table. As traces they give arrivals and lengths; here they give the measurements, too. */
+ * Two formats are logs (list.h): "vllm-log", JSON Lines with the times of vLLM's RequestStateStats, and "request-log",
+ * a table. Read as traces they give arrivals and lengths; read here they also give the measurements. */
 #ifndef ORRERY_TRACES_ENGINE_LOG_H
 #define ORRERY_TRACES_ENGINE_LOG_H
 
@@ -36,11 +36,11 @@ int engine_log_guess(const char *path, const char **format, struct diag *diag);
 /* Whether a trace format is a log. */
 bool engine_log_is(const char *format);
 
-/* Reads a log into `arena`. `format` is one for which engine_log_is holds; up to allow_bad_rows rows that cannot be read are
- * left out. Returns 0, SIM_E_IO, SIM_E_DATA with file:line of the first bad row beyond these, or SIM_E_NOMEM.
+/* Reads a log into `arena`. `format` is one for which engine_log_is holds; up to allow_bad_rows rows that cannot be
+ * read are left out. Returns 0, SIM_E_IO, SIM_E_DATA with file:line of the first bad row beyond these, or SIM_E_NOMEM.
  *
- * vLLM stamps the arrival by the clock of the day and all that follows by a clock of its own. Where that is so, the two are
- * set by the request that was queued soonest after its arrival, which is taken to have been queued at once. */
+ * vLLM stamps the arrival by the clock of the day and all that follows by a clock of its own. Where that is so, the two
+ * are set by the request that was queued soonest after its arrival, which is taken to have been queued at once. */
 int engine_log_read(const char *path, const char *format, int64_t allow_bad_rows, struct arena *arena,
                     struct engine_log *log, struct diag *diag);
 

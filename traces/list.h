@@ -1,5 +1,5 @@
-/* Every trace format and generator, one line each: TRACE_FORMAT(symbol). The order is the order of listings. Whoever
- * includes this file defines TRACE_FORMAT first; registry.h turns it into declarations, registry.c into the table. */
+/* Every trace format and generator, one line each, in the order of listings: TRACE_FORMAT(symbol). Define TRACE_FORMAT
+ * before including this file; registry.h turns it into declarations, registry.c into the table. */
 
 /* requests */
 TRACE_FORMAT(trace_azure_llm)

@@ -259,7 +259,7 @@ enum row_result reader_request(struct reader *reader, union trace_record *record
 /* --- the rows of a file --- */
 
 /* Hands the problem of the row in hand to the caller, or counts it when bad rows may be left out. A row that goes on
- * over several lines counts as so many: two stray quotes make one of all that is between them. Returns 0 to go on. */
+ * over several lines counts each line: two stray quotes join all lines between them. Returns 0 to go on. */
 static int give_up_row(struct reader *reader, struct diag *diag)
 {
     const struct diag_item problem = reader->problem.items[0];

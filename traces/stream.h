@@ -1,5 +1,5 @@
-/* Inside this room requests and jobs travel alike: every stage from the file to the world is a stream of records that
- * begin with an id and a time. The last stage turns the stream into one of the world's sources.
+/* In traces, requests and jobs share one pipeline: every stage from the file to the world is a stream of records that
+ * begin with an id and a time. The last stage turns the stream into a source of the world.
  *
  *     reader (a format's rows)  ->  order  ->  jitter  ->  transform  ->  source
  *     generator                 ->             jitter  ->  transform  ->  source */
@@ -19,7 +19,7 @@ union trace_record {
     struct {
         int64_t id;
         sim_ns time_ns;
-    } any; /* the beginning that both kinds share */
+    } any; /* the members that both kinds begin with */
     struct request_record request;
     struct job_record job;
 };
@@ -52,7 +52,7 @@ static inline int stream_next(struct stream *stream, union trace_record *record,
 
 void stream_close(struct stream *stream); /* NULL is allowed */
 
-/* The end of the line. Both take the stream over, also when they fail. Return 0 or SIM_E_NOMEM. */
+/* The last stage. Both take the stream over, also on failure. Return 0 or SIM_E_NOMEM. */
 int stream_to_requests(struct stream *stream, struct request_source **source, struct diag *diag);
 int stream_to_jobs(struct stream *stream, struct job_source **source, struct diag *diag);
 

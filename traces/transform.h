@@ -1,18 +1,18 @@
-/* What every trace can be put through on its way into the world, and the parameters of files.
+/* Transforms that any trace accepts, and the parameters of trace files.
  *
- * Applied in this order, each to what the one before left over; times are those of the trace, 0 at its start:
- *     jitter       arrivals of one time stamp spread at random over this time, up to the next stamp, in order
+ * Applied in this order, each to the output of the one before. Times start at 0 with the trace:
+ *     jitter       spreads arrivals of one time stamp at random over this time, up to the next stamp, in order
  *                  (Mooncake's clock ticks every 3 s: "jitter": "3s")
  *     window       [from, to): only these arrivals; from becomes 0
- *     rate_scale   arrival times are divided by it; durations of jobs stay
+ *     rate_scale   divides arrival times; job durations stay
  *     thin         keeps this share of the records, chosen by their ids: the same seed keeps the same ones, and a
  *                  larger share keeps all those of a smaller one
  *     extra_output_tokens
  *                  added to every output (1 where a trace counts the tokens after the first)
  *     max_prompt_tokens, max_output_tokens, max_total_tokens
- *                  clip lengths. The total is brought down at the expense of the prompt, as Vidur does when it
+ *                  clip lengths. The total is met by shortening the prompt, as Vidur does when it
  *                  replays a trace (at least one prompt token stays; then the output gives way)
- *     limit        the first so many records */
+ *     limit        keeps the first `limit` records */
 #ifndef ORRERY_TRACES_TRANSFORM_H
 #define ORRERY_TRACES_TRANSFORM_H
 
@@ -31,7 +31,7 @@ struct trace_transform {
     int64_t max_prompt_tokens, max_output_tokens, max_total_tokens; /* 0: no limit */
 };
 
-/* The same of everything that reads a file. */
+/* The first member of the parameters of every format that reads a file. */
 struct trace_file {
     struct trace_transform transform;
     const char *path;
@@ -66,7 +66,7 @@ extern const struct config_field trace_window_item[];
         TRACE_TRANSFORM_PARAM(thin_frac, "thin", CONFIG_REAL, "1", 1e-9, 1, "share of the records kept, by id"),       \
         TRACE_TRANSFORM_PARAM(jitter_ns, "jitter", CONFIG_TIME, "0s", 0, 1e9,                                          \
                               "spread the arrivals of one time stamp over this time, in order"),                       \
-        TRACE_TRANSFORM_PARAM(limit, "limit", CONFIG_INT, "0", 0, 1e15, "the first so many records; 0: all")
+        TRACE_TRANSFORM_PARAM(limit, "limit", CONFIG_INT, "0", 0, 1e15, "keep only the first records; 0: all")
 
 #define TRACE_LENGTH_PARAMS                                                                                            \
     TRACE_TRANSFORM_PARAM(extra_output_tokens, "extra_output_tokens", CONFIG_INT, "0", 0, INT32_MAX / 2,               \
@@ -85,12 +85,12 @@ extern const struct config_field trace_window_item[];
      .offset = offsetof(struct trace_file, path),                                                                      \
      .help = "the file, plain or gzip-compressed"},                                                                    \
         TRACE_PARAM(struct trace_file, allow_bad_rows, "allow_bad_rows", CONFIG_INT, "0", 0, 1e15,                     \
-                    "leave out up to so many rows that cannot be read, with a warning"),                               \
+                    "unreadable rows that are left out, with a warning, before the trace is refused"),                               \
         TRACE_PARAM(struct trace_file, sort, "sort", CONFIG_BOOL, sort_default, 0, 0,                                  \
-                    "sort by time in memory; else time that runs backwards is an error")
+                    "sort by time in memory; otherwise time that runs backwards is an error")
 
-/* The stages behind a reader or generator; takes `inner` over, also when it fails. Returns 0, SIM_E_CONFIG (a window
- * that is not [from, to)) or SIM_E_NOMEM. */
+/* Opens the stages behind a reader or generator. Takes `inner` over, also on failure. Returns 0, SIM_E_CONFIG (the
+ * window is not [from, to)) or SIM_E_NOMEM. */
 int transform_open(const struct trace_transform *transform, const struct source_options *options, bool requests,
                    struct stream *inner, struct stream **stream, struct diag *diag);
 

@@ -44,7 +44,8 @@ static double block_seconds(const struct decode_params *params, const struct gpu
     return ceil(shape->q_heads / shape->kv_heads / DECODE_ROWS) * DECODE_BLOCK * head_bytes(shape) / sm_bytes_per_s;
 }
 
-/* FlashAttention-2 cuts no sequence when there are thread blocks for four fifths of what it takes an SM to hold: two. */
+/* FlashAttention-2 cuts no sequence when there are thread blocks for four fifths of what it takes an SM to hold:
+ * two. */
 static bool leaves_whole(const struct decode_params *params, const struct gpu_spec *gpu, double units)
 {
     return params->flash3 <= 0.5 && units >= 0.8 * 2.0 * (double)gpu->sm_count;

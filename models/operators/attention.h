@@ -24,16 +24,16 @@
  *
  * where `tiles` counts all that the causal mask leaves and `longest` is the critical path: the last row of tiles.
  *
- * Sequences of unequal context count as so many of the mean, and the longest one holds the others up. Where a kernel like
- * FlashAttention-2 has no need to cut them, since b kv is 1.6 S and more, that costs
+ * Sequences of unequal context count as so many of the mean, and the longest one holds the others up. Where a kernel
+ * like FlashAttention-2 has no need to cut them, since b kv is 1.6 S and more, that costs
  *
  *     straggle_frac (longest - mean) bytes of a token of one KV head/(W/S)
  *
  * unless a window cuts them alike. What it was fitted to has two lengths in a batch, and the
  * long ones first; it has no range of its own.
  *
- * `drain` is what a launch loses while its thread blocks end one after the other and no longer fill the memory; its form
- * was found on LLMServingSim's profiles of two GPUs, where it halves the error of 32 and more sequences.
+ * `drain` is what a launch loses while its thread blocks end one after the other and no longer fill the memory; its
+ * form was found on LLMServingSim's profiles of two GPUs, where it halves the error of 32 and more sequences.
  *
  * Sequences that decode in the same launch run in the tiles of the prompts, unsplit and mostly empty. With b of them of
  * L tokens each, and rows = ceil(n/R) of tiles that the chunks have for every head on average, they add
@@ -41,11 +41,10 @@
  *     max(tile_s decode_tile_frac b heads (ceil(L/K) + decode_edge_tiles)/S + empty_s b heads (rows - 1)/S,
  *         reads bytes/(bandwidth_frac W)) + tile_s decode_straggle_frac (longest - L)/K
  *
- * since every sequence gets as many thread blocks as a chunk, of which all but one find nothing to do (measured with one
- * chunk only). Heads
- * of one group read the same keys; `reads` is how often these cross the memory: once while what one KV head keeps of
- * all sequences fits into the L2, else as often as the group's heads run one after the other, G b/S between 1 and G.
- * Where these parameters were not fitted, tiles are those of prompts and empty blocks are free.
+ * since every sequence gets as many thread blocks as a chunk, of which all but one find nothing to do (measured with
+ * one chunk only). Heads of one group read the same keys; `reads` is how often these cross the memory: once while what
+ * one KV head keeps of all sequences fits into the L2, else as often as the group's heads run one after the other, G
+ * b/S between 1 and G. Where these parameters were not fitted, tiles are those of prompts and empty blocks are free.
  *
  * Both follow Dao, "FlashAttention-2" (2023), and Shah et al., "FlashAttention-3" (2024). Left out: keys that stay in
  * the cache from an earlier kernel, clocks that sink under load, what unpacking a compressed KV cache costs. */
@@ -65,7 +64,7 @@ struct decode_params {
     double combine_s;      /* joining the parts of split sequences */
     double join_s;         /* the same, for each part of a sequence */
     double group_s;        /* a transposition that grouped queries need */
-    double straggle_frac;  /* of the longest sequence's tokens beyond the mean, in an SM's part of the bandwidth; 0: none */
+    double straggle_frac;  /* of the longest sequence's tokens beyond the mean, at an SM's bandwidth; 0: none */
     double drain_s;        /* ending, of crowded thread blocks that read for long: see `drain` */
     double fill_s;         /* the reading time after which 63 % of it are lost */
     double flash3;         /* 1: splits like FlashAttention-3, 0: like FlashAttention-2. A choice, not a fit */
@@ -117,7 +116,8 @@ struct prefill_shape {
 struct kernel_time decode_attention_time(const struct decode_params *params, const struct gpu_spec *gpu,
                                          const struct decode_shape *shape);
 
-/* What the longest sequence adds to that, in decode_attention_time's own result: the same as long as all sequences grow alike. */
+/* What the longest sequence adds to that, in decode_attention_time's own result: the same as long as all sequences grow
+ * alike. */
 double decode_straggle_seconds(const struct decode_params *params, const struct gpu_spec *gpu,
                                const struct decode_shape *shape);
 struct kernel_time prefill_attention_time(const struct prefill_params *params, const struct gpu_spec *gpu,

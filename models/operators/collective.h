@@ -14,9 +14,9 @@
  * second handshake `fill` later, the sums of the others (the second line, without a pipeline).
  *
  * Between nodes a ring enters and leaves each node once: the adapters of its g GPUs share that traffic. The steps are
- * those of a ring inside a node and of one among the nodes, 2 (g-1) + 2 (nodes-1) for an all-reduce, half as many for the
- * others; each GPU of an all-to-all sends to all GPUs of other nodes itself. There the slower of link
- * and network counts, and messages go in chunks. */
+ * those of a ring inside a node and of one among the nodes, 2 (g-1) + 2 (nodes-1) for an all-reduce, half as many for
+ * the others; each GPU of an all-to-all sends to all GPUs of other nodes itself. There the slower of link and network
+ * counts, and messages go in chunks. */
 #ifndef ORRERY_MODELS_OPERATORS_COLLECTIVE_H
 #define ORRERY_MODELS_OPERATORS_COLLECTIVE_H
 

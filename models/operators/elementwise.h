@@ -6,8 +6,8 @@
  *     M = bytes / W (r / cache_frac + (1 - r) / bandwidth_frac)
  *
  * A thread block walks along each row, several rows side by side on each of the S SMs, at the boost clock f. W is the
- * peak of the memory bandwidth. The share r of the bytes that is found in the L2 cache, since whoever wrote the operands
- * did so just before, is 1 up to half its size and falls to 0 at one and a half. */
+ * peak of the memory bandwidth. The share r of the bytes that is found in the L2 cache, since the operands were written
+ * just before, is 1 up to half its size and falls to 0 at one and a half. */
 #ifndef ORRERY_MODELS_OPERATORS_ELEMENTWISE_H
 #define ORRERY_MODELS_OPERATORS_ELEMENTWISE_H
 

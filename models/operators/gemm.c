@@ -30,8 +30,8 @@ static void best_tiles(const struct gemm_params *params, const struct gemm_shape
     }
 }
 
-/* The best split: sets time->compute_s and returns the seconds after the start. A soft maximum is not below the larger of
- * its operands, so that most splits need none. */
+/* The best split: sets time->compute_s and returns the seconds after the start. A soft maximum is not below the larger
+ * of its operands, so that most splits need none. */
 static double best_split_s(const struct gemm_params *params, const double compute_s[SPLITS], double reduce_s,
                            struct kernel_time *time)
 {

@@ -1,7 +1,8 @@
 /* The members of a kernel call's shape by name: how files spell a call, and what tells one shape from another.
  *
- * A measured kernel is known along one or two running members (rows of a product; sequences and context), at fixed values
- * of others (columns and inner dimension; heads; formats). The rest follows from these, or from the GPU and its site. */
+ * A measured kernel is known along one or two running members (rows of a product; sequences and context), at fixed
+ * values of others (columns and inner dimension; heads; formats). The rest follows from these, or from the GPU and its
+ * site. */
 #ifndef ORRERY_MODELS_OPERATORS_KERNEL_SHAPE_H
 #define ORRERY_MODELS_OPERATORS_KERNEL_SHAPE_H
 

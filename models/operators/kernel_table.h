@@ -1,4 +1,5 @@
-/* Measured kernels beside the law of their class: between measured points the law's shape rules, at them the measurement.
+/* Measured kernels beside the law of their class: between measured points the law's shape rules, at them the
+ * measurement.
  *
  *     t = law(call) r,   r = measured / law, interpolated between the points around the call
  *
@@ -36,8 +37,8 @@ struct kernel_table {
     struct kernel_table_node *lines, *points;
 };
 
-/* Sorts measurements of one class by shape and by what runs, and leaves one of each call, with the median of its seconds
- * (of an even number the lower one). Returns how many are left. */
+/* Sorts measurements of one class by shape and by what runs, and leaves one of each call, with the median of its
+ * seconds (of an even number the lower one). Returns how many are left. */
 size_t kernel_points_reduce(struct kernel_point *points, size_t n);
 
 /* Makes a table of such points, n >= 1, with the law of these parameters on the GPU that was measured. Its three arrays

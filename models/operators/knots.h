@@ -15,14 +15,14 @@ struct knots {
 /* Takes `at` as one more knot, unless it is there, below 1, or there is no room: then it is left out. */
 void knots_add(struct knots *knots, int64_t at);
 
-/* Index of the left one of the two neighbours between which x / scale lies, the right one included; or of the outer pair
- * next to it. There are at least two knots; scale > 0. */
+/* Index of the left one of the two neighbours between which x / scale lies, the right one included; or of the outer
+ * pair next to it. There are at least two knots; scale > 0. */
 static inline size_t knots_find(const struct knots *knots, int64_t scale, int64_t x)
 {
     size_t first = 0;
     for (size_t left = knots->n - 1; left > 1;) {
         const size_t half = left / 2;
-        first = scale * knots->at[first + half] < x ? first + half : first; /* no branch: none could be foretold */
+        first = scale * knots->at[first + half] < x ? first + half : first; /* branch-free: unpredictable */
         left -= half;
     }
     return first;

@@ -389,9 +389,9 @@ static void add_residuals(struct listing *list)
                     3.0 * (double)list->llm->hidden);
 }
 
-/* Whole hidden states are needed once after the embedding, and after attention and feed-forward layer of every layer, if
- * tokens do not travel: by all-reduces, or by both their halves, the last of which gathers for the head. A stage that
- * receives shares puts them together first. */
+/* Whole hidden states are needed once after the embedding, and after attention and feed-forward layer of every layer,
+ * if tokens do not travel: by all-reduces, or by both their halves, the last of which gathers for the head. A stage
+ * that receives shares puts them together first. */
 static void add_sums(struct listing *list)
 {
     const double first = list->split->pipeline == 1 ? 1.0 : 0.0, bytes = hidden_bytes(list);

@@ -10,10 +10,10 @@
  * values too, with the expansion's halves multiplied into queries and results (DeepSeek-V2, 2024).
  *
  * Numbers that an element-wise operator reads and writes per row: norm 2 hidden (of queries and keys twice the width of
- * their heads), rotary 2 (q_heads + kv_heads) head_dim, activation 3 ffn with a gate and 2 ffn without, residual
- * 3 hidden, embedding 2 hidden, KV write twice what the cache keeps of a token in a layer. Norms and residual sums count
- * apart, although some engines fuse them. Left out: biases, quantising activations; sampling where the engine's host time
- * has it. */
+ * their heads), rotary 2 (q_heads + kv_heads) head_dim, activation 3 ffn with a gate and 2 ffn without, residual 3
+ * hidden, embedding 2 hidden, KV write twice what the cache keeps of a token in a layer. Norms and residual sums count
+ * apart, although some engines fuse them. Left out: biases, quantising activations; sampling where the engine's host
+ * time has it. */
 #ifndef ORRERY_MODELS_OPERATORS_LAYER_H
 #define ORRERY_MODELS_OPERATORS_LAYER_H
 
@@ -55,21 +55,21 @@ enum llm_operator {
 
 const char *llm_operator_name(enum llm_operator op);
 
-/* How one replica is split over GPUs. expert > 1: the experts are dealt to that many groups of GPUs instead of each being
- * cut over all; it divides tensor. sequence: norms and residuals work on a share of the tokens, an all-reduce becomes a
- * reduce-scatter and an all-gather (Korthikanti et al. 2022); with expert > 1 tokens then travel to their experts and
- * back, and every GPU holds all of the shared expert (DeepSeek-V3, 2024).
+/* How one replica is split over GPUs. expert > 1: the experts are dealt to that many groups of GPUs instead of each
+ * being cut over all; it divides tensor. sequence: norms and residuals work on a share of the tokens, an all-reduce
+ * becomes a reduce-scatter and an all-gather (Korthikanti et al. 2022); with expert > 1 tokens then travel to their
+ * experts and back, and every GPU holds all of the shared expert (DeepSeek-V3, 2024).
  *
- * What engines differ in: an all-reduce of their own for short messages (models/operators/collective.h), where NVLink connects all
- * GPUs; norms that add the residual up in passing, so that it is no operator of its own. What calibrations differ in:
- * attention that was measured together with writing the cache, so that nothing else writes keys and values of heads
- * (latent vectors are still written by a kernel of their own).
+ * What engines differ in: an all-reduce of their own for short messages (models/operators/collective.h), where NVLink
+ * connects all GPUs; norms that add the residual up in passing, so that it is no operator of its own. What calibrations
+ * differ in: attention that was measured together with writing the cache, so that nothing else writes keys and values
+ * of heads (latent vectors are still written by a kernel of their own).
  *
- * mixed_attention: in a batch of prompts and decoding sequences one launch of attention serves both (FlashAttention over
- * sequences of any length, as vLLM v1 calls it), which costs the decoding whole tiles of queries; else each has its own. Over
- * latent vectors each always has. It is the operator mixed_attention, of the kernel class of prompts.
+ * mixed_attention: in a batch of prompts and decoding sequences one launch of attention serves both (FlashAttention
+ * over sequences of any length, as vLLM v1 calls it), which costs the decoding whole tiles of queries; else each has
+ * its own. Over latent vectors each always has. It is the operator mixed_attention, of the kernel class of prompts.
  *
- * samples: choosing the next tokens is a kernel over the vocabulary, not a part of the engine's host time. */
+ * samples: choosing the next tokens is a kernel over the vocabulary, not part of the engine's CPU overhead. */
 struct llm_split {
     int64_t tensor, pipeline, expert;
     bool sequence;
@@ -79,9 +79,10 @@ struct llm_split {
     double network_bytes_per_s; /* per GPU and direction; unused inside a node */
 };
 
-/* What a call depends on, so that whoever repeats it knows when to compute it anew: the batch's prefill_tokens +
+/* What a call depends on, so that a caller knows when to recompute it: the batch's prefill_tokens +
  * decode_sequences; prefill_sequences + decode_sequences; all that describes its prompts, or where `mixes` the whole
- * batch; all that describes its decoding sequences, whose attention is left out where that of prompts mixes. Nothing else of the work has any influence. */
+ * batch; all that describes its decoding sequences, whose attention is left out where that of prompts mixes. Nothing
+ * else of the work has any influence. */
 enum kernel_driver { BY_TOKENS, BY_SEQUENCES, BY_PREFILL, BY_DECODE };
 
 struct kernel_use {

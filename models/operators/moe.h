@@ -10,7 +10,7 @@
  * once. Between the products, every choice of a token passes through memory several times: written, activated, read,
  * written, summed.
  *
- * Expert parallelism, for whoever builds calls: `tokens` are those of all GPUs that share the experts, `held` is
+ * Expert parallelism, for builders of calls: `tokens` are those of all GPUs that share the experts, `held` is
  * experts / GPUs, `inner` is whole. Where tokens are gathered (or lie on all GPUs anyhow), choices of experts held
  * elsewhere still pass through memory, as zeros; where an all-to-all dispatches them, they are not there: `dispatched`.
  * The all-to-all's message is what one GPU sends and keeps: own tokens times the experts they choose, times their

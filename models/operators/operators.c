@@ -78,8 +78,8 @@ bool operators_read_longest(const struct operators_parts *parts)
            params[KERNEL_PREFILL_ATTENTION].prefill.decode_straggle_frac > 0.0;
 }
 
-/* What the longest sequence holds up. What it is ahead of the mean is counted in whole tokens, times n: the same number all
- * along a run. */
+/* What the longest sequence holds up. What it is ahead of the mean is counted in whole tokens, times n: the same number
+ * all along a run. */
 static struct operators_time straggle_time(const struct operators *operators, const struct iteration_work *work)
 {
     const struct operators_parts *parts = &operators->parts;

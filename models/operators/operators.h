@@ -4,14 +4,16 @@
  *     gpu = by_tokens(T) + by_sequences(S) + by_keys(prompts' keys) + by_decoding(n)
  *           + decode attention(n, C/n), or with prompts attention of the batch
  *
- * Evaluating every kernel takes microseconds, so all but the attention of batches with prompts is worked out beforehand, at knots, and
- * lies on the chords between them. In tokens and sequences the knots enclose the steps of matrix products, which fill
- * tiles of 64 rows, and further steps where the middle of a chord gives them away. In context they lie in the middle of
- * the blocks of 128 tokens that attention kernels walk in: the sequences of a batch differ, and on average fill half of
- * their last block. Along a run of decode iterations the cost is exactly affine, until the mean context crosses a knot:
- * what the longest sequence is ahead of the mean, and holds up the others, stays the same.
+ * Evaluating every kernel takes microseconds, so all but the attention of batches with prompts is worked out
+ * beforehand, at knots, and lies on the chords between them. In tokens and sequences the knots enclose the steps of
+ * matrix products, which fill tiles of 64 rows, and further steps where the middle of a chord gives them away. In
+ * context they lie in the middle of the blocks of 128 tokens that attention kernels walk in: the sequences of a batch
+ * differ, and on average fill half of their last block. Along a run of decode iterations the cost is exactly affine,
+ * until the mean context crosses a knot: what the longest sequence is ahead of the mean, and holds up the others, stays
+ * the same.
  *
- * What kernels take outside the range that their class was fitted on is kept beside, so that every cost says its share. */
+ * What kernels take outside the range that their class was fitted on is kept beside, so that every cost says its
+ * share. */
 #ifndef ORRERY_MODELS_OPERATORS_OPERATORS_H
 #define ORRERY_MODELS_OPERATORS_OPERATORS_H
 
@@ -61,7 +63,7 @@ struct operators {
     struct operators_grid decode;                /* of sequences that are alike */
     struct operators_uses decode_attention;      /* what of it the longest sequence holds up */
     struct operators_uses prefill;               /* attention of some prompt */
-    struct operators_time steady[OPERATORS_STEADY]; /* of n sequences that decode without prompts, what does not change along a run */
+    struct operators_time steady[OPERATORS_STEADY]; /* of n decoding sequences without prompts: the constant part */
 };
 
 /* Whether the longest sequence of a batch has an influence. */

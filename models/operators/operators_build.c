@@ -29,8 +29,8 @@ static void add_token_knots(struct knots *knots)
     for (; done <= LAST_TOKENS; done *= 2) knots_add(knots, done);
 }
 
-/* Small batches one by one: every sequence is another few blocks of threads. In larger ones the SMs are given one KV head
- * after another, whole or halved, so that knots enclose what fills them half, once, one and a half times ... */
+/* Small batches one by one: every sequence is another few blocks of threads. In larger ones the SMs are given one KV
+ * head after another, whole or halved, so that knots enclose what fills them half, once, one and a half times ... */
 static void add_sequence_knots(struct knots *knots, const struct gpu_spec *gpu, const struct operators_uses *attention)
 {
     enum { HALF_WAVES = 32 };

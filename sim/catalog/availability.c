@@ -53,7 +53,7 @@ static void warn_of_back(const struct reading *reading)
                  (long long)reading->n_back, reading->n_back == 1 ? " is" : "s are");
 }
 
-/* From this time of the file on there are so many. */
+/* Adds a step: `instances` from time `at_ns` of the file on. */
 static int add(struct reading *reading, sim_ns at_ns, int64_t instances)
 {
     struct availability *out = reading->out;

@@ -22,7 +22,7 @@ static const struct calibration_set *find_set(const struct calibration_file *fil
     return NULL;
 }
 
-/* A file that was read: empty (no path) where there is none. */
+/* A file that was read; without path: none. */
 struct source {
     const char *path, *origin; /* origin NULL: what it holds was measured on the GPU itself */
     struct calibration_file file;
@@ -205,7 +205,8 @@ static int check_sets(const struct reading *reading)
 
 /* --- Taking classes --- */
 
-/* Takes a class's measured points. Their ratios to the law are those on the GPU that was measured, which the file names. */
+/* Takes a class's measured points. Their ratios to the law are those on the GPU that was measured, which the file
+ * names. */
 static int take_table(const struct reading *reading, const struct source *source, enum kernel_class class,
                       const struct calibration_class *found)
 {
@@ -244,7 +245,7 @@ static bool is_complete(const struct calibration *calibration, const bool *neede
     return true;
 }
 
-/* A class that nobody measured follows the law of a like one, and lies outside its range. */
+/* An unmeasured class follows the model of a similar one, and lies outside its range. */
 static void borrow(struct calibration *calibration, enum kernel_class class, enum kernel_class like)
 {
     if (calibration->origin[class] != initial) return;

@@ -28,7 +28,7 @@ const struct config_field calibration_held_out_fields[] = {
     ROW_TEXT("by", by, REQUIRED, WITHIN(1, 100), "what the rows of one fold have in common"),
     ERRORS("error", error, "error on rows that the fit has not seen, over bands and operators"),
     ERRORS("folds", folds, "error of each fold"),
-    ERRORS("roofline", roofline, "error of a plain roofline that was fitted alike"),
+    ERRORS("roofline", roofline, "error of a plain roofline, fitted in the same way"),
     ERRORS("layer_sum", layer_sum, "error of the products of a layer taken together"),
     {0},
 };

@@ -1,4 +1,4 @@
-/* One calibration file as it stands: parameters, ranges, and the errors of the fit, set by set and class by class. */
+/* One calibration file: parameters, ranges and fit errors, by set and class. */
 #ifndef ORRERY_CATALOG_CALIBRATION_FILE_H
 #define ORRERY_CATALOG_CALIBRATION_FILE_H
 
@@ -18,7 +18,7 @@ struct calibration_profile {
     const char *file, *hash;
 };
 
-/* These as they stand in a file; errors are a map, with the name as key. */
+/* Tables of these structs. Errors are a map by name. */
 extern const struct config_field calibration_error_fields[], calibration_profile_fields[],
     calibration_held_out_fields[];
 
@@ -26,16 +26,16 @@ extern const struct config_field calibration_error_fields[], calibration_profile
 struct calibration_held_out {
     const char *by; /* "llm", "shape"; NULL: nothing was held out */
     struct config_list error, folds;
-    struct config_list roofline;  /* of a plain roofline, fitted and held out alike */
+    struct config_list roofline;  /* of a plain roofline, fitted and held out in the same way */
     struct config_list layer_sum; /* of the products of a layer taken together */
 };
 
-/* What a file says about one class. */
+/* One class of a file. */
 struct calibration_class {
     int64_t rows; /* 0: nothing */
     union kernel_params params;
-    const char *law;                            /* whose parameters these are, or NULL: fitted to the rows */
-    struct config_list at_bound;                /* const char *: parameters whose value a bound of the fit has set */
+    const char *law;                            /* source of the parameters; NULL: fitted to the rows */
+    struct config_list at_bound;                /* const char *: parameters that a bound of the fit determines */
     struct config_list limits[KERNEL_MAX_AXES]; /* two doubles each; empty without a range */
     struct config_list formats;                 /* struct kernel_formats; empty where the class has none */
     struct kernel_range range;                  /* the same */
@@ -58,7 +58,7 @@ struct calibration_file {
     struct hash_sum files; /* what it was read from */
 };
 
-/* Reads a file. Unknown keys, missing parameters, values out of their bounds are all reported. Everything lives in
+/* Reads a file. Reports all unknown keys, missing parameters and values out of bounds. Everything lives in
  * `arena`. Returns 0, SIM_E_IO, SIM_E_CONFIG or SIM_E_NOMEM. */
 int calibration_file_read(const char *path, struct arena *arena, struct calibration_file *file, struct diag *diag);
 

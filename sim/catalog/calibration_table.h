@@ -1,7 +1,7 @@
 /* The measured points of a class in a calibration file, as models/operators/kernel_table.h interpolates them.
  *
- * Each entry of "table" is one shape: the members that are fixed by their names, and a list for each other member and for
- * the seconds, all equally long. */
+ * Each entry of "table" is one shape: fixed members by name, and one list for each other member and for the seconds,
+ * all equally long. */
 #ifndef ORRERY_CATALOG_CALIBRATION_TABLE_H
 #define ORRERY_CATALOG_CALIBRATION_TABLE_H
 
@@ -18,12 +18,13 @@ struct calibration_shape {
 /* The fields of a struct calibration_shape of a class, in `arena`; NULL without memory. */
 const struct config_field *calibration_shape_fields(enum kernel_class class, struct arena *arena);
 
-/* Finds lists of unequal length, and notes the places of the shapes. `path` is that of the table in the file. Returns 0, SIM_E_CONFIG or SIM_E_NOMEM. */
+/* Reports lists of unequal length, and sets the `where` of each shape. `path` is the path of the table in the file.
+ * Returns 0, SIM_E_CONFIG or SIM_E_NOMEM. */
 int calibration_shapes_check(const struct config *config, const char *path, enum kernel_class class,
                              const struct config_list *shapes, struct arena *arena, struct diag *diag);
 
-/* Makes the table of a class, with the law of these parameters on the GPU that was measured. *table is NULL where there
- * are no shapes. Returns 0, SIM_E_CONFIG (a call that stands twice, a time that no such kernel takes) or SIM_E_NOMEM. */
+/* Makes the table of a class, with the kernel model of `params` on the measured GPU. *table is NULL without shapes.
+ * Returns 0, SIM_E_CONFIG (a duplicate call, an impossible time) or SIM_E_NOMEM. */
 int calibration_table_make(enum kernel_class class, const struct config_list *shapes, const union kernel_params *params,
                            const struct gpu_spec *gpu, struct arena *arena, const struct kernel_table **table,
                            struct diag *diag);

@@ -20,8 +20,8 @@ struct catalog {
     struct catalog_memory *memory; /* NULL: every file is read anew */
 };
 
-/* Calibration files that were read, which take longer to read than many a run to simulate: for a process with many runs.
- * Files must not change meanwhile; what is in the memory counts as read. */
+/* Cache of calibration files, for processes with many runs: reading a file can take longer than a run. The files must
+ * not change meanwhile. A cached file counts as read. */
 struct catalog_memory {
     struct arena arena;
     struct catalog_kept *first;
@@ -34,8 +34,8 @@ void catalog_memory_fini(struct catalog_memory *memory);
 extern const struct config_field catalog_gpu_fields[];
 extern const struct config_field catalog_llm_fields[];
 
-/* Reads one entry. `where` is the place that names it, for the finding when there is no such entry, which suggests the
- * nearest names. Texts of the struct live in `arena`. Returns 0, SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
+/* Reads one entry. `where` is the place that names it, for the error if it does not exist, which suggests the nearest
+ * names. Texts live in `arena`. Returns 0, SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
 int catalog_gpu(const struct catalog *catalog, const char *name, const char *where, struct arena *arena,
                 struct gpu_spec *gpu, struct diag *diag);
 int catalog_llm(const struct catalog *catalog, const char *name, const char *where, struct arena *arena,

@@ -1,6 +1,6 @@
-/* The cost models that a scenario may choose, `"cost": {"kind": "roofline", ...}`, and their making.
+/* The cost models that a scenario may choose: `"cost": {"kind": "roofline", ...}`.
  *
- * Each kind brings its table of parameters, bound by config to the variant's params. */
+ * Each kind has a table of parameters, which config binds to the params of the variant. */
 #ifndef ORRERY_CATALOG_COST_H
 #define ORRERY_CATALOG_COST_H
 
@@ -19,7 +19,8 @@
 /* The index-th kind of the family "cost" (tag "kind"). Returns false past the last one. */
 bool cost_alternative(size_t index, struct config_alternative *alternative);
 
-/* What a model is made for: one replica, its GPU, its LLM, and how it is split over GPUs. The model lives in `arena`. */
+/* What a model is made for: one replica, its GPU, its LLM, and how it is split over GPUs. The model lives in
+ * `arena`. */
 struct cost_request {
     const struct catalog *catalog;
     const struct gpu_spec *gpu;

@@ -1,4 +1,4 @@
-/* One kind of cost model: its parameters, and how it is made. Shared by the cost_*.c files, of no use to others. */
+/* One kind of cost model: its parameters and constructor. Private to the cost_*.c files. */
 #ifndef ORRERY_CATALOG_COST_KIND_H
 #define ORRERY_CATALOG_COST_KIND_H
 
@@ -8,7 +8,7 @@ struct cost_kind {
     const char *name, *summary;
     const struct config_field *fields;
     size_t params_bytes;
-    /* The split is possible. Running out of memory is reported by the caller. */
+    /* The split was checked. The caller reports SIM_E_NOMEM. */
     int (*build)(const void *params, const struct cost_request *request, struct iteration_model *model);
 };
 

@@ -28,7 +28,7 @@ static const char by_itself[] = "auto";
 #define ROW_OF struct operators_params
 static const struct config_field fields[] = {
     ROW_NAME_OR_PATH("engine", engine, DEFAULT("vllm-0.12"), WITHIN(1, 4096),
-                     "serving engine (orrery list engines): its host time, and the set its kernels belong to"),
+                     "serving engine (orrery list engines): its CPU overhead, and the calibration set of its kernels"),
     ROW_NAME_OR_PATH("calibration", calibration, DEFAULT(by_itself), WITHIN(1, 4096),
                      "fitted parameters of the kernels; auto: those of the cluster's GPU"),
     ROW_TEXT("kernels", kernels, DEFAULT(by_itself), WITHIN(1, 64),
@@ -40,7 +40,7 @@ static const struct config_field fields[] = {
     ROW_BOOL("cuda_graphs", cuda_graphs, DEFAULT("true"),
              "whether an engine that captures CUDA graphs replays them, instead of launching kernels one by one"),
     ROW_SECTION("overhead", overhead, FILLED, overhead_fields,
-                "host time in place of the engine's own, as 'orrery trace replay --refit overhead' finds it"),
+                "CPU overhead in place of the engine's own, as 'orrery trace replay --refit overhead' fits it"),
     {0},
 };
 #undef ROW_OF
@@ -100,7 +100,7 @@ static int find_calibration(const struct operators_params *params, const struct 
     return 0;
 }
 
-/* The host time that the scenario states. Returns whether it states all of it. */
+/* Takes the CPU overhead that the scenario sets. Returns whether it sets all of it. */
 static bool set_overhead(const struct engine_overhead *overhead, struct engine_params *engine)
 {
     if (!isnan(overhead->iteration_s)) engine->iteration_s = overhead->iteration_s;

@@ -1,4 +1,4 @@
-/* A cost of kind "operators", and where its numbers come from. */
+/* A cost model of kind "operators" and the calibration and engine that it was built from. */
 #ifndef ORRERY_CATALOG_COST_OPERATORS_H
 #define ORRERY_CATALOG_COST_OPERATORS_H
 
@@ -12,7 +12,7 @@ struct cost_operators {
     struct engine_preset engine;
 };
 
-/* What a model was built from, or NULL when it is of another kind. */
+/* The struct behind a model of this kind; NULL for other kinds. */
 const struct cost_operators *cost_operators_of(const struct iteration_model *model);
 
 #endif

@@ -52,7 +52,8 @@ struct points {
     size_t n, capacity;
 };
 
-/* The columns asked for: first those of `where` and decode_where, then for each curve those of its tokens and its time. */
+/* The columns asked for: first those of `where` and decode_where, then for each curve those of its tokens and its
+ * time. */
 struct columns {
     struct csv_column names[MAX_COLUMNS];
     int at[MAX_COLUMNS];

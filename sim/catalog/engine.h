@@ -1,6 +1,6 @@
-/* Presets of serving engines: configs/engines/NAME.json, the host time that a version of an engine adds to the GPU's,
- * and the calibration sets that its kernels behave like. Written by `orrery calibrate`, fitted on one part of measured
- * iterations and tested on the rest.
+/* Presets of serving engines: configs/engines/NAME.json, the CPU overhead that a version of an engine adds to GPU time,
+ * and the calibration sets of its kernels. Written by `orrery calibrate`, fitted on one part of measured iterations and
+ * tested on the rest.
  *
  *     { "summary": "vLLM 0.2 (late 2023): no CUDA graphs, Ray workers", "source": "...",
  *       "kernels": "in-model", "collectives": "in-model",
@@ -14,9 +14,9 @@
  *       "fit": {"all": {"rows": 1, "median": 0.02, "p90": 0.08, "worst": 0.3, "bias": 0.0}, "tokens": {...}, ...},
  *       "kernels_fit": {...}, "held_out": {...} }
  *
- * Launching is the work of the CPU beside the GPU, so it is listed by GPU; a GPU that is not listed takes the first
- * entry. Overheads between two listed degrees of tensor parallelism are interpolated over the logarithm of the degree,
- * beyond the ends the nearest entry holds. */
+ * Launch times depend on the CPU of the host, so they are listed by GPU. A GPU that is not listed takes the first
+ * entry. Overheads are interpolated over the logarithm of the degree of tensor parallelism; beyond the ends the nearest
+ * entry holds. */
 #ifndef ORRERY_CATALOG_ENGINE_H
 #define ORRERY_CATALOG_ENGINE_H
 
@@ -47,7 +47,7 @@ struct engine_preset {
     int64_t graph_tokens;
     struct config_list launches;  /* struct engine_launch; none: nothing to wait for */
     struct config_list overheads; /* struct engine_overhead, by rising degree; none: no overhead */
-    struct config_list measured_on; /* const char *: GPUs of the catalog; none: not measured, or nobody says on what */
+    struct config_list measured_on; /* const char *: GPUs of the catalog; none: not measured, or on unknown GPUs */
     const char *fitted_on;        /* which of the measurements, in words; NULL: not fitted */
     struct config_list profiles;  /* struct calibration_profile */
     struct config_list fit;         /* struct calibration_error, by group: of the rows that constants were fitted on */
@@ -62,23 +62,23 @@ int catalog_engine(const struct catalog *catalog, const char *name, const char *
 int catalog_list_engines(const struct catalog *catalog, struct arena *arena, struct catalog_names *names,
                          struct diag *diag);
 
-/* The host time beside one kind of GPU and degree of tensor parallelism. Returns whether the preset lists both, or needs
- * neither. */
+/* The CPU overhead with a GPU and a degree of tensor parallelism. Returns whether the preset lists both or has no
+ * overhead. */
 bool engine_preset_params(const struct engine_preset *preset, const char *gpu, int64_t tensor_parallel,
                           struct engine_params *params);
 
-/* Whether there is an overhead of that very degree. */
+/* Whether the preset lists an overhead of exactly this degree. */
 bool engine_preset_lists(const struct engine_preset *preset, int64_t tensor_parallel);
 
-/* Says what the host time is taken from where it was not measured with that GPU and degree; *caveat is NULL where it was,
- * or needs not be. Lives in `arena`. Returns 0 or SIM_E_NOMEM. */
+/* Explains the source of a CPU overhead that was not measured with this GPU and degree. *caveat is NULL if it was
+ * measured, or none is needed. The text lives in `arena`. Returns 0 or SIM_E_NOMEM. */
 int engine_preset_caveat(const struct engine_preset *preset, const char *gpu, int64_t tensor_parallel,
                          struct arena *arena, const char **caveat);
 
-/* Sets what an engine decides of how kernels are launched. */
+/* Sets the members of `split` that the engine decides. */
 void engine_preset_split(const struct engine_preset *preset, struct llm_split *split);
 
-/* Takes the pass over their activations from products in fp8, where the engine needs none: they start like others. */
+/* Removes the pass over activations from fp8 products if the engine needs none: they then start like other products. */
 void engine_preset_adapt(const struct engine_preset *preset, struct kernel_set *kernels);
 
 /* The calibration of a GPU as the preset wants it: its sets, adapted. Returns what calibration_read returns. */

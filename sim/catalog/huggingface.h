@@ -12,11 +12,11 @@
 
 #include <stdbool.h>
 
-/* Whether a document is such a file: it states a model type or architectures. */
+/* Whether a document is such a file: it has "model_type" or "architectures". */
 bool huggingface_recognises(const struct json_node *root);
 
-/* Fills `llm` but for its name; whether such a shape can be is for llm_problem to say. All missing fields are reported
- * in one pass. Returns 0 or SIM_E_CONFIG. */
+/* Fills all of `llm` except its name. Does not check the shape: llm_problem does. Reports all missing fields in one
+ * pass. Returns 0 or SIM_E_CONFIG. */
 int huggingface_read(const struct json_node *root, struct llm_spec *llm, struct diag *diag);
 
 #endif

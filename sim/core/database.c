@@ -197,8 +197,8 @@ static int create_schema(const struct database *database, const char *const *cre
     return code != 0 ? code : database_run(database, sql, "create tables", diag);
 }
 
-/* Takes the lock; returns an SQLite code. It is kept beyond the transaction only once it is there: two connections that both wait for it
- * and keep what they have would wait for each other. */
+/* Takes the lock; returns an SQLite code. It is kept beyond the transaction only once it is there: two connections that
+ * both wait for it and keep what they have would wait for each other. */
 static int lock_database(const struct database *database, int busy_ms)
 {
     sqlite3 *db = database->handle;

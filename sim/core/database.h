@@ -31,19 +31,19 @@ struct database {
 };
 
 /* Opens an existing file for reading, or (create) an existing or new one for writing. In both cases it is a results
- * database of our schema version afterwards (the statements `create_sql`, ended by NULL, make the tables of an empty one); a file opened for writing is locked: a transaction is open on it.
- * Returns 0, SIM_E_STORE or SIM_E_NOMEM; then nothing is open, and a file that was created is gone again, unless
- * another process writes to it. */
+ * database of our schema version afterwards (the statements `create_sql`, ended by NULL, make the tables of an empty
+ * one); a file opened for writing is locked: a transaction is open on it. Returns 0, SIM_E_STORE or SIM_E_NOMEM; then
+ * nothing is open, and a file that was created is gone again, unless another process writes to it. */
 int database_open_write(struct database *database, const char *path, const char *const *create_sql, int busy_ms,
                         struct diag *diag);
 int database_open_read(struct database *database, const char *path, struct diag *diag);
 
-/* Fails if the file has lost its name since it was opened, so that nobody would find what is written to it. Returns 0
+/* Fails if the file has lost its name since it was opened: its rows would be lost. Returns 0
  * or SIM_E_STORE. */
 int database_check_name(const struct database *database, const char *what, struct diag *diag);
 
-/* Flushes a file that was created, and its directory entry, to the disk, and from now on flushes at every commit, as for a file that existed
- * before. Returns 0 or SIM_E_STORE. */
+/* Flushes a file that was created, and its directory entry, to the disk, and from now on flushes at every commit, as
+ * for a file that existed before. Returns 0 or SIM_E_STORE. */
 int database_make_durable(const struct database *database, const char *what, struct diag *diag);
 
 /* Rolls back what is not committed and closes. With `remove`, a file that was created is removed, unless another

@@ -30,13 +30,14 @@ struct engine;
 
 enum { OWNER_ID_BITS = 28, OWNER_COUNTER_BITS = 28, EVENT_PRIORITY_BITS = 8 };
 
-/* An owner that lasts has an id of its own, all counters included. Those that come and go (jobs, transfers) are numbered by
- * kind without an end in sight, and share ids: each has 2^8 of the counters. A kind has 2^26 ids, so 2^46 owners. */
+/* An owner that lasts has an id of its own, all counters included. Those that come and go (jobs, transfers) are
+ * numbered by kind without an end in sight, and share ids: each has 2^8 of the counters. A kind has 2^26 ids, so 2^46
+ * owners. */
 enum { PASSING_COUNTER_BITS = 8, PASSING_ID_BITS = 26 };
 enum { OWNERS_PER_ID_BITS = OWNER_COUNTER_BITS - PASSING_COUNTER_BITS };
 
 struct owner {
-    uint32_t id;     /* < 2^28; breaks ties. Id and counters together are unique in the simulation, and never used again */
+    uint32_t id;     /* < 2^28; breaks ties. Id and counters together are unique and never used again */
     uint32_t issued; /* counter of the latest event; its low bits, those of `span`, start over at 1 */
     uint32_t armed;  /* counter of the armed event, 0 when none is */
     uint32_t span;   /* the largest value of these bits */
@@ -48,8 +49,8 @@ static inline void owner_init(struct owner *owner, uint32_t id)
     *owner = (struct owner){.id = id, .span = (UINT32_C(1) << OWNER_COUNTER_BITS) - 1};
 }
 
-/* For number `serial` (0, 1, ... < 2^46) of a kind that has the 2^26 ids from first_id on: these owners break ties in the order
- * of their numbers. At most 255 events of such an owner may be pending. */
+/* For number `serial` (0, 1, ... < 2^46) of a kind that has the 2^26 ids from first_id on: these owners break ties in
+ * the order of their numbers. At most 255 events of such an owner may be pending. */
 static inline void owner_init_passing(struct owner *owner, uint32_t first_id, uint64_t serial)
 {
     uint32_t place = (uint32_t)serial & ((UINT32_C(1) << OWNERS_PER_ID_BITS) - 1);
@@ -68,7 +69,7 @@ enum queue_kind { QUEUE_CALENDAR, QUEUE_HEAP };
 struct engine_options {
     enum queue_kind queue;
     sim_ns until;                       /* events after this time do not fire; 0: no limit */
-    uint64_t stall_events;              /* watchdog: events in a row without engine_progress; 0: the default, 50 million */
+    uint64_t stall_events;              /* watchdog: events in a row without engine_progress; 0: 50 million */
     const volatile sig_atomic_t *interrupt; /* the loop stops soon after this becomes non-zero; may be NULL */
     void *context;                      /* what engine_context returns: the world */
     void (*look)(void *context, sim_ns now, uint64_t events); /* called between events; may be NULL */
@@ -87,12 +88,12 @@ void engine_destroy(struct engine *engine);
 void *engine_context(const struct engine *engine);
 sim_ns engine_now(const struct engine *engine);
 
-/* Schedules an event that will fire at time_ns >= now. Priorities are 0 to 255; lower ones fire first among equal times.
- * Like engine_arm, it fails the engine with SIM_E_NOMEM when memory runs out. */
+/* Schedules an event that will fire at time_ns >= now. Priorities are 0 to 255; lower ones fire first among equal
+ * times. Like engine_arm, it fails the engine with SIM_E_NOMEM when memory runs out. */
 void engine_schedule(struct engine *engine, sim_ns time_ns, unsigned priority, event_fn handler, struct owner *owner);
 
-/* Like engine_schedule, but what it schedules keeps no run going: what is periodic, or fails some day. When nothing else is
- * pending, the run ends. */
+/* Like engine_schedule, but what it schedules keeps no run going: what is periodic, or fails some day. When nothing
+ * else is pending, the run ends. */
 void engine_schedule_background(struct engine *engine, sim_ns time_ns, unsigned priority, event_fn handler,
                                 struct owner *owner);
 
@@ -101,15 +102,16 @@ void engine_schedule_background(struct engine *engine, sim_ns time_ns, unsigned 
 void engine_arm(struct engine *engine, sim_ns time_ns, unsigned priority, event_fn handler, struct owner *owner);
 void engine_disarm(struct engine *engine, struct owner *owner);
 
-/* Dispatches until the queue is empty but for events in the background, `until` is reached (the clock then shows `until`), engine_stop or engine_fail is
- * called, the interrupt flag is set, or the watchdog finds no progress. Returns 0, the code given to engine_fail,
- * SIM_E_INTERRUPTED, SIM_E_STALLED (with the time and the owner that fired last in `diag`), or SIM_E_NOMEM. May be called
- * again, and then goes on where it ended; but after engine_fail it only returns the code. */
+/* Dispatches until the queue is empty but for events in the background, `until` is reached (the clock then shows
+ * `until`), engine_stop or engine_fail is called, the interrupt flag is set, or the watchdog finds no progress. Returns
+ * 0, the code given to engine_fail, SIM_E_INTERRUPTED, SIM_E_STALLED (with the time and the owner that fired last in
+ * `diag`), or SIM_E_NOMEM. May be called again, and then goes on where it ended; but after engine_fail it only returns
+ * the code. */
 int engine_run(struct engine *engine, struct diag *diag);
 
-/* A watcher sees the state between events without being one: before the first event later than `from_ns` fires, `watch` is
- * called with that event's time, and again before the first one later than the time it returns. So it keeps no run alive,
- * counts as no event, and what it sees at any moment is what all events up to and at that moment have left. */
+/* A watcher sees the state between events without being one: before the first event later than `from_ns` fires, `watch`
+ * is called with that event's time, and again before the first one later than the time it returns. So it keeps no run
+ * alive, counts as no event, and what it sees at any moment is what all events up to and at that moment have left. */
 void engine_watch(struct engine *engine, sim_ns from_ns, sim_ns (*watch)(void *context, sim_ns next_ns));
 
 void engine_stop(struct engine *engine); /* ends the engine_run in progress after this event */

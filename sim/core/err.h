@@ -79,8 +79,8 @@ void diag_add_hint(struct diag *diag, int first, const char *format, ...) __attr
  * "...d-of-the-path.csv:12:7". */
 const char *diag_place(char *buffer, size_t buffer_bytes, const char *name, long long line, long long column);
 
-/* Writes "where: error: text; hint" to `buffer` (always terminated), with control characters and bytes that are no UTF-8
- * as \xNN. Returns the length it needed, like snprintf; DIAG_LINE_CHARS are always enough. */
+/* Writes "where: error: text; hint" to `buffer` (always terminated), with control characters and bytes that are no
+ * UTF-8 as \xNN. Returns the length it needed, like snprintf; DIAG_LINE_CHARS are always enough. */
 int diag_format(const struct diag_item *item, char *buffer, size_t buffer_bytes);
 
 /* "SIM_E_DATA" and "wrong input data" for a code of the list above; "unknown" texts for any other. */

@@ -17,8 +17,8 @@ void hash_i64(struct hash *hash, int64_t value);     /* little-endian, 8 bytes *
 void hash_f64(struct hash *hash, double value);      /* its bits; -0 as 0, every NaN alike */
 void hash_hex(const struct hash *hash, char hex[HASH_HEX_CHARS]);
 
-/* The hash of a multiset: the sum of its members' hashes modulo 2^128. The order of adding does not matter, and a member
- * that comes twice counts twice. Zeroed, it is that of the empty set. */
+/* The hash of a multiset: the sum of its members' hashes modulo 2^128. The order of adding does not matter, and a
+ * member that comes twice counts twice. Zeroed, it is that of the empty set. */
 struct hash_sum {
     uint64_t low, high;
     uint64_t n; /* members */

@@ -17,7 +17,7 @@
 struct json_source {
     const char *name;      /* "exp.json", "--set a.b" */
     const char *directory; /* "." for the current one */
-    bool has_lines;        /* false: places are told by the name alone */
+    bool has_lines;        /* false: messages give the name alone */
     struct hash_sum bytes; /* of the file, if it was loaded from one */
 };
 

@@ -1,5 +1,5 @@
-/* A map from 64-bit keys to numbers >= 0: open addressing, so that an entry costs tens of bytes and no allocation of its own.
- * It is looked up by key only; there is no order to go through it in. */
+/* A map from 64-bit keys to numbers >= 0: open addressing, so that an entry costs tens of bytes and no allocation of
+ * its own. It is looked up by key only; there is no order to go through it in. */
 #ifndef ORRERY_CORE_KEY_MAP_H
 #define ORRERY_CORE_KEY_MAP_H
 

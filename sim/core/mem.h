@@ -20,8 +20,8 @@ char *mem_strdup(const char *text) __attribute__((malloc, warn_unused_result));
 void mem_fail_after(long n);
 void mem_fail_never(void);
 
-/* Blocks that this thread has taken from the functions above less those that it has given back: what a piece of work leaves
- * behind, when no other thread frees for it. */
+/* Blocks that this thread has taken from the functions above less those that it has given back: what a piece of work
+ * leaves behind, when no other thread frees for it. */
 long mem_live_blocks(void);
 
 /* Records of one size, handed out and taken back in O(1); slabs are returned to the system only by pool_fini. */
@@ -34,7 +34,8 @@ struct pool {
 
 void pool_init(struct pool *pool, size_t record_bytes);
 void pool_fini(struct pool *pool);
-void *pool_take(struct pool *pool) __attribute__((warn_unused_result)); /* contents undefined; NULL when out of memory */
+/* A record with undefined contents; NULL when out of memory. */
+void *pool_take(struct pool *pool) __attribute__((warn_unused_result));
 void pool_give(struct pool *pool, void *record);
 
 /* Blocks of any size that live exactly as long as the arena. */

@@ -226,7 +226,7 @@ static int days_in_month(int year, int month)
     return days[month - 1] + (month == 2 && leap);
 }
 
-/* Exactly `n` digits; -1 when there are not so many. */
+/* Reads exactly `n` digits; -1 if there are fewer. */
 static int fixed_digits(const char *at, const char *end, int n)
 {
     if (end - at < n) return -1;

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Drops the last name of a path of `length` characters, unless there is none or it is a kept "..". */
+/* Drops the last name of a path of `length` characters, unless it has none or the name is a kept "..". */
 static bool drop_last(const char *path, size_t *length, bool absolute)
 {
     if (*length == 0) return absolute;

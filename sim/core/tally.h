@@ -34,7 +34,7 @@ void level_set(struct level *level, sim_ns now, int64_t value); /* now: not befo
 double level_mean(const struct level *level, sim_ns now);       /* over [start, now]; the value when that is empty */
 double level_integral_s(const struct level *level, sim_ns now); /* value * seconds; exact where whole and < 2^53 */
 
-/* The same of values that count `unit`-ths, in whole ones: exact where the level was whole at all times. */
+/* Mean and integral of a level counted in 1/unit, in whole units: exact if the level was whole at all times. */
 double level_mean_in(const struct level *level, sim_ns now, int64_t unit);
 double level_integral_s_in(const struct level *level, sim_ns now, int64_t unit);
 

@@ -1,4 +1,4 @@
-/* From a format's row description to an open source: what the formats that read files share. */
+/* Opens a source from a format's row description; shared by all formats that read files. */
 #ifndef ORRERY_TRACES_FORMATS_FILE_TRACE_H
 #define ORRERY_TRACES_FORMATS_FILE_TRACE_H
 
@@ -19,31 +19,31 @@ int file_trace_requests(const struct row_format *format, const struct trace_file
 int file_trace_jobs(const struct row_format *format, const struct job_file *file, const struct source_options *options,
                     struct job_source **source, struct diag *diag);
 
-/* Parameters of formats that have none of their own, in the order of the file or sorted by default. */
+/* Parameters of request formats that have none of their own; in file order, or sorted by default. */
 extern const struct config_field file_trace_request_params[], file_trace_unsorted_request_params[];
 
-/* The same of jobs. */
+/* Those of job formats. */
 extern const struct config_field file_trace_job_params[], file_trace_unsorted_job_params[];
 
 #define TRACE_JOB_PARAMS                                                                                               \
     TRACE_PARAM(struct job_file, cpu_jobs, "cpu_jobs", CONFIG_BOOL, "true", 0, 0, "keep jobs that ask for no GPU"),    \
     {                                                                                                                  \
         .name = "resample", .kind = CONFIG_SECTION, .offset = offsetof(struct job_file, resample),                     \
-        .fields = resample_config_fields, .help = "jobs at random and without end, until a cluster is full and beyond" \
+        .fields = resample_config_fields, .help = "jobs in random order that never end, until a cluster is more than full" \
     }
 
-/* The last step of a job format's row: leaves CPU jobs out when that was asked for, and fills in what is not known (the
- * whole GPU, the duration as estimate, empty names). */
+/* The last step of a job format's row. Leaves CPU jobs out unless cpu_jobs is set, and fills in defaults: the whole
+ * GPU, the duration as estimate, empty names. */
 enum row_result file_trace_job(struct reader *reader, struct job_record *job);
 
-/* What a log calls the end of a job, by how the word begins. */
+/* A job status as a log spells it, by the beginning of the word. */
 struct fate_word {
     const char *beginning;
     enum job_fate fate;
 };
 
-/* The fate that the field tells: JOB_COMPLETES where it is empty, and, counted, where it begins like none of the words, whose
- * last one is NULL. */
+/* The final status in the field: JOB_COMPLETES if it is empty or matches none of the words, which is counted. The last
+ * word is NULL. */
 enum job_fate file_trace_fate(struct reader *reader, int column, const struct fate_word *words);
 
 #endif

@@ -1,5 +1,5 @@
-/* One flat JSON object on one line, member by member, without building a tree: what traces in JSON Lines need. Integers
- * are exact over all 64 bits; the values of members that nobody asks for are skipped. */
+/* Reads one flat JSON object on one line, member by member, without building a tree: for traces in JSON Lines. Integers
+ * are exact over all 64 bits. Values of members that are not read are skipped. */
 #ifndef ORRERY_TRACES_FORMATS_JSON_LINE_H
 #define ORRERY_TRACES_FORMATS_JSON_LINE_H
 

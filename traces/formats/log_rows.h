@@ -1,4 +1,4 @@
-/* The rows of an engine's log, in any format: checked, turned into requests, and kept where somebody wants their times. */
+/* Rows of an engine's log, in any format: checks them, turns them into requests, and keeps them on request. */
 #ifndef ORRERY_TRACES_FORMATS_LOG_ROWS_H
 #define ORRERY_TRACES_FORMATS_LOG_ROWS_H
 
@@ -12,7 +12,8 @@ enum log_time { LOG_ARRIVAL, LOG_QUEUED, LOG_SCHEDULED, LOG_FIRST_TOKEN, LOG_LAS
 
 #define LOG_TIME_UNKNOWN INT64_MIN
 
-/* One row. The time of arrival may be by another clock than the others: then it is more than LOG_CLOCKS_NS away. */
+/* One row. The arrival may be stamped by another clock than the other times: then it is more than LOG_CLOCKS_NS
+ * away. */
 struct log_row {
     struct csv_field name; /* empty: the row's number */
     int64_t prompt_tokens, output_tokens;
@@ -21,7 +22,7 @@ struct log_row {
     double tpot_s;                    /* NAN: from the times */
 };
 
-/* Requests end within a day; two clocks do not agree to a day by chance. */
+/* Requests end within a day; unrelated clocks differ by more. */
 #define LOG_CLOCKS_NS (86400 * (int64_t)1000000000)
 
 /* The state of a format (struct row_format, state). */

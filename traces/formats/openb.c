@@ -2,10 +2,10 @@
  * name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase, creation_time,deletion_time,scheduled_time; times
  * in seconds from the start of the trace. Sorted here by (creation, row).
  *
- * A pod of one GPU may ask for a share of it (gpu_milli), and for models of GPUs (gpu_spec, "V100M16|V100M32"). The run time is
- * deletion minus scheduling; of pods that were never scheduled (phase Pending) it is deletion minus creation, which is counted.
- * Lists without times (the resampled ones) have all pods at 0, without end. Pods without GPUs are kept unless "cpu_jobs" is
- * false. The group is the quality of service, the user is empty, the id is the row. */
+ * A pod of one GPU may ask for a share of it (gpu_milli), and for models of GPUs (gpu_spec, "V100M16|V100M32"). The run
+ * time is deletion minus scheduling; of pods that were never scheduled (phase Pending) it is deletion minus creation,
+ * which is counted. Lists without times (the resampled ones) have all pods at 0, without end. Pods without GPUs are
+ * kept unless "cpu_jobs" is false. The group is the quality of service, the user is empty, the id is the row. */
 #include "traces/formats/file_trace.h"
 #include "traces/registry.h"
 

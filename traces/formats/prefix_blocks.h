@@ -1,4 +1,4 @@
-/* The ids of the prompt blocks of the row in hand, and how large the blocks of this trace are. */
+/* Ids of the prompt blocks of the current row, and the block size of the trace. */
 #ifndef ORRERY_TRACES_FORMATS_PREFIX_BLOCKS_H
 #define ORRERY_TRACES_FORMATS_PREFIX_BLOCKS_H
 

@@ -2,9 +2,9 @@
  *
  *     id,arrival_s,prompt_tokens,output_tokens,queue_s,ttft_s,tpot_s,e2e_s,class
  *
- * All in seconds; queue, TTFT and end-to-end time count from the arrival. id, queue_s, tpot_s and class may be absent: then
- * TPOT is (e2e_s - ttft_s) / (output_tokens - 1). The trace's own time starts at the first arrival. `orrery export` writes the
- * column class for every run: if it is empty in the first row, the log has no classes. */
+ * All in seconds; queue, TTFT and end-to-end time count from the arrival. id, queue_s, tpot_s and class may be absent:
+ * then TPOT is (e2e_s - ttft_s) / (output_tokens - 1). The trace's own time starts at the first arrival. `orrery
+ * export` writes the column class for every run: if it is empty in the first row, the log has no classes. */
 #include "traces/formats/file_trace.h"
 #include "traces/formats/log_rows.h"
 #include "traces/registry.h"

@@ -39,8 +39,8 @@ struct user_table {
         .help = help_                                                                                                  \
     }
 
-/* Sets what the user chose in `format`, with its columns in the two arrays of `n`. Without a header, an optional column
- * that is not given as a number is absent. Returns 0 or SIM_E_CONFIG. */
+/* Sets `format` as the user chose, with its columns in the two arrays of `n`. In a file without header, an optional
+ * column that is not given as a number is absent. Returns 0 or SIM_E_CONFIG. */
 int user_columns(const struct user_table *table, const char *const *names, const bool *optional, size_t n,
                  const char *where, struct csv_column *columns, int *positions, struct row_format *format,
                  struct diag *diag);

@@ -1,7 +1,7 @@
 /* The per-request log of a vLLM run, one JSON object per line: {"request_id": "a-0", "input_toks": n, "output_toks": n,
  * "arrival_time": s, "queued_ts": s, "scheduled_ts": s, "first_token_ts": s, "last_token_ts": s}, the times of vLLM's
- * RequestStateStats (vllm/v1/metrics/stats.py), as LLMServingSim's benchmark writes them. Members in any order; others are
- * not read. request_id, queued_ts and scheduled_ts may be absent.
+ * RequestStateStats (vllm/v1/metrics/stats.py), as LLMServingSim's benchmark writes them. Members in any order; others
+ * are not read. request_id, queued_ts and scheduled_ts may be absent.
  *
  * arrival_time is by the clock of the day, the others by one of the engine's; the trace's own time starts at the first
  * arrival. */

@@ -10,7 +10,7 @@ size_t cdf_find(const struct cdf_point *points, size_t n, double frac)
     size_t first = 0;
     for (size_t left = n - 1; left > 0;) {
         const size_t half = (left + 1) / 2;
-        first = points[first + half - 1].cdf_frac < frac ? first + half : first; /* no branch: none could be foretold */
+        first = points[first + half - 1].cdf_frac < frac ? first + half : first; /* branch-free: unpredictable */
         left -= half;
     }
     return first;

@@ -3,14 +3,14 @@
  * months that the traces span: Seren and Kalos 184 days, Philly 137, Helios 183, PAI 62.
  *
  * Between vertices the logarithm of the run time is uniform, and a number of GPUs is that of the upper vertex: mean run
- * times come out up to 16 %, mean GPUs up to 22 % above the table's. Seren and Kalos have kinds of jobs, see below. Elsewhere
- * larger jobs run longer: one number per cluster, the correlation of the two normal scores (a Gaussian copula), is set so
- * that a job takes as many GPU-seconds on average as the table says; for PAI, where it says nothing, so that jobs of one
- * GPU have the 68 % of the GPU time that they have in the curves. PAI jobs share GPUs: the curves end at one GPU, and the
- * shares below meet the stated mean of 0.683 and median of 0.5 GPUs.
+ * times come out up to 16 %, mean GPUs up to 22 % above the table's. Seren and Kalos have kinds of jobs, see below.
+ * Elsewhere larger jobs run longer: one number per cluster, the correlation of the two normal scores (a Gaussian
+ * copula), is set so that a job takes as many GPU-seconds on average as the table says; for PAI, where it says nothing,
+ * so that jobs of one GPU have the 68 % of the GPU time that they have in the curves. PAI jobs share GPUs: the curves
+ * end at one GPU, and the shares below meet the stated mean of 0.683 and median of 0.5 GPUs.
  *
- * What becomes of a job depends on the GPU time it takes: that of jobs cancelled, which are few and large, is far above
- * their share. The two odds of a cluster are set by the table's shares of jobs and of GPU time; PAI has none there.
+ * The final status of a job depends on its GPU time: cancelled jobs are few and large, and take far more than their
+ * share of it. The two odds of a cluster are set by the table's shares of jobs and of GPU time; PAI has none there.
  *
  * Hours and weekdays are those of a part of Philly and of Helios' Venus cluster; the others arrive at a constant rate.
  * Bursts within the hour, users and virtual clusters are left out. */
@@ -60,10 +60,11 @@ static const double helios_weekdays[] = {14.7, 15.3, 18.3, 17.3, 13.6, 9.8, 11.1
 
 /* The jobs of Acme's clusters Seren and Kalos by what they were for (Hu et al., NSDI 2024).
  *
- * Published, and taken as it is: the share of the jobs and the run times of each kind, and the GPUs of all jobs together.
- * Which kind asks for how many GPUs, and for how long, is not: the tilts are fitted so that the kinds take the published
- * shares of the GPU time, the jobs of so many GPUs theirs, and a job as many GPU-seconds as the mean. So the curves of run
- * times and GPUs are met by construction; that of GPU time by fit, to 2.0 points on Seren and 0.2 on Kalos.
+ * Published, and taken as it is: the share of the jobs and the run times of each kind, and the GPUs of all jobs
+ * together. Which kind asks for how many GPUs, and for how long, is not: the tilts are fitted so that the kinds take
+ * the published shares of the GPU time, the jobs of so many GPUs theirs, and a job as many GPU-seconds as the mean. So
+ * the curves of run times and GPUs are met by construction; that of GPU time by fit, to 2.0 points on Seren and 0.2 on
+ * Kalos.
  *
  * Shares of GPU time are those of the study's treemap, 95.5 % for pretraining on Kalos; its text says 94.0 %. SFT and
  * MLLM on Kalos are among its "Other". */

@@ -1,6 +1,6 @@
-/* Jobs of several types, made up: each type has arrivals of its own and a law for its run times, as in models of queues. Types
- * draw from random streams of their own, so that none depends on another one. Of jobs that come at one moment those of the
- * type that is named first go first. */
+/* Synthetic jobs of several types: each type has its own arrivals and distribution of run times, as in queueing models.
+ * Types draw from random streams of their own, so that none depends on another one. Of jobs that come at one moment
+ * those of the type that is named first go first. */
 #include "traces/generate/arrival.h"
 #include "traces/generate/end.h"
 #include "traces/registry.h"

@@ -1,7 +1,7 @@
-/* Jobs made up with the statistics of a public cluster: arrivals, kinds, run times, GPUs and what becomes of them. Run
- * times are whole seconds; jobs are not told apart by user, and their group is the name of the mix. Arrivals, jobs and
- * their fates draw from three random streams; sizes of jobs with kinds, and fates, are spread evenly, so that a trace has
- * the published shares of GPU time although few jobs hold most of it. */
+/* Synthetic jobs with the statistics of a public cluster: arrivals, kinds, run times, GPUs and final status. Run times
+ * are whole seconds. Jobs have no users; their group is the name of the mix. Arrivals, jobs and their fates draw from
+ * three random streams; sizes of jobs with kinds, and fates, are spread evenly, so that a trace has the published
+ * shares of GPU time although few jobs hold most of it. */
 #include "traces/generate/arrival.h"
 #include "traces/generate/end.h"
 #include "traces/generate/job_mix.h"
@@ -65,7 +65,7 @@ struct generator {
     struct job_law *law;                /* NULL: of no kinds */
     struct deck deck;                   /* of sizes, with a law */
     struct rng rng;                     /* stream "NAME.jobs" */
-    double fate_fracs[MAX_LOG2_GPU_S];  /* the last one used, by log2 of the GPU-seconds; stream "NAME.fates" at first */
+    double fate_fracs[MAX_LOG2_GPU_S];  /* the latest, by log2 of the GPU-seconds; first of stream "NAME.fates" */
     struct notes notes;
     int64_t n;
 };
@@ -94,8 +94,8 @@ static struct job_draw draw_of_law(struct generator *generator)
     return job_law_at(generator->law, size_frac, rng_uniform(&generator->rng));
 }
 
-/* Even over the jobs of about the same GPU time, of which the largest few decide what share of it is whose: the fractions
- * of multiples of the golden ratio, from a random one on. */
+/* Even over the jobs of about the same GPU time, of which the largest few decide what share of it is whose: the
+ * fractions of multiples of the golden ratio, from a random one on. */
 static double fate_frac(struct generator *generator, double gpu_s)
 {
     double *last = &generator->fate_fracs[ilogb(gpu_s)];
@@ -226,7 +226,7 @@ static const struct config_field params[] = {
     GENERATE_END_PARAMS(struct generate_jobs_params),
     ROW_CHOICE("mix", mix, REQUIRED, job_mix_names, "cluster whose statistics the jobs have"),
     TRACE_PARAM(struct generate_jobs_params, max_gpus, "max_gpus", CONFIG_INT, "0", 0, INT32_MAX,
-                "larger jobs are made so large; 0: no limit"),
+                "larger jobs are reduced to this size; 0: no limit"),
     ROW_VARIANT("arrival", arrival, OPTIONAL, "arrival", "process",
                 "when jobs are submitted, instead of as in the cluster"),
     {0}};

@@ -61,7 +61,7 @@ static const struct config_field uniform_params[] = {
     {0}};
 
 static const struct length_distribution length_uniform = {.name = "uniform",
-                                                   .summary = "every length from min to max alike",
+                                                   .summary = "every length from min to max equally likely",
                                                    .params = uniform_params,
                                                    .params_bytes = sizeof(struct uniform_params),
                                                    .check = uniform_check,
@@ -94,7 +94,7 @@ static int lognormal_check(const void *params, const char *where, struct diag *d
 static const struct config_field lognormal_params[] = {
     ROW_REAL("mean", mean_tokens, REQUIRED, WITHIN(1, 1e9), "in tokens, before clipping"),
     ROW_REAL("cv", cv, DEFAULT("1"), WITHIN(0, 100), "standard deviation over the mean, before clipping"),
-    TOKENS_FIELD(struct lognormal_params, min, "min", 0, "1", "shorter ones become so long"),
+    TOKENS_FIELD(struct lognormal_params, min, "min", 0, "1", "shorter lengths are raised to this"),
     TOKENS_FIELD(struct lognormal_params, max, "max", 0, "2147483647", "longer ones become so short"),
     {0}};
 #undef ROW_OF
@@ -198,7 +198,7 @@ static int empirical_check(const void *params, const char *where, struct diag *d
 #define ROW_OF struct cdf_point
 static const struct config_field point_fields[] = {
     ROW_REAL("tokens", value, REQUIRED, WITHIN(1, INT32_MAX), "a length"),
-    ROW_REAL("cdf", cdf_frac, REQUIRED, WITHIN(0, 1), "share of the lengths that are at most so long"),
+    ROW_REAL("cdf", cdf_frac, REQUIRED, WITHIN(0, 1), "share of the lengths that are at most this long"),
     {0}};
 #undef ROW_OF
 

@@ -15,7 +15,7 @@ struct request_mix {
 extern const struct request_mix request_mixes[];
 extern const char *const request_mix_names[]; /* NULL at the end */
 
-/* "common", and the same behind it. */
+/* "common", then request_mix_names. */
 extern const char *const request_class_mix_names[];
 
 #endif

@@ -1,8 +1,8 @@
-/* Requests made up: an arrival process, and prompt and output lengths drawn independently. Whatever is not given comes
- * from a named mix. Prompt, output and arrivals draw from three random streams of their own.
+/* Synthetic requests: an arrival process, and prompt and output lengths drawn independently. Whatever is not given
+ * comes from a named mix. Prompt, output and arrivals draw from three random streams of their own.
  *
- * With classes each has lengths of its own, and arrivals of its own or a share of the common ones: each of these is of a class
- * drawn at random. Streams of a class are named after it, so they do not depend on the other classes. */
+ * With classes each has lengths of its own, and arrivals of its own or a share of the common ones: each of these is of
+ * a class drawn at random. Streams of a class are named after it, so they do not depend on the other classes. */
 #include "traces/generate/arrival.h"
 #include "traces/generate/end.h"
 #include "traces/generate/request_kind.h"
@@ -279,7 +279,7 @@ static const struct config_field params[] = {
     LENGTH_PARAM(output, "output lengths"),
     ROW_SECTION("sessions", sessions, FILLED, session_fields, "prefixes that prompts share"),
     ROW_MAP("classes", classes, OPTIONAL, WITHIN(0, 256), struct request_class_params, request_class_fields,
-            "classes of requests, by name; else all are alike"),
+            "classes of requests, by name; otherwise all requests are of one kind"),
     {0}};
 #undef ROW_OF
 

@@ -16,7 +16,7 @@ const struct config_field session_fields[] = {
     TRACE_PARAM(struct session_params, system_blocks, "system_blocks", CONFIG_INT, "1", 0, 1e6,
                 "blocks with which every prompt begins"),
     TRACE_PARAM(struct session_params, max_sessions, "max_sessions", CONFIG_INT, "1000", 1, 1e6,
-                "only so many of the latest sessions are continued"),
+                "number of recent sessions that may be continued"),
     {0}};
 
 int sessions_init(struct sessions *sessions, const struct session_params *params, const struct source_options *options,

@@ -1,8 +1,8 @@
-/* Prefix blocks of made-up prompts: sessions of several turns, each prompt holding the one before it.
+/* Prefix blocks of synthetic prompts: in a session of several turns each prompt contains the one before it.
  *
- * A request continues one of the latest sessions with a given probability, if there is one whose last prompt is shorter
- * than the new one; else it begins a session. Every prompt begins with the same system prompt. The rest of a prompt,
- * the answer to the last turn included, is new text with new ids. */
+ * With a given probability a request continues a recent session whose last prompt is shorter than the new one.
+ * Otherwise it begins a session. Every prompt begins with the same system prompt. The rest of a prompt, the answer to
+ * the last turn included, is new text with new ids. */
 #ifndef ORRERY_TRACES_GENERATE_SESSION_H
 #define ORRERY_TRACES_GENERATE_SESSION_H
 

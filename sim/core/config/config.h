@@ -68,8 +68,8 @@ const char *config_path(const struct config *config, size_t index);
  * SIM_E_NOMEM. */
 int config_set(struct config *config, const char *assignment, struct diag *diag);
 
-/* The same for what was not said by --set: relative paths start from a directory, and findings name `where` ("study.json:3:9";
- * NULL: "--set a.b.c"). */
+/* The same for what was not said by --set: relative paths start from a directory, and findings name `where`
+ * ("study.json:3:9"; NULL: "--set a.b.c"). */
 int config_set_in(struct config *config, const char *assignment, const char *directory, const char *where,
                   struct diag *diag);
 
@@ -80,8 +80,8 @@ int config_bind(const struct config *config, const struct config_field *fields, 
                 struct arena *arena, void *out, size_t bytes, struct diag *diag);
 
 /* "file:line:col" (or "--set a.b") of the value at a dotted path, for findings made after binding; the nearest parent
- * that is in the document when the value is a default; never NULL. Without a config, the path itself. Lives as long as the
- * config, which it may grow: not for several threads at once. */
+ * that is in the document when the value is a default; never NULL. Without a config, the path itself. Lives as long as
+ * the config, which it may grow: not for several threads at once. */
 const char *config_where(const struct config *config, const char *dotted_path);
 
 /* Whether a file or config_set says what stands there, rather than its default. */

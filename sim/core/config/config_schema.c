@@ -1,5 +1,5 @@
-/* Writes the table as a JSON Schema, for editors and other tools. An alternative of a family stands once, under "$defs",
- * where every field of that family refers to it: so a family may contain itself. */
+/* Writes the table as a JSON Schema, for editors and other tools. An alternative of a family stands once, under
+ * "$defs", where every field of that family refers to it: so a family may contain itself. */
 #include "sim/core/config/config_table.h"
 #include "sim/core/json_write.h"
 
@@ -130,7 +130,7 @@ static void write_sourced(struct json_writer *writer, const struct config_field 
     json_write_close(writer, ']');
 }
 
-/* "required" and what closes an object whose properties are told. */
+/* Writes "required" and closes an object whose properties were written. */
 static void write_required(struct json_writer *writer, const struct config_field *fields)
 {
     bool any = false;
