@@ -1,8 +1,35 @@
-#include "analysis/calibrate/engine/measured_format.h"
+/* Tables of measured iterations, in milliseconds.
+ *
+ * Splitwise's profile (Mutinifni/splitwise-sim, data/perf_model.csv): prompt and token times of vLLM of late 2023 on
+ * DGX A100 and DGX H100, several repetitions of each shape. A row is two measurements: the iteration that processes all
+ * prompts, and the mean decode iteration, whose context is that after half the tokens. Batches of more than 2048 prompt
+ * tokens are a separate group: this vLLM had sized its memory pools for fewer and took up to twice as long beyond,
+ * which no law here describes. Constants may be fitted on batches of at most 2048 prompt tokens of Llama-2-70B; larger
+ * batches and BLOOM-176B are for tests.
+ *
+ * Vidur's CPU overheads (microsoft/vidur, data/profiling/GPU/cpu_overheads.csv): the CPU's steps of a decode iteration
+ * of vLLM of early 2024, by batch size and tensor parallelism. Scheduling, preparing inputs, sampling, processing
+ * outputs and messages to the Ray workers follow one another. Kernel launches are left out because they overlap with
+ * the GPU. Runs on one GPU have no workers.
+ *
+ * aiconfigurator's table of TTFT and TPOT (ai-dynamo/aiconfigurator, silicon_sample.csv): closed loops of `batch_size`
+ * users with prompts and answers of fixed length on H100 SXM. Only the aggregated runs (prompts and decoding on the
+ * same GPUs) of dense LLMs are a closed loop of one replica. By default, these versions batch 8192 tokens: vLLM mixes
+ * chunks of prompts with decoding, TensorRT-LLM mixes whole prompts, SGLang processes chunks of prompts before it
+ * decodes on. In fp8, TensorRT-LLM also stores keys and values in fp8, because more requests run at once than would fit
+ * with 16 bits. Constants may be fitted on prompts of 1024 tokens; longer ones are for tests. */
+#include "analysis/calibrate/engine/measured_reader.h"
 
 #include "sim/core/path.h"
 
 #include <math.h>
+
+struct measured_format {
+    const char *name, *fitted_on;
+    const struct sheet_column *columns;
+    size_t n_columns;
+    int (*read_row)(struct measured_reader *reader); /* the row read last; 0 or a negative code */
+};
 
 /* No iteration is faster, and no size or time in milliseconds is larger. */
 static const double least_s = 1e-9, max_number = 1e9;
@@ -26,6 +53,225 @@ int measured_drop(struct measured_reader *reader, const char *reason)
     return 0;
 }
 
+static const double ms = 1e-3;
+
+/* --- Splitwise --- */
+
+enum { FIT_BATCH_TOKENS = 2048 };
+
+enum { PROMPT, BATCH, TOKENS, TENSOR, PROMPT_TIME, TOKEN_TIME, MODEL, HARDWARE, SPLITWISE_COLUMNS };
+
+static const struct sheet_column splitwise_columns[] = {
+    [PROMPT] = {"prompt_size", 1.0},      [BATCH] = {"batch_size", 1.0},       [TOKENS] = {"token_size", 2.0},
+    [TENSOR] = {"tensor_parallel", 1.0},  [PROMPT_TIME] = {"prompt_time", 0.0}, [TOKEN_TIME] = {"token_time", 0.0},
+    [MODEL] = {"model", 0.0},             [HARDWARE] = {"hardware", 0.0},
+};
+
+static struct iteration_work prompts_of(const double *values)
+{
+    const double batch = values[BATCH], prompt = values[PROMPT];
+    return (struct iteration_work){.prefill_sequences = (int64_t)batch,
+                                   .prefill_tokens = (int64_t)(batch * prompt),
+                                   .prefill_pairs = batch * prompt * prompt};
+}
+
+static struct iteration_work tokens_of(const double *values)
+{
+    const double context = values[PROMPT] + floor(0.5 * values[TOKENS]);
+    return (struct iteration_work){.decode_sequences = (int64_t)values[BATCH],
+                                   .decode_context_tokens = (int64_t)(values[BATCH] * context)};
+}
+
+static int read_splitwise(struct measured_reader *reader)
+{
+    const struct sheet *sheet = &reader->sheet;
+    const bool llama = sheet_text_is(sheet, MODEL, "llama2-70b"), bloom = sheet_text_is(sheet, MODEL, "bloom-176b");
+    const bool a100 = sheet_text_is(sheet, HARDWARE, "a100-80gb"), h100 = sheet_text_is(sheet, HARDWARE, "h100-80gb");
+    double values[SPLITWISE_COLUMNS];
+    if (sheet_text_is(sheet, HARDWARE, "h100-80gb-pcap"))
+        return measured_drop(reader, "computed from other rows, not measured (h100-80gb-pcap)");
+    if (!(llama || bloom) || !(a100 || h100)) return measured_drop(reader, "an LLM or GPU that the catalog lacks");
+    int status = sheet_numbers(&reader->sheet, PROMPT, MODEL, values);
+    if (status < 0) return status;
+    const bool is_long = values[BATCH] * values[PROMPT] > FIT_BATCH_TOKENS;
+    if (values[TENSOR] < 3.0 && values[BATCH] > 32.0)
+        return measured_drop(reader, "more requests than fit into memory at once (tensor-parallel 2, batch 64)");
+    struct measured_row row = {.kind = MEASURED_ITERATION,
+                               .engine = "vllm-0.2",
+                               .gpu = a100 ? "a100-80-sxm" : "h100-sxm",
+                               .llm = llama ? "llama-2-70b" : "bloom-176b",
+                               .weights = llama ? FORMAT_FP16 : FORMAT_BF16,
+                               .kv = llama ? FORMAT_FP16 : FORMAT_BF16,
+                               .tensor_parallel = (int64_t)values[TENSOR],
+                               .work = prompts_of(values),
+                               .measured_s = ms * values[PROMPT_TIME],
+                               .group = is_long ? "long-prompts" : "prompts",
+                               .fit = llama && !is_long};
+    status = measured_add(reader, &row);
+    if (status < 0) return status;
+    row.work = tokens_of(values);
+    row.measured_s = ms * values[TOKEN_TIME];
+    row.group = "tokens";
+    return measured_add(reader, &row);
+}
+
+static const struct measured_format splitwise = {"splitwise", "Llama-2-70B, batches of at most 2048 prompt tokens",
+                                                 splitwise_columns, SPLITWISE_COLUMNS, read_splitwise};
+
+/* --- CPU overheads --- */
+
+enum { CPU_BATCH, CPU_TENSOR, CPU_STEPS, CPU_COLUMNS = CPU_STEPS + 5 };
+
+static const struct sheet_column cpu_columns[CPU_COLUMNS] = {
+    [CPU_BATCH] = {"batch_size", 1.0},
+    [CPU_TENSOR] = {"tensor_parallel_degree", 1.0},
+    [CPU_STEPS] = {"schedule_median", 0.0},
+    {"prepare_inputs_e2e_median", 0.0},
+    {"sampler_e2e_median", 0.0},
+    {"process_model_outputs_median", 0.0},
+    {"ray_comm_time_mean", 0.0},
+};
+
+static int read_cpu_overheads(struct measured_reader *reader)
+{
+    double values[CPU_COLUMNS], milliseconds = 0.0;
+    const int status = sheet_numbers(&reader->sheet, 0, CPU_COLUMNS, values);
+    if (status < 0) return status;
+    for (int i = CPU_STEPS; i < CPU_COLUMNS; i++) milliseconds += values[i];
+    const struct measured_row row = {.kind = MEASURED_HOST,
+                                     .engine = "vllm-2024",
+                                     .tensor_parallel = (int64_t)values[CPU_TENSOR],
+                                     .work = {.decode_sequences = (int64_t)values[CPU_BATCH]},
+                                     .measured_s = ms * milliseconds,
+                                     .group = "host",
+                                     .fit = true};
+    return measured_add(reader, &row);
+}
+
+static const struct measured_format cpu_overheads = {"vidur-cpu-overheads", "all rows", cpu_columns, CPU_COLUMNS,
+                                                     read_cpu_overheads};
+
+/* --- TTFT and TPOT --- */
+
+enum { FIT_PROMPT_TOKENS = 1024, BATCH_TOKENS = 8192 };
+
+enum {
+    LOOP_PROMPT,
+    LOOP_OUTPUT,
+    LOOP_USERS,
+    LOOP_TENSOR,
+    LOOP_TPOT,
+    LOOP_NUMBERS,
+    LOOP_BACKEND = LOOP_NUMBERS,
+    LOOP_VERSION,
+    LOOP_MODEL,
+    LOOP_SYSTEM,
+    LOOP_MODE,
+    LOOP_QUANTISATION,
+    LOOP_PIPELINE,
+    LOOP_COLUMNS
+};
+
+static const struct sheet_column loop_columns[] = {
+    [LOOP_PROMPT] = {"isl", 1.0},
+    [LOOP_OUTPUT] = {"osl", 2.0},
+    [LOOP_USERS] = {"batch_size", 1.0},
+    [LOOP_TENSOR] = {"tp_size", 1.0},
+    [LOOP_TPOT] = {"silicon_tpot_ms", 0.0},
+    [LOOP_BACKEND] = {"backend", 0.0},
+    [LOOP_VERSION] = {"backend_version", 0.0},
+    [LOOP_MODEL] = {"model_path", 0.0},
+    [LOOP_SYSTEM] = {"system", 0.0},
+    [LOOP_MODE] = {"mode", 0.0},
+    [LOOP_QUANTISATION] = {"gemm_quant_mode", 0.0},
+    [LOOP_PIPELINE] = {"pp_size", 0.0},
+};
+
+struct backend {
+    const char *name, *version, *engine;
+    bool chunked, prompts_first;
+};
+
+static const struct backend backends[] = {
+    {"vllm", "0.12.0", "vllm-0.12", true, false},
+    {"trtllm", "1.0.0rc3", "trtllm-1.0", false, false},
+    {"sglang", "0.5.1.post1", "sglang-0.5", true, true},
+};
+
+struct served_llm {
+    const char *path, *name;
+};
+
+static const struct served_llm llms[] = {
+    {"meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b"},
+    {"Qwen/Qwen3-32B", "qwen3-32b"},
+};
+
+static const struct backend *find_backend(const struct sheet *sheet)
+{
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
+        if (sheet_text_is(sheet, LOOP_BACKEND, backends[i].name) &&
+            sheet_text_is(sheet, LOOP_VERSION, backends[i].version))
+            return &backends[i];
+    return NULL;
+}
+
+static const struct served_llm *find_llm(const struct sheet *sheet)
+{
+    for (size_t i = 0; i < sizeof llms / sizeof *llms; i++)
+        if (sheet_text_is(sheet, LOOP_MODEL, llms[i].path)) return &llms[i];
+    return NULL;
+}
+
+/* Why the row is left out; NULL: it is not. */
+static const char *reason_against(const struct sheet *sheet)
+{
+    const bool quantised = sheet_text(sheet, LOOP_QUANTISATION).n_chars > 0;
+    if (!sheet_text_is(sheet, LOOP_SYSTEM, "h100_sxm")) return "another GPU";
+    if (find_llm(sheet) == NULL) return "another LLM than Llama-3.1-8B and Qwen3-32B";
+    if (!sheet_text_is(sheet, LOOP_MODE, "agg")) return "disaggregated: prompts on other GPUs";
+    if (find_backend(sheet) == NULL) return "a version with too few rows for constants of its own";
+    if (!sheet_text_is(sheet, LOOP_PIPELINE, "1.0")) return "pipeline parallel";
+    if (quantised && !sheet_text_is(sheet, LOOP_BACKEND, "trtllm")) return "fp8, format of keys and values not stated";
+    if (quantised && !sheet_text_is(sheet, LOOP_QUANTISATION, "fp8")) return "another quantisation than fp8";
+    return NULL;
+}
+
+static int read_loop(struct measured_reader *reader)
+{
+    const struct sheet *sheet = &reader->sheet;
+    const char *reason = reason_against(sheet);
+    if (reason != NULL) return measured_drop(reader, reason);
+    const struct backend *backend = find_backend(sheet);
+    const struct served_llm *llm = find_llm(sheet);
+    const enum number_format format = sheet_text_is(sheet, LOOP_QUANTISATION, "fp8") ? FORMAT_FP8 : FORMAT_BF16;
+    double values[LOOP_NUMBERS];
+    const int status = sheet_numbers(&reader->sheet, 0, LOOP_NUMBERS, values);
+    if (status < 0) return status;
+    const struct measured_row row = {.kind = MEASURED_TPOT,
+                                     .engine = backend->engine,
+                                     .gpu = "h100-sxm",
+                                     .llm = llm->name,
+                                     .weights = format,
+                                     .kv = format,
+                                     .tensor_parallel = (int64_t)values[LOOP_TENSOR],
+                                     .loop = {.users = (int64_t)values[LOOP_USERS],
+                                              .prompt_tokens = (int64_t)values[LOOP_PROMPT],
+                                              .output_tokens = (int64_t)values[LOOP_OUTPUT],
+                                              .batch_tokens = BATCH_TOKENS,
+                                              .chunked = backend->chunked,
+                                              .prompts_first = backend->prompts_first},
+                                     .measured_s = ms * values[LOOP_TPOT],
+                                     .group = llm->name,
+                                     .fit = values[LOOP_PROMPT] <= FIT_PROMPT_TOKENS};
+    return measured_add(reader, &row);
+}
+
+static const struct measured_format serving = {"aiconfigurator-serving", "prompts of 1024 tokens", loop_columns,
+                                               LOOP_COLUMNS, read_loop};
+
+/* --- The file --- */
+
 static int read_rows(struct measured_reader *reader, const struct measured_format *format)
 {
     int status = 0;
@@ -35,11 +281,10 @@ static int read_rows(struct measured_reader *reader, const struct measured_forma
     return status;
 }
 
+/* The first format whose columns the file has reads it. */
 static int read_table(struct measured_reader *reader)
 {
-#define FORMAT_ADDRESS(name) &measured_##name,
-    static const struct measured_format *const formats[] = {MEASURED_FORMATS(FORMAT_ADDRESS)};
-#undef FORMAT_ADDRESS
+    static const struct measured_format *const formats[] = {&splitwise, &cpu_overheads, &serving};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         const struct measured_format *format = formats[i];
         const int status = sheet_choose(&reader->sheet, format->columns, format->n_columns, format->n_columns);

@@ -9,7 +9,7 @@
  * read of keys and values beyond the memory bandwidth.
  *
  * Constants may be fitted on small batches of OPT-13B; all other rows are for tests. */
-#include "analysis/calibrate/engine/measured_format.h"
+#include "analysis/calibrate/engine/measured_reader.h"
 
 #include "sim/core/json_doc.h"
 

@@ -6,7 +6,7 @@
  * the norm twice), the head of per_sequence.csv for b sequences, and per layer the attention of attention.csv for b
  * sequences of equal context. Sampling is not an operator of an LLM; measurement and model leave it out. The path names
  * the file of attention; the two others lie beside it. */
-#include "analysis/calibrate/engine/measured_format.h"
+#include "analysis/calibrate/engine/measured_reader.h"
 
 #include "sim/core/path.h"
 

@@ -1,10 +1,44 @@
+/* Tables of measured power.
+ *
+ * Splitwise's profile: power as a share of TDP, the mean over a request and its peak, on A100. A request is its prompt
+ * and then its tokens, so a mean is of two loads, weighted by their times. The peaks are left out: they belong to the
+ * kernels that run when power is read. Their FLOP per second is unknown; the mean rate over a prompt is half of it or
+ * less. Times are in milliseconds; a power of 0 was not measured.
+ *
+ * The ML.ENERGY leaderboard: vLLM in a steady state with its highest number of concurrent requests. Power is the sum
+ * over the GPUs. The table lacks the lengths of prompts. So only tasks with prompts much shorter than their output are
+ * read, and the load omits the FLOP of prompts; a sequence's context is half its output.
+ *
+ * Loads of our own, each held for some tenths of a second (tests/bench/gpu/power.py): the power that NVML reports at
+ * the time, and what the kernels achieve.
+ *
+ * Zeus' sweeps of the power limit (You et al., NSDI 2023): time per epoch and mean power of training jobs. A job is a
+ * data set, a network, a batch size and an optimiser; rows of one job under one limit are averaged. */
 #include "analysis/calibrate/power/power_data.h"
 
-#include "analysis/calibrate/power/power_format.h"
+#include <math.h>
+#include <string.h>
+
+struct power_reader {
+    struct sheet sheet;
+    const struct catalog *catalog;
+    const struct gpu_spec *gpu;
+    struct power_data *data;
+    size_t row_capacity, cap_capacity;
+    void *state; /* of the format, between its rows */
+};
+
+struct power_format {
+    const char *name;
+    const struct sheet_column *columns;
+    size_t n_columns;
+    int (*read_row)(struct power_reader *reader); /* the sheet's current row */
+    int (*finish)(struct power_reader *reader);   /* after the last row; may be NULL */
+};
 
 static const double max_number = 1e18;
 
-int power_add(struct power_reader *reader, const struct power_row *row)
+static int add_row(struct power_reader *reader, const struct power_row *row)
 {
     struct power_data *data = reader->data;
     data->rows = rows_grown(reader->sheet.arena, data->rows, data->n_rows, &reader->row_capacity, sizeof *row,
@@ -14,7 +48,7 @@ int power_add(struct power_reader *reader, const struct power_row *row)
     return 0;
 }
 
-int power_add_cap(struct power_reader *reader, const struct power_cap_row *row)
+static int add_cap(struct power_reader *reader, const struct power_cap_row *row)
 {
     struct power_data *data = reader->data;
     data->caps = rows_grown(reader->sheet.arena, data->caps, data->n_caps, &reader->cap_capacity, sizeof *row,
@@ -24,13 +58,14 @@ int power_add_cap(struct power_reader *reader, const struct power_cap_row *row)
     return 0;
 }
 
-int power_drop(struct power_reader *reader, const char *reason)
+/* Counts a row as left out; `reason` is a static text. Returns 0. */
+static int drop(struct power_reader *reader, const char *reason)
 {
     dropped_add(reader->data->dropped, &reader->data->n_dropped, reason, 1);
     return 0;
 }
 
-int power_llm(struct power_reader *reader, const char *name, struct llm_spec *llm)
+static int find_llm(struct power_reader *reader, const char *name, struct llm_spec *llm)
 {
     return catalog_llm(reader->catalog, name, reader->data->path, reader->sheet.arena, llm, reader->sheet.diag);
 }
@@ -53,6 +88,288 @@ struct power_load power_load_of(const struct gpu_spec *gpu, const struct llm_spe
                                bytes / (gpu_s * gpu->memory_bytes_per_s)};
 }
 
+/* --- Splitwise --- */
+
+enum { PROMPT, BATCH, TOKENS, PEAK, AVERAGE, PROMPT_TIME, TOKEN_TIME, TENSOR, SPLITWISE_NUMBERS };
+enum { MODEL = SPLITWISE_NUMBERS, HARDWARE, SPLITWISE_COLUMNS };
+
+static const struct sheet_column splitwise_columns[] = {
+    [PROMPT] = {"prompt_size", 0.0},     [BATCH] = {"batch_size", 0.0},
+    [TOKENS] = {"token_size", 0.0},      [PEAK] = {"peak_power", 0.0},
+    [AVERAGE] = {"average_power", 0.0},  [PROMPT_TIME] = {"prompt_time", 0.0},
+    [TOKEN_TIME] = {"token_time", 0.0},  [TENSOR] = {"tensor_parallel", 0.0},
+    [MODEL] = {"model", 0.0},            [HARDWARE] = {"hardware", 0.0},
+};
+
+static const double ms = 1e-3;
+
+static struct iteration_work prompts_of(const double *numbers)
+{
+    const double batch = numbers[BATCH], prompt = numbers[PROMPT];
+    return (struct iteration_work){.prefill_sequences = (int64_t)batch,
+                                   .prefill_tokens = (int64_t)(batch * prompt),
+                                   .prefill_pairs = batch * prompt * prompt};
+}
+
+static struct iteration_work tokens_of(const double *numbers)
+{
+    const double context = numbers[PROMPT] + 0.5 * numbers[TOKENS];
+    return (struct iteration_work){.decode_sequences = (int64_t)numbers[BATCH],
+                                   .decode_context_tokens = (int64_t)(numbers[BATCH] * context)};
+}
+
+static int add_mean(struct power_reader *reader, const char *name, const double *numbers)
+{
+    struct llm_spec llm;
+    const double prompt_s = ms * numbers[PROMPT_TIME], token_s = ms * numbers[TOKEN_TIME];
+    const double all_s = prompt_s + (numbers[TOKENS] - 1.0) * token_s, tdp_w = reader->gpu->tdp_w;
+    const int64_t gpus = (int64_t)numbers[TENSOR];
+    const struct iteration_work prompts = prompts_of(numbers), tokens = tokens_of(numbers);
+    int code = find_llm(reader, name, &llm);
+    if (code != 0) return code;
+    const struct power_load prompt = power_load_of(reader->gpu, &llm, gpus, &prompts, prompt_s);
+    const struct power_load token = power_load_of(reader->gpu, &llm, gpus, &tokens, token_s);
+    const struct power_row mean = {.group = name, .part = "mean", .measured_w = numbers[AVERAGE] * tdp_w, .n_phases = 2,
+                                   .phases = {{prompt_s / all_s, prompt}, {1.0 - prompt_s / all_s, token}}};
+    if (mean.measured_w < reader->gpu->context_w) return drop(reader, "a mean below what an idle GPU draws");
+    return add_row(reader, &mean);
+}
+
+static int read_splitwise(struct power_reader *reader)
+{
+    const struct sheet *sheet = &reader->sheet;
+    double numbers[SPLITWISE_NUMBERS];
+    if (!sheet_text_is(sheet, HARDWARE, "a100-80gb") || strcmp(reader->gpu->name, "a100-80-sxm") != 0)
+        return drop(reader, "of another GPU");
+    const int status = sheet_numbers(&reader->sheet, 0, SPLITWISE_NUMBERS, numbers);
+    if (status != 0) return status;
+    if (numbers[PEAK] == 0.0 || numbers[AVERAGE] == 0.0) return drop(reader, "power was not measured");
+    if (sheet_text_is(sheet, MODEL, "llama2-70b")) return add_mean(reader, "llama-2-70b", numbers);
+    if (sheet_text_is(sheet, MODEL, "bloom-176b")) return add_mean(reader, "bloom-176b", numbers);
+    return drop(reader, "an LLM that the catalog lacks");
+}
+
+static const struct power_format splitwise = {"splitwise", splitwise_columns, SPLITWISE_COLUMNS, read_splitwise, NULL};
+
+/* --- ML.ENERGY --- */
+
+enum { ML_GPUS, ML_BATCH, ML_OUTPUT, ML_THROUGHPUT, ML_POWER, ML_REPLICAS, ML_NUMBERS };
+enum { ML_TASK = ML_NUMBERS, ML_MODEL, ML_GPU, ML_COLUMNS };
+
+static const struct sheet_column mlenergy_columns[] = {
+    [ML_GPUS] = {"num_gpus", 1e-9},          [ML_BATCH] = {"avg_batch_size", 1e-9},
+    [ML_OUTPUT] = {"avg_output_len", 1e-9},  [ML_THROUGHPUT] = {"output_throughput_tokens_per_sec", 1e-9},
+    [ML_POWER] = {"avg_power_watts", 1e-9},  [ML_REPLICAS] = {"data_parallel", 0.0},
+    [ML_TASK] = {"task", 0.0},               [ML_MODEL] = {"model_id", 0.0},
+    [ML_GPU] = {"gpu_model", 0.0},
+};
+
+struct known {
+    const char *theirs, *ours;
+};
+
+static const struct known gpus[] = {{"H100", "h100-sxm"}, {NULL, NULL}};
+static const struct known llms[] = {
+    {"meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b"},
+    {"Qwen/Qwen3-8B", "qwen3-8b"},
+    {"Qwen/Qwen3-14B", "qwen3-14b"},
+    {"Qwen/Qwen3-30B-A3B-Instruct-2507", "qwen3-30b-a3b"},
+    {"Qwen/Qwen3-30B-A3B-Thinking-2507", "qwen3-30b-a3b"},
+    {"Qwen/Qwen3-235B-A22B-Instruct-2507", "qwen3-235b-a22b"},
+    {"Qwen/Qwen3-235B-A22B-Thinking-2507", "qwen3-235b-a22b"},
+    {"Qwen/Qwen3-235B-A22B-Instruct-2507-FP8", "qwen3-235b-a22b-fp8"},
+    {"Qwen/Qwen3-235B-A22B-Thinking-2507-FP8", "qwen3-235b-a22b-fp8"},
+    {NULL, NULL},
+};
+
+/* Our name of what a field calls theirs; NULL without one. */
+static const char *find(const struct sheet *sheet, int column, const struct known *known)
+{
+    while (known->theirs != NULL && !sheet_text_is(sheet, column, known->theirs)) known++;
+    return known->ours;
+}
+
+static int add_serving(struct power_reader *reader, const char *name, const double *numbers)
+{
+    struct llm_spec llm;
+    const double batch = numbers[ML_BATCH];
+    const struct iteration_work work = {.decode_sequences = llrint(batch),
+                                        .decode_context_tokens = llrint(0.5 * batch * numbers[ML_OUTPUT])};
+    const int code = find_llm(reader, name, &llm);
+    if (code != 0) return code;
+    const struct power_load load =
+        power_load_of(reader->gpu, &llm, (int64_t)numbers[ML_GPUS], &work, batch / numbers[ML_THROUGHPUT]);
+    return add_row(reader, &(struct power_row){.group = name, .part = "serving", .n_phases = 1,
+                                                 .measured_w = numbers[ML_POWER] / numbers[ML_GPUS],
+                                                 .phases = {{1.0, load}}});
+}
+
+static int read_mlenergy(struct power_reader *reader)
+{
+    const struct sheet *sheet = &reader->sheet;
+    double numbers[ML_NUMBERS];
+    const char *gpu = find(sheet, ML_GPU, gpus), *llm = find(sheet, ML_MODEL, llms);
+    if (gpu == NULL || strcmp(gpu, reader->gpu->name) != 0) return drop(reader, "of another GPU");
+    if (!sheet_text_is(sheet, ML_TASK, "lm-arena-chat") && !sheet_text_is(sheet, ML_TASK, "gpqa"))
+        return drop(reader, "long prompts, images or videos, of unknown length");
+    if (llm == NULL) return drop(reader, "an LLM that the catalog lacks");
+    const int status = sheet_numbers(&reader->sheet, 0, ML_NUMBERS, numbers);
+    if (status != 0) return status;
+    if (numbers[ML_REPLICAS] > 1.0) return drop(reader, "several replicas together");
+    return add_serving(reader, llm, numbers);
+}
+
+static const struct power_format mlenergy = {"mlenergy", mlenergy_columns, ML_COLUMNS, read_mlenergy, NULL};
+
+/* --- Loads of our own --- */
+
+enum { LOAD_BUSY, LOAD_POWER, LOAD_FLOP, LOAD_BYTES, LOAD_NUMBERS };
+enum { LOAD_NAME = LOAD_NUMBERS, LOAD_COLUMNS };
+
+static const struct sheet_column load_columns[] = {
+    [LOAD_BUSY] = {"busy_frac", 0.0},     [LOAD_POWER] = {"instant_w", 0.0}, [LOAD_FLOP] = {"flop_per_s", 0.0},
+    [LOAD_BYTES] = {"bytes_per_s", 0.0}, [LOAD_NAME] = {"load", 0.0},
+};
+
+/* A copy of a field; NULL when out of memory. */
+static const char *copy_text(const struct sheet *sheet, int column)
+{
+    const struct csv_field field = sheet_text(sheet, column);
+    return arena_printf(sheet->arena, "%.*s", (int)field.n_chars, field.chars);
+}
+
+/* The first word, up to a comma. */
+static const char *kind_of(const struct power_reader *reader, const char *load)
+{
+    return arena_printf(reader->sheet.arena, "%.*s", (int)strcspn(load, " ,"), load);
+}
+
+static int read_load(struct power_reader *reader)
+{
+    double numbers[LOAD_NUMBERS];
+    const char *load = copy_text(&reader->sheet, LOAD_NAME);
+    if (load == NULL) return SIM_E_NOMEM;
+    const enum number_format format = strstr(load, "fp8") != NULL ? FORMAT_FP8 : FORMAT_BF16;
+    const int status = sheet_numbers(&reader->sheet, 0, LOAD_NUMBERS, numbers);
+    if (status != 0) return status;
+    if (strcmp(load, "idle without context") == 0) return drop(reader, "no process on the GPU");
+    if (strstr(load, "host") != NULL) return drop(reader, "a copy over PCIe, without kernels");
+    if (strstr(load, "zeros") != NULL) return drop(reader, "numbers that are all zero");
+    const struct power_row row = {.group = kind_of(reader, load), .part = "load", .measured_w = numbers[LOAD_POWER],
+                                  .n_phases = 1,
+                                  .phases = {{1.0,
+                                              {numbers[LOAD_BUSY], numbers[LOAD_FLOP] / gpu_peak_flop_per_s(reader->gpu, format),
+                                               numbers[LOAD_BYTES] / reader->gpu->memory_bytes_per_s}}}};
+    return row.group != NULL ? add_row(reader, &row) : SIM_E_NOMEM;
+}
+
+static const struct power_format loads = {"loads", load_columns, LOAD_COLUMNS, read_load, NULL};
+
+/* --- Zeus --- */
+
+enum { MAX_MEANS = 4096 };
+
+enum { ZEUS_LIMIT, ZEUS_TIME, ZEUS_POWER, ZEUS_NUMBERS };
+enum { ZEUS_DATASET = ZEUS_NUMBERS, ZEUS_NETWORK, ZEUS_BATCH, ZEUS_OPTIMIZER, ZEUS_COLUMNS };
+
+static const struct sheet_column zeus_columns[] = {
+    [ZEUS_LIMIT] = {"power_limit", 1.0},    [ZEUS_TIME] = {"time_per_epoch", 1e-9},
+    [ZEUS_POWER] = {"average_power", 1e-9}, [ZEUS_DATASET] = {"dataset", 0.0},
+    [ZEUS_NETWORK] = {"network", 0.0},      [ZEUS_BATCH] = {"batch_size", 0.0},
+    [ZEUS_OPTIMIZER] = {"optimizer", 0.0},
+};
+
+/* One job under one limit. */
+struct mean {
+    const char *job;
+    double limit_w, time_s, power_w, n;
+};
+
+struct means {
+    struct mean items[MAX_MEANS];
+    size_t n;
+};
+
+static struct mean *mean_of(struct means *means, const char *job, double limit_w)
+{
+    for (size_t i = 0; i < means->n; i++)
+        if (means->items[i].limit_w == limit_w && strcmp(means->items[i].job, job) == 0) return &means->items[i];
+    if (means->n == MAX_MEANS) return NULL;
+    means->items[means->n] = (struct mean){.job = job, .limit_w = limit_w};
+    return &means->items[means->n++];
+}
+
+static const char *job_of(const struct sheet *sheet)
+{
+    const char *const parts[] = {copy_text(sheet, ZEUS_DATASET), copy_text(sheet, ZEUS_NETWORK),
+                                 copy_text(sheet, ZEUS_BATCH), copy_text(sheet, ZEUS_OPTIMIZER)};
+    for (int i = 0; i < 4; i++)
+        if (parts[i] == NULL) return NULL;
+    return arena_printf(sheet->arena, "%s/%s/%s/%s", parts[0], parts[1], parts[2], parts[3]);
+}
+
+static int read_zeus(struct power_reader *reader)
+{
+    double numbers[ZEUS_NUMBERS];
+    if (reader->state == NULL) reader->state = arena_alloc(reader->sheet.arena, sizeof(struct means));
+    if (reader->state == NULL) return SIM_E_NOMEM;
+    const int status = sheet_numbers(&reader->sheet, 0, ZEUS_NUMBERS, numbers);
+    if (status != 0) return status;
+    const double time_s = numbers[ZEUS_TIME], power_w = numbers[ZEUS_POWER];
+    const char *job = job_of(&reader->sheet);
+    if (job == NULL) return SIM_E_NOMEM;
+    if (time_s == 0.0 || power_w == 0.0) return drop(reader, "no time, or no power");
+    struct mean *mean = mean_of(reader->state, job, numbers[ZEUS_LIMIT]);
+    if (mean == NULL) return drop(reader, "more jobs and limits than are read");
+    mean->n++;
+    mean->time_s += (time_s - mean->time_s) / mean->n;
+    mean->power_w += (power_w - mean->power_w) / mean->n;
+    return 0;
+}
+
+/* The job's mean under its highest limit. */
+static const struct mean *uncapped(const struct means *means, const char *job)
+{
+    const struct mean *best = NULL;
+    for (size_t i = 0; i < means->n; i++)
+        if (strcmp(means->items[i].job, job) == 0 && (best == NULL || means->items[i].limit_w > best->limit_w))
+            best = &means->items[i];
+    return best;
+}
+
+static bool is_first(const struct means *means, size_t i)
+{
+    size_t first = 0;
+    while (strcmp(means->items[first].job, means->items[i].job) != 0) first++;
+    return first == i;
+}
+
+static int add_job(struct power_reader *reader, const struct means *means, const char *job)
+{
+    const struct mean *whole = uncapped(means, job);
+    int code = 0;
+    for (size_t i = 0; i < means->n && code == 0; i++) {
+        const struct mean *mean = &means->items[i];
+        if (mean == whole || strcmp(mean->job, job) != 0) continue;
+        code = add_cap(reader, &(struct power_cap_row){.job = reader->data->n_jobs, .cap_w = mean->limit_w,
+                                                             .slowdown = mean->time_s / whole->time_s,
+                                                             .measured_w = mean->power_w, .uncapped_w = whole->power_w});
+    }
+    reader->data->n_jobs++;
+    return code;
+}
+
+static int finish_zeus(struct power_reader *reader)
+{
+    const struct means *means = reader->state;
+    int code = 0;
+    for (size_t i = 0; means != NULL && i < means->n && code == 0; i++)
+        if (is_first(means, i)) code = add_job(reader, means, means->items[i].job);
+    return code;
+}
+
+static const struct power_format zeus = {"zeus", zeus_columns, ZEUS_COLUMNS, read_zeus, finish_zeus};
+
 /* --- The file --- */
 
 static int read_rows(struct power_reader *reader, const struct power_format *format)
@@ -63,11 +380,10 @@ static int read_rows(struct power_reader *reader, const struct power_format *for
     return status == 0 && format->finish != NULL ? format->finish(reader) : status;
 }
 
+/* The first format whose columns the file has reads it. */
 static int read_table(struct power_reader *reader)
 {
-#define FORMAT_ADDRESS(name) &power_##name,
-    static const struct power_format *const formats[] = {POWER_FORMATS(FORMAT_ADDRESS)};
-#undef FORMAT_ADDRESS
+    static const struct power_format *const formats[] = {&splitwise, &mlenergy, &loads, &zeus};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         const struct power_format *format = formats[i];
         const int status = sheet_choose(&reader->sheet, format->columns, format->n_columns, format->n_columns);

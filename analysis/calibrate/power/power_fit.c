@@ -1,7 +1,6 @@
 #include "analysis/calibrate/power/power_fit.h"
 
-#include "analysis/calibrate/power/power_search.h"
-
+#include <gsl/gsl_multimin.h>
 #include <math.h>
 #include <string.h>
 
@@ -61,6 +60,91 @@ static struct power_state cap_state(const double *values, const struct power_cap
 {
     const struct power_law law = power_law_of(POWER_CLOCK, values, gpu);
     return power_job_under_cap(&law, values[CLOCK_SHARE], row->uncapped_w, row->cap_w);
+}
+
+/* --- The minimum of a function of a few bounded parameters --- */
+
+struct search {
+    const struct kernel_param *params; /* [n], 0 < low < high */
+    size_t n;                          /* at most POWER_CLOCK_PARAMS */
+    double (*loss)(const void *context, const double *values);
+    const void *context;
+};
+
+enum { STEPS = 4000, STARTS = 5, RESTARTS = 3 };
+
+static const double step = 0.7, tolerance = 1e-6;
+
+/* The value at z: its logarithm runs between those of the bounds as the logistic function of z. */
+static double value_at(const struct kernel_param *param, double z)
+{
+    return param->low * pow(param->high / param->low, 1.0 / (1.0 + exp(-z)));
+}
+
+static double place_of(const struct kernel_param *param, double value)
+{
+    const double place = log(value / param->low) / log(param->high / param->low);
+    return log(place / (1.0 - place));
+}
+
+static void take_values(const struct search *search, const gsl_vector *at, double *values)
+{
+    for (size_t i = 0; i < search->n; i++) values[i] = value_at(&search->params[i], gsl_vector_get(at, i));
+}
+
+static double loss_at(const gsl_vector *at, void *context)
+{
+    const struct search *search = context;
+    double values[POWER_CLOCK_PARAMS];
+    take_values(search, at, values);
+    return search->loss(search->context, values);
+}
+
+/* Start 0 is the initial values; in the others, parameters are shifted to alternate sides of them. */
+static void set_start(const struct search *search, int start, gsl_vector *at)
+{
+    for (size_t i = 0; i < search->n; i++) {
+        const double side = (i + (size_t)start) % 2 == 0 ? 1.0 : -1.0, far = start > 2 ? 2.0 : 1.0;
+        gsl_vector_set(at, i, place_of(&search->params[i], search->params[i].initial) + (start > 0 ? side * far : 0.0));
+    }
+}
+
+/* Descends from `at`, RESTARTS times with a fresh simplex. Returns the least loss. */
+static double descend(gsl_multimin_fminimizer *simplex, gsl_multimin_function *function, gsl_vector *at,
+                      gsl_vector *size)
+{
+    for (int i = 0; i < RESTARTS; i++) {
+        gsl_vector_set_all(size, step);
+        gsl_multimin_fminimizer_set(simplex, function, at, size);
+        for (int k = 0; k < STEPS; k++) {
+            if (gsl_multimin_fminimizer_iterate(simplex) != GSL_SUCCESS) break;
+            if (gsl_multimin_fminimizer_size(simplex) < tolerance) break;
+        }
+        gsl_vector_memcpy(at, simplex->x);
+    }
+    return simplex->fval;
+}
+
+/* Sets values[n] to the minimum. Returns 0 or SIM_E_NOMEM. */
+static int search_run(const struct search *search, double *values)
+{
+    gsl_multimin_fminimizer *simplex = gsl_multimin_fminimizer_alloc(gsl_multimin_fminimizer_nmsimplex2, search->n);
+    gsl_vector *at = gsl_vector_alloc(search->n), *size = gsl_vector_alloc(search->n);
+    struct search copy = *search;
+    gsl_multimin_function function = {loss_at, search->n, &copy};
+    double least = (double)INFINITY;
+    const int code = simplex != NULL && at != NULL && size != NULL ? 0 : SIM_E_NOMEM;
+    for (int start = 0; code == 0 && start < STARTS; start++) {
+        set_start(search, start, at);
+        const double loss = descend(simplex, &function, at, size);
+        if (!(loss < least)) continue;
+        least = loss;
+        take_values(search, at, values);
+    }
+    if (simplex != NULL) gsl_multimin_fminimizer_free(simplex);
+    if (at != NULL) gsl_vector_free(at);
+    if (size != NULL) gsl_vector_free(size);
+    return code;
 }
 
 /* --- Rows of all files --- */
@@ -203,7 +287,7 @@ static void add_range(const struct rows *all, struct power_fitted *fitted)
 }
 
 /* The errors of every group with the values fitted to the other groups, and of all groups together. */
-static int hold_out(struct rows *all, const struct power_search *search, double *scratch, struct power_errors *errors)
+static int hold_out(struct rows *all, const struct search *search, double *scratch, struct power_errors *errors)
 {
     double *together = scratch + all->n_rows, values[POWER_CLOCK_PARAMS];
     size_t n = 0;
@@ -212,7 +296,7 @@ static int hold_out(struct rows *all, const struct power_search *search, double 
     for (size_t i = 0; i < all->n_rows && code == 0; i++) {
         if (!is_first_group(all, i)) continue;
         all->held_out = all->rows[i].group;
-        code = power_search_run(search, values);
+        code = search_run(search, values);
         const struct power_law law = power_law_of(POWER_ACTIVITY, values, all->gpu);
         for (size_t k = i; k < all->n_rows; k++)
             if (strcmp(all->rows[k].group, all->held_out) == 0)
@@ -227,8 +311,8 @@ static int hold_out(struct rows *all, const struct power_search *search, double 
 
 static int fit_activity(struct rows *all, double *scratch, struct power_fitted *fitted)
 {
-    const struct power_search search = {activity_params, POWER_ACTIVITY_PARAMS, activity_loss, all};
-    int code = power_search_run(&search, fitted->values);
+    const struct search search = {activity_params, POWER_ACTIVITY_PARAMS, activity_loss, all};
+    int code = search_run(&search, fitted->values);
     if (code != 0) return code;
     add_activity_errors(all, fitted->values, NULL, NULL, scratch, &fitted->fit);
     for (size_t i = 0; i < all->n_rows; i++)
@@ -240,8 +324,8 @@ static int fit_activity(struct rows *all, double *scratch, struct power_fitted *
 
 static int fit_clock(struct rows *all, double *scratch, struct power_fitted *fitted)
 {
-    const struct power_search search = {clock_params, POWER_CLOCK_PARAMS, clock_loss, all};
-    const int code = power_search_run(&search, fitted->values);
+    const struct search search = {clock_params, POWER_CLOCK_PARAMS, clock_loss, all};
+    const int code = search_run(&search, fitted->values);
     if (code != 0) return code;
     add_clock_errors(all, fitted->values, true, scratch, &fitted->fit);
     add_clock_errors(all, fitted->values, false, scratch, &fitted->held_out);
