@@ -3,10 +3,27 @@
 #define ORRERY_WORLD_CLUSTER_CLUSTER_CONFIG_H
 
 #include "sim/core/config/config.h"
-#include "sim/world/cluster/node_list.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* What a node has. */
+struct node_spec {
+    int32_t gpus;
+    const char *gpu_model;           /* "" when the file does not say */
+    int64_t cpu_milli, memory_bytes; /* INT64_MAX: not counted */
+};
+
+enum { NODE_LIST_MAX_GPUS = 64 }; /* of a node */
+
+/* "nodes_file" of a scenario's cluster. */
+struct node_list_config {
+    const char *path; /* NULL: none */
+    int format;
+    bool cpu_nodes;
+};
+
+extern const struct config_field node_list_config_fields[];
 
 /* A section of "node_types". */
 struct node_type_config {

@@ -6,7 +6,7 @@
 #ifndef ORRERY_WORLD_CLUSTER_STOCK_H
 #define ORRERY_WORLD_CLUSTER_STOCK_H
 
-#include "sim/world/cluster/node_list.h"
+#include "sim/world/cluster/cluster_config.h"
 #include "sim/world/policy/view.h"
 
 #include <stdbool.h>

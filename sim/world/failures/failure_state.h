@@ -7,7 +7,26 @@
 #include "sim/core/tally.h"
 #include "sim/world/cluster/nodeset.h"
 #include "sim/world/failures/failure.h"
-#include "sim/world/failures/failure_queue.h"
+
+/* What will fail or come back, in the order of time; of equal times the lowest number first, so numbers are unique at one time. A
+ * heap: O(log n) to add and to take. */
+struct failure_entry {
+    sim_ns time_ns;
+    int64_t number;
+    sim_ns repair_ns, restart_ns; /* carried along */
+};
+
+struct failure_queue {
+    struct failure_entry *entries; /* the first is the next one */
+    size_t n, capacity;
+};
+
+int failure_queue_add(struct failure_queue *queue, const struct failure_entry *entry); /* 0 or SIM_E_NOMEM */
+struct failure_entry failure_queue_take(struct failure_queue *queue);                  /* not from an empty one */
+void failure_queue_fini(struct failure_queue *queue);
+
+/* SIM_NS_MAX when it is empty. */
+sim_ns failure_queue_next_ns(const struct failure_queue *queue);
 
 /* A cause, or the shocks of a domain, lethal or not: components that are struck again and again. */
 struct failure_source {
@@ -127,8 +146,5 @@ int failure_node_comes(struct failures *failures, int32_t node);
 
 /* Has the next failures and returns happen in their time. */
 void failure_schedule(struct failures *failures);
-
-/* As in struct component. */
-int failures_finish(void *self, sim_ns now);
 
 #endif

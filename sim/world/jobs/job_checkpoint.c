@@ -33,7 +33,7 @@ const struct config_field checkpoint_config_fields[] = {
     {.name = "overlap", .kind = CONFIG_QUANTITY, .dim = UNIT_TIME, .offset = FIELD(overlap_s), .value = "0s", .min = 0,
      .max = -1, .help = "forward and backward pass of a step, under which fastpersist and datastates work"},
     {.name = "preempt_keeps", .kind = CONFIG_CHOICE, .offset = FIELD(preempt_keeps), .value = "all",
-     .choices = keeps_names, .help = "what is left of its work when its scheduler preempts it; failures leave what is saved"},
+     .choices = keeps_names, .help = "work kept when its scheduler preempts it: all, or what is saved; a failure keeps what is saved"},
     {0}};
 #undef RATE
 #undef FIELD

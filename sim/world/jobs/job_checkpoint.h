@@ -1,6 +1,5 @@
-/* How jobs of a type save their state: "checkpoint" of an entry of "jobs.types". What a save costs follows from the GPUs that the
- * job holds (models/checkpoint.h); how often it is taken, a policy of the family checkpointing says, at every start and change
- * of the job's GPUs. */
+/* How jobs of a type save their state: "checkpoint" of an entry of "jobs.types". The cost of a save follows from the GPUs that
+ * the job holds (models/checkpoint.h). A checkpointing policy sets the interval at every start and every change of the GPUs. */
 #ifndef ORRERY_WORLD_JOBS_JOB_CHECKPOINT_H
 #define ORRERY_WORLD_JOBS_JOB_CHECKPOINT_H
 
@@ -22,23 +21,23 @@ struct checkpoint_config {
     int preempt_keeps; /* enum checkpoint_keeps */
 };
 
-/* Of the work of a job that its scheduler preempts. */
+/* Work that a job keeps when its scheduler preempts it. */
 enum checkpoint_keeps { CHECKPOINT_KEEPS_ALL, CHECKPOINT_KEEPS_SAVED };
 
 extern const struct config_field checkpoint_config_fields[];
 
-/* Checks the types, and makes the states of their policies. Returns 0 or a negative code. */
+/* Checks the types and creates the states of their policies. Returns 0 or a negative code. */
 int job_checkpoints_create(struct jobs *jobs);
 void job_checkpoints_destroy(struct jobs *jobs);
 
-/* How a job saves that runs on what it holds now. A policy's fault fails the engine. */
+/* How the job saves its state on its present GPUs. A fault of the policy fails the engine. */
 struct job_saves job_checkpoint_saves(const struct job *job);
 
-/* Whether a policy has it save its state; and for how long a save takes, from its begin until it counts, on what the job holds. */
+/* Whether a policy makes the job save its state; and how long a save takes on its present GPUs, from its start until it counts. */
 bool job_checkpoint_is_taken(const struct job *job);
 sim_ns job_checkpoint_save_ns(const struct job *job);
 
-/* Whether it falls back to what it has saved when it is preempted. */
+/* Whether a preempted job falls back to its saved work. */
 bool job_checkpoint_falls_back(const struct job *job);
 
 #endif

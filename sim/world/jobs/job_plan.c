@@ -1,15 +1,16 @@
-/* The actions a scheduler may ask for, applied as it asks, and what it sees of a job. */
+/* The actions of schedulers, applied as they ask for them. */
 #include "sim/world/jobs/job.h"
 #include "sim/world/rows/priority.h"
 
 #include "sim/core/check.h"
+#include "sim/core/vec.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Remembers the first fault of a policy and tells of it. */
+/* Reports the first fault of a policy. */
 __attribute__((format(printf, 3, 4))) static void fault(struct jobs *jobs, const struct policy *policy,
                                                         const char *format, ...)
 {
@@ -43,33 +44,24 @@ void job_plan_begin(struct jobs *jobs)
     plan->n_actions = 0;
 }
 
-/* Of its node type. */
+/* Free GPUs of the node type the job runs on. */
 static double free_gpus_for(const struct job *job)
 {
     return cluster_free_amount(jobs_cluster_of(job->jobs, job->view.node_type));
 }
 
-/* Notes an action for the decision table. Returns its index, -1 when nobody wants to know. */
+/* Records an action for the decision table. Returns its index; -1 if the sink takes no decisions, or out of memory. */
 static int32_t add_action(struct job_plan *plan, struct job *job, const char *name, const char *reason)
 {
     if (plan->jobs->site->sink->decision == NULL) return -1;
-    if (plan->n_actions == plan->actions_capacity) {
-        int32_t capacity = plan->actions_capacity * 2 + 16;
-        struct job_action *actions = mem_realloc(plan->actions, (size_t)capacity * sizeof *actions);
-        if (actions == NULL) {
-            plan->code = SIM_E_NOMEM;
-            return -1;
-        }
-        plan->actions = actions;
-        plan->actions_capacity = capacity;
-    }
-    plan->actions[plan->n_actions] = (struct job_action){.job = job, .name = name, .reason = reason,
-                                                        .gpus = gpus_of(job->holder.ugpus),
-                                                        .free_gpus = free_gpus_for(job)};
-    return plan->n_actions++;
+    const struct job_action action = {.job = job, .name = name, .reason = reason, .gpus = gpus_of(job->holder.ugpus),
+                                      .free_gpus = free_gpus_for(job)};
+    const int code = vec_push(&plan->actions, &plan->n_actions, &plan->actions_capacity, action);
+    if (code != 0) plan->code = code;
+    return code == 0 ? plan->n_actions - 1 : -1;
 }
 
-static void void_preemption(struct job_plan *plan, struct job *job)
+static void undo_preemption(struct job_plan *plan, struct job *job)
 {
     job->view.preemptions--;
     plan->jobs->stats.n_preemptions--;
@@ -88,8 +80,8 @@ static int grow_placement(struct placement *placement, int32_t capacity)
     return 0;
 }
 
-/* What it asks for when it gets so many GPUs: CPU and memory in proportion. The number of that demand where there is a stock, else
- * 0; -1 when out of memory. */
+/* The job's request with `gpus` GPUs: CPU and memory in proportion. Returns the number of that request if there is a stock, else 0;
+ * -1 when out of memory. */
 static int32_t demand_with(struct job *job, int32_t gpus, struct job_demand *demand)
 {
     struct demands *demands = &job->jobs->demands;
@@ -103,7 +95,7 @@ static int32_t demand_with(struct job *job, int32_t gpus, struct job_demand *dem
     return demands_index(demands, demand);
 }
 
-/* Placers go by what the job asks for: one that gets another number is shown as if it had asked for that. */
+/* Placers read the job's request: shows the job as if it had requested `gpus`. Returns the view to restore. */
 static struct job_view show_as(struct job *job, int32_t gpus, int32_t demand)
 {
     const struct job_view asked = job->view;
@@ -131,7 +123,7 @@ bool job_is_possible_on(struct job *job, int32_t node_type, double gpus)
     return is_possible;
 }
 
-/* Asks the placer for GPUs of the job's node type, and takes them. Returns 1, 0 when there is no room, or a negative code. */
+/* Asks the placer for GPUs of the job's node type and takes them. Returns 1, 0 if there is no room, or a negative code. */
 static int place(struct job *job, int32_t gpus)
 {
     struct jobs *jobs = job->jobs;
@@ -156,7 +148,7 @@ static int place(struct job *job, int32_t gpus)
     return code < 0 ? code : 1;
 }
 
-/* Takes so many GPUs of the job's node type. Returns as `place`. */
+/* Takes `ugpus` of the job's node type. Returns as place(). */
 static int take(struct job *job, int64_t ugpus)
 {
     struct jobs *jobs = job->jobs;
@@ -171,7 +163,7 @@ static const char *state_name(enum job_state state)
     return names[state];
 }
 
-/* Whether the grant is one that the world can give; a fault of the scheduler if not. */
+/* Whether the grant is possible; if not, that is a fault of the scheduler. */
 static bool is_sound(const struct job *job, const struct job_grant *grant, const char *reason)
 {
     struct jobs *jobs = job->jobs;
@@ -180,7 +172,7 @@ static bool is_sound(const struct job *job, const struct job_grant *grant, const
     if (job->view.state != JOB_PENDING)
         fault(jobs, policy, "starts job %lld, which is %s (reason: %s)", id, state_name(job->view.state), reason);
     else if (grant->node_type < 0 || grant->node_type >= (jobs->scheduler->uses_node_types ? jobs->n_node_types : 1))
-        fault(jobs, policy, "starts job %lld on node type %d, which there is not (reason: %s)", id, grant->node_type,
+        fault(jobs, policy, "starts job %lld on node type %d, which does not exist (reason: %s)", id, grant->node_type,
               reason);
     else if (!(job_view_speed_on(jobs_view_of(jobs, grant->node_type), &job->view, grant->gpus) > 0))
         fault(jobs, policy, "starts job %lld on %.6g GPUs of node type %d, where it cannot run (reason: %s)", id,
@@ -191,7 +183,7 @@ static bool is_sound(const struct job *job, const struct job_grant *grant, const
     return jobs->plan.code == 0;
 }
 
-/* Whether the job goes on where it was before this plan preempted it. */
+/* Whether the job continues on the GPUs from which this plan preempted it. */
 static bool is_taken_back(struct job *job, const struct job_grant *grant, int64_t ugpus)
 {
     struct jobs *jobs = job->jobs;
@@ -200,14 +192,14 @@ static bool is_taken_back(struct job *job, const struct job_grant *grant, int64_
            cluster_retake(jobs_cluster_of(jobs, grant->node_type), jobs->view.now_ns, ugpus, job->holder.held);
 }
 
-/* Gives the job new GPUs. Returns whether there was room; sets the plan's code when something failed. */
+/* Gives the job new GPUs. Returns whether there was room; sets the plan's code on failure. */
 static bool give(struct job *job, const struct job_grant *grant, int64_t ugpus)
 {
     struct jobs *jobs = job->jobs;
     const int told = job_emit_placement(job, jobs->view.now_ns);
     cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->holder.held);
     job->holder.held = NULL;
-    job->preempted_in = 0; /* there is no way back to where it was */
+    job->preempted_in = 0; /* it cannot return to its old GPUs */
     job_put_on(job, grant->node_type);
     const int placed = told != 0 ? told : take(job, ugpus);
     if (placed < 0 && jobs->plan.code == 0) jobs->plan.code = placed;
@@ -233,7 +225,7 @@ bool job_plan_start_as(struct job_plan *plan, const struct job_view *view, const
     jobs->view.n_running++;
     job_stats_hold(&jobs->stats, now, ugpus);
     if (undone) {
-        void_preemption(plan, job);
+        undo_preemption(plan, job);
         job_run_on(job, now);
     } else {
         add_action(plan, job, is_first ? "start" : "resume", reason);
@@ -266,7 +258,7 @@ struct exchange {
     int64_t ugpus;
     int32_t node_type;
     bool elsewhere;     /* on other nodes, */
-    double least_speed; /* and at least so fast */
+    double least_speed; /* at this speed or more */
 };
 
 static bool is_wanted(const struct job *job, const struct exchange *exchange, const struct allocation *before,
@@ -277,7 +269,7 @@ static bool is_wanted(const struct job *job, const struct exchange *exchange, co
     return !stays && job_speed(job) >= exchange->least_speed;
 }
 
-/* Takes what a job without GPUs is to have, unless it is not wanted there. As `take`. */
+/* Takes the GPUs of the exchange for a job that holds none, unless is_wanted rejects them. Returns as take(). */
 static int take_wanted(struct job *job, const struct exchange *exchange, const struct allocation *before,
                        int32_t type_before)
 {
@@ -291,7 +283,7 @@ static int take_wanted(struct job *job, const struct exchange *exchange, const s
     return 0;
 }
 
-/* Exchanges what a running job holds. Returns 1, 0 when there is no room: then it keeps what it has, or a negative code. */
+/* Exchanges the GPUs of a running job. Returns 1, 0 if there is no room (the job keeps its GPUs), or a negative code. */
 static int exchange(struct job *job, const struct exchange *exchange)
 {
     struct jobs *jobs = job->jobs;
@@ -352,7 +344,7 @@ static bool may_migrate(const struct job *job, int32_t node_type, const char *re
     if (jobs->plan.code < 0) return false;
     if (job->view.state != JOB_RUNNING || !there_is)
         fault(jobs, &jobs->scheduler->policy, "moves job %lld, which is %s, to node type %d%s (reason: %s)",
-              (long long)job->view.id, state_name(job->view.state), node_type, there_is ? "" : ", which there is not",
+              (long long)job->view.id, state_name(job->view.state), node_type, there_is ? "" : ", which does not exist",
               reason);
     return jobs->plan.code == 0 &&
            job_view_speed_on(jobs_view_of(jobs, node_type), &job->view, job->view.held_gpus) > 0;

@@ -1,4 +1,4 @@
-/* A job's stretches of running: it takes up its GPUs, gets on at the speed that they give, and loses them or ends. */
+/* The runs of a job: it starts on its GPUs, progresses at the speed they give, and loses them or ends. */
 #include "sim/world/jobs/job.h"
 #include "sim/world/rows/priority.h"
 
@@ -46,7 +46,7 @@ static void arm(struct job *job)
                &job->finish);
 }
 
-/* The watchers of the site learn what it holds. */
+/* Reports the job's GPUs to the watchers of the site. */
 static void report_given(struct job *job, sim_ns now)
 {
     struct jobs *jobs = job->jobs;
@@ -82,7 +82,7 @@ void job_run(struct job *job, sim_ns now, sim_ns wait_ns)
     job_run_on(job, now);
 }
 
-/* Counts what it has held up to now, to which its progress has been moved. */
+/* Counts what the job held up to now. Its progress has been moved to now. */
 static void count_held(struct job *job, sim_ns now)
 {
     job_stats_idle(&job->jobs->stats, job);
@@ -115,7 +115,7 @@ void job_stop(struct job *job, sim_ns now)
     holders_changed(&jobs->cluster->holders, SITE_JOBS_GAVE);
 }
 
-/* Its speed from now on. */
+/* Sets the speed of the job from now on. */
 static void set_speed(struct job *job, sim_ns now)
 {
     job_progress_move(&job->progress, now);
@@ -123,7 +123,7 @@ static void set_speed(struct job *job, sim_ns now)
     arm(job);
 }
 
-/* Goes on with what it holds from now on. */
+/* Continues the run on its present GPUs. */
 static void go_on(struct job *job, sim_ns now)
 {
     job_progress_save_as(&job->progress, job_checkpoint_saves(job));
@@ -161,7 +161,7 @@ int job_evict(struct job *job, sim_ns now, sim_ns notice_ns, const char *reason)
 int job_interrupt(struct job *job, sim_ns now, bool failed, const char *reason)
 {
     struct jobs *jobs = job->jobs;
-    job_crowd_move(jobs, now);
+    active_jobs_move(jobs, now);
     job_stop(job, now);
     job->falls_back = !failed && job_checkpoint_falls_back(job);
     if (failed) fall_back(job);
@@ -176,7 +176,57 @@ int job_interrupt(struct job *job, sim_ns now, bool failed, const char *reason)
     return code;
 }
 
-/* --- As the watchers of the site see it --- */
+/* --- Where it runs ---
+ *
+ * The network penalty of a job on several nodes, and placement rows. A run that a preemption ended is reported when the job
+ * starts again or the simulation ends: until the scheduler has decided, the job may keep its GPUs. Parts of counted GPUs, which
+ * are on no node, have no rows. */
+
+static int emit(const struct job *job, sim_ns to_ns, int64_t node, int64_t gpus)
+{
+    const struct sink *sink = job->jobs->site->sink;
+    struct placement_row row = {.job = job->view.id,
+                                .node = node,
+                                .gpus = gpus,
+                                .start_s = sim_s_from_ns(job->held_from_ns),
+                                .end_s = sim_s_from_ns(to_ns)};
+    return sink->placement(sink->context, &row);
+}
+
+int job_emit_placement(struct job *job, sim_ns now)
+{
+    sim_ns to_ns = job->view.state == JOB_RUNNING ? now : job->held_to_ns;
+    int code = 0;
+    if (job->jobs->site->sink->placement != NULL && job->view.gpus > 0 && job->held_from_ns < to_ns) {
+        const int32_t first_node = jobs_cluster_of(job->jobs, job->view.node_type)->first_node;
+        if (job->holder.held == NULL && job->holder.ugpus % GPU_MICRO == 0)
+            code = emit(job, to_ns, -1, job->holder.ugpus / GPU_MICRO);
+        for (const struct allocation *part = job->holder.held; code == 0 && part != NULL; part = part->next)
+            code = emit(job, to_ns, first_node + part->node, part->gpus);
+    }
+    job->held_from_ns = to_ns;
+    return code;
+}
+
+double jobs_place_speed(const struct jobs *jobs, const struct allocation *allocation)
+{
+    const struct network_penalty *penalty = &jobs->config->network_penalty;
+    const int32_t per_rack = jobs->cluster->nodes_per_rack;
+    if (allocation == NULL || allocation->next == NULL) return 1;
+    bool one_rack = true;
+    for (const struct allocation *part = allocation->next; per_rack > 0 && part != NULL; part = part->next)
+        one_rack = one_rack && part->node / per_rack == allocation->node / per_rack;
+    return 1 - (one_rack ? penalty->nodes_frac : penalty->racks_frac);
+}
+
+int jobs_check_power(const struct jobs *jobs)
+{
+    if (jobs->placer != NULL) return 0;
+    return diag_error(jobs->site->diag, SIM_E_CONFIG, "jobs", "take \"placement\": \"consolidated\"",
+                      "'cluster.power' has domains of nodes, and the jobs' placement policy only counts GPUs");
+}
+
+/* --- The job as a holder --- */
 
 static int on_strike(struct holder *holder, struct holder_strike *strike, sim_ns now)
 {

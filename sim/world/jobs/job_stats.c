@@ -4,6 +4,132 @@
 #include "sim/world/rows/metric.h"
 
 #include <math.h>
+#include <string.h>
+
+/* --- Classes of finished jobs: by size and by type --- */
+
+static const char *const size_names[JOB_SIZE_CLASSES] = {"1 GPU", "2-8 GPUs", "9-64 GPUs", "65 GPUs or more"};
+
+static size_t size_class(int32_t gpus)
+{
+    static const int32_t most[] = {1, 8, 64};
+    size_t i = 0;
+    while (i + 1 < JOB_SIZE_CLASSES && gpus > most[i]) i++;
+    return i;
+}
+
+static void job_classes_fini(struct job_classes *classes)
+{
+    for (size_t i = 0; i < JOB_SIZE_CLASSES; i++) distribution_fini(&classes->size_queue_s[i]);
+    for (size_t i = 0; i < classes->n_types; i++) {
+        distribution_fini(&classes->types[i].jct_s);
+        distribution_fini(&classes->types[i].queue_s);
+    }
+}
+
+static int add_to(struct distribution *distribution, double value)
+{
+    if (distribution->tally.count == 0) {
+        int code = distribution_init(distribution);
+        if (code < 0) return code;
+    }
+    return distribution_add(distribution, value);
+}
+
+/* NULL: there are too many types, and this one is not counted apart. */
+static struct job_type_stats *find_type(struct job_classes *classes, const char *name)
+{
+    size_t i = 0;
+    while (i < classes->n_types && classes->types[i].name != name && strcmp(classes->types[i].name, name) != 0) i++;
+    if (i == JOB_TYPES_MAX) return NULL;
+    if (i == classes->n_types) classes->types[classes->n_types++].name = name;
+    return &classes->types[i];
+}
+
+static int job_classes_add(struct job_classes *classes, int32_t gpus, const char *type, double jct_s, double queue_s)
+{
+    int code = gpus == 0 ? 0 : add_to(&classes->size_queue_s[size_class(gpus)], queue_s);
+    struct job_type_stats *of_type = code < 0 || *type == 0 ? NULL : find_type(classes, type);
+    if (of_type == NULL) return code;
+    code = add_to(&of_type->jct_s, jct_s);
+    return code < 0 ? code : add_to(&of_type->queue_s, queue_s);
+}
+
+static bool has_sizes(const struct job_classes *classes)
+{
+    int n = 0;
+    for (size_t i = 0; i < JOB_SIZE_CLASSES; i++) n += classes->size_queue_s[i].tally.count > 0;
+    return n > 1;
+}
+
+static int job_classes_emit(const struct job_classes *classes, const struct sink *sink)
+{
+    int code = 0;
+    for (size_t i = 0; code == 0 && has_sizes(classes) && i < JOB_SIZE_CLASSES; i++)
+        code = metric_emit_distribution(sink, "job.queue_s", size_names[i], &classes->size_queue_s[i]);
+    for (size_t i = 0; code == 0 && i < classes->n_types; i++) {
+        const struct job_type_stats *type = &classes->types[i];
+        code = metric_emit_distribution(sink, "job.jct_s", type->name, &type->jct_s);
+        if (code == 0) code = metric_emit_distribution(sink, "job.queue_s", type->name, &type->queue_s);
+    }
+    return code;
+}
+
+/* --- Jobs beside each other --- */
+
+/* GPUs of the nodes that jobs may use; 0: unlimited. */
+static int64_t reach_gpus(const struct jobs *jobs)
+{
+    const struct cluster *cluster = jobs->cluster;
+    if (cluster->total_gpus == INT64_MAX) return 0;
+    int64_t gpus = 0;
+    for (; cluster != NULL; cluster = jobs->scheduler->uses_node_types ? cluster->next : NULL)
+        gpus += cluster->total_gpus;
+    return gpus;
+}
+
+/* The integral of the GPUs of these nodes that are in use. */
+static tally_int128 used_ugpu_ns(const struct jobs *jobs, sim_ns now)
+{
+    tally_int128 sum = 0;
+    const struct cluster *cluster = jobs->cluster;
+    for (; cluster != NULL; cluster = jobs->scheduler->uses_node_types ? cluster->next : NULL) {
+        const struct level *level = &cluster->ugpus_in_use;
+        sum += level->integral + (tally_int128)level->value * (now - level->since_ns);
+    }
+    return sum;
+}
+
+void active_jobs_move(struct jobs *jobs, sim_ns now)
+{
+    struct active_jobs *active = &jobs->active;
+    const sim_ns past_ns = now - active->last_ns;
+    if (past_ns == 0) return;
+    const int64_t gpus = reach_gpus(jobs);
+    const tally_int128 used = used_ugpu_ns(jobs, now);
+    active->job_ns += (tally_int128)(jobs->view.n_pending + jobs->view.n_running) * past_ns;
+    if (jobs->view.n_pending > 0 && gpus > 0)
+        active->idle_ugpu_ns += (tally_int128)(gpus * GPU_MICRO) * past_ns - (used - active->used_ugpu_ns);
+    active->used_ugpu_ns = used;
+    active->last_ns = now;
+}
+
+/* rho of finish-time fairness (Mahajan et al., Themis, NSDI 2020, section 3): the time the job took over its time on its share of
+ * the GPUs it may use. The share is these GPUs over the jobs in the system, mean over its stay. The speed is in proportion to
+ * the share, at most that on the requested GPUs. At the end of the job; NAN if it took no time. */
+static double fairness_rho(const struct job *job, sim_ns now)
+{
+    const struct jobs *jobs = job->jobs;
+    const double jct_ns = (double)(now - job->view.submit_ns), run_ns = (double)job->progress.work_ns;
+    if (!(jct_ns > 0) || !(run_ns > 0)) return (double)NAN;
+    const double beside = (double)(jobs->active.job_ns - job->active_before_ns) / jct_ns;
+    const int64_t gpus = reach_gpus(jobs);
+    const double asked = job->view.gpus * job_gpu_milli(job) / 1000.0;
+    const double slower = gpus > 0 ? asked * beside / (double)gpus : 1;
+    return jct_ns / (run_ns * fmax(1, slower));
+}
+
+/* --- All jobs --- */
 
 /* The bound of bounded slowdown, which keeps very short jobs from ruling the mean (Feitelson et al., JSSPP 1997). */
 static const double SHORT_RUN_S = 10;
@@ -89,7 +215,7 @@ static int add_distributions(struct job_stats *stats, const struct job *job, sim
     const double queue_s = sim_s_from_ns(job->first_start_ns - job->view.submit_ns);
     const double bounded = jct_s / fmax(run_s, SHORT_RUN_S);
     const double energy_j = holders_drawn_j(&job->jobs->cluster->holders, &job->holder, now);
-    const double rho = job->view.gpus > 0 ? job_crowd_rho(job, now) : (double)NAN;
+    const double rho = job->view.gpus > 0 ? fairness_rho(job, now) : (double)NAN;
     struct distribution *of = stats->distributions;
     int code = distribution_add(&of[JOB_JCT], jct_s);
     if (code == 0) code = distribution_add(&of[JOB_QUEUE], queue_s);
@@ -189,7 +315,7 @@ static int emit_service(const struct job_stats *stats, const struct jobs *jobs, 
         {"job.useful_gpu_s.sum", useful_gpu_s},
         {"job.goodput_frac", held_gpu_s > 0 ? useful_gpu_s / held_gpu_s : (double)NAN},
         {"job.slowdown_jain", jain_index(&stats->distributions[JOB_BOUNDED_SLOWDOWN].tally)},
-        {"cluster.idle_while_waiting_gpu_s", (double)jobs->crowd.idle_ugpu_ns / (1e9 * GPU_MICRO)},
+        {"cluster.idle_while_waiting_gpu_s", (double)jobs->active.idle_ugpu_ns / (1e9 * GPU_MICRO)},
     };
     int code = 0;
     for (size_t i = 0; code == 0 && i < sizeof metrics / sizeof metrics[0]; i++)

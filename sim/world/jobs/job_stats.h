@@ -1,17 +1,42 @@
-/* What is counted about jobs, and the rows and metrics made of it. */
+/* Counts of jobs, and the rows and metrics made of them. */
 #ifndef ORRERY_WORLD_JOBS_JOB_STATS_H
 #define ORRERY_WORLD_JOBS_JOB_STATS_H
 
 #include "sim/core/tally.h"
-#include "sim/world/jobs/job_classes.h"
 #include "sim/world/rows/metric.h"
 #include "sim/world/rows/sink.h"
 #include "sim/world/rows/source.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct job;
 struct jobs;
+
+/* Finished jobs by type and by number of GPUs. */
+enum { JOB_SIZE_CLASSES = 4, JOB_TYPES_MAX = 32 };
+
+/* Distributions without jobs have no memory allocated. */
+struct job_type_stats {
+    const char *name; /* text of the source */
+    struct distribution jct_s, queue_s;
+};
+
+struct job_classes {
+    struct distribution size_queue_s[JOB_SIZE_CLASSES];
+    size_t n_types; /* the first JOB_TYPES_MAX of the trace */
+    struct job_type_stats types[JOB_TYPES_MAX];
+};
+
+/* Jobs in the system, but for CPU jobs, and GPUs that are idle while one of them waits. O(1) per event. */
+struct active_jobs {
+    sim_ns last_ns;
+    tally_int128 job_ns;                     /* integral of the jobs in the system, up to last_ns */
+    tally_int128 used_ugpu_ns, idle_ugpu_ns; /* of the GPUs in use; of those free while a job waits */
+};
+
+/* Brings the integrals to `now`. Called before jobs come, start, stop or go. */
+void active_jobs_move(struct jobs *jobs, sim_ns now);
 
 enum job_quantity { JOB_JCT, JOB_QUEUE, JOB_SLOWDOWN, JOB_BOUNDED_SLOWDOWN, JOB_FAIRNESS, JOB_ENERGY, JOB_QUANTITIES };
 
@@ -19,14 +44,14 @@ struct job_stats {
     const struct sink *sink;
     sim_ns warmup_ns;
     int64_t n_submitted, n_finished, n_rejected, n_preemptions;
-    int64_t n_cancelled, n_failed; /* of those finished */
+    int64_t n_cancelled, n_failed; /* of n_finished */
     sim_ns first_submit_ns, last_finish_ns, first_reject_ns;
     struct level ugpus_in_use; /* by jobs */
-    double lost_gpu_s;         /* of work that jobs had to do again */
-    double wait_gpu_s, stall_gpu_s; /* before they worked; while they saved their state */
-    double move_gpu_s;              /* on the GPUs to which they moved, before they went on there */
+    double lost_gpu_s;         /* of repeated work */
+    double wait_gpu_s, stall_gpu_s; /* before jobs worked; while they saved their state */
+    double move_gpu_s;              /* on the GPUs to which jobs moved, before they continued */
     int64_t n_migrations;
-    double fate_gpu_s[JOB_FAILS + 1]; /* GPU time of finished jobs, by what became of them */
+    double fate_gpu_s[JOB_FAILS + 1]; /* GPU time of finished jobs, by status in the trace */
     tally_int128 useful_gpu_ns; /* work done, in time on the GPUs asked for */
     struct distribution distributions[JOB_QUANTITIES];
     struct job_classes classes;
@@ -37,12 +62,12 @@ void job_stats_fini(struct job_stats *stats);
 
 /* What happened to a job. job_stats_finish and job_stats_reject emit its row; they return 0 or a negative code. */
 void job_stats_submit(struct job_stats *stats, const struct job *job);
-void job_stats_hold(struct job_stats *stats, sim_ns now, int64_t ugpus); /* takes GPUs, or below 0 frees them */
-void job_stats_idle(struct job_stats *stats, struct job *job); /* its progress has just been moved, what it holds not changed */
+void job_stats_hold(struct job_stats *stats, sim_ns now, int64_t ugpus); /* below 0: it releases them */
+void job_stats_idle(struct job_stats *stats, struct job *job); /* after job_progress_move, before its GPUs change */
 int job_stats_finish(struct job_stats *stats, const struct job *job, sim_ns now);
 int job_stats_reject(struct job_stats *stats, const struct job *job, sim_ns now);
 
-/* The row of a job that is still in the system. */
+/* Emits the row of a job that is still in the system. */
 int job_stats_unfinished(struct job_stats *stats, const struct job *job, sim_ns now);
 
 /* Emits warnings and metrics at the end of the run. */

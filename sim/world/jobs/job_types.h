@@ -1,12 +1,13 @@
-/* Kinds of jobs: what a scenario says of all jobs whose trace names that type, under "jobs.types". A type named "default" stands
- * for jobs of no type, or of one that the scenario does not name; without it they run on any GPU at speed 1, and twice as fast
- * on twice the GPUs. */
+/* Types of jobs: "jobs.types" describes all jobs whose trace names that type. A type "default" describes jobs without a type, or
+ * with one that the scenario does not name. Without it they run on any GPU at speed 1, and twice as fast on twice the GPUs. */
 #ifndef ORRERY_WORLD_JOBS_JOB_TYPES_H
 #define ORRERY_WORLD_JOBS_JOB_TYPES_H
 
 #include "models/speedup.h"
 #include "sim/core/config/config.h"
+#include "sim/core/rng.h"
 #include "sim/world/jobs/job_checkpoint.h"
+#include "sim/world/rows/source.h"
 
 /* An entry of "speeds". */
 struct gpu_speed {
@@ -14,7 +15,7 @@ struct gpu_speed {
     double speed;
 };
 
-/* The law of a speedup as it is written down; speedup_config_get makes a model of it. */
+/* A speedup model as the scenario writes it; speedup_config_get makes the model. */
 struct speedup_config {
     int law; /* enum speedup_law */
     double parallel_frac, exponent;
@@ -22,10 +23,10 @@ struct speedup_config {
     struct config_list points; /* struct speedup_point */
 };
 
-/* What each GPU of a job draws, beside what it idles at with a process; and how the clock changes that (models/power.h). */
+/* The power that each GPU of a job draws, and how the clock changes it (models/power.h). */
 struct job_power_config {
-    double mean_w;      /* in the mean, at the highest clock; NAN: not known */
-    double clock_share; /* of its time, that waits for the SM clock */
+    double mean_w;      /* mean at the highest clock; NAN: not known */
+    double clock_share; /* share of its time that waits for the SM clock */
     int priority;       /* 0: high, 1: low */
 };
 
@@ -33,24 +34,47 @@ struct job_type {
     const char *name; /* its key */
     struct speedup_config speedup;
     struct config_list speeds; /* struct gpu_speed */
-    bool preemptible;          /* where jobs are */
-    int64_t priority;          /* those of lower priority yield first */
+    bool preemptible;          /* if jobs.preemptible */
+    int64_t priority;          /* jobs of lower priority yield first */
     struct checkpoint_config checkpoint;
-    struct job_power_config power; /* all zero: nothing is said of it */
+    struct job_power_config power; /* all zero: the scenario gives none */
 };
 
 extern const struct config_field job_type_config_fields[];
 
-/* The type of this name among `types` (struct job_type), else the default one; NULL when there is neither. */
+/* The type of this name among `types` (struct job_type), else the default type; NULL if there is neither. */
 const struct job_type *job_type_find(const struct config_list *types, const char *name);
 
-/* Checks what no single field can say: a table has points, in order. Returns 0 or SIM_E_CONFIG with findings. */
+/* Checks across fields: a table has points, in order. Returns 0 or SIM_E_CONFIG with findings. */
 int job_types_check(const struct config_list *types, const char *where, struct diag *diag);
 
 struct speedup speedup_config_get(const struct speedup_config *config);
 
-/* How fast such a job is that holds `gpus` GPUs of this type where it asked for `asked`: 1 on what it asked for; 0: it cannot run
- * there. `type` NULL: as said above; `gpu` NULL: any. */
+/* Speed of a job on `gpus` GPUs of type `gpu` if it requested `asked`: 1 on what it requested; 0: it cannot run there. `type`
+ * NULL: a job without a type, as above; `gpu` NULL: any. */
 double job_type_speed(const struct job_type *type, const char *gpu, double gpus, double asked);
+
+/* Run times that users state for their jobs, instead of the trace's estimates: the true run time times a factor.
+ *
+ *     traced      the trace's estimate
+ *     exact       1
+ *     lognormal   median 1; sigma: standard deviation of its logarithm
+ *     uniform     from 1 to `most`: users request more than they need so that their jobs are not cut off
+ *
+ * Factors are drawn from the stream "jobs.estimates", one per job under every policy. */
+enum estimate_law { ESTIMATE_TRACED, ESTIMATE_EXACT, ESTIMATE_LOGNORMAL, ESTIMATE_UNIFORM };
+
+struct estimates_config {
+    int law;
+    double sigma, most;
+};
+
+extern const struct config_field estimates_config_fields[];
+
+/* The factor at quantile u, 0 < u < 1; 1 for "traced" and "exact". */
+double estimate_factor(const struct estimates_config *config, double u);
+
+/* The run time stated for this job. */
+sim_ns estimate_of(const struct estimates_config *config, const struct job_record *record, struct rng *rng);
 
 #endif

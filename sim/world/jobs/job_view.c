@@ -89,7 +89,7 @@ sim_ns job_view_executed_ns(const struct cluster_view *view, const struct job_vi
     return job_executed_ns(job_of(job), view->now_ns);
 }
 
-/* Of this work: at its speed when it runs, else at speed 1, with what it waits before it works. */
+/* Time for `left_ns` of work: at the job's speed if it runs, else at speed 1 after its start's wait. */
 static sim_ns time_for(const struct job *job, sim_ns left_ns, sim_ns now)
 {
     if (job->view.state != JOB_RUNNING) return sim_ns_add(left_ns, job_owed_wait_ns(job));
@@ -106,7 +106,7 @@ sim_ns job_view_estimated_remaining_ns(const struct cluster_view *view, const st
     return time_for(of, left_ns > 0 ? left_ns : 0, view->now_ns);
 }
 
-/* Whether any of its GPUs is of a model that will do. */
+/* Whether the node type has a GPU of a model that the job accepts. */
 static bool has_model(const struct cluster_view *view, const struct job *job)
 {
     if (view->cluster == NULL || view->cluster->stock == NULL) return true;

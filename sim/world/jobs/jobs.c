@@ -62,7 +62,7 @@ const struct config_field jobs_config_fields[] = {
     {.name = "preemptible", .kind = CONFIG_BOOL, .offset = FIELD(preemptible), .value = "false",
      .help = "running jobs yield to services that want GPUs and find none free"},
     {.name = "yield", .kind = CONFIG_CHOICE, .offset = FIELD(yield), .value = "latest-start", .choices = yield_names,
-     .help = "who yields first among jobs of one priority: who took its GPUs last, or has used them least (time and number)"},
+     .help = "first to yield among jobs of one priority: the latest to take its GPUs, or the one that used them least"},
     {.name = "network_penalty", .kind = CONFIG_SECTION, .offset = FIELD(network_penalty), .fields = network_penalty_fields,
      .help = "what jobs lose whose GPUs are apart"},
     {.name = "fragmentation", .kind = CONFIG_SECTION, .offset = FIELD(fragmentation), .fields = fragmentation_fields,
@@ -90,7 +90,7 @@ void jobs_notify_forced(struct jobs *jobs, const struct job *job)
 static void on_decide(struct engine *engine, struct owner *owner, sim_ns now)
 {
     struct jobs *jobs = OWNER_ENTITY(owner, struct jobs, decide);
-    job_crowd_move(jobs, now);
+    active_jobs_move(jobs, now);
     jobs->decision_due = false;
     engine_disarm(engine, &jobs->wake);
     jobs_refresh_view(jobs);
@@ -136,7 +136,7 @@ void job_on_finish(struct engine *engine, struct owner *owner, sim_ns now)
     struct job *job = OWNER_ENTITY(owner, struct job, finish);
     struct jobs *jobs = job->jobs;
     int code = job_emit_placement(job, now);
-    job_crowd_move(jobs, now);
+    active_jobs_move(jobs, now);
     job_stop(job, now);
     SIM_REQUIRE(job->progress.done_ns == job->progress.work_ns);
     job->view.state = JOB_FINISHED;
@@ -161,7 +161,7 @@ static bool is_possible(struct jobs *jobs, struct job *job)
     return false;
 }
 
-/* Of the next record: of use where there is a stock. -1 when out of memory. */
+/* The number of the next record's request; 0 without a stock; -1 when out of memory. */
 static int32_t demand_index(struct jobs *jobs)
 {
     if (jobs->cluster->stock == NULL) return 0;
@@ -196,7 +196,7 @@ static struct job *enter(struct jobs *jobs)
     owner_init_passing(&job->finish, OWNER_ID_JOBS, (uint64_t)job->view.sequence);
     job->first_start_ns = -1;
     job->fate = record->fate;
-    job->crowd_before = jobs->crowd.job_ns;
+    job->active_before_ns = jobs->active.job_ns;
     job->prev = jobs->youngest;
     *(job->prev != NULL ? &job->prev->next : &jobs->oldest) = job;
     jobs->youngest = job;
@@ -239,7 +239,7 @@ static int pull(struct jobs *jobs)
 
 static void on_submit(struct engine *engine, struct owner *owner, sim_ns now);
 
-/* When a record has been read, or there was none. */
+/* After a record has been read, or the trace has ended. */
 static void await_next(struct jobs *jobs)
 {
     if (!jobs->dry)
@@ -252,7 +252,7 @@ static void on_submit(struct engine *engine, struct owner *owner, sim_ns now)
 {
     struct jobs *jobs = OWNER_ENTITY(owner, struct jobs, submit);
     int code = 0;
-    job_crowd_move(jobs, now);
+    active_jobs_move(jobs, now);
     while (code == 0 && !jobs->dry && jobs->record.submit_ns == now) {
         code = submit(jobs, now);
         if (code == 0) code = pull(jobs);
@@ -293,7 +293,7 @@ static int open_trace(struct jobs *jobs, const struct jobs_config *config)
     return format->open_jobs(config->trace.params, &jobs->source_options, &jobs->source, jobs->site->diag);
 }
 
-/* Reads the trace through for the GPU time of its jobs, where the scheduler goes by that. */
+/* Reads the whole trace for the GPU time of its jobs, if the scheduler uses it. */
 static int learn_sizes(struct jobs *jobs, const struct trace_format *format)
 {
     const struct scheduler *scheduler = jobs->scheduler;
@@ -312,7 +312,7 @@ static int learn_sizes(struct jobs *jobs, const struct trace_format *format)
     return code;
 }
 
-/* Reads the trace through for what its jobs ask for, where somebody goes by that. */
+/* Reads the whole trace for the requests of its jobs, if the fragmentation metric or the placer uses them. */
 static int learn_demands(struct jobs *jobs, const struct trace_format *format)
 {
     const struct jobs_config *config = jobs->config;
@@ -404,7 +404,7 @@ int jobs_start(struct jobs *jobs)
     return code;
 }
 
-/* What the trace has to say about the records it left out or mended. */
+/* The trace's notes on records that it skipped or repaired. */
 static int emit_notes(const struct jobs *jobs)
 {
     struct source_note note;
@@ -440,7 +440,7 @@ int jobs_finish(struct jobs *jobs)
         job_stats_idle(&jobs->stats, job);
         if (code == 0) code = job_stats_unfinished(&jobs->stats, job, now);
     }
-    job_crowd_move(jobs, now);
+    active_jobs_move(jobs, now);
     return code < 0 ? code : job_stats_emit(&jobs->stats, jobs, now);
 }
 

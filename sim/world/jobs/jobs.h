@@ -1,11 +1,11 @@
 /* The jobs of a run: they come out of a trace one at a time, wait, run on their GPUs all together (gang) or not at
- * all, may be preempted, and finish. A scheduler says which ones run, a placer says where.
+ * all, may be preempted, and finish. A scheduler decides which jobs run, a placer decides where.
  *
  * Memory grows with the jobs in the system, not with the trace. A job that needs no GPU runs at once; one that could
- * never run is rejected. A preempted job keeps the work that it has done; what it takes to start and to go on, "restart" says,
- * and how fast it is on which GPUs, "types".
+ * never run is rejected. A preempted job keeps the work it has done. "restart" gives the time to start and to resume,
+ * "types" the speed on each type of GPU.
  *
- * Left out so far: what jobs that share a GPU do to each other. */
+ * Not modelled: interference between jobs that share a GPU. */
 #ifndef ORRERY_WORLD_JOBS_JOBS_H
 #define ORRERY_WORLD_JOBS_JOBS_H
 
@@ -13,7 +13,6 @@
 #include "sim/core/engine.h"
 #include "sim/core/err.h"
 #include "sim/world/cluster/cluster.h"
-#include "sim/world/jobs/job_estimates.h"
 #include "sim/world/jobs/job_types.h"
 #include "sim/world/rows/component.h"
 #include "sim/world/rows/site_env.h"
@@ -31,15 +30,15 @@ struct restart_config {
 
 enum yield_order { YIELD_LATEST_START, YIELD_LEAST_WORK };
 
-/* What the network takes from a job whose GPUs are apart. */
+/* What the network costs a job on several nodes, as a share of its speed. */
 struct network_penalty {
-    double nodes_frac, racks_frac; /* of its speed: on several nodes of one rack, and on several racks */
+    double nodes_frac, racks_frac; /* on several nodes of one rack, and on several racks */
 };
 
 /* The measure of fragmentation. */
 struct fragmentation_config {
     bool measure;
-    double cover_frac; /* the most popular kinds of jobs, up to this share of them, are what it goes by */
+    double cover_frac; /* it is measured by the most frequent kinds of jobs, up to this share of all jobs */
 };
 
 struct jobs_config {
@@ -50,7 +49,7 @@ struct jobs_config {
     struct restart_config restart;
     struct estimates_config estimates;
     sim_ns round_ns;                 /* between decisions; 0: whenever something changes */
-    bool preemptible;                /* they yield to services that want their GPUs */
+    bool preemptible;                /* jobs yield to services that want their GPUs */
     int yield;                       /* enum yield_order, among jobs of one priority */
     struct network_penalty network_penalty;
     struct fragmentation_config fragmentation;
@@ -61,7 +60,7 @@ extern const struct config_field jobs_config_fields[];
 struct scheduler;
 
 struct jobs_options {
-    const struct scheduler *renting; /* takes the place of the scheduler; NULL: none does */
+    const struct scheduler *renting; /* replaces the scheduler; NULL: none does */
     const void *renting_params;
 };
 
@@ -81,23 +80,23 @@ int jobs_start(struct jobs *jobs);
 /* Emits the rows of the jobs still in the system, warnings and metrics. Returns 0 or the sink's code. */
 int jobs_finish(struct jobs *jobs);
 
-/* Whether the power of the site can count what jobs draw. Returns 0, or SIM_E_CONFIG with a finding: they are placed on no nodes. */
+/* Whether the site's power can count what jobs draw. Returns 0, or SIM_E_CONFIG with a finding: jobs are placed on no nodes. */
 int jobs_check_power(const struct jobs *jobs);
 
 /* Its series are the jobs that wait for GPUs, and those that have them. */
 extern const struct component jobs_component;
 
-/* Whether the trace is at its end and nothing waits or runs. */
+/* Whether the trace has ended and no job waits or runs. */
 bool jobs_done(const struct jobs *jobs);
 
-/* Jobs that wait for GPUs, and that have them. */
+/* Jobs that wait for GPUs, and jobs that run on them. */
 int64_t jobs_waiting(const struct jobs *jobs);
 int64_t jobs_running(const struct jobs *jobs);
 
 /* Jobs that have run to their end. */
 int64_t jobs_finished(const struct jobs *jobs);
 
-/* Where the trace is, for progress. */
+/* Position in the trace, for progress reports. */
 struct source_place jobs_place(const struct jobs *jobs);
 
 #endif

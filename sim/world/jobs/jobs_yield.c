@@ -1,15 +1,15 @@
-/* Jobs that make room for services: running ones that may be preempted give their GPUs up and wait again.
+/* Jobs make room for services: preemptible running jobs release their GPUs and wait again.
  *
- * They yield until nodes with the GPU type have so many groups of so many free GPUs, each group on one node; where GPUs are only
- * counted, until the cluster has as many. Of several node types with that GPU the first that can make all the room makes it, else
- * they do together, in their order. Jobs yield in the order of jobs.yield, those with the lowest priority of their types first. Only
- * those yield without which there would be no room, and nobody where there is none anyway. */
+ * Jobs yield until nodes with the GPU type have `groups` groups of `gpus` free GPUs, each group on one node; where GPUs are only
+ * counted, until the cluster has as many. Of several node types with that GPU, the first that can make all the room makes it;
+ * else all do together, in their order. Jobs yield by the priority of their types, lowest first, then in the order of jobs.yield.
+ * No job yields if others suffice, or if there would be no room anyway. */
 #include "sim/world/jobs/job.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Running jobs that may yield, in that order, and the groups of GPUs that nodes have free once they have. */
+/* Running jobs that may yield, in the order in which they do, and the groups of free GPUs that nodes have after that. */
 struct yielders {
     const struct cluster *cluster;
     struct job **jobs;
@@ -17,7 +17,7 @@ struct yielders {
     int32_t gpus; /* of a group */
     int64_t groups;
     int32_t *free_gpus;  /* by node; NULL: GPUs are only counted */
-    int32_t *left_milli; /* of each GPU as in the stock; NULL: there is none */
+    int32_t *left_milli; /* of each GPU, as in the stock; NULL: no stock */
 };
 
 static bool may_yield(const struct job *job)
@@ -32,13 +32,13 @@ static int64_t priority_of(const struct job *job)
     return job->type != NULL ? job->type->priority : 0;
 }
 
-/* GPU time since it took its GPUs, in 1e-6 GPU ns: what it has done there. */
+/* GPU time since the job took its GPUs, in 1e-6 GPU ns. */
 static tally_int128 spent_ugpu_ns(const struct job *job)
 {
     return (tally_int128)job->holder.ugpus * (engine_now(job->jobs->site->engine) - job->since_ns);
 }
 
-/* Whether one job yields before another: by priority, then by the scenario's order, then who was submitted last. */
+/* Whether job `a` yields before job `b`: by priority, then by the scenario's order, then the later submission first. */
 static bool yields_before(const struct job *a, const struct job *b)
 {
     if (priority_of(a) != priority_of(b)) return priority_of(a) < priority_of(b);
@@ -92,7 +92,7 @@ static int gather(struct jobs *jobs, int32_t node_type, int32_t gpus, struct yie
 
 /* --- On nodes --- */
 
-/* Groups that are free on the nodes of a cluster. */
+/* Free groups of GPUs on the nodes of a cluster. */
 static int64_t free_groups(const struct cluster *cluster, int32_t gpus)
 {
     int64_t groups = 0;
@@ -101,7 +101,7 @@ static int64_t free_groups(const struct cluster *cluster, int32_t gpus)
     return groups;
 }
 
-/* GPUs of a node that are wholly free when a part of a job is given back (sign 1), or no longer when it is held again (-1). */
+/* Change in a node's wholly free GPUs when `part` is released (sign 1) or taken again (-1). */
 static int32_t whole_gpus(const struct yielders *yielders, const struct allocation *part, int32_t sign)
 {
     const struct stock *stock = yielders->cluster->stock;
@@ -128,8 +128,8 @@ static void yield(struct yielders *yielders, const struct job *job, int32_t sign
     }
 }
 
-/* The first jobs that make room for so many groups yield; of these those stay without which there is room, whoever would yield
- * last first. False: all of them do not make room. */
+/* The first jobs that together make room for `groups` yield; of these, from the last one on, each job stays that is not needed.
+ * False: even all jobs together do not make room. */
 static bool choose_on_nodes(struct yielders *yielders, int64_t groups)
 {
     size_t n = 0;
@@ -148,7 +148,7 @@ static bool choose_on_nodes(struct yielders *yielders, int64_t groups)
 
 /* --- Counted --- */
 
-/* As many of the first jobs as hold enough; false: all of them do not, or the nodes have no room for the groups. */
+/* Keeps the first jobs that together hold enough. False: all of them do not, or the nodes have no room for the groups. */
 static bool count_off(struct yielders *yielders, int64_t groups)
 {
     const struct cluster *cluster = yielders->cluster;
@@ -198,7 +198,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Groups that can be taken at once; and the same of all nodes that have this GPU. */
+/* Groups that can be taken at once on one node type, and on all node types with this GPU. */
 static int64_t groups_on(const struct cluster *cluster, int32_t gpus)
 {
     return least(free_groups(cluster, gpus), cluster->free_gpus / gpus);
@@ -212,7 +212,7 @@ static int64_t groups_with(const struct jobs *jobs, const char *gpu, int32_t gpu
     return groups;
 }
 
-/* Groups that could be taken beyond those of now if all yielded who may. */
+/* Groups that could be taken in addition if all preemptible jobs yielded. */
 static int64_t groups_to_yield(struct yielders *yielders, bool on_nodes)
 {
     const struct cluster *cluster = yielders->cluster;
@@ -225,7 +225,7 @@ static int64_t groups_to_yield(struct yielders *yielders, bool on_nodes)
     return least(yielders->groups, ugpus / GPU_MICRO / yielders->gpus) - groups_on(cluster, yielders->gpus);
 }
 
-/* The same of a type of nodes, 0 where it has another GPU. */
+/* groups_to_yield of a node type; 0 if it has another GPU. */
 static int can_yield(struct jobs *jobs, int32_t node_type, const char *gpu, int32_t gpus, int64_t *groups)
 {
     const struct cluster *cluster = jobs_cluster_of(jobs, node_type);
@@ -238,7 +238,7 @@ static int can_yield(struct jobs *jobs, int32_t node_type, const char *gpu, int3
     return code;
 }
 
-/* `more` groups from the types of nodes in their order, which together can yield as many. */
+/* Makes room for `more` groups on the node types in their order, which together can yield as many. */
 static int make_room_on_all(struct jobs *jobs, const char *gpu, int32_t gpus, int64_t more, sim_ns now)
 {
     int n = 0;
@@ -275,7 +275,7 @@ static int on_make_room(struct tenant *tenant, const char *gpu, int32_t gpus, in
     return make_room(OWNER_ENTITY(tenant, struct jobs, tenant), gpu, gpus, groups, now);
 }
 
-/* GPUs come, or go, beside the jobs: the scheduler is asked what now. */
+/* The number of GPUs that jobs can use has changed: the scheduler decides. */
 static void on_changed(struct tenant *tenant, enum site_change change)
 {
     struct jobs *jobs = OWNER_ENTITY(tenant, struct jobs, tenant);

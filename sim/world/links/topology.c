@@ -229,16 +229,6 @@ void topology_rise(struct topology_seat *seat)
     *seat = (struct topology_seat){0};
 }
 
-int32_t topology_seat_node(const struct topology_seat *seat, int32_t gpu)
-{
-    return seat->gpus[gpu]->node->index;
-}
-
-const struct gpu_spec *topology_seat_spec(const struct topology_seat *seat, int32_t gpu)
-{
-    return seat->gpus[gpu]->spec;
-}
-
 bool topology_is_alone(const struct topology_seat *seat)
 {
     int32_t taken = 0;

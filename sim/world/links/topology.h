@@ -76,10 +76,6 @@ int topology_sit(struct topology *topology, struct topology_seat *seat, int32_t 
                  const struct gpu_spec *gpu);
 void topology_rise(struct topology_seat *seat); /* the GPUs are free again; nothing of the seat is on its way */
 
-/* The number in the site of the node of a seat's GPU, and the GPU's specification. */
-int32_t topology_seat_node(const struct topology_seat *seat, int32_t gpu);
-const struct gpu_spec *topology_seat_spec(const struct topology_seat *seat, int32_t gpu);
-
 /* The links as the scenario describes them. */
 const struct topology_config *topology_config(const struct topology *topology);
 

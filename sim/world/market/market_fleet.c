@@ -19,7 +19,7 @@ static struct service_config *find_service(const struct market *market, const ch
 static int unknown(const struct market *market, const char *service, const char *pool)
 {
     return diag_error(market->env.site->diag, SIM_E_CONFIG, config_where(market->env.site->config, "market.renting"),
-                      NULL, "the fleet is for pool '%s' of service '%s', which there is not", pool, service);
+                      NULL, "the fleet is for pool '%s' of service '%s', which does not exist", pool, service);
 }
 
 /* The pools with another number of replicas in one, or without it. */

@@ -59,7 +59,7 @@ static int check_rental(const struct market *market, const struct cluster_view *
 {
     const struct rental *rental = &job->rental;
     if (rental->offer < 0 || rental->offer >= market->view.n_offers)
-        return fault(market, job, ", which there is not", NULL);
+        return fault(market, job, ", which does not exist", NULL);
     if (!(rental->gpus * GPU_MICRO >= 1)) return fault(market, job, "", NULL);
     if (rental->gpus > market->offers[rental->offer].limit_gpus)
         return fault(market, job, ", which never has so many",

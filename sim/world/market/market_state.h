@@ -96,8 +96,4 @@ void market_jobs_look(struct market *market);
 /* The scheduler of jobs that rent for themselves. */
 extern const struct scheduler market_jobs_scheduler;
 
-/* market_sample.c: as in struct component. */
-int market_series(void *self, struct sampler_series *series);
-void market_sample(void *self, sim_ns at, double *values);
-
 #endif

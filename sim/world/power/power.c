@@ -2,6 +2,7 @@
 
 #include "sim/catalog/power.h"
 #include "sim/core/check.h"
+#include "sim/core/vec.h"
 #include "sim/world/policy/instance.h"
 
 #include <math.h>
@@ -179,15 +180,8 @@ static void count_taken(struct power_member *member, sim_ns now)
 
 static struct power_member *add_member(struct power *power)
 {
-    if (power->n_members == power->capacity) {
-        const size_t capacity = 2 * power->capacity + 16;
-        void *grown = mem_realloc((void *)power->members, capacity * sizeof(struct power_member *));
-        if (grown == NULL) return NULL;
-        power->members = grown;
-        power->capacity = capacity;
-    }
     struct power_member *member = arena_alloc(power->env.site->arena, sizeof *member);
-    if (member != NULL) power->members[power->n_members++] = member;
+    if (member == NULL || vec_push(&power->members, &power->n_members, &power->capacity, member) != 0) return NULL;
     return member;
 }
 

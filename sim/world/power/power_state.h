@@ -178,10 +178,8 @@ struct pace_order power_order_of(const struct power_domain *domain, int group, d
 /* The domain of a node. */
 struct power_domain *power_domain_of(const struct power *power, int64_t node);
 
-/* The breaker of a domain has tripped: it is dark for a while. */
+/* For a domain whose breaker can leave it dark. */
 void power_outage_init(struct power *power, int32_t domain);
-void power_outage_begin(struct power *power, int32_t domain, sim_ns now);
-double power_outage_s(const struct power_outage *outage, sim_ns now); /* in all */
 
 /* Brings the view of a domain up to date. */
 void power_refresh_view(struct power *power, int32_t domain, sim_ns now);

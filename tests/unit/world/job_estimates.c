@@ -1,5 +1,5 @@
 /* Run times as users state them: laws of the factor, and what they do to a scheduler that believes them. */
-#include "sim/world/jobs/job_estimates.h"
+#include "sim/world/jobs/job_types.h"
 #include "tests/support/bed.h"
 #include "tests/support/harness.h"
 

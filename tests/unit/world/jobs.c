@@ -140,7 +140,7 @@ static void impossible_actions_are_policy_faults(void)
     expect_fault(preempt_pending, "policy 'script' preempts job 0, which is pending (reason: no reason), at 1.5 s");
     expect_fault(move_pending,
                  "policy 'script' moves job 0, which is pending, to node type 0 (reason: no reason), at 1.5 s");
-    expect_fault(move_to_nowhere, "policy 'script' moves job 0, which is running, to node type 1, which there is not "
+    expect_fault(move_to_nowhere, "policy 'script' moves job 0, which is running, to node type 1, which does not exist "
                                   "(reason: no reason), at 1.5 s");
     expect_fault(wake_in_the_past, "policy 'script' asks to be woken at 1.5 s, which is not later than now, at 1.5 s");
     expect_fault(ask_the_oracle,

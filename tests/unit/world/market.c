@@ -299,7 +299,7 @@ static void what_cannot_be_is_told(void)
                   "\"jobs\": {\"trace\": {\"format\": \"inline-jobs\", \"jobs\": []}}}", NULL, SIM_E_CONFIG, "unknown price list");
     check_refused(SCENARIO(", \"price_changes\": [{\"at\": \"9s\", \"price\": \"$1/h\"}, {\"at\": \"9s\", \"price\": \"$2/h\"}]",
                            JOB("0s", "1s", 2)), NULL, SIM_E_CONFIG, "not after the one before it");
-    check_refused(FLEET("melange", ""), "market.renting.service=caht", SIM_E_CONFIG, "which there is not");
+    check_refused(FLEET("melange", ""), "market.renting.service=caht", SIM_E_CONFIG, "which does not exist");
 }
 
 TEST_SUITE(market)
