@@ -1,21 +1,24 @@
 /* The datacenter: built from a scenario, run to its end, rows to a sink.
  *
- * world_create checks everything that can be checked before the first event: catalog names, GPUs, cost models, traces. So the
- * caller can open its results only after that.
+ * world_create checks everything that can be checked before the first event: catalog names, GPUs, cost models, traces.
+ * So the caller can open its results only after that.
  *
- * The numbered laws of the world. Each is checked beside the state that it guards, after every event with `--check event` and at
- * the end of every run. A violation is a bug of ours: it ends the process with the number of the law.
+ * The numbered laws of the world. Each is checked beside the state that it guards, after every event with `--check
+ * event` and at the end of every run. A violation is a bug of ours: it ends the process with the number of the law.
  *
- *     INV-1   requests are conserved: in the pool = at the replicas = queued + running + paused + away; each is where it says
- *             (service_end.c, replica_check.c)
- *     INV-2   KV is conserved: a replica's blocks = free + held by its requests + held for requests handed over; those on the
- *             host and in transfer belong to requests that are away or wait for them (replica_check.c)
+ *     INV-1   requests are conserved: in the pool = at the replicas = queued + running + paused + away; each is where its
+ *             state says (service_end.c, replica_check.c)
+ *     INV-2   KV is conserved: a replica's blocks = free + held by its requests + held for requests handed over; blocks
+ *             on the host and in transfer belong to requests that are away or wait for them (replica_check.c)
  *     INV-3   a decoding sequence has tokens to come, and the order of finishing contains it (replica_check.c)
- *     INV-4   processed tokens of the decoding sequences add up to the aggregate that costs are computed from (replica_check.c)
+ *     INV-4   processed tokens of the decoding sequences add up to the aggregate that costs are computed from
+ *             (replica_check.c)
  *     INV-5   sequences by phase of block growth add up to the decoding sequences that grow (replica_check.c)
- *     INV-6   GPUs are conserved: total = free + in use + away, and no node has more free than it has (cluster.c)
- *     INV-7   Little's law, exactly: integral over time of the requests in the system = sum of their stays (service_end.c)
- *     INV-8   links carry what transfers move, to the byte: by kind of link, over each link of their paths (topology_stats.c)
+ *     INV-6   GPUs are conserved: total = free + in use + down, and no node has more free than it has (cluster.c)
+ *     INV-7   Little's law, exactly: integral over time of the requests in the system = sum of their stays
+ *             (service_end.c)
+ *     INV-8   links carry what transfers move, to the byte: by kind of link, over each link of their paths
+ *             (topology_stats.c)
  *     INV-9   a tier holds at least nothing and at most its capacity (topology_stats.c)
  *     INV-10  a replica that is not up has no requests; it holds all GPUs it needs, or none while it is down
  *             (service_scaling_look.c, replica_check.c)
@@ -58,8 +61,8 @@ struct world_result {
     struct engine_stats engine;
 };
 
-/* Both pointers, the scenario's arena and `diag` must outlive the world. Returns 0 or a negative code with findings; then
- * there is nothing to destroy. */
+/* Both pointers, the scenario's arena and `diag` must outlive the world. Returns 0 or a negative code with findings;
+ * then there is nothing to destroy. */
 int world_create(const struct scenario *scenario, const struct world_options *options, struct world **world,
                  struct diag *diag);
 void world_destroy(struct world *world);

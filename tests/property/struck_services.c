@@ -478,7 +478,7 @@ static void services_hold_no_spare_nodes(void)
         " {'scope': 'node', 'lifetime': {'mean': '1h'}}}}, 'services': {'chat': {'llm': 'mistral-7b', 'replicas': 3, " AFFINE
         ", 'trace': {'format': 'generate', 'count': 1, 'arrival': {'process': 'fixed', 'rate': '1/s'}, " SMALL "}}}");
     CHECK_EQ_INT(rows->code, SIM_E_CONFIG);
-    if (CHECK(rows->diag.n_errors == 1)) CHECK(strstr(rows->diag.items[0].text, "node 1 is to be a spare one") != NULL);
+    if (CHECK(rows->diag.n_errors == 1)) CHECK(strstr(rows->diag.items[0].text, "node 1 is a spare node") != NULL);
     bed_free(rows);
 }
 

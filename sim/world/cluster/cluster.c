@@ -7,13 +7,13 @@
 #include <math.h>
 #include <string.h>
 
-/* Nodes of one type; `list` is NULL where they are equal. */
+/* Creates the nodes of one type; `list` is NULL if they are equal. */
 static int make_nodes(struct cluster *cluster, const struct node_spec *list)
 {
     cluster->node_free_gpus = mem_alloc((size_t)cluster->n_nodes * sizeof *cluster->node_free_gpus);
     cluster->nodes_by_free = mem_zalloc((size_t)cluster->gpus_per_node + 1, sizeof *cluster->nodes_by_free);
-    cluster->node_away_gpus = mem_alloc((size_t)cluster->n_nodes * sizeof *cluster->node_away_gpus);
-    if (cluster->node_free_gpus == NULL || cluster->nodes_by_free == NULL || cluster->node_away_gpus == NULL)
+    cluster->node_down_gpus = mem_alloc((size_t)cluster->n_nodes * sizeof *cluster->node_down_gpus);
+    if (cluster->node_free_gpus == NULL || cluster->nodes_by_free == NULL || cluster->node_down_gpus == NULL)
         return SIM_E_NOMEM;
     for (int32_t free = 0; free <= cluster->gpus_per_node; free++) {
         if (nodeset_init(&cluster->nodes_by_free[free], cluster->n_nodes) < 0) return SIM_E_NOMEM;
@@ -22,7 +22,7 @@ static int make_nodes(struct cluster *cluster, const struct node_spec *list)
     for (int32_t node = 0; node < cluster->n_nodes; node++) {
         const int32_t gpus = list != NULL ? list[node].gpus : cluster->gpus_per_node;
         cluster->node_free_gpus[node] = gpus;
-        cluster->node_away_gpus[node] = -1;
+        cluster->node_down_gpus[node] = -1;
         cluster->total_gpus += gpus;
         nodeset_add(&cluster->nodes_by_free[gpus], node);
     }
@@ -30,7 +30,7 @@ static int make_nodes(struct cluster *cluster, const struct node_spec *list)
     return 0;
 }
 
-/* A stock of equal nodes that have so much. */
+/* Creates a stock of equal nodes. */
 static int stock_equal_nodes(struct cluster *cluster, int64_t cpu_milli, int64_t memory_bytes)
 {
     struct node_spec *specs = mem_alloc((size_t)cluster->n_nodes * sizeof *specs);
@@ -53,17 +53,17 @@ static int stock_nodes(struct cluster *cluster, const struct node_type_config *t
                              memory_bytes > 0 ? (int64_t)memory_bytes : INT64_MAX);
 }
 
-static bool is_away(const struct cluster *cluster, int32_t node)
+static bool is_down(const struct cluster *cluster, int32_t node)
 {
-    return cluster->node_away_gpus[node] >= 0;
+    return cluster->node_down_gpus[node] >= 0;
 }
 
-/* Brings a stock whose nodes are all free in line with the counts of a node. */
-static void lead_stock(struct cluster *cluster, int32_t node)
+/* Takes from a free stock what services already hold on a node. */
+static void fill_stock_from_counts(struct cluster *cluster, int32_t node)
 {
-    const int32_t away = is_away(cluster, node) ? cluster->node_away_gpus[node] : 0;
+    const int32_t away = is_down(cluster, node) ? cluster->node_down_gpus[node] : 0;
     stock_take_group(cluster->stock, node, cluster->gpus_per_node - cluster->node_free_gpus[node] - away);
-    if (is_away(cluster, node)) stock_remove_node(cluster->stock, node);
+    if (is_down(cluster, node)) stock_remove_node(cluster->stock, node);
 }
 
 int cluster_take_stock(struct cluster *cluster)
@@ -72,7 +72,7 @@ int cluster_take_stock(struct cluster *cluster)
     for (; code == 0 && cluster != NULL; cluster = cluster->next) {
         if (cluster->stock != NULL || cluster->n_nodes == 0) continue;
         code = stock_equal_nodes(cluster, INT64_MAX, INT64_MAX);
-        for (int32_t node = 0; code == 0 && node < cluster->n_nodes; node++) lead_stock(cluster, node);
+        for (int32_t node = 0; code == 0 && node < cluster->n_nodes; node++) fill_stock_from_counts(cluster, node);
     }
     return code;
 }
@@ -135,7 +135,7 @@ void cluster_destroy(struct cluster *cluster)
     }
     mem_free(cluster->nodes_by_free);
     mem_free(cluster->node_free_gpus);
-    mem_free(cluster->node_away_gpus);
+    mem_free(cluster->node_down_gpus);
     stock_destroy(cluster->stock);
     mem_free(cluster->fragmentation.milli);
     pool_fini(&cluster->allocations);
@@ -145,10 +145,10 @@ void cluster_destroy(struct cluster *cluster)
 bool cluster_has_free(const struct cluster *cluster, int64_t ugpus)
 {
     if (cluster->total_gpus == INT64_MAX) return true;
-    return ugpus <= (cluster->total_gpus - cluster->away_gpus) * GPU_MICRO - cluster->ugpus_in_use.value;
+    return ugpus <= (cluster->total_gpus - cluster->down_gpus) * GPU_MICRO - cluster->ugpus_in_use.value;
 }
 
-/* Counts GPUs as taken (ugpus > 0) or freed (ugpus < 0). */
+/* Counts GPUs as taken (ugpus > 0) or released (ugpus < 0). */
 static void count(struct cluster *cluster, sim_ns now, int64_t ugpus)
 {
     const int64_t in_use = cluster->ugpus_in_use.value + ugpus;
@@ -156,7 +156,7 @@ static void count(struct cluster *cluster, sim_ns now, int64_t ugpus)
     if (cluster->first->next != NULL)
         level_set(&cluster->first->site_ugpus, now, cluster->first->site_ugpus.value + ugpus);
     if (cluster->node_free_gpus != NULL)
-        cluster->free_gpus = cluster->total_gpus - cluster->away_gpus -
+        cluster->free_gpus = cluster->total_gpus - cluster->down_gpus -
                              (in_use + (cluster->stock == NULL ? GPU_MICRO - 1 : 0)) / GPU_MICRO;
     if (cluster->fragmentation.tasks != NULL)
         level_set(&cluster->fragmentation.ugpus, now, llround(cluster->fragmentation.sum_milli * 1000));
@@ -195,19 +195,19 @@ int cluster_measure(struct cluster *cluster, sim_ns now, const struct frag_task 
     return 0;
 }
 
-/* Brings the counts of a node in line with its stock. */
-static void follow_stock(struct cluster *cluster, int32_t node)
+/* Updates the counts of a node from its stock. */
+static void update_counts_from_stock(struct cluster *cluster, int32_t node)
 {
     const int32_t taken = cluster->node_free_gpus[node] - cluster->stock->nodes[node].free_gpus;
     if (taken != 0) take_on_node(cluster, node, taken);
     if (cluster->fragmentation.tasks != NULL) measure_node(cluster, node);
 }
 
-/* After the stock, if there is one. */
+/* Updates the counts of a node: from its stock if there is one, else by `gpus`. */
 static void move_group(struct cluster *cluster, int32_t node, int32_t gpus)
 {
     if (cluster->stock != NULL)
-        follow_stock(cluster, node);
+        update_counts_from_stock(cluster, node);
     else
         take_on_node(cluster, node, gpus);
 }
@@ -259,7 +259,7 @@ int32_t cluster_take_group_of(struct cluster *cluster, const char *gpu, sim_ns n
     return node;
 }
 
-/* Those that can be taken, up to `most`. */
+/* Groups that can be taken, at most `most`. */
 static int64_t count_groups(const struct cluster *cluster, int32_t gpus, int64_t most)
 {
     int64_t n = 0;
@@ -289,34 +289,34 @@ double cluster_gpus_in_use(const struct cluster *cluster)
 double cluster_free_amount(const struct cluster *cluster)
 {
     if (cluster->total_gpus == INT64_MAX) return (double)INFINITY;
-    return gpus_of((cluster->total_gpus - cluster->away_gpus) * GPU_MICRO - cluster->ugpus_in_use.value);
+    return gpus_of((cluster->total_gpus - cluster->down_gpus) * GPU_MICRO - cluster->ugpus_in_use.value);
 }
 
-/* All that is free of a node that is away goes with it, CPU and memory too. */
-static void take_away(struct cluster *cluster, int32_t node)
+/* Withdraws what is free on a node that is down, CPU and memory included. */
+static void withdraw(struct cluster *cluster, int32_t node)
 {
     const int32_t gpus = cluster->node_free_gpus[node];
     if (cluster->stock != NULL) stock_remove_node(cluster->stock, node);
     move_group(cluster, node, gpus);
-    cluster->node_away_gpus[node] += gpus;
-    cluster->away_gpus += gpus;
+    cluster->node_down_gpus[node] += gpus;
+    cluster->down_gpus += gpus;
     cluster->free_gpus -= gpus;
     cluster->capacity_epoch++;
 }
 
 void cluster_remove_node(struct cluster *cluster, int32_t node)
 {
-    cluster->node_away_gpus[node] = 0;
-    take_away(cluster, node);
+    cluster->node_down_gpus[node] = 0;
+    withdraw(cluster, node);
 }
 
 void cluster_return_node(struct cluster *cluster, int32_t node)
 {
-    const int32_t gpus = cluster->node_away_gpus[node];
+    const int32_t gpus = cluster->node_down_gpus[node];
     if (cluster->stock != NULL) stock_return_node(cluster->stock, node);
     move_group(cluster, node, -gpus);
-    cluster->node_away_gpus[node] = -1;
-    cluster->away_gpus -= gpus;
+    cluster->node_down_gpus[node] = -1;
+    cluster->down_gpus -= gpus;
     cluster->free_gpus += gpus;
     cluster->capacity_epoch++;
 }
@@ -328,10 +328,10 @@ void cluster_release_group(struct cluster *cluster, sim_ns now, int32_t node, in
     count(cluster, now, -(int64_t)gpus * GPU_MICRO);
     cluster->group_gpus -= gpus;
     cluster->capacity_epoch++;
-    if (is_away(cluster, node)) take_away(cluster, node);
+    if (is_down(cluster, node)) withdraw(cluster, node);
 }
 
-/* The node type of a node of the site. */
+/* The node type of a node by its number in the site. */
 static struct cluster *part_of(struct cluster *cluster, int32_t node)
 {
     while (node >= cluster->first_node + cluster->n_nodes) cluster = cluster->next;
@@ -354,7 +354,7 @@ static bool is_free(const struct cluster *cluster, int32_t node, int32_t gpus)
     return node >= 0 && node < cluster->n_nodes && gpus > 0 && gpus <= cluster->node_free_gpus[node];
 }
 
-/* Takes what the part says, if it is free. */
+/* Takes a part of an allocation. Returns whether it was free. */
 static bool hold(struct cluster *cluster, struct allocation *part)
 {
     if (cluster->stock == NULL && !is_free(cluster, part->node, part->gpus)) return false;
@@ -369,14 +369,14 @@ static void let_go(struct cluster *cluster, const struct allocation *part)
     move_group(cluster, part->node, -part->gpus);
 }
 
-/* Undoes what cluster_take has done so far. */
+/* Releases and forgets a partial allocation. */
 static void give_back(struct cluster *cluster, struct allocation *allocation)
 {
     for (const struct allocation *part = allocation; part != NULL; part = part->next) let_go(cluster, part);
     cluster_forget(cluster, allocation);
 }
 
-/* What the i-th node of a placement gives. */
+/* The part of a placement on its i-th node. */
 static struct allocation portion_of(const struct job_demand *demand, const struct placement *placement, int32_t i)
 {
     const int32_t node = placement->nodes[i], gpus = placement->gpus[i];
@@ -442,7 +442,7 @@ void cluster_release(struct cluster *cluster, sim_ns now, int64_t ugpus, const s
     if (allocation == NULL) cluster->unplaced_ugpus -= ugpus;
     count(cluster, now, -ugpus);
     for (const struct allocation *part = allocation; part != NULL; part = part->next)
-        if (is_away(cluster, part->node)) take_away(cluster, part->node);
+        if (is_down(cluster, part->node)) withdraw(cluster, part->node);
 }
 
 bool cluster_retake(struct cluster *cluster, sim_ns now, int64_t ugpus, struct allocation *allocation)
@@ -511,7 +511,7 @@ int cluster_emit(const struct cluster *cluster, sim_ns now, const struct sink *s
 
 /* --- INV-6 --- */
 
-/* No GPU, CPU or memory is held twice, and the counts follow the stock. */
+/* No GPU, CPU or memory is held twice, and the counts agree with the stock. */
 static void check_stock(const struct cluster *cluster)
 {
     const char *fault = stock_fault(cluster->stock);
@@ -523,14 +523,14 @@ static void check_stock(const struct cluster *cluster)
         SIM_LAW("INV-6 (free GPUs of a node)", cluster->node_free_gpus[i], node->free_gpus);
     }
     SIM_LAW("INV-6 (what is left of GPUs)", left_milli * (GPU_MICRO / 1000) + cluster->ugpus_in_use.value,
-            cluster->unplaced_ugpus + (cluster->total_gpus - cluster->away_gpus) * GPU_MICRO);
+            cluster->unplaced_ugpus + (cluster->total_gpus - cluster->down_gpus) * GPU_MICRO);
 }
 
 void cluster_check(const struct cluster *cluster)
 {
     if (cluster->total_gpus == INT64_MAX) return;
     const int64_t ugpus = cluster->ugpus_in_use.value + (cluster->stock == NULL ? GPU_MICRO - 1 : 0);
-    SIM_LAW("INV-6 (GPUs are conserved)", cluster->free_gpus + cluster->away_gpus + ugpus / GPU_MICRO,
+    SIM_LAW("INV-6 (GPUs are conserved)", cluster->free_gpus + cluster->down_gpus + ugpus / GPU_MICRO,
             cluster->total_gpus);
     if (cluster->is_placed) SIM_LAW("INV-6 (what is placed is on nodes)", cluster->unplaced_ugpus, 0);
     if (cluster->stock != NULL) check_stock(cluster);

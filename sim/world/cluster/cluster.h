@@ -1,16 +1,16 @@
 /* The GPUs of a site: nodes with equal numbers of GPUs of one type, and how many of them are in use.
  *
- * GPUs are held in one of two ways. A tensor-parallel group of a service, or a job that a placer gave nodes, holds
- * GPUs of particular nodes. A job under counted placement holds a number of GPUs on no node in particular. An
- * unlimited cluster has as many GPUs as anybody asks for and no nodes.
+ * GPUs are held in one of two ways. A tensor-parallel group of a service, or a job that a placer gave nodes, holds GPUs
+ * of particular nodes. A job under counted placement holds a number of GPUs on no node in particular. An unlimited
+ * cluster has as many GPUs as anybody asks for and no nodes.
  *
- * Where nodes differ (nodes_file), have CPU or memory that counts, or are looked at one by one by a placer, a stock behind the
- * counts knows what is left of each (stock.h), and jobs hold shares of GPUs, CPU and memory.
+ * If nodes differ (nodes_file), have CPU or memory that counts, or are chosen one by one by a placer, a stock behind
+ * the counts has the free resources of each node (stock.h), and jobs hold shares of GPUs, CPU and memory.
  *
- * A site may have further node types beside its own nodes. They are clusters of their own in a list behind it, for services
- * that want their GPUs; jobs run on the first one's nodes, unless their scheduler uses node types.
+ * A site may have further node types beside its own nodes. They are clusters of their own in a list behind it, for
+ * services that want their GPUs; jobs run on the first one's nodes, unless their scheduler uses node types.
  *
- * Left out: more than one site. */
+ * Not modelled: more than one site. */
 #ifndef ORRERY_WORLD_CLUSTER_CLUSTER_H
 #define ORRERY_WORLD_CLUSTER_CLUSTER_H
 
@@ -39,16 +39,16 @@ static inline double gpus_of(int64_t ugpus)
     return (double)ugpus / GPU_MICRO;
 }
 
-/* GPUs that somebody holds on one node; a list when they are on several. */
+/* GPUs held on one node; a list when they are on several. */
 struct allocation {
     struct allocation *next;
     int32_t node, gpus;
-    struct holding holding; /* the same in more detail, where there is a stock */
+    struct holding holding; /* its details, if there is a stock */
 };
 
-/* How fragmented the GPUs of a cluster are for the jobs that there are: models/fragmentation.h, summed over its nodes. */
+/* Fragmentation of the GPUs of a cluster for given tasks (models/fragmentation.h), summed over its nodes. */
 struct fragmentation {
-    const struct frag_task *tasks; /* NULL: nobody measures */
+    const struct frag_task *tasks; /* NULL: not measured */
     int32_t n_tasks;
     double *milli; /* [n_nodes] */
     double sum_milli;
@@ -56,27 +56,28 @@ struct fragmentation {
 };
 
 struct cluster {
-    int64_t total_gpus, free_gpus; /* INT64_MAX when unlimited; free: wholly */
-    int64_t returnable_gpus;       /* of the GPUs that services hold, those that they may give back */
-    int64_t group_gpus;            /* of the GPUs in use, those that services hold */
-    int64_t away_gpus;             /* neither free nor in use: their nodes failed, or are spare ones */
-    int64_t spare_gpus;            /* of spare nodes: the jobs' nodes are that many fewer when all are well */
+    int64_t total_gpus, free_gpus; /* INT64_MAX when unlimited; free: GPUs of which no part is held */
+    int64_t returnable_gpus;       /* GPUs of services that these may release before the end of the run */
+    int64_t group_gpus;            /* GPUs in use by services */
+    int64_t down_gpus;             /* neither free nor in use: their nodes are down or spare */
+    int64_t spare_gpus;            /* of spare nodes */
     int32_t n_nodes, gpus_per_node;
     int32_t *node_free_gpus;       /* [n_nodes]; GPUs held on no node are not taken off; NULL: unlimited */
-    int32_t *node_away_gpus;       /* [n_nodes]; GPUs of it that are away, with it: what is given back there as well; -1: it is there */
+    int32_t *node_down_gpus;       /* [n_nodes] GPUs withdrawn while the node is down, also those released
+                                    * meanwhile; -1: the node is up */
     struct nodeset *nodes_by_free; /* [gpus_per_node + 1]: the nodes with exactly so many free GPUs */
-    struct stock *stock;           /* NULL: whole GPUs of equal nodes; all node types have one, or none */
+    struct stock *stock;           /* NULL: whole GPUs of equal nodes; all node types have one, or none has */
     struct gpu_models *models;     /* of all node types: the first one's own */
     struct gpu_models own_models;
     struct fragmentation fragmentation;
     struct pool allocations;
     struct level ugpus_in_use;
-    struct level site_ugpus;       /* of the first node type: in use at all of them */
-    int64_t unplaced_ugpus;        /* of these, on no node in particular */
+    struct level site_ugpus;       /* of the first node type: in use at the site */
+    int64_t unplaced_ugpus;        /* of ugpus_in_use, on no node in particular */
     int32_t nodes_per_rack;        /* 0: all in one */
-    uint64_t capacity_epoch; /* counts what comes and goes beside jobs */
-    const char *gpu;      /* as the scenario names it; NULL when it does not */
-    double gpu_usd_per_h; /* not above 0: what the hardware catalog says */
+    uint64_t capacity_epoch; /* counts changes of the GPUs that jobs can use */
+    const char *gpu;      /* as the scenario names it; NULL: it does not */
+    double gpu_usd_per_h; /* not above 0: the price of the hardware catalog */
     int32_t node_type;    /* 0: the first */
     int32_t first_node;   /* number of its first node in the site */
     bool is_placed;       /* all jobs are on particular nodes */
@@ -84,15 +85,16 @@ struct cluster {
     struct cluster *first, *next; /* of the site's node types; next: NULL behind the last */
 };
 
-/* With its further node types. The configuration, which cluster_config_load has checked, outlives it. Returns 0 or SIM_E_NOMEM. */
+/* Creates a cluster and its further node types. The configuration, checked by cluster_config_load, outlives it. Returns
+ * 0 or SIM_E_NOMEM. */
 int cluster_create(const struct cluster_config *config, struct cluster **cluster);
 void cluster_destroy(struct cluster *cluster);
 
-/* Gives the cluster and its further node types a stock, where they have none: from now on it is known which GPUs are held. Nobody
- * but services may hold any so far. Returns 0, SIM_E_NOMEM, or SIM_E_CONFIG: nodes have more than NODE_LIST_MAX_GPUS. */
+/* Gives the cluster and its further node types a stock if they have none: from now on each held GPU is known. Only
+ * services may hold GPUs before. Returns 0, SIM_E_NOMEM, or SIM_E_CONFIG: nodes have more than NODE_LIST_MAX_GPUS. */
 int cluster_take_stock(struct cluster *cluster);
 
-/* Measures its fragmentation from now on, by these tasks, which must outlive it. Returns 0 or SIM_E_NOMEM. */
+/* Measures fragmentation from now on, by `tasks`, which outlive the cluster. Returns 0 or SIM_E_NOMEM. */
 int cluster_measure(struct cluster *cluster, sim_ns now, const struct frag_task *tasks, int32_t n_tasks);
 
 /* Takes the GPUs of a tensor-parallel group on one node: the lowest of the nodes with the fewest free GPUs that
@@ -100,61 +102,62 @@ int cluster_measure(struct cluster *cluster, sim_ns now, const struct frag_task 
 int32_t cluster_take_group(struct cluster *cluster, sim_ns now, int32_t gpus);
 void cluster_release_group(struct cluster *cluster, sim_ns now, int32_t node, int32_t gpus);
 
-/* The nodes that have this type of GPU: the cluster itself, or one of its further node types; NULL when none has. An unlimited
- * cluster has all types. */
+/* The first node type from `cluster` on with this type of GPU; NULL: none. An unlimited cluster has all types. */
 struct cluster *cluster_with_gpu(struct cluster *cluster, const char *gpu);
 
-/* The price of renting one GPU of this type that the scenario gives for the first nodes that have it; NAN without one. */
+/* The scenario's rental price of one GPU of this type, for the first node type with a price; NAN: none. */
 double cluster_gpu_usd_per_h(const struct cluster *cluster, const char *gpu);
 
-/* Takes such a group on the first node type with this GPU that has room. Returns the number of the node in the site, or -1. */
+/* Takes a group on the first node type with this GPU that has room. Returns the number of the node in the site, or
+ * -1. */
 int32_t cluster_take_group_of(struct cluster *cluster, const char *gpu, sim_ns now, int32_t gpus);
 
-/* Whether so many such groups can be taken. */
+/* Whether `groups` groups of `gpus` GPUs can be taken. */
 bool cluster_has_groups_of(struct cluster *cluster, const char *gpu, int32_t gpus, int64_t groups);
 
-/* Gives such a group back; the node is numbered in the site. */
+/* Releases a group; `node` is its number in the site. */
 void cluster_release_group_of(struct cluster *cluster, sim_ns now, int32_t node, int32_t gpus);
 
-/* So many GPUs of such a group may be given back before the end; `gpus` below 0: no longer. */
+/* `gpus` GPUs of a group may be released before the end of the run; below 0: no longer. */
 void cluster_note_returnable(struct cluster *cluster, int32_t node, int32_t gpus);
 
 /* GPUs in use at the site, all node types together. */
 double cluster_gpus_in_use(const struct cluster *cluster);
 
-/* GPUs that nobody holds, parts of one included; infinite when unlimited. */
+/* Free GPUs, parts included; infinite when unlimited. */
 double cluster_free_amount(const struct cluster *cluster);
 
-/* Whether there are so many free, on whatever nodes. */
+/* Whether `ugpus` are free, on any nodes. */
 bool cluster_has_free(const struct cluster *cluster, int64_t ugpus);
 
-/* GPUs that are away and will be back: not those that spare nodes keep away. */
+/* GPUs of nodes that are down, without spare nodes. */
 static inline int64_t cluster_missing_gpus(const struct cluster *cluster)
 {
-    return cluster->away_gpus - cluster->spare_gpus;
+    return cluster->down_gpus - cluster->spare_gpus;
 }
 
 /* Takes GPUs where a placement says, or (placement NULL) on no node in particular. Returns 0 with the allocation (NULL
- * without nodes), SIM_E_NOMEM, or SIM_E_POLICY when the placement does not add up to the amount or names GPUs that are not
- * there or not free; then nothing is taken. */
+ * without nodes), SIM_E_NOMEM, or SIM_E_POLICY when the placement does not add up to the amount or names GPUs that are
+ * not there or not free; then nothing is taken. */
 int cluster_take(struct cluster *cluster, sim_ns now, int64_t ugpus, const struct placement *placement,
                  struct allocation **allocation);
 
-/* The same of a job that asks for this, CPU and memory included: each node gives them in proportion to the GPUs on it, rounded up. */
+/* cluster_take for a job's request with CPU and memory: each node gives them in proportion to the job's GPUs on it,
+ * rounded up. */
 int cluster_take_demand(struct cluster *cluster, sim_ns now, const struct job_demand *demand,
                         const struct placement *placement, struct allocation **allocation);
 
-/* Frees the GPUs; the allocation remembers where they were until cluster_forget. */
+/* Releases the GPUs; the allocation still names them until cluster_forget. */
 void cluster_release(struct cluster *cluster, sim_ns now, int64_t ugpus, const struct allocation *allocation);
 
-/* Takes released GPUs again, the very same ones. Returns false, taking none, when they are not all free. */
+/* Takes the GPUs of a released allocation again. Returns false and takes none if they are not all free. */
 bool cluster_retake(struct cluster *cluster, sim_ns now, int64_t ugpus, struct allocation *allocation);
 void cluster_forget(struct cluster *cluster, struct allocation *allocation);
 
-/* GPUs of a node, whoever holds them. */
+/* All GPUs of a node, free or not. */
 int32_t cluster_node_gpus(const struct cluster *cluster, int32_t node);
 
-/* What is free of a node goes away, and what is given back there until the node returns. */
+/* Withdraws the free GPUs of a node, and those released there until the node returns. */
 void cluster_remove_node(struct cluster *cluster, int32_t node);
 void cluster_return_node(struct cluster *cluster, int32_t node);
 

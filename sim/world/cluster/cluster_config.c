@@ -67,7 +67,7 @@ static const struct csv_column columns[N_COLUMNS] = {
 
 static const int64_t MOST[] = {[CPU_MILLI] = INT64_C(1) << 40, [MEMORY_MIB] = INT64_C(1) << 40, [GPUS] = NODE_LIST_MAX_GPUS};
 
-/* The text of a column of the row in hand; empty where there is none. */
+/* The text of a column of the current row; empty if the column is missing. */
 static struct csv_field field_of(const struct csv *csv, int position)
 {
     const bool there = position >= 0 && (size_t)position < csv_n_fields(csv);
@@ -100,7 +100,7 @@ static int read_node(const struct csv *csv, const int *positions, struct arena *
     return node->gpu_model != NULL ? 0 : SIM_E_NOMEM;
 }
 
-/* Appends to a list in the arena: its room doubles, and what it had before stays there unused. */
+/* Appends to a list in the arena: its capacity doubles, and the old items stay there unused. */
 static int append(struct config_list *list, struct arena *arena, const struct node_spec *node)
 {
     struct node_spec *nodes = list->items;
@@ -178,7 +178,7 @@ static int check_node_type(const struct node_type_config *type, const char *wher
                       (long long)type->gpus_per_node);
 }
 
-/* Where CPU or memory of any node type counts, all have a stock. */
+/* If CPU or memory of any node type counts, all have a stock. */
 static int check_nodes(const struct cluster_config *config, const struct config *document, struct diag *diag)
 {
     const struct node_type_config own = {.gpus_per_node = config->gpus_per_node}, *types = config->node_types.items;

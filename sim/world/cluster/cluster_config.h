@@ -30,18 +30,18 @@ struct node_type_config {
     const char *name; /* its key */
     int64_t nodes, gpus_per_node;
     const char *gpu;
-    double gpu_usd_per_h; /* of renting one GPU; not above 0: what the hardware catalog says */
+    double gpu_usd_per_h; /* rental price of one GPU; not above 0: that of the hardware catalog */
     double cpus_per_node, memory_per_node_bytes; /* not above 0: not counted */
 };
 
 struct cluster_config {
     int64_t nodes, gpus_per_node; /* with a list of nodes: how many it has, and the most of any */
-    double cpus_per_node, memory_per_node_bytes; /* as of a node type */
+    double cpus_per_node, memory_per_node_bytes; /* as for a node type */
     int64_t nodes_per_rack;                      /* of every type; 0: all in one rack */
     struct node_list_config nodes_file;
     struct config_list node_list; /* struct node_spec: what is in that file */
-    const char *gpu; /* name in the hardware catalog; NULL when the scenario does not say */
-    double gpu_usd_per_h; /* as of a node type */
+    const char *gpu; /* name in the hardware catalog; NULL: the scenario gives none */
+    double gpu_usd_per_h; /* as for a node type */
     bool unlimited;
     struct config_list node_types; /* struct node_type_config */
 };
@@ -53,8 +53,8 @@ extern const struct config_field node_type_config_fields[];
 int64_t cluster_config_nodes(const struct cluster_config *config);
 int64_t cluster_config_node_gpus(const struct cluster_config *config, int64_t node);
 
-/* Reads the list of nodes, if there is one, and checks that a stock can hold them. Returns 0, or a negative code with findings, which
- * are at their places in `document`. */
+/* Reads the list of nodes, if there is one, and checks that a stock can hold them. Returns 0, or a negative code with
+ * findings at their places in `document`. */
 int cluster_config_load(struct cluster_config *config, const struct config *document, struct arena *arena,
                         struct diag *diag);
 

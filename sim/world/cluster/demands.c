@@ -50,7 +50,7 @@ static bool is_same(const struct job_demand *a, const struct job_demand *b)
            a->memory_bytes == b->memory_bytes && a->gpu_models == b->gpu_models;
 }
 
-/* The slot of a demand, or the empty one where it would go. */
+/* The slot of a request, or the empty slot for it. */
 static int32_t *slot_of(const struct demands *demands, const struct job_demand *demand)
 {
     const uint64_t mask = (uint64_t)demands->n_slots - 1;

@@ -1,9 +1,9 @@
-/* Who holds GPUs, who watches that, and what they tell each other.
+/* Holders of GPUs, the watchers of holders, and the messages between them.
  *
- * A holder is a job or a replica. Its tenant (all jobs together, or a service) reports each change of its GPUs: `given` after it
- * took them, `taken` before it gives them back. Watchers (failures, power) hear of that in the order in which they joined, keep
- * what they know of a holder in its slot for them, and act on it by its operations. Tenants know of each other only that GPUs
- * have come, or that room is wanted. Neither side includes the other's headers. */
+ * A holder is a job or a replica. Its tenant (all jobs together, or a service) reports each change of its GPUs: `given`
+ * after it took them, `taken` before it releases them. Watchers (failures, power) are notified in the order in which
+ * they joined. They keep their state of a holder in its slot for them and act on it by its operations. Tenants are told
+ * when GPUs come, and may be asked to make room. Tenants and watchers do not include each other's headers. */
 #ifndef ORRERY_WORLD_CLUSTER_HOLDER_H
 #define ORRERY_WORLD_CLUSTER_HOLDER_H
 
@@ -21,8 +21,8 @@ struct pace_order;
 
 enum { HOLDER_WATCHERS = 2 };
 
-/* What the power of a holder's GPUs follows from. A steady holder (a job) draws mean_w on each GPU while it holds them; what
- * another one draws, its operations report. */
+/* Inputs for the power of a holder's GPUs. A steady holder (a job) draws mean_w on each GPU while it holds them; others
+ * (replicas) report their energy and power by drawn_j and draws_w. */
 struct holder_draw {
     int group;          /* enum power_group */
     int64_t gpus;       /* others: at most */
@@ -32,15 +32,15 @@ struct holder_draw {
     bool is_lumped;     /* others: its power changes between events, too */
 };
 
-/* NULL: the holder has none of it. */
+/* NULL: not supported by the holder. */
 struct holder_ops {
     /* A failure takes its GPUs. Returns 0 or a negative code. */
     int (*strike)(struct holder *holder, struct holder_strike *strike, sim_ns now);
-    /* Time for which it has held GPUs, by which failures of its own software come. */
+    /* Time for which it has held GPUs: the clock of failures of its own software. */
     sim_ns (*held_ns)(const struct holder *holder, sim_ns now);
     /* Steady: its speed_frac has changed while it holds GPUs. */
     void (*respeed)(struct holder *holder, sim_ns now);
-    /* Others: clock or cap that hold from its next boundary on; energy and power of its GPUs. */
+    /* Others: applies a clock or cap from its next boundary on; energy and power of its GPUs. */
     void (*set_pace)(struct holder *holder, const struct pace_order *order, sim_ns now);
     double (*drawn_j)(const struct holder *holder, sim_ns at);
     double (*draws_w)(const struct holder *holder, sim_ns at);
@@ -50,35 +50,36 @@ struct holder {
     const struct holder_ops *ops;
     struct tenant *tenant;
     uint64_t number;                /* among its tenant's */
-    struct cluster *cluster;        /* whose nodes `held` counts: those of one node type, or from the first node of the site on */
+    struct cluster *cluster;        /* the node type whose nodes `held` names; of a replica the first, whose nodes
+                                     * and all after them are numbered in the site */
     struct allocation *held;        /* NULL: nothing, or GPUs on no node in particular */
     int64_t ugpus;                  /* GPUs held, in 1e-6 */
-    double speed_frac, drawn_j;     /* steady; the power of the site sets them: factor of its speed at the present clock; energy
-                                     * that its GPUs drew before it was given those of now */
+    double speed_frac;              /* steady: speed at the present clock; a watcher of power sets it */
+    double drawn_j;                 /* steady: energy before it was given its present GPUs; a watcher sets it */
     struct holder_draw draw;
-    void *kept[HOLDER_WATCHERS];    /* by slot of the watcher */
-    struct holder *next;            /* that lasts */
+    void *kept[HOLDER_WATCHERS];    /* by slot of the watcher: its state of the holder */
+    struct holder *next;            /* in holders.first */
 };
 
 struct holder_strike {
     const char *cause;
-    int32_t node;        /* number in the site; -1: the GPUs are not the reason */
+    int32_t node;        /* number in the site; -1: the holder's software fails */
     sim_ns restart_ns;   /* wait of the holder's next start */
-    int64_t n_interrupts; /* out: jobs that were running, and the GPU time of the work that they lost */
+    int64_t n_interrupts; /* out: jobs interrupted, and the GPU time of their lost work */
     double lost_gpu_s;
 };
 
-/* What a holder must expect of failures on what it holds: INFINITY and 0 when none strikes. */
+/* Expected failures of a holder on its GPUs: INFINITY and 0 if none strikes. */
 struct holder_risk {
-    double mtbf_s, restart_s; /* means: between two failures; of what one makes it wait before it works again */
+    double mtbf_s, restart_s; /* mean time between failures; mean wait after one before it works again */
 };
 
 enum site_change { SITE_NODE_CAME, SITE_NODE_FAILED, SITE_JOBS_GAVE, SITE_SERVICE_MOVED };
 
 struct tenant {
     const struct tenant_ops {
-        /* Running holders yield until nodes with this GPU type have `groups` groups of `gpus` free GPUs. Returns how many
-         * yielded, 0 where no room can be made, or a negative code. NULL: they never yield. */
+        /* Running holders yield until nodes with this GPU type have `groups` groups of `gpus` free GPUs. Returns how
+         * many yielded, 0 where no room can be made, or a negative code. NULL: they never yield. */
         int (*make_room)(struct tenant *tenant, const char *gpu, int32_t gpus, int64_t groups, sim_ns now);
         void (*changed)(struct tenant *tenant, enum site_change change);
     } * ops;
@@ -87,7 +88,7 @@ struct tenant {
 };
 
 struct watcher {
-    const struct watcher_ops { /* NULL: it does not listen to that. Codes: 0 or negative */
+    const struct watcher_ops { /* NULL: not of interest. Codes: 0 or negative */
         int (*joins)(struct watcher *watcher, struct holder *holder);
         int (*given)(struct watcher *watcher, struct holder *holder, sim_ns now);
         void (*taken)(struct watcher *watcher, struct holder *holder, sim_ns now);
@@ -101,17 +102,17 @@ struct watcher {
     struct watcher *next;
 };
 
-/* Of a site: in its first cluster. */
+/* The registry of a site, in its first cluster. */
 struct holders {
     struct watcher *watchers;
     struct tenant *tenants;
-    struct holder *first, *last; /* of those that last, in the order in which they joined */
+    struct holder *first, *last; /* holders that last the whole run, in the order in which they joined */
     int n_watchers, n_awaiting;
 };
 
 void holders_watch(struct holders *holders, struct watcher *watcher);
 
-/* `awaits_nodes` is set before. holders_end: it waits for nodes no longer. */
+/* A tenant, with awaits_nodes set, enters. holders_end: it waits for nodes no longer. */
 void holders_enter(struct holders *holders, struct tenant *tenant);
 void holders_end(struct holders *holders, struct tenant *tenant);
 
@@ -126,7 +127,7 @@ void holders_leave(const struct holders *holders, struct holder *holder, bool is
 
 struct holder_risk holders_risk(const struct holders *holders, const struct holder *holder);
 
-/* What the GPUs that a steady holder held have drawn for it, in joules; NAN where nobody counts power. */
+/* Energy that a steady holder's GPUs have drawn for it, in joules; NAN if no watcher counts power. */
 double holders_drawn_j(const struct holders *holders, const struct holder *holder, sim_ns now);
 
 /* Nodes are without power until a time. Returns 0 or a negative code. */

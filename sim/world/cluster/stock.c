@@ -8,7 +8,7 @@
 
 enum { WHOLE = 1000 };
 
-/* The index of a model among those known, which it joins; -1 when there are too many. */
+/* The index of a model, which is added if it is new; -1: too many models. */
 static int32_t model_index(struct gpu_models *models, const char *model)
 {
     for (int32_t i = 0; i < models->n; i++)
@@ -49,10 +49,10 @@ static int fill(struct stock *stock, const struct node_spec *specs, struct gpu_m
     stock->left_milli = mem_zalloc((size_t)n_gpus + 1, sizeof *stock->left_milli);
     stock->jobs_by_gpus = mem_zalloc(n * (size_t)stock->n_kinds, sizeof *stock->jobs_by_gpus);
     stock->group_sets = mem_zalloc(n, sizeof *stock->group_sets);
-    stock->away = mem_zalloc(n, sizeof *stock->away);
+    stock->down = mem_zalloc(n, sizeof *stock->down);
     stock->models = models;
     if (stock->nodes == NULL || stock->left_milli == NULL || stock->jobs_by_gpus == NULL || stock->group_sets == NULL ||
-        stock->away == NULL)
+        stock->down == NULL)
         return SIM_E_NOMEM;
     int32_t first_gpu = 0;
     int code = 0;
@@ -89,7 +89,7 @@ void stock_destroy(struct stock *stock)
     mem_free(stock->left_milli);
     mem_free(stock->jobs_by_gpus);
     mem_free(stock->group_sets);
-    mem_free(stock->away);
+    mem_free(stock->down);
     mem_free(stock);
 }
 
@@ -98,7 +98,7 @@ static int32_t *left_of(struct stock *stock, const struct node_view *node)
     return stock->left_milli + (node->gpu_left_milli - stock->left_milli);
 }
 
-/* The GPUs that it would take: of a share the one it names, else the lowest that are wholly free; 0 when there are not enough. */
+/* The GPUs for a holding: for a share the GPU it names, else the lowest free ones; 0 if there are not enough. */
 static uint64_t choose(const struct node_view *node, const struct holding *holding)
 {
     if (holding->gpu_milli < WHOLE) return UINT64_C(1) << holding->gpu;
@@ -121,7 +121,7 @@ static bool has_left(const struct node_view *node, uint64_t set, int32_t milli)
     return true;
 }
 
-/* Takes `sign` times the holding off what is left. */
+/* Subtracts `sign` times the holding from the free resources. */
 static void move(struct stock *stock, const struct holding *holding, int32_t sign)
 {
     struct node_view *node = &stock->nodes[holding->node];
@@ -190,19 +190,19 @@ void stock_remove_node(struct stock *stock, int32_t index)
     struct holding left = {.node = index, .gpus = node->free_gpus, .gpu_milli = WHOLE, .is_group = true,
                            .cpu_milli = has_cpu ? node->cpu_left_milli : 0,
                            .memory_bytes = has_memory ? node->memory_left_bytes : 0};
-    struct holding *away = &stock->away[index];
+    struct holding *down = &stock->down[index];
     SIM_REQUIRE(stock_take(stock, &left));
-    left.gpu_set |= away->gpu_set;
-    left.gpus += away->gpus;
-    left.cpu_milli += away->cpu_milli;
-    left.memory_bytes += away->memory_bytes;
-    *away = left;
+    left.gpu_set |= down->gpu_set;
+    left.gpus += down->gpus;
+    left.cpu_milli += down->cpu_milli;
+    left.memory_bytes += down->memory_bytes;
+    *down = left;
 }
 
 void stock_return_node(struct stock *stock, int32_t node)
 {
-    stock_give(stock, &stock->away[node]);
-    stock->away[node] = (struct holding){0};
+    stock_give(stock, &stock->down[node]);
+    stock->down[node] = (struct holding){0};
 }
 
 uint64_t gpu_models_of(const struct gpu_models *models, const char *list)

@@ -1,8 +1,8 @@
-/* What is left on each node of a cluster: CPU, memory, and of each GPU in 1/1000. It stands behind clusters whose nodes differ
- * or whose placer looks at nodes one by one; other clusters count whole GPUs per node and do without it.
+/* The free resources of each node of a cluster: CPU, memory, and each GPU in 1/1000. Clusters have a stock if their
+ * nodes differ, if CPU or memory counts, or if the placer chooses nodes one by one; others count whole GPUs per node.
  *
- * A job holds a share of one GPU, or whole GPUs: those with the lowest numbers that nobody holds a part of. Shares of one GPU
- * never add up to more than the GPU, and neither do CPU and memory (INV-6). */
+ * A job holds a share of one GPU, or whole GPUs: the free ones with the lowest numbers. Shares of a GPU never add up to
+ * more than the GPU; the same holds for CPU and memory (INV-6). */
 #ifndef ORRERY_WORLD_CLUSTER_STOCK_H
 #define ORRERY_WORLD_CLUSTER_STOCK_H
 
@@ -12,14 +12,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What somebody holds on one node. */
+/* Resources held on one node. */
 struct holding {
     int32_t node, gpus;    /* gpus 0: only CPU and memory */
-    int32_t gpu_milli;     /* of each GPU; 1000: whole ones */
-    int32_t gpu;           /* of a share: which GPU of the node */
-    uint64_t gpu_set;      /* bits of the GPUs that it holds */
+    int32_t gpu_milli;     /* of each GPU; 1000: whole GPUs */
+    int32_t gpu;           /* a share: number of the GPU on the node */
+    uint64_t gpu_set;      /* bits of the GPUs held */
     int64_t cpu_milli, memory_bytes;
-    bool is_group;         /* of a service: it shows in no count of jobs */
+    bool is_group;         /* of a service: not counted among jobs */
 };
 
 /* The models of GPUs at a site, each with a number of its own: all its node types share one list. */
@@ -32,36 +32,40 @@ struct gpu_models {
 
 struct stock {
     int32_t n_nodes, n_kinds; /* kinds of holdings on a node: shares, then 1 .. whole GPUs */
-    struct node_view *nodes;            /* what policies see */
+    struct node_view *nodes;            /* the policies' view */
     int32_t *left_milli;                /* of each GPU, node after node */
     int32_t *jobs_by_gpus;              /* [n_nodes * n_kinds] */
     uint64_t *group_sets;               /* [n_nodes] GPUs that services hold */
-    struct holding *away;               /* [n_nodes] what nodes that are away have taken with them */
-    const struct gpu_models *models;    /* of the site; not its own */
-    uint64_t model_set;                 /* bits of those that its GPUs have */
+    struct holding *down;               /* [n_nodes] resources withdrawn from nodes that are down */
+    const struct gpu_models *models;    /* of the site, which owns them */
+    uint64_t model_set;                 /* bits of the models of its GPUs */
 };
 
-/* Of nodes that are all free. Their models join those of the site, told apart by name. Returns 0, SIM_E_NOMEM, or SIM_E_CONFIG: a
- * node has more than NODE_LIST_MAX_GPUS, or the site more than GPU_MODELS_MAX models. The specs' texts and the models outlive it. */
+/* Creates a stock of free nodes and adds their GPU models, by name, to those of the site. The specs' texts and the
+ * models outlive it. Returns 0, SIM_E_NOMEM, or SIM_E_CONFIG: a node has more than NODE_LIST_MAX_GPUS, or the site more
+ * than GPU_MODELS_MAX models. */
 int stock_create(const struct node_spec *specs, int32_t n_nodes, struct gpu_models *models, struct stock **stock);
 void stock_destroy(struct stock *stock); /* NULL is allowed */
 
-/* Takes it if it is free: sets gpu_set of a holding that names none, else takes those very GPUs. Returns whether it did. */
+/* Allocates the holding on its node, choosing GPUs when gpu_set is empty. False, changing nothing, if they are not
+ * free. */
 bool stock_take(struct stock *stock, struct holding *holding);
 void stock_give(struct stock *stock, const struct holding *holding);
 
-/* GPUs of a node, whole ones, for a service, and back: any of those it holds there. There must be so many. */
+/* Takes whole GPUs of a node for a service, or releases any that services hold there. There must be as many. */
 void stock_take_group(struct stock *stock, int32_t node, int32_t gpus);
 void stock_give_group(struct stock *stock, int32_t node, int32_t gpus);
 
-/* All that is left of a node is nobody's until the node returns. Again, as long as it is away: what has been given back goes, too. */
+/* Withdraws what is free on a node until the node returns. Called again while it is down: withdraws what was released
+ * since. */
 void stock_remove_node(struct stock *stock, int32_t node);
 void stock_return_node(struct stock *stock, int32_t node);
 
-/* The bits of the models in a list "A|B"; all of them when it is NULL or empty, 0 when no node has any of them. */
+/* The bits of the models in a list "A|B"; all bits if it is NULL or empty, 0 if no node has any of them. */
 uint64_t gpu_models_of(const struct gpu_models *models, const char *list);
 
-/* Says what is wrong (INV-6), or NULL: nothing more is held of a GPU, of CPU or of memory than there is, and the sums agree. */
+/* Checks INV-6: no more of a GPU, of CPU or of memory is held than exists, and the sums agree. Returns what is wrong,
+ * or NULL. */
 const char *stock_fault(const struct stock *stock);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- The queue of what comes --- */
+/* --- Queue of coming failures and returns --- */
 
 static bool is_before(const struct failure_entry *a, const struct failure_entry *b)
 {
@@ -52,7 +52,7 @@ void failure_queue_fini(struct failure_queue *queue)
     mem_free(queue->entries);
 }
 
-/* Numbers of entries: a component of a source, or a node that a shock of a source will strike a little later. */
+/* Numbers of queue entries: a component of a source, or a node that a shock of a source will strike later. */
 enum { COMPONENT_BITS = 40, SOURCE_BITS = 20 };
 #define STAGGERED (INT64_C(1) << (COMPONENT_BITS + SOURCE_BITS))
 
@@ -130,7 +130,7 @@ static int add_shocks(struct failures *failures, const struct failure_domain_con
                       kind);
 }
 
-/* Strikes when it is told to, and never by chance. */
+/* A source that strikes by failures_black_out only, never by chance. */
 static int add_breaker(struct failures *failures)
 {
     if (!failures->options.has_breakers) return 0;
@@ -159,7 +159,7 @@ static int add_sources(struct failures *failures)
 
 /* --- Strikes --- */
 
-/* The life of a component that is new or repaired at `from_ns`. */
+/* Draws the next failure of a component that is new or repaired at `from_ns`. */
 static int begin_life(struct failures *failures, struct failure_source *source, int64_t component, sim_ns from_ns)
 {
     struct rng rng;
@@ -169,10 +169,10 @@ static int begin_life(struct failures *failures, struct failure_source *source, 
     return failure_queue_add(&failures->strikes, &entry);
 }
 
-/* A node fails: 1 when it served, 0 when not, or a negative code. */
+/* A node fails. Returns 1 if it was up, 0 if not, or a negative code. */
 static int strike_node(struct failures *failures, const struct failure_blow *blow, int32_t node)
 {
-    if (failures->nodes[node].state != FAILURE_NODE_SERVES) return 0;
+    if (failures->nodes[node].state != FAILURE_NODE_UP) return 0;
     int code = failure_clear_node(failures, blow, node);
     if (code == 0 && blow->repair_ns > 0) code = failure_node_leaves(failures, node, blow->repair_ns);
     holders_changed(&failures->cluster->holders, SITE_NODE_FAILED);
@@ -185,7 +185,7 @@ static void count_strike(struct failure_source *source, int struck)
     source->n_unseen += struck == 0;
 }
 
-/* Nodes of a component: from *first on. Returns how many. */
+/* Nodes of a component, from *first on. Returns their number. */
 static int32_t nodes_of(const struct failures *failures, const struct failure_source *source, int64_t component,
                         int32_t *first)
 {
@@ -195,7 +195,7 @@ static int32_t nodes_of(const struct failures *failures, const struct failure_so
     return n < left ? n : left;
 }
 
-/* The component fails, and all that hangs on it until it is repaired. */
+/* A component fails with all its nodes. Returns how many were up, or a negative code. */
 static int strike_component(struct failures *failures, const struct failure_blow *blow, int64_t component)
 {
     int32_t first, n_struck = 0;
@@ -208,7 +208,7 @@ static int strike_component(struct failures *failures, const struct failure_blow
     return n_struck;
 }
 
-/* A shock of a group: draws for every node whether and when it fails. Those that fail at once do so here. */
+/* A shock of a group: draws for every node whether and when it fails. Nodes that fail at once do so here. */
 static int shock_group(struct failures *failures, struct failure_blow *blow, int64_t group, struct rng *rng)
 {
     const struct failure_source *source = blow->source;
@@ -220,7 +220,7 @@ static int shock_group(struct failures *failures, struct failure_blow *blow, int
         const sim_ns later_ns = sim_ns_from_s(rng_uniform(rng) * source->spread_s);
         blow->repair_ns = failure_draw_ns(&source->repair, rng);
         if (!hits) continue;
-        int struck = failures->nodes[first + i].state == FAILURE_NODE_SERVES;
+        int struck = failures->nodes[first + i].state == FAILURE_NODE_UP;
         if (later_ns == 0) {
             struck = strike_node(failures, blow, first + i);
         } else {
@@ -236,13 +236,13 @@ static int shock_group(struct failures *failures, struct failure_blow *blow, int
     return n_struck;
 }
 
-/* A component's time has come. */
+/* The lifetime of a component ends. */
 static int strike(struct failures *failures, struct failure_source *source, int64_t component)
 {
     const sim_ns now = engine_now(failures->site->engine);
     struct rng rng;
     failure_stream(failures, source, (uint64_t)component, source->n_struck[component]++, &rng);
-    rng_uniform(&rng); /* its life */
+    rng_uniform(&rng); /* its lifetime */
     const bool is_visible = rng_uniform(&rng) < source->visible_frac;
     struct failure_blow blow = {.source = source, .restart_ns = failure_draw_ns(&source->restart, &rng)};
     int struck = 0;
@@ -252,7 +252,7 @@ static int strike(struct failures *failures, struct failure_source *source, int6
         blow.repair_ns = failure_draw_ns(&source->repair, &rng);
         if (is_visible) struck = strike_component(failures, &blow, component);
     }
-    const bool is_repaired = struck > 0 && !source->is_shock; /* what passed unseen goes on */
+    const bool is_repaired = struck > 0 && !source->is_shock; /* an unseen failure needs no repair */
     count_strike(source, struck);
     return struck < 0 ? struck
                       : begin_life(failures, source, component, sim_ns_add(now, is_repaired ? blow.repair_ns : 0));
@@ -265,12 +265,12 @@ static int strike_entry(struct failures *failures, const struct failure_entry *e
     const int64_t component = number & ((INT64_C(1) << COMPONENT_BITS) - 1);
     if (number == entry->number) return strike(failures, source, component);
     const struct failure_blow blow = {source, entry->repair_ns, entry->restart_ns};
-    const int struck = strike_node(failures, &blow, (int32_t)component); /* counted with its shock */
+    const int struck = strike_node(failures, &blow, (int32_t)component); /* counted with the shock */
     return struck < 0 ? struck : 0;
 }
 
-/* A breaker leaves nodes without power until a time: they fail at this moment, and none of them, those that are down or spare
- * included, is in service before. Counted under "breaker". */
+/* A breaker leaves nodes without power until `until_ns`. They fail now, and none of them, including those that are down
+ * or spare, is in service before. Counted as "breaker". */
 int failures_black_out(struct watcher *watcher, int32_t first_node, int32_t n_nodes, sim_ns until_ns)
 {
     struct failures *failures = OWNER_ENTITY(watcher, struct failures, watcher);
@@ -278,7 +278,7 @@ int failures_black_out(struct watcher *watcher, int32_t first_node, int32_t n_no
     int code = 0, struck = 0;
     for (int32_t node = first_node; node < first_node + n_nodes && code == 0; node++) {
         const int64_t number = STAGGERED | entry_number(failures, failures->breaker, node);
-        struck += failures->nodes[node].state == FAILURE_NODE_SERVES;
+        struck += failures->nodes[node].state == FAILURE_NODE_UP;
         failures->nodes[node].dark_until_ns = until_ns;
         code = failure_queue_add(&failures->strikes, &(struct failure_entry){now, number, until_ns - now, 0});
     }
@@ -345,7 +345,7 @@ static int list_gpus(struct failures *failures)
     return 0;
 }
 
-/* A spare node brings as many GPUs as the one in whose place it comes. */
+/* Spare nodes must have as many GPUs as the nodes they replace. */
 static int check_equal(const struct failures *failures, struct diag *diag)
 {
     if (failures->config->spare_nodes == 0 || failures->cluster->n_nodes == 0) return 0;
@@ -359,7 +359,7 @@ static int check_equal(const struct failures *failures, struct diag *diag)
     return 0;
 }
 
-/* Only jobs may fail where GPUs are on no nodes. */
+/* Where GPUs are on no nodes, only causes of scope 'job' are possible. */
 static int check_nodes(const struct failures *failures, struct diag *diag)
 {
     const struct failures_config *config = failures->config;
@@ -370,15 +370,15 @@ static int check_nodes(const struct failures *failures, struct diag *diag)
     if (config->spare_nodes > 0 && !failures_config_strikes_nodes(config) && !failures->options.has_breakers)
         return diag_error(diag, SIM_E_CONFIG, config_where(failures->site->config, "failures.spare_nodes"),
                           "add 'causes' that strike nodes, or leave it out",
-                          "spare nodes would wait for ever: no cause or domain has nodes fail");
+                          "spare nodes would never serve: no cause or domain makes nodes fail");
     if (config->spare_nodes >= failures->cluster->n_nodes && config->spare_nodes > 0)
         return diag_error(diag, SIM_E_CONFIG, config_where(failures->site->config, "failures.spare_nodes"), NULL,
-                          "all %d nodes of the cluster are spare ones", failures->cluster->n_nodes);
+                          "all %d nodes of the cluster are spare nodes", failures->cluster->n_nodes);
     for (int64_t node = failures->cluster->n_nodes - config->spare_nodes; node < failures->cluster->n_nodes; node++)
         if (failures->cluster->node_free_gpus[node] < failure_node_gpus(&failures->nodes[node]))
             return diag_error(diag, SIM_E_CONFIG, config_where(failures->site->config, "failures.spare_nodes"),
                               "add nodes, or lower spare_nodes or the services' replicas",
-                              "node %lld is to be a spare one, and a service holds GPUs of it", (long long)node);
+                              "node %lld is a spare node, but a service holds GPUs of it", (long long)node);
     return check_equal(failures, diag);
 }
 
@@ -448,7 +448,7 @@ static int start(void *self)
 
 /* --- Metrics --- */
 
-/* Shocks and lethal shocks of a domain count together, under its name. */
+/* Whether a source counts with the one before it: lethal shocks and other shocks of one domain. */
 static bool is_further(const struct failures *failures, int32_t index)
 {
     const struct failure_source *source = &failures->sources[index];

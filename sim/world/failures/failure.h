@@ -1,19 +1,21 @@
-/* Failures at a site: what strikes nodes and jobs, what becomes of them, and when they come back.
+/* Failures at a site: what strikes nodes and jobs, what they lose, and when they return.
  *
- * Every component (GPU, node, switch, site) of a cause has a lifetime of its own, which goes on by the clock, whether or not
- * a job uses it, and begins anew once it is repaired. Shocks of a domain strike several of its nodes, one by one over a
- * while. A node that fails loses its jobs, which fall back to their last checkpoint, and its replicas of services
- * (service_struck.c), and is away until it is repaired; a failure without repair only interrupts. What strikes a node that is away already passes unseen. Failures of scope 'job' come
- * with the time for which a job has held GPUs.
+ * Every component (GPU, node, switch, site) of a cause has a lifetime of its own. It passes by the clock, whether or
+ * not a job uses the component, and begins anew after a repair. A shock of a domain strikes several of its nodes, one
+ * by one over a while. A node that fails loses its jobs, which fall back to their last checkpoint, and its replicas of
+ * services (service_struck.c). It is down until it is repaired; a failure without repair only interrupts. A strike of a
+ * node that is already down has no effect and counts as unseen. Failures of scope 'job' come with the time for which a
+ * job has held GPUs.
  *
- * Everything is drawn from streams named by cause and component, and nothing depends on jobs but what befalls them: under one
- * seed all policies meet with the same failures. Failures keep no run alive; a repair that a job may wait for does.
+ * Everything is drawn from streams named by cause and component, and only the effect of a failure depends on jobs:
+ * under one seed all policies meet the same failures. Failures keep no run alive; a repair for which a job may wait
+ * does.
  *
- * A failure costs O(log n) of the components, what the jobs that it strikes cost their scheduler, and for each node that it strikes
- * a look at all GPUs of all replicas.
+ * A failure costs O(log n) in the components, the decisions of the schedulers whose jobs it strikes, and for each
+ * struck node a scan over all replicas.
  *
- * Leaves out: GPUs that fail without their node; services whose replicas cannot start anew: what they hold goes on, on a node that
- * is away, too. */
+ * Not modelled: GPUs that fail without their node; services whose replicas cannot restart (they keep what they hold on
+ * a node that is down). */
 #ifndef ORRERY_WORLD_FAILURES_FAILURE_H
 #define ORRERY_WORLD_FAILURES_FAILURE_H
 
@@ -27,11 +29,11 @@ struct failures;
 
 struct failures_options {
     bool places_jobs;  /* jobs are on particular nodes */
-    bool has_breakers; /* that leave nodes without power */
+    bool has_breakers; /* breakers leave nodes without power */
 };
 
-/* Sets spare nodes aside, and watches who holds GPUs (holder.h). Site, cluster and config outlive the failures. Nodes can only fail where there are
- * some, and jobs are placed on them. Returns 0 or a negative code with findings. */
+/* Sets spare nodes aside and watches who holds GPUs (holder.h). Site, cluster and config outlive the failures. Causes
+ * that strike nodes need nodes, and jobs placed on them. Returns 0 or a negative code with findings. */
 int failures_create(struct site_env *site, struct cluster *cluster, const struct failures_config *config,
                     const struct failures_options *options, struct failures **failures);
 

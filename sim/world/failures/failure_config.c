@@ -11,9 +11,9 @@ static const char *const scope_names[] = {"gpu", "node", "switch", "site", "job"
 #define FIELD(name) offsetof(struct lifetime_config, name)
 static const struct config_field lifetime_fields[] = {
     {.name = "law", .kind = CONFIG_CHOICE, .offset = FIELD(kind), .value = "exponential", .choices = kind_names,
-     .help = "of the time that it lasts"},
+     .help = "distribution of the time"},
     {.name = "mean", .kind = CONFIG_QUANTITY, .flags = CONFIG_REQUIRED, .dim = UNIT_TIME, .offset = FIELD(mean_s),
-     .min = 0, .max = -1, .help = "of each component, or of each repair"},
+     .min = 0, .max = -1, .help = "mean time of each component, or of each repair"},
     {.name = "shape", .kind = CONFIG_REAL, .flags = CONFIG_OPTIONAL, .offset = FIELD(shape), .min = 0.05, .max = 100,
      .help = "Weibull: below 1 the young fail more, above 1 the old; lognormal: standard deviation of the logarithm"},
     {.name = "median", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_TIME, .offset = FIELD(median_s),
@@ -24,30 +24,30 @@ static const struct config_field lifetime_fields[] = {
 #define LAW(text, type, member) .name = text, .kind = CONFIG_SECTION, .fields = lifetime_fields,                       \
     .offset = offsetof(struct type, member)
 
-static const char repair_help[] = "time that nodes are away after it; else they stay";
-static const char restart_help[] = "beside jobs.restart: until a job that it struck computes again; else no time";
+static const char repair_help[] = "time for which nodes are down; else they stay up";
+static const char restart_help[] = "added to jobs.restart: time until a job that it struck computes again; else none";
 
 #define FIELD(name) offsetof(struct failure_cause_config, name)
 static const struct config_field cause_fields[] = {
     {.name = "scope", .kind = CONFIG_CHOICE, .flags = CONFIG_REQUIRED, .offset = FIELD(scope), .choices = scope_names,
      .help = "what fails: each GPU (its node with it), node, switch (with its nodes) or the site; or each running job"},
-    {LAW("lifetime", failure_cause_config, lifetime), .help = "of each such component, from new or repaired on"},
+    {LAW("lifetime", failure_cause_config, lifetime), .help = "time to failure of each such component, new or repaired"},
     {LAW("repair", failure_cause_config, repair), .flags = CONFIG_OPTIONAL, .help = repair_help},
     {LAW("restart", failure_cause_config, restart), .flags = CONFIG_OPTIONAL, .help = restart_help},
     {.name = "visible", .kind = CONFIG_REAL, .offset = FIELD(visible_frac), .value = "1", .min = 0, .max = 1,
-     .help = "share of its failures that strike jobs and nodes; the others pass unseen"},
+     .help = "share of its failures that strike jobs and nodes; the others have no effect"},
     {0}};
 #undef FIELD
 
 #define FIELD(name) offsetof(struct failure_domain_config, name)
 static const struct config_field domain_fields[] = {
     {.name = "nodes", .kind = CONFIG_INT, .flags = CONFIG_REQUIRED, .offset = FIELD(nodes), .min = 1, .max = 1e6,
-     .help = "of each group that shares it: the first ones, the next ones, and so on"},
+     .help = "nodes of each group: the first ones, the next ones, and so on"},
     {.name = "shock", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_TIME,
      .offset = FIELD(shock_mean_s), .min = DBL_MIN, .max = 0,
      .help = "mean time between shocks of a group, each of which strikes every node with probability 'hit'"},
     {.name = "hit", .kind = CONFIG_REAL, .offset = FIELD(hit_frac), .value = "1", .min = 0, .max = 1,
-     .help = "probability that a shock strikes a node of the group; those that strike none are not seen"},
+     .help = "probability that a shock strikes a node of the group; shocks that strike none have no effect"},
     {.name = "lethal", .kind = CONFIG_QUANTITY, .flags = CONFIG_OPTIONAL, .dim = UNIT_TIME,
      .offset = FIELD(lethal_mean_s), .min = DBL_MIN, .max = 0,
      .help = "mean time between shocks of a group that strike all of its nodes"},
@@ -56,23 +56,23 @@ static const struct config_field domain_fields[] = {
     {LAW("repair", failure_domain_config, repair), .flags = CONFIG_OPTIONAL, .help = repair_help},
     {LAW("restart", failure_domain_config, restart), .flags = CONFIG_OPTIONAL, .help = restart_help},
     {.name = "needed", .kind = CONFIG_INT, .offset = FIELD(needed), .value = "0", .min = 0, .max = 1e6,
-     .help = "nodes that a group needs to be available, for failure.available_frac; 0: not asked"},
+     .help = "nodes that a group needs to be available, for failure.available_frac; 0: not measured"},
     {0}};
 #undef FIELD
 
 #define FIELD(name) offsetof(struct failures_config, name)
 const struct config_field failures_config_fields[] = {
     {.name = "causes", .kind = CONFIG_MAP, .flags = CONFIG_OPTIONAL, .offset = FIELD(causes), .fields = cause_fields,
-     .elem_bytes = sizeof(struct failure_cause_config), .help = "of failures, by name"},
+     .elem_bytes = sizeof(struct failure_cause_config), .help = "causes of failures, by name"},
     {.name = "domains", .kind = CONFIG_MAP, .flags = CONFIG_OPTIONAL, .offset = FIELD(domains),
      .fields = domain_fields, .elem_bytes = sizeof(struct failure_domain_config),
      .help = "groups of nodes that fail together, by name: what feeds, cools or connects them"},
     {.name = "nodes_per_switch", .kind = CONFIG_INT, .offset = FIELD(nodes_per_switch), .value = "32", .min = 1,
      .max = 1e6, .help = "for causes of scope 'switch'"},
     {.name = "spare_nodes", .kind = CONFIG_INT, .offset = FIELD(spare_nodes), .value = "0", .min = 0, .max = 1e6,
-     .help = "nodes of the cluster, its last ones, that wait to take the place of others that are away"},
+     .help = "the last nodes of the cluster, which wait to replace nodes that are down"},
     {.name = "spare_delay", .kind = CONFIG_TIME, .offset = FIELD(spare_delay_ns), .value = "0s", .min = 0, .max = -1,
-     .help = "until a spare node has taken such a place"},
+     .help = "time until a spare node replaces one that is down"},
     {0}};
 #undef FIELD
 

@@ -1,8 +1,8 @@
-/* What fails at a site, and how it comes back: the section "failures" of a scenario.
+/* What fails at a site, and how it returns: the section "failures" of a scenario.
  *
- * A *cause* strikes components of one kind, each with lifetimes of its own; a *domain* is a group of neighbouring nodes that
- * shocks strike together (models/failure.h). Both take nodes away until they are repaired, or only interrupt the jobs on
- * them where they name no repair. */
+ * A *cause* strikes components of one kind, each with lifetimes of its own; a *domain* is a group of neighbouring nodes
+ * that shocks strike together (models/failure.h). Both take nodes down until they are repaired; without a "repair" they
+ * only interrupt the jobs on the nodes. */
 #ifndef ORRERY_WORLD_FAILURES_FAILURE_CONFIG_H
 #define ORRERY_WORLD_FAILURES_FAILURE_CONFIG_H
 
@@ -11,11 +11,11 @@
 
 #include <stdbool.h>
 
-/* What fails. A GPU takes its node with it, a switch and the site all of theirs; a job fails by its own software, and leaves
- * the nodes as they are. */
+/* What fails. A GPU takes its node down, a switch and the site all of their nodes. A job fails by its own software and
+ * leaves the nodes up. */
 enum failure_scope { FAILURE_GPU, FAILURE_NODE, FAILURE_SWITCH, FAILURE_SITE, FAILURE_JOB };
 
-/* A law as it is written down; where it is absent, mean_s is 0. */
+/* A distribution as the scenario writes it; absent: mean_s is 0. */
 struct lifetime_config {
     int kind; /* enum lifetime_kind */
     double mean_s, median_s, shape;
@@ -50,15 +50,15 @@ extern const struct config_field failures_config_fields[];
 /* Whether anything fails. */
 bool failures_config_any(const struct failures_config *config);
 
-/* Whether any of it strikes nodes, and not only jobs. */
+/* Whether any cause or domain strikes nodes. */
 bool failures_config_strikes_nodes(const struct failures_config *config);
 
-/* Checks what no single field can say: laws have the parameters that they need, and no two sources one name, "breaker" included where
- * there are breakers that strike nodes. Returns 0 or SIM_E_CONFIG with findings. */
+/* Checks across fields: distributions have their parameters, and sources have different names, also from "breaker"
+ * where breakers strike nodes. Returns 0 or SIM_E_CONFIG with findings. */
 int failures_config_check(const struct failures_config *config, bool has_breakers, const struct config *document,
                           struct diag *diag);
 
-/* The law as a model. One that is absent always lasts no time. */
+/* The distribution as a model. An absent one is always 0. */
 struct lifetime lifetime_config_get(const struct lifetime_config *config);
 
 #endif

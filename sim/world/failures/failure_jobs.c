@@ -1,4 +1,4 @@
-/* Where jobs are exposed to failures: which ones a node takes with it, and those of their own software. */
+/* How failures strike holders: jobs and replicas on a node, and jobs by their own software. */
 #include "sim/world/failures/failure_state.h"
 #include "sim/world/rows/priority.h"
 
@@ -7,7 +7,7 @@
 
 /* --- Strikes --- */
 
-/* Takes a holder off its GPUs; `node` -1: they are not the reason. Returns 0 or a negative code. */
+/* Takes a holder's GPUs because of a node; -1: because of its software. Returns 0 or a negative code. */
 static int strike(const struct failure_blow *blow, struct holder *holder, int32_t node, sim_ns now)
 {
     struct holder_strike strike = {.cause = blow->source->name, .node = node, .restart_ns = blow->restart_ns};
@@ -36,7 +36,7 @@ int failure_clear_node(struct failures *failures, const struct failure_blow *blo
     return code;
 }
 
-/* The source whose failure comes first. */
+/* The source of the job's next failure; NULL: none. */
 static struct failure_source *next_source(const struct failure_exposure *exposure)
 {
     const struct failures *failures = exposure->failures;
@@ -50,7 +50,7 @@ static struct failure_source *next_source(const struct failure_exposure *exposur
     return first;
 }
 
-/* Draws the job's next failure of a source, counted from `held_ns` on. */
+/* Draws the job's next failure from a source, counted from `held_ns` on. */
 static void draw_next(struct failure_exposure *exposure, const struct failure_source *source, sim_ns held_ns,
                       struct rng *rng)
 {
@@ -118,7 +118,7 @@ static void stand_up(struct failure_exposure *exposure)
     }
 }
 
-static struct failure_exposure *expose(struct failures *failures, struct holder *holder)
+static struct failure_exposure *create_exposure(struct failures *failures, struct holder *holder)
 {
     struct failure_exposure *exposure = pool_take(&failures->exposures);
     struct rng rng;
@@ -136,13 +136,13 @@ static struct failures *failures_of(const struct watcher *watcher)
     return OWNER_ENTITY(watcher, struct failures, watcher);
 }
 
-/* Replicas, which have no failures of their own, are found by their nodes. */
+/* Replicas have no exposure: failure_clear_node finds them by their nodes. */
 static int on_given(struct watcher *watcher, struct holder *holder, sim_ns now)
 {
     struct failures *failures = failures_of(watcher);
     struct failure_exposure *exposure = holder->kept[watcher->slot];
     if (holder->ops->held_ns == NULL || (holder->ugpus == 0 && holder->held == NULL)) return 0;
-    if (exposure == NULL) exposure = holder->kept[watcher->slot] = expose(failures, holder);
+    if (exposure == NULL) exposure = holder->kept[watcher->slot] = create_exposure(failures, holder);
     if (exposure == NULL) return SIM_E_NOMEM;
     for (const struct allocation *part = holder->held; part != NULL; part = part->next)
         if (sit_down(exposure, holder->cluster->first_node + part->node) != 0) return SIM_E_NOMEM;
@@ -166,14 +166,14 @@ static void on_leaves(struct watcher *watcher, struct holder *holder, bool is_fi
     holder->kept[watcher->slot] = NULL;
 }
 
-/* --- What a job must reckon with --- */
+/* --- Expected failures --- */
 
 static bool hits_groups(const struct failure_source *source)
 {
     return source->scope != FAILURE_GPU && source->scope != FAILURE_JOB;
 }
 
-/* The how many-th node of the job it is that hangs on its component. */
+/* Counts the holder's nodes of one component, `node` included. */
 static int32_t count_held(const struct failure_source *source, int32_t node)
 {
     return source->nodes_each == 1 ? 1 : ++source->n_held[node / source->nodes_each];
@@ -185,7 +185,7 @@ static void forget_held(const struct failure_source *source, const struct alloca
         source->n_held[(first + part->node) / source->nodes_each] = 0;
 }
 
-/* Failures per second of a source among those that hold what the job holds: a shock strikes it when it hits any of its nodes. */
+/* Failures per second that a source causes to a holder. A shock strikes the holder if it hits any of its nodes. */
 static double rate_of(const struct failures *failures, const struct failure_source *source, const struct holder *holder)
 {
     const double each = source->visible_frac / source->lifetime.mean_s;

@@ -1,6 +1,6 @@
-/* Nodes that go away, come back, and are replaced by spare ones. A spare node takes the place of one of the cluster's own
- * nodes, not of those of further types. One that is repaired when no place is free is a spare one from then on. Spare nodes
- * that wait or come do not fail; those in the dark are not set out. */
+/* Nodes that go down, return, and are replaced by spare nodes. A spare node replaces one of the cluster's own nodes,
+ * not one of further node types. A node that is repaired when none of these is missing becomes a spare node. Spare
+ * nodes that wait or start do not fail; those without power are not started. */
 #include "sim/core/check.h"
 #include "sim/world/failures/failure_state.h"
 
@@ -16,7 +16,7 @@ static int make_nodes(struct failures *failures)
     return 0;
 }
 
-/* Groups of all nodes; of the last one as many are needed as it has, if it is smaller. */
+/* Divides all nodes into groups. A last group that is smaller needs at most all of its nodes. */
 static int make_quorum(struct failures *failures, const struct failure_domain_config *domain)
 {
     struct failure_quorum *quorum = &failures->quorums[failures->n_quorums];
@@ -43,7 +43,7 @@ static int make_quorums(struct failures *failures)
     return code;
 }
 
-/* Nodes of a group that may be down while it is available. */
+/* Most nodes of a group that may be down while it is available. */
 static int64_t most_down(const struct failures *failures, const struct failure_quorum *quorum, int64_t group)
 {
     const int64_t first = group * quorum->domain->nodes, left = failures->n_nodes - first;
@@ -72,7 +72,7 @@ static void take_out(struct failure_node *node, enum failure_node_state state)
 
 static void put_in(struct failure_node *node)
 {
-    node->state = FAILURE_NODE_SERVES;
+    node->state = FAILURE_NODE_UP;
     cluster_return_node(node->part, node->index);
 }
 
@@ -113,7 +113,7 @@ static bool is_own(const struct failures *failures, int32_t node)
     return failures->nodes[node].part == failures->cluster;
 }
 
-/* The lowest spare node that has power; -1: none has. */
+/* The lowest spare node with power; -1: none. */
 static int32_t ready_spare(const struct failures *failures)
 {
     int32_t spare = nodeset_next(&failures->spares, 0);
@@ -122,7 +122,7 @@ static int32_t ready_spare(const struct failures *failures)
     return spare;
 }
 
-/* Spare nodes set out for the places that are free. */
+/* Starts spare nodes for the nodes that are missing. */
 static int cover(struct failures *failures)
 {
     const sim_ns at_ns = sim_ns_add(engine_now(failures->site->engine), failures->config->spare_delay_ns);
@@ -130,7 +130,7 @@ static int cover(struct failures *failures)
     int code = 0;
     while (code == 0 && failures->n_uncovered > 0 && (spare = ready_spare(failures)) >= 0) {
         nodeset_remove(&failures->spares, spare);
-        failures->nodes[spare].state = FAILURE_NODE_COMES;
+        failures->nodes[spare].state = FAILURE_NODE_STARTING;
         failures->n_uncovered--;
         code = failure_queue_add(&failures->returns, &(struct failure_entry){.time_ns = at_ns, .number = spare});
     }
@@ -141,7 +141,7 @@ int failure_node_leaves(struct failures *failures, int32_t index, sim_ns repair_
 {
     struct failure_node *node = &failures->nodes[index];
     const sim_ns back_ns = sim_ns_add(engine_now(failures->site->engine), repair_ns);
-    take_out(node, FAILURE_NODE_AWAY);
+    take_out(node, FAILURE_NODE_DOWN);
     count_missing(failures, failure_node_gpus(node));
     count_down(failures, index, 1);
     int code = failure_queue_add(&failures->returns, &(struct failure_entry){.time_ns = back_ns, .number = index});
@@ -155,8 +155,8 @@ int failure_node_comes(struct failures *failures, int32_t index)
     struct failure_node *node = &failures->nodes[index];
     if (node->dark_until_ns > engine_now(failures->site->engine))
         return failure_queue_add(&failures->returns, &(struct failure_entry){.time_ns = node->dark_until_ns, .number = index});
-    SIM_REQUIRE(node->state == FAILURE_NODE_AWAY || node->state == FAILURE_NODE_COMES);
-    const bool is_repaired = node->state == FAILURE_NODE_AWAY;
+    SIM_REQUIRE(node->state == FAILURE_NODE_DOWN || node->state == FAILURE_NODE_STARTING);
+    const bool is_repaired = node->state == FAILURE_NODE_DOWN;
     if (is_repaired) count_down(failures, index, -1);
     if (is_repaired && is_own(failures, index) && failures->n_uncovered == 0) {
         node->state = FAILURE_NODE_SPARE;
@@ -166,5 +166,5 @@ int failure_node_comes(struct failures *failures, int32_t index)
     if (is_repaired && is_own(failures, index)) failures->n_uncovered--;
     count_missing(failures, -failure_node_gpus(node));
     put_in(node);
-    return cover(failures); /* where it has come with the power, so have spare nodes beside it */
+    return cover(failures); /* with the power, spare nodes beside it are ready as well */
 }

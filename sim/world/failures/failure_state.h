@@ -1,4 +1,4 @@
-/* What the files of failures share. */
+/* What the files of this room share. */
 #ifndef ORRERY_WORLD_FAILURES_FAILURE_STATE_H
 #define ORRERY_WORLD_FAILURES_FAILURE_STATE_H
 
@@ -8,12 +8,12 @@
 #include "sim/world/cluster/nodeset.h"
 #include "sim/world/failures/failure.h"
 
-/* What will fail or come back, in the order of time; of equal times the lowest number first, so numbers are unique at one time. A
- * heap: O(log n) to add and to take. */
+/* Coming failures or returns by time, then by number, which is unique at one time. A heap: O(log n) to add and to
+ * take. */
 struct failure_entry {
     sim_ns time_ns;
     int64_t number;
-    sim_ns repair_ns, restart_ns; /* carried along */
+    sim_ns repair_ns, restart_ns; /* of a shock's later strike */
 };
 
 struct failure_queue {
@@ -28,7 +28,7 @@ void failure_queue_fini(struct failure_queue *queue);
 /* SIM_NS_MAX when it is empty. */
 sim_ns failure_queue_next_ns(const struct failure_queue *queue);
 
-/* A cause, or the shocks of a domain, lethal or not: components that are struck again and again. */
+/* A cause, or the shocks of a domain, lethal or not: components that fail repeatedly. */
 struct failure_source {
     const char *name;
     char stream[96]; /* of its random numbers */
@@ -37,58 +37,58 @@ struct failure_source {
     struct lifetime lifetime, repair, restart;
     double visible_frac, hit_frac, spread_s;
     int64_t n_components;
-    int32_t nodes_each;  /* of a switch or a group; 0: all that there are */
-    uint32_t *n_struck;  /* [n_components] */
-    int32_t *n_held;     /* [n_components]: nodes of a job that is looked at; else 0 */
+    int32_t nodes_each;  /* nodes of a switch or a group */
+    uint32_t *n_struck;  /* [n_components]: failures so far */
+    int32_t *n_held;     /* [n_components]: scratch: nodes of the holder in rate_of; else 0 */
     int32_t job_index;   /* among the sources of scope job */
     int64_t n_seen, n_unseen, n_interrupts;
     double lost_gpu_s;
 };
 
-/* A job on a node. */
+/* A holder on a node. */
 struct failure_seat {
     struct failure_exposure *exposure;
     int32_t node;
     struct failure_seat *before, *after; /* on the node */
-    struct failure_seat *next;           /* of the job */
+    struct failure_seat *next;           /* of the holder */
 };
 
-/* The next failure of a job of one source. */
+/* The next failure of a job from one source. */
 struct job_strike {
-    sim_ns at_ns; /* of the time for which it has held GPUs */
-    uint32_t n;   /* the how many-th it is */
+    sim_ns at_ns; /* by the time for which the job has held GPUs */
+    uint32_t n;   /* its number, from 1 on */
 };
 
-/* What a holder that has run meets with: a job. */
+/* The exposure of a holder with failures of its own, a job, from its first start on. */
 struct failure_exposure {
     struct owner strike;
     struct failures *failures;
     struct holder *holder;
     struct failure_seat *seats;
-    struct job_strike next[]; /* of each source of scope job */
+    struct job_strike next[]; /* [n_job_sources] */
 };
 
-enum failure_node_state { FAILURE_NODE_SERVES, FAILURE_NODE_AWAY, FAILURE_NODE_SPARE, FAILURE_NODE_COMES };
+enum failure_node_state { FAILURE_NODE_UP, FAILURE_NODE_DOWN, FAILURE_NODE_SPARE, FAILURE_NODE_STARTING };
 
 struct failure_node {
     struct cluster *part; /* its node type */
     int32_t index;        /* in it */
     enum failure_node_state state;
-    sim_ns dark_until_ns; /* it has no power */
+    sim_ns dark_until_ns; /* it has no power before */
     struct failure_seat *seats;
 };
 
-/* Whoever holds them. */
+/* All GPUs of the node, free or not. */
 static inline int32_t failure_node_gpus(const struct failure_node *node)
 {
     return cluster_node_gpus(node->part, node->index);
 }
 
-/* Of a domain with `needed`. */
+/* The groups of a domain with `needed`. */
 struct failure_quorum {
     const struct failure_domain_config *domain;
     int32_t n_groups;
-    int32_t *n_down;        /* [n_groups]: nodes */
+    int32_t *n_down;        /* [n_groups]: nodes that are down */
     struct level available; /* groups */
 };
 
@@ -100,7 +100,7 @@ struct failures {
     struct failures_options options;
     struct owner due, awaited;
     struct failure_queue strikes, returns;
-    sim_ns due_ns; /* of the earliest event in the background; SIM_NS_MAX: none */
+    sim_ns due_ns; /* time of the earliest background event; SIM_NS_MAX: none */
     struct failure_source *sources;
     int32_t n_sources, n_job_sources;
     struct failure_source *breaker; /* NULL: none leaves nodes without power */
@@ -108,20 +108,20 @@ struct failures {
     int32_t n_nodes;
     int32_t *node_of_gpu;
     int64_t n_gpus;
-    struct nodeset spares; /* that are ready */
-    int64_t n_uncovered;   /* of the cluster's own nodes that are away, those whose place no spare takes */
+    struct nodeset spares; /* spare nodes that wait */
+    int64_t n_uncovered;   /* the cluster's own nodes that are down without a spare node in their place */
     struct level missing_gpus;
     struct failure_quorum *quorums;
     size_t n_quorums;
     struct pool exposures, seats;
 };
 
-/* The numbers of a component's n-th strike, or of a job's: its time first. */
+/* The random numbers of the n-th strike of a component or a job: its time first. */
 void failure_stream(const struct failures *failures, const struct failure_source *source, uint64_t component,
                     uint32_t n, struct rng *rng);
 sim_ns failure_draw_ns(const struct lifetime *law, struct rng *rng);
 
-/* What a strike does to those that it hits. */
+/* The effect of a strike. */
 struct failure_blow {
     struct failure_source *source;
     sim_ns repair_ns, restart_ns;
@@ -131,20 +131,20 @@ extern const struct watcher_ops failure_watcher_ops; /* failure_jobs.c */
 int failures_black_out(struct watcher *watcher, int32_t first_node, int32_t n_nodes, sim_ns until_ns);
 void failures_unawaited(struct watcher *watcher);
 
-/* Takes all jobs and replicas off a node. Returns 0 or the sink's code. */
+/* Strikes all jobs and replicas on a node. Returns 0 or a negative code. */
 int failure_clear_node(struct failures *failures, const struct failure_blow *blow, int32_t node);
 
 int failure_nodes_init(struct failures *failures); /* 0 or SIM_E_NOMEM */
 void failure_nodes_fini(struct failures *failures);
 void failure_set_spares_aside(struct failures *failures);
 
-/* A node in service goes away. Returns 0 or SIM_E_NOMEM. */
+/* A node in service goes down. Returns 0 or SIM_E_NOMEM. */
 int failure_node_leaves(struct failures *failures, int32_t node, sim_ns repair_ns);
 
-/* One that was away is repaired, or a spare one is ready to serve; as soon as it has power. Returns 0 or SIM_E_NOMEM. */
+/* A node is repaired, or a spare node is ready to serve, as soon as it has power. Returns 0 or SIM_E_NOMEM. */
 int failure_node_comes(struct failures *failures, int32_t node);
 
-/* Has the next failures and returns happen in their time. */
+/* Schedules the event of the next failure or return. */
 void failure_schedule(struct failures *failures);
 
 #endif

@@ -167,7 +167,8 @@ static inline tally_int128 job_held_ugpu_ns(const struct job *job, sim_ns now)
            (job->view.state == JOB_RUNNING ? (tally_int128)job->holder.ugpus * (now - job->since_ns) : 0);
 }
 
-/* Starts a run of the job on the GPUs that its holder has taken: state, clock, finish event. It works after `wait_ns`. */
+/* Starts a run of the job on the GPUs that its holder has taken: state, clock, finish event. It works after
+ * `wait_ns`. */
 void job_run(struct job *job, sim_ns now, sim_ns wait_ns);
 
 /* Resumes the job at the moment it stopped, as if it had not stopped. */
@@ -202,23 +203,24 @@ double job_speed(const struct job *job);
 extern const struct holder_ops job_holder_ops;
 struct holder_draw job_draw(const struct job_type *type);
 
-/* Takes the GPUs of a running job from outside a plan. The job is pending again and its scheduler decides. If it `failed`, it
- * falls back to its saved work; else it keeps what a preemption leaves. Returns 0 or the sink's code. */
+/* Takes the GPUs of a running job from outside a plan. The job is pending again and its scheduler decides. If it
+ * `failed`, it falls back to its saved work; else it keeps what a preemption leaves. Returns 0 or the sink's code. */
 int job_interrupt(struct job *job, sim_ns now, bool failed, const char *reason);
 
-/* Interrupts a job whose GPUs are withdrawn for good, as was known `notice_ns` before. If its type takes checkpoints, it falls
- * back to the last one, which it takes at the notice if it completes in time; else it keeps its work, as after a preemption. */
+/* Interrupts a job whose GPUs are withdrawn for good, as was known `notice_ns` before. If its type takes checkpoints,
+ * it falls back to the last one, which it takes at the notice if it completes in time; else it keeps its work, as after
+ * a preemption. */
 int job_evict(struct job *job, sim_ns now, sim_ns notice_ns, const char *reason);
 
-/* Whether the job could run on `gpus` GPUs of a node type if all its nodes were up and empty and services had released what they
- * may release. */
+/* Whether the job could run on `gpus` GPUs of a node type if all its nodes were up and empty and services had released
+ * what they may release. */
 bool job_is_possible_on(struct job *job, int32_t node_type, double gpus);
 
 /* The speed factor of the distance between a job's GPUs: 1 on one node. */
 double jobs_place_speed(const struct jobs *jobs, const struct allocation *allocation);
 
-/* Emits placement rows of the job's last run, or of its present run up to now. Called once for each run, before its allocation is
- * forgotten. */
+/* Emits placement rows of the job's last run, or of its present run up to now. Called once for each run, before its
+ * allocation is forgotten. */
 int job_emit_placement(struct job *job, sim_ns now);
 
 /* The jobs among the tenants of the site: jobs_yield.c. */
@@ -227,8 +229,8 @@ extern const struct tenant_ops jobs_tenant_ops;
 /* The event at the time for which the scheduler asked to be woken. */
 void jobs_on_wake(struct engine *engine, struct owner *owner, sim_ns now);
 
-/* Around decide(): job_plan_begin empties the plan; job_plan_end emits its decisions, arms the wake-up and returns 0 or the code
- * of the first fault. */
+/* Around decide(): job_plan_begin empties the plan; job_plan_end emits its decisions, arms the wake-up and returns 0 or
+ * the code of the first fault. */
 void job_plan_begin(struct jobs *jobs);
 int job_plan_end(struct jobs *jobs);
 

@@ -1,5 +1,6 @@
-/* How jobs of a type save their state: "checkpoint" of an entry of "jobs.types". The cost of a save follows from the GPUs that
- * the job holds (models/checkpoint.h). A checkpointing policy sets the interval at every start and every change of the GPUs. */
+/* How jobs of a type save their state: "checkpoint" of an entry of "jobs.types". The cost of a save follows from the
+ * GPUs that the job holds (models/checkpoint.h). A checkpointing policy sets the interval at every start and every
+ * change of the GPUs. */
 #ifndef ORRERY_WORLD_JOBS_JOB_CHECKPOINT_H
 #define ORRERY_WORLD_JOBS_JOB_CHECKPOINT_H
 
@@ -33,7 +34,8 @@ void job_checkpoints_destroy(struct jobs *jobs);
 /* How the job saves its state on its present GPUs. A fault of the policy fails the engine. */
 struct job_saves job_checkpoint_saves(const struct job *job);
 
-/* Whether a policy makes the job save its state; and how long a save takes on its present GPUs, from its start until it counts. */
+/* Whether a policy makes the job save its state; and how long a save takes on its present GPUs, from its start until it
+ * counts. */
 bool job_checkpoint_is_taken(const struct job *job);
 sim_ns job_checkpoint_save_ns(const struct job *job);
 

@@ -80,8 +80,8 @@ static int grow_placement(struct placement *placement, int32_t capacity)
     return 0;
 }
 
-/* The job's request with `gpus` GPUs: CPU and memory in proportion. Returns the number of that request if there is a stock, else 0;
- * -1 when out of memory. */
+/* The job's request with `gpus` GPUs: CPU and memory in proportion. Returns the number of that request if there is a
+ * stock, else 0; -1 when out of memory. */
 static int32_t demand_with(struct job *job, int32_t gpus, struct job_demand *demand)
 {
     struct demands *demands = &job->jobs->demands;
@@ -123,7 +123,8 @@ bool job_is_possible_on(struct job *job, int32_t node_type, double gpus)
     return is_possible;
 }
 
-/* Asks the placer for GPUs of the job's node type and takes them. Returns 1, 0 if there is no room, or a negative code. */
+/* Asks the placer for GPUs of the job's node type and takes them. Returns 1, 0 if there is no room, or a negative
+ * code. */
 static int place(struct job *job, int32_t gpus)
 {
     struct jobs *jobs = job->jobs;
@@ -184,7 +185,7 @@ static bool is_sound(const struct job *job, const struct job_grant *grant, const
 }
 
 /* Whether the job continues on the GPUs from which this plan preempted it. */
-static bool is_taken_back(struct job *job, const struct job_grant *grant, int64_t ugpus)
+static bool retake(struct job *job, const struct job_grant *grant, int64_t ugpus)
 {
     struct jobs *jobs = job->jobs;
     return job->preempted_in == jobs->plan.number && job->view.node_type == grant->node_type &&
@@ -196,12 +197,12 @@ static bool is_taken_back(struct job *job, const struct job_grant *grant, int64_
 static bool give(struct job *job, const struct job_grant *grant, int64_t ugpus)
 {
     struct jobs *jobs = job->jobs;
-    const int told = job_emit_placement(job, jobs->view.now_ns);
+    const int emitted = job_emit_placement(job, jobs->view.now_ns);
     cluster_forget(jobs_cluster_of(jobs, job->view.node_type), job->holder.held);
     job->holder.held = NULL;
     job->preempted_in = 0; /* it cannot return to its old GPUs */
     job_put_on(job, grant->node_type);
-    const int placed = told != 0 ? told : take(job, ugpus);
+    const int placed = emitted != 0 ? emitted : take(job, ugpus);
     if (placed < 0 && jobs->plan.code == 0) jobs->plan.code = placed;
     if (placed <= 0) return false;
     job->holder.ugpus = ugpus;
@@ -218,13 +219,13 @@ bool job_plan_start_as(struct job_plan *plan, const struct job_view *view, const
     if (plan->code < 0 || !is_sound(job, grant, reason)) return false;
     const int64_t ugpus = job->view.gpus > 0 ? job_ugpus(job, grant->gpus) : 0;
     if (!cluster_has_free(jobs_cluster_of(jobs, grant->node_type), ugpus)) return false;
-    const bool undone = is_taken_back(job, grant, ugpus);
+    const bool retaken = retake(job, grant, ugpus);
     const bool is_first = job->first_start_ns < 0;
-    if (!undone && !give(job, grant, ugpus)) return false;
+    if (!retaken && !give(job, grant, ugpus)) return false;
     jobs->view.n_pending--;
     jobs->view.n_running++;
     job_stats_hold(&jobs->stats, now, ugpus);
-    if (undone) {
+    if (retaken) {
         undo_preemption(plan, job);
         job_run_on(job, now);
     } else {
@@ -283,7 +284,8 @@ static int take_wanted(struct job *job, const struct exchange *exchange, const s
     return 0;
 }
 
-/* Exchanges the GPUs of a running job. Returns 1, 0 if there is no room (the job keeps its GPUs), or a negative code. */
+/* Exchanges the GPUs of a running job. Returns 1, 0 if there is no room (the job keeps its GPUs), or a negative
+ * code. */
 static int exchange(struct job *job, const struct exchange *exchange)
 {
     struct jobs *jobs = job->jobs;
@@ -304,12 +306,12 @@ static int exchange(struct job *job, const struct exchange *exchange)
         jobs_refresh_view(jobs);
         return taken;
     }
-    const int told = job_emit_placement(job, now);
+    const int emitted = job_emit_placement(job, now);
     holders_taken(&jobs->cluster->holders, &job->holder, now);
     cluster_forget(cluster, before);
     job->holder.held = after;
     job_put_on(job, exchange->node_type);
-    return told < 0 ? told : 1;
+    return emitted < 0 ? emitted : 1;
 }
 
 bool job_plan_resize(struct job_plan *plan, const struct job_view *view, double gpus, const char *reason)

@@ -178,9 +178,9 @@ int job_interrupt(struct job *job, sim_ns now, bool failed, const char *reason)
 
 /* --- Where it runs ---
  *
- * The network penalty of a job on several nodes, and placement rows. A run that a preemption ended is reported when the job
- * starts again or the simulation ends: until the scheduler has decided, the job may keep its GPUs. Parts of counted GPUs, which
- * are on no node, have no rows. */
+ * The network penalty of a job on several nodes, and placement rows. A run that a preemption ended is reported when the
+ * job starts again or the simulation ends: until the scheduler has decided, the job may keep its GPUs. Parts of counted
+ * GPUs, which are on no node, have no rows. */
 
 static int emit(const struct job *job, sim_ns to_ns, int64_t node, int64_t gpus)
 {

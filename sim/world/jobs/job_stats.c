@@ -114,9 +114,9 @@ void active_jobs_move(struct jobs *jobs, sim_ns now)
     active->last_ns = now;
 }
 
-/* rho of finish-time fairness (Mahajan et al., Themis, NSDI 2020, section 3): the time the job took over its time on its share of
- * the GPUs it may use. The share is these GPUs over the jobs in the system, mean over its stay. The speed is in proportion to
- * the share, at most that on the requested GPUs. At the end of the job; NAN if it took no time. */
+/* rho of finish-time fairness (Mahajan et al., Themis, NSDI 2020, section 3): the time the job took over its time on
+ * its share of the GPUs it may use. The share is these GPUs over the jobs in the system, mean over its stay. The speed
+ * is in proportion to the share, at most that on the requested GPUs. At the end of the job; NAN if it took no time. */
 static double fairness_rho(const struct job *job, sim_ns now)
 {
     const struct jobs *jobs = job->jobs;

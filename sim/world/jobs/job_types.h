@@ -1,5 +1,6 @@
-/* Types of jobs: "jobs.types" describes all jobs whose trace names that type. A type "default" describes jobs without a type, or
- * with one that the scenario does not name. Without it they run on any GPU at speed 1, and twice as fast on twice the GPUs. */
+/* Types of jobs: "jobs.types" describes all jobs whose trace names that type. A type "default" describes jobs without a
+ * type, or with one that the scenario does not name. Without it they run on any GPU at speed 1, and twice as fast on
+ * twice the GPUs. */
 #ifndef ORRERY_WORLD_JOBS_JOB_TYPES_H
 #define ORRERY_WORLD_JOBS_JOB_TYPES_H
 
@@ -50,8 +51,8 @@ int job_types_check(const struct config_list *types, const char *where, struct d
 
 struct speedup speedup_config_get(const struct speedup_config *config);
 
-/* Speed of a job on `gpus` GPUs of type `gpu` if it requested `asked`: 1 on what it requested; 0: it cannot run there. `type`
- * NULL: a job without a type, as above; `gpu` NULL: any. */
+/* Speed of a job on `gpus` GPUs of type `gpu` if it requested `asked`: 1 on what it requested; 0: it cannot run there.
+ * `type` NULL: a job without a type, as above; `gpu` NULL: any. */
 double job_type_speed(const struct job_type *type, const char *gpu, double gpus, double asked);
 
 /* Run times that users state for their jobs, instead of the trace's estimates: the true run time times a factor.

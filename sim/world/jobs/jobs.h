@@ -66,8 +66,9 @@ struct jobs_options {
 
 struct jobs; /* job.h */
 
-/* Opens the trace and sets up scheduler and placer. Site, cluster and config must outlive the jobs. The site's diag also gets
- * the findings of the run. Jobs themselves have the owner ids from OWNER_ID_JOBS on. Returns 0 or a negative code. */
+/* Opens the trace and sets up scheduler and placer. Site, cluster and config must outlive the jobs. The site's diag
+ * also gets the findings of the run. Jobs themselves have the owner ids from OWNER_ID_JOBS on. Returns 0 or a negative
+ * code. */
 int jobs_create(struct site_env *site, struct cluster *cluster, const struct jobs_config *config,
                 const struct jobs_options *options, struct jobs **jobs);
 
@@ -80,7 +81,8 @@ int jobs_start(struct jobs *jobs);
 /* Emits the rows of the jobs still in the system, warnings and metrics. Returns 0 or the sink's code. */
 int jobs_finish(struct jobs *jobs);
 
-/* Whether the site's power can count what jobs draw. Returns 0, or SIM_E_CONFIG with a finding: jobs are placed on no nodes. */
+/* Whether the site's power can count what jobs draw. Returns 0, or SIM_E_CONFIG with a finding: jobs are placed on no
+ * nodes. */
 int jobs_check_power(const struct jobs *jobs);
 
 /* Its series are the jobs that wait for GPUs, and those that have them. */

@@ -1,15 +1,16 @@
 /* Jobs make room for services: preemptible running jobs release their GPUs and wait again.
  *
- * Jobs yield until nodes with the GPU type have `groups` groups of `gpus` free GPUs, each group on one node; where GPUs are only
- * counted, until the cluster has as many. Of several node types with that GPU, the first that can make all the room makes it;
- * else all do together, in their order. Jobs yield by the priority of their types, lowest first, then in the order of jobs.yield.
- * No job yields if others suffice, or if there would be no room anyway. */
+ * Jobs yield until nodes with the GPU type have `groups` groups of `gpus` free GPUs, each group on one node; where GPUs
+ * are only counted, until the cluster has as many. Of several node types with that GPU, the first that can make all the
+ * room makes it; else all do together, in their order. Jobs yield by the priority of their types, lowest first, then in
+ * the order of jobs.yield. No job yields if others suffice, or if there would be no room anyway. */
 #include "sim/world/jobs/job.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Running jobs that may yield, in the order in which they do, and the groups of free GPUs that nodes have after that. */
+/* Running jobs that may yield, in the order in which they do, and the groups of free GPUs that nodes have after
+ * that. */
 struct yielders {
     const struct cluster *cluster;
     struct job **jobs;
@@ -128,8 +129,8 @@ static void yield(struct yielders *yielders, const struct job *job, int32_t sign
     }
 }
 
-/* The first jobs that together make room for `groups` yield; of these, from the last one on, each job stays that is not needed.
- * False: even all jobs together do not make room. */
+/* The first jobs that together make room for `groups` yield; of these, from the last one on, each job stays that is not
+ * needed. False: even all jobs together do not make room. */
 static bool choose_on_nodes(struct yielders *yielders, int64_t groups)
 {
     size_t n = 0;
@@ -148,11 +149,12 @@ static bool choose_on_nodes(struct yielders *yielders, int64_t groups)
 
 /* --- Counted --- */
 
-/* Keeps the first jobs that together hold enough. False: all of them do not, or the nodes have no room for the groups. */
+/* Keeps the first jobs that together hold enough. False: all of them do not, or the nodes have no room for the
+ * groups. */
 static bool count_off(struct yielders *yielders, int64_t groups)
 {
     const struct cluster *cluster = yielders->cluster;
-    const int64_t ugpus = groups * yielders->gpus * GPU_MICRO, there = cluster->total_gpus - cluster->away_gpus;
+    const int64_t ugpus = groups * yielders->gpus * GPU_MICRO, there = cluster->total_gpus - cluster->down_gpus;
     int64_t missing = ugpus + cluster->ugpus_in_use.value - there * GPU_MICRO;
     size_t n = 0;
     if (free_groups(cluster, yielders->gpus) < groups) return false;
@@ -216,7 +218,7 @@ static int64_t groups_with(const struct jobs *jobs, const char *gpu, int32_t gpu
 static int64_t groups_to_yield(struct yielders *yielders, bool on_nodes)
 {
     const struct cluster *cluster = yielders->cluster;
-    int64_t ugpus = (cluster->total_gpus - cluster->away_gpus) * GPU_MICRO - cluster->ugpus_in_use.value;
+    int64_t ugpus = (cluster->total_gpus - cluster->down_gpus) * GPU_MICRO - cluster->ugpus_in_use.value;
     yielders->groups = free_groups(cluster, yielders->gpus);
     for (size_t i = 0; i < yielders->n; i++) {
         if (on_nodes) yield(yielders, yielders->jobs[i], 1);

@@ -1,6 +1,6 @@
-/* The rental bill of a run: every lease of GPUs, and what they cost together, exact to the micro-dollar. A lease costs what
- * models/price.h says, rounded once when it ends; the bill is the sum of these whole numbers, so that nothing is lost however many
- * there are. Leases that are open are billed up to now whenever somebody looks. */
+/* The rental bill of a run: every lease of GPUs and its cost, exact to the micro-dollar. The cost of a lease follows
+ * from models/price.h, rounded once when the lease ends. The bill is the sum of these integers, so it does not drift
+ * with their number. Open leases are billed up to now on demand. */
 #ifndef ORRERY_WORLD_MARKET_LEDGER_H
 #define ORRERY_WORLD_MARKET_LEDGER_H
 
@@ -17,17 +17,17 @@ struct renting_job;
 struct lease {
     int64_t id;    /* from 0, in the order in which they began */
     int32_t offer; /* whose GPUs */
-    struct renting_job *job; /* that they are for; NULL: for the whole run */
+    struct renting_job *job; /* the job it is for; NULL: for the whole run */
     bool is_for_jobs;        /* else for services */
     int64_t micro_gpus;
-    int64_t node;      /* of the site, where its job runs; -1: on several, or on none in particular */
-    sim_ns start_ns;   /* from here on it is billed */
-    sim_ns ready_ns;   /* from here on its GPUs can be used */
-    sim_ns expires_ns; /* it will be interrupted then; SIM_NS_MAX: never */
+    int64_t node;      /* number in the site of the node its job runs on; -1: several, or none in particular */
+    sim_ns start_ns;   /* start of its bill */
+    sim_ns ready_ns;   /* start of the use of its GPUs */
+    sim_ns expires_ns; /* time of its interruption; SIM_NS_MAX: never */
     struct lease *prev, *next; /* of those that are open, by id */
 };
 
-/* What the leases of one offer came to. */
+/* Totals of the leases of one offer. */
 struct ledger_account {
     struct billing billing;
     int64_t n_leases, closed_uusd;
@@ -39,7 +39,7 @@ struct ledger {
     int32_t n_accounts;
     struct ledger_account *accounts; /* by offer */
     int64_t n_leases;
-    int64_t closed_uusd, closed_jobs_uusd; /* of all leases that ended, and of those that were for jobs */
+    int64_t closed_uusd, closed_jobs_uusd; /* of all leases that ended, and of those for jobs */
     struct level micro_gpus;         /* leased, all offers together */
     struct lease *oldest, *youngest;
     struct pool pool;
@@ -48,24 +48,24 @@ struct ledger {
 int ledger_init(struct ledger *ledger, int32_t n_accounts); /* with zero accounts; 0 or SIM_E_NOMEM */
 void ledger_fini(struct ledger *ledger);
 
-/* Begins a lease of what `as` says: offer, job, is_for_jobs, GPUs and times, from start_ns >= now on. NULL when out of memory. */
+/* Opens a lease with the offer, job, is_for_jobs, GPUs and times of `as`; start_ns >= now. NULL when out of memory. */
 struct lease *ledger_open(struct ledger *ledger, const struct lease *as, sim_ns now);
 
-/* Micro-dollars that a lease has cost by now: nothing before it is billed. */
+/* Cost of a lease by now, in micro-dollars; 0 before its start_ns. */
 int64_t ledger_lease_uusd(const struct ledger *ledger, const struct lease *lease, sim_ns now);
 
-/* Ends it, and forgets it. Returns what it cost. */
+/* Ends and forgets a lease. Returns its cost. */
 int64_t ledger_close(struct ledger *ledger, struct lease *lease, sim_ns now);
 
 /* The bill by now, in micro-dollars: of all leases, and of those for jobs. */
 int64_t ledger_uusd(const struct ledger *ledger, sim_ns now);
 int64_t ledger_jobs_uusd(const struct ledger *ledger, sim_ns now);
 
-/* Of one offer, and the GPU-seconds that it was leased for, before rounding to quanta. */
+/* The bill of one offer, and its leased GPU-seconds before rounding to quanta. */
 int64_t ledger_account_uusd(const struct ledger *ledger, int32_t offer, sim_ns now);
 double ledger_account_gpu_s(const struct ledger *ledger, int32_t offer, sim_ns now);
 
-/* What the accounts and the open leases add up to, to be set against the sums that are kept: GPUs and micro-dollars. */
+/* The sums over accounts and open leases, for INV-12: GPUs and micro-dollars. */
 struct ledger_sums {
     int64_t account_micro_gpus, lease_micro_gpus, account_uusd;
 };

@@ -22,7 +22,8 @@ static int make_renter(struct market *market)
     return code;
 }
 
-/* Jobs that rent for themselves start in the order in which they come. Another scheduler would have no say. */
+/* Jobs that rent for themselves start in the order of their arrival, so a scheduler of the scenario would have no
+ * effect. */
 static int check_scheduler(const struct market *market)
 {
     const char *scheduler = market->env.scheduler->name;
@@ -34,7 +35,7 @@ static int check_scheduler(const struct market *market)
         scheduler, market->renter->policy.name);
 }
 
-/* A copy in the renter's name, with what it knows. */
+/* A copy of market_jobs_scheduler under the renter's name and with its oracles. */
 static int make_scheduler(struct market *market)
 {
     if (market->renter->rent == NULL || market->env.scheduler == NULL) return 0;
@@ -87,7 +88,7 @@ const void *market_scheduler_params(struct market *const *market)
 
 /* --- Leases --- */
 
-/* Of one GPU, when it begins to be billed. */
+/* Price of one GPU at the start of its bill. */
 static double price_of(const struct market *market, const struct lease *lease)
 {
     return (double)price_at(&market->ledger.accounts[lease->offer].billing, lease->start_ns) / PRICE_MICRO;
@@ -108,7 +109,7 @@ static int emit_lease(const struct market *market, const struct lease *lease, co
     return sink->detail(sink->context, &row);
 }
 
-/* Its row, as it stands. */
+/* Emits the row of a lease. */
 static int emit_row(const struct market *market, const struct lease *lease, const char *fate, sim_ns now)
 {
     static const char *const kinds[] = {"on-demand", "reserved", "spot"};
@@ -155,7 +156,7 @@ int market_return(struct market *market, struct lease *lease, const char *action
     return code;
 }
 
-/* What is leased for the whole run is leased on the first offer that is not taken away. */
+/* Leases for the whole run go to the first offer that is never interrupted. */
 static int offer_for(const struct market *market, const struct cluster *part)
 {
     for (int32_t i = 0; i < market->view.n_offers; i++)
@@ -178,13 +179,14 @@ static int lease_for_run(struct market *market, const struct cluster *part, int6
     return ledger_open(&market->ledger, &as, now) != NULL ? 0 : SIM_E_NOMEM;
 }
 
-/* Jobs that share the cluster share its whole bill; who rents job by job, or plans a fleet, pays for what services hold. */
+/* Jobs that share the cluster share its whole bill; renters for single jobs or fleets pay for the GPUs of services
+ * only. */
 static bool leases_cluster(const struct market *market)
 {
     return market->scheduler == NULL && market->renter->fleet == NULL;
 }
 
-/* What services scale to is not followed: they pay for the replicas that they start with. */
+/* Scaling of services is not followed: they pay for their initial replicas. */
 static void warn_of_scaling(const struct market *market)
 {
     const struct service_config *services = market->env.services->items;
@@ -235,7 +237,8 @@ static double per(double usd, int64_t n)
     return n > 0 ? usd / (double)n : (double)NAN;
 }
 
-/* Of a run, what comes after the warm-up: so much of what is leased for the whole run counts, with its rounding to quanta. */
+/* Fraction of the run after the warm-up: the part of leases for the whole run that counts, with their rounding to
+ * quanta. */
 static double measured_frac(const struct market *market, sim_ns now)
 {
     const sim_ns warmup_ns = market->env.site->warmup_ns;

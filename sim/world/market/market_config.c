@@ -22,7 +22,7 @@ static const struct config_field spot_fields[] = {
     {.name = "shape", .kind = CONFIG_REAL, .offset = FIELD(shape), .value = "1", .min = 0.05, .max = 50,
      .help = "of the Weibull law: below 1 old leases are safer, above 1 young ones"},
     {.name = "notice", .kind = CONFIG_TIME, .offset = FIELD(notice_ns), .value = "0s", .min = 0, .max = 1e6,
-     .help = "from the word of an interruption to its time: \"2min\" at Amazon, \"30s\" at Google; a checkpoint may end in it"},
+     .help = "notice before an interruption: \"2min\" at Amazon, \"30s\" at Google; a checkpoint that ends within it counts"},
     {0}};
 #undef FIELD
 

@@ -1,4 +1,4 @@
-/* Services on a fleet that the renter plans before the run: it says how many replicas each pool has. */
+/* Services on a fleet that the renter plans before the run: the replicas of each pool. */
 #include "sim/world/market/market_state.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ static int unknown(const struct market *market, const char *service, const char 
                       NULL, "the fleet is for pool '%s' of service '%s', which does not exist", pool, service);
 }
 
-/* The pools with another number of replicas in one, or without it. */
+/* Copies the pools with `replicas` in one of them; 0: without it. */
 static int change_pool(const struct market *market, struct service_config *service, const char *pool, int64_t replicas)
 {
     const struct pool_config *before = service->pools.items;
@@ -49,7 +49,8 @@ int fleet_plan_set(struct fleet_plan *plan, const char *service, const char *poo
     return change_pool(plan->market, found, pool, replicas);
 }
 
-/* A service that a fleet left without replicas would have one, of its own settings. */
+/* A service without pools would have replicas by its own settings, so a fleet must leave each service at least one
+ * pool. */
 static int check_fleet(const struct market *market)
 {
     const struct service_config *given = market->env.services->items;

@@ -1,8 +1,8 @@
-/* Jobs that rent for themselves: what takes the place of their scheduler. The renter says on arrival which GPUs a job gets and how
- * many; it runs on these from when they have started up until it is done. Where supply lacks, jobs wait in line at each offer. A
- * job that loses its GPUs waits for the same again, behind the others. One that asks for no GPUs rents nothing: it runs where a
- * node has room for it. GPUs that have to start up are leased by their number, wherever they are: if no node has room for the job
- * when they are ready, it waits on its lease. */
+/* The scheduler of jobs that rent for themselves. On arrival the renter decides the type and number of a job's GPUs;
+ * the job runs on them from the end of their start-up until it is done. If supply is short, jobs wait in line at each
+ * offer. A job that loses its GPUs waits for the same ones again, behind the others. A job without GPUs rents nothing
+ * and runs on a node with room for it. GPUs that have to start up are leased by number, not by node: if no node has
+ * room for the job when they are ready, the job waits while it pays for its lease. */
 #include "sim/world/jobs/job.h"
 #include "sim/world/market/market_state.h"
 
@@ -133,21 +133,21 @@ static void leave_start_up(struct offer_state *state, struct renting_job *job)
     state->starting_ugpus -= job->lease->micro_gpus;
 }
 
-/* The node of the site that has all of its GPUs, or -1. */
+/* The number in the site of the node with all of the job's GPUs; -1: none. */
 static int64_t node_of(const struct job *job, const struct cluster *part)
 {
     const struct allocation *allocation = job->holder.held;
     return allocation != NULL && allocation->next == NULL ? part->first_node + allocation->node : -1;
 }
 
-/* Returns whether its nodes have room. */
+/* Starts a job on its rented GPUs. Returns whether its nodes have room. */
 static bool start(const struct offer_state *state, struct job_plan *plan, const struct renting_job *job)
 {
     const struct job_grant grant = {.gpus = job->rental.gpus, .node_type = state->node_type};
     return job_plan_start_as(plan, job->view, &grant, "its GPUs are rented");
 }
 
-/* GPUs that are there at once are leased as their job starts; others before anybody knows where. */
+/* GPUs without a start-up are leased when their job starts; others before their node is known. */
 static int lease_waiting(struct market *market, struct job_plan *plan, int32_t offer, sim_ns now)
 {
     struct offer_state *state = &market->states[offer];
@@ -177,7 +177,7 @@ static void start_ready(struct offer_state *state, struct job_plan *plan, sim_ns
     if (job != NULL) job_plan_wake_at(plan, job->lease->ready_ns);
 }
 
-/* Whether any type of nodes has room. */
+/* Whether any node type has room. */
 static bool start_somewhere(const struct market *market, struct job_plan *plan, const struct renting_job *job)
 {
     struct job_grant grant = {0};

@@ -1,5 +1,4 @@
-/* What the market offers: the scenario's offers with their prices and the nodes that they stand for, and what renters see of job
- * types on them. */
+/* The offers of the market: prices, nodes, and the renter's view of job types on them. */
 #include "sim/world/market/market_state.h"
 
 #include "sim/catalog/prices.h"
@@ -14,7 +13,7 @@ static const char *where_of(const struct market *market, const char *offer)
     return config_where(market->env.site->config, path != NULL && market->config->offers.n > 0 ? path : "market");
 }
 
-/* An offer stands for the nodes of one type: two types with the same GPU would leave it open which. */
+/* An offer is for the nodes of one type, so node types with the same GPU are ambiguous. */
 static int check_parts(const struct market *market)
 {
     for (const struct cluster *part = market->env.cluster; part->gpu != NULL && part->next != NULL; part = part->next)
@@ -27,7 +26,7 @@ static int check_parts(const struct market *market)
     return 0;
 }
 
-/* Where the scenario names none: one on demand for each type of GPU at the site. */
+/* Default offers: one on demand for each type of GPU at the site. */
 static const struct offer_config *offers_of_site(const struct market *market, int32_t *n)
 {
     *n = 0;
@@ -54,7 +53,7 @@ static double listed_price(const struct price_list *prices, const struct offer_c
     return offer->kind == OFFER_RESERVED ? entry->reserved_usd_per_h : entry->on_demand_usd_per_h;
 }
 
-/* On demand, of the cluster or the hardware catalog. NAN: not known. */
+/* The price on demand, of the cluster or the hardware catalog. NAN: not known. */
 static int known_price(const struct market *market, const char *gpu, const char *where, double *usd_per_h)
 {
     struct gpu_spec spec;
@@ -66,7 +65,7 @@ static int known_price(const struct market *market, const char *gpu, const char 
     return code;
 }
 
-/* Of a price per hour. */
+/* Checks a price per hour. */
 static int64_t whole_uusd(const struct market *market, const struct offer_config *offer, double usd_per_h)
 {
     const int64_t uusd = price_uusd_from_usd(usd_per_h);
@@ -114,7 +113,7 @@ static int find_changes(const struct market *market, const struct offer_config *
     return 0;
 }
 
-/* The nodes that have its GPUs. */
+/* Finds the nodes with the offer's GPUs. */
 static int find_part(const struct market *market, const struct offer_config *offer, struct offer_state *state)
 {
     state->part = market->env.cluster;

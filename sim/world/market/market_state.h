@@ -1,4 +1,4 @@
-/* What the market room shares among its files. */
+/* What the files of this room share. */
 #ifndef ORRERY_WORLD_MARKET_MARKET_STATE_H
 #define ORRERY_WORLD_MARKET_MARKET_STATE_H
 
@@ -7,11 +7,11 @@
 #include "sim/world/market/market.h"
 #include "sim/world/policy/policy.h"
 
-/* A job that wants GPUs, or has them: the slot of the market's scheduler. */
+/* A job that wants or has GPUs: the scheduler's bytes of a job. */
 struct renting_job {
     const struct job_view *view;
     struct rental rental;
-    struct lease *lease;             /* NULL: it waits for supply */
+    struct lease *lease;             /* NULL: the job waits for supply */
     struct renting_job *prev, *next; /* in its offer's line */
 };
 
@@ -21,14 +21,14 @@ struct renting_line {
 
 struct offer_state {
     const struct offer_config *config;
-    int32_t node_type;                /* of the site that has these GPUs */
-    struct cluster *part;             /* the same */
+    int32_t node_type;                /* the node type with these GPUs */
+    struct cluster *part;             /* its nodes */
     struct availability availability; /* n 0: none */
-    size_t step;                      /* of it, in force */
+    size_t step;                      /* the step of availability in force */
     struct renting_line waiting;      /* jobs that wait for supply */
-    struct renting_line starting;     /* jobs whose GPUs start up, in the order in which they will be ready */
-    int64_t starting_ugpus;           /* of these */
-    int64_t run_ugpus;                /* leased for the whole run */
+    struct renting_line starting;     /* jobs whose GPUs start up, in the order in which these will be ready */
+    int64_t starting_ugpus;           /* GPUs of these jobs */
+    int64_t run_ugpus;                /* GPUs leased for the whole run */
 };
 
 struct market {
@@ -41,34 +41,35 @@ struct market {
     struct offer_state *states;   /* ... */
     struct market_job_type *types;
     struct ledger ledger;
-    struct owner timer;           /* armed for the next thing that befalls spot GPUs */
+    struct owner timer;           /* armed for the next change of spot GPUs */
     struct scheduler *scheduler;  /* NULL: jobs keep theirs */
     struct fleet_plan {
         struct service_config *services; /* copies; NULL: the scenario's own */
         struct market *market;
     } fleet;
-    struct renting_line without_gpus; /* jobs that rent nothing and wait for a node's CPU or memory */
+    struct renting_line without_gpus; /* jobs that rent nothing and wait for CPU or memory of a node */
     bool has_spot;
     int64_t n_interruptions;
     double lost_gpu_s; /* by them */
 };
 
-/* GPUs of an offer that can be leased now: within its limit and what the market has, on nodes that are there. */
+/* GPUs of an offer that can be leased now, by its limit, the market's supply and the nodes that are up. */
 double market_free_gpus(const struct market *market, int32_t offer);
 
-/* GPUs of a type of nodes that are leased now, of whatever offers. */
+/* GPUs of a node type that are leased now, over all offers. */
 double market_leased_gpus(const struct market *market, const struct cluster *part);
 
-/* The most that one job can ever lease of it from now on: INFINITY where there is no limit. */
+/* Most GPUs of an offer that one job can lease from now on; INFINITY: no limit. */
 double market_most_gpus(const struct market *market, int32_t offer);
 
-/* Opens the lease of a job, for what it rents. Returns 0, SIM_E_NOMEM or the sink's code. */
+/* Opens the lease of a job's rental. Returns 0, SIM_E_NOMEM or the sink's code. */
 int market_lease(struct market *market, struct renting_job *job, sim_ns now);
 
-/* Ends it; action says why: "return", "lose". Returns 0 or the sink's code. */
+/* Ends a lease; `action`: "return" or "lose". Returns 0 or the sink's code. */
 int market_return(struct market *market, struct lease *lease, const char *action, sim_ns now);
 
-/* Fills in offers, from config and catalog, and what renters see of job types. Return 0 or a negative code with findings. */
+/* Fill in the offers, from config and catalog, and the renter's view of job types. Return 0 or a negative code with
+ * findings. */
 int market_make_offers(struct market *market);
 int market_make_types(struct market *market);
 
@@ -78,19 +79,19 @@ int market_make_fleet(struct market *market);
 /* Reads the availability file of an offer, if it has one. */
 int market_supply_open(struct market *market, int32_t offer);
 
-/* When a lease that is the so-many-th will be interrupted at random; SIM_NS_MAX: never. */
+/* Draws when lease number `lease` will be interrupted; SIM_NS_MAX: never. */
 sim_ns market_draw_expiry(const struct market *market, int32_t offer, int64_t lease, sim_ns ready_ns);
 
-/* Brings what is replayed up to `now`, with its interruptions. Returns 0 or a negative code. */
+/* Moves the replayed availability to `now`, with its interruptions. Returns 0 or a negative code. */
 int market_supply_catch_up(struct market *market, sim_ns now);
 
-/* Arms the timer for what comes next, after leases or lines have changed. */
+/* Arms the timer for the next change of supply, after leases or lines have changed. */
 void market_supply_watch(struct market *market);
 
-/* A job lost its GPUs to the market: those of a running one are taken by force. Returns 0 or a negative code. */
+/* A job loses its GPUs to the market; a running job is interrupted. Returns 0 or a negative code. */
 int market_jobs_interrupt(struct market *market, struct renting_job *job, sim_ns now);
 
-/* There may be supply for those who wait: asks for a decision about jobs. */
+/* There may be supply for waiting jobs: requests a decision. */
 void market_jobs_look(struct market *market);
 
 /* The scheduler of jobs that rent for themselves. */

@@ -1,4 +1,4 @@
-/* Spot GPUs that come and go: replayed from a file of how many instances there were, or at random for each lease. */
+/* The supply of spot GPUs: replayed from a file of instance counts, or random for each lease. */
 #include "sim/world/market/market_state.h"
 
 #include "sim/world/rows/priority.h"
@@ -15,14 +15,14 @@ int market_supply_open(struct market *market, int32_t offer)
                              market->env.site->diag);
 }
 
-/* GPUs of an offer that the market has by its file, leased ones included. */
+/* GPUs of an offer by its file, leased ones included. */
 static double supplied_gpus(const struct offer_state *state)
 {
     if (state->availability.n == 0) return (double)INFINITY;
     return (double)(state->availability.steps[state->step].instances * state->config->spot.gpus_per_instance);
 }
 
-/* The most that it will have from now on. */
+/* The most GPUs of an offer from now on. */
 static double most_supplied_gpus(const struct offer_state *state)
 {
     const struct availability *availability = &state->availability;
@@ -32,7 +32,7 @@ static double most_supplied_gpus(const struct offer_state *state)
     return availability->n == 0 ? (double)INFINITY : (double)(instances * state->config->spot.gpus_per_instance);
 }
 
-/* Millionths of GPUs of one type of nodes: leased, of these for the whole run, and of these to jobs that have not started. */
+/* GPUs of one node type, in 1e-6: leased, of these for the whole run, and of these for jobs that have not started. */
 struct part_leases {
     int64_t all, for_run, starting;
 };
@@ -93,7 +93,7 @@ sim_ns market_draw_expiry(const struct market *market, int32_t offer, int64_t le
     return sim_ns_add(ready_ns, sim_ns_from_s(life_s));
 }
 
-/* Its leases end, the youngest first, until no more are open than there are GPUs. */
+/* Interrupts leases of an offer, the youngest first, until its GPUs suffice for the rest. */
 static int take_back(struct market *market, int32_t offer, sim_ns now)
 {
     const double supplied = supplied_gpus(&market->states[offer]);
@@ -138,7 +138,7 @@ static void on_timer(struct engine *engine, struct owner *owner, sim_ns now)
     market_supply_watch(market);
 }
 
-/* The next time at which something befalls spot GPUs that somebody has or wants. */
+/* The next change of spot GPUs that jobs have or want. */
 static sim_ns next_ns(const struct market *market)
 {
     sim_ns next = SIM_NS_MAX;

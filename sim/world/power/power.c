@@ -66,7 +66,7 @@ struct power_domain *power_domain_of(const struct power *power, int64_t node)
     return &power->domains[node / servers_per_domain(power->config, nodes)];
 }
 
-/* The bare idle power of the GPUs of a node type, on which nobody is yet; and the voltage of the GPU. */
+/* Adds a node type: its GPUs' bare idle power in their domains, and the voltage of the GPU. */
 static int add_type(struct power *power, struct power_node_type *type, const char *gpu, int64_t first_node,
                     const struct node_type_config *nodes)
 {
@@ -139,7 +139,7 @@ static struct power_share *part_of(struct power_member *member, int32_t domain)
     return part;
 }
 
-/* A GPU of a node is a member's now (+1), or nobody's (-1). */
+/* A member takes (+1) or releases (-1) a GPU of a node. */
 static struct power_domain *take_gpu(const struct power_member *member, int32_t node, int sign, sim_ns now)
 {
     const struct holder_draw *draw = &member->holder->draw;
@@ -170,7 +170,7 @@ static void count_taken(struct power_member *member, sim_ns now)
 {
     const struct holder *holder = member->holder;
     const double drawn_j = holder->ops->drawn_j(holder, now) - member->before_j;
-    if (member->n_parts == 0) return; /* it was not given all of its GPUs */
+    if (member->n_parts == 0) return; /* it never got its GPUs */
     for (const struct allocation *part = holder->held; part != NULL; part = part->next)
         for (int32_t i = 0; i < part->gpus; i++) take_gpu(member, part->node, -1, now);
     for (int32_t i = 0; i < member->n_parts; i++)
@@ -258,7 +258,8 @@ int power_create(const struct power_env *env, struct power **out)
     power->env = *env;
     power->config = config;
     power->capper = config->capping.entry;
-    power_commands_init(power); /* the owners with lower ids: a command takes effect before a reading of its moment is seen */
+    /* Their owners have the lower ids: a command takes effect before a reading of the same moment is seen. */
+    power_commands_init(power);
     owner_init(&power->mark_owner, site_env_owner_ids(env->site, 1));
     owner_init(&power->sample_owner, site_env_owner_ids(env->site, 1));
     owner_init(&power->seen_owner, site_env_owner_ids(env->site, 1));

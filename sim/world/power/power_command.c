@@ -1,4 +1,4 @@
-/* Commands: what policies ask GPUs to be held to, on its way, and in force. */
+/* Commands of policies: checked, in flight, and in force. */
 #include "sim/world/policy/instance.h"
 #include "sim/world/power/power_state.h"
 #include "sim/world/rows/priority.h"
@@ -57,9 +57,9 @@ static void take_effect(struct power *power, int32_t index, enum power_target ta
     power_jobs_obey(power, index, now);
 }
 
-/* --- On their way --- */
+/* --- In flight --- */
 
-/* The command at the head of its line is due; one that a later one has replaced does nothing. */
+/* The command at the head of the line is due. It has no effect if a later command has replaced it. */
 static void arrive(struct power *power, struct power_line *line, sim_ns now)
 {
     struct power_order *order = line->head;
@@ -111,7 +111,7 @@ static int send(struct power *power, int32_t domain, enum power_target target, c
     return 0;
 }
 
-/* --- Being asked --- */
+/* --- Given --- */
 
 static int fault(const struct power *power, int32_t domain, enum power_target target, sim_ns now, const char *why)
 {
@@ -184,7 +184,7 @@ int power_command(struct power *power, int32_t domain, const struct power_plan *
     return code;
 }
 
-/* --- What policies see of it --- */
+/* --- For policies --- */
 
 static void show(const struct power_hold *hold, struct power_group_view *view)
 {

@@ -1,12 +1,12 @@
-/* The sections "power" and "server_power" of a cluster: how its power is divided, read, limited and held. */
+/* The sections "power" and "server_power" of a cluster: how its power is divided, read and limited. */
 #ifndef ORRERY_WORLD_POWER_POWER_CONFIG_H
 #define ORRERY_WORLD_POWER_POWER_CONFIG_H
 
 #include "sim/core/config/config.h"
 #include "sim/world/replica/pace.h"
 
-/* What a server draws beside its GPUs: CPUs, memory, NICs and fans that idle, and what follows the GPUs' power (fans, losses of
- * power supplies), watt by watt. */
+/* Power of a server without its GPUs: a constant for CPUs, memory, NICs and idle fans, and a part in proportion to the
+ * GPUs' power (fans, losses of power supplies). */
 struct server_power_config {
     double idle_w; /* NAN: not known */
     double per_gpu_w;
@@ -25,33 +25,33 @@ struct power_commands_config {
     double brake_hz;
 };
 
-/* An overload of `overload_frac` trips the breaker `after_ns`; another one after a time by the square of the current above the
- * rating. */
+/* An overload of `overload_frac` trips the breaker `after_ns`; the time of another overload follows from the square of
+ * the current above the rating. */
 struct power_breaker_config {
     double rating_frac; /* of the budget */
     double overload_frac;
     sim_ns after_ns;  /* 0: there is no breaker */
-    sim_ns outage_ns; /* until somebody resets it; 0: it only counts */
+    sim_ns outage_ns; /* until it is reset; 0: trips are only counted */
 };
 
 struct power_config {
     double budget_w; /* of each domain of the level */
     int level;       /* enum power_level */
     int64_t servers_per_rack, racks_per_row;
-    const char *clock_like; /* the GPU whose voltage by clock stands in for those that were not swept */
+    const char *clock_like; /* the GPU whose voltage by clock replaces that of GPUs that were not swept */
     struct clock_share_config clock_share;
     struct power_telemetry_config telemetry;
     struct power_commands_config commands;
     struct power_breaker_config breaker;
-    struct config_variant capping; /* no entry: there is no section, and nobody asks for power */
+    struct config_variant capping; /* no entry: the scenario has no section "power" */
 };
 
 extern const struct config_field server_power_config_fields[], power_config_fields[];
 
-/* Of the level at which domains are held: "row". */
+/* The name of the level with a budget: "row". */
 const char *power_level_name(int level);
 
-/* How long a command takes to take effect; and the window of a reading. */
+/* Latency of a command, and window of a reading. */
 static inline sim_ns power_latency_ns(const struct power_config *config)
 {
     return config->commands.path == POWER_IN_BAND ? config->commands.in_band_ns : config->commands.out_of_band_ns;

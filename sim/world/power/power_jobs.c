@@ -1,6 +1,7 @@
-/* Jobs as members of the site's power: while they run, each of their GPUs draws what their type says, at the clock in force there. A
- * job on several domains goes at the slowest of their clocks. Of a job's own power all that is above idling with a process follows
- * the core's clock and voltage. Leaves out that a GPU which idle jobs share draws its power with a process but once. */
+/* The power of jobs: while a job runs, each of its GPUs draws what its type says, at the clock in force in its domain.
+ * A job on several domains has the slowest of their clocks. The part of its power above idle power with a process
+ * follows the clock and voltage of the core. Not modelled: a GPU that idle jobs share draws its idle power with a
+ * process only once. */
 #include "sim/world/power/power_state.h"
 
 #include <math.h>
@@ -16,7 +17,7 @@ static struct power_domain *domain_of(const struct power *power, const struct ho
     return power_domain_of(power, holder->cluster->first_node + part->node);
 }
 
-/* The lowest of all domains. */
+/* The lowest clock and cap of all its domains. */
 static struct pace_order order_of(const struct power *power, const struct holder *holder)
 {
     struct pace_order least = pace_free();
@@ -45,7 +46,7 @@ static void set_pace(const struct power *power, struct power_job *of, struct hol
     holder->speed_frac = state.speed_frac;
 }
 
-/* What it holds of each of its GPUs: 1, or where GPUs are shared less. */
+/* The share that the holder has of each of its GPUs: 1, or less if GPUs are shared. */
 static double share_of(const struct holder *holder)
 {
     int64_t gpus = 0;
@@ -53,8 +54,8 @@ static double share_of(const struct holder *holder)
     return gpus_of(holder->ugpus) / (double)gpus;
 }
 
-/* Its GPUs draw so much more (+1), or less (-1), than bare ones. Of a GPU that jobs share each draws its share of what is above
- * bare idling, and of that. */
+/* Adds (+1) or removes (-1) the power of a job's GPUs, in place of their bare idle power; of a shared GPU its share of
+ * both. */
 static void count(struct power *power, const struct power_job *of, int sign, sim_ns now)
 {
     const double idle_w = type_of(power, of->holder)->gpu.idle_w;

@@ -1,4 +1,4 @@
-/* The inside of the power of a site. Only the power*.c files include this. */
+/* What the files of this room share. */
 #ifndef ORRERY_WORLD_POWER_POWER_STATE_H
 #define ORRERY_WORLD_POWER_POWER_STATE_H
 
@@ -26,20 +26,20 @@ static inline void power_meter_add(struct power_meter *meter, double more_w, sim
     meter->w += more_w;
 }
 
-/* What a group of GPUs, or the brake, is set to. */
+/* The setting of a group of GPUs, or of the brake. */
 struct power_hold {
     struct power_setting in_force, ordered;
     int64_t n_ordered, n_in_force; /* numbers of these commands, from 1 on */
     sim_ns effect_ns;              /* of the latest command */
-    sim_ns since_ns, held_ns;      /* in force is more than nothing since then; and was before that, in all */
+    sim_ns since_ns, held_ns;      /* a setting has been in force since then, and for that time before */
 };
 
 struct power_breaker {
-    double heat, since_j; /* of 1 it trips; energy of the domain at the latest reading */
+    double heat, since_j; /* it trips at heat 1; energy of the domain at the latest reading */
     int64_t trips;
 };
 
-/* The least of the latest readings: a deque in which they rise. */
+/* The minimum of the latest readings: a monotone deque. */
 struct power_least {
     struct power_dip {
         sim_ns at_ns;
@@ -48,30 +48,30 @@ struct power_least {
     int32_t capacity, first, n;
 };
 
-/* A domain whose breaker can leave it dark. */
+/* The outages of a domain whose breaker can leave it dark. */
 struct power_outage {
     struct owner reset;
     struct power *power;
     int32_t domain;
     bool is_dark;
-    sim_ns since_ns, dark_ns; /* it is dark; and was before that, in all */
+    sim_ns since_ns, dark_ns; /* it has been dark since then, and for that time before */
 };
 
 struct power_domain {
     const char *name;
     int64_t first_node, servers;
-    double bare_w; /* of all its GPUs, were nobody on them */
+    double bare_w; /* of all its GPUs without holders */
     struct power_outage outage;
-    struct power_meter rest, beside; /* of GPUs that no replica holds; what servers draw beside GPUs that draw nothing */
+    struct power_meter rest, beside; /* of GPUs that no replica holds; of servers without their GPUs */
     struct power_hold holds[POWER_TARGETS];
     struct power_breaker breaker;
     void *capper_state;
     struct power_view view;
     struct power_least least;
-    struct tally used;      /* readings over the budget */
-    double rise_w;          /* the largest within the latency of a command */
+    struct tally used;      /* readings as a fraction of the budget */
+    double rise_w;          /* the largest rise within the latency of a command */
     int64_t brakes;
-    sim_ns over_ns;         /* of the readings above the budget */
+    sim_ns over_ns;         /* time of the readings above the budget */
 };
 
 /* A holder that lasts, and how much of it is on which domain. */
@@ -83,21 +83,21 @@ struct power_member {
     struct power_share {
         int32_t domain;
         double share;
-    } *parts; /* [capacity]; the first is the domain that it obeys */
+    } *parts; /* [draw.gpus]; the first is the domain that it obeys */
 };
 
 /* A type of nodes: its GPU, and the voltage of that. */
 struct power_node_type {
     struct gpu_spec gpu;
-    struct power_law law; /* idle with a process, limit and voltage; nothing else */
+    struct power_law law; /* only idle power with a process, limit and voltage */
 };
 
 /* A steady holder with GPUs: a job that runs. */
 struct power_job {
     struct power_job *next, *prev;
     struct holder *holder;
-    double gpu_w, share; /* of each of its GPUs, at the clock in force; of each that it holds */
-    sim_ns since_ns;     /* it draws that */
+    double gpu_w, share; /* power of each GPU at the clock in force; share of each GPU that it holds */
+    sim_ns since_ns;     /* it has drawn gpu_w since then */
 };
 
 /* Values of all domains at one time. */
@@ -111,7 +111,7 @@ struct power_rows {
     struct power_row *head, *tail;
 };
 
-/* Commands of one latency, which take effect in the order in which they were given. */
+/* Commands in flight of one latency, in the order in which they take effect. */
 struct power_order {
     struct power_order *next;
     int32_t domain;
@@ -142,37 +142,38 @@ struct power {
     struct pool jobs;
     struct power_job *running;
     int64_t n_finished_jobs;
-    struct power_meter on_jobs, idle; /* of the GPUs that jobs hold, and of those that nobody does */
-    int64_t n_unknown;          /* stretches of jobs of which nothing is said */
-    struct power_rows marks, unseen; /* energies where windows begin; readings that nobody has seen yet */
+    struct power_meter on_jobs, idle; /* of GPUs that jobs hold, and of GPUs without holders */
+    int64_t n_unknown;          /* runs of jobs whose power is not known */
+    struct power_rows marks, unseen; /* energies at the start of windows; readings in flight */
     struct power_row *spares;
-    double *joules;     /* [n_domains], to collect in */
+    double *joules;     /* [n_domains], scratch */
     struct tally site;  /* readings of the site */
-    double checked_j, checked_w; /* integral of power until checked_ns, and power then */
+    double checked_j, checked_w; /* for INV-11: integral of power until checked_ns, and power then */
     sim_ns checked_ns;
-    bool is_lumped;     /* some replica has pipeline stages: its power changes between events, too */
+    bool is_lumped;     /* a replica has pipeline stages: its power changes between events */
 };
 
-/* Energies of all domains by a time. */
+/* Writes the energies of all domains until `at`. */
 void power_collect(struct power *power, sim_ns at, double *joules);
 
-/* Makes a member obey what is in force in its domain. */
+/* Applies to a member what is in force in its domain. */
 void power_obey(struct power_member *member, sim_ns now);
 
-/* Gives what a policy asks for, after checking it: takes effect after its latency, or at once. Returns 0 or SIM_E_POLICY with a finding, or
- * SIM_E_NOMEM. */
+/* Checks and sends the commands of a policy; they take effect after their latency, or `at_once`. Returns 0,
+ * SIM_E_POLICY with a finding, or SIM_E_NOMEM. */
 int power_command(struct power *power, int32_t domain, const struct power_plan *plan, bool at_once, sim_ns now);
 void power_commands_init(struct power *power);
 
-/* Steady holders: one is given GPUs, and has its speed_frac by the clock in force there; it is about to give them back. */
+/* Jobs, the steady holders: one is given GPUs, and its speed_frac is set by the clock in force; one is about to release
+ * them. */
 int power_job_runs(struct power *power, struct holder *holder, sim_ns now); /* 0 or SIM_E_NOMEM */
 void power_job_rests(struct power *power, struct holder *holder, sim_ns now);
 double power_job_j(const struct watcher *watcher, const struct holder *holder, sim_ns now);
 
-/* Those on GPUs of a domain obey what is in force there. */
+/* Applies to jobs on GPUs of a domain what is in force there. */
 void power_jobs_obey(struct power *power, int32_t domain, sim_ns now);
 
-/* What a group is held to there. */
+/* The clock and cap of a group in a domain. */
 struct pace_order power_order_of(const struct power_domain *domain, int group, double highest_hz);
 
 /* The domain of a node. */
@@ -184,7 +185,7 @@ void power_outage_init(struct power *power, int32_t domain);
 /* Brings the view of a domain up to date. */
 void power_refresh_view(struct power *power, int32_t domain, sim_ns now);
 
-/* A reading of all domains: mean powers over the row's time. */
+/* Counts a reading of all domains: mean powers over the row's time. */
 void power_count_readings(struct power *power, const struct power_row *row, const double *joules);
 
 /* As in struct component. */

@@ -8,10 +8,10 @@
 
 /* --- Outages ---
  *
- * The breaker of a domain has tripped, and until it is reset nothing there draws power. Its nodes fail, and what is on them with
- * them; nodes that were down or spare come back no sooner. */
+ * When the breaker of a domain has tripped, nothing there draws power until it is reset. Its nodes fail with all that
+ * is on them; nodes that are down or spare return no sooner. */
 
-/* Servers and bare GPUs go out (-1), or on again (+1). What is held on them is its holders' to take away. */
+/* Switches servers and bare GPUs off (-1) or on (+1). Holders on them count their own power. */
 static void turn(struct power_outage *outage, int sign, sim_ns now)
 {
     struct power *power = outage->power;
@@ -59,7 +59,7 @@ static double outage_s(const struct power_outage *outage, sim_ns now)
 
 /* --- Readings --- */
 
-/* How far a reading is above the least one since `since_ns`, itself included. */
+/* How far a reading is above the minimum since `since_ns`, itself included. */
 static double rise_w(struct power_least *least, double mean_w, sim_ns at, sim_ns since_ns)
 {
     const int32_t capacity = least->capacity;
@@ -72,7 +72,8 @@ static double rise_w(struct power_least *least, double mean_w, sim_ns at, sim_ns
     return mean_w - least->dips[least->first].mean_w;
 }
 
-/* Heat rises with the square of the current beyond the rating, and falls below it. Returns whether the breaker trips, and cools. */
+/* Heat rises with the square of the current above the rating and falls below it. Returns whether the breaker trips,
+ * which cools it. */
 static bool heat_up(const struct power_breaker_config *config, struct power_breaker *breaker, double power_frac,
                     double seconds)
 {
@@ -115,7 +116,7 @@ void power_count_readings(struct power *power, const struct power_row *row, cons
 
 /* --- Metrics --- */
 
-/* Of all domains. */
+/* Totals over all domains. */
 struct totals {
     struct tally used;
     double rise_w, held_s[POWER_TARGETS], over_s, dark_s;
@@ -156,7 +157,7 @@ static int warn(const struct power *power, const char *code, const char *text, i
     return sink->warning(sink->context, &row);
 }
 
-/* Of the site all that is not its GPUs'. */
+/* Energy of the site without its GPUs. */
 static double servers_j(struct power *power, sim_ns now)
 {
     double idle_j = 0.0;

@@ -1,4 +1,4 @@
-/* Telemetry: readings of all domains, when they are taken and when they are seen. */
+/* Telemetry: readings of all domains are taken, and seen by policies after a delay. */
 #include "sim/core/check.h"
 #include "sim/world/policy/instance.h"
 #include "sim/world/power/power_state.h"
@@ -44,7 +44,7 @@ static struct power_row *pop_row(struct power_rows *rows)
 
 /* --- Seen --- */
 
-/* A policy gets nothing of a time that its readings have not come from yet. */
+/* Shows a policy a reading, never before its delay has passed. */
 static int show_domain(struct power *power, int32_t index, const struct power_row *row, sim_ns now)
 {
     struct power_domain *domain = &power->domains[index];
@@ -75,7 +75,7 @@ static void reading_is_seen(struct engine *engine, struct owner *owner, sim_ns n
 
 /* --- Taken --- */
 
-/* Whether windows begin when readings are taken. */
+/* Whether windows begin at the times of readings. */
 static bool marks_with_samples(const struct power *power)
 {
     return power_window_ns(power->config) % power->config->telemetry.period_ns == 0;
@@ -104,7 +104,7 @@ static void window_begins(struct engine *engine, struct owner *owner, sim_ns now
     again(power, sim_ns_add(now, power->config->telemetry.period_ns), window_begins, owner);
 }
 
-/* The row of energies at the beginning of a window becomes that of its mean powers. */
+/* Turns the row of energies at the start of a window into the row of its mean powers. */
 static void take_reading(struct power *power, struct power_row *row, sim_ns now)
 {
     row->from_ns = row->to_ns;
@@ -131,7 +131,7 @@ static void sample_is_due(struct engine *engine, struct owner *owner, sim_ns now
     again(power, sim_ns_add(now, telemetry->period_ns), sample_is_due, owner);
 }
 
-/* Windows that would begin before the run begin with it. */
+/* Windows that would begin before the run begin with the run. */
 static int start_windows(struct power *power)
 {
     const sim_ns period_ns = power->config->telemetry.period_ns, window_ns = power_window_ns(power->config);

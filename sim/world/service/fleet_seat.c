@@ -1,10 +1,11 @@
-/* The GPUs of replicas: taken stage by stage, each stage on one node, and given back; and what a replica that starts again must
- * not remember. */
+/* The GPUs of replicas: taken stage by stage, each stage on one node, and given back; and what a replica that starts
+ * again must not remember. */
 #include "sim/core/check.h"
 #include "sim/world/policy/instance.h"
 #include "sim/world/service/fleet.h"
 
-/* An unlimited cluster has no nodes and always has room. A seat on it is nobody else's: it waits for its replica to come back. */
+/* An unlimited cluster has no nodes and always has room. A seat on it is nobody else's: it waits for its replica to
+ * come back. */
 static bool is_endless(const struct fleet *fleet)
 {
     return fleet->env->cluster->total_gpus == INT64_MAX;

@@ -1,13 +1,15 @@
-/* Failures that strike services. A replica of which a node fails is down: what it computed and all of its KV is lost. Its requests
- * go back to the service and, at this very moment, to the replicas that are up, in order of arrival; where none is they wait. What
- * they had generated has been sent, and is processed again with their prompts.
+/* Failures that strike services. A replica of which a node fails is down: what it computed and all of its KV is lost.
+ * Its requests go back to the service and, at this very moment, to the replicas that are up, in order of arrival; where
+ * none is they wait. What they had generated has been sent, and is processed again with their prompts.
  *
- * The service still wants as many replicas as before, and starts the one that is missing at once on whatever GPUs are free, or that
- * jobs yield; else when a node comes back, or (without an autoscaler) jobs give GPUs back. It is up after its start delay, with
- * nothing cached. Those of a service with an autoscaler try again at each of its decisions as well.
+ * The service still wants as many replicas as before, and starts the one that is missing at once on whatever GPUs are
+ * free, or that jobs yield; else when a node comes back, or (without an autoscaler) jobs give GPUs back. It is up after
+ * its start delay, with nothing cached. Those of a service with an autoscaler try again at each of its decisions as
+ * well.
  *
- * Leaves out: services with pools, offloaded weights, or routers that choose pairs (fleet_may_restart): failures spare them, and
- * the run says so; clients that notice and try elsewhere, or give up; KV that other replicas or the host could still have. */
+ * Leaves out: services with pools, offloaded weights, or routers that choose pairs (fleet_may_restart): failures spare
+ * them, and the run says so; clients that notice and try elsewhere, or give up; KV that other replicas or the host
+ * could still have. */
 #include "sim/world/rows/metric.h"
 #include "sim/world/rows/priority.h"
 #include "sim/world/service/scaling_state.h"

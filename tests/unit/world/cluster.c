@@ -42,7 +42,7 @@ static void what_is_released_on_a_node_that_is_away_stays_away(void)
         CHECK_EQ_INT(cluster->free_gpus, 8);
         cluster_release_group(cluster, 1, 0, 4);
         CHECK_EQ_INT(cluster->free_gpus, 8);
-        CHECK_EQ_INT(cluster->away_gpus, 8);
+        CHECK_EQ_INT(cluster->down_gpus, 8);
         CHECK_EQ_INT(cluster_take_group(cluster, 1, 4), 1);
         if (has_stock) CHECK(cluster->stock->nodes[0].cpu_left_milli == 0);
         cluster_return_node(cluster, 0);
