@@ -3,7 +3,7 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/outputs.h"
 #include "sim/cli/paths.h"
-#include "sim/cli/table.h"
+#include "sim/cli/answer.h"
 #include "sim/core/number.h"
 #include "sim/core/output.h"
 #include "sim/core/path.h"
@@ -65,19 +65,15 @@ static int export_source(struct cli *cli, const struct export_options *options, 
 
 static int list_sources(struct cli *cli, const struct export_options *options, const struct export_sources *sources)
 {
-    static const struct table_column columns[] = {{"name", COLUMN_LEFT, false},
-                                                  {"kind", COLUMN_LEFT, false},
-                                                  {"about", COLUMN_LEFT, false}};
-    struct table table;
-    table_init(&table, columns, sizeof columns / sizeof *columns);
+    static const struct table_column columns[] = {LEFT("name"), LEFT("kind"), LEFT("about")};
+    struct answer_table table;
+    TABLE_INIT(&table, columns);
     for (size_t i = 0; i < sources->n; i++) {
         table_text(&table, sources->items[i].name);
         table_text(&table, sources->items[i].is_view ? "view" : "table");
         table_text(&table, sources->items[i].about);
     }
-    int code = table_write(&table, options->json, cli->out);
-    table_fini(&table);
-    return code;
+    return table_print(&table, 0, options->json, cli->out);
 }
 
 static const struct export_source *find_source(struct cli *cli, const struct export_sources *sources, const char *name,

@@ -7,7 +7,7 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/families.h"
 #include "sim/cli/paths.h"
-#include "sim/cli/table.h"
+#include "sim/cli/answer.h"
 #include "sim/core/path.h"
 #include "sim/world/rows/metric.h"
 #include "traces/registry.h"
@@ -27,10 +27,10 @@ struct listing {
     struct cli *cli;
     struct arena arena;
     struct catalog catalog;
-    struct table table;
+    struct answer_table table;
 };
 
-#define COLUMNS(list, columns) table_init(&(list)->table, columns, sizeof columns / sizeof *columns)
+#define COLUMNS(list, columns) TABLE_INIT(&(list)->table, columns)
 
 static double giga(double value)
 {
@@ -44,102 +44,109 @@ static double positive(double value)
 
 /* --- The catalog --- */
 
-static void add_gpu(struct table *table, const struct gpu_spec *gpu)
+typedef int (*names_fn)(const struct catalog *catalog, struct arena *arena, struct catalog_names *names,
+                        struct diag *diag);
+
+/* Adds the rows of each name in a part of the catalog. */
+static int add_each(struct listing *list, names_fn list_names, int (*add)(struct listing *list, const char *name))
 {
-    table_text(table, gpu->name);
-    table_text(table, gpu->architecture);
-    table_number(table, rint(gpu->memory_bytes / 0x1p30));
-    table_number(table, giga(gpu->memory_bytes_per_s));
-    table_number(table, positive(gpu->peak_flop_per_s[FORMAT_FP16] / 1e12));
-    table_number(table, positive(gpu->peak_flop_per_s[FORMAT_FP8] / 1e12));
-    table_number(table, positive(giga(gpu->nvlink_bytes_per_s)));
-    table_number(table, gpu->tdp_w);
-    table_number(table, gpu->usd_per_h);
+    struct catalog_names names;
+    int code = list_names(&list->catalog, &list->arena, &names, &list->cli->diag);
+    for (size_t i = 0; code == 0 && i < names.n; i++) code = add(list, names.names[i]);
+    return code;
+}
+
+static int add_gpu(struct listing *list, const char *name)
+{
+    struct answer_table *table = &list->table;
+    struct gpu_spec gpu;
+    int code = catalog_gpu(&list->catalog, name, name, &list->arena, &gpu, &list->cli->diag);
+    if (code != 0) return code;
+    table_text(table, gpu.name);
+    table_text(table, gpu.architecture);
+    table_number(table, rint(gpu.memory_bytes / 0x1p30));
+    table_number(table, giga(gpu.memory_bytes_per_s));
+    table_number(table, positive(gpu.peak_flop_per_s[FORMAT_FP16] / 1e12));
+    table_number(table, positive(gpu.peak_flop_per_s[FORMAT_FP8] / 1e12));
+    table_number(table, positive(giga(gpu.nvlink_bytes_per_s)));
+    table_number(table, gpu.tdp_w);
+    table_number(table, gpu.usd_per_h);
+    return 0;
 }
 
 static int list_gpus(struct listing *list)
 {
-    static const struct table_column columns[] = {
-        {"gpu", COLUMN_LEFT, false},           {"architecture", COLUMN_LEFT, false},
-        {"memory_gib", COLUMN_RIGHT, false},   {"memory_gb_per_s", COLUMN_RIGHT, false},
-        {"fp16_tflop_per_s", COLUMN_RIGHT, false}, {"fp8_tflop_per_s", COLUMN_RIGHT, false},
-        {"nvlink_gb_per_s", COLUMN_RIGHT, false},  {"tdp_w", COLUMN_RIGHT, false},
-        {"usd_per_h", COLUMN_RIGHT, false}};
+    static const struct table_column columns[] = {LEFT("gpu"),
+                                                  LEFT("architecture"),
+                                                  RIGHT("memory_gib"),
+                                                  RIGHT("memory_gb_per_s"),
+                                                  RIGHT("fp16_tflop_per_s"),
+                                                  RIGHT("fp8_tflop_per_s"),
+                                                  RIGHT("nvlink_gb_per_s"),
+                                                  RIGHT("tdp_w"),
+                                                  RIGHT("usd_per_h")};
     COLUMNS(list, columns);
-    struct catalog_names names;
-    int code = catalog_list_gpus(&list->catalog, &list->arena, &names, &list->cli->diag);
-    for (size_t i = 0; code == 0 && i < names.n; i++) {
-        struct gpu_spec gpu;
-        code = catalog_gpu(&list->catalog, names.names[i], names.names[i], &list->arena, &gpu, &list->cli->diag);
-        if (code == 0) add_gpu(&list->table, &gpu);
-    }
-    return code;
+    return add_each(list, catalog_list_gpus, add_gpu);
 }
 
-static void add_llm(struct table *table, const struct llm_spec *llm)
+static int add_llm(struct listing *list, const char *name)
 {
-    table_text(table, llm->name);
-    table_number(table, round(giga((double)llm_parameters(llm)) * 100) / 100);
-    table_number(table, round(giga((double)llm_active_parameters(llm)) * 100) / 100);
-    table_number(table, (double)llm->layers);
-    table_number(table, (double)llm->max_context);
-    table_number(table, llm_kv_bytes_per_token(llm));
-    table_number(table, round(giga(llm_weight_bytes(llm)) * 100) / 100);
+    struct answer_table *table = &list->table;
+    struct llm_spec llm;
+    int code = catalog_llm(&list->catalog, name, name, &list->arena, &llm, &list->cli->diag);
+    if (code != 0) return code;
+    table_text(table, llm.name);
+    table_number(table, round(giga((double)llm_parameters(&llm)) * 100) / 100);
+    table_number(table, round(giga((double)llm_active_parameters(&llm)) * 100) / 100);
+    table_number(table, (double)llm.layers);
+    table_number(table, (double)llm.max_context);
+    table_number(table, llm_kv_bytes_per_token(&llm));
+    table_number(table, round(giga(llm_weight_bytes(&llm)) * 100) / 100);
+    return 0;
 }
 
 static int list_llms(struct listing *list)
 {
     static const struct table_column columns[] = {
-        {"llm", COLUMN_LEFT, false},          {"parameters_1e9", COLUMN_RIGHT, false}, {"active_1e9", COLUMN_RIGHT, false},
-        {"layers", COLUMN_RIGHT, false},      {"max_context", COLUMN_RIGHT, false},    {"kv_bytes_per_token", COLUMN_RIGHT, false},
-        {"weights_gb", COLUMN_RIGHT, false}};
+        LEFT("llm"),          RIGHT("parameters_1e9"),     RIGHT("active_1e9"), RIGHT("layers"),
+        RIGHT("max_context"), RIGHT("kv_bytes_per_token"), RIGHT("weights_gb")};
     COLUMNS(list, columns);
-    struct catalog_names names;
-    int code = catalog_list_llms(&list->catalog, &list->arena, &names, &list->cli->diag);
-    for (size_t i = 0; code == 0 && i < names.n; i++) {
-        struct llm_spec llm;
-        code = catalog_llm(&list->catalog, names.names[i], names.names[i], &list->arena, &llm, &list->cli->diag);
-        if (code == 0) add_llm(&list->table, &llm);
-    }
-    return code;
+    return add_each(list, catalog_list_llms, add_llm);
 }
 
-static void add_storage(struct table *table, const struct storage_spec *spec)
+static int add_storage(struct listing *list, const char *name)
 {
-    const struct storage_device *device = &spec->device;
-    table_text(table, spec->name);
-    table_text(table, storage_kind_name(spec->kind));
+    struct answer_table *table = &list->table;
+    struct storage_spec spec;
+    int code = catalog_storage(&list->catalog, name, name, &list->arena, &spec, &list->cli->diag);
+    if (code != 0) return code;
+    const struct storage_device *device = &spec.device;
+    table_text(table, spec.name);
+    table_text(table, storage_kind_name(spec.kind));
     table_number(table, giga(device->capacity_bytes));
     table_number(table, giga(device->link.nominal_bytes_per_s));
     table_number(table, giga(device->media[STORAGE_READ].nominal_bytes_per_s));
     table_number(table, giga(storage_rate_bytes_per_s(device, NULL, STORAGE_READ)));
     table_number(table, giga(device->media[STORAGE_WRITE].nominal_bytes_per_s));
     table_number(table, giga(storage_rate_bytes_per_s(device, NULL, STORAGE_WRITE)));
-    table_text(table, spec->summary);
+    table_text(table, spec.summary);
+    return 0;
 }
 
 /* Nominal values of the device's media and link, and what is left at the end of the link. */
 static int list_storage(struct listing *list)
 {
-    static const struct table_column columns[] = {
-        {"storage", COLUMN_LEFT, false},         {"kind", COLUMN_LEFT, false},
-        {"capacity_gb", COLUMN_RIGHT, false},    {"link_gb_per_s", COLUMN_RIGHT, false},
-        {"read_gb_per_s", COLUMN_RIGHT, false},  {"read_sustained_gb_per_s", COLUMN_RIGHT, false},
-        {"write_gb_per_s", COLUMN_RIGHT, false}, {"write_sustained_gb_per_s", COLUMN_RIGHT, false},
-        {"summary", COLUMN_LEFT, true}};
+    static const struct table_column columns[] = {LEFT("storage"),         LEFT("kind"),
+                                                  RIGHT("capacity_gb"),    RIGHT("link_gb_per_s"),
+                                                  RIGHT("read_gb_per_s"),  RIGHT("read_sustained_gb_per_s"),
+                                                  RIGHT("write_gb_per_s"), RIGHT("write_sustained_gb_per_s"),
+                                                  JSON_ONLY("summary")};
     COLUMNS(list, columns);
-    struct catalog_names names;
-    int code = catalog_list_storage(&list->catalog, &list->arena, &names, &list->cli->diag);
-    for (size_t i = 0; code == 0 && i < names.n; i++) {
-        struct storage_spec spec;
-        code = catalog_storage(&list->catalog, names.names[i], names.names[i], &list->arena, &spec, &list->cli->diag);
-        if (code == 0) add_storage(&list->table, &spec);
-    }
-    return code;
+    return add_each(list, catalog_list_storage, add_storage);
 }
 
 /* The number, unless nobody measured it. */
-static void add_measured(struct table *table, bool is_known, double value)
+static void add_measured(struct answer_table *table, bool is_known, double value)
 {
     if (is_known)
         table_number(table, value);
@@ -159,9 +166,13 @@ static int add_measured_on(struct listing *list, const struct engine_preset *pre
 
 /* Milliseconds of an iteration's constant part on one GPU and on eight. Without any host time it is none by definition,
  * unless something else of the engine was measured. */
-static int add_engine(struct listing *list, const struct engine_preset *preset)
+static int add_engine(struct listing *list, const char *name)
 {
-    struct table *table = &list->table;
+    struct engine_preset read;
+    const struct engine_preset *preset = &read;
+    int code = catalog_engine(&list->catalog, name, name, &list->arena, &read, &list->cli->diag);
+    if (code != 0) return code;
+    struct answer_table *table = &list->table;
     struct engine_params one, eight;
     const struct calibration_error *held_out = preset->held_out.items;
     const bool is_defined = preset->overheads.n == 0 && preset->measured_on.n == 0;
@@ -170,7 +181,7 @@ static int add_engine(struct listing *list, const struct engine_preset *preset)
     engine_preset_params(preset, "", 8, &eight);
     table_text(table, preset->name);
     table_text(table, preset->kernels);
-    const int code = add_measured_on(list, preset);
+    code = add_measured_on(list, preset);
     add_measured(table, is_defined || engine_preset_lists(preset, 1), 1e3 * one.iteration_s);
     add_measured(table, eight_known, 1e3 * eight.iteration_s);
     add_measured(table, eight_known, 1e6 * eight.sequence_s);
@@ -182,53 +193,49 @@ static int add_engine(struct listing *list, const struct engine_preset *preset)
 
 static int list_engines(struct listing *list)
 {
-    static const struct table_column columns[] = {
-        {"engine", COLUMN_LEFT, false},             {"kernels", COLUMN_LEFT, false},
-        {"measured_on", COLUMN_LEFT, false},
-        {"iteration_ms_1_gpu", COLUMN_RIGHT, false}, {"iteration_ms_8_gpus", COLUMN_RIGHT, false},
-        {"sequence_us", COLUMN_RIGHT, false},       {"layer_launch_us", COLUMN_RIGHT, false},
-        {"error_%", COLUMN_RIGHT, false},           {"summary", COLUMN_LEFT, false}};
+    static const struct table_column columns[] = {LEFT("engine"),
+                                                  LEFT("kernels"),
+                                                  LEFT("measured_on"),
+                                                  RIGHT("iteration_ms_1_gpu"),
+                                                  RIGHT("iteration_ms_8_gpus"),
+                                                  RIGHT("sequence_us"),
+                                                  RIGHT("layer_launch_us"),
+                                                  RIGHT("error_%"),
+                                                  LEFT("summary")};
     COLUMNS(list, columns);
-    struct catalog_names names;
-    int code = catalog_list_engines(&list->catalog, &list->arena, &names, &list->cli->diag);
-    for (size_t i = 0; code == 0 && i < names.n; i++) {
-        struct engine_preset preset;
-        code = catalog_engine(&list->catalog, names.names[i], names.names[i], &list->arena, &preset, &list->cli->diag);
-        if (code == 0) code = add_engine(list, &preset);
-    }
-    return code;
+    return add_each(list, catalog_list_engines, add_engine);
 }
 
-static void add_prices(struct table *table, const struct price_list *prices)
+static int add_prices(struct listing *list, const char *name)
 {
-    const struct price_entry *entry = prices->gpus.items;
-    for (size_t i = 0; i < prices->gpus.n; i++, entry++) {
-        table_text(table, prices->name);
-        table_text(table, prices->date);
+    struct answer_table *table = &list->table;
+    struct price_list prices;
+    int code = catalog_prices(&list->catalog, name, name, &list->arena, &prices, &list->cli->diag);
+    if (code != 0) return code;
+    const struct price_entry *entry = prices.gpus.items;
+    for (size_t i = 0; i < prices.gpus.n; i++, entry++) {
+        table_text(table, prices.name);
+        table_text(table, prices.date);
         table_text(table, entry->gpu);
         table_number(table, entry->on_demand_usd_per_h);
         table_number(table, entry->reserved_usd_per_h);
         table_number(table, entry->spot_usd_per_h);
-        table_text(table, prices->source);
+        table_text(table, prices.source);
     }
+    return 0;
 }
 
 static int list_prices(struct listing *list)
 {
-    static const struct table_column columns[] = {
-        {"prices", COLUMN_LEFT, false},           {"date", COLUMN_LEFT, false},
-        {"gpu", COLUMN_LEFT, false},              {"on_demand_usd_per_h", COLUMN_RIGHT, false},
-        {"reserved_usd_per_h", COLUMN_RIGHT, false}, {"spot_usd_per_h", COLUMN_RIGHT, false},
-        {"source", COLUMN_LEFT, true}};
+    static const struct table_column columns[] = {LEFT("prices"),
+                                                  LEFT("date"),
+                                                  LEFT("gpu"),
+                                                  RIGHT("on_demand_usd_per_h"),
+                                                  RIGHT("reserved_usd_per_h"),
+                                                  RIGHT("spot_usd_per_h"),
+                                                  JSON_ONLY("source")};
     COLUMNS(list, columns);
-    struct catalog_names names;
-    int code = catalog_list_prices(&list->catalog, &list->arena, &names, &list->cli->diag);
-    for (size_t i = 0; code == 0 && i < names.n; i++) {
-        struct price_list prices;
-        code = catalog_prices(&list->catalog, names.names[i], names.names[i], &list->arena, &prices, &list->cli->diag);
-        if (code == 0) add_prices(&list->table, &prices);
-    }
-    return code;
+    return add_each(list, catalog_list_prices, add_prices);
 }
 
 /* --- The tables of the program --- */
@@ -250,12 +257,10 @@ static void add_policies(struct listing *list, struct policy_table policies, con
 
 static int list_policies(struct listing *list)
 {
-    static const struct table_column columns[] = {
-        {"family", COLUMN_LEFT, false},  {"policy", COLUMN_LEFT, false}, {"oracle", COLUMN_LEFT, false},
-        {"summary", COLUMN_LEFT, false}, {"source", COLUMN_LEFT, true},  {"plugin", COLUMN_LEFT, true}};
-    static const struct table_column columns_with_plugins[] = {
-        {"family", COLUMN_LEFT, false},  {"policy", COLUMN_LEFT, false}, {"oracle", COLUMN_LEFT, false},
-        {"summary", COLUMN_LEFT, false}, {"source", COLUMN_LEFT, true},  {"plugin", COLUMN_LEFT, false}};
+    static const struct table_column columns[] = {LEFT("family"),  LEFT("policy"),      LEFT("oracle"),
+                                                  LEFT("summary"), JSON_ONLY("source"), JSON_ONLY("plugin")};
+    static const struct table_column columns_with_plugins[] = {LEFT("family"),  LEFT("policy"),      LEFT("oracle"),
+                                                               LEFT("summary"), JSON_ONLY("source"), LEFT("plugin")};
     const struct plugins *plugins = list->cli->plugins;
     if (plugins != NULL && plugins->n > 0)
         COLUMNS(list, columns_with_plugins);
@@ -269,10 +274,8 @@ static int list_policies(struct listing *list)
 
 static int list_formats(struct listing *list)
 {
-    static const struct table_column columns[] = {{"format", COLUMN_LEFT, false},
-                                                  {"records", COLUMN_LEFT, false},
-                                                  {"summary", COLUMN_LEFT, false},
-                                                  {"source", COLUMN_LEFT, true}};
+    static const struct table_column columns[] = {LEFT("format"), LEFT("records"), LEFT("summary"),
+                                                  JSON_ONLY("source")};
     COLUMNS(list, columns);
     for (size_t i = 0; i < trace_format_count(); i++) {
         const struct trace_format *format = trace_format_at(i);
@@ -286,11 +289,8 @@ static int list_formats(struct listing *list)
 
 static int list_metrics(struct listing *list)
 {
-    static const struct table_column columns[] = {{"metric", COLUMN_LEFT, false},
-                                                  {"unit", COLUMN_LEFT, false},
-                                                  {"better", COLUMN_LEFT, false},
-                                                  {"definition", COLUMN_LEFT, false},
-                                                  {"vllm", COLUMN_LEFT, true}};
+    static const struct table_column columns[] = {LEFT("metric"), LEFT("unit"), LEFT("better"), LEFT("definition"),
+                                                  JSON_ONLY("vllm")};
     static const char *const better[] = {[METRIC_NEUTRAL] = NULL, [METRIC_LOWER] = "lower", [METRIC_HIGHER] = "higher"};
     COLUMNS(list, columns);
     for (const struct metric_def *def = metric_dictionary; def->name != NULL; def++) {
@@ -320,8 +320,7 @@ static const char *first_comment(struct arena *arena, const char *path)
 
 static int list_scenarios(struct listing *list)
 {
-    static const struct table_column columns[] = {
-        {"scenario", COLUMN_LEFT, false}, {"summary", COLUMN_LEFT, false}, {"path", COLUMN_LEFT, true}};
+    static const struct table_column columns[] = {LEFT("scenario"), LEFT("summary"), JSON_ONLY("path")};
     COLUMNS(list, columns);
     struct scenario_names names;
     int code = paths_list_scenarios(&list->arena, list->catalog.root, &names);
@@ -362,8 +361,7 @@ static int list(struct cli *cli, const struct cli_call *call)
     const char *data = paths_data(&list.arena);
     list.catalog.root = data != NULL ? path_join(&list.arena, data, "configs") : NULL;
     int code = list.catalog.root != NULL ? listings[found].make(&list) : SIM_E_NOMEM;
-    if (code == 0) code = table_write(&list.table, options->json, cli->out);
-    table_fini(&list.table);
+    code = table_print(&list.table, code, options->json, cli->out);
     arena_fini(&list.arena);
     return code;
 }

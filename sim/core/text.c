@@ -5,7 +5,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,10 +44,9 @@ void text_add(struct text *text, const char *chars)
     text_add_bytes(text, chars, strlen(chars));
 }
 
-void text_printf(struct text *text, const char *format, ...)
+void text_vprintf(struct text *text, const char *format, va_list args)
 {
-    va_list args, again;
-    va_start(args, format);
+    va_list again;
     va_copy(again, args);
     int length = vsnprintf(NULL, 0, format, args);
     if (length >= 0 && text_reserve(text, (size_t)length)) {
@@ -56,6 +54,13 @@ void text_printf(struct text *text, const char *format, ...)
         text->length += (size_t)length;
     }
     va_end(again);
+}
+
+void text_printf(struct text *text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    text_vprintf(text, format, args);
     va_end(args);
 }
 

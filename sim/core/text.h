@@ -2,6 +2,7 @@
 #ifndef ORRERY_CORE_TEXT_H
 #define ORRERY_CORE_TEXT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,6 +20,7 @@ void text_fini(struct text *text);
 void text_add(struct text *text, const char *chars);
 void text_add_bytes(struct text *text, const char *bytes, size_t n);
 void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_vprintf(struct text *text, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
 /* Bytes (1 to 4) of the UTF-8 character that starts at `bytes`, 0 when there is no valid one within `left` bytes. */
 size_t text_utf8_length(const char *bytes, size_t left);

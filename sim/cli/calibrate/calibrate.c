@@ -1,10 +1,8 @@
 /* orrery calibrate: fits the cost models of a GPU to measured profiles, or tells how far a shipped fit is from one; fits
  * the host time of an engine. */
 #include "sim/catalog/calibration.h"
-#include "sim/cli/calibrate/calibrate_checks.h"
-#include "sim/cli/calibrate/calibrate_engine.h"
 #include "sim/cli/calibrate/calibrate_files.h"
-#include "sim/cli/calibrate/calibrate_power.h"
+#include "sim/cli/calibrate/calibrate_measured.h"
 #include "sim/cli/calibrate/calibrate_print.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/outputs.h"
@@ -12,6 +10,7 @@
 #include "sim/core/number.h"
 #include "sim/core/path.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { MAX_PROFILES = 256 };
@@ -82,6 +81,35 @@ static int split_argument(struct reading *reading, const char *argument, const c
     return *gpu != NULL ? 0 : SIM_E_NOMEM;
 }
 
+/* A share of rows that are faster than the peak which outliers alone do not explain. */
+static const double max_too_fast_frac = 0.05;
+
+static int64_t count_too_fast(const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->n_dropped; i++)
+        if (strcmp(profile->dropped[i].reason, profile_faster_than_peak) == 0) return profile->dropped[i].rows;
+    return 0;
+}
+
+static void check_profile(const struct profile *profile, const struct profile_options *options, struct diag *diag)
+{
+    const int64_t too_fast = count_too_fast(profile), rows = too_fast + (int64_t)profile->n;
+    if ((double)too_fast > max_too_fast_frac * (double)rows)
+        diag_warning(diag, profile->path, "wrong GPU, LLM or unit of time?",
+                     "%" PRId64 " of %" PRId64 " rows are faster than the peak of '%s', and are left out", too_fast,
+                     rows, options->gpu->name);
+    if (options->llm != NULL && !profile->uses_llm)
+        diag_warning(diag, profile->path, NULL, "'--llm' is not used: the profile says itself what was measured");
+    if (options->tensor_parallel > 0 && !profile->uses_tensor_parallel)
+        diag_warning(diag, profile->path, NULL, "'--tp' is not used: the profile says itself what was measured");
+}
+
+static int check_llm(const struct catalog *catalog, const char *llm, struct arena *arena, struct diag *diag)
+{
+    struct llm_spec spec;
+    return llm != NULL ? catalog_llm(catalog, llm, "--llm", arena, &spec, diag) : 0;
+}
+
 static int read_profile(struct reading *reading, const char *argument, const char *gpu_name)
 {
     const struct calibrate_options *options = reading->options;
@@ -98,7 +126,7 @@ static int read_profile(struct reading *reading, const char *argument, const cha
     if (code == 0) code = read_gpu(reading, gpu_name, where, &how.gpu);
     if (code == 0) code = profile_read(path, &how, &reading->arena, profile, &reading->cli->diag);
     if (code != 0) return code;
-    calibrate_check_profile(profile, &how, &reading->cli->diag);
+    check_profile(profile, &how, &reading->cli->diag);
     if (path == argument) reading->gpu = how.gpu->name;
     if (options->set != NULL) profile->set = options->set;
     reading->n++;
@@ -127,8 +155,7 @@ static int read_profiles(struct reading *reading, const struct cli_call *call, c
     reading->profiles = arena_alloc(&reading->arena, (size_t)call->n_arguments * sizeof *reading->profiles);
     if (reading->profiles == NULL) return SIM_E_NOMEM;
     int code = read_tensor_parallel(reading);
-    if (code == 0)
-        code = calibrate_check_llm(&reading->catalog, reading->options->llm, &reading->arena, &reading->cli->diag);
+    if (code == 0) code = check_llm(&reading->catalog, reading->options->llm, &reading->arena, &reading->cli->diag);
     for (int i = 0; code == 0 && i < call->n_arguments; i++) code = read_profile(reading, call->arguments[i], gpu);
     return code;
 }
@@ -273,11 +300,6 @@ static int check_output(struct cli *cli, const struct cli_call *call)
     return code == 0 ? outputs_check(&outputs, options->gpu) : code;
 }
 
-static bool is_of_power(const struct cli_call *call)
-{
-    return strcmp(call->arguments[0], "power") == 0;
-}
-
 static int check_power_usage(struct cli *cli, const struct cli_call *call)
 {
     const struct calibrate_options *options = call->options;
@@ -330,18 +352,19 @@ static int calibrate(struct cli *cli, const struct cli_call *call)
 {
     const struct calibrate_options *options = call->options;
     const char *const *paths = (const char *const *)call->arguments;
-    int code = is_of_power(call) ? check_power_usage(cli, call) : check_usage(cli, options);
+    const bool of_power = strcmp(call->arguments[0], "power") == 0;
+    int code = of_power ? check_power_usage(cli, call) : check_usage(cli, options);
     if (code == 0) code = check_output(cli, call);
     if (code != 0) return code;
     struct reading reading = {.cli = cli, .options = options};
     arena_init(&reading.arena);
     code = find_catalog(&reading);
-    if (code == 0 && is_of_power(call))
-        code = calibrate_power(cli, &reading.catalog, options->gpu, paths + 1, (size_t)call->n_arguments - 1,
-                               options->output, options->json);
+    const struct calibrate_inputs inputs = {paths + of_power, (size_t)(call->n_arguments - of_power)};
+    const struct calibrate_output output = {options->output, options->json};
+    if (code == 0 && of_power)
+        code = calibrate_power(cli, &reading.catalog, options->gpu, &inputs, &output);
     else if (code == 0 && options->engine != NULL)
-        code = calibrate_engine(cli, &reading.catalog, options->engine, paths, (size_t)call->n_arguments,
-                                options->output, options->json);
+        code = calibrate_engine(cli, &reading.catalog, options->engine, &inputs, &output);
     else if (code == 0)
         code = run_profiles(&reading, call);
     arena_fini(&reading.arena);

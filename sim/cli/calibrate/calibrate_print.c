@@ -2,13 +2,11 @@
 
 #include "analysis/calibrate/write.h"
 #include "models/operators/kernel_shape.h"
-#include "sim/cli/table.h"
+#include "sim/cli/answer.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-
-#define INIT(table, columns) table_init(table, columns, sizeof columns / sizeof *columns)
 
 enum { SHOWN_CHARS = 64 };
 
@@ -19,7 +17,7 @@ static const char *file_name(const char *path)
 }
 
 /* A share as a percentage with two decimals; nothing where there are no rows. */
-static void add_percent(struct table *table, const struct fit_error *error, double share)
+static void add_percent(struct answer_table *table, const struct fit_error *error, double share)
 {
     if (error->rows == 0)
         table_undefined(table);
@@ -27,18 +25,19 @@ static void add_percent(struct table *table, const struct fit_error *error, doub
         table_number(table, rint(share * 1e4) / 1e2 + 0.0);
 }
 
-static void add_median_p90(struct table *table, const struct fit_error *error)
+void calibrate_add_error(struct answer_table *table, const struct fit_error *error)
+{
+    table_number(table, (double)error->rows);
+    add_percent(table, error, error->median);
+    add_percent(table, error, error->p90);
+    add_percent(table, error, error->worst);
+    add_percent(table, error, error->bias);
+}
+
+static void add_median_p90(struct answer_table *table, const struct fit_error *error)
 {
     add_percent(table, error, error->median);
     add_percent(table, error, error->p90);
-}
-
-static int print_table(struct table *table, const char *heading, FILE *out)
-{
-    fprintf(out, "\n%s\n", heading);
-    const int code = table_write(table, false, out);
-    table_fini(table);
-    return code;
 }
 
 /* --- Kernels --- */
@@ -71,15 +70,12 @@ void calibrate_print_kernels(FILE *out)
 
 /* --- Profiles --- */
 
-static const struct table_column profile_columns[] = {
-    {"profile", COLUMN_LEFT, false}, {"format", COLUMN_LEFT, false},  {"set", COLUMN_LEFT, false},
-    {"rows", COLUMN_RIGHT, false},   {"groups", COLUMN_RIGHT, false}, {"grouped_by", COLUMN_LEFT, false}};
+static const struct table_column profile_columns[] = {LEFT("profile"), LEFT("format"),  LEFT("set"),
+                                                      RIGHT("rows"),   RIGHT("groups"), LEFT("grouped_by")};
 
-static const struct table_column dropped_columns[] = {{"profile", COLUMN_LEFT, false},
-                                                      {"rows_left_out", COLUMN_RIGHT, false},
-                                                      {"reason", COLUMN_LEFT, false}};
+static const struct table_column dropped_columns[] = {LEFT("profile"), RIGHT("rows_left_out"), LEFT("reason")};
 
-static void add_profiles(const struct calibrated_set *set, struct table *profiles, struct table *dropped)
+static void add_profiles(const struct calibrated_set *set, struct answer_table *profiles, struct answer_table *dropped)
 {
     for (size_t i = 0; i < set->n_profiles; i++) {
         const struct profile *profile = &set->profiles[i];
@@ -97,35 +93,28 @@ static void add_profiles(const struct calibrated_set *set, struct table *profile
     }
 }
 
-static int print_profiles(const struct calibrated_set *sets, size_t n_sets, FILE *out)
+static void show_profiles(const struct calibrated_set *sets, size_t n_sets, struct answer *answer)
 {
-    struct table profiles, dropped;
-    INIT(&profiles, profile_columns);
-    INIT(&dropped, dropped_columns);
+    struct answer_table profiles, dropped;
+    TABLE_INIT(&profiles, profile_columns);
+    TABLE_INIT(&dropped, dropped_columns);
     for (size_t i = 0; i < n_sets; i++) add_profiles(&sets[i], &profiles, &dropped);
-    int code = table_write(&profiles, false, out);
-    if (code == 0 && dropped.n_cells > 0) {
-        fputc('\n', out);
-        code = table_write(&dropped, false, out);
-    }
-    table_fini(&profiles);
-    table_fini(&dropped);
-    return code;
+    answer_add(answer, NULL, NULL, &profiles);
+    answer_add(answer, NULL, NULL, &dropped);
 }
 
 /* --- The classes of a set --- */
 
-static int print_classes(const struct calibrated_set *set, const char *heading, FILE *out)
+static void show_classes(const struct calibrated_set *set, const char *heading, struct answer *answer)
 {
-    static const struct table_column columns[] = {
-        {"class", COLUMN_LEFT, false},          {"rows", COLUMN_RIGHT, false},
-        {"parameters", COLUMN_RIGHT, false},    {"fit_median_%", COLUMN_RIGHT, false},
-        {"fit_p90_%", COLUMN_RIGHT, false},     {"fit_worst_%", COLUMN_RIGHT, false},
-        {"held_out_by", COLUMN_LEFT, false},    {"held_out_median_%", COLUMN_RIGHT, false},
-        {"held_out_p90_%", COLUMN_RIGHT, false}, {"roofline_median_%", COLUMN_RIGHT, false},
-        {"roofline_p90_%", COLUMN_RIGHT, false}};
-    struct table table;
-    INIT(&table, columns);
+    static const struct table_column columns[] = {LEFT("class"),           RIGHT("rows"),
+                                                  RIGHT("parameters"),     RIGHT("fit_median_%"),
+                                                  RIGHT("fit_p90_%"),      RIGHT("fit_worst_%"),
+                                                  LEFT("held_out_by"),     RIGHT("held_out_median_%"),
+                                                  RIGHT("held_out_p90_%"), RIGHT("roofline_median_%"),
+                                                  RIGHT("roofline_p90_%")};
+    struct answer_table table;
+    TABLE_INIT(&table, columns);
     for (int c = 0; c < KERNEL_CLASS_COUNT; c++) {
         if (set->classes[c] == NULL) continue;
         const struct fold_report *report = &set->classes[c]->report;
@@ -139,18 +128,15 @@ static int print_classes(const struct calibrated_set *set, const char *heading, 
         add_median_p90(&table, &report->held_out.cuts[CUT_ALL]);
         add_median_p90(&table, &report->roofline.cuts[CUT_ALL]);
     }
-    return print_table(&table, heading, out);
+    answer_add(answer, NULL, heading, &table);
 }
 
-static int print_parameters(const struct calibrated_set *set, const char *heading, FILE *out)
+static void show_parameters(const struct calibrated_set *set, const char *heading, struct answer *answer)
 {
-    static const struct table_column columns[] = {{"class", COLUMN_LEFT, false},
-                                                  {"parameter", COLUMN_LEFT, false},
-                                                  {"value", COLUMN_RIGHT, false},
-                                                  {"bound", COLUMN_LEFT, false},
-                                                  {"meaning", COLUMN_LEFT, false}};
-    struct table table;
-    INIT(&table, columns);
+    static const struct table_column columns[] = {LEFT("class"), LEFT("parameter"), RIGHT("value"), LEFT("bound"),
+                                                  LEFT("meaning")};
+    struct answer_table table;
+    TABLE_INIT(&table, columns);
     for (int c = 0; c < KERNEL_CLASS_COUNT; c++) {
         if (set->classes[c] == NULL) continue;
         const struct kernel_class_info *info = kernel_class_info((enum kernel_class)c);
@@ -166,11 +152,11 @@ static int print_parameters(const struct calibrated_set *set, const char *headin
             table_text(&table, info->params[i].help);
         }
     }
-    return print_table(&table, heading, out);
+    answer_add(answer, NULL, heading, &table);
 }
 
 /* One part of a class's rows, under several predictions. */
-static void add_part(struct table *table, const char *class, const char *part, const struct fit_error *fit,
+static void add_part(struct answer_table *table, const char *class, const char *part, const struct fit_error *fit,
                      const struct fit_error *held_out, const struct fit_error *roofline)
 {
     if (fit->rows == 0) return;
@@ -182,7 +168,7 @@ static void add_part(struct table *table, const char *class, const char *part, c
     add_median_p90(table, roofline);
 }
 
-static void add_parts(struct table *table, const char *class, const struct fold_report *report)
+static void add_parts(struct answer_table *table, const char *class, const struct fold_report *report)
 {
     for (int cut = CUT_1_16; cut < FIT_CUT_COUNT; cut++)
         add_part(table, class, fit_cut_name((enum fit_cut)cut), &report->fit.cuts[cut], &report->held_out.cuts[cut],
@@ -192,42 +178,35 @@ static void add_parts(struct table *table, const char *class, const struct fold_
                  &report->held_out.ops[op], &report->roofline.ops[op]);
 }
 
-static int print_parts(const struct calibrated_set *set, const char *heading, FILE *out)
+static void show_parts(const struct calibrated_set *set, const char *heading, struct answer *answer)
 {
-    static const struct table_column columns[] = {
-        {"class", COLUMN_LEFT, false},           {"part", COLUMN_LEFT, false},
-        {"rows", COLUMN_RIGHT, false},           {"fit_median_%", COLUMN_RIGHT, false},
-        {"fit_p90_%", COLUMN_RIGHT, false},      {"held_out_median_%", COLUMN_RIGHT, false},
-        {"held_out_p90_%", COLUMN_RIGHT, false}, {"roofline_median_%", COLUMN_RIGHT, false},
-        {"roofline_p90_%", COLUMN_RIGHT, false}};
-    struct table table;
-    INIT(&table, columns);
+    static const struct table_column columns[] = {LEFT("class"),           LEFT("part"),
+                                                  RIGHT("rows"),           RIGHT("fit_median_%"),
+                                                  RIGHT("fit_p90_%"),      RIGHT("held_out_median_%"),
+                                                  RIGHT("held_out_p90_%"), RIGHT("roofline_median_%"),
+                                                  RIGHT("roofline_p90_%")};
+    struct answer_table table;
+    TABLE_INIT(&table, columns);
     for (int c = 0; c < KERNEL_CLASS_COUNT; c++)
         if (set->classes[c] != NULL)
             add_parts(&table, kernel_class_info((enum kernel_class)c)->name, &set->classes[c]->report);
-    return print_table(&table, heading, out);
+    answer_add(answer, NULL, heading, &table);
 }
 
-static void add_held_out(struct table *table, const char *class, const char *part, const struct fit_error *error)
+static void add_held_out(struct answer_table *table, const char *class, const char *part, const struct fit_error *error)
 {
     if (error->rows == 0) return;
     table_text(table, class);
     table_text(table, part);
-    table_number(table, (double)error->rows);
-    add_median_p90(table, error);
-    add_percent(table, error, error->worst);
-    add_percent(table, error, error->bias);
+    calibrate_add_error(table, error);
 }
 
 /* Each fold, and the sum of a layer's products. */
-static int print_folds(const struct calibrated_set *set, const char *heading, FILE *out)
+static void show_folds(const struct calibrated_set *set, const char *heading, struct answer *answer)
 {
-    static const struct table_column columns[] = {
-        {"class", COLUMN_LEFT, false},     {"held_out", COLUMN_LEFT, false}, {"rows", COLUMN_RIGHT, false},
-        {"median_%", COLUMN_RIGHT, false}, {"p90_%", COLUMN_RIGHT, false},   {"worst_%", COLUMN_RIGHT, false},
-        {"bias_%", COLUMN_RIGHT, false}};
-    struct table table;
-    INIT(&table, columns);
+    static const struct table_column columns[] = {LEFT("class"), LEFT("held_out"), CALIBRATE_ERROR_COLUMNS};
+    struct answer_table table;
+    TABLE_INIT(&table, columns);
     for (int c = 0; c < KERNEL_CLASS_COUNT; c++) {
         if (set->classes[c] == NULL) continue;
         const char *name = kernel_class_info((enum kernel_class)c)->name;
@@ -237,177 +216,152 @@ static int print_folds(const struct calibrated_set *set, const char *heading, FI
         add_held_out(&table, name, "sum of a layer's products", &report->layer_sum.cuts[CUT_ALL]);
         add_held_out(&table, name, "the same, 17-256 tokens", &report->layer_sum.cuts[CUT_17_256]);
     }
-    if (table.n_cells > 0) return print_table(&table, heading, out);
-    table_fini(&table);
-    return 0;
+    answer_add(answer, NULL, heading, &table);
 }
 
-static int print_set(const char *gpu, const struct calibrated_set *set, FILE *out)
+static void show_set(const char *gpu, const struct calibrated_set *set, struct answer *answer)
 {
-    char heading[4][DIAG_TEXT_CHARS];
-    static const char *const what[] = {"error by class", "error by part", "held-out error by fold", "parameters"};
-    for (int i = 0; i < 4; i++) snprintf(heading[i], sizeof heading[i], "%s, %s: %s", gpu, set->name, what[i]);
-    int code = print_classes(set, heading[0], out);
-    if (code == 0) code = print_parts(set, heading[1], out);
-    if (code == 0) code = print_folds(set, heading[2], out);
-    return code == 0 ? print_parameters(set, heading[3], out) : code;
+    static const struct {
+        const char *title;
+        void (*show)(const struct calibrated_set *set, const char *heading, struct answer *answer);
+    } parts[] = {{"error by class", show_classes},
+                 {"error by part", show_parts},
+                 {"held-out error by fold", show_folds},
+                 {"parameters", show_parameters}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        char heading[DIAG_TEXT_CHARS];
+        snprintf(heading, sizeof heading, "%s, %s: %s", gpu, set->name, parts[i].title);
+        parts[i].show(set, heading, answer);
+    }
 }
 
 /* --- JSON --- */
 
-static void write_dropped(struct json_writer *json, const struct profile *profile)
+static void write_dropped(const struct profile *profile, struct answer *answer)
 {
-    json_write_open(json, "dropped", '{');
+    answer_open(answer, "dropped", '{');
     for (size_t i = 0; i < profile->n_dropped; i++)
-        json_write_number(json, profile->dropped[i].reason, (double)profile->dropped[i].rows);
-    json_write_close(json, '}');
+        answer_number(answer, profile->dropped[i].reason, (double)profile->dropped[i].rows);
+    answer_close(answer, '}');
 }
 
-static void write_profile(struct json_writer *json, const struct calibrated_set *set, const struct profile *profile)
+static void write_profile(const struct calibrated_set *set, const struct profile *profile, struct answer *answer)
 {
-    json_write_open(json, NULL, '{');
-    json_write_string(json, "file", file_name(profile->path));
-    json_write_string(json, "format", profile->format);
-    json_write_string(json, "set", set->name);
-    json_write_number(json, "rows", (double)profile->n);
-    write_dropped(json, profile);
-    json_write_close(json, '}');
-}
-
-/* Prints a finished document. */
-static int print_text(struct text *text, FILE *out)
-{
-    const int code = text->failed ? SIM_E_NOMEM : 0;
-    if (code == 0) fprintf(out, "%s\n", text->chars);
-    text_fini(text);
-    return code;
-}
-
-static int print_fit_json(const char *gpu, const struct calibrated_set *sets, size_t n_sets, FILE *out)
-{
-    struct text text;
-    struct json_writer json;
-    text_init(&text);
-    json_writer_init(&json, &text);
-    json_write_open(&json, NULL, '{');
-    json_write_string(&json, "gpu", gpu);
-    json_write_open(&json, "profiles", '[');
-    for (size_t i = 0; i < n_sets; i++)
-        for (size_t j = 0; j < sets[i].n_profiles; j++) write_profile(&json, &sets[i], &sets[i].profiles[j]);
-    json_write_close(&json, ']');
-    calibration_write_sets(&json, sets, n_sets);
-    json_write_close(&json, '}');
-    return print_text(&text, out);
+    answer_open(answer, NULL, '{');
+    answer_text(answer, "file", file_name(profile->path));
+    answer_text(answer, "format", profile->format);
+    answer_text(answer, "set", set->name);
+    answer_number(answer, "rows", (double)profile->n);
+    write_dropped(profile, answer);
+    answer_close(answer, '}');
 }
 
 int calibrate_print_fit(const char *gpu, const struct calibrated_set *sets, size_t n_sets, bool as_json, FILE *out)
 {
-    if (as_json) return print_fit_json(gpu, sets, n_sets, out);
-    int code = print_profiles(sets, n_sets, out);
-    for (size_t i = 0; code == 0 && i < n_sets; i++) code = print_set(gpu, &sets[i], out);
-    return code;
+    struct answer answer;
+    answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT);
+    if (as_json) {
+        answer_text(&answer, "gpu", gpu);
+        answer_open(&answer, "profiles", '[');
+        for (size_t i = 0; i < n_sets; i++)
+            for (size_t j = 0; j < sets[i].n_profiles; j++) write_profile(&sets[i], &sets[i].profiles[j], &answer);
+        answer_close(&answer, ']');
+        calibration_write_sets(&answer.json, sets, n_sets);
+    } else {
+        show_profiles(sets, n_sets, &answer);
+        for (size_t i = 0; i < n_sets; i++) show_set(gpu, &sets[i], &answer);
+    }
+    return answer_end(&answer, 0, out);
 }
 
 /* --- Prediction --- */
 
-static void write_abs_error(struct json_writer *json, const struct fit_error *error)
+static void write_abs_error(const struct fit_error *error, struct answer *answer)
 {
-    json_write_number(json, "median_abs_error", error->median);
-    json_write_number(json, "p90_abs_error", error->p90);
-    json_write_number(json, "rows", (double)error->rows);
+    answer_number(answer, "median_abs_error", error->median);
+    answer_number(answer, "p90_abs_error", error->p90);
+    answer_number(answer, "rows", (double)error->rows);
 }
 
-static void write_part(struct json_writer *json, const char *key, const struct fit_error *error)
+static void write_part(const char *key, const struct fit_error *error, struct answer *answer)
 {
     if (error->rows == 0) return;
-    json_write_open(json, key, '{');
-    write_abs_error(json, error);
-    json_write_close(json, '}');
+    answer_open(answer, key, '{');
+    write_abs_error(error, answer);
+    answer_close(answer, '}');
 }
 
 /* By class: the set that its parameters came from, or the GPU, or "default". */
-static void write_origins(struct json_writer *json, const struct prediction *prediction)
+static void write_origins(const struct prediction *prediction, struct answer *answer)
 {
-    json_write_open(json, "sets", '{');
+    answer_open(answer, "sets", '{');
     for (int c = 0; c < KERNEL_CLASS_COUNT; c++)
         if (prediction->origins[c] != NULL)
-            json_write_string(json, kernel_class_info((enum kernel_class)c)->name, prediction->origins[c]);
-    json_write_close(json, '}');
+            answer_text(answer, kernel_class_info((enum kernel_class)c)->name, prediction->origins[c]);
+    answer_close(answer, '}');
 }
 
-static void print_origins(const struct prediction *prediction, FILE *out)
-{
-    for (int c = 0; c < KERNEL_CLASS_COUNT; c++)
-        if (prediction->origins[c] != NULL && strcmp(prediction->origins[c], prediction->set) != 0)
-            fprintf(out, "%s: by the parameters of %s\n", kernel_class_info((enum kernel_class)c)->name,
-                    prediction->origins[c]);
-}
-
-static int print_prediction_json(const char *gpu, const struct prediction *prediction, const struct profile *profile,
-                                 FILE *out)
+static void write_prediction(const char *gpu, const struct prediction *prediction, const struct profile *profile,
+                             struct answer *answer)
 {
     const struct fit_cuts *errors = &prediction->errors;
-    struct text text;
-    struct json_writer json;
-    text_init(&text);
-    json_writer_init(&json, &text);
-    json_write_open(&json, NULL, '{');
-    json_write_string(&json, "gpu", gpu);
-    json_write_string(&json, "set", prediction->set);
-    write_origins(&json, prediction);
-    json_write_bool(&json, "default", prediction->is_default);
-    write_abs_error(&json, &errors->cuts[CUT_ALL]);
-    json_write_number(&json, "in_range_frac", prediction->in_range_frac);
-    json_write_number(&json, "table_frac", prediction->table_frac);
-    json_write_open(&json, "by_operator", '{');
+    answer_text(answer, "gpu", gpu);
+    answer_text(answer, "set", prediction->set);
+    write_origins(prediction, answer);
+    answer_bool(answer, "default", prediction->is_default);
+    write_abs_error(&errors->cuts[CUT_ALL], answer);
+    answer_number(answer, "in_range_frac", prediction->in_range_frac);
+    answer_number(answer, "table_frac", prediction->table_frac);
+    answer_open(answer, "by_operator", '{');
     for (int op = 0; op < LLM_OPERATOR_COUNT; op++)
-        write_part(&json, llm_operator_name((enum llm_operator)op), &errors->ops[op]);
-    json_write_close(&json, '}');
-    json_write_open(&json, "by_band", '{');
+        write_part(llm_operator_name((enum llm_operator)op), &errors->ops[op], answer);
+    answer_close(answer, '}');
+    answer_open(answer, "by_band", '{');
     for (int cut = CUT_1_16; cut < CUT_LARGE; cut++)
-        write_part(&json, fit_cut_name((enum fit_cut)cut), &errors->cuts[cut]);
-    json_write_close(&json, '}');
-    json_write_open(&json, "by_size", '{');
-    write_part(&json, fit_cut_name(CUT_LARGE), &errors->cuts[CUT_LARGE]);
-    json_write_close(&json, '}');
-    write_dropped(&json, profile);
-    json_write_close(&json, '}');
-    return print_text(&text, out);
+        write_part(fit_cut_name((enum fit_cut)cut), &errors->cuts[cut], answer);
+    answer_close(answer, '}');
+    answer_open(answer, "by_size", '{');
+    write_part(fit_cut_name(CUT_LARGE), &errors->cuts[CUT_LARGE], answer);
+    answer_close(answer, '}');
+    write_dropped(profile, answer);
 }
 
-static void add_prediction(struct table *table, const char *part, const struct fit_error *error)
+static void add_prediction(struct answer_table *table, const char *part, const struct fit_error *error)
 {
     if (error->rows == 0) return;
     table_text(table, part);
-    table_number(table, (double)error->rows);
-    add_median_p90(table, error);
-    add_percent(table, error, error->worst);
-    add_percent(table, error, error->bias);
+    calibrate_add_error(table, error);
+}
+
+static void show_prediction(const char *gpu, const struct prediction *prediction, const struct profile *profile,
+                            struct answer *answer)
+{
+    static const struct table_column columns[] = {LEFT("part"), CALIBRATE_ERROR_COLUMNS};
+    struct answer_table table;
+    TABLE_INIT(&table, columns);
+    for (int cut = 0; cut < FIT_CUT_COUNT; cut++)
+        add_prediction(&table, fit_cut_name((enum fit_cut)cut), &prediction->errors.cuts[cut]);
+    for (int op = 0; op < LLM_OPERATOR_COUNT; op++)
+        add_prediction(&table, llm_operator_name((enum llm_operator)op), &prediction->errors.ops[op]);
+    answer_say(answer, "%s, %s%s: |predicted / measured - 1|, %.1f %% of the rows inside the fitted range", gpu,
+               prediction->set, prediction->is_default ? " (defaults)" : "", 100.0 * prediction->in_range_frac);
+    if (prediction->table_frac > 0.0) answer_say(answer, ", %.1f %% in a table", 100.0 * prediction->table_frac);
+    answer_say(answer, "\n");
+    for (int c = 0; c < KERNEL_CLASS_COUNT; c++)
+        if (prediction->origins[c] != NULL && strcmp(prediction->origins[c], prediction->set) != 0)
+            answer_say(answer, "%s: by the parameters of %s\n", kernel_class_info((enum kernel_class)c)->name,
+                       prediction->origins[c]);
+    answer_add(answer, NULL, NULL, &table);
+    for (size_t i = 0; i < profile->n_dropped; i++)
+        answer_say(answer, "%s%" PRId64 " rows left out: %s\n", i == 0 ? "\n" : "", profile->dropped[i].rows,
+                   profile->dropped[i].reason);
 }
 
 int calibrate_print_prediction(const char *gpu, const struct prediction *prediction, const struct profile *profile,
                                bool as_json, FILE *out)
 {
-    static const struct table_column columns[] = {
-        {"part", COLUMN_LEFT, false},  {"rows", COLUMN_RIGHT, false},    {"median_%", COLUMN_RIGHT, false},
-        {"p90_%", COLUMN_RIGHT, false}, {"worst_%", COLUMN_RIGHT, false}, {"bias_%", COLUMN_RIGHT, false}};
-    if (as_json) return print_prediction_json(gpu, prediction, profile, out);
-    struct table table;
-    INIT(&table, columns);
-    for (int cut = 0; cut < FIT_CUT_COUNT; cut++)
-        add_prediction(&table, fit_cut_name((enum fit_cut)cut), &prediction->errors.cuts[cut]);
-    for (int op = 0; op < LLM_OPERATOR_COUNT; op++)
-        add_prediction(&table, llm_operator_name((enum llm_operator)op), &prediction->errors.ops[op]);
-    fprintf(out, "%s, %s%s: |predicted / measured - 1|, %.1f %% of the rows inside the fitted range", gpu,
-            prediction->set, prediction->is_default ? " (defaults)" : "", 100.0 * prediction->in_range_frac);
-    if (prediction->table_frac > 0.0) fprintf(out, ", %.1f %% in a table", 100.0 * prediction->table_frac);
-    fputc('\n', out);
-    print_origins(prediction, out);
-    fputc('\n', out);
-    int code = table_write(&table, false, out);
-    table_fini(&table);
-    for (size_t i = 0; i < profile->n_dropped; i++)
-        fprintf(out, "%s%" PRId64 " rows left out: %s\n", i == 0 ? "\n" : "", profile->dropped[i].rows,
-                profile->dropped[i].reason);
-    return code;
+    struct answer answer;
+    answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT);
+    (as_json ? write_prediction : show_prediction)(gpu, prediction, profile, &answer);
+    return answer_end(&answer, 0, out);
 }

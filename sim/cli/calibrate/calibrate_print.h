@@ -4,8 +4,14 @@
 
 #include "analysis/calibrate/calibrate.h"
 
+#include "sim/cli/answer.h"
+
 #include <stdbool.h>
 #include <stdio.h>
+
+/* The columns of an error, in percent, and its cells. */
+#define CALIBRATE_ERROR_COLUMNS RIGHT("rows"), RIGHT("median_%"), RIGHT("p90_%"), RIGHT("worst_%"), RIGHT("bias_%")
+void calibrate_add_error(struct answer_table *table, const struct fit_error *error);
 
 /* Prints every class of kernels with the members of its shape, which are columns of a profile; those that may be left out
  * in brackets. */

@@ -4,7 +4,7 @@
 #include "sim/cli/explain/explain_cost.h"
 #include "sim/cli/explain/explain_links.h"
 #include "sim/cli/families.h"
-#include "sim/cli/setup.h"
+#include "sim/cli/run/setup.h"
 
 enum topic { CONFIG, COST, LINKS, SCHEMA };
 

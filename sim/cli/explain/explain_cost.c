@@ -1,10 +1,14 @@
 #include "sim/cli/explain/explain_cost.h"
 
+#include "models/operators/breakdown.h"
 #include "sim/catalog/cost.h"
-#include "sim/cli/table.h"
+#include "sim/catalog/cost_operators.h"
+#include "sim/cli/answer.h"
+#include "sim/core/number.h"
 #include "sim/world/service/service.h"
 
 #include <math.h>
+#include <string.h>
 
 /* One service with all that a cost needs. */
 struct costed {
@@ -106,7 +110,7 @@ static double sample_bytes(const struct llm_spec *llm, const struct sample *samp
 }
 
 /* An amount per second, undefined where nothing takes any time. */
-static void add_rate(struct table *table, double amount, double seconds)
+static void add_rate(struct answer_table *table, double amount, double seconds)
 {
     if (seconds > 0)
         table_number(table, amount / seconds);
@@ -114,7 +118,7 @@ static void add_rate(struct table *table, double amount, double seconds)
         table_undefined(table);
 }
 
-static void add_row(struct table *table, const struct costed *costed, const struct sample *sample)
+static void add_row(struct answer_table *table, const struct costed *costed, const struct sample *sample)
 {
     struct iteration_cost cost;
     costed->model.cost(costed->model.model, &sample->work, &cost);
@@ -134,7 +138,7 @@ static void add_row(struct table *table, const struct costed *costed, const stru
     table_number(table, cost.extrapolated_frac);
 }
 
-static void add_rows(struct table *table, const struct costed *costed)
+static void add_rows(struct answer_table *table, const struct costed *costed)
 {
     static const int64_t lengths[] = {128, 512, 2048, 8192}, batches[] = {1, 8, 32, 128};
     enum { N_LENGTHS = sizeof lengths / sizeof *lengths, N_BATCHES = sizeof batches / sizeof *batches };
@@ -150,10 +154,138 @@ static void add_rows(struct table *table, const struct costed *costed)
     }
 }
 
+/* --- One iteration by operator --- */
+
+static const struct table_column operator_columns[] = {
+    LEFT("service"),     LEFT("operator"),     RIGHT("launches"),         RIGHT("ms"),
+    RIGHT("share_frac"), LEFT("bound"),        RIGHT("efficiency"),       JSON_ONLY("tflop"),
+    JSON_ONLY("gb"),     JSON_ONLY("link_gb"), JSON_ONLY("outside_frac"), LEFT("domain"),
+    LEFT("by"),          LEFT("kernel"),       LEFT("parameters")};
+
+bool explain_batch_is_given(const struct explain_batch *given)
+{
+    return given->batch || given->context || given->prompt;
+}
+
+/* `value` stays as it is where there is no text. */
+static int read_count(const char *option, const char *text, int64_t least, int64_t *value, struct diag *diag)
+{
+    const int64_t most = LLM_MAX_CONTEXT;
+    if (text == NULL) return 0;
+    if (number_i64(text, strlen(text), value) == NUMBER_OK && *value >= least && *value <= most) return 0;
+    return diag_error(diag, SIM_E_USAGE, NULL, NULL, "option '--%s' must be a whole number from %lld to %lld, got '%s'",
+                      option, (long long)least, (long long)most, text);
+}
+
+/* The work of this iteration: `batch` sequences that decode at `context` tokens each, beside a prompt of `prompt` tokens.
+ * By default 32 at 1024 and no prompt, or none beside a prompt that is given. Returns 0 or SIM_E_USAGE. */
+static int read_batch(const struct explain_batch *given, struct iteration_work *work, struct diag *diag)
+{
+    int64_t batch = given->prompt ? 0 : 32, context = 1024, prompt = 0;
+    int code = read_count("batch", given->batch, 0, &batch, diag);
+    if (code == 0) code = read_count("context", given->context, 1, &context, diag);
+    if (code == 0) code = read_count("prompt", given->prompt, 0, &prompt, diag);
+    if (code != 0) return code;
+    if (batch == 0 && prompt == 0)
+        return diag_error(diag, SIM_E_USAGE, NULL, "give --batch or --prompt a number above 0",
+                          "the iteration to explain has nothing to do");
+    *work = (struct iteration_work){
+        .prefill_sequences = prompt > 0, .prefill_tokens = prompt, .prefill_pairs = (double)prompt * (double)prompt,
+        .decode_sequences = batch, .decode_context_tokens = batch * context};
+    return 0;
+}
+
+static void add_share(struct answer_table *table, double part, double whole)
+{
+    if (whole > 0.0)
+        table_number(table, part / whole);
+    else
+        table_undefined(table);
+}
+
+static const char *domain_of(const struct operator_share *row)
+{
+    if (row->outside_s <= 0.0) return "in";
+    return row->outside_s < row->time.seconds ? "partly out" : "out";
+}
+
+/* What the time rests on: measured points or the law alone. */
+static const char *basis_of(const struct operator_share *row)
+{
+    if (row->measured_s <= 0.0) return "law";
+    return row->measured_s < row->time.seconds ? "law and table" : "table";
+}
+
+static void add_operator(struct answer_table *table, const char *service, const struct cost_operators *cost,
+                         const struct operator_share *row, double iteration_s)
+{
+    table_text(table, service);
+    table_text(table, llm_operator_name(row->op));
+    table_number(table, row->launches);
+    table_number(table, row->time.seconds * 1e3);
+    add_share(table, row->time.seconds, iteration_s);
+    table_text(table, kernel_bound_name(kernel_time_bound(&row->time)));
+    add_share(table, row->ideal_s, row->time.seconds);
+    table_number(table, row->time.flop / 1e12);
+    table_number(table, row->time.bytes / 1e9);
+    table_number(table, row->time.link_bytes / 1e9);
+    add_share(table, row->outside_s, row->time.seconds);
+    table_text(table, domain_of(row));
+    table_text(table, basis_of(row));
+    table_text(table, kernel_class_info(row->class)->name);
+    table_text(table, cost->calibration.origin[row->class]);
+}
+
+/* What no peak of the data sheet bounds, and no kernel's range holds. */
+static void add_host(struct answer_table *table, const char *service, const struct cost_operators *cost,
+                     const struct iteration_breakdown *breakdown)
+{
+    enum { AFTER_BOUND = 6 }; /* efficiency to domain */
+    table_text(table, service);
+    table_text(table, "host");
+    table_undefined(table);
+    table_number(table, breakdown->host_s * 1e3);
+    add_share(table, breakdown->host_s, breakdown->gpu_s + breakdown->host_s);
+    table_text(table, kernel_bound_name(BOUND_OVERHEAD));
+    for (int i = 0; i < AFTER_BOUND; i++) table_undefined(table);
+    table_text(table, NULL);
+    table_text(table, NULL);
+    table_text(table, cost->engine.name);
+}
+
+static void add_operators(struct answer_table *table, const char *service, const struct cost_operators *cost,
+                          const struct iteration_work *work)
+{
+    struct iteration_breakdown breakdown;
+    iteration_breakdown(&cost->operators.parts, work, &breakdown);
+    for (size_t i = 0; i < breakdown.n; i++)
+        add_operator(table, service, cost, &breakdown.operators[i], breakdown.gpu_s + breakdown.host_s);
+    add_host(table, service, cost, &breakdown);
+}
+
+static void say_iteration(const char *service, const struct cost_operators *cost, const struct iteration_work *work,
+                          struct text *lines)
+{
+    struct iteration_breakdown breakdown;
+    char seconds[32], outside[32];
+    iteration_breakdown(&cost->operators.parts, work, &breakdown);
+    text_printf(lines, "%s: one iteration over", service);
+    if (work->prefill_tokens > 0) text_printf(lines, " a prompt of %lld tokens", (long long)work->prefill_tokens);
+    if (work->decode_sequences > 0)
+        text_printf(lines, "%s %lld sequences that decode at %lld tokens each", work->prefill_tokens > 0 ? " and" : "",
+                    (long long)work->decode_sequences,
+                    (long long)(work->decode_context_tokens / work->decode_sequences));
+    text_printf(lines, " takes %s ms; %s %% of its kernels' time is outside the fitted range\n",
+                table_show_number((breakdown.gpu_s + breakdown.host_s) * 1e3, seconds, sizeof seconds),
+                table_show_number(100.0 * breakdown.outside_s / breakdown.gpu_s, outside, sizeof outside));
+}
+
+/* --- All services --- */
+
 /* What is said about all services. */
 struct account {
     struct text notes, operator_notes;
-    struct table iterations, operators;
+    struct answer_table iterations, operators;
     struct iteration_work work; /* the iteration that is taken apart */
 };
 
@@ -176,8 +308,8 @@ static int add_pool(struct cli *cli, const struct setup *setup, const struct ser
     add_rows(&account->iterations, &costed);
     const struct cost_operators *cost = cost_operators_of(&costed.model);
     if (!cost) return 0;
-    explain_iteration(costed.name, cost, &account->work, &account->operator_notes);
-    explain_add_operators(&account->operators, costed.name, cost, &account->work);
+    say_iteration(costed.name, cost, &account->work, &account->operator_notes);
+    add_operators(&account->operators, costed.name, cost, &account->work);
     return 0;
 }
 
@@ -190,15 +322,18 @@ static int add_service(struct cli *cli, const struct setup *setup, const struct 
     return code;
 }
 
-static int write_tables(const struct account *account, const struct explain_cost_options *options, FILE *out)
+static int print(struct account *account, const struct explain_cost_options *options, FILE *out)
 {
     const bool both = !options->json && !options->operators;
-    if (options->json) return table_write(options->operators ? &account->operators : &account->iterations, true, out);
-    fprintf(out, "%s\n", account->notes.chars ? account->notes.chars : "");
-    int code = both ? table_write(&account->iterations, false, out) : 0;
-    if (account->operators.n_cells == 0 || code != 0) return code;
-    fprintf(out, "%s%s\n", both ? "\n" : "", account->operator_notes.chars);
-    return table_write(&account->operators, false, out);
+    if (options->json)
+        return table_print(options->operators ? &account->operators : &account->iterations, 0, true, out);
+    struct answer answer;
+    answer_init(&answer, ANSWER_TEXT);
+    answer_say(&answer, "%s", account->notes.chars != NULL ? account->notes.chars : "");
+    if (both) answer_add(&answer, NULL, NULL, &account->iterations);
+    if (account->operators.n_cells > 0) answer_say(&answer, "\n%s", account->operator_notes.chars);
+    answer_add(&answer, NULL, NULL, &account->operators);
+    return answer_end(&answer, 0, out);
 }
 
 static int check_options(const struct explain_cost_options *options, const struct account *account, struct diag *diag)
@@ -212,23 +347,22 @@ static int check_options(const struct explain_cost_options *options, const struc
 
 int explain_cost(struct cli *cli, const struct setup *setup, const struct explain_cost_options *options)
 {
-    static const struct table_column columns[] = {
-        {"service", COLUMN_LEFT, false},    {"phase", COLUMN_LEFT, false},       {"sequences", COLUMN_RIGHT, false},
-        {"tokens_each", COLUMN_RIGHT, false}, {"ms", COLUMN_RIGHT, false},       {"tokens_per_s", COLUMN_RIGHT, false},
-        {"tflop", COLUMN_RIGHT, false},     {"gb", COLUMN_RIGHT, false},         {"compute_frac", COLUMN_RIGHT, false},
-        {"memory_frac", COLUMN_RIGHT, false},  {"outside_frac", COLUMN_RIGHT, false}};
+    static const struct table_column columns[] = {LEFT("service"),      LEFT("phase"),        RIGHT("sequences"),
+                                                  RIGHT("tokens_each"), RIGHT("ms"),          RIGHT("tokens_per_s"),
+                                                  RIGHT("tflop"),       RIGHT("gb"),          RIGHT("compute_frac"),
+                                                  RIGHT("memory_frac"), RIGHT("outside_frac")};
     struct account account;
     struct arena arena;
     arena_init(&arena);
     text_init(&account.notes);
     text_init(&account.operator_notes);
-    table_init(&account.iterations, columns, sizeof columns / sizeof *columns);
-    table_init(&account.operators, explain_operator_columns, explain_n_operator_columns);
-    int code = explain_batch_work(&options->batch, &account.work, &cli->diag);
+    TABLE_INIT(&account.iterations, columns);
+    TABLE_INIT(&account.operators, operator_columns);
+    int code = read_batch(&options->batch, &account.work, &cli->diag);
     for (size_t i = 0; i < setup->scenario.services.n && code == 0; i++)
         code = add_service(cli, setup, scenario_service(&setup->scenario, i), &arena, &account);
     if (code == 0) code = check_options(options, &account, &cli->diag);
-    if (code == 0) code = write_tables(&account, options, cli->out);
+    if (code == 0) code = print(&account, options, cli->out);
     table_fini(&account.operators);
     table_fini(&account.iterations);
     text_fini(&account.operator_notes);

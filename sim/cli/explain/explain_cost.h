@@ -4,10 +4,16 @@
 #define ORRERY_CLI_EXPLAIN_EXPLAIN_COST_H
 
 #include "sim/cli/cli.h"
-#include "sim/cli/explain/explain_operators.h"
-#include "sim/cli/setup.h"
+#include "sim/cli/run/setup.h"
 
 #include <stdbool.h>
+
+/* The iteration to look at, as the command line has it; NULL where it says nothing. */
+struct explain_batch {
+    const char *batch, *context, *prompt;
+};
+
+bool explain_batch_is_given(const struct explain_batch *given);
 
 struct explain_cost_options {
     bool json;

@@ -1,6 +1,6 @@
 #include "sim/cli/explain/explain_links.h"
 
-#include "sim/cli/table.h"
+#include "sim/cli/answer.h"
 #include "sim/world/links/topology.h"
 
 #include <stdio.h>
@@ -26,7 +26,7 @@ struct ways {
     size_t n_types;
     struct node_type *types;
     struct arena *arena;
-    struct table table;
+    struct answer_table table;
 };
 
 static void ignore(struct transfer *transfer, sim_ns now)
@@ -201,19 +201,17 @@ static int measure_ways(struct ways *ways, const struct setup *setup, struct eng
 
 int explain_links(struct cli *cli, const struct setup *setup, bool json)
 {
-    static const struct table_column columns[] = {
-        {"from", COLUMN_LEFT, false},          {"to", COLUMN_LEFT, false},          {"gpu_gb_per_s", COLUMN_RIGHT, false},
-        {"node_gb_per_s", COLUMN_RIGHT, false}, {"latency_us", COLUMN_RIGHT, false}, {"way", COLUMN_LEFT, false}};
+    static const struct table_column columns[] = {LEFT("from"),           LEFT("to"),          RIGHT("gpu_gb_per_s"),
+                                                  RIGHT("node_gb_per_s"), RIGHT("latency_us"), LEFT("way")};
     struct arena arena;
     struct ways ways = {.cli = cli, .cluster = &setup->scenario.cluster.nodes, .links = &setup->scenario.cluster.links, .arena = &arena};
     arena_init(&arena);
-    table_init(&ways.table, columns, sizeof columns / sizeof *columns);
+    TABLE_INIT(&ways.table, columns);
     struct engine *engine = engine_create(&(struct engine_options){.queue = QUEUE_CALENDAR});
     int code = engine != NULL ? measure_ways(&ways, setup, engine) : SIM_E_NOMEM;
-    if (code == 0) code = table_write(&ways.table, json, cli->out);
+    code = table_print(&ways.table, code, json, cli->out);
     engine_destroy(engine);
     topology_destroy(ways.topology);
-    table_fini(&ways.table);
     arena_fini(&arena);
     return code;
 }

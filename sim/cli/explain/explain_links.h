@@ -4,7 +4,7 @@
 #define ORRERY_CLI_EXPLAIN_EXPLAIN_LINKS_H
 
 #include "sim/cli/cli.h"
-#include "sim/cli/setup.h"
+#include "sim/cli/run/setup.h"
 
 #include <stdbool.h>
 

@@ -1,11 +1,11 @@
 /* orrery why: the life of one request or job. The run is simulated once more from its stored scenario, since no database keeps
  * what replicas did, and must come to the same result. */
 #include "analysis/query.h"
+#include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/explain/story.h"
 #include "sim/cli/plugins.h"
-#include "sim/cli/simulate.h"
-#include "sim/core/json_write.h"
+#include "sim/cli/run/simulate.h"
 #include "sim/core/number.h"
 #include "sim/store/hash_sink.h"
 #include "sim/store/readback.h"
@@ -156,67 +156,67 @@ static int compare_events(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-static void print_head(const struct asking *asking, const struct story *story, FILE *out)
+static void say_head(const struct asking *asking, const struct story *story, struct answer *answer)
 {
     const struct request_row *request = &story->request;
     const struct job_row *job = &story->job;
     if (asking->subject.is_job)
-        fprintf(out, "job %" PRId64 ": GPUs %" PRId64 ", submitted at %.6f s, %s\n", job->id, job->gpus, job->submit_s,
-                job->status);
+        answer_say(answer, "job %" PRId64 ": GPUs %" PRId64 ", submitted at %.6f s, %s\n", job->id, job->gpus,
+                   job->submit_s, job->status);
     else
-        fprintf(out,
-                "request %" PRId64 " of %s%s%s: %" PRId64 " prompt tokens, %" PRId64
-                " output tokens, arrives at %.6f s, %s\n",
-                request->id, request->service, request->class[0] != '\0' ? ", class " : "", request->class,
-                request->prompt_tokens, request->output_tokens, request->arrival_s, request->status);
+        answer_say(answer,
+                   "request %" PRId64 " of %s%s%s: %" PRId64 " prompt tokens, %" PRId64
+                   " output tokens, arrives at %.6f s, %s\n",
+                   request->id, request->service, request->class[0] != '\0' ? ", class " : "", request->class,
+                   request->prompt_tokens, request->output_tokens, request->arrival_s, request->status);
 }
 
-static void print_story(const struct asking *asking, const struct story *story)
+static void say_story(const struct asking *asking, const struct story *story, struct answer *answer)
 {
-    FILE *out = asking->cli->out;
-    print_head(asking, story, out);
+    say_head(asking, story, answer);
     for (size_t i = 0; i < story->n_events; i++)
-        fprintf(out, "%14.6f s  %-8s %s\n", story->events[i].t_s, story->events[i].what, story->events[i].text);
+        answer_say(answer, "%14.6f s  %-8s %s\n", story->events[i].t_s, story->events[i].what, story->events[i].text);
     for (size_t i = 0; i < asking->ranks.n_rows; i++)
-        fprintf(out, "%s %.6g: %.1f %% of the run's are no larger\n", asking->ranks.columns[0].texts[i],
-                asking->ranks.columns[1].numbers[i], asking->ranks.columns[2].numbers[i]);
+        answer_say(answer, "%s %.6g: %.1f %% of the run's are no larger\n", asking->ranks.columns[0].texts[i],
+                   asking->ranks.columns[1].numbers[i], asking->ranks.columns[2].numbers[i]);
     if (story->gap_s > 0)
-        fprintf(out, "longest wait for a token: %.6g s, from %.6f s on\n", story->gap_s, story->gap_from_s);
-    fprintf(asking->cli->err, "simulated once more from the scenario of run %" PRId64 "; the result hash is the same\n",
-            asking->record.id);
+        answer_say(answer, "longest wait for a token: %.6g s, from %.6f s on\n", story->gap_s, story->gap_from_s);
 }
 
-static int print_json(const struct asking *asking, const struct story *story)
+static void write_story(const struct asking *asking, const struct story *story, struct answer *answer)
 {
-    struct text text;
-    struct json_writer json;
-    text_init(&text);
-    json_writer_init(&json, &text);
-    json_write_open(&json, NULL, '{');
-    json_write_string(&json, "kind", asking->subject.is_job ? "job" : "request");
-    json_write_number(&json, "id", (double)asking->subject.id);
-    if (!asking->subject.is_job) json_write_string(&json, "service", asking->subject.service);
-    if (!asking->subject.is_job && story->request.class[0] != '\0')
-        json_write_string(&json, "class", story->request.class);
-    json_write_string(&json, "status", asking->subject.is_job ? story->job.status : story->request.status);
-    json_write_open(&json, "events", '[');
+    static const struct table_column columns[] = {RIGHT("t_s"), LEFT("what"), LEFT("text")};
+    const bool is_job = asking->subject.is_job;
+    struct answer_table events;
+    answer_text(answer, "kind", is_job ? "job" : "request");
+    answer_number(answer, "id", (double)asking->subject.id);
+    if (!is_job) answer_text(answer, "service", asking->subject.service);
+    if (!is_job && story->request.class[0] != '\0') answer_text(answer, "class", story->request.class);
+    answer_text(answer, "status", is_job ? story->job.status : story->request.status);
+    TABLE_INIT(&events, columns);
     for (size_t i = 0; i < story->n_events; i++) {
-        json_write_open_row(&json, NULL, '{');
-        json_write_number(&json, "t_s", story->events[i].t_s);
-        json_write_string(&json, "what", story->events[i].what);
-        json_write_string(&json, "text", story->events[i].text);
-        json_write_close(&json, '}');
+        table_number(&events, story->events[i].t_s);
+        table_text(&events, story->events[i].what);
+        table_text(&events, story->events[i].text);
     }
-    json_write_close(&json, ']');
-    json_write_open(&json, "percentiles", '{');
+    answer_add(answer, "events", NULL, &events);
+    answer_open(answer, "percentiles", '{');
     for (size_t i = 0; i < asking->ranks.n_rows; i++)
-        json_write_number(&json, asking->ranks.columns[0].texts[i], asking->ranks.columns[2].numbers[i]);
-    json_write_close(&json, '}');
-    json_write_close(&json, '}');
-    text_add(&text, "\n");
-    int code = text.failed ? SIM_E_NOMEM : 0;
-    if (code == 0) fputs(text.chars, asking->cli->out);
-    text_fini(&text);
+        answer_number(answer, asking->ranks.columns[0].texts[i], asking->ranks.columns[2].numbers[i]);
+    answer_close(answer, '}');
+}
+
+static int print_story(const struct asking *asking, const struct story *story)
+{
+    const bool as_json = asking->options->json;
+    struct answer answer;
+    answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT);
+    (as_json ? write_story : say_story)(asking, story, &answer);
+    const int code = answer_end(&answer, 0, asking->cli->out);
+    if (code == 0 && !as_json)
+        fprintf(asking->cli->err,
+                "simulated once more from the scenario of run %" PRId64 "; the result hash is the same\n",
+                asking->record.id);
     return code;
 }
 
@@ -228,15 +228,12 @@ static int tell_story(struct asking *asking, const struct setup *setup)
     if (code == 0) code = read_ranks(asking);
     if (code == 0 && story.n_events > 0 && asking->subject.is_job)
         qsort(story.events, story.n_events, sizeof *story.events, compare_events);
-    if (code == 0 && asking->options->json)
-        code = print_json(asking, &story);
-    else if (code == 0)
-        print_story(asking, &story);
+    if (code == 0) code = print_story(asking, &story);
     story_fini(&story);
     return code;
 }
 
-static int answer(struct asking *asking, const struct cli_call *call)
+static int look_up(struct asking *asking, const struct cli_call *call)
 {
     static const char *const kinds[] = {"request", "job", NULL};
     struct cli *cli = asking->cli;
@@ -265,7 +262,7 @@ static int why(struct cli *cli, const struct cli_call *call)
     struct arena arena;
     arena_init(&arena);
     struct asking asking = {.cli = cli, .options = call->options, .arena = &arena};
-    int code = answer(&asking, call);
+    int code = look_up(&asking, call);
     arena_fini(&arena);
     return code;
 }

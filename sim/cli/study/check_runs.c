@@ -1,8 +1,8 @@
 #include "sim/cli/study/check_runs.h"
 
 #include "sim/cli/paths.h"
-#include "sim/cli/setup.h"
-#include "sim/cli/simulate.h"
+#include "sim/cli/run/setup.h"
+#include "sim/cli/run/simulate.h"
 #include "sim/core/json_doc.h"
 #include "sim/core/json_write.h"
 #include "sim/store/hash_sink.h"

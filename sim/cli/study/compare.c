@@ -101,12 +101,6 @@ static int compare_arguments(struct cli *cli, const struct compare_verb_options 
     return code;
 }
 
-static int print(struct cli *cli, const struct compare_verb_options *verb, const struct compare_print *what)
-{
-    if (verb->json) return compare_print_json(what, cli->out);
-    return verb->markdown ? compare_print_markdown(what, cli->out) : compare_print_tables(what, cli->out);
-}
-
 static bool is_gate(const struct compare_verb_options *verb)
 {
     return strcmp(failures[verb->fail_on], "worse") == 0;
@@ -148,7 +142,8 @@ static int compare(struct cli *cli, const struct cli_call *call)
     arena_init(&comparison.arena);
     code = compare_arguments(cli, verb, call, &options, &comparison);
     const struct compare_print what = {&comparison, &options, verb->points, is_gate(verb)};
-    if (code == 0) code = print(cli, verb, &what);
+    const enum answer_form form = verb->json ? ANSWER_JSON : verb->markdown ? ANSWER_MARKDOWN : ANSWER_TEXT;
+    if (code == 0) code = compare_print(&what, form, cli->out);
     if (code == 0) code = check_gate(cli, verb, &comparison);
     comparison_fini(&comparison);
     mem_free(dictionary);

@@ -1,13 +1,13 @@
 #include "sim/cli/study/compare_print.h"
 
-#include "sim/cli/table.h"
-#include "sim/core/json_write.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-enum { CELL_CHARS = 96 };
+enum {
+    CELL_CHARS = 96,
+    N_SINGLE = 6 /* columns of the table of changes without an interval: the first ones */
+};
 
 static const char *direction_name(enum compare_direction direction)
 {
@@ -97,34 +97,24 @@ static const char *show_verdict(const struct compare_row *row, char cell[CELL_CH
     return cell;
 }
 
-enum { N_CELLS = 10 };
-
-struct cells {
-    char buffers[N_CELLS][CELL_CHARS];
-    const char *texts[N_CELLS];
-};
-
-static const char *const titles[N_CELLS] = {"metric", "unit",     "better is", "base",   "new",
-                                            "change", "interval", "worse",     "method", "verdict"};
-
-static void fill_cells(const struct compare_row *row, struct cells *cells)
+static void add_row(struct answer_table *table, const struct compare_row *row)
 {
-    size_t i = 0;
-    if (row->point != NULL)
-        snprintf(cells->buffers[0], CELL_CHARS, "%s at %s", part_of(row) == PART_SINGLE ? row->metric : " ",
-                 row->point);
-    cells->texts[i++] = row->point != NULL ? cells->buffers[0] : row->metric;
-    cells->texts[i++] = strcmp(row->unit, "1") != 0 ? row->unit : "";
-    cells->texts[i++] = direction_name(row->direction);
-    cells->texts[i] = show(row->base, cells->buffers[i]), i++;
-    cells->texts[i] = show(row->changed, cells->buffers[i]), i++;
-    cells->texts[i] = show_change(row, cells->buffers[i]), i++;
-    cells->texts[i] = show_interval(row, cells->buffers[i]), i++;
-    cells->texts[i] = show_worse(row, cells->buffers[i]), i++;
+    char cell[CELL_CHARS];
+    const bool is_single = part_of(row) == PART_SINGLE;
+    if (row->point != NULL) snprintf(cell, CELL_CHARS, "%s at %s", is_single ? row->metric : " ", row->point);
+    table_text(table, row->point != NULL ? cell : row->metric);
+    table_text(table, strcmp(row->unit, "1") != 0 ? row->unit : "");
+    table_text(table, direction_name(row->direction));
+    table_text(table, show(row->base, cell));
+    table_text(table, show(row->changed, cell));
+    table_text(table, show_change(row, cell));
+    if (table->n_columns == N_SINGLE) return;
+    table_text(table, show_interval(row, cell));
+    table_text(table, show_worse(row, cell));
     if (row->method != COMPARE_SINGLE)
-        snprintf(cells->buffers[i], CELL_CHARS, "%s, n=%zu", compare_method_name(row->method), row->n);
-    cells->texts[i] = row->method != COMPARE_SINGLE ? cells->buffers[i] : "-", i++;
-    cells->texts[i] = show_verdict(row, cells->buffers[i]);
+        snprintf(cell, CELL_CHARS, "%s, n=%zu", compare_method_name(row->method), row->n);
+    table_text(table, row->method != COMPARE_SINGLE ? cell : "-");
+    table_text(table, show_verdict(row, cell));
 }
 
 /* --- What the rows amount to --- */
@@ -152,7 +142,7 @@ static size_t count_points(const struct comparison *comparison)
     return n;
 }
 
-static void print_totals(const struct compare_print *print, FILE *out)
+static void say_totals(const struct compare_print *print, struct answer *answer)
 {
     static const enum compare_verdict verdicts[] = {COMPARE_BETTER, COMPARE_WORSE, COMPARE_SAME, COMPARE_UNCLEAR,
                                                     COMPARE_DIFFERS};
@@ -160,12 +150,12 @@ static void print_totals(const struct compare_print *print, FILE *out)
     for (size_t i = 0; i < sizeof verdicts / sizeof *verdicts; i++) {
         const size_t n = count_verdicts(print->comparison, verdicts[i]);
         if (n == 0) continue;
-        fprintf(out, "%s%zu %s", first ? "" : ", ", n, compare_verdict_name(verdicts[i]));
+        answer_say(answer, "%s%zu %s", first ? "" : ", ", n, compare_verdict_name(verdicts[i]));
         first = false;
     }
-    fprintf(out, "%s (intervals of %g %%, margin %g %%, Holm's correction for %zu tests)\n",
-            first ? "no metric in common" : "", 100 * print->options->level, 100 * print->options->margin_frac,
-            count_tests(print->comparison));
+    answer_say(answer, "%s (intervals of %g %%, margin %g %%, Holm's correction for %zu tests)\n",
+               first ? "no metric in common" : "", 100 * print->options->level, 100 * print->options->margin_frac,
+               count_tests(print->comparison));
 }
 
 static bool has_hidden_points(const struct compare_print *print)
@@ -175,61 +165,48 @@ static bool has_hidden_points(const struct compare_print *print)
 
 /* --- For people --- */
 
-static int print_estimated(const struct compare_print *print, FILE *out)
+static const struct table_column columns[] = {LEFT("metric"), LEFT("unit"),    LEFT("better is"), RIGHT("base"),
+                                              RIGHT("new"),   RIGHT("change"), RIGHT("interval"), RIGHT("worse"),
+                                              LEFT("method"), LEFT("verdict")};
+
+static void add_estimated(const struct compare_print *print, struct answer *answer)
 {
-    static const struct table_column columns[N_CELLS] = {
-        {"metric", COLUMN_LEFT, false},    {"unit", COLUMN_LEFT, false},   {"better is", COLUMN_LEFT, false},
-        {"base", COLUMN_RIGHT, false},     {"new", COLUMN_RIGHT, false},   {"change", COLUMN_RIGHT, false},
-        {"interval", COLUMN_RIGHT, false}, {"worse", COLUMN_RIGHT, false}, {"method", COLUMN_LEFT, false},
-        {"verdict", COLUMN_LEFT, false}};
-    struct table table;
-    struct cells cells;
-    table_init(&table, columns, N_CELLS);
-    for (size_t i = 0; i < print->comparison->n_rows; i++) {
-        if (!is_shown(print, &print->comparison->rows[i], PART_ESTIMATED)) continue;
-        fill_cells(&print->comparison->rows[i], &cells);
-        for (size_t k = 0; k < N_CELLS; k++) table_text(&table, cells.texts[k]);
-    }
-    if (table.n_cells > 0) fputc('\n', out);
-    const int code = table.n_cells > 0 ? table_write(&table, false, out) : 0;
-    table_fini(&table);
-    return code;
+    struct answer_table table;
+    TABLE_INIT(&table, columns);
+    for (size_t i = 0; i < print->comparison->n_rows; i++)
+        if (is_shown(print, &print->comparison->rows[i], PART_ESTIMATED)) add_row(&table, &print->comparison->rows[i]);
+    answer_add(answer, NULL, NULL, &table);
 }
 
-static int print_single(const struct compare_print *print, FILE *out)
+static void add_single(const struct compare_print *print, struct answer *answer)
 {
-    enum { N_SINGLE = 6 }; /* the first of the cells */
-    static const struct table_column columns[N_SINGLE] = {
-        {"moved, without an interval: unclear", COLUMN_LEFT, false}, {"unit", COLUMN_LEFT, false},
-        {"better is", COLUMN_LEFT, false}, {"base", COLUMN_RIGHT, false},
-        {"new", COLUMN_RIGHT, false}, {"change", COLUMN_RIGHT, false}};
-    struct table table;
-    struct cells cells;
-    table_init(&table, columns, N_SINGLE);
-    for (size_t i = 0; i < print->comparison->n_rows; i++) {
-        if (!is_shown(print, &print->comparison->rows[i], PART_SINGLE)) continue;
-        fill_cells(&print->comparison->rows[i], &cells);
-        for (size_t k = 0; k < N_SINGLE; k++) table_text(&table, cells.texts[k]);
-    }
-    if (table.n_cells > 0) fputc('\n', out);
-    const int code = table.n_cells > 0 ? table_write(&table, false, out) : 0;
-    table_fini(&table);
-    return code;
+    static const struct table_column single[N_SINGLE] = {LEFT("moved, without an interval: unclear"),
+                                                         LEFT("unit"),
+                                                         LEFT("better is"),
+                                                         RIGHT("base"),
+                                                         RIGHT("new"),
+                                                         RIGHT("change")};
+    struct answer_table table;
+    TABLE_INIT(&table, single);
+    for (size_t i = 0; i < print->comparison->n_rows; i++)
+        if (is_shown(print, &print->comparison->rows[i], PART_SINGLE)) add_row(&table, &print->comparison->rows[i]);
+    answer_add(answer, NULL, NULL, &table);
 }
 
 /* In lines of at most 120 columns. */
-static void print_unmoved(const struct compare_print *print, FILE *out)
+static void say_unmoved(const struct compare_print *print, struct answer *answer)
 {
     enum { LINE_CHARS = 118 };
     size_t column = 0;
     for (size_t i = 0; i < print->comparison->n_rows; i++) {
         const struct compare_row *row = &print->comparison->rows[i];
         if (row->point != NULL || part_of(row) != PART_UNMOVED) continue;
-        if (column == 0) column = (size_t)fprintf(out, "\nunmoved:") - 1;
-        if (column + 2 + strlen(row->metric) > LINE_CHARS) column = (size_t)fprintf(out, "\n ") - 1;
-        column += (size_t)fprintf(out, " %s", row->metric);
+        const char *head = column == 0 ? "\nunmoved:" : column + 2 + strlen(row->metric) > LINE_CHARS ? "\n " : "";
+        if (*head != 0) column = strlen(head) - 1;
+        answer_say(answer, "%s %s", head, row->metric);
+        column += 1 + strlen(row->metric);
     }
-    if (column > 0) fputc('\n', out);
+    if (column > 0) answer_say(answer, "\n");
 }
 
 /* One metric of requests and one of jobs, for all of them would be a long list: end-to-end time and completion time where
@@ -245,15 +222,15 @@ static const char *worst_metric(const struct comparison *comparison, bool jobs)
     return first;
 }
 
-static int print_worst(const struct comparison *comparison, bool jobs, FILE *out)
+static void add_worst(const struct comparison *comparison, bool jobs, struct answer *answer)
 {
-    static const struct table_column columns[] = {{"service", COLUMN_LEFT, false}, {"id", COLUMN_RIGHT, false},
-                                                  {"base", COLUMN_RIGHT, false},   {"new", COLUMN_RIGHT, false},
-                                                  {"delta", COLUMN_RIGHT, false}};
+    static const struct table_column worst_columns[] = {LEFT("service"), RIGHT("id"), RIGHT("base"), RIGHT("new"),
+                                                        RIGHT("delta")};
+    char heading[CELL_CHARS];
     const char *metric = worst_metric(comparison, jobs);
-    if (metric == NULL) return 0;
-    struct table table;
-    table_init(&table, columns, sizeof columns / sizeof *columns);
+    if (metric == NULL) return;
+    struct answer_table table;
+    TABLE_INIT(&table, worst_columns);
     for (size_t i = 0; i < comparison->n_worst; i++) {
         const struct compare_regression *worst = &comparison->worst[i];
         if (strcmp(worst->metric, metric) != 0) continue;
@@ -263,119 +240,106 @@ static int print_worst(const struct comparison *comparison, bool jobs, FILE *out
         table_number(&table, worst->changed);
         table_number(&table, worst->changed - worst->base);
     }
-    fprintf(out, "\nworst regressions in %s\n", metric);
-    const int code = table_write(&table, false, out);
-    table_fini(&table);
-    return code;
+    snprintf(heading, sizeof heading, "worst regressions in %s", metric);
+    answer_add(answer, NULL, heading, &table);
 }
 
-int compare_print_tables(const struct compare_print *print, FILE *out)
+static void show_text(const struct compare_print *print, struct answer *answer)
 {
     const struct comparison *comparison = print->comparison;
-    fprintf(out, "base  %s\nnew   %s\n", comparison->base, comparison->changed);
-    print_totals(print, out);
-    int code = print_estimated(print, out);
-    if (code == 0) code = print_single(print, out);
-    if (code == 0) print_unmoved(print, out);
-    if (code == 0) code = print_worst(comparison, false, out);
-    if (code == 0) code = print_worst(comparison, true, out);
-    if (comparison->n_remarks > 0 || has_hidden_points(print)) fputc('\n', out);
-    for (size_t i = 0; i < comparison->n_remarks; i++) fprintf(out, "note: %s\n", comparison->remarks[i]);
+    answer_say(answer, "base  %s\nnew   %s\n", comparison->base, comparison->changed);
+    say_totals(print, answer);
+    add_estimated(print, answer);
+    add_single(print, answer);
+    say_unmoved(print, answer);
+    add_worst(comparison, false, answer);
+    add_worst(comparison, true, answer);
+    if (comparison->n_remarks > 0 || has_hidden_points(print)) answer_say(answer, "\n");
+    for (size_t i = 0; i < comparison->n_remarks; i++) answer_say(answer, "note: %s\n", comparison->remarks[i]);
     if (has_hidden_points(print))
-        fprintf(out, "note: --points shows each of the %zu points\n", count_points(comparison));
-    return code;
+        answer_say(answer, "note: --points shows each of the %zu points\n", count_points(comparison));
 }
 
-int compare_print_markdown(const struct compare_print *print, FILE *out)
+static void show_markdown(const struct compare_print *print, struct answer *answer)
 {
     const struct comparison *comparison = print->comparison;
-    struct cells cells;
-    fprintf(out, "**%s** against **%s**: ", comparison->changed, comparison->base);
-    print_totals(print, out);
-    fputc('\n', out);
-    for (size_t k = 0; k < N_CELLS; k++) fprintf(out, "| %s ", titles[k]);
-    fprintf(out, "|\n|---|---|---|---:|---:|---:|---:|---:|---|---|\n");
-    for (size_t i = 0; i < comparison->n_rows; i++) {
-        if (!has_point(print, &comparison->rows[i])) continue;
-        if (part_of(&comparison->rows[i]) == PART_UNMOVED) continue;
-        fill_cells(&comparison->rows[i], &cells);
-        for (size_t k = 0; k < N_CELLS; k++) fprintf(out, "| %s ", cells.texts[k]);
-        fprintf(out, "|\n");
-    }
-    fputc('\n', out);
-    fprintf(out, "- metrics that did not move at all are left out\n");
-    for (size_t i = 0; i < comparison->n_remarks; i++) fprintf(out, "- %s\n", comparison->remarks[i]);
-    return 0;
+    struct answer_table table;
+    answer_say(answer, "**%s** against **%s**: ", comparison->changed, comparison->base);
+    say_totals(print, answer);
+    TABLE_INIT(&table, columns);
+    for (size_t i = 0; i < comparison->n_rows; i++)
+        if (has_point(print, &comparison->rows[i]) && part_of(&comparison->rows[i]) != PART_UNMOVED)
+            add_row(&table, &comparison->rows[i]);
+    answer_add(answer, NULL, NULL, &table);
+    answer_say(answer, "\n- metrics that did not move at all are left out\n");
+    for (size_t i = 0; i < comparison->n_remarks; i++) answer_say(answer, "- %s\n", comparison->remarks[i]);
 }
 
 /* --- For programs --- */
 
-static void write_row(struct json_writer *json, const struct compare_row *row)
+static void write_row(struct answer *answer, const struct compare_row *row)
 {
-    json_write_open_row(json, NULL, '{');
-    json_write_string(json, "metric", row->metric);
-    json_write_string(json, "unit", row->unit);
-    json_write_string(json, "point", row->point);
-    json_write_string(json, "better_is", row->direction == COMPARE_NEUTRAL ? NULL : direction_name(row->direction));
-    json_write_number(json, "base", row->base);
-    json_write_number(json, "new", row->changed);
-    json_write_number(json, "base_run", row->base_run);
-    json_write_number(json, "new_run", row->changed_run);
-    json_write_number(json, "delta", row->delta.mean);
-    json_write_number(json, "low", row->delta.low);
-    json_write_number(json, "high", row->delta.high);
-    json_write_number(json, "p", row->p);
-    json_write_number(json, "worse_frac", row->worse_frac);
-    json_write_string(json, "method", compare_method_name(row->method));
-    json_write_number(json, "n", (double)row->n);
-    json_write_string(json, "verdict", compare_verdict_name(row->verdict));
-    json_write_string(json, "note", row->note);
-    json_write_close(json, '}');
+    answer_open_row(answer, NULL, '{');
+    answer_text(answer, "metric", row->metric);
+    answer_text(answer, "unit", row->unit);
+    answer_text(answer, "point", row->point);
+    answer_text(answer, "better_is", row->direction == COMPARE_NEUTRAL ? NULL : direction_name(row->direction));
+    answer_number(answer, "base", row->base);
+    answer_number(answer, "new", row->changed);
+    answer_number(answer, "base_run", row->base_run);
+    answer_number(answer, "new_run", row->changed_run);
+    answer_number(answer, "delta", row->delta.mean);
+    answer_number(answer, "low", row->delta.low);
+    answer_number(answer, "high", row->delta.high);
+    answer_number(answer, "p", row->p);
+    answer_number(answer, "worse_frac", row->worse_frac);
+    answer_text(answer, "method", compare_method_name(row->method));
+    answer_number(answer, "n", (double)row->n);
+    answer_text(answer, "verdict", compare_verdict_name(row->verdict));
+    answer_text(answer, "note", row->note);
+    answer_close(answer, '}');
 }
 
-static void write_worst(struct json_writer *json, const struct comparison *comparison)
+static void write_worst(struct answer *answer, const struct compare_regression *worst)
 {
-    json_write_open(json, "worst", '[');
-    for (size_t i = 0; i < comparison->n_worst; i++) {
-        const struct compare_regression *worst = &comparison->worst[i];
-        json_write_open_row(json, NULL, '{');
-        json_write_string(json, "metric", worst->metric);
-        json_write_string(json, "service", worst->service[0] != 0 ? worst->service : NULL);
-        json_write_number(json, "id", (double)worst->id);
-        json_write_number(json, "base", worst->base);
-        json_write_number(json, "new", worst->changed);
-        json_write_close(json, '}');
-    }
-    json_write_close(json, ']');
+    answer_open_row(answer, NULL, '{');
+    answer_text(answer, "metric", worst->metric);
+    answer_text(answer, "service", worst->service[0] != 0 ? worst->service : NULL);
+    answer_number(answer, "id", (double)worst->id);
+    answer_number(answer, "base", worst->base);
+    answer_number(answer, "new", worst->changed);
+    answer_close(answer, '}');
 }
 
-int compare_print_json(const struct compare_print *print, FILE *out)
+static void write_out(const struct compare_print *print, struct answer *answer)
 {
     const struct comparison *comparison = print->comparison;
-    struct text text;
-    struct json_writer json;
-    text_init(&text);
-    json_writer_init(&json, &text);
-    json_write_open(&json, NULL, '{');
-    json_write_string(&json, "base", comparison->base);
-    json_write_string(&json, "new", comparison->changed);
-    json_write_number(&json, "level", print->options->level);
-    json_write_number(&json, "margin_frac", print->options->margin_frac);
-    json_write_number(&json, "pairs", (double)comparison->n_pairs);
-    json_write_number(&json, "unpaired_runs", (double)comparison->n_unpaired);
-    json_write_number(&json, "unfinished_runs", (double)comparison->n_unfinished_runs);
-    json_write_number(&json, "paired_rows", (double)comparison->n_paired_rows);
-    json_write_number(&json, "unpaired_rows", (double)comparison->n_unpaired_rows);
-    json_write_open(&json, "metrics", '[');
-    for (size_t i = 0; i < comparison->n_rows; i++) write_row(&json, &comparison->rows[i]);
-    json_write_close(&json, ']');
-    write_worst(&json, comparison);
-    json_write_open(&json, "remarks", '[');
-    for (size_t i = 0; i < comparison->n_remarks; i++) json_write_string(&json, NULL, comparison->remarks[i]);
-    json_write_close(&json, ']');
-    json_write_close(&json, '}');
-    if (!text.failed) fprintf(out, "%s\n", text.chars);
-    const int code = text.failed ? SIM_E_NOMEM : 0;
-    text_fini(&text);
-    return code;
+    answer_text(answer, "base", comparison->base);
+    answer_text(answer, "new", comparison->changed);
+    answer_number(answer, "level", print->options->level);
+    answer_number(answer, "margin_frac", print->options->margin_frac);
+    answer_number(answer, "pairs", (double)comparison->n_pairs);
+    answer_number(answer, "unpaired_runs", (double)comparison->n_unpaired);
+    answer_number(answer, "unfinished_runs", (double)comparison->n_unfinished_runs);
+    answer_number(answer, "paired_rows", (double)comparison->n_paired_rows);
+    answer_number(answer, "unpaired_rows", (double)comparison->n_unpaired_rows);
+    answer_open(answer, "metrics", '[');
+    for (size_t i = 0; i < comparison->n_rows; i++) write_row(answer, &comparison->rows[i]);
+    answer_close(answer, ']');
+    answer_open(answer, "worst", '[');
+    for (size_t i = 0; i < comparison->n_worst; i++) write_worst(answer, &comparison->worst[i]);
+    answer_close(answer, ']');
+    answer_open(answer, "remarks", '[');
+    for (size_t i = 0; i < comparison->n_remarks; i++) answer_text(answer, NULL, comparison->remarks[i]);
+    answer_close(answer, ']');
+}
+
+int compare_print(const struct compare_print *print, enum answer_form form, FILE *out)
+{
+    static void (*const parts[])(const struct compare_print *, struct answer *) = {
+        [ANSWER_TEXT] = show_text, [ANSWER_MARKDOWN] = show_markdown, [ANSWER_JSON] = write_out};
+    struct answer answer;
+    answer_init(&answer, form);
+    parts[form](print, &answer);
+    return answer_end(&answer, 0, out);
 }

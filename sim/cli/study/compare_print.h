@@ -3,6 +3,7 @@
 #define ORRERY_CLI_STUDY_COMPARE_PRINT_H
 
 #include "analysis/compare/compare.h"
+#include "sim/cli/answer.h"
 
 #include <stdio.h>
 
@@ -13,9 +14,7 @@ struct compare_print {
     bool worse_points; /* of these, what got worse */
 };
 
-/* All return 0 or SIM_E_NOMEM. */
-int compare_print_tables(const struct compare_print *print, FILE *out);
-int compare_print_markdown(const struct compare_print *print, FILE *out);
-int compare_print_json(const struct compare_print *print, FILE *out);
+/* Returns 0 or SIM_E_NOMEM. */
+int compare_print(const struct compare_print *print, enum answer_form form, FILE *out);
 
 #endif

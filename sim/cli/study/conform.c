@@ -1,10 +1,10 @@
 /* orrery conform: the conformance suite on a policy, built-in or a plug-in's. */
 #include "policies/registry.h"
+#include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/families.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/study/conform_child.h"
-#include "sim/cli/table.h"
 #include "sim/core/json_write.h"
 #include "sim/core/number.h"
 #include "sim/core/output.h"
@@ -66,9 +66,9 @@ static const char *verdict_word(unsigned char verdict)
 
 static void table_columns(struct table_column columns[CONFORM_N_CHECKS + 1])
 {
-    columns[0] = (struct table_column){"scenario", COLUMN_LEFT, false};
+    columns[0] = (struct table_column)LEFT("scenario");
     for (int i = 0; i < CONFORM_N_CHECKS; i++)
-        columns[i + 1] = (struct table_column){conform_check_name((enum conform_check)i), COLUMN_LEFT, false};
+        columns[i + 1] = (struct table_column)LEFT(conform_check_name((enum conform_check)i));
 }
 
 static void print_failure(FILE *out, const struct conform_case *wanted, const struct policy *policy,
@@ -154,7 +154,7 @@ static int print_table(struct conforming *all, const struct policy *policy, cons
                        const struct conform_result *results)
 {
     struct table_column columns[CONFORM_N_CHECKS + 1];
-    struct table table;
+    struct answer_table table;
     table_columns(columns);
     table_init(&table, columns, CONFORM_N_CHECKS + 1);
     for (size_t i = 0; i < n; i++) {
@@ -164,9 +164,7 @@ static int print_table(struct conforming *all, const struct policy *policy, cons
     const struct plugin *plugin = plugins_of(all->plugins, policy);
     fprintf(all->cli->out, "%s %s%s%s\n\n", policy_family_name(policy->family), policy->name, plugin ? ", " : "",
             plugin ? plugin->path : "");
-    int code = table_write(&table, false, all->cli->out);
-    table_fini(&table);
-    return code;
+    return table_print(&table, 0, false, all->cli->out);
 }
 
 static size_t count_failed(const struct conform_result *results, size_t n)

@@ -1,7 +1,7 @@
 /* orrery figure: figures of papers, simulated and judged. */
+#include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/study/figure_work.h"
-#include "sim/cli/table.h"
 #include "sim/core/number.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ static const struct option figure_options[] = {
 
 /* --- list --- */
 
-static int list_one(struct cli *cli, const struct figure_file *file, struct table *table)
+static int list_one(struct cli *cli, const struct figure_file *file, struct answer_table *table)
 {
     struct figure_work work;
     struct figure_options options = {.directory = "."};
@@ -45,28 +45,26 @@ static int list_one(struct cli *cli, const struct figure_file *file, struct tabl
 
 static int list_figures(struct cli *cli, const struct figure_call *call)
 {
-    static const struct table_column columns[] = {
-        {"figure", COLUMN_LEFT, false},   {"charts", COLUMN_RIGHT, false}, {"claims", COLUMN_RIGHT, false},
-        {"fitted", COLUMN_RIGHT, false}, {"title", COLUMN_LEFT, false},   {"paper", COLUMN_LEFT, true}};
+    static const struct table_column columns[] = {LEFT("figure"),  RIGHT("charts"), RIGHT("claims"),
+                                                  RIGHT("fitted"), LEFT("title"),   JSON_ONLY("paper")};
     struct arena arena;
     struct figure_files files;
-    struct table table;
+    struct answer_table table;
     arena_init(&arena);
-    table_init(&table, columns, sizeof columns / sizeof *columns);
+    TABLE_INIT(&table, columns);
     int code = figure_shelf_list(&arena, &files, &cli->diag), found = code;
     for (size_t i = 0; code == 0 && i < files.n; i++) {
         int one = list_one(cli, &files.items[i], &table);
         if (found == 0) found = one;
     }
-    if (code == 0) code = table_write(&table, call->json, cli->out);
-    table_fini(&table);
+    code = table_print(&table, code, call->json, cli->out);
     arena_fini(&arena);
     return found != 0 ? found : code;
 }
 
 /* --- run --- */
 
-static void add_claim(struct table *table, const struct figure *figure, const struct claim_result *result)
+static void add_claim(struct answer_table *table, const struct figure *figure, const struct claim_result *result)
 {
     table_text(table, figure->id);
     table_text(table, result->claim->says);
@@ -82,44 +80,41 @@ static void add_claim(struct table *table, const struct figure *figure, const st
 }
 
 static const struct table_column claim_columns[] = {
-    {"figure", COLUMN_LEFT, true},      {"claim", COLUMN_LEFT, false},   {"paper", COLUMN_RIGHT, false},
-    {"ours", COLUMN_RIGHT, false},      {"deviation", COLUMN_RIGHT, false}, {"tolerance", COLUMN_RIGHT, false},
-    {"verdict", COLUMN_LEFT, false}, {"basis", COLUMN_LEFT, false}, {"source", COLUMN_LEFT, false},
-    {"reported_because", COLUMN_LEFT, true}, {"known_to_fail", COLUMN_LEFT, true}};
+    JSON_ONLY("figure"),       LEFT("claim"),   RIGHT("paper"), RIGHT("ours"),  RIGHT("deviation"),
+    RIGHT("tolerance"),        LEFT("verdict"), LEFT("basis"),  LEFT("source"), JSON_ONLY("reported_because"),
+    JSON_ONLY("known_to_fail")};
 
-/* The result goes out before anything is said about it: both may end in one pipe. */
-static int print_counts(struct cli *cli, const char *before, const struct claim_counts *counts)
+static void say_counts(const char *before, const struct claim_counts *counts, struct answer *answer)
 {
     struct text text;
     text_init(&text);
     claim_counts_text(counts, &text);
-    int code = text.failed ? SIM_E_NOMEM : 0;
-    if (code == 0) fprintf(cli->out, "%s%s\n\n", before, text.chars);
+    answer->failed |= text.failed;
+    if (!text.failed) answer_say(answer, "%s%s\n\n", before, text.chars);
     text_fini(&text);
-    return code;
 }
 
-static int print_claims(struct cli *cli, const struct figure_work *work, struct table *all, bool as_json)
+/* Adds the claims to `all` for programs. For people they go out at once, before anything is said about them: both may end in
+ * one pipe. */
+static int print_claims(struct cli *cli, const struct figure_work *work, struct answer_table *all, bool as_json)
 {
-    struct table table;
-    int code = 0;
-    table_init(&table, claim_columns, sizeof claim_columns / sizeof *claim_columns);
-    for (size_t i = 0; i < work->claims.n; i++) {
-        add_claim(&table, &work->figure, &work->claims.items[i]);
-        add_claim(all, &work->figure, &work->claims.items[i]);
-    }
-    if (!as_json) {
-        fprintf(cli->out, "%s: %s\n", work->figure.id, work->figure.title);
-        code = table_write(&table, false, cli->out);
-        if (code == 0) code = print_counts(cli, "", &work->claims.counts);
-        fflush(cli->out);
-    }
-    table_fini(&table);
+    char heading[DIAG_TEXT_CHARS];
+    struct answer answer;
+    struct answer_table table;
+    answer_init(&answer, ANSWER_TEXT);
+    TABLE_INIT(&table, claim_columns);
+    for (size_t i = 0; i < work->claims.n; i++)
+        add_claim(as_json ? all : &table, &work->figure, &work->claims.items[i]);
+    snprintf(heading, sizeof heading, "%s: %s", work->figure.id, work->figure.title);
+    answer_add(&answer, NULL, heading, &table);
+    if (!as_json) say_counts("", &work->claims.counts, &answer);
+    const int code = answer_end(&answer, 0, cli->out);
+    fflush(cli->out);
     return code;
 }
 
 static int run_figure(struct cli *cli, const struct figure_file *file, const struct figure_options *options,
-                      struct table *all, bool as_json, struct claim_counts *counts)
+                      struct answer_table *all, bool as_json, struct claim_counts *counts)
 {
     struct figure_work work;
     int code = figure_work_load(&work, file, options, &cli->diag);
@@ -149,16 +144,18 @@ static int judge_counts(struct cli *cli, const struct claim_counts *counts)
 static int run_figures(struct cli *cli, const struct figure_files *files, const struct figure_options *options,
                        bool as_json)
 {
-    struct table all;
+    struct answer_table all;
+    struct answer answer;
     struct claim_counts counts = {0};
-    table_init(&all, claim_columns, sizeof claim_columns / sizeof *claim_columns);
+    TABLE_INIT(&all, claim_columns);
+    answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT);
     int code = 0;
     for (size_t i = 0; code == 0 && i < files->n; i++)
         code = run_figure(cli, &files->items[i], options, &all, as_json, &counts);
-    if (code == 0 && as_json) code = table_write(&all, true, cli->out);
-    if (code == 0 && !as_json && files->n > 1) code = print_counts(cli, "all figures: ", &counts);
+    answer_add(&answer, NULL, NULL, &all);
+    if (!as_json && files->n > 1) say_counts("all figures: ", &counts, &answer);
+    code = answer_end(&answer, code, cli->out);
     fflush(cli->out);
-    table_fini(&all);
     if (code == 0) code = figure_work_gallery(files->items, files->n, options, &cli->diag);
     if (code != 0) return code;
     if (!options->study.quiet) fprintf(cli->err, "%s/index.html shows what has been run\n", options->directory);

@@ -9,7 +9,12 @@
 #include "analysis/figure/page.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/study/figure_shelf.h"
-#include "sim/cli/study/figure_study.h"
+
+struct figure_study_options {
+    int workers; /* 0: as many as there are cores */
+    bool resume; /* take what is finished; else results that are there are made anew */
+    bool quiet;  /* no progress, no closing line */
+};
 
 struct figure_options {
     const char *directory; /* of results */

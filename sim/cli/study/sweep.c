@@ -1,8 +1,8 @@
 /* orrery sweep: all runs of a study, on all cores, as a shard of several, or on the ranks of MPI. */
 #include "sim/cli/cli.h"
-#include "sim/cli/clock.h"
 #include "sim/cli/outputs.h"
 #include "sim/cli/paths.h"
+#include "sim/cli/run/clock.h"
 #include "sim/cli/study/sweep_table.h"
 #include "sim/cli/study/sweeping.h"
 #ifdef ORRERY_MPI

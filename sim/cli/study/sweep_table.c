@@ -1,11 +1,9 @@
 #include "sim/cli/study/sweep_table.h"
 
-#include "sim/cli/table.h"
-#include "sim/core/json_write.h"
+#include "sim/cli/answer.h"
 #include "sim/study/axes.h"
 #include "sim/study/outcome.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -19,7 +17,7 @@ enum { N_USUAL = sizeof usual_metrics / sizeof *usual_metrics };
 /* The columns of a table under construction. */
 struct columns {
     size_t n;
-    struct table_column columns[TABLE_MAX_COLUMNS];
+    struct table_column columns[ANSWER_MAX_COLUMNS];
 };
 
 static void add_column(struct columns *columns, const char *title, enum column_align align)
@@ -45,11 +43,11 @@ static size_t count_keys(const struct study *study)
 }
 
 /* What there is no room for in a table. */
-static void print_left_out(const struct study *study, size_t n_metrics, FILE *out)
+static void say_left_out(const struct study *study, size_t n_metrics, struct answer *answer)
 {
     size_t n_keys = axes_keys(study->axes) - count_keys(study);
-    if (n_keys > 0) fprintf(out, "... and %zu more keys of the axes: --json has all\n", n_keys);
-    if (n_metrics > 0) fprintf(out, "... and %zu more metrics: --json has all\n", n_metrics);
+    if (n_keys > 0) answer_say(answer, "... and %zu more keys of the axes: --json has all\n", n_keys);
+    if (n_metrics > 0) answer_say(answer, "... and %zu more metrics: --json has all\n", n_metrics);
 }
 
 static void add_key_columns(struct columns *columns, const struct study *study)
@@ -57,61 +55,45 @@ static void add_key_columns(struct columns *columns, const struct study *study)
     for (size_t i = 0; i < count_keys(study); i++) add_column(columns, short_key(study, i), COLUMN_LEFT);
 }
 
-static void add_key_cells(struct table *table, const struct study *study, size_t point)
+static void add_key_cells(struct answer_table *table, const struct study *study, size_t point)
 {
     for (size_t i = 0; i < count_keys(study); i++) table_text(table, axes_param(study->axes, point, i).value);
 }
 
 /* The values at a point as a member: {"services.chat.replicas": 2}. */
-static int write_params(struct json_writer *json, const struct study *study, size_t point)
+static void write_params(const struct study *study, size_t point, struct answer *answer)
 {
     struct arena arena;
     arena_init(&arena);
     const char *params = outcome_point(study, point, &arena);
-    json_write_key(json, "params");
-    text_add(json->text, params != NULL ? params : "");
+    answer->failed |= params == NULL;
+    answer_json(answer, "params", params != NULL ? params : "");
     arena_fini(&arena);
-    return params != NULL ? 0 : SIM_E_NOMEM;
-}
-
-static int print_text(struct text *text, FILE *out)
-{
-    int code = text->failed ? SIM_E_NOMEM : 0;
-    if (code == 0) fprintf(out, "%s\n", text->chars);
-    text_fini(text);
-    return code;
 }
 
 /* --- The list of runs --- */
 
-static int print_runs_json(const struct study *study, FILE *out)
+static void write_runs(const struct study *study, struct answer *answer)
 {
-    struct json_writer json;
-    struct text text;
-    text_init(&text);
-    json_writer_init(&json, &text);
-    json_write_open(&json, NULL, '[');
-    int code = 0;
-    for (size_t i = 0; code == 0 && i < study->n_runs; i++) {
-        json_write_open_row(&json, NULL, '{');
-        json_write_number(&json, study->search != NULL ? "point" : "run", (double)i + 1);
-        code = write_params(&json, study, i / study->n_seeds);
-        json_write_number(&json, "seed", (double)study->seeds[i % study->n_seeds]);
-        json_write_close(&json, '}');
+    answer_open(answer, NULL, '[');
+    for (size_t i = 0; i < study->n_runs; i++) {
+        answer_open_row(answer, NULL, '{');
+        answer_number(answer, study->search != NULL ? "point" : "run", (double)i + 1);
+        write_params(study, i / study->n_seeds, answer);
+        answer_number(answer, "seed", (double)study->seeds[i % study->n_seeds]);
+        answer_close(answer, '}');
     }
-    json_write_close(&json, ']');
-    int print_code = print_text(&text, out);
-    return code != 0 ? code : print_code;
+    answer_close(answer, ']');
 }
 
-int sweep_table_runs(const struct study *study, bool as_json, FILE *out)
+static void show_runs(const struct study *study, struct answer *answer)
 {
     struct columns columns = {0};
-    struct table table;
-    if (as_json) return print_runs_json(study, out);
+    struct answer_table table;
+    char heading[DIAG_TEXT_CHARS];
     if (study->search != NULL)
-        fprintf(out, "a search for '%s': at each point and seed at most %zu runs\n", study->search->key,
-                search_max_steps(study->search));
+        snprintf(heading, sizeof heading, "a search for '%s': at each point and seed at most %zu runs",
+                 study->search->key, search_max_steps(study->search));
     else
         add_column(&columns, "run", COLUMN_RIGHT);
     add_key_columns(&columns, study);
@@ -122,10 +104,16 @@ int sweep_table_runs(const struct study *study, bool as_json, FILE *out)
         add_key_cells(&table, study, i / study->n_seeds);
         table_number(&table, (double)study->seeds[i % study->n_seeds]);
     }
-    int code = table_write(&table, false, out);
-    print_left_out(study, 0, out);
-    table_fini(&table);
-    return code;
+    answer_add(answer, NULL, study->search != NULL ? heading : NULL, &table);
+    say_left_out(study, 0, answer);
+}
+
+int sweep_table_runs(const struct study *study, bool as_json, FILE *out)
+{
+    struct answer answer;
+    answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT);
+    (as_json ? write_runs : show_runs)(study, &answer);
+    return answer_end(&answer, 0, out);
 }
 
 /* --- Results --- */
@@ -188,11 +176,11 @@ static size_t count_shown(const struct results_view *view)
     return view->n_metrics < MAX_METRICS ? view->n_metrics : MAX_METRICS;
 }
 
-static int print_points(struct results_view *view, FILE *out)
+static int show_points(const struct results_view *view, struct answer *answer)
 {
     const struct study *study = view->study;
     struct columns columns = {0};
-    struct table table;
+    struct answer_table table;
     int code = 0;
     add_key_columns(&columns, study);
     add_column(&columns, "seeds", COLUMN_RIGHT);
@@ -210,18 +198,31 @@ static int print_points(struct results_view *view, FILE *out)
                 table_number(&table, mean);
         }
     }
-    if (code == 0) code = table_write(&table, false, out);
-    if (view->n_rows < study->n_points) fprintf(out, "... and %zu more points\n", study->n_points - view->n_rows);
-    print_left_out(study, view->n_metrics - count_shown(view), out);
-    table_fini(&table);
+    answer_add(answer, NULL, NULL, &table);
+    if (view->n_rows < study->n_points) answer_say(answer, "... and %zu more points\n", study->n_points - view->n_rows);
+    say_left_out(study, view->n_metrics - count_shown(view), answer);
     return code;
 }
 
-static int print_search(const struct results_view *view, FILE *out)
+/* What is searched for. NULL when out of memory. */
+static const char *describe_search(const struct study_search *search, struct arena *arena)
+{
+    const char *text = arena_printf(arena, "%s %s that meets", search->is_largest ? "largest" : "smallest",
+                                    search->key);
+    for (size_t i = 0; text != NULL && i < search->n_conditions; i++) {
+        const struct search_condition *condition = &search->conditions[i];
+        text = arena_printf(arena, "%s%s %s %s %.12g", text, i > 0 ? " and" : "", condition->metric,
+                            condition->is_at_most ? "at most" : "at least", condition->limit);
+    }
+    if (text == NULL) return NULL;
+    return arena_printf(arena, "%s (%s)", text, search->is_every_seed ? "under every seed" : "mean over the seeds");
+}
+
+static int show_search(const struct results_view *view, struct answer *answer)
 {
     const struct study *study = view->study;
     struct columns columns = {0};
-    struct table table;
+    struct answer_table table;
     struct arena arena;
     int code = 0;
     arena_init(&arena);
@@ -241,109 +242,95 @@ static int print_search(const struct results_view *view, FILE *out)
         table_number(&table, (double)state.step);
         table_text(&table, search_note(study->search, &state));
     }
-    fprintf(out, "%s %s that meets", study->search->is_largest ? "largest" : "smallest", study->search->key);
-    for (size_t i = 0; i < study->search->n_conditions; i++) {
-        const struct search_condition *condition = &study->search->conditions[i];
-        fprintf(out, "%s %s %s %.12g", i > 0 ? " and" : "", condition->metric,
-                condition->is_at_most ? "at most" : "at least", condition->limit);
-    }
-    fprintf(out, " (%s)\n", study->search->is_every_seed ? "under every seed" : "mean over the seeds");
-    if (code == 0) code = table_write(&table, false, out);
-    print_left_out(study, 0, out);
-    table_fini(&table);
+    answer_add(answer, NULL, describe_search(study->search, &arena), &table);
+    say_left_out(study, 0, answer);
     arena_fini(&arena);
     return code;
 }
 
-/* The rows of the table outcome: point, key, value, run and note, as an object's members each. */
-static int write_outcomes(struct json_writer *json, const struct results_view *view)
+/* Reads rows of the table outcome, each of which `take` writes. */
+static int each_outcome(const struct results_view *view, const char *sql,
+                        void (*take)(sqlite3_stmt *row, struct answer *answer), struct answer *answer)
 {
-    static const char sql[] = "SELECT point, key, value, run_id, note FROM outcome ORDER BY rowid";
     const struct database *database = &view->merge.inputs[0];
     sqlite3_stmt *select;
     int code = database_prepare(database, sql, &select, "read the outcomes", view->diag), step;
     if (code != 0) return code;
-    json_write_open(json, "outcomes", '[');
-    while ((step = sqlite3_step(select)) == SQLITE_ROW) {
-        json_write_open_row(json, NULL, '{');
-        json_write_key(json, "params");
-        text_add(json->text, (const char *)sqlite3_column_text(select, 0));
-        json_write_string(json, "key", (const char *)sqlite3_column_text(select, 1));
-        json_write_string(json, "value", (const char *)sqlite3_column_text(select, 2));
-        json_write_number(json, "run", sqlite3_column_double(select, 3));
-        json_write_string(json, "note", (const char *)sqlite3_column_text(select, 4));
-        json_write_close(json, '}');
-    }
-    json_write_close(json, ']');
+    while ((step = sqlite3_step(select)) == SQLITE_ROW) take(select, answer);
     if (step != SQLITE_DONE) code = database_error(database, "read the outcomes", view->diag);
     sqlite3_finalize(select);
     return code;
 }
 
-static int write_point(struct json_writer *json, const struct results_view *view, size_t point)
+static void write_outcome(sqlite3_stmt *row, struct answer *answer)
 {
-    json_write_open_row(json, NULL, '{');
-    int code = write_params(json, view->study, point);
-    json_write_number(json, "seeds", (double)count_seeds(view, point));
-    json_write_open_row(json, "metrics", '{');
+    answer_open_row(answer, NULL, '{');
+    answer_json(answer, "params", (const char *)sqlite3_column_text(row, 0));
+    answer_text(answer, "key", (const char *)sqlite3_column_text(row, 1));
+    answer_text(answer, "value", (const char *)sqlite3_column_text(row, 2));
+    answer_number(answer, "run", sqlite3_column_double(row, 3));
+    answer_text(answer, "note", (const char *)sqlite3_column_text(row, 4));
+    answer_close(answer, '}');
+}
+
+static int write_point(const struct results_view *view, size_t point, struct answer *answer)
+{
+    int code = 0;
+    answer_open_row(answer, NULL, '{');
+    write_params(view->study, point, answer);
+    answer_number(answer, "seeds", (double)count_seeds(view, point));
+    answer_open_row(answer, "metrics", '{');
     for (size_t i = 0; code == 0 && i < view->n_metrics; i++) {
         double mean = (double)NAN;
         code = find_mean(view, point, view->metrics[i], &mean);
-        json_write_number(json, view->metrics[i], mean);
+        answer_number(answer, view->metrics[i], mean);
     }
-    json_write_close(json, '}');
-    json_write_close(json, '}');
+    answer_close(answer, '}');
+    answer_close(answer, '}');
     return code;
 }
 
-static int print_json(const struct results_view *view, FILE *out)
+static int write_results(const struct results_view *view, struct answer *answer)
 {
-    struct json_writer json;
-    struct text text;
     int code = 0;
-    text_init(&text);
-    json_writer_init(&json, &text);
-    json_write_open(&json, NULL, '{');
-    json_write_string(&json, "study", view->study->name);
-    json_write_number(&json, "runs", (double)view->merge.n_runs);
-    json_write_open(&json, "points", '[');
+    answer_text(answer, "study", view->study->name);
+    answer_number(answer, "runs", (double)view->merge.n_runs);
+    answer_open(answer, "points", '[');
     for (size_t point = 0; code == 0 && view->study->search == NULL && point < view->study->n_points; point++)
-        code = write_point(&json, view, point);
-    json_write_close(&json, ']');
-    if (code == 0) code = write_outcomes(&json, view);
-    json_write_close(&json, '}');
-    int print_code = print_text(&text, out);
-    return code != 0 ? code : print_code;
+        code = write_point(view, point, answer);
+    answer_close(answer, ']');
+    answer_open(answer, "outcomes", '[');
+    if (code == 0)
+        code = each_outcome(view, "SELECT point, key, value, run_id, note FROM outcome ORDER BY rowid", write_outcome,
+                            answer);
+    answer_close(answer, ']');
+    return code;
 }
 
-/* The points of the Pareto front, below the table. */
-static int print_front(const struct results_view *view, FILE *out)
+static void say_front_point(sqlite3_stmt *row, struct answer *answer)
 {
-    static const char sql[] = "SELECT point, value FROM outcome WHERE key = 'pareto' ORDER BY rowid";
-    const struct database *database = &view->merge.inputs[0];
-    sqlite3_stmt *select;
-    int code = database_prepare(database, sql, &select, "read the outcomes", view->diag), step;
-    if (code != 0) return code;
-    fprintf(out, "\nPareto front:\n");
-    while ((step = sqlite3_step(select)) == SQLITE_ROW)
-        fprintf(out, "  %s  %s\n", (const char *)sqlite3_column_text(select, 0),
-                (const char *)sqlite3_column_text(select, 1));
-    if (step != SQLITE_DONE) code = database_error(database, "read the outcomes", view->diag);
-    sqlite3_finalize(select);
-    return code;
+    answer_say(answer, "  %s  %s\n", (const char *)sqlite3_column_text(row, 0),
+               (const char *)sqlite3_column_text(row, 1));
+}
+
+static int show_results(const struct results_view *view, struct answer *answer)
+{
+    static const char front[] = "SELECT point, value FROM outcome WHERE key = 'pareto' ORDER BY rowid";
+    const int code = view->study->search != NULL ? show_search(view, answer) : show_points(view, answer);
+    if (code != 0 || view->study->n_pareto == 0) return code;
+    answer_say(answer, "\nPareto front:\n");
+    return each_outcome(view, front, say_front_point, answer);
 }
 
 int sweep_table_results(const struct study *study, const char *output, bool as_json, FILE *out, struct diag *diag)
 {
     struct results_view view = {.study = study, .diag = diag};
+    struct answer answer;
     view.n_rows = study->n_points < MAX_SHOWN_ROWS ? study->n_points : MAX_SHOWN_ROWS;
+    answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT);
     int code = merge_open(&view.merge, &output, 1, study->hash, diag);
     if (code == 0 && study->search == NULL) code = choose_metrics(&view);
-    if (code == 0 && as_json)
-        code = print_json(&view, out);
-    else if (code == 0)
-        code = study->search != NULL ? print_search(&view, out) : print_points(&view, out);
-    if (code == 0 && !as_json && study->n_pareto > 0) code = print_front(&view, out);
+    if (code == 0) code = (as_json ? write_results : show_results)(&view, &answer);
     merge_close(&view.merge);
-    return code;
+    return answer_end(&answer, code, out);
 }

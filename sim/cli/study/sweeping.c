@@ -1,8 +1,8 @@
 #include "sim/cli/study/sweeping.h"
 
-#include "sim/cli/clock.h"
-#include "sim/cli/setup.h"
-#include "sim/cli/simulate.h"
+#include "sim/cli/run/clock.h"
+#include "sim/cli/run/setup.h"
+#include "sim/cli/run/simulate.h"
 #include "sim/cli/version.h"
 
 static int run(void *context, const struct study *study, const struct study_run *run, struct results *results,

@@ -1,6 +1,6 @@
 #include "sim/cli/trace/replay.h"
 
-#include "sim/cli/simulate.h"
+#include "sim/cli/run/simulate.h"
 #include "sim/world/rows/tee.h"
 #include "sim/world/world.h"
 

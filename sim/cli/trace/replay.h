@@ -4,7 +4,7 @@
 #define ORRERY_CLI_TRACE_REPLAY_H
 
 #include "sim/cli/cli.h"
-#include "sim/cli/setup.h"
+#include "sim/cli/run/setup.h"
 #include "sim/world/world.h"
 #include "traces/engine_log.h"
 

@@ -1,21 +1,21 @@
 #include "sim/cli/trace/replay_print.h"
 
-#include "sim/cli/table.h"
+#include "sim/cli/answer.h"
 
 #include <inttypes.h>
 #include <math.h>
 
 /* Fills a table with what one section of the report says. */
-typedef void (*fill_fn)(const struct replay_report *report, struct table *table);
+typedef void (*fill_fn)(const struct replay_report *report, struct answer_table *table);
 
-static void add_error(struct table *table, double measured, double simulated)
+static void add_error(struct answer_table *table, double measured, double simulated)
 {
     table_number(table, measured);
     table_number(table, simulated);
     table_number(table, measured > 0.0 ? 100.0 * (simulated / measured - 1.0) : (double)NAN);
 }
 
-static void fill_distributions(const struct replay_report *report, struct table *table)
+static void fill_distributions(const struct replay_report *report, struct answer_table *table)
 {
     for (int time = 0; time < REPLAY_TIMES; time++) {
         const struct replay_errors *errors = &report->errors[time];
@@ -27,7 +27,7 @@ static void fill_distributions(const struct replay_report *report, struct table 
     }
 }
 
-static void fill_requests(const struct replay_report *report, struct table *table)
+static void fill_requests(const struct replay_report *report, struct answer_table *table)
 {
     for (int time = 0; time < REPLAY_TIMES; time++) {
         const struct replay_errors *errors = &report->errors[time];
@@ -41,7 +41,7 @@ static void fill_requests(const struct replay_report *report, struct table *tabl
 }
 
 /* Requests and output tokens per second, from the first arrival to the last token, of those that finished on both sides. */
-static void fill_throughput(const struct replay_report *report, struct table *table)
+static void fill_throughput(const struct replay_report *report, struct answer_table *table)
 {
     const struct engine_log *log = &report->replay->log;
     double measured_s = 0.0, simulated_s = 0.0, requests = 0.0, tokens = 0.0;
@@ -59,7 +59,7 @@ static void fill_throughput(const struct replay_report *report, struct table *ta
     add_error(table, tokens / measured_s, tokens / simulated_s);
 }
 
-static void fill_worst(const struct replay_report *report, struct table *table)
+static void fill_worst(const struct replay_report *report, struct answer_table *table)
 {
     for (int time = 0; time < REPLAY_TIMES; time++) {
         const struct replay_errors *errors = &report->errors[time];
@@ -76,7 +76,7 @@ static void fill_worst(const struct replay_report *report, struct table *table)
     }
 }
 
-static void fill_refit(const struct replay_report *report, struct table *table)
+static void fill_refit(const struct replay_report *report, struct answer_table *table)
 {
     for (int i = 0; i < 2; i++) {
         const struct replay_part *part = &report->refit->parts[i];
@@ -93,8 +93,6 @@ static void fill_refit(const struct replay_report *report, struct table *table)
     }
 }
 
-#define LEFT(title) {title, COLUMN_LEFT, false}
-#define RIGHT(title) {title, COLUMN_RIGHT, false}
 #define BOTH RIGHT("measured"), RIGHT("simulated"), RIGHT("error_percent")
 
 static const struct section {
@@ -117,11 +115,6 @@ static const struct section {
 
 enum { N_SECTIONS = sizeof sections / sizeof *sections, REFIT_SECTION = N_SECTIONS - 1 };
 
-static size_t count_sections(const struct replay_report *report)
-{
-    return report->refit != NULL ? N_SECTIONS : REFIT_SECTION;
-}
-
 /* What a scenario has to say to have the host time that was found. */
 static void add_overhead(const struct replay_overhead *overhead, struct text *text)
 {
@@ -129,98 +122,65 @@ static void add_overhead(const struct replay_overhead *overhead, struct text *te
                 1e3 * overhead->iteration_s, 1e6 * overhead->sequence_s, 1e3 * overhead->prompt_s);
 }
 
-static void print_counts(const struct replay_report *report, FILE *out)
+static void say_counts(const struct replay_report *report, struct answer *answer)
 {
     const struct replay_outcome *outcome = report->outcome;
-    fprintf(out, "%s: %zu requests, through service '%s' of %s: %" PRId64 " finished", report->replay->request.log,
-            report->replay->log.n, report->replay->service, report->scenario, outcome->finished);
-    if (outcome->rejected > 0) fprintf(out, ", %" PRId64 " rejected", outcome->rejected);
-    if (outcome->unfinished > 0) fprintf(out, ", %" PRId64 " unfinished", outcome->unfinished);
-    if (outcome->absent > 0) fprintf(out, ", %" PRId64 " left out", outcome->absent);
-    fputc('\n', out);
+    answer_say(answer, "%s: %zu requests, through service '%s' of %s: %" PRId64 " finished",
+               report->replay->request.log, report->replay->log.n, report->replay->service, report->scenario,
+               outcome->finished);
+    if (outcome->rejected > 0) answer_say(answer, ", %" PRId64 " rejected", outcome->rejected);
+    if (outcome->unfinished > 0) answer_say(answer, ", %" PRId64 " unfinished", outcome->unfinished);
+    if (outcome->absent > 0) answer_say(answer, ", %" PRId64 " left out", outcome->absent);
+    answer_say(answer, "\n");
 }
 
-static int print_overhead(const struct replay_refit *refit, FILE *out)
+static void add_head(const struct replay_report *report, struct answer *answer)
 {
-    struct text text;
-    text_init(&text);
-    add_overhead(&refit->overhead, &text);
-    const bool failed = text.failed;
-    if (!failed)
-        fprintf(out, "\nFound in %d simulations; in the scenario's cost: \"overhead\": %s\n", refit->evaluations,
-                text.chars);
-    if (!failed && !refit->improved) fprintf(out, "That is what it had: nothing was better on the first part.\n");
+    const struct replay_outcome *outcome = report->outcome;
+    answer_text(answer, "log", report->replay->request.log);
+    answer_text(answer, "format", report->replay->log.format);
+    answer_text(answer, "scenario", report->scenario);
+    answer_text(answer, "service", report->replay->service);
+    answer_number(answer, "requests", (double)report->replay->log.n);
+    answer_number(answer, "finished", (double)outcome->finished);
+    answer_number(answer, "rejected", (double)outcome->rejected);
+    answer_number(answer, "unfinished", (double)outcome->unfinished);
+    answer_number(answer, "left_out", (double)outcome->absent);
+}
+
+static void add_refit(const struct replay_refit *refit, struct answer *answer)
+{
+    struct text overhead;
+    text_init(&overhead);
+    add_overhead(&refit->overhead, &overhead);
+    answer->failed |= overhead.failed;
+    const char *found = overhead.failed ? "" : overhead.chars;
+    answer_number(answer, "evaluations", refit->evaluations);
+    answer_bool(answer, "converged", refit->converged);
+    answer_json(answer, "overhead", found);
+    answer_say(answer, "\nFound in %d simulations; in the scenario's cost: \"overhead\": %s\n", refit->evaluations,
+               found);
+    if (!refit->improved) answer_say(answer, "That is what it had: nothing was better on the first part.\n");
     const struct replay_part *test = &refit->parts[1];
-    if (!failed && test->after[REPLAY_E2E].mean_abs_frac > test->before[REPLAY_E2E].mean_abs_frac)
-        fprintf(out, "It does not hold: end to end, the second part is further off than before, request by request.\n");
-    if (!failed && !refit->converged) fprintf(out, "The search has not converged: more than this was not tried.\n");
-    text_fini(&text);
-    return failed ? SIM_E_NOMEM : 0;
+    if (test->after[REPLAY_E2E].mean_abs_frac > test->before[REPLAY_E2E].mean_abs_frac)
+        answer_say(answer,
+                   "It does not hold: end to end, the second part is further off than before, request by request.\n");
+    if (!refit->converged) answer_say(answer, "The search has not converged: more than this was not tried.\n");
+    text_fini(&overhead);
 }
 
-int replay_print(const struct replay_report *report, FILE *out)
+int replay_print(const struct replay_report *report, bool as_json, FILE *out)
 {
-    int code = 0;
-    print_counts(report, out);
-    for (size_t i = 0; code == 0 && i < count_sections(report); i++) {
-        struct table table;
+    struct answer answer;
+    answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT);
+    say_counts(report, &answer);
+    add_head(report, &answer);
+    for (size_t i = 0; i < (report->refit != NULL ? N_SECTIONS : REFIT_SECTION); i++) {
+        struct answer_table table;
         table_init(&table, sections[i].columns, sections[i].n_columns);
         sections[i].fill(report, &table);
-        fprintf(out, "\n%s\n", sections[i].heading);
-        code = table_write(&table, false, out);
-        table_fini(&table);
+        answer_add(&answer, sections[i].key, sections[i].heading, &table);
     }
-    return code == 0 && report->refit != NULL ? print_overhead(report->refit, out) : code;
-}
-
-static void add_head(const struct replay_report *report, struct text *json)
-{
-    const struct replay_outcome *outcome = report->outcome;
-    const struct {
-        const char *key, *value;
-    } texts[] = {{"log", report->replay->request.log},
-                 {"format", report->replay->log.format},
-                 {"scenario", report->scenario},
-                 {"service", report->replay->service}};
-    text_add(json, "{");
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        text_printf(json, "\"%s\": ", texts[i].key);
-        text_json_string(json, texts[i].value);
-        text_add(json, ",\n ");
-    }
-    text_printf(json,
-                "\"requests\": %zu, \"finished\": %" PRId64 ", \"rejected\": %" PRId64 ", \"unfinished\": %" PRId64
-                ", \"left_out\": %" PRId64,
-                report->replay->log.n, outcome->finished, outcome->rejected, outcome->unfinished, outcome->absent);
-}
-
-static int add_section(const struct replay_report *report, const struct section *section, struct text *json)
-{
-    struct table table;
-    table_init(&table, section->columns, section->n_columns);
-    section->fill(report, &table);
-    text_printf(json, ",\n \"%s\": ", section->key);
-    table_json(&table, json);
-    const int code = table.failed ? SIM_E_NOMEM : 0;
-    table_fini(&table);
-    return code;
-}
-
-int replay_print_json(const struct replay_report *report, FILE *out)
-{
-    struct text json;
-    int code = 0;
-    text_init(&json);
-    add_head(report, &json);
-    for (size_t i = 0; code == 0 && i < count_sections(report); i++) code = add_section(report, &sections[i], &json);
-    if (report->refit != NULL) {
-        text_printf(&json, ", \"evaluations\": %d, \"converged\": %s, \"overhead\": ", report->refit->evaluations,
-                    report->refit->converged ? "true" : "false");
-        add_overhead(&report->refit->overhead, &json);
-    }
-    text_add(&json, "}\n");
-    if (json.failed) code = SIM_E_NOMEM;
-    if (code == 0) fputs(json.chars, out);
-    text_fini(&json);
-    return code;
+    if (report->refit != NULL) add_refit(report->refit, &answer);
+    return answer_end(&answer, 0, out);
 }

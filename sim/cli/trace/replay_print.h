@@ -29,8 +29,7 @@ struct replay_report {
     const struct replay_refit *refit; /* NULL: none */
 };
 
-/* Both return 0 or SIM_E_NOMEM. */
-int replay_print(const struct replay_report *report, FILE *out);
-int replay_print_json(const struct replay_report *report, FILE *out);
+/* Returns 0 or SIM_E_NOMEM. */
+int replay_print(const struct replay_report *report, bool as_json, FILE *out);
 
 #endif

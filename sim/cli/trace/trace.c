@@ -4,8 +4,8 @@
  * gives its other parameters, transforms included. */
 #include "sim/cli/cli.h"
 #include "sim/cli/families.h"
-#include "sim/cli/named_files.h"
 #include "sim/cli/outputs.h"
+#include "sim/cli/run/setup.h"
 #include "sim/cli/trace/trace_cache.h"
 #include "sim/cli/trace/trace_replay.h"
 #include "sim/cli/trace/trace_report.h"

@@ -3,7 +3,7 @@
 #include "analysis/replay/refit.h"
 #include "sim/catalog/cost.h"
 #include "sim/catalog/cost_operators.h"
-#include "sim/cli/recording.h"
+#include "sim/cli/run/recording.h"
 #include "sim/cli/trace/replay_print.h"
 #include "sim/core/number.h"
 
@@ -238,8 +238,7 @@ static int report(struct replaying *replaying, const struct setup *setup, const 
         report.refit = &refit;
     }
     if (code != 0) return code;
-    return replaying->options->json ? replay_print_json(&report, replaying->cli->out)
-                                    : replay_print(&report, replaying->cli->out);
+    return replay_print(&report, replaying->options->json, replaying->cli->out);
 }
 
 static int run_recorded(struct replaying *replaying, const struct setup *setup, struct replay_outcome *outcome)

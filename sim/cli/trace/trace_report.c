@@ -1,7 +1,6 @@
 #include "sim/cli/trace/trace_report.h"
 
-#include "sim/cli/table.h"
-#include "sim/core/json_write.h"
+#include "sim/cli/answer.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -16,285 +15,147 @@ void trace_report_check(const struct trace_check *check, const char *path, bool 
                 requests ? "requests" : "jobs", check->n_rows, sim_s_from_ns(check->last_ns - check->first_ns));
 }
 
-/* A number of the report; `name` is also its key in JSON. */
-struct value {
-    const char *name, *unit;
-    double value;
-};
+/* --- Statistics --- */
 
-enum { MAX_VALUES = 16 };
-
-struct values {
-    size_t n;
-    struct value items[MAX_VALUES];
-};
-
-static void add(struct values *values, const char *name, const char *unit, double value)
+static void add_value(struct answer_table *table, const char *name, const char *unit, double value)
 {
-    values->items[values->n++] = (struct value){name, unit, value};
+    table_text(table, name);
+    table_number(table, value);
+    table_text(table, unit);
 }
 
-static struct values collect_values(const struct trace_stat *stat, bool requests)
+static void add_values(const struct trace_stat *stat, bool requests, struct answer *answer)
 {
     static const char *const idc_names[TRACE_STAT_WINDOWS] = {"idc_1s", "idc_10s", "idc_60s", "idc_300s"};
-    struct values values = {0};
-    add(&values, requests ? "requests" : "jobs", NULL, (double)stat->n);
-    add(&values, "span", "s", stat->span_s);
-    add(&values, "rate", "1/s", stat->rate_per_s);
-    add(&values, "gap_cv", NULL, stat->gap_cv);
-    for (int i = 0; i < TRACE_STAT_WINDOWS; i++) add(&values, idc_names[i], NULL, stat->idc[i]);
+    static const struct table_column columns[] = {LEFT("statistic"), RIGHT("value"), LEFT_SHOWN("unit")};
+    struct answer_table table;
+    TABLE_INIT(&table, columns);
+    add_value(&table, requests ? "requests" : "jobs", NULL, (double)stat->n);
+    add_value(&table, "span", "s", stat->span_s);
+    add_value(&table, "rate", "1/s", stat->rate_per_s);
+    add_value(&table, "gap_cv", NULL, stat->gap_cv);
+    for (int i = 0; i < TRACE_STAT_WINDOWS; i++) add_value(&table, idc_names[i], NULL, stat->idc[i]);
     if (requests) {
-        add(&values, "prompt_tokens_sum", "token", (double)stat->prompt_tokens_sum);
-        add(&values, "output_tokens_sum", "token", (double)stat->output_tokens_sum);
+        add_value(&table, "prompt_tokens_sum", "token", (double)stat->prompt_tokens_sum);
+        add_value(&table, "output_tokens_sum", "token", (double)stat->output_tokens_sum);
     } else {
-        add(&values, "gpu_s", "GPU s", stat->gpu_s);
-        add(&values, "cpu_jobs", NULL, (double)stat->n_cpu_jobs);
-        add(&values, "cancelled_jobs", NULL, (double)stat->fates[JOB_IS_CANCELLED].n);
-        add(&values, "cancelled_gpu_s", "GPU s", stat->fates[JOB_IS_CANCELLED].gpu_s);
-        add(&values, "failed_jobs", NULL, (double)stat->fates[JOB_FAILS].n);
-        add(&values, "failed_gpu_s", "GPU s", stat->fates[JOB_FAILS].gpu_s);
+        add_value(&table, "gpu_s", "GPU s", stat->gpu_s);
+        add_value(&table, "cpu_jobs", NULL, (double)stat->n_cpu_jobs);
+        add_value(&table, "cancelled_jobs", NULL, (double)stat->fates[JOB_IS_CANCELLED].n);
+        add_value(&table, "cancelled_gpu_s", "GPU s", stat->fates[JOB_IS_CANCELLED].gpu_s);
+        add_value(&table, "failed_jobs", NULL, (double)stat->fates[JOB_FAILS].n);
+        add_value(&table, "failed_gpu_s", "GPU s", stat->fates[JOB_FAILS].gpu_s);
     }
-    add(&values, "rank_correlation", NULL, stat->rank_correlation);
-    return values;
+    add_value(&table, "rank_correlation", NULL, stat->rank_correlation);
+    answer_members(answer, &table);
+}
+
+static void add_quantity(struct answer_table *table, const char *name, const struct trace_quantity *found)
+{
+    table_text(table, name);
+    table_number(table, found->mean);
+    table_number(table, found->cv);
+    table_number(table, found->min);
+    for (int q = 0; q < TRACE_STAT_QUANTILES; q++) table_number(table, found->quantiles[q]);
+    table_number(table, found->max);
 }
 
 /* Two distributions: of prompts and outputs, or of durations and GPUs. */
-struct quantity {
-    const char *name;
-    const struct trace_quantity *found;
-};
-
-static int print_quantities(const struct quantity *quantities, FILE *out)
+static void add_quantities(const struct trace_stat *stat, bool requests, struct answer *answer)
 {
-    static const struct table_column columns[] = {
-        {"quantity", COLUMN_LEFT, false}, {"mean", COLUMN_RIGHT, false}, {"cv", COLUMN_RIGHT, false},
-        {"min", COLUMN_RIGHT, false},     {"p5", COLUMN_RIGHT, false},   {"p25", COLUMN_RIGHT, false},
-        {"p50", COLUMN_RIGHT, false},     {"p75", COLUMN_RIGHT, false},  {"p90", COLUMN_RIGHT, false},
-        {"p95", COLUMN_RIGHT, false},     {"p99", COLUMN_RIGHT, false},  {"max", COLUMN_RIGHT, false}};
-    struct table table;
-    table_init(&table, columns, sizeof columns / sizeof *columns);
-    for (int i = 0; i < 2; i++) {
-        const struct trace_quantity *found = quantities[i].found;
-        table_text(&table, quantities[i].name);
-        table_number(&table, found->mean);
-        table_number(&table, found->cv);
-        table_number(&table, found->min);
-        for (int q = 0; q < TRACE_STAT_QUANTILES; q++) table_number(&table, found->quantiles[q]);
-        table_number(&table, found->max);
-    }
-    fputc('\n', out);
-    int code = table_write(&table, false, out);
-    table_fini(&table);
-    return code;
+    static const struct table_column columns[] = {LEFT("quantity"), RIGHT("mean"), RIGHT("cv"),  RIGHT("min"),
+                                                  RIGHT("p5"),      RIGHT("p25"),  RIGHT("p50"), RIGHT("p75"),
+                                                  RIGHT("p90"),     RIGHT("p95"),  RIGHT("p99"), RIGHT("max")};
+    struct answer_table table;
+    TABLE_INIT(&table, columns);
+    add_quantity(&table, requests ? "prompt_tokens" : "duration_s",
+                 requests ? &stat->prompt_tokens : &stat->duration_s);
+    add_quantity(&table, requests ? "output_tokens" : "gpus", requests ? &stat->output_tokens : &stat->gpus);
+    answer_members(answer, &table);
 }
-
-static int print_values(const struct values *values, FILE *out)
-{
-    static const struct table_column columns[] = {
-        {"statistic", COLUMN_LEFT, false}, {"value", COLUMN_RIGHT, false}, {"unit", COLUMN_LEFT, false}};
-    struct table table;
-    table_init(&table, columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; i < values->n; i++) {
-        table_text(&table, values->items[i].name);
-        table_number(&table, values->items[i].value);
-        table_text(&table, values->items[i].unit);
-    }
-    int code = table_write(&table, false, out);
-    table_fini(&table);
-    return code;
-}
-
-static void write_quantity(struct json_writer *json, const struct quantity *quantity)
-{
-    static const char *const names[TRACE_STAT_QUANTILES] = {"p5", "p25", "p50", "p75", "p90", "p95", "p99"};
-    const struct trace_quantity *found = quantity->found;
-    json_write_open(json, quantity->name, '{');
-    json_write_number(json, "mean", found->mean);
-    json_write_number(json, "cv", found->cv);
-    json_write_number(json, "min", found->min);
-    for (int q = 0; q < TRACE_STAT_QUANTILES; q++) json_write_number(json, names[q], found->quantiles[q]);
-    json_write_number(json, "max", found->max);
-    json_write_close(json, '}');
-}
-
-/* --- Prefix caches --- */
 
 static double frac(int64_t part, int64_t whole)
 {
     return whole > 0 ? (double)part / (double)whole : (double)NAN;
 }
 
-static double capacity_of(const struct trace_cache *cache)
+static void add_caches(const struct trace_caches *caches, struct answer *answer)
 {
-    int64_t capacity = cache->setting.capacity_blocks;
-    return capacity < INT64_MAX ? (double)capacity : (double)INFINITY;
-}
-
-static int print_caches(const struct trace_caches *caches, FILE *out)
-{
-    static const struct table_column columns[] = {
-        {"prefix_cache", COLUMN_LEFT, false}, {"capacity_blocks", COLUMN_RIGHT, false},
-        {"blocks", COLUMN_RIGHT, false},      {"block_hits", COLUMN_RIGHT, false},
-        {"hit_frac", COLUMN_RIGHT, false},    {"blocks_found", COLUMN_RIGHT, false},
-        {"evictions", COLUMN_RIGHT, false}};
-    struct table table;
-    if (caches->n == 0) return 0;
-    table_init(&table, columns, sizeof columns / sizeof *columns);
+    static const struct table_column columns[] = {{"prefix_cache", "policy", COLUMN_LEFT},
+                                                  RIGHT("capacity_blocks"),
+                                                  RIGHT("blocks"),
+                                                  RIGHT("block_hits"),
+                                                  RIGHT("hit_frac"),
+                                                  RIGHT("blocks_found"),
+                                                  RIGHT("evictions")};
+    struct answer_table table;
+    if (caches->n == 0) return;
+    TABLE_INIT(&table, columns);
     for (size_t i = 0; i < caches->n; i++) {
         const struct trace_cache *cache = &caches->items[i];
+        const int64_t capacity_blocks = cache->setting.capacity_blocks;
         table_text(&table, cache->policy);
-        if (isinf(capacity_of(cache)))
-            table_text(&table, "inf");
+        if (capacity_blocks < INT64_MAX)
+            table_number(&table, (double)capacity_blocks);
         else
-            table_number(&table, capacity_of(cache));
+            table_shown(&table, (double)INFINITY, "inf");
         table_number(&table, (double)cache->found.blocks);
         table_number(&table, (double)cache->found.block_hits);
         table_number(&table, frac(cache->found.block_hits, cache->found.blocks));
         table_number(&table, (double)cache->found.blocks_found);
         table_number(&table, (double)cache->found.evictions);
     }
-    fputc('\n', out);
-    int code = table_write(&table, false, out);
-    table_fini(&table);
-    return code;
+    answer_add(answer, "prefix_cache", NULL, &table);
 }
 
-static void write_caches(struct json_writer *json, const struct trace_caches *caches)
+static void add_classes(const struct trace_stat *stat, struct answer *answer)
 {
-    if (caches->n == 0) return;
-    json_write_open(json, "prefix_cache", '[');
-    for (size_t i = 0; i < caches->n; i++) {
-        const struct trace_cache *cache = &caches->items[i];
-        json_write_open_row(json, NULL, '{');
-        json_write_string(json, "policy", cache->policy);
-        json_write_number(json, "capacity_blocks", capacity_of(cache));
-        json_write_number(json, "blocks", (double)cache->found.blocks);
-        json_write_number(json, "block_hits", (double)cache->found.block_hits);
-        json_write_number(json, "hit_frac", frac(cache->found.block_hits, cache->found.blocks));
-        json_write_number(json, "blocks_found", (double)cache->found.blocks_found);
-        json_write_number(json, "evictions", (double)cache->found.evictions);
-        json_write_close(json, '}');
-    }
-    json_write_close(json, ']');
-}
-
-/* --- Classes --- */
-
-static double mean(int64_t sum, int64_t n)
-{
-    return n > 0 ? (double)sum / (double)n : (double)NAN;
-}
-
-static int print_classes(const struct trace_stat *stat, FILE *out)
-{
-    static const struct table_column columns[] = {{"class", COLUMN_LEFT, false},
-                                                  {"requests", COLUMN_RIGHT, false},
-                                                  {"share", COLUMN_RIGHT, false},
-                                                  {"prompt_tokens", COLUMN_RIGHT, false},
-                                                  {"output_tokens", COLUMN_RIGHT, false}};
-    struct table table;
-    if (stat->n_classes == 0) return 0;
-    table_init(&table, columns, sizeof columns / sizeof *columns);
+    static const struct table_column columns[] = {LEFT("class"),
+                                                  RIGHT("requests"),
+                                                  RIGHT("share"),
+                                                  {"prompt_tokens", "prompt_tokens_mean", COLUMN_RIGHT},
+                                                  {"output_tokens", "output_tokens_mean", COLUMN_RIGHT}};
+    struct answer_table table;
+    if (stat->n_classes == 0) return;
+    TABLE_INIT(&table, columns);
     for (size_t i = 0; i < stat->n_classes; i++) {
         const struct trace_class_stat *class = &stat->classes[i];
         table_text(&table, class->name);
         table_number(&table, (double)class->n);
-        table_number(&table, mean(class->n, stat->n));
-        table_number(&table, mean(class->prompt_tokens_sum, class->n));
-        table_number(&table, mean(class->output_tokens_sum, class->n));
+        table_number(&table, frac(class->n, stat->n));
+        table_number(&table, frac(class->prompt_tokens_sum, class->n));
+        table_number(&table, frac(class->output_tokens_sum, class->n));
     }
-    fputc('\n', out);
-    int code = table_write(&table, false, out);
-    table_fini(&table);
-    return code;
+    answer_add(answer, "classes", NULL, &table);
 }
 
-static void write_classes(struct json_writer *json, const struct trace_stat *stat)
+static void add_types(const struct trace_stat *stat, struct answer *answer)
 {
-    if (stat->n_classes == 0) return;
-    json_write_open(json, "classes", '[');
-    for (size_t i = 0; i < stat->n_classes; i++) {
-        const struct trace_class_stat *class = &stat->classes[i];
-        json_write_open_row(json, NULL, '{');
-        json_write_string(json, "class", class->name);
-        json_write_number(json, "requests", (double)class->n);
-        json_write_number(json, "share", mean(class->n, stat->n));
-        json_write_number(json, "prompt_tokens_mean", mean(class->prompt_tokens_sum, class->n));
-        json_write_number(json, "output_tokens_mean", mean(class->output_tokens_sum, class->n));
-        json_write_close(json, '}');
-    }
-    json_write_close(json, ']');
-}
-
-static int print_types(const struct trace_stat *stat, FILE *out)
-{
-    static const struct table_column columns[] = {{"type", COLUMN_LEFT, false},
-                                                  {"jobs", COLUMN_RIGHT, false},
-                                                  {"share", COLUMN_RIGHT, false},
-                                                  {"gpu_s", COLUMN_RIGHT, false},
-                                                  {"gpu_time_share", COLUMN_RIGHT, false}};
-    struct table table;
-    if (stat->n_types == 0) return 0;
-    table_init(&table, columns, sizeof columns / sizeof *columns);
+    static const struct table_column columns[] = {LEFT("type"), RIGHT("jobs"), RIGHT_SHOWN("share"), RIGHT("gpu_s"),
+                                                  RIGHT_SHOWN("gpu_time_share")};
+    struct answer_table table;
+    if (stat->n_types == 0) return;
+    TABLE_INIT(&table, columns);
     for (size_t i = 0; i < stat->n_types; i++) {
         const struct trace_type_stat *type = &stat->types[i];
         table_text(&table, type->name);
         table_number(&table, (double)type->n);
-        table_number(&table, mean(type->n, stat->n));
+        table_number(&table, frac(type->n, stat->n));
         table_number(&table, type->gpu_s);
         table_number(&table, type->gpu_s / stat->gpu_s);
     }
-    fputc('\n', out);
-    int code = table_write(&table, false, out);
-    table_fini(&table);
-    return code;
-}
-
-static void write_types(struct json_writer *json, const struct trace_stat *stat)
-{
-    if (stat->n_types == 0) return;
-    json_write_open(json, "types", '[');
-    for (size_t i = 0; i < stat->n_types; i++) {
-        json_write_open_row(json, NULL, '{');
-        json_write_string(json, "type", stat->types[i].name);
-        json_write_number(json, "jobs", (double)stat->types[i].n);
-        json_write_number(json, "gpu_s", stat->types[i].gpu_s);
-        json_write_close(json, '}');
-    }
-    json_write_close(json, ']');
-}
-
-static int print_json(const struct values *values, const struct quantity *quantities, const struct trace_stat *stat,
-                      const struct trace_caches *caches, FILE *out)
-{
-    struct text text;
-    struct json_writer json;
-    text_init(&text);
-    json_writer_init(&json, &text);
-    json_write_open(&json, NULL, '{');
-    for (size_t i = 0; i < values->n; i++) json_write_number(&json, values->items[i].name, values->items[i].value);
-    for (int i = 0; i < 2; i++) write_quantity(&json, &quantities[i]);
-    write_classes(&json, stat);
-    write_types(&json, stat);
-    write_caches(&json, caches);
-    json_write_close(&json, '}');
-    if (!text.failed) fprintf(out, "%s\n", text.chars);
-    int code = text.failed ? SIM_E_NOMEM : 0;
-    text_fini(&text);
-    return code;
+    answer_add(answer, "types", NULL, &table);
 }
 
 int trace_report_stat(const struct trace_stat *stat, bool requests, const struct trace_caches *caches, bool as_json,
                       FILE *out)
 {
-    const struct quantity quantities[2] = {
-        {requests ? "prompt_tokens" : "duration_s", requests ? &stat->prompt_tokens : &stat->duration_s},
-        {requests ? "output_tokens" : "gpus", requests ? &stat->output_tokens : &stat->gpus}};
-    struct values values = collect_values(stat, requests);
-    if (as_json) return print_json(&values, quantities, stat, caches, out);
-    int code = print_values(&values, out);
-    if (code == 0) code = print_quantities(quantities, out);
-    if (code == 0) code = print_classes(stat, out);
-    if (code == 0) code = print_types(stat, out);
-    return code == 0 ? print_caches(caches, out) : code;
+    struct answer answer;
+    answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT);
+    add_values(stat, requests, &answer);
+    add_quantities(stat, requests, &answer);
+    add_classes(stat, &answer);
+    add_types(stat, &answer);
+    add_caches(caches, &answer);
+    return answer_end(&answer, 0, out);
 }

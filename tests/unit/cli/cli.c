@@ -1,7 +1,6 @@
 #include "tests/support/harness.h"
 
 #include "sim/cli/options.h"
-#include "sim/cli/table.h"
 #include "sim/core/mem.h"
 
 #include <math.h>
@@ -119,83 +118,6 @@ static void help_has_the_groups_of_the_table(void)
     text_fini(&help);
 }
 
-/* --- Tables --- */
-
-static const struct table_column columns[] = {
-    {"name", COLUMN_LEFT, false}, {"n", COLUMN_RIGHT, false}, {"note", COLUMN_LEFT, false}, {"more", COLUMN_LEFT, true}};
-
-static void fill(struct table *filled)
-{
-    table_init(filled, columns, sizeof columns / sizeof *columns);
-    table_text(filled, "µs");
-    table_number(filled, 12345);
-    table_text(filled, NULL);
-    table_text(filled, "a \"quote\"");
-    table_text(filled, "long name");
-    table_number(filled, (double)NAN);
-    table_text(filled, "x");
-    table_text(filled, NULL);
-}
-
-/* What table_write writes. */
-static const char *written(const struct table *filled, bool as_json)
-{
-    static char text[1024];
-    memset(text, 0, sizeof text);
-    FILE *out = fmemopen(text, sizeof text - 1, "w");
-    if (out == NULL) return "";
-    CHECK_EQ_INT(table_write(filled, as_json, out), 0);
-    fclose(out);
-    return text;
-}
-
-static void columns_are_aligned_by_characters(void)
-{
-    struct table filled;
-    fill(&filled);
-    CHECK_EQ_STR(written(&filled, false), "name           n  note\n"
-                                          "µs         12345\n"
-                                          "long name         x\n");
-    table_fini(&filled);
-}
-
-static void json_has_every_column(void)
-{
-    struct table filled;
-    fill(&filled);
-    CHECK_EQ_STR(written(&filled, true),
-                 "[\n"
-                 "  {\"name\": \"µs\", \"n\": 12345, \"note\": null, \"more\": \"a \\\"quote\\\"\"},\n"
-                 "  {\"name\": \"long name\", \"n\": null, \"note\": \"x\", \"more\": null}\n"
-                 "]\n");
-    table_fini(&filled);
-}
-
-static void numbers_are_shown_with_five_digits(void)
-{
-    static const struct {
-        double value;
-        const char *shown;
-    } cases[] = {{0, "0"},          {-0.0, "0"},         {7, "7"},           {-3, "-3"},
-                 {2303146934, "2303146934"}, {0.5, "0.5"}, {1.0 / 3, "0.33333"}, {12.3456789, "12.346"},
-                 {99999.4, "99999"}, {123456.7, "123457"}, {1e-7, "1e-07"},  {1.5e300, "1.5e+300"}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char buffer[64];
-        CHECK_EQ_STR(table_show_number(cases[i].value, buffer, sizeof buffer), cases[i].shown);
-    }
-}
-
-static void a_table_without_memory_says_so(void)
-{
-    struct table filled;
-    mem_fail_after(0);
-    fill(&filled);
-    mem_fail_never();
-    CHECK(filled.failed);
-    CHECK_EQ_INT(table_write(&filled, false, stdout), SIM_E_NOMEM);
-    table_fini(&filled);
-}
-
 TEST_SUITE(cli)
 {
     TEST(options_and_arguments_mix);
@@ -203,8 +125,4 @@ TEST_SUITE(cli)
     TEST(every_wrong_option_is_reported);
     TEST(texts_have_an_end);
     TEST(help_has_the_groups_of_the_table);
-    TEST(columns_are_aligned_by_characters);
-    TEST(json_has_every_column);
-    TEST(numbers_are_shown_with_five_digits);
-    TEST(a_table_without_memory_says_so);
 }

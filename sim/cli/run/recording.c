@@ -1,6 +1,6 @@
-#include "sim/cli/recording.h"
+#include "sim/cli/run/recording.h"
 
-#include "sim/cli/clock.h"
+#include "sim/cli/run/clock.h"
 #include "sim/cli/version.h"
 #include "sim/world/policy/policy.h"
 

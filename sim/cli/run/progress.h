@@ -1,6 +1,6 @@
 /* How far a run is, on stderr: a line that is written over while it runs, and on a terminal only. */
-#ifndef ORRERY_CLI_PROGRESS_H
-#define ORRERY_CLI_PROGRESS_H
+#ifndef ORRERY_CLI_RUN_PROGRESS_H
+#define ORRERY_CLI_RUN_PROGRESS_H
 
 #include "sim/world/world.h"
 

@@ -1,6 +1,6 @@
 /* Clocks of our own execution; simulated time is sim_ns (sim/core/units.h). */
-#ifndef ORRERY_CLI_CLOCK_H
-#define ORRERY_CLI_CLOCK_H
+#ifndef ORRERY_CLI_RUN_CLOCK_H
+#define ORRERY_CLI_RUN_CLOCK_H
 
 #include <time.h>
 

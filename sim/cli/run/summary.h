@@ -1,6 +1,6 @@
 /* What a run has to say in the end: its metrics and warnings, caught beside the results. */
-#ifndef ORRERY_CLI_SUMMARY_H
-#define ORRERY_CLI_SUMMARY_H
+#ifndef ORRERY_CLI_RUN_SUMMARY_H
+#define ORRERY_CLI_RUN_SUMMARY_H
 
 #include "sim/core/mem.h"
 #include "sim/world/rows/sink.h"
@@ -34,8 +34,7 @@ void summary_fini(struct summary *summary);
 struct sink summary_sink(struct summary *summary);
 
 /* Write the whole: a line about the run, distributions as a table with a column per quantile, single values as another
- * one, warnings; or one JSON object. The same run gives the same text. Return 0 or SIM_E_NOMEM. */
-int summary_print(const struct summary *summary, const struct summary_run *run, FILE *out);
-int summary_print_json(const struct summary *summary, const struct summary_run *run, FILE *out);
+ * one, warnings; or one JSON object. The same run gives the same text. Returns 0 or SIM_E_NOMEM. */
+int summary_print(const struct summary *summary, const struct summary_run *run, bool as_json, FILE *out);
 
 #endif

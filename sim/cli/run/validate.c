@@ -1,6 +1,6 @@
 /* orrery validate: everything that a run does before its first event. */
 #include "sim/cli/cli.h"
-#include "sim/cli/setup.h"
+#include "sim/cli/run/setup.h"
 #include "sim/world/world.h"
 
 struct validate_options {

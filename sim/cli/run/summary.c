@@ -1,8 +1,7 @@
-#include "sim/cli/summary.h"
+#include "sim/cli/run/summary.h"
 
-#include "sim/cli/table.h"
+#include "sim/cli/answer.h"
 #include "sim/core/err.h"
-#include "sim/core/json_write.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -119,14 +118,12 @@ static bool is_first_part(const struct summary *summary, size_t index, const str
     return true;
 }
 
-static int print_distributions(const struct summary *summary, FILE *out)
+static void add_distributions(const struct summary *summary, struct answer *answer)
 {
-    static const struct table_column columns[] = {{"metric", COLUMN_LEFT, false}, {"mean", COLUMN_RIGHT, false},
-                                                  {"p50", COLUMN_RIGHT, false},   {"p90", COLUMN_RIGHT, false},
-                                                  {"p99", COLUMN_RIGHT, false},   {"max", COLUMN_RIGHT, false},
-                                                  {"unit", COLUMN_LEFT, false}};
-    struct table table;
-    table_init(&table, columns, sizeof columns / sizeof *columns);
+    static const struct table_column columns[] = {LEFT("metric"), RIGHT("mean"), RIGHT("p50"), RIGHT("p90"),
+                                                  RIGHT("p99"),   RIGHT("max"),  LEFT("unit")};
+    struct answer_table table;
+    TABLE_INIT(&table, columns);
     for (size_t i = 0; i < summary->n_metrics; i++) {
         const struct metric_row *metric = &summary->metrics[i];
         const struct part_name of = split_name(metric->name);
@@ -140,18 +137,14 @@ static int print_distributions(const struct summary *summary, FILE *out)
         }
         table_text(&table, shown_unit(metric));
     }
-    if (table.n_cells > 0) fputc('\n', out);
-    int code = table.n_cells > 0 ? table_write(&table, false, out) : 0;
-    table_fini(&table);
-    return code;
+    answer_add(answer, NULL, NULL, &table);
 }
 
-static int print_values(const struct summary *summary, FILE *out)
+static void add_values(const struct summary *summary, struct answer *answer)
 {
-    static const struct table_column columns[] = {
-        {"metric", COLUMN_LEFT, false}, {"value", COLUMN_RIGHT, false}, {"unit", COLUMN_LEFT, false}};
-    struct table table;
-    table_init(&table, columns, sizeof columns / sizeof *columns);
+    static const struct table_column columns[] = {LEFT("metric"), RIGHT("value"), LEFT("unit")};
+    struct answer_table table;
+    TABLE_INIT(&table, columns);
     for (size_t i = 0; i < summary->n_metrics; i++) {
         const struct metric_row *metric = &summary->metrics[i];
         const struct part_name name = split_name(metric->name);
@@ -160,62 +153,52 @@ static int print_values(const struct summary *summary, FILE *out)
         table_number(&table, metric->value);
         table_text(&table, shown_unit(metric));
     }
-    if (table.n_cells > 0) fputc('\n', out);
-    int code = table.n_cells > 0 ? table_write(&table, false, out) : 0;
-    table_fini(&table);
-    return code;
+    answer_add(answer, NULL, NULL, &table);
 }
 
-int summary_print(const struct summary *summary, const struct summary_run *run, FILE *out)
+static void show(const struct summary *summary, const struct summary_run *run, struct answer *answer)
 {
-    fprintf(out, "%s, seed %" PRId64 ": %s\nresult hash %s\n", run->scenario, run->seed, run->status, run->result_hash);
-    int code = print_distributions(summary, out);
-    if (code == 0) code = print_values(summary, out);
-    if (summary->first_warning != NULL) fputc('\n', out);
+    answer_say(answer, "%s, seed %" PRId64 ": %s\nresult hash %s\n", run->scenario, run->seed, run->status,
+               run->result_hash);
+    add_distributions(summary, answer);
+    add_values(summary, answer);
+    if (summary->first_warning != NULL) answer_say(answer, "\n");
     for (const struct summary_warning *warning = summary->first_warning; warning != NULL; warning = warning->next) {
-        fprintf(out, "warning: %s: %s", warning->row.code, warning->row.text);
-        if (warning->row.count > 1) fprintf(out, " (%" PRId64 " times)", warning->row.count);
-        fputc('\n', out);
+        answer_say(answer, "warning: %s: %s", warning->row.code, warning->row.text);
+        if (warning->row.count > 1) answer_say(answer, " (%" PRId64 " times)", warning->row.count);
+        answer_say(answer, "\n");
     }
-    return code;
 }
 
 /* --- For programs --- */
 
-static void write_warnings(const struct summary *summary, struct json_writer *json)
+static void write_out(const struct summary *summary, const struct summary_run *run, struct answer *answer)
 {
-    json_write_open(json, "warnings", '[');
+    static const struct table_column columns[] = {LEFT("code"), LEFT("text"), RIGHT("count"), RIGHT("t_s")};
+    struct answer_table warnings;
+    answer_text(answer, "version", run->version);
+    answer_text(answer, "scenario", run->scenario);
+    answer_number(answer, "seed", (double)run->seed);
+    answer_text(answer, "status", run->status);
+    answer_text(answer, "result_hash", run->result_hash);
+    answer_open(answer, "metrics", '{');
+    for (size_t i = 0; i < summary->n_metrics; i++)
+        answer_number(answer, summary->metrics[i].name, summary->metrics[i].value);
+    answer_close(answer, '}');
+    TABLE_INIT(&warnings, columns);
     for (const struct summary_warning *warning = summary->first_warning; warning != NULL; warning = warning->next) {
-        json_write_open_row(json, NULL, '{');
-        json_write_string(json, "code", warning->row.code);
-        json_write_string(json, "text", warning->row.text);
-        json_write_number(json, "count", (double)warning->row.count);
-        json_write_number(json, "t_s", warning->row.t_s);
-        json_write_close(json, '}');
+        table_text(&warnings, warning->row.code);
+        table_text(&warnings, warning->row.text);
+        table_number(&warnings, (double)warning->row.count);
+        table_number(&warnings, warning->row.t_s);
     }
-    json_write_close(json, ']');
+    answer_add(answer, "warnings", NULL, &warnings);
 }
 
-int summary_print_json(const struct summary *summary, const struct summary_run *run, FILE *out)
+int summary_print(const struct summary *summary, const struct summary_run *run, bool as_json, FILE *out)
 {
-    struct text text;
-    struct json_writer json;
-    text_init(&text);
-    json_writer_init(&json, &text);
-    json_write_open(&json, NULL, '{');
-    json_write_string(&json, "version", run->version);
-    json_write_string(&json, "scenario", run->scenario);
-    json_write_number(&json, "seed", (double)run->seed);
-    json_write_string(&json, "status", run->status);
-    json_write_string(&json, "result_hash", run->result_hash);
-    json_write_open(&json, "metrics", '{');
-    for (size_t i = 0; i < summary->n_metrics; i++)
-        json_write_number(&json, summary->metrics[i].name, summary->metrics[i].value);
-    json_write_close(&json, '}');
-    write_warnings(summary, &json);
-    json_write_close(&json, '}');
-    if (!text.failed) fprintf(out, "%s\n", text.chars);
-    int code = text.failed ? SIM_E_NOMEM : 0;
-    text_fini(&text);
-    return code;
+    struct answer answer;
+    answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT);
+    (as_json ? write_out : show)(summary, run, &answer);
+    return answer_end(&answer, 0, out);
 }

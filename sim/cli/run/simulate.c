@@ -1,9 +1,9 @@
-#include "sim/cli/simulate.h"
+#include "sim/cli/run/simulate.h"
 
-#include "sim/cli/clock.h"
-#include "sim/cli/progress.h"
-#include "sim/cli/recording.h"
-#include "sim/cli/summary.h"
+#include "sim/cli/run/clock.h"
+#include "sim/cli/run/progress.h"
+#include "sim/cli/run/recording.h"
+#include "sim/cli/run/summary.h"
 #include "sim/cli/version.h"
 #include "sim/world/rows/tee.h"
 #include "sim/world/world.h"
@@ -80,7 +80,7 @@ static int finish(struct running *running, const char *status, char result_hash[
                                .seed = running->setup->scenario.seed,
                                .status = status,
                                .result_hash = result_hash};
-    code = (running->options->json ? summary_print_json : summary_print)(&running->summary, &head, cli->out);
+    code = summary_print(&running->summary, &head, running->options->json, cli->out);
     if (code == 0 && !running->options->quiet) print_closing_line(running);
     return code == 0 ? check_domain(running) : code;
 }

@@ -1,6 +1,6 @@
-#include "sim/cli/progress.h"
+#include "sim/cli/run/progress.h"
 
-#include "sim/cli/clock.h"
+#include "sim/cli/run/clock.h"
 
 #include <inttypes.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* A scenario on its way to a run: found, loaded, options laid over it, bound, with everything that belongs to it. */
-#ifndef ORRERY_CLI_SETUP_H
-#define ORRERY_CLI_SETUP_H
+#ifndef ORRERY_CLI_RUN_SETUP_H
+#define ORRERY_CLI_RUN_SETUP_H
 
 #include "sim/cli/outputs.h"
 #include "sim/cli/plugins.h"
@@ -43,6 +43,16 @@ int setup_dump(const struct setup *setup, struct text *json);
 
 /* The policies in force (scenario_policies), and behind them the plug-ins that they come from. */
 void setup_policies(const struct setup *setup, struct text *text);
+
+/* --- The files that a bound configuration names by path: traces above all --- */
+
+/* Takes the path of a file, and returns 0 or a negative code, which ends the walk. */
+typedef int (*named_file_fn)(void *context, const char *path);
+
+/* Visits all that `bound` names, in the order of the fields, of lists, maps and the alternatives that were chosen, too. Returns
+ * 0 or what `visit` returned. */
+int named_files_each(const struct config_families *families, const struct config_field *fields, const void *bound,
+                     named_file_fn visit, void *context);
 
 /* The hash over the bytes of all files that the scenario names by path, traces above all, in its order, and of what the
  * catalog has read so far: GPUs, LLMs, engines, calibrations. An empty text without any, and with a warning when one of them is a pipe or a device, which can be read only once. Returns 0,

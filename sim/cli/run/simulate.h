@@ -2,12 +2,12 @@
  *
  * Everything that can be checked is checked before a results file comes into being. When the run is interrupted or makes no
  * progress, its rows up to then are kept under that status; when it fails, nothing is. */
-#ifndef ORRERY_CLI_SIMULATE_H
-#define ORRERY_CLI_SIMULATE_H
+#ifndef ORRERY_CLI_RUN_SIMULATE_H
+#define ORRERY_CLI_RUN_SIMULATE_H
 
 #include "sim/cli/cli.h"
-#include "sim/cli/recording.h"
-#include "sim/cli/setup.h"
+#include "sim/cli/run/recording.h"
+#include "sim/cli/run/setup.h"
 #include "sim/store/timeline.h"
 #include "sim/world/rows/sink.h"
 #include "sim/world/world.h"

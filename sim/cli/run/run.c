@@ -1,13 +1,16 @@
 /* orrery run: a scenario, or a run of a results database once more. */
 #include "sim/cli/cli.h"
-#include "sim/cli/explain/timeline_options.h"
 #include "sim/cli/outputs.h"
-#include "sim/cli/setup.h"
-#include "sim/cli/simulate.h"
+#include "sim/cli/run/setup.h"
+#include "sim/cli/run/simulate.h"
 #include "sim/cli/version.h"
+#include "sim/core/number.h"
+#include "sim/core/units.h"
 #include "sim/store/readback.h"
+#include "sim/store/timeline.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 struct run_options {
@@ -50,6 +53,50 @@ static const struct option run_options[] = {
     {0}};
 #undef AT
 
+/* --- Parts of a timeline: "10s:1min", "1/100" --- */
+
+/* A time of `n` characters; none of them leaves the default. Returns NULL, or what is wrong with it. */
+static const char *parse_time(const char *chars, size_t n, double *time_s)
+{
+    char text[64];
+    const char *why = NULL;
+    if (n == 0) return NULL;
+    if (n >= sizeof text) return "is too long";
+    memcpy(text, chars, n);
+    text[n] = 0;
+    return unit_parse(text, UNIT_TIME, time_s, &why) != 0 ? why : NULL;
+}
+
+static int parse_window(const char *window, struct timeline_options *options, struct diag *diag)
+{
+    size_t n = strcspn(window, ":");
+    const char *why = window[n] != ':' ? "has no ':'" : parse_time(window, n, &options->from_s);
+    if (why == NULL) why = parse_time(window + n + 1, strlen(window + n + 1), &options->to_s);
+    if (why == NULL && !(options->from_s < options->to_s)) why = "ends before it begins";
+    if (why == NULL) return 0;
+    return diag_error(diag, SIM_E_USAGE, "--timeline-window", "write \"10s:1min\", or \"10min:\" for all that follows",
+                      "'%s' %s", window, why);
+}
+
+static int parse_sample(const char *sample, struct timeline_options *options, struct diag *diag)
+{
+    if (strncmp(sample, "1/", 2) == 0 && number_i64(sample + 2, strlen(sample + 2), &options->one_in) == NUMBER_OK &&
+        options->one_in > 0)
+        return 0;
+    return diag_error(diag, SIM_E_USAGE, "--timeline-sample", "write \"1/100\" for one request of a hundred",
+                      "'%s' is no such share", sample);
+}
+
+static int parse_timeline(const char *window, const char *sample, struct timeline_options *options, struct diag *diag)
+{
+    *options = (struct timeline_options){.from_s = 0, .to_s = (double)INFINITY, .one_in = 1};
+    int code = window != NULL ? parse_window(window, options, diag) : 0;
+    int sample_code = sample != NULL ? parse_sample(sample, options, diag) : 0;
+    return code != 0 ? code : sample_code;
+}
+
+/* --- A scenario --- */
+
 static int dump_config(struct cli *cli, const struct setup *setup)
 {
     struct text json;
@@ -77,7 +124,7 @@ static int run_setup(struct cli *cli, const struct run_options *options, const s
     if (options->dump_config) return dump_config(cli, setup);
     struct timeline_options part;
     int code = check_outputs(cli, options, setup, results);
-    if (code == 0) code = timeline_options_parse(options->timeline_window, options->timeline_sample, &part, &cli->diag);
+    if (code == 0) code = parse_timeline(options->timeline_window, options->timeline_sample, &part, &cli->diag);
     if (code != 0) return code;
     struct simulate_options how = {.output = options->output,
                                    .resume = options->resume,
@@ -106,6 +153,8 @@ static int run_scenario(struct cli *cli, const struct run_options *options, cons
     setup_fini(&setup);
     return code;
 }
+
+/* --- A run once more --- */
 
 /* Whether the rows in the file are the ones that were written. A run that left no hash tells nothing. */
 static int check_rows(struct cli *cli, const struct run_options *options, const struct run_record *record,

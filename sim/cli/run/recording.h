@@ -1,9 +1,9 @@
 /* A run being recorded: with its provenance and all rows in a results database, or nowhere. Its result hash comes out
  * either way. */
-#ifndef ORRERY_CLI_RECORDING_H
-#define ORRERY_CLI_RECORDING_H
+#ifndef ORRERY_CLI_RUN_RECORDING_H
+#define ORRERY_CLI_RUN_RECORDING_H
 
-#include "sim/cli/setup.h"
+#include "sim/cli/run/setup.h"
 #include "sim/store/hash_sink.h"
 #include "sim/store/results.h"
 

@@ -1,0 +1,332 @@
+#include "sim/cli/answer.h"
+
+#include "sim/core/check.h"
+#include "sim/core/err.h"
+#include "sim/core/mem.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+/* --- Tables --- */
+
+void table_init(struct answer_table *table, const struct table_column *columns, size_t n_columns)
+{
+    SIM_REQUIRE(n_columns <= ANSWER_MAX_COLUMNS);
+    *table = (struct answer_table){.columns = columns, .n_columns = n_columns};
+    text_init(&table->texts);
+}
+
+void table_fini(struct answer_table *table)
+{
+    mem_free(table->cells);
+    text_fini(&table->texts);
+    table->cells = NULL;
+    table->n_cells = table->capacity = 0;
+}
+
+static void add_cell(struct answer_table *table, enum cell_kind kind, const char *text, double number)
+{
+    if (table->n_cells == table->capacity) {
+        size_t capacity = table->capacity > 0 ? 2 * table->capacity : 64;
+        struct table_cell *cells = mem_realloc(table->cells, capacity * sizeof *cells);
+        if (cells == NULL) {
+            table->failed = true;
+            return;
+        }
+        table->cells = cells;
+        table->capacity = capacity;
+    }
+    table->cells[table->n_cells++] = (struct table_cell){.kind = kind, .chars = table->texts.length, .number = number};
+    text_add_bytes(&table->texts, text, strlen(text) + 1);
+    table->failed |= table->texts.failed;
+}
+
+void table_text(struct answer_table *table, const char *text)
+{
+    add_cell(table, text != NULL ? CELL_TEXT : CELL_NULL, text != NULL ? text : "", 0);
+}
+
+const char *table_show_number(double value, char *buffer, size_t buffer_bytes)
+{
+    if (value == rint(value) && fabs(value) < 1e15)
+        snprintf(buffer, buffer_bytes, "%.0f", value + 0.0);
+    else if (fabs(value) >= 1e5 && fabs(value) < 1e15)
+        snprintf(buffer, buffer_bytes, "%.0f", value);
+    else
+        snprintf(buffer, buffer_bytes, "%.5g", value);
+    return buffer;
+}
+
+void table_number(struct answer_table *table, double value)
+{
+    char shown[64];
+    table_shown(table, value, isnan(value) ? "" : table_show_number(value, shown, sizeof shown));
+}
+
+void table_shown(struct answer_table *table, double value, const char *shown)
+{
+    add_cell(table, isnan(value) ? CELL_NULL : CELL_NUMBER, shown, value);
+}
+
+void table_undefined(struct answer_table *table)
+{
+    add_cell(table, CELL_NULL, "-", 0);
+}
+
+void table_json(struct answer_table *table, const char *json)
+{
+    add_cell(table, CELL_JSON, json, 0);
+}
+
+static size_t count_rows(const struct answer_table *table)
+{
+    return table->n_cells / table->n_columns;
+}
+
+static const char *cell_text(const struct answer_table *table, size_t row, size_t column)
+{
+    return table->texts.chars + table->cells[row * table->n_columns + column].chars;
+}
+
+/* --- Tables for people --- */
+
+/* Columns on a terminal: characters, which in UTF-8 are the bytes that do not continue one. */
+static int shown_width(const char *text)
+{
+    int width = 0;
+    for (; *text != 0; text++) width += ((unsigned char)*text & 0xC0) != 0x80;
+    return width;
+}
+
+static int column_width(const struct answer_table *table, size_t column)
+{
+    int width = shown_width(table->columns[column].title);
+    for (size_t row = 0; row < count_rows(table); row++) {
+        int cell = shown_width(cell_text(table, row, column));
+        if (cell > width) width = cell;
+    }
+    return width;
+}
+
+/* A row, or the titles for row -1. Two blanks between columns, none at the end of the line. */
+static void add_line(const struct answer_table *table, const int *widths, size_t row, struct text *text)
+{
+    int pending = 0; /* blanks before the next cell */
+    for (size_t i = 0; i < table->n_columns; i++) {
+        const struct table_column *column = &table->columns[i];
+        if (column->title == NULL) continue;
+        const char *cell = row == SIZE_MAX ? column->title : cell_text(table, row, i);
+        const int pad = widths[i] - shown_width(cell);
+        if (column->align == COLUMN_RIGHT) pending += pad;
+        if (*cell != 0) {
+            text_printf(text, "%*s%s", pending, "", cell);
+            pending = 0;
+        }
+        if (column->align == COLUMN_LEFT) pending += pad;
+        pending += 2;
+    }
+    text_add(text, "\n");
+}
+
+static void add_aligned(const struct answer_table *table, struct text *text)
+{
+    int widths[ANSWER_MAX_COLUMNS] = {0};
+    for (size_t i = 0; i < table->n_columns; i++)
+        if (table->columns[i].title != NULL) widths[i] = column_width(table, i);
+    add_line(table, widths, SIZE_MAX, text);
+    for (size_t row = 0; row < count_rows(table); row++) add_line(table, widths, row, text);
+}
+
+static void add_markdown(const struct answer_table *table, struct text *text)
+{
+    const struct table_column *columns = table->columns;
+    for (size_t i = 0; i < table->n_columns; i++)
+        if (columns[i].title != NULL) text_printf(text, "| %s ", columns[i].title);
+    text_add(text, "|\n");
+    for (size_t i = 0; i < table->n_columns; i++)
+        if (columns[i].title != NULL) text_add(text, columns[i].align == COLUMN_RIGHT ? "|---:" : "|---");
+    text_add(text, "|\n");
+    for (size_t row = 0; row < count_rows(table); row++) {
+        for (size_t i = 0; i < table->n_columns; i++)
+            if (columns[i].title != NULL) text_printf(text, "| %s ", cell_text(table, row, i));
+        text_add(text, "|\n");
+    }
+}
+
+static void show_table(struct answer *answer, const char *heading, const struct answer_table *table)
+{
+    const struct text *text = &answer->text;
+    if (table->n_cells == 0) return;
+    if (text->length > 0 && (text->length < 2 || strcmp(text->chars + text->length - 2, "\n\n") != 0))
+        answer_say(answer, "\n");
+    if (heading != NULL) answer_say(answer, "%s\n", heading);
+    if (answer->form == ANSWER_MARKDOWN)
+        add_markdown(table, &answer->text);
+    else
+        add_aligned(table, &answer->text);
+}
+
+/* --- Tables for programs --- */
+
+static void write_cell(struct json_writer *json, const char *key, const struct answer_table *table, size_t row,
+                       size_t column)
+{
+    const struct table_cell *cell = &table->cells[row * table->n_columns + column];
+    json_write_key(json, key);
+    if (cell->kind == CELL_NUMBER)
+        text_json_number(json->text, cell->number);
+    else if (cell->kind == CELL_JSON)
+        text_add(json->text, cell_text(table, row, column));
+    else
+        text_json_string(json->text, cell->kind == CELL_TEXT ? cell_text(table, row, column) : NULL);
+}
+
+static void write_cells(struct json_writer *json, const struct answer_table *table, size_t row, size_t first)
+{
+    for (size_t i = first; i < table->n_columns; i++)
+        if (table->columns[i].key != NULL) write_cell(json, table->columns[i].key, table, row, i);
+}
+
+static void write_rows(struct json_writer *json, const char *key, const struct answer_table *table)
+{
+    json_write_open(json, key, '[');
+    for (size_t row = 0; row < count_rows(table); row++) {
+        json_write_open_row(json, NULL, '{');
+        write_cells(json, table, row, 0);
+        json_write_close(json, '}');
+    }
+    json_write_close(json, ']');
+}
+
+/* The column of a table's only values, 0 when it has several. */
+static size_t only_column(const struct answer_table *table)
+{
+    size_t found = 0, n = 0;
+    for (size_t i = 1; i < table->n_columns; i++) {
+        if (table->columns[i].key == NULL) continue;
+        found = i;
+        n++;
+    }
+    return n == 1 ? found : 0;
+}
+
+static void write_members(struct json_writer *json, const struct answer_table *table)
+{
+    const size_t only = only_column(table);
+    for (size_t row = 0; row < count_rows(table); row++) {
+        const char *key = cell_text(table, row, 0);
+        if (only > 0) {
+            write_cell(json, key, table, row, only);
+            continue;
+        }
+        json_write_open(json, key, '{');
+        write_cells(json, table, row, 1);
+        json_write_close(json, '}');
+    }
+}
+
+/* --- Answers --- */
+
+void answer_init(struct answer *answer, enum answer_form form)
+{
+    *answer = (struct answer){.form = form};
+    text_init(&answer->text);
+    json_writer_init(&answer->json, &answer->text);
+}
+
+/* Where a member or item goes; NULL: there are none for people. */
+static struct json_writer *inside(struct answer *answer, const char *key)
+{
+    if (answer->form != ANSWER_JSON) return NULL;
+    if (answer->json.depth == 0 && key != NULL) json_write_open(&answer->json, NULL, '{');
+    return &answer->json;
+}
+
+int answer_end(struct answer *answer, int code, FILE *out)
+{
+    if (answer->form == ANSWER_JSON) {
+        if (answer->json.depth > 0) json_write_close(&answer->json, '}');
+        text_add(&answer->text, "\n");
+    }
+    if (code == 0 && (answer->failed || answer->text.failed)) code = SIM_E_NOMEM;
+    if (code == 0 && answer->text.length > 0) fwrite(answer->text.chars, 1, answer->text.length, out);
+    text_fini(&answer->text);
+    return code;
+}
+
+void answer_add(struct answer *answer, const char *key, const char *heading, struct answer_table *table)
+{
+    answer->failed |= table->failed;
+    if (!table->failed && answer->form != ANSWER_JSON) show_table(answer, heading, table);
+    if (!table->failed && answer->form == ANSWER_JSON) write_rows(inside(answer, key), key, table);
+    table_fini(table);
+}
+
+void answer_members(struct answer *answer, struct answer_table *table)
+{
+    answer->failed |= table->failed;
+    if (!table->failed && answer->form != ANSWER_JSON) show_table(answer, NULL, table);
+    if (!table->failed && answer->form == ANSWER_JSON) write_members(inside(answer, ""), table);
+    table_fini(table);
+}
+
+void answer_say(struct answer *answer, const char *format, ...)
+{
+    if (answer->form == ANSWER_JSON) return;
+    va_list arguments;
+    va_start(arguments, format);
+    text_vprintf(&answer->text, format, arguments);
+    va_end(arguments);
+}
+
+void answer_open(struct answer *answer, const char *key, char bracket)
+{
+    struct json_writer *json = inside(answer, key);
+    if (json != NULL) json_write_open(json, key, bracket);
+}
+
+void answer_open_row(struct answer *answer, const char *key, char bracket)
+{
+    struct json_writer *json = inside(answer, key);
+    if (json != NULL) json_write_open_row(json, key, bracket);
+}
+
+void answer_close(struct answer *answer, char bracket)
+{
+    if (answer->form == ANSWER_JSON) json_write_close(&answer->json, bracket);
+}
+
+void answer_text(struct answer *answer, const char *key, const char *value)
+{
+    struct json_writer *json = inside(answer, key);
+    if (json != NULL) json_write_string(json, key, value);
+}
+
+void answer_number(struct answer *answer, const char *key, double value)
+{
+    struct json_writer *json = inside(answer, key);
+    if (json != NULL) json_write_number(json, key, value);
+}
+
+void answer_bool(struct answer *answer, const char *key, bool value)
+{
+    struct json_writer *json = inside(answer, key);
+    if (json != NULL) json_write_bool(json, key, value);
+}
+
+void answer_json(struct answer *answer, const char *key, const char *json)
+{
+    struct json_writer *writer = inside(answer, key);
+    if (writer == NULL) return;
+    json_write_key(writer, key);
+    text_add(&answer->text, json);
+}
+
+int table_print(struct answer_table *table, int code, bool as_json, FILE *out)
+{
+    struct answer answer;
+    answer_init(&answer, as_json ? ANSWER_JSON : ANSWER_TEXT);
+    answer_add(&answer, NULL, NULL, table);
+    return answer_end(&answer, code, out);
+}

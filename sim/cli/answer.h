@@ -1,0 +1,106 @@
+/* The answer of a verb: tables and values, filled in once and printed for people (text, Markdown) or programs (JSON). */
+#ifndef ORRERY_CLI_ANSWER_H
+#define ORRERY_CLI_ANSWER_H
+
+#include "sim/core/json_write.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+enum { ANSWER_MAX_COLUMNS = 20 };
+
+enum column_align { COLUMN_LEFT, COLUMN_RIGHT };
+
+struct table_column {
+    const char *title; /* NULL: left out for people */
+    const char *key;   /* NULL: left out of JSON */
+    enum column_align align;
+};
+
+/* The initialisers of a column: for both readers, or for one of them. A unit stands in the name: "latency_us". */
+#define LEFT(name) {name, name, COLUMN_LEFT}
+#define RIGHT(name) {name, name, COLUMN_RIGHT}
+#define LEFT_SHOWN(title) {title, NULL, COLUMN_LEFT}
+#define RIGHT_SHOWN(title) {title, NULL, COLUMN_RIGHT}
+#define JSON_ONLY(key) {NULL, key, COLUMN_LEFT}
+
+enum cell_kind { CELL_TEXT, CELL_NUMBER, CELL_NULL, CELL_JSON };
+
+struct table_cell {
+    enum cell_kind kind;
+    size_t chars; /* offset of its text */
+    double number;
+};
+
+/* Filled row by row, cell by cell. When memory runs out, `failed` is set, and answer_end reports it. */
+struct answer_table {
+    const struct table_column *columns;
+    size_t n_columns, n_cells, capacity;
+    struct table_cell *cells;
+    struct text texts;
+    bool failed;
+};
+
+void table_init(struct answer_table *table, const struct table_column *columns, size_t n_columns);
+#define TABLE_INIT(table, columns) table_init(table, columns, sizeof(columns) / sizeof *(columns))
+void table_fini(struct answer_table *table);
+
+/* NULL is blank for people, null in JSON. */
+void table_text(struct answer_table *table, const char *text);
+
+/* A number: exact in JSON, by table_show_number for people. NAN is blank for people, null in JSON. */
+void table_number(struct answer_table *table, double value);
+
+/* A number that people see as `shown`. */
+void table_shown(struct answer_table *table, double value, const char *shown);
+
+/* No value: "-" for people, null in JSON. */
+void table_undefined(struct answer_table *table);
+
+/* A value written in JSON. */
+void table_json(struct answer_table *table, const char *json);
+
+/* For people: integers as they are, others with five significant digits. Returns `buffer`. */
+const char *table_show_number(double value, char *buffer, size_t buffer_bytes);
+
+enum answer_form { ANSWER_TEXT, ANSWER_MARKDOWN, ANSWER_JSON };
+
+/* Printed by answer_end alone, so that a verb that fails prints nothing. */
+struct answer {
+    enum answer_form form;
+    bool failed; /* out of memory */
+    struct text text;
+    struct json_writer json;
+};
+
+void answer_init(struct answer *answer, enum answer_form form);
+
+/* Prints the answer if `code` is 0, and frees it. Returns `code`, or SIM_E_NOMEM when filling failed. */
+int answer_end(struct answer *answer, int code, FILE *out);
+
+/* Adds the table and frees it. People see it below a blank line and `heading` (NULL: none), or nothing if it has no rows.
+ * JSON has the member `key`, an array of objects; without a key, the array is the whole answer. */
+void answer_add(struct answer *answer, const char *key, const char *heading, struct answer_table *table);
+
+/* The same, but each row is a member of the enclosing object, named by the row's first cell. Its value is the one other cell
+ * with a key, or an object of these. */
+void answer_members(struct answer *answer, struct answer_table *table);
+
+/* For people alone. */
+void answer_say(struct answer *answer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* For programs alone: members of an object, '{' to '}', or with a NULL key items of a list, '[' to ']'. A row stands in one
+ * line. The object around all members opens and closes itself. */
+void answer_open(struct answer *answer, const char *key, char bracket);
+void answer_open_row(struct answer *answer, const char *key, char bracket);
+void answer_close(struct answer *answer, char bracket);
+void answer_text(struct answer *answer, const char *key, const char *value);   /* NULL: null */
+void answer_number(struct answer *answer, const char *key, double value);      /* NaN, infinite: null */
+void answer_bool(struct answer *answer, const char *key, bool value);
+void answer_json(struct answer *answer, const char *key, const char *json);
+
+/* The whole answer of a verb: answer_add and answer_end at once. */
+int table_print(struct answer_table *table, int code, bool as_json, FILE *out);
+
+#endif

@@ -1,0 +1,27 @@
+/* The fits of `orrery calibrate` that are no kernels: the CPU overhead of a serving engine, and the power of a GPU. */
+#ifndef ORRERY_CLI_CALIBRATE_CALIBRATE_MEASURED_H
+#define ORRERY_CLI_CALIBRATE_CALIBRATE_MEASURED_H
+
+#include "sim/catalog/catalog.h"
+#include "sim/cli/cli.h"
+
+struct calibrate_inputs {
+    const char *const *paths;
+    size_t n;
+};
+
+struct calibrate_output {
+    const char *path; /* of the file to write; NULL: none */
+    bool as_json;     /* print that file, instead of tables */
+};
+
+/* Fits the engine `name` to files of measured iterations, prints the fit and writes the engine's preset. Returns 0,
+ * SIM_E_USAGE, SIM_E_CONFIG, SIM_E_DATA, SIM_E_IO or SIM_E_NOMEM. */
+int calibrate_engine(struct cli *cli, const struct catalog *catalog, const char *name,
+                     const struct calibrate_inputs *inputs, const struct calibrate_output *output);
+
+/* The same for the power of `gpu`, from measurements of it. The `like` of a file that is replaced stays. */
+int calibrate_power(struct cli *cli, const struct catalog *catalog, const char *gpu,
+                    const struct calibrate_inputs *inputs, const struct calibrate_output *output);
+
+#endif

@@ -1,0 +1,176 @@
+#include "tests/support/harness.h"
+
+#include "sim/cli/answer.h"
+#include "sim/core/err.h"
+#include "sim/core/mem.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct table_column columns[] = {LEFT("name"), RIGHT("n"), LEFT("note"), JSON_ONLY("more"),
+                                              RIGHT_SHOWN("error")};
+
+static void fill(struct answer_table *table)
+{
+    TABLE_INIT(table, columns);
+    table_text(table, "µs");
+    table_number(table, 12345);
+    table_text(table, NULL);
+    table_text(table, "a \"quote\"");
+    table_undefined(table);
+    table_text(table, "long name");
+    table_number(table, (double)NAN);
+    table_text(table, "x");
+    table_json(table, "[1, 2]");
+    table_shown(table, 0.125, "12.5 %");
+}
+
+/* What answer_end prints for an answer that `make` has filled. */
+static const char *printed(enum answer_form form, void (*make)(struct answer *))
+{
+    static char text[1024];
+    struct answer answer;
+    memset(text, 0, sizeof text);
+    FILE *out = fmemopen(text, sizeof text - 1, "w");
+    if (out == NULL) return "";
+    answer_init(&answer, form);
+    make(&answer);
+    CHECK_EQ_INT(answer_end(&answer, 0, out), 0);
+    fclose(out);
+    return text;
+}
+
+static void only_table(struct answer *answer)
+{
+    struct answer_table table;
+    fill(&table);
+    answer_add(answer, NULL, NULL, &table);
+}
+
+static void columns_are_aligned_by_characters(void)
+{
+    CHECK_EQ_STR(printed(ANSWER_TEXT, only_table), "name           n  note   error\n"
+                                                   "µs         12345             -\n"
+                                                   "long name         x     12.5 %\n");
+}
+
+static void markdown_has_the_columns_of_the_text(void)
+{
+    CHECK_EQ_STR(printed(ANSWER_MARKDOWN, only_table), "| name | n | note | error |\n|---|---:|---|---:|\n"
+                                                       "| µs | 12345 |  | - |\n| long name |  | x | 12.5 % |\n");
+}
+
+static void json_has_every_column_with_a_key(void)
+{
+    CHECK_EQ_STR(printed(ANSWER_JSON, only_table),
+                 "[\n"
+                 "  {\"name\": \"µs\", \"n\": 12345, \"note\": null, \"more\": \"a \\\"quote\\\"\"},\n"
+                 "  {\"name\": \"long name\", \"n\": null, \"note\": \"x\", \"more\": [1, 2]}\n"
+                 "]\n");
+}
+
+/* Values, a table of two columns and one of three as members, a list; and what people see instead. */
+static void several_parts(struct answer *answer)
+{
+    static const struct table_column pair[] = {LEFT("statistic"), RIGHT("value"), LEFT_SHOWN("unit")};
+    struct answer_table table;
+    answer_say(answer, "%s was %s\n", "it", "measured");
+    answer_text(answer, "who", NULL);
+    TABLE_INIT(&table, pair);
+    table_text(&table, "span");
+    table_number(&table, 1.5);
+    table_text(&table, "s");
+    answer_members(answer, &table);
+    TABLE_INIT(&table, columns);
+    answer_add(answer, "none", "Not shown", &table);
+    fill(&table);
+    table.n_cells /= 2; /* one row */
+    answer_add(answer, "rows", "Rows", &table);
+    answer_open(answer, "notes", '[');
+    answer_bool(answer, NULL, true);
+    answer_json(answer, NULL, "{}");
+    answer_close(answer, ']');
+    fill(&table);
+    table.n_cells /= 2;
+    answer_open_row(answer, "by_name", '{');
+    answer_members(answer, &table);
+    answer_number(answer, "n", 2);
+    answer_close(answer, '}');
+}
+
+static void text_has_blank_lines_between_its_parts(void)
+{
+    CHECK_EQ_STR(printed(ANSWER_TEXT, several_parts), "it was measured\n"
+                                                      "\n"
+                                                      "statistic  value  unit\n"
+                                                      "span         1.5  s\n"
+                                                      "\n"
+                                                      "Rows\n"
+                                                      "name      n  note  error\n"
+                                                      "µs    12345            -\n"
+                                                      "\n"
+                                                      "name      n  note  error\n"
+                                                      "µs    12345            -\n");
+}
+
+static void json_has_members_and_lists(void)
+{
+    CHECK_EQ_STR(printed(ANSWER_JSON, several_parts),
+                 "{\n"
+                 "  \"who\": null,\n"
+                 "  \"span\": 1.5,\n"
+                 "  \"none\": [],\n"
+                 "  \"rows\": [\n"
+                 "    {\"name\": \"µs\", \"n\": 12345, \"note\": null, \"more\": \"a \\\"quote\\\"\"}\n"
+                 "  ],\n"
+                 "  \"notes\": [\n"
+                 "    true,\n"
+                 "    {}\n"
+                 "  ],\n"
+                 "  \"by_name\": {\"µs\": {\"n\": 12345, \"note\": null, \"more\": \"a \\\"quote\\\"\"}, \"n\": 2}\n"
+                 "}\n");
+}
+
+static void numbers_are_shown_with_five_digits(void)
+{
+    static const struct {
+        double value;
+        const char *shown;
+    } cases[] = {{0, "0"},          {-0.0, "0"},         {7, "7"},           {-3, "-3"},
+                 {2303146934, "2303146934"}, {0.5, "0.5"}, {1.0 / 3, "0.33333"}, {12.3456789, "12.346"},
+                 {99999.4, "99999"}, {123456.7, "123457"}, {1e-7, "1e-07"},  {1.5e300, "1.5e+300"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char buffer[64];
+        CHECK_EQ_STR(table_show_number(cases[i].value, buffer, sizeof buffer), cases[i].shown);
+    }
+}
+
+static void an_answer_without_memory_says_so(void)
+{
+    struct answer_table table;
+    mem_fail_after(0);
+    fill(&table);
+    mem_fail_never();
+    CHECK(table.failed);
+    CHECK_EQ_INT(table_print(&table, 0, false, stdout), SIM_E_NOMEM);
+}
+
+static void a_failed_verb_prints_nothing(void)
+{
+    struct answer_table table;
+    fill(&table);
+    CHECK_EQ_INT(table_print(&table, SIM_E_DATA, false, NULL), SIM_E_DATA);
+    CHECK(table.cells == NULL);
+}
+
+TEST_SUITE(answer)
+{
+    TEST(columns_are_aligned_by_characters);
+    TEST(markdown_has_the_columns_of_the_text);
+    TEST(json_has_every_column_with_a_key);
+    TEST(text_has_blank_lines_between_its_parts);
+    TEST(json_has_members_and_lists);
+    TEST(numbers_are_shown_with_five_digits);
+    TEST(an_answer_without_memory_says_so);
+    TEST(a_failed_verb_prints_nothing);
+}
