@@ -1,8 +1,6 @@
 #include "sim/study/axes.h"
 
-#include "sim/study/nest.h"
 #include "sim/study/range.h"
-#include "sim/study/sample.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 #include "sim/core/mem.h"
 #include "sim/core/rng.h"
-#include "sim/study/block_log.h"
+#include "sim/study/cache_stat.h"
 #include "sim/world/kv/cache.h"
 
 #include <inttypes.h>

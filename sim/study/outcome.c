@@ -130,8 +130,9 @@ static int write_search(const struct merge *merge, const struct study *study, si
 
 /* --- The Pareto front --- */
 
-int outcome_mean(const struct merge *merge, const struct study *study, size_t point, const char *metric, double *mean,
-                 struct diag *diag)
+/* The mean of a metric over the seeds of a point; NAN where a run lacks it. */
+static int find_mean(const struct merge *merge, const struct study *study, size_t point, const char *metric,
+                     double *mean, struct diag *diag)
 {
     double sum = 0;
     int code = 0;
@@ -201,7 +202,7 @@ static int write_front(const struct merge *merge, const struct study *study, con
     double *means = mem_zalloc(study->n_points * n + 1, sizeof *means);
     int code = means != NULL ? 0 : fail_nomem(diag);
     for (size_t i = 0; code == 0 && i < study->n_points * n; i++)
-        code = outcome_mean(merge, study, i / n, study->pareto[i % n], &means[i], diag);
+        code = find_mean(merge, study, i / n, study->pareto[i % n], &means[i], diag);
     for (size_t point = 0; code == 0 && point < study->n_points; point++)
         if (is_on_front(study, means, point)) code = write_front_point(study, means, point, output, arena, diag);
     mem_free(means);

@@ -21,10 +21,6 @@ int outcome_replay(const struct merge *merge, const struct study *study, size_t 
 /* The values of the other axes at a point, as a JSON object, in the arena; NULL when out of memory. */
 const char *outcome_point(const struct study *study, size_t point, struct arena *arena);
 
-/* The mean of a metric over the seeds of a point; NAN where a run lacks it. */
-int outcome_mean(const struct merge *merge, const struct study *study, size_t point, const char *metric, double *mean,
-                 struct diag *diag);
-
 /* Writes the rows of the table outcome: of points whose search has ended, and of the Pareto front if every point has its
  * metrics. */
 int outcome_write(const struct merge *merge, const struct study *study, const struct database *output,

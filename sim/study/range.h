@@ -18,10 +18,20 @@ bool range_read(struct config_reading *reading, const struct json_node *from, co
 /* The value at a share (0 .. 1) of the way, rounded to 12 significant digits, or to a whole number; the ends are exact. */
 double range_at(const struct range *range, double share);
 
-/* The same for a sample: whole numbers are equally likely, the last one too. */
-double range_sample(const struct range *range, double share);
-
 /* As --set takes it. NULL when out of memory. */
 const char *range_show(const struct range *range, double value, struct arena *arena);
+
+/* Points spread over ranges by chance, or evenly by the sequence of Sobol (1967; GSL's gsl_qrng_sobol). */
+struct sampling {
+    bool is_sobol;
+    size_t n;
+    int64_t seed; /* of random points */
+    size_t axis;  /* the number of the axis: every one has its own stream */
+};
+
+/* Fills values[row * ranges->n + column] from an object of ranges or lists, one member per column. Findings go to the
+ * reading. */
+void sample_fill(struct config_reading *reading, const struct sampling *sampling, const struct json_node *ranges,
+                 const char **values);
 
 #endif

@@ -1,6 +1,8 @@
 #include "sim/study/read.h"
 
 #include "sim/core/config/config_scalar.h"
+#include "sim/core/config/config_tree.h"
+#include "sim/core/json_scan.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -154,4 +156,55 @@ const char *read_setting_value(struct config_reading *reading, const struct json
     text_init(&text);
     read_write_json(node, &text);
     return read_keep(reading, &text);
+}
+
+/* --- Keys within keys --- */
+
+bool nest_is_key(const char *key)
+{
+    int depth = 0;
+    for (; depth < JSON_MAX_DEPTH && *key != '.' && *key != 0; depth++) {
+        key += strcspn(key, ".=");
+        if (*key != '.') return *key == 0;
+        key++;
+    }
+    return false;
+}
+
+bool nest_within(const char *outer, const char *inner)
+{
+    size_t n = strlen(outer);
+    return strncmp(outer, inner, n) == 0 && inner[n] == '.';
+}
+
+bool nest_is_variant(const struct json_node *node)
+{
+    static const char *const tags[] = {"policy", "format", "process", "kind", "distribution"};
+    for (size_t i = 0; node->kind == JSON_OBJECT && i < sizeof tags / sizeof *tags; i++)
+        if (json_member(node, tags[i]) != NULL) return true;
+    return false;
+}
+
+/* The value as an object; NULL when it is something else. */
+static struct json_node *read_as_object(const char *value, struct arena *arena)
+{
+    const struct json_source source = {.name = "", .directory = "."};
+    struct json_node *node;
+    if (value[0] != '{' || json_parse(arena, &source, value, strlen(value), &node, NULL) != 0) return NULL;
+    return node;
+}
+
+bool nest_replaces(const char *value, struct arena *arena)
+{
+    const struct json_node *node = read_as_object(value, arena);
+    return node == NULL || nest_is_variant(node);
+}
+
+bool nest_has(const char *value, const char *path, struct arena *arena)
+{
+    const struct config document = {.root = read_as_object(value, arena)};
+    const char *rest;
+    if (document.root == NULL) return false;
+    const struct json_node *node = config_find(&document, path, &rest);
+    return *rest == 0 || (node != document.root && node->kind != JSON_OBJECT);
 }

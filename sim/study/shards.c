@@ -108,7 +108,8 @@ void shards_close(struct shards *shards)
 
 /* --- Files --- */
 
-const char *shards_path(const struct shards *shards, size_t i, struct arena *arena)
+/* The file of worker `i`, in the arena; NULL when out of memory. */
+static const char *shard_path(const struct shards *shards, size_t i, struct arena *arena)
 {
     return arena_printf(arena, "%s/%04zu.db", shards->directory, i);
 }
@@ -120,7 +121,7 @@ int shards_open_results(const struct shards *shards, const struct study *study, 
     struct study_info info = {study->name, study->question, study->definition, study->hash};
     struct arena arena;
     arena_init(&arena);
-    const char *path = shards_path(shards, i, &arena);
+    const char *path = shard_path(shards, i, &arena);
     int code = path != NULL ? results_open(path, &options, results, diag) : fail_nomem(diag);
     if (code == 0) {
         code = results_set_study(*results, &info, diag);
@@ -280,7 +281,7 @@ int shards_read_some(const struct shards *shards, const struct study *study, siz
     const char **paths = arena_alloc(&arena, (n + 1) * sizeof *paths);
     int code = paths != NULL ? 0 : fail_nomem(diag);
     for (size_t i = 0; code == 0 && i < n; i++)
-        if ((paths[i] = shards_path(shards, first + i, &arena)) == NULL) code = fail_nomem(diag);
+        if ((paths[i] = shard_path(shards, first + i, &arena)) == NULL) code = fail_nomem(diag);
     if (code == 0) code = open_filled(paths, n, study, merge, diag);
     arena_fini(&arena);
     return code;

@@ -24,9 +24,6 @@ void shards_close(struct shards *shards);
 
 enum { SHARD_OF_PARENT = 1000000 }; /* of rank 0, and those of the other ranks behind it; no worker's number */
 
-/* The file of worker `i`, in the arena; NULL when out of memory. */
-const char *shards_path(const struct shards *shards, size_t i, struct arena *arena);
-
 /* Opens worker i's file for writing. */
 int shards_open_results(const struct shards *shards, const struct study *study, size_t i, struct results **results,
                         struct diag *diag);

@@ -4,7 +4,6 @@
 #include "sim/core/json_write.h"
 #include "sim/core/path.h"
 #include "sim/study/axes.h"
-#include "sim/study/nest.h"
 #include "sim/study/read.h"
 #include "sim/study/search.h"
 #include "sim/world/rows/metric.h"
@@ -478,22 +477,4 @@ int study_run_with(const struct study *study, size_t point, size_t seed, const c
     if (code != 0 || key == NULL) return code;
     params[run->n_params++] = (struct run_param){key, value};
     return add_value(study, run, settings, params[n], study->source->search_where, arena);
-}
-
-int study_run_at(const struct study *study, size_t i, struct arena *arena, struct study_run *run)
-{
-    int code = study_run_with(study, i / study->n_seeds, i % study->n_seeds, NULL, NULL, arena, run);
-    run->run_id = (int64_t)i + 1;
-    return code;
-}
-
-const char *study_run_name(const struct study_run *run, struct arena *arena)
-{
-    struct text text;
-    text_init(&text);
-    for (size_t i = 0; i < run->n_params; i++) text_printf(&text, "%s=%s, ", run->params[i].key, run->params[i].value);
-    text_printf(&text, "seed %" PRId64, run->seed);
-    const char *name = text.failed ? NULL : arena_strdup(arena, text.chars);
-    text_fini(&text);
-    return name;
 }

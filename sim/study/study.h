@@ -86,15 +86,9 @@ struct study_overlay {
  * the arena, that of the study. Returns 0, SIM_E_USAGE or SIM_E_NOMEM. */
 int study_lay(struct study *study, const struct study_overlay *overlay, struct arena *arena, struct diag *diag);
 
-/* Run i of n_runs, into the arena. Returns 0 or SIM_E_NOMEM. */
-int study_run_at(const struct study *study, size_t i, struct arena *arena, struct study_run *run);
-
-/* A run of a search: seed number `seed` (from 0) at a point, with one value of the key that is searched for. `run_id` is for
- * the caller to give. */
+/* The run with seed number `seed` (from 0) at a point, into the arena; in a search, with one value of the key that is searched
+ * for (NULL: none). The caller sets `run_id`. Returns 0 or SIM_E_NOMEM. */
 int study_run_with(const struct study *study, size_t point, size_t seed, const char *key, const char *value,
                    struct arena *arena, struct study_run *run);
-
-/* How a message names a run: "a.b=3, c.d=x, seed 2". NULL when out of memory. */
-const char *study_run_name(const struct study_run *run, struct arena *arena);
 
 #endif

@@ -131,7 +131,8 @@ static bool is_current(const char *path, const struct study *study, struct arena
     return found && strcmp(answer.columns[0].texts[0], study->hash) == 0;
 }
 
-bool figure_work_has_results(struct figure_work *work)
+/* Whether the results of all its studies are there, made from the studies as they are now. */
+static bool has_results(struct figure_work *work)
 {
     bool all = true;
     for (size_t i = 0; all && i < work->figure.studies.n; i++) {
@@ -350,7 +351,7 @@ static int add_work(struct figure_work *work, const struct figure_file *file, co
                     bool *has_results, struct diag *diag)
 {
     int code = figure_work_load(work, file, options, diag);
-    *has_results = code == 0 && figure_work_has_results(work);
+    *has_results = code == 0 && has_results(work);
     if (!*has_results) return code;
     code = figure_work_read(work, diag);
     return code == 0 ? make_links(work, work->figure.id, diag) : code;

@@ -43,9 +43,6 @@ void figure_work_fini(struct figure_work *work);
 int figure_work_check(struct figure_work *work, const struct figure_file *file, const struct figure_options *options,
                       struct diag *diag);
 
-/* Whether the results of all its studies are there, made from the studies as they are now. */
-bool figure_work_has_results(struct figure_work *work);
-
 /* Does the studies. */
 int figure_work_simulate(struct figure_work *work, const struct figure_options *options, struct cli *cli);
 
