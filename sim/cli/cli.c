@@ -1,4 +1,4 @@
-/* Finds the verb, reads its options, runs it, and prints the findings. */
+/* Finds the verb, reads its options, runs it and prints its findings. */
 #include "sim/cli/cli.h"
 #include "sim/cli/manual.h"
 #include "sim/cli/version.h"
@@ -33,7 +33,7 @@ static void print_help(FILE *out)
             cli_exit_text());
 }
 
-/* Each line of `usage` behind "orrery VERB". */
+/* Prints each line of `usage` behind "orrery VERB". */
 static void print_usage(const struct verb *verb, FILE *out)
 {
     const char *line = verb->usage;
@@ -90,7 +90,7 @@ static int check_count(struct cli *cli, const struct verb *verb, const struct cl
     return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "'orrery %s' needs an argument", verb->name);
 }
 
-/* Options that verbs share lie behind the verb's own struct of them. */
+/* Options that verbs share are stored behind the verb's own struct of options. */
 static size_t shared_offset(const struct verb *verb)
 {
     size_t align = _Alignof(struct option_texts);

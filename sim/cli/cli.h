@@ -1,7 +1,7 @@
 /* The command line: `orrery VERB ...`, one file per verb.
  *
- * A verb writes its result to `out` and returns 0 or a negative code (sim/core/err.h); its findings go to the diag, which
- * main prints on stderr. So a verb neither exits nor prints diagnostics itself. */
+ * A verb writes its result to `out` and returns 0 or a negative code (sim/core/err.h). Its findings go to the diag,
+ * which cli_main prints on stderr: a verb neither exits nor prints diagnostics itself. */
 #ifndef ORRERY_CLI_CLI_H
 #define ORRERY_CLI_CLI_H
 
@@ -18,24 +18,24 @@ struct cli {
     FILE *out, *err; /* the result, deterministic; progress and closing lines */
     struct diag diag;
     const volatile sig_atomic_t *interrupt;
-    const struct plugins *plugins; /* that the verb was given; NULL without any */
+    const struct plugins *plugins; /* given with --plugin; NULL without any */
 };
 
-/* What stands on the command line behind the verb. */
+/* The command line behind the verb. */
 struct cli_call {
-    const void *options; /* the struct that the verb's table of options fills in */
+    const void *options; /* the struct that the verb's option table fills */
     int n_arguments;
-    char *const *arguments; /* what is no option, NULL-terminated */
+    char *const *arguments; /* NULL-terminated; options are not among them */
 };
 
 struct verb {
     const char *name, *summary;
-    const char *usage;            /* what follows the name, one line per form */
+    const char *usage;            /* text behind the verb's name, one line per form */
     const char *notes;            /* shown below the options, or NULL */
     void (*print_more)(FILE *out); /* shown after the notes, or NULL */
     const struct option *options; /* ends with a zero option */
     size_t options_bytes;
-    bool takes_plugins; /* --plugin is an option of it, too, and goes to cli->plugins before it runs */
+    bool takes_plugins; /* has the option --plugin, loaded into cli->plugins before the verb runs */
     int min_arguments, max_arguments;
     int (*run)(struct cli *cli, const struct cli_call *call);
 };
@@ -62,22 +62,22 @@ struct verb {
 CLI_VERBS(VERB_DECLARATION)
 #undef VERB_DECLARATION
 
-/* All of them. */
+/* The verbs of CLI_VERBS. */
 const struct verb *const *cli_verbs(size_t *n);
 
-/* What the exit status says. */
+/* The meaning of exit statuses. */
 const char *cli_exit_text(void);
 
 enum { VERB_MAX_OPTIONS = 64 };
 
-/* All options of the verb, those that verbs share included; ends with a zero option. */
+/* The options of the verb, with those that verbs share; ends with a zero option. */
 void verb_options(const struct verb *verb, struct option table[VERB_MAX_OPTIONS]);
 
-/* Runs `orrery argv[1] argv[2] ...` and returns the exit status. The words of argv may be reordered. */
+/* Runs `orrery argv[1] argv[2] ...` and returns the exit status. May reorder argv. */
 int cli_main(struct cli *cli, int argc, char **argv);
 
-/* The word of `words` (ended by NULL) that equals `word`, as its index; -1 with a finding "unknown WHAT 'word'" and
- * did-you-mean when there is none. */
+/* The index of `word` in `words` (ended by NULL); -1 if absent, with a finding "unknown WHAT 'word'" and did-you-
+ * mean. */
 int cli_pick(struct cli *cli, const char *what, const char *word, const char *const *words);
 
 #endif

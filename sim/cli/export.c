@@ -102,7 +102,7 @@ static int export_from(struct cli *cli, const struct cli_call *call, const struc
     return source != NULL ? export_source(cli, options, database, source, run_id) : SIM_E_USAGE;
 }
 
-/* The run may stand behind the file or in --run; there must be one of that number. */
+/* Takes the run from RESULTS:RUN or --run, and checks that it exists. */
 static int find_run(struct cli *cli, const struct export_options *options, const char *path, int64_t *run_id,
                     struct arena *arena)
 {

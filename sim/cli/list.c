@@ -1,4 +1,4 @@
-/* orrery list: what a scenario may name, as a table or as JSON. */
+/* orrery list: the names that a scenario may use, as a table or as JSON. */
 #include "policies/registry.h"
 #include "sim/catalog/catalog.h"
 #include "sim/catalog/engine.h"
@@ -22,7 +22,7 @@ struct list_options {
 static const struct option list_options[] = {
     {"Options", "json", 0, OPTION_FLAG, offsetof(struct list_options, json), NULL, NULL, "print a JSON array"}, {0}};
 
-/* A listing being made. */
+/* A listing under construction. */
 struct listing {
     struct cli *cli;
     struct arena arena;
@@ -47,7 +47,7 @@ static double positive(double value)
 typedef int (*names_fn)(const struct catalog *catalog, struct arena *arena, struct catalog_names *names,
                         struct diag *diag);
 
-/* Adds the rows of each name in a part of the catalog. */
+/* Adds the rows of each entry of a catalog folder. */
 static int add_each(struct listing *list, names_fn list_names, int (*add)(struct listing *list, const char *name))
 {
     struct catalog_names names;
@@ -133,7 +133,7 @@ static int add_storage(struct listing *list, const char *name)
     return 0;
 }
 
-/* Nominal values of the device's media and link, and what is left at the end of the link. */
+/* Nominal rates of the device's media and link, and the sustained rates at the end of the link. */
 static int list_storage(struct listing *list)
 {
     static const struct table_column columns[] = {LEFT("storage"),         LEFT("kind"),
@@ -145,7 +145,7 @@ static int list_storage(struct listing *list)
     return add_each(list, catalog_list_storage, add_storage);
 }
 
-/* The number, unless nobody measured it. */
+/* Adds the value, or "-" if it was not measured. */
 static void add_measured(struct answer_table *table, bool is_known, double value)
 {
     if (is_known)
@@ -164,8 +164,8 @@ static int add_measured_on(struct listing *list, const struct engine_preset *pre
     return names || preset->measured_on.n == 0 ? 0 : SIM_E_NOMEM;
 }
 
-/* Milliseconds of an iteration's constant part on one GPU and on eight. Without any host time it is none by definition,
- * unless something else of the engine was measured. */
+/* Adds the constant CPU overhead of an iteration on one GPU and on eight, in ms. An engine with neither overheads
+ * nor measurements has none by definition. */
 static int add_engine(struct listing *list, const char *name)
 {
     struct engine_preset read;
@@ -305,7 +305,7 @@ static int list_metrics(struct listing *list)
 
 /* --- Scenarios --- */
 
-/* The first line of a scenario is a comment that says what it shows. */
+/* The first line of a scenario: a comment that describes it. */
 static const char *first_comment(struct arena *arena, const char *path)
 {
     char line[256];

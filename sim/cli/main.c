@@ -3,7 +3,7 @@
 
 #include <gsl/gsl_errno.h>
 
-/* Set by SIGINT and SIGTERM; a run looks at it now and then. Signal handlers reach nothing but static storage. */
+/* Set by SIGINT and SIGTERM, polled by runs. A signal handler reaches nothing but static storage. */
 static volatile sig_atomic_t interrupted;
 
 static void on_signal(int signal_number)
@@ -11,7 +11,7 @@ static void on_signal(int signal_number)
     interrupted = signal_number;
 }
 
-/* The first signal ends the run in good order, the second one ends the process. */
+/* The first signal ends the run in good order, the second ends the process. */
 static void install_signals(void)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};

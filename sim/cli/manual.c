@@ -8,7 +8,7 @@
 
 /* --- The manual page --- */
 
-/* The text as roff: a dash is a minus, a backslash one, and no line begins with a request. */
+/* Escapes a text for roff: dashes, backslashes, and requests at the start of a line. */
 static void roff(FILE *out, const char *text, size_t n)
 {
     bool at_start = true;
@@ -100,8 +100,8 @@ void manual_page(FILE *out)
 
 /* --- Completion --- */
 
-/* The words that may stand first behind the verb, from its usage: "gpus|llms", "config SCENARIO"; names in capitals stand for
- * something else, which `kinds` collects. */
+/* The words that may follow the verb, from its usage: "gpus|llms", "config SCENARIO". Names in capitals stand for
+ * other words. */
 static void first_words(FILE *out, const struct verb *verb)
 {
     for (const char *line = verb->usage; *line != 0;) {
@@ -134,7 +134,7 @@ static void bash_choices(FILE *out, const struct verb *verb, const struct option
     }
 }
 
-/* Options whose value is a file's name or anything: the shell completes it as one. */
+/* Options that take a file name or any text: the shell completes a file name. */
 static void bash_values(FILE *out, const struct verb *verb, const struct option *table)
 {
     bool any = false;

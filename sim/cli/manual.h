@@ -1,4 +1,4 @@
-/* What is made from the tables of verbs and options besides the help: the manual page and the completion of shells. */
+/* Output generated from the tables of verbs and options, besides the help: the manual page and the shell completion. */
 #ifndef ORRERY_CLI_MANUAL_H
 #define ORRERY_CLI_MANUAL_H
 
@@ -9,7 +9,7 @@
 /* The manual page, section 1, for man(1). */
 void manual_page(FILE *out);
 
-/* A script for bash that completes verbs, options, their choices, and names that `orrery list` knows. */
+/* A bash script that completes verbs, options, choices, and the names of `orrery list`. */
 void manual_bash(FILE *out);
 
 #endif

@@ -6,10 +6,10 @@
 
 enum { MAX_OPTIONS = 64, HELP_COLUMN = 28 };
 
-/* A command line being read. */
+/* The state of reading a command line. */
 struct reading {
     const struct option *table;
-    int argc, at; /* at: of the word in hand */
+    int argc, at; /* at: index of the current word */
     char **argv;
     void *values;
     struct diag *diag;
@@ -79,7 +79,7 @@ static void add_text(struct reading *reading, const struct option *option, const
         texts->items[texts->n++] = word;
 }
 
-/* Takes an option whose value, if any is attached to it, is `value`; else the value is the next word. */
+/* Takes an option whose value is `value` if attached to it, else the next word. */
 static void take(struct reading *reading, const struct option *option, const char *value)
 {
     void *to = (char *)reading->values + option->offset;
@@ -101,7 +101,7 @@ static void take(struct reading *reading, const struct option *option, const cha
     if (option->kind == OPTION_CHOICE) set_choice(reading, option, value);
 }
 
-/* A word that begins with a dash: "--name", "--name=value", "-n", "-nvalue", or several flags, "-ab". */
+/* Takes a word that begins with a dash: "--name", "--name=value", "-n", "-nvalue", or several flags, "-ab". */
 static void take_word(struct reading *reading, const char *word)
 {
     if (word[1] == '-') {

@@ -12,7 +12,7 @@ static bool is_same_node(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* The directory of a path, and what the file is called there. */
+/* Splits a path into the status of its directory and the file name. */
 static bool split(const char *path, struct stat *directory, const char **name)
 {
     char parent[PATH_MAX];
@@ -23,7 +23,7 @@ static bool split(const char *path, struct stat *directory, const char **name)
     return n > 0 && (size_t)n < sizeof parent && stat(parent, directory) == 0;
 }
 
-/* Whether two names that lead to no file yet would lead to the same one. */
+/* Whether two paths of files that do not exist yet name the same file. */
 static bool would_be_same(const char *a, const char *b)
 {
     struct stat directory_a, directory_b;

@@ -1,6 +1,5 @@
-/* The files that a call is to write, held against those that it reads and against each other: a name too many on the command
- * line must not cost anybody a file. Files are the same when they are one on the disk, by whatever names and links; devices
- * and pipes are never. */
+/* Output files must differ from each other and from all inputs. Two paths are the same if they name one regular file
+ * on disk, through whatever links; devices and pipes never are. */
 #ifndef ORRERY_CLI_OUTPUTS_H
 #define ORRERY_CLI_OUTPUTS_H
 
@@ -19,14 +18,14 @@ struct outputs {
     } items[OUTPUTS_MAX];
 };
 
-/* What `option` names, such as "--timeline", is to be written; at most OUTPUTS_MAX of them, and a NULL path is none. Returns 0,
- * or SIM_E_USAGE when its name is empty, or it is another output, which may not exist yet. */
+/* Adds the output that `option` names, such as "--timeline"; at most OUTPUTS_MAX, a NULL path is none. Returns 0, or
+ * SIM_E_USAGE if the path is empty or equals another output, which may not exist yet. */
 int outputs_add(struct outputs *outputs, const char *option, const char *path);
 
-/* `path` is read; NULL is nothing. Returns 0, or SIM_E_USAGE when it is one of the outputs so far. */
+/* Checks an input; a NULL path is none. Returns 0, or SIM_E_USAGE if it is one of the outputs so far. */
 int outputs_check(const struct outputs *outputs, const char *path);
 
-/* The same of every plug-in; `plugins` may be NULL. */
+/* Checks the file of every plug-in; `plugins` may be NULL. */
 int outputs_check_plugins(const struct outputs *outputs, const struct plugins *plugins);
 
 #endif

@@ -27,14 +27,14 @@ bool paths_is_directory(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* Any "configs" is not enough: other programs have one, too. */
+/* A folder "configs" alone proves nothing: other programs have one. */
 static bool has_configs(struct arena *arena, const char *directory)
 {
     const char *shelf = directory != NULL ? path_join(arena, directory, "configs/hardware") : NULL;
     return shelf != NULL && paths_is_directory(shelf);
 }
 
-/* A directory as seen from where the executable lies, links followed. NULL when that cannot be found out. */
+/* A directory relative to the executable, with links followed. NULL if unknown. */
 static const char *beside_executable(struct arena *arena, const char *relative)
 {
     char executable[4096];

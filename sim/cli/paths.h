@@ -1,4 +1,4 @@
-/* Where the configurations lie that come with the program. */
+/* Locations of the configurations that come with the program. */
 #ifndef ORRERY_CLI_PATHS_H
 #define ORRERY_CLI_PATHS_H
 
@@ -8,9 +8,9 @@
 
 #include <stdbool.h>
 
-/* The directory that holds "configs": $ORRERY_DATA, else the current one when it has "configs/hardware", else what
- * belongs to the executable (the source tree around build/, or ../share/orrery), else PREFIX/share/orrery of the build.
- * In the arena; NULL when out of memory. */
+/* The directory that holds "configs": $ORRERY_DATA; else the current one if it has "configs/hardware"; else the
+ * executable's (the source tree around build/, or ../share/orrery); else PREFIX/share/orrery. In the arena; NULL
+ * when out of memory. */
 const char *paths_data(struct arena *arena);
 
 /* The scenarios that come with the program, by name, sorted. */

@@ -1,4 +1,4 @@
-/* orrery report: what a run or a study says, as one HTML page. */
+/* orrery report: one HTML page about a run or a study. */
 #include "analysis/report/report.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/outputs.h"
@@ -25,7 +25,7 @@ static const struct option report_options_table[] = {
     {0}};
 #undef OFFSET
 
-/* The dictionary as a report takes it. In the arena; NULL when out of memory. */
+/* The metric dictionary in the report's form. In the arena; NULL when out of memory. */
 static struct report_metric *make_dictionary(struct arena *arena, size_t *n)
 {
     static const enum report_direction directions[] = {
@@ -67,7 +67,7 @@ static int write_page(struct cli *cli, const char *path, const struct text *html
     return code;
 }
 
-/* The page may not take the place of the results. */
+/* The page must not replace the results. */
 static int check_output(struct cli *cli, const char *output, const char *results)
 {
     struct outputs outputs = {.diag = &cli->diag};

@@ -1,5 +1,5 @@
-/* orrery calibrate: fits the cost models of a GPU to measured profiles, or tells how far a shipped fit is from one; fits
- * the host time of an engine. */
+/* orrery calibrate: fits the cost models of a GPU to measured profiles, or reports the error of a shipped fit on
+ * them; fits the CPU overhead of an engine and the power of a GPU. */
 #include "sim/catalog/calibration.h"
 #include "sim/cli/calibrate/calibrate_files.h"
 #include "sim/cli/calibrate/calibrate_measured.h"
@@ -42,13 +42,13 @@ static const struct option calibrate_options[] = {
 
 static const char pooled_name[] = "default";
 
-/* Everything that was read. */
+/* The profiles that were read. */
 struct reading {
     struct cli *cli;
     const struct calibrate_options *options;
     struct arena arena;
     struct catalog catalog;
-    const char *gpu;         /* name of the one that was measured, also where it was given as a file */
+    const char *gpu;         /* name of the measured GPU, also if it was given as a file */
     int64_t tensor_parallel; /* 0: not given */
     size_t n;
     struct profile *profiles;
@@ -81,7 +81,7 @@ static int split_argument(struct reading *reading, const char *argument, const c
     return *gpu != NULL ? 0 : SIM_E_NOMEM;
 }
 
-/* A share of rows that are faster than the peak which outliers alone do not explain. */
+/* Above this share of rows faster than the peak, outliers alone do not explain them. */
 static const double max_too_fast_frac = 0.05;
 
 static int64_t count_too_fast(const struct profile *profile)
@@ -162,7 +162,7 @@ static int read_profiles(struct reading *reading, const struct cli_call *call, c
 
 /* --- Fitting --- */
 
-/* The profiles of one set side by side, in their order. Returns how many. */
+/* Copies the profiles of the set `name` to `profiles`, in their order. Returns their number. */
 static size_t collect_set(const struct reading *reading, const char *name, struct profile *profiles)
 {
     size_t n = 0;
@@ -178,11 +178,11 @@ static bool is_first_of_set(const struct reading *reading, size_t profile)
     return i == profile;
 }
 
-/* The shipped laws stay where a table has few rows: it corrects them. */
+/* With a table of few rows the shipped models stay: the table corrects them. */
 static int keep_laws(struct reading *reading, struct calibrated_set *set)
 {
     struct calibration laws;
-    struct diag ignored; /* a set of one's own is in no shipped file */
+    struct diag ignored; /* a set of the user's own is in no shipped file */
     diag_init(&ignored);
     int code = calibration_load(&reading->catalog, reading->gpu, set->name, &reading->arena, &laws, &ignored);
     if (code == SIM_E_CONFIG)
@@ -227,7 +227,7 @@ static int fit(struct reading *reading)
 
 /* --- Predicting --- */
 
-/* Tells whose laws stand in for measurements that there are none of. */
+/* Warns whose models stand in for missing measurements. */
 static int warn_of_stand_ins(struct reading *reading, const struct calibration *calibration,
                              const struct profile *profile)
 {
@@ -286,7 +286,7 @@ static int predict(struct reading *reading)
 
 /* --- The verb --- */
 
-/* The calibration may be laid over its old file, not over what it was fitted to. */
+/* The output may replace an old calibration, but none of the files that are read. */
 static int check_output(struct cli *cli, const struct cli_call *call)
 {
     const struct calibrate_options *options = call->options;

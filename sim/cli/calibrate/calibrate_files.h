@@ -1,23 +1,24 @@
-/* The files that `orrery calibrate` writes. Each takes the place of an old one only when all of it is there. */
+/* The files that `orrery calibrate` writes. Each replaces an old one only once it is complete. */
 #ifndef ORRERY_CLI_CALIBRATE_CALIBRATE_FILES_H
 #define ORRERY_CLI_CALIBRATE_CALIBRATE_FILES_H
 
 #include "analysis/calibrate/calibrate.h"
 #include "sim/cli/cli.h"
 
-/* Writes a text, and names the file on standard error. Returns 0, SIM_E_IO or SIM_E_NOMEM (also when making the text
- * has failed). */
+/* Writes a text and names the file on standard error. Returns 0, SIM_E_IO or SIM_E_NOMEM (also if `text` has
+ * failed). */
 int calibrate_write(struct cli *cli, const char *path, const struct text *text);
 
-/* Lays the sets over the calibration file at `path`. Returns 0, SIM_E_CONFIG, SIM_E_IO or SIM_E_NOMEM. */
+/* Puts the sets into the calibration file at `path`, replacing sets of their names. Returns 0, SIM_E_CONFIG,
+ * SIM_E_IO or SIM_E_NOMEM. */
 int calibrate_save(struct cli *cli, const char *path, const char *gpu, const struct calibrated_set *sets,
                    size_t n_sets);
 
-/* Makes the directory of plots unless it is there. Returns 0 or SIM_E_IO. */
+/* Makes the directory of plots unless it exists. Returns 0 or SIM_E_IO. */
 int calibrate_make_directory(struct cli *cli, const char *directory);
 
-/* Draws the plots of every set into `directory`, which is there: SET-CLASS.svg and
- * SET-error-by-band.svg. Returns 0, SIM_E_IO or SIM_E_NOMEM. */
+/* Draws the plots of every set into `directory`, which exists: SET-CLASS.svg and SET-error-by-band.svg. Returns 0,
+ * SIM_E_IO or SIM_E_NOMEM. */
 int calibrate_draw(struct cli *cli, const char *directory, const char *gpu, const struct calibrated_set *sets,
                    size_t n_sets);
 

@@ -28,7 +28,7 @@ static void add_dropped(struct answer_table *files, int64_t rows, const char *re
     table_text(files, reason);
 }
 
-/* Writes what was fitted, as `json`, to `output` (NULL: nowhere), and prints it or what `show` says of it. */
+/* Writes the fit `json` to `output` (NULL: nowhere), and prints it, or the tables of `show`. */
 static int report(struct cli *cli, int code, const struct text *json, const struct calibrate_output *output,
                   void (*show)(const void *fitted, struct answer *answer), const void *fitted)
 {
@@ -113,7 +113,8 @@ static void add_group_errors(struct answer_table *table, const char *what, const
         const struct calibration_error *error = &errors[i];
         table_text(table, what);
         table_text(table, error->name);
-        calibrate_add_error(table, &(struct fit_error){error->rows, error->median, error->p90, error->worst, error->bias});
+        calibrate_add_error(table,
+                            &(struct fit_error){error->rows, error->median, error->p90, error->worst, error->bias});
     }
 }
 
@@ -198,7 +199,8 @@ static void show_parameters(const struct power_session *session, struct answer *
     answer_add(answer, NULL, NULL, &table);
 }
 
-static void add_power_errors(struct answer_table *table, const char *part, const char *what, const struct power_errors *errors)
+static void add_power_errors(struct answer_table *table, const char *part, const char *what,
+                             const struct power_errors *errors)
 {
     for (size_t i = 0; i < errors->n; i++) {
         table_text(table, part);
@@ -225,7 +227,7 @@ static void show_power(const void *fitted, struct answer *answer)
     answer_add(answer, NULL, NULL, &table);
 }
 
-/* The `like` of the file that is to be replaced. */
+/* Reads the `like` of the file that the output replaces. */
 static int old_like(const struct power_session *session, const struct catalog *catalog, const char *output,
                     const char **like)
 {
@@ -237,7 +239,7 @@ static int old_like(const struct power_session *session, const struct catalog *c
     return code;
 }
 
-/* The rows must be there, and to fit a law of activity the idle power. */
+/* There must be rows; a fit of activity also needs the idle power. */
 static int check_power(const struct power_session *session)
 {
     struct diag *diag = &session->cli->diag;
@@ -263,7 +265,8 @@ static int fit_power(struct power_session *session)
     return code;
 }
 
-static int fit_power_files(struct power_session *session, const struct catalog *catalog, const char *gpu, const char *const *paths)
+static int fit_power_files(struct power_session *session, const struct catalog *catalog, const char *gpu,
+                           const char *const *paths)
 {
     struct diag *diag = &session->cli->diag;
     session->files = arena_alloc(session->arena, session->n_files * sizeof *session->files);

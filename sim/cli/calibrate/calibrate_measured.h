@@ -1,4 +1,5 @@
-/* The fits of `orrery calibrate` that are no kernels: the CPU overhead of a serving engine, and the power of a GPU. */
+/* The fits of `orrery calibrate` beside those of kernels: the CPU overhead of a serving engine, and the power of a
+ * GPU. */
 #ifndef ORRERY_CLI_CALIBRATE_CALIBRATE_MEASURED_H
 #define ORRERY_CLI_CALIBRATE_CALIBRATE_MEASURED_H
 
@@ -12,7 +13,7 @@ struct calibrate_inputs {
 
 struct calibrate_output {
     const char *path; /* of the file to write; NULL: none */
-    bool as_json;     /* print that file, instead of tables */
+    bool as_json;     /* print the file's content, instead of tables */
 };
 
 /* Fits the engine `name` to files of measured iterations, prints the fit and writes the engine's preset. Returns 0,
@@ -20,7 +21,7 @@ struct calibrate_output {
 int calibrate_engine(struct cli *cli, const struct catalog *catalog, const char *name,
                      const struct calibrate_inputs *inputs, const struct calibrate_output *output);
 
-/* The same for the power of `gpu`, from measurements of it. The `like` of a file that is replaced stays. */
+/* Fits the power of `gpu` in the same way. The `like` of a replaced file stays. */
 int calibrate_power(struct cli *cli, const struct catalog *catalog, const char *gpu,
                     const struct calibrate_inputs *inputs, const struct calibrate_output *output);
 

@@ -16,7 +16,7 @@ static const char *file_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-/* A share as a percentage with two decimals; nothing where there are no rows. */
+/* Adds a fraction as a percentage with two decimals; "-" if there are no rows. */
 static void add_percent(struct answer_table *table, const struct fit_error *error, double share)
 {
     if (error->rows == 0)
@@ -42,7 +42,7 @@ static void add_median_p90(struct answer_table *table, const struct fit_error *e
 
 /* --- Kernels --- */
 
-/* The members of a shape, in lines of at most 100 columns. */
+/* Prints the members of a shape in lines of at most 100 columns. */
 static void print_members(const struct kernel_member *member, FILE *out)
 {
     enum { INDENT = 5, WIDTH = 100 };
@@ -155,7 +155,7 @@ static void show_parameters(const struct calibrated_set *set, const char *headin
     answer_add(answer, NULL, heading, &table);
 }
 
-/* One part of a class's rows, under several predictions. */
+/* One part of a class's rows: errors of the fit, of held-out rows and of the roofline. */
 static void add_part(struct answer_table *table, const char *class, const char *part, const struct fit_error *fit,
                      const struct fit_error *held_out, const struct fit_error *roofline)
 {
@@ -201,7 +201,7 @@ static void add_held_out(struct answer_table *table, const char *class, const ch
     calibrate_add_error(table, error);
 }
 
-/* Each fold, and the sum of a layer's products. */
+/* The error on each fold, and on the sum of a layer's matrix products. */
 static void show_folds(const struct calibrated_set *set, const char *heading, struct answer *answer)
 {
     static const struct table_column columns[] = {LEFT("class"), LEFT("held_out"), CALIBRATE_ERROR_COLUMNS};
@@ -291,7 +291,7 @@ static void write_part(const char *key, const struct fit_error *error, struct an
     answer_close(answer, '}');
 }
 
-/* By class: the set that its parameters came from, or the GPU, or "default". */
+/* By class: the set its parameters come from, or the GPU, or "default". */
 static void write_origins(const struct prediction *prediction, struct answer *answer)
 {
     answer_open(answer, "sets", '{');

@@ -1,4 +1,4 @@
-/* What `orrery calibrate` has found, as tables and as JSON. Errors are percentages for people, fractions in JSON. */
+/* Results of `orrery calibrate` as tables and as JSON. Errors are percentages in tables, fractions in JSON. */
 #ifndef ORRERY_CLI_CALIBRATE_CALIBRATE_PRINT_H
 #define ORRERY_CLI_CALIBRATE_CALIBRATE_PRINT_H
 
@@ -13,12 +13,12 @@
 #define CALIBRATE_ERROR_COLUMNS RIGHT("rows"), RIGHT("median_%"), RIGHT("p90_%"), RIGHT("worst_%"), RIGHT("bias_%")
 void calibrate_add_error(struct answer_table *table, const struct fit_error *error);
 
-/* Prints every class of kernels with the members of its shape, which are columns of a profile; those that may be left out
- * in brackets. */
+/* Prints every kernel class with the members of its shape, which are columns of a profile; optional ones in
+ * brackets. */
 void calibrate_print_kernels(FILE *out);
 
-/* Prints the profiles, and the classes of each set: parameters, errors of the fit, of held-out rows and of a hard
- * roofline, by operator, band of tokens and fold. Returns 0 or SIM_E_NOMEM. */
+/* Prints the profiles, and for each set the parameters and errors of each class: of the fit, of held-out rows and of
+ * a pure roofline; by operator, band of tokens and fold. Returns 0 or SIM_E_NOMEM. */
 int calibrate_print_fit(const char *gpu, const struct calibrated_set *sets, size_t n_sets, bool as_json, FILE *out);
 
 /* Prints the error of a shipped model on `profile`. Returns 0 or SIM_E_NOMEM. */

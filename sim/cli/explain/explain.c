@@ -1,4 +1,4 @@
-/* orrery explain: where every value of a scenario comes from, what iterations cost, how fast data move, and the schema of
+/* orrery explain: sources of a scenario's values, cost of its iterations, speed of its links; the schema of
  * scenarios. */
 #include "sim/cli/cli.h"
 #include "sim/cli/explain/explain_cost.h"
@@ -68,7 +68,7 @@ static int fail_usage(struct cli *cli, const char *hint, const char *text)
     return diag_error(&cli->diag, SIM_E_USAGE, NULL, hint, "%s", text);
 }
 
-/* Options are refused where they would be ignored. */
+/* Refuses options that would have no effect. */
 static int check_options(struct cli *cli, const struct explain_cost_options *options, enum topic topic)
 {
     const bool batch = explain_batch_is_given(&options->batch);

@@ -10,9 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-/* One service with all that a cost needs. */
+/* A pool of a service, and its cost model. */
 struct costed {
-    const char *name; /* of the service, and its pool if it has any: "chat", "chat/prompts" */
+    const char *name; /* service, and pool if it has any: "chat", "chat/prompts" */
     struct pool_config pool;
     struct gpu_spec gpu;
     struct llm_spec llm;
@@ -20,7 +20,7 @@ struct costed {
     double gpus;
 };
 
-/* The place of a pool's key, or of the service's where it has no pools. */
+/* The place of a key of the pool, or of the service if it has no pools. */
 static const char *place_of(const struct config *config, const struct service_config *service,
                             const struct pool_config *pool, const char *key)
 {
@@ -62,13 +62,13 @@ static int cost_pool(struct cli *cli, const struct setup *setup, const struct se
     return cost_build(&pool.cost, &request, &costed->model);
 }
 
-/* A row of the table: `sequences` alike, each with `tokens` tokens in its prompt or context. */
+/* A row of the table: `sequences` sequences, each with `tokens` tokens in its prompt or context. */
 struct sample {
     const char *phase;
     int64_t sequences, tokens;
     struct iteration_work work;
-    double pairs;     /* of a query and a key, within the sliding window */
-    double kv_tokens; /* whose keys and values are read */
+    double pairs;     /* (query, key) pairs within the sliding window */
+    double kv_tokens; /* tokens whose keys and values are read */
 };
 
 static struct sample prefill_sample(const struct llm_spec *llm, int64_t tokens)
@@ -103,13 +103,13 @@ static double sample_flop(const struct llm_spec *llm, const struct sample *sampl
     return (double)sample_tokens(sample) * (token - head) + (double)sample->sequences * head + pair * sample->pairs;
 }
 
-/* Bytes of weights and of keys and values that are read, once each. */
+/* Bytes of weights, keys and values, each read once. */
 static double sample_bytes(const struct llm_spec *llm, const struct sample *sample)
 {
     return llm_read_bytes(llm, sample_tokens(sample)) + llm_kv_bytes_per_token(llm) * sample->kv_tokens;
 }
 
-/* An amount per second, undefined where nothing takes any time. */
+/* An amount per second; undefined if no time passes. */
 static void add_rate(struct answer_table *table, double amount, double seconds)
 {
     if (seconds > 0)
@@ -167,7 +167,7 @@ bool explain_batch_is_given(const struct explain_batch *given)
     return given->batch || given->context || given->prompt;
 }
 
-/* `value` stays as it is where there is no text. */
+/* Leaves `value` unchanged if `text` is NULL. */
 static int read_count(const char *option, const char *text, int64_t least, int64_t *value, struct diag *diag)
 {
     const int64_t most = LLM_MAX_CONTEXT;
@@ -177,8 +177,8 @@ static int read_count(const char *option, const char *text, int64_t least, int64
                       option, (long long)least, (long long)most, text);
 }
 
-/* The work of this iteration: `batch` sequences that decode at `context` tokens each, beside a prompt of `prompt` tokens.
- * By default 32 at 1024 and no prompt, or none beside a prompt that is given. Returns 0 or SIM_E_USAGE. */
+/* The work of the iteration: `batch` sequences decoding at `context` tokens each, beside a prompt of `prompt`
+ * tokens. Defaults: 32 at 1024 without a prompt, none beside a given prompt. Returns 0 or SIM_E_USAGE. */
 static int read_batch(const struct explain_batch *given, struct iteration_work *work, struct diag *diag)
 {
     int64_t batch = given->prompt ? 0 : 32, context = 1024, prompt = 0;
@@ -209,7 +209,7 @@ static const char *domain_of(const struct operator_share *row)
     return row->outside_s < row->time.seconds ? "partly out" : "out";
 }
 
-/* What the time rests on: measured points or the law alone. */
+/* Whether the time comes from measured points, from the model, or both. */
 static const char *basis_of(const struct operator_share *row)
 {
     if (row->measured_s <= 0.0) return "law";
@@ -236,7 +236,7 @@ static void add_operator(struct answer_table *table, const char *service, const 
     table_text(table, cost->calibration.origin[row->class]);
 }
 
-/* What no peak of the data sheet bounds, and no kernel's range holds. */
+/* The CPU overhead: no peak of the data sheet bounds it, and no kernel's range holds it. */
 static void add_host(struct answer_table *table, const char *service, const struct cost_operators *cost,
                      const struct iteration_breakdown *breakdown)
 {
@@ -282,11 +282,11 @@ static void say_iteration(const char *service, const struct cost_operators *cost
 
 /* --- All services --- */
 
-/* What is said about all services. */
+/* The tables and notes about all services. */
 struct account {
     struct text notes, operator_notes;
     struct answer_table iterations, operators;
-    struct iteration_work work; /* the iteration that is taken apart */
+    struct iteration_work work; /* the iteration shown by operator */
 };
 
 static int add_pool(struct cli *cli, const struct setup *setup, const struct service_config *service, size_t index,

@@ -1,5 +1,5 @@
-/* What iterations of each service of a scenario cost: a table over batch and context, and one iteration by operator where
- * the cost model knows operators. */
+/* The cost of iterations of each service: a table over batch and context, and one iteration by operator if the cost
+ * model has operators. */
 #ifndef ORRERY_CLI_EXPLAIN_EXPLAIN_COST_H
 #define ORRERY_CLI_EXPLAIN_EXPLAIN_COST_H
 
@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* The iteration to look at, as the command line has it; NULL where it says nothing. */
+/* The iteration to show, as texts of the command line; NULL: default. */
 struct explain_batch {
     const char *batch, *context, *prompt;
 };
@@ -17,7 +17,7 @@ bool explain_batch_is_given(const struct explain_batch *given);
 
 struct explain_cost_options {
     bool json;
-    bool operators; /* only one iteration by operator */
+    bool operators; /* show only one iteration, by operator */
     struct explain_batch batch;
 };
 

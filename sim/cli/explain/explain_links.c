@@ -5,9 +5,9 @@
 
 #include <stdio.h>
 
-static const double everything_bytes_per_s = 1e15; /* more than any way gives */
+static const double everything_bytes_per_s = 1e15; /* more than any path grants */
 
-/* Nodes of one type. Seats: the GPUs of the first node, the first of them, all of them one place further, and those of the
+/* Nodes of one type. Placements: all GPUs of the first node, its first GPU, all shifted by one, and those of the
  * next node of the type. */
 struct node_type {
     const char *name; /* its key; NULL: the cluster's own nodes */
@@ -35,7 +35,7 @@ static void ignore(struct transfer *transfer, sim_ns now)
     (void)now;
 }
 
-/* What a transfer is granted that wants everything and is alone. */
+/* The rate granted to a transfer that runs alone, with unlimited demand. */
 static int measure(struct ways *ways, struct topology_end from, struct topology_end to, double *bytes_per_s)
 {
     struct transfer transfer = {0};
@@ -55,7 +55,7 @@ static void add_way(struct ways *ways, const struct link_path *path)
     text_fini(&way);
 }
 
-/* What stands for an end: "gpu", of another type than the cluster's own nodes "hopper gpu". */
+/* The name of an end: "gpu", or "hopper gpu" on nodes of another type than the cluster's own. */
 static void add_end(struct ways *ways, const char *before, const struct node_type *type, const char *name)
 {
     struct text end;
@@ -66,7 +66,7 @@ static void add_end(struct ways *ways, const char *before, const struct node_typ
     text_fini(&end);
 }
 
-/* One line: the rates of one shard and of all of them, behind the names of both ends. */
+/* Adds the rates of one shard and of all shards, behind the names of both ends. */
 static int add_rates(struct ways *ways, struct topology_end from, struct topology_end to, struct topology_end from_all,
                      struct topology_end to_all)
 {
@@ -120,7 +120,7 @@ static int add_tiers(struct ways *ways, const struct node_type *type)
     return code;
 }
 
-/* Within a node, and from there to nodes of the same type and of others. */
+/* Paths within a node, and from there to nodes of the same and of other types. */
 static int add_type(struct ways *ways, const struct node_type *type)
 {
     int code = add_tiers(ways, type);

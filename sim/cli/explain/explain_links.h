@@ -1,5 +1,4 @@
-/* The ways between a GPU and the memory that it reaches, as the scenario's cluster has them: how fast one GPU is, and all of
- * a node together. */
+/* The paths between a GPU and the memories it reaches, with the rate of one GPU and of all GPUs of a node. */
 #ifndef ORRERY_CLI_EXPLAIN_EXPLAIN_LINKS_H
 #define ORRERY_CLI_EXPLAIN_EXPLAIN_LINKS_H
 

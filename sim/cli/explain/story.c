@@ -46,7 +46,7 @@ static bool is_own(const struct story *story, const struct decision_row *row)
     return row->subject == story->subject.id && strcmp(row->service, story->subject.service) == 0;
 }
 
-/* What the replica did while the request waited, when it comes into the batch. */
+/* When the request enters the batch: what its replica did while it waited. */
 static int tell_wait(struct story *story, double t_s)
 {
     struct story_work work = story->meanwhile;
@@ -59,7 +59,7 @@ static int tell_wait(struct story *story, double t_s)
                 work.decode_iterations);
 }
 
-/* How long and how often it decoded since it came into the batch. */
+/* The number of decode iterations since the request entered the batch, and their mean time. */
 static int tell_decoding(struct story *story, double t_s)
 {
     int64_t n = story->decode_iterations;

@@ -1,4 +1,4 @@
-/* The life of one request or job, gathered from the rows of a run: what happened to it when, and what its replica did. */
+/* The life of one request or job, gathered from the rows of a run: its events, and what its replica did. */
 #ifndef ORRERY_CLI_EXPLAIN_STORY_H
 #define ORRERY_CLI_EXPLAIN_STORY_H
 
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whom it is about. */
+/* The request or job. */
 struct story_subject {
     bool is_job;
     int64_t id;
@@ -18,11 +18,11 @@ struct story_subject {
 
 struct story_event {
     double t_s;
-    size_t number; /* in the order in which they came */
-    const char *what, *text; /* "admit", and the reason or a description */
+    size_t number; /* order of arrival */
+    const char *what, *text; /* "admit", and its reason or a description */
 };
 
-/* What a replica did in some stretch of time. */
+/* Work of a replica over some time. */
 struct story_work {
     int64_t prefill_iterations, decode_iterations, prefill_tokens;
 };
@@ -30,24 +30,24 @@ struct story_work {
 struct story {
     struct arena *arena;
     struct story_subject subject;
-    struct request_row request; /* its service is NULL until it has come */
-    struct job_row job;         /* its status is NULL until it has come */
+    struct request_row request; /* service is NULL until the row arrives */
+    struct job_row job;         /* status is NULL until the row arrives */
     struct story_event *events;
     size_t n_events, capacity;
-    bool in_batch;         /* as far as rows have come */
-    int64_t replica;       /* where it was routed; -1: nowhere yet */
-    double last_token_s;   /* NAN: none yet, or lost its place */
-    double gap_s, gap_from_s; /* the longest wait for a token, and when it began */
+    bool in_batch;         /* according to the rows so far */
+    int64_t replica;       /* routed to; -1: not yet */
+    double last_token_s;   /* NAN: none yet, or the request left the batch */
+    double gap_s, gap_from_s; /* longest wait for a token, and its start */
     int64_t decode_iterations;
     double decode_s;
-    struct story_work meanwhile; /* of the replica, while the request waits */
+    struct story_work meanwhile; /* work of the replica while the request waits */
 };
 
 /* Texts go to the arena. */
 void story_init(struct story *story, const struct story_subject *subject, struct arena *arena);
 void story_fini(struct story *story);
 
-/* Where the rows of the run go. Functions return 0 or SIM_E_NOMEM. */
+/* Receives the rows of the run. Its functions return 0 or SIM_E_NOMEM. */
 struct sink story_sink(struct story *story);
 
 #endif

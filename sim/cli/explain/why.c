@@ -1,5 +1,5 @@
-/* orrery why: the life of one request or job. The run is simulated once more from its stored scenario, since no database keeps
- * what replicas did, and must come to the same result. */
+/* orrery why: the life of one request or job. No database stores what replicas did, so the run is simulated again
+ * from its stored scenario, and must reach the same result hash. */
 #include "analysis/query.h"
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
@@ -29,7 +29,7 @@ static const struct option why_options[] = {
     {0}};
 #undef AT
 
-/* What is asked, and what there is to answer it. */
+/* The question, and what is read to answer it. */
 struct asking {
     struct cli *cli;
     const struct why_options *options;
@@ -37,11 +37,11 @@ struct asking {
     const char *path;
     struct run_record record;
     struct story_subject subject;
-    int64_t row;               /* of the subject in its table */
+    int64_t row;               /* rowid of the subject in its table */
     struct query_answer ranks; /* name, value, percentile */
 };
 
-/* ?1 is the run, ?2 another number. */
+/* Runs `sql` with ?1 the run and ?2 `number`. */
 static int query(struct asking *asking, const char *sql, int64_t number, struct query_answer *answer)
 {
     struct database database;
@@ -67,7 +67,7 @@ static int fail_unknown(struct asking *asking, const char *what, const char *tab
                       asking->record.id, what, asking->subject.id);
 }
 
-/* Finds the service of the request, or that there is such a job. */
+/* Finds the request's service, or checks that the job exists. */
 static int find_subject(struct asking *asking)
 {
     struct query_answer found;
@@ -128,7 +128,7 @@ static int simulate_story(struct asking *asking, const struct setup *setup, stru
     return code == 0 ? check_hash(asking, hash) : code;
 }
 
-/* Which share of the run's requests (of its service) or jobs have no larger value. */
+/* The share of the run's jobs, or of the service's requests, with no larger value. */
 static int read_ranks(struct asking *asking)
 {
     static const char of_requests[] =

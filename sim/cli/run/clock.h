@@ -1,4 +1,4 @@
-/* Clocks of our own execution; simulated time is sim_ns (sim/core/units.h). */
+/* Clocks of the program's own execution; simulated time is sim_ns (sim/core/units.h). */
 #ifndef ORRERY_CLI_RUN_CLOCK_H
 #define ORRERY_CLI_RUN_CLOCK_H
 
@@ -11,7 +11,7 @@ static inline double clock_read_s(clockid_t clock)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Seconds since some fixed moment. */
+/* Seconds since a fixed moment. */
 static inline double clock_wall_s(void)
 {
     return clock_read_s(CLOCK_MONOTONIC);

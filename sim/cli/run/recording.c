@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BUSY_MS = 10000 }; /* how long another process may keep the database to itself */
+enum { BUSY_MS = 10000 }; /* longest wait for another process that has locked the database */
 
 static int fail_nomem(struct diag *diag)
 {
@@ -46,7 +46,7 @@ static int hash_chars(const struct text *text, char hex[HASH_HEX_CHARS])
     return 0;
 }
 
-/* What a run is made from, as texts. */
+/* The inputs of a run, as texts. */
 struct provenance {
     struct text scenario, policies, oracle, platform;
     char scenario_hash[HASH_HEX_CHARS];
@@ -89,8 +89,8 @@ int recording_scenario_hash(const struct setup *setup, char hex[HASH_HEX_CHARS])
     return code;
 }
 
-/* Has the system count the peak of this process' memory from here on, which a process with many runs is to tell of each. To
- * write 5 to this file does so (proc(5)). Returns whether it could be. */
+/* Resets the peak of this process's memory by writing 5 to this file (proc(5)), so that each of many runs reports
+ * its own. Returns whether that worked. */
 static bool start_peak(void)
 {
     FILE *clear = fopen("/proc/self/clear_refs", "we");
@@ -152,7 +152,7 @@ struct sink recording_sink(struct recording *recording)
     return recording->results != NULL ? results_sink(recording->results) : hash_sink(&recording->hash_sink);
 }
 
-/* The most memory this process had at once since note_start; 0: the system does not tell. */
+/* Peak memory of this process since note_start; 0: unknown. */
 static int64_t peak_rss_bytes(const struct recording *recording)
 {
     static const char key[] = "VmHWM:";

@@ -1,4 +1,4 @@
-/* orrery run: a scenario, or a run of a results database once more. */
+/* orrery run: simulates a scenario, or repeats a run of a results database. */
 #include "sim/cli/cli.h"
 #include "sim/cli/outputs.h"
 #include "sim/cli/run/setup.h"
@@ -55,7 +55,7 @@ static const struct option run_options[] = {
 
 /* --- Parts of a timeline: "10s:1min", "1/100" --- */
 
-/* A time of `n` characters; none of them leaves the default. Returns NULL, or what is wrong with it. */
+/* Parses a time of `n` characters; 0 leaves the default. Returns NULL, or the reason why it is wrong. */
 static const char *parse_time(const char *chars, size_t n, double *time_s)
 {
     char text[64];
@@ -107,7 +107,7 @@ static int dump_config(struct cli *cli, const struct setup *setup)
     return code;
 }
 
-/* A run may be added to the results, NULL for none, that it was taken from. */
+/* A repeated run may be added to its own results database (`results`, or NULL). */
 static int check_outputs(struct cli *cli, const struct run_options *options, const struct setup *setup,
                          const char *results)
 {
@@ -156,7 +156,7 @@ static int run_scenario(struct cli *cli, const struct run_options *options, cons
 
 /* --- A run once more --- */
 
-/* Whether the rows in the file are the ones that were written. A run that left no hash tells nothing. */
+/* Checks that the stored rows are those that were written. A run without a stored hash passes. */
 static int check_rows(struct cli *cli, const struct run_options *options, const struct run_record *record,
                       const char *path)
 {
@@ -169,7 +169,7 @@ static int check_rows(struct cli *cli, const struct run_options *options, const 
                       record->result_hash);
 }
 
-/* Whether the run came out as in the file. */
+/* Checks that the run has the stored result hash. */
 static int compare_hashes(struct cli *cli, const struct run_options *options, const struct run_record *record,
                           const char *path, const char *result_hash)
 {

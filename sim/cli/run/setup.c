@@ -41,7 +41,7 @@ static int fail_unknown(struct setup *setup, const char *name, struct diag *diag
     return diag_error(diag, SIM_E_USAGE, NULL, hint, "no scenario '%s'", name);
 }
 
-/* A bare name that is no file here is one of the scenarios that come with the program. */
+/* A bare name that is no file is a scenario that comes with the program. */
 static int find_scenario(struct setup *setup, const char *name, const char **path, struct diag *diag)
 {
     *path = name;
@@ -51,7 +51,7 @@ static int find_scenario(struct setup *setup, const char *name, const char **pat
     return paths_is_file(*path) ? 0 : fail_unknown(setup, name, diag);
 }
 
-/* Lays "key=value" over the document; a text is quoted, so that it stands for itself, whatever it looks like. */
+/* Sets "key=value" in the document. `is_text` quotes the value, so that it is a string whatever it looks like. */
 static int set_option(struct config *config, const char *key, const char *value, bool is_text, struct diag *diag)
 {
     if (value == NULL) return 0;
@@ -67,7 +67,7 @@ static int set_option(struct config *config, const char *key, const char *value,
     return code;
 }
 
-/* What a study says about this run. */
+/* Applies the settings and the seed of a study's run. */
 static int set_run(struct config *config, const struct study_run *run, struct diag *diag)
 {
     char seed[32];
@@ -95,7 +95,7 @@ static int set_options(struct config *config, const struct setup_options *option
     return code;
 }
 
-/* A scenario without a title is called like its file. */
+/* A scenario without a name takes that of its file. */
 static int name_scenario(struct setup *setup, const char *path)
 {
     if (setup->scenario.name[0] != 0) return 0;
@@ -173,7 +173,7 @@ static int walk_variant(const struct walk *walk, const struct config_field *fiel
 static int walk_list(const struct walk *walk, const struct config_field *field, const struct config_list *list)
 {
     int code = 0;
-    if (field->fields[0].name == NULL) return 0; /* of scalars */
+    if (field->fields[0].name == NULL) return 0; /* a list of scalars */
     for (size_t i = 0; code == 0 && i < list->n; i++)
         code = walk_fields(walk, field->fields, (const char *)list->items + i * field->elem_bytes);
     return code;
@@ -212,7 +212,7 @@ struct file_hash {
     struct hash *hash;
     struct diag *diag;
     int n_files;
-    bool readable_once; /* a pipe or device is among them: to hash it would take its bytes from the run */
+    bool readable_once; /* a pipe or device is among them: hashing it would take its bytes from the run */
 };
 
 static int add_file(void *context, const char *path)

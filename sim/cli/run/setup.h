@@ -1,4 +1,4 @@
-/* A scenario on its way to a run: found, loaded, options laid over it, bound, with everything that belongs to it. */
+/* A scenario that is loaded, with options applied, bound, and with all it needs for a run. */
 #ifndef ORRERY_CLI_RUN_SETUP_H
 #define ORRERY_CLI_RUN_SETUP_H
 
@@ -15,51 +15,51 @@ struct setup {
     const struct plugins *plugins; /* may be NULL */
     struct config_families families;
     struct catalog catalog;
-    struct hash_sum files; /* that the catalog has read */
+    struct hash_sum files; /* hash of files that the catalog has read */
     struct scenario scenario;
 };
 
-/* What the command line lays over the scenario; NULL members change nothing. */
+/* Changes from the command line; NULL members change nothing. */
 struct setup_options {
     const struct option_texts *settings; /* --set, in their order */
     const char *seed, *keep, *name;
-    const struct plugins *plugins; /* of struct cli */
+    const struct plugins *plugins; /* as in struct cli */
     const struct study_run *run;   /* a run of a study: its settings and its seed */
-    struct catalog_memory *memory; /* of a process with many runs */
+    struct catalog_memory *memory; /* shared by the runs of one process */
 };
 
-/* Loads a scenario: a path, or the name of one that comes with the program ("quickstart"). Returns 0 or a negative code
- * with findings. setup_fini may be called in either case. */
+/* Loads a scenario: a path, or the name of one that comes with the program ("quickstart"). Returns 0 or a negative
+ * code with findings; setup_fini may follow either. */
 int setup_load(struct setup *setup, const char *scenario, const struct setup_options *options, struct diag *diag);
 
-/* The same from the resolved JSON of an earlier run, which `name` stands for in findings. */
+/* Loads the resolved JSON of an earlier run; `name` stands for it in findings. Returns like setup_load. */
 int setup_load_text(struct setup *setup, const char *name, const char *json, const struct plugins *plugins,
                     struct diag *diag);
 
 void setup_fini(struct setup *setup);
 
-/* The resolved scenario as JSON, which loads to the same one. Returns 0 or SIM_E_NOMEM. */
+/* Writes the resolved scenario as JSON, which loads to an equal one. Returns 0 or SIM_E_NOMEM. */
 int setup_dump(const struct setup *setup, struct text *json);
 
-/* The policies in force (scenario_policies), and behind them the plug-ins that they come from. */
+/* Adds the policies in force (scenario_policies), then the plug-ins they come from. */
 void setup_policies(const struct setup *setup, struct text *text);
 
 /* --- The files that a bound configuration names by path: traces above all --- */
 
-/* Takes the path of a file, and returns 0 or a negative code, which ends the walk. */
+/* Called with the path of a file. Returns 0, or a negative code that ends the walk. */
 typedef int (*named_file_fn)(void *context, const char *path);
 
-/* Visits all that `bound` names, in the order of the fields, of lists, maps and the alternatives that were chosen, too. Returns
- * 0 or what `visit` returned. */
+/* Visits all paths in `bound`, in the order of the fields, including lists, maps and chosen alternatives. Returns 0
+ * or the code of `visit`. */
 int named_files_each(const struct config_families *families, const struct config_field *fields, const void *bound,
                      named_file_fn visit, void *context);
 
-/* The hash over the bytes of all files that the scenario names by path, traces above all, in its order, and of what the
- * catalog has read so far: GPUs, LLMs, engines, calibrations. An empty text without any, and with a warning when one of them is a pipe or a device, which can be read only once. Returns 0,
- * SIM_E_IO or SIM_E_NOMEM. */
+/* The hash of the content of all files that the scenario names by path, in order, and of the catalog files read so
+ * far: GPUs, LLMs, engines, calibrations. Empty without any file. Empty with a warning if one is a pipe or device,
+ * which can be read only once. Returns 0, SIM_E_IO or SIM_E_NOMEM. */
 int setup_hash_files(const struct setup *setup, char hex[HASH_HEX_CHARS], struct diag *diag);
 
-/* Whether one of the outputs is a file that the scenario was loaded from or names by path, or a plug-in. Returns 0 or
+/* Checks that no output is a plug-in, or a file that the scenario was loaded from or names by path. Returns 0 or
  * SIM_E_USAGE with a finding. */
 int setup_check_outputs(const struct setup *setup, struct outputs *outputs);
 

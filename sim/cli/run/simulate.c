@@ -10,7 +10,7 @@
 
 #include <inttypes.h>
 
-/* A run under way. */
+/* The state of a run. */
 struct running {
     struct cli *cli;
     const struct simulate_options *options;
@@ -67,7 +67,7 @@ static int end_timeline(struct running *running, bool failed)
     return timeline_close(timeline, failed);
 }
 
-/* Keeps and prints what a run came to that has ended in order, was interrupted or stalled. */
+/* Stores and prints the result of a run that ended in order, was interrupted or stalled. */
 static int finish(struct running *running, const char *status, char result_hash[HASH_HEX_CHARS])
 {
     struct cli *cli = running->cli;
@@ -85,14 +85,14 @@ static int finish(struct running *running, const char *status, char result_hash[
     return code == 0 ? check_domain(running) : code;
 }
 
-/* The status under which a run is kept that ended with this code; NULL when nothing of it is. */
+/* The status of a stored run that ended with this code; NULL if nothing is stored. */
 static const char *kept_status(int code)
 {
     switch (code) {
     case 0: return "done";
     case SIM_E_INTERRUPTED: return "interrupted";
     case SIM_E_STALLED: return "stalled";
-    case SIM_E_STORE: return "failed"; /* ending it will fail, and say why */
+    case SIM_E_STORE: return "failed"; /* ending the recording fails and reports why */
     default: return NULL;
     }
 }
@@ -134,7 +134,7 @@ int simulate(struct cli *cli, const struct simulate_options *options, const stru
     return code;
 }
 
-/* Runs a world into a recording and ends it. */
+/* Runs a world, records it and ends the recording. */
 static int record_world(struct world *world, struct recording *recording, struct diag *diag)
 {
     char result_hash[HASH_HEX_CHARS];

@@ -64,20 +64,20 @@ struct sink summary_sink(struct summary *summary)
 
 /* --- For people --- */
 
-/* Counts and shares have no unit to be shown. */
+/* Counts and fractions show no unit. */
 static const char *shown_unit(const struct metric_row *metric)
 {
     return strcmp(metric->unit, "1") != 0 ? metric->unit : NULL;
 }
 
-/* The parts of a distribution (metric_emit_distribution), which make up the columns of the first table. */
+/* The parts of a distribution (metric_emit_distribution): the columns of the first table. */
 static const char *const parts[] = {"mean", "p50", "p90", "p99", "max"};
 enum { N_PARTS = sizeof parts / sizeof *parts };
 
-/* The distribution that a metric is a part of: "request.ttft_s.p99[chat/batch]" of "request.ttft_s", "[chat/batch]". */
+/* The distribution a metric is part of: "request.ttft_s", "[chat/batch]" for "request.ttft_s.p99[chat/batch]". */
 struct part_name {
-    const char *base, *entity; /* entity: "" when there is none */
-    int base_bytes;            /* 0: it is a single value */
+    const char *base, *entity; /* entity: "" if there is none */
+    int base_bytes;            /* 0: a single value */
 };
 
 static struct part_name split_name(const char *name)
@@ -100,7 +100,7 @@ static const struct metric_row *find_part(const struct summary *summary, const s
     return NULL;
 }
 
-/* Whether at least two parts of it were emitted: a mean alone is a single value. */
+/* Whether at least two of its parts were emitted: a mean alone is a single value. */
 static bool is_distribution(const struct summary *summary, const struct part_name *name)
 {
     int found = 0;
@@ -108,7 +108,7 @@ static bool is_distribution(const struct summary *summary, const struct part_nam
     return found >= 2;
 }
 
-/* Whether it is the first of its distribution's parts to come. */
+/* Whether it is the first emitted part of its distribution. */
 static bool is_first_part(const struct summary *summary, size_t index, const struct part_name *name)
 {
     for (int i = 0; i < N_PARTS; i++) {

@@ -1,4 +1,4 @@
-/* What a run has to say in the end: its metrics and warnings, caught beside the results. */
+/* The metrics and warnings of a run, collected beside the results for the terminal. */
 #ifndef ORRERY_CLI_RUN_SUMMARY_H
 #define ORRERY_CLI_RUN_SUMMARY_H
 
@@ -14,11 +14,11 @@ struct summary_warning {
     struct warning_row row;
 };
 
-/* Lives in one place while its sink is in use. */
+/* Must not move while its sink is in use. */
 struct summary {
     struct arena arena;
     size_t n_metrics, capacity;
-    struct metric_row *metrics; /* in the order in which they came */
+    struct metric_row *metrics; /* in order of arrival */
     struct summary_warning *first_warning, **last_warning;
 };
 
@@ -33,8 +33,8 @@ void summary_init(struct summary *summary);
 void summary_fini(struct summary *summary);
 struct sink summary_sink(struct summary *summary);
 
-/* Write the whole: a line about the run, distributions as a table with a column per quantile, single values as another
- * one, warnings; or one JSON object. The same run gives the same text. Returns 0 or SIM_E_NOMEM. */
+/* Prints a line about the run, a table of distributions with a column per quantile, a table of single values, and
+ * warnings; or one JSON object. Equal runs print equal texts. Returns 0 or SIM_E_NOMEM. */
 int summary_print(const struct summary *summary, const struct summary_run *run, bool as_json, FILE *out);
 
 #endif

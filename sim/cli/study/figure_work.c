@@ -132,7 +132,7 @@ static bool is_current(const char *path, const struct study *study, struct arena
 }
 
 /* Whether the results of all its studies are there, made from the studies as they are now. */
-static bool has_results(struct figure_work *work)
+static bool has_current_results(struct figure_work *work)
 {
     bool all = true;
     for (size_t i = 0; all && i < work->figure.studies.n; i++) {
@@ -351,7 +351,7 @@ static int add_work(struct figure_work *work, const struct figure_file *file, co
                     bool *has_results, struct diag *diag)
 {
     int code = figure_work_load(work, file, options, diag);
-    *has_results = code == 0 && has_results(work);
+    *has_results = code == 0 && has_current_results(work);
     if (!*has_results) return code;
     code = figure_work_read(work, diag);
     return code == 0 ? make_links(work, work->figure.id, diag) : code;
