@@ -3,6 +3,7 @@
 #include "sim/core/check.h"
 #include "sim/core/err.h"
 #include "sim/core/mem.h"
+#include "sim/core/vec.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -27,17 +28,8 @@ void table_fini(struct answer_table *table)
 
 static void add_cell(struct answer_table *table, enum cell_kind kind, const char *text, double number)
 {
-    if (table->n_cells == table->capacity) {
-        size_t capacity = table->capacity > 0 ? 2 * table->capacity : 64;
-        struct table_cell *cells = mem_realloc(table->cells, capacity * sizeof *cells);
-        if (cells == NULL) {
-            table->failed = true;
-            return;
-        }
-        table->cells = cells;
-        table->capacity = capacity;
-    }
-    table->cells[table->n_cells++] = (struct table_cell){.kind = kind, .chars = table->texts.length, .number = number};
+    const struct table_cell cell = {.kind = kind, .chars = table->texts.length, .number = number};
+    table->failed |= vec_push(&table->cells, &table->n_cells, &table->capacity, cell) != 0;
     text_add_bytes(&table->texts, text, strlen(text) + 1);
     table->failed |= table->texts.failed;
 }

@@ -34,7 +34,7 @@ static void add_extensions(struct text *platform)
 }
 #endif
 
-/* Adds the hash of the executable; nothing where it cannot be read. */
+/* Adds the hash of the executable; nothing if it cannot be read. */
 static void add_executable(struct text *program)
 {
     char bytes[16384], hex[HASH_HEX_CHARS];

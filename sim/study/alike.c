@@ -9,15 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int fail_nomem(struct diag *diag)
-{
-    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-}
-
-/* What must be the same for all runs of a group. */
+/* What all runs of a group must share. */
 struct fact {
     char group[HASH_HEX_CHARS], value[HASH_HEX_CHARS];
-    size_t run; /* of the merge */
+    size_t run; /* index in the merge */
 };
 
 enum subject { SCENARIO, INPUTS, INPUTS_OF_POINT, SUBJECT_COUNT };
@@ -39,7 +34,7 @@ static bool is_left_out(const struct json_node *node, const struct json_node *co
     return false;
 }
 
-/* Where a file lies may differ from machine to machine. */
+/* Paths may differ from machine to machine. */
 static const char *without_directory(const struct json_node *node)
 {
     const char *text = node->text != NULL ? node->text : "", *slash = strrchr(text, '/');
@@ -66,7 +61,7 @@ static size_t count_keys(const struct study *study)
     return axes_keys(study->axes) + (study->search != NULL) + 1;
 }
 
-/* The i-th key that differs between runs. */
+/* The i-th key whose value differs between runs. */
 static const char *varied_key(const struct study *study, size_t i)
 {
     size_t n = axes_keys(study->axes);
@@ -80,7 +75,7 @@ static int hash_scenario(const struct comparison *comparison, const char *json, 
     const struct json_node **left_out = mem_zalloc(n_keys + 1, sizeof *left_out);
     struct hash *hash = hash_create();
     struct config *config = NULL;
-    int code = left_out == NULL || hash == NULL ? fail_nomem(comparison->diag) : 0;
+    int code = left_out == NULL || hash == NULL ? diag_nomem(comparison->diag) : 0;
     if (code == 0) code = config_parse("scenario", ".", json, strlen(json), &config, comparison->diag);
     for (size_t i = 0; code == 0 && i < n_keys; i++) {
         const char *rest;
@@ -99,7 +94,7 @@ static int hash_scenario(const struct comparison *comparison, const char *json, 
 
 /* --- Groups --- */
 
-/* A number, a quantity, a truth value, or the name of a policy. */
+/* Whether the value is a number, a quantity, a boolean, or the name of a policy. */
 static bool names_no_file(const char *key, const char *value)
 {
     static const char *const families[] = {"routing", "batching", "scheduler", "placement", "policy"};
@@ -111,7 +106,7 @@ static bool names_no_file(const char *key, const char *value)
     return false;
 }
 
-/* A run's values: all of them, and those that may name a file. */
+/* Values of a run: all of them, and those that may name a file. */
 static int hash_params(const struct comparison *comparison, const struct merge_run *run, char all[HASH_HEX_CHARS],
                        char naming[HASH_HEX_CHARS])
 {
@@ -119,7 +114,7 @@ static int hash_params(const struct comparison *comparison, const struct merge_r
     const struct database *database = &comparison->merge->inputs[run->input];
     sqlite3_stmt *select;
     struct hash *hashes[2] = {hash_create(), hash_create()};
-    int code = hashes[0] == NULL || hashes[1] == NULL ? fail_nomem(comparison->diag) : 0, step = SQLITE_DONE;
+    int code = hashes[0] == NULL || hashes[1] == NULL ? diag_nomem(comparison->diag) : 0, step = SQLITE_DONE;
     if (code == 0)
         code = database_prepare(database, "SELECT key, value FROM param WHERE run_id = ? ORDER BY key", &select, what,
                                 comparison->diag);
@@ -188,13 +183,14 @@ static int report(const struct comparison *comparison, enum subject subject, con
                       merge->inputs[a->input].path);
 }
 
-/* One group. Where it differs within a file, which one process wrote, it depends on what the study varies. */
+/* Compares one group. A property that differs within one file, written by one process, depends on what the study
+ * varies. */
 static int compare_group(const struct comparison *comparison, enum subject subject, const struct fact *facts, size_t n)
 {
     const struct fact *other = NULL;
     for (size_t i = 0; i < n; i++) {
         size_t input = comparison->merge->runs[facts[i].run].input;
-        for (size_t before = i; before-- > 0;) { /* the last one of the same file */
+        for (size_t before = i; before-- > 0;) { /* the last run of the same file */
             if (comparison->merge->runs[facts[before].run].input != input) continue;
             if (strcmp(facts[before].value, facts[i].value) != 0) return 0;
             break;
@@ -222,7 +218,7 @@ static int compare_worlds(const struct merge *merge, const struct study *study, 
     int code = 0;
     for (int i = 0; i < SUBJECT_COUNT; i++) {
         comparison.facts[i] = mem_zalloc(merge->n_runs + 1, sizeof *comparison.facts[i]);
-        if (comparison.facts[i] == NULL && code == 0) code = fail_nomem(diag);
+        if (comparison.facts[i] == NULL && code == 0) code = diag_nomem(diag);
     }
     for (size_t i = 0; code == 0 && i < merge->n_runs; i++)
         if (!merge->runs[i].failed) code = read_facts(&comparison, i);
@@ -235,7 +231,7 @@ static int compare_worlds(const struct merge *merge, const struct study *study, 
 
 enum { MAX_PLUGINS = 64, PLUGIN_CHARS = 64 + HASH_HEX_CHARS };
 
-/* By what the runs looked at were made. */
+/* The program and plug-ins that made the runs compared so far. */
 struct makers {
     char version[128];
     size_t n;
@@ -256,7 +252,7 @@ static int compare_plugin(struct makers *makers, const char *plugin, const struc
     return 0;
 }
 
-/* The plug-ins that a run names, as " plugin.NAME=HASH" each. */
+/* Adds the plug-ins that a run names, each as " plugin.NAME=HASH". */
 static int compare_plugins(struct makers *makers, const char *policies, const struct database *input, int64_t run_id,
                            struct diag *diag)
 {

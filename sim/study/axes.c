@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An axis of n_rows x n_keys, to be filled in; NULL when out of memory. */
+/* Allocates an axis of n_rows x n_keys; NULL when out of memory. */
 static const char **make_table(struct config_reading *reading, struct axis *axis, size_t n_rows, size_t n_keys)
 {
     const char **values = read_alloc(reading, n_rows * n_keys, sizeof *values);
@@ -15,7 +15,7 @@ static const char **make_table(struct config_reading *reading, struct axis *axis
     return places != NULL ? values : NULL;
 }
 
-/* Notes where the values of a column are written: each in an item of a list, or all of them in a range. */
+/* Notes the places of a column's values: items of a list, or one range for all. */
 static void note_places(struct config_reading *reading, const struct json_node *node, const struct axis *axis,
                         size_t column)
 {
@@ -58,7 +58,7 @@ static void add_axis(struct config_reading *reading, struct study_axes *axes, co
     axes->axes = grown;
 }
 
-/* The keys of an object's members. */
+/* Copies the keys of an object's members. */
 static const char **read_key_names(struct config_reading *reading, const struct json_node *object)
 {
     const char **keys = read_alloc(reading, object->n, sizeof *keys);
@@ -89,7 +89,7 @@ static void read_column(struct config_reading *reading, const struct json_node *
         values[n_keys * row++] = read_setting_value(reading, item);
 }
 
-/* Of a range only neighbours can be equal. */
+/* In a range, only neighbours can be equal. */
 static void report_repeats(struct config_reading *reading, const struct json_node *at, const struct axis *axis,
                            bool is_range)
 {
@@ -263,7 +263,7 @@ static void read_axis(struct config_reading *reading, const struct json_node *no
     config_report(reading, node, NULL, "an axis has one of 'key', 'grid', 'zip' and 'sample'");
 }
 
-/* The number of a key within its axis, which goes to *axis. */
+/* The number of a key within its axis; sets *axis. */
 static size_t find_column(const struct study_axes *axes, size_t i, const struct axis **axis)
 {
     size_t a = 0;
@@ -279,7 +279,7 @@ static const char *key_at(const struct study_axes *axes, size_t i)
     return axis->keys[column];
 }
 
-/* No key may be set twice, nor by the value of one that it lies within. */
+/* A key must be set once, and not within another key's value. */
 static void check_keys(struct config_reading *reading, const struct json_node *list, const struct study_axes *axes)
 {
     size_t n = axes_keys(axes);
@@ -294,7 +294,7 @@ static void check_keys(struct config_reading *reading, const struct json_node *l
     }
 }
 
-/* A key comes before all that lie within it, and else in the order of the axes. */
+/* Orders keys: a key precedes all keys within it, else the order of the axes. */
 static void order_keys(struct config_reading *reading, struct study_axes *axes)
 {
     size_t n = axes_keys(axes), *order = read_alloc(reading, n, sizeof *order);
@@ -339,7 +339,7 @@ size_t axes_keys(const struct study_axes *axes)
     return n;
 }
 
-/* Where key number `i` stands at a point in its axis' tables. */
+/* The index of key `i` at a point, in the tables of its axis. */
 static size_t find_cell(const struct study_axes *axes, size_t point, size_t i, const struct axis **axis)
 {
     size_t n_faster = 1, column = find_column(axes, i, axis);

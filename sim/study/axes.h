@@ -1,4 +1,4 @@
-/* The axes of a study. Whatever way an axis is written, it becomes a table: a row per step, a column per key that it sets.
+/* The axes of a study. However an axis is written, it becomes a table: a row per step, a column per key that it sets.
  *
  *   { "key": "a.b", "values": [...] }                                  list; values may be objects
  *   { "key": "a.b", "linear": { "from": 1, "to": 9, "n": 5 } }         and "log"
@@ -17,46 +17,46 @@ struct axis {
     size_t n_rows, n_keys;
     const char *const *keys;
     const char *const *values; /* [row * n_keys + column], as --set takes them */
-    const char *const *places; /* alike: where each is written, "study.json:3:9" */
+    const char *const *places; /* [row * n_keys + column], where each is written: "study.json:3:9" */
 };
 
 struct study_axes {
     size_t n;
     struct axis *axes;
-    const size_t *order; /* of the keys, by number: what lies within another key comes behind it; else as written */
+    const size_t *order; /* key numbers: a key within another follows it, else as written */
 };
 
 enum { STUDY_MAX_RUNS = 100 * 1000 * 1000 };
 
-/* Reads a list of axes (NULL: none). Findings go to the reading. */
+/* Reads a list of axes (NULL: none). Reports findings to the reading. */
 void axes_read(struct config_reading *reading, const struct json_node *list, struct study_axes *axes);
 
-/* How many points the product has; more than STUDY_MAX_RUNS: STUDY_MAX_RUNS + 1. */
+/* The number of points of the product; STUDY_MAX_RUNS + 1 if above STUDY_MAX_RUNS. */
 size_t axes_points(const struct study_axes *axes);
 
-/* How many keys a point sets. */
+/* The number of keys that a point sets. */
 size_t axes_keys(const struct study_axes *axes);
 
-/* Key and value number `i` of axes_keys() at a point. */
+/* Key and value number `i`, below axes_keys(), at a point. */
 struct run_param axes_param(const struct study_axes *axes, size_t point, size_t i);
 
-/* Where the value of that key and point is written: "study.json:3:9". */
+/* The place of this value: "study.json:3:9". */
 const char *axes_place(const struct study_axes *axes, size_t point, size_t i);
 
-/* How many rows all axes have together, and one more. */
+/* The number of rows of all axes, plus one. */
 size_t axes_rows(const struct study_axes *axes);
 
-/* Marks the rows at a point in seen[axes_rows()]. Returns whether one of them was not marked yet. */
+/* Marks the rows of a point in seen[axes_rows()]. Returns whether one was unmarked. */
 bool axes_mark(const struct study_axes *axes, size_t point, bool *seen);
 
 /* Whether an axis sets this key. */
 bool axes_vary(const struct study_axes *axes, const char *key);
 
-/* The key of an axis with a value that itself says what is set under `key`, or, with `or_replaces`, takes its place; NULL:
- * none. The arena is for reading values. */
+/* An axis key whose value sets something under `key`, or, with `or_replaces`, replaces it; NULL: none. Values are
+ * parsed in the arena. */
 const char *axes_overrule(const struct study_axes *axes, const char *key, bool or_replaces, struct arena *arena);
 
-/* The key of an axis within `key`; NULL: none. */
+/* An axis key within `key`; NULL: none. */
 const char *axes_within(const struct study_axes *axes, const char *key);
 
 #endif

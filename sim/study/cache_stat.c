@@ -2,6 +2,7 @@
 
 #include "sim/core/key_map.h"
 #include "sim/core/mem.h"
+#include "sim/core/vec.h"
 #include "sim/world/kv/prefix_cache.h"
 
 #include <string.h>
@@ -16,34 +17,18 @@ void block_log_fini(struct block_log *log)
     *log = (struct block_log){0};
 }
 
-/* Makes room for `n` elements in all. */
-static int reserve(void *array, size_t *capacity, size_t n, size_t bytes_each)
-{
-    void **block = array;
-    if (n <= *capacity) return 0;
-    size_t larger = *capacity < 512 ? 1024 : 2 * *capacity;
-    if (larger < n) larger = n;
-    void *grown = mem_realloc(*block, larger * bytes_each);
-    if (grown == NULL) return SIM_E_NOMEM;
-    *block = grown;
-    *capacity = larger;
-    return 0;
-}
-
 int block_log_add(struct block_log *log, const uint64_t *keys, int32_t n)
 {
-    if (reserve(&log->lengths, &log->requests_capacity, log->n_requests + 1, sizeof *log->lengths) != 0 ||
-        reserve(&log->keys, &log->blocks_capacity, log->n_blocks + (size_t)n, sizeof *log->keys) != 0)
-        return SIM_E_NOMEM;
+    if (vec_reserve(&log->keys, &log->blocks_capacity, log->n_blocks + (size_t)n) != 0) return SIM_E_NOMEM;
+    if (vec_push(&log->lengths, &log->n_requests, &log->requests_capacity, n) != 0) return SIM_E_NOMEM;
     if (n > 0) memcpy(log->keys + log->n_blocks, keys, (size_t)n * sizeof *keys);
-    log->lengths[log->n_requests++] = n;
     log->n_blocks += (size_t)n;
     return 0;
 }
 
 int block_log_future(struct block_log *log, struct cache_future *future)
 {
-    struct key_map last_seen = {0}; /* from behind */
+    struct key_map last_seen = {0}; /* position of each block's next use, filled from the end */
     mem_free(log->next_uses);
     log->next_uses = mem_alloc((log->n_blocks + 1) * sizeof *log->next_uses);
     int code = log->next_uses != NULL ? 0 : SIM_E_NOMEM;

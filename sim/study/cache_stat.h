@@ -1,9 +1,9 @@
-/* What a prefix cache of a given size and eviction policy would have found of a trace's blocks.
+/* The hits a prefix cache with a given size and eviction policy would have on a trace's blocks.
  *
- * Requests come one after the other and take no time: each asks for its blocks from the first to the last, and those that are
- * absent are put in. A hit is a block of the unbroken prefix that was there; behind the first absent block nothing counts, although
- * what is there is used (it becomes recent). So of one request's blocks, its last one is the most recently used. A last
- * block that is not full counts like the others. */
+ * Requests arrive one after the other and take no time: each looks up its blocks in order, and absent blocks are
+ * inserted. A hit is a block of the unbroken prefix that is present. Blocks behind the first absent block do not
+ * count, although present ones become recent. The last block of a request is thus its most recently used one. A
+ * partial last block counts like a full one. */
 #ifndef ORRERY_STUDY_CACHE_STAT_H
 #define ORRERY_STUDY_CACHE_STAT_H
 
@@ -18,21 +18,21 @@
 /* The prefix blocks of all requests of a trace, in memory. */
 struct block_log {
     size_t n_requests, n_blocks, requests_capacity, blocks_capacity;
-    int32_t *lengths;    /* [n_requests]: blocks of each */
-    uint64_t *keys;      /* [n_blocks]: of all requests in a row */
-    int64_t *next_uses;  /* [n_blocks], once asked for */
+    int32_t *lengths;    /* [n_requests] blocks per request */
+    uint64_t *keys;      /* [n_blocks] of all requests, one after the other */
+    int64_t *next_uses;  /* [n_blocks], after block_log_future */
 };
 
-/* Zeroed, a log is empty. */
+/* An empty log is all zero. */
 void block_log_fini(struct block_log *log);
 int block_log_add(struct block_log *log, const uint64_t *keys, int32_t n); /* 0 or SIM_E_NOMEM */
 
-/* What is still to come at each access, when all blocks of all requests are asked for in a row. `future` borrows from the log, to
- * which nothing is added any more. Returns 0 or SIM_E_NOMEM. */
+/* The next use of each block, if the blocks of all requests are looked up in order. `future` borrows from the log,
+ * which must not grow afterwards. Returns 0 or SIM_E_NOMEM. */
 int block_log_future(struct block_log *log, struct cache_future *future);
 
-/* A source that hands on the records of another one and logs their blocks on the way. The inner one is not closed by it, and
- * both must outlive its use. */
+/* A source that forwards the records of `inner` and logs their blocks. It does not close `inner`; `inner` and the
+ * log must outlive its use. */
 struct logging_source {
     struct request_source source;
     struct request_source *inner;
@@ -49,14 +49,14 @@ struct cache_stat_setting {
 };
 
 struct cache_stat {
-    int64_t blocks;       /* asked for */
-    int64_t block_hits;   /* found along the unbroken prefixes of requests */
-    int64_t blocks_found; /* found, also behind a gap: hits in the sense of paging */
+    int64_t blocks;       /* looked up */
+    int64_t block_hits;   /* present, in unbroken prefixes of requests */
+    int64_t blocks_found; /* present, also behind a gap: hits in the sense of paging */
     int64_t evictions;
 };
 
-/* `future` is needed by evictors that declare ORACLE_FUTURE; else it may be NULL. Returns 0 or what the cache returned
- * (world/cache.h), with a finding. */
+/* Evictors that declare ORACLE_FUTURE need `future`; else it may be NULL. Returns 0 or the cache's code
+ * (sim/world/kv/cache.h), with a finding. */
 int cache_stat_run(const struct block_log *log, const struct cache_future *future,
                    const struct cache_stat_setting *setting, struct cache_stat *stat, struct diag *diag);
 

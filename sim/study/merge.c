@@ -2,6 +2,7 @@
 
 #include "sim/study/merge.h"
 
+#include "sim/core/vec.h"
 #include "sim/store/schema.h"
 #include "sim/study/outcome.h"
 
@@ -14,14 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static int fail_nomem(struct diag *diag)
-{
-    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-}
-
 /* --- Reading --- */
 
-/* A file without runs, whose process died before its first one, belongs to any study. */
+/* A file without runs, whose process died before its first run, belongs to any study. */
 static int check_study(const struct database *input, char hash[HASH_HEX_CHARS], struct diag *diag)
 {
     static const char what[] = "read the study";
@@ -51,14 +47,7 @@ static int check_study(const struct database *input, char hash[HASH_HEX_CHARS], 
 
 static int add_run(struct merge *merge, const struct merge_run *run, struct diag *diag)
 {
-    if (merge->n_runs == merge->capacity) {
-        size_t capacity = merge->capacity > 0 ? 2 * merge->capacity : 256;
-        struct merge_run *grown = mem_realloc(merge->runs, capacity * sizeof *grown);
-        if (grown == NULL) return fail_nomem(diag);
-        merge->runs = grown;
-        merge->capacity = capacity;
-    }
-    merge->runs[merge->n_runs++] = *run;
+    if (vec_push(&merge->runs, &merge->n_runs, &merge->capacity, *run) != 0) return diag_nomem(diag);
     return 0;
 }
 
@@ -82,7 +71,7 @@ static int list_runs(struct merge *merge, size_t input, struct diag *diag)
     return code;
 }
 
-/* By id; of one id what did not fail first, then by the order of the files. */
+/* Orders runs by id, then finished ones before failed ones, then by file. */
 static int compare_runs(const void *left, const void *right)
 {
     const struct merge_run *a = left, *b = right;
@@ -116,7 +105,7 @@ static int open_all(struct merge *merge, const char *const *paths, size_t n_path
 {
     char hash[HASH_HEX_CHARS] = "";
     *merge = (struct merge){.inputs = mem_zalloc(n_paths + 1, sizeof *merge->inputs)};
-    if (merge->inputs == NULL) return fail_nomem(diag);
+    if (merge->inputs == NULL) return diag_nomem(diag);
     if (study_hash != NULL) snprintf(hash, sizeof hash, "%s", study_hash);
     for (size_t i = 0; i < n_paths; i++) {
         int code = database_open_read(&merge->inputs[i], paths[i], diag);
@@ -135,10 +124,10 @@ int merge_open(struct merge *merge, const char *const *paths, size_t n_paths, co
     return code == 0 ? drop_doubles(merge, diag) : code;
 }
 
-/* Leaves out the runs of an input that failed, and the later steps at their points. */
+/* Drops the failed runs of an input, and the later search steps at their points. */
 static void drop_failed(struct merge *merge, size_t input, const struct study *study)
 {
-    int64_t first = 0, last = 0; /* of the later steps */
+    int64_t first = 0, last = 0; /* run ids of the later steps */
     size_t n = 0;
     for (size_t i = 0; i < merge->n_runs; i++) {
         const struct merge_run *run = &merge->runs[i];
@@ -200,7 +189,7 @@ int merge_metric(const struct merge *merge, const struct merge_run *run, const c
 
 /* --- Writing --- */
 
-/* A table that is copied run by run: `key` is the column of the run. */
+/* A table copied run by run; `key` is its run column. */
 struct copied {
     const char *name, *key;
     int n_columns; /* in the output */
@@ -220,8 +209,8 @@ static const char copying[] = "merge the results";
 
 enum { MAX_ATTACHED = 10 }; /* SQLite's own limit */
 
-/* Statements that copy, of all files; prepared when they are first needed. Files that are attached to the output's
- * connection are copied within SQLite, which takes a third of the time. */
+/* Prepared copy statements of all files, each prepared at its first use. Files attached to the output's connection
+ * are copied within SQLite, in a third of the time. */
 struct copier {
     const struct merge *merge;
     struct database *output;
@@ -282,7 +271,7 @@ static int copy_attached(struct copier *copier, const struct merge_run *run, int
     return code;
 }
 
-/* Rows come in the order of the key, or of the rowid through the index of the run: as they were written. */
+/* Rows keep their order: by the key, or by rowid through the index on the run. */
 static int copy_rows(struct copier *copier, const struct merge_run *run, int i, struct diag *diag)
 {
     sqlite3_stmt **select = &copier->selects[run->input * N_COPIED + (size_t)i], *insert;
@@ -307,7 +296,7 @@ static int copy_runs(const struct merge *merge, struct database *output, struct 
 {
     struct copier copier = {.merge = merge, .output = output};
     copier.selects = mem_zalloc(merge->n_inputs * N_COPIED + 1, sizeof *copier.selects);
-    int code = copier.selects != NULL ? 0 : fail_nomem(diag);
+    int code = copier.selects != NULL ? 0 : diag_nomem(diag);
     copier.is_attached = code == 0 && attach_all(&copier);
     for (size_t i = 0; code == 0 && i < merge->n_runs; i++)
         for (int table = 0; code == 0 && table < N_COPIED; table++)
@@ -341,7 +330,7 @@ static int write_all(const struct merge *merge, const struct study *study, struc
     return code == 0 ? database_make_durable(output, copying, diag) : code;
 }
 
-/* Where the file system knows no renaming that spares what is there, it is looked for first. */
+/* If the file system cannot rename without replacing, checks for the target first. */
 static int rename_to(const char *path, const struct merge_target *target)
 {
     if (target->replaces) return rename(path, target->output);
@@ -352,7 +341,7 @@ static int rename_to(const char *path, const struct merge_target *target)
     return -1;
 }
 
-/* A new file takes its name when all of it is on the disk; then the name goes there too. */
+/* The new file is flushed to disk, renamed, and then the directory is flushed. */
 static int take_name(const char *path, const struct merge_target *target, struct diag *diag)
 {
     struct arena arena;
@@ -375,11 +364,11 @@ static int take_name(const char *path, const struct merge_target *target, struct
     return 0;
 }
 
-/* The name of a file that is not there, beside the output. */
+/* An unused file name beside the output. */
 static int find_name(const struct merge_target *target, struct arena *arena, const char **path, struct diag *diag)
 {
     char *name = arena_printf(arena, "%s.XXXXXX", target->output);
-    if (name == NULL) return fail_nomem(diag);
+    if (name == NULL) return diag_nomem(diag);
     int file = mkstemp(name);
     if (file < 0)
         return diag_error(diag, SIM_E_STORE, target->output,

@@ -1,5 +1,5 @@
-/* Rank 0 hands out small batches, so that nobody waits long at the end; the more runs are left, the larger the batch. Whoever waits
- * sleeps: Open MPI's own waiting would take a core. */
+/* Rank 0 hands out batches: larger while many runs are left, small at the end so that no rank waits long. Waiting
+ * ranks sleep: Open MPI's own waiting would occupy a core. */
 #include "sim/study/mpi.h"
 
 #include <mpi.h>
@@ -14,9 +14,9 @@ enum tag {
     TAG_FINDINGS
 };
 
-/* What a worker says when it is ready again. */
+/* The report of a worker that is ready again. */
 struct report {
-    int code; /* of what stopped it; its findings come with the next message */
+    int code; /* code that stopped it; its findings follow in the next message */
     int n_done, n_failed;
 };
 
@@ -60,7 +60,7 @@ static void send_batch(struct handing *handing, int rank)
     handing->n_busy++;
 }
 
-/* Waits for a report from anyone. Returns its rank. */
+/* Waits for a report from any rank. Returns the rank. */
 static int take_report(struct handing *handing, struct diag *diag)
 {
     struct report report;
@@ -126,7 +126,7 @@ static void count(void *context, const struct sweep_progress *progress)
     report->n_failed = (int)progress->n_failed;
 }
 
-/* A rank does its runs in a worker process, which never calls MPI: when a run kills it, the rank lives on. */
+/* A rank runs in a worker process that never calls MPI: if a run kills that process, the rank survives. */
 static void do_batch(struct serving *serving, const struct task *tasks, size_t n)
 {
     struct report report = {0};
@@ -160,7 +160,7 @@ static int mpi_serve(const struct work *work, struct diag *diag)
     struct serving serving = {.work = work};
     struct task tasks[MAX_BATCH];
     MPI_Status status;
-    (void)diag; /* findings go to rank 0 */
+    (void)diag; /* findings are sent to rank 0 */
     MPI_Comm_rank(MPI_COMM_WORLD, &serving.rank);
     do {
         int n_bytes;

@@ -4,13 +4,13 @@
 
 #include "sim/study/ranks.h"
 
-/* Joins the job: alone, when the program was not started by mpirun. */
+/* Joins the job; a program not started by mpirun is its only rank. */
 struct ranks mpi_start(void);
 
-/* Leaves it; every rank must. */
+/* Leaves the job; every rank must call this. */
 void mpi_stop(void);
 
-/* Whether `code` is 0 on all ranks; all of them must ask. */
+/* Whether `code` is 0 on all ranks; every rank must call this. */
 bool mpi_agree(int code);
 
 #endif

@@ -19,12 +19,7 @@ void outcome_later(const struct study *study, int64_t run_id, int64_t *first, in
     *last = (step / n_steps + 1) * n_steps * n_seeds;
 }
 
-static int fail_nomem(struct diag *diag)
-{
-    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-}
-
-/* What is there of a step. */
+/* The results of a step so far. */
 struct step {
     double *values; /* [seed * n_conditions + condition] */
     bool is_whole, has_failed;
@@ -54,7 +49,7 @@ int outcome_replay(const struct merge *merge, const struct study *study, size_t 
     const struct study_search *search = study->search;
     struct step step = {.values = mem_zalloc(study->n_seeds * search->n_conditions + 1, sizeof *step.values),
                         .is_whole = true};
-    int code = step.values != NULL ? 0 : fail_nomem(diag);
+    int code = step.values != NULL ? 0 : diag_nomem(diag);
     search_start(search, state);
     while (code == 0 && !state->is_done && step.is_whole) {
         code = read_step(merge, study, point, state->step, &step, diag);
@@ -88,7 +83,7 @@ const char *outcome_point(const struct study *study, size_t point, struct arena 
     return json;
 }
 
-/* A row of the table; a NULL value and run 0 stay empty. */
+/* Writes a row of the table; a NULL value and run 0 become NULL. */
 struct outcome_row {
     const char *point, *key, *value, *note;
     int64_t run_id;
@@ -124,7 +119,7 @@ static int write_search(const struct merge *merge, const struct study *study, si
                               .note = search_note(study->search, &state)};
     if (is_met) row.value = range_show(&study->search->range, state.good, arena);
     if (is_met) row.run_id = outcome_run_id(study, point, state.good_step, 0);
-    if (row.point == NULL || (is_met && row.value == NULL)) return fail_nomem(diag);
+    if (row.point == NULL || (is_met && row.value == NULL)) return diag_nomem(diag);
     return write_row(output, &row, diag);
 }
 
@@ -190,7 +185,7 @@ static int write_front_point(const struct study *study, const double *means, siz
                               .value = text.chars,
                               .run_id = outcome_run_id(study, point, 0, 0),
                               .note = ""};
-    int code = text.failed || row.point == NULL ? fail_nomem(diag) : write_row(output, &row, diag);
+    int code = text.failed || row.point == NULL ? diag_nomem(diag) : write_row(output, &row, diag);
     text_fini(&text);
     return code;
 }
@@ -200,7 +195,7 @@ static int write_front(const struct merge *merge, const struct study *study, con
 {
     size_t n = study->n_pareto;
     double *means = mem_zalloc(study->n_points * n + 1, sizeof *means);
-    int code = means != NULL ? 0 : fail_nomem(diag);
+    int code = means != NULL ? 0 : diag_nomem(diag);
     for (size_t i = 0; code == 0 && i < study->n_points * n; i++)
         code = find_mean(merge, study, i / n, study->pareto[i % n], &means[i], diag);
     for (size_t point = 0; code == 0 && point < study->n_points; point++)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads one end in a unit; with UNIT_DIM_COUNT the first unit that it can be read in. */
+/* Reads one end in the unit *dim; if that is UNIT_DIM_COUNT, sets it to the first unit that fits. */
 static bool read_end(struct config_reading *reading, const struct json_node *node, enum unit_dim *dim, double *value)
 {
     char shown[DIAG_TEXT_CHARS / 2];
@@ -71,7 +71,7 @@ double range_at(const struct range *range, double share)
     return range->is_whole ? rint(value) : round_digits(value);
 }
 
-/* Like range_at, for a sample: whole numbers are equally likely, the last one too. */
+/* Like range_at, for a sample: all integers, including the last, are equally likely. */
 static double sample_at(const struct range *range, double share)
 {
     if (!range->is_whole) return range_at(range, share);
@@ -97,7 +97,7 @@ const char *range_show(const struct range *range, double value, struct arena *ar
 
 /* --- Samples --- */
 
-/* What one key is drawn from: a range, or the items of a list. */
+/* The distribution of one key: a range, or the items of a list. */
 struct column {
     struct range range;
     size_t n_items;

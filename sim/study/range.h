@@ -1,5 +1,5 @@
-/* Ranges of numbers and quantities: { "from": "1/s", "to": "9/s" }. Whatever unit both ends share, the values in between have
- * it too. Ends that are whole numbers ("from": 1, not 1.0) give whole numbers. */
+/* Ranges of numbers and quantities: { "from": "1/s", "to": "9/s" }. Values in between have the unit of the ends.
+ * Ends that are integers ("from": 1, not 1.0) give integers. */
 #ifndef ORRERY_STUDY_RANGE_H
 #define ORRERY_STUDY_RANGE_H
 
@@ -11,26 +11,26 @@ struct range {
     bool is_whole, is_log;
 };
 
-/* Reads two ends, from values of JSON. Returns false when something is wrong with them, which is reported at them. */
+/* Reads both ends from JSON values. Returns false if they are wrong, which it reports at their places. */
 bool range_read(struct config_reading *reading, const struct json_node *from, const struct json_node *to, bool is_log,
                 struct range *range);
 
-/* The value at a share (0 .. 1) of the way, rounded to 12 significant digits, or to a whole number; the ends are exact. */
+/* The value at a share (0 .. 1) of the way, rounded to 12 significant digits or to an integer; the ends are exact. */
 double range_at(const struct range *range, double share);
 
-/* As --set takes it. NULL when out of memory. */
+/* The value as text for --set. NULL when out of memory. */
 const char *range_show(const struct range *range, double value, struct arena *arena);
 
-/* Points spread over ranges by chance, or evenly by the sequence of Sobol (1967; GSL's gsl_qrng_sobol). */
+/* Points drawn from ranges at random, or evenly by the sequence of Sobol (1967; GSL's gsl_qrng_sobol). */
 struct sampling {
     bool is_sobol;
     size_t n;
     int64_t seed; /* of random points */
-    size_t axis;  /* the number of the axis: every one has its own stream */
+    size_t axis;  /* number of the axis, which selects the random stream */
 };
 
-/* Fills values[row * ranges->n + column] from an object of ranges or lists, one member per column. Findings go to the
- * reading. */
+/* Fills values[row * ranges->n + column] from an object of ranges or lists, one member per column. Reports findings
+ * to the reading. */
 void sample_fill(struct config_reading *reading, const struct sampling *sampling, const struct json_node *ranges,
                  const char **values);
 

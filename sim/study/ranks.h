@@ -1,5 +1,5 @@
-/* Processes on several machines that do the runs of a study together: rank 0 hands them out, the others write shards into a
- * directory that all of them see. */
+/* Processes on several machines that do the runs of a study together: rank 0 hands out runs, the others write shards
+ * into a shared directory. */
 #ifndef ORRERY_STUDY_RANKS_H
 #define ORRERY_STUDY_RANKS_H
 
@@ -8,10 +8,10 @@
 struct ranks {
     int rank, n;
 
-    /* On rank 0: has the work done, as workers_run does. */
+    /* On rank 0: hands out the work, like workers_run. */
     int (*run)(const struct work *work, struct diag *diag);
 
-    /* On rank 0, when all work is done or there will be none: lets the others go. */
+    /* On rank 0: releases the other ranks, after the last work or if there will be none. */
     void (*release)(void);
 
     /* On the other ranks: does what rank 0 hands out until it lets them go. `work` has no tasks. Returns 0 or the code of

@@ -138,7 +138,7 @@ bool read_is_json(struct arena *arena, const char *text)
     return json_parse(arena, &source, text, strlen(text), &node, NULL) == 0;
 }
 
-/* Whether a string behind --set is taken as that string. */
+/* Whether --set takes the text as that string. */
 static bool is_bare_word(struct arena *arena, const char *text)
 {
     const char *start = text + strspn(text, " \t");
@@ -185,7 +185,7 @@ bool nest_is_variant(const struct json_node *node)
     return false;
 }
 
-/* The value as an object; NULL when it is something else. */
+/* Parses the value as an object; NULL if it is none. */
 static struct json_node *read_as_object(const char *value, struct arena *arena)
 {
     const struct json_source source = {.name = "", .directory = "."};

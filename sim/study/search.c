@@ -34,7 +34,7 @@ const struct metric_def *search_find_metric(struct config_reading *reading, cons
     return NULL;
 }
 
-/* The unit that a limit may be written in. */
+/* The unit of a limit. */
 static enum unit_dim dim_of(const struct metric_def *metric)
 {
     for (int i = UNIT_NONE + 1; i < UNIT_DIM_COUNT; i++)
@@ -144,7 +144,7 @@ static double middle(const struct study_search *search, double a, double b)
 size_t search_max_steps(const struct study_search *search)
 {
     size_t n_most = 2;
-    for (int way = 0; way < 2; way++) { /* always up, always down: the widest and the narrowest brackets in between */
+    for (int way = 0; way < 2; way++) { /* always up, always down: these paths give the widest and narrowest brackets */
         double low = search->range.from, high = search->range.to;
         size_t n = 2;
         for (; n < 128 && !is_close(search, low, high); n++) {
@@ -157,7 +157,7 @@ size_t search_max_steps(const struct study_search *search)
     return n_most;
 }
 
-/* The end at which the conditions should hold: the lower one for the largest value. */
+/* The end where the conditions should hold: the lower one when searching the largest value. */
 static double good_end(const struct study_search *search)
 {
     return search->is_largest ? search->range.from : search->range.to;

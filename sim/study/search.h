@@ -29,39 +29,39 @@ struct search_condition {
 struct study_search {
     const char *key;
     bool is_largest, is_every_seed;
-    struct range range; /* from: the lower end */
+    struct range range; /* from is the lower end */
     double tolerance;
     size_t n_conditions;
     const struct search_condition *conditions;
 };
 
-/* Reads it; NULL where there is none or something is wrong, which is reported. */
+/* Reads the search; NULL if there is none or it is wrong, which is reported. */
 const struct study_search *search_read(struct config_reading *reading, const struct json_node *node);
 
-/* The metric that a value names, and its name in the arena, which may say of which service or class it is
- * ("slo.attained_frac[chat/batch]"); NULL, with a finding, when there is none. */
+/* The metric that a value names. Its name, in the arena, may include a service or class
+ * ("slo.attained_frac[chat/batch]"). NULL, with a finding, if unknown. */
 const struct metric_def *search_find_metric(struct config_reading *reading, const struct json_node *node,
                                             const char **name);
 
 /* The state of the bisection at one point. */
 struct bisection {
-    double good, bad;  /* where the conditions hold, and where they do not; NAN: not known yet */
+    double good, bad;  /* values where the conditions hold and fail; NAN: unknown */
     double next;       /* the value to try */
-    size_t step;       /* its number, from 0 */
-    size_t good_step;  /* that of `good` */
+    size_t step;       /* number of the step, from 0 */
+    size_t good_step;  /* step of `good` */
     bool is_done;
-    bool bad_failed;   /* at `bad` runs failed: whether the conditions hold there is not known; set by the caller */
+    bool bad_failed;   /* runs failed at `bad`, so the conditions are unknown there; set by the caller */
 };
 
-/* At most so many steps. */
+/* The largest number of steps. */
 size_t search_max_steps(const struct study_search *search);
 
 void search_start(const struct study_search *search, struct bisection *state);
 
-/* Takes the answer for state->next, and finds the next value to try or that it is done. */
+/* Takes the answer for state->next and computes the next value, or ends. */
 void search_advance(const struct study_search *search, struct bisection *state, bool holds);
 
-/* What came out: "" for a value that is bracketed; else why it is not. The value is state->good (NAN: none). */
+/* "" for a value that is bracketed, else the reason. The value is state->good (NAN: none). */
 const char *search_note(const struct study_search *search, const struct bisection *state);
 
 /* Whether the conditions hold for values[seed * n_conditions + condition] (NAN: the run has no such metric). */

@@ -16,11 +16,6 @@
 
 enum { BUSY_MS = 10000, NOTE_BYTES = 1024 };
 
-static int fail_nomem(struct diag *diag)
-{
-    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-}
-
 static int fail_system(const char *path, const char *what, struct diag *diag)
 {
     return diag_error(diag, SIM_E_STORE, path, "name a file elsewhere with -o", "cannot %s: %s", what, strerror(errno));
@@ -71,7 +66,7 @@ static int take_lock(struct shards *shards, bool is_new, const struct study *stu
 {
     struct note note;
     const char *path = arena_printf(&shards->arena, "%s/sweep", shards->directory);
-    if (path == NULL) return fail_nomem(diag);
+    if (path == NULL) return diag_nomem(diag);
     shards->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (shards->lock < 0) return fail_system(path, "write", diag);
     if (flock(shards->lock, LOCK_EX | LOCK_NB) != 0)
@@ -92,7 +87,7 @@ int shards_open(struct shards *shards, const struct study *study, const struct s
     *shards = (struct shards){.lock = -1};
     arena_init(&shards->arena);
     shards->directory = arena_printf(&shards->arena, "%s.shards", options->output);
-    if (shards->directory == NULL) return fail_nomem(diag);
+    if (shards->directory == NULL) return diag_nomem(diag);
     bool is_new = mkdir(shards->directory, 0777) == 0;
     if (!is_new && errno != EEXIST)
         return fail_system(shards->directory, "make a directory for what is finished", diag);
@@ -122,7 +117,7 @@ int shards_open_results(const struct shards *shards, const struct study *study, 
     struct arena arena;
     arena_init(&arena);
     const char *path = shard_path(shards, i, &arena);
-    int code = path != NULL ? results_open(path, &options, results, diag) : fail_nomem(diag);
+    int code = path != NULL ? results_open(path, &options, results, diag) : diag_nomem(diag);
     if (code == 0) {
         code = results_set_study(*results, &info, diag);
         if (code != 0) results_close(*results);
@@ -142,7 +137,7 @@ static int compare_names(const void *left, const void *right)
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-/* The paths of all shards, sorted, in the arena. */
+/* Lists the paths of all shards, sorted, in the arena. */
 static int list_files(const struct shards *shards, struct arena *arena, const char ***paths, size_t *n,
                       struct diag *diag)
 {
@@ -161,7 +156,7 @@ static int list_files(const struct shards *shards, struct arena *arena, const ch
             capacity = 2 * capacity + 16;
         }
         const char *path = *paths != NULL ? arena_printf(arena, "%s/%s", shards->directory, entry->d_name) : NULL;
-        if (path == NULL) code = fail_nomem(diag);
+        if (path == NULL) code = diag_nomem(diag);
         if (path != NULL) (*paths)[(*n)++] = path;
     }
     closedir(directory);
@@ -169,14 +164,14 @@ static int list_files(const struct shards *shards, struct arena *arena, const ch
     return code;
 }
 
-/* A shard whose process died before its first run was there has no tables yet: nothing is lost with it. */
+/* A shard without tables, whose process died before its first run, holds nothing. */
 static bool is_empty(const char *path)
 {
     struct stat status;
     return stat(path, &status) == 0 && status.st_size == 0;
 }
 
-/* Deletes the runs that a condition on run.id selects, from all tables. */
+/* Deletes from all tables the runs that a condition on run.id selects. */
 static int delete_runs(const struct database *database, const char *which, struct diag *diag)
 {
     static const char what[] = "take out runs that failed";
@@ -194,7 +189,7 @@ static int delete_runs(const struct database *database, const char *which, struc
     return code == 0 ? database_run(database, sql, what, diag) : code;
 }
 
-/* `found` is what all shards have. */
+/* `found` lists the runs of all shards. */
 static int clean_file(const char *path, const struct study *study, const struct merge *found, struct diag *diag)
 {
     struct database database;
@@ -214,7 +209,7 @@ static int clean_file(const char *path, const struct study *study, const struct 
     return code;
 }
 
-/* Those of the files that have tables. */
+/* Keeps the files that have tables. */
 static size_t keep_filled(const char **paths, size_t n)
 {
     size_t n_filled = 0;
@@ -236,11 +231,11 @@ int shards_clean(const struct shards *shards, const struct study *study, struct 
     size_t n;
     arena_init(&arena);
     int code = list_files(shards, &arena, &paths, &n, diag);
-    if (code == 0 && (filled = arena_alloc(&arena, (n + 1) * sizeof *filled)) == NULL) code = fail_nomem(diag);
+    if (code == 0 && (filled = arena_alloc(&arena, (n + 1) * sizeof *filled)) == NULL) code = diag_nomem(diag);
     if (code == 0 && n > 0) memcpy(filled, paths, n * sizeof *filled);
     if (code == 0) code = open_filled(filled, n, study, &found, diag);
     for (size_t i = 0; i < found.n_inputs; i++) database_close(&found.inputs[i], false);
-    found.n_inputs = 0; /* what is known of the runs is enough */
+    found.n_inputs = 0; /* the list of runs is enough */
     for (size_t i = 0; code == 0 && i < n; i++) {
         if (is_empty(paths[i]))
             unlink(paths[i]);
@@ -260,7 +255,7 @@ int shards_read(const struct shards *shards, const struct study *study, struct m
     arena_init(&arena);
     *merge = (struct merge){0};
     int code = list_files(shards, &arena, &paths, &n, diag);
-    if (code == 0 && (all = arena_alloc(&arena, (n + 1) * sizeof *all)) == NULL) code = fail_nomem(diag);
+    if (code == 0 && (all = arena_alloc(&arena, (n + 1) * sizeof *all)) == NULL) code = diag_nomem(diag);
     if (code == 0) {
         if (n > 0) memcpy(all, paths, n * sizeof *all);
         n = keep_filled(all, n);
@@ -279,9 +274,9 @@ int shards_read_some(const struct shards *shards, const struct study *study, siz
     arena_init(&arena);
     *merge = (struct merge){0};
     const char **paths = arena_alloc(&arena, (n + 1) * sizeof *paths);
-    int code = paths != NULL ? 0 : fail_nomem(diag);
+    int code = paths != NULL ? 0 : diag_nomem(diag);
     for (size_t i = 0; code == 0 && i < n; i++)
-        if ((paths[i] = shard_path(shards, first + i, &arena)) == NULL) code = fail_nomem(diag);
+        if ((paths[i] = shard_path(shards, first + i, &arena)) == NULL) code = diag_nomem(diag);
     if (code == 0) code = open_filled(paths, n, study, merge, diag);
     arena_fini(&arena);
     return code;

@@ -15,9 +15,9 @@
 
 enum { MAX_SEEDS = 1000 * 1000 };
 
-/* What the definition is written from. */
+/* The parts the definition is written from. */
 struct study_source {
-    const char *scenario; /* as it was written */
+    const char *scenario; /* as written */
     const char *axes, *search; /* JSON; NULL: absent */
     const char *search_where;
 };
@@ -28,7 +28,7 @@ static const char *const keeps[] = {"metrics", "curves", "rows", "decisions", NU
 
 /* --- Reading --- */
 
-/* The directory of the file that a value stands in; of an extended study that may be another one. */
+/* The directory of the file a value stands in, which differs in an extended study. */
 static const char *directory_of(struct config_reading *reading, const struct json_node *node)
 {
     const char *directory = arena_strdup(reading->arena, node->source->directory);
@@ -36,7 +36,7 @@ static const char *directory_of(struct config_reading *reading, const struct jso
     return directory;
 }
 
-/* Where a value stands: "study.json:3:9". */
+/* The place of a value: "study.json:3:9". */
 static const char *place_of(struct config_reading *reading, const struct json_node *node)
 {
     char where[DIAG_WHERE_CHARS];
@@ -50,7 +50,7 @@ static const char *assign(struct arena *arena, const char *key, const char *valu
     return arena_printf(arena, "%s=%s", key, value);
 }
 
-/* What is set at a node of the study's own file (NULL: by itself). */
+/* Adds a setting written at a node of the study's file (NULL: by the program). */
 static void add_setting(struct config_reading *reading, struct study_setting *settings, size_t *n, const char *key,
                         const char *value, const struct json_node *node)
 {
@@ -60,7 +60,7 @@ static void add_setting(struct config_reading *reading, struct study_setting *se
     if (settings[(*n)++].assignment == NULL) config_report_nomem(reading);
 }
 
-/* Where the scenario is: beside the study that names it, if it is there. */
+/* The scenario's path: beside the study that names it, if it exists there. */
 static const char *find_scenario(struct config_reading *reading, const struct json_node *root, const char *name)
 {
     const struct json_node *node = json_member(root, "scenario");
@@ -151,14 +151,14 @@ static const char *json_of(struct config_reading *reading, const struct json_nod
     return read_keep(reading, &text);
 }
 
-/* A study has its own seeds, and keeps the same of all its runs. NULL: any other key. */
+/* Why --set cannot set a key that the study itself has (seed, keep). NULL: it can. */
 static const char *hint_of_own(const char *key)
 {
     if (strcmp(key, "seed") == 0) return "write \"seeds\": 5, or a list";
     return strcmp(key, "keep") == 0 ? "write \"keep\": \"rows\" in the study itself" : NULL;
 }
 
-/* The key set before `node` that `node` takes back; NULL: none. */
+/* The key set before `node` that `node` overwrites; NULL: none. */
 static const char *find_taken_back(struct config_reading *reading, const struct json_node *set,
                                    const struct json_node *node)
 {
@@ -171,7 +171,7 @@ static const char *find_taken_back(struct config_reading *reading, const struct 
     return NULL;
 }
 
-/* What is set must have an effect. */
+/* Every setting must have an effect. */
 static void check_set(struct config_reading *reading, const struct json_node *node, const struct study *study)
 {
     const char *key = node->key, *outer = axes_overrule(study->axes, key, true, reading->arena);
@@ -202,7 +202,7 @@ static void check_search(struct config_reading *reading, const struct json_node 
                       inner != NULL ? inner : outer);
 }
 
-/* What the axes and the search vary is theirs alone, and seed and keep are the study's. */
+/* The axes and the search alone set their keys, and the study sets seed and keep. */
 static void check_varied(struct config_reading *reading, const struct json_node *root, const struct study *study)
 {
     static const char *const own[] = {"seed", "keep"};
@@ -273,7 +273,7 @@ static void write_json(struct json_writer *writer, const char *key, const char *
     text_add(writer->text, json);
 }
 
-/* The settings without what a null has made room for, and of a key that comes twice the last one. */
+/* The settings without nulls that only make room, and with the last of repeated keys. */
 static bool is_written(const struct study *study, size_t i)
 {
     const char *assignment = study->settings[i].assignment;
@@ -437,13 +437,13 @@ int study_lay(struct study *study, const struct study_overlay *overlay, struct a
     if (overlay->name != NULL && overlay->name[0] == 0)
         return diag_error(diag, SIM_E_USAGE, "--name", NULL, "the name is empty");
     if (overlay->name != NULL) study->name = arena_strdup(arena, overlay->name);
-    if (study->seeds == NULL || study->name == NULL) return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (study->seeds == NULL || study->name == NULL) return diag_nomem(diag);
     return define(study, arena, diag);
 }
 
 /* --- Runs --- */
 
-/* An object that names a variant takes the place of what was there. */
+/* A variant replaces what the scenario has there. */
 static int add_value(const struct study *study, struct study_run *run, struct study_setting *settings,
                      struct run_param param, const char *where, struct arena *arena)
 {

@@ -30,23 +30,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* "key=value" as for --set, and the directory that relative paths in the value start from. */
+/* "key=value" as for --set, and the base directory of relative paths in the value. */
 struct study_setting {
     const char *assignment, *directory;
-    const char *where; /* it is written, "study.json:3:9"; NULL: with --set */
+    const char *where; /* place in the study, "study.json:3:9"; NULL: from --set */
 };
 
-/* Texts live in the arena the study was loaded into. */
+/* Texts live in the arena of study_load. */
 struct study {
     const char *name, *question;
-    const char *scenario;   /* as it was found: a path, or the name of a scenario that comes with the program */
-    const char *directory;  /* that relative paths on the axes start from */
+    const char *scenario;   /* as found: a path, or the name of a scenario that comes with the program */
+    const char *directory;  /* base of relative paths on the axes */
     const char *keep;       /* "metrics", "curves", "rows", "decisions" */
-    const char *definition; /* the study as JSON, with "extends" resolved and overlays in it; it parses to the same runs */
+    const char *definition; /* the study as JSON with "extends" and overlays resolved; it parses to equal runs */
     char hash[HASH_HEX_CHARS];
-    size_t n_points, n_seeds, n_runs; /* n_runs = n_points * n_seeds; a search adds its own as it goes */
+    size_t n_points, n_seeds, n_runs; /* n_runs = n_points * n_seeds; a search adds runs as it proceeds */
     const int64_t *seeds;
-    size_t n_settings; /* of every run */
+    size_t n_settings; /* settings of every run */
     const struct study_setting *settings;
     size_t n_show, n_pareto; /* metrics */
     const char *const *show, *const *pareto;
@@ -55,35 +55,35 @@ struct study {
     const struct study_source *source;
 };
 
-/* What one run lays over the scenario, in this order: the study's "set", the point's values; of these a key comes before those
- * that lie within it. */
+/* The settings of one run, in order: the study's "set", then the point's values, where a key precedes keys within
+ * it. */
 struct study_run {
     int64_t run_id;
     int64_t seed;
     size_t n_settings;
     const struct study_setting *settings; /* [n_settings] */
     size_t n_params;
-    const struct run_param *params; /* the point's values alone: what the axes vary */
+    const struct run_param *params; /* the point's values: what the axes vary */
 };
 
 /* Reads and checks a study. Returns 0 or a negative code with findings. */
 int study_load(const char *path, struct arena *arena, struct study *study, struct diag *diag);
 
-/* The same from text, which `name` stands for in findings; relative paths start at `directory`. */
+/* Parses a text, which `name` stands for in findings; `directory` is the base of relative paths. Returns like
+ * study_load. */
 int study_parse(const char *name, const char *directory, const char *json, struct arena *arena, struct study *study,
                 struct diag *diag);
 
-/* What a command line lays over a study. */
+/* Changes to a study from the command line. */
 struct study_overlay {
     size_t n_settings;
-    const char *const *settings; /* "key=value"; paths start at the current directory */
-    int64_t n_seeds;             /* 0: those of the study */
-    const char *name;            /* NULL: that of the study */
+    const char *const *settings; /* "key=value"; relative paths start at the current directory */
+    int64_t n_seeds;             /* 0: as in the study */
+    const char *name;            /* NULL: as in the study */
 };
 
-/* Lays it over; the definition and the hash change with it. A key that an axis varies or overrules cannot be set, nor seed
- * and keep, which the study has of its own. Texts are copied to
- * the arena, that of the study. Returns 0, SIM_E_USAGE or SIM_E_NOMEM. */
+/* Applies the changes, also to the definition and the hash. Keys that an axis varies or overrides cannot be set, nor
+ * seed and keep. Texts are copied to `arena`, that of the study. Returns 0, SIM_E_USAGE or SIM_E_NOMEM. */
 int study_lay(struct study *study, const struct study_overlay *overlay, struct arena *arena, struct diag *diag);
 
 /* The run with seed number `seed` (from 0) at a point, into the arena; in a search, with one value of the key that is searched

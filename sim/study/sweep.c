@@ -1,5 +1,6 @@
 #include "sim/study/sweep.h"
 
+#include "sim/core/vec.h"
 #include "sim/study/alike.h"
 #include "sim/study/axes.h"
 #include "sim/study/outcome.h"
@@ -18,19 +19,14 @@ struct sweeping {
     const struct sweep_runner *runner;
     struct sweep_result *result;
     struct shards shards;
-    bool has_failed; /* the output is there, with runs that failed, which are done again */
-    struct task *tasks; /* of the round */
+    bool has_failed; /* the output exists, with failed runs that are run again */
+    struct task *tasks; /* tasks of this round */
     size_t n_tasks, capacity;
 };
 
-static int fail_nomem(struct diag *diag)
-{
-    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-}
-
 /* --- What is to be done --- */
 
-/* A shard has every n-th run, and of a search every n-th point. */
+/* A shard has every n-th run, or every n-th point of a search. */
 static bool is_mine(const struct sweep_options *options, size_t i)
 {
     return options->n_shards == 0 || i % options->n_shards == options->shard - 1;
@@ -38,14 +34,7 @@ static bool is_mine(const struct sweep_options *options, size_t i)
 
 static int add_task(struct sweeping *sweeping, const struct task *task, struct diag *diag)
 {
-    if (sweeping->n_tasks == sweeping->capacity) {
-        size_t capacity = 2 * sweeping->capacity + 64;
-        struct task *grown = mem_realloc(sweeping->tasks, capacity * sizeof *grown);
-        if (grown == NULL) return fail_nomem(diag);
-        sweeping->tasks = grown;
-        sweeping->capacity = capacity;
-    }
-    sweeping->tasks[sweeping->n_tasks++] = *task;
+    if (vec_push(&sweeping->tasks, &sweeping->n_tasks, &sweeping->capacity, *task) != 0) return diag_nomem(diag);
     return 0;
 }
 
@@ -61,7 +50,7 @@ static int list_plain(struct sweeping *sweeping, const struct merge *found, stru
     return code;
 }
 
-/* The seeds of the next step at a point. */
+/* Adds the seeds of the next step at a point. */
 static int list_step(struct sweeping *sweeping, const struct merge *found, size_t point, struct diag *diag)
 {
     const struct study *study = sweeping->study;
@@ -71,7 +60,7 @@ static int list_step(struct sweeping *sweeping, const struct merge *found, size_
     if (code != 0 || state.is_done) return code;
     arena_init(&arena);
     const char *value = range_show(&study->search->range, state.next, &arena);
-    if (value == NULL) code = fail_nomem(diag);
+    if (value == NULL) code = diag_nomem(diag);
     for (size_t seed = 0; code == 0 && seed < study->n_seeds; seed++) {
         struct task task = {.run_id = outcome_run_id(study, point, state.step, seed), .point = point, .seed = seed};
         snprintf(task.value, sizeof task.value, "%s", value);
@@ -81,7 +70,7 @@ static int list_step(struct sweeping *sweeping, const struct merge *found, size_
     return code;
 }
 
-/* What can be done next, given what is found. Nothing: all is there. */
+/* Lists the tasks that can run next, given the found runs. No task: all runs exist. */
 static int list_tasks(struct sweeping *sweeping, const struct merge *found, struct diag *diag)
 {
     int code = 0;
@@ -99,7 +88,7 @@ static int fail_taken(const char *output, struct diag *diag, const char *text)
     return diag_error(diag, SIM_E_USAGE, output, "name another file with -o, or move this one away", "%s", text);
 }
 
-/* What is in the output that is there: all runs, or it is an error. */
+/* Checks that an existing output holds all runs. */
 static int look_into_output(struct sweeping *sweeping, const struct merge *found, struct diag *diag)
 {
     const char *output = sweeping->options->output;
@@ -114,8 +103,7 @@ static int look_into_output(struct sweeping *sweeping, const struct merge *found
     return code == 0 && sweeping->has_failed ? alike_check_program(found, sweeping->runner, diag) : code;
 }
 
-/* Whether the output is complete. What is there and not complete is an error, unless it is absent, or all that is wrong
- * with it is that runs failed. */
+/* Whether the output is complete. An existing, incomplete output is an error, unless only failed runs are missing. */
 static int check_output(struct sweeping *sweeping, bool *complete, struct diag *diag)
 {
     const char *output = sweeping->options->output;
@@ -130,7 +118,7 @@ static int check_output(struct sweeping *sweeping, bool *complete, struct diag *
     return code;
 }
 
-/* What is stored of a run that was found. */
+/* Stored data of a found run. */
 struct stored {
     char scenario_hash[HASH_HEX_CHARS], trace_hash[HASH_HEX_CHARS], value[sizeof((struct task *)0)->value];
 };
@@ -158,7 +146,7 @@ static int read_stored(const struct sweeping *sweeping, const struct merge *foun
     return code;
 }
 
-/* Whether a run would be made from the same scenario and inputs now. */
+/* Whether the run's scenario and inputs are unchanged. */
 static int check_run(const struct sweeping *sweeping, const struct merge *found, const struct merge_run *run,
                      struct task *task, struct diag *diag)
 {
@@ -173,7 +161,7 @@ static int check_run(const struct sweeping *sweeping, const struct merge *found,
     if (code == 0) {
         snprintf(task->value, sizeof task->value, "%s", stored.value);
         code = workers_describe(sweeping->study, task, &arena, &described);
-        if (code != 0) fail_nomem(diag);
+        if (code != 0) diag_nomem(diag);
     }
     if (code == 0)
         code = runner->identify(runner->context, sweeping->study, &described, scenario_hash, trace_hash, diag);
@@ -187,13 +175,13 @@ static int check_run(const struct sweeping *sweeping, const struct merge *found,
     return code;
 }
 
-/* The runs that were found are from the same scenario and inputs: looked at for one run per value of each axis. */
+/* Checks that found runs have the present scenario and inputs, on one run per value of each axis. */
 static int check_each(const struct sweeping *sweeping, const struct merge *found, struct diag *diag)
 {
     const struct study *study = sweeping->study;
     size_t n_steps = study->search != NULL ? search_max_steps(study->search) : 1;
     bool *seen = mem_zalloc(axes_rows(study->axes), sizeof *seen);
-    int code = seen != NULL ? 0 : fail_nomem(diag);
+    int code = seen != NULL ? 0 : diag_nomem(diag);
     for (size_t i = 0; code == 0 && i < found->n_runs; i++) {
         size_t number = (size_t)found->runs[i].id - 1;
         struct task task = {.run_id = found->runs[i].id, .seed = number % study->n_seeds};
@@ -204,7 +192,7 @@ static int check_each(const struct sweeping *sweeping, const struct merge *found
     return code;
 }
 
-/* What has been found, by a process of its own, which has no connection to the shards yet. */
+/* Lists the found runs in a separate process, which has no connection to the shards. */
 static int check_apart(void *context, struct diag *diag)
 {
     const struct sweeping *sweeping = context;
@@ -231,7 +219,7 @@ static int check_value(const struct study *study, const struct sweep_runner *run
     arena_init(&arena);
     snprintf(task.value, sizeof task.value, "%s", value);
     int code = workers_describe(study, &task, &arena, &run);
-    code = code != 0 ? fail_nomem(diag)
+    code = code != 0 ? diag_nomem(diag)
                      : runner->identify(runner->context, study, &run, scenario_hash, trace_hash, diag);
     arena_fini(&arena);
     return code;
@@ -245,7 +233,7 @@ static int check_point(const struct study *study, const struct sweep_runner *run
     arena_init(&arena);
     const char *from = range_show(&search->range, search->range.from, &arena);
     const char *to = range_show(&search->range, search->range.to, &arena);
-    int code = from != NULL && to != NULL ? check_value(study, runner, point, from, diag) : fail_nomem(diag);
+    int code = from != NULL && to != NULL ? check_value(study, runner, point, from, diag) : diag_nomem(diag);
     if (code == 0) code = check_value(study, runner, point, to, diag);
     arena_fini(&arena);
     return code;
@@ -255,7 +243,7 @@ int sweep_check(const struct study *study, const struct sweep_runner *runner, st
 {
     bool *seen = mem_zalloc(axes_rows(study->axes), sizeof *seen);
     int first_code = 0;
-    if (seen == NULL) return fail_nomem(diag);
+    if (seen == NULL) return diag_nomem(diag);
     for (size_t point = 0; point < study->n_points; point++) {
         int code = axes_mark(study->axes, point, seen) ? check_point(study, runner, point, diag) : 0;
         if (first_code == 0) first_code = code;
@@ -301,7 +289,7 @@ static int do_rounds(struct sweeping *sweeping, struct diag *diag)
         is_first = false;
         n_before = found.n_runs;
         struct merge counted = {.n_runs = found.n_runs};
-        merge_close(&found); /* no connection is open when processes start */
+        merge_close(&found); /* no connection may be open when processes start */
         if (code == 0) code = do_tasks(sweeping, &counted, diag);
     } while (code == 0 && sweeping->n_tasks > 0);
     return code;
@@ -313,7 +301,7 @@ static int code_of_name(const char *name)
 {
     for (int code = -1; code >= SIM_E_INTERRUPTED; code--)
         if (strcmp(sim_err_name(code), name) == 0) return code;
-    return SIM_E_NOMEM; /* a crash: the exit status of our own faults */
+    return SIM_E_NOMEM; /* a crash: exits with the status of internal errors */
 }
 
 static int report_failure(const struct merge *merge, const struct merge_run *run, struct diag *diag)
@@ -356,7 +344,7 @@ static int finish(struct sweeping *sweeping, struct diag *diag)
     struct merge_target target = {.output = sweeping->options->output,
                                   .part = shards_merged_path(&sweeping->shards),
                                   .replaces = sweeping->has_failed};
-    if (target.part == NULL) return fail_nomem(diag);
+    if (target.part == NULL) return diag_nomem(diag);
     int failure = 0, code = shards_read(&sweeping->shards, sweeping->study, &merge, diag);
     if (code == 0) code = merge_write(&merge, sweeping->study, &target, diag);
     if (code == 0) failure = report_failures(&merge, sweeping->result, diag);
@@ -370,7 +358,7 @@ static int lead(struct sweeping *sweeping, struct diag *diag)
     int code = check_output(sweeping, &sweeping->result->was_complete, diag);
     if (code != 0) return code;
     code = shards_open(&sweeping->shards, sweeping->study, sweeping->options, sweeping->runner, diag);
-    if (code == 0 && sweeping->result->was_complete) shards_remove(&sweeping->shards); /* killed just before it did that */
+    if (code == 0 && sweeping->result->was_complete) shards_remove(&sweeping->shards); /* the earlier sweep was killed before it did this */
     else {
         if (sweeping->has_failed) sweeping->shards.earlier = sweeping->options->output;
         if (code == 0) code = shards_clean(&sweeping->shards, sweeping->study, diag);
@@ -381,7 +369,7 @@ static int lead(struct sweeping *sweeping, struct diag *diag)
     return code;
 }
 
-/* On a rank that is not the first: the directory is there when work comes. */
+/* On a rank other than 0: the directory exists when work arrives. */
 static int follow(struct sweeping *sweeping, struct diag *diag)
 {
     arena_init(&sweeping->shards.arena);
@@ -391,7 +379,7 @@ static int follow(struct sweeping *sweeping, struct diag *diag)
                         .options = sweeping->options,
                         .runner = sweeping->runner,
                         .shards = &sweeping->shards};
-    int code = sweeping->shards.directory != NULL ? 0 : fail_nomem(diag);
+    int code = sweeping->shards.directory != NULL ? 0 : diag_nomem(diag);
     if (code == 0) code = sweeping->options->ranks->serve(&work, diag);
     shards_close(&sweeping->shards);
     return code;
@@ -425,16 +413,16 @@ static int read_definition(const struct database *input, struct arena *arena, st
         snprintf(hash, sizeof hash, "%s", (const char *)sqlite3_column_text(select, 1));
     }
     sqlite3_finalize(select);
-    if (definition == NULL) return fail_nomem(diag);
+    if (definition == NULL) return diag_nomem(diag);
     code = study_parse(input->path, ".", definition, arena, study, diag);
-    if (code == 0) { /* texts as they were, whatever this version would write */
+    if (code == 0) { /* stored texts, whatever this version would write */
         study->definition = definition;
         memcpy(study->hash, hash, sizeof hash);
     }
     return code;
 }
 
-/* Names the first runs that are missing. */
+/* Names the first missing runs. */
 static int report_missing(const struct sweeping *sweeping, struct diag *diag)
 {
     struct text ids;

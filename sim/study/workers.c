@@ -20,15 +20,15 @@
 
 enum { LOOK_MS = 200 };
 
-/* Where a worker is. What it says comes to the parent with it. */
+/* A worker. The parent receives it with the worker's report. */
 struct place {
     pid_t process;         /* 0: none */
-    atomic_size_t current; /* the number of its run, from 1; 0: none */
+    atomic_size_t current; /* number of its run, from 1; 0: none */
     int code;
     struct diag diag;
 };
 
-/* Memory that parent and workers share. */
+/* Memory shared by parent and workers. */
 struct common {
     atomic_size_t next, n_done, n_failed;
     struct place places[];
@@ -39,17 +39,12 @@ struct crew {
     struct common *common;
     size_t n_workers;
     pid_t parent;
-    struct pollfd *ends; /* of each worker a pipe that nobody writes to: its end tells that the worker is gone */
-    size_t *crashed; /* runs that killed their workers, and of what they died */
+    struct pollfd *ends; /* a pipe per worker that nobody writes to: its end shows that the worker has ended */
+    size_t *crashed; /* runs that killed their workers, with the cause */
     int *deaths;
     size_t n_crashed;
     bool is_stopping;
 };
-
-static int fail_nomem(struct diag *diag)
-{
-    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-}
 
 static bool is_interrupted(const struct work *work)
 {
@@ -58,7 +53,7 @@ static bool is_interrupted(const struct work *work)
 
 /* --- One run --- */
 
-/* What is kept of a run that failed. */
+/* What is stored of a failed run. */
 static int record_failure(const struct work *work, const struct study_run *run, struct results *results,
                           const struct warning_row *why, struct diag *diag)
 {
@@ -128,7 +123,7 @@ static int do_task(const struct work *work, const struct task *task, struct resu
     struct study_run run;
     arena_init(&arena);
     int code = workers_describe(work->study, task, &arena, &run);
-    code = code == 0 ? do_run(work, &run, results, failed, diag) : fail_nomem(diag);
+    code = code == 0 ? do_run(work, &run, results, failed, diag) : diag_nomem(diag);
     arena_fini(&arena);
     return code;
 }
@@ -151,7 +146,7 @@ static int work_on(const struct work *work, struct common *common, struct place 
     return code != 0 ? code : SIM_E_INTERRUPTED;
 }
 
-/* A worker's whole life. It dies with its parent. */
+/* The main function of a worker, which dies with its parent. */
 static void live(struct crew *crew, size_t i)
 {
     struct place *place = &crew->common->places[i];
@@ -194,8 +189,8 @@ static bool has_more(const struct crew *crew)
     return !stops && atomic_load(&crew->common->next) < crew->work->n_tasks;
 }
 
-/* A worker has ended, in order or not: whoever ends in the middle of a run does not, whatever its status says. Returns the
- * code of what stops the sweep. */
+/* Handles the end of a worker. An end in the middle of a run is a crash, whatever its status. Returns the code of
+ * what stops the sweep. */
 static int take_end(struct crew *crew, size_t i, int status, struct diag *diag)
 {
     struct place *place = &crew->common->places[i];
@@ -230,7 +225,7 @@ static void stop_workers(const struct crew *crew, int signal_number)
         if (crew->common->places[i].process > 0) kill(crew->common->places[i].process, signal_number);
 }
 
-/* Waits until all workers have ended. What stops one of them stops all. */
+/* Waits until all workers have ended. A stop of one worker stops all. */
 static int supervise(struct crew *crew, struct diag *diag)
 {
     int code = 0;
@@ -270,16 +265,16 @@ static int record_crash(const struct crew *crew, size_t i, const struct merge *m
     const struct task *task = &crew->work->tasks[crew->crashed[i]];
     struct study_run run;
     struct arena arena;
-    if (merge_find(merge, task->run_id) != NULL) return 0; /* it was complete */
+    if (merge_find(merge, task->run_id) != NULL) return 0; /* already complete */
     describe_death(crew->deaths[i], text, sizeof text);
     arena_init(&arena);
     int code = workers_describe(crew->work->study, task, &arena, &run);
-    code = code == 0 ? record_failure(crew->work, &run, results, &why, diag) : fail_nomem(diag);
+    code = code == 0 ? record_failure(crew->work, &run, results, &why, diag) : diag_nomem(diag);
     arena_fini(&arena);
     return code;
 }
 
-/* The failures of runs that killed their workers, in a shard of the parent's own. */
+/* Writes the failures of runs that killed their workers to a shard of the parent. */
 static int record_crashes(const struct crew *crew, struct diag *diag)
 {
     const struct work *work = crew->work;
@@ -304,7 +299,7 @@ static int start_all(struct crew *crew, struct diag *diag)
     return code;
 }
 
-/* The cores that this process may use. */
+/* The number of cores this process may use. */
 static int count_cores(void)
 {
     cpu_set_t cores;
@@ -323,11 +318,11 @@ int workers_run(const struct work *work, struct diag *diag)
     if (work->n_tasks == 0) return 0;
     size_t bytes = sizeof *crew.common + crew.n_workers * sizeof *crew.common->places;
     crew.common = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (crew.common == MAP_FAILED) return fail_nomem(diag);
+    if (crew.common == MAP_FAILED) return diag_nomem(diag);
     crew.crashed = mem_zalloc(work->n_tasks, sizeof *crew.crashed);
     crew.deaths = mem_zalloc(work->n_tasks, sizeof *crew.deaths);
     crew.ends = mem_zalloc(crew.n_workers, sizeof *crew.ends);
-    int code = crew.crashed == NULL || crew.deaths == NULL || crew.ends == NULL ? fail_nomem(diag) : 0;
+    int code = crew.crashed == NULL || crew.deaths == NULL || crew.ends == NULL ? diag_nomem(diag) : 0;
     if (code == 0) {
         code = start_all(&crew, diag);
         if (code != 0) stop_workers(&crew, SIGTERM);
@@ -354,7 +349,7 @@ struct apart {
 int workers_apart(int (*act)(void *context, struct diag *diag), void *context, struct diag *diag)
 {
     struct apart *apart = mmap(NULL, sizeof *apart, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (apart == MAP_FAILED) return fail_nomem(diag);
+    if (apart == MAP_FAILED) return diag_nomem(diag);
     diag_init(&apart->diag);
     pid_t process = fork();
     if (process == 0) {
@@ -365,7 +360,7 @@ int workers_apart(int (*act)(void *context, struct diag *diag), void *context, s
     while (process > 0 && waitpid(process, NULL, 0) < 0 && errno == EINTR) continue;
     int code = apart->code;
     if (process < 0)
-        code = fail_nomem(diag);
+        code = diag_nomem(diag);
     else if (!apart->has_ended)
         code = diag_error(diag, SIM_E_POLICY, NULL, NULL, "a process died while it built a run's world");
     else if (code != 0)

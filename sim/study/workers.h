@@ -1,17 +1,17 @@
-/* Runs side by side: processes that take the next run from a common counter, each with a shard of its own. */
+/* Parallel runs: processes that take the next run from a shared counter, each with a shard of its own. */
 #ifndef ORRERY_STUDY_WORKERS_H
 #define ORRERY_STUDY_WORKERS_H
 
 #include "sim/study/shards.h"
 
-/* A run to be done: a seed at a point, and of a search the value that is tried. */
+/* A run to do: a seed at a point, and the tried value in a search. */
 struct task {
     int64_t run_id;
     size_t point, seed; /* numbers, from 0 */
     char value[64];     /* "": no search */
 };
 
-/* What is to be done, and by whom. */
+/* The runs to do, and the context of doing them. */
 struct work {
     const struct study *study;
     const struct sweep_options *options;
@@ -19,20 +19,20 @@ struct work {
     const struct shards *shards;
     size_t n_tasks;
     const struct task *tasks;
-    struct sweep_progress progress; /* before any of these runs */
+    struct sweep_progress progress; /* progress before these runs */
     size_t first_shard;    /* worker i writes shard first_shard + i */
-    size_t failures_shard; /* where the runs that killed their workers are written down */
+    size_t failures_shard; /* shard for runs that killed their workers */
 };
 
-/* Does all runs, on as many processes as the options say; with runner->apart each run has a process of its own. A run that
- * fails, or kills or ends its worker, leaves a record of that.
- * Returns 0, SIM_E_INTERRUPTED, SIM_E_STORE or SIM_E_NOMEM. */
+/* Does all runs, on as many processes as the options say; with runner->apart, each run in a process of its own. A
+ * run that fails, or kills or ends its worker, leaves a record of that. Returns 0, SIM_E_INTERRUPTED, SIM_E_STORE or
+ * SIM_E_NOMEM. */
 int workers_run(const struct work *work, struct diag *diag);
 
-/* Does something in a process of its own. Returns what it returns, with its findings; SIM_E_POLICY when it did not. */
+/* Calls a function in a process of its own. Returns its code, with its findings; SIM_E_POLICY if the process died. */
 int workers_apart(int (*act)(void *context, struct diag *diag), void *context, struct diag *diag);
 
-/* What the task's run is. Returns 0 or SIM_E_NOMEM. */
+/* Builds the run of a task. Returns 0 or SIM_E_NOMEM. */
 int workers_describe(const struct study *study, const struct task *task, struct arena *arena, struct study_run *run);
 
 #endif

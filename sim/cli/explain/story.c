@@ -1,6 +1,7 @@
 #include "sim/cli/explain/story.h"
 
 #include "sim/core/err.h"
+#include "sim/core/vec.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -27,16 +28,9 @@ __attribute__((format(printf, 4, 5))) static int tell(struct story *story, doubl
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    if (story->n_events == story->capacity) {
-        size_t capacity = 2 * story->capacity + 16;
-        struct story_event *grown = mem_realloc(story->events, capacity * sizeof *grown);
-        if (grown == NULL) return SIM_E_NOMEM;
-        story->events = grown;
-        story->capacity = capacity;
-    }
     struct story_event event = {t_s, story->n_events, arena_strdup(story->arena, what), arena_strdup(story->arena, text)};
-    story->events[story->n_events++] = event;
-    return event.what != NULL && event.text != NULL ? 0 : SIM_E_NOMEM;
+    if (event.what == NULL || event.text == NULL) return SIM_E_NOMEM;
+    return vec_push(&story->events, &story->n_events, &story->capacity, event);
 }
 
 /* --- Decisions --- */

@@ -11,11 +11,6 @@
 
 enum { BUSY_MS = 10000 }; /* longest wait for another process that has locked the database */
 
-static int fail_nomem(struct diag *diag)
-{
-    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-}
-
 static int begin(struct recording *recording, const struct recording_place *place, const struct run_info *info,
                  struct diag *diag)
 {
@@ -25,7 +20,7 @@ static int begin(struct recording *recording, const struct recording_place *plac
     recording->cpu_before_s = place->cpu_before_s;
     int code = place->path != NULL ? results_open(place->path, &options, &recording->results, diag) : 0;
     if (code == 0 && recording->results == NULL)
-        return hash_sink_init(&recording->hash_sink, info->keep) == 0 ? 0 : fail_nomem(diag);
+        return hash_sink_init(&recording->hash_sink, info->keep) == 0 ? 0 : diag_nomem(diag);
     return code == 0 ? results_begin_run(recording->results, info, &recording->run_id, diag) : code;
 }
 
@@ -140,7 +135,7 @@ int recording_begin(struct recording *recording, const struct recording_place *p
         };
         code = begin(recording, place, &info, diag);
     } else {
-        fail_nomem(diag);
+        diag_nomem(diag);
     }
     provenance_fini(&provenance);
     if (code != 0) recording_close(recording);
@@ -169,7 +164,7 @@ int recording_end(struct recording *recording, const char *status, double extrap
                   char result_hash[HASH_HEX_CHARS], struct diag *diag)
 {
     if (recording->results == NULL)
-        return hash_sink_hex(&recording->hash_sink, result_hash) == 0 ? 0 : fail_nomem(diag);
+        return hash_sink_hex(&recording->hash_sink, result_hash) == 0 ? 0 : diag_nomem(diag);
     struct run_end end = {
         .status = status,
         .trace_hash = recording->input_hash[0] != 0 ? recording->input_hash : NULL,

@@ -9,11 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int fail_nomem(struct diag *diag)
-{
-    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-}
-
 /* Returns the directory that holds "configs", NULL when out of memory. */
 static const char *setup_start(struct setup *setup, const struct plugins *plugins)
 {
@@ -47,7 +42,7 @@ static int find_scenario(struct setup *setup, const char *name, const char **pat
     *path = name;
     if (strpbrk(name, "/.") != NULL || paths_is_file(name)) return 0;
     *path = arena_printf(&setup->arena, "%s/scenarios/%s.json", setup->catalog.root, name);
-    if (*path == NULL) return fail_nomem(diag);
+    if (*path == NULL) return diag_nomem(diag);
     return paths_is_file(*path) ? 0 : fail_unknown(setup, name, diag);
 }
 
@@ -62,7 +57,7 @@ static int set_option(struct config *config, const char *key, const char *value,
         text_json_string(&assignment, value);
     else
         text_add(&assignment, value);
-    int code = assignment.failed ? fail_nomem(diag) : config_set(config, assignment.chars, diag);
+    int code = assignment.failed ? diag_nomem(diag) : config_set(config, assignment.chars, diag);
     text_fini(&assignment);
     return code;
 }
@@ -115,7 +110,7 @@ int setup_load(struct setup *setup, const char *scenario, const struct setup_opt
 {
     const char *data = setup_start(setup, options->plugins);
     setup->catalog.memory = options->memory;
-    if (data == NULL) return fail_nomem(diag);
+    if (data == NULL) return diag_nomem(diag);
     const char *const roots[] = {data, NULL};
     const char *path;
     int code = find_scenario(setup, scenario, &path, diag);
@@ -127,7 +122,7 @@ int setup_load(struct setup *setup, const char *scenario, const struct setup_opt
 int setup_load_text(struct setup *setup, const char *name, const char *json, const struct plugins *plugins,
                     struct diag *diag)
 {
-    if (setup_start(setup, plugins) == NULL) return fail_nomem(diag);
+    if (setup_start(setup, plugins) == NULL) return diag_nomem(diag);
     int code = config_parse(name, ".", json, strlen(json), &setup->config, diag);
     return code == 0 ? bind(setup, name, diag) : code;
 }
@@ -232,7 +227,7 @@ static int add_file(void *context, const char *path)
 int setup_hash_files(const struct setup *setup, char hex[HASH_HEX_CHARS], struct diag *diag)
 {
     struct file_hash files = {.hash = hash_create(), .diag = diag};
-    if (files.hash == NULL) return fail_nomem(diag);
+    if (files.hash == NULL) return diag_nomem(diag);
     int code = named_files_each(&setup->families, scenario_fields, &setup->scenario, add_file, &files);
     hash_i64(files.hash, (int64_t)setup->files.low);
     hash_i64(files.hash, (int64_t)setup->files.high);

@@ -2,6 +2,7 @@
 
 #include "sim/cli/answer.h"
 #include "sim/core/err.h"
+#include "sim/core/vec.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -22,25 +23,14 @@ void summary_fini(struct summary *summary)
 
 /* --- Catching rows --- */
 
-static int grow_metrics(struct summary *summary)
-{
-    size_t capacity = summary->capacity > 0 ? 2 * summary->capacity : 64;
-    struct metric_row *metrics = mem_realloc(summary->metrics, capacity * sizeof *metrics);
-    if (metrics == NULL) return SIM_E_NOMEM;
-    summary->metrics = metrics;
-    summary->capacity = capacity;
-    return 0;
-}
-
 static int catch_metric(void *context, const struct metric_row *row)
 {
     struct summary *summary = context;
-    if (summary->n_metrics == summary->capacity && grow_metrics(summary) != 0) return SIM_E_NOMEM;
-    struct metric_row *kept = &summary->metrics[summary->n_metrics++];
-    *kept = (struct metric_row){.name = arena_strdup(&summary->arena, row->name),
-                                .unit = arena_strdup(&summary->arena, row->unit),
-                                .value = row->value};
-    return kept->name != NULL && kept->unit != NULL ? 0 : SIM_E_NOMEM;
+    const struct metric_row kept = {.name = arena_strdup(&summary->arena, row->name),
+                                    .unit = arena_strdup(&summary->arena, row->unit),
+                                    .value = row->value};
+    if (kept.name == NULL || kept.unit == NULL) return SIM_E_NOMEM;
+    return vec_push(&summary->metrics, &summary->n_metrics, &summary->capacity, kept);
 }
 
 static int catch_warning(void *context, const struct warning_row *row)

@@ -38,7 +38,7 @@ static const struct option check_options[] = {
     {0}};
 #undef AT
 
-/* One call of the verb. */
+/* The state of one call. */
 struct checking {
     struct cli *cli;
     const struct check_options *options;
@@ -48,11 +48,6 @@ struct checking {
     struct gate_outcome *outcomes;
     struct text platform;
 };
-
-static int fail_nomem(struct cli *cli)
-{
-    return diag_error(&cli->diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-}
 
 /* --- Which entries --- */
 
@@ -67,7 +62,7 @@ static size_t shared_directories(const char *from, const char *path)
     }
 }
 
-/* A file as seen from the directory of the baseline. In the arena; NULL when out of memory. */
+/* The path of a file relative to the baseline's directory. In the arena; NULL when out of memory. */
 static const char *seen_from(struct arena *arena, const char *directory, const char *path)
 {
     char full_directory[PATH_MAX], full_path[PATH_MAX];
@@ -85,7 +80,7 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-/* Whether the entry is the scenario as the command line gives it; without --set and --seed, whatever is set. */
+/* Whether the entry is the scenario of the command line; without --set and --seed, whatever its settings. */
 static bool is_asked_for(const struct checking *checking, const struct baseline_entry *entry, const char *scenario)
 {
     const struct check_options *options = checking->options;
@@ -101,15 +96,15 @@ static int add_entry(struct checking *checking, const char *scenario)
 {
     struct baseline *baseline = &checking->baseline;
     struct baseline_entry *entry = baseline_add(baseline, checking->arena);
-    if (entry == NULL) return fail_nomem(checking->cli);
+    if (entry == NULL) return diag_nomem(&checking->cli->diag);
     entry->scenario = scenario;
     entry->seed = checking->options->seed;
     entry->n_settings = checking->options->settings.n;
     entry->settings = arena_alloc(checking->arena, (entry->n_settings + 1) * sizeof *entry->settings);
-    if (entry->settings == NULL) return fail_nomem(checking->cli);
+    if (entry->settings == NULL) return diag_nomem(&checking->cli->diag);
     for (size_t i = 0; i < entry->n_settings; i++) entry->settings[i] = checking->options->settings.items[i];
     entry->name = baseline_default_name(entry, checking->arena);
-    if (entry->name == NULL) return fail_nomem(checking->cli);
+    if (entry->name == NULL) return diag_nomem(&checking->cli->diag);
     for (size_t i = 0; i + 1 < baseline->n_entries; i++)
         if (strcmp(baseline->entries[i].name, entry->name) == 0)
             return diag_error(&checking->cli->diag, SIM_E_USAGE, scenario, "give that one another name in the baseline",
@@ -117,7 +112,7 @@ static int add_entry(struct checking *checking, const char *scenario)
     return 0;
 }
 
-/* Makes sure that every SCENARIO has an entry. */
+/* Adds an entry for every SCENARIO that has none. */
 static int add_missing(struct checking *checking, int n, const char **scenarios)
 {
     int code = 0;
@@ -139,25 +134,25 @@ static bool is_chosen(const struct checking *checking, const struct baseline_ent
     return chosen && (only == NULL || fnmatch(only, entry->name, 0) == 0);
 }
 
-/* Lists the entries to run in the report. */
+/* Lists the entries to run, in the report. */
 static int choose(struct checking *checking, const struct cli_call *call)
 {
     int n = call->n_arguments;
     struct baseline *baseline = &checking->baseline;
     const char **scenarios = arena_alloc(checking->arena, ((size_t)n + 1) * sizeof *scenarios);
-    if (scenarios == NULL) return fail_nomem(checking->cli);
+    if (scenarios == NULL) return diag_nomem(&checking->cli->diag);
     for (int i = 0; i < n; i++) {
         const char *word = call->arguments[i];
         bool of_catalog = strpbrk(word, "/.") == NULL && !paths_is_file(word);
         scenarios[i] = of_catalog ? word : seen_from(checking->arena, baseline->directory, word);
-        if (scenarios[i] == NULL) return fail_nomem(checking->cli);
+        if (scenarios[i] == NULL) return diag_nomem(&checking->cli->diag);
     }
     int code = add_missing(checking, n, scenarios);
     if (code != 0) return code;
     struct gate_report *report = &checking->report;
     report->results = arena_alloc(checking->arena, (baseline->n_entries + 1) * sizeof *report->results);
     checking->outcomes = arena_alloc(checking->arena, (baseline->n_entries + 1) * sizeof *checking->outcomes);
-    if (report->results == NULL || checking->outcomes == NULL) return fail_nomem(checking->cli);
+    if (report->results == NULL || checking->outcomes == NULL) return diag_nomem(&checking->cli->diag);
     for (size_t i = 0; i < baseline->n_entries; i++)
         if (is_chosen(checking, &baseline->entries[i], n, scenarios))
             report->results[report->n_results++].entry = &baseline->entries[i];
@@ -197,7 +192,7 @@ static int print(const struct checking *checking)
     struct text text;
     text_init(&text);
     (checking->options->json ? gate_json : gate_text)(report, &text);
-    int code = text.failed ? fail_nomem(checking->cli) : 0;
+    int code = text.failed ? diag_nomem(&checking->cli->diag) : 0;
     if (code == 0) fputs(text.chars, checking->cli->out);
     text_fini(&text);
     return code;
@@ -223,7 +218,7 @@ static int tell(struct checking *checking)
     return code;
 }
 
-/* The results as the new ones to hold others against. */
+/* Makes the results the new baseline. */
 static int update(struct checking *checking)
 {
     struct cli *cli = checking->cli;
@@ -266,7 +261,7 @@ static int read_workers(struct cli *cli, const char *text, int *workers)
     return 0;
 }
 
-/* A new baseline is begun only by --update with scenarios to put into it. */
+/* Only --update with scenarios starts a new baseline. */
 static int load(struct checking *checking, const struct cli_call *call)
 {
     const struct check_options *options = checking->options;
@@ -274,10 +269,12 @@ static int load(struct checking *checking, const struct cli_call *call)
     bool whole = options->update && call->n_arguments == 0 && options->only == NULL;
     if (!as_new)
         return baseline_load(&checking->baseline, options->baseline, whole, checking->arena, &checking->cli->diag);
-    return baseline_init(&checking->baseline, options->baseline, checking->arena) == 0 ? 0 : fail_nomem(checking->cli);
+    return baseline_init(&checking->baseline, options->baseline, checking->arena) == 0
+               ? 0
+               : diag_nomem(&checking->cli->diag);
 }
 
-/* The verdict goes neither where the baseline is nor where it comes from. */
+/* Reports must replace neither the baseline nor its inputs. */
 static int check_outputs(const struct checking *checking)
 {
     const struct check_options *options = checking->options;
@@ -289,7 +286,7 @@ static int check_outputs(const struct checking *checking)
     if (code == 0) code = outputs_add(&outputs, "the log of decisions", baseline->log_path);
     for (size_t i = 0; code == 0 && i < baseline->n_entries; i++) {
         const char *scenario = path_join(checking->arena, baseline->directory, baseline->entries[i].scenario);
-        code = scenario != NULL ? outputs_check(&outputs, scenario) : fail_nomem(checking->cli);
+        code = scenario != NULL ? outputs_check(&outputs, scenario) : diag_nomem(&checking->cli->diag);
     }
     return code == 0 ? outputs_check_plugins(&outputs, checking->cli->plugins) : code;
 }

@@ -19,7 +19,7 @@
 
 /* --- In the process of one scenario --- */
 
-/* What a run tells: a line of JSON, metrics in it, and its decisions as lines behind. */
+/* The output of a run: metrics as a list within one line of JSON, decisions as lines behind it. */
 struct catching {
     const char *name;
     struct text metrics, decisions;
@@ -47,7 +47,7 @@ static int catch_decision(void *context, const struct decision_row *row)
     return catching->decisions.failed ? SIM_E_NOMEM : 0;
 }
 
-/* What the child knows of its run, and how it writes that to the parent. */
+/* The child's result, and how the child writes it to the parent. */
 struct report {
     struct catching caught;
     char hash[HASH_HEX_CHARS], scenario_hash[HASH_HEX_CHARS], inputs[HASH_HEX_CHARS];
@@ -73,7 +73,7 @@ static int run_setup(const struct cli *cli, const struct setup *setup, struct re
     return code;
 }
 
-/* The hash of the resolved scenario, whose paths into the program's own data are the same wherever that lies. */
+/* The hash of the resolved scenario. Paths into the program's own data hash equally wherever these lie. */
 static int hash_scenario(const struct setup *setup, const char *data, char hex[HASH_HEX_CHARS])
 {
     struct text json;
@@ -93,7 +93,7 @@ static int hash_scenario(const struct setup *setup, const char *data, char hex[H
     return code;
 }
 
-/* The first line of the report, on file before the run begins: which plug-ins are in force. */
+/* The first line of the report, written before the run begins: the plug-ins in force. */
 static int write_plugins(const struct setup *setup, FILE *file)
 {
     struct text text;
@@ -125,7 +125,7 @@ static int run_entry(const struct cli *cli, const struct baseline_entry *entry, 
     return code;
 }
 
-/* All findings that are errors, one per line. */
+/* Joins all errors, one per line. */
 static void join_findings(const struct diag *diag, struct text *text)
 {
     for (int i = 0; i < diag->n_items; i++) {
@@ -154,7 +154,7 @@ static void write_report(const struct report *report, FILE *file)
     json_write_key(&writer, "metrics");
     text_add(&head, report->caught.metrics.chars != NULL ? report->caught.metrics.chars : "[]");
     json_write_close(&writer, '}');
-    if (head.failed || findings.failed) return; /* nothing written: the parent will tell */
+    if (head.failed || findings.failed) return; /* nothing is written, and the parent reports that */
     fprintf(file, "%s\n", head.chars);
     if (report->caught.decisions.chars != NULL) fputs(report->caught.decisions.chars, file);
 }
@@ -198,7 +198,7 @@ static int read_metrics(const struct json_node *list, struct arena *arena, struc
     return 0;
 }
 
-/* Takes apart what the child wrote: it is ours, so its shape is known once it parses. */
+/* Parses the child's report, whose shape is known once it is valid JSON. */
 static int read_report(char *chars, size_t n_chars, struct arena *arena, struct gate_outcome *outcome)
 {
     static const struct json_source source = {.name = "report", .directory = "."};
@@ -223,7 +223,7 @@ static int read_report(char *chars, size_t n_chars, struct arena *arena, struct 
     return read_metrics(json_member(root, "metrics"), arena, outcome);
 }
 
-/* A run that left no report. It is its policies' fault when these came from plug-ins, which may do anything; else ours. */
+/* Notes a run without a report. Its policies are at fault if they come from plug-ins, else the program. */
 static void note_death(int status, const char *plugins, struct arena *arena, struct gate_outcome *outcome)
 {
     bool own = plugins[0] == 0;
@@ -237,7 +237,7 @@ static void note_death(int status, const char *plugins, struct arena *arena, str
                                      .finding = finding != NULL ? finding : "it died"};
 }
 
-/* Reads what the child wrote; an empty text when that is nothing. */
+/* Reads the child's output; an empty text if there is none. */
 static int read_file(FILE *file, struct arena *arena, char **chars, size_t *n_chars)
 {
     long n = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : 0;
@@ -269,7 +269,7 @@ static int collect(FILE *file, int status, struct arena *arena, struct gate_outc
 struct worker {
     pid_t pid; /* 0: idle */
     FILE *file;
-    size_t at; /* which scenario */
+    size_t at; /* index of the scenario */
 };
 
 struct crew {
@@ -332,7 +332,7 @@ static void dismiss(struct crew *crew)
     }
 }
 
-/* The directory of configs, as seen from anywhere. */
+/* The absolute path of the directory with configs. */
 static const char *absolute_data(struct arena *arena)
 {
     char full[PATH_MAX];

@@ -49,7 +49,7 @@ static int read_margin(struct cli *cli, const char *text, double *margin_frac)
     return 0;
 }
 
-/* The dictionary, as analysis wants it. */
+/* The metric dictionary in the form of analysis/compare. */
 static struct compare_metric *read_dictionary(void)
 {
     static const enum compare_direction directions[] = {
@@ -76,7 +76,7 @@ static int check_usage(struct cli *cli, const struct compare_verb_options *optio
     return 0;
 }
 
-/* Two files without --base and --new: runs, when one of them is named by its number, else all runs that pair. */
+/* Without --base and --new: two runs if one argument names its number, else all runs that pair. */
 static int compare_arguments(struct cli *cli, const struct compare_verb_options *verb, const struct cli_call *call,
                              const struct compare_options *options, struct comparison *comparison)
 {
@@ -106,7 +106,7 @@ static bool is_gate(const struct compare_verb_options *verb)
     return strcmp(failures[verb->fail_on], "worse") == 0;
 }
 
-/* Over all points or at any one of them; rows of a metric stand together. */
+/* Counts metrics that are worse, over all points or at one point; rows of a metric are adjacent. */
 static int check_gate(struct cli *cli, const struct compare_verb_options *verb, const struct comparison *comparison)
 {
     size_t n = 0;

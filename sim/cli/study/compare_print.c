@@ -6,7 +6,7 @@
 
 enum {
     CELL_CHARS = 96,
-    N_SINGLE = 6 /* columns of the table of changes without an interval: the first ones */
+    N_SINGLE = 6 /* first columns, in the table of changes without an interval */
 };
 
 static const char *direction_name(enum compare_direction direction)
@@ -16,7 +16,7 @@ static const char *direction_name(enum compare_direction direction)
     return names[direction];
 }
 
-/* Tables for people leave out what did not move, and have what has no interval by itself. */
+/* Tables for people omit what did not move, and show changes without an interval in a table of their own. */
 enum part { PART_ESTIMATED, PART_SINGLE, PART_UNMOVED };
 
 static enum part part_of(const struct compare_row *row)
@@ -45,13 +45,13 @@ static const char *show(double value, char cell[CELL_CHARS])
     return cell;
 }
 
-/* Relative to the base where there is something to be relative to. */
+/* In percent of the base; NAN if the base is 0. */
 static double relative(const struct compare_row *row, double delta)
 {
     return fabs(row->base) > 0 ? 100 * delta / fabs(row->base) : (double)NAN;
 }
 
-/* Of a percentage: three digits, and no more than two behind the point. */
+/* Decimals of a percentage: three digits in all, at most two behind the point. */
 static int decimals(double percent)
 {
     return fabs(percent) >= 99.95 ? 0 : fabs(percent) >= 9.995 ? 1 : 2;
@@ -209,8 +209,7 @@ static void say_unmoved(const struct compare_print *print, struct answer *answer
     if (column > 0) answer_say(answer, "\n");
 }
 
-/* One metric of requests and one of jobs, for all of them would be a long list: end-to-end time and completion time where
- * these are compared, else the first one. */
+/* The one metric shown, of requests or of jobs: end-to-end or completion time if compared, else the first. */
 static const char *worst_metric(const struct comparison *comparison, bool jobs)
 {
     const char *whole = jobs ? "job.jct_s" : "request.e2e_s", *first = NULL;

@@ -1,4 +1,4 @@
-/* A comparison as people, programs and pull requests read it. */
+/* Prints a comparison as text, Markdown or JSON. */
 #ifndef ORRERY_CLI_STUDY_COMPARE_PRINT_H
 #define ORRERY_CLI_STUDY_COMPARE_PRINT_H
 
@@ -10,8 +10,8 @@
 struct compare_print {
     const struct comparison *comparison;
     const struct compare_options *options;
-    bool points; /* also what stands at single points of the study */
-    bool worse_points; /* of these, what got worse */
+    bool points; /* also show changes at single points of the study */
+    bool worse_points; /* of these only the ones that got worse */
 };
 
 /* Returns 0 or SIM_E_NOMEM. */

@@ -1,4 +1,4 @@
-/* orrery figure: figures of papers, simulated and judged. */
+/* orrery figure: simulates figures of papers and judges their claims. */
 #include "sim/cli/answer.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/study/figure_work.h"
@@ -94,8 +94,7 @@ static void say_counts(const char *before, const struct claim_counts *counts, st
     text_fini(&text);
 }
 
-/* Adds the claims to `all` for programs. For people they go out at once, before anything is said about them: both may end in
- * one pipe. */
+/* Adds the claims to `all` for JSON; else prints them at once, ahead of messages: both streams may end in one pipe. */
 static int print_claims(struct cli *cli, const struct figure_work *work, struct answer_table *all, bool as_json)
 {
     char heading[DIAG_TEXT_CHARS];
@@ -128,7 +127,7 @@ static int run_figure(struct cli *cli, const struct figure_file *file, const str
     return code;
 }
 
-/* What fails without being known to, and what is known to fail and does not. */
+/* Unexpected failures, and expected failures that pass. */
 static int judge_counts(struct cli *cli, const struct claim_counts *counts)
 {
     size_t n_failed = counts->of[CLAIM_FAIL], n_stale = counts->of[CLAIM_NO_LONGER];

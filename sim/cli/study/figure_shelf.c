@@ -10,36 +10,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int fail_nomem(struct diag *diag)
-{
-    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-}
-
 static int is_visible(const struct dirent *entry)
 {
     return entry->d_name[0] != '.';
 }
 
-/* "NAME.json", with no other dot. */
+/* Whether the name is "NAME.json", without another dot. */
 static int is_figure(const struct dirent *entry)
 {
     const char *dot = strchr(entry->d_name, '.');
     return dot != NULL && dot != entry->d_name && strcmp(dot, ".json") == 0;
 }
 
-/* The file that is called so, below the directory `paper` of `root`. */
+/* Adds the file of this name below the directory `paper` of `root`. */
 static int add_file(struct arena *arena, const char *directory, const char *paper, const char *name,
                     struct figure_file *file, struct diag *diag)
 {
     file->id = arena_printf(arena, "%s/%.*s", paper, (int)strcspn(name, "."), name);
     file->path = path_join(arena, directory, name);
-    return file->id != NULL && file->path != NULL ? 0 : fail_nomem(diag);
+    return file->id != NULL && file->path != NULL ? 0 : diag_nomem(diag);
 }
 
 static int grow(struct arena *arena, struct figure_files *files, size_t n, struct diag *diag)
 {
     struct figure_file *items = arena_alloc(arena, (files->n + n + 1) * sizeof *items);
-    if (items == NULL) return fail_nomem(diag);
+    if (items == NULL) return diag_nomem(diag);
     if (files->n > 0) memcpy(items, files->items, files->n * sizeof *items);
     files->items = items;
     return 0;
@@ -56,7 +51,7 @@ static int list_paper(struct arena *arena, const char *root, const char *paper, 
 {
     struct dirent **entries;
     const char *directory = path_join(arena, root, paper);
-    if (directory == NULL) return fail_nomem(diag);
+    if (directory == NULL) return diag_nomem(diag);
     int n = scandir(directory, &entries, is_figure, alphasort);
     if (n < 0) return errno == ENOTDIR ? 0 : diag_system_error(diag, directory, "cannot list the figures", errno);
     int code = grow(arena, files, (size_t)n, diag);
@@ -79,7 +74,7 @@ int figure_shelf_list(struct arena *arena, struct figure_files *files, struct di
     struct dirent **entries;
     const char *data = paths_data(arena);
     const char *root = data != NULL ? path_join(arena, data, "configs/figures") : NULL;
-    if (root == NULL) return fail_nomem(diag);
+    if (root == NULL) return diag_nomem(diag);
     int n = scandir(root, &entries, is_visible, alphasort);
     if (n < 0) return diag_system_error(diag, root, "cannot list the figures", errno);
     int code = 0;
@@ -89,11 +84,11 @@ int figure_shelf_list(struct arena *arena, struct figure_files *files, struct di
     return code;
 }
 
-/* The last part of the directory, and the name up to its first dot. */
+/* The id: the last part of the directory, and the name up to its first dot. */
 static int find_own(struct arena *arena, const char *path, struct figure_file *file, struct diag *diag)
 {
     const char *directory = path_directory(arena, path), *slash = strrchr(path, '/');
-    if (directory == NULL) return fail_nomem(diag);
+    if (directory == NULL) return diag_nomem(diag);
     const char *last = strrchr(directory, '/');
     last = last != NULL ? last + 1 : directory;
     bool has_paper = last[0] != 0 && last[0] != '.';
@@ -103,7 +98,7 @@ static int find_own(struct arena *arena, const char *path, struct figure_file *f
 static int fail_unknown(struct arena *arena, const struct figure_files *files, const char *name, struct diag *diag)
 {
     const char **ids = arena_alloc(arena, (files->n + 1) * sizeof *ids);
-    if (ids == NULL) return fail_nomem(diag);
+    if (ids == NULL) return diag_nomem(diag);
     for (size_t i = 0; i < files->n; i++) ids[i] = files->items[i].id;
     const char *nearest = text_nearest(name, ids, files->n);
     char hint[128];

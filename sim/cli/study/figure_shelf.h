@@ -1,4 +1,4 @@
-/* Where figures of papers are found: configs/figures/PAPER/NAME.json, called PAPER/NAME; or a file of one's own. */
+/* Finds figures of papers: configs/figures/PAPER/NAME.json, with the id PAPER/NAME; or a file of the user's own. */
 #ifndef ORRERY_CLI_STUDY_FIGURE_SHELF_H
 #define ORRERY_CLI_STUDY_FIGURE_SHELF_H
 
@@ -16,12 +16,12 @@ struct figure_files {
     struct figure_file *items; /* in the arena, sorted by id */
 };
 
-/* The figures that come with the program. Files with a second dot in their names (profile.study.json) belong to a figure and
- * are none. Returns 0, SIM_E_IO or SIM_E_NOMEM with findings. */
+/* Lists the figures that come with the program. A file with a second dot in its name (profile.study.json) belongs to
+ * a figure and is none. Returns 0, SIM_E_IO or SIM_E_NOMEM with findings. */
 int figure_shelf_list(struct arena *arena, struct figure_files *files, struct diag *diag);
 
-/* The figure of that id, or with a name that ends in ".json" the file itself, which gets the id DIRECTORY/NAME. Returns 0,
- * SIM_E_USAGE with did-you-mean, SIM_E_IO or SIM_E_NOMEM. */
+/* Finds the figure with this id. A name that ends in ".json" is the file itself, with the id DIRECTORY/NAME. Returns
+ * 0, SIM_E_USAGE with did-you-mean, SIM_E_IO or SIM_E_NOMEM. */
 int figure_shelf_find(struct arena *arena, const char *name, struct figure_file *file, struct diag *diag);
 
 #endif

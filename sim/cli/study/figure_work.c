@@ -17,24 +17,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int fail_nomem(struct diag *diag)
-{
-    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-}
-
 /* --- Paths --- */
 
-/* DIRECTORY/PAPER/NAME and an ending; NULL when out of memory. */
+/* DIRECTORY/PAPER/NAME with an ending; NULL when out of memory. */
 static char *result_path(struct figure_work *work, const struct figure_options *options, const char *ending)
 {
     return arena_printf(&work->arena, "%s/%s%s", options->directory, work->figure.id, ending);
 }
 
-/* Makes the directory, and those above it. */
+/* Makes the directory and its parents. */
 static int make_directories(struct arena *arena, const char *path, struct diag *diag)
 {
     char *part = arena_strdup(arena, path);
-    if (part == NULL) return fail_nomem(diag);
+    if (part == NULL) return diag_nomem(diag);
     for (char *slash = part + 1;; slash++) {
         slash = slash + strcspn(slash, "/");
         char end = *slash;
@@ -50,12 +45,12 @@ static int name_databases(struct figure_work *work, const struct figure_options 
 {
     const struct config_list *studies = &work->figure.studies;
     work->databases = arena_alloc(&work->arena, studies->n * sizeof *work->databases);
-    if (work->databases == NULL) return fail_nomem(diag);
+    if (work->databases == NULL) return diag_nomem(diag);
     for (size_t i = 0; i < studies->n; i++) {
         const char *name = FIGURE_ITEM(struct figure_study, *studies, i)->name;
         char *ending = studies->n > 1 ? arena_printf(&work->arena, ".%s.db", name) : arena_strdup(&work->arena, ".db");
         work->databases[i] = ending != NULL ? result_path(work, options, ending) : NULL;
-        if (work->databases[i] == NULL) return fail_nomem(diag);
+        if (work->databases[i] == NULL) return diag_nomem(diag);
     }
     return 0;
 }
@@ -77,12 +72,12 @@ int figure_work_load(struct figure_work *work, const struct figure_file *file, c
     return code == 0 ? name_databases(work, options, diag) : code;
 }
 
-/* A result may not take the place of the figure's own files. */
+/* A result must not replace the figure's own files. */
 static int check_output(const struct figure_work *work, const struct figure_file *file, const char *path,
                         struct diag *diag)
 {
     struct outputs outputs = {.diag = diag};
-    if (path == NULL) return fail_nomem(diag);
+    if (path == NULL) return diag_nomem(diag);
     int code = outputs_add(&outputs, "a result below --output", path);
     if (code == 0) code = outputs_check(&outputs, file->path);
     for (size_t i = 0; code == 0 && i < work->figure.studies.n; i++)
@@ -119,7 +114,7 @@ static int load_study(struct figure_work *work, size_t index, struct study *stud
     return study_load(FIGURE_ITEM(struct figure_study, work->figure.studies, index)->path, &work->arena, study, diag);
 }
 
-/* Whether the file holds the results of the study as it is now. */
+/* Whether the file has results of the study in its present form. */
 static bool is_current(const char *path, const struct study *study, struct arena *arena)
 {
     struct database database;
@@ -131,7 +126,7 @@ static bool is_current(const char *path, const struct study *study, struct arena
     return found && strcmp(answer.columns[0].texts[0], study->hash) == 0;
 }
 
-/* Whether the results of all its studies are there, made from the studies as they are now. */
+/* Whether the results of all studies of the figure exist and are current. */
 static bool has_current_results(struct figure_work *work)
 {
     bool all = true;
@@ -158,7 +153,7 @@ static void look(void *context, const struct sweep_progress *progress)
     watch->has_line = true;
 }
 
-/* Results that are there go, unless they are to be taken. */
+/* Removes the results of an earlier call, unless it is resumed. */
 static int make_room(struct cli *cli, const char *output, const struct figure_study_options *options)
 {
     if (options->resume || unlink(output) == 0 || errno == ENOENT) return 0;
@@ -174,7 +169,7 @@ static void print_closing_line(const struct figure_watch *watch, const struct sw
         fprintf(watch->err, ", %zu of them found, in %.2f s\n", result->n_found, wall_s);
 }
 
-/* Does all runs of the study into the results database `output`. */
+/* Runs the study into the results database `output`. */
 static int run_study(struct cli *cli, const struct study *study, const char *output,
                      const struct figure_study_options *options)
 {
@@ -202,7 +197,7 @@ static int run_study(struct cli *cli, const struct study *study, const char *out
 int figure_work_simulate(struct figure_work *work, const struct figure_options *options, struct cli *cli)
 {
     const char *directory = path_directory(&work->arena, work->databases[0]);
-    int code = directory != NULL ? make_directories(&work->arena, directory, &cli->diag) : fail_nomem(&cli->diag);
+    int code = directory != NULL ? make_directories(&work->arena, directory, &cli->diag) : diag_nomem(&cli->diag);
     for (size_t i = 0; code == 0 && i < work->figure.studies.n; i++) {
         struct study study;
         code = load_study(work, i, &study, &cli->diag);
@@ -224,7 +219,7 @@ int figure_work_read(struct figure_work *work, struct diag *diag)
 static int write_text(const char *path, const struct text *text, struct diag *diag)
 {
     struct output *output;
-    if (text->failed || path == NULL) return fail_nomem(diag);
+    if (text->failed || path == NULL) return diag_nomem(diag);
     int code = output_open(path, &output, diag);
     if (code != 0) return code;
     text_add_bytes(output_text(output), text->chars, text->length);
@@ -246,7 +241,7 @@ static int write_chart(struct figure_work *work, size_t index, const struct figu
     return code;
 }
 
-/* The script and its numbers, which it reads from the directory that it lies in. */
+/* Writes the gnuplot script and its data, which it reads from its own directory. */
 static int write_gnuplot(struct figure_work *work, size_t index, const struct figure_options *options,
                          struct diag *diag)
 {
@@ -257,7 +252,7 @@ static int write_gnuplot(struct figure_work *work, size_t index, const struct fi
     chart_suffix(work, index, suffix);
     char *gp = arena_printf(&work->arena, "%s.gp", suffix), *dat = arena_printf(&work->arena, "%s.dat", suffix);
     char *path = dat != NULL ? result_path(work, options, dat) : NULL;
-    int code = gp != NULL && path != NULL ? 0 : fail_nomem(diag);
+    int code = gp != NULL && path != NULL ? 0 : diag_nomem(diag);
     if (code == 0) code = figure_chart_gnuplot(&work->data, index, strrchr(path, '/') + 1, &script, &numbers);
     if (code == 0) code = write_text(path, &numbers, diag);
     if (code == 0) code = write_text(result_path(work, options, gp), &script, diag);
@@ -266,7 +261,7 @@ static int write_gnuplot(struct figure_work *work, size_t index, const struct fi
     return code;
 }
 
-/* The files of a figure as seen from `base`, "PAPER/NAME" for the gallery and "NAME" for the file beside them. */
+/* Links to the files of a figure relative to `base`: "PAPER/NAME" for the gallery, "NAME" for the file beside them. */
 static int make_links(struct figure_work *work, const char *base, struct diag *diag)
 {
     struct arena *arena = &work->arena;
@@ -274,7 +269,7 @@ static int make_links(struct figure_work *work, const char *base, struct diag *d
     struct figure_link *links = arena_alloc(arena, (figure->charts.n + figure->studies.n + 1) * sizeof *links);
     char suffix[24];
     size_t n = 0;
-    if (links == NULL) return fail_nomem(diag);
+    if (links == NULL) return diag_nomem(diag);
     links[n++] = (struct figure_link){"table", arena_printf(arena, "%s.md", base)};
     for (size_t i = 0; i < figure->charts.n; i++) {
         const char *title = FIGURE_ITEM(struct figure_chart, figure->charts, i)->title;
@@ -288,7 +283,7 @@ static int make_links(struct figure_work *work, const char *base, struct diag *d
     work->links = links;
     work->n_links = n;
     for (size_t i = 0; i < n; i++)
-        if (links[i].target == NULL) return fail_nomem(diag);
+        if (links[i].target == NULL) return diag_nomem(diag);
     return 0;
 }
 
@@ -327,7 +322,7 @@ static int compare_ids(const void *a, const void *b)
     return strcmp(((const struct figure_file *)a)->id, ((const struct figure_file *)b)->id);
 }
 
-/* The figures that come with the program, and those of `own`, which go before one of the same id; by id. */
+/* The figures that come with the program, and those of `own`, which replace a figure of their id; sorted by id. */
 static int collect_files(struct arena *arena, const struct figure_file *own, size_t n_own, struct figure_files *all,
                          struct diag *diag)
 {
@@ -335,7 +330,7 @@ static int collect_files(struct arena *arena, const struct figure_file *own, siz
     int code = figure_shelf_list(arena, &shelf, diag);
     if (code != 0) return code;
     *all = (struct figure_files){0, arena_alloc(arena, (shelf.n + n_own + 1) * sizeof *all->items)};
-    if (all->items == NULL) return fail_nomem(diag);
+    if (all->items == NULL) return diag_nomem(diag);
     for (size_t i = 0; i < n_own; i++) all->items[all->n++] = own[i];
     for (size_t i = 0; i < shelf.n; i++) {
         bool is_own = false;
@@ -346,7 +341,7 @@ static int collect_files(struct arena *arena, const struct figure_file *own, siz
     return 0;
 }
 
-/* Reads the results of a figure, if they are there. */
+/* Reads the results of a figure, if they exist. */
 static int add_work(struct figure_work *work, const struct figure_file *file, const struct figure_options *options,
                     bool *has_results, struct diag *diag)
 {
@@ -363,7 +358,7 @@ static int write_page(const struct figure_work *works, size_t n, struct arena *a
     struct figure_entry *entries = arena_alloc(arena, (n + 1) * sizeof *entries);
     struct text html;
     text_init(&html);
-    int code = entries != NULL ? 0 : fail_nomem(diag);
+    int code = entries != NULL ? 0 : diag_nomem(diag);
     for (size_t i = 0; code == 0 && i < n; i++) entries[i] = as_entry(&works[i]);
     if (code == 0) code = figure_gallery(entries, n, &html);
     if (code == 0) code = write_text(path_join(arena, options->directory, "index.html"), &html, diag);
@@ -379,7 +374,7 @@ int figure_work_gallery(const struct figure_file *own, size_t n_own, const struc
     arena_init(&arena);
     int code = collect_files(&arena, own, n_own, &files, diag);
     struct figure_work *works = arena_alloc(&arena, (files.n + 1) * sizeof *works);
-    if (code == 0 && works == NULL) code = fail_nomem(diag);
+    if (code == 0 && works == NULL) code = diag_nomem(diag);
     size_t n = 0;
     for (size_t i = 0; code == 0 && i < files.n; i++) {
         bool has_results;

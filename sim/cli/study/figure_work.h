@@ -1,8 +1,8 @@
-/* Figures on their way from a file to a gallery: their studies done, their results read, their documents written.
+/* Processes figures: runs their studies, reads the results, writes the documents and the gallery.
  *
- * Below the directory of results a figure PAPER/NAME has PAPER/NAME.db (PAPER/NAME.STUDY.db with several studies),
- * PAPER/NAME.md, PAPER/NAME.svg (NAME.1.svg, NAME.2.svg ... with several charts) and, when asked for, NAME.gp with NAME.dat;
- * index.html shows all figures whose results are there. */
+ * In the directory of results, a figure PAPER/NAME has PAPER/NAME.db (PAPER/NAME.STUDY.db with several studies),
+ * PAPER/NAME.md, PAPER/NAME.svg (NAME.1.svg, NAME.2.svg ... with several charts) and, on request, NAME.gp with
+ * NAME.dat; index.html shows all figures with results. */
 #ifndef ORRERY_CLI_STUDY_FIGURE_WORK_H
 #define ORRERY_CLI_STUDY_FIGURE_WORK_H
 
@@ -11,8 +11,8 @@
 #include "sim/cli/study/figure_shelf.h"
 
 struct figure_study_options {
-    int workers; /* 0: as many as there are cores */
-    bool resume; /* take what is finished; else results that are there are made anew */
+    int workers; /* 0: one per core */
+    bool resume; /* continue an earlier call; else its results are removed */
     bool quiet;  /* no progress, no closing line */
 };
 
@@ -22,7 +22,7 @@ struct figure_options {
     struct figure_study_options study;
 };
 
-/* Everything about one figure; its arena holds it all. */
+/* A figure, its results and documents; the arena holds all. */
 struct figure_work {
     struct arena arena;
     struct figure figure;
@@ -33,26 +33,26 @@ struct figure_work {
     size_t n_links;
 };
 
-/* Loads the figure and finds out where its results lie. Returns 0 or a negative code with findings; figure_work_fini may be
- * called in either case. */
+/* Loads the figure and names its results. Returns 0 or a negative code with findings; figure_work_fini may follow
+ * either. */
 int figure_work_load(struct figure_work *work, const struct figure_file *file, const struct figure_options *options,
                      struct diag *diag);
 void figure_work_fini(struct figure_work *work);
 
-/* Whether a result would take the place of the figure or of one of its studies. Returns 0, SIM_E_USAGE or SIM_E_NOMEM. */
+/* Checks that no result replaces the figure or one of its studies. Returns 0, SIM_E_USAGE or SIM_E_NOMEM. */
 int figure_work_check(struct figure_work *work, const struct figure_file *file, const struct figure_options *options,
                       struct diag *diag);
 
-/* Does the studies. */
+/* Runs the studies. */
 int figure_work_simulate(struct figure_work *work, const struct figure_options *options, struct cli *cli);
 
 /* Reads the results and evaluates the claims. */
 int figure_work_read(struct figure_work *work, struct diag *diag);
 
-/* Writes its documents. */
+/* Writes the documents. */
 int figure_work_write(struct figure_work *work, const struct figure_options *options, struct diag *diag);
 
-/* Writes the page of all figures that come with the program, and of those in `own`, as far as they have results. */
+/* Writes the page of all figures that come with the program, and of those in `own`, if they have results. */
 int figure_work_gallery(const struct figure_file *own, size_t n_own, const struct figure_options *options,
                         struct diag *diag);
 

@@ -1,4 +1,4 @@
-/* orrery merge: the shards of a study that were done apart, as one results file. */
+/* orrery merge: merges shards of a study, run separately, into one results file. */
 #include "sim/cli/cli.h"
 #include "sim/cli/outputs.h"
 #include "sim/study/sweep.h"

@@ -45,7 +45,7 @@ static const struct option sweep_options[] = {
 
 /* --- Options --- */
 
-/* A whole number of at least 1 at the start of a text; 0 when there is none. */
+/* A whole number of at least 1 at the start of a text; 0 if there is none. */
 static long read_count(const char *text, const char **end)
 {
     char *stop;
@@ -65,7 +65,7 @@ static int read_count_option(struct cli *cli, const char *name, const char *text
     return diag_error(&cli->diag, SIM_E_USAGE, name, NULL, "must be a whole number of at least 1, got '%s'", text);
 }
 
-/* A job array's tasks may be numbered from anywhere, in steps of one. */
+/* Tasks of a job array may start at any number; they are numbered in steps of one. */
 static int read_slurm(struct cli *cli, struct sweep_options *how)
 {
     static const char *const names[] = {"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_COUNT"};
@@ -149,7 +149,7 @@ static void leave_ranks(void)
     mpi_stop();
 }
 
-/* A rank that cannot even load the study, which others can, says so and ends the sweep. */
+/* A rank that alone cannot load the study reports that and ends the sweep. */
 static int agree(struct cli *cli, const struct ranks *ranks, int code)
 {
     if (mpi_agree(code) || code != 0) return code;
@@ -201,7 +201,7 @@ static int do_sweep(struct cli *cli, const struct sweep_verb_options *options, c
     return code;
 }
 
-/* What the runs are, and whether they can be built. */
+/* Prints the runs and checks that their worlds can be built. */
 static int list_runs(struct cli *cli, const struct sweep_verb_options *options, const struct study *study)
 {
     struct sweeping_host host;
@@ -212,7 +212,7 @@ static int list_runs(struct cli *cli, const struct sweep_verb_options *options, 
     return code;
 }
 
-/* Whether a study's name makes the name of a file in this directory that one sees. */
+/* Whether the study's name is usable as the name of a visible file in this directory. */
 static bool is_file_name(const char *name)
 {
     enum { MAX_CHARS = 200 };
@@ -229,7 +229,7 @@ static const char *name_output(const struct sweep_verb_options *options, const s
     return arena_printf(arena, "%s.%zu-of-%zu.db", study->name, how->shard, how->n_shards);
 }
 
-/* Before the first run, not after the last one. */
+/* Checked before the first run, not after the last. */
 static int check_output(struct cli *cli, const struct sweep_verb_options *options, const char *output, const char *path,
                         const struct study *study)
 {
@@ -263,7 +263,7 @@ static int load(struct cli *cli, const struct sweep_verb_options *options, const
     if (code != 0) return code;
     how->workers = (int)workers;
     how->output = name_output(options, study, how, arena);
-    if (how->output == NULL) return diag_error(&cli->diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (how->output == NULL) return diag_nomem(&cli->diag);
     return check_output(cli, options, how->output, path, study);
 }
 
@@ -279,11 +279,11 @@ static int run_study(struct cli *cli, const struct sweep_verb_options *options, 
         code = do_sweep(cli, options, &study, &how);
     leave_ranks();
     if (ranks.rank == 0) return code;
-    diag_init(&cli->diag); /* rank 0 has said it */
+    diag_init(&cli->diag); /* rank 0 has reported it */
     return 0;
 }
 
-/* A bare name that is no file here is one of the studies that come with the program. NULL when out of memory. */
+/* A bare name that is no file is a study that comes with the program. NULL when out of memory. */
 static const char *find_study(const char *name, struct arena *arena)
 {
     if (strpbrk(name, "/.") != NULL || paths_is_file(name)) return name;

@@ -9,7 +9,7 @@
 
 enum { MAX_KEYS = 8, MAX_METRICS = 6, MAX_SHOWN_ROWS = 200 };
 
-/* Shown when a study names none: those of them that the runs have. */
+/* Shown if the study names none: those of these metrics that the runs have. */
 static const char *const usual_metrics[] = {"request.ttft_s.p99", "request.tpot_s.p99", "request.finished",
                                             "job.jct_s.mean",     "job.finished",       "cluster.gpu_util"};
 enum { N_USUAL = sizeof usual_metrics / sizeof *usual_metrics };
@@ -25,7 +25,7 @@ static void add_column(struct columns *columns, const char *title, enum column_a
     columns->columns[columns->n++] = (struct table_column){.title = title, .align = align};
 }
 
-/* The last name of a key that no other key ends in: "routing" of "services.chat.routing". */
+/* The last name of a key, if unique among the last names of all keys: "routing" of "services.chat.routing". */
 static const char *short_key(const struct study *study, size_t i)
 {
     const char *key = axes_param(study->axes, 0, i).key, *dot = strrchr(key, '.'), *name = dot != NULL ? dot + 1 : key;
@@ -42,7 +42,7 @@ static size_t count_keys(const struct study *study)
     return n < MAX_KEYS ? n : MAX_KEYS;
 }
 
-/* What there is no room for in a table. */
+/* Notes the keys and metrics that the table omits. */
 static void say_left_out(const struct study *study, size_t n_metrics, struct answer *answer)
 {
     size_t n_keys = axes_keys(study->axes) - count_keys(study);
@@ -60,7 +60,7 @@ static void add_key_cells(struct answer_table *table, const struct study *study,
     for (size_t i = 0; i < count_keys(study); i++) table_text(table, axes_param(study->axes, point, i).value);
 }
 
-/* The values at a point as a member: {"services.chat.replicas": 2}. */
+/* Writes the values at a point as a member: {"services.chat.replicas": 2}. */
 static void write_params(const struct study *study, size_t point, struct answer *answer)
 {
     struct arena arena;
@@ -127,7 +127,7 @@ struct results_view {
     const char *usual[N_USUAL];
 };
 
-/* The seeds of a point whose runs are there and did not fail. */
+/* The number of seeds of a point whose runs exist and did not fail. */
 static size_t count_seeds(const struct results_view *view, size_t point)
 {
     size_t n = 0;
@@ -138,7 +138,7 @@ static size_t count_seeds(const struct results_view *view, size_t point)
     return n;
 }
 
-/* The mean of a metric over those; NAN when one of them lacks it, or there are none. */
+/* The mean of a metric over these seeds; NAN if one of them lacks it, or there are none. */
 static int find_mean(const struct results_view *view, size_t point, const char *metric, double *mean)
 {
     const struct study *study = view->study;
@@ -155,7 +155,7 @@ static int find_mean(const struct results_view *view, size_t point, const char *
     return code;
 }
 
-/* What the study shows; else those of the usual metrics that a point has. */
+/* The metrics that the study shows; else the usual metrics that a point has. */
 static int choose_metrics(struct results_view *view)
 {
     const struct study *study = view->study;
@@ -204,7 +204,7 @@ static int show_points(const struct results_view *view, struct answer *answer)
     return code;
 }
 
-/* What is searched for. NULL when out of memory. */
+/* Describes the search. NULL when out of memory. */
 static const char *describe_search(const struct study_search *search, struct arena *arena)
 {
     const char *text = arena_printf(arena, "%s %s that meets", search->is_largest ? "largest" : "smallest",
@@ -248,7 +248,7 @@ static int show_search(const struct results_view *view, struct answer *answer)
     return code;
 }
 
-/* Reads rows of the table outcome, each of which `take` writes. */
+/* Passes the rows of the table outcome to `take`. */
 static int each_outcome(const struct results_view *view, const char *sql,
                         void (*take)(sqlite3_stmt *row, struct answer *answer), struct answer *answer)
 {

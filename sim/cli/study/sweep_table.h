@@ -1,4 +1,5 @@
-/* What a sweep came to, for people and for programs: the points with the means of their metrics, or what a search found. */
+/* Results of a sweep as a table or as JSON: the points with the means of their metrics, or the values that a search
+ * found. */
 #ifndef ORRERY_CLI_STUDY_SWEEP_TABLE_H
 #define ORRERY_CLI_STUDY_SWEEP_TABLE_H
 
@@ -7,10 +8,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* The runs of a study, without doing them. Returns 0 or SIM_E_NOMEM. */
+/* Prints the runs of a study without running them. Returns 0 or SIM_E_NOMEM. */
 int sweep_table_runs(const struct study *study, bool as_json, FILE *out);
 
-/* The results of a study that has been done. Returns 0 or a negative code with findings. */
+/* Prints the results of a finished study. Returns 0 or a negative code with findings. */
 int sweep_table_results(const struct study *study, const char *output, bool as_json, FILE *out, struct diag *diag);
 
 #endif

@@ -22,7 +22,7 @@ static int run(void *context, const struct study *study, const struct study_run 
     return code;
 }
 
-/* The catalog's files are known when the world is built. */
+/* Builds the world, since only that reads the catalog's files. */
 static int identify(void *context, const struct study *study, const struct study_run *run,
                     char scenario_hash[HASH_HEX_CHARS], char trace_hash[HASH_HEX_CHARS], struct diag *diag)
 {
@@ -39,8 +39,7 @@ static int identify(void *context, const struct study *study, const struct study
             world_destroy(world);
         }
     }
-    if (code == 0 && recording_scenario_hash(&setup, scenario_hash) != 0)
-        code = diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    if (code == 0 && recording_scenario_hash(&setup, scenario_hash) != 0) code = diag_nomem(diag);
     setup_fini(&setup);
     return code;
 }
@@ -64,7 +63,7 @@ int sweeping_init(struct sweeping_host *host, struct cli *cli)
                                          .run = run,
                                          .identify = identify};
     if (!host->platform.failed && !host->program.failed) return 0;
-    return diag_error(&cli->diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+    return diag_nomem(&cli->diag);
 }
 
 void sweeping_fini(struct sweeping_host *host)

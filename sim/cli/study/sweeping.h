@@ -1,4 +1,4 @@
-/* The runs of studies as this program does them. */
+/* The host of a study's runs in this program. */
 #ifndef ORRERY_CLI_STUDY_SWEEPING_H
 #define ORRERY_CLI_STUDY_SWEEPING_H
 
@@ -7,16 +7,16 @@
 #include "sim/core/text.h"
 #include "sim/study/sweep.h"
 
-/* What runs are done with; `runner` of it goes to sweep(). */
+/* Shared by all runs of a study; `runner` goes to sweep(). */
 struct sweeping_host {
     const volatile sig_atomic_t *interrupt;
     const struct plugins *plugins;
-    struct catalog_memory memory; /* every worker has its own copy */
+    struct catalog_memory memory; /* each worker process has its own copy */
     struct text platform, program;
     struct sweep_runner runner;
 };
 
-/* Returns 0 or SIM_E_NOMEM with a finding. sweeping_fini may be called in either case. */
+/* Returns 0 or SIM_E_NOMEM with a finding; sweeping_fini may follow either. */
 int sweeping_init(struct sweeping_host *host, struct cli *cli);
 void sweeping_fini(struct sweeping_host *host);
 

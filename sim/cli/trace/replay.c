@@ -10,11 +10,6 @@
 
 const char *const replay_time_names[REPLAY_TIMES] = {"queue_s", "ttft_s", "tpot_s", "e2e_s"};
 
-static int fail_nomem(struct diag *diag)
-{
-    return diag_error(diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
-}
-
 /* --- The log --- */
 
 static double *new_times(struct arena *arena, size_t n)
@@ -50,14 +45,14 @@ static int read_log(struct replay *replay, struct diag *diag)
                           "the format '%s' tells no measured times", format);
     code = engine_log_read(replay->request.log, format, replay->request.allow_bad_rows, &replay->arena, &replay->log,
                            diag);
-    return code == 0 && take_measured(replay) != 0 ? fail_nomem(diag) : code;
+    return code == 0 && take_measured(replay) != 0 ? diag_nomem(diag) : code;
 }
 
 /* --- The service --- */
 
 static int add_setting(struct option_texts *all, const char *setting, struct diag *diag)
 {
-    if (setting == NULL) return fail_nomem(diag);
+    if (setting == NULL) return diag_nomem(diag);
     if (all->n == OPTION_MAX_TEXTS)
         return diag_error(diag, SIM_E_USAGE, NULL, NULL, "too many values are set: at most %d", OPTION_MAX_TEXTS - 8);
     all->items[all->n++] = setting;
@@ -72,7 +67,7 @@ static int load(const struct replay *replay, const struct option_texts *settings
     return setup_load(setup, replay->request.scenario, &options, diag);
 }
 
-/* Points *found at the service with this name (NULL: the only one). */
+/* Sets *found to the service of this name (NULL: the only one). */
 static int pick_service(const struct scenario *scenario, const char *name, const struct service_config **found,
                         struct diag *diag)
 {
@@ -99,7 +94,7 @@ static int find_service(struct replay *replay, struct diag *diag)
     if (code == 0) {
         replay->service = arena_strdup(&replay->arena, service->name);
         replay->has_overhead = strcmp(service->cost.name, "operators") == 0;
-        if (replay->service == NULL) code = fail_nomem(diag);
+        if (replay->service == NULL) code = diag_nomem(diag);
     }
     setup_fini(&setup);
     return code;
@@ -121,7 +116,7 @@ void replay_close(struct replay *replay)
     arena_fini(&replay->arena);
 }
 
-/* The log takes the place of the service's trace; what is set by hand lies above it. */
+/* Replaces the service's trace by the log; --set may change it further. */
 static int set_trace(const struct replay *replay, struct arena *arena, struct option_texts *all, struct diag *diag)
 {
     struct text trace;
@@ -177,7 +172,7 @@ struct catcher {
     struct diag *diag;
 };
 
-/* The entry of the log with this id, or log.n. Ids are rows, so they rise. */
+/* The index of the log's entry with this id, or log.n. Ids are row numbers, so they rise. */
 static size_t find_entry(const struct engine_log *log, int64_t id)
 {
     size_t low = 0, high = log->n;
@@ -244,7 +239,7 @@ int replay_run(const struct replay *replay, const struct setup *setup, const str
     struct catcher catcher = {.replay = replay, .outcome = outcome, .diag = diag};
     const struct world_options options = {.interrupt = interrupt};
     struct tee tee = {0};
-    if (outcome_init(outcome, replay->log.n) != 0) return fail_nomem(diag);
+    if (outcome_init(outcome, replay->log.n) != 0) return diag_nomem(diag);
     tee_add(&tee, (struct sink){.context = &catcher, .request = catch_request, .warning = catch_warning});
     if (also != NULL) tee_add(&tee, *also);
     const struct sink sink = tee_sink(&tee);

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Fills a table with what one section of the report says. */
+/* Fills the table of one section of the report. */
 typedef void (*fill_fn)(const struct replay_report *report, struct answer_table *table);
 
 static void add_error(struct answer_table *table, double measured, double simulated)
@@ -40,7 +40,8 @@ static void fill_requests(const struct replay_report *report, struct answer_tabl
     }
 }
 
-/* Requests and output tokens per second, from the first arrival to the last token, of those that finished on both sides. */
+/* Requests and output tokens per second, from the first arrival to the last token, over requests that finished in
+ * both the log and the simulation. */
 static void fill_throughput(const struct replay_report *report, struct answer_table *table)
 {
     const struct engine_log *log = &report->replay->log;
@@ -115,7 +116,7 @@ static const struct section {
 
 enum { N_SECTIONS = sizeof sections / sizeof *sections, REFIT_SECTION = N_SECTIONS - 1 };
 
-/* What a scenario has to say to have the host time that was found. */
+/* The member of a scenario that sets the overhead that was found. */
 static void add_overhead(const struct replay_overhead *overhead, struct text *text)
 {
     text_printf(text, "{\"iteration\": \"%.8gms\", \"sequence\": \"%.8gus\", \"prompt\": \"%.8gms\"}",

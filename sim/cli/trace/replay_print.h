@@ -1,4 +1,4 @@
-/* What a replay found, for people and as JSON. */
+/* The result of a replay, as tables and as JSON. */
 #ifndef ORRERY_CLI_TRACE_REPLAY_PRINT_H
 #define ORRERY_CLI_TRACE_REPLAY_PRINT_H
 
@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* One part of the log under a scenario's own host time and under the one that was found. */
+/* Errors on one part of the log, with the scenario's own overhead and with the refitted one. */
 struct replay_part {
     const char *name; /* "train", "test" */
     size_t n;         /* requests */
@@ -17,13 +17,13 @@ struct replay_part {
 struct replay_refit {
     struct replay_overhead overhead;
     int evaluations;
-    bool converged, improved; /* the search ended by itself; it found better than the start */
+    bool converged, improved; /* the search converged; it found better than the start */
     struct replay_part parts[2];
 };
 
 struct replay_report {
     const struct replay *replay;
-    const char *scenario; /* its title */
+    const char *scenario; /* name of the scenario */
     const struct replay_outcome *outcome;
     struct replay_errors errors[REPLAY_TIMES];
     const struct replay_refit *refit; /* NULL: none */

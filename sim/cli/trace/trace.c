@@ -1,7 +1,7 @@
-/* orrery trace: checks, describes, converts and makes up traces, outside any run.
+/* orrery trace: checks, describes, converts and generates traces, outside any run.
  *
- * A trace is what a scenario would call {"format": FORMAT, "path": FILE, ...}: --format names the reader or generator, --set
- * gives its other parameters, transforms included. */
+ * A trace is the object {"format": FORMAT, "path": FILE, ...} of a scenario: --format names the reader or generator,
+ * --set gives its other parameters, including transforms. */
 #include "sim/cli/cli.h"
 #include "sim/cli/families.h"
 #include "sim/cli/outputs.h"
@@ -50,7 +50,7 @@ static const struct option trace_options[] = {
     {0}};
 #undef AT
 
-/* A trace that was opened: one of the two sources. */
+/* An open trace: one of the two sources. */
 struct opened {
     struct arena arena;
     struct config *config;
@@ -83,7 +83,7 @@ static const struct trace_format *find_format(struct cli *cli, const char *name)
     return NULL;
 }
 
-/* The document that a scenario would have at this place: the path, and the settings laid over it. */
+/* Makes the document a scenario would have here: the path, and the settings over it. */
 static int load_params(struct cli *cli, struct opened *trace, const char *path, const struct option_texts *settings)
 {
     struct text json;
@@ -115,7 +115,7 @@ static int check_file(void *context, const char *path)
     return outputs_check(context, path);
 }
 
-/* A new trace may not take the place of one that is read. */
+/* The new trace must not replace a file that is read. */
 static int check_output(struct cli *cli, const struct trace_options *options, const struct config_families *families,
                         const struct opened *trace, const void *params)
 {
@@ -124,7 +124,7 @@ static int check_output(struct cli *cli, const struct trace_options *options, co
     return code == 0 ? named_files_each(families, trace->format->params, params, check_file, &outputs) : code;
 }
 
-/* `path` is NULL for generators. trace_close may be called in either case. */
+/* Opens the trace; `path` is NULL for generators. trace_close may follow in either case. */
 static int trace_open(struct cli *cli, const struct trace_options *options, const char *name, const char *path,
                       struct opened *trace)
 {
@@ -148,7 +148,7 @@ static int trace_open(struct cli *cli, const struct trace_options *options, cons
     return trace->format->open_jobs(params, &trace->options, &trace->jobs, &cli->diag);
 }
 
-/* What was left out or changed on the way. */
+/* Reports rows and values that were dropped or changed. */
 static void add_notes(struct cli *cli, const struct opened *trace)
 {
     struct source_note note;
@@ -160,7 +160,7 @@ static void add_notes(struct cli *cli, const struct opened *trace)
 
 /* --- The topics --- */
 
-/* Does what the topic says with an opened trace; `path` is its file, NULL for generators. */
+/* Runs the action of the topic on an open trace; `path` is its file, NULL for generators. */
 typedef int (*topic_fn)(struct cli *cli, const struct trace_options *options, const char *path, struct opened *trace);
 
 static int check(struct cli *cli, const struct trace_options *options, const char *path, struct opened *trace)
@@ -174,7 +174,7 @@ static int check(struct cli *cli, const struct trace_options *options, const cha
     return code;
 }
 
-/* Logs the blocks on the way when prefix caches are to be tried on them. */
+/* Logs the blocks if prefix caches are to be tried on them. */
 static int stat_requests(struct cli *cli, struct opened *trace, struct trace_caches *caches, struct trace_stat *found)
 {
     struct block_log log = {0};

@@ -10,7 +10,7 @@ static const char form[] =
 
 enum { MAX_NAMES = 64 };
 
-/* A text being read. */
+/* The state of reading an option's text. */
 struct reading {
     const char *text;
     const struct config_families *families;
@@ -28,7 +28,7 @@ __attribute__((format(printf, 2, 3))) static int fail(const struct reading *read
     return diag_error(reading->diag, SIM_E_USAGE, "--prefix-cache", form, "'%s': %s", reading->text, problem);
 }
 
-/* The characters from `from` up to `end`, ended; NULL when out of memory. */
+/* A copy of the characters from `from` up to `end`; NULL when out of memory. */
 static char *cut(struct arena *arena, const char *from, const char *end)
 {
     return arena_printf(arena, "%.*s", (int)(end - from), from);
@@ -49,7 +49,7 @@ static int find_policy(const struct reading *reading, const char *name, struct c
     return diag_error(reading->diag, SIM_E_USAGE, "--prefix-cache", hint, "unknown eviction policy '%s'", name);
 }
 
-/* Lays "KEY=VALUE" between colons, up to the end of the text, over the policy's parameters. */
+/* Sets the policy's parameters from "KEY=VALUE" texts between colons. */
 static int set_params(const struct reading *reading, char *settings, struct config *config)
 {
     int code = 0;
@@ -88,7 +88,7 @@ static int read_capacity(const struct reading *reading, const char *chars, size_
                 (int)(n_chars < 40 ? n_chars : 40), chars);
 }
 
-/* `made` with each of the capacities, behind the others. */
+/* Adds `made` with each of the capacities. */
 static int add_capacities(const struct reading *reading, const char *list, const struct trace_cache *made)
 {
     struct trace_caches *caches = reading->caches;
@@ -103,7 +103,7 @@ static int add_capacities(const struct reading *reading, const char *list, const
     return code;
 }
 
-/* One option: what stands behind the last '=' are the capacities. */
+/* Reads one option: the capacities follow the last '='. */
 static int read_text(const struct reading *reading, uint64_t seed)
 {
     struct arena *arena = &reading->caches->arena;

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_RESIDUALS = 5 }; /* by train request */
+enum { N_RESIDUALS = 5 }; /* residuals per request of the train part */
 
-/* A replay under way. */
+/* The state of a replay. */
 struct replaying {
     struct cli *cli;
     const struct trace_replay_options *options;
@@ -30,7 +30,7 @@ static int measure(const struct replaying *replaying, const struct replay_outcom
     for (int time = 0; code == 0 && time < REPLAY_TIMES; time++)
         code = replay_errors(replaying->replay.measured[time], outcome->simulated[time], replaying->replay.log.n,
                              &errors[time]);
-    return code == 0 ? 0 : diag_error(&replaying->cli->diag, code, NULL, NULL, "out of memory");
+    return code == 0 ? 0 : diag_nomem(&replaying->cli->diag);
 }
 
 /* --- Fitting on one part, testing on the other --- */
@@ -42,7 +42,7 @@ static int compare_arrivals(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* The first arrivals are to fit on. */
+/* Marks the first arrivals as the train part. */
 static int split(struct replaying *replaying)
 {
     const struct engine_log *log = &replaying->replay.log;
@@ -50,7 +50,7 @@ static int split(struct replaying *replaying)
     replaying->is_train = arena_alloc(&replaying->replay.arena, log->n + 1);
     replaying->room = arena_alloc(&replaying->replay.arena, (log->n + 1) * sizeof *replaying->room);
     if (order == NULL || replaying->is_train == NULL || replaying->room == NULL)
-        return diag_error(&replaying->cli->diag, SIM_E_NOMEM, NULL, NULL, "out of memory");
+        return diag_nomem(&replaying->cli->diag);
     for (size_t i = 0; i < log->n; i++) order[i] = &log->entries[i];
     qsort(order, log->n, sizeof *order, compare_arrivals);
     for (size_t i = 0; i < replaying->n_train; i++) replaying->is_train[order[i] - log->entries] = true;
@@ -81,15 +81,15 @@ static int compare_doubles(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The times of the train part; those of requests that were not served count as a day. */
+/* Collects the times of the train part; a request that was not served counts as a day. */
 static void take_train(const struct replaying *replaying, const double *times, double *taken)
 {
     for (size_t i = 0; i < replaying->replay.log.n; i++)
         if (replaying->is_train[i]) *taken++ = isnan(times[i]) ? 86400.0 : times[i];
 }
 
-/* log(simulated / measured) over the train part, by rank or by request. 0 where nothing was measured. `residuals` also serves
- * as room for the simulated times. */
+/* Residuals log(simulated / measured) over the train part, by rank or by request; 0 where nothing was measured.
+ * `residuals` also holds the simulated times meanwhile. */
 static void compare_train(const struct replaying *replaying, const double *measured_all, const double *simulated,
                           bool by_rank, double *residuals)
 {
@@ -104,8 +104,8 @@ static void compare_train(const struct replaying *replaying, const double *measu
         residuals[i] = measured[i] > 0.0 && residuals[i] > 0.0 ? log(residuals[i] / measured[i]) : 0.0;
 }
 
-/* All times by rank: those of a single request jump as soon as its arrival comes before a boundary of an iteration instead of
- * after it, or a router sends it elsewhere. TPOT and end-to-end time by request, too, which says whose time is wrong. */
+/* All times by rank, because those of a single request jump when its arrival crosses a boundary of an iteration or a
+ * router picks another replica. TPOT and end-to-end time also by request, which tells whose time is wrong. */
 static void take_residuals(const struct replaying *replaying, const struct replay_outcome *outcome, double *residuals)
 {
     static const struct {
@@ -123,7 +123,7 @@ static struct replay_overhead overhead_of(const double *values)
     return (struct replay_overhead){values[0], values[1], values[2]};
 }
 
-/* Runs with an overhead; warnings, which the first run has told of, are dropped. */
+/* Runs with an overhead. Drops warnings, which the first run has reported. */
 static int run_with(struct replaying *replaying, const struct replay_overhead *overhead, struct replay_outcome *outcome)
 {
     struct world_result result;
@@ -150,7 +150,7 @@ static int residuals_with(void *context, const double *values, double *residuals
     return code;
 }
 
-/* The errors over one part: the requests of the other have no measured time. */
+/* The errors over one part: requests of the other part get no measured time. */
 static int measure_part(const struct replaying *replaying, const struct replay_outcome *outcome, bool train,
                         struct replay_errors errors[REPLAY_TIMES])
 {
@@ -163,7 +163,7 @@ static int measure_part(const struct replaying *replaying, const struct replay_o
         code = replay_errors(measured, outcome->simulated[time], n, &errors[time]);
     }
     mem_free(measured);
-    return code == 0 ? 0 : diag_error(&replaying->cli->diag, code, NULL, NULL, "out of memory");
+    return code == 0 ? 0 : diag_nomem(&replaying->cli->diag);
 }
 
 static int measure_parts(struct replaying *replaying, const struct replay_outcome *before, struct replay_refit *refit)
@@ -180,7 +180,7 @@ static int measure_parts(struct replaying *replaying, const struct replay_outcom
     return code;
 }
 
-/* The host time that the service has now: the engine's own, under what the scenario says. */
+/* The CPU overhead the service has now: the engine's own, with what the scenario overrides. */
 static int own_overhead(struct replaying *replaying, const struct setup *setup, double values[REFIT_MAX])
 {
     const struct service_config *service = NULL;

@@ -9,11 +9,11 @@
 struct trace_replay_options {
     struct replay_request request;
     const char *output; /* results database; NULL: none */
-    const char *train;  /* share of the log that is fitted on, as text; NULL: half */
+    const char *train;  /* share of the log to fit on, as text; NULL: half */
     bool refit, json;
 };
 
-/* Replays, fits if asked to, prints. Returns 0 or a negative code with findings. */
+/* Replays the log, fits the overhead if requested, and prints. Returns 0 or a negative code with findings. */
 int trace_replay(struct cli *cli, const struct trace_replay_options *options);
 
 #endif

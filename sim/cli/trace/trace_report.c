@@ -60,7 +60,7 @@ static void add_quantity(struct answer_table *table, const char *name, const str
     table_number(table, found->max);
 }
 
-/* Two distributions: of prompts and outputs, or of durations and GPUs. */
+/* Two distributions: of prompt and output tokens, or of durations and GPUs. */
 static void add_quantities(const struct trace_stat *stat, bool requests, struct answer *answer)
 {
     static const struct table_column columns[] = {LEFT("quantity"), RIGHT("mean"), RIGHT("cv"),  RIGHT("min"),
