@@ -5,8 +5,8 @@
 #include "sim/core/mem.h"
 #include "sim/core/rng.h"
 #include "sim/world/kv/kvcache.h"
-#include "sim/world/replica/cohort.h"
 #include "sim/world/replica/run_clock.h"
+#include "sim/world/replica/running_batch.h"
 
 #include <math.h>
 #include <string.h>

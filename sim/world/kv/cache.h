@@ -1,9 +1,9 @@
-/* A cache of equal-sized items that are known by their keys: what prefix caches keep in GPU memory, and what a tier below
- * them keeps in host memory. It counts who uses an item, and asks its evictor which one makes room.
+/* A cache of equal-sized items that are known by their keys: what prefix caches keep in GPU memory, and what a tier
+ * below them keeps in host memory. It counts who uses an item, and asks its evictor which one makes room.
  *
- * Items lie in arrays that grow with the cache: 16 bytes each and the evictor's own, and some 20 to 45 in the index. Every
- * operation is O(1), but for what the evictor does. Errors are SIM_E_NOMEM or SIM_E_POLICY, with a finding in the diag of the
- * options; after one the cache may only be destroyed. */
+ * Items lie in arrays that grow with the cache: 16 bytes each and the evictor's own, and some 20 to 45 in the index.
+ * Every operation is O(1), but for what the evictor does. Errors are SIM_E_NOMEM or SIM_E_POLICY, with a finding in the
+ * diag of the options; after one the cache may only be destroyed. */
 #ifndef ORRERY_WORLD_KV_CACHE_H
 #define ORRERY_WORLD_KV_CACHE_H
 
@@ -49,8 +49,8 @@ struct cache {
     bool asked_future; /* without having declared it */
 };
 
-/* Returns 0, SIM_E_NOMEM, SIM_E_POLICY (wrong ABI), SIM_E_CONFIG (an evictor that knows the future where there is none), or
- * what the evictor's init returned. cache_fini may be called in either case. */
+/* Returns 0, SIM_E_NOMEM, SIM_E_POLICY (wrong ABI), SIM_E_CONFIG (an evictor that knows the future where there is
+ * none), or what the evictor's init returned. cache_fini may be called in either case. */
 int cache_init(struct cache *cache, const struct cache_options *options);
 void cache_fini(struct cache *cache);
 
@@ -60,8 +60,8 @@ int32_t cache_find(const struct cache *cache, uint64_t key);
 /* An access that found the item. Returns 0 or an error. */
 int cache_hit(struct cache *cache, int32_t item);
 
-/* An access that missed the key, which must not be cached: makes room if need be, and caches it. Returns 1 with the item;
- * 0 with CACHE_NO_ITEM when all items are in use (it counts as an access all the same); or an error. */
+/* An access that missed the key, which must not be cached: makes room if need be, and caches it. Returns 1 with the
+ * item; 0 with CACHE_NO_ITEM when all items are in use (it counts as an access all the same); or an error. */
 int cache_insert(struct cache *cache, uint64_t key, int32_t *item);
 
 /* One more, or one less, uses the item. Return 0 or an error. */

@@ -1,8 +1,9 @@
 /* Paged KV cache of one replica: a count of free blocks, and how many decoding sequences take a new block at each step.
  *
  * A decoding sequence that has processed c tokens needs ceil(c / block) blocks for its next iteration, so it takes one
- * whenever c = 1 modulo the block size: once every `block_tokens` steps, at a phase fixed when it joins. Counting sequences by
- * phase makes the use of blocks over any number of steps closed-form. Source: PagedAttention (Kwon et al., SOSP 2023). */
+ * whenever c = 1 modulo the block size: once every `block_tokens` steps, at a phase fixed when it joins. Counting
+ * sequences by phase makes the use of blocks over any number of steps closed-form. Source: PagedAttention (Kwon et al.,
+ * SOSP 2023). */
 #ifndef ORRERY_WORLD_KV_KVCACHE_H
 #define ORRERY_WORLD_KV_KVCACHE_H
 
@@ -61,8 +62,8 @@ static inline int64_t kv_growth_next_phase(const struct kv_growth *growth, int64
     return bits != 0 ? word * 64 + __builtin_ctzll(bits) : growth->block_tokens;
 }
 
-/* Of block_tokens iterations, the first of which has this phase: the first from the i-th on, 0 <= i <= block_tokens, that takes
- * blocks; block_tokens or more when none does. */
+/* Of block_tokens iterations, the first of which has this phase: the first from the i-th on, 0 <= i <= block_tokens,
+ * that takes blocks; block_tokens or more when none does. */
 static inline int64_t kv_growth_next(const struct kv_growth *growth, int64_t phase, int64_t i)
 {
     const int64_t behind = growth->block_tokens - phase;
@@ -88,8 +89,8 @@ static inline bool kv_growth_lasts(const struct kv_growth *growth, int64_t n, in
     return growth->sequences * ((n + growth->block_tokens - 1) / growth->block_tokens) <= slack;
 }
 
-/* The first i >= 1 such that the iterations up to and including the one at step + i take more than `slack` blocks; INT64_MAX
- * if never. */
+/* The first i >= 1 such that the iterations up to and including the one at step + i take more than `slack` blocks;
+ * INT64_MAX if never. */
 int64_t kv_growth_steps_until_short(const struct kv_growth *growth, int64_t step, int64_t slack);
 
 #endif

@@ -1,12 +1,13 @@
 /* Prefix caching: KV blocks of prompts, kept under the hash of the prefix that they end, for requests that begin alike.
  *
- * A prompt is a row of prefix blocks of equal length (512 tokens in Mooncake's traces), each named by a key that stands for
- * everything up to its end. A request can use the leading blocks up to the first that is absent: what lies behind a gap
- * is of no use to it. The last block is shared only when it is full, and one token at least is always computed, because the first
- * output token comes out of it (as in vLLM v1). Blocks in use are counted, not copied; the others stay until the evictor gives them up.
+ * A prompt is a row of prefix blocks of equal length (512 tokens in Mooncake's traces), each named by a key that stands
+ * for everything up to its end. A request can use the leading blocks up to the first that is absent: what lies behind a
+ * gap is of no use to it. The last block is shared only when it is full, and one token at least is always computed,
+ * because the first output token comes out of it (as in vLLM v1). Blocks in use are counted, not copied; the others
+ * stay until the evictor gives them up.
  *
- * Of memory this knows nothing: a prefix block of H tokens takes H / B blocks of an engine whose KV blocks hold B tokens,
- * and the owner of that memory takes and gives them:
+ * Of memory this knows nothing: a prefix block of H tokens takes H / B blocks of an engine whose KV blocks hold B
+ * tokens, and the owner of that memory takes and gives them:
  *
  *     admission    n = prefix_cache_match(...); of the request's KV blocks the first n * H / B are there already
  *                  prefix_chain_acquire: these cannot be evicted any more
@@ -58,7 +59,8 @@ struct prefix_chain *prefix_chain_make(struct prefix_pool *pool, const uint64_t 
 struct prefix_chain *prefix_chain_make_own(struct prefix_pool *pool, uint64_t number, int32_t n);
 void prefix_chain_free(struct prefix_chain *chain); /* released before; NULL is allowed */
 
-/* Blocks of a prompt that others can use, and that it can use of others; `block_tokens` is the length of a prefix block. */
+/* Blocks of a prompt that others can use, and that it can use of others; `block_tokens` is the length of a prefix
+ * block. */
 static inline int32_t prefix_blocks_full(int32_t prompt_tokens, int32_t block_tokens, int32_t n_keys)
 {
     int32_t n = block_tokens > 0 ? prompt_tokens / block_tokens : 0;
@@ -79,9 +81,9 @@ int32_t prefix_cache_match(const struct cache *cache, const uint64_t *keys, int3
  * nothing. Returns how many, or an error (cache.h). */
 int32_t prefix_chain_acquire(struct prefix_chain *chain, struct cache *cache, int32_t limit);
 
-/* The chain's leading `n` blocks have been computed: those that are not yet, become cached, and are held. One that another
- * request has published meanwhile, or for which there is no room, stays the request's own. Returns how many more are held now, or an
- * error. */
+/* The chain's leading `n` blocks have been computed: those that are not yet, become cached, and are held. One that
+ * another request has published meanwhile, or for which there is no room, stays the request's own. Returns how many
+ * more are held now, or an error. */
 int32_t prefix_chain_publish(struct prefix_chain *chain, struct cache *cache, int32_t n);
 
 /* Lets go of all blocks, the last first, so that among equals the end of a prefix goes before its beginning (as in vLLM

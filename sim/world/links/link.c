@@ -52,12 +52,12 @@ static void link_timers_drop(struct link_timers *timers, struct link_flow *flow)
 
 /* --- Shares ---
  *
- * Max-min fair shares by progressive filling: a level rises for all flows alike; a flow stops at its bound, and all flows
- * over a link stop when it is full. In integers, rounded down, so that no link ever carries more than it can.
+ * Max-min fair shares by progressive filling: a level rises for all flows alike; a flow stops at its bound, and all
+ * flows over a link stop when it is full. In integers, rounded down, so that no link ever carries more than it can.
  *
  * What stops the level next stands at the root of a heap. A link's level, what is left of it over the flows that still
- * rise, only goes up while others stop below it, so it is worked out when the link comes to the root, and put back if it
- * has gone up since. */
+ * rise, only goes up while others stop below it, so it is worked out when the link comes to the root, and put back if
+ * it has gone up since. */
 
 static bool stops_before(const struct link_stop *a, const struct link_stop *b)
 {
@@ -146,7 +146,8 @@ static void stop_link(struct link_net *net, const struct link *link, int64_t lev
         if (hop->flow->filled < 0) stop_flow(net, hop->flow, level);
 }
 
-/* Works out the rates of all flows that the dirty links tie together, into `filled` of net->filling, and cleans the links. */
+/* Works out the rates of all flows that the dirty links tie together, into `filled` of net->filling, and cleans the
+ * links. */
 static void link_fill(struct link_net *net)
 {
     gather(net);
@@ -367,8 +368,8 @@ static void close_ranks(struct link_net *net, int32_t from)
     net->n_changed = n;
 }
 
-/* Tells claims, in their order, that they have another grant than they know of. What they do about it is seen in another
- * event of this moment. */
+/* Tells claims, in their order, that they have another grant than they know of. What they do about it is seen in
+ * another event of this moment. */
 static void tell_changes(struct link_net *net, sim_ns now)
 {
     close_ranks(net, 0);

@@ -1,17 +1,18 @@
 /* Shared pipes: PCIe links and switches, NVLink, network, host memory, channels of drives.
  *
- * A link carries so many bytes per second in one direction. A *flow* moves a number of bytes over a path of links, all at
- * once (cut-through), and ends. A *claim* is a flow without end: a stream that wants so many bytes per second for as long
- * as it lasts, and is told when what it is granted changes. At every moment flows and claims share the links by max-min
- * fairness: no rate can be raised without lowering one that is not higher, where a flow's own ceiling and a claim's
- * demand are never passed (Bertsekas and Gallager, Data Networks, 1992, section 6.5.2; found by progressive filling). So
- * a PCIe switch, the ceiling of a file system and two GPUs on one bus need no rules of their own: they are links.
+ * A link carries so many bytes per second in one direction. A *flow* moves a number of bytes over a path of links, all
+ * at once (cut-through), and ends. A *claim* is a flow without end: a stream that wants so many bytes per second for as
+ * long as it lasts, and is told when what it is granted changes. At every moment flows and claims share the links by
+ * max-min fairness: no rate can be raised without lowering one that is not higher, where a flow's own ceiling and a
+ * claim's demand are never passed (Bertsekas and Gallager, Data Networks, 1992, section 6.5.2; found by progressive
+ * filling). So a PCIe switch, the ceiling of a file system and two GPUs on one bus need no rules of their own: they are
+ * links.
  *
- * A flow begins to move after the latencies of its path and its links, added up, and then fluidly at its rate. Rates change only when a
- * flow begins or ends or a claim changes. In between, bytes moved are linear in time, in integers of 2^-46 bytes per
- * nanosecond, so that no number of looks adds an error: a look settles nothing. The end is rounded once, to the nearest
- * nanosecond, half to even. Whatever happens at one moment is seen together: rates are worked out when someone asks for
- * them, or else once, after all decisions of the moment.
+ * A flow begins to move after the latencies of its path and its links, added up, and then fluidly at its rate. Rates
+ * change only when a flow begins or ends or a claim changes. In between, bytes moved are linear in time, in integers of
+ * 2^-46 bytes per nanosecond, so that no number of looks adds an error: a look settles nothing. The end is rounded
+ * once, to the nearest nanosecond, half to even. Whatever happens at one moment is seen together: rates are worked out
+ * when someone asks for them, or else once, after all decisions of the moment.
  *
  * Only those flows are worked out anew that share a link which is short of bandwidth with one that changed, directly or
  * over others: a link whose users cannot fill it together ties nobody to anybody. A flow alone on its links costs a few
@@ -88,8 +89,8 @@ struct link_net_work {
     uint64_t fillings, filled_flows;
 };
 
-/* The network takes the owner ids from first_owner_id on, LINK_NET_OWNERS of them. Returns NULL when out of memory. Destroyed
- * only after the engine; flows under way need not be ended before. */
+/* The network takes the owner ids from first_owner_id on, LINK_NET_OWNERS of them. Returns NULL when out of memory.
+ * Destroyed only after the engine; flows under way need not be ended before. */
 struct link_net *link_net_create(struct engine *engine, uint32_t first_owner_id);
 void link_net_destroy(struct link_net *net);
 
@@ -102,8 +103,8 @@ static inline void link_path_add(struct link_path *path, struct link *link)
 }
 
 /* Starts an idle flow of `bytes` (0 or more) over 1 to LINK_PATH_MAX links, at most cap_bytes_per_s fast (HUGE_VAL: as
- * fast as the links). `done` is called when the last byte has moved, in an event of its own even if that is now; then the
- * flow is idle again. Returns 0 or SIM_E_NOMEM, and then the flow stays idle. */
+ * fast as the links). `done` is called when the last byte has moved, in an event of its own even if that is now; then
+ * the flow is idle again. Returns 0 or SIM_E_NOMEM, and then the flow stays idle. */
 int link_flow_start(struct link_net *net, struct link_flow *flow, const struct link_path *path, int64_t bytes,
                     double cap_bytes_per_s, link_fn done);
 
@@ -116,13 +117,13 @@ int64_t link_flow_moved_bytes(const struct link_flow *flow, sim_ns at);
 /* The rate from now on; 0 before the path's latency has passed, and when idle. */
 double link_flow_bytes_per_s(struct link_flow *flow);
 
-/* When the flow will have ended if nothing changes; before its latency has passed, as if nobody shared its links; SIM_NS_MAX
- * for a claim. Not for idle ones. */
+/* When the flow will have ended if nothing changes; before its latency has passed, as if nobody shared its links;
+ * SIM_NS_MAX for a claim. Not for idle ones. */
 sim_ns link_flow_end_ns(struct link_flow *flow);
 
-/* Starts an idle flow as a claim to so many bytes per second (more than 0), at once: the path's latency is its holder's to
- * add. Writes what it is granted to *granted_bytes_per_s. `changed` is called, after all else of the moment, when the grant
- * has become another than the holder last learned. Returns 0 or SIM_E_NOMEM. */
+/* Starts an idle flow as a claim to so many bytes per second (more than 0), at once: the path's latency is its holder's
+ * to add. Writes what it is granted to *granted_bytes_per_s. `changed` is called, after all else of the moment, when
+ * the grant has become another than the holder last learned. Returns 0 or SIM_E_NOMEM. */
 int link_claim_start(struct link_net *net, struct link_flow *claim, const struct link_path *path,
                      double demand_bytes_per_s, link_fn changed, double *granted_bytes_per_s);
 
@@ -132,8 +133,8 @@ double link_claim_demand(struct link_flow *claim, double demand_bytes_per_s);
 /* What the claim is granted now; its holder has learned of it. */
 double link_claim_grant(struct link_flow *claim);
 
-/* The holder of a claim moves less than it is granted, or unsteadily, and counts its bytes itself: from now on the claim has
- * moved what link_claim_count is told. */
+/* The holder of a claim moves less than it is granted, or unsteadily, and counts its bytes itself: from now on the
+ * claim has moved what link_claim_count is told. */
 void link_claim_hold(struct link_flow *claim);
 void link_claim_count(struct link_flow *claim, int64_t bytes);
 

@@ -1,10 +1,10 @@
-/* Memory beyond the GPUs' own: host DRAM, drives, drives that compute, memory behind the network. What a tier holds, and
- * the links that lead into it.
+/* Memory beyond the GPUs' own: host DRAM, drives, drives that compute, memory behind the network. What a tier holds,
+ * and the links that lead into it.
  *
- * Equal devices of a node are one tier: all data are striped over them, so that they read and write together. Inside, each
- * direction has the sustained rate of the media; outside, of the link that joins the device to the host, which carries it
- * both ways at once. Software on the way (file system, driver) is one more link, shared by all devices of the node: two
- * drives below a slow file system are no faster than one.
+ * Equal devices of a node are one tier: all data are striped over them, so that they read and write together. Inside,
+ * each direction has the sustained rate of the media; outside, of the link that joins the device to the host, which
+ * carries it both ways at once. Software on the way (file system, driver) is one more link, shared by all devices of
+ * the node: two drives below a slow file system are no faster than one.
  *
  * Leaves out: reads and writes that slow each other down inside a drive, its cache, wear; requests per second and their
  * depth, which large transfers do not reach. */
@@ -32,7 +32,8 @@ struct tier {
     sim_ns latency_ns[2];         /* by storage_op, the software's included */
     const struct storage_spec *spec;         /* NULL: nothing is known of it */
     const struct storage_software *software; /* or NULL */
-    struct link *media[2], *ceiling[2];      /* by storage_op; NULL where nothing limits. DRAM: both media are one link */
+    /* by storage_op; NULL where nothing limits. DRAM: both media are one link */
+    struct link *media[2], *ceiling[2];
     struct link *port[2];                    /* outwards when reading, inwards when writing */
     struct level used;            /* bytes */
 };

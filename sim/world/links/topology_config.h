@@ -1,5 +1,5 @@
-/* What a scenario's "cluster" says of links and of memory beyond the GPUs: PCIe, host, network, storage. All of it may be
- * left out. */
+/* What a scenario's "cluster" says of links and of memory beyond the GPUs: PCIe, host, network, storage. All of it may
+ * be left out. */
 #ifndef ORRERY_WORLD_LINKS_TOPOLOGY_CONFIG_H
 #define ORRERY_WORLD_LINKS_TOPOLOGY_CONFIG_H
 

@@ -17,7 +17,8 @@ struct topology_node {
     struct topology_gpu *gpus;
     struct link_pair *switches; /* [n_gpus]: those of the first GPUs below them; NULL without */
     struct link_pair nic;       /* when there is one for all GPUs */
-    struct tier **tiers;        /* [n_devices + 1], the host first; NULL until asked for; those of the site are shared */
+    /* [n_devices + 1], the host first; NULL until asked for; those of the site are shared */
+    struct tier **tiers;
 };
 
 struct topology_gpu {

@@ -8,7 +8,8 @@ const struct config_field clock_share_config_fields[] = {
     {0}};
 #undef ROW_OF
 
-/* What each GPU achieves at the highest clock, as shares of what the law's terms stand for, and scaled to keep to the limit. */
+/* What each GPU achieves at the highest clock, as shares of what the law's terms stand for, and scaled to keep to the
+ * limit. */
 static struct power_load load_of(const struct pace_model *model, const struct energy_law *base,
                                  const struct work_parts *parts, double seconds)
 {

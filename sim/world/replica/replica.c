@@ -3,7 +3,7 @@
 #include "sim/core/check.h"
 #include "sim/core/mem.h"
 #include "sim/world/policy/instance.h"
-#include "sim/world/replica/replica_batch.h"
+#include "sim/world/replica/inside.h"
 #include "sim/world/replica/replica_stream.h"
 #include "sim/world/rows/priority.h"
 
@@ -21,7 +21,7 @@ static int64_t min_i64(int64_t a, int64_t b)
 /* The boundary at which the run ends, were it not for a wish to decide again. */
 static int64_t decode_run_end(const struct replica *replica)
 {
-    const struct cohort *ready = replica->ready;
+    const struct running_batch *ready = replica->ready;
     int64_t slack = replica->kv.free_blocks - replica->plan.keep_free_blocks;
     int64_t finish = request_order_least(&ready->finishing) - ready->step;
     int64_t left = min_i64(finish, replica->plan_end_step - ready->step);
@@ -60,7 +60,7 @@ static int decode_run_start(struct replica *replica, sim_ns now)
 {
     struct iteration_work work = {.decode_sequences = replica->ready->members.n,
                                   .decode_context_tokens = replica->ready->context_tokens,
-                                  .decode_longest_tokens = cohort_longest_tokens(replica->ready)};
+                                  .decode_longest_tokens = running_longest_tokens(replica->ready)};
     struct iteration_cost cost;
     int code = replica_cost(replica, &work, &cost, &replica->run_pace);
     if (code != 0) return code;
@@ -77,7 +77,7 @@ static void decode_run_advance(struct replica *replica, int64_t boundary)
 {
     int64_t n = boundary - replica->run_steps;
     replica_take_blocks(replica, kv_growth_over(&replica->ready->growth, replica->ready->step, n));
-    cohort_advance(replica->ready, n);
+    running_advance(replica->ready, n);
     replica->run_steps = boundary;
 }
 
@@ -89,7 +89,7 @@ static bool someone_finishes(const struct replica *replica)
 /* Whether the batcher's choice has ended, evaluated on the state as it is; run_end foretells it. */
 static bool choice_is_over(const struct replica *replica)
 {
-    const struct cohort *ready = replica->ready;
+    const struct running_batch *ready = replica->ready;
     return replica->run_steps >= replica->recheck_at || someone_finishes(replica) ||
            ready->step == replica->plan_end_step ||
            replica->kv.free_blocks - kv_growth_at(&ready->growth, ready->step) < replica->plan.keep_free_blocks;
@@ -145,7 +145,7 @@ static int decode_run_account(struct replica *replica)
     replica->counts.decode_tokens += n * replica->ready->members.n;
     count_busy(replica, begin, end);
     replica_count_decode_work(replica, n);
-    int code = cohort_count_gaps(replica->ready, &replica->clock, replica->run_counted, n, replica->env->token_gap_s);
+    int code = running_count_gaps(replica->ready, &replica->clock, replica->run_counted, n, replica->env->token_gap_s);
     replica->run_counted = replica->run_steps;
     return code;
 }
@@ -176,11 +176,11 @@ static int prefill_end(struct replica *replica, sim_ns now)
     replica_count_work(replica, &replica->run_work, &replica->run_pace, 0, now - replica->clock.anchor_ns);
     int code = tell_prefill(replica, 1, now);
     if (code == 0 && replica->plan.decode && replica->ready->members.n > 0) {
-        cohort_advance(replica->ready, 1);
+        running_advance(replica->ready, 1);
         replica->counts.decode_steps++;
         replica->counts.decode_tokens += replica->ready->members.n;
         replica->run_steps = 1;
-        code = cohort_count_gaps(replica->ready, &replica->clock, 0, 1, replica->env->token_gap_s);
+        code = running_count_gaps(replica->ready, &replica->clock, 0, 1, replica->env->token_gap_s);
     }
     const struct batch_plan *plan = &replica->plan;
     if (code == 0)
@@ -206,8 +206,8 @@ static int decide_flights(struct replica *replica, sim_ns now)
     return code;
 }
 
-/* Asks the batcher, again after a plan that only sends requests away, and starts what it wants. `same_run`: batch and cost
- * are those of the run under way. */
+/* Asks the batcher, again after a plan that only sends requests away, and starts what it wants. `same_run`: batch and
+ * cost are those of the run under way. */
 static int replica_decide(struct replica *replica, sim_ns now, bool same_run)
 {
     const struct batch_plan *plan = &replica->plan;
@@ -244,7 +244,8 @@ static int decode_run_renew(struct replica *replica, sim_ns now)
     return 0;
 }
 
-/* The run is over: members whose last token came leave, and the batcher decides, unless only the cost regime changed. */
+/* The run is over: members whose last token came leave, and the batcher decides, unless only the cost regime
+ * changed. */
 static int decode_run_close(struct replica *replica, sim_ns now)
 {
     int code = tell_decode(replica, replica->run_counted, replica->run_steps - replica->run_counted, now);
@@ -316,7 +317,8 @@ void replica_enqueue(struct replica *replica, struct request *request, sim_ns no
     if (replica->state != REPLICA_DECODE || replica->plan.recheck_on_arrival) replica_wake(replica, now, false);
 }
 
-/* The run under way ends at its first boundary from now on, at which its iterations are priced anew. Its batcher is not asked. */
+/* The run under way ends at its first boundary from now on, at which its iterations are priced anew. Its batcher is not
+ * asked. */
 static void decode_run_end_pace(struct replica *replica, sim_ns now)
 {
     const int64_t boundary = run_clock_first_boundary(&replica->clock, now);
@@ -363,7 +365,7 @@ int64_t replica_used_blocks(const struct replica *replica, sim_ns at)
 
 static void add_context(void *context, struct request *request)
 {
-    if (request->cohort != NULL) *(int64_t *)context += cohort_context(request->cohort, request);
+    if (request->running != NULL) *(int64_t *)context += running_context(request->running, request);
 }
 
 int64_t replica_decode_context_tokens(const struct replica *replica, sim_ns at)
@@ -389,8 +391,8 @@ int64_t replica_idle_sequences(const struct replica *replica)
 
 /* --- Shares of links --- */
 
-/* The iterations of the run that have passed are told of and counted. The one under way goes on at another pace, as a run of
- * its own; if it begins just now, as the first of a run. */
+/* The iterations of the run that have passed are told of and counted. The one under way goes on at another pace, as a
+ * run of its own; if it begins just now, as the first of a run. */
 static int decode_run_cut(struct replica *replica, sim_ns now)
 {
     const bool is_wanted = replica->recheck_at < INT64_MAX;
@@ -404,7 +406,7 @@ static int decode_run_cut(struct replica *replica, sim_ns now)
     if (start_ns == now) return decode_run_renew(replica, now);
     if (boundary > 0) replica_stream_begin(replica->stream, start_ns);
     replica->run_work.decode_context_tokens = replica->ready->context_tokens;
-    replica->run_work.decode_longest_tokens = cohort_longest_tokens(replica->ready);
+    replica->run_work.decode_longest_tokens = running_longest_tokens(replica->ready);
     end_ns = replica_stream_end_ns(replica->stream, &replica->run_work, now, end_ns);
     replica->clock = (struct run_clock){start_ns, (double)(end_ns - start_ns), 0};
     replica->run_steps = replica->run_counted = 0;
@@ -467,12 +469,12 @@ void replica_each_request(const struct replica *replica, void (*visit)(void *con
 
 int32_t replica_generated_tokens(const struct request *request)
 {
-    return request->cohort != NULL ? (int32_t)cohort_generated(request->cohort, request) : request->generated_tokens;
+    return request->running != NULL ? (int32_t)running_generated(request->running, request) : request->generated_tokens;
 }
 
 sim_ns replica_max_gap_ns(const struct request *request)
 {
-    return request->cohort != NULL ? cohort_max_gap_ns(request->cohort, request) : request->max_gap_ns;
+    return request->running != NULL ? running_max_gap_ns(request->running, request) : request->max_gap_ns;
 }
 
 int64_t replica_running(const struct replica *replica)
@@ -494,7 +496,7 @@ int replica_init(struct replica *replica, const struct replica_env *env, int32_t
     replica->view.max_context_tokens = env->max_context_tokens;
     replica->view.stages = env->stages > 0 ? env->stages : 1;
     replica->ready = mem_zalloc(1, sizeof *replica->ready);
-    if (replica->ready == NULL || cohort_init(replica->ready, block_tokens, env->model.reads_longest) != 0 ||
+    if (replica->ready == NULL || running_init(replica->ready, block_tokens, env->model.reads_longest) != 0 ||
         replica_flights_init(replica) != 0 || replica_stages_init(replica) != 0 ||
         replica_plan_reserve(&replica->plan, MIN_PLAN_ENTRIES) != 0)
         return SIM_E_NOMEM;

@@ -1,4 +1,4 @@
-#include "sim/world/replica/replica_batch.h"
+#include "sim/world/replica/inside.h"
 
 #include "sim/core/check.h"
 #include "sim/world/replica/replica_stream.h"
@@ -173,12 +173,12 @@ static int reject(struct replica *replica, struct request *request, const char *
     return replica->env->on_reject(replica, request, now, reason);
 }
 
-int replica_finish_due(struct replica *replica, struct cohort *cohort, sim_ns now)
+int replica_finish_due(struct replica *replica, struct running_batch *running, sim_ns now)
 {
     int code = 0;
-    while (code == 0 && request_order_least(&cohort->finishing) <= cohort->step) {
-        struct request *request = request_order_first(&cohort->finishing);
-        cohort_leave(cohort, request);
+    while (code == 0 && request_order_least(&running->finishing) <= running->step) {
+        struct request *request = request_order_first(&running->finishing);
+        running_leave(running, request);
         give_blocks(replica, request);
         SIM_ASSERT(request->generated_tokens == request->output_tokens);
         code = finish(replica, request, now);
@@ -190,7 +190,7 @@ int replica_finish_due(struct replica *replica, struct cohort *cohort, sim_ns no
 static void stop(struct replica *replica, struct request *request)
 {
     if (request->view.state == REQUEST_DECODING)
-        cohort_leave(replica->ready, request);
+        running_leave(replica->ready, request);
     else if (request->view.state == REQUEST_PAUSED)
         request_list_remove(&replica->paused, request);
     else
@@ -274,7 +274,7 @@ static int evict(struct replica *replica, const struct batch_eviction *eviction,
 
 static int pause_decoding(struct replica *replica, struct request *request, sim_ns now)
 {
-    cohort_leave(replica->ready, request);
+    running_leave(replica->ready, request);
     request->first_gap_ns = 0;
     request->view.state = REQUEST_PAUSED;
     request_list_push_back(&replica->paused, request);
@@ -291,7 +291,7 @@ static int resume(struct replica *replica, const struct batch_resumption *resump
     if (code != 0) return code;
     if (is_paused) {
         request_list_remove(&replica->paused, request);
-        return cohort_join(replica->ready, request, replica->env->batcher->order);
+        return running_join(replica->ready, request, replica->env->batcher->order);
     }
     request_list_remove(&replica->away, request);
     request->view.admission = ++replica->admissions;
@@ -300,7 +300,7 @@ static int resume(struct replica *replica, const struct batch_resumption *resump
     replica_take_blocks(replica, request->held_blocks);
     code = replica_move_in(replica, request, resumption->wait, now);
     if (code != 0) return code;
-    if (resumption->wait) return cohort_join(replica->ready, request, replica->env->batcher->order);
+    if (resumption->wait) return running_join(replica->ready, request, replica->env->batcher->order);
     request->view.state = REQUEST_MOVING;
     request_list_push_back(&replica->moving, request);
     return 0;
@@ -362,12 +362,12 @@ int replica_admit_prefills(struct replica *replica, struct iteration_work *work,
     return 0;
 }
 
-void replica_begin_step(struct replica *replica, struct cohort *cohort, struct iteration_work *work)
+void replica_begin_step(struct replica *replica, struct running_batch *running, struct iteration_work *work)
 {
-    work->decode_sequences = cohort->members.n;
-    work->decode_context_tokens = cohort->context_tokens;
-    work->decode_longest_tokens = cohort_longest_tokens(cohort);
-    replica_take_blocks(replica, kv_growth_at(&cohort->growth, cohort->step));
+    work->decode_sequences = running->members.n;
+    work->decode_context_tokens = running->context_tokens;
+    work->decode_longest_tokens = running_longest_tokens(running);
+    replica_take_blocks(replica, kv_growth_at(&running->growth, running->step));
 }
 
 /* From the last token before a preemption to the first one after it. */
@@ -410,7 +410,7 @@ static int end_prefill(struct replica *replica, struct request *request, sim_ns 
     if (replica->env->on_prefilled != NULL) code = replica->env->on_prefilled(replica, request, now);
     if (code < 0) return code;
     return code == 1 ? hand_over(replica, request, now)
-                     : cohort_join(replica->ready, request, replica->env->batcher->order);
+                     : running_join(replica->ready, request, replica->env->batcher->order);
 }
 
 int replica_complete_prefills(struct replica *replica, const struct batch_prefill *prefills, int32_t n,
@@ -443,7 +443,7 @@ int replica_join_arrived(struct replica *replica)
         request_list_remove(&replica->arrived, request);
         kvcache_give(&replica->kv, surplus_blocks); /* for its first step to take */
         request->held_blocks -= surplus_blocks;
-        code = cohort_join(replica->ready, request, replica->env->batcher->order);
+        code = running_join(replica->ready, request, replica->env->batcher->order);
     }
     return code;
 }

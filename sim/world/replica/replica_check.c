@@ -20,23 +20,23 @@ struct sums {
 static void check_state(const struct replica *replica, const struct request *request)
 {
     bool decodes = request->view.state == REQUEST_DECODING;
-    if ((request->cohort != NULL) != decodes || (request->grows && !decodes))
+    if ((request->running != NULL) != decodes || (request->grows && !decodes))
         SIM_BUG("INV-1: request %lld is not where it says", (long long)request->view.id);
     if (request->replica != replica->index)
         SIM_BUG("INV-1: request %lld is at the wrong replica", (long long)request->view.id);
 }
 
-/* In an iteration with decoding, the blocks of its step are taken but the step is not counted. In a run of decode iterations
- * they are taken when its boundaries are. */
+/* In an iteration with decoding, the blocks of its step are taken but the step is not counted. In a run of decode
+ * iterations they are taken when its boundaries are. */
 static bool is_in_step(const struct replica *replica, const struct request *request)
 {
-    return request->cohort != replica->ready || (replica->state == REPLICA_PREFILL && replica->plan.decode);
+    return request->running != replica->ready || (replica->state == REPLICA_PREFILL && replica->plan.decode);
 }
 
 static int64_t blocks_held(const struct replica *replica, const struct request *request)
 {
     if (!request->grows) return request->held_blocks;
-    return kvcache_blocks(&replica->kv, cohort_context(request->cohort, request) - !is_in_step(replica, request));
+    return kvcache_blocks(&replica->kv, running_context(request->running, request) - !is_in_step(replica, request));
 }
 
 static void add_request(void *context, struct request *request)
@@ -100,34 +100,34 @@ static int64_t sequences_by_phase(const struct kv_growth *growth)
     return n;
 }
 
-static void check_cohort(const struct cohort *cohort)
+static void check_running(const struct running_batch *running)
 {
     int64_t context = 0, n = 0, growing = 0;
-    for (const struct request *r = cohort->members.head; r != NULL; r = request_of(r->view.next), n++) {
+    for (const struct request *r = running->members.head; r != NULL; r = request_of(r->view.next), n++) {
         growing += r->grows;
-        context += cohort_context(cohort, r);
-        if (r->finish_step <= cohort->step) SIM_BUG("INV-3: request %lld is past its end", (long long)r->view.id);
-        if (cohort->finishing.entries[r->ranks[RANK_FINISH]].request != r)
+        context += running_context(running, r);
+        if (r->finish_step <= running->step) SIM_BUG("INV-3: request %lld is past its end", (long long)r->view.id);
+        if (running->finishing.entries[r->ranks[RANK_FINISH]].request != r)
             SIM_BUG("INV-3: request %lld is lost in the order of finishing", (long long)r->view.id);
     }
-    SIM_LAW("INV-3 (order of finishing)", cohort->finishing.n, n);
-    SIM_LAW("INV-4 (processed tokens)", context, cohort->context_tokens);
-    SIM_LAW("INV-5 (growing sequences)", cohort->growth.sequences, growing);
-    SIM_LAW("INV-5 (phases of growth)", sequences_by_phase(&cohort->growth), cohort->growth.sequences);
+    SIM_LAW("INV-3 (order of finishing)", running->finishing.n, n);
+    SIM_LAW("INV-4 (processed tokens)", context, running->context_tokens);
+    SIM_LAW("INV-5 (growing sequences)", running->growth.sequences, growing);
+    SIM_LAW("INV-5 (phases of growth)", sequences_by_phase(&running->growth), running->growth.sequences);
 }
 
-static void check_cohort_of(void *context, struct request *request)
+static void check_running_of(void *context, struct request *request)
 {
     const struct replica *replica = context;
     bool first = request->view.prev == NULL;
-    if (first && request->cohort != NULL && request->cohort != replica->ready) check_cohort(request->cohort);
+    if (first && request->running != NULL && request->running != replica->ready) check_running(request->running);
 }
 
 void replica_check(const struct replica *replica)
 {
     check_requests(replica);
-    check_cohort(replica->ready);
-    replica_each_in_flight(replica, check_cohort_of, (void *)(uintptr_t)replica);
+    check_running(replica->ready);
+    replica_each_in_flight(replica, check_running_of, (void *)(uintptr_t)replica);
 }
 
 void replica_check_absent(const struct replica *replica)

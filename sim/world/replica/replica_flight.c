@@ -1,11 +1,11 @@
-/* Batches in flight: iterations that take their sequences with them. With pipeline stages as many as stages go at a time: each
- * stage takes the iteration's time of a stage, and serves batches in the order in which they were composed, so that the time of
- * a landing is known when a batch takes off (as in Vidur; Agrawal et al., MLSys 2024). A batch may have to wait for KV to be
- * copied before its first stage; those behind it wait with it. */
+/* Batches in flight: iterations that take their sequences with them. With pipeline stages as many as stages go at a
+ * time: each stage takes the iteration's time of a stage, and serves batches in the order in which they were composed,
+ * so that the time of a landing is known when a batch takes off (as in Vidur; Agrawal et al., MLSys 2024). A batch may
+ * have to wait for KV to be copied before its first stage; those behind it wait with it. */
 #include "sim/core/check.h"
 #include "sim/core/mem.h"
 #include "sim/core/vec.h"
-#include "sim/world/replica/replica_flight.h"
+#include "sim/world/replica/inside.h"
 #include "sim/world/replica/replica_stream.h"
 #include "sim/world/rows/priority.h"
 
@@ -16,28 +16,28 @@ int replica_flights_init(struct replica *replica)
     int64_t stages = replica->view.stages;
     replica->flights = mem_zalloc((size_t)stages, sizeof *replica->flights);
     replica->stage_free_ns = mem_zalloc((size_t)stages, sizeof *replica->stage_free_ns);
-    replica->spares = mem_zalloc(2 * (size_t)stages + 1, sizeof(struct cohort *));
+    replica->spares = mem_zalloc(2 * (size_t)stages + 1, sizeof(struct running_batch *));
     return replica->flights != NULL && replica->stage_free_ns != NULL && replica->spares != NULL ? 0 : SIM_E_NOMEM;
 }
 
-void flight_free_cohort(struct cohort *cohort)
+void flight_free_running(struct running_batch *running)
 {
-    if (cohort == NULL) return;
-    cohort_fini(cohort);
-    mem_free(cohort);
+    if (running == NULL) return;
+    running_fini(running);
+    mem_free(running);
 }
 
 void flight_fini(struct flight *flight)
 {
     mem_free(flight->chunks);
-    flight_free_cohort(flight->decoding);
+    flight_free_running(flight->decoding);
 }
 
 void replica_flights_fini(struct replica *replica)
 {
     for (int64_t i = 0; replica->flights != NULL && i < replica->view.stages; i++) flight_fini(&replica->flights[i]);
-    for (int32_t i = 0; i < replica->n_spares; i++) flight_free_cohort(replica->spares[i]);
-    flight_free_cohort(replica->ready);
+    for (int32_t i = 0; i < replica->n_spares; i++) flight_free_running(replica->spares[i]);
+    flight_free_running(replica->ready);
     mem_free(replica->flights);
     mem_free(replica->stage_free_ns);
     mem_free((void *)replica->spares);
@@ -48,26 +48,26 @@ static struct flight *flight_at(const struct replica *replica, int32_t i)
     return &replica->flights[(replica->first_flight + i) % replica->view.stages];
 }
 
-struct cohort *flight_take_cohort(struct replica *replica)
+struct running_batch *flight_take_running(struct replica *replica)
 {
     if (replica->n_spares > 0) return replica->spares[--replica->n_spares];
-    struct cohort *cohort = mem_zalloc(1, sizeof *cohort);
-    if (cohort != NULL && cohort_init(cohort, replica->kv.block_tokens, replica->env->model.reads_longest) == 0)
-        return cohort;
-    flight_free_cohort(cohort);
+    struct running_batch *running = mem_zalloc(1, sizeof *running);
+    if (running != NULL && running_init(running, replica->kv.block_tokens, replica->env->model.reads_longest) == 0)
+        return running;
+    flight_free_running(running);
     return NULL;
 }
 
-void flight_give_cohort(struct replica *replica, struct cohort *cohort)
+void flight_give_running(struct replica *replica, struct running_batch *running)
 {
-    replica->spares[replica->n_spares++] = cohort;
+    replica->spares[replica->n_spares++] = running;
 }
 
 /* --- Taking off --- */
 
-int flight_board_decoding(struct replica *replica, struct flight *flight, struct cohort **from, int64_t n)
+int flight_board_decoding(struct replica *replica, struct flight *flight, struct running_batch **from, int64_t n)
 {
-    struct cohort *ready = *from, *empty = flight_take_cohort(replica);
+    struct running_batch *ready = *from, *empty = flight_take_running(replica);
     int code = 0;
     if (empty == NULL) return SIM_E_NOMEM;
     flight->decoding = empty;
@@ -77,8 +77,8 @@ int flight_board_decoding(struct replica *replica, struct flight *flight, struct
     }
     while (code == 0 && flight->decoding->members.n < n && flight->decoding == empty) {
         struct request *member = ready->members.head;
-        cohort_leave(ready, member);
-        code = cohort_join(empty, member, BATCH_AS_THEY_COME);
+        running_leave(ready, member);
+        code = running_join(empty, member, BATCH_AS_THEY_COME);
     }
     return code;
 }
@@ -225,23 +225,23 @@ static void sort_by_arrival(struct request_list *list)
 /* Decoding sequences have got their token: those that are through leave, the others are ready again. */
 static int land_decoding(struct replica *replica, struct flight *flight, sim_ns now)
 {
-    struct cohort *cohort = flight->decoding;
+    struct running_batch *running = flight->decoding;
     struct run_clock clock = {flight->start_ns, (double)(now - flight->start_ns), 0};
-    cohort_advance(cohort, 1);
+    running_advance(running, 1);
     replica->counts.decode_steps++;
-    replica->counts.decode_tokens += cohort->members.n;
-    int code = cohort_count_gaps(cohort, &clock, 0, 1, replica->env->token_gap_s);
-    if (code == 0) code = replica_finish_due(replica, cohort, now);
+    replica->counts.decode_tokens += running->members.n;
+    int code = running_count_gaps(running, &clock, 0, 1, replica->env->token_gap_s);
+    if (code == 0) code = replica_finish_due(replica, running, now);
     if (code != 0) return code;
     flight->decoding = NULL;
     if (replica->ready->members.n == 0) {
-        struct cohort *empty = replica->ready;
-        replica->ready = cohort;
-        cohort = empty;
+        struct running_batch *empty = replica->ready;
+        replica->ready = running;
+        running = empty;
     } else {
-        code = cohort_merge(replica->ready, cohort, replica->env->batcher->order);
+        code = running_merge(replica->ready, running, replica->env->batcher->order);
     }
-    flight_give_cohort(replica, cohort);
+    flight_give_running(replica, running);
     return code;
 }
 
@@ -294,7 +294,7 @@ int replica_land(struct replica *replica, sim_ns now)
 
 void flight_drop(struct replica *replica, struct flight *flight)
 {
-    if (flight->decoding != NULL) flight_give_cohort(replica, flight->decoding);
+    if (flight->decoding != NULL) flight_give_running(replica, flight->decoding);
     flight->decoding = NULL;
     flight->prefilling = (struct request_list){0};
     flight->n_chunks = flight->n_moves = 0;

@@ -1,10 +1,11 @@
 /* A replica whose GPUs fail: what it computes and holds is lost, its requests go elsewhere.
  *
- * An iteration is lost as a whole, with all of its tokens: those of the boundaries before this moment have been sent. It has
- * computed and drawn power up to this moment. Blocks of prompts that were cached are lost by whoever renews the replica. */
+ * An iteration is lost as a whole, with all of its tokens: those of the boundaries before this moment have been sent.
+ * It has computed and drawn power up to this moment. Blocks of prompts that were cached are lost by whoever renews the
+ * replica. */
 #include "sim/core/check.h"
 #include "sim/core/mem.h"
-#include "sim/world/replica/replica_batch.h"
+#include "sim/world/replica/inside.h"
 
 #include <stdlib.h>
 
@@ -13,12 +14,12 @@ struct loss {
     size_t n;
 };
 
-/* Cohorts know what their members have got; all other lists are emptied at once. */
+/* Running batches know what their members have got; all other lists are emptied at once. */
 static void take_out(void *context, struct request *request)
 {
     struct loss *loss = context;
     loss->requests[loss->n++] = request;
-    if (request->cohort != NULL) cohort_leave(request->cohort, request);
+    if (request->running != NULL) running_leave(request->running, request);
 }
 
 static int by_arrival(const void *a, const void *b)

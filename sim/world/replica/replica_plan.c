@@ -3,7 +3,7 @@
 #include "sim/core/mem.h"
 #include "sim/world/kv/offload.h"
 #include "sim/world/policy/instance.h"
-#include "sim/world/replica/replica_batch.h"
+#include "sim/world/replica/inside.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -74,7 +74,7 @@ static const struct request_view *view_of(const struct request *request)
 static void refresh_view(struct replica *replica, sim_ns now)
 {
     struct replica_view *view = &replica->view;
-    const struct cohort *ready = replica->ready;
+    const struct running_batch *ready = replica->ready;
     view->now_ns = now;
     view->free_blocks = replica->kv.free_blocks;
     view->n_waiting = replica->waiting.n;
@@ -121,7 +121,7 @@ static int check_named(const struct replica *replica, sim_ns now, const char *ac
     struct request *member = request_of(request);
     if (member->planned == replica->plan_number)
         return plan_fault(replica, now, action, request->id, "it has named it already");
-    if (member->in_flight || (member->cohort != NULL && member->cohort != replica->ready))
+    if (member->in_flight || (member->running != NULL && member->running != replica->ready))
         return plan_fault(replica, now, action, request->id, "it is in a batch under way");
     member->planned = replica->plan_number;
     return 0;
@@ -328,7 +328,8 @@ void replica_plan_fini(struct batch_plan *plan)
     mem_free(plan->resumptions);
 }
 
-/* Of a plan that is sound: evicted sequences that decode go where the offloader says, if the batcher takes them back from there. */
+/* Of a plan that is sound: evicted sequences that decode go where the offloader says, if the batcher takes them back
+ * from there. */
 static void ask_offloader(struct replica *replica)
 {
     const struct replica_env *env = replica->env;
@@ -342,9 +343,9 @@ static void ask_offloader(struct replica *replica)
     }
 }
 
-int64_t replica_plan_pass(struct replica *replica, struct cohort *waiting, sim_ns now)
+int64_t replica_plan_pass(struct replica *replica, struct running_batch *waiting, sim_ns now)
 {
-    struct cohort *ready = replica->ready;
+    struct running_batch *ready = replica->ready;
     replica->ready = waiting;
     refresh_view(replica, now);
     int64_t n = replica->env->batcher->pass(replica->batcher_state, &replica->view);

@@ -1,9 +1,9 @@
 /* Prefixes that a replica's requests share (prefix_cache.h): the accounting of their KV blocks.
  *
- * A cached block that nobody uses counts as free in replica.kv: there are always free blocks for all of them. When others are
- * taken so that there would not be, the evictor gives some up. It is told of nothing else meanwhile, so what it gives up does
- * not depend on how many steps are taken at once. */
-#include "sim/world/replica/replica_batch.h"
+ * A cached block that nobody uses counts as free in replica.kv: there are always free blocks for all of them. When
+ * others are taken so that there would not be, the evictor gives some up. It is told of nothing else meanwhile, so what
+ * it gives up does not depend on how many steps are taken at once. */
+#include "sim/world/replica/inside.h"
 
 #include <stddef.h>
 

@@ -1,16 +1,17 @@
-/* Pipelines whose stages batch for themselves (struct batcher, pass), each with a queue of its own, as simdistserve's workers
- * (Zhong et al., OSDI 2024). A batch goes on to the next stage when it has passed one, and the first stage takes the next batch
- * at once, however many are on their way. Batches with prompts stay together and go before sequences that decode; those that
- * wait for a stage when it is free pass it together, as many as the batcher says, whatever batch they came in. */
+/* Pipelines whose stages batch for themselves (struct batcher, pass), each with a queue of its own, as simdistserve's
+ * workers (Zhong et al., OSDI 2024). A batch goes on to the next stage when it has passed one, and the first stage
+ * takes the next batch at once, however many are on their way. Batches with prompts stay together and go before
+ * sequences that decode; those that wait for a stage when it is free pass it together, as many as the batcher says,
+ * whatever batch they came in. */
 #include "sim/core/check.h"
 #include "sim/core/mem.h"
-#include "sim/world/replica/replica_flight.h"
+#include "sim/world/replica/inside.h"
 
 struct stage {
     struct flight *now; /* that passes it, or NULL */
     sim_ns start_ns, end_ns;
     struct flight *head, *tail; /* batches with prompts that wait for it */
-    struct cohort *decoding;    /* sequences that wait for it; NULL on the first stage: those are ready */
+    struct running_batch *decoding;    /* sequences that wait for it; NULL on the first stage: those are ready */
 };
 
 struct stage_line {
@@ -28,7 +29,7 @@ int replica_stages_init(struct replica *replica)
     replica->line = mem_zalloc(1, sizeof *replica->line + (size_t)n * sizeof(struct stage));
     if (replica->line == NULL) return SIM_E_NOMEM;
     for (int64_t i = 1; i < n; i++)
-        if ((replica->line->stages[i].decoding = flight_take_cohort(replica)) == NULL) return SIM_E_NOMEM;
+        if ((replica->line->stages[i].decoding = flight_take_running(replica)) == NULL) return SIM_E_NOMEM;
     return 0;
 }
 
@@ -49,7 +50,7 @@ void replica_stages_fini(struct replica *replica)
         struct stage *stage = &replica->line->stages[i];
         free_flights(stage->now);
         free_flights(stage->head);
-        flight_free_cohort(stage->decoding);
+        flight_free_running(stage->decoding);
     }
     free_flights(replica->line->spares);
     mem_free(replica->line);
@@ -96,17 +97,17 @@ static void wait_with_prompts(struct stage *stage, struct flight *flight)
 /* Behind those that wait already. */
 static int wait_decoding(struct replica *replica, struct stage *stage, struct flight *flight)
 {
-    struct cohort *cohort = flight->decoding;
+    struct running_batch *running = flight->decoding;
     int code = 0;
     if (stage->decoding->members.n == 0) {
-        struct cohort *empty = stage->decoding;
-        stage->decoding = cohort;
-        cohort = empty;
+        struct running_batch *empty = stage->decoding;
+        stage->decoding = running;
+        running = empty;
     } else {
-        code = cohort_merge(stage->decoding, cohort, BATCH_AS_THEY_COME);
+        code = running_merge(stage->decoding, running, BATCH_AS_THEY_COME);
     }
     flight->decoding = NULL;
-    flight_give_cohort(replica, cohort);
+    flight_give_running(replica, running);
     give_flight(replica->line, flight);
     return code;
 }
@@ -145,7 +146,8 @@ static void enter(struct stage *stage, struct flight *flight, sim_ns lasts_ns, s
     stage->end_ns = sim_ns_add(now, lasts_ns);
 }
 
-/* Asks the batcher, again after a plan that only sends requests away. Returns 1 if a batch is to start, 0, or a negative code. */
+/* Asks the batcher, again after a plan that only sends requests away. Returns 1 if a batch is to start, 0, or a
+ * negative code. */
 static int plan_batch(struct replica *replica, sim_ns now)
 {
     int code = replica_join_arrived(replica);
@@ -185,7 +187,7 @@ static int enter_decoding(struct replica *replica, struct stage *stage, sim_ns n
     flight->start_ns = now;
     flight->work = (struct iteration_work){.decode_sequences = flight->decoding->members.n,
                                            .decode_context_tokens = flight->decoding->context_tokens,
-                                           .decode_longest_tokens = cohort_longest_tokens(flight->decoding)};
+                                           .decode_longest_tokens = running_longest_tokens(flight->decoding)};
     code = flight_price(replica, flight);
     enter(stage, flight, flight->stage_ns, now);
     return code;

@@ -2,7 +2,7 @@
 
 #include "sim/core/check.h"
 #include "sim/world/kv/offload.h"
-#include "sim/world/replica/replica_batch.h"
+#include "sim/world/replica/inside.h"
 
 #include <math.h>
 
@@ -162,7 +162,8 @@ static int64_t steady_until(const struct offload_step *alone, int lane)
     const struct piece bytes = alone->lanes[lane], seconds = alone->seconds;
     if (!(bytes.now > 0)) return INT64_MAX;
     const double grows = bytes.slope / bytes.now, slows = seconds.slope / seconds.now;
-    const double change = drifts * fabs(grows - slows) - slows; /* |bytes/seconds - 1| = 1/drifts, solved for the iteration */
+    /* |bytes/seconds - 1| = 1/drifts, solved for the iteration */
+    const double change = drifts * fabs(grows - slows) - slows;
     return change > 0x1p-62 ? (int64_t)(1 / change) + 1 : INT64_MAX;
 }
 

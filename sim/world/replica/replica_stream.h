@@ -1,41 +1,42 @@
-/* What an offloaded iteration moves, on the links of the site: between host, drives and GPUs, with whoever else is there.
+/* What an offloaded iteration moves over the links of the site, between host, drives and GPUs, in competition with
+ * others.
  *
- * While a replica computes, each lane of its iterations (models/offload.h) is a claim on the links of its way: to what the
- * first iteration of a run moves, over the time that it takes alone. Max-min fairness says what is granted. Where that is
- * less, iterations last as long as the lane takes at its share (offload_limit). All that an iteration moves and computes is
- * taken to be spread evenly over it, as it is over its layers; so when a grant changes, because another replica began, went
- * on with another batch or ended, or KV is copied over the same links, what is left of the iteration under way goes on at
- * the new pace at once. A run lasts until its demand has changed by 1/64 where others could notice.
+ * While a replica computes, each lane of its iterations (models/offload.h) is a claim on the links of its path. The
+ * demand is what the first iteration of a run moves, over the time that it takes alone; max-min fairness decides the
+ * grant. If the grant is less, iterations last as long as the lane takes at its share (offload_limit). An iteration is
+ * assumed to move and compute evenly over its time, as it does over its layers. So when a grant changes, the rest of
+ * the current iteration continues at the new speed at once. A run lasts until its demand has changed by 1/64, if others
+ * could notice.
  *
- * Bytes are counted on the links when iterations end, exactly those of the cost model, so that link bytes are the sum of what
- * was moved. A tier of "kv" that has the name of a storage of the cluster is that, and shared by all replicas of the node;
- * other drives are the replica's own, of whose way only the GPUs' links and host memory are the site's.
+ * Bytes are counted on the links when iterations end, exactly those of the cost model, so link bytes are the sum of the
+ * moved bytes. A tier of "kv" with the name of a storage of the cluster is that storage, shared by all replicas of the
+ * node. Other drives are the replica's own: of their path only the GPUs' links and host memory belong to the site.
  *
- * Leaves out: that a lane which is held back leaves some of the iteration's other claims unused; transfers of iterations
- * that nothing overlaps with (serial schedules) and that would meet in the same layers. */
+ * Leaves out: that a throttled lane leaves some of the iteration's other claims unused; transfers of iterations that
+ * nothing overlaps with (serial schedules) and that would meet in the same layers. */
 #ifndef ORRERY_WORLD_REPLICA_REPLICA_STREAM_H
 #define ORRERY_WORLD_REPLICA_REPLICA_STREAM_H
 
 #include "sim/world/replica/replica.h"
 
-/* For a seated replica whose service offloads. Returns 0, SIM_E_NOMEM or SIM_E_CONFIG with a finding. */
+/* For a replica with GPUs whose service offloads. Returns 0, SIM_E_NOMEM or SIM_E_CONFIG with a finding. */
 int replica_stream_open(struct replica *replica);
 void replica_stream_close(struct replica *replica);
 
-/* The replica begins an iteration of this work now: what it and its likes cost at the shares that are granted to them. Returns 0
- * or SIM_E_NOMEM. */
+/* The replica begins an iteration of this work now: the cost of this and like iterations at the granted shares. Returns
+ * 0 or SIM_E_NOMEM. */
 int replica_stream_cost(struct replica_stream *stream, const struct iteration_work *work, struct iteration_cost *cost);
 
-/* The replica computes nothing: its claims end. */
+/* The replica becomes idle: its claims end. */
 void replica_stream_rest(struct replica_stream *stream);
 
-/* Counts iterations that have been told of (replica_env.on_batch). */
+/* Counts iterations that replica_env.on_batch has reported. */
 void replica_stream_count(struct replica_stream *stream, const struct replica_batch *batch);
 
-/* The iteration under way began at this time, at the present shares. */
+/* The current iteration began at this time, at the present shares. */
 void replica_stream_begin(struct replica_stream *stream, sim_ns start_ns);
 
-/* Shares have changed within the iteration under way, which was to end at end_ns: when it ends now, later than now. */
+/* Shares have changed during the current iteration, which was to end at end_ns. Returns its new end, later than now. */
 sim_ns replica_stream_end_ns(struct replica_stream *stream, const struct iteration_work *work, sim_ns now,
                              sim_ns end_ns);
 

@@ -1,6 +1,6 @@
-/* The work of a replica (work.h), and what it draws. KV that comes or goes while a run is under way counts as if it had from the run's
- * start. */
-#include "sim/world/replica/replica_batch.h"
+/* The work of a replica (work.h), and what it draws. KV that comes or goes while a run is under way counts as if it had
+ * from the run's start. */
+#include "sim/world/replica/inside.h"
 
 static int64_t held_tokens(const struct request_list *list)
 {
@@ -10,8 +10,8 @@ static int64_t held_tokens(const struct request_list *list)
     return tokens;
 }
 
-/* Tokens in the cache of sequences that do not decode now: prompts processed in part, sequences that are paused or resume. What
- * several share counts once. */
+/* Tokens in the cache of sequences that do not decode now: prompts processed in part, sequences that are paused or
+ * resume. What several share counts once. */
 static int64_t resting_tokens(const struct replica *replica)
 {
     int64_t tokens = held_tokens(&replica->paused) + held_tokens(&replica->moving) + held_tokens(&replica->arrived);
@@ -22,7 +22,7 @@ static int64_t resting_tokens(const struct replica *replica)
 
 void replica_count_decode_work(struct replica *replica, int64_t n)
 {
-    const struct cohort *ready = replica->ready;
+    const struct running_batch *ready = replica->ready;
     const struct work_run run = {
         .clock = &replica->clock,
         .from_boundary = replica->run_counted,
@@ -55,8 +55,8 @@ sim_ns replica_busy_ns(const struct replica *replica, sim_ns at)
 
 /* --- Power ---
  *
- * What a replica has drawn by any time, in closed form from where it began what it does: looking ends no run of iterations.
- * It counts from the latest accounting, so that it is the same however a run is stepped through. */
+ * What a replica has drawn by any time, in closed form from where it began what it does: looking ends no run of
+ * iterations. It counts from the latest accounting, so that it is the same however a run is stepped through. */
 
 /* n iterations of the decode run under way, from a boundary on. */
 static double decode_j(const struct replica *replica, int64_t from, int64_t n)

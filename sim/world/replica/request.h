@@ -1,4 +1,4 @@
-/* One inference request: what policies see of it, and what only the world knows. */
+/* One inference request: the view that policies see, and the state that only the world knows. */
 #ifndef ORRERY_WORLD_REPLICA_REQUEST_H
 #define ORRERY_WORLD_REPLICA_REQUEST_H
 
@@ -15,26 +15,27 @@ enum request_rank { RANK_FINISH, RANK_LONGEST, REQUEST_RANKS };
 
 struct request {
     struct request_view view; /* first: a view is the request it belongs to */
-    int32_t prompt_tokens;    /* as it arrived; view.prompt_tokens grows by what a preemption makes it prefill again */
+    /* as it arrived; view.prompt_tokens grows by what it must prefill again after a preemption */
+    int32_t prompt_tokens;
     int32_t output_tokens, generated_tokens;
-    int32_t context_tokens; /* processed, the newest included, when it joined a cohort or last left one */
-    int32_t replica, decode_replica; /* where it is; where it decodes or is to, -1: not yet known */
+    int32_t context_tokens; /* processed, the newest included, when it last joined or left a running batch */
+    int32_t replica, decode_replica; /* where it is; where it decodes or will decode, -1: not yet known */
     struct prefix_chain *prefix;   /* of its prompt's blocks, or NULL */
     int32_t cached_tokens;         /* of its prompt, found in the prefix cache on its first admission */
     struct handover *handover;     /* from the replica of its prompt to the one that decodes, or NULL */
-    struct cohort *cohort;         /* that it decodes in, or NULL */
-    int32_t ranks[REQUEST_RANKS];    /* its places in its cohort's orders (cohort.h) */
-    int32_t fresh_rank;              /* and in its list of new ones */
+    struct running_batch *running;         /* that it decodes in, or NULL */
+    int32_t ranks[REQUEST_RANKS];    /* its places in the orders of its running batch */
+    int32_t fresh_rank;              /* its place among the new members */
     int64_t joined_step, finish_step;
-    int64_t held_blocks;                 /* of KV, unless it decodes and `grows`: then they follow from its context */
+    int64_t held_blocks;                 /* of KV; while it decodes and `grows` they follow from its context instead */
     bool grows;                          /* takes KV blocks as it decodes */
     int64_t planned;                     /* number of the last batch plan that named it */
     sim_ns scheduled_ns, first_token_ns; /* TIME_UNSET before */
-    int64_t handed_blocks;               /* held at the replica that processed its prompt, until its KV has been moved */
-    bool kv_is_here;                     /* handed over, and pushed to the replica that is to take it */
-    bool in_flight;                      /* a prompt of it is in a batch that is under way */
-    struct kv_move *move;                /* the latest one of its KV that is under way, or NULL */
-    sim_ns joined_ns;                    /* of its latest token when it joined a cohort or last left one */
+    int64_t handed_blocks;               /* held at the replica that processed its prompt, until its KV has moved */
+    bool kv_is_here;                     /* handed over, and pushed to the replica that will take it */
+    bool in_flight;                      /* its prompt is in a batch in flight */
+    struct kv_move *move;                /* the latest current move of its KV, or NULL */
+    sim_ns joined_ns;                    /* of its latest token when it last joined or left a running batch */
     sim_ns first_gap_ns;                 /* between the token of its last prefill and the next one; 0 before that */
     sim_ns max_gap_ns;                   /* over the stretches before a preemption */
 };

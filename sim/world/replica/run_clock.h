@@ -1,5 +1,5 @@
-/* The clock of a run of iterations with one batch: iteration i lasts first + i * slope, so the time of boundary k (the end
- * of iteration k - 1) is closed-form and does not depend on which boundaries before it were visited. */
+/* The clock of a run of iterations with one batch: iteration i lasts first + i * slope, so the time of boundary k (the
+ * end of iteration k - 1) is closed-form and does not depend on which boundaries before it were visited. */
 #ifndef ORRERY_WORLD_REPLICA_RUN_CLOCK_H
 #define ORRERY_WORLD_REPLICA_RUN_CLOCK_H
 
@@ -13,7 +13,8 @@ struct run_clock {
     double first_ns, slope_ns;
 };
 
-/* anchor + S(k), rounded half to even, S(k) = k first + k (k - 1) / 2 slope; SIM_NS_MAX when it is past the end of time. */
+/* anchor + S(k), rounded half to even, S(k) = k first + k (k - 1) / 2 slope; SIM_NS_MAX when it is past the end of
+ * time. */
 static inline sim_ns run_clock_boundary_ns(const struct run_clock *clock, int64_t k)
 {
     double steps = (double)k, since_ns = steps * clock->first_ns + 0.5 * steps * (steps - 1) * clock->slope_ns;

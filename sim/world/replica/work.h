@@ -1,11 +1,12 @@
-/* What replicas compute and read, and how well they use their KV cache: sums over runs of iterations in closed form, so that
- * nothing is done per token or per member of a batch.
+/* What replicas compute and read, and how well they use their KV cache: sums over runs of iterations in closed form, so
+ * that nothing is done per token or per member of a batch.
  *
  * Over iterations j = 0 .. n - 1 of a decode run, N sequences of C + j N tokens together, the sums of tokens are
  * arithmetic series. KV blocks come by phases (kvcache.h), at most block_tokens of them, each an arithmetic series of
  * boundaries; their times are quadratic in the boundary (run_clock.h), so what is in use over time is a sum of cubics.
  *
- * Everything is added at the ends of runs, like all that a replica counts: how a run was stepped through does not show. */
+ * Everything is added at the ends of runs, like all that a replica counts: how a run was stepped through does not
+ * show. */
 #ifndef ORRERY_WORLD_REPLICA_WORK_H
 #define ORRERY_WORLD_REPLICA_WORK_H
 
@@ -22,13 +23,14 @@
 
 /* Energy of a replica's GPUs: the law of models/power.h, summed over runs of iterations in closed form.
  *
- * Below the power limit the law is linear, so energy follows from sums that a replica keeps anyway (work.h): time, FLOP, bytes.
- * What the limit keeps from being drawn is the only sum of its own: in iteration j of a decode run both energy and time are
- * affine in j, so what an iteration would take beyond the limit is, too, and changes its sign at most once.
+ * Below the power limit the law is linear, so energy follows from sums that a replica keeps anyway (work.h): time,
+ * FLOP, bytes. What the limit keeps from being drawn is the only sum of its own: in iteration j of a decode run both
+ * energy and time are affine in j, so what an iteration would take beyond the limit is, too, and changes its sign at
+ * most once.
  *
- * Power is that of whole iterations: of their FLOP and bytes over their time, the host's part of it included, as the law was
- * fitted. Between iterations GPUs idle with a process on them. Work counts when its iteration ends: of one that the end of
- * the run cuts off, only the time. */
+ * Power is that of whole iterations: of their FLOP and bytes over their time, the host's part of it included, as the
+ * law was fitted. Between iterations GPUs idle with a process on them. Work counts when its iteration ends: of one that
+ * the end of the run cuts off, only the time. */
 
 /* What a replica draws, all its GPUs together. */
 struct energy_law {
@@ -45,7 +47,8 @@ struct energy_sums {
 struct energy_law energy_law_of(const struct power_law *law, const struct gpu_spec *gpu, const struct llm_spec *llm,
                                 int64_t gpus);
 
-/* Tokens count whole; doubles hold them exactly up to 9e15, and are added in the same order however a run is stepped. */
+/* Tokens count whole; doubles hold them exactly up to 9e15, and are added in the same order however a run is
+ * stepped. */
 struct work_sums {
     double tokens;          /* processed: of prompts and decoding */
     double rows;            /* of logits: sequences that made a token, prompts that were not at their end included */
@@ -82,13 +85,14 @@ struct work_run {
     const struct run_clock *clock;
     int64_t from_boundary;      /* of the clock, where the n iterations begin */
     int64_t iterations;
-    int64_t step;               /* of the cohort, behind them */
+    int64_t step;               /* of the running batch, behind them */
     int64_t sequences;
     int64_t context_tokens;     /* of all sequences in the first of them, the tokens being made included */
     int64_t resting_tokens;     /* in the cache, of sequences that do not decode */
 };
 
-/* Joules beside those of idling, in `lasted_s`, of iterations from_boundary .. from_boundary + iterations - 1 of a run. */
+/* Joules beside those of idling, in `lasted_s`, of iterations from_boundary .. from_boundary + iterations - 1 of a
+ * run. */
 double work_run_j(const struct work_of *of, const struct work_run *run, double lasted_s);
 
 /* The same of one iteration of any work. */
@@ -104,8 +108,8 @@ void work_add_iteration(struct work_sums *sums, const struct work_of *of, const 
 void work_merge(struct work_sums *into, const struct work_sums *from);
 
 /* Forward FLOP of what was processed: two per weight of the matrices that a token meets, four per pair, query head and
- * width of a head (llm_flop_per_token); the head for the rows of logits alone. Padding, recomputation by kernels and sampling
- * are none of it; tokens processed again after a preemption are. */
+ * width of a head (llm_flop_per_token); the head for the rows of logits alone. Padding, recomputation by kernels and
+ * sampling are none of it; tokens processed again after a preemption are. */
 double work_flop(const struct work_sums *sums, const struct llm_spec *llm);
 
 /* Bytes of weights and of the KV cache read. */

@@ -1,8 +1,8 @@
 /* A subsystem of the world, as the world sees it: what it does when a run begins, is looked at, and ends.
  *
- * Every room that takes part in a run exports one table of these functions. The world keeps an ordered list of tables and
- * walks it for each phase, so a new subsystem is one more entry in world.c. Functions that a subsystem has no use for are
- * NULL. `self` is what the room's create function made. */
+ * Every room that takes part in a run exports one table of these functions. The world keeps an ordered list of tables
+ * and walks it for each phase, so a new subsystem is one more entry in world.c. Functions that a subsystem has no use
+ * for are NULL. `self` is what the room's create function made. */
 #ifndef ORRERY_WORLD_ROWS_COMPONENT_H
 #define ORRERY_WORLD_ROWS_COMPONENT_H
 

@@ -1,5 +1,5 @@
-/* The dictionary of metrics: one line per name with unit, direction, definition and the vLLM metric it equals. Everything
- * that a run reports as a number is listed here, and nothing else can be emitted. */
+/* The dictionary of metrics: one line per name with unit, direction, definition and the vLLM metric it equals.
+ * Everything that a run reports as a number is listed here, and nothing else can be emitted. */
 #ifndef ORRERY_WORLD_ROWS_METRIC_H
 #define ORRERY_WORLD_ROWS_METRIC_H
 

@@ -1,8 +1,8 @@
 /* Time series: how the site stands at the points of a grid of times.
  *
- * A sample is the value at its moment, after everything of that moment, and not a mean over the time before; means over time
- * are metrics. Sampling is no event: it keeps no run alive and ends no run of iterations, whose state at any time follows
- * from where it began. So the samples are the same in every mode.
+ * A sample is the value at its moment, after everything of that moment, and not a mean over the time before; means over
+ * time are metrics. Sampling is no event: it keeps no run alive and ends no run of iterations, whose state at any time
+ * follows from where it began. So the samples are the same in every mode.
  *
  *     service.waiting, replica.waiting            requests that wait for a place in the batch
  *     service.running, replica.running            sequences in the batch: prompts in progress and decoding
@@ -16,9 +16,9 @@
  *     power.site_w, power.domain_w                power of the site, of a domain that has a budget
  *     link.bytes_per_s                            what moves over links of a kind ("pcie"), or over one ("node0/gpu1/pcie-in")
  *
- * By default the grid adapts: it begins with 512 points a second, and whenever SAMPLER_POINTS are full, every other one is
- * dropped and the step doubled. So every series ends with at most SAMPLER_POINTS, and with more than half as many unless the
- * run was over before. A step of one's own stays, and may give any number of points. */
+ * By default the grid adapts: it begins with 512 points a second, and whenever SAMPLER_POINTS are full, every other one
+ * is dropped and the step doubled. So every series ends with at most SAMPLER_POINTS, and with more than half as many
+ * unless the run was over before. A step of one's own stays, and may give any number of points. */
 #ifndef ORRERY_WORLD_ROWS_SAMPLER_H
 #define ORRERY_WORLD_ROWS_SAMPLER_H
 
@@ -57,8 +57,8 @@ struct sampler {
 int sampler_init(struct sampler *sampler, const struct sample_config *config, size_t n_series);
 void sampler_fini(struct sampler *sampler); /* also of a zeroed one */
 
-/* Takes the samples of all times before `before_ns` that are due; the state is the same at all of them. Returns 0 or the code
- * of the sink. */
+/* Takes the samples of all times before `before_ns` that are due; the state is the same at all of them. Returns 0 or
+ * the code of the sink. */
 int sampler_take(struct sampler *sampler, sim_ns before_ns);
 
 /* Emits what is left to emit. */

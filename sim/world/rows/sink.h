@@ -1,5 +1,5 @@
-/* The stream of rows that a run emits. The store turns it into tables; tests count it. All times in seconds from the start of
- * the run, quantities in SI. Texts are borrowed for the call. */
+/* The stream of rows that a run emits. The store turns it into tables; tests count it. All times in seconds from the
+ * start of the run, quantities in SI. Texts are borrowed for the call. */
 #ifndef ORRERY_WORLD_ROWS_SINK_H
 #define ORRERY_WORLD_ROWS_SINK_H
 
@@ -13,9 +13,9 @@
 #define END(storage) };
 #include "sim/world/rows/tables.inc"
 
-/* A run of iterations that a replica does with the same batch, cut at every decision of the batcher, and where an offloaded
- * batch goes on with other shares of its links: prompts, in one
- * iteration, or decoding alone in any number of them. For timelines; no results database keeps it. */
+/* A run of iterations that a replica does with the same batch, cut at every decision of the batcher, and where an
+ * offloaded batch goes on with other shares of its links: prompts, in one iteration, or decoding alone in any number of
+ * them. For timelines; no results database keeps it. */
 struct batch_row {
     const char *service;
     int64_t replica;
@@ -25,9 +25,9 @@ struct batch_row {
     int64_t decoding; /* sequences */
 };
 
-/* Every function returns 0 or a negative code, which ends the run. A NULL member: such rows are not wanted. `decision` gets
- * what a policy did to jobs and to requests that were out of luck; `detail` gets, in the same table, what every request
- * meets with: routed, admitted. */
+/* Every function returns 0 or a negative code, which ends the run. A NULL member: such rows are not wanted. `decision`
+ * gets what a policy did to jobs and to requests that were out of luck; `detail` gets, in the same table, what every
+ * request meets with: routed, admitted. */
 #define SINK_ROWS(X)                                                                                                   \
     X(request, request_row)                                                                                            \
     X(job, job_row)                                                                                                    \

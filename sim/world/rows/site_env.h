@@ -1,5 +1,5 @@
-/* What all rooms of a run share: engine, inputs, outputs, and the numbers that tell runs and owners apart. The world fills it
- * in once; every room keeps a pointer to it. */
+/* What all rooms of a run share: engine, inputs, outputs, and the numbers that tell runs and owners apart. The world
+ * fills it in once; every room keeps a pointer to it. */
 #ifndef ORRERY_WORLD_ROWS_SITE_ENV_H
 #define ORRERY_WORLD_ROWS_SITE_ENV_H
 

@@ -22,7 +22,8 @@ struct request_record {
     int32_t prompt_tokens; /* >= 1 */
     int32_t output_tokens; /* >= 1: the first one comes out of the prefill */
     int32_t n_prefix_blocks;
-    int32_t prefix_block_tokens;   /* of each prefix block but the last; 0 when the source names none, in this row or others */
+    /* of each prefix block but the last; 0 when the source names none, in this row or others */
+    int32_t prefix_block_tokens;
     const uint64_t *prefix_blocks; /* hash ids of the prompt's blocks, valid until the next record; NULL when unknown */
     const char *class_name;        /* interned for the life of the source; NULL: as all of its requests, of no class */
 };
@@ -60,16 +61,16 @@ struct source_note {
     int64_t count;
 };
 
-/* The same place without the folders, so that the text of a warning does not depend on where the file lies; "" when it has
- * none. */
+/* The same place without the folders, so that the text of a warning does not depend on where the file lies; "" when it
+ * has none. */
 static inline const char *source_note_place(const struct source_note *note)
 {
     const char *slash = note->where != NULL ? strrchr(note->where, '/') : NULL;
     return slash != NULL ? slash + 1 : note->where != NULL ? note->where : "";
 }
 
-/* next: 1 with a record, 0 at the end, or a negative code with file:line:col in the diag. After SIM_E_DATA the next call
- * goes on behind the bad row, so that a check can report them all; after any other error the source is at its end.
+/* next: 1 with a record, 0 at the end, or a negative code with file:line:col in the diag. After SIM_E_DATA the next
+ * call goes on behind the bad row, so that a check can report them all; after any other error the source is at its end.
  *
  * note: the index-th note so far; false past the last one. To be asked when the source is dry.
  *
@@ -99,10 +100,10 @@ struct source_options {
     const char *where;   /* config path of the trace section, for findings about its parameters */
 };
 
-/* A trace format or generator, as the roof lists it: the family "request-trace" or "job-trace", tag "format". Exactly one
- * of the two open functions is set. Every alternative's parameters start with the transforms they share (window, rate
- * scale, thinning, clipping, jitter), so that a scenario writes them beside the format's own. `params` and `options` must
- * outlive the source. */
+/* A trace format or generator, as the roof lists it: the family "request-trace" or "job-trace", tag "format". Exactly
+ * one of the two open functions is set. Every alternative's parameters start with the transforms they share (window,
+ * rate scale, thinning, clipping, jitter), so that a scenario writes them beside the format's own. `params` and
+ * `options` must outlive the source. */
 struct trace_format {
     const char *name, *summary, *source;
     const struct config_field *params;

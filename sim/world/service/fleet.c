@@ -258,10 +258,10 @@ int64_t fleet_view_full_tokens(const struct fleet_view *view, const struct reque
  *
  * The information delay: what routers see of the replicas is as old as the latest report.
  *
- * A report is an event at a multiple of the period, before all others of its moment, that copies every replica's load; what
- * changes within a run of iterations is evaluated for that moment, and no run is ended for it. So reports are the same in
- * every mode of stepping. They pause while nothing can change: a service without requests, or whose replicas are all
- * idle and await no KV; requests that nobody takes keep nothing going. */
+ * A report is an event at a multiple of the period, before all others of its moment, that copies every replica's load;
+ * what changes within a run of iterations is evaluated for that moment, and no run is ended for it. So reports are the
+ * same in every mode of stepping. They pause while nothing can change: a service without requests, or whose replicas
+ * are all idle and await no KV; requests that nobody takes keep nothing going. */
 
 int fleet_reports_init(struct fleet *fleet)
 {

@@ -1,7 +1,7 @@
 /* The replicas of a service, in pools of equal ones, and the router that sends requests to them.
  *
- * Replicas are numbered by role (prefill, mixed, decode), then by pool as the scenario lists them, so that those that may
- * process a prompt and those that may decode are each a range. */
+ * Replicas are numbered by role (prefill, mixed, decode), then by pool as the scenario lists them, so that those that
+ * may process a prompt and those that may decode are each a range. */
 #ifndef ORRERY_WORLD_SERVICE_FLEET_H
 #define ORRERY_WORLD_SERVICE_FLEET_H
 
@@ -61,7 +61,8 @@ struct fleet {
     size_t n_pools;
     struct fleet_pool *pools;
     int32_t n_replicas;
-    int32_t n_prompt, first_decode; /* replicas 0 .. n_prompt - 1 may process prompts, first_decode and later may decode */
+    /* replicas 0 .. n_prompt - 1 may process prompts, first_decode and later may decode */
+    int32_t n_prompt, first_decode;
     struct replica *replicas;
     struct replica_load *loads;  /* [n_replicas] */
     int64_t *reserved_tokens;    /* [n_replicas] */
@@ -74,14 +75,15 @@ struct fleet {
     int32_t prefix_block_tokens; /* of the blocks that prompts are cached in; 0: not yet known */
 };
 
-/* Takes the GPUs, builds the cost models and the replicas. `common` is what all replicas share but their pool's own batcher
- * and model; config, env and llm outlive the fleet. Returns 0 or a negative code with findings; fleet_fini also after failure. */
+/* Takes the GPUs, builds the cost models and the replicas. `common` is what all replicas share but their pool's own
+ * batcher and model; config, env and llm outlive the fleet. Returns 0 or a negative code with findings; fleet_fini also
+ * after failure. */
 int fleet_init(struct fleet *fleet, const struct service_config *config, const struct service_env *env,
                const struct llm_spec *llm, const struct replica_env *common);
 void fleet_fini(struct fleet *fleet);
 
-/* Takes the GPUs of a replica, all stages or none. Returns 1, 0 where the cluster has no room now, or SIM_E_NOMEM. fleet_unseat
- * gives them back; what is on its way there must have come. Both in fleet_seat.c. */
+/* Takes the GPUs of a replica, all stages or none. Returns 1, 0 where the cluster has no room now, or SIM_E_NOMEM.
+ * fleet_unseat gives them back; what is on its way there must have come. Both in fleet_seat.c. */
 int fleet_seat(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica, sim_ns now);
 void fleet_unseat(const struct fleet *fleet, struct replica *replica, sim_ns now);
 
@@ -100,8 +102,8 @@ int fleet_renew(const struct fleet *fleet, const struct fleet_pool *pool, struct
 /* Forgets what its replica has cached (replica_forget_prefixes). Returns 0 or a negative code. */
 int fleet_forget_prefixes(const struct fleet *fleet, const struct fleet_pool *pool, struct replica *replica);
 
-/* Chooses the replica that is to process the request's prompt, and the one that is to decode it if that is known by then.
- * Returns 0, or SIM_E_POLICY with a finding. */
+/* Chooses the replica that is to process the request's prompt, and the one that is to decode it if that is known by
+ * then. Returns 0, or SIM_E_POLICY with a finding. */
 int fleet_route(struct fleet *fleet, struct request *request, sim_ns now);
 
 /* Chooses the replica that is to decode a request whose prompt is or will be processed elsewhere. Returns likewise. */
@@ -123,21 +125,23 @@ void fleet_reports_fini(struct fleet *fleet);
 void fleet_reports_before_routing(struct fleet *fleet, sim_ns now);
 void fleet_reports_when_empty(struct fleet *fleet, sim_ns now);
 
-/* Whether every replica that the request may come to has room for it. The last token is never processed, so it needs none. */
+/* Whether every replica that the request may come to has room for it. The last token is never processed, so it needs
+ * none. */
 bool fleet_can_serve(const struct fleet *fleet, const struct request *request);
 
 /* The pool whose replicas have room for the fewest tokens; the first of equals. */
 const struct fleet_pool *fleet_smallest_kv(const struct fleet *fleet);
 
-/* A request has come whose prompt is known by prefix blocks of so many tokens: from the first one on replicas that are to
- * cache prefixes do. Returns 0, or a negative code with a finding: lengths that differ, or are no multiple of a KV block. */
+/* A request has come whose prompt is known by prefix blocks of so many tokens: from the first one on replicas that are
+ * to cache prefixes do. Returns 0, or a negative code with a finding: lengths that differ, or are no multiple of a KV
+ * block. */
 int fleet_share_prefixes(struct fleet *fleet, int32_t block_tokens);
 
 /* Whether any of its replicas is to cache prefixes. */
 bool fleet_caches_prefixes(const struct fleet *fleet);
 
-/* Tokens of a block of a request's own chain: those of its trace's blocks, of which the trace has some in other rows (0: it
- * has none), else of KV blocks; 0 where none fits all pools that cache prefixes, or none does. */
+/* Tokens of a block of a request's own chain: those of its trace's blocks, of which the trace has some in other rows
+ * (0: it has none), else of KV blocks; 0 where none fits all pools that cache prefixes, or none does. */
 int32_t fleet_own_block_tokens(const struct fleet *fleet, int32_t trace_block_tokens);
 
 /* Requests at the replicas. */
@@ -159,12 +163,13 @@ static inline const struct fleet_pool *fleet_pool_of(const struct fleet *fleet, 
 
 /* --- Inside: fleet*.c --- */
 
-/* The path, and the place, of a key of the pool, or of the service where it has no pools. The path is NULL without memory. */
+/* The path, and the place, of a key of the pool, or of the service where it has no pools. The path is NULL without
+ * memory. */
 const char *fleet_path_of(const struct fleet *fleet, const struct fleet_pool *pool, const char *key);
 const char *fleet_place_of(const struct fleet *fleet, const struct fleet_pool *pool, const char *key);
 
-/* Warns of every setting of the service that a scenario gives and that nothing here reads, with its place. The pools are built
- * and the routers chosen by then. */
+/* Warns of every setting of the service that a scenario gives and that nothing here reads, with its place. The pools
+ * are built and the routers chosen by then. */
 void fleet_tell_unread(const struct fleet *fleet);
 
 /* Whether the scenario says otherwise than by default how replicas start again after failures. */

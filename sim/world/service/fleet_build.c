@@ -10,7 +10,8 @@
 
 /* --- Offloading ---
  *
- * Placing the weights and KV cache of a pool: what its kv_offload policy can do there, and what it shares with others. */
+ * Placing the weights and KV cache of a pool: what its kv_offload policy can do there, and what it shares with
+ * others. */
 
 /* The choice that a batcher's parameter "preemption" stands at; NULL: it has none. */
 static const char *preemption_of(const struct config_variant *batching)
@@ -75,8 +76,8 @@ static int64_t replicas_per_node(const struct fleet *fleet, const struct fleet_p
     return n > 1 ? n : 1;
 }
 
-/* Without a bus of its own the placement is planned for the site's PCIe switch and the pool's GPUs below it. Returns whether
- * that is so. */
+/* Without a bus of its own the placement is planned for the site's PCIe switch and the pool's GPUs below it. Returns
+ * whether that is so. */
 static bool plan_for_switch(const struct fleet *fleet, const struct fleet_pool *pool, int64_t replicas,
                             struct offload_config *config)
 {
@@ -88,7 +89,8 @@ static bool plan_for_switch(const struct fleet *fleet, const struct fleet_pool *
     return true;
 }
 
-/* What each GPU of a replica can move when no other replica does: its own link, and its part of a switch with the others. */
+/* What each GPU of a replica can move when no other replica does: its own link, and its part of a switch with the
+ * others. */
 static double port_bytes_per_s(const struct fleet *fleet, const struct fleet_pool *pool)
 {
     const struct topology *topology = fleet->env->topology;
@@ -100,8 +102,8 @@ static double port_bytes_per_s(const struct fleet *fleet, const struct fleet_poo
 }
 
 /* Asks the offloading policy of a pool for a placement, whose model then prices iterations. Replicas of one node share
- * its host memory and the site's PCIe switch equally. Returns 0 or a negative code with findings: a missing tier, stages
- * that the policy cannot place, preemption that contradicts the batcher's. */
+ * its host memory and the site's PCIe switch equally. Returns 0 or a negative code with findings: a missing tier,
+ * stages that the policy cannot place, preemption that contradicts the batcher's. */
 static int place_offloaded(const struct fleet *fleet, struct fleet_pool *pool)
 {
     const struct service_env *env = fleet->env;
@@ -126,7 +128,8 @@ static int place_offloaded(const struct fleet *fleet, struct fleet_pool *pool)
 
 /* --- Prefix caches ---
  *
- * Prefix caches of a fleet: one at each replica whose pool has a policy for it, once the length of the trace's blocks is known. */
+ * Prefix caches of a fleet: one at each replica whose pool has a policy for it, once the length of the trace's blocks
+ * is known. */
 
 static int refuse_lengths(const struct fleet *fleet, int32_t block_tokens)
 {

@@ -1,5 +1,5 @@
-/* Settings of a service that nothing reads: where a scenario gives one, it is told that it has no effect, and why. A default that
- * is written down, as in every resolved scenario, is no setting. */
+/* Settings of a service that nothing reads: where a scenario gives one, it is told that it has no effect, and why. A
+ * default that is written down, as in every resolved scenario, is no setting. */
 #include "sim/world/service/fleet.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "sim/core/check.h"
 #include "sim/world/replica/replica_stream.h"
 #include "sim/world/rows/priority.h"
-#include "sim/world/service/service_scaling.h"
+#include "sim/world/service/scaling_state.h"
 #include "sim/world/service/service_state.h"
 
 #include <math.h>
@@ -42,8 +42,8 @@ int service_emit_row(struct service *service, const struct request *request, con
     return sink->request(sink->context, &row);
 }
 
-/* A request without ids of its own, that a preemption makes lose its KV, finds again what nobody has overwritten until it
- * comes back, as vLLM v1's blocks keep their contents in the queue of free ones. */
+/* A request without ids of its own, that a preemption makes lose its KV, finds again what nobody has overwritten until
+ * it comes back, as vLLM v1's blocks keep their contents in the queue of free ones. */
 int service_own_prefix(struct replica *replica, struct request *request)
 {
     struct service *service = replica->env->owner;

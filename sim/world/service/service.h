@@ -120,8 +120,9 @@ struct service_power {
     bool has_outages;
 };
 
-/* Its replicas join the holders of the site (holder.h). Where `power` is not NULL, their power counts and they obey commands. Returns 0,
- * SIM_E_NOMEM, or SIM_E_CONFIG with a finding: the power of a GPU is not known, or not all of the work is the GPU's. */
+/* Its replicas join the holders of the site (holder.h). Where `power` is not NULL, their power counts and they obey
+ * commands. Returns 0, SIM_E_NOMEM, or SIM_E_CONFIG with a finding: the power of a GPU is not known, or not all of the
+ * work is the GPU's. */
 int service_join(struct service *service, const struct service_power *power);
 
 /* Output tokens of finished requests, and requests that attained their SLO (slo.h). */

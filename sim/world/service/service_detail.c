@@ -2,7 +2,7 @@
  * routed and what the router saw there, with what free KV cache its prompt was taken, what it gave back when it left.
  *
  * Nothing is formatted, and no callback set, when nobody wants the rows. */
-#include "sim/world/service/service_scaling.h"
+#include "sim/world/service/scaling_state.h"
 #include "sim/world/service/service_state.h"
 
 #include <stdarg.h>
@@ -97,7 +97,8 @@ int service_detail_prefill(const struct replica *replica, const struct batch_pre
                 (long long)free_blocks, (long long)replica->ready->members.n);
 }
 
-/* KV leaves for the host, or comes back; a pause begins or ends. KV of a prompt that was processed elsewhere has rows of its own. */
+/* KV leaves for the host, or comes back; a pause begins or ends. KV of a prompt that was processed elsewhere has rows
+ * of its own. */
 static int tell_move(const struct replica *replica, const struct request *request, sim_ns now, const char *action)
 {
     const struct service *service = replica->env->owner;
@@ -137,8 +138,8 @@ int service_detail_arrived(const struct service *service, const struct request *
                 service->config->name, sim_s_from_ns(now - processed_ns));
 }
 
-/* Pieces of prompts are told of to those who want to know, and where KV leaves layer by layer; batches likewise, and where an
- * offloading policy counts what it moves. */
+/* Pieces of prompts are told of to those who want to know, and where KV leaves layer by layer; batches likewise, and
+ * where an offloading policy counts what it moves. */
 void service_detail_start(struct service *service)
 {
     const struct sink *sink = service->env.site->sink;

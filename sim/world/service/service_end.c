@@ -1,6 +1,6 @@
 /* The end of a service: unfinished requests, warnings, metrics, and the laws it must have kept. */
 #include "sim/core/check.h"
-#include "sim/world/service/service_scaling.h"
+#include "sim/world/service/scaling_state.h"
 #include "sim/world/service/service_state.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
-/* Energy of services and of their pools (work.h), at the end of a run: metrics, and what they are not to be asked for. */
-#include "sim/world/service/service_scaling.h"
+/* Energy of services and of their pools (work.h), at the end of a run: metrics, and what they are not to be asked
+ * for. */
+#include "sim/world/service/scaling_state.h"
 #include "sim/world/service/service_state.h"
 
 #include <math.h>

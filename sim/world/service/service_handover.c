@@ -1,15 +1,16 @@
 /* Hand-over: a request whose prompt one replica has processed decodes at another one, and its KV goes there.
  *
- * Serially all of it goes after the prompt; layer-wise the layers before the last one go from the beginning of the iteration
- * that ends the prompt, and the last layer's part when the prompt is processed and they are through (Splitwise, ISCA 2024,
- * section IV-C). Pulled, it goes when the replica that decodes has room and takes the request (DistServe, OSDI 2024); pushed or
- * layer-wise, at once, and waits there to be taken. In either case it counts as held by the first replica, whose blocks stay
- * taken, until it is there and taken. Requests are taken in the order in which they came, at boundaries between iterations
- * (DistServe's engine also in their midst): with its KV already there a request is in the very iteration that begins,
- * otherwise in the first one that begins when its KV has come, or later. Where the replica that decodes is chosen by `decode_routing`, that is asked when the transfer may begin.
+ * Serially all of it goes after the prompt; layer-wise the layers before the last one go from the beginning of the
+ * iteration that ends the prompt, and the last layer's part when the prompt is processed and they are through
+ * (Splitwise, ISCA 2024, section IV-C). Pulled, it goes when the replica that decodes has room and takes the request
+ * (DistServe, OSDI 2024); pushed or layer-wise, at once, and waits there to be taken. In either case it counts as held
+ * by the first replica, whose blocks stay taken, until it is there and taken. Requests are taken in the order in which
+ * they came, at boundaries between iterations (DistServe's engine also in their midst): with its KV already there a
+ * request is in the very iteration that begins, otherwise in the first one that begins when its KV has come, or later.
+ * Where the replica that decodes is chosen by `decode_routing`, that is asked when the transfer may begin.
  *
- * Leaves out: what a layer-wise transfer costs the prompt's computation, and its bytes where a prompt comes in pieces: all
- * pieces go with the last one. A request whose first token is its last is not handed over. */
+ * Leaves out: what a layer-wise transfer costs the prompt's computation, and its bytes where a prompt comes in pieces:
+ * all pieces go with the last one. A request whose first token is its last is not handed over. */
 #include "sim/core/check.h"
 #include "sim/world/rows/priority.h"
 #include "sim/world/service/service_state.h"

@@ -1,9 +1,8 @@
-#include "sim/world/service/service_scaling.h"
+#include "sim/world/service/scaling_state.h"
 
 #include "sim/core/check.h"
 #include "sim/world/policy/instance.h"
 #include "sim/world/rows/priority.h"
-#include "sim/world/service/scaling_state.h"
 
 #include <math.h>
 
@@ -370,7 +369,8 @@ static void on_clock(struct engine *engine, struct owner *owner, sim_ns now)
         if (code == 0) code = wind_down(scaling, now);
     } else if (code == 0 && scaling->next_ns <= now) {
         code = decide(scaling, now);
-        if (scaling->service->in_system.value == 0) engine_progress(engine); /* it waits for requests, not they for it */
+        /* it waits for requests, not they for it */
+        if (scaling->service->in_system.value == 0) engine_progress(engine);
     } else if (code == 0 && scaling->tries_again) {
         code = have(scaling, scaling->wanted, scaling->struck.value > 0 ? "a failure took one" : "GPUs have come", now);
     }

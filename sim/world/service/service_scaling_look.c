@@ -1,7 +1,6 @@
 /* A service whose replicas come and go, as autoscalers, time series, metrics and the laws see it. */
 #include "sim/core/check.h"
 #include "sim/world/service/scaling_state.h"
-#include "sim/world/service/service_scaling.h"
 
 #include <math.h>
 

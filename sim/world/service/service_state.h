@@ -62,8 +62,8 @@ int service_on_preempt(struct replica *replica, struct request *request, sim_ns 
 int service_on_batch(const struct replica *replica, const struct replica_batch *batch);
 int service_take_host(struct replica *replica, int64_t bytes, sim_ns now);
 
-/* Hand-over (service_handover.c): callbacks of replica_env. The request's prompt is processed: whether it decodes elsewhere; it
- * has left for there; its KV is wanted there; a prompt's next piece begins. */
+/* Hand-over (service_handover.c): callbacks of replica_env. The request's prompt is processed: whether it decodes
+ * elsewhere; it has left for there; its KV is wanted there; a prompt's next piece begins. */
 int service_on_prefilled(struct replica *replica, struct request *request, sim_ns now);
 int service_on_handover(struct replica *replica, struct request *request, sim_ns now);
 int service_on_move_kv(struct kv_move *move, sim_ns now);
@@ -71,8 +71,9 @@ int service_on_prefill(const struct replica *replica, const struct batch_prefill
                        sim_ns now);
 size_t service_handover_bytes(void); /* of a record in the pool */
 
-/* Rows for those who want to know what every request meets with (service_detail.c): nothing otherwise. Return 0 or the sink's
- * code. service_detail_start asks the replicas to tell of their prefills and batches; the sink must be known by then. */
+/* Rows for those who want to know what every request meets with (service_detail.c): nothing otherwise. Return 0 or the
+ * sink's code. service_detail_start asks the replicas to tell of their prefills and batches; the sink must be known by
+ * then. */
 void service_detail_start(struct service *service);
 int service_detail_route(const struct service *service, const struct request *request, sim_ns now);
 int service_detail_too_long(const struct service *service, const struct request *request, sim_ns now);
@@ -84,16 +85,17 @@ int service_detail_arrived(const struct service *service, const struct request *
                            sim_ns now);
 int service_detail_finish(const struct replica *replica, const struct request *request, sim_ns now);
 
-/* The service among the tenants of the site (service_struck.c), and a replica of it as a holder: a node of it fails, and it loses all
- * that it has. Its requests go to others, or wait for one; it gives all of its GPUs back. Services that failures spare do nothing. */
+/* The service among the tenants of the site (service_struck.c), and a replica of it as a holder: a node of it fails,
+ * and it loses all that it has. Its requests go to others, or wait for one; it gives all of its GPUs back. Services
+ * that failures spare do nothing. */
 extern const struct tenant_ops service_tenant_ops;
 int service_strike(struct holder *holder, struct holder_strike *strike, sim_ns now);
 
 /* Whether failures strike it, and requests may still come, or have not left. */
 bool service_may_be_struck(const struct service *service);
 
-/* Energy (service_energy.c). The two say in `text` why a pool has none, or what its power is taken from, and return it; NULL:
- * there is nothing to say. */
+/* Energy (service_energy.c). The two say in `text` why a pool has none, or what its power is taken from, and return it;
+ * NULL: there is nothing to say. */
 int services_emit_energy(struct service *const *services, size_t n, const struct sink *sink, sim_ns now);
 const char *service_energy_problem(const struct service *service, const struct fleet_pool *pool, char *text,
                                    size_t text_bytes);
@@ -103,11 +105,12 @@ const char *service_energy_caveat(const struct service *service, const struct fl
 /* Writes the request's row, with what it has got by `now`. */
 int service_emit_row(struct service *service, const struct request *request, const char *status, sim_ns now);
 
-/* KV of sequences that a batcher swaps, on the links of the site: from the replica's GPUs to the memory of their host, and
- * back. Each GPU moves its own share over its own links, which it shares with whoever else uses them. The bytes are taken of
- * the host's memory when a sequence is to leave, and given back when it has returned. */
+/* KV of sequences that a batcher swaps, on the links of the site: from the replica's GPUs to the memory of their host,
+ * and back. Each GPU moves its own share over its own links, which it shares with whoever else uses them. The bytes are
+ * taken of the host's memory when a sequence is to leave, and given back when it has returned. */
 
-/* Takes the bytes of a sequence of the host's memory. Returns 1; 0 when there are not so many, taking none; or SIM_E_NOMEM. */
+/* Takes the bytes of a sequence of the host's memory. Returns 1; 0 when there are not so many, taking none; or
+ * SIM_E_NOMEM. */
 int kv_transport_take_room(struct replica *replica, int64_t bytes, sim_ns now);
 
 /* Gives back what a sequence had taken of it, which is lost. Returns 0 or SIM_E_NOMEM. */

@@ -1,5 +1,5 @@
-/* What a service counts: every request that arrived after the warm-up, what came out after it, and the work of its replicas
- * over the whole run. */
+/* What a service counts: every request that arrived after the warm-up, what came out after it, and the work of its
+ * replicas over the whole run. */
 #ifndef ORRERY_WORLD_SERVICE_SERVICE_STATS_H
 #define ORRERY_WORLD_SERVICE_SERVICE_STATS_H
 
@@ -13,8 +13,8 @@
 
 #include <stdbool.h>
 
-/* What is counted of requests: of all those of a service, or of one class of them. Requests that arrived after the warm-up count,
- * and what came out after it. */
+/* What is counted of requests: of all those of a service, or of one class of them. Requests that arrived after the
+ * warm-up count, and what came out after it. */
 
 struct request_stats {
     int64_t arrived, finished, rejected, unfinished;
@@ -49,10 +49,11 @@ int request_stats_emit_distributions(const struct request_stats *stats, const ch
 int request_stats_emit_rates(const struct request_stats *stats, const char *entity, double span_s,
                              const struct sink *sink);
 
-/* The classes of a service's requests: names from the trace and from slo.classes in one table, and what is counted of each.
+/* The classes of a service's requests: names from the trace and from slo.classes in one table, and what is counted of
+ * each.
  *
- * A service whose trace names no classes, and whose SLO names none, has one class without a name, of which nothing is counted
- * beside the service's own counts. In one that has classes, requests without one are of the class "default". */
+ * A service whose trace names no classes, and whose SLO names none, has one class without a name, of which nothing is
+ * counted beside the service's own counts. In one that has classes, requests without one are of the class "default". */
 
 struct service_class {
     struct request_class view; /* first: a view is the class it belongs to */
@@ -76,14 +77,14 @@ struct service_classes {
     struct service_class *latest;
 };
 
-/* The classes of `slo`. The texts and pointers outlive the table. Returns 0 or SIM_E_NOMEM; service_classes_fini also after
- * failure. */
+/* The classes of `slo`. The texts and pointers outlive the table. Returns 0 or SIM_E_NOMEM; service_classes_fini also
+ * after failure. */
 int service_classes_init(struct service_classes *classes, const struct slo_config *slo, const char *service,
                          const char *where, struct arena *arena, struct diag *diag);
 void service_classes_fini(struct service_classes *classes);
 
-/* The class of a request that arrives, by its name in the trace, which is interned (struct request_record); NULL: it names none.
- * A new one is added. Returns 0, SIM_E_NOMEM, or SIM_E_DATA with a finding when there are too many. */
+/* The class of a request that arrives, by its name in the trace, which is interned (struct request_record); NULL: it
+ * names none. A new one is added. Returns 0, SIM_E_NOMEM, or SIM_E_DATA with a finding when there are too many. */
 int service_classes_find(struct service_classes *classes, const char *name, struct service_class **found);
 
 static inline int service_classes_get(struct service_classes *classes, const char *name, struct service_class **found)
@@ -104,8 +105,8 @@ static inline struct request_stats *service_class_stats(const struct service_cla
     return classes->n > 0 ? &service_class_of(request)->stats : NULL;
 }
 
-/* Emits request.*, slo.* and service.* metrics of each class. `span_s`: the time that rates are over, the service's, so that
- * those of all classes add up to its own. */
+/* Emits request.*, slo.* and service.* metrics of each class. `span_s`: the time that rates are over, the service's, so
+ * that those of all classes add up to its own. */
 int service_classes_emit(const struct service_classes *classes, double span_s, const struct sink *sink);
 
 /* Warns of each class of slo.classes that no request was of. */
@@ -141,7 +142,8 @@ void service_stats_add_replica(struct service_stats *stats, const struct replica
 /* The time that rates are over: from the end of the warm-up to the last token. */
 double service_stats_span_s(const struct service_stats *stats, sim_ns warmup_ns);
 
-/* Share of the busy time costed outside the range of the cost model; NAN when there was none or a model has no range. */
+/* Share of the busy time costed outside the range of the cost model; NAN when there was none or a model has no
+ * range. */
 double service_stats_extrapolated_frac(const struct service_stats *stats);
 
 /* Emits every request.*, token.*, slo.*, service.*, replica.*, kv.*, cost.* and model.* metric. */

@@ -13,7 +13,6 @@
 #include "sim/world/rows/metric.h"
 #include "sim/world/rows/priority.h"
 #include "sim/world/service/scaling_state.h"
-#include "sim/world/service/service_scaling.h"
 
 #include <stdio.h>
 

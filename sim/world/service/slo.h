@@ -1,8 +1,8 @@
 /* Service level objectives: times that a request is to keep, and how many did.
  *
- * A request attains its SLO when it finishes within all the limits that its service has set for its class. Limits that are
- * not set hold for everybody, and so do those on times between tokens for a request of one token. Source: DistServe (Zhong et
- * al., OSDI 2024), which calls the rate of those that do goodput. */
+ * A request attains its SLO when it finishes within all the limits that its service has set for its class. Limits that
+ * are not set hold for everybody, and so do those on times between tokens for a request of one token. Source: DistServe
+ * (Zhong et al., OSDI 2024), which calls the rate of those that do goodput. */
 #ifndef ORRERY_WORLD_SERVICE_SLO_H
 #define ORRERY_WORLD_SERVICE_SLO_H
 
@@ -50,14 +50,15 @@ struct slo_counts {
 /* A request under limits_s[SLO_LIMITS] has finished with these times (NAN: it has none), or was rejected (NULL). */
 void slo_count(struct slo_counts *counts, const double *limits_s, const double *times_s, int64_t output_tokens);
 
-/* The run ends before the request does. times_s: the least that its times will come to (NAN: it has none so far), of which the
- * TTFT is final if it has got its first token. It counts if it has missed a limit; its other limits count only where that is
- * decided. */
+/* The run ends before the request does. times_s: the least that its times will come to (NAN: it has none so far), of
+ * which the TTFT is final if it has got its first token. It counts if it has missed a limit; its other limits count
+ * only where that is decided. */
 void slo_count_unfinished(struct slo_counts *counts, const double *limits_s, const double *times_s,
                           bool has_first_token);
 void slo_merge(struct slo_counts *into, const struct slo_counts *from);
 
-/* Emits slo.*, of one entity (NULL: of all together); nothing without requests. `span_s`: the time that goodput is over. */
+/* Emits slo.*, of one entity (NULL: of all together); nothing without requests. `span_s`: the time that goodput is
+ * over. */
 int slo_emit(const struct slo_counts *counts, const char *entity, double span_s, const struct sink *sink);
 
 #endif

@@ -1,4 +1,4 @@
-#include "sim/world/replica/cohort.h"
+#include "sim/world/replica/running_batch.h"
 
 #include "sim/core/check.h"
 #include "sim/core/err.h"
@@ -121,52 +121,52 @@ void token_gaps_forget_before(struct token_gaps *gaps, int64_t step)
 
 /* --- Sequences that decode together --- */
 
-int cohort_init(struct cohort *cohort, int64_t block_tokens, bool orders_contexts)
+int running_init(struct running_batch *running, int64_t block_tokens, bool orders_contexts)
 {
-    *cohort = (struct cohort){.last_token_ns = TIME_UNSET, .orders_contexts = orders_contexts};
-    request_order_init(&cohort->finishing, RANK_FINISH);
-    request_order_init(&cohort->contexts, RANK_LONGEST);
-    token_gaps_init(&cohort->gaps);
-    return kv_growth_init(&cohort->growth, block_tokens);
+    *running = (struct running_batch){.last_token_ns = TIME_UNSET, .orders_contexts = orders_contexts};
+    request_order_init(&running->finishing, RANK_FINISH);
+    request_order_init(&running->contexts, RANK_LONGEST);
+    token_gaps_init(&running->gaps);
+    return kv_growth_init(&running->growth, block_tokens);
 }
 
-void cohort_fini(struct cohort *cohort)
+void running_fini(struct running_batch *running)
 {
-    kv_growth_fini(&cohort->growth);
-    request_order_fini(&cohort->finishing);
-    request_order_fini(&cohort->contexts);
-    token_gaps_fini(&cohort->gaps);
-    mem_free(cohort->fresh);
-    cohort->fresh = NULL;
+    kv_growth_fini(&running->growth);
+    request_order_fini(&running->finishing);
+    request_order_fini(&running->contexts);
+    token_gaps_fini(&running->gaps);
+    mem_free(running->fresh);
+    running->fresh = NULL;
 }
 
 /* --- Joining and leaving --- */
 
-static int add_fresh(struct cohort *cohort, struct request *request)
+static int add_fresh(struct running_batch *running, struct request *request)
 {
-    request->fresh_rank = cohort->n_fresh;
-    return vec_push(&cohort->fresh, &cohort->n_fresh, &cohort->fresh_capacity, request);
+    request->fresh_rank = running->n_fresh;
+    return vec_push(&running->fresh, &running->n_fresh, &running->fresh_capacity, request);
 }
 
-static void remove_fresh(struct cohort *cohort, const struct request *request)
+static void remove_fresh(struct running_batch *running, const struct request *request)
 {
-    struct request *last = cohort->fresh[--cohort->n_fresh];
-    cohort->fresh[request->fresh_rank] = last;
+    struct request *last = running->fresh[--running->n_fresh];
+    running->fresh[request->fresh_rank] = last;
     last->fresh_rank = request->fresh_rank;
 }
 
-static sim_ns latest_token_ns(const struct cohort *cohort, const struct request *member)
+static sim_ns latest_token_ns(const struct running_batch *running, const struct request *member)
 {
-    return cohort->step > member->joined_step ? cohort->last_token_ns : member->joined_ns;
+    return running->step > member->joined_step ? running->last_token_ns : member->joined_ns;
 }
 
 /* Before those whose latest token came later. */
-static void insert_by_latest_token(struct cohort *cohort, struct request *request)
+static void insert_by_latest_token(struct running_batch *running, struct request *request)
 {
-    struct request_list *members = &cohort->members;
+    struct request_list *members = &running->members;
     struct request *behind = NULL;
-    if (members->tail != NULL && latest_token_ns(cohort, members->tail) > request->joined_ns)
-        for (behind = members->head; latest_token_ns(cohort, behind) <= request->joined_ns;)
+    if (members->tail != NULL && latest_token_ns(running, members->tail) > request->joined_ns)
+        for (behind = members->head; latest_token_ns(running, behind) <= request->joined_ns;)
             behind = request_of(behind->view.next);
     request_list_insert_before(members, request, behind);
 }
@@ -177,61 +177,61 @@ static int64_t start_tokens(const struct request *member)
     return member->context_tokens - member->joined_step;
 }
 
-int64_t cohort_longest_tokens(const struct cohort *cohort)
+int64_t running_longest_tokens(const struct running_batch *running)
 {
-    return cohort->contexts.n > 0 ? cohort->step - request_order_least(&cohort->contexts) : 0;
+    return running->contexts.n > 0 ? running->step - request_order_least(&running->contexts) : 0;
 }
 
-int cohort_join(struct cohort *cohort, struct request *request, enum batch_order order)
+int running_join(struct running_batch *running, struct request *request, enum batch_order order)
 {
     int64_t left = request->output_tokens - request->generated_tokens;
-    int64_t last_blocks = (request->context_tokens - 1 + left + cohort->growth.block_tokens - 1) /
-                          cohort->growth.block_tokens;
+    int64_t last_blocks = (request->context_tokens - 1 + left + running->growth.block_tokens - 1) /
+                          running->growth.block_tokens;
     request->view.state = REQUEST_DECODING;
-    request->cohort = cohort;
-    request->joined_step = cohort->step;
-    request->finish_step = cohort->step + left;
+    request->running = running;
+    request->joined_step = running->step;
+    request->finish_step = running->step + left;
     request->grows = request->held_blocks < last_blocks;
     request->first_gap_ns = 0;
     if (order == BATCH_BY_LATEST_TOKEN)
-        insert_by_latest_token(cohort, request);
+        insert_by_latest_token(running, request);
     else
-        request_list_insert(&cohort->members, request, order);
-    if (request->grows) kv_growth_join(&cohort->growth, cohort->step, request->context_tokens);
-    cohort->context_tokens += request->context_tokens;
-    int code = add_fresh(cohort, request);
-    if (code == 0 && cohort->orders_contexts)
-        code = request_order_add(&cohort->contexts, request, -start_tokens(request));
-    return code != 0 ? code : request_order_add(&cohort->finishing, request, request->finish_step);
+        request_list_insert(&running->members, request, order);
+    if (request->grows) kv_growth_join(&running->growth, running->step, request->context_tokens);
+    running->context_tokens += request->context_tokens;
+    int code = add_fresh(running, request);
+    if (code == 0 && running->orders_contexts)
+        code = request_order_add(&running->contexts, request, -start_tokens(request));
+    return code != 0 ? code : request_order_add(&running->finishing, request, request->finish_step);
 }
 
-void cohort_leave(struct cohort *cohort, struct request *member)
+void running_leave(struct running_batch *running, struct request *member)
 {
-    int64_t context = cohort_context(cohort, member), steps = cohort->step - member->joined_step;
-    if (cohort->orders_contexts) request_order_remove(&cohort->contexts, member);
-    member->max_gap_ns = cohort_max_gap_ns(cohort, member);
-    member->held_blocks = cohort_blocks(cohort, member);
+    int64_t context = running_context(running, member), steps = running->step - member->joined_step;
+    if (running->orders_contexts) request_order_remove(&running->contexts, member);
+    member->max_gap_ns = running_max_gap_ns(running, member);
+    member->held_blocks = running_blocks(running, member);
     member->context_tokens = (int32_t)context;
     member->generated_tokens += (int32_t)steps;
     if (steps > 0)
-        member->joined_ns = cohort->last_token_ns;
+        member->joined_ns = running->last_token_ns;
     else
-        remove_fresh(cohort, member);
-    if (member->grows) kv_growth_leave(&cohort->growth, cohort->step, context);
+        remove_fresh(running, member);
+    if (member->grows) kv_growth_leave(&running->growth, running->step, context);
     member->grows = false;
-    member->cohort = NULL;
-    cohort->context_tokens -= context;
-    request_order_remove(&cohort->finishing, member);
-    request_list_remove(&cohort->members, member);
+    member->running = NULL;
+    running->context_tokens -= context;
+    request_order_remove(&running->finishing, member);
+    request_list_remove(&running->members, member);
 }
 
-int cohort_merge(struct cohort *to, struct cohort *from, enum batch_order order)
+int running_merge(struct running_batch *to, struct running_batch *from, enum batch_order order)
 {
     int code = 0;
     while (code == 0 && from->members.n > 0) {
         struct request *member = from->members.head;
-        cohort_leave(from, member);
-        code = cohort_join(to, member, order);
+        running_leave(from, member);
+        code = running_join(to, member, order);
     }
     return code;
 }
@@ -239,62 +239,62 @@ int cohort_merge(struct cohort *to, struct cohort *from, enum batch_order order)
 /* --- Time between tokens --- */
 
 /* Those who joined since the step before get their first gap, each from its own latest token. */
-static int count_first_gaps(struct cohort *cohort, sim_ns first_ns, struct histogram *token_gap_s)
+static int count_first_gaps(struct running_batch *running, sim_ns first_ns, struct histogram *token_gap_s)
 {
     int code = 0;
-    for (int32_t i = 0; i < cohort->n_fresh; i++) {
-        struct request *request = cohort->fresh[i];
+    for (int32_t i = 0; i < running->n_fresh; i++) {
+        struct request *request = running->fresh[i];
         request->first_gap_ns = first_ns - request->joined_ns;
         if (code == 0) code = histogram_add(token_gap_s, sim_s_from_ns(request->first_gap_ns), 1);
     }
-    cohort->n_fresh = 0;
+    running->n_fresh = 0;
     return code;
 }
 
-/* The gaps within the run after its first boundary, at first_ns: an arithmetic series. The longest is its first or last, within
- * the nanosecond of rounding. */
-static int count_later_gaps(struct cohort *cohort, const struct run_clock *clock, int64_t counted, int64_t n,
+/* The gaps within the run after its first boundary, at first_ns: an arithmetic series. The longest is its first or
+ * last, within the nanosecond of rounding. */
+static int count_later_gaps(struct running_batch *running, const struct run_clock *clock, int64_t counted, int64_t n,
                             sim_ns first_ns, struct histogram *token_gap_s)
 {
     double first_s = (clock->first_ns + clock->slope_ns * (double)(counted + 1)) / 1e9;
     int code = histogram_add_series(token_gap_s, first_s, clock->slope_ns / 1e9, (uint64_t)(n - 1),
-                                    (uint64_t)cohort->members.n);
+                                    (uint64_t)running->members.n);
     sim_ns early = run_clock_boundary_ns(clock, counted + 2) - first_ns;
-    sim_ns late = cohort->last_token_ns - run_clock_boundary_ns(clock, counted + n - 1);
-    return code != 0 ? code : token_gaps_add(&cohort->gaps, cohort->step, early > late ? early : late);
+    sim_ns late = running->last_token_ns - run_clock_boundary_ns(clock, counted + n - 1);
+    return code != 0 ? code : token_gaps_add(&running->gaps, running->step, early > late ? early : late);
 }
 
 /* Gaps before the first step of the longest member are nobody's. */
-static void forget_gaps(struct cohort *cohort)
+static void forget_gaps(struct running_batch *running)
 {
-    int64_t oldest = cohort->step;
-    for (const struct request *r = cohort->members.head; r != NULL; r = request_of(r->view.next))
+    int64_t oldest = running->step;
+    for (const struct request *r = running->members.head; r != NULL; r = request_of(r->view.next))
         if (r->joined_step < oldest) oldest = r->joined_step;
-    token_gaps_forget_before(&cohort->gaps, oldest + 2);
-    cohort->forget_at = 64 + 2 * cohort->gaps.n;
+    token_gaps_forget_before(&running->gaps, oldest + 2);
+    running->forget_at = 64 + 2 * running->gaps.n;
 }
 
-int cohort_count_gaps(struct cohort *cohort, const struct run_clock *clock, int64_t counted, int64_t n,
-                      struct histogram *token_gap_s)
+int running_count_gaps(struct running_batch *running, const struct run_clock *clock, int64_t counted, int64_t n,
+                       struct histogram *token_gap_s)
 {
-    int64_t first_step = cohort->step - n + 1, others = cohort->members.n - cohort->n_fresh;
+    int64_t first_step = running->step - n + 1, others = running->members.n - running->n_fresh;
     sim_ns first_ns = run_clock_boundary_ns(clock, counted + 1);
-    int code = count_first_gaps(cohort, first_ns, token_gap_s);
+    int code = count_first_gaps(running, first_ns, token_gap_s);
     if (code == 0 && others > 0) {
-        sim_ns gap_ns = first_ns - cohort->last_token_ns;
+        sim_ns gap_ns = first_ns - running->last_token_ns;
         code = histogram_add(token_gap_s, sim_s_from_ns(gap_ns), (uint64_t)others);
-        if (code == 0) code = token_gaps_add(&cohort->gaps, first_step, gap_ns);
+        if (code == 0) code = token_gaps_add(&running->gaps, first_step, gap_ns);
     }
-    cohort->last_token_ns = n > 1 ? run_clock_boundary_ns(clock, counted + n) : first_ns;
-    if (code == 0 && n > 1) code = count_later_gaps(cohort, clock, counted, n, first_ns, token_gap_s);
-    if (cohort->gaps.n > cohort->forget_at) forget_gaps(cohort);
+    running->last_token_ns = n > 1 ? run_clock_boundary_ns(clock, counted + n) : first_ns;
+    if (code == 0 && n > 1) code = count_later_gaps(running, clock, counted, n, first_ns, token_gap_s);
+    if (running->gaps.n > running->forget_at) forget_gaps(running);
     return code;
 }
 
-sim_ns cohort_max_gap_ns(const struct cohort *cohort, const struct request *member)
+sim_ns running_max_gap_ns(const struct running_batch *running, const struct request *member)
 {
     sim_ns max_ns = member->max_gap_ns;
     if (member->first_gap_ns > max_ns) max_ns = member->first_gap_ns;
-    sim_ns later_ns = token_gaps_max_from(&cohort->gaps, member->joined_step + 2);
+    sim_ns later_ns = token_gaps_max_from(&running->gaps, member->joined_step + 2);
     return later_ns > max_ns ? later_ns : max_ns;
 }

@@ -1,0 +1,249 @@
+/* The inside of a replica: its requests and their KV (replica_batch.c), batches in flight (replica_flight.c) and the
+ * border to the batcher (replica_plan.c). The clock (replica.c) decides when. */
+#ifndef ORRERY_WORLD_REPLICA_INSIDE_H
+#define ORRERY_WORLD_REPLICA_INSIDE_H
+
+#include "sim/world/replica/replica.h"
+
+#include <math.h>
+
+/* --- replica_plan.c --- */
+
+/* Asks the batcher for a plan for the current state, checks it and applies everything except prefills and decoding. An
+ * invalid plan gives SIM_E_POLICY with policy, action and reason. */
+int replica_plan(struct replica *replica, sim_ns now);
+
+int replica_plan_reserve(struct batch_plan *plan, int64_t n); /* room for n entries of each kind; 0 or SIM_E_NOMEM */
+void replica_plan_fini(struct batch_plan *plan);
+
+/* Asks the batcher how many of the sequences that wait for a later stage pass it together, counted from the first.
+ * Returns at least 1. */
+int64_t replica_plan_pass(struct replica *replica, struct running_batch *waiting, sim_ns now);
+
+/* Whether the batcher has any request to act on. */
+static inline bool replica_has_work(const struct replica *replica)
+{
+    return replica->waiting.n + replica->prefilling.n + replica->ready->members.n + replica->paused.n +
+               replica->away.n >
+           0;
+}
+
+/* Whether the applied plan starts an iteration, and whether it removes a request from the replica. */
+static inline bool replica_plan_starts(const struct replica *replica)
+{
+    return replica->plan.n_prefills > 0 || (replica->plan.decode && replica->ready->members.n > 0);
+}
+
+static inline bool replica_plan_departs(const struct replica *replica)
+{
+    return replica->plan.n_evictions + replica->plan.n_rejections > 0;
+}
+
+/* --- replica_batch.c --- */
+
+/* The model's cost of this work, checked: durations must be finite and at least a nanosecond. *pace is the clock state
+ * under the current order. */
+int replica_cost(const struct replica *replica, const struct iteration_work *work, struct iteration_cost *cost,
+                 struct pace *pace);
+
+/* Applies the plan's rejections, evictions, pauses and resumptions. */
+int replica_apply_moves(struct replica *replica, sim_ns now);
+
+/* Reports the plan's prefills to env->on_prefill, takes their blocks and adds them to the iteration's work. */
+int replica_admit_prefills(struct replica *replica, struct iteration_work *work, sim_ns now);
+
+/* Adds a step of the running batch to the iteration's work and takes its blocks. */
+void replica_begin_step(struct replica *replica, struct running_batch *running, struct iteration_work *work);
+
+/* The prompts in `list` have been processed by their tokens. A complete prompt yields a token and its request joins the
+ * decoding, leaves, or is handed over; the others return to the queue in order. */
+int replica_complete_prefills(struct replica *replica, const struct batch_prefill *prefills, int32_t n,
+                              struct request_list *list, sim_ns now);
+
+/* Members that got their last token at the present step leave. */
+int replica_finish_due(struct replica *replica, struct running_batch *running, sim_ns now);
+
+/* Sequences whose KV has arrived join the decoding. */
+int replica_join_arrived(struct replica *replica);
+
+/* The extrapolated part of a duration. */
+static inline sim_ns replica_extrapolated_ns(double extrapolated_frac, sim_ns lasted_ns)
+{
+    return extrapolated_frac < 1 ? llrint(extrapolated_frac * (double)lasted_ns) : lasted_ns;
+}
+
+/* --- replica_prefix.c --- */
+
+void replica_prefixes_fini(struct replica *replica);
+
+/* Evicts unused cached blocks until the free blocks cover the unused ones that remain. */
+void replica_evict_prefixes(struct replica *replica);
+
+/* Takes free blocks; evicts unused cached blocks to make room. */
+static inline void replica_take_blocks(struct replica *replica, int64_t blocks)
+{
+    kvcache_take(&replica->kv, blocks);
+    if (replica->prefixes.block_tokens > 0) replica_evict_prefixes(replica);
+}
+
+/* Gives a waiting request, before its admission, the cached part of its prompt. Returns 0 or an error (cache.h). */
+int replica_acquire_prefix(struct replica *replica, struct request *request);
+
+/* Caches the processed part of the request's prompt. Returns 0 or an error (cache.h). */
+int replica_publish_prefix(struct replica *replica, struct request *request);
+
+/* Before a request loses its blocks: if prefixes are cached, keeps its full blocks of `processed_tokens` tokens for
+ * it until their room is needed. The chain is its own unless the trace names its blocks. Returns 0 or an error
+ * (cache.h). */
+int replica_keep_own_prefix(struct replica *replica, struct request *request, int32_t processed_tokens);
+
+/* Releases the request's cached blocks. Returns how many of its held blocks these are. */
+int64_t replica_release_prefix(struct replica *replica, struct request *request);
+
+/* Tokens cached once but used by several requests: each use beyond the first counts. */
+int64_t replica_duplicate_tokens(const struct replica *replica);
+
+/* --- replica_work.c --- */
+
+/* Counts the work of the latest n iterations of the current run, none of them counted so far. */
+void replica_count_decode_work(struct replica *replica, int64_t n);
+
+/* Counts the work of one iteration of `lasted_ns`, with `in_flight_tokens` tokens of KV in batches in flight. */
+void replica_count_work(struct replica *replica, const struct iteration_work *work, const struct pace *pace,
+                        int64_t in_flight_tokens, sim_ns lasted_ns);
+
+/* The work of this replica, done at this clock state. */
+static inline struct work_of replica_work_of(const struct replica *replica, const struct pace *pace)
+{
+    return (struct work_of){&replica->env->reads, &replica->kv, replica->env->energy,
+                            pace->is_slow ? &pace->law : NULL};
+}
+
+/* Something has changed for the batcher. strictly: decide after now, because events of this moment are still to
+ * come. */
+void replica_wake(struct replica *replica, sim_ns now, bool strictly);
+
+/* --- replica.c --- */
+
+/* The replica's share of its links has changed: the current iteration continues at another speed. Returns 0 or a
+ * negative code. */
+int replica_reprice(struct replica *replica, sim_ns now);
+
+/* Reports and counts what the current run or batches have done up to now. All boundaries of a run up to now must have
+ * been visited. Called at the end of a simulation and when a replica is lost. */
+int replica_count_so_far(struct replica *replica, sim_ns now);
+
+void replica_arm(struct replica *replica, sim_ns at_ns);
+
+/* --- replica_flight.c --- */
+
+int replica_flights_init(struct replica *replica); /* 0 or SIM_E_NOMEM */
+void replica_flights_fini(struct replica *replica);
+
+/* Whether the plan's iteration is a batch in flight: with pipeline stages, KV to wait for, or only some of the decoding
+ * sequences. */
+static inline bool replica_plan_flies(const struct replica *replica)
+{
+    const struct batch_plan *plan = &replica->plan;
+    return replica->view.stages > 1 || replica->unattached != NULL ||
+           (plan->decode && plan->decode_sequences < replica->ready->members.n);
+}
+
+/* Starts the plan's batch. */
+int replica_take_off(struct replica *replica, sim_ns now);
+
+/* A move that a batch in flight waited for has ended. Returns 0 or a negative code. */
+int replica_flight_loaded(struct replica *replica, struct flight *flight, sim_ns now);
+
+/* Completes batches that have passed all stages by now. */
+int replica_land(struct replica *replica, sim_ns now);
+
+/* Arms the event of the next completion, if its time is known. */
+void replica_arm_landing(struct replica *replica);
+
+/* replica_reprice for the batch in flight; with offloading there is at most one. */
+void replica_reprice_flight(struct replica *replica, sim_ns now);
+
+/* Joules above idle that batches in flight have drawn by a time, and watts above idle at that time. */
+double replica_flights_j(const struct replica *replica, sim_ns at);
+double replica_flights_w(const struct replica *replica, sim_ns at);
+
+/* Prompts in batches in flight. */
+int64_t replica_prompts_in_flight(const struct replica *replica);
+
+/* Abandons the batches in flight: their requests have left them. */
+void replica_drop_flights(struct replica *replica);
+
+/* At the end of a simulation. */
+int replica_settle_flights(struct replica *replica, sim_ns now);
+sim_ns replica_flights_busy_ns(const struct replica *replica, sim_ns at); /* not yet counted */
+
+/* --- replica_stages.c: where the batcher has `pass` and there are several stages; otherwise replica.line is NULL --- */
+
+int replica_stages_init(struct replica *replica); /* 0 or SIM_E_NOMEM */
+void replica_stages_fini(struct replica *replica);
+
+/* Whether another batch may start; and the prompts in the batch on the first stage. */
+bool replica_first_stage_is_free(const struct replica *replica);
+int64_t replica_first_stage_prompts(const struct replica *replica);
+
+/* Batches that have passed a stage by now move on, and free stages take what waits for them. Arms the next event. */
+int replica_stages_step(struct replica *replica, sim_ns now);
+
+/* Abandons the batches on their stages. */
+void replica_stages_drop(struct replica *replica);
+
+/* At the end of a simulation. */
+int replica_stages_settle(struct replica *replica, sim_ns now);
+sim_ns replica_stages_busy_ns(const struct replica *replica, sim_ns at);
+
+/* Visits the requests of batches that are on a stage or wait for one. */
+void replica_stages_each(const struct replica *replica, void (*visit)(void *context, struct request *request),
+                         void *context);
+
+/* --- A batch in flight, for replica_flight.c and replica_stages.c --- */
+
+struct flight {
+    struct running_batch *decoding; /* NULL: none */
+    struct request_list prefilling;
+    struct batch_prefill *chunks; /* [n_chunks] */
+    int32_t n_chunks, capacity;
+    int32_t n_moves; /* moves of KV that it waits for */
+    bool is_timed;
+    sim_ns entry_ns, stage_ns; /* time on the first stage, and on each of the others */
+    sim_ns busy_ns;            /* mean over the stages */
+    sim_ns start_ns, end_ns;
+    double extrapolated_frac;
+    struct iteration_work work;
+    struct pace pace;
+    struct flight *next; /* waiting for the same stage, or spare (replica_stages.c) */
+};
+
+/* Fills an empty flight with the plan's batch. Returns 0 or a negative code. */
+int flight_board(struct replica *replica, struct flight *flight, sim_ns now);
+
+/* Moves the first n members of the running batch, or all of them, to the flight. Returns 0 or SIM_E_NOMEM. */
+int flight_board_decoding(struct replica *replica, struct flight *flight, struct running_batch **from, int64_t n);
+
+/* Sets the flight's times from its work. Returns 0 or a negative code. */
+int flight_price(struct replica *replica, struct flight *flight);
+
+/* Takes an empty running batch, NULL when out of memory; returns an empty one to the spares. */
+struct running_batch *flight_take_running(struct replica *replica);
+void flight_give_running(struct replica *replica, struct running_batch *running);
+void flight_free_running(struct running_batch *running);
+
+/* Reports the flight to env->on_batch. */
+int flight_tell(const struct replica *replica, const struct flight *flight, int64_t n, sim_ns end_ns);
+
+/* All sequences of the flight have their token: they return to the replica, are handed over or finish. Returns 0 or a
+ * negative code. */
+int flight_land(struct replica *replica, struct flight *flight, sim_ns now);
+
+/* Empties a flight whose requests have left it. */
+void flight_drop(struct replica *replica, struct flight *flight);
+
+/* Frees the flight's memory. */
+void flight_fini(struct flight *flight);
+
+#endif

@@ -1,0 +1,140 @@
+/* The running batch: sequences that decode together. All of them get a token whenever the batch is processed, so their
+ * state is kept for all at once, at no cost per token: processed tokens as a sum, KV blocks by phase of growth, the
+ * next to finish, the times between tokens as one series. A replica has one running batch of ready sequences; with
+ * pipeline stages there is one more for each batch in flight. */
+#ifndef ORRERY_WORLD_REPLICA_RUNNING_BATCH_H
+#define ORRERY_WORLD_REPLICA_RUNNING_BATCH_H
+
+#include "sim/core/tally.h"
+#include "sim/core/units.h"
+#include "sim/world/kv/kvcache.h"
+#include "sim/world/policy/policy.h"
+#include "sim/world/replica/request.h"
+#include "sim/world/replica/run_clock.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Decoding requests ordered by a number: when they finish, or less of what they have processed. A binary heap by
+ * (number, id). */
+struct request_entry {
+    int64_t number, id;
+    struct request *request;
+};
+
+struct request_order {
+    struct request_entry *entries;
+    int32_t n, capacity;
+    enum request_rank rank; /* index of this order in request.ranks */
+};
+
+void request_order_init(struct request_order *order, enum request_rank rank);
+void request_order_fini(struct request_order *order);
+int request_order_add(struct request_order *order, struct request *request, int64_t number); /* 0 or SIM_E_NOMEM */
+void request_order_remove(struct request_order *order, struct request *request);
+
+/* The least number; INT64_MAX when there is none. */
+static inline int64_t request_order_least(const struct request_order *order)
+{
+    return order->n > 0 ? order->entries[0].number : INT64_MAX;
+}
+
+static inline struct request *request_order_first(const struct request_order *order)
+{
+    return order->n > 0 ? order->entries[0].request : NULL;
+}
+
+/* The longest time between two tokens of a sequence, without work per sequence and step.
+ *
+ * All sequences of a running batch get their tokens at the same boundaries. The gaps are therefore one series by step,
+ * and a sequence needs the maximum over a suffix of it. A stack of (step, gap) with falling gaps holds all such
+ * maxima. */
+struct token_gap {
+    int64_t step;
+    sim_ns gap_ns;
+};
+
+struct token_gaps {
+    struct token_gap *gaps; /* steps rise, gaps fall */
+    size_t n, capacity;
+};
+
+void token_gaps_init(struct token_gaps *gaps);
+void token_gaps_fini(struct token_gaps *gaps);
+
+/* Adds the gap before the token of `step`; steps come in rising order. Returns 0 or SIM_E_NOMEM. */
+int token_gaps_add(struct token_gaps *gaps, int64_t step, sim_ns gap_ns);
+
+/* The longest gap at this step or later; 0 when there is none. */
+sim_ns token_gaps_max_from(const struct token_gaps *gaps, int64_t step);
+
+/* Forgets the gaps before `step`. */
+void token_gaps_forget_before(struct token_gaps *gaps, int64_t step);
+
+struct running_batch {
+    struct request_list members;
+    struct request_order finishing;
+    struct kv_growth growth;
+    int64_t step;           /* tokens that a member of all this time has got here */
+    int64_t context_tokens; /* processed tokens, over the members */
+    bool orders_contexts;   /* the cost model needs the longest context */
+    struct request_order contexts; /* longest context first; only if orders_contexts */
+    sim_ns last_token_ns;   /* of the latest step accounted */
+    struct token_gaps gaps;
+    size_t forget_at;       /* number of gaps from which unneeded ones are dropped */
+    struct request **fresh; /* [n_fresh]: members without a token from this batch */
+    int32_t n_fresh, fresh_capacity;
+};
+
+/* 0 or SIM_E_NOMEM; call running_fini also after failure. */
+int running_init(struct running_batch *running, int64_t block_tokens, bool orders_contexts);
+void running_fini(struct running_batch *running);
+
+/* Tokens that a member has processed, and the KV blocks that it holds before its next step. */
+static inline int64_t running_context(const struct running_batch *running, const struct request *member)
+{
+    return member->context_tokens + (running->step - member->joined_step);
+}
+
+static inline int64_t running_blocks(const struct running_batch *running, const struct request *member)
+{
+    int64_t block_tokens = running->growth.block_tokens;
+    return member->grows ? (running_context(running, member) - 1 + block_tokens - 1) / block_tokens
+                         : member->held_blocks;
+}
+
+/* Adds a sequence with context_tokens, held_blocks and joined_ns (its latest token) at its place in the order. Returns
+ * 0 or SIM_E_NOMEM. */
+int running_join(struct running_batch *running, struct request *request, enum batch_order order);
+
+/* Removes a member and sets its context_tokens, held_blocks, generated_tokens, joined_ns and max_gap_ns. */
+void running_leave(struct running_batch *running, struct request *member);
+
+/* Moves all members of `from` to `to`. Returns 0 or SIM_E_NOMEM. */
+int running_merge(struct running_batch *to, struct running_batch *from, enum batch_order order);
+
+/* Processed tokens of the member with the longest context; 0 without members or unless orders_contexts. */
+int64_t running_longest_tokens(const struct running_batch *running);
+
+/* All members get n tokens. */
+static inline void running_advance(struct running_batch *running, int64_t n)
+{
+    running->step += n;
+    running->context_tokens += n * running->members.n;
+}
+
+/* Accounts the gaps before the tokens of the latest n steps, which came at the boundaries of the clock after the first
+ * `counted` ones. Returns 0 or SIM_E_NOMEM. */
+int running_count_gaps(struct running_batch *running, const struct run_clock *clock, int64_t counted, int64_t n,
+                       struct histogram *token_gap_s);
+
+/* The longest gap between two tokens of a member, up to now. */
+sim_ns running_max_gap_ns(const struct running_batch *running, const struct request *member);
+
+/* Output tokens of a member so far. */
+static inline int64_t running_generated(const struct running_batch *running, const struct request *member)
+{
+    return member->generated_tokens + (running->step - member->joined_step);
+}
+
+#endif
