@@ -1,5 +1,5 @@
 #!/bin/sh
-# What configs/calibration/sources.json says, for the Makefile.
+# The inputs of calibrations in configs/calibration/sources.json, for the Makefile.
 #
 # usage: sources.sh PART               the names in a part (calibration, power, engines), in order
 #        sources.sh PART NAME like     the GPU with the same chip; nothing when there is none

@@ -1,5 +1,5 @@
-/* A deliberately naive simulator of LLM serving, one token at a time, for comparison. It shares nothing with the engine:
- * its own arrays, whole numbers of nanoseconds, a scan over everything at every step. */
+/* A deliberately naive simulator of LLM serving, one token at a time, for comparison. It shares nothing with the
+ * engine: its own arrays, whole numbers of nanoseconds, a scan over everything at every step. */
 #ifndef ORRERY_TESTS_ORACLE_NAIVE_SERVING_H
 #define ORRERY_TESTS_ORACLE_NAIVE_SERVING_H
 
@@ -28,12 +28,12 @@ struct naive_scenario {
     enum naive_reservation reservation; /* Orca */
     enum naive_routing routing;
     bool swap, padded; /* vLLM v0 */
-    bool forgetful;    /* Sarathi in Vidur: a prompt preempted in its midst becomes that piece, the rest is to be generated */
+    bool forgetful;    /* Sarathi in Vidur: a prompt preempted halfway keeps this part; the rest is generated */
     int replicas, stages, block_tokens, max_sequences, max_context;
-    int max_tokens; /* of an iteration's prompts (vLLM v0), of an iteration (vLLM v1, Sarathi), of a sequence (others) */
+    int max_tokens; /* of an iteration's prompts (vLLM v0), an iteration (vLLM v1, Sarathi), a sequence (others) */
     int64_t blocks, watermark_blocks;
     int64_t copy_block_ns; /* swap: between GPU and host */
-    int prefill_replicas;  /* 0: prompts stay where they are processed; otherwise the first ones, the others decode */
+    int prefill_replicas;  /* the first replicas; the others decode; 0: all do both */
     double kv_token_ns;    /* to move the KV of a token from one to the other */
     bool shared_link;      /* by all moves; otherwise each is alone */
     bool push;             /* KV sets out when the prompt is processed; otherwise when the other one takes the request */

@@ -1,5 +1,5 @@
-/* The inside of the naive simulator: its state, shared by time (naive_serving.c) and batchers (naive_batchers.c), and what both
- * do to it. */
+/* The inside of the naive simulator: its state, shared by time (naive_serving.c) and batchers (naive_batchers.c), and
+ * what both do to it. */
 #ifndef ORRERY_TESTS_ORACLE_NAIVE_STATE_H
 #define ORRERY_TESTS_ORACLE_NAIVE_STATE_H
 

@@ -28,7 +28,7 @@ struct measured_format {
     const char *name, *fitted_on;
     const struct sheet_column *columns;
     size_t n_columns;
-    int (*read_row)(struct measured_reader *reader); /* the row read last; 0 or a negative code */
+    int (*read_row)(struct measured_reader *reader); /* the current row; 0 or a negative code */
 };
 
 /* No iteration is faster, and no size or time in milliseconds is larger. */
