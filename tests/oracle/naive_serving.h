@@ -36,7 +36,7 @@ struct naive_scenario {
     int prefill_replicas;  /* the first replicas; the others decode; 0: all do both */
     double kv_token_ns;    /* to move the KV of a token from one to the other */
     bool shared_link;      /* by all moves; otherwise each is alone */
-    bool push;             /* KV sets out when the prompt is processed; otherwise when the other one takes the request */
+    bool push;             /* KV sets out when the prompt is processed; else when the other takes the request */
     struct naive_terms prefill, decode, decode_large; /* the last from large_from sequences on; 0: never */
     int large_from;
     int n;
